@@ -1,0 +1,1 @@
+"""Rolecall: who has access to what, why, and who said so."""

@@ -1,0 +1,43 @@
+"""The HTTP application: its routes, its errors, its life."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+from litestar import Litestar
+from litestar.datastructures import State
+from litestar.types import ASGIApp
+
+from rolecall.core import config as configuration
+from rolecall.core.config import Config
+from rolecall.core.db import make_pool
+from rolecall.identities.routes import router as identities
+from rolecall.settings.routes import router as settings
+from rolecall.tokens import queries as tokens_queries
+from rolecall.tokens.routes import router as tokens
+from rolecall.web.edge import Edge
+from rolecall.web.errors import HANDLERS
+from rolecall.web.services import Services
+
+ROUTERS = [identities, tokens, settings]
+
+
+def create_app(config: Config | None = None) -> ASGIApp:
+    config = config or configuration.load()
+    if config.database_url is None:
+        raise configuration.ConfigError("ROLECALL_DATABASE_URL is not set; `rolecall serve` brings its own database")
+    pool = make_pool(config.database_url, config.pool_size)
+
+    @asynccontextmanager
+    async def lifespan(_: Litestar) -> AsyncGenerator[None]:
+        async with pool:
+            yield
+
+    app = Litestar(
+        ROUTERS,
+        exception_handlers=HANDLERS,
+        lifespan=[lifespan],
+        openapi_config=None,
+        state=State({"services": Services(config, pool, tokens_queries.authenticate)}),
+        logging_config=None,
+    )
+    return Edge(app, https=config.base_url.startswith("https://"))

@@ -1,0 +1,33 @@
+"""Whoever asks, and what they may."""
+
+from enum import StrEnum
+from uuid import UUID
+
+import msgspec
+
+
+class Scope(StrEnum):
+    APPLICATIONS_READ = "applications:read"
+    IMPORTS_READ = "imports:read"
+    IMPORTS_WRITE = "imports:write"
+    IDENTITIES_READ = "identities:read"
+    PERSONNEL_EVENTS_READ = "personnel-events:read"
+    PERSONNEL_EVENTS_WRITE = "personnel-events:write"
+    ACCESS_REQUESTS_READ = "access-requests:read"
+    ACCESS_REQUESTS_WRITE = "access-requests:write"
+    WEBHOOKS_MANAGE = "webhooks:manage"
+    CONFIG_MANAGE = "config:manage"
+    TOKENS_MANAGE = "tokens:manage"
+    AUDIT_READ = "audit:read"
+
+
+class Caller(msgspec.Struct, frozen=True):
+    """An API token, or a person signed in to the console."""
+
+    id: UUID
+    name: str
+    scopes: frozenset[str]
+
+
+# Whoever acts when no person does: the tick, an import.
+SYSTEM = Caller(UUID(int=0), "System", frozenset())

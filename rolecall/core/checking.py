@@ -1,0 +1,185 @@
+"""Bodies are checked by pydantic; what it finds is said in the specification's words.
+
+Rules that need the database get what they need as *facts*, gathered before the check, so that one answer
+holds every broken rule.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date, datetime
+from enum import StrEnum
+from typing import Annotated, Any, TypeVar
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+import msgspec
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, ValidationInfo
+from pydantic.alias_generators import to_camel
+from pydantic_core import PydanticCustomError
+
+from rolecall.core import clock, ids
+from rolecall.core.errors import Invalid, Problem
+from rolecall.core.text import fold
+
+Json = dict[str, Any]
+
+
+class Facts(msgspec.Struct, frozen=True, kw_only=True):
+    """What checks may ask about: the day, and which of the mentioned records exist."""
+
+    now: datetime
+    zone: ZoneInfo
+    enabled_custom_fields: frozenset[int] = frozenset()
+    identities: frozenset[UUID] = frozenset()
+    applications: frozenset[UUID] = frozenset()
+
+    @property
+    def today(self) -> date:
+        return self.now.astimezone(self.zone).date()
+
+
+class Body(BaseModel):
+    """What comes in. Unknown fields are ignored; an optional field that is null counts as absent."""
+
+    model_config = ConfigDict(alias_generator=to_camel, frozen=True, extra="ignore", hide_input_in_errors=True)
+
+
+B = TypeVar("B", bound=BaseModel)
+
+
+def check(shape: type[B], raw: Json, facts: Facts) -> B:
+    try:
+        return shape.model_validate(_without_nulls(raw), context=facts)
+    except ValidationError as error:
+        raise Invalid(*(_problem(entry) for entry in error.errors(include_url=False))) from None
+
+
+def mentioned_ids(raw: Any) -> list[UUID]:
+    """Every GUID anywhere in the body: the records it may refer to."""
+    match raw:
+        case dict():
+            return [id for value in raw.values() for id in mentioned_ids(value)]
+        case list():
+            return [id for value in raw for id in mentioned_ids(value)]
+    found = ids.guid(raw)
+    return [found] if found else []
+
+
+def broken(message: str) -> PydanticCustomError:
+    """The error of a rule of ours, said exactly like this."""
+    return PydanticCustomError("rule", "{message}", {"message": message})
+
+
+_MISSING = PydanticCustomError("missing", "")
+
+
+def facts_of(info: ValidationInfo) -> Facts:
+    facts = info.context
+    assert isinstance(facts, Facts)
+    return facts
+
+
+def _text(value: object) -> object:
+    if isinstance(value, str) and "\x00" in value:
+        raise broken("{name} must not contain NUL characters")
+    return value
+
+
+def _guid(value: object) -> object:
+    if value == "":
+        raise _MISSING
+    if found := ids.guid(value):
+        return found
+    raise broken("{name} must be a GUID")
+
+
+def _moment(value: object, info: ValidationInfo) -> object:
+    if value == "":
+        raise _MISSING
+    try:
+        return clock.parse(value, facts_of(info).zone) if isinstance(value, str) else datetime.fromisoformat("")
+    except (ValueError, OverflowError):
+        raise broken("{name} must be an ISO 8601 date or date-time") from None
+
+
+def _not_blank(value: object) -> object:
+    if isinstance(value, str) and not value.strip():
+        raise broken("{name} must not be blank")
+    return _text(value)
+
+
+def _required(value: object) -> object:
+    if isinstance(value, str) and not value.strip():
+        raise _MISSING
+    return _text(value)
+
+
+def one_of(kind: type[StrEnum]) -> BeforeValidator:
+    """A word of an enum, whatever its case and spaces."""
+    words = {fold(member.value): member for member in kind}
+
+    def read(value: object) -> object:
+        if isinstance(value, str) and (member := words.get(fold(value))):
+            return member
+        raise broken(f"{{name}} must be one of {', '.join(kind)}")
+
+    return BeforeValidator(read)
+
+
+Text = Annotated[str, BeforeValidator(_text)]
+Name = Annotated[str, BeforeValidator(_required)]
+OptionalName = Annotated[str, BeforeValidator(_not_blank)]
+Text128 = Annotated[Text, Field(max_length=128)]
+Text256 = Annotated[Text, Field(max_length=256)]
+Text2048 = Annotated[Text, Field(max_length=2048)]
+Name256 = Annotated[Name, Field(max_length=256)]
+OptionalName256 = Annotated[OptionalName, Field(max_length=256)]
+Guid = Annotated[UUID, BeforeValidator(_guid)]
+Moment = Annotated[datetime, BeforeValidator(_moment)]
+
+
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
+    return value
+
+
+_SENTENCES: dict[str, Callable[[Mapping[str, Any]], str]] = {
+    "missing": lambda _: "{name} is required",
+    "string_too_long": lambda ctx: f"{{name}} must be at most {ctx['max_length']} characters",
+    "string_type": lambda _: "{name} must be a string",
+    "bool_type": lambda _: "{name} must be true or false",
+    "bool_parsing": lambda _: "{name} must be true or false",
+    "int_type": lambda _: "{name} must be a whole number",
+    "int_parsing": lambda _: "{name} must be a whole number",
+    "int_from_float": lambda _: "{name} must be a whole number",
+    "float_type": lambda _: "{name} must be a number",
+    "float_parsing": lambda _: "{name} must be a number",
+    "greater_than_equal": lambda ctx: f"{{name}} must be at least {ctx['ge']}",
+    "less_than_equal": lambda ctx: f"{{name}} must be at most {ctx['le']}",
+    "too_long": lambda ctx: f"{{name}} must have at most {ctx['max_length']} entries",
+    "too_short": lambda ctx: f"{{name}} must have at least {ctx['min_length']} entries",
+    "list_type": lambda _: "{name} must be a list",
+    "dict_type": lambda _: "{name} must be an object",
+    "model_type": lambda _: "{name} must be an object",
+    "rule": lambda ctx: str(ctx["message"]),
+}
+
+
+def _not_valid(_: Mapping[str, Any]) -> str:
+    return "{name} is not valid"
+
+
+def _problem(entry: Any) -> Problem:
+    path = entry["loc"]
+    say = _SENTENCES.get(entry["type"], _not_valid)
+    sentence = say(entry.get("ctx", {}))
+    return Problem(".".join(str(part) for part in path) or "body", sentence.replace("{name}", human_name(path)))
+
+
+def human_name(path: Sequence[str | int]) -> str:
+    """`identity.firstName` → `First name`; `applicationImportId` → `Application import ID`."""
+    word = next((part for part in reversed(path) if isinstance(part, str)), "body")
+    words = re.sub(r"(?<=[a-z])(?=[A-Z0-9])", " ", word).lower()
+    words = re.sub(r"\bid\b", "ID", words)
+    return words[0].upper() + words[1:]

@@ -1,0 +1,31 @@
+"""The one place that reads the time; everything else is handed `now`."""
+
+from datetime import UTC, datetime, time, timedelta
+from zoneinfo import ZoneInfo
+
+_offset = timedelta()
+
+
+def now() -> datetime:
+    return datetime.now(UTC) + _offset
+
+
+def travel_to(moment: datetime) -> None:
+    """Let time run on from `moment`; for tests and the sample company."""
+    global _offset  # noqa: PLW0603
+    _offset = moment - datetime.now(UTC)
+
+
+def travel_home() -> None:
+    global _offset  # noqa: PLW0603
+    _offset = timedelta()
+
+
+def parse(text: str, zone: ZoneInfo) -> datetime:
+    """A date is midnight in `zone`; a date-time without offset is local to it. Raises ValueError."""
+    moment = datetime.fromisoformat(text)
+    if len(text) == len("2026-12-01") and "T" not in text:
+        moment = datetime.combine(moment.date(), time())
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=zone)
+    return moment.astimezone(UTC)

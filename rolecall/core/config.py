@@ -1,0 +1,105 @@
+"""Settings of a process, from `ROLECALL_…` variables; `ROLECALL_…_FILE` names a file that holds the value."""
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import msgspec
+
+MIB = 1024 * 1024
+
+
+class ConfigError(Exception):
+    """A setting that cannot work; the message says which and what would."""
+
+
+class RateLimit(msgspec.Struct, frozen=True):
+    """Requests a minute and token, reads and writes apart."""
+
+    reads: int
+    writes: int
+
+
+class Config(msgspec.Struct, frozen=True, kw_only=True):
+    database_url: str | None = None
+    data_dir: Path = Path(".rolecall")
+    base_url: str = "http://127.0.0.1:8000"
+    timezone: ZoneInfo = ZoneInfo("UTC")
+    tick_seconds: float = 60.0
+    pool_size: int = 10
+    rate_limit: RateLimit | None = None
+    log: str = "text"
+    max_body_bytes: int = 1 * MIB
+    max_file_bytes: int = 100 * MIB
+    max_upload_bytes: int = 250 * MIB
+    max_upload_files: int = 20
+
+    @property
+    def files_dir(self) -> Path:
+        return self.data_dir / "files"
+
+
+def load(environ: Mapping[str, str] = os.environ, **overrides: object) -> Config:
+    given = {field: _setting(environ, field) for field in Config.__struct_fields__}
+    read = {field: _READERS[field](text) for field, text in given.items() if text is not None}
+    return msgspec.structs.replace(Config(), **read | {k: v for k, v in overrides.items() if v is not None})
+
+
+def _setting(environ: Mapping[str, str], field: str) -> str | None:
+    name = f"ROLECALL_{field.upper()}"
+    if file := environ.get(f"{name}_FILE"):
+        try:
+            return Path(file).read_text().strip()
+        except OSError as error:
+            raise ConfigError(f"{name}_FILE: {error.strerror}: {file}") from error
+    return environ.get(name) or None
+
+
+def _zone(text: str) -> ZoneInfo:
+    try:
+        return ZoneInfo(text)
+    except (ZoneInfoNotFoundError, ValueError) as error:
+        raise ConfigError(f"ROLECALL_TIMEZONE: {text!r} is not a time zone such as Europe/Zurich") from error
+
+
+def _positive(name: str) -> Callable[[str], int]:
+    def read(text: str) -> int:
+        if not text.isdecimal() or int(text) < 1:
+            raise ConfigError(f"ROLECALL_{name}: {text!r} is not a whole number above 0")
+        return int(text)
+
+    return read
+
+
+def _seconds(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError as error:
+        raise ConfigError(f"ROLECALL_TICK_SECONDS: {text!r} is not a number of seconds") from error
+
+
+def _rate_limit(text: str) -> RateLimit:
+    """`600` for both, or `600,60` for reads and writes."""
+    reads, _, writes = text.partition(",")
+    number = _positive("RATE_LIMIT")
+    return RateLimit(number(reads.strip()), number((writes or reads).strip()))
+
+
+def _log(text: str) -> str:
+    if text not in ("json", "text"):
+        raise ConfigError(f"ROLECALL_LOG: {text!r} is neither json nor text")
+    return text
+
+
+_TEXTS: dict[str, Callable[[str], object]] = {
+    "database_url": str,
+    "data_dir": Path,
+    "base_url": lambda text: text.rstrip("/"),
+    "timezone": _zone,
+    "tick_seconds": _seconds,
+    "rate_limit": _rate_limit,
+    "log": _log,
+}
+_NUMBERS = ("pool_size", "max_body_bytes", "max_file_bytes", "max_upload_bytes", "max_upload_files")
+_READERS = _TEXTS | {field: _positive(field.upper()) for field in _NUMBERS}

@@ -1,0 +1,75 @@
+"""PostgreSQL through psycopg: a pool, and rows straight into structs."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import msgspec
+from psycopg import AsyncConnection, AsyncCursor
+from psycopg.rows import TupleRow
+from psycopg_pool import AsyncConnectionPool
+
+Db = AsyncConnection[TupleRow]
+Pool = AsyncConnectionPool[Db]
+T = TypeVar("T", bound=msgspec.Struct)
+
+# synchronous_commit is said aloud: an answer of 2xx means the row is on disk.
+SESSION = "-c timezone=UTC -c jit=off -c synchronous_commit=on"
+
+
+def make_pool(url: str, size: int) -> Pool:
+    """A closed pool: open it inside the event loop that uses it."""
+    return AsyncConnectionPool(
+        url,
+        kwargs={"autocommit": True, "options": SESSION, "prepare_threshold": 1},
+        min_size=1,
+        max_size=size,
+        timeout=5,
+        open=False,
+    )
+
+
+def struct_row(shape: type[T]) -> Callable[[AsyncCursor[Any]], Callable[[Sequence[Any]], T]]:
+    """Columns become fields by position; their names must agree with the struct's, in order."""
+    fields = msgspec.structs.fields(shape)
+    names = [field.name for field in fields]
+
+    def factory(cursor: AsyncCursor[Any]) -> Callable[[Sequence[Any]], T]:
+        columns = [column.name for column in cursor.description or ()]
+        if cursor.description and columns != names:
+            raise TypeError(f"{shape.__name__} has {names}, the query gives {columns}")
+        return lambda values: shape(*values)
+
+    return factory
+
+
+async def fetch_all(db: Db, shape: type[T], sql: str, **params: object) -> list[T]:
+    async with db.cursor(binary=True, row_factory=struct_row(shape)) as cursor:
+        await cursor.execute(sql, params)
+        return await cursor.fetchall()
+
+
+async def fetch_one(db: Db, shape: type[T], sql: str, **params: object) -> T | None:
+    async with db.cursor(binary=True, row_factory=struct_row(shape)) as cursor:
+        await cursor.execute(sql, params)
+        return await cursor.fetchone()
+
+
+async def fetch_rows(db: Db, sql: str, **params: object) -> list[TupleRow]:
+    async with db.cursor(binary=True) as cursor:
+        await cursor.execute(sql, params)
+        return await cursor.fetchall()
+
+
+async def fetch_value(db: Db, sql: str, **params: object) -> Any:
+    """The first column of the first row, or None."""
+    async with db.cursor(binary=True) as cursor:
+        await cursor.execute(sql, params)
+        row = await cursor.fetchone()
+    return row[0] if row else None
+
+
+async def execute(db: Db, sql: str, **params: object) -> int:
+    """Run a statement; how many rows it touched."""
+    async with db.cursor() as cursor:
+        await cursor.execute(sql, params)
+        return cursor.rowcount

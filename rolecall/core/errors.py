@@ -1,0 +1,55 @@
+"""What can go wrong, raised where it is known and answered in `web/errors.py`."""
+
+import msgspec
+
+
+class Problem(msgspec.Struct, frozen=True):
+    field: str
+    message: str
+
+
+class RolecallError(Exception):
+    """Anything a caller is told about."""
+
+
+class Invalid(RolecallError):
+    def __init__(self, *problems: Problem) -> None:
+        super().__init__("One or more validation errors occurred")
+        self.problems = problems
+
+    @classmethod
+    def on(cls, field: str, message: str) -> "Invalid":
+        return cls(Problem(field, message))
+
+
+class NotFound(RolecallError):
+    def __init__(self, resource: str, id: object) -> None:
+        super().__init__(f"{resource} with id {id} not found")
+
+
+class Unauthorized(RolecallError):
+    def __init__(self) -> None:
+        super().__init__("A valid API token is required")
+
+
+class Forbidden(RolecallError):
+    def __init__(self, scope: str) -> None:
+        super().__init__(f"The token lacks the scope {scope}")
+
+
+class Conflict(RolecallError):
+    """The record is in the wrong state for what was asked."""
+
+
+class TooLarge(RolecallError):
+    pass
+
+
+class UnsupportedMediaType(RolecallError):
+    pass
+
+
+class RateLimited(RolecallError):
+    def __init__(self, retry_after: int) -> None:
+        super().__init__(f"Too many requests; try again in {retry_after} s")
+        self.retry_after = retry_after

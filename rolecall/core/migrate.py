@@ -1,0 +1,48 @@
+"""Numbered SQL files, each applied once, under one lock."""
+
+import hashlib
+from pathlib import Path
+
+import psycopg
+
+FOLDER = Path(__file__).parent.parent / "migrations"
+_LOCK = int.from_bytes(b"rolecall", "big") >> 1
+
+
+class MigrationError(Exception):
+    pass
+
+
+def migrate(url: str) -> list[str]:
+    """Bring the database to this version; the names of what was applied."""
+    with psycopg.connect(url, autocommit=True) as db:
+        db.execute("SELECT pg_advisory_lock(%s)", (_LOCK,))
+        return _apply(db)
+
+
+def pending(db: psycopg.Connection) -> list[Path]:
+    db.execute(
+        "CREATE TABLE IF NOT EXISTS migrations ("
+        " name text PRIMARY KEY, sha256 text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())"
+    )
+    applied: dict[str, str] = dict(db.execute("SELECT name, sha256 FROM migrations").fetchall())
+    files = sorted(FOLDER.glob("[0-9]*.sql"))
+    for file in files:
+        if applied.get(file.name, _digest(file)) != _digest(file):
+            raise MigrationError(f"{file.name} was changed after it was applied; add a new migration instead")
+    if unknown := applied.keys() - {file.name for file in files}:
+        raise MigrationError(f"the database is newer than this program: it has {', '.join(sorted(unknown))}")
+    return [file for file in files if file.name not in applied]
+
+
+def _apply(db: psycopg.Connection) -> list[str]:
+    todo = pending(db)
+    for file in todo:
+        with db.transaction():
+            db.execute(file.read_bytes())
+            db.execute("INSERT INTO migrations (name, sha256) VALUES (%s, %s)", (file.name, _digest(file)))
+    return [file.name for file in todo]
+
+
+def _digest(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()

@@ -1,0 +1,18 @@
+"""Text: how names sort and how field names are said to people."""
+
+import unicodedata
+
+# Letters that Unicode's root order places with a base letter but that do not decompose into it.
+_BASE = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ð": "d", "ħ": "h", "ı": "i", "æ": "ae", "œ": "oe", "þ": "th"})
+
+
+def sort_key(name: str) -> str:
+    """Orders by letters, then by accents, never by case: `Élan` stands among the E's."""
+    letters = unicodedata.normalize("NFKD", name.casefold()).translate(_BASE)
+    base = "".join(c for c in letters if not unicodedata.combining(c))
+    return base if base == letters else f"{base}\x01{letters}"
+
+
+def fold(text: str) -> str:
+    """For matching words people type: no case, no spaces."""
+    return "".join(text.split()).casefold()

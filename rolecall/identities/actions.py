@@ -1,0 +1,46 @@
+from datetime import datetime
+from uuid import UUID
+
+from psycopg.types.json import Jsonb
+
+from rolecall.core.db import Db, execute
+from rolecall.core.ids import new_id
+from rolecall.core.text import sort_key
+from rolecall.identities.model import IdentityType
+from rolecall.identities.shapes import IdentityFields, NewIdentity
+
+# What a body calls a field, and the column that keeps it.
+_COLUMNS = {
+    "first_name": "first_name",
+    "last_name": "last_name",
+    "email": "email_address",
+    "supervisor_id": "supervisor_id",
+    "company": "company",
+    "division": "division",
+    "department": "department",
+    "office": "office",
+    "title": "title",
+    "identity_type": "type",
+}
+
+
+async def create_identity(db: Db, body: NewIdentity, now: datetime) -> UUID:
+    id = new_id()
+    columns = {"id": id, "type": IdentityType.EMPLOYEE, "custom_fields": Jsonb(custom_fields(body)), **columns_of(body)}
+    columns |= {"created_date": now, "updated_date": now, "first_seen_date": now}
+    names = ", ".join(columns)
+    values = ", ".join(f"%({name})s" for name in columns)
+    await execute(db, f"INSERT INTO identities ({names}) VALUES ({values})", **columns)
+    return id
+
+
+def columns_of(body: IdentityFields) -> dict[str, object]:
+    """The columns that the given fields set, sort keys included."""
+    given = {column: value for field, column in _COLUMNS.items() if (value := getattr(body, field, None)) is not None}
+    keys = {f"{name}_key": sort_key(str(given[name])) for name in ("last_name", "first_name") if name in given}
+    return {**given, **keys}
+
+
+def custom_fields(body: IdentityFields) -> dict[str, str]:
+    """By number, as text: `{"3": "blue"}`."""
+    return {str(n): value for n in range(1, 10) if (value := getattr(body, f"custom_field_{n}")) is not None}

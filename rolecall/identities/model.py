@@ -1,0 +1,35 @@
+from enum import StrEnum
+
+
+class IdentityStatus(StrEnum):
+    ACTIVE = "Active"
+    DISABLED = "Disabled"
+    REMOVED = "Removed"
+
+
+class IdentityType(StrEnum):
+    EMPLOYEE = "Employee"
+    SERVICE_ACCOUNT = "Service Account"
+    VENDOR = "Vendor"
+    SHARED = "Shared"
+    MAILBOX = "Mailbox"
+    CLIENT = "Client"
+    TEMPORARY = "Temporary"
+    ADMINISTRATOR = "Administrator"
+    AUDITOR = "Auditor"
+    UNKNOWN = "Unknown"
+
+
+# The webhook payload has words of its own.
+WEBHOOK_TYPES = {
+    IdentityType.EMPLOYEE: "Employee",
+    IdentityType.SERVICE_ACCOUNT: "ServiceAccount",
+    IdentityType.VENDOR: "VendorAccount",
+    IdentityType.SHARED: "Bot",
+    IdentityType.MAILBOX: "Bot",
+    IdentityType.CLIENT: "VendorAccount",
+    IdentityType.TEMPORARY: "Employee",
+    IdentityType.ADMINISTRATOR: "Employee",
+    IdentityType.AUDITOR: "Employee",
+    IdentityType.UNKNOWN: "Employee",
+}

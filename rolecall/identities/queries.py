@@ -1,0 +1,58 @@
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from rolecall.core.checking import Facts, Json, mentioned_ids
+from rolecall.core.db import Db, fetch_one, fetch_rows
+from rolecall.core.errors import NotFound
+from rolecall.core.ids import known_guid
+from rolecall.core.paging import Page, fetch_page, kept_total
+from rolecall.identities.shapes import IdentityDetail
+
+# An identity `i` with its supervisor `s`, in the order of IdentityDetail; for every query that shows a person.
+COLUMNS = """
+    i.id, 'Identity' AS kind, i.first_name, i.last_name, i.email_address, i.type, i.title, i.company, i.division,
+    i.department, i.office, coalesce(s.last_name || ', ' || s.first_name, '') AS supervisor_name, i.created_date,
+    i.updated_date, i.first_seen_date, i.inactivated_date, i.status"""
+SUPERVISOR = "LEFT JOIN identities s ON s.id = i.supervisor_id"
+WIDTH = len(IdentityDetail.__struct_fields__)
+
+
+def from_row(row: Sequence[Any]) -> IdentityDetail:
+    return IdentityDetail(*row)
+
+
+async def get(db: Db, id: str) -> IdentityDetail:
+    found = await fetch_one(
+        db,
+        IdentityDetail,
+        f"SELECT {COLUMNS} FROM identities i {SUPERVISOR} WHERE i.id = %(id)s",
+        id=known_guid("Identity", id),
+    )
+    if found:
+        return found
+    raise NotFound("Identity", id)
+
+
+async def by_name(db: Db, page: int) -> Page[IdentityDetail]:
+    return await fetch_page(
+        db,
+        from_row,
+        page,
+        total=kept_total("identities"),
+        items=f"""SELECT {COLUMNS} FROM identities i {SUPERVISOR}
+                  ORDER BY i.last_name_key, i.first_name_key, i.id""",
+    )
+
+
+async def existing(db: Db, ids: Sequence[UUID]) -> frozenset[UUID]:
+    if not ids:
+        return frozenset()
+    rows = await fetch_rows(db, "SELECT id FROM identities WHERE id = ANY(%(ids)s)", ids=list(ids))
+    return frozenset(row[0] for row in rows)
+
+
+async def with_mentioned_identities(db: Db, facts: Facts, raw: Json) -> Facts:
+    return msgspec.structs.replace(facts, identities=await existing(db, mentioned_ids(raw)))

@@ -1,0 +1,25 @@
+from typing import Any
+
+from litestar import Router
+
+from rolecall.core.caller import Scope
+from rolecall.core.db import Db
+from rolecall.core.paging import Page
+from rolecall.identities import queries
+from rolecall.identities.shapes import IdentityDetail
+from rolecall.web.operations import operation
+
+
+@operation("GET", "/", scope=Scope.IDENTITIES_READ, query={})
+async def list_identities(db: Db, query: dict[str, Any]) -> Page[IdentityDetail]:
+    """List identities by last name, then first name."""
+    return await queries.by_name(db, query["page"])
+
+
+@operation("GET", "/{id:str}", scope=Scope.IDENTITIES_READ)
+async def get_identity(db: Db, id: str) -> IdentityDetail:
+    """Get one identity."""
+    return await queries.get(db, id)
+
+
+router = Router("/api/identities", route_handlers=[list_identities, get_identity], tags=["Access governance"])

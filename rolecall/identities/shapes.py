@@ -1,0 +1,90 @@
+from datetime import datetime
+from typing import Annotated
+from uuid import UUID
+
+import msgspec
+from pydantic import AfterValidator, Field, ValidationInfo
+
+from rolecall.core.checking import (
+    Body,
+    Guid,
+    Name256,
+    OptionalName256,
+    Text128,
+    Text256,
+    Text2048,
+    broken,
+    facts_of,
+    one_of,
+)
+from rolecall.identities.model import IdentityStatus, IdentityType
+
+
+class IdentityDetail(msgspec.Struct, rename="camel"):
+    id: UUID
+    kind: str
+    first_name: str
+    last_name: str
+    email_address: str
+    type: IdentityType
+    title: str
+    company: str
+    division: str
+    department: str
+    office: str
+    supervisor_name: str
+    created_date: datetime
+    updated_date: datetime
+    first_seen_date: datetime
+    inactivated_date: datetime | None
+    status: IdentityStatus
+
+
+def _exists(id: UUID, info: ValidationInfo) -> UUID:
+    if id in facts_of(info).identities:
+        return id
+    raise broken(f"Identity with id {id} not found")
+
+
+def _is_enabled(value: str, info: ValidationInfo) -> str:
+    number = int((info.field_name or "").removeprefix("custom_field_"))
+    if number in facts_of(info).enabled_custom_fields:
+        return value
+    raise broken(f"Custom field {number} is not enabled")
+
+
+IdentityId = Annotated[Guid, AfterValidator(_exists)]
+IdentityTypeName = Annotated[IdentityType, one_of(IdentityType)]
+CustomFieldValue = Annotated[Text2048, AfterValidator(_is_enabled)]
+
+
+class IdentityFields(Body):
+    """What may be said of a person; `None` is what was left out."""
+
+    email: Text256 | None = None
+    supervisor_id: IdentityId | None = None
+    company: Text256 | None = None
+    division: Text256 | None = None
+    department: Text128 | None = None
+    office: Text256 | None = None
+    title: Text256 | None = None
+    identity_type: IdentityTypeName | None = None
+    custom_field_1: CustomFieldValue | None = Field(None, alias="customField1")
+    custom_field_2: CustomFieldValue | None = Field(None, alias="customField2")
+    custom_field_3: CustomFieldValue | None = Field(None, alias="customField3")
+    custom_field_4: CustomFieldValue | None = Field(None, alias="customField4")
+    custom_field_5: CustomFieldValue | None = Field(None, alias="customField5")
+    custom_field_6: CustomFieldValue | None = Field(None, alias="customField6")
+    custom_field_7: CustomFieldValue | None = Field(None, alias="customField7")
+    custom_field_8: CustomFieldValue | None = Field(None, alias="customField8")
+    custom_field_9: CustomFieldValue | None = Field(None, alias="customField9")
+
+
+class NewIdentity(IdentityFields):
+    first_name: Name256
+    last_name: Name256
+
+
+class IdentityChanges(IdentityFields):
+    first_name: OptionalName256 | None = None
+    last_name: OptionalName256 | None = None

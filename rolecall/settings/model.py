@@ -1,0 +1,19 @@
+import msgspec
+
+CUSTOM_FIELDS = range(1, 10)
+
+
+class CustomField(msgspec.Struct, frozen=True):
+    number: int
+    enabled: bool = False
+    label: str = ""
+
+
+class Settings(msgspec.Struct, frozen=True, rename="camel"):
+    """The service's settings; what is not stored has the value written here."""
+
+    custom_fields: list[CustomField] = msgspec.field(default_factory=lambda: [CustomField(n) for n in CUSTOM_FIELDS])
+    approval_lead_days: int = 7
+
+    def enabled_custom_fields(self) -> frozenset[int]:
+        return frozenset(field.number for field in self.custom_fields if field.enabled)

@@ -1,0 +1,16 @@
+from typing import Annotated
+
+from pydantic import Field
+
+from rolecall.core.checking import Body, Text
+
+
+class CustomFieldBody(Body):
+    number: Annotated[int, Field(ge=1, le=9)]
+    enabled: bool | None = None
+    label: Annotated[Text, Field(max_length=100)] | None = None
+
+
+class SettingsBody(Body):
+    custom_fields: list[CustomFieldBody] | None = None
+    approval_lead_days: Annotated[int, Field(ge=1, le=99)] | None = None

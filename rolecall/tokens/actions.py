@@ -1,0 +1,50 @@
+from datetime import datetime, timedelta
+from uuid import UUID
+
+import msgspec
+
+from rolecall.core.caller import Caller
+from rolecall.core.checking import Facts, Json, check
+from rolecall.core.db import Db, execute
+from rolecall.core.errors import Forbidden, Invalid, NotFound
+from rolecall.core.ids import new_id
+from rolecall.tokens import queries
+from rolecall.tokens.model import new_secret, public_id, sha256
+from rolecall.tokens.shapes import NewToken, TokenBody
+
+
+async def create_token(db: Db, caller: Caller | None, raw: Json, facts: Facts) -> NewToken:
+    """Without a caller it is the operator at the command line, who may give any scope."""
+    # "never" must be asked for: a null that is written down, not one that is left out.
+    never = "expiresInDays" in raw and raw["expiresInDays"] is None
+    body = check(TokenBody, raw, facts)
+    for scope in body.scopes:
+        if caller and scope not in caller.scopes:
+            raise Forbidden(scope)
+    if await queries.name_is_taken(db, body.name):
+        raise Invalid.on("name", f"A token named {body.name} exists already")
+    secret = new_secret()
+    id = new_id()
+    await execute(
+        db,
+        """INSERT INTO tokens (id, public_id, secret_sha256, name, scopes, created_at, expires_at)
+           VALUES (%(id)s, %(public_id)s, %(sha256)s, %(name)s, %(scopes)s, %(now)s, %(expires_at)s)""",
+        id=id,
+        public_id=public_id(secret),
+        sha256=sha256(secret),
+        name=body.name,
+        scopes=[str(scope) for scope in body.scopes],
+        now=facts.now,
+        expires_at=None if never else facts.now + timedelta(days=body.expires_in_days or 0),
+    )
+    token = await queries.get(db, id)
+    return NewToken(**msgspec.structs.asdict(token), secret=secret)
+
+
+async def revoke_token(db: Db, id: UUID, now: datetime) -> None:
+    """Takes effect on the next request; revoking twice keeps the first time."""
+    revoked = await execute(
+        db, "UPDATE tokens SET revoked_at = coalesce(revoked_at, %(now)s) WHERE id = %(id)s", id=id, now=now
+    )
+    if not revoked:
+        raise NotFound("Token", id)

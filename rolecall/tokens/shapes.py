@@ -1,0 +1,38 @@
+from datetime import datetime
+from typing import Annotated
+from uuid import UUID
+
+import msgspec
+from pydantic import Field, ValidationInfo, field_validator
+
+from rolecall.core.caller import Scope
+from rolecall.core.checking import Body, Name, broken, one_of
+from rolecall.tokens.model import DEFAULT_DAYS, DEFAULT_SCOPES
+
+
+class TokenItem(msgspec.Struct, rename="camel"):
+    id: UUID
+    kind: str
+    name: str
+    scopes: list[Scope]
+    created_at: datetime = msgspec.field(name="createdDate")
+    expires_at: datetime | None = msgspec.field(name="expiresOn")
+    last_used_at: datetime | None = msgspec.field(name="lastUsedOn")
+    revoked_at: datetime | None = msgspec.field(name="revokedOn")
+
+
+class NewToken(TokenItem):
+    secret: str
+
+
+class TokenBody(Body):
+    name: Annotated[Name, Field(max_length=100)]
+    scopes: list[Annotated[Scope, one_of(Scope)]] = Field(DEFAULT_SCOPES, min_length=1)
+    expires_in_days: Annotated[int, Field(ge=1, le=3650)] | None = DEFAULT_DAYS
+
+    @field_validator("name")
+    @classmethod
+    def printable(cls, name: str, _: ValidationInfo) -> str:
+        if not name.isprintable():
+            raise broken("{name} must be printable characters")
+        return name.strip()

@@ -1,0 +1,87 @@
+"""An error becomes an answer: the specification's body, for everything that can go wrong."""
+
+from typing import Any, Protocol
+
+import msgspec
+import structlog
+from litestar import Request, Response
+from litestar.exceptions import HTTPException
+from psycopg import InterfaceError, OperationalError
+from psycopg_pool import PoolTimeout
+
+from rolecall.core import errors
+from rolecall.core.errors import Problem
+from rolecall.web.correlation import correlation_id
+
+log = structlog.get_logger("rolecall.errors")
+
+
+class ErrorBody(msgspec.Struct, rename="camel", omit_defaults=True):
+    error: str
+    message: str
+    correlation_id: str
+    errors: tuple[Problem, ...] = ()
+
+
+_KINDS: dict[type[errors.RolecallError], tuple[int, str]] = {
+    errors.Invalid: (400, "validation_error"),
+    errors.Unauthorized: (401, "unauthorized"),
+    errors.Forbidden: (403, "forbidden"),
+    errors.NotFound: (404, "not_found"),
+    errors.Conflict: (409, "conflict"),
+    errors.TooLarge: (413, "payload_too_large"),
+    errors.UnsupportedMediaType: (415, "unsupported_media_type"),
+    errors.RateLimited: (429, "rate_limited"),
+}
+_RETRY_AFTER_OUTAGE = "5"
+
+
+class _Handler(Protocol):
+    def __call__(self, request: Request[Any, Any, Any], error: Any, /) -> Response[ErrorBody]: ...
+
+
+def answer(status: int, code: str, message: str, headers: dict[str, str] | None = None) -> Response[ErrorBody]:
+    return Response(ErrorBody(code, message, correlation_id.get()), status_code=status, headers=headers)
+
+
+def answer_known(_: Request[Any, Any, Any], error: errors.RolecallError) -> Response[ErrorBody]:
+    status, code = _KINDS[type(error)]
+    response = answer(status, code, str(error))
+    match error:
+        case errors.Invalid():
+            response.content.errors = error.problems
+        case errors.Unauthorized():
+            response.headers["WWW-Authenticate"] = "Bearer"
+        case errors.RateLimited():
+            response.headers["Retry-After"] = str(error.retry_after)
+    return response
+
+
+_FRAMEWORK = {404: ("not_found", "No such route"), 405: ("method_not_allowed", "Method not allowed")}
+
+
+def answer_framework(request: Request[Any, Any, Any], error: HTTPException) -> Response[ErrorBody]:
+    code, message = _FRAMEWORK.get(error.status_code, ("server_error", "Something went wrong"))
+    if error.status_code not in _FRAMEWORK:
+        return answer_crash(request, error)
+    return answer(error.status_code, code, message, dict(error.headers or {}))
+
+
+def answer_outage(_: Request[Any, Any, Any], error: Exception) -> Response[ErrorBody]:
+    log.error("database out of reach", reason=str(error), correlation_id=correlation_id.get())
+    return answer(503, "unavailable", "The database is out of reach", {"Retry-After": _RETRY_AFTER_OUTAGE})
+
+
+def answer_crash(_: Request[Any, Any, Any], error: Exception) -> Response[ErrorBody]:
+    log.error("crash", exc_info=error, correlation_id=correlation_id.get())
+    return answer(500, "server_error", "Something went wrong")
+
+
+HANDLERS: dict[int | type[Exception], _Handler] = {
+    errors.RolecallError: answer_known,
+    HTTPException: answer_framework,
+    OperationalError: answer_outage,
+    InterfaceError: answer_outage,
+    PoolTimeout: answer_outage,
+    Exception: answer_crash,
+}

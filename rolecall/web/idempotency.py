@@ -1,0 +1,72 @@
+"""The same key and body give the first answer again; another body under the same key is a conflict."""
+
+from datetime import datetime, timedelta
+
+import msgspec
+
+from rolecall.core.caller import Caller
+from rolecall.core.db import Db, execute, fetch_one
+from rolecall.core.errors import Conflict, Invalid
+
+KEPT_FOR = timedelta(hours=24)
+LONGEST_KEY = 255
+
+
+class KeptAnswer(msgspec.Struct, frozen=True):
+    digest: bytes
+    status: int
+    answer: bytes
+
+
+def checked(key: str) -> str:
+    if not key.isascii() or not key.isprintable() or not 1 <= len(key) <= LONGEST_KEY:
+        raise Invalid.on("Idempotency-Key", f"Idempotency key must be 1 to {LONGEST_KEY} printable ASCII characters")
+    return key
+
+
+async def kept_answer(db: Db, caller: Caller, key: str, digest: bytes, now: datetime) -> KeptAnswer | None:
+    """Claim the key for this transaction, or find the answer it already has.
+
+    A second request with the same key waits here until the first has committed or given up.
+    """
+    claimed = await execute(
+        db,
+        """INSERT INTO idempotency_keys AS k (token_id, key, digest, created_at)
+           VALUES (%(token)s, %(key)s, %(digest)s, %(now)s)
+           ON CONFLICT (token_id, key) DO UPDATE
+           SET digest = EXCLUDED.digest, created_at = EXCLUDED.created_at, status = NULL, answer = NULL
+           WHERE k.created_at <= %(oldest)s""",
+        token=caller.id,
+        key=key,
+        digest=digest,
+        now=now,
+        oldest=now - KEPT_FOR,
+    )
+    if claimed:
+        return None
+    kept = await fetch_one(
+        db,
+        KeptAnswer,
+        "SELECT digest, status, answer FROM idempotency_keys WHERE token_id = %(token)s AND key = %(key)s",
+        token=caller.id,
+        key=key,
+    )
+    if kept is None or kept.digest != digest:
+        raise Conflict("This idempotency key was used with another request")
+    return kept
+
+
+async def keep_answer(db: Db, caller: Caller, key: str, status: int, answer: bytes) -> None:
+    await execute(
+        db,
+        "UPDATE idempotency_keys SET status = %(status)s, answer = %(answer)s"
+        " WHERE token_id = %(token)s AND key = %(key)s",
+        token=caller.id,
+        key=key,
+        status=status,
+        answer=answer,
+    )
+
+
+async def forget_old_answers(db: Db, now: datetime) -> int:
+    return await execute(db, "DELETE FROM idempotency_keys WHERE created_at <= %(oldest)s", oldest=now - KEPT_FOR)

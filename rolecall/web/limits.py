@@ -1,0 +1,22 @@
+"""How often: fixed windows of a minute, counted in this process."""
+
+from datetime import datetime
+
+from rolecall.core.errors import RateLimited
+
+FAILED_AUTHENTICATIONS = 300
+
+
+class Counter:
+    def __init__(self) -> None:
+        self._minute = 0
+        self._counts: dict[object, int] = {}
+
+    def count(self, key: object, limit: int, now: datetime) -> None:
+        """Count one more for `key`; past the limit, refuse until the minute is over."""
+        minute, second = divmod(int(now.timestamp()), 60)
+        if minute != self._minute:
+            self._minute, self._counts = minute, {}
+        self._counts[key] = self._counts.get(key, 0) + 1
+        if self._counts[key] > limit:
+            raise RateLimited(60 - second)

@@ -1,0 +1,31 @@
+from datetime import datetime
+from uuid import UUID
+
+from rolecall.core.db import Db, execute
+
+
+async def record_activity(
+    db: Db, item_id: UUID, *, author: str, action: str | None, content: str, now: datetime
+) -> None:
+    await execute(
+        db,
+        "INSERT INTO activity (item_id, created_date, author, action, content)"
+        " VALUES (%(item_id)s, %(now)s, %(author)s, %(action)s, %(content)s)",
+        item_id=item_id,
+        author=author,
+        action=action,
+        content=content,
+        now=now,
+    )
+
+
+async def add_comment(db: Db, item_id: UUID, *, author: str, content: str, now: datetime) -> None:
+    await execute(
+        db,
+        "INSERT INTO comments (item_id, created_date, author, content)"
+        " VALUES (%(item_id)s, %(now)s, %(author)s, %(content)s)",
+        item_id=item_id,
+        author=author,
+        content=content,
+        now=now,
+    )

@@ -1,0 +1,13 @@
+from enum import StrEnum
+
+
+class WorkStatus(StrEnum):
+    """The status of an access request, a personnel event and a stage."""
+
+    PENDING = "Pending"
+    OPEN = "Open"
+    RESOLVED = "Resolved"
+    COMPLETED = "Completed"
+    CANCELED = "Canceled"
+    SCHEDULED = "Scheduled"
+    SNOOZED = "Snoozed"

@@ -1,0 +1,26 @@
+from datetime import datetime
+from uuid import UUID
+
+import msgspec
+
+
+class PersonReference(msgspec.Struct, frozen=True):
+    id: UUID
+    name: str
+
+
+class ActivityEntry(msgspec.Struct, rename="camel"):
+    created_date: datetime
+    author: str
+    action: str | None
+    content: str
+
+
+class Comment(msgspec.Struct, rename="camel"):
+    created_date: datetime
+    author: str
+    content: str
+
+
+def person(id: UUID | None, name: str | None) -> PersonReference | None:
+    return PersonReference(id, name) if id is not None and name is not None else None

@@ -1,0 +1,64 @@
+"""The background process: a loop for each kind of work, woken by a nudge or by the clock.
+
+Loops hold no truth: each finds its work in the tables, so a nudge may be lost or repeated, and a process may die.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+
+import msgspec
+import structlog
+
+from rolecall.core import clock
+from rolecall.core.config import Config
+from rolecall.core.db import Pool, make_pool
+from rolecall.core.nudge import listen
+from rolecall.web.idempotency import forget_old_answers
+
+log = structlog.get_logger("rolecall.worker")
+
+_PAUSE_AFTER_FAULT = 1.0
+
+
+class Loop(msgspec.Struct, frozen=True):
+    """`run` does what is due at `now` and says whether more is waiting."""
+
+    channel: str
+    run: Callable[[Pool, Config, datetime], Awaitable[bool]]
+
+
+async def tick(pool: Pool, _: Config, now: datetime) -> bool:
+    """What is due by the clock."""
+    async with pool.connection() as db:
+        await forget_old_answers(db, now)
+    return False
+
+
+LOOPS = [Loop("tick", tick)]
+
+
+async def work(config: Config) -> None:
+    """Until cancelled. What is under way is left as its loop leaves it; another worker takes it up."""
+    assert config.database_url
+    wakers = {loop.channel: asyncio.Event() for loop in LOOPS}
+    pool = make_pool(config.database_url, config.pool_size)
+    async with pool, asyncio.TaskGroup() as tasks:
+        tasks.create_task(listen(config.database_url, wakers))
+        for loop in LOOPS:
+            tasks.create_task(_turn(loop, wakers[loop.channel], pool, config))
+
+
+async def _turn(loop: Loop, waker: asyncio.Event, pool: Pool, config: Config) -> None:
+    while True:
+        waker.clear()
+        try:
+            while await loop.run(pool, config, clock.now()):
+                pass
+        except Exception as fault:
+            log.error("loop failed", loop=loop.channel, exc_info=fault)
+            await asyncio.sleep(_PAUSE_AFTER_FAULT)
+        try:
+            await asyncio.wait_for(waker.wait(), config.tick_seconds)
+        except TimeoutError:
+            continue

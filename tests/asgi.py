@@ -1,0 +1,21 @@
+"""Runs an ASGI application's lifespan in a task of its own, as a server does."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+
+@asynccontextmanager
+async def running(app: Any) -> AsyncIterator[Any]:
+    to_app: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+    from_app: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+    scope = {"type": "lifespan", "asgi": {"version": "3.0"}}
+    task = asyncio.create_task(app(scope, to_app.get, from_app.put))
+    for phase in ("startup", "shutdown"):
+        await to_app.put({"type": f"lifespan.{phase}"})
+        message = await from_app.get()
+        assert message["type"] == f"lifespan.{phase}.complete", message
+        if phase == "startup":
+            yield app
+    await task

@@ -1,0 +1,127 @@
+"""A real PostgreSQL for every test: one server a run, one database a worker, cloned from a migrated template."""
+
+import os
+from collections.abc import AsyncIterator, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import httpx2
+import psycopg
+import pytest
+from psycopg import sql
+
+from rolecall.app import create_app
+from rolecall.core import clock
+from rolecall.core.caller import Scope
+from rolecall.core.checking import Facts
+from rolecall.core.config import Config
+from rolecall.core.db import SESSION, Db
+from rolecall.core.migrate import migrate
+from rolecall.core.postgres import embedded
+from rolecall.tokens import actions as tokens
+from tests.asgi import running
+
+TEMPLATE = "rolecall_template"
+_LOCK = 7_426_001
+BASE_URL = "http://rolecall.test"
+
+
+@pytest.fixture(scope="session")
+def server_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Your own server with ROLECALL_TEST_DATABASE_URL, else an embedded one that all workers of the run share."""
+    if url := os.environ.get("ROLECALL_TEST_DATABASE_URL"):
+        yield url
+        return
+    folder = tmp_path_factory.getbasetemp()
+    shared = folder.parent if os.environ.get("PYTEST_XDIST_WORKER") else folder
+    with embedded(shared / "server") as url:
+        with psycopg.connect(url, autocommit=True) as db:
+            for setting in ("fsync", "full_page_writes"):
+                db.execute(f"ALTER SYSTEM SET {setting} = off")
+            db.execute("SELECT pg_reload_conf()")
+        yield url
+
+
+@pytest.fixture(scope="session")
+def database_url(server_url: str) -> Iterator[str]:
+    name = f"rolecall_test_{os.environ.get('PYTEST_XDIST_WORKER', 'gw')}_{os.getpid()}"
+    with psycopg.connect(server_url, autocommit=True) as db:
+        db.execute("SELECT pg_advisory_lock(%s)", (_LOCK,))
+        make_template(db, server_url)
+        db.execute(sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(sql.Identifier(name), sql.Identifier(TEMPLATE)))
+        db.execute("SELECT pg_advisory_unlock(%s)", (_LOCK,))
+    yield with_database(server_url, name)
+    with psycopg.connect(server_url, autocommit=True) as db:
+        db.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+
+
+def make_template(db: psycopg.Connection, server_url: str) -> None:
+    exists = db.execute("SELECT 1 FROM pg_database WHERE datname = %s", (TEMPLATE,)).fetchone()
+    fresh = os.environ.get("PYTEST_XDIST_WORKER", "gw0") == "gw0" and "ROLECALL_TEST_DATABASE_URL" in os.environ
+    if exists and fresh:
+        db.execute(sql.SQL("DROP DATABASE {}").format(sql.Identifier(TEMPLATE)))
+    if not exists or fresh:
+        db.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(TEMPLATE)))
+        migrate(with_database(server_url, TEMPLATE))
+
+
+def with_database(url: str, name: str) -> str:
+    return psycopg.conninfo.make_conninfo(url, dbname=name)
+
+
+@pytest.fixture
+def clean_database(database_url: str) -> str:
+    with psycopg.connect(database_url, autocommit=True) as db:
+        rows = db.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename <> 'migrations'")
+        tables = sql.SQL(", ").join(sql.Identifier(row[0]) for row in rows)
+        db.execute(sql.SQL("TRUNCATE {} RESTART IDENTITY CASCADE").format(tables))
+    return database_url
+
+
+@pytest.fixture
+def config(clean_database: str, tmp_path: Path) -> Config:
+    return Config(database_url=clean_database, data_dir=tmp_path, base_url=BASE_URL)
+
+
+@pytest.fixture
+async def db(clean_database: str) -> AsyncIterator[Db]:
+    connection = await psycopg.AsyncConnection.connect(clean_database, autocommit=True, options=SESSION)
+    async with connection:
+        yield connection
+
+
+@pytest.fixture(autouse=True)
+def time_returns() -> Iterator[None]:
+    yield
+    clock.travel_home()
+
+
+@pytest.fixture
+def facts(config: Config) -> Facts:
+    return Facts(now=datetime.now(UTC), zone=config.timezone)
+
+
+@pytest.fixture
+async def token(db: Db, facts: Facts) -> str:
+    """A token that may do everything."""
+    return (await tokens.create_token(db, None, {"name": "tests", "scopes": list(Scope)}, facts)).secret
+
+
+@pytest.fixture
+async def app(config: Config) -> AsyncIterator[object]:
+    async with running(create_app(config)) as app:
+        yield app
+
+
+@pytest.fixture
+async def anonymous(app: object) -> AsyncIterator[httpx2.AsyncClient]:
+    transport = httpx2.ASGITransport(app, raise_app_exceptions=False)
+    async with httpx2.AsyncClient(transport=transport, base_url=BASE_URL) as client:
+        yield client
+
+
+@pytest.fixture
+async def client(anonymous: httpx2.AsyncClient, token: str) -> httpx2.AsyncClient:
+    """A client that carries the token."""
+    anonymous.headers["Authorization"] = f"Bearer {token}"
+    return anonymous
