@@ -7,6 +7,7 @@ from litestar import Litestar
 from litestar.datastructures import State
 from litestar.types import ASGIApp
 
+from rolecall.applications.routes import router as applications
 from rolecall.core import config as configuration
 from rolecall.core.config import Config
 from rolecall.core.db import make_pool
@@ -18,7 +19,7 @@ from rolecall.web.edge import Edge
 from rolecall.web.errors import HANDLERS
 from rolecall.web.services import Services
 
-ROUTERS = [identities, tokens, settings]
+ROUTERS = [applications, identities, tokens, settings]
 
 
 def create_app(config: Config | None = None) -> ASGIApp:

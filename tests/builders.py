@@ -5,6 +5,7 @@ from typing import Any
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
+from rolecall.applications import actions as applications
 from rolecall.core.checking import Facts, check
 from rolecall.core.db import Db
 from rolecall.identities import actions as identities
@@ -20,3 +21,22 @@ async def an_identity(db: Db, first: str = "Ada", last: str = "Lovelace", **fiel
     raw = {"firstName": first, "lastName": last, **fields}
     known = await with_mentioned_identities(db, facts(enabled_custom_fields=frozenset(range(1, 10))), raw)
     return await identities.create_identity(db, check(NewIdentity, raw, known), known.now)
+
+
+# A connector that takes files, as most applications have one.
+FILES: list[dict[str, Any]] = [
+    {"name": "Users", "content": "users"},
+    {"name": "Groups", "content": "groups", "isOptional": True},
+    {"name": "Memberships", "content": "memberships", "isOptional": True},
+    {"name": "Permissions", "content": "permissions", "isOptional": True, "isMultiple": True},
+]
+CONNECTOR: dict[str, Any] = {"name": "Standard files", "vendor": "Rolecall", "files": FILES}
+
+
+async def an_application(db: Db, name: str = "Payroll", **fields: Any) -> UUID:
+    """With the standard file groups unless `connector` says otherwise; `isArchived` works too."""
+    raw = {"name": name, "connector": CONNECTOR, **fields}
+    id = await applications.create_application(db, raw, facts())
+    if fields.get("isArchived"):
+        await applications.change_application(db, id, {"isArchived": True}, facts())
+    return id

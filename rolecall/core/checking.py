@@ -5,7 +5,7 @@ holds every broken rule.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime
 from enum import StrEnum
 from typing import Annotated, Any, TypeVar
@@ -32,6 +32,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     enabled_custom_fields: frozenset[int] = frozenset()
     identities: frozenset[UUID] = frozenset()
     applications: frozenset[UUID] = frozenset()
+    archived_applications: frozenset[UUID] = frozenset()
 
     @property
     def today(self) -> date:
@@ -47,11 +48,16 @@ class Body(BaseModel):
 B = TypeVar("B", bound=BaseModel)
 
 
-def check(shape: type[B], raw: Json, facts: Facts) -> B:
+def check(shape: type[B], raw: Json, facts: Facts, also: Iterable[Problem] = ()) -> B:
+    """`also` are problems found beside the shape, to be told in the same answer."""
+    problems = list(also)
     try:
-        return shape.model_validate(_without_nulls(raw), context=facts)
+        body = shape.model_validate(_without_nulls(raw), context=facts)
     except ValidationError as error:
-        raise Invalid(*(_problem(entry) for entry in error.errors(include_url=False))) from None
+        raise Invalid(*(_problem(entry) for entry in error.errors(include_url=False)), *problems) from None
+    if problems:
+        raise Invalid(*problems)
+    return body
 
 
 def mentioned_ids(raw: Any) -> list[UUID]:
@@ -141,6 +147,8 @@ Moment = Annotated[datetime, BeforeValidator(_moment)]
 def _without_nulls(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _without_nulls(item) for key, item in value.items() if item is not None}
+    if isinstance(value, list):
+        return [_without_nulls(item) for item in value]
     return value
 
 

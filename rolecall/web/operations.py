@@ -75,6 +75,7 @@ def operation(
     body: type[BaseModel] | None = None,
     read_body: ReadBody = _json,
     query: dict[str, Reader] | None = None,
+    tags: tuple[str, ...] = (),
 ) -> Callable[[Callable[..., Awaitable[Any]]], HTTPRouteHandler]:
     def decorate(function: Callable[..., Awaitable[Any]]) -> HTTPRouteHandler:
         spec = Operation(
@@ -94,7 +95,8 @@ def operation(
             return await serve(spec, request)
 
         endpoint.__name__ = function.__name__
-        return HTTPRouteHandler(path, http_method=method, opt={"operation": spec}, status_code=200)(endpoint)
+        known = {"operation": spec}
+        return HTTPRouteHandler(path, http_method=method, opt=known, status_code=200, tags=tags)(endpoint)
 
     return decorate
 

@@ -1,0 +1,205 @@
+from typing import Any
+from uuid import UUID
+
+import msgspec
+from psycopg.errors import UniqueViolation
+from psycopg.types.json import Jsonb
+
+from rolecall.applications.model import Content, Guard
+from rolecall.applications.shapes import (
+    ApplicationChanges,
+    ApplicationFields,
+    ConnectorBody,
+    NewApplication,
+    ScheduleBody,
+)
+from rolecall.core.checking import Facts, Json, check
+from rolecall.core.db import Db, execute, fetch_rows, fetch_value
+from rolecall.core.errors import Invalid, NotFound, Problem
+from rolecall.core.ids import new_id
+from rolecall.core.text import fold, sort_key
+from rolecall.identities.queries import with_mentioned_identities
+
+
+async def create_application(db: Db, raw: Json, facts: Facts) -> UUID:
+    current = Current()
+    facts = await with_mentioned_identities(db, facts, raw)
+    body = check(NewApplication, raw, facts, await _rules_across(db, raw, current))
+    id = new_id()
+    columns = {"id": id, "last_updated": facts.now, "guard": Jsonb(msgspec.to_builtins(Guard()))}
+    columns |= _columns_of(body, raw, current.guard)
+    try:
+        await execute(
+            db,
+            f"INSERT INTO applications ({', '.join(columns)}) VALUES ({', '.join(f'%({name})s' for name in columns)})",
+            **columns,
+        )
+    except UniqueViolation:
+        raise _taken(body.name) from None
+    await _set_parts(db, id, body, raw)
+    return id
+
+
+async def change_application(db: Db, id: UUID, raw: Json, facts: Facts) -> None:
+    """Only what is given changes; a connector, schedule or owner that is given as null goes."""
+    current = await _current(db, id)
+    facts = await with_mentioned_identities(db, facts, raw)
+    body = check(ApplicationChanges, raw, facts, await _rules_across(db, raw, current))
+    columns = {**_columns_of(body, raw, current.guard), "last_updated": facts.now}
+    assignments = ", ".join(f"{name} = %({name})s" for name in columns)
+    try:
+        await execute(db, f"UPDATE applications SET {assignments} WHERE id = %(id)s", id=id, **columns)
+    except UniqueViolation:
+        raise _taken(body.name or "") from None
+    await _set_parts(db, id, body, raw)
+
+
+class Current(msgspec.Struct, frozen=True):
+    """What a change is held against; a new application starts from nothing."""
+
+    id: UUID | None = None
+    is_identity_source: bool = False
+    guard: Guard = Guard()
+    groups: dict[str, str] = {}
+    located: frozenset[str] = frozenset()
+
+
+async def _current(db: Db, id: UUID) -> Current:
+    rows = await fetch_rows(
+        db,
+        """SELECT a.is_identity_source, a.guard,
+                  (SELECT jsonb_object_agg(g.name, g.content)
+                   FROM file_groups g JOIN connectors c ON c.id = g.connector_id WHERE c.application_id = a.id),
+                  (SELECT s.locations FROM schedules s WHERE s.application_id = a.id)
+           FROM applications a WHERE a.id = %(id)s FOR UPDATE OF a""",
+        id=id,
+    )
+    if not rows:
+        raise NotFound("Application", id)
+    is_identity_source, guard, groups, locations = rows[0]
+    return Current(id, is_identity_source, msgspec.convert(guard, Guard), groups or {}, frozenset(locations or ()))
+
+
+async def _rules_across(db: Db, raw: Json, current: Current) -> list[Problem]:
+    """Rules between fields, or between a field and what is stored: on the application as it would be."""
+    problems = []
+    groups = _groups_in(raw["connector"]) if "connector" in raw else current.groups
+    located = _locations_in(raw["schedule"]) if "schedule" in raw else current.located
+    for name in sorted(located - groups.keys()):
+        if "schedule" in raw:
+            problems.append(Problem(f"schedule.locations.{name}", "Unknown file group"))
+        else:
+            problems.append(Problem("connector", f"The schedule has a location for {name}"))
+    given = raw.get("isIdentitySource")
+    is_identity_source = current.is_identity_source if given is None else given
+    if Content.IDENTITIES in groups.values() and not is_identity_source:
+        problems.append(
+            Problem("isIdentitySource", "An application with a file of identities must be an identity source")
+        )
+    if await _is_taken(db, raw.get("name"), current.id):
+        problems += _taken(raw["name"]).problems
+    return problems
+
+
+def _groups_in(connector: object) -> dict[str, str]:
+    """Content by name, of whatever is well formed: the rest is reported by the shape."""
+    files = connector.get("files") if isinstance(connector, dict) else None
+    entries = [file for file in files if isinstance(file, dict)] if isinstance(files, list) else []
+    return {str(file.get("name")): fold(str(file.get("content"))) for file in entries}
+
+
+def _locations_in(schedule: object) -> frozenset[str]:
+    locations = schedule.get("locations") if isinstance(schedule, dict) else None
+    return frozenset(locations) if isinstance(locations, dict) else frozenset()
+
+
+async def _is_taken(db: Db, name: object, but: UUID | None) -> bool:
+    if not isinstance(name, str) or "\x00" in name:
+        return False
+    holder = await fetch_value(db, "SELECT id FROM applications WHERE name = %(name)s", name=name)
+    return holder is not None and holder != but
+
+
+def _taken(name: str) -> Invalid:
+    return Invalid.on("name", f"An application named {name} exists already")
+
+
+def _columns_of(body: ApplicationFields, raw: Json, guard: Guard) -> dict[str, Any]:
+    """The columns that the given fields set."""
+    simple = ("name", "priority", "is_identity_source", "is_archived", "owner_id", "provisioner_ids")
+    columns = {field: value for field in simple if (value := getattr(body, field, None)) is not None}
+    if "name" in columns:
+        columns["name_key"] = sort_key(columns["name"])
+    if _is_removed(raw, "ownerId"):
+        columns["owner_id"] = None
+    if body.guard:
+        columns["guard"] = Jsonb(
+            {**msgspec.to_builtins(guard), **body.guard.model_dump(by_alias=True, exclude_none=True)}
+        )
+    return columns
+
+
+def _is_removed(raw: Json, field: str) -> bool:
+    return field in raw and raw[field] is None
+
+
+async def _set_parts(db: Db, id: UUID, body: ApplicationFields, raw: Json) -> None:
+    if body.connector:
+        await _set_connector(db, id, body.connector)
+    elif _is_removed(raw, "connector"):
+        await execute(db, "DELETE FROM connectors WHERE application_id = %(id)s", id=id)
+    if body.schedule:
+        await _set_schedule(db, id, body.schedule)
+    elif _is_removed(raw, "schedule"):
+        await execute(db, "DELETE FROM schedules WHERE application_id = %(id)s", id=id)
+
+
+async def _set_connector(db: Db, id: UUID, body: ConnectorBody) -> None:
+    """A file group whose name stays keeps its id: uploads go on under it."""
+    connector_id = await fetch_value(
+        db,
+        """INSERT INTO connectors (id, application_id, name, vendor, is_file_based)
+           VALUES (%(new)s, %(id)s, %(name)s, %(vendor)s, %(is_file_based)s)
+           ON CONFLICT (application_id) DO UPDATE
+           SET name = EXCLUDED.name, vendor = EXCLUDED.vendor, is_file_based = EXCLUDED.is_file_based
+           RETURNING id""",
+        new=new_id(),
+        id=id,
+        name=body.name,
+        vendor=body.vendor,
+        is_file_based=body.files is not None,
+    )
+    files = body.files or []
+    await execute(
+        db,
+        "DELETE FROM file_groups WHERE connector_id = %(connector)s AND name <> ALL(%(names)s)",
+        connector=connector_id,
+        names=[file.name for file in files],
+    )
+    for position, file in enumerate(files):
+        columns = {
+            **file.model_dump(),
+            "columns": Jsonb(file.columns),
+            "connector_id": connector_id,
+            "position": position,
+        }
+        await execute(
+            db,
+            f"""INSERT INTO file_groups (id, {", ".join(columns)})
+                VALUES (%(id)s, {", ".join(f"%({name})s" for name in columns)})
+                ON CONFLICT (connector_id, name) DO UPDATE
+                SET {", ".join(f"{name} = EXCLUDED.{name}" for name in columns)}""",
+            id=new_id(),
+            **columns,
+        )
+
+
+async def _set_schedule(db: Db, id: UUID, body: ScheduleBody) -> None:
+    await execute(
+        db,
+        """INSERT INTO schedules (application_id, cron, locations) VALUES (%(id)s, %(cron)s, %(locations)s)
+           ON CONFLICT (application_id) DO UPDATE SET cron = EXCLUDED.cron, locations = EXCLUDED.locations""",
+        id=id,
+        cron=body.cron,
+        locations=Jsonb(body.locations),
+    )

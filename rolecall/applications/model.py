@@ -1,0 +1,96 @@
+from enum import StrEnum
+
+import msgspec
+
+
+class Priority(StrEnum):
+    NONE = "None"
+    LOW = "Low"
+    MODERATE = "Moderate"
+    HIGH = "High"
+    CRITICAL = "Critical"
+
+
+class Content(StrEnum):
+    """What the rows of a file group say."""
+
+    USERS = "users"
+    GROUPS = "groups"
+    MEMBERSHIPS = "memberships"
+    PERMISSIONS = "permissions"
+    IDENTITIES = "identities"
+
+
+# The fields that a connector may map a header to.
+FIELDS: dict[Content, tuple[str, ...]] = {
+    Content.USERS: (
+        "Username",
+        "Name",
+        "First Name",
+        "Last Name",
+        "Email",
+        "Employee ID",
+        "Active",
+        "Locked",
+        "Last Login",
+        "Password Changed",
+    ),
+    Content.GROUPS: ("Group", "Description", "Nomenclature", "Parent"),
+    Content.MEMBERSHIPS: ("Username", "Group"),
+    Content.PERMISSIONS: (
+        "Username",
+        "Group",
+        "Header",
+        "Section",
+        "Permission",
+        "Access",
+        "Value",
+        "Description",
+        "Risk Rating",
+    ),
+    Content.IDENTITIES: (
+        "Employee ID",
+        "First Name",
+        "Last Name",
+        "Email",
+        "Type",
+        "Title",
+        "Company",
+        "Division",
+        "Department",
+        "Office",
+        "Supervisor ID",
+        "Created",
+        "Updated",
+        "Status",
+        *(f"Custom Field {n}" for n in range(1, 10)),
+    ),
+}
+
+
+class Guard(msgspec.Struct, frozen=True, rename="camel"):
+    """An import that would change more than this is held."""
+
+    max_removed_percent: float = 20
+    max_new_percent: float = 50
+    min_count: int = 100
+
+
+class ImportType(StrEnum):
+    SCHEDULED = "Scheduled"
+    MANUAL = "Manual"
+    API = "API"
+
+
+class ImportStatus(StrEnum):
+    PENDING = "Pending"
+    RUNNING = "Running"
+    FINISHED = "Finished"
+    FAILED = "Failed"
+    CANCELED = "Canceled"
+    CANCELING = "Canceling"
+
+
+def same_header(text: str) -> str:
+    """Headers and field names match without case, spaces, dashes or underscores."""
+    return "".join(c for c in text.casefold() if not c.isspace() and c not in "-_")

@@ -1,0 +1,90 @@
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from rolecall.applications.shapes import (
+    ApplicationDetail,
+    ApplicationSummary,
+    Connector,
+    FileGroup,
+    Import,
+    ImportFile,
+    Metrics,
+)
+from rolecall.core.checking import Facts, Json, mentioned_ids
+from rolecall.core.db import Db, fetch_rows
+from rolecall.core.errors import NotFound
+from rolecall.core.paging import Page, fetch_page, kept_total
+
+# An application `a`, in the order of ApplicationSummary; for every query that shows one.
+SUMMARY_COLUMNS = "a.id, 'Application' AS kind, a.name, a.priority, a.is_archived, a.last_updated"
+SUMMARY_WIDTH = len(ApplicationSummary.__struct_fields__)
+
+# An import `r`, in the order of Import.
+IMPORT_COLUMNS = """
+    r.id, 'Application Import' AS kind, r.number, r.type, r.status, r.created_by, r.build_start, r.build_end,
+    (SELECT string_agg(l.line, E'\\n' ORDER BY l.number) FROM import_log l WHERE l.import_id = r.id) AS log,
+    (SELECT json_agg(json_build_array(f.id, f.file_group_id, f.file_group, f.name) ORDER BY f.position)
+     FROM import_files f WHERE f.import_id = r.id) AS files, r.metrics"""
+IMPORT_WIDTH = len(Import.__struct_fields__)
+
+
+def summary_from_row(row: Sequence[Any]) -> ApplicationSummary:
+    return ApplicationSummary(*row)
+
+
+def import_from_row(row: Sequence[Any]) -> Import:
+    *plain, files, metrics = row
+    listed = [ImportFile(UUID(id), UUID(group), *names) for id, group, *names in files or ()]
+    return Import(*(*plain, listed, metrics and msgspec.convert(metrics, Metrics)))
+
+
+async def get(db: Db, id: UUID) -> ApplicationDetail:
+    rows = await fetch_rows(
+        db,
+        f"""SELECT {SUMMARY_COLUMNS}, c.id, c.name, c.vendor, c.is_file_based,
+                   (SELECT json_agg(json_build_array(g.id, g.name, g.is_optional, g.is_multiple) ORDER BY g.position)
+                    FROM file_groups g WHERE g.connector_id = c.id),
+                   last.*
+            FROM applications a LEFT JOIN connectors c ON c.application_id = a.id
+            LEFT JOIN LATERAL (SELECT {IMPORT_COLUMNS} FROM application_imports r
+                               WHERE r.application_id = a.id ORDER BY r.number DESC LIMIT 1) AS last ON true
+            WHERE a.id = %(id)s""",
+        id=id,
+    )
+    if not rows:
+        raise NotFound("Application", id)
+    summary, rest = rows[0][:SUMMARY_WIDTH], rows[0][SUMMARY_WIDTH:]
+    connector, last = rest[:-IMPORT_WIDTH], rest[-IMPORT_WIDTH:]
+    return ApplicationDetail(*(*summary, _connector(connector), import_from_row(last) if last[0] else None))
+
+
+def _connector(row: Sequence[Any]) -> Connector | None:
+    id, name, vendor, is_file_based, groups = row
+    if id is None:
+        return None
+    files = [FileGroup(UUID(group), *rest) for group, *rest in groups or ()]
+    return Connector(id, name, vendor, files if is_file_based else None)
+
+
+async def by_name(db: Db, page: int) -> Page[ApplicationSummary]:
+    return await fetch_page(
+        db,
+        summary_from_row,
+        page,
+        total=kept_total("applications"),
+        items=f"SELECT {SUMMARY_COLUMNS} FROM applications a ORDER BY a.name_key, a.id",
+    )
+
+
+async def with_mentioned_applications(db: Db, facts: Facts, raw: Json) -> Facts:
+    """Which of the applications named in the body exist, and which of them are archived."""
+    ids = mentioned_ids(raw)
+    rows = await fetch_rows(db, "SELECT id, is_archived FROM applications WHERE id = ANY(%(ids)s)", ids=ids)
+    return msgspec.structs.replace(
+        facts,
+        applications=frozenset(id for id, _ in rows),
+        archived_applications=frozenset(id for id, is_archived in rows if is_archived),
+    )

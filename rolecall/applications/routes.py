@@ -1,0 +1,46 @@
+from typing import Any
+
+from litestar import Router
+
+from rolecall.applications import actions, queries
+from rolecall.applications.shapes import ApplicationChanges, ApplicationDetail, ApplicationSummary, NewApplication
+from rolecall.core.caller import Scope
+from rolecall.core.checking import Facts, Json
+from rolecall.core.db import Db
+from rolecall.core.ids import known_guid
+from rolecall.core.paging import Page
+from rolecall.web.operations import operation
+
+_SPECIFIED = ("Access governance",)
+_ADDED = ("Administration",)
+
+
+@operation("GET", "/{id:str}", scope=Scope.APPLICATIONS_READ, tags=_SPECIFIED)
+async def get_application(db: Db, id: str) -> ApplicationDetail:
+    """Get one application."""
+    return await queries.get(db, known_guid("Application", id))
+
+
+@operation("GET", "/", scope=Scope.APPLICATIONS_READ, query={}, tags=_ADDED)
+async def list_applications(db: Db, query: dict[str, Any]) -> Page[ApplicationSummary]:
+    """List applications by name."""
+    return await queries.by_name(db, query["page"])
+
+
+@operation("POST", "/", scope=Scope.CONFIG_MANAGE, status=201, body=NewApplication, tags=_ADDED)
+async def create_application(db: Db, raw: Json, facts: Facts) -> ApplicationDetail:
+    """Create an application with its connector and schedule."""
+    return await queries.get(db, await actions.create_application(db, raw, facts))
+
+
+@operation("PATCH", "/{id:str}", scope=Scope.CONFIG_MANAGE, body=ApplicationChanges, tags=_ADDED)
+async def change_application(db: Db, id: str, raw: Json, facts: Facts) -> ApplicationDetail:
+    """Change the fields that are given; archive with `isArchived`."""
+    application_id = known_guid("Application", id)
+    await actions.change_application(db, application_id, raw, facts)
+    return await queries.get(db, application_id)
+
+
+router = Router(
+    "/api/applications", route_handlers=[get_application, list_applications, create_application, change_application]
+)

@@ -1,0 +1,199 @@
+import codecs
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Annotated
+from uuid import UUID
+
+import msgspec
+from cronsim import CronSim, CronSimError
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator
+
+from rolecall.applications.model import FIELDS, Content, ImportStatus, ImportType, Priority, same_header
+from rolecall.core.checking import Body, Guid, Name256, OptionalName256, Text256, Text2048, broken, facts_of, one_of
+from rolecall.identities.shapes import IdentityId
+
+
+class ApplicationSummary(msgspec.Struct, rename="camel"):
+    id: UUID
+    kind: str
+    name: str
+    priority: Priority
+    is_archived: bool
+    last_updated: datetime
+
+
+class FileGroup(msgspec.Struct, rename="camel"):
+    file_group_id: UUID
+    name: str
+    is_optional: bool
+    is_multiple: bool
+
+
+class Connector(msgspec.Struct, rename="camel"):
+    id: UUID
+    name: str
+    vendor: str
+    files: list[FileGroup] | None
+
+
+class ImportFile(msgspec.Struct, rename="camel"):
+    id: UUID
+    file_group_id: UUID
+    file_group: str
+    name: str
+
+
+class Changes(msgspec.Struct):
+    total: int = 0
+    new: int = 0
+    altered: int = 0
+    removed: int = 0
+
+
+class PermissionChanges(msgspec.Struct):
+    total: int = 0
+    new: int = 0
+
+
+class Metrics(msgspec.Struct):
+    users: Changes
+    groups: Changes
+    permissions: PermissionChanges
+
+
+class Import(msgspec.Struct, rename="camel"):
+    """An import without its application; here because an application shows its last one."""
+
+    id: UUID
+    kind: str
+    number: int
+    type: ImportType
+    status: ImportStatus
+    created_by: str
+    build_start: datetime | None
+    build_end: datetime | None
+    log: str | None
+    files: list[ImportFile]
+    metrics: Metrics | None
+
+
+class ApplicationDetail(ApplicationSummary):
+    connector: Connector | None
+    last_import: Import | None
+
+
+def _exists(id: UUID, info: ValidationInfo) -> UUID:
+    if id in facts_of(info).applications:
+        return id
+    raise broken(f"Application with id {id} not found")
+
+
+def _is_live(id: UUID, info: ValidationInfo) -> UUID:
+    if id in facts_of(info).archived_applications:
+        raise broken("Application is archived")
+    return id
+
+
+ApplicationId = Annotated[Guid, AfterValidator(_exists)]
+LiveApplicationId = Annotated[ApplicationId, AfterValidator(_is_live)]
+PriorityName = Annotated[Priority, one_of(Priority)]
+
+
+def repeated(names: Iterable[str]) -> str | None:
+    seen = set[str]()
+    for name in names:
+        if name in seen:
+            return name
+        seen.add(name)
+    return None
+
+
+class FileGroupBody(Body):
+    name: Name256
+    is_optional: bool = False
+    is_multiple: bool = False
+    content: Annotated[Content, one_of(Content)]
+    columns: dict[str, Text256] = Field(default_factory=dict)
+    encoding: str | None = None
+    allow_rejects: bool = False
+
+    @field_validator("columns")
+    @classmethod
+    def known_fields(cls, columns: dict[str, str], info: ValidationInfo) -> dict[str, str]:
+        if "content" not in info.data:
+            return columns
+        content = info.data["content"]
+        fields = {same_header(field): field for field in FIELDS[content]}
+        if unknown := [field for field in columns.values() if same_header(field) not in fields]:
+            raise broken(f"{unknown[0]} is not a field of {content}; it has {', '.join(FIELDS[content])}")
+        mapped = {header: fields[same_header(field)] for header, field in columns.items()}
+        if twice := repeated(mapped.values()):
+            raise broken(f"{twice} is mapped twice")
+        if twice := repeated(same_header(header) for header in mapped):
+            raise broken(f"Header {twice} is mapped twice")
+        return mapped
+
+    @field_validator("encoding")
+    @classmethod
+    def known_encoding(cls, encoding: str) -> str:
+        try:
+            b"".decode(encoding)
+            return codecs.lookup(encoding).name
+        except (LookupError, ValueError):
+            raise broken("{name} must be a character encoding such as windows-1252") from None
+
+
+class ConnectorBody(Body):
+    name: Name256
+    vendor: Text256 = ""
+    files: Annotated[list[FileGroupBody], Field(max_length=50)] | None = None
+
+    @field_validator("files")
+    @classmethod
+    def one_group_a_name_and_content(cls, files: list[FileGroupBody]) -> list[FileGroupBody]:
+        if twice := repeated(file.name for file in files):
+            raise broken(f"Two file groups are named {twice}")
+        if twice := repeated(file.content for file in files):
+            raise broken(f"Two file groups hold {twice}; let one take several files instead")
+        return files
+
+
+class ScheduleBody(Body):
+    cron: Name256
+    locations: dict[str, Annotated[Text2048, Field(min_length=1)]] = Field(default_factory=dict)
+
+    @field_validator("cron")
+    @classmethod
+    def a_cron_line(cls, cron: str) -> str:
+        try:
+            CronSim(cron, datetime(2000, 1, 1, tzinfo=UTC))
+        except CronSimError:
+            raise broken("{name} must be a cron line such as 0 6 * * 1-5") from None
+        return cron
+
+
+class GuardBody(Body):
+    max_removed_percent: Annotated[float, Field(ge=0, le=100)] | None = None
+    max_new_percent: Annotated[float, Field(ge=0, le=1_000_000)] | None = None
+    min_count: Annotated[int, Field(ge=0, le=1_000_000_000)] | None = None
+
+
+class ApplicationFields(Body):
+    """What may be said of an application; `None` is what was left out."""
+
+    priority: PriorityName | None = None
+    is_identity_source: bool | None = None
+    connector: ConnectorBody | None = None
+    schedule: ScheduleBody | None = None
+    owner_id: IdentityId | None = None
+    provisioner_ids: Annotated[list[IdentityId], Field(max_length=100)] | None = None
+    guard: GuardBody | None = None
+
+
+class NewApplication(ApplicationFields):
+    name: Name256
+
+
+class ApplicationChanges(ApplicationFields):
+    name: OptionalName256 | None = None
+    is_archived: bool | None = None

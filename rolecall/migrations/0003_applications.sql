@@ -1,0 +1,45 @@
+CREATE TABLE applications (
+    id                 uuid PRIMARY KEY,
+    name               text NOT NULL UNIQUE,
+    name_key           text COLLATE "C" NOT NULL,
+    priority           text NOT NULL DEFAULT 'None',
+    is_archived        boolean NOT NULL DEFAULT false,
+    is_identity_source boolean NOT NULL DEFAULT false,
+    last_updated       timestamptz NOT NULL,
+    owner_id           uuid REFERENCES identities,
+    provisioner_ids    uuid[] NOT NULL DEFAULT '{}',
+    guard              jsonb NOT NULL,
+    CONSTRAINT priority_is_known CHECK (priority IN ('None', 'Low', 'Moderate', 'High', 'Critical'))
+);
+CREATE INDEX applications_in_order ON applications (name_key, id);
+CALL keep_totals_of('applications');
+
+CREATE TABLE connectors (
+    id             uuid PRIMARY KEY,
+    application_id uuid NOT NULL UNIQUE REFERENCES applications,
+    name           text NOT NULL,
+    vendor         text NOT NULL,
+    is_file_based  boolean NOT NULL
+);
+
+CREATE TABLE file_groups (
+    id            uuid PRIMARY KEY,
+    connector_id  uuid NOT NULL REFERENCES connectors ON DELETE CASCADE,
+    position      int NOT NULL,
+    name          text NOT NULL,
+    is_optional   boolean NOT NULL,
+    is_multiple   boolean NOT NULL,
+    content       text NOT NULL,
+    columns       jsonb NOT NULL,
+    encoding      text,
+    allow_rejects boolean NOT NULL,
+    UNIQUE (connector_id, name),
+    CONSTRAINT content_is_known CHECK (content IN ('users', 'groups', 'memberships', 'permissions', 'identities'))
+);
+
+-- Locations by the name of the file group.
+CREATE TABLE schedules (
+    application_id uuid PRIMARY KEY REFERENCES applications,
+    cron           text NOT NULL,
+    locations      jsonb NOT NULL
+);

@@ -1,0 +1,43 @@
+CREATE TABLE application_imports (
+    id             uuid PRIMARY KEY,
+    number         bigint GENERATED ALWAYS AS IDENTITY UNIQUE,
+    application_id uuid NOT NULL REFERENCES applications,
+    type           text NOT NULL,
+    status         text NOT NULL DEFAULT 'Pending',
+    created_by     text NOT NULL,
+    created_at     timestamptz NOT NULL,
+    build_start    timestamptz,
+    build_end      timestamptz,
+    metrics        jsonb,
+    CONSTRAINT type_is_known CHECK (type IN ('Scheduled', 'Manual', 'API')),
+    CONSTRAINT status_is_known CHECK (status IN ('Pending', 'Running', 'Finished', 'Failed', 'Canceled', 'Canceling')),
+    CONSTRAINT ended_imports_have_an_end CHECK ((build_end IS NOT NULL) = (status IN ('Finished', 'Failed', 'Canceled'))),
+    CONSTRAINT finished_imports_have_metrics CHECK ((metrics IS NOT NULL) = (status = 'Finished'))
+);
+CREATE INDEX application_imports_in_order ON application_imports (build_start DESC NULLS FIRST, number DESC);
+CREATE INDEX application_imports_of_one_in_order ON application_imports (application_id, build_start DESC NULLS FIRST, number DESC);
+CREATE INDEX application_imports_by_number ON application_imports (application_id, number);
+CREATE INDEX application_imports_at_work ON application_imports (status, number) WHERE status IN ('Pending', 'Running', 'Canceling');
+CALL keep_totals_of('application_imports', 'application_id');
+
+-- The file group's id and name are kept as they were: the connector may change later.
+CREATE TABLE import_files (
+    id            uuid PRIMARY KEY,
+    import_id     uuid NOT NULL REFERENCES application_imports,
+    position      int NOT NULL,
+    file_group_id uuid NOT NULL,
+    file_group    text NOT NULL,
+    name          text NOT NULL,
+    sha256        bytea NOT NULL,
+    size          bigint NOT NULL,
+    location      text NOT NULL UNIQUE,
+    UNIQUE (import_id, position)
+);
+
+-- A table of lines, not a column: a run appends to it from beside the transaction that holds its import.
+CREATE TABLE import_log (
+    number    bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    import_id uuid NOT NULL REFERENCES application_imports,
+    line      text NOT NULL
+);
+CREATE INDEX ON import_log (import_id, number);
