@@ -12,6 +12,7 @@ from rolecall.core import config as configuration
 from rolecall.core.config import Config
 from rolecall.core.db import make_pool
 from rolecall.identities.routes import router as identities
+from rolecall.personnel_events.routes import router as personnel_events
 from rolecall.settings.routes import router as settings
 from rolecall.tokens import queries as tokens_queries
 from rolecall.tokens.routes import router as tokens
@@ -19,7 +20,13 @@ from rolecall.web.edge import Edge
 from rolecall.web.errors import HANDLERS
 from rolecall.web.services import Services
 
-ROUTERS = [applications, identities, tokens, settings]
+ROUTERS = [
+    applications,
+    identities,
+    personnel_events,
+    settings,
+    tokens,
+]
 
 
 def create_app(config: Config | None = None) -> ASGIApp:

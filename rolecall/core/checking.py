@@ -180,7 +180,9 @@ def _not_valid(_: Mapping[str, Any]) -> str:
 
 def _problem(entry: Any) -> Problem:
     path = entry["loc"]
-    say = _SENTENCES.get(entry["type"], _not_valid)
+    # A length limit outside a validator of ours is pydantic's general one: it does not say what it counted.
+    kind = f"string_{entry['type']}" if isinstance(entry["input"], str) else entry["type"]
+    say = _SENTENCES.get(kind) or _SENTENCES.get(entry["type"], _not_valid)
     sentence = say(entry.get("ctx", {}))
     return Problem(".".join(str(part) for part in path) or "body", sentence.replace("{name}", human_name(path)))
 

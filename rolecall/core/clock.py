@@ -22,10 +22,11 @@ def travel_home() -> None:
 
 
 def parse(text: str, zone: ZoneInfo) -> datetime:
-    """A date is midnight in `zone`; a date-time without offset is local to it. Raises ValueError."""
+    """A date is midnight in `zone`; a date-time without offset is local to it. Raises ValueError or OverflowError."""
     moment = datetime.fromisoformat(text)
     if len(text) == len("2026-12-01") and "T" not in text:
         moment = datetime.combine(moment.date(), time())
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=zone)
-    return moment.astimezone(UTC)
+    # Through the zone: a moment that has no date there is refused here, not where it is shown.
+    return moment.astimezone(zone).astimezone(UTC)

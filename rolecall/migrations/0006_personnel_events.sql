@@ -1,0 +1,41 @@
+CREATE TABLE personnel_events (
+    id            uuid PRIMARY KEY,
+    number        bigint GENERATED ALWAYS AS IDENTITY UNIQUE,
+    type          text NOT NULL,
+    status        text NOT NULL DEFAULT 'Scheduled',
+    reporter_id   uuid NOT NULL,
+    reporter_name text NOT NULL,
+    assignee_id   uuid,
+    assignee_name text,
+    identity_id   uuid NOT NULL REFERENCES identities,
+    -- Columns of the identity that a role transition will set and has not set yet, and its custom fields by number.
+    changes       jsonb NOT NULL DEFAULT '{}',
+    custom_fields jsonb NOT NULL DEFAULT '{}',
+    needed_on     timestamptz NOT NULL,
+    needed_until  timestamptz,
+    completed_on  timestamptz,
+    CONSTRAINT type_is_known CHECK (type IN ('Onboard', 'Offboard', 'Role Transition', 'Absence')),
+    CONSTRAINT status_is_known CHECK (status IN ('Pending', 'Open', 'Resolved', 'Completed', 'Canceled', 'Scheduled', 'Snoozed'))
+);
+CREATE INDEX ON personnel_events (needed_on DESC, number DESC);
+CREATE INDEX ON personnel_events (type, needed_on DESC, number DESC);
+CREATE INDEX ON personnel_events (status, needed_on DESC, number DESC);
+CREATE INDEX ON personnel_events (type, status, needed_on DESC, number DESC);
+CREATE INDEX ON personnel_events (identity_id, needed_on DESC, number DESC);
+CALL keep_totals_of('personnel_events', 'type', 'status');
+
+CREATE TABLE stages (
+    event_id          uuid NOT NULL REFERENCES personnel_events,
+    sequence          int NOT NULL,
+    name              text NOT NULL,
+    status            text NOT NULL,
+    started_on        timestamptz,
+    scheduled_start   timestamptz,
+    completed_on      timestamptz,
+    completed_by_id   uuid,
+    completed_by_name text,
+    PRIMARY KEY (event_id, sequence),
+    CONSTRAINT status_is_known CHECK (status IN ('Open', 'Completed', 'Canceled', 'Scheduled', 'Snoozed'))
+);
+-- What the tick reads: its size is what is still to come, its cost what is due.
+CREATE INDEX stages_to_come ON stages (scheduled_start) WHERE status = 'Scheduled';

@@ -1,0 +1,111 @@
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+import msgspec
+from psycopg.types.json import Jsonb
+
+from rolecall.core.caller import Caller
+from rolecall.core.checking import Facts, Json, check
+from rolecall.core.db import Db, execute
+from rolecall.core.ids import new_id
+from rolecall.identities import actions as identities
+from rolecall.identities.queries import with_mentioned_identities
+from rolecall.identities.shapes import IdentityChanges
+from rolecall.personnel_events.model import EventType, Period, plan
+from rolecall.personnel_events.shapes import AbsenceBody, EventBody, OffboardBody, OnboardBody, RoleTransitionBody
+from rolecall.settings import queries as settings
+from rolecall.work_items.actions import add_comment, record_activity
+
+
+async def onboard(db: Db, caller: Caller, raw: Json, facts: Facts) -> UUID:
+    facts = await gather_facts(db, raw, facts)
+    body = check(OnboardBody, raw, facts)
+    identity_id = await identities.create_identity(db, body.identity, facts.now)
+    return await _create_event(db, caller, facts, EventType.ONBOARD, identity_id, body)
+
+
+async def offboard(db: Db, caller: Caller, raw: Json, facts: Facts) -> UUID:
+    facts = await gather_facts(db, raw, facts)
+    body = check(OffboardBody, raw, facts)
+    return await _create_event(db, caller, facts, EventType.OFFBOARD, body.identity_id, body)
+
+
+async def transition_role(db: Db, caller: Caller, raw: Json, facts: Facts) -> UUID:
+    """The new fields wait in the event until its Transition stage starts."""
+    facts = await gather_facts(db, raw, facts)
+    body = check(RoleTransitionBody, raw, facts)
+    return await _create_event(db, caller, facts, EventType.ROLE_TRANSITION, body.identity_id, body, body.identity)
+
+
+async def begin_absence(db: Db, caller: Caller, raw: Json, facts: Facts) -> UUID:
+    facts = await gather_facts(db, raw, facts)
+    body = check(AbsenceBody, raw, facts)
+    return await _create_event(db, caller, facts, EventType.ABSENCE, body.identity_id, body)
+
+
+async def gather_facts(db: Db, raw: Json, facts: Facts) -> Facts:
+    enabled = (await settings.get(db)).enabled_custom_fields()
+    return await with_mentioned_identities(db, msgspec.structs.replace(facts, enabled_custom_fields=enabled), raw)
+
+
+async def _create_event(
+    db: Db,
+    caller: Caller,
+    facts: Facts,
+    type: EventType,
+    identity_id: UUID,
+    body: EventBody,
+    changes: IdentityChanges | None = None,
+) -> UUID:
+    id = new_id()
+    end_date = body.end_date if isinstance(body, AbsenceBody) else None
+    period = Period(body.effective_date, end_date, facts.zone)
+    await execute(
+        db,
+        """INSERT INTO personnel_events
+               (id, type, reporter_id, reporter_name, identity_id, needed_on, needed_until, changes, custom_fields)
+           VALUES (%(id)s, %(type)s, %(reporter_id)s, %(reporter_name)s, %(identity_id)s, %(needed_on)s,
+                   %(needed_until)s, %(changes)s, %(custom_fields)s)""",
+        id=id,
+        type=type,
+        reporter_id=caller.id,
+        reporter_name=caller.name,
+        identity_id=identity_id,
+        changes=_json(identities.columns_of(changes) if changes else {}),
+        custom_fields=_json(identities.custom_fields(changes) if changes else {}),
+        needed_on=period.needed_on,
+        needed_until=period.needed_until,
+    )
+    await _create_stages(db, id, type, period)
+    await record_activity(
+        db,
+        id,
+        author=caller.name,
+        action="Created",
+        content=f"{type} with effect from {body.effective_date.astimezone(facts.zone).date()}",
+        now=facts.now,
+    )
+    if body.comment and body.comment.strip():
+        await add_comment(db, id, author=caller.name, content=body.comment, now=facts.now)
+    return id
+
+
+async def _create_stages(db: Db, event_id: UUID, type: EventType, period: Period) -> None:
+    lead_days = (await settings.get(db)).approval_lead_days
+    stages = plan(type, period, lead_days)
+    await execute(
+        db,
+        """INSERT INTO stages (event_id, sequence, name, status, scheduled_start)
+           SELECT %(event_id)s, sequence, name, status, scheduled_start
+           FROM unnest(%(names)s::text[], %(statuses)s::text[], %(starts)s::timestamptz[])
+                WITH ORDINALITY AS planned(name, status, scheduled_start, sequence)""",
+        event_id=event_id,
+        names=[stage.name for stage in stages],
+        statuses=[stage.status for stage in stages],
+        starts=[stage.scheduled_start for stage in stages],
+    )
+
+
+def _json(columns: Mapping[str, Any]) -> Jsonb:
+    return Jsonb(columns, dumps=msgspec.json.encode)

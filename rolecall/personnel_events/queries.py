@@ -1,0 +1,100 @@
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from rolecall.core.db import Db, fetch_rows
+from rolecall.core.errors import NotFound
+from rolecall.core.ids import known_guid
+from rolecall.core.paging import Page, fetch_page, kept_total
+from rolecall.identities import queries as identities
+from rolecall.personnel_events.model import EventType
+from rolecall.personnel_events.shapes import EventDetail, EventItem, StageDetail
+from rolecall.work_items import queries as work_items
+from rolecall.work_items.model import WorkStatus
+from rolecall.work_items.shapes import PersonReference, person
+
+# `i` is the identity as it will be once the event's own changes are applied.
+_ITEMS = f"""
+    SELECT e.id, e.number, e.type, e.status, e.reporter_id, e.reporter_name, e.assignee_id,
+           e.assignee_name, e.needed_on, e.needed_until, e.completed_on, {identities.COLUMNS}
+    FROM personnel_events e
+    JOIN identities now ON now.id = e.identity_id
+    CROSS JOIN LATERAL jsonb_populate_record(now, e.changes) AS i
+    {identities.SUPERVISOR}"""
+
+
+def _item(row: Sequence[Any]) -> EventItem:
+    id, number, type, status, reporter_id, reporter, assignee_id, assignee, *dates = row[:11]
+    needed_on, needed_until, completed_on = dates
+    return EventItem(
+        id=id,
+        kind="Personnel Event",
+        number=number,
+        type=type,
+        status=status,
+        reporter=PersonReference(reporter_id, reporter),
+        assignee=person(assignee_id, assignee),
+        affected_identity=identities.from_row(row[11:]),
+        needed_on=needed_on,
+        needed_until=needed_until,
+        completed_on=completed_on,
+    )
+
+
+async def by_effective_date(
+    db: Db,
+    page: int,
+    *,
+    identity_id: UUID | None = None,
+    type: EventType | None = None,
+    status: WorkStatus | None = None,
+) -> Page[EventItem]:
+    given = {"identity_id": identity_id, "type": type, "status": status}
+    filters = {name: value for name, value in given.items() if value is not None}
+    where = " AND ".join(["true", *(f"e.{name} = %({name})s" for name in filters)])
+    facets = [f"facet[{n}] = %({name})s" for n, name in enumerate(("type", "status"), 1) if name in filters]
+    return await fetch_page(
+        db,
+        _item,
+        page,
+        total=f"SELECT count(*) FROM personnel_events e WHERE {where}"
+        if identity_id
+        else kept_total("personnel_events", *facets),
+        items=f"{_ITEMS} WHERE {where} ORDER BY e.needed_on DESC, e.number DESC",
+        **filters,
+    )
+
+
+async def get(db: Db, id: str) -> EventDetail:
+    event_id = known_guid("PersonnelEvent", id)
+    rows = await fetch_rows(db, f"{_ITEMS} WHERE e.id = %(id)s", id=event_id)
+    if not rows:
+        raise NotFound("PersonnelEvent", id)
+    item = _item(rows[0])
+    return EventDetail(
+        **{name: getattr(item, name) for name in EventItem.__struct_fields__},
+        stages=await stages_of(db, event_id),
+        activity=await work_items.activity_of(db, event_id),
+        comments=await work_items.comments_of(db, event_id),
+    )
+
+
+async def stages_of(db: Db, event_id: UUID) -> list[StageDetail]:
+    rows = await fetch_rows(
+        db,
+        """SELECT name, status, started_on, scheduled_start, completed_on, completed_by_id, completed_by_name
+           FROM stages WHERE event_id = %(id)s ORDER BY sequence""",
+        id=event_id,
+    )
+    return [
+        StageDetail(
+            name=name,
+            status=status,
+            started_on=started_on,
+            scheduled_start=scheduled_start,
+            completed_on=completed_on,
+            completed_by=person(by_id, by_name),
+            access_requests=[],
+        )
+        for name, status, started_on, scheduled_start, completed_on, by_id, by_name in rows
+    ]

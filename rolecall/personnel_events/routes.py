@@ -1,0 +1,71 @@
+from typing import Any
+
+from litestar import Router
+
+from rolecall.core.caller import Caller, Scope
+from rolecall.core.checking import Facts, Json
+from rolecall.core.db import Db
+from rolecall.core.paging import Page
+from rolecall.personnel_events import actions, queries
+from rolecall.personnel_events.model import EventType
+from rolecall.personnel_events.shapes import (
+    AbsenceBody,
+    EventDetail,
+    EventItem,
+    OffboardBody,
+    OnboardBody,
+    RoleTransitionBody,
+)
+from rolecall.web.bodies import a_guid, a_word_of
+from rolecall.web.operations import operation
+from rolecall.work_items.model import WorkStatus
+
+
+@operation("POST", "/onboard", scope=Scope.PERSONNEL_EVENTS_WRITE, status=201, body=OnboardBody)
+async def onboard(db: Db, caller: Caller, raw: Json, facts: Facts) -> EventDetail:
+    """Create an onboarding event and the identity of the person who joins."""
+    return await queries.get(db, str(await actions.onboard(db, caller, raw, facts)))
+
+
+@operation("POST", "/offboard", scope=Scope.PERSONNEL_EVENTS_WRITE, status=201, body=OffboardBody)
+async def offboard(db: Db, caller: Caller, raw: Json, facts: Facts) -> EventDetail:
+    """Create an offboarding event."""
+    return await queries.get(db, str(await actions.offboard(db, caller, raw, facts)))
+
+
+@operation("POST", "/role-transition", scope=Scope.PERSONNEL_EVENTS_WRITE, status=201, body=RoleTransitionBody)
+async def transition_role(db: Db, caller: Caller, raw: Json, facts: Facts) -> EventDetail:
+    """Create a role transition event; only the identity fields that are given will change."""
+    return await queries.get(db, str(await actions.transition_role(db, caller, raw, facts)))
+
+
+@operation("POST", "/leave-of-absence", scope=Scope.PERSONNEL_EVENTS_WRITE, status=201, body=AbsenceBody)
+async def begin_absence(db: Db, caller: Caller, raw: Json, facts: Facts) -> EventDetail:
+    """Create a leave of absence event."""
+    return await queries.get(db, str(await actions.begin_absence(db, caller, raw, facts)))
+
+
+@operation(
+    "GET",
+    "/",
+    scope=Scope.PERSONNEL_EVENTS_READ,
+    query={"identityId": a_guid, "type": a_word_of(EventType), "status": a_word_of(WorkStatus)},
+)
+async def list_events(db: Db, query: dict[str, Any]) -> Page[EventItem]:
+    """List personnel events, the latest effective date first."""
+    return await queries.by_effective_date(
+        db, query["page"], identity_id=query.get("identityId"), type=query.get("type"), status=query.get("status")
+    )
+
+
+@operation("GET", "/{id:str}", scope=Scope.PERSONNEL_EVENTS_READ)
+async def get_event(db: Db, id: str) -> EventDetail:
+    """Get one personnel event."""
+    return await queries.get(db, id)
+
+
+router = Router(
+    "/api/personnel-events",
+    route_handlers=[onboard, offboard, transition_role, begin_absence, list_events, get_event],
+    tags=["Access governance"],
+)

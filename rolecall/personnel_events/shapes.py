@@ -1,0 +1,96 @@
+from datetime import datetime
+from typing import Annotated, Any
+from uuid import UUID
+
+import msgspec
+from pydantic import AfterValidator, Field, ValidationInfo, ValidatorFunctionWrapHandler, WrapValidator
+from pydantic_core import PydanticCustomError, ValidationError
+
+from rolecall.core.checking import Body, Moment, Text, broken, facts_of
+from rolecall.identities.shapes import IdentityChanges, IdentityDetail, IdentityId, NewIdentity
+from rolecall.personnel_events.model import EventType, StageName
+from rolecall.work_items.model import WorkStatus
+from rolecall.work_items.shapes import ActivityEntry, Comment, PersonReference
+
+
+class StageDetail(msgspec.Struct, rename="camel"):
+    name: StageName
+    status: WorkStatus
+    started_on: datetime | None
+    scheduled_start: datetime | None
+    completed_on: datetime | None
+    completed_by: PersonReference | None
+    access_requests: list[Any]
+
+
+class EventItem(msgspec.Struct, rename="camel"):
+    id: UUID
+    kind: str
+    number: int
+    type: EventType
+    status: WorkStatus
+    reporter: PersonReference
+    assignee: PersonReference | None
+    affected_identity: IdentityDetail
+    needed_on: datetime
+    needed_until: datetime | None
+    completed_on: datetime | None
+
+
+class EventDetail(EventItem):
+    stages: list[StageDetail]
+    activity: list[ActivityEntry]
+    comments: list[Comment]
+
+
+def _today_or_later(moment: datetime, info: ValidationInfo) -> datetime:
+    facts = facts_of(info)
+    if moment.astimezone(facts.zone).date() < facts.today:
+        raise broken("{name} must be today or later")
+    return moment
+
+
+def _after_the_start(moment: datetime, info: ValidationInfo) -> datetime:
+    start = info.data.get("start")
+    if start is not None and moment <= start:
+        raise broken("{name} must be after effective date")
+    return moment
+
+
+def _if_readable(value: object, read: ValidatorFunctionWrapHandler) -> object:
+    try:
+        return read(value)
+    except (ValidationError, PydanticCustomError):
+        return None
+
+
+EffectiveDate = Annotated[Moment, AfterValidator(_today_or_later)]
+EndDate = Annotated[Moment, AfterValidator(_after_the_start)]
+
+
+class OnboardBody(Body):
+    identity: NewIdentity
+    effective_date: EffectiveDate
+    comment: Text | None = None
+
+
+class OffboardBody(Body):
+    identity_id: IdentityId
+    effective_date: EffectiveDate
+    comment: Text | None = None
+
+
+class AbsenceBody(Body):
+    identity_id: IdentityId
+    # The effective date without its own rule: a start in the past still lets the end be judged.
+    start: Annotated[Moment | None, WrapValidator(_if_readable)] = Field(None, alias="effectiveDate")
+    effective_date: EffectiveDate
+    end_date: EndDate | None = None
+    comment: Text | None = None
+
+
+class RoleTransitionBody(AbsenceBody):
+    identity: IdentityChanges | None = None
+
+
+EventBody = OnboardBody | OffboardBody | AbsenceBody

@@ -1,0 +1,23 @@
+import httpx2
+import pytest
+
+from rolecall.core.db import Db
+from tests.builders import an_identity
+from tests.personnel_events.bodies import EVENTS, MISSING, created, day
+
+
+async def test_an_event_reads_as_it_was_created(client: httpx2.AsyncClient, db: Db) -> None:
+    event = await created(
+        client, "offboard", identityId=str(await an_identity(db)), effectiveDate=day(3), comment="Thanks"
+    )
+
+    assert (await client.get(f"{EVENTS}/{event['id']}")).json() == event
+
+
+@pytest.mark.parametrize("id", [MISSING, "nonsense", "1"])
+async def test_an_unknown_event(client: httpx2.AsyncClient, id: str) -> None:
+    answer = await client.get(f"{EVENTS}/{id}")
+
+    assert answer.status_code == 404
+    error = answer.json()
+    assert (error["error"], error["message"]) == ("not_found", f"PersonnelEvent with id {id} not found")

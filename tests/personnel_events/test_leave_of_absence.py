@@ -1,0 +1,73 @@
+from datetime import UTC, datetime
+
+import httpx2
+
+from rolecall.app import create_app
+from rolecall.core import clock
+from rolecall.core.config import Config, load
+from rolecall.core.db import Db
+from tests.asgi import running
+from tests.builders import an_identity
+from tests.personnel_events.bodies import created, day, midnight, planned, problems
+
+
+async def test_a_leave_with_a_return_date(client: httpx2.AsyncClient, db: Db) -> None:
+    ada = str(await an_identity(db))
+
+    event = await created(client, "leave-of-absence", identityId=ada, effectiveDate=day(14), endDate=day(100))
+
+    assert (event["type"], event["neededOn"], event["neededUntil"]) == ("Absence", midnight(14), midnight(100))
+    assert planned(event) == [
+        ("Approval", "Scheduled", midnight(7)),
+        ("Provision", "Scheduled", midnight(14)),
+        ("Removal", "Scheduled", midnight(100)),
+    ]
+
+
+async def test_without_a_return_date_the_removal_is_snoozed(client: httpx2.AsyncClient, db: Db) -> None:
+    ada = str(await an_identity(db))
+
+    event = await created(client, "leave-of-absence", identityId=ada, effectiveDate=day(14))
+
+    assert (event["status"], event["neededUntil"]) == ("Scheduled", None)
+    assert planned(event)[1:] == [("Provision", "Scheduled", midnight(14)), ("Removal", "Snoozed", None)]
+
+
+async def test_an_end_before_a_past_start_breaks_two_rules(client: httpx2.AsyncClient, db: Db) -> None:
+    ada = str(await an_identity(db))
+
+    found = await problems(client, "leave-of-absence", identityId=ada, effectiveDate=day(-1), endDate=day(-2))
+
+    assert found == {
+        "effectiveDate": "Effective date must be today or later",
+        "endDate": "End date must be after effective date",
+    }
+
+
+async def test_an_end_is_not_judged_against_a_start_nobody_can_read(client: httpx2.AsyncClient) -> None:
+    found = await problems(client, "leave-of-absence", effectiveDate="soon", endDate=day(-2))
+
+    assert found == {
+        "identityId": "Identity ID is required",
+        "effectiveDate": "Effective date must be an ISO 8601 date or date-time",
+    }
+
+
+async def test_days_are_days_of_the_services_time_zone(config: Config, db: Db, token: str) -> None:
+    clock.travel_to(datetime(2026, 10, 20, 23, 0, tzinfo=UTC))  # already the 21st in Zurich
+    ada = str(await an_identity(db))
+    local = load({"ROLECALL_TIMEZONE": "Europe/Zurich"}, database_url=config.database_url, base_url=config.base_url)
+    headers = {"Authorization": f"Bearer {token}"}
+
+    async with running(create_app(local)) as app:
+        transport = httpx2.ASGITransport(app)
+        async with httpx2.AsyncClient(transport=transport, base_url=config.base_url, headers=headers) as client:
+            found = await problems(client, "leave-of-absence", identityId=ada, effectiveDate="2026-10-20")
+            today = await created(client, "leave-of-absence", identityId=ada, effectiveDate="2026-10-21")
+            winter = await created(client, "leave-of-absence", identityId=ada, effectiveDate="2026-10-28")
+
+    assert found == {"effectiveDate": "Effective date must be today or later"}
+    assert today["neededOn"] == "2026-10-20T22:00:00Z"
+    assert today["activity"][0]["content"] == "Absence with effect from 2026-10-21"
+    # Midnight both times: the clocks go back on the 25th.
+    assert [start for _, _, start in planned(winter)] == ["2026-10-20T22:00:00Z", "2026-10-27T23:00:00Z", None]

@@ -1,0 +1,204 @@
+from datetime import UTC, datetime
+from uuid import UUID
+
+import httpx2
+import pytest
+
+from rolecall.core import clock
+from rolecall.core.db import Db
+from tests.builders import an_identity
+from tests.personnel_events.bodies import EVENTS, MISSING, created, day, midnight, planned, problems
+
+ADA = {"firstName": "Ada", "lastName": "Lovelace"}
+
+
+async def test_a_body_with_everything_gives_the_event_in_the_specified_order(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
+    clock.travel_to(datetime(2026, 11, 1, 9, 30, tzinfo=UTC))
+    await client.patch("/api/settings", json={"customFields": [{"number": 3, "enabled": True}]})
+    supervisor = await an_identity(db, "Charles", "Babbage")
+    identity = {
+        **ADA,
+        "email": "ada@example.com",
+        "supervisorId": str(supervisor),
+        "company": "Engines",
+        "division": "Analytical",
+        "department": "Notes",
+        "office": "London",
+        "title": "Programmer",
+        "identityType": "serviceaccount",
+        "customField3": "blue",
+    }
+
+    event = await created(
+        client, "onboard", identity=identity, effectiveDate="2026-12-01", comment="Desk by the window"
+    )
+
+    token = {"id": event["reporter"]["id"], "name": "API Token - tests"}
+    now = event["affectedIdentity"]["createdDate"]
+    person = event["affectedIdentity"]["id"]
+    assert now.startswith("2026-11-01T09:30:0")
+    stage = {"status": "Scheduled", "startedOn": None, "completedOn": None, "completedBy": None, "accessRequests": []}
+    expected = {
+        "id": event["id"],
+        "kind": "Personnel Event",
+        "number": 1,
+        "type": "Onboard",
+        "status": "Scheduled",
+        "reporter": token,
+        "assignee": None,
+        "affectedIdentity": {
+            "id": person,
+            "kind": "Identity",
+            "firstName": "Ada",
+            "lastName": "Lovelace",
+            "emailAddress": "ada@example.com",
+            "type": "Service Account",
+            "title": "Programmer",
+            "company": "Engines",
+            "division": "Analytical",
+            "department": "Notes",
+            "office": "London",
+            "supervisorName": "Babbage, Charles",
+            "createdDate": now,
+            "updatedDate": now,
+            "firstSeenDate": now,
+            "inactivatedDate": None,
+            "status": "Active",
+        },
+        "neededOn": "2026-12-01T00:00:00Z",
+        "neededUntil": None,
+        "completedOn": None,
+        "stages": [
+            stage | {"name": "Approval", "scheduledStart": "2026-11-24T00:00:00Z"},
+            stage | {"name": "Provision", "scheduledStart": "2026-12-01T00:00:00Z"},
+            stage | {"name": "Verification", "scheduledStart": None},
+        ],
+        "activity": [
+            {
+                "createdDate": now,
+                "author": "API Token - tests",
+                "action": "Created",
+                "content": "Onboard with effect from 2026-12-01",
+            }
+        ],
+        "comments": [{"createdDate": now, "author": "API Token - tests", "content": "Desk by the window"}],
+    }
+    assert event == expected
+    assert list(event) == list(expected)
+    assert list(event["affectedIdentity"]) == list(expected["affectedIdentity"])
+    order = ["name", "status", "startedOn", "scheduledStart", "completedOn", "completedBy", "accessRequests"]
+    assert [list(stage) for stage in event["stages"]] == [order] * 3
+    assert list(event["activity"][0]) == ["createdDate", "author", "action", "content"]
+    assert list(event["comments"][0]) == ["createdDate", "author", "content"]
+    UUID(event["id"])
+    assert (await client.get(f"/api/identities/{person}")).json() == event["affectedIdentity"]
+    rows = await (await db.execute("SELECT custom_fields FROM identities WHERE id = %s", (person,))).fetchall()
+    assert rows == [({"3": "blue"},)]
+
+
+async def test_only_names_and_date_are_needed(client: httpx2.AsyncClient) -> None:
+    event = await created(client, "onboard", identity=ADA, effectiveDate=day(0))
+
+    identity = event["affectedIdentity"]
+    assert (identity["type"], identity["title"], identity["supervisorName"]) == ("Employee", "", "")
+    assert event["comments"] == []
+
+
+async def test_the_lead_is_a_setting(client: httpx2.AsyncClient) -> None:
+    await client.patch("/api/settings", json={"approvalLeadDays": 30})
+
+    event = await created(client, "onboard", identity=ADA, effectiveDate=day(40))
+
+    assert planned(event)[0] == ("Approval", "Scheduled", midnight(10))
+
+
+async def test_a_stage_whose_start_is_past_is_still_scheduled(client: httpx2.AsyncClient) -> None:
+    event = await created(client, "onboard", identity=ADA, effectiveDate=day(0))
+
+    assert event["status"] == "Scheduled"
+    assert planned(event) == [
+        ("Approval", "Scheduled", midnight(-7)),
+        ("Provision", "Scheduled", midnight(0)),
+        ("Verification", "Scheduled", None),
+    ]
+
+
+async def test_an_empty_body_misses_the_identity_once_and_the_date(client: httpx2.AsyncClient) -> None:
+    expected = {"identity": "Identity is required", "effectiveDate": "Effective date is required"}
+
+    assert await problems(client, "onboard") == expected
+    assert await problems(client, "onboard", identity=None, effectiveDate=None) == expected
+
+
+async def test_every_broken_rule_is_one_entry(client: httpx2.AsyncClient) -> None:
+    await client.patch("/api/settings", json={"customFields": [{"number": 4, "enabled": True}]})
+    identity = {
+        "lastName": " ",
+        "email": "e" * 257,
+        "supervisorId": MISSING,
+        "company": "c" * 257,
+        "division": "d" * 257,
+        "department": "d" * 129,
+        "office": "o" * 257,
+        "title": 7,
+        "identityType": "Robot",
+        "customField3": "blue",
+        "customField4": "x" * 2049,
+    }
+
+    assert await problems(client, "onboard", identity=identity, effectiveDate=day(-1), comment=["no"]) == {
+        "identity.firstName": "First name is required",
+        "identity.lastName": "Last name is required",
+        "identity.email": "Email must be at most 256 characters",
+        "identity.supervisorId": f"Identity with id {MISSING} not found",
+        "identity.company": "Company must be at most 256 characters",
+        "identity.division": "Division must be at most 256 characters",
+        "identity.department": "Department must be at most 128 characters",
+        "identity.office": "Office must be at most 256 characters",
+        "identity.title": "Title must be a string",
+        "identity.identityType": "Identity type must be one of Employee, Service Account, Vendor, Shared, Mailbox, "
+        "Client, Temporary, Administrator, Auditor, Unknown",
+        "identity.customField3": "Custom field 3 is not enabled",
+        "identity.customField4": "Custom field 4 must be at most 2048 characters",
+        "effectiveDate": "Effective date must be today or later",
+        "comment": "Comment must be a string",
+    }
+    assert (await client.get("/api/identities")).json()["totalCount"] == 0
+
+
+async def test_an_identity_that_is_no_object_is_one_entry(client: httpx2.AsyncClient) -> None:
+    for identity in ("Ada", 7, []):
+        found = await problems(client, "onboard", identity=identity, effectiveDate=day(0))
+        assert found == {"identity": "Identity must be an object"}
+
+
+@pytest.mark.parametrize("date", ["tomorrow", "2026-13-01", 20261201, True, {}, "9999-12-31T23:59:59-05:00"])
+async def test_a_date_that_cannot_be_read(client: httpx2.AsyncClient, date: object) -> None:
+    found = await problems(client, "onboard", identity=ADA, effectiveDate=date)
+
+    assert found == {"effectiveDate": "Effective date must be an ISO 8601 date or date-time"}
+
+
+async def test_the_last_day_of_all_is_a_date_too(client: httpx2.AsyncClient) -> None:
+    event = await created(client, "onboard", identity=ADA, effectiveDate="9999-12-31")
+
+    assert event["neededOn"] == "9999-12-31T00:00:00Z"
+
+
+async def test_a_blank_comment_is_no_comment_and_unknown_fields_are_ignored(client: httpx2.AsyncClient) -> None:
+    event = await created(client, "onboard", identity=ADA, effectiveDate=day(0), comment="  ", status="Completed")
+
+    assert (event["comments"], event["status"]) == ([], "Scheduled")
+
+
+async def test_the_same_key_makes_one_event_and_one_identity(client: httpx2.AsyncClient) -> None:
+    body = {"identity": ADA, "effectiveDate": day(1)}
+    answers = [
+        await client.post(f"{EVENTS}/onboard", json=body, headers={"Idempotency-Key": "join-1"}) for _ in range(2)
+    ]
+
+    assert [answer.status_code for answer in answers] == [201, 201]
+    assert answers[0].json() == answers[1].json()
+    assert (await client.get("/api/identities")).json()["totalCount"] == 1

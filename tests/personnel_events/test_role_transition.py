@@ -1,0 +1,100 @@
+import httpx2
+
+from rolecall.core.db import Db
+from tests.builders import an_identity
+from tests.personnel_events.bodies import EVENTS, MISSING, created, day, midnight, planned, problems
+
+
+async def test_the_answer_shows_the_person_as_they_will_be(client: httpx2.AsyncClient, db: Db) -> None:
+    await client.patch("/api/settings", json={"customFields": [{"number": 1, "enabled": True}]})
+    old, new = await an_identity(db, "Charles", "Babbage"), await an_identity(db, "Mary", "Somerville")
+    ada = str(
+        await an_identity(db, supervisorId=str(old), title="Programmer", office="London", email="ada@example.com")
+    )
+    before = (await client.get(f"/api/identities/{ada}")).json()
+    changes = {
+        "lastName": "King",
+        "supervisorId": str(new),
+        "title": "Countess",
+        "email": "",
+        "identityType": "Vendor",
+        "customField1": "x",
+    }
+
+    event = await created(
+        client, "role-transition", identityId=ada, effectiveDate=day(10), endDate=day(40), identity=changes
+    )
+
+    assert event["affectedIdentity"] == before | {
+        "lastName": "King",
+        "supervisorName": "Somerville, Mary",
+        "title": "Countess",
+        "emailAddress": "",
+        "type": "Vendor",
+    }
+    assert list(event["affectedIdentity"]) == list(before)
+    assert (event["type"], event["neededOn"], event["neededUntil"]) == ("Role Transition", midnight(10), midnight(40))
+    assert planned(event) == [("Approval", "Scheduled", midnight(3)), ("Transition", "Scheduled", midnight(10))]
+    assert (await client.get(f"/api/identities/{ada}")).json() == before
+    assert (await client.get(f"{EVENTS}/{event['id']}")).json() == event
+    [item] = (await client.get(EVENTS, params={"identityId": ada})).json()["items"]
+    assert item["affectedIdentity"] == event["affectedIdentity"]
+
+
+async def test_omitted_fields_keep_what_they_have_and_follow_it(client: httpx2.AsyncClient, db: Db) -> None:
+    ada = str(await an_identity(db, title="Programmer"))
+    first = await created(client, "role-transition", identityId=ada, effectiveDate=day(1), identity={"office": "Paris"})
+
+    await db.execute("UPDATE identities SET title = 'Analyst' WHERE id = %s", (ada,))
+
+    shown = (await client.get(f"{EVENTS}/{first['id']}")).json()["affectedIdentity"]
+    assert (shown["title"], shown["office"]) == ("Analyst", "Paris")
+
+
+async def test_without_changes_and_end_date(client: httpx2.AsyncClient, db: Db) -> None:
+    ada = str(await an_identity(db))
+
+    for identity in ({}, None):
+        event = await created(client, "role-transition", identityId=ada, effectiveDate=day(0), identity=identity)
+        assert event["neededUntil"] is None
+        assert event["affectedIdentity"] == (await client.get(f"/api/identities/{ada}")).json()
+
+
+async def test_every_broken_rule_is_one_entry(client: httpx2.AsyncClient) -> None:
+    identity = {
+        "firstName": "",
+        "lastName": "x" * 257,
+        "department": "d" * 129,
+        "supervisorId": "someone",
+        "identityType": "Robot" * 11,
+        "customField9": "x",
+    }
+
+    found = await problems(client, "role-transition", identityId=MISSING, identity=identity, endDate="soon")
+
+    assert found.pop("identity.identityType").startswith("Identity type must be one of Employee, ")
+    assert found == {
+        "identityId": f"Identity with id {MISSING} not found",
+        "effectiveDate": "Effective date is required",
+        "endDate": "End date must be an ISO 8601 date or date-time",
+        "identity.firstName": "First name must not be blank",
+        "identity.lastName": "Last name must be at most 256 characters",
+        "identity.department": "Department must be at most 128 characters",
+        "identity.supervisorId": "Supervisor ID must be a GUID",
+        "identity.customField9": "Custom field 9 is not enabled",
+    }
+
+
+async def test_an_empty_body(client: httpx2.AsyncClient) -> None:
+    assert await problems(client, "role-transition") == {
+        "identityId": "Identity ID is required",
+        "effectiveDate": "Effective date is required",
+    }
+
+
+async def test_the_end_must_be_after_the_start(client: httpx2.AsyncClient, db: Db) -> None:
+    ada = str(await an_identity(db))
+
+    found = await problems(client, "role-transition", identityId=ada, effectiveDate=day(5), endDate=day(5))
+
+    assert found == {"endDate": "End date must be after effective date"}
