@@ -7,10 +7,12 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import msgspec
 
+from rolecall.core.errors import CannotRun
+
 MIB = 1024 * 1024
 
 
-class ConfigError(Exception):
+class ConfigError(CannotRun):
     """A setting that cannot work; the message says which and what would."""
 
 

@@ -8,6 +8,10 @@ class Problem(msgspec.Struct, frozen=True):
     message: str
 
 
+class CannotRun(Exception):
+    """This process cannot do its work here; the message tells the operator why, in one line."""
+
+
 class RolecallError(Exception):
     """Anything a caller is told about."""
 

@@ -5,11 +5,13 @@ from pathlib import Path
 
 import psycopg
 
+from rolecall.core.errors import CannotRun
+
 FOLDER = Path(__file__).parent.parent / "migrations"
 _LOCK = int.from_bytes(b"rolecall", "big") >> 1
 
 
-class MigrationError(Exception):
+class MigrationError(CannotRun):
     pass
 
 

