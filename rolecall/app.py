@@ -45,6 +45,7 @@ def create_app(config: Config | None = None) -> ASGIApp:
         exception_handlers=HANDLERS,
         lifespan=[lifespan],
         openapi_config=None,
+        request_max_body_size=None,  # each operation reads its body under a limit of its own
         state=State({"services": Services(config, pool, tokens_queries.authenticate)}),
         logging_config=None,
     )

@@ -5,6 +5,11 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+import httpx2
+
+from rolecall.app import create_app
+from rolecall.core.config import Config
+
 
 @asynccontextmanager
 async def running(app: Any) -> AsyncIterator[Any]:
@@ -19,3 +24,12 @@ async def running(app: Any) -> AsyncIterator[Any]:
         if phase == "startup":
             yield app
     await task
+
+
+@asynccontextmanager
+async def serving(config: Config) -> AsyncIterator[httpx2.AsyncClient]:
+    """A client without a token, of a service with settings of its own."""
+    async with running(create_app(config)) as app:
+        transport = httpx2.ASGITransport(app, raise_app_exceptions=False)
+        async with httpx2.AsyncClient(transport=transport, base_url=config.base_url) as client:
+            yield client

@@ -11,10 +11,16 @@ from rolecall.core.db import Db
 from rolecall.identities import actions as identities
 from rolecall.identities.queries import with_mentioned_identities
 from rolecall.identities.shapes import NewIdentity
+from rolecall.tokens import actions as tokens
+from rolecall.tokens.shapes import NewToken
 
 
 def facts(**given: Any) -> Facts:
     return Facts(**{"now": datetime.now(UTC), "zone": ZoneInfo("UTC"), **given})
+
+
+async def a_token(db: Db, name: str = "a token", *, now: datetime | None = None, **fields: Any) -> NewToken:
+    return await tokens.create_token(db, None, {"name": name, **fields}, facts(now=now or datetime.now(UTC)))
 
 
 async def an_identity(db: Db, first: str = "Ada", last: str = "Lovelace", **fields: Any) -> UUID:

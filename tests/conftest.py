@@ -10,7 +10,6 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from rolecall.app import create_app
 from rolecall.core import clock
 from rolecall.core.caller import Scope
 from rolecall.core.checking import Facts
@@ -19,7 +18,7 @@ from rolecall.core.db import SESSION, Db
 from rolecall.core.migrate import migrate
 from rolecall.core.postgres import embedded
 from rolecall.tokens import actions as tokens
-from tests.asgi import running
+from tests.asgi import serving
 
 TEMPLATE = "rolecall_template"
 _LOCK = 7_426_001
@@ -108,15 +107,8 @@ async def token(db: Db, facts: Facts) -> str:
 
 
 @pytest.fixture
-async def app(config: Config) -> AsyncIterator[object]:
-    async with running(create_app(config)) as app:
-        yield app
-
-
-@pytest.fixture
-async def anonymous(app: object) -> AsyncIterator[httpx2.AsyncClient]:
-    transport = httpx2.ASGITransport(app, raise_app_exceptions=False)
-    async with httpx2.AsyncClient(transport=transport, base_url=BASE_URL) as client:
+async def anonymous(config: Config) -> AsyncIterator[httpx2.AsyncClient]:
+    async with serving(config) as client:
         yield client
 
 

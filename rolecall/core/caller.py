@@ -31,3 +31,5 @@ class Caller(msgspec.Struct, frozen=True):
 
 # Whoever acts when no person does: the tick, an import.
 SYSTEM = Caller(UUID(int=0), "System", frozenset())
+# Whoever asks where no token is needed.
+NOBODY = Caller(UUID(int=0), "", frozenset())

@@ -42,7 +42,9 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
 class Body(BaseModel):
     """What comes in. Unknown fields are ignored; an optional field that is null counts as absent."""
 
-    model_config = ConfigDict(alias_generator=to_camel, frozen=True, extra="ignore", hide_input_in_errors=True)
+    model_config = ConfigDict(
+        alias_generator=to_camel, frozen=True, extra="ignore", strict=True, hide_input_in_errors=True
+    )
 
 
 B = TypeVar("B", bound=BaseModel)

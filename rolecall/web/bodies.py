@@ -1,13 +1,14 @@
 """What a request carries: a JSON object within its limit, and query parameters."""
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
 import msgspec
 from litestar import Request
+from litestar.exceptions import InternalServerException
 
 from rolecall.core import ids
 from rolecall.core.checking import Json
@@ -16,6 +17,8 @@ from rolecall.core.paging import LAST_PAGE
 from rolecall.core.text import fold
 
 AnyRequest = Request[Any, Any, Any]
+
+DEEPEST_JSON = 64
 
 
 class Carried(msgspec.Struct, frozen=True):
@@ -27,11 +30,14 @@ class Carried(msgspec.Struct, frozen=True):
 
 async def read_bytes(request: AnyRequest, limit: int, what: str = "The body") -> bytes:
     chunks, size = [], 0
-    async for chunk in request.stream():
-        size += len(chunk)
-        if size > limit:
-            raise TooLarge(f"{what} is larger than {limit} bytes")
-        chunks.append(chunk)
+    try:
+        async for chunk in request.stream():
+            size += len(chunk)
+            if size > limit:
+                raise TooLarge(f"{what} is larger than {limit} bytes")
+            chunks.append(chunk)
+    except InternalServerException:  # the sender hung up
+        raise Invalid.on("body", "Body ended early") from None
     return b"".join(chunks)
 
 
@@ -42,10 +48,12 @@ async def read_json(request: AnyRequest, limit: int) -> Carried:
     content = await read_bytes(request, limit)
     try:
         raw = msgspec.json.decode(content)
-    except (msgspec.DecodeError, RecursionError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise Invalid.on("body", "Body is not valid JSON") from None
     if not isinstance(raw, dict):
         raise Invalid.on("body", "Body must be a JSON object")
+    if _is_deeper(raw, DEEPEST_JSON):
+        raise Invalid.on("body", f"Body must be nested at most {DEEPEST_JSON} deep")
     return Carried(raw, hashlib.sha256(content).digest())
 
 
@@ -56,13 +64,41 @@ async def read_optional_json(request: AnyRequest, limit: int) -> Carried:
     return await read_json(request, limit)
 
 
-Reader = Callable[[str], object]
+def _is_deeper(value: Any, depth: int) -> bool:
+    level = [value]
+    for _ in range(depth):
+        level = [inner for outer in level for inner in _inside(outer)]
+        if not level:
+            return False
+    return True
 
 
-def a_guid(text: str) -> UUID:
+def _inside(value: Any) -> Iterable[Any]:
+    match value:
+        case dict():
+            return value.values()
+        case list():
+            return value
+    return ()
+
+
+class Reader(msgspec.Struct, frozen=True):
+    """How a query parameter is read (a ValueError says what it must be) and how it is documented."""
+
+    read: Callable[[str], object]
+    schema: Json
+
+
+def _guid(text: str) -> UUID:
     if found := ids.guid(text):
         return found
     raise ValueError("must be a GUID")
+
+
+def _page(text: str) -> int:
+    if text.isascii() and text.isdecimal() and 1 <= int(text[:12]) <= LAST_PAGE:
+        return int(text)
+    raise ValueError("must be a whole number, 1 or more")
 
 
 def a_word_of(kind: type[StrEnum]) -> Reader:
@@ -73,26 +109,24 @@ def a_word_of(kind: type[StrEnum]) -> Reader:
             return member
         raise ValueError(f"must be one of {', '.join(kind)}")
 
-    return read
+    return Reader(read, {"type": "string", "enum": [member.replace(" ", "") for member in kind]})
 
 
-def a_page(text: str) -> int:
-    if text.isascii() and text.isdecimal() and 1 <= int(text[:12]) <= LAST_PAGE:
-        return int(text)
-    raise ValueError("must be a whole number, 1 or more")
+a_guid = Reader(_guid, {"type": "string", "format": "uuid"})
+a_page = Reader(_page, {"type": "integer", "minimum": 1, "maximum": LAST_PAGE, "default": 1})
 
 
 def read_query(request: AnyRequest, filters: dict[str, Reader]) -> Json:
     """The page and the filters that were given, by name; every bad one is reported."""
     given: Json = {"page": 1}
     problems = []
-    for name, read in {"page": a_page, **filters}.items():
+    for name, reader in {"page": a_page, **filters}.items():
         values = request.query_params.getall(name, [])
         try:
             if len(values) > 1:
                 raise ValueError("must be given once")
             if values:
-                given[name] = read(values[0])
+                given[name] = reader.read(values[0])
         except ValueError as error:
             problems.append(Problem(name, f"{name[0].upper()}{name[1:]} {error}"))
     if problems:

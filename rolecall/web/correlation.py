@@ -4,14 +4,15 @@ import re
 import secrets
 from contextvars import ContextVar
 
-_TRACEPARENT = re.compile(rb"[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}(-.*)?")
+_IDS = rb"-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}"
+# A version after 00 may have more parts; ff is none.
+_TRACEPARENT = re.compile(rb"00" + _IDS + rb"|(?!00|ff)[0-9a-f]{2}" + _IDS + rb"(?:-.*)?")
 
 correlation_id: ContextVar[str] = ContextVar("correlation_id", default="0" * 32)
 
 
 def choose(traceparent: bytes | None) -> str:
     """A valid incoming W3C trace id, or a new one; free text is never taken."""
-    match = _TRACEPARENT.fullmatch(traceparent or b"")
-    if match and match[1] != b"0" * 32 and not traceparent.startswith(b"ff"):  # type: ignore[union-attr]
-        return match[1].decode()
+    if traceparent and (match := _TRACEPARENT.fullmatch(traceparent)):
+        return (match[1] or match[2]).decode()
     return secrets.token_hex(16)

@@ -11,19 +11,24 @@ from rolecall.web import correlation
 
 log = structlog.get_logger("rolecall.http")
 
+# What every answer says unless its route says otherwise.
 _HEADERS = [
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
     (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+    (b"cache-control", b"no-store"),
 ]
-_API_HEADERS = [*_HEADERS, (b"cache-control", b"no-store")]
 _HSTS = (b"strict-transport-security", b"max-age=31536000")
+
+
+# HEAD is GET without the body. OPTIONS is asked as a method no route has: the refusal names those it has.
+_ASKED_AS: dict[str, Any] = {"HEAD": "GET", "OPTIONS": "-"}
 
 
 class Edge:
     def __init__(self, app: ASGIApp, *, https: bool) -> None:
         self.app = app
-        self.always = [_HSTS] if https else []
+        self.headers = [*_HEADERS, *([_HSTS] if https else [])]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != ScopeType.HTTP:
@@ -32,16 +37,23 @@ class Edge:
         started = time.perf_counter()
         id = correlation.choose(_header(scope, b"traceparent"))
         token = correlation.correlation_id.set(id)
+        method = scope["method"]
+        bodiless = method in _ASKED_AS
+        if bodiless:
+            scope["method"] = _ASKED_AS[method]
         status = 500
 
         async def send_with_headers(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
+                if method == "OPTIONS" and message["status"] == 405:
+                    message = {**message, "status": 204, "headers": _only(message["headers"], b"allow")}
                 status = message["status"]
-                own = [(b"x-correlation-id", id.encode()), *self.always]
                 present = {name for name, _ in message["headers"]}
-                own += [header for header in _API_HEADERS if header[0] not in present]
-                message["headers"] = [*message["headers"], *own]
+                own = [header for header in self.headers if header[0] not in present]
+                message["headers"] = [*message["headers"], (b"x-correlation-id", id.encode()), *own]
+            elif bodiless and message["type"] == "http.response.body":
+                message["body"] = b""
             await send(message)
 
         try:
@@ -49,8 +61,12 @@ class Edge:
         finally:
             correlation.correlation_id.reset(token)
             took = round((time.perf_counter() - started) * 1000, 1)
-            log.info("request", method=scope["method"], path=scope["path"], status=status, ms=took, correlation_id=id)
+            log.info("request", method=method, path=scope["path"], status=status, ms=took, correlation_id=id)
 
 
 def _header(scope: Any, name: bytes) -> bytes | None:
     return next((value for key, value in scope["headers"] if key == name), None)
+
+
+def _only(headers: Any, name: bytes) -> list[tuple[bytes, bytes]]:
+    return [header for header in headers if header[0] == name]

@@ -61,10 +61,12 @@ _FRAMEWORK = {404: ("not_found", "No such route"), 405: ("method_not_allowed", "
 
 
 def answer_framework(request: Request[Any, Any, Any], error: HTTPException) -> Response[ErrorBody]:
-    code, message = _FRAMEWORK.get(error.status_code, ("server_error", "Something went wrong"))
     if error.status_code not in _FRAMEWORK:
         return answer_crash(request, error)
-    return answer(error.status_code, code, message, dict(error.headers or {}))
+    headers = dict(error.headers or {})
+    if "GET" in headers.get("allow", ""):
+        headers["allow"] += ", HEAD"
+    return answer(error.status_code, *_FRAMEWORK[error.status_code], headers)
 
 
 def answer_outage(_: Request[Any, Any, Any], error: Exception) -> Response[ErrorBody]:

@@ -1,10 +1,10 @@
 """The same key and body give the first answer again; another body under the same key is a conflict."""
 
 from datetime import datetime, timedelta
+from uuid import UUID
 
 import msgspec
 
-from rolecall.core.caller import Caller
 from rolecall.core.db import Db, execute, fetch_one
 from rolecall.core.errors import Conflict, Invalid
 
@@ -12,10 +12,19 @@ KEPT_FOR = timedelta(hours=24)
 LONGEST_KEY = 255
 
 
+class Key(msgspec.Struct, frozen=True):
+    """A caller's key, and the digest of the request it came with."""
+
+    token_id: UUID
+    key: str
+    digest: bytes
+    now: datetime
+
+
 class KeptAnswer(msgspec.Struct, frozen=True):
     digest: bytes
     status: int
-    answer: bytes
+    answer: bytes | None
 
 
 def checked(key: str) -> str:
@@ -24,7 +33,7 @@ def checked(key: str) -> str:
     return key
 
 
-async def kept_answer(db: Db, caller: Caller, key: str, digest: bytes, now: datetime) -> KeptAnswer | None:
+async def kept_answer(db: Db, key: Key) -> tuple[int, bytes] | None:
     """Claim the key for this transaction, or find the answer it already has.
 
     A second request with the same key waits here until the first has committed or given up.
@@ -32,37 +41,36 @@ async def kept_answer(db: Db, caller: Caller, key: str, digest: bytes, now: date
     claimed = await execute(
         db,
         """INSERT INTO idempotency_keys AS k (token_id, key, digest, created_at)
-           VALUES (%(token)s, %(key)s, %(digest)s, %(now)s)
+           VALUES (%(token_id)s, %(key)s, %(digest)s, %(now)s)
            ON CONFLICT (token_id, key) DO UPDATE
            SET digest = EXCLUDED.digest, created_at = EXCLUDED.created_at, status = NULL, answer = NULL
            WHERE k.created_at <= %(oldest)s""",
-        token=caller.id,
-        key=key,
-        digest=digest,
-        now=now,
-        oldest=now - KEPT_FOR,
+        oldest=key.now - KEPT_FOR,
+        **msgspec.structs.asdict(key),
     )
     if claimed:
         return None
     kept = await fetch_one(
         db,
         KeptAnswer,
-        "SELECT digest, status, answer FROM idempotency_keys WHERE token_id = %(token)s AND key = %(key)s",
-        token=caller.id,
-        key=key,
+        "SELECT digest, status, answer FROM idempotency_keys WHERE token_id = %(token_id)s AND key = %(key)s",
+        token_id=key.token_id,
+        key=key.key,
     )
-    if kept is None or kept.digest != digest:
+    if kept is None or kept.digest != key.digest:
         raise Conflict("This idempotency key was used with another request")
-    return kept
+    if kept.answer is None:
+        raise Conflict("This idempotency key was used already; the answer held a secret, which is shown once")
+    return kept.status, kept.answer
 
 
-async def keep_answer(db: Db, caller: Caller, key: str, status: int, answer: bytes) -> None:
+async def keep_answer(db: Db, key: Key, status: int, answer: bytes | None) -> None:
     await execute(
         db,
         "UPDATE idempotency_keys SET status = %(status)s, answer = %(answer)s"
-        " WHERE token_id = %(token)s AND key = %(key)s",
-        token=caller.id,
-        key=key,
+        " WHERE token_id = %(token_id)s AND key = %(key)s",
+        token_id=key.token_id,
+        key=key.key,
         status=status,
         answer=answer,
     )

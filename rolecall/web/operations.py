@@ -16,7 +16,7 @@ from litestar.response.base import ASGIResponse
 from pydantic import BaseModel
 
 from rolecall.core import clock
-from rolecall.core.caller import Caller, Scope
+from rolecall.core.caller import NOBODY, Caller, Scope
 from rolecall.core.checking import Facts
 from rolecall.core.config import Config
 from rolecall.core.db import Db
@@ -39,12 +39,13 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     """What is known of an operation: how to serve it and how to document it."""
 
     method: Method
-    scope: Scope
+    scope: Scope | None
     status: int
     body: type[BaseModel] | None
     read_body: ReadBody
     query: dict[str, Reader] | None
     answer: Any
+    secret: bool
     function: Callable[..., Awaitable[Any]]
     wants: frozenset[str]
 
@@ -70,13 +71,16 @@ def operation(
     method: Method,
     path: str,
     *,
-    scope: Scope,
+    scope: Scope | None,
     status: int = 200,
     body: type[BaseModel] | None = None,
     read_body: ReadBody = _json,
     query: dict[str, Reader] | None = None,
     tags: tuple[str, ...] = (),
+    secret: bool = False,
 ) -> Callable[[Callable[..., Awaitable[Any]]], HTTPRouteHandler]:
+    """`scope=None` is open to anyone, without a caller. `secret`: the answer is shown once and never kept."""
+
     def decorate(function: Callable[..., Awaitable[Any]]) -> HTTPRouteHandler:
         spec = Operation(
             method=method,
@@ -86,13 +90,20 @@ def operation(
             read_body=read_body,
             query=query,
             answer=get_type_hints(function).get("return"),
+            secret=secret,
             function=function,
             wants=frozenset(inspect.signature(function).parameters),
         )
         serve = _read if method == "GET" else _write
 
         async def endpoint(request: AnyRequest) -> ASGIResponse:
-            return await serve(spec, request)
+            services: Services = request.app.state.services
+            now = clock.now()
+            try:
+                return await serve(spec, services, request, now)
+            except Unauthorized:
+                services.failures.count(request.client and request.client.host, limits.FAILED_AUTHENTICATIONS, now)
+                raise
 
         endpoint.__name__ = function.__name__
         known = {"operation": spec}
@@ -101,47 +112,44 @@ def operation(
     return decorate
 
 
-async def _read(spec: Operation, request: AnyRequest) -> ASGIResponse:
-    services: Services = request.app.state.services
-    now = clock.now()
+async def _read(spec: Operation, services: Services, request: AnyRequest, now: datetime) -> ASGIResponse:
+    token = _token(spec, request)
     async with services.pool.connection() as db:
-        caller = await _admit(spec, services, db, request, now)
+        caller = await _admit(spec, services, db, token, now)
         query = read_query(request, spec.query) if spec.query is not None else {}
         call = Call(request, services.config, now, db, caller, query=query, id=request.path_params.get("id", ""))
         answer = await _perform(spec, call)
     return _respond(spec.status, answer)
 
 
-async def _write(spec: Operation, request: AnyRequest) -> ASGIResponse:
-    services: Services = request.app.state.services
-    now = clock.now()
+async def _write(spec: Operation, services: Services, request: AnyRequest, now: datetime) -> ASGIResponse:
+    token = _token(spec, request)
     async with services.pool.connection() as db:
-        caller = await _admit(spec, services, db, request, now)
+        caller = await _admit(spec, services, db, token, now)
     # The body is read without a connection in hand: a slow sender must not keep others waiting.
     carried = await spec.read_body(request, services.config) if spec.body else _NOTHING
-    key = request.headers.get("idempotency-key")
-    if key is not None:
-        idempotency.checked(key)
+    key = _idempotency_key(request, caller, carried, now)
     async with services.pool.connection() as db, db.transaction():
-        if key is not None and (kept := await idempotency.kept_answer(db, caller, key, _digest(request, carried), now)):
-            return _respond(kept.status, kept.answer)
+        if key and (kept := await idempotency.kept_answer(db, key)):
+            return _respond(*kept)
         call = Call(request, services.config, now, db, caller, carried.raw, id=request.path_params.get("id", ""))
         answer = await _perform(spec, call)
-        if key is not None:
-            await idempotency.keep_answer(db, caller, key, spec.status, answer)
+        if key:
+            await idempotency.keep_answer(db, key, spec.status, None if spec.secret else answer)
     return _respond(spec.status, answer)
 
 
-async def _admit(spec: Operation, services: Services, db: Db, request: AnyRequest, now: datetime) -> Caller:
+def _token(spec: Operation, request: AnyRequest) -> str:
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
-    try:
-        if scheme.lower() != "bearer":
-            raise Unauthorized
-        caller = await services.authenticate(db, token.strip(), now)
-    except Unauthorized:
-        address = request.client.host if request.client else ""
-        services.failures.count(address, limits.FAILED_AUTHENTICATIONS, now)
-        raise
+    if spec.scope and scheme.lower() != "bearer":
+        raise Unauthorized
+    return token.strip()
+
+
+async def _admit(spec: Operation, services: Services, db: Db, token: str, now: datetime) -> Caller:
+    if spec.scope is None:
+        return NOBODY
+    caller = await services.authenticate(db, token, now)
     if spec.scope not in caller.scopes:
         raise Forbidden(spec.scope)
     if rate := services.config.rate_limit:
@@ -150,14 +158,20 @@ async def _admit(spec: Operation, services: Services, db: Db, request: AnyReques
     return caller
 
 
+def _idempotency_key(request: AnyRequest, caller: Caller, carried: Carried, now: datetime) -> idempotency.Key | None:
+    """Keys belong to a token, so an open operation knows none."""
+    text = request.headers.get("idempotency-key")
+    if text is None or caller is NOBODY:
+        return None
+    asked = f"{request.method} {request.url.path}?{request.url.query}\n"
+    return idempotency.Key(
+        caller.id, idempotency.checked(text), hashlib.sha256(asked.encode() + carried.digest).digest(), now
+    )
+
+
 async def _perform(spec: Operation, call: Call) -> bytes:
     answer = await spec.function(**{name: getattr(call, name) for name in spec.wants})
     return b"" if answer is None else _ENCODE(answer)
-
-
-def _digest(request: AnyRequest, carried: Carried) -> bytes:
-    asked = f"{request.method} {request.url.path}?{request.url.query}\n"
-    return hashlib.sha256(asked.encode() + carried.digest).digest()
 
 
 def _respond(status: int, answer: bytes) -> ASGIResponse:

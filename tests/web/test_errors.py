@@ -1,0 +1,137 @@
+import re
+
+import httpx2
+import pytest
+
+from rolecall.core.db import Db
+
+TOO_MUCH = b'{"name": "' + b"x" * 2 * 1024 * 1024 + b'"}'
+DEEP = '{"name": ' + "[" * 500 + "]" * 500 + "}"
+
+
+def is_error(answer: httpx2.Response, status: int, code: str, message: str) -> bool:
+    body = answer.json()
+    assert answer.status_code == status
+    assert answer.headers["content-type"] == "application/json"
+    assert re.fullmatch("[0-9a-f]{32}", body["correlationId"])
+    return body == {"error": code, "message": message, "correlationId": answer.headers["x-correlation-id"]}
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/api", "/api/nothing", "/api/identities/a/b", "/api/identitiesx", "/%2e%2e/etc"]
+)
+async def test_an_unknown_route_is_answered_like_any_error(client: httpx2.AsyncClient, path: str) -> None:
+    assert is_error(await client.get(path), 404, "not_found", "No such route")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allowed"),
+    [
+        ("DELETE", "/api/identities", {"GET", "HEAD", "OPTIONS"}),
+        ("POST", "/api/identities", {"GET", "HEAD", "OPTIONS"}),
+        ("PUT", "/api/tokens", {"GET", "HEAD", "OPTIONS", "POST"}),
+        ("GET", "/api/tokens/1", {"DELETE", "OPTIONS"}),
+        ("TRACE", "/api/settings", {"GET", "HEAD", "OPTIONS", "PATCH"}),
+    ],
+)
+async def test_a_method_a_route_has_not_is_405_with_those_it_has(
+    client: httpx2.AsyncClient, method: str, path: str, allowed: set[str]
+) -> None:
+    answer = await client.request(method, path)
+
+    assert is_error(answer, 405, "method_not_allowed", "Method not allowed")
+    assert set(answer.headers["allow"].split(", ")) == allowed
+
+
+@pytest.mark.parametrize("media_type", ["text/plain", "application/xml", "multipart/form-data; boundary=x", "json", ""])
+async def test_a_body_that_is_not_json_is_415(client: httpx2.AsyncClient, media_type: str) -> None:
+    answer = await client.post("/api/tokens", content=b'{"name": "x"}', headers={"Content-Type": media_type})
+
+    assert is_error(answer, 415, "unsupported_media_type", "Send the body as application/json")
+
+
+async def test_the_json_media_type_may_have_parameters_and_any_case(client: httpx2.AsyncClient) -> None:
+    headers = {"Content-Type": "Application/JSON; charset=utf-8"}
+
+    assert (await client.post("/api/tokens", content=b'{"name": "x"}', headers=headers)).status_code == 201
+
+
+async def test_a_body_over_the_limit_is_413(client: httpx2.AsyncClient) -> None:
+    answer = await client.post("/api/tokens", content=TOO_MUCH, headers={"Content-Type": "application/json"})
+
+    assert is_error(answer, 413, "payload_too_large", "The body is larger than 1048576 bytes")
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (b"", "Body is not valid JSON"),
+        (b"{", "Body is not valid JSON"),
+        (b"{'name': 'x'}", "Body is not valid JSON"),
+        (b'{"name": "\xff"}', "Body is not valid JSON"),
+        (b'{"name": "\\ud800"}', "Body is not valid JSON"),
+        (b'{"name": "\\ud800x"}', "Body is not valid JSON"),
+        (b'{"name": NaN}', "Body is not valid JSON"),
+        (b"[" * 100_000, "Body is not valid JSON"),
+        (b"[]", "Body must be a JSON object"),
+        (b"null", "Body must be a JSON object"),
+        (b'"name"', "Body must be a JSON object"),
+        (b"7", "Body must be a JSON object"),
+        (DEEP.encode(), "Body must be nested at most 64 deep"),
+    ],
+)
+async def test_a_body_that_is_no_json_object_is_one_entry_on_body(
+    client: httpx2.AsyncClient, body: bytes, message: str
+) -> None:
+    answer = await client.post("/api/tokens", content=body, headers={"Content-Type": "application/json"})
+
+    assert answer.status_code == 400
+    assert answer.json() == {
+        "error": "validation_error",
+        "message": "One or more validation errors occurred",
+        "correlationId": answer.headers["x-correlation-id"],
+        "errors": [{"field": "body", "message": message}],
+    }
+
+
+async def test_every_broken_rule_has_an_entry_with_its_path(client: httpx2.AsyncClient) -> None:
+    body = {
+        "approvalLeadDays": 100,
+        "customFields": [{"number": 10}, {"number": 1, "enabled": "yes", "label": "x" * 101}, {"label": "x\x00"}, 5],
+    }
+
+    answer = await client.patch("/api/settings", json=body)
+
+    assert answer.status_code == 400
+    assert {entry["field"]: entry["message"] for entry in answer.json()["errors"]} == {
+        "approvalLeadDays": "Approval lead days must be at most 99",
+        "customFields.0.number": "Number must be at most 9",
+        "customFields.1.enabled": "Enabled must be true or false",
+        "customFields.1.label": "Label must be at most 100 characters",
+        "customFields.2.number": "Number is required",
+        "customFields.2.label": "Label must not contain NUL characters",
+        "customFields.3": "Custom fields must be an object",
+    }
+    assert len(answer.json()["errors"]) == 7
+
+
+async def test_a_crash_says_nothing_of_the_inside(client: httpx2.AsyncClient, db: Db) -> None:
+    await db.execute("ALTER TABLE identities RENAME COLUMN title TO hidden")
+    try:
+        answer = await client.get("/api/identities")
+    finally:
+        await db.execute("ALTER TABLE identities RENAME COLUMN hidden TO title")
+
+    assert is_error(answer, 500, "server_error", "Something went wrong")
+
+
+async def test_a_lost_database_is_503_and_comes_back_by_itself(client: httpx2.AsyncClient, db: Db) -> None:
+    await client.get("/api/identities")
+    others = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database()"
+    await db.execute(f"{others} AND pid <> pg_backend_pid()")
+
+    answer = await client.get("/api/identities")
+
+    assert is_error(answer, 503, "unavailable", "The database is out of reach")
+    assert answer.headers["retry-after"] == "5"
+    assert (await client.get("/api/identities")).status_code == 200
