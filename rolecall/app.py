@@ -7,6 +7,7 @@ from litestar import Litestar
 from litestar.datastructures import State
 from litestar.types import ASGIApp
 
+from rolecall.access_requests.routes import router as access_requests
 from rolecall.applications.routes import router as applications
 from rolecall.core import config as configuration
 from rolecall.core.config import Config
@@ -21,6 +22,7 @@ from rolecall.web.errors import HANDLERS
 from rolecall.web.services import Services
 
 ROUTERS = [
+    access_requests,
     applications,
     identities,
     personnel_events,

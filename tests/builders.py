@@ -5,12 +5,17 @@ from typing import Any
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
+from rolecall.access_requests import actions as access_requests
+from rolecall.access_requests.model import NewPrivilege, NewRequest
 from rolecall.applications import actions as applications
+from rolecall.core.caller import SYSTEM
 from rolecall.core.checking import Facts, check
 from rolecall.core.db import Db
+from rolecall.core.ids import new_id
 from rolecall.identities import actions as identities
 from rolecall.identities.queries import with_mentioned_identities
 from rolecall.identities.shapes import NewIdentity
+from rolecall.settings.policy import RequestAction
 from rolecall.tokens import actions as tokens
 from rolecall.tokens.shapes import NewToken
 
@@ -46,3 +51,14 @@ async def an_application(db: Db, name: str = "Payroll", **fields: Any) -> UUID:
     if fields.get("isArchived"):
         await applications.change_application(db, id, {"isArchived": True}, facts())
     return id
+
+
+async def an_access_request(db: Db, action: str = "Add", **fields: Any) -> UUID:
+    """For a new identity in a new application unless they are given; asks for one permission. `now` sets its time."""
+    now = fields.pop("now", None) or datetime.now(UTC)
+    asked = {"privileges": [NewPrivilege(header="Ledger", permission="Post entries")], **fields}
+    if "application_id" not in asked:
+        asked["application_id"] = await an_application(db, f"Application {new_id()}")
+    if "identity_id" not in asked:
+        asked["identity_id"] = await an_identity(db)
+    return await access_requests.create_request(db, SYSTEM, NewRequest(action=RequestAction(action), **asked), now)

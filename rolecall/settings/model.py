@@ -1,4 +1,8 @@
+from collections.abc import Sequence
+
 import msgspec
+
+from rolecall.settings.policy import DEFAULT_POLICY, ApprovalRule
 
 CUSTOM_FIELDS = range(1, 10)
 
@@ -14,6 +18,7 @@ class Settings(msgspec.Struct, frozen=True, rename="camel"):
 
     custom_fields: list[CustomField] = msgspec.field(default_factory=lambda: [CustomField(n) for n in CUSTOM_FIELDS])
     approval_lead_days: int = 7
+    approval_policy: Sequence[ApprovalRule] = DEFAULT_POLICY
 
     def enabled_custom_fields(self) -> frozenset[int]:
         return frozenset(field.number for field in self.custom_fields if field.enabled)

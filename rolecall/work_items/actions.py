@@ -1,3 +1,4 @@
+from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
@@ -26,6 +27,22 @@ async def add_comment(db: Db, item_id: UUID, *, author: str, content: str, now: 
         " VALUES (%(item_id)s, %(now)s, %(author)s, %(content)s)",
         item_id=item_id,
         author=author,
+        content=content,
+        now=now,
+    )
+
+
+async def record_activity_of(
+    db: Db, item_ids: Sequence[UUID], *, author: str, action: str | None, content: str, now: datetime
+) -> None:
+    """The same entry for many items."""
+    await execute(
+        db,
+        "INSERT INTO activity (item_id, created_date, author, action, content)"
+        " SELECT id, %(now)s, %(author)s, %(action)s, %(content)s FROM unnest(%(ids)s::uuid[]) AS id",
+        ids=list(item_ids),
+        author=author,
+        action=action,
         content=content,
         now=now,
     )

@@ -1,0 +1,144 @@
+from collections.abc import Sequence
+from datetime import datetime
+from enum import StrEnum
+from uuid import UUID
+
+import msgspec
+
+from rolecall.settings.policy import Level, RequestAction, RequirementType
+from rolecall.work_items.model import WorkStatus
+
+
+class TargetType(StrEnum):
+    USER = "User"
+    GROUP = "Group"
+
+
+class AccessLevel(StrEnum):
+    NONE = "None"
+    UNRESTRICTED = "Unrestricted"
+    GRANT = "Grant"
+    DENY = "Deny"
+    MODIFY = "Modify"
+
+
+class Response(StrEnum):
+    PENDING = "Pending"
+    APPROVED = "Approved"
+    REJECTED = "Rejected"
+
+
+class RequestEvent(StrEnum):
+    CREATED = "AccessRequestCreated"
+    ASSIGNED = "AccessRequestAssigned"
+    APPROVED = "AccessRequestApproved"
+    PROVISIONING = "AccessRequestProvisioning"
+    RESOLVED = "AccessRequestResolved"
+    REOPENED = "AccessRequestReopened"
+    COMPLETED = "AccessRequestCompleted"
+    CANCELED = "AccessRequestCanceled"
+
+
+# What the webhook payload says of an event: its condition; its display is its name, spaced.
+CONDITIONS = {
+    RequestEvent.CREATED: "An access request is created",
+    RequestEvent.ASSIGNED: "An access request is assigned to a person",
+    RequestEvent.APPROVED: "Approved by all required reviewers",
+    RequestEvent.PROVISIONING: "A request to automate a provision step is made",
+    RequestEvent.RESOLVED: "Resolved by a provision engineer",
+    RequestEvent.REOPENED: "Reopened for provisioning",
+    RequestEvent.COMPLETED: "Successfully completed",
+    RequestEvent.CANCELED: "Canceled",
+}
+
+DESCRIPTIONS = {
+    RequirementType.APPROVE: "Must be approved before the access is provisioned",
+    RequirementType.RESOLVE: "Must be provisioned in the application",
+    RequirementType.VERIFY: "Must be verified after it is provisioned",
+}
+
+
+class Move(msgspec.Struct, frozen=True):
+    """A row of the table of moves: one activity entry, and the events it names."""
+
+    name: str
+    allowed: frozenset[WorkStatus]
+    to: WorkStatus | None
+    sets: tuple[str, ...] = ()
+    clears: tuple[str, ...] = ()
+    events: tuple[RequestEvent, ...] = ()
+
+
+_PENDING, _SCHEDULED = frozenset({WorkStatus.PENDING}), frozenset({WorkStatus.SCHEDULED})
+_OPEN, _RESOLVED = frozenset({WorkStatus.OPEN}), frozenset({WorkStatus.RESOLVED})
+_SNOOZED = frozenset({WorkStatus.SNOOZED})
+_UNDONE = frozenset(WorkStatus) - {WorkStatus.COMPLETED, WorkStatus.CANCELED}
+
+APPROVE = Move("Approved", _PENDING, WorkStatus.SCHEDULED, ("approved_on",), events=(RequestEvent.APPROVED,))
+REJECT = Move("Rejected", _PENDING, WorkStatus.CANCELED, ("canceled_on",), events=(RequestEvent.CANCELED,))
+START = Move("Provisioning", _SCHEDULED, WorkStatus.OPEN, ("started_on",), events=(RequestEvent.PROVISIONING,))
+RESOLVE = Move("Resolved", _OPEN, WorkStatus.RESOLVED, ("resolved_on",), events=(RequestEvent.RESOLVED,))
+# Resolve when nothing must be verified.
+FINISH = Move(
+    "Resolved",
+    _OPEN,
+    WorkStatus.COMPLETED,
+    ("resolved_on", "completed_on"),
+    events=(RequestEvent.RESOLVED, RequestEvent.COMPLETED),
+)
+VERIFY = Move(
+    "Verified", _RESOLVED, WorkStatus.COMPLETED, ("verified_on", "completed_on"), events=(RequestEvent.COMPLETED,)
+)
+REOPEN = Move("Reopened", _RESOLVED, WorkStatus.OPEN, clears=("resolved_on",), events=(RequestEvent.REOPENED,))
+SNOOZE = Move("Snoozed", _OPEN, WorkStatus.SNOOZED)
+RESUME = Move("Resumed", _SNOOZED, WorkStatus.OPEN, clears=("snoozed_until",))
+CANCEL = Move("Canceled", _UNDONE, WorkStatus.CANCELED, ("canceled_on",), events=(RequestEvent.CANCELED,))
+ASSIGN = Move("Assigned", _UNDONE, None, events=(RequestEvent.ASSIGNED,))
+
+MOVES = (APPROVE, REJECT, START, RESOLVE, FINISH, VERIFY, REOPEN, SNOOZE, RESUME, CANCEL, ASSIGN)
+
+
+class NewPrivilege(msgspec.Struct, frozen=True, kw_only=True):
+    """What is asked; `None` as initial access is looked up in the application's imported data."""
+
+    header: str
+    permission: str
+    section: str = ""
+    requested_access: AccessLevel = AccessLevel.GRANT
+    initial_access: AccessLevel | None = None
+    description: str = ""
+    risk_rating: Level = Level.NONE
+    value: str = ""
+    sources: Sequence[str] = ()
+    origins: Sequence[str] = ()
+
+
+class RelatedItem(msgspec.Struct, frozen=True, kw_only=True):
+    """What a new request belongs to; `event_type` lets the approval policy tell events apart."""
+
+    id: UUID
+    kind: str
+    number: int
+    status: str
+    stage: str | None = None
+    event_type: str | None = None
+
+
+class NewRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """A request to be made. Without an identity it is for the group that `target_name` names.
+
+    For an identity, a `target_name` left out is the account's username, its e-mail or its name.
+    `models_in_effect` are the models that match the identity after fulfilment; left out, those that match it now.
+    """
+
+    action: RequestAction
+    application_id: UUID
+    identity_id: UUID | None = None
+    target_name: str | None = None
+    nomenclature: str = ""
+    privileges: Sequence[NewPrivilege] = ()
+    metadata: Sequence[tuple[str, str]] = ()
+    scheduled_start: datetime | None = None
+    related: RelatedItem | None = None
+    models_in_effect: frozenset[UUID] | None = None
+    comment: str | None = None

@@ -1,0 +1,208 @@
+from collections.abc import Callable, Sequence
+from itertools import groupby
+from typing import Any, TypeVar
+from uuid import UUID
+
+import msgspec
+
+from rolecall.access_requests.model import DESCRIPTIONS
+from rolecall.access_requests.shapes import (
+    AccessModelReference,
+    AccessRequestDetail,
+    AccessRequestItem,
+    AccessRequestSummary,
+    DetailTarget,
+    ItemTarget,
+    KeyValue,
+    Permission,
+    Privilege,
+    RelatedItemReference,
+    Requirement,
+    ReviewerResponse,
+    Rule,
+    SummaryTarget,
+)
+from rolecall.applications.queries import SUMMARY_COLUMNS, SUMMARY_WIDTH, summary_from_row
+from rolecall.core.db import Db, fetch_rows
+from rolecall.core.errors import NotFound
+from rolecall.core.ids import known_guid
+from rolecall.core.paging import Page, fetch_page, kept_total
+from rolecall.identities import queries as identities
+from rolecall.settings.policy import RequestAction
+from rolecall.work_items.model import WorkStatus
+from rolecall.work_items.queries import activity_by_item, comments_by_item, grouped
+from rolecall.work_items.shapes import PersonReference, person
+
+_OWN = """
+    r.id, r.number, r.action, r.status, r.reporter_id, r.reporter_name, r.assignee_id, r.assignee_name,
+    r.target_type, r.target_name, r.nomenclature, r.scheduled_start, r.started_on, r.approved_on, r.resolved_on,
+    r.verified_on, r.completed_on, r.canceled_on"""
+_OWN_WIDTH = 18
+_COLUMNS = f"{_OWN}, {identities.COLUMNS}, {SUMMARY_COLUMNS}"
+_WIDTH = _OWN_WIDTH + identities.WIDTH + SUMMARY_WIDTH
+_JOINS = f"""LEFT JOIN identities i ON i.id = r.identity_id {identities.SUPERVISOR}
+             JOIN applications a ON a.id = r.application_id"""
+
+R = TypeVar("R")
+
+
+def _request(row: Sequence[Any], make: Callable[..., R], target: Callable[..., object], *rest: object) -> R:
+    id, number, action, status, reporter_id, reporter, assignee_id, assignee = row[:8]
+    type, name, nomenclature, *dates = row[8:_OWN_WIDTH]
+    identity = row[_OWN_WIDTH : _OWN_WIDTH + identities.WIDTH]
+    return make(
+        id,
+        "Access Request",
+        number,
+        action,
+        status,
+        PersonReference(reporter_id, reporter),
+        person(assignee_id, assignee),
+        target(
+            type,
+            name,
+            nomenclature if type == "Group" else msgspec.UNSET,
+            identities.from_row(identity) if identity[0] else None,
+            summary_from_row(row[_OWN_WIDTH + identities.WIDTH : _WIDTH]),
+        ),
+        *dates,
+        *rest,
+    )
+
+
+def _item(row: Sequence[Any]) -> AccessRequestItem:
+    return _request(row, AccessRequestItem, ItemTarget)
+
+
+async def newest_first(
+    db: Db,
+    page: int,
+    *,
+    identity_id: UUID | None = None,
+    application_id: UUID | None = None,
+    status: WorkStatus | None = None,
+    action: RequestAction | None = None,
+) -> Page[AccessRequestItem]:
+    given = {"identity_id": identity_id, "application_id": application_id, "status": status, "action": action}
+    given = {column: value for column, value in given.items() if value is not None}
+    return await fetch_page(
+        db,
+        _item,
+        page,
+        total=_total(given.keys() & {"identity_id", "application_id"}, given.keys()),
+        items=f"""SELECT {_COLUMNS} FROM access_requests r {_JOINS} {_where("r.", given)}
+                  ORDER BY r.created_at DESC, r.number DESC""",
+        **given,
+    )
+
+
+_FACETS = {"status": "facet[1]", "action": "facet[2]"}
+
+
+def _total(few_rows: object, filters: Sequence[str] | Any) -> str:
+    """Kept for filters of few values; counted through an index where a filter leaves few rows."""
+    if few_rows:
+        return f"SELECT count(*) FROM access_requests {_where('', filters)}"
+    return kept_total("access_requests", *(f"{_FACETS[column]} = %({column})s" for column in filters))
+
+
+def _where(prefix: str, filters: Any) -> str:
+    return "WHERE " + " AND ".join(f"{prefix}{column} = %({column})s" for column in filters) if filters else ""
+
+
+async def get(db: Db, id: str | UUID) -> AccessRequestDetail:
+    for found in await details(db, [known_guid("AccessRequest", str(id))]):
+        return found
+    raise NotFound("AccessRequest", id)
+
+
+async def details(db: Db, ids: Sequence[UUID]) -> list[AccessRequestDetail]:
+    """By number; the same few statements for one request as for thousands."""
+    rows = await fetch_rows(
+        db,
+        f"""SELECT {_COLUMNS}, r.metadata, r.access_models FROM access_requests r {_JOINS}
+            WHERE r.id = ANY(%(ids)s) ORDER BY r.number""",
+        ids=list(ids),
+    )
+    privileges = await _privileges(db, ids)
+    requirements = await _requirements(db, ids)
+    related = await _related_items(db, ids)
+    activity = await activity_by_item(db, ids)
+    comments = await comments_by_item(db, ids)
+
+    def detail(row: Sequence[Any]) -> AccessRequestDetail:
+        id, (metadata, models) = row[0], row[_WIDTH:]
+
+        def target(*shared: Any) -> DetailTarget:
+            return DetailTarget(*(*shared, privileges[id], msgspec.convert(metadata, list[KeyValue])))
+
+        found = (activity[id], comments[id], related[id], requirements[id])
+        return _request(row, AccessRequestDetail, target, *found, msgspec.convert(models, list[AccessModelReference]))
+
+    return [detail(row) for row in rows]
+
+
+async def _privileges(db: Db, ids: Sequence[UUID]) -> dict[UUID, list[Privilege]]:
+    rows = await fetch_rows(
+        db,
+        """SELECT request_id, initial_access, requested_access, approved_access, sources, origins,
+                  header, section, permission, description, risk_rating, metadata, value
+           FROM privileges WHERE request_id = ANY(%(ids)s) ORDER BY request_id, position""",
+        ids=list(ids),
+    )
+
+    def make(initial: Any, requested: Any, approved: Any, sources: Any, origins: Any, *permission: Any) -> Privilege:
+        *words, metadata, value = permission
+        known = Permission(*(*words, msgspec.convert(metadata, list[KeyValue]), value))
+        return Privilege(initial, requested, approved, known, sources, origins)
+
+    return grouped(rows, make)
+
+
+async def _requirements(db: Db, ids: Sequence[UUID]) -> dict[UUID, list[Requirement]]:
+    rows = await fetch_rows(
+        db,
+        """SELECT request_id, type, rule, reason, reviewer_id, reviewer_name, response
+           FROM responses WHERE request_id = ANY(%(ids)s) ORDER BY request_id, type, rule, position""",
+        ids=list(ids),
+    )
+    by_type = (
+        (request_id, Requirement(type, DESCRIPTIONS[type], _rules(asked)))
+        for (request_id, type), asked in groupby(rows, key=lambda row: (row[0], row[1]))
+    )
+    return grouped(by_type, lambda requirement: requirement)
+
+
+def _rules(rows: Any) -> list[Rule]:
+    return [
+        Rule(reason, [ReviewerResponse(PersonReference(id, name), response) for *_, id, name, response in asked])
+        for (_, reason), asked in groupby(rows, key=lambda row: (row[2], row[3]))
+    ]
+
+
+async def _related_items(db: Db, ids: Sequence[UUID]) -> dict[UUID, list[RelatedItemReference]]:
+    rows = await fetch_rows(
+        db,
+        """SELECT request_id, item_id, kind, number, status FROM related_items
+           WHERE request_id = ANY(%(ids)s) ORDER BY request_id, kind, number""",
+        ids=list(ids),
+    )
+    return grouped(rows, RelatedItemReference)
+
+
+async def summaries_by_stage(db: Db, event_id: UUID) -> dict[str, list[AccessRequestSummary]]:
+    """A personnel event's requests by the name of the stage that lists them, each stage's by number."""
+    rows = await fetch_rows(
+        db,
+        f"""SELECT {_COLUMNS}, l.stage FROM related_items l JOIN access_requests r ON r.id = l.request_id {_JOINS}
+            WHERE l.item_id = %(id)s ORDER BY r.number""",
+        id=event_id,
+    )
+    return grouped(((row[_WIDTH], row) for row in rows), _summary)  # type: ignore[return-value]
+
+
+def _summary(row: Sequence[Any]) -> AccessRequestSummary:
+    def target(type: Any, name: str, _: object, *rest: Any) -> SummaryTarget:
+        return SummaryTarget(type, name, *rest)
+
+    return _request(row, AccessRequestSummary, target)

@@ -1,0 +1,111 @@
+CREATE TABLE access_requests (
+    id              uuid PRIMARY KEY,
+    number          bigint GENERATED ALWAYS AS IDENTITY UNIQUE,
+    action          text NOT NULL,
+    status          text NOT NULL,
+    reporter_id     uuid NOT NULL,
+    reporter_name   text NOT NULL,
+    assignee_id     uuid,
+    assignee_name   text,
+    target_type     text NOT NULL,
+    target_name     text NOT NULL,
+    nomenclature    text NOT NULL DEFAULT '',
+    identity_id     uuid REFERENCES identities,
+    application_id  uuid NOT NULL REFERENCES applications,
+    metadata        jsonb NOT NULL DEFAULT '[]',
+    -- Frozen when the request is made: id, name, description, willBeInEffect.
+    access_models   jsonb NOT NULL DEFAULT '[]',
+    scheduled_start timestamptz,
+    started_on      timestamptz,
+    approved_on     timestamptz,
+    resolved_on     timestamptz,
+    verified_on     timestamptz,
+    completed_on    timestamptz,
+    canceled_on     timestamptz,
+    snoozed_until   timestamptz,
+    created_at      timestamptz NOT NULL,
+    -- Since when the request has its status: how long it waits.
+    status_since    timestamptz NOT NULL,
+    CONSTRAINT action_is_known CHECK (action IN ('Add', 'Change', 'Remove', 'Suspend', 'Restore')),
+    CONSTRAINT status_is_known CHECK (status IN ('Pending', 'Open', 'Resolved', 'Completed', 'Canceled', 'Scheduled', 'Snoozed')),
+    CONSTRAINT assignee_is_whole CHECK ((assignee_id IS NULL) = (assignee_name IS NULL)),
+    CONSTRAINT target_is_a_person_or_a_group CHECK (target_type = CASE WHEN identity_id IS NULL THEN 'Group' ELSE 'User' END)
+);
+CREATE INDEX access_requests_in_order ON access_requests (created_at, number);
+CREATE INDEX ON access_requests (identity_id, created_at, number);
+CREATE INDEX ON access_requests (application_id, created_at, number);
+CREATE INDEX ON access_requests (status, created_at, number);
+CREATE INDEX ON access_requests (action, created_at, number);
+CREATE INDEX access_requests_to_start ON access_requests (scheduled_start) WHERE status = 'Scheduled';
+CREATE INDEX access_requests_to_wake ON access_requests (snoozed_until) WHERE status = 'Snoozed';
+CREATE INDEX access_requests_waiting ON access_requests (status_since, number) WHERE status IN ('Pending', 'Open', 'Resolved');
+CALL keep_totals_of('access_requests', 'status', 'action');
+
+CREATE TABLE privileges (
+    request_id       uuid NOT NULL REFERENCES access_requests,
+    position         int NOT NULL,
+    initial_access   text NOT NULL,
+    requested_access text NOT NULL,
+    approved_access  text NOT NULL DEFAULT 'None',
+    -- What a reviewer brought it down to, until the approval makes it the approved access.
+    lowered_access   text,
+    header           text NOT NULL,
+    section          text NOT NULL,
+    permission       text NOT NULL,
+    description      text NOT NULL,
+    risk_rating      text NOT NULL,
+    metadata         jsonb NOT NULL DEFAULT '[]',
+    value            text NOT NULL,
+    sources          text[] NOT NULL,
+    origins          text[] NOT NULL,
+    PRIMARY KEY (request_id, position)
+);
+
+-- Who is asked, and what they said: a requirement is the rules of one type, a rule the rows of one number.
+CREATE TABLE responses (
+    request_id    uuid NOT NULL REFERENCES access_requests,
+    type          text NOT NULL,
+    rule          int NOT NULL,
+    position      int NOT NULL,
+    reason        text NOT NULL,
+    reviewer_id   uuid NOT NULL,
+    reviewer_name text NOT NULL,
+    response      text NOT NULL DEFAULT 'Pending',
+    PRIMARY KEY (request_id, type, rule, position),
+    CONSTRAINT type_is_known CHECK (type IN ('Approve', 'Resolve', 'Verify')),
+    CONSTRAINT response_is_known CHECK (response IN ('Pending', 'Approved', 'Rejected'))
+);
+
+-- What a request belongs to. Whoever owns the item writes it here and keeps its status true.
+CREATE TABLE related_items (
+    request_id uuid NOT NULL REFERENCES access_requests,
+    item_id    uuid NOT NULL,
+    kind       text NOT NULL,
+    number     bigint NOT NULL,
+    status     text NOT NULL,
+    stage      text,
+    PRIMARY KEY (request_id, item_id),
+    CONSTRAINT kind_is_known CHECK (kind IN ('Review Item', 'Personnel Event'))
+);
+CREATE INDEX ON related_items (item_id);
+
+-- What happened, with the whole request as it was right after, in the words of the webhook payload.
+CREATE TABLE access_request_events (
+    number         bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    request_id     uuid NOT NULL REFERENCES access_requests,
+    application_id uuid NOT NULL,
+    name           text NOT NULL,
+    created_at     timestamptz NOT NULL,
+    caller_id      uuid NOT NULL,
+    caller_name    text NOT NULL,
+    -- json, not jsonb: the order of the fields is part of the contract.
+    request        json NOT NULL
+);
+CREATE INDEX ON access_request_events (request_id, number);
+
+-- People who use the console. The administrators among them respond where nobody else can be found.
+CREATE TABLE console_roles (
+    identity_id uuid PRIMARY KEY REFERENCES identities,
+    role        text NOT NULL,
+    CONSTRAINT role_is_known CHECK (role IN ('Administrator', 'Operator', 'Reviewer', 'Provisioner', 'Auditor'))
+);

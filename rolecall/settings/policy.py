@@ -1,0 +1,94 @@
+"""The approval policy: who must respond to which requests. Rules are data; the default is written here."""
+
+from collections.abc import Sequence
+from enum import StrEnum
+from uuid import UUID
+
+import msgspec
+
+
+class RequirementType(StrEnum):
+    APPROVE = "Approve"
+    RESOLVE = "Resolve"
+    VERIFY = "Verify"
+
+
+class Responder(StrEnum):
+    SUPERVISOR = "Supervisor"
+    OWNER = "Application Owner"
+    PROVISIONER = "Application Provisioner"
+    IDENTITY = "Identity"
+
+
+class RequestAction(StrEnum):
+    ADD = "Add"
+    CHANGE = "Change"
+    REMOVE = "Remove"
+    SUSPEND = "Suspend"
+    RESTORE = "Restore"
+
+
+class EventType(StrEnum):
+    ONBOARD = "Onboard"
+    OFFBOARD = "Offboard"
+    ROLE_TRANSITION = "Role Transition"
+    ABSENCE = "Absence"
+
+
+class Level(StrEnum):
+    """Of an application's priority and of a permission's risk, rising."""
+
+    NONE = "None"
+    LOW = "Low"
+    MODERATE = "Moderate"
+    HIGH = "High"
+    CRITICAL = "Critical"
+
+
+class ApprovalRule(msgspec.Struct, frozen=True, rename="camel"):
+    """Applies where every condition that is given holds; an empty condition always does."""
+
+    type: RequirementType
+    reason: str
+    responder: Responder
+    identity_id: UUID | None = None
+    actions: Sequence[RequestAction] = ()
+    event_types: Sequence[EventType] = ()
+    priorities: Sequence[Level] = ()
+    risks: Sequence[Level] = ()
+
+    def applies(self, *, action: str, event_type: str | None, priority: str, risk: str) -> bool:
+        conditions: list[tuple[Sequence[str], str | None]] = [
+            (self.actions, action),
+            (self.event_types, event_type),
+            (self.priorities, priority),
+            (self.risks, risk),
+        ]
+        return all(not wanted or value in wanted for wanted, value in conditions)
+
+
+_GROWING = (RequestAction.ADD, RequestAction.CHANGE)
+_HIGH = (Level.HIGH, Level.CRITICAL)
+
+DEFAULT_POLICY = (
+    ApprovalRule(
+        RequirementType.APPROVE,
+        "The supervisor approves added and changed access",
+        Responder.SUPERVISOR,
+        actions=_GROWING,
+    ),
+    ApprovalRule(
+        RequirementType.APPROVE,
+        "The application owner approves added and changed access of high risk",
+        Responder.OWNER,
+        actions=_GROWING,
+        risks=_HIGH,
+    ),
+    ApprovalRule(RequirementType.RESOLVE, "The provisioner makes the change", Responder.PROVISIONER),
+    ApprovalRule(
+        RequirementType.VERIFY,
+        "The application owner verifies changes in an application of high priority",
+        Responder.OWNER,
+        priorities=_HIGH,
+    ),
+)
