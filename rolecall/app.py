@@ -35,7 +35,7 @@ def create_app(config: Config | None = None) -> ASGIApp:
     config = config or configuration.load()
     if config.database_url is None:
         raise configuration.ConfigError("ROLECALL_DATABASE_URL is not set; `rolecall serve` brings its own database")
-    pool = make_pool(config.database_url, config.pool_size)
+    pool = make_pool(config)
 
     @asynccontextmanager
     async def lifespan(_: Litestar) -> AsyncGenerator[None]:

@@ -42,7 +42,7 @@ async def work(config: Config) -> None:
     """Until cancelled. What is under way is left as its loop leaves it; another worker takes it up."""
     assert config.database_url
     wakers = {loop.channel: asyncio.Event() for loop in LOOPS}
-    pool = make_pool(config.database_url, config.pool_size)
+    pool = make_pool(config)
     async with pool, asyncio.TaskGroup() as tasks:
         tasks.create_task(listen(config.database_url, wakers))
         for loop in LOOPS:

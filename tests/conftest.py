@@ -14,7 +14,7 @@ from rolecall.core import clock
 from rolecall.core.caller import Scope
 from rolecall.core.checking import Facts
 from rolecall.core.config import Config
-from rolecall.core.db import SESSION, Db
+from rolecall.core.db import Db, session_options
 from rolecall.core.migrate import migrate
 from rolecall.core.postgres import embedded
 from rolecall.tokens import actions as tokens
@@ -84,8 +84,8 @@ def config(clean_database: str, tmp_path: Path) -> Config:
 
 @pytest.fixture
 async def db(clean_database: str) -> AsyncIterator[Db]:
-    connection = await psycopg.AsyncConnection.connect(clean_database, autocommit=True, options=SESSION)
-    async with connection:
+    options = session_options(BASE_URL)
+    async with await psycopg.AsyncConnection.connect(clean_database, autocommit=True, options=options) as connection:
         yield connection
 
 

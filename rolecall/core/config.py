@@ -2,7 +2,9 @@
 
 import os
 from collections.abc import Callable, Mapping
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
+from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import msgspec
@@ -10,6 +12,7 @@ import msgspec
 from rolecall.core.errors import CannotRun
 
 MIB = 1024 * 1024
+SECRET_KEY_BYTES = 32
 
 
 class ConfigError(CannotRun):
@@ -32,6 +35,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     pool_size: int = 10
     rate_limit: RateLimit | None = None
     log: str = "text"
+    secret_key: bytes | None = None
+    webhook_allow: tuple[IPv4Network | IPv6Network, ...] = ()
     max_body_bytes: int = 1 * MIB
     max_file_bytes: int = 100 * MIB
     max_upload_bytes: int = 250 * MIB
@@ -94,14 +99,45 @@ def _log(text: str) -> str:
     return text
 
 
+def _base_url(text: str) -> str:
+    try:
+        parts = urlsplit(text)
+        fits = parts.scheme in ("http", "https") and parts.hostname and not parts.query and not parts.fragment
+    except ValueError:
+        fits = False
+    if not fits or not text.isprintable() or set(text) & set(" \\"):
+        raise ConfigError(f"ROLECALL_BASE_URL: {text!r} is not a URL such as https://rolecall.example.com")
+    return text.rstrip("/")
+
+
+def secret_key(text: str) -> bytes:
+    try:
+        key = bytes.fromhex(text)
+    except ValueError:
+        key = b""
+    if len(key) != SECRET_KEY_BYTES:
+        # Never with the text: this may reach a log.
+        raise ConfigError("ROLECALL_SECRET_KEY is not 64 hexadecimal digits, as `openssl rand -hex 32` makes them")
+    return key
+
+
+def _networks(text: str) -> tuple[IPv4Network | IPv6Network, ...]:
+    try:
+        return tuple(ip_network(part.strip()) for part in text.split(",") if part.strip())
+    except ValueError as error:
+        raise ConfigError(f"ROLECALL_WEBHOOK_ALLOW: {error}") from error
+
+
 _TEXTS: dict[str, Callable[[str], object]] = {
     "database_url": str,
     "data_dir": Path,
-    "base_url": lambda text: text.rstrip("/"),
+    "base_url": _base_url,
     "timezone": _zone,
     "tick_seconds": _seconds,
     "rate_limit": _rate_limit,
     "log": _log,
+    "secret_key": secret_key,
+    "webhook_allow": _networks,
 }
 _NUMBERS = ("pool_size", "max_body_bytes", "max_file_bytes", "max_upload_bytes", "max_upload_files")
 _READERS = _TEXTS | {field: _positive(field.upper()) for field in _NUMBERS}

@@ -8,21 +8,27 @@ from psycopg import AsyncConnection, AsyncCursor
 from psycopg.rows import TupleRow
 from psycopg_pool import AsyncConnectionPool
 
+from rolecall.core.config import Config
+
 Db = AsyncConnection[TupleRow]
 Pool = AsyncConnectionPool[Db]
 T = TypeVar("T", bound=msgspec.Struct)
 
-# synchronous_commit is said aloud: an answer of 2xx means the row is on disk.
-SESSION = "-c timezone=UTC -c jit=off -c synchronous_commit=on"
+
+def session_options(base_url: str) -> str:
+    """What every connection is told. The triggers that freeze a webhook's body need the base URL."""
+    # synchronous_commit is said aloud: an answer of 2xx means the row is on disk.
+    return f"-c timezone=UTC -c jit=off -c synchronous_commit=on -c rolecall.base_url={base_url}"
 
 
-def make_pool(url: str, size: int) -> Pool:
+def make_pool(config: Config) -> Pool:
     """A closed pool: open it inside the event loop that uses it."""
+    assert config.database_url
     return AsyncConnectionPool(
-        url,
-        kwargs={"autocommit": True, "options": SESSION, "prepare_threshold": 1},
+        config.database_url,
+        kwargs={"autocommit": True, "options": session_options(config.base_url), "prepare_threshold": 1},
         min_size=1,
-        max_size=size,
+        max_size=config.pool_size,
         timeout=5,
         open=False,
     )

@@ -1,0 +1,64 @@
+"""Secrets that must be read again are kept sealed (AES-256-GCM), each bound to the record that owns it.
+
+The key comes from `ROLECALL_SECRET_KEY`, which several machines must share, or is made in the data folder.
+"""
+
+import os
+import secrets
+from pathlib import Path
+from uuid import UUID
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from rolecall.core.config import Config, ConfigError, secret_key
+
+KEY_FILE = "secret.key"
+_NONCE_BYTES = 12
+
+
+class CannotUnseal(Exception):
+    """Sealed with another key, or not for this record."""
+
+
+def load_key(config: Config) -> bytes:
+    if config.secret_key:
+        return config.secret_key
+    file = config.data_dir / KEY_FILE
+    if not file.exists():
+        _make_key(file)
+    return secret_key(file.read_text().strip())
+
+
+def seal(key: bytes, secret: bytes, owner: UUID) -> bytes:
+    nonce = secrets.token_bytes(_NONCE_BYTES)
+    return nonce + AESGCM(key).encrypt(nonce, secret, owner.bytes)
+
+
+def unseal(key: bytes, sealed: bytes, owner: UUID) -> bytes:
+    try:
+        return AESGCM(key).decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], owner.bytes)
+    except InvalidTag:
+        raise CannotUnseal("sealed with another key; all processes need the same ROLECALL_SECRET_KEY") from None
+
+
+def _make_key(file: Path) -> None:
+    """Two processes may start at once: whoever links first has made the key of both."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    fresh = file.with_name(f"{KEY_FILE}.{secrets.token_hex(8)}")
+    try:
+        with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as made:
+            made.write(new_key() + "\n")
+            made.flush()
+            os.fsync(made.fileno())
+        file.hardlink_to(fresh)
+    except FileExistsError:
+        pass
+    except OSError as error:
+        raise ConfigError(f"The secret key cannot be written to {file}: {error.strerror}") from error
+    finally:
+        fresh.unlink(missing_ok=True)
+
+
+def new_key() -> str:
+    return AESGCM.generate_key(256).hex()

@@ -1,0 +1,30 @@
+from ipaddress import ip_network
+
+import pytest
+
+from rolecall.core.config import ConfigError, load
+
+
+def test_allowed_networks_are_a_list() -> None:
+    config = load({"ROLECALL_WEBHOOK_ALLOW": "10.0.0.0/8, 127.0.0.1,fd00::/8"})
+
+    assert config.webhook_allow == (ip_network("10.0.0.0/8"), ip_network("127.0.0.1/32"), ip_network("fd00::/8"))
+
+
+@pytest.mark.parametrize("text", ["intranet", "10.0.0.1/8", "10.0.0.0/99"])
+def test_what_is_not_a_network_is_refused(text: str) -> None:
+    with pytest.raises(ConfigError, match="ROLECALL_WEBHOOK_ALLOW"):
+        load({"ROLECALL_WEBHOOK_ALLOW": text})
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["rolecall.example.com", "ftp://a.example", "https://", "https://a b", "https://a.example/?q", "http://[::1"],
+)
+def test_a_base_url_that_is_none_is_refused(text: str) -> None:
+    with pytest.raises(ConfigError, match="ROLECALL_BASE_URL"):
+        load({"ROLECALL_BASE_URL": text})
+
+
+def test_a_base_url_loses_its_last_slash() -> None:
+    assert load({"ROLECALL_BASE_URL": "https://a.example/rolecall/"}).base_url == "https://a.example/rolecall"
