@@ -8,6 +8,7 @@ from litestar.datastructures import State
 from litestar.types import ASGIApp
 
 from rolecall.access_requests.routes import router as access_requests
+from rolecall.accounts.routes import accounts, holdings
 from rolecall.applications.routes import router as applications
 from rolecall.core import config as configuration
 from rolecall.core.config import Config
@@ -23,7 +24,9 @@ from rolecall.web.services import Services
 
 ROUTERS = [
     access_requests,
+    accounts,
     applications,
+    holdings,
     identities,
     personnel_events,
     settings,

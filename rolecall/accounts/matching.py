@@ -1,0 +1,95 @@
+"""Accounts find their identities: a pin, then employee id, e-mail, first and last name."""
+
+from datetime import datetime
+from uuid import UUID
+
+from rolecall.core.db import Db, execute, fetch_rows
+
+# Imports and changes of identities match one after the other: neither may miss what the other is about to commit.
+_LOCK = "SELECT pg_advisory_xact_lock(hashtextextended('matching', 0))"
+
+# The first way that fits anyone decides; several fits are a dispute. A leaver's account still belongs to the leaver,
+# so only names, the weakest way, ask for an active identity.
+_MATCH = """
+    told AS MATERIALIZED (
+        SELECT a.number, lower(v.employee_id) AS employee_id, lower(v.email) AS email,
+               v.last_name_key, v.first_name_key
+        FROM affected JOIN accounts a USING (number)
+        JOIN account_versions v ON v.account_number = a.number AND v.until_import IS NULL
+        WHERE a.pin IS NULL),
+    fits AS (
+        SELECT t.number, 1 AS way, i.id FROM told t JOIN identities i ON lower(i.employee_id) = t.employee_id
+        WHERE t.employee_id <> '' AND i.employee_id IS NOT NULL
+        UNION ALL
+        SELECT t.number, 2, i.id FROM told t JOIN identities i ON lower(i.email_address) = t.email
+        WHERE t.email <> '' AND i.email_address <> ''
+        UNION ALL
+        SELECT t.number, 3, i.id FROM told t
+        JOIN identities i ON i.last_name_key = t.last_name_key AND i.first_name_key = t.first_name_key
+        WHERE t.last_name_key <> '' AND t.first_name_key <> '' AND i.status = 'Active'),
+    decided AS (
+        SELECT DISTINCT ON (number) number, way, count(*) AS people, (array_agg(id))[1] AS id
+        FROM fits GROUP BY number, way ORDER BY number, way),
+    found AS (
+        SELECT t.number,
+               CASE WHEN d.people IS NULL THEN 'Unmatched' WHEN d.people > 1 THEN 'Disputed'
+                    ELSE (ARRAY['Employee ID', 'Email', 'Name'])[d.way] END AS match,
+               CASE WHEN d.people = 1 THEN d.id END AS identity_id
+        FROM told t LEFT JOIN decided d USING (number))
+    UPDATE accounts a SET match = f.match, identity_id = f.identity_id, matched_on = %(now)s
+    FROM found f WHERE f.number = a.number AND (f.match, f.identity_id) IS DISTINCT FROM (a.match, a.identity_id)"""
+
+
+async def match_imported(db: Db, import_number: int, now: datetime) -> None:
+    """The accounts that an import made or altered; call it last in the import's transaction."""
+    await execute(db, _LOCK)
+    await execute(
+        db,
+        f"""WITH affected AS (SELECT account_number AS number FROM account_versions
+                              WHERE from_import = %(import_number)s AND until_import IS NULL), {_MATCH}""",
+        import_number=import_number,
+        now=now,
+    )
+
+
+async def match_changed_identities(db: Db, now: datetime) -> int:
+    """The accounts that may be touched by what changed in identities since the last time; how many found another."""
+    await execute(db, _LOCK)
+    return await execute(
+        db,
+        f"""WITH changed AS (DELETE FROM identities_to_match RETURNING *),
+            affected AS (
+                SELECT a.number FROM accounts a JOIN changed c USING (identity_id)
+                UNION
+                SELECT v.account_number FROM account_versions v JOIN changed c
+                ON lower(v.employee_id) = lower(c.employee_id) WHERE v.until_import IS NULL AND v.employee_id <> ''
+                UNION
+                SELECT v.account_number FROM account_versions v JOIN changed c
+                ON lower(v.email) = lower(c.email_address) WHERE v.until_import IS NULL AND v.email <> ''
+                UNION
+                SELECT v.account_number FROM account_versions v JOIN changed c
+                USING (last_name_key, first_name_key) WHERE v.until_import IS NULL AND v.last_name_key <> ''),
+            {_MATCH}""",
+        now=now,
+    )
+
+
+async def match_one(db: Db, account_id: UUID, now: datetime) -> None:
+    await execute(
+        db,
+        f"WITH affected AS (SELECT number FROM accounts WHERE id = %(id)s), {_MATCH}",
+        id=account_id,
+        now=now,
+    )
+
+
+async def counts(db: Db, application_id: UUID) -> dict[str, int]:
+    """How many of the application's accounts are matched in which way."""
+    rows = await fetch_rows(
+        db,
+        """SELECT a.match, count(*) FROM accounts a
+           JOIN account_versions v ON v.account_number = a.number AND v.until_import IS NULL
+           WHERE a.application_id = %(application)s GROUP BY 1""",
+        application=application_id,
+    )
+    return dict(rows)

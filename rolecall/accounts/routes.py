@@ -1,0 +1,91 @@
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from litestar import Router
+
+from rolecall.accounts import actions, queries
+from rolecall.accounts.model import Match
+from rolecall.accounts.shapes import AccountItem, GroupItem, PermissionItem, PinBody
+from rolecall.applications import queries as applications
+from rolecall.core import clock
+from rolecall.core.caller import Scope
+from rolecall.core.checking import Facts, Json
+from rolecall.core.config import Config
+from rolecall.core.db import Db
+from rolecall.core.ids import known_guid
+from rolecall.core.paging import Page
+from rolecall.web.bodies import Reader, a_word_of
+from rolecall.web.operations import operation
+
+_AS_OF_RULE = "must be an ISO 8601 date or date-time, or the number of an import"
+_LARGEST_NUMBER = 2**31 - 1
+
+
+def _as_of(text: str) -> str:
+    """Checked here, read in `_state`, where the time zone is known."""
+    if text.isascii() and text.isdecimal():
+        if int(text[:11]) > _LARGEST_NUMBER:
+            raise ValueError(_AS_OF_RULE)
+        return text
+    try:
+        datetime.fromisoformat(text)
+    except ValueError:
+        raise ValueError(_AS_OF_RULE) from None
+    return text
+
+
+an_as_of = Reader(_as_of, {"type": "string", "example": "2026-12-01"})
+
+
+async def _state(db: Db, application: str, query: dict[str, Any], config: Config) -> tuple[UUID, queries.AsOf]:
+    id = known_guid("Application", application)
+    await applications.get(db, id)
+    text: str | None = query.get("asOf")
+    if text is None:
+        return id, None
+    as_of = int(text) if text.isdecimal() else clock.parse(text, config.timezone)
+    return id, await queries.import_at(db, id, as_of)
+
+
+@operation(
+    "GET", "/{id:str}/accounts", scope=Scope.APPLICATIONS_READ, query={"asOf": an_as_of, "match": a_word_of(Match)}
+)
+async def list_accounts(db: Db, id: str, query: dict[str, Any], config: Config) -> Page[AccountItem]:
+    """List an application's accounts by username, now or as of a time or an import."""
+    application_id, as_of = await _state(db, id, query, config)
+    return await queries.accounts_of(db, application_id, query["page"], as_of, query.get("match"))
+
+
+@operation("GET", "/{id:str}/groups", scope=Scope.APPLICATIONS_READ, query={"asOf": an_as_of})
+async def list_groups(db: Db, id: str, query: dict[str, Any], config: Config) -> Page[GroupItem]:
+    """List an application's groups by name, now or as of a time or an import."""
+    application_id, as_of = await _state(db, id, query, config)
+    return await queries.groups_of(db, application_id, query["page"], as_of)
+
+
+@operation("GET", "/{id:str}/permissions", scope=Scope.APPLICATIONS_READ, query={"asOf": an_as_of})
+async def list_permissions(db: Db, id: str, query: dict[str, Any], config: Config) -> Page[PermissionItem]:
+    """List an application's permissions, now or as of a time or an import."""
+    application_id, as_of = await _state(db, id, query, config)
+    return await queries.permissions_of(db, application_id, query["page"], as_of)
+
+
+@operation("PUT", "/{id:str}/match", scope=Scope.CONFIG_MANAGE, body=PinBody)
+async def pin_account(db: Db, id: str, raw: Json, facts: Facts) -> AccountItem:
+    """Say which identity an account always belongs to, or that it belongs to none."""
+    account_id = known_guid("Account", id)
+    await actions.pin_account(db, account_id, raw, facts)
+    return await queries.account_item(db, account_id)
+
+
+@operation("DELETE", "/{id:str}/match", scope=Scope.CONFIG_MANAGE, status=204)
+async def unpin_account(db: Db, id: str, now: datetime) -> None:
+    """Take the pin away and match the account again."""
+    await actions.unpin_account(db, known_guid("Account", id), now)
+
+
+holdings = Router(
+    "/api/applications", route_handlers=[list_accounts, list_groups, list_permissions], tags=["Administration"]
+)
+accounts = Router("/api/accounts", route_handlers=[pin_account, unpin_account], tags=["Administration"])

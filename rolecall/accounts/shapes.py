@@ -1,0 +1,92 @@
+from datetime import datetime
+from typing import Self
+from uuid import UUID
+
+import msgspec
+from pydantic import model_validator
+
+from rolecall.accounts.model import Access, Match, Pair
+from rolecall.applications.model import Priority
+from rolecall.core.checking import Body, broken
+from rolecall.identities.shapes import IdentityId
+
+
+class AccountItem(msgspec.Struct, rename="camel"):
+    id: UUID
+    username: str
+    name: str
+    email: str
+    is_active: bool
+    is_locked: bool
+    last_login: str | None
+    identity_id: UUID | None
+    match: Match
+    metadata: list[Pair]
+    # The age of a dispute, or of having no match at all.
+    matched_on: datetime
+
+
+class Account(msgspec.Struct):
+    """An account of an identity, in whatever application."""
+
+    id: UUID
+    application_id: UUID
+    username: str
+    name: str
+    email: str
+    is_active: bool
+    is_locked: bool
+    metadata: list[Pair]
+
+
+class GroupItem(msgspec.Struct, rename="camel"):
+    id: UUID
+    name: str
+    description: str
+    nomenclature: str
+    metadata: list[Pair]
+
+
+class PermissionItem(msgspec.Struct, rename="camel"):
+    id: UUID
+    header: str
+    section: str
+    permission: str
+    description: str
+    risk_rating: Priority
+
+
+class Membership(msgspec.Struct):
+    account_id: UUID
+    group: str
+    nomenclature: str
+    description: str
+    from_import: int
+
+
+class Held(msgspec.Struct):
+    """A permission that an account or a group holds; `group` names the group it comes through, empty when direct."""
+
+    holder_id: UUID
+    header: str
+    section: str
+    permission: str
+    description: str
+    risk_rating: Priority
+    access: Access
+    value: str
+    group: str
+    from_import: int
+
+
+class PinBody(Body):
+    """Always this identity, or `never` any."""
+
+    identity_id: IdentityId | None = None
+    never: bool = False
+
+    @model_validator(mode="after")
+    def says_one_thing(self) -> Self:
+        if self.never == (self.identity_id is not None):
+            raise broken("Give either identityId or never: true")
+        return self

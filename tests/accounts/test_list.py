@@ -1,0 +1,36 @@
+import httpx2
+
+from rolecall.core.db import Db
+from tests.builders import an_application
+
+
+async def test_an_application_without_imports_holds_nothing(client: httpx2.AsyncClient, db: Db) -> None:
+    id = await an_application(db)
+
+    for kind in ("accounts", "groups", "permissions"):
+        answer = await client.get(f"/api/applications/{id}/{kind}")
+        assert answer.json() == {"items": [], "totalCount": 0, "page": 1, "pageSize": 50, "totalPages": 0}
+
+
+async def test_an_unknown_application_is_not_found(client: httpx2.AsyncClient) -> None:
+    answer = await client.get("/api/applications/nonsense/accounts")
+
+    assert answer.status_code == 404
+    assert answer.json()["message"] == "Application with id nonsense not found"
+
+
+async def test_as_of_must_be_a_time_or_a_number(client: httpx2.AsyncClient, db: Db) -> None:
+    id = await an_application(db)
+
+    answer = await client.get(f"/api/applications/{id}/accounts", params={"asOf": "yesterday", "match": "perhaps"})
+
+    assert answer.status_code == 400
+    assert [problem["field"] for problem in answer.json()["errors"]] == ["asOf", "match"]
+
+
+async def test_any_moment_or_number_may_be_asked_for(client: httpx2.AsyncClient, db: Db) -> None:
+    id = await an_application(db)
+
+    for as_of in ("2026-12-01", "2026-12-01T10:00:00+02:00", "17"):
+        answer = await client.get(f"/api/applications/{id}/groups", params={"asOf": as_of})
+        assert (answer.status_code, answer.json()["items"]) == (200, [])
