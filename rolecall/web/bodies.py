@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
 from enum import StrEnum
 from typing import Any
 from uuid import UUID
@@ -22,10 +23,11 @@ DEEPEST_JSON = 64
 
 
 class Carried(msgspec.Struct, frozen=True):
-    """A body as read: what it says, and the digest that an idempotency key is held against."""
+    """A body as read: what it says, the digest for an idempotency key, and what it holds until it is done with."""
 
     raw: Any
     digest: bytes
+    held: AbstractContextManager[Any] = nullcontext()
 
 
 async def read_bytes(request: AnyRequest, limit: int, what: str = "The body") -> bytes:
