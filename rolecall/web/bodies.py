@@ -12,7 +12,7 @@ from litestar import Request
 from litestar.exceptions import InternalServerException
 
 from rolecall.core import ids
-from rolecall.core.checking import Json
+from rolecall.core.checking import Json, human_name
 from rolecall.core.errors import Invalid, Problem, TooLarge, UnsupportedMediaType
 from rolecall.core.paging import LAST_PAGE
 from rolecall.core.text import fold
@@ -130,7 +130,7 @@ def read_query(request: AnyRequest, filters: dict[str, Reader]) -> Json:
             if values:
                 given[name] = reader.read(values[0])
         except ValueError as error:
-            problems.append(Problem(name, f"{name[0].upper()}{name[1:]} {error}"))
+            problems.append(Problem(name, f"{human_name([name])} {error}"))
     if problems:
         raise Invalid(*problems)
     return given
