@@ -20,7 +20,7 @@ OPEN = {
     ("GET", "/metrics"),
     ("POST", "/webhooks/callback/{id}"),
 }
-ROUTES = list(routes_of(create_app(Config(database_url="postgresql://")).app))
+ROUTES = routes_of(create_app(Config(database_url="postgresql://")).app)
 SCOPED = [route for route in ROUTES if (route.method, route.path) not in OPEN]
 
 
