@@ -10,7 +10,7 @@ def sort_key(name: str) -> str:
     """Orders by letters, then by accents, never by case: `Élan` stands among the E's."""
     letters = unicodedata.normalize("NFKD", name.casefold()).translate(_BASE)
     base = "".join(c for c in letters if not unicodedata.combining(c))
-    return base if base == letters else f"{base}\x01{letters}"
+    return base if base == letters else f"{base}\x02{letters}"
 
 
 def fold(text: str) -> str:

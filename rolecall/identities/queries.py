@@ -8,7 +8,7 @@ from rolecall.core.checking import Facts, Json, mentioned_ids
 from rolecall.core.db import Db, fetch_one, fetch_rows
 from rolecall.core.errors import NotFound
 from rolecall.core.ids import known_guid
-from rolecall.core.paging import Page, fetch_page, kept_total
+from rolecall.core.paging import Listing, Page, fetch_listed
 from rolecall.identities.shapes import IdentityDetail
 
 # An identity `i` with its supervisor `s`, in the order of IdentityDetail; for every query that shows a person.
@@ -24,6 +24,9 @@ def from_row(row: Sequence[Any]) -> IdentityDetail:
     return IdentityDetail(*row)
 
 
+IDENTITIES = Listing(table="identities", row="i", columns=COLUMNS, joins=SUPERVISOR, make=from_row)
+
+
 async def get(db: Db, id: str) -> IdentityDetail:
     found = await fetch_one(
         db,
@@ -37,14 +40,7 @@ async def get(db: Db, id: str) -> IdentityDetail:
 
 
 async def by_name(db: Db, page: int) -> Page[IdentityDetail]:
-    return await fetch_page(
-        db,
-        from_row,
-        page,
-        total=kept_total("identities"),
-        items=f"""SELECT {COLUMNS} FROM identities i {SUPERVISOR}
-                  ORDER BY i.last_name_key, i.first_name_key, i.id""",
-    )
+    return await fetch_listed(db, IDENTITIES, page)
 
 
 async def existing(db: Db, ids: Sequence[UUID]) -> frozenset[UUID]:

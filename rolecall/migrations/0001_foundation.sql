@@ -1,3 +1,227 @@
+-- Lists that stay flat: docs/lists.md is the one page about all of this.
+--
+-- The contents of a list under one filter: how many rows, and which key stands at about every thousandth place
+-- (`starts[n]` rows come before `keys[n]`). A facet is a filter: {} for none, {"status": "Open"}, …
+CREATE TABLE list_contents (
+    list   text NOT NULL,
+    facet  jsonb NOT NULL,
+    total  bigint NOT NULL,
+    keys   text[] COLLATE "C" NOT NULL,
+    starts bigint[] NOT NULL,
+    PRIMARY KEY (list, facet)
+) WITH (fillfactor = 50);
+ALTER TABLE list_contents ALTER keys SET STORAGE EXTERNAL, ALTER starts SET STORAGE EXTERNAL;
+
+-- What happened to the list since its contents were written: rows gained (1) and lost (-1). The truth is contents
+-- plus changes, in every snapshot. Writers only append here, so they never wait for one another.
+CREATE TABLE list_changes (
+    number bigint GENERATED ALWAYS AS IDENTITY,
+    list   text NOT NULL,
+    key    text COLLATE "C" NOT NULL,
+    facets jsonb NOT NULL,
+    rows   int NOT NULL
+);
+CREATE INDEX ON list_changes (list);
+
+-- Rows from one remembered key to the next; changes that may wait; rows of one statement that count as bulk.
+CREATE FUNCTION list_stride() RETURNS int IMMUTABLE LANGUAGE sql RETURN 1000;
+CREATE FUNCTION list_patience() RETURNS int IMMUTABLE LANGUAGE sql RETURN 256;
+
+-- Keys sort as their list does, or in reverse. Nulls come after every time.
+CREATE FUNCTION time_key(moment timestamptz, number bigint) RETURNS text IMMUTABLE LANGUAGE sql RETURN
+    coalesce(lpad((extract(epoch FROM moment AT TIME ZONE 'UTC' - timestamp '0001-01-01') * 1000000)::bigint::text, 18, '0'), repeat('9', 18))
+    || lpad(number::text, 12, '0');
+
+CREATE FUNCTION subsets_of(columns text[]) RETURNS TABLE (subset text[]) IMMUTABLE LANGUAGE sql BEGIN ATOMIC
+    SELECT coalesce((SELECT array_agg(name ORDER BY n) FROM unnest(columns) WITH ORDINALITY AS u (name, n)
+                     WHERE chosen >> (n::int - 1) & 1 = 1), '{}')
+    FROM generate_series(0, (1 << cardinality(columns)) - 1) AS chosen;
+END;
+
+-- Every filter that finds a row with these facets.
+CREATE FUNCTION facets_within(facets jsonb) RETURNS TABLE (facet jsonb) IMMUTABLE LANGUAGE sql BEGIN ATOMIC
+    SELECT coalesce((SELECT jsonb_object_agg(name, facets -> name) FROM unnest(subset) AS name), '{}')
+    FROM subsets_of(ARRAY(SELECT jsonb_object_keys(facets)));
+END;
+
+CREATE FUNCTION take_list(list text) RETURNS boolean LANGUAGE sql BEGIN ATOMIC
+    -- In other isolation levels the snapshot may be older than the lock.
+    SELECT current_setting('transaction_isolation') = 'read committed'
+           AND pg_try_advisory_xact_lock(hashtext('list'), hashtext(list));
+END;
+
+-- Write the changes into the contents, in one statement and so from one snapshot. One at a time; nobody waits.
+CREATE FUNCTION fold_list(the_list text) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    uneven jsonb[];
+    the_facet jsonb;
+BEGIN
+    IF NOT take_list(the_list) THEN
+        RETURN;
+    END IF;
+    WITH gone AS (
+        DELETE FROM list_changes c WHERE c.list = the_list RETURNING c.key, c.facets, c.rows
+    ), net AS (
+        SELECT g.key, g.facets, sum(g.rows) AS rows FROM gone g GROUP BY g.key, g.facets HAVING sum(g.rows) <> 0
+    ), subsets AS (
+        SELECT d.facets, f.facet FROM (SELECT DISTINCT n.facets FROM net n) d CROSS JOIN LATERAL facets_within(d.facets) AS f
+    ), moved AS (
+        SELECT s.facet, sum(n.rows) AS total, array_agg(n.key) AS keys, array_agg(n.rows) AS rows
+        FROM net n JOIN subsets s USING (facets) GROUP BY s.facet
+    ), written AS (
+        INSERT INTO list_contents AS c (list, facet, total, keys, starts)
+        SELECT the_list, m.facet, coalesce(old.total, 0) + m.total, '{}', coalesce(shifted.starts, '{}')
+        FROM moved m
+        LEFT JOIN list_contents old ON old.list = the_list AND old.facet = m.facet
+        CROSS JOIN LATERAL (
+            SELECT array_agg(place.start + place.shift ORDER BY place.key) FILTER (WHERE place.start IS NOT NULL) AS starts
+            FROM (
+                SELECT p.key, p.start, sum(p.rows) OVER (ORDER BY p.key, p.start NULLS LAST ROWS UNBOUNDED PRECEDING) AS shift
+                FROM (
+                    SELECT b.key, b.start, 0 AS rows FROM unnest(old.keys, old.starts) AS b (key, start)
+                    UNION ALL
+                    SELECT d.key, NULL, d.rows FROM unnest(m.keys, m.rows) AS d (key, rows)
+                ) p
+            ) place
+        ) shifted
+        ON CONFLICT (list, facet) DO UPDATE SET total = EXCLUDED.total, starts = EXCLUDED.starts
+        RETURNING c.facet, c.total, c.starts
+    )
+    SELECT array_agg(w.facet) INTO uneven FROM written w
+    WHERE cardinality(w.starts) > 2 * w.total / list_stride() + 10
+       OR (SELECT max(upper - lower) FROM unnest(0 || w.starts, w.starts || w.total) AS gap (lower, upper)) > 2 * list_stride();
+    FOREACH the_facet IN ARRAY coalesce(uneven, '{}') LOOP
+        PERFORM respace_list(the_list, the_facet);
+    END LOOP;
+END $$;
+
+-- Put new keys where a gap has grown wide, drop keys that stand too close. Any snapshot will do: what the changes
+-- already tell is taken off what is found in the table.
+CREATE FUNCTION respace_list(the_list text, the_facet jsonb) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    condition text := coalesce((SELECT string_agg(format('%I = %L', key, value), ' AND ') FROM jsonb_each_text(the_facet)), 'true');
+BEGIN
+    EXECUTE format($sql$
+        WITH contents AS (
+            SELECT total, keys, starts FROM list_contents WHERE list = $1 AND facet = $2
+        ), gaps AS (
+            SELECT lower_key, upper_key, lower FROM contents,
+                 unnest(''::text || keys, keys || chr(1114111), 0 || starts, starts || total) AS gap (lower_key, upper_key, lower, upper)
+            WHERE upper - lower > 2 * list_stride()
+        ), places AS (
+            SELECT key, start FROM contents, unnest(keys, starts) AS place (key, start)
+            UNION ALL
+            SELECT found.key, gaps.lower + found.before - (
+                SELECT coalesce(sum(c.rows), 0) FROM list_changes c
+                WHERE c.list = $1 AND c.facets @> $2 AND c.key >= gaps.lower_key AND c.key < found.key)
+            FROM gaps CROSS JOIN LATERAL (
+                SELECT list_key AS key, row_number() OVER (ORDER BY list_key) - 1 AS before FROM %1$s
+                WHERE %2$s AND list_key >= gaps.lower_key AND list_key < gaps.upper_key
+            ) found
+            WHERE found.before %% list_stride() = 0 AND found.before > 0
+        ), spaced AS (
+            SELECT DISTINCT ON (start / list_stride()) key, start FROM places WHERE start > 0 ORDER BY start / list_stride(), start
+        )
+        UPDATE list_contents SET (keys, starts) = (
+            SELECT coalesce(array_agg(key ORDER BY key), '{}'), coalesce(array_agg(start ORDER BY key), '{}') FROM spaced)
+        WHERE list = $1 AND facet = $2
+    $sql$, the_list::regclass, condition) USING the_list, the_facet;
+END $$;
+
+-- Write the contents anew from the table, in one statement and so from one snapshot; for bulk loads.
+CREATE FUNCTION recount_list(the_list text, columns text[]) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    counts text := (
+        SELECT string_agg(format(
+            'SELECT jsonb_build_object(%1$s) AS facet, max(n) AS total,
+                    coalesce(array_agg(list_key ORDER BY n) FILTER (WHERE n > 1 AND n %% list_stride() = 1), ''{}'') AS keys,
+                    coalesce(array_agg(n - 1 ORDER BY n) FILTER (WHERE n > 1 AND n %% list_stride() = 1), ''{}'') AS starts
+             FROM (SELECT list_key%2$s, row_number() OVER (%3$s ORDER BY list_key) AS n FROM %4$s WHERE %5$s) AS places
+             GROUP BY %6$s HAVING count(*) > 0',
+            (SELECT string_agg(format('%L, %I', c, c), ', ') FROM unnest(s.subset) AS c),
+            (SELECT string_agg(format(', %I', c), '') FROM unnest(s.subset) AS c),
+            (SELECT 'PARTITION BY ' || string_agg(quote_ident(c), ', ') FROM unnest(s.subset) AS c),
+            the_list::regclass,
+            (SELECT string_agg(format('%I IS NOT NULL', c), ' AND ') FROM unnest(s.subset || 'list_key'::text) AS c),
+            coalesce((SELECT string_agg(quote_ident(c), ', ') FROM unnest(s.subset) AS c), '()')
+        ), ' UNION ALL ') FROM subsets_of(columns) AS s);
+BEGIN
+    EXECUTE format($sql$
+        WITH gone AS (
+            DELETE FROM list_changes WHERE list = $1
+        ), counted AS MATERIALIZED (%s), vanished AS (
+            DELETE FROM list_contents WHERE list = $1 AND NOT facet = ANY (SELECT facet FROM counted)
+        )
+        INSERT INTO list_contents (list, facet, total, keys, starts) SELECT $1, facet, total, keys, starts FROM counted
+        ON CONFLICT (list, facet) DO UPDATE SET total = EXCLUDED.total, keys = EXCLUDED.keys, starts = EXCLUDED.starts
+    $sql$, counts) USING the_list;
+END $$;
+
+
+CREATE FUNCTION fold_lists() RETURNS void LANGUAGE sql BEGIN ATOMIC
+    SELECT fold_list(list) FROM (SELECT DISTINCT list FROM list_changes) AS changed;
+END;
+
+-- Keep a table that has a `list_key`, under every combination of filters on `columns`: its indexes and triggers.
+CREATE PROCEDURE keep_list(list regclass, VARIADIC columns text[] DEFAULT '{}') LANGUAGE plpgsql AS $$
+DECLARE
+    subset text[];
+    names text := coalesce((SELECT string_agg(format(', %I', c), '') FROM unnest(columns) AS c), '');
+    facets text := format('jsonb_strip_nulls(jsonb_build_object(%s))', (SELECT string_agg(format('%L, %I', c, c), ', ') FROM unnest(columns) AS c));
+    gained text := format('SELECT list_key%s, 1 AS rows FROM new_rows', names);
+    lost text := format('SELECT list_key%s, -1 AS rows FROM old_rows', names);
+    transition record;
+BEGIN
+    FOR subset IN SELECT s.subset FROM subsets_of(columns) AS s LOOP
+        EXECUTE format('CREATE %s INDEX ON %s (%s)', CASE WHEN subset = '{}' THEN 'UNIQUE' END, list,
+                       (SELECT string_agg(quote_ident(c), ', ') FROM unnest(subset || 'list_key'::text) AS c));
+    END LOOP;
+    FOR transition IN
+        SELECT * FROM (VALUES ('insert', 'NEW TABLE AS new_rows', 'new_rows', gained),
+                              ('delete', 'OLD TABLE AS old_rows', 'old_rows', lost),
+                              ('update', 'NEW TABLE AS new_rows OLD TABLE AS old_rows', 'new_rows', gained || ' UNION ALL ' || lost)
+                      ) AS t (event, tables, touched, changes)
+    LOOP
+        EXECUTE format($sql$
+            CREATE FUNCTION keep_%1$s_on_%2$s() RETURNS trigger LANGUAGE plpgsql AS $keep$
+            DECLARE
+                due boolean;
+            BEGIN
+                IF is_bulk(%1$L, (SELECT count(*) FROM %4$s)) AND take_list(%1$L) THEN
+                    PERFORM recount_list(%1$L, %7$L);
+                    RETURN NULL;
+                END IF;
+                WITH kept AS (
+                    INSERT INTO list_changes (list, key, facets, rows)
+                    SELECT %1$L, list_key, %6$s, sum(rows) FROM (%5$s) AS changes WHERE list_key IS NOT NULL
+                    GROUP BY list_key%8$s HAVING sum(rows) <> 0 RETURNING number
+                )
+                SELECT max(number) / list_patience() > (min(number) - 1) / list_patience() INTO due FROM kept;
+                IF due THEN
+                    PERFORM fold_lists();
+                END IF;
+                RETURN NULL;
+            END $keep$;
+            CREATE TRIGGER keep_list_on_%2$s AFTER %2$s ON %1$s REFERENCING %3$s FOR EACH STATEMENT EXECUTE FUNCTION keep_%1$s_on_%2$s();
+        $sql$, list, transition.event, transition.tables, transition.touched, transition.changes, facets, columns, names);
+    END LOOP;
+    EXECUTE format('CREATE TRIGGER keep_list_on_truncate AFTER TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION empty_list()', list);
+END $$;
+
+CREATE FUNCTION is_bulk(the_list text, touched bigint) RETURNS boolean STABLE LANGUAGE sql BEGIN ATOMIC
+    SELECT CASE WHEN touched > 2 * list_stride()
+                THEN touched > (SELECT coalesce(sum(total), 0) FROM list_contents WHERE list = the_list AND facet = '{}') / 4
+                ELSE false END;
+END;
+
+CREATE FUNCTION empty_list() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    DELETE FROM list_changes WHERE list = TG_TABLE_NAME;
+    DELETE FROM list_contents WHERE list = TG_TABLE_NAME;
+    RETURN NULL;
+END $$;
+
+-- To be replaced by keep_list: totals alone.
 -- Totals of lists, exact at every commit. A total is the sum of its shards: a writer touches only the shard
 -- of its own connection, so two writers rarely wait for each other.
 CREATE TABLE list_totals (
@@ -84,11 +308,12 @@ CREATE TABLE identities (
     -- Made by core/text.sort_key: one order on every server, whatever its locale or ICU version.
     last_name_key    text COLLATE "C" NOT NULL,
     first_name_key   text COLLATE "C" NOT NULL,
+    -- An index row holds 2,700 bytes: of a longer key only the beginning sorts.
+    list_key         text COLLATE "C" GENERATED ALWAYS AS (left(last_name_key, 300) || chr(1) || left(first_name_key, 300) || chr(1) || id::text) STORED,
     CONSTRAINT type_is_known CHECK (type IN ('Employee', 'Service Account', 'Vendor', 'Shared', 'Mailbox', 'Client', 'Temporary', 'Administrator', 'Auditor', 'Unknown')),
     CONSTRAINT status_is_known CHECK (status IN ('Active', 'Disabled', 'Removed'))
 );
-CREATE INDEX identities_in_order ON identities (last_name_key, first_name_key, id);
 CREATE INDEX ON identities (supervisor_id);
 CREATE UNIQUE INDEX ON identities (employee_id);
 CREATE INDEX ON identities (lower(email_address)) WHERE email_address <> '';
-CALL keep_totals_of('identities');
+CALL keep_list('identities');
