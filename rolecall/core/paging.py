@@ -63,7 +63,8 @@ def _select(listing: Listing[Any], filters: tuple[str, ...]) -> str:
         SELECT place.total, item.* FROM place
         LEFT JOIN LATERAL (
             SELECT list_key FROM {listing.table}
-            WHERE place.total > %(offset)s AND list_key {ways["seek"]} place.key{where} {order} LIMIT 1 OFFSET place.skip
+            WHERE place.total > %(offset)s AND list_key {ways["seek"]} place.key{where}
+            {order} LIMIT 1 OFFSET place.skip
         ) AS first ON true
         LEFT JOIN LATERAL (
             SELECT {listing.columns} FROM (
@@ -81,7 +82,7 @@ _KEPT = """
     ), changed AS (
         SELECT coalesce(sum(rows), 0)::bigint AS net, coalesce(sum(abs(rows)), 0)::bigint AS gross FROM changes
     ), contents AS (
-        SELECT coalesce(total, 0) + net AS total, coalesce(keys, '{{}}') AS keys, coalesce(starts, '{{}}') AS starts, {nearest} AS n
+        SELECT coalesce(total, 0) + net AS total, keys, starts, {nearest} AS n
         FROM changed LEFT JOIN list_contents ON list = '{table}' AND facet = %(facet)s::jsonb
     ), place AS (
         SELECT total, coalesce(keys[n], {end}) AS key, %(offset)s - {before} AS skip
@@ -89,7 +90,8 @@ _KEPT = """
     )"""
 _COUNTED = """
     WITH place AS (
-        SELECT count(*) AS total, {end} AS key, %(offset)s::bigint AS skip FROM {table} WHERE list_key IS NOT NULL {where}
+        SELECT count(*) AS total, {end} AS key, %(offset)s::bigint AS skip
+        FROM {table} WHERE list_key IS NOT NULL{where}
     )"""
 _SHIFT = "(SELECT coalesce(sum(rows), 0)::bigint FROM changes WHERE key < keys[n])"
 _UP = {

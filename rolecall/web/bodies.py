@@ -98,7 +98,7 @@ def _guid(text: str) -> UUID:
 
 
 def _page(text: str) -> int:
-    if text.isascii() and text.isdecimal() and 1 <= int(text[:12]) <= LAST_PAGE:
+    if text.isascii() and text.isdecimal() and 1 <= int(text[:19]) <= LAST_PAGE:
         return int(text)
     raise ValueError("must be a whole number, 1 or more")
 
