@@ -9,13 +9,12 @@ from litestar.types import ASGIApp
 
 from rolecall.access_requests.routes import router as access_requests
 from rolecall.accounts.routes import accounts, holdings
-from rolecall.application_imports.routes import router as application_imports
 from rolecall.applications.routes import router as applications
 from rolecall.core import config as configuration
 from rolecall.core.config import Config
 from rolecall.core.db import make_pool
 from rolecall.identities.routes import router as identities
-from rolecall.personnel_events.routes import router as personnel_events
+from rolecall.personnel_events import routes as personnel_events
 from rolecall.settings.routes import router as settings
 from rolecall.tokens import queries as tokens_queries
 from rolecall.tokens.routes import router as tokens
@@ -26,11 +25,11 @@ from rolecall.web.services import Services
 ROUTERS = [
     access_requests,
     accounts,
-    application_imports,
     applications,
     holdings,
     identities,
-    personnel_events,
+    personnel_events.router,
+    personnel_events.administration,
     settings,
     tokens,
 ]

@@ -10,16 +10,18 @@ from datetime import datetime
 import msgspec
 import structlog
 
-from rolecall.application_imports import actions as imports
 from rolecall.core import clock
 from rolecall.core.config import Config
 from rolecall.core.db import Pool, make_pool
 from rolecall.core.nudge import listen
+from rolecall.personnel_events import queries as personnel_events
+from rolecall.personnel_events.stages import follow_event
 from rolecall.web.idempotency import forget_old_answers
 
 log = structlog.get_logger("rolecall.worker")
 
 _PAUSE_AFTER_FAULT = 1.0
+_BATCH = 1000
 
 
 class Loop(msgspec.Struct, frozen=True):
@@ -29,29 +31,40 @@ class Loop(msgspec.Struct, frozen=True):
     run: Callable[[Pool, Config, datetime], Awaitable[bool]]
 
 
-async def tick(pool: Pool, config: Config, now: datetime) -> bool:
+async def tick(pool: Pool, _: Config, now: datetime) -> bool:
     """What is due by the clock."""
     async with pool.connection() as db:
         await forget_old_answers(db, now)
-        await imports.sweep_files(db, config.files_dir, now)
     return False
 
 
-LOOPS = [
-    Loop("tick", tick),
-    Loop(imports.CHANNEL, imports.finish_canceling),
-]
+async def follow_events(pool: Pool, _: Config, now: datetime) -> bool:
+    """Personnel events go on, each in a transaction of its own: one that fails must not keep the others waiting."""
+    async with pool.connection() as db:
+        found = await personnel_events.to_follow(db, now, _BATCH)
+    failed = False
+    for id in found:
+        try:
+            async with pool.connection() as db, db.transaction():
+                await follow_event(db, id, now)
+        except Exception as fault:
+            failed = True
+            log.error("personnel event failed", event=str(id), exc_info=fault)
+    return len(found) == _BATCH and not failed
+
+
+LOOPS = [Loop("tick", tick), Loop("personnel-events", follow_events)]
 
 
 async def work(config: Config) -> None:
     """Until cancelled. What is under way is left as its loop leaves it; another worker takes it up."""
     assert config.database_url
-    wakers = [(loop.channel, asyncio.Event()) for loop in LOOPS]
+    wakers = {loop.channel: asyncio.Event() for loop in LOOPS}
     pool = make_pool(config)
     async with pool, asyncio.TaskGroup() as tasks:
         tasks.create_task(listen(config.database_url, wakers))
-        for loop, (_, waker) in zip(LOOPS, wakers, strict=True):
-            tasks.create_task(_turn(loop, waker, pool, config))
+        for loop in LOOPS:
+            tasks.create_task(_turn(loop, wakers[loop.channel], pool, config))
 
 
 async def _turn(loop: Loop, waker: asyncio.Event, pool: Pool, config: Config) -> None:

@@ -1,3 +1,4 @@
+from collections.abc import Mapping
 from datetime import datetime
 from uuid import UUID
 
@@ -44,3 +45,31 @@ def columns_of(body: IdentityFields) -> dict[str, object]:
 def custom_fields(body: IdentityFields) -> dict[str, str]:
     """By number, as text: `{"3": "blue"}`."""
     return {str(n): value for n in range(1, 10) if (value := getattr(body, f"custom_field_{n}")) is not None}
+
+
+async def change_identity(
+    db: Db, id: UUID, columns: Mapping[str, object], custom: Mapping[str, str], now: datetime
+) -> None:
+    """`columns` as `columns_of` gives them; custom fields that are not given stay."""
+    assignments = "".join(f"{name} = %({name})s, " for name in columns)
+    await execute(
+        db,
+        f"""UPDATE identities SET {assignments} custom_fields = custom_fields || %(custom)s, updated_date = %(now)s
+            WHERE id = %(id)s""",
+        **columns,
+        id=id,
+        custom=Jsonb(custom),
+        now=now,
+    )
+
+
+async def disable_identity(db: Db, id: UUID, since: datetime, now: datetime) -> None:
+    """One that is disabled or removed already keeps its date."""
+    await execute(
+        db,
+        """UPDATE identities SET status = 'Disabled', inactivated_date = %(since)s, updated_date = %(now)s
+           WHERE id = %(id)s AND status = 'Active'""",
+        id=id,
+        since=since,
+        now=now,
+    )

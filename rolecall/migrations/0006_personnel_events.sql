@@ -39,3 +39,28 @@ CREATE TABLE stages (
 );
 -- What the tick reads: its size is what is still to come, its cost what is due.
 CREATE INDEX stages_to_come ON stages (scheduled_start) WHERE status = 'Scheduled';
+
+-- What befell the requests of an event, and by whom; whoever follows the event takes it by deleting it.
+CREATE TABLE event_news (
+    number      bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    event_id    uuid NOT NULL,
+    caller_id   uuid NOT NULL,
+    caller_name text NOT NULL
+);
+CREATE INDEX ON event_news (event_id);
+
+-- Access requests know nothing of events: what they write is noted here, in the transaction of the move.
+CREATE FUNCTION note_event_news() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO event_news (event_id, caller_id, caller_name)
+    SELECT DISTINCT l.item_id, n.caller_id, n.caller_name
+    FROM new_rows n JOIN related_items l ON l.request_id = n.request_id
+    WHERE l.kind = 'Personnel Event'
+      AND n.name IN ('AccessRequestApproved', 'AccessRequestResolved', 'AccessRequestCompleted', 'AccessRequestCanceled');
+    IF FOUND THEN
+        PERFORM pg_notify('personnel-events', '');
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER note_event_news AFTER INSERT ON access_request_events REFERENCING NEW TABLE AS new_rows
+    FOR EACH STATEMENT EXECUTE FUNCTION note_event_news();

@@ -5,17 +5,34 @@ from uuid import UUID
 import msgspec
 from psycopg.types.json import Jsonb
 
+from rolecall.access_requests.model import CANCEL
+from rolecall.access_requests.moving import move
 from rolecall.core.caller import Caller
 from rolecall.core.checking import Facts, Json, check
 from rolecall.core.db import Db, execute
+from rolecall.core.errors import Conflict, Invalid
 from rolecall.core.ids import new_id
 from rolecall.identities import actions as identities
-from rolecall.identities.queries import with_mentioned_identities
+from rolecall.identities.queries import name_of, with_mentioned_identities
 from rolecall.identities.shapes import IdentityChanges
-from rolecall.personnel_events.model import EventType, Period, plan
-from rolecall.personnel_events.shapes import AbsenceBody, EventBody, OffboardBody, OnboardBody, RoleTransitionBody
+from rolecall.personnel_events import queries
+from rolecall.personnel_events.model import OVER, Event, Period, StageName, plan
+from rolecall.personnel_events.shapes import (
+    AbsenceBody,
+    AssignBody,
+    CancelBody,
+    CommentBody,
+    EventBody,
+    OffboardBody,
+    OnboardBody,
+    ReturnDateBody,
+    RoleTransitionBody,
+)
+from rolecall.personnel_events.stages import cancel_stages, record, settle
 from rolecall.settings import queries as settings
+from rolecall.settings.policy import EventType
 from rolecall.work_items.actions import add_comment, record_activity
+from rolecall.work_items.model import WorkStatus
 
 
 async def onboard(db: Db, caller: Caller, raw: Json, facts: Facts) -> UUID:
@@ -42,6 +59,73 @@ async def begin_absence(db: Db, caller: Caller, raw: Json, facts: Facts) -> UUID
     facts = await gather_facts(db, raw, facts)
     body = check(AbsenceBody, raw, facts)
     return await _create_event(db, caller, facts, EventType.ABSENCE, body.identity_id, body)
+
+
+async def assign_event(db: Db, caller: Caller, id: UUID, raw: Json, facts: Facts) -> None:
+    event = await queries.lock(db, id)
+    body = check(AssignBody, raw, await with_mentioned_identities(db, facts, raw))
+    _require_at_work(event)
+    name = await name_of(db, body.assignee_id)
+    await execute(
+        db,
+        "UPDATE personnel_events SET assignee_id = %(assignee)s, assignee_name = %(name)s WHERE id = %(id)s",
+        id=id,
+        assignee=body.assignee_id,
+        name=name,
+    )
+    await record(db, event, caller, "Assigned", f"Assigned to {name}", facts.now)
+
+
+async def set_return_date(db: Db, caller: Caller, id: UUID, raw: Json, facts: Facts) -> None:
+    """When a leave ends; the date may change until the return has begun."""
+    event = await queries.lock(db, id)
+    body = check(ReturnDateBody, raw, facts)
+    if event.type is not EventType.ABSENCE:
+        raise Conflict("Only a leave of absence has a return date")
+    if body.end_date <= event.needed_on:
+        raise Invalid.on("endDate", "End date must be after effective date")
+    _require_at_work(event)
+    [removal] = [stage for stage in event.stages if stage.name is StageName.REMOVAL]
+    if removal.status not in (WorkStatus.SCHEDULED, WorkStatus.SNOOZED):
+        raise Conflict("The return has begun already")
+    removal.status, removal.scheduled_start = WorkStatus.SCHEDULED, body.end_date
+    await execute(db, "UPDATE personnel_events SET needed_until = %(end)s WHERE id = %(id)s", id=id, end=body.end_date)
+    await execute(
+        db,
+        """UPDATE stages SET status = 'Scheduled', scheduled_start = %(end)s
+           WHERE event_id = %(id)s AND sequence = %(sequence)s""",
+        id=id,
+        sequence=removal.sequence,
+        end=body.end_date,
+    )
+    content = f"Return set to {body.end_date.astimezone(facts.zone).date()}"
+    await record(db, event, caller, "Return Date", content, facts.now)
+    await settle(db, event, caller, facts.now)
+
+
+async def cancel_event(db: Db, caller: Caller, id: UUID, raw: Json, facts: Facts) -> None:
+    """With its requests that are not done. What has taken effect stays."""
+    event = await queries.lock(db, id)
+    body = check(CancelBody, raw, facts)
+    _require_at_work(event)
+    await cancel_stages(db, event)
+    await record(db, event, caller, "Canceled", f"{event.type} canceled", facts.now)
+    if body.comment and body.comment.strip():
+        await add_comment(db, id, author=caller.name, content=body.comment, now=facts.now)
+    await settle(db, event, caller, facts.now)
+    requests = await queries.requests_of(db, id)
+    await move(db, CANCEL, requests, caller, facts.now, f"Personnel event {event.number} was canceled")
+
+
+async def comment_on_event(db: Db, caller: Caller, id: UUID, raw: Json, facts: Facts) -> None:
+    await queries.lock(db, id)
+    body = check(CommentBody, raw, facts)
+    await add_comment(db, id, author=caller.name, content=body.content, now=facts.now)
+
+
+def _require_at_work(event: Event) -> None:
+    if event.status in OVER:
+        raise Conflict(f"Personnel event is already {event.status}")
 
 
 async def gather_facts(db: Db, raw: Json, facts: Facts) -> Facts:

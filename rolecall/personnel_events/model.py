@@ -1,17 +1,14 @@
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from enum import Enum, StrEnum
+from uuid import UUID
 from zoneinfo import ZoneInfo
 
 import msgspec
 
+from rolecall.core.caller import Caller
+from rolecall.settings.policy import EventType
 from rolecall.work_items.model import WorkStatus
-
-
-class EventType(StrEnum):
-    ONBOARD = "Onboard"
-    OFFBOARD = "Offboard"
-    ROLE_TRANSITION = "Role Transition"
-    ABSENCE = "Absence"
 
 
 class StageName(StrEnum):
@@ -88,3 +85,69 @@ def plan(type: EventType, period: Period, lead_days: int) -> list[PlannedStage]:
         waits_for_a_date = start is Start.END and scheduled is None
         stages.append(PlannedStage(name, WorkStatus.SNOOZED if waits_for_a_date else WorkStatus.SCHEDULED, scheduled))
     return stages
+
+
+class Stage(msgspec.Struct):
+    sequence: int
+    name: StageName
+    status: WorkStatus
+    scheduled_start: datetime | None
+
+    def is_due(self, now: datetime, previous: "Stage | None") -> bool:
+        if self.status is not WorkStatus.SCHEDULED:
+            return False
+        if self.scheduled_start is None:
+            return previous is not None and previous.status is WorkStatus.COMPLETED
+        return self.scheduled_start <= now
+
+
+class Event(msgspec.Struct):
+    """An event at work, its row locked."""
+
+    id: UUID
+    number: int
+    type: EventType
+    status: WorkStatus
+    reporter: Caller
+    identity_id: UUID
+    needed_on: datetime
+    needed_until: datetime | None
+    stages: list[Stage]
+
+
+OVER = frozenset({WorkStatus.COMPLETED, WorkStatus.CANCELED})
+
+# The event's status while a stage is at work.
+AT_WORK = {
+    StageName.APPROVAL: WorkStatus.PENDING,
+    StageName.PROVISION: WorkStatus.OPEN,
+    StageName.TRANSITION: WorkStatus.OPEN,
+    StageName.REMOVAL: WorkStatus.OPEN,
+    StageName.VERIFICATION: WorkStatus.RESOLVED,
+}
+
+
+def status_of(stages: Sequence[Stage]) -> WorkStatus:
+    """An event's status follows from its stages: the first at work decides, else what is still to come."""
+    for stage in stages:
+        if stage.status is WorkStatus.OPEN:
+            return AT_WORK[stage.name]
+    statuses = {stage.status for stage in stages}
+    order = (WorkStatus.CANCELED, WorkStatus.SCHEDULED, WorkStatus.SNOOZED, WorkStatus.COMPLETED)
+    return next(status for status in order if status in statuses)
+
+
+def done_when(type: EventType, stage: StageName) -> frozenset[WorkStatus]:
+    """A stage is done when each request it works on has one of these."""
+    match stage:
+        case StageName.APPROVAL:
+            return frozenset(WorkStatus) - {WorkStatus.PENDING}
+        case StageName.PROVISION if StageName.VERIFICATION in STAGES[type]:
+            return OVER | {WorkStatus.RESOLVED}
+        case StageName.PROVISION | StageName.TRANSITION | StageName.VERIFICATION | StageName.REMOVAL:
+            return OVER
+
+
+def works_on(stage: StageName) -> StageName:
+    """The stage whose requests it works on: those that Approval made, but for what Removal makes itself."""
+    return stage if stage is StageName.REMOVAL else StageName.APPROVAL

@@ -1,14 +1,18 @@
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from rolecall.core.db import Db, fetch_rows
+from rolecall.access_requests import queries as access_requests
+from rolecall.core.caller import Caller
+from rolecall.core.db import Db, fetch_rows, fetch_value
 from rolecall.core.errors import NotFound
 from rolecall.core.ids import known_guid
 from rolecall.core.paging import Page, fetch_page, kept_total
 from rolecall.identities import queries as identities
-from rolecall.personnel_events.model import EventType
+from rolecall.personnel_events.model import Event, Stage, StageName, done_when, works_on
 from rolecall.personnel_events.shapes import EventDetail, EventItem, StageDetail
+from rolecall.settings.policy import EventType
 from rolecall.work_items import queries as work_items
 from rolecall.work_items.model import WorkStatus
 from rolecall.work_items.shapes import PersonReference, person
@@ -73,19 +77,20 @@ async def get(db: Db, id: str) -> EventDetail:
     item = _item(rows[0])
     return EventDetail(
         **{name: getattr(item, name) for name in EventItem.__struct_fields__},
-        stages=await stages_of(db, event_id),
+        stages=await _stages(db, event_id),
         activity=await work_items.activity_of(db, event_id),
         comments=await work_items.comments_of(db, event_id),
     )
 
 
-async def stages_of(db: Db, event_id: UUID) -> list[StageDetail]:
+async def _stages(db: Db, event_id: UUID) -> list[StageDetail]:
     rows = await fetch_rows(
         db,
         """SELECT name, status, started_on, scheduled_start, completed_on, completed_by_id, completed_by_name
            FROM stages WHERE event_id = %(id)s ORDER BY sequence""",
         id=event_id,
     )
+    requests = await access_requests.summaries_by_stage(db, event_id)
     return [
         StageDetail(
             name=name,
@@ -94,7 +99,72 @@ async def stages_of(db: Db, event_id: UUID) -> list[StageDetail]:
             scheduled_start=scheduled_start,
             completed_on=completed_on,
             completed_by=person(by_id, by_name),
-            access_requests=[],
+            access_requests=requests.get(name, []),
         )
         for name, status, started_on, scheduled_start, completed_on, by_id, by_name in rows
     ]
+
+
+async def lock(db: Db, id: UUID) -> Event:
+    """The event, kept from changing under whoever works on it until the transaction ends."""
+    rows = await fetch_rows(
+        db,
+        """SELECT number, type, status, reporter_id, reporter_name, identity_id, needed_on, needed_until
+           FROM personnel_events WHERE id = %(id)s FOR UPDATE""",
+        id=id,
+    )
+    if not rows:
+        raise NotFound("PersonnelEvent", id)
+    number, type, status, reporter_id, reporter_name, identity_id, needed_on, needed_until = rows[0]
+    stages = await fetch_rows(
+        db,
+        "SELECT sequence, name, status, scheduled_start FROM stages WHERE event_id = %(id)s ORDER BY sequence",
+        id=id,
+    )
+    return Event(
+        id=id,
+        number=number,
+        type=EventType(type),
+        status=WorkStatus(status),
+        reporter=Caller(reporter_id, reporter_name, frozenset()),
+        identity_id=identity_id,
+        needed_on=needed_on,
+        needed_until=needed_until,
+        stages=[Stage(n, StageName(name), WorkStatus(status), start) for n, name, status, start in stages],
+    )
+
+
+async def to_follow(db: Db, now: datetime, limit: int) -> list[UUID]:
+    """Events with a stage whose time has come, or with news of their requests."""
+    rows = await fetch_rows(
+        db,
+        """SELECT event_id FROM stages WHERE status = 'Scheduled' AND scheduled_start <= %(now)s
+           UNION SELECT event_id FROM event_news LIMIT %(limit)s""",
+        now=now,
+        limit=limit,
+    )
+    return [id for (id,) in rows]
+
+
+async def requests_of(db: Db, event_id: UUID, stage: StageName | None = None) -> list[UUID]:
+    """The requests that the event made, or those of them that one stage lists."""
+    rows = await fetch_rows(
+        db,
+        """SELECT request_id FROM related_items
+           WHERE item_id = %(id)s AND (%(stage)s::text IS NULL OR stage = %(stage)s)""",
+        id=event_id,
+        stage=stage,
+    )
+    return [id for (id,) in rows]
+
+
+async def waits_for_requests(db: Db, event: Event, stage: StageName) -> bool:
+    waits: bool = await fetch_value(
+        db,
+        """SELECT EXISTS (SELECT FROM related_items l JOIN access_requests r ON r.id = l.request_id
+                          WHERE l.item_id = %(id)s AND l.stage = %(stage)s AND r.status <> ALL(%(done)s))""",
+        id=event.id,
+        stage=works_on(stage),
+        done=list(done_when(event.type, stage)),
+    )
+    return waits

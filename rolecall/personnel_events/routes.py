@@ -5,19 +5,24 @@ from litestar import Router
 from rolecall.core.caller import Caller, Scope
 from rolecall.core.checking import Facts, Json
 from rolecall.core.db import Db
+from rolecall.core.ids import known_guid
 from rolecall.core.paging import Page
 from rolecall.personnel_events import actions, queries
-from rolecall.personnel_events.model import EventType
 from rolecall.personnel_events.shapes import (
     AbsenceBody,
+    AssignBody,
+    CancelBody,
+    CommentBody,
     EventDetail,
     EventItem,
     OffboardBody,
     OnboardBody,
+    ReturnDateBody,
     RoleTransitionBody,
 )
+from rolecall.settings.policy import EventType
 from rolecall.web.bodies import a_guid, a_word_of
-from rolecall.web.operations import operation
+from rolecall.web.operations import operation, optional_json
 from rolecall.work_items.model import WorkStatus
 
 
@@ -64,8 +69,41 @@ async def get_event(db: Db, id: str) -> EventDetail:
     return await queries.get(db, id)
 
 
+@operation("POST", "/{id:str}/assign", scope=Scope.PERSONNEL_EVENTS_WRITE, body=AssignBody)
+async def assign_event(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> EventDetail:
+    """Assign a personnel event to a person."""
+    await actions.assign_event(db, caller, known_guid("PersonnelEvent", id), raw, facts)
+    return await queries.get(db, id)
+
+
+@operation("POST", "/{id:str}/return-date", scope=Scope.PERSONNEL_EVENTS_WRITE, body=ReturnDateBody)
+async def set_return_date(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> EventDetail:
+    """Say when a leave of absence ends."""
+    await actions.set_return_date(db, caller, known_guid("PersonnelEvent", id), raw, facts)
+    return await queries.get(db, id)
+
+
+@operation("POST", "/{id:str}/cancel", scope=Scope.PERSONNEL_EVENTS_WRITE, body=CancelBody, read_body=optional_json)
+async def cancel_event(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> EventDetail:
+    """Cancel a personnel event and its access requests that are not done."""
+    await actions.cancel_event(db, caller, known_guid("PersonnelEvent", id), raw, facts)
+    return await queries.get(db, id)
+
+
+@operation("POST", "/{id:str}/comment", scope=Scope.PERSONNEL_EVENTS_WRITE, body=CommentBody)
+async def comment_on_event(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> EventDetail:
+    """Comment on a personnel event."""
+    await actions.comment_on_event(db, caller, known_guid("PersonnelEvent", id), raw, facts)
+    return await queries.get(db, id)
+
+
 router = Router(
     "/api/personnel-events",
     route_handlers=[onboard, offboard, transition_role, begin_absence, list_events, get_event],
     tags=["Access governance"],
+)
+administration = Router(
+    "/api/personnel-events",
+    route_handlers=[assign_event, set_return_date, cancel_event, comment_on_event],
+    tags=["Administration"],
 )

@@ -1,14 +1,16 @@
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated
 from uuid import UUID
 
 import msgspec
 from pydantic import AfterValidator, Field, ValidationInfo, ValidatorFunctionWrapHandler, WrapValidator
 from pydantic_core import PydanticCustomError, ValidationError
 
-from rolecall.core.checking import Body, Moment, Text, broken, facts_of
+from rolecall.access_requests.shapes import AccessRequestSummary
+from rolecall.core.checking import Body, Moment, Name, Text, broken, facts_of
 from rolecall.identities.shapes import IdentityChanges, IdentityDetail, IdentityId, NewIdentity
-from rolecall.personnel_events.model import EventType, StageName
+from rolecall.personnel_events.model import StageName
+from rolecall.settings.policy import EventType
 from rolecall.work_items.model import WorkStatus
 from rolecall.work_items.shapes import ActivityEntry, Comment, PersonReference
 
@@ -20,7 +22,7 @@ class StageDetail(msgspec.Struct, rename="camel"):
     scheduled_start: datetime | None
     completed_on: datetime | None
     completed_by: PersonReference | None
-    access_requests: list[Any]
+    access_requests: list[AccessRequestSummary]
 
 
 class EventItem(msgspec.Struct, rename="camel"):
@@ -94,3 +96,19 @@ class RoleTransitionBody(AbsenceBody):
 
 
 EventBody = OnboardBody | OffboardBody | AbsenceBody
+
+
+class AssignBody(Body):
+    assignee_id: IdentityId
+
+
+class ReturnDateBody(Body):
+    end_date: Moment
+
+
+class CancelBody(Body):
+    comment: Text | None = None
+
+
+class CommentBody(Body):
+    content: Name

@@ -2,7 +2,6 @@
 
 import hashlib
 from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager, nullcontext
 from enum import StrEnum
 from typing import Any
 from uuid import UUID
@@ -12,7 +11,7 @@ from litestar import Request
 from litestar.exceptions import InternalServerException
 
 from rolecall.core import ids
-from rolecall.core.checking import Json, human_name
+from rolecall.core.checking import Json
 from rolecall.core.errors import Invalid, Problem, TooLarge, UnsupportedMediaType
 from rolecall.core.paging import LAST_PAGE
 from rolecall.core.text import fold
@@ -23,11 +22,10 @@ DEEPEST_JSON = 64
 
 
 class Carried(msgspec.Struct, frozen=True):
-    """A body as read: what it says, the digest for an idempotency key, and what it holds until it is done with."""
+    """A body as read: what it says, and the digest that an idempotency key is held against."""
 
     raw: Any
     digest: bytes
-    held: AbstractContextManager[Any] = nullcontext()
 
 
 async def read_bytes(request: AnyRequest, limit: int, what: str = "The body") -> bytes:
@@ -60,7 +58,6 @@ async def read_json(request: AnyRequest, limit: int) -> Carried:
 
 
 async def read_optional_json(request: AnyRequest, limit: int) -> Carried:
-    """For verbs whose body may be left out."""
     if request.headers.get("content-length", "0") == "0" and "transfer-encoding" not in request.headers:
         return Carried({}, b"")
     return await read_json(request, limit)
@@ -130,7 +127,7 @@ def read_query(request: AnyRequest, filters: dict[str, Reader]) -> Json:
             if values:
                 given[name] = reader.read(values[0])
         except ValueError as error:
-            problems.append(Problem(name, f"{human_name([name])} {error}"))
+            problems.append(Problem(name, f"{name[0].upper()}{name[1:]} {error}"))
     if problems:
         raise Invalid(*problems)
     return given

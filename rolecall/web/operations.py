@@ -22,7 +22,7 @@ from rolecall.core.config import Config
 from rolecall.core.db import Db
 from rolecall.core.errors import Forbidden, Unauthorized
 from rolecall.web import idempotency, limits
-from rolecall.web.bodies import AnyRequest, Carried, Reader, read_json, read_query
+from rolecall.web.bodies import AnyRequest, Carried, Reader, read_json, read_optional_json, read_query
 from rolecall.web.services import Services
 
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
@@ -33,6 +33,11 @@ _NOTHING = Carried(None, b"")
 
 async def _json(request: AnyRequest, config: Config) -> Carried:
     return await read_json(request, config.max_body_bytes)
+
+
+async def optional_json(request: AnyRequest, config: Config) -> Carried:
+    """For verbs whose body may be left out."""
+    return await read_optional_json(request, config.max_body_bytes)
 
 
 class Operation(msgspec.Struct, frozen=True, kw_only=True):
@@ -119,7 +124,7 @@ async def _read(spec: Operation, services: Services, request: AnyRequest, now: d
         query = read_query(request, spec.query) if spec.query is not None else {}
         call = Call(request, services.config, now, db, caller, query=query, id=request.path_params.get("id", ""))
         answer = await _perform(spec, call)
-    return answer if isinstance(answer, ASGIResponse) else _respond(spec.status, _encoded(answer))
+    return _respond(spec.status, answer)
 
 
 async def _write(spec: Operation, services: Services, request: AnyRequest, now: datetime) -> ASGIResponse:
@@ -128,15 +133,14 @@ async def _write(spec: Operation, services: Services, request: AnyRequest, now: 
         caller = await _admit(spec, services, db, token, now)
     # The body is read without a connection in hand: a slow sender must not keep others waiting.
     carried = await spec.read_body(request, services.config) if spec.body else _NOTHING
-    with carried.held:
-        key = _idempotency_key(request, caller, carried, now)
-        async with services.pool.connection() as db, db.transaction():
-            if key and (kept := await idempotency.kept_answer(db, key)):
-                return _respond(*kept)
-            call = Call(request, services.config, now, db, caller, carried.raw, id=request.path_params.get("id", ""))
-            answer = _encoded(await _perform(spec, call))
-            if key:
-                await idempotency.keep_answer(db, key, spec.status, None if spec.secret else answer)
+    key = _idempotency_key(request, caller, carried, now)
+    async with services.pool.connection() as db, db.transaction():
+        if key and (kept := await idempotency.kept_answer(db, key)):
+            return _respond(*kept)
+        call = Call(request, services.config, now, db, caller, carried.raw, id=request.path_params.get("id", ""))
+        answer = await _perform(spec, call)
+        if key:
+            await idempotency.keep_answer(db, key, spec.status, None if spec.secret else answer)
     return _respond(spec.status, answer)
 
 
@@ -170,11 +174,8 @@ def _idempotency_key(request: AnyRequest, caller: Caller, carried: Carried, now:
     )
 
 
-async def _perform(spec: Operation, call: Call) -> Any:
-    return await spec.function(**{name: getattr(call, name) for name in spec.wants})
-
-
-def _encoded(answer: Any) -> bytes:
+async def _perform(spec: Operation, call: Call) -> bytes:
+    answer = await spec.function(**{name: getattr(call, name) for name in spec.wants})
     return b"" if answer is None else _ENCODE(answer)
 
 

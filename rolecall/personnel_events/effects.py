@@ -1,0 +1,74 @@
+"""What a stage does when it opens."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID
+
+import msgspec
+
+from rolecall.access_requests import queries as access_requests
+from rolecall.access_requests.actions import create_requests
+from rolecall.access_requests.model import CANCEL, NewRequest, RelatedItem
+from rolecall.access_requests.moving import move
+from rolecall.core.caller import SYSTEM
+from rolecall.core.db import Db, execute, fetch_rows
+from rolecall.identities import actions as identities
+from rolecall.personnel_events import queries, restoring, situations
+from rolecall.personnel_events.model import Event, StageName
+from rolecall.personnel_events.planning import planned_requests
+from rolecall.settings.policy import EventType
+from rolecall.work_items.actions import add_comment, record_activity
+
+
+async def make_requests(db: Db, event: Event, now: datetime) -> None:
+    situation = await situations.of_event(db, event)
+    await _create(db, event, StageName.APPROVAL, planned_requests(event.type, situation), now)
+
+
+async def disable_leaver(db: Db, event: Event, now: datetime) -> None:
+    if event.type is EventType.OFFBOARD:
+        await identities.disable_identity(db, event.identity_id, event.needed_on, now)
+
+
+async def apply_changes(db: Db, event: Event, now: datetime) -> None:
+    """From here on the event shows the identity as it is."""
+    [(columns, custom)] = await fetch_rows(
+        db, "SELECT changes, custom_fields FROM personnel_events WHERE id = %(id)s", id=event.id
+    )
+    if not columns and not custom:
+        return
+    await identities.change_identity(db, event.identity_id, columns, custom, now)
+    await drop_changes(db, event)
+    names = [name.replace("_", " ") for name in columns if not name.endswith("_key")]
+    names += [f"custom field {number}" for number in custom]
+    await record_activity(
+        db, event.id, author=SYSTEM.name, action="Identity Changed", content=f"Changed {', '.join(names)}", now=now
+    )
+
+
+async def drop_changes(db: Db, event: Event) -> None:
+    await execute(db, "UPDATE personnel_events SET changes = '{}', custom_fields = '{}' WHERE id = %(id)s", id=event.id)
+
+
+async def restore_access(db: Db, event: Event, now: datetime) -> None:
+    """Exactly what the leave suspended; what is not restored is said in a comment."""
+    suspended = await access_requests.details(db, await queries.requests_of(db, event.id, StageName.APPROVAL))
+    plan = await restoring.plan_of(db, event, suspended)
+    # A suspension that nobody got to is no longer wanted.
+    await move(db, CANCEL, plan.unneeded, SYSTEM, now, "The leave is over")
+    await _create(db, event, StageName.REMOVAL, plan.requests, now)
+    for difference in plan.differences:
+        await add_comment(db, event.id, author=SYSTEM.name, content=difference, now=now)
+
+
+async def _create(db: Db, event: Event, stage: StageName, planned: Sequence[NewRequest], now: datetime) -> list[UUID]:
+    related = RelatedItem(
+        id=event.id,
+        kind="Personnel Event",
+        number=event.number,
+        status=event.status,
+        stage=stage,
+        event_type=event.type,
+    )
+    made = [msgspec.structs.replace(new, identity_id=event.identity_id, related=related) for new in planned]
+    return await create_requests(db, event.reporter, made, now)

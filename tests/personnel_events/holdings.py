@@ -1,0 +1,106 @@
+"""What applications hold, as an import would have left it."""
+
+from uuid import UUID
+
+from rolecall.core.db import Db, execute, fetch_value
+from rolecall.core.ids import new_id
+
+
+async def a_finished_import(db: Db, application_id: UUID) -> int:
+    number: int = await fetch_value(
+        db,
+        """INSERT INTO application_imports
+               (id, application_id, type, status, created_by, created_at, build_start, build_end, metrics)
+           VALUES (%(id)s, %(application)s, 'API', 'Finished', 'tests', now(), now(), now(), '{}') RETURNING number""",
+        id=new_id(),
+        application=application_id,
+    )
+    return number
+
+
+async def an_account(
+    db: Db,
+    application_id: UUID,
+    username: str,
+    identity_id: object,
+    *,
+    is_active: bool = True,
+    groups: tuple[str, ...] = (),
+    permissions: tuple[tuple[str, str, str, str], ...] = (),
+) -> None:
+    """`permissions` are of header, permission, access and risk rating."""
+    run = await a_finished_import(db, application_id)
+    account = await fetch_value(
+        db,
+        """INSERT INTO accounts (application_id, username, identity_id, match)
+           VALUES (%(application)s, %(username)s, %(identity)s, 'Email') RETURNING number""",
+        application=application_id,
+        username=username,
+        identity=identity_id,
+    )
+    await execute(
+        db,
+        """INSERT INTO account_versions VALUES
+               (%(account)s, %(run)s, NULL, %(name)s, '', '', '', '', %(active)s, false, '', '', '{}', '', '')""",
+        account=account,
+        run=run,
+        name=username,
+        active=is_active,
+    )
+    for group in groups:
+        number = await _a_group(db, application_id, group, run)
+        await execute(db, "INSERT INTO memberships VALUES (%(a)s, %(g)s, %(run)s, NULL)", a=account, g=number, run=run)
+    for header, permission, access, risk in permissions:
+        number = await fetch_value(
+            db,
+            """INSERT INTO permissions (application_id, header, section, permission)
+               VALUES (%(application)s, %(header)s, '', %(permission)s) RETURNING number""",
+            application=application_id,
+            header=header,
+            permission=permission,
+        )
+        await execute(
+            db,
+            "INSERT INTO permission_versions VALUES (%(p)s, %(run)s, NULL, '', %(risk)s)",
+            p=number,
+            run=run,
+            risk=risk,
+        )
+        await execute(
+            db,
+            "INSERT INTO assignments VALUES (%(account)s, %(p)s, %(access)s::text::access, %(run)s, NULL, '')",
+            account=account,
+            p=number,
+            access=access,
+            run=run,
+        )
+
+
+async def _a_group(db: Db, application_id: UUID, name: str, run: int) -> int:
+    number: int | None = await fetch_value(
+        db,
+        """INSERT INTO groups (application_id, name) VALUES (%(application)s, %(name)s)
+           ON CONFLICT DO NOTHING RETURNING number""",
+        application=application_id,
+        name=name,
+    )
+    if number is not None:
+        await execute(
+            db, "INSERT INTO group_versions VALUES (%(g)s, %(run)s, NULL, '', '', '', '{}', true)", g=number, run=run
+        )
+        return number
+    found: int = await fetch_value(
+        db, "SELECT number FROM groups WHERE application_id = %(a)s AND name = %(n)s", a=application_id, n=name
+    )
+    return found
+
+
+async def remove_account(db: Db, application_id: UUID, username: str) -> None:
+    await execute(
+        db,
+        """UPDATE account_versions SET until_import = %(run)s WHERE until_import IS NULL AND account_number =
+               (SELECT number FROM accounts WHERE application_id = %(application)s AND username = %(username)s)""",
+        run=await a_finished_import(db, application_id),
+        application=application_id,
+        username=username,
+    )

@@ -1,0 +1,69 @@
+from datetime import UTC, datetime
+
+import httpx2
+
+from rolecall.core import clock
+from rolecall.core.config import Config
+from rolecall.core.db import Db
+from tests.builders import an_application, an_identity
+from tests.personnel_events.bodies import EVENTS, MISSING, created, day
+from tests.personnel_events.holdings import an_account
+from tests.working import let_the_worker_work
+
+
+async def test_a_canceled_event_ends_its_stages_and_forgets_its_changes(client: httpx2.AsyncClient, db: Db) -> None:
+    ada = str(await an_identity(db, title="Programmer"))
+    event = await created(
+        client, "role-transition", identityId=ada, effectiveDate=day(9), identity={"title": "Countess"}
+    )
+    assert event["affectedIdentity"]["title"] == "Countess"
+
+    answer = await client.post(f"{EVENTS}/{event['id']}/cancel", json={"comment": "Changed her mind"})
+
+    assert answer.status_code == 200
+    shown = answer.json()
+    assert [shown["status"], *(stage["status"] for stage in shown["stages"])] == ["Canceled"] * 3
+    assert shown["affectedIdentity"]["title"] == "Programmer"
+    assert shown["completedOn"] is None
+    assert [comment["content"] for comment in shown["comments"]] == ["Changed her mind"]
+    assert shown["activity"][-1]["action"] == "Canceled"
+
+
+async def test_a_canceled_event_cancels_its_requests_that_are_not_done(
+    client: httpx2.AsyncClient, db: Db, config: Config
+) -> None:
+    clock.travel_to(datetime(2026, 11, 1, tzinfo=UTC))
+    ada = await an_identity(db)
+    await an_account(db, await an_application(db), "ada", ada)
+    event = await created(client, "offboard", identityId=str(ada), effectiveDate="2026-11-05")
+    await let_the_worker_work(config)
+
+    shown = (await client.post(f"{EVENTS}/{event['id']}/cancel")).json()
+
+    assert [stage["status"] for stage in shown["stages"]] == ["Completed", "Canceled", "Canceled"]
+    [request] = shown["stages"][0]["accessRequests"]
+    assert request["status"] == "Canceled"
+    detail = (await client.get(f"/api/access-requests/{request['id']}")).json()
+    assert detail["activity"][-1]["content"] == f"Personnel event {event['number']} was canceled"
+    assert [item["status"] for item in detail["relatedItems"]] == ["Canceled"]
+    await let_the_worker_work(config, datetime(2026, 11, 6, tzinfo=UTC))
+    assert (await client.get(f"{EVENTS}/{event['id']}")).json()["status"] == "Canceled"
+    assert (await client.get(f"/api/identities/{ada}")).json()["status"] == "Active"
+
+
+async def test_an_event_that_is_over_cannot_be_canceled(client: httpx2.AsyncClient, db: Db) -> None:
+    event = await created(client, "offboard", identityId=str(await an_identity(db)), effectiveDate=day(3))
+    await client.post(f"{EVENTS}/{event['id']}/cancel")
+
+    answer = await client.post(f"{EVENTS}/{event['id']}/cancel")
+
+    assert answer.status_code == 409
+    assert answer.json()["message"] == "Personnel event is already Canceled"
+
+
+async def test_verbs_of_an_unknown_event(client: httpx2.AsyncClient) -> None:
+    for verb in ("assign", "return-date", "cancel", "comment"):
+        for id in (MISSING, "nonsense"):
+            answer = await client.post(f"{EVENTS}/{id}/{verb}", json={})
+            assert answer.status_code == 404
+            assert answer.json()["message"] == f"PersonnelEvent with id {id} not found"
