@@ -9,6 +9,7 @@ from litestar.types import ASGIApp
 
 from rolecall.access_requests.routes import router as access_requests
 from rolecall.accounts.routes import accounts, holdings
+from rolecall.application_imports.routes import router as application_imports
 from rolecall.applications.routes import router as applications
 from rolecall.core import config as configuration
 from rolecall.core.config import Config
@@ -25,6 +26,7 @@ from rolecall.web.services import Services
 ROUTERS = [
     access_requests,
     accounts,
+    application_imports,
     applications,
     holdings,
     identities,

@@ -10,6 +10,7 @@ from datetime import datetime
 import msgspec
 import structlog
 
+from rolecall.application_imports import actions as imports
 from rolecall.core import clock
 from rolecall.core.config import Config
 from rolecall.core.db import Pool, make_pool
@@ -31,10 +32,11 @@ class Loop(msgspec.Struct, frozen=True):
     run: Callable[[Pool, Config, datetime], Awaitable[bool]]
 
 
-async def tick(pool: Pool, _: Config, now: datetime) -> bool:
+async def tick(pool: Pool, config: Config, now: datetime) -> bool:
     """What is due by the clock."""
     async with pool.connection() as db:
         await forget_old_answers(db, now)
+        await imports.sweep_files(db, config.files_dir, now)
     return False
 
 
@@ -53,18 +55,22 @@ async def follow_events(pool: Pool, _: Config, now: datetime) -> bool:
     return len(found) == _BATCH and not failed
 
 
-LOOPS = [Loop("tick", tick), Loop("personnel-events", follow_events)]
+LOOPS = [
+    Loop("tick", tick),
+    Loop(imports.CHANNEL, imports.finish_canceling),
+    Loop("personnel-events", follow_events),
+]
 
 
 async def work(config: Config) -> None:
     """Until cancelled. What is under way is left as its loop leaves it; another worker takes it up."""
     assert config.database_url
-    wakers = {loop.channel: asyncio.Event() for loop in LOOPS}
+    wakers = [(loop.channel, asyncio.Event()) for loop in LOOPS]
     pool = make_pool(config)
     async with pool, asyncio.TaskGroup() as tasks:
         tasks.create_task(listen(config.database_url, wakers))
-        for loop in LOOPS:
-            tasks.create_task(_turn(loop, wakers[loop.channel], pool, config))
+        for loop, (_, waker) in zip(LOOPS, wakers, strict=True):
+            tasks.create_task(_turn(loop, waker, pool, config))
 
 
 async def _turn(loop: Loop, waker: asyncio.Event, pool: Pool, config: Config) -> None:

@@ -5,12 +5,18 @@ from typing import Any
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
+import msgspec
+from psycopg.types.json import Jsonb
+
 from rolecall.access_requests import actions as access_requests
 from rolecall.access_requests.model import NewPrivilege, NewRequest
+from rolecall.application_imports import actions as imports
+from rolecall.application_imports.model import ImportType
 from rolecall.applications import actions as applications
+from rolecall.applications.shapes import Metrics
 from rolecall.core.caller import SYSTEM
 from rolecall.core.checking import Facts, check
-from rolecall.core.db import Db
+from rolecall.core.db import Db, execute
 from rolecall.core.ids import new_id
 from rolecall.identities import actions as identities
 from rolecall.identities.queries import with_mentioned_identities
@@ -50,6 +56,21 @@ async def an_application(db: Db, name: str = "Payroll", **fields: Any) -> UUID:
     id = await applications.create_application(db, raw, facts())
     if fields.get("isArchived"):
         await applications.change_application(db, id, {"isArchived": True}, facts())
+    return id
+
+
+async def an_import(db: Db, application_id: UUID | None = None, status: str = "Pending", **columns: Any) -> UUID:
+    """Of a new application unless one is given; `columns` are set as they are, e.g. `build_start`."""
+    now = datetime.now(UTC)
+    if application_id is None:
+        application_id = await an_application(db, f"Application {new_id()}")
+    id = await imports.create_import(db, application_id, type=ImportType.API, created_by="Ada", now=now)
+    started = {"build_start": None if status in ("Pending", "Canceling") else now}
+    ended = {"build_end": now if status in ("Finished", "Failed", "Canceled") else None}
+    metrics = {"metrics": Jsonb(msgspec.to_builtins(Metrics())) if status == "Finished" else None}
+    values = {**started, **ended, **metrics, **columns, "status": status}
+    assignments = ", ".join(f"{name} = %({name})s" for name in values)
+    await execute(db, f"UPDATE application_imports SET {assignments} WHERE id = %(id)s", id=id, **values)
     return id
 
 

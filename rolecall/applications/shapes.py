@@ -56,9 +56,9 @@ class PermissionChanges(msgspec.Struct):
 
 
 class Metrics(msgspec.Struct):
-    users: Changes
-    groups: Changes
-    permissions: PermissionChanges
+    users: Changes = msgspec.field(default_factory=Changes)
+    groups: Changes = msgspec.field(default_factory=Changes)
+    permissions: PermissionChanges = msgspec.field(default_factory=PermissionChanges)
 
 
 class Import(msgspec.Struct, rename="camel"):

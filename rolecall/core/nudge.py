@@ -1,7 +1,7 @@
 """The tables are the truth; a nudge only wakes whoever works on them, when the writing transaction commits."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from psycopg import AsyncConnection, OperationalError
 
@@ -12,20 +12,18 @@ async def nudge(db: Db, channel: str) -> None:
     await execute(db, "SELECT pg_notify(%(channel)s, '')", channel=channel)
 
 
-async def listen(url: str, wakers: dict[str, asyncio.Event]) -> None:
-    """Set a channel's event at each nudge. A lost connection is made anew: until then the tick does its work."""
+async def listen(url: str, wakers: Sequence[tuple[str, asyncio.Event]]) -> None:
+    """Set the events of a channel at each nudge. A lost connection is made anew: until then the tick does its work."""
     while True:
         try:
             async with await AsyncConnection.connect(url, autocommit=True) as db:
-                for channel in wakers:
+                for channel in {channel for channel, _ in wakers}:
                     await db.execute(f'LISTEN "{channel}"')
-                _wake(wakers.values())
+                for _, waker in wakers:
+                    waker.set()
                 async for notice in db.notifies():
-                    wakers[notice.channel].set()
+                    for channel, waker in wakers:
+                        if channel == notice.channel:
+                            waker.set()
         except OperationalError:
             await asyncio.sleep(1)
-
-
-def _wake(events: Iterable[asyncio.Event]) -> None:
-    for event in events:
-        event.set()

@@ -21,14 +21,13 @@ async def create_token(db: Db, caller: Caller | None, raw: Json, facts: Facts) -
     for scope in body.scopes:
         if caller and scope not in caller.scopes:
             raise Forbidden(scope)
-    if await queries.name_is_taken(db, body.name):
-        raise Invalid.on("name", f"A token named {body.name} exists already")
     secret = new_secret()
     id = new_id()
-    await execute(
+    made = await execute(
         db,
         """INSERT INTO tokens (id, public_id, secret_sha256, name, scopes, created_at, expires_at)
-           VALUES (%(id)s, %(public_id)s, %(sha256)s, %(name)s, %(scopes)s, %(now)s, %(expires_at)s)""",
+           VALUES (%(id)s, %(public_id)s, %(sha256)s, %(name)s, %(scopes)s, %(now)s, %(expires_at)s)
+           ON CONFLICT (name) DO NOTHING""",
         id=id,
         public_id=public_id(secret),
         sha256=sha256(secret),
@@ -37,6 +36,8 @@ async def create_token(db: Db, caller: Caller | None, raw: Json, facts: Facts) -
         now=facts.now,
         expires_at=None if never else facts.now + timedelta(days=body.expires_in_days or 0),
     )
+    if not made:
+        raise Invalid.on("name", f"A token named {body.name} exists already")
     token = await queries.get(db, id)
     return NewToken(**msgspec.structs.asdict(token), secret=secret)
 

@@ -40,7 +40,3 @@ async def newest_first(db: Db, page: int) -> Page[TokenItem]:
         total="SELECT count(*) FROM tokens",
         items=f"SELECT {_ITEM} FROM tokens ORDER BY created_at DESC, id DESC",
     )
-
-
-async def name_is_taken(db: Db, name: str) -> bool:
-    return await fetch_one(db, TokenItem, f"SELECT {_ITEM} FROM tokens WHERE name = %(name)s", name=name) is not None

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
 from enum import StrEnum
 from typing import Any
 from uuid import UUID
@@ -11,7 +12,7 @@ from litestar import Request
 from litestar.exceptions import InternalServerException
 
 from rolecall.core import ids
-from rolecall.core.checking import Json
+from rolecall.core.checking import Json, human_name
 from rolecall.core.errors import Invalid, Problem, TooLarge, UnsupportedMediaType
 from rolecall.core.paging import LAST_PAGE
 from rolecall.core.text import fold
@@ -22,10 +23,11 @@ DEEPEST_JSON = 64
 
 
 class Carried(msgspec.Struct, frozen=True):
-    """A body as read: what it says, and the digest that an idempotency key is held against."""
+    """A body as read: what it says, the digest for an idempotency key, and what it holds until it is done with."""
 
     raw: Any
     digest: bytes
+    held: AbstractContextManager[Any] = nullcontext()
 
 
 async def read_bytes(request: AnyRequest, limit: int, what: str = "The body") -> bytes:
@@ -127,7 +129,7 @@ def read_query(request: AnyRequest, filters: dict[str, Reader]) -> Json:
             if values:
                 given[name] = reader.read(values[0])
         except ValueError as error:
-            problems.append(Problem(name, f"{name[0].upper()}{name[1:]} {error}"))
+            problems.append(Problem(name, f"{human_name([name])} {error}"))
     if problems:
         raise Invalid(*problems)
     return given

@@ -124,7 +124,7 @@ async def _read(spec: Operation, services: Services, request: AnyRequest, now: d
         query = read_query(request, spec.query) if spec.query is not None else {}
         call = Call(request, services.config, now, db, caller, query=query, id=request.path_params.get("id", ""))
         answer = await _perform(spec, call)
-    return _respond(spec.status, answer)
+    return answer if isinstance(answer, ASGIResponse) else _respond(spec.status, _encoded(answer))
 
 
 async def _write(spec: Operation, services: Services, request: AnyRequest, now: datetime) -> ASGIResponse:
@@ -133,14 +133,15 @@ async def _write(spec: Operation, services: Services, request: AnyRequest, now: 
         caller = await _admit(spec, services, db, token, now)
     # The body is read without a connection in hand: a slow sender must not keep others waiting.
     carried = await spec.read_body(request, services.config) if spec.body else _NOTHING
-    key = _idempotency_key(request, caller, carried, now)
-    async with services.pool.connection() as db, db.transaction():
-        if key and (kept := await idempotency.kept_answer(db, key)):
-            return _respond(*kept)
-        call = Call(request, services.config, now, db, caller, carried.raw, id=request.path_params.get("id", ""))
-        answer = await _perform(spec, call)
-        if key:
-            await idempotency.keep_answer(db, key, spec.status, None if spec.secret else answer)
+    with carried.held:
+        key = _idempotency_key(request, caller, carried, now)
+        async with services.pool.connection() as db, db.transaction():
+            if key and (kept := await idempotency.kept_answer(db, key)):
+                return _respond(*kept)
+            call = Call(request, services.config, now, db, caller, carried.raw, id=request.path_params.get("id", ""))
+            answer = _encoded(await _perform(spec, call))
+            if key:
+                await idempotency.keep_answer(db, key, spec.status, None if spec.secret else answer)
     return _respond(spec.status, answer)
 
 
@@ -174,8 +175,11 @@ def _idempotency_key(request: AnyRequest, caller: Caller, carried: Carried, now:
     )
 
 
-async def _perform(spec: Operation, call: Call) -> bytes:
-    answer = await spec.function(**{name: getattr(call, name) for name in spec.wants})
+async def _perform(spec: Operation, call: Call) -> Any:
+    return await spec.function(**{name: getattr(call, name) for name in spec.wants})
+
+
+def _encoded(answer: Any) -> bytes:
     return b"" if answer is None else _ENCODE(answer)
 
 

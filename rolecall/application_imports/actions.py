@@ -1,0 +1,185 @@
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from pathlib import Path
+from uuid import UUID
+
+from rolecall.application_imports import queries
+from rolecall.application_imports.model import MOVES, ImportStatus, ImportType
+from rolecall.application_imports.queries import Target
+from rolecall.application_imports.shapes import CancelBody, StageBody, UploadBody
+from rolecall.applications.shapes import FileGroup
+from rolecall.core import files, ids
+from rolecall.core.caller import Caller
+from rolecall.core.checking import Facts, Json, check
+from rolecall.core.config import Config
+from rolecall.core.db import Db, Pool, execute, fetch_rows
+from rolecall.core.errors import Invalid, Problem
+from rolecall.core.files import Upload, UploadedFile
+from rolecall.core.ids import new_id
+from rolecall.core.moves import move
+from rolecall.core.nudge import nudge
+
+CHANNEL = "imports"
+_LONGEST_NAME = 255
+
+
+async def upload_import(
+    db: Db, caller: Caller, upload: Upload, queried: Sequence[str], facts: Facts, files_dir: Path
+) -> UUID:
+    """`queried` are the application ids of the query; the form may name the application as well."""
+    given = {text.lower() for text in (*queried, *upload.values("applicationId")) if text}
+    if len(given) > 1:
+        differs = Problem("applicationId", "Application ID must be the same in the query and the form")
+        raise Invalid(differs, *_file_problems(upload, None))
+    raw = {"applicationId": "".join(given)}
+    target = await _target(db, raw)
+    problems = [*_target_problems(raw, target), *_file_problems(upload, target)]
+    if target and target.file_groups is None:
+        problems.append(Problem("applicationId", "Application does not support file imports"))
+    body = check(UploadBody, raw, facts, problems)
+    id = await create_import(db, body.application_id, type=ImportType.API, created_by=caller.name, now=facts.now)
+    groups = target.groups_by_id() if target else {}
+    for position, file in enumerate(_chosen(upload)):
+        await add_file(db, id, position, groups[UUID(file.field)], file, files_dir, facts.now)
+    return id
+
+
+async def stage_import(db: Db, caller: Caller, raw: Json, facts: Facts) -> UUID:
+    """Run the schedule once, now."""
+    target = await _target(db, raw)
+    problems = _target_problems(raw, target)
+    if target and not target.has_schedule:
+        problems.append(Problem("applicationId", "Application has no import schedule"))
+    body = check(StageBody, raw, facts, problems)
+    return await create_import(db, body.application_id, type=ImportType.API, created_by=caller.name, now=facts.now)
+
+
+async def cancel_import(db: Db, raw: Json, facts: Facts) -> UUID:
+    """Ask for a stop; the worker is the one that reaches Canceled."""
+    id = check(CancelBody, raw, facts).application_import_id
+    if not await move(db, "application_imports", id, ImportStatus.CANCELING, MOVES):
+        status = await queries.status_of(db, id)
+        message = f"Application import is already {status}" if status else f"ApplicationImport with id {id} not found"
+        raise Invalid.on("applicationImportId", message)
+    await nudge(db, CHANNEL)
+    return id
+
+
+async def create_import(db: Db, application_id: UUID, *, type: ImportType, created_by: str, now: datetime) -> UUID:
+    id = new_id()
+    await execute(
+        db,
+        """INSERT INTO application_imports (id, application_id, type, created_by, created_at)
+           VALUES (%(id)s, %(application_id)s, %(type)s, %(created_by)s, %(now)s)""",
+        id=id,
+        application_id=application_id,
+        type=type,
+        created_by=created_by,
+        now=now,
+    )
+    await nudge(db, CHANNEL)
+    return id
+
+
+async def add_file(
+    db: Db, import_id: UUID, position: int, group: FileGroup, file: UploadedFile, files_dir: Path, now: datetime
+) -> UUID:
+    """Puts the file in its place, then names it: the caller's transaction commits after both."""
+    id = new_id()
+    await execute(
+        db,
+        """INSERT INTO import_files (id, import_id, position, file_group_id, file_group, name, sha256, size, location)
+           VALUES (%(id)s, %(import_id)s, %(position)s, %(group_id)s, %(group)s, %(name)s, %(sha256)s, %(size)s,
+                   %(location)s)""",
+        id=id,
+        import_id=import_id,
+        position=position,
+        group_id=group.file_group_id,
+        group=group.name,
+        name=file.name,
+        sha256=file.sha256,
+        size=file.size,
+        location=await file.place(files_dir, id, now),
+    )
+    return id
+
+
+async def log_line(db: Db, import_id: UUID, message: str, now: datetime) -> None:
+    await execute(
+        db,
+        "INSERT INTO import_log (import_id, line) VALUES (%(id)s, %(line)s)",
+        id=import_id,
+        line=f"{now:%Y-%m-%dT%H:%M:%SZ} {message}",
+    )
+
+
+async def finish_canceling(pool: Pool, _: Config, now: datetime) -> bool:
+    """An import canceled before it started is Canceled at once; one that runs is stopped by its run."""
+    async with pool.connection() as db, db.transaction():
+        rows = await fetch_rows(
+            db,
+            """UPDATE application_imports SET status = 'Canceled', build_end = %(now)s
+               WHERE status = 'Canceling' AND build_start IS NULL RETURNING id""",
+            now=now,
+        )
+        for (id,) in rows:
+            await log_line(db, id, "Canceled before it started", now)
+    return False
+
+
+async def sweep_files(db: Db, files_dir: Path, now: datetime) -> None:
+    """Files that no row names: their process died before its commit."""
+    locations = files.placed(files_dir, now)
+    rows = await fetch_rows(db, "SELECT location FROM import_files WHERE location = ANY(%(all)s)", all=locations)
+    for location in set(locations) - {row[0] for row in rows}:
+        (files_dir / location).unlink(missing_ok=True)
+    for path in files.unfinished(files_dir, now):
+        path.unlink(missing_ok=True)
+
+
+async def _target(db: Db, raw: Json) -> Target | None:
+    id = ids.guid(raw.get("applicationId"))
+    return await queries.target(db, id) if id else None
+
+
+def _target_problems(raw: Json, target: Target | None) -> list[Problem]:
+    id = ids.guid(raw.get("applicationId"))
+    if id and target is None:
+        return [Problem("applicationId", f"Application with id {id} not found")]
+    if target and target.is_archived:
+        return [Problem("applicationId", "Application is archived")]
+    return []
+
+
+def _chosen(upload: Upload) -> list[UploadedFile]:
+    """Browsers send a nameless, empty file for a field in which nothing was chosen."""
+    return [file for file in upload.files if file.name or file.size]
+
+
+def _file_problems(upload: Upload, target: Target | None) -> Iterator[Problem]:
+    """Every broken rule of every file; without a target only those that need none."""
+    groups = target.groups_by_id() if target else {}
+    knows_groups = target is not None and target.file_groups is not None
+    sent = Counter[UUID | None]()
+    for name, _ in upload.fields:
+        if ids.guid(name):
+            yield Problem(name, "File name is required")
+    for file in _chosen(upload):
+        group_id = ids.guid(file.field)
+        sent[group_id] += 1
+        if group_id is None or (knows_groups and group_id not in groups):
+            yield Problem(file.field, "Unknown file group")
+        if file.size == 0:
+            yield Problem(file.field, "File is empty")
+        if not file.name:
+            yield Problem(file.field, "File name is required")
+        if len(file.name) > _LONGEST_NAME:
+            yield Problem(file.field, f"File name must be at most {_LONGEST_NAME} characters")
+    for id, group in groups.items():
+        if sent[id] > 1 and not group.is_multiple:
+            yield Problem(str(id), f"{group.name} accepts one file")
+        if sent[id] == 0 and not group.is_optional:
+            yield Problem(str(id), f"Required file missing: {group.name}")
+    if knows_groups and not sent and all(group.is_optional for group in groups.values()):
+        yield Problem("body", "At least one file is required")

@@ -1,0 +1,112 @@
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from rolecall.application_imports.shapes import ImportDetail, ImportItem
+from rolecall.applications.model import ImportStatus
+from rolecall.applications.queries import (
+    IMPORT_COLUMNS,
+    IMPORT_WIDTH,
+    SUMMARY_COLUMNS,
+    import_from_row,
+    summary_from_row,
+)
+from rolecall.applications.shapes import FileGroup, Import
+from rolecall.core.db import Db, fetch_one, fetch_rows, fetch_value
+from rolecall.core.errors import NotFound
+from rolecall.core.paging import Page, fetch_page, kept_total
+
+_ITEM = "r.id, 'Application Import', r.number, r.type, r.status, r.build_start, r.build_end"
+_ITEM_WIDTH = len(ImportItem.__struct_fields__) - 1
+
+
+async def get(db: Db, id: UUID) -> ImportDetail:
+    rows = await fetch_rows(
+        db,
+        f"""SELECT {IMPORT_COLUMNS}, {SUMMARY_COLUMNS}
+            FROM application_imports r JOIN applications a ON a.id = r.application_id WHERE r.id = %(id)s""",
+        id=id,
+    )
+    if not rows:
+        raise NotFound("ApplicationImport", id)
+    run = import_from_row(rows[0][:IMPORT_WIDTH])
+    return ImportDetail(**msgspec.structs.asdict(run), application=summary_from_row(rows[0][IMPORT_WIDTH:]))
+
+
+async def get_alone(db: Db, id: UUID) -> Import:
+    """Without its application, as uploading and staging answer."""
+    rows = await fetch_rows(db, f"SELECT {IMPORT_COLUMNS} FROM application_imports r WHERE r.id = %(id)s", id=id)
+    return import_from_row(rows[0])
+
+
+def item_from_row(row: Sequence[Any]) -> ImportItem:
+    return ImportItem(*(*row[:_ITEM_WIDTH], summary_from_row(row[_ITEM_WIDTH:])))
+
+
+async def newest_first(db: Db, page: int, application_id: UUID | None) -> Page[ImportItem]:
+    """By start, those not yet started first."""
+    filtered = application_id is not None
+    return await fetch_page(
+        db,
+        item_from_row,
+        page,
+        total=kept_total("application_imports", *(["facet[1] = %(application_id)s::text"] if filtered else [])),
+        items=f"""SELECT {_ITEM}, {SUMMARY_COLUMNS}
+                  FROM application_imports r JOIN applications a ON a.id = r.application_id
+                  {"WHERE r.application_id = %(application_id)s" if filtered else ""}
+                  ORDER BY r.build_start DESC NULLS FIRST, r.number DESC""",
+        application_id=application_id,
+    )
+
+
+async def status_of(db: Db, id: UUID) -> ImportStatus | None:
+    status = await fetch_value(db, "SELECT status FROM application_imports WHERE id = %(id)s", id=id)
+    return status and ImportStatus(status)
+
+
+class Target(msgspec.Struct, frozen=True):
+    """What an import must know of its application before it is made."""
+
+    is_archived: bool
+    has_schedule: bool
+    file_groups: list[FileGroup] | None
+
+    def groups_by_id(self) -> dict[UUID, FileGroup]:
+        return {group.file_group_id: group for group in self.file_groups or ()}
+
+
+async def target(db: Db, application_id: UUID) -> Target | None:
+    rows = await fetch_rows(
+        db,
+        """SELECT a.is_archived, EXISTS (SELECT FROM schedules s WHERE s.application_id = a.id),
+                  coalesce(c.is_file_based, false),
+                  (SELECT json_agg(json_build_array(g.id, g.name, g.is_optional, g.is_multiple) ORDER BY g.position)
+                   FROM file_groups g WHERE g.connector_id = c.id)
+           FROM applications a LEFT JOIN connectors c ON c.application_id = a.id WHERE a.id = %(id)s""",
+        id=application_id,
+    )
+    if not rows:
+        return None
+    is_archived, has_schedule, is_file_based, groups = rows[0]
+    files = [FileGroup(UUID(id), *rest) for id, *rest in groups or ()]
+    return Target(is_archived, has_schedule, files if is_file_based else None)
+
+
+class StoredFile(msgspec.Struct, frozen=True):
+    name: str
+    size: int
+    location: str
+
+
+async def file_of(db: Db, import_id: UUID, file_id: UUID) -> StoredFile:
+    found = await fetch_one(
+        db,
+        StoredFile,
+        "SELECT name, size, location FROM import_files WHERE import_id = %(import)s AND id = %(file)s",
+        **{"import": import_id, "file": file_id},
+    )
+    if found:
+        return found
+    raise NotFound("ImportFile", file_id)

@@ -1,0 +1,71 @@
+from typing import Any
+
+from litestar import Router
+from litestar.response.base import ASGIResponse
+
+from rolecall.application_imports import actions, queries
+from rolecall.application_imports.shapes import CancelBody, ImportDetail, ImportItem, StageBody, UploadBody
+from rolecall.applications.shapes import Import
+from rolecall.core.caller import Caller, Scope
+from rolecall.core.checking import Facts, Json
+from rolecall.core.config import Config
+from rolecall.core.db import Db
+from rolecall.core.files import Upload
+from rolecall.core.ids import known_guid
+from rolecall.core.paging import Page
+from rolecall.web.bodies import AnyRequest, a_guid
+from rolecall.web.downloads import send_file
+from rolecall.web.operations import operation
+from rolecall.web.uploads import read_upload
+
+_SPECIFIED = ("Access governance",)
+_ADDED = ("Administration",)
+
+
+@operation(
+    "POST", "/upload", scope=Scope.IMPORTS_WRITE, status=201, body=UploadBody, read_body=read_upload, tags=_SPECIFIED
+)
+async def upload_import(
+    db: Db, caller: Caller, raw: Upload, facts: Facts, request: AnyRequest, config: Config
+) -> Import:
+    """Upload files and stage an import."""
+    queried = request.query_params.getall("applicationId", [])
+    return await queries.get_alone(db, await actions.upload_import(db, caller, raw, queried, facts, config.files_dir))
+
+
+@operation("POST", "/stage", scope=Scope.IMPORTS_WRITE, status=201, body=StageBody, tags=_SPECIFIED)
+async def stage_import(db: Db, caller: Caller, raw: Json, facts: Facts) -> Import:
+    """Stage a scheduled import."""
+    return await queries.get_alone(db, await actions.stage_import(db, caller, raw, facts))
+
+
+@operation("POST", "/cancel", scope=Scope.IMPORTS_WRITE, body=CancelBody, tags=_SPECIFIED)
+async def cancel_import(db: Db, raw: Json, facts: Facts) -> ImportDetail:
+    """Cancel an import."""
+    return await queries.get(db, await actions.cancel_import(db, raw, facts))
+
+
+@operation("GET", "/", scope=Scope.IMPORTS_READ, query={"applicationId": a_guid}, tags=_SPECIFIED)
+async def list_imports(db: Db, query: dict[str, Any]) -> Page[ImportItem]:
+    """List imports by start, newest first."""
+    return await queries.newest_first(db, query["page"], query.get("applicationId"))
+
+
+@operation("GET", "/{id:str}", scope=Scope.IMPORTS_READ, tags=_SPECIFIED)
+async def get_import(db: Db, id: str) -> ImportDetail:
+    """Get one import."""
+    return await queries.get(db, known_guid("ApplicationImport", id))
+
+
+@operation("GET", "/{id:str}/files/{file_id:str}", scope=Scope.IMPORTS_READ, tags=_ADDED)
+async def download_file(db: Db, id: str, request: AnyRequest, config: Config) -> ASGIResponse:
+    """Download a file as it was uploaded."""
+    file_id = known_guid("ImportFile", request.path_params["file_id"])
+    file = await queries.file_of(db, known_guid("ApplicationImport", id), file_id)
+    return send_file(config.files_dir / file.location, file.name)
+
+
+router = Router(
+    "/api/application-imports",
+    route_handlers=[upload_import, stage_import, cancel_import, list_imports, get_import, download_file],
+)

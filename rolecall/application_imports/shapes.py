@@ -1,0 +1,35 @@
+from datetime import datetime
+from uuid import UUID
+
+import msgspec
+
+from rolecall.applications.model import ImportStatus, ImportType
+from rolecall.applications.shapes import ApplicationSummary, Import
+from rolecall.core.checking import Body, Guid
+
+
+class ImportDetail(Import):
+    application: ApplicationSummary
+
+
+class ImportItem(msgspec.Struct, rename="camel"):
+    id: UUID
+    kind: str
+    number: int
+    type: ImportType
+    status: ImportStatus
+    build_start: datetime | None
+    build_end: datetime | None
+    application: ApplicationSummary
+
+
+class UploadBody(Body):
+    application_id: Guid
+
+
+class StageBody(Body):
+    application_id: Guid
+
+
+class CancelBody(Body):
+    application_import_id: Guid

@@ -1,0 +1,123 @@
+"""A multipart form, its files streamed to disk and hashed on the way; limits are met before the disk is."""
+
+import hashlib
+from contextlib import ExitStack
+
+import msgspec
+from multipart import MultipartError, MultipartSegment, ParserLimitReached, PushMultipartParser, parse_options_header
+
+from rolecall.core.config import Config
+from rolecall.core.errors import Invalid, TooLarge, UnsupportedMediaType
+from rolecall.core.files import Upload, UploadedFile, Writing
+from rolecall.web.bodies import AnyRequest, Carried
+
+_MAX_FIELDS = 100
+_MAX_FIELD_BYTES = 64 * 1024
+
+
+async def read_upload(request: AnyRequest, config: Config) -> Carried:
+    media_type, options = parse_options_header(request.headers.get("content-type", ""))
+    if media_type != "multipart/form-data":
+        raise UnsupportedMediaType("Send the files as multipart/form-data")
+    announced = request.headers.get("content-length", "")
+    if announced.isdecimal() and int(announced) > config.max_upload_bytes:
+        raise _too_large(config)
+    with ExitStack() as failing:
+        form = _Form(config)
+        failing.callback(form.abandon)
+        try:
+            await _read(request, config, options.get("boundary", ""), form)
+        except ParserLimitReached:
+            raise TooLarge("The form has more or longer parts than are taken") from None
+        except MultipartError:
+            raise Invalid.on("body", "Body is not valid multipart/form-data") from None
+        failing.pop_all()
+    return Carried(form.upload, _digest(form.upload), held=form.upload)
+
+
+async def _read(request: AnyRequest, config: Config, boundary: str, form: "_Form") -> None:
+    parser = PushMultipartParser(boundary, max_segment_count=config.max_upload_files + _MAX_FIELDS)
+    size = 0
+    async for chunk in request.stream():
+        size += len(chunk)
+        if size > config.max_upload_bytes:
+            raise _too_large(config)
+        for event in parser.parse(chunk) if chunk else ():
+            match event:
+                case MultipartSegment():
+                    form.begin(event)
+                case None:
+                    await form.end()
+                case _:
+                    await form.take(event)
+    parser.close()
+
+
+class _Form:
+    """The parts as they come: a part with a file name is a file, any other a field."""
+
+    def __init__(self, config: Config) -> None:
+        self.upload = Upload()
+        self._config = config
+        self._name = ""
+        self._file_name = ""
+        self._value = bytearray()
+        self._writing: Writing | None = None
+
+    def begin(self, part: MultipartSegment) -> None:
+        self._name = part.name or ""
+        if part.filename is None:
+            return
+        if len(self.upload.files) == self._config.max_upload_files:
+            raise TooLarge(f"More than {self._config.max_upload_files} files")
+        self._file_name = without_path(part.filename)
+        self._writing = Writing(self._config.files_dir)
+
+    async def take(self, chunk: bytes) -> None:
+        if self._writing is None:
+            self._value += chunk
+            if len(self._value) > _MAX_FIELD_BYTES:
+                raise TooLarge(f"A form field is larger than {_MAX_FIELD_BYTES} bytes")
+            return
+        await self._writing.write(chunk)
+        if self._writing.size > self._config.max_file_bytes:
+            raise TooLarge(f"{self._file_name} is larger than {self._config.max_file_bytes} bytes")
+
+    async def end(self) -> None:
+        if self._writing is None:
+            self.upload.fields.append((self._name, _text(self._name, self._value)))
+            self._value = bytearray()
+            return
+        writing = self._writing
+        sha256 = await writing.finish()
+        self.upload.files.append(UploadedFile(self._name, self._file_name, writing.path, writing.size, sha256))
+        self._writing = None
+
+    def abandon(self) -> None:
+        if self._writing:
+            self._writing.abandon()
+        for file in self.upload.files:
+            file.path.unlink(missing_ok=True)
+
+
+def without_path(name: str) -> str:
+    """`C:\\exports\\users.csv` and `../users.csv` are `users.csv`; what cannot be printed is not kept."""
+    last = name.replace("\\", "/").rpartition("/")[2]
+    return "".join(c for c in last if c.isprintable()).strip()
+
+
+def _text(name: str, value: bytearray) -> str:
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        raise Invalid.on(name, "Form field must be UTF-8 text") from None
+
+
+def _too_large(config: Config) -> TooLarge:
+    return TooLarge(f"The upload is larger than {config.max_upload_bytes} bytes")
+
+
+def _digest(upload: Upload) -> bytes:
+    """Two bodies are the same when their fields and files are, whatever the boundary and the order."""
+    files = [(file.field, file.name, file.sha256.hex()) for file in upload.files]
+    return hashlib.sha256(msgspec.json.encode([sorted(upload.fields), sorted(files)])).digest()

@@ -1,0 +1,103 @@
+import asyncio
+import re
+from datetime import datetime
+from typing import Any
+
+import httpx2
+import pytest
+
+from rolecall.core.caller import Scope
+from rolecall.core.db import Db, fetch_rows
+from rolecall.tokens.model import new_secret, public_id
+from tests.builders import a_token
+
+DEFAULT_SCOPES = {scope for scope in Scope if scope.endswith(":read")} | {"imports:write", "personnel-events:write"}
+
+
+async def create(client: httpx2.AsyncClient, **body: Any) -> httpx2.Response:
+    return await client.post("/api/tokens", json=body)
+
+
+async def problems(client: httpx2.AsyncClient, **body: Any) -> dict[str, str]:
+    answer = await create(client, **body)
+    assert answer.status_code == 400
+    return {entry["field"]: entry["message"] for entry in answer.json()["errors"]}
+
+
+async def test_a_new_token_may_read_all_and_write_what_the_specification_writes(client: httpx2.AsyncClient) -> None:
+    answer = await create(client, name="ci")
+
+    token = answer.json()
+    assert answer.status_code == 201
+    fields = ["id", "kind", "name", "scopes", "createdDate", "expiresOn", "lastUsedOn", "revokedOn", "secret"]
+    assert list(token) == fields
+    assert (token["kind"], token["name"]) == ("API Token", "ci")
+    assert set(token["scopes"]) == DEFAULT_SCOPES
+    assert token["lastUsedOn"] is token["revokedOn"] is None
+    lifetime = datetime.fromisoformat(token["expiresOn"]) - datetime.fromisoformat(token["createdDate"])
+    assert lifetime.days == 90
+
+
+async def test_the_secret_has_its_form_and_works(client: httpx2.AsyncClient) -> None:
+    secret = (await create(client, name="ci")).json()["secret"]
+
+    assert re.fullmatch("rct_[0-9A-Za-z]{12}_[0-9A-Za-z]{38}", secret)
+    answer = await client.get("/api/identities", headers={"Authorization": f"Bearer {secret}"})
+    assert answer.status_code == 200
+
+
+async def test_only_a_digest_of_the_secret_is_stored(client: httpx2.AsyncClient, db: Db) -> None:
+    secret = (await create(client, name="ci")).json()["secret"]
+
+    assert secret.rpartition("_")[2] not in str(await fetch_rows(db, "SELECT * FROM tokens"))
+
+
+@pytest.mark.parametrize("change", [lambda s: s[:-1], lambda s: s + "0", lambda s: s.swapcase(), lambda s: s[1:]])
+def test_a_typo_is_seen_without_the_database(change: Any) -> None:
+    secret = new_secret()
+
+    assert public_id(secret) == secret[4:16]
+    assert public_id(change(secret)) is None
+
+
+async def test_never_must_be_asked_for(client: httpx2.AsyncClient) -> None:
+    assert (await create(client, name="for ever", expiresInDays=None)).json()["expiresOn"] is None
+    assert (await create(client, name="a while")).json()["expiresOn"] is not None
+
+
+async def test_every_broken_rule_is_told(client: httpx2.AsyncClient) -> None:
+    assert await problems(client) == {"name": "Name is required"}
+    assert await problems(client, name=" ", scopes=[], expiresInDays=0) == {
+        "name": "Name is required",
+        "scopes": "Scopes must have at least 1 entries",
+        "expiresInDays": "Expires in days must be at least 1",
+    }
+    assert await problems(client, name="x" * 101, scopes=["all", 7], expiresInDays="90") == {
+        "name": "Name must be at most 100 characters",
+        "scopes.0": f"Scopes must be one of {', '.join(Scope)}",
+        "scopes.1": f"Scopes must be one of {', '.join(Scope)}",
+        "expiresInDays": "Expires in days must be a whole number",
+    }
+    assert await problems(client, name="bell\x07") == {"name": "Name must be printable characters"}
+
+
+async def test_names_are_unique(client: httpx2.AsyncClient) -> None:
+    await create(client, name="ci")
+
+    assert await problems(client, name=" ci ") == {"name": "A token named ci exists already"}
+
+
+async def test_of_two_tokens_made_at_once_with_one_name_one_is_refused(client: httpx2.AsyncClient) -> None:
+    answers = await asyncio.gather(*(create(client, name="ci") for _ in range(5)))
+
+    assert sorted(answer.status_code for answer in answers) == [201, 400, 400, 400, 400]
+
+
+async def test_a_token_gives_no_more_than_it_has(anonymous: httpx2.AsyncClient, db: Db) -> None:
+    token = await a_token(db, scopes=["tokens:manage", "identities:read"])
+    anonymous.headers["Authorization"] = f"Bearer {token.secret}"
+
+    assert (await create(anonymous, name="less", scopes=["identities:read"])).status_code == 201
+    refused = await create(anonymous, name="more", scopes=["identities:read", "audit:read"])
+    assert refused.status_code == 403
+    assert refused.json()["message"] == "The token lacks the scope audit:read"

@@ -1,0 +1,38 @@
+from uuid import uuid4
+
+import httpx2
+
+from rolecall.core.db import Db
+from tests.builders import a_token
+
+
+async def test_a_revoked_token_is_refused_on_the_next_request(client: httpx2.AsyncClient, db: Db) -> None:
+    token = await a_token(db, "leaving")
+    theirs = {"Authorization": f"Bearer {token.secret}"}
+    assert (await client.get("/api/identities", headers=theirs)).status_code == 200
+
+    answer = await client.delete(f"/api/tokens/{token.id}")
+
+    assert answer.status_code == 204
+    assert answer.content == b""
+    assert "content-type" not in answer.headers
+    assert (await client.get("/api/identities", headers=theirs)).status_code == 401
+
+
+async def test_revoking_twice_keeps_the_first_time(client: httpx2.AsyncClient, db: Db) -> None:
+    token = await a_token(db, "leaving")
+
+    async def revoked_on() -> object:
+        await client.delete(f"/api/tokens/{token.id}")
+        items = (await client.get("/api/tokens")).json()["items"]
+        return next(item["revokedOn"] for item in items if item["id"] == str(token.id))
+
+    assert await revoked_on() == await revoked_on()
+
+
+async def test_a_token_that_is_not_there_cannot_be_revoked(client: httpx2.AsyncClient) -> None:
+    for id in (str(uuid4()), "leaving"):
+        answer = await client.delete(f"/api/tokens/{id}")
+
+        assert answer.status_code == 404
+        assert answer.json()["message"] == f"Token with id {id} not found"
