@@ -14,15 +14,12 @@ CREATE TABLE personnel_events (
     needed_on     timestamptz NOT NULL,
     needed_until  timestamptz,
     completed_on  timestamptz,
+    list_key      text COLLATE "C" GENERATED ALWAYS AS (time_key(needed_on, number)) STORED,
     CONSTRAINT type_is_known CHECK (type IN ('Onboard', 'Offboard', 'Role Transition', 'Absence')),
     CONSTRAINT status_is_known CHECK (status IN ('Pending', 'Open', 'Resolved', 'Completed', 'Canceled', 'Scheduled', 'Snoozed'))
 );
-CREATE INDEX ON personnel_events (needed_on DESC, number DESC);
-CREATE INDEX ON personnel_events (type, needed_on DESC, number DESC);
-CREATE INDEX ON personnel_events (status, needed_on DESC, number DESC);
-CREATE INDEX ON personnel_events (type, status, needed_on DESC, number DESC);
-CREATE INDEX ON personnel_events (identity_id, needed_on DESC, number DESC);
-CALL keep_totals_of('personnel_events', 'type', 'status');
+CREATE INDEX ON personnel_events (identity_id, list_key);
+CALL keep_list('personnel_events', 'type', 'status');
 
 CREATE TABLE stages (
     event_id          uuid NOT NULL REFERENCES personnel_events,

@@ -8,7 +8,7 @@ from rolecall.core.caller import Caller
 from rolecall.core.db import Db, fetch_rows, fetch_value
 from rolecall.core.errors import NotFound
 from rolecall.core.ids import known_guid
-from rolecall.core.paging import Page, fetch_page, kept_total
+from rolecall.core.paging import Listing, Page, fetch_listed
 from rolecall.identities import queries as identities
 from rolecall.personnel_events.model import Event, Stage, StageName, done_when, works_on
 from rolecall.personnel_events.shapes import EventDetail, EventItem, StageDetail
@@ -17,11 +17,11 @@ from rolecall.work_items import queries as work_items
 from rolecall.work_items.model import WorkStatus
 from rolecall.work_items.shapes import PersonReference, person
 
+_COLUMNS = f"""
+    e.id, e.number, e.type, e.status, e.reporter_id, e.reporter_name, e.assignee_id, e.assignee_name, e.needed_on,
+    e.needed_until, e.completed_on, {identities.COLUMNS}"""
 # `i` is the identity as it will be once the event's own changes are applied.
-_ITEMS = f"""
-    SELECT e.id, e.number, e.type, e.status, e.reporter_id, e.reporter_name, e.assignee_id,
-           e.assignee_name, e.needed_on, e.needed_until, e.completed_on, {identities.COLUMNS}
-    FROM personnel_events e
+_JOINS = f"""
     JOIN identities now ON now.id = e.identity_id
     CROSS JOIN LATERAL jsonb_populate_record(now, e.changes) AS i
     {identities.SUPERVISOR}"""
@@ -45,6 +45,17 @@ def _item(row: Sequence[Any]) -> EventItem:
     )
 
 
+EVENTS = Listing(
+    table="personnel_events",
+    row="e",
+    columns=_COLUMNS,
+    joins=_JOINS,
+    make=_item,
+    facets=("type", "status"),
+    newest_first=True,
+)
+
+
 async def by_effective_date(
     db: Db,
     page: int,
@@ -53,25 +64,12 @@ async def by_effective_date(
     type: EventType | None = None,
     status: WorkStatus | None = None,
 ) -> Page[EventItem]:
-    given = {"identity_id": identity_id, "type": type, "status": status}
-    filters = {name: value for name, value in given.items() if value is not None}
-    where = " AND ".join(["true", *(f"e.{name} = %({name})s" for name in filters)])
-    facets = [f"facet[{n}] = %({name})s" for n, name in enumerate(("type", "status"), 1) if name in filters]
-    return await fetch_page(
-        db,
-        _item,
-        page,
-        total=f"SELECT count(*) FROM personnel_events e WHERE {where}"
-        if identity_id
-        else kept_total("personnel_events", *facets),
-        items=f"{_ITEMS} WHERE {where} ORDER BY e.needed_on DESC, e.number DESC",
-        **filters,
-    )
+    return await fetch_listed(db, EVENTS, page, identity_id=identity_id, type=type, status=status)
 
 
 async def get(db: Db, id: str) -> EventDetail:
     event_id = known_guid("PersonnelEvent", id)
-    rows = await fetch_rows(db, f"{_ITEMS} WHERE e.id = %(id)s", id=event_id)
+    rows = await fetch_rows(db, f"SELECT {_COLUMNS} FROM personnel_events e {_JOINS} WHERE e.id = %(id)s", id=event_id)
     if not rows:
         raise NotFound("PersonnelEvent", id)
     item = _item(rows[0])

@@ -83,7 +83,7 @@ async def test_unknown_words_and_malformed_ids_are_all_reported(client: httpx2.A
     assert answer.status_code == 400
     assert {problem["field"]: problem["message"] for problem in answer.json()["errors"]} == {
         "page": "Page must be a whole number, 1 or more",
-        "identityId": "IdentityId must be a GUID",
+        "identityId": "Identity ID must be a GUID",
         "type": "Type must be one of Onboard, Offboard, Role Transition, Absence",
         "status": "Status must be one of Pending, Open, Resolved, Completed, Canceled, Scheduled, Snoozed",
     }
