@@ -1,6 +1,9 @@
 """A real PostgreSQL for every test: one server a run, one database a worker, cloned from a migrated template."""
 
+import hashlib
 import os
+import shutil
+import tempfile
 from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -33,12 +36,16 @@ def server_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         return
     folder = tmp_path_factory.getbasetemp()
     shared = folder.parent if os.environ.get("PYTEST_XDIST_WORKER") else folder
-    with embedded(shared / "server") as url:
+    # Not inside pytest's own folder: another run closes that to the user that the server runs as.
+    place = Path(tempfile.gettempdir()) / "rolecall-tests" / hashlib.sha256(str(shared).encode()).hexdigest()[:16]
+    with embedded(place) as url:
         with psycopg.connect(url, autocommit=True) as db:
             for setting in ("fsync", "full_page_writes"):
                 db.execute(f"ALTER SYSTEM SET {setting} = off")
             db.execute("SELECT pg_reload_conf()")
         yield url
+    if not (place / "postgres" / "postmaster.pid").exists():
+        shutil.rmtree(place, ignore_errors=True)
 
 
 @pytest.fixture(scope="session")

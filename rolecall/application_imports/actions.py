@@ -1,3 +1,4 @@
+import asyncio
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -130,7 +131,7 @@ async def finish_canceling(pool: Pool, _: Config, now: datetime) -> bool:
 
 async def sweep_files(db: Db, files_dir: Path, now: datetime) -> None:
     """Files that no row names: their process died before its commit."""
-    locations = files.placed(files_dir, now)
+    locations = await asyncio.to_thread(files.placed, files_dir, now)
     rows = await fetch_rows(db, "SELECT location FROM import_files WHERE location = ANY(%(all)s)", all=locations)
     for location in set(locations) - {row[0] for row in rows}:
         (files_dir / location).unlink(missing_ok=True)

@@ -10,16 +10,14 @@ from rolecall.applications.queries import (
     IMPORT_COLUMNS,
     IMPORT_WIDTH,
     SUMMARY_COLUMNS,
+    SUMMARY_WIDTH,
     import_from_row,
     summary_from_row,
 )
 from rolecall.applications.shapes import FileGroup, Import
 from rolecall.core.db import Db, fetch_one, fetch_rows, fetch_value
 from rolecall.core.errors import NotFound
-from rolecall.core.paging import Page, fetch_page, kept_total
-
-_ITEM = "r.id, 'Application Import', r.number, r.type, r.status, r.build_start, r.build_end"
-_ITEM_WIDTH = len(ImportItem.__struct_fields__) - 1
+from rolecall.core.paging import Listing, Page, fetch_listed
 
 
 async def get(db: Db, id: UUID) -> ImportDetail:
@@ -41,24 +39,24 @@ async def get_alone(db: Db, id: UUID) -> Import:
     return import_from_row(rows[0])
 
 
-def item_from_row(row: Sequence[Any]) -> ImportItem:
-    return ImportItem(*(*row[:_ITEM_WIDTH], summary_from_row(row[_ITEM_WIDTH:])))
+def _item(row: Sequence[Any]) -> ImportItem:
+    return ImportItem(*(*row[:-SUMMARY_WIDTH], summary_from_row(row[-SUMMARY_WIDTH:])))
+
+
+IMPORTS = Listing(
+    table="application_imports",
+    row="r",
+    columns=f"r.id, 'Application Import', r.number, r.type, r.status, r.build_start, r.build_end, {SUMMARY_COLUMNS}",
+    joins="JOIN applications a ON a.id = r.application_id",
+    make=_item,
+    facets=("application_id",),
+    newest_first=True,
+)
 
 
 async def newest_first(db: Db, page: int, application_id: UUID | None) -> Page[ImportItem]:
     """By start, those not yet started first."""
-    filtered = application_id is not None
-    return await fetch_page(
-        db,
-        item_from_row,
-        page,
-        total=kept_total("application_imports", *(["facet[1] = %(application_id)s::text"] if filtered else [])),
-        items=f"""SELECT {_ITEM}, {SUMMARY_COLUMNS}
-                  FROM application_imports r JOIN applications a ON a.id = r.application_id
-                  {"WHERE r.application_id = %(application_id)s" if filtered else ""}
-                  ORDER BY r.build_start DESC NULLS FIRST, r.number DESC""",
-        application_id=application_id,
-    )
+    return await fetch_listed(db, IMPORTS, page, application_id=application_id)
 
 
 async def status_of(db: Db, id: UUID) -> ImportStatus | None:

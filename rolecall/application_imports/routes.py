@@ -10,6 +10,7 @@ from rolecall.core.caller import Caller, Scope
 from rolecall.core.checking import Facts, Json
 from rolecall.core.config import Config
 from rolecall.core.db import Db
+from rolecall.core.errors import NotFound
 from rolecall.core.files import Upload
 from rolecall.core.ids import known_guid
 from rolecall.core.paging import Page
@@ -62,7 +63,10 @@ async def download_file(db: Db, id: str, request: AnyRequest, config: Config) ->
     """Download a file as it was uploaded."""
     file_id = known_guid("ImportFile", request.path_params["file_id"])
     file = await queries.file_of(db, known_guid("ApplicationImport", id), file_id)
-    return send_file(config.files_dir / file.location, file.name)
+    try:
+        return send_file(config.files_dir / file.location, file.name)
+    except FileNotFoundError:
+        raise NotFound("ImportFile", file_id) from None
 
 
 router = Router(

@@ -91,7 +91,7 @@ async def _rules_across(db: Db, raw: Json, current: Current) -> list[Problem]:
         else:
             problems.append(Problem("connector", f"The schedule has a location for {name}"))
     given = raw.get("isIdentitySource")
-    is_identity_source = current.is_identity_source if given is None else given
+    is_identity_source = given if isinstance(given, bool) else current.is_identity_source
     if Content.IDENTITIES in groups.values() and not is_identity_source:
         problems.append(
             Problem("isIdentitySource", "An application with a file of identities must be an identity source")

@@ -16,7 +16,7 @@ from rolecall.applications.shapes import (
 from rolecall.core.checking import Facts, Json, mentioned_ids
 from rolecall.core.db import Db, fetch_rows
 from rolecall.core.errors import NotFound
-from rolecall.core.paging import Page, fetch_page, kept_total
+from rolecall.core.paging import Listing, Page, fetch_listed
 
 # An application `a`, in the order of ApplicationSummary; for every query that shows one.
 SUMMARY_COLUMNS = "a.id, 'Application' AS kind, a.name, a.priority, a.is_archived, a.last_updated"
@@ -33,6 +33,9 @@ IMPORT_WIDTH = len(Import.__struct_fields__)
 
 def summary_from_row(row: Sequence[Any]) -> ApplicationSummary:
     return ApplicationSummary(*row)
+
+
+APPLICATIONS = Listing(table="applications", row="a", columns=SUMMARY_COLUMNS, make=summary_from_row)
 
 
 def import_from_row(row: Sequence[Any]) -> Import:
@@ -70,13 +73,7 @@ def _connector(row: Sequence[Any]) -> Connector | None:
 
 
 async def by_name(db: Db, page: int) -> Page[ApplicationSummary]:
-    return await fetch_page(
-        db,
-        summary_from_row,
-        page,
-        total=kept_total("applications"),
-        items=f"SELECT {SUMMARY_COLUMNS} FROM applications a ORDER BY a.name_key, a.id",
-    )
+    return await fetch_listed(db, APPLICATIONS, page)
 
 
 async def with_mentioned_applications(db: Db, facts: Facts, raw: Json) -> Facts:

@@ -9,7 +9,18 @@ from cronsim import CronSim, CronSimError
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
 from rolecall.applications.model import FIELDS, Content, ImportStatus, ImportType, Priority, same_header
-from rolecall.core.checking import Body, Guid, Name256, OptionalName256, Text256, Text2048, broken, facts_of, one_of
+from rolecall.core.checking import (
+    Body,
+    Flag,
+    Guid,
+    Name256,
+    OptionalName,
+    OptionalName256,
+    Text256,
+    broken,
+    facts_of,
+    one_of,
+)
 from rolecall.identities.shapes import IdentityId
 
 
@@ -96,6 +107,7 @@ def _is_live(id: UUID, info: ValidationInfo) -> UUID:
 
 ApplicationId = Annotated[Guid, AfterValidator(_exists)]
 LiveApplicationId = Annotated[ApplicationId, AfterValidator(_is_live)]
+Location = Annotated[OptionalName, Field(max_length=2048)]
 PriorityName = Annotated[Priority, one_of(Priority)]
 
 
@@ -110,18 +122,20 @@ def repeated(names: Iterable[str]) -> str | None:
 
 class FileGroupBody(Body):
     name: Name256
-    is_optional: bool = False
-    is_multiple: bool = False
+    is_optional: Flag = False
+    is_multiple: Flag = False
     content: Annotated[Content, one_of(Content)]
     columns: dict[str, Text256] = Field(default_factory=dict)
     encoding: str | None = None
-    allow_rejects: bool = False
+    allow_rejects: Flag = False
 
     @field_validator("columns")
     @classmethod
     def known_fields(cls, columns: dict[str, str], info: ValidationInfo) -> dict[str, str]:
         if "content" not in info.data:
             return columns
+        if any("\x00" in header for header in columns):
+            raise broken("{name} must not contain NUL characters")
         content = info.data["content"]
         fields = {same_header(field): field for field in FIELDS[content]}
         if unknown := [field for field in columns.values() if same_header(field) not in fields]:
@@ -137,7 +151,7 @@ class FileGroupBody(Body):
     @classmethod
     def known_encoding(cls, encoding: str) -> str:
         try:
-            b"".decode(encoding)
+            b"x".decode(encoding, "replace")
             return codecs.lookup(encoding).name
         except (LookupError, ValueError):
             raise broken("{name} must be a character encoding such as windows-1252") from None
@@ -160,7 +174,7 @@ class ConnectorBody(Body):
 
 class ScheduleBody(Body):
     cron: Name256
-    locations: dict[str, Annotated[Text2048, Field(min_length=1)]] = Field(default_factory=dict)
+    locations: dict[str, Location] = Field(default_factory=dict)
 
     @field_validator("cron")
     @classmethod
@@ -182,7 +196,7 @@ class ApplicationFields(Body):
     """What may be said of an application; `None` is what was left out."""
 
     priority: PriorityName | None = None
-    is_identity_source: bool | None = None
+    is_identity_source: Flag | None = None
     connector: ConnectorBody | None = None
     schedule: ScheduleBody | None = None
     owner_id: IdentityId | None = None
@@ -196,4 +210,4 @@ class NewApplication(ApplicationFields):
 
 class ApplicationChanges(ApplicationFields):
     name: OptionalName256 | None = None
-    is_archived: bool | None = None
+    is_archived: Flag | None = None

@@ -13,7 +13,7 @@ from uuid import UUID
 from zoneinfo import ZoneInfo
 
 import msgspec
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, ValidationInfo
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, Strict, ValidationError, ValidationInfo
 from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
@@ -142,6 +142,7 @@ Text256 = Annotated[Text, Field(max_length=256)]
 Text2048 = Annotated[Text, Field(max_length=2048)]
 Name256 = Annotated[Name, Field(max_length=256)]
 OptionalName256 = Annotated[OptionalName, Field(max_length=256)]
+Flag = Annotated[bool, Strict()]
 Guid = Annotated[UUID, BeforeValidator(_guid)]
 Moment = Annotated[datetime, BeforeValidator(_moment)]
 
@@ -152,6 +153,11 @@ def _without_nulls(value: Any) -> Any:
     if isinstance(value, list):
         return [_without_nulls(item) for item in value]
     return value
+
+
+def _plain(limit: float) -> float:
+    """A field of fractions has its limits as fractions: 100.0 is said as 100."""
+    return int(limit) if limit == int(limit) else limit
 
 
 _SENTENCES: dict[str, Callable[[Mapping[str, Any]], str]] = {
@@ -165,8 +171,8 @@ _SENTENCES: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "int_from_float": lambda _: "{name} must be a whole number",
     "float_type": lambda _: "{name} must be a number",
     "float_parsing": lambda _: "{name} must be a number",
-    "greater_than_equal": lambda ctx: f"{{name}} must be at least {ctx['ge']}",
-    "less_than_equal": lambda ctx: f"{{name}} must be at most {ctx['le']}",
+    "greater_than_equal": lambda ctx: f"{{name}} must be at least {_plain(ctx['ge'])}",
+    "less_than_equal": lambda ctx: f"{{name}} must be at most {_plain(ctx['le'])}",
     "too_long": lambda ctx: f"{{name}} must have at most {ctx['max_length']} entries",
     "too_short": lambda ctx: f"{{name}} must have at least {ctx['min_length']} entries",
     "list_type": lambda _: "{name} must be a list",

@@ -30,7 +30,8 @@ class Writing:
 
     def __init__(self, files_dir: Path) -> None:
         folder = files_dir / "incoming"
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        files_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, exist_ok=True)
         self.path = folder / str(new_id())
         self.size = 0
         self._file = FileIO(self.path, "xb", opener=_private)

@@ -9,10 +9,10 @@ CREATE TABLE applications (
     owner_id           uuid REFERENCES identities,
     provisioner_ids    uuid[] NOT NULL DEFAULT '{}',
     guard              jsonb NOT NULL,
+    list_key           text COLLATE "C" GENERATED ALWAYS AS (left(name_key, 300) || chr(1) || id::text) STORED,
     CONSTRAINT priority_is_known CHECK (priority IN ('None', 'Low', 'Moderate', 'High', 'Critical'))
 );
-CREATE INDEX applications_in_order ON applications (name_key, id);
-CALL keep_totals_of('applications');
+CALL keep_list('applications');
 
 CREATE TABLE connectors (
     id             uuid PRIMARY KEY,

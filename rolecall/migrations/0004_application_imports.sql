@@ -9,16 +9,15 @@ CREATE TABLE application_imports (
     build_start    timestamptz,
     build_end      timestamptz,
     metrics        jsonb,
+    list_key       text COLLATE "C" GENERATED ALWAYS AS (time_key(build_start, number)) STORED,
     CONSTRAINT type_is_known CHECK (type IN ('Scheduled', 'Manual', 'API')),
     CONSTRAINT status_is_known CHECK (status IN ('Pending', 'Running', 'Finished', 'Failed', 'Canceled', 'Canceling')),
     CONSTRAINT ended_imports_have_an_end CHECK ((build_end IS NOT NULL) = (status IN ('Finished', 'Failed', 'Canceled'))),
     CONSTRAINT finished_imports_have_metrics CHECK ((metrics IS NOT NULL) = (status = 'Finished'))
 );
-CREATE INDEX application_imports_in_order ON application_imports (build_start DESC NULLS FIRST, number DESC);
-CREATE INDEX application_imports_of_one_in_order ON application_imports (application_id, build_start DESC NULLS FIRST, number DESC);
 CREATE INDEX application_imports_by_number ON application_imports (application_id, number);
 CREATE INDEX application_imports_at_work ON application_imports (status, number) WHERE status IN ('Pending', 'Running', 'Canceling');
-CALL keep_totals_of('application_imports', 'application_id');
+CALL keep_list('application_imports', 'application_id');
 
 -- The file group's id and name are kept as they were: the connector may change later.
 CREATE TABLE import_files (

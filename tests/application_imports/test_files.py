@@ -1,0 +1,128 @@
+"""Files and rows: in every end of a request, whatever a row names is there, and nothing else stays for long."""
+
+import tracemalloc
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx2
+
+from rolecall.application_imports.actions import sweep_files
+from rolecall.core.config import MIB, Config
+from rolecall.core.db import Db, execute, fetch_value
+from tests.builders import an_application
+
+PATH = "/api/application-imports/upload"
+
+
+def kept(config: Config) -> list[Path]:
+    return [path for path in config.files_dir.rglob("*") if path.is_file()]
+
+
+async def upload(client: httpx2.AsyncClient, db: Db, content: Any = b"Username\nada\n") -> httpx2.Response:
+    application_id = await an_application(db)
+    group = await fetch_value(db, "SELECT id FROM file_groups WHERE name = 'Users'")
+    return await client.post(
+        PATH, params={"applicationId": str(application_id)}, files={str(group): ("users.csv", content)}
+    )
+
+
+@asynccontextmanager
+async def at_commit(db: Db, statement: str) -> AsyncIterator[None]:
+    """Every transaction that makes an import runs `statement` while it commits."""
+    body = f"CREATE FUNCTION fault() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN {statement}; RETURN NULL; END $$"
+    await execute(db, body)
+    await execute(
+        db,
+        "CREATE CONSTRAINT TRIGGER fault AFTER INSERT ON application_imports DEFERRABLE INITIALLY DEFERRED"
+        " FOR EACH ROW EXECUTE FUNCTION fault()",
+    )
+    try:
+        yield
+    finally:
+        await execute(db, "DROP FUNCTION fault CASCADE")
+
+
+async def test_the_files_of_a_rolled_back_transaction_are_removed(
+    client: httpx2.AsyncClient, db: Db, config: Config
+) -> None:
+    async with at_commit(db, "RAISE EXCEPTION 'no'"):
+        answer = await upload(client, db)
+
+    assert answer.status_code == 500
+    assert await fetch_value(db, "SELECT count(*) FROM application_imports") == 0
+    assert kept(config) == []
+
+
+async def test_files_whose_commit_may_have_happened_stay_until_swept(
+    client: httpx2.AsyncClient, db: Db, config: Config
+) -> None:
+    async with at_commit(db, "PERFORM pg_terminate_backend(pg_backend_pid())"):
+        answer = await upload(client, db)
+
+    assert answer.status_code == 503
+    assert len(kept(config)) == 1
+    now = datetime.now(UTC)
+    await sweep_files(db, config.files_dir, now + timedelta(days=1))
+    assert len(kept(config)) == 1
+    await sweep_files(db, config.files_dir, now + timedelta(days=3))
+    assert kept(config) == []
+
+
+async def test_a_sweep_takes_nothing_that_a_row_names(client: httpx2.AsyncClient, db: Db, config: Config) -> None:
+    await upload(client, db)
+    (config.files_dir / "incoming" / "unfinished").write_bytes(b"half a fi")
+
+    for days in range(5):
+        await sweep_files(db, config.files_dir, datetime.now(UTC) + timedelta(days=days))
+
+    assert [path.read_bytes() for path in kept(config)] == [b"Username\nada\n"]
+
+
+async def test_a_sender_that_goes_away_leaves_nothing(client: httpx2.AsyncClient, config: Config) -> None:
+    seen = []
+
+    async def body() -> AsyncIterator[bytes]:
+        yield b'--x\r\nContent-Disposition: form-data; name="a"; filename="b"\r\n\r\n' + b"x" * 3 * MIB
+        seen.extend(kept(config))
+        raise ConnectionError("gone")
+
+    await client.post(PATH, content=body(), headers={"Content-Type": "multipart/form-data; boundary=x"})
+
+    assert len(seen) == 1
+    assert kept(config) == []
+
+
+async def test_a_file_is_never_held_in_memory(client: httpx2.AsyncClient, db: Db, config: Config) -> None:
+    application_id = await an_application(db)
+    group = await fetch_value(db, "SELECT id FROM file_groups WHERE name = 'Users'")
+    piece, pieces = b"x" * 64 * 1024, 48 * 16
+
+    async def body() -> AsyncIterator[bytes]:
+        yield f'--x\r\nContent-Disposition: form-data; name="{group}"; filename="b"\r\n\r\n'.encode()
+        for _ in range(pieces):
+            yield piece
+        yield b"\r\n--x--\r\n"
+
+    headers = {"Content-Type": "multipart/form-data; boundary=x"}
+    tracemalloc.start()
+    try:
+        answer = await client.post(PATH, params={"applicationId": str(application_id)}, content=body(), headers=headers)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert answer.status_code == 201
+    assert kept(config)[0].stat().st_size == len(piece) * pieces == 48 * MIB
+    assert peak < 8 * MIB
+
+
+async def test_files_are_for_the_service_alone(client: httpx2.AsyncClient, db: Db, config: Config) -> None:
+    await upload(client, db)
+
+    (file,) = kept(config)
+
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert config.files_dir.stat().st_mode & 0o077 == 0
