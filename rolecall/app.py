@@ -5,7 +5,6 @@ from contextlib import asynccontextmanager
 
 from litestar import Litestar
 from litestar.datastructures import State
-from litestar.types import ASGIApp
 
 from rolecall.access_requests.routes import router as access_requests
 from rolecall.accounts.routes import accounts, holdings
@@ -19,8 +18,10 @@ from rolecall.personnel_events import routes as personnel_events
 from rolecall.settings.routes import router as settings
 from rolecall.tokens import queries as tokens_queries
 from rolecall.tokens.routes import router as tokens
+from rolecall.web.docs import documentation
 from rolecall.web.edge import Edge
 from rolecall.web.errors import HANDLERS
+from rolecall.web.openapi import document
 from rolecall.web.services import Services
 
 ROUTERS = [
@@ -37,7 +38,7 @@ ROUTERS = [
 ]
 
 
-def create_app(config: Config | None = None) -> ASGIApp:
+def create_app(config: Config | None = None) -> Edge:
     config = config or configuration.load()
     if config.database_url is None:
         raise configuration.ConfigError("ROLECALL_DATABASE_URL is not set; `rolecall serve` brings its own database")
@@ -48,8 +49,9 @@ def create_app(config: Config | None = None) -> ASGIApp:
         async with pool:
             yield
 
+    docs = documentation(lambda app: document(app, config.base_url))
     app = Litestar(
-        ROUTERS,
+        [*ROUTERS, docs],
         exception_handlers=HANDLERS,
         lifespan=[lifespan],
         openapi_config=None,

@@ -1,5 +1,5 @@
 from datetime import datetime
-from typing import Generic, TypeVar
+from typing import Generic, Literal, TypeVar
 from uuid import UUID
 
 import msgspec
@@ -78,7 +78,7 @@ class Requirement(msgspec.Struct):
 
 class RelatedItemReference(msgspec.Struct):
     id: UUID
-    kind: str
+    kind: Literal["Review Item", "Personnel Event"]
     number: int
     status: str
 
@@ -94,7 +94,7 @@ class _Request(msgspec.Struct, Generic[T], rename="camel"):
     """What every form of a request shows; they differ in how much of the target they show."""
 
     id: UUID
-    kind: str
+    kind: Literal["Access Request"]
     number: int
     action: RequestAction
     status: WorkStatus

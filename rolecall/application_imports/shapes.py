@@ -1,4 +1,5 @@
 from datetime import datetime
+from typing import Literal
 from uuid import UUID
 
 import msgspec
@@ -14,7 +15,7 @@ class ImportDetail(Import):
 
 class ImportItem(msgspec.Struct, rename="camel"):
     id: UUID
-    kind: str
+    kind: Literal["Application Import"]
     number: int
     type: ImportType
     status: ImportStatus

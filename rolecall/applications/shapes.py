@@ -1,7 +1,7 @@
 import codecs
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import Annotated, Literal
 from uuid import UUID
 
 import msgspec
@@ -26,7 +26,7 @@ from rolecall.identities.shapes import IdentityId
 
 class ApplicationSummary(msgspec.Struct, rename="camel"):
     id: UUID
-    kind: str
+    kind: Literal["Application"]
     name: str
     priority: Priority
     is_archived: bool
@@ -76,7 +76,7 @@ class Import(msgspec.Struct, rename="camel"):
     """An import without its application; here because an application shows its last one."""
 
     id: UUID
-    kind: str
+    kind: Literal["Application Import"]
     number: int
     type: ImportType
     status: ImportStatus

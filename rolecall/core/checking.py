@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime
 from enum import StrEnum
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
@@ -131,12 +131,17 @@ def one_of(kind: type[StrEnum]) -> BeforeValidator:
             return member
         raise broken(f"{{name}} must be one of {', '.join(kind)}")
 
-    return BeforeValidator(read)
+    return BeforeValidator(read, json_schema_input_type=Literal[tuple(word.replace(" ", "") for word in kind)])
 
 
-Text = Annotated[str, BeforeValidator(_text)]
-Name = Annotated[str, BeforeValidator(_required)]
-OptionalName = Annotated[str, BeforeValidator(_not_blank)]
+# How the checks are written in the document; a schema cannot say all that they do.
+_ANY_TEXT = Annotated[str, Field(pattern=r"^[^\x00]*$")]
+_SOME_TEXT = Annotated[str, Field(pattern=r"^[^\x00]*[^\x00\s][^\x00]*$")]
+_DATE = Annotated[str, Field(json_schema_extra={"anyOf": [{"format": "date"}, {"format": "date-time"}]})]
+
+Text = Annotated[str, BeforeValidator(_text, json_schema_input_type=_ANY_TEXT)]
+Name = Annotated[str, BeforeValidator(_required, json_schema_input_type=_SOME_TEXT)]
+OptionalName = Annotated[str, BeforeValidator(_not_blank, json_schema_input_type=_SOME_TEXT)]
 Text128 = Annotated[Text, Field(max_length=128)]
 Text256 = Annotated[Text, Field(max_length=256)]
 Text2048 = Annotated[Text, Field(max_length=2048)]
@@ -144,7 +149,7 @@ Name256 = Annotated[Name, Field(max_length=256)]
 OptionalName256 = Annotated[OptionalName, Field(max_length=256)]
 Flag = Annotated[bool, Strict()]
 Guid = Annotated[UUID, BeforeValidator(_guid)]
-Moment = Annotated[datetime, BeforeValidator(_moment)]
+Moment = Annotated[datetime, BeforeValidator(_moment, json_schema_input_type=_DATE)]
 
 
 def _without_nulls(value: Any) -> Any:

@@ -1,5 +1,5 @@
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Literal
 from uuid import UUID
 
 import msgspec
@@ -22,7 +22,7 @@ from rolecall.identities.model import IdentityStatus, IdentityType
 
 class IdentityDetail(msgspec.Struct, rename="camel"):
     id: UUID
-    kind: str
+    kind: Literal["Identity"]
     first_name: str
     last_name: str
     email_address: str

@@ -1,5 +1,5 @@
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Literal
 from uuid import UUID
 
 import msgspec
@@ -27,7 +27,7 @@ class StageDetail(msgspec.Struct, rename="camel"):
 
 class EventItem(msgspec.Struct, rename="camel"):
     id: UUID
-    kind: str
+    kind: Literal["Personnel Event"]
     number: int
     type: EventType
     status: WorkStatus

@@ -1,5 +1,5 @@
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Literal
 from uuid import UUID
 
 import msgspec
@@ -12,7 +12,7 @@ from rolecall.tokens.model import DEFAULT_DAYS, DEFAULT_SCOPES
 
 class TokenItem(msgspec.Struct, rename="camel"):
     id: UUID
-    kind: str
+    kind: Literal["API Token"]
     name: str
     scopes: list[Scope]
     created_at: datetime = msgspec.field(name="createdDate")

@@ -1,14 +1,94 @@
 """The OpenAPI document, made from the operations themselves."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any, get_origin
 
 import msgspec
 from litestar import Litestar
 from litestar.enums import HttpMethod
+from litestar.response.base import ASGIResponse
 from litestar.routes import HTTPRoute
+from pydantic import RootModel
+from pydantic.alias_generators import to_camel
 
-from rolecall.web.operations import Operation
+from rolecall import __version__
+from rolecall.core.checking import Json
+from rolecall.core.errors import Invalid
+from rolecall.core.paging import Page
+from rolecall.web import idempotency
+from rolecall.web.bodies import a_page
+from rolecall.web.examples import example_of
+from rolecall.web.operations import Operation, optional_json
+from rolecall.web.schemas import Components
+from rolecall.web.uploads import read_upload
+
+_ABOUT = """Access governance: who has access to what, why, and who said so.
+
+Every answer carries `X-Correlation-Id`, taken from a valid W3C `traceparent` header if one was sent; error bodies
+repeat it. Lists have 50 items a page. Times go out in UTC; they come in as a date or a date-time, and without an
+offset they are in the service's time zone. Unknown fields of a body are ignored; an optional field that is null counts
+as absent. Words of an enumeration are read without regard to case and spaces."""
+
+_TAGS = {
+    "Access governance": "The operations of the specification.",
+    "Administration": "What it takes to run the service.",
+}
+_GUID = {"type": "string", "format": "uuid"}
+_FILE = {"type": "string", "contentMediaType": "application/octet-stream"}
+_HEADERS: Json = {
+    "X-Correlation-Id": (
+        "Identifies the request in the service's log.",
+        {"type": "string", "pattern": "^[0-9a-f]{32}$"},
+    ),
+    "Retry-After": ("Seconds to wait before the next try.", {"type": "integer", "minimum": 0}),
+    "WWW-Authenticate": ("The scheme to use.", {"type": "string", "const": "Bearer"}),
+}
+_IDEMPOTENCY_KEY = {
+    "name": "Idempotency-Key",
+    "in": "header",
+    "description": "The same key and body within 24 hours give the first answer again; another body is a conflict.",
+    "schema": {"type": "string", "pattern": "^[ -~]+$", "minLength": 1, "maxLength": idempotency.LONGEST_KEY},
+}
+
+
+class Fault(msgspec.Struct, frozen=True):
+    """How an error is documented; its code is the one in `errors.py`."""
+
+    code: str
+    when: str
+    message: str
+    header: str | None = None
+
+
+FAULTS = {
+    400: Fault(
+        "validation_error", "A body or parameter breaks a rule; every broken rule has an entry.", str(Invalid())
+    ),
+    401: Fault("unauthorized", "No valid token.", "A valid API token is required", "WWW-Authenticate"),
+    403: Fault("forbidden", "The token lacks the scope.", "The token lacks the scope identities:read"),
+    404: Fault(
+        "not_found", "There is no such record.", "Identity with id 0192e4a0-7c1e-7000-8000-000000000001 not found"
+    ),
+    409: Fault(
+        "conflict",
+        "The record is in another state, or the idempotency key was used with another request.",
+        "This idempotency key was used with another request",
+    ),
+    413: Fault("payload_too_large", "The body is over its limit.", "The body is larger than 1048576 bytes"),
+    415: Fault("unsupported_media_type", "The body is of another kind.", "Send the body as application/json"),
+    429: Fault("rate_limited", "Too many requests.", "Too many requests; try again in 30 s", "Retry-After"),
+    500: Fault("server_error", "A fault of the service; its log has more.", "Something went wrong"),
+    503: Fault("unavailable", "The database is out of reach.", "The database is out of reach", "Retry-After"),
+}
+
+
+class Event(msgspec.Struct, frozen=True):
+    """A webhook's event: the payload is sent when `description` says."""
+
+    name: str
+    display: str
+    description: str
 
 
 class Route(msgspec.Struct, frozen=True):
@@ -28,8 +108,153 @@ def routes_of(app: Litestar) -> list[Route]:
 
 
 def _methods_of(route: HTTPRoute) -> Iterator[Route]:
-    path = re.sub(r"\{(\w+):\w+\}", r"{\1}", route.path)
+    path = re.sub(r"\{(\w+):\w+\}", lambda match: f"{{{to_camel(match[1])}}}", route.path)
     for handler in route.route_handlers:
         tags = [tag for layer in handler.ownership_layers for tag in layer.tags or ()]
         for method in handler.http_methods - {HttpMethod.OPTIONS}:
             yield Route(path, method, handler.handler_name, tags, handler.opt.get("operation"))
+
+
+def document(app: Litestar, base_url: str, events: Sequence[Event] = (), payload: Any = None) -> Json:
+    routes = [(route, route.operation) for route in routes_of(app) if route.operation]
+    components = Components(dict.fromkeys(operation.body for _, operation in routes if operation.body))
+    paths: Json = {}
+    for route, operation in routes:
+        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, operation, components)
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "Rolecall", "version": __version__, "description": _ABOUT},
+        "servers": [{"url": base_url}],
+        "tags": [{"name": name, "description": text} for name, text in _TAGS.items()],
+        "paths": paths,
+        "webhooks": {event.name: {"post": _webhook(event, payload, components)} for event in events},
+        "components": {
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer", "description": "An API token, `rct_…`."}},
+            "headers": {name: {"description": text, "schema": schema} for name, (text, schema) in _HEADERS.items()},
+            "responses": {fault.code: _fault(status, fault) for status, fault in FAULTS.items()},
+            "schemas": {**_error_schemas(), **dict(sorted(components.schemas.items()))},
+        },
+    }
+
+
+def _operation(route: Route, operation: Operation, components: Components) -> Json:
+    summary, _, rest = (operation.function.__doc__ or "").partition("\n")
+    needs = f"Needs the scope `{operation.scope}`." if operation.scope else "Open to anyone who knows the address."
+    described: Json = {
+        "operationId": to_camel(route.name),
+        "summary": summary.removesuffix("."),
+        "description": " ".join(filter(None, [" ".join(rest.split()), needs])),
+        "tags": route.tags,
+        "security": [{"token": [operation.scope]}] if operation.scope else [],
+        "parameters": list(_parameters(route, operation)),
+        "responses": {
+            str(operation.status): _answer(operation, components),
+            **{str(status): {"$ref": f"#/components/responses/{FAULTS[status].code}"} for status in faults_of(route)},
+        },
+    }
+    if operation.body:
+        described["requestBody"] = {
+            "required": operation.read_body is not optional_json,
+            "content": _content(operation, components),
+        }
+    return described
+
+
+def faults_of(route: Route) -> list[int]:
+    """The errors an operation can answer with."""
+    operation = route.operation
+    assert operation
+    writes = operation.method != "GET"
+    possible = {
+        400: writes or operation.query is not None,
+        401: operation.scope is not None,
+        403: operation.scope is not None,
+        404: "{" in route.path,
+        409: writes and operation.scope is not None,
+        413: operation.body is not None,
+        415: operation.body is not None,
+    }
+    return [status for status in FAULTS if possible.get(status, True)]
+
+
+def _parameters(route: Route, operation: Operation) -> Iterator[Json]:
+    for name in re.findall(r"\{(\w+)\}", route.path):
+        yield {"name": name, "in": "path", "required": True, "schema": _GUID}
+    paged = {"page": a_page} if get_origin(operation.answer) is Page else {}
+    for name, reader in {**paged, **(operation.query or {})}.items():
+        yield {"name": name, "in": "query", "schema": reader.schema}
+    if operation.method != "GET" and operation.scope:
+        yield _IDEMPOTENCY_KEY
+
+
+def _content(operation: Operation, components: Components) -> Json:
+    assert operation.body
+    schema = components.body(operation.body)
+    if operation.read_body is read_upload:
+        fields = components.schemas[operation.body.__name__]
+        files = {"description": "A file, named by its file group's GUID; repeat the name for several.", **_FILE}
+        return {"multipart/form-data": {"schema": {**fields, "additionalProperties": files}}}
+    if issubclass(operation.body, RootModel):
+        return {"text/plain": {"schema": schema, "example": "Ticket 4711 opened"}}
+    return {"application/json": {"schema": schema, "example": example_of(schema, components.schemas, asked=True)}}
+
+
+def _answer(operation: Operation, components: Components) -> Json:
+    answer: Json = {"description": "Done", "headers": _headers("X-Correlation-Id")}
+    if operation.answer is ASGIResponse:
+        answer["content"] = {"application/octet-stream": {"schema": _FILE}}
+    elif operation.answer is not type(None):
+        schema = components.answer(operation.answer)
+        answer["content"] = {"application/json": {"schema": schema, "example": example_of(schema, components.schemas)}}
+    return answer
+
+
+def _fault(status: int, fault: Fault) -> Json:
+    name = "ValidationError" if status == 400 else "Error"
+    example: Json = {"error": fault.code, "message": fault.message, "correlationId": "4bf92f3577b34da6a3ce929d0e0e4736"}
+    if status == 400:
+        example["errors"] = [{"field": "identity.firstName", "message": "First name is required"}]
+    return {
+        "description": fault.when,
+        "headers": _headers("X-Correlation-Id", *filter(None, [fault.header])),
+        "content": {"application/json": {"schema": {"$ref": f"#/components/schemas/{name}"}, "example": example}},
+    }
+
+
+def _headers(*names: str) -> Json:
+    return {name: {"$ref": f"#/components/headers/{name}"} for name in names}
+
+
+def _error_schemas() -> Json:
+    """The error body: `errors` is there for validation errors and nowhere else."""
+    common = {"message": {"type": "string"}, "correlationId": {"type": "string", "pattern": "^[0-9a-f]{32}$"}}
+    text = {"type": "string"}
+    entry = {"type": "object", "properties": {"field": text, "message": text}, "required": ["field", "message"]}
+    others = [fault.code for status, fault in FAULTS.items() if status != 400]
+    error = {"error": {"type": "string", "enum": [*others, "method_not_allowed"]}, **common}
+    invalid = {
+        "error": {"type": "string", "const": FAULTS[400].code},
+        **common,
+        "errors": {"type": "array", "minItems": 1, "items": {**entry, "additionalProperties": False}},
+    }
+    return {
+        name: {"type": "object", "properties": fields, "required": list(fields), "additionalProperties": False}
+        for name, fields in {"Error": error, "ValidationError": invalid}.items()
+    }
+
+
+def _webhook(event: Event, payload: Any, components: Components) -> Json:
+    schema = components.answer(payload)
+    example = example_of(schema, components.schemas)
+    example["event"] |= {"name": event.name, "display": event.display, "description": event.description}
+    return {
+        "summary": event.display,
+        "description": event.description,
+        "tags": ["Access governance"],
+        "requestBody": {"required": True, "content": {"application/json": {"schema": schema, "example": example}}},
+        "responses": {
+            "2XX": {"description": "Delivered"},
+            "410": {"description": "The receiver is gone; the hook is disabled"},
+            "default": {"description": "Not delivered; tried again later"},
+        },
+    }

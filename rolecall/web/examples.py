@@ -1,0 +1,97 @@
+"""Examples for the document, made from its schemas: what a field holds is known by its name."""
+
+from typing import Any
+
+from rolecall.core.checking import Json
+
+_ID = "0192e4a0-7c1e-7000-8000-{:012d}"
+_FORMATS = {"date-time": "2026-12-01T00:00:00Z", "date": "2026-12-01"}
+_KINDS: dict[str, Any] = {"string": str, "integer": int, "number": float, "boolean": bool}
+_PLAIN: Json = {"string": "text", "integer": 1, "number": 1.0, "boolean": False}
+
+# What a field holds, by its name or by its shape and name; what is optional or nullable is shown only if it is here.
+_KNOWN: Json = {
+    "ActivityEntry.action": "Created",
+    "ApprovalRule.reason": "The supervisor approves added and changed access",
+    "EventDetail.status": "Scheduled",
+    "FileGroup.name": "Users",
+    "FileGroupBody.name": "Users",
+    "Import.type": "API",
+    "ImportDetail.type": "API",
+    "ImportFile.name": "users.csv",
+    "PersonReference.name": "API Token - ci",
+    "PinBody.identityId": _ID.format(7),
+    "SettingsBody.approvalLeadDays": 14,
+    "Stage.status": "Scheduled",
+    "author": "API Token - ci",
+    "comment": "Starts in the Zurich office",
+    "company": "Example Ltd",
+    "connector": {},
+    "content": "Starts in the Zurich office",
+    "createdBy": "API Token - ci",
+    "cron": "0 6 * * 1-5",
+    "department": "Research",
+    "description": "Pays everyone on the 25th",
+    "division": "Engineering",
+    "effectiveDate": "2030-01-01",
+    "email": "ada.lovelace@example.com",
+    "emailAddress": "ada.lovelace@example.com",
+    "endDate": "2030-07-01",
+    "expiresInDays": 90,
+    "fileGroup": "Users",
+    "firstName": "Ada",
+    "header": "Payments",
+    "key": "Cost center",
+    "label": "Badge color",
+    "lastName": "Lovelace",
+    "log": "2026-12-01T08:00:00Z Import 7 started",
+    "name": "Payroll",
+    "nomenclature": "Role",
+    "office": "Zurich",
+    "pageSize": 50,
+    "permission": "Approve payment",
+    "section": "Approvals",
+    "secret": "rct_8kT0aW2mXq4Z_…",
+    "since": "2026-12-01",
+    "supervisorName": "Babbage, Charles",
+    "title": "Analyst",
+    "until": "2030-01-01",
+    "url": "https://hooks.example.com/rolecall",
+    "username": "ada",
+    "value": "1200",
+    "vendor": "Rolecall",
+}
+
+
+def example_of(schema: Json, schemas: Json, *, asked: bool = False, field: str = "") -> Any:
+    """`asked` is for bodies: what is optional and not known is left out instead of null."""
+    shape = schema["$ref"].rpartition("/")[2] if "$ref" in schema else ""
+    schema = schemas[shape] if shape else schema
+    known = _KNOWN.get(field, _KNOWN.get(field.partition(".")[2]))
+    match schema:
+        case {"anyOf": [first, *_]}:
+            return example_of(first, schemas, asked=asked, field=field)
+        case {"properties": fields}:
+            made = {name: _value_of(shape, name, schema, schemas, asked) for name in fields}
+            return {name: value for name, value in made.items() if value is not None or not asked}
+        case {"items": items}:
+            return [example_of(items, schemas, asked=asked, field=field)]
+        case {"type": "object"}:
+            return {}
+        case {"const": value} | {"enum": [value, *_]}:
+            return known if known in schema.get("enum", ()) else value
+        case {"format": "uuid"}:
+            return known or _ID.format(sum(field.encode()) % 1000)
+        case {"format": format}:
+            return known or _FORMATS[format]
+    kind = schema["type"] if isinstance(schema.get("type"), str) else schema.get("type", ["string"])[0]
+    return known if isinstance(known, _KINDS[kind]) else schema.get("minimum", _PLAIN[kind])
+
+
+def _value_of(shape: str, name: str, schema: Json, schemas: Json, asked: bool) -> Any:
+    inner = schema["properties"][name]
+    nullable = "null" in inner.get("type", ()) or {"type": "null"} in inner.get("anyOf", ())
+    wanted = name in schema.get("required", ()) and not nullable
+    if wanted or name in _KNOWN or f"{shape}.{name}" in _KNOWN:
+        return example_of(inner, schemas, asked=asked, field=f"{shape}.{name}")
+    return None

@@ -1,0 +1,71 @@
+from html.parser import HTMLParser
+
+import httpx2
+
+VOID = {"meta", "link", "br"}
+
+
+class Outline(HTMLParser):
+    """Fails on a tag that is not closed in order; gathers links and ids."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.links: list[str] = []
+        self.ids: list[str] = []
+        self.tags: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        self.tags.add(tag)
+        self.links += [link for name in ("href", "src") if (link := given.get(name))]
+        self.ids += [id] if (id := given.get("id")) else []
+        assert not any(name == "style" or name.startswith("on") for name in given)
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+async def outline(client: httpx2.AsyncClient) -> Outline:
+    answer = await client.get("/docs")
+    assert answer.status_code == 200
+    assert answer.headers["content-type"] == "text/html; charset=utf-8"
+    parsed = Outline()
+    parsed.feed(answer.text)
+    parsed.close()
+    assert parsed.open == []
+    return parsed
+
+
+async def test_the_page_loads_nothing_but_its_own_stylesheet(anonymous: httpx2.AsyncClient) -> None:
+    page = await outline(anonymous)
+
+    assert {link for link in page.links if not link.startswith("#")} == {"/docs/style.css", "/openapi.json"}
+    assert not page.tags & {"script", "img", "iframe", "style"}
+
+
+async def test_the_page_allows_nothing_but_its_own_stylesheet(anonymous: httpx2.AsyncClient) -> None:
+    page, style = await anonymous.get("/docs"), await anonymous.get("/docs/style.css")
+
+    policy = "default-src 'none'; style-src 'self'; frame-ancestors 'none'"
+    assert page.headers.get_list("content-security-policy") == [policy]
+    assert (style.status_code, style.headers["content-type"]) == (200, "text/css; charset=utf-8")
+
+
+async def test_every_link_of_the_page_leads_somewhere(anonymous: httpx2.AsyncClient) -> None:
+    page = await outline(anonymous)
+
+    assert {link[1:] for link in page.links if link.startswith("#")} <= set(page.ids)
+    assert len(page.ids) == len(set(page.ids))
+
+
+async def test_every_operation_is_on_the_page_with_a_call_to_paste(anonymous: httpx2.AsyncClient) -> None:
+    document = (await anonymous.get("/openapi.json")).json()
+    page = (await anonymous.get("/docs")).text
+
+    operations = [described for methods in document["paths"].values() for described in methods.values()]
+    assert all(f'id="{described["operationId"]}"' in page for described in operations)
+    assert page.count("<code>curl http://rolecall.test/") == len(operations)
+    assert "-H &quot;Authorization: Bearer $TOKEN&quot;" in page

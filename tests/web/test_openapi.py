@@ -1,0 +1,139 @@
+from typing import Any
+
+import httpx2
+import jsonschema_rs
+import pytest
+
+from rolecall.app import create_app
+from rolecall.core.config import Config
+from rolecall.web.openapi import document, routes_of
+
+APP = create_app(Config(database_url="postgresql://")).app
+DOCUMENT = document(APP, "https://rolecall.example")
+OPERATIONS = [
+    pytest.param(path, method, described, id=described["operationId"])
+    for path, methods in DOCUMENT["paths"].items()
+    for method, described in methods.items()
+]
+SPECIFIED = {
+    ("post", "/api/application-imports/upload"),
+    ("post", "/api/application-imports/stage"),
+    ("post", "/api/application-imports/cancel"),
+    ("get", "/api/application-imports"),
+    ("get", "/api/application-imports/{id}"),
+    ("get", "/api/applications/{id}"),
+    ("get", "/api/identities"),
+    ("get", "/api/identities/{id}"),
+    ("post", "/api/personnel-events/onboard"),
+    ("post", "/api/personnel-events/offboard"),
+    ("post", "/api/personnel-events/role-transition"),
+    ("post", "/api/personnel-events/leave-of-absence"),
+    ("get", "/api/personnel-events"),
+    ("get", "/api/personnel-events/{id}"),
+    ("get", "/api/access-requests"),
+    ("get", "/api/access-requests/{id}"),
+}
+
+
+def validates(schema: dict[str, Any], instance: Any) -> list[str]:
+    whole = {"components": DOCUMENT["components"], **schema}
+    checker = jsonschema_rs.Draft202012Validator(whole, validate_formats=True)
+    return [error.message for error in checker.iter_errors(instance)]
+
+
+def contents(described: dict[str, Any]) -> list[dict[str, Any]]:
+    holders = [described.get("requestBody", {}), *described["responses"].values()]
+    return [content for holder in holders for content in holder.get("content", {}).values()]
+
+
+async def test_the_document_is_open_and_the_same_each_time(anonymous: httpx2.AsyncClient) -> None:
+    first, second = await anonymous.get("/openapi.json"), await anonymous.get("/openapi.json")
+
+    assert first.status_code == 200
+    assert first.headers["content-type"] == "application/json"
+    assert first.content == second.content
+    assert first.json()["openapi"] == "3.1.0"
+    assert first.json()["servers"] == [{"url": "http://rolecall.test"}]
+
+
+def test_every_operation_is_in_the_document_once() -> None:
+    served = [route for route in routes_of(APP) if route.operation]
+
+    assert {(route.method.lower(), route.path) for route in served} == {(p.values[1], p.values[0]) for p in OPERATIONS}
+    ids = [param.values[2]["operationId"] for param in OPERATIONS]
+    assert len(ids) == len(set(ids))
+
+
+@pytest.mark.parametrize(("path", "method", "described"), OPERATIONS)
+def test_an_operation_is_described(path: str, method: str, described: dict[str, Any]) -> None:
+    expected = "Access governance" if (method, path) in SPECIFIED or "callback" in path else "Administration"
+    assert described["tags"] == [expected]
+    assert described["summary"]
+    assert not described["summary"].endswith(".")
+    assert {"429", "500", "503"} < described["responses"].keys()
+    if described["security"]:
+        assert {"401", "403"} < described["responses"].keys()
+
+
+@pytest.mark.parametrize(("path", "method", "described"), OPERATIONS)
+def test_every_example_fits_its_schema(path: str, method: str, described: dict[str, Any]) -> None:
+    for content in contents(described):
+        if "example" in content:
+            assert validates(content["schema"], content["example"]) == []
+
+
+@pytest.mark.parametrize("code", DOCUMENT["components"]["responses"])
+def test_every_error_example_fits_its_schema(code: str) -> None:
+    content = DOCUMENT["components"]["responses"][code]["content"]["application/json"]
+
+    assert validates(content["schema"], content["example"]) == []
+    assert content["example"]["error"] == code
+
+
+@pytest.mark.parametrize("name", [n for n in DOCUMENT["components"]["schemas"] if not n.endswith("Body")])
+def test_answers_are_closed_and_complete(name: str) -> None:
+    schema = DOCUMENT["components"]["schemas"][name]
+    if "additionalProperties" in schema:
+        optional = set(schema["properties"]) - set(schema["required"])
+        assert schema["additionalProperties"] is False
+        assert optional <= {"nomenclature"}
+
+
+def test_what_the_specification_marks_nullable_is_and_the_rest_is_not() -> None:
+    identity = DOCUMENT["components"]["schemas"]["IdentityDetail"]["properties"]
+
+    assert identity["inactivatedDate"] == {"type": ["string", "null"], "format": "date-time"}
+    assert identity["createdDate"] == {"type": "string", "format": "date-time"}
+    assert identity["id"] == {"type": "string", "format": "uuid"}
+    assert identity["kind"] == {"type": "string", "const": "Identity"}
+    assert identity["title"] == {"type": "string"}
+    assert DOCUMENT["components"]["schemas"]["IdentityStatus"]["enum"] == ["Active", "Disabled", "Removed"]
+
+
+def test_words_come_in_without_spaces_and_go_out_with_them() -> None:
+    parameters = {p["name"]: p["schema"] for p in DOCUMENT["paths"]["/api/personnel-events"]["get"]["parameters"]}
+
+    assert parameters["type"]["enum"] == ["Onboard", "Offboard", "RoleTransition", "Absence"]
+    assert DOCUMENT["components"]["schemas"]["EventType"]["enum"] == [
+        "Onboard",
+        "Offboard",
+        "Role Transition",
+        "Absence",
+    ]
+
+
+def test_the_limits_of_the_specification_are_in_the_bodies() -> None:
+    fields = DOCUMENT["components"]["schemas"]["NewIdentity"]["properties"]
+
+    limits = {name: field["maxLength"] for name, field in fields.items() if "maxLength" in field}
+    assert limits == {
+        **dict.fromkeys(["email", "company", "division", "office", "title", "firstName", "lastName"], 256),
+        "department": 128,
+        **{f"customField{n}": 2048 for n in range(1, 10)},
+    }
+
+
+def test_an_upload_is_multipart() -> None:
+    body = DOCUMENT["paths"]["/api/application-imports/upload"]["post"]["requestBody"]
+
+    assert list(body["content"]) == ["multipart/form-data"]
