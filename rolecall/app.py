@@ -23,13 +23,17 @@ from rolecall.web.edge import Edge
 from rolecall.web.errors import HANDLERS
 from rolecall.web.openapi import document
 from rolecall.web.services import Services
+from rolecall.webhooks.routes import callbacks, deliveries, hooks
 
 ROUTERS = [
     access_requests,
     accounts,
     application_imports,
     applications,
+    callbacks,
+    deliveries,
     holdings,
+    hooks,
     identities,
     personnel_events.router,
     personnel_events.administration,

@@ -18,6 +18,8 @@ from rolecall.core.nudge import listen
 from rolecall.personnel_events import queries as personnel_events
 from rolecall.personnel_events.stages import follow_event
 from rolecall.web.idempotency import forget_old_answers
+from rolecall.webhooks import actions as webhooks
+from rolecall.webhooks.sender import Sender
 
 log = structlog.get_logger("rolecall.worker")
 
@@ -37,6 +39,9 @@ async def tick(pool: Pool, config: Config, now: datetime) -> bool:
     async with pool.connection() as db:
         await forget_old_answers(db, now)
         await imports.sweep_files(db, config.files_dir, now)
+        await webhooks.forget_old_deliveries(db, now)
+        async with db.transaction():
+            await webhooks.park_stray_deliveries(db)
     return False
 
 
@@ -65,11 +70,14 @@ LOOPS = [
 async def work(config: Config) -> None:
     """Until cancelled. What is under way is left as its loop leaves it; another worker takes it up."""
     assert config.database_url
-    wakers = [(loop.channel, asyncio.Event()) for loop in LOOPS]
     pool = make_pool(config)
-    async with pool, asyncio.TaskGroup() as tasks:
-        tasks.create_task(listen(config.database_url, wakers))
-        for loop, (_, waker) in zip(LOOPS, wakers, strict=True):
+    delivering = asyncio.Event()
+    # The sender is left after its loop: what is on its way then may still arrive.
+    async with pool, Sender(pool, config, delivering.set) as sender, asyncio.TaskGroup() as tasks:
+        turns = [(loop, asyncio.Event()) for loop in LOOPS]
+        turns.append((Loop(webhooks.CHANNEL, sender.turn), delivering))
+        tasks.create_task(listen(config.database_url, [(loop.channel, waker) for loop, waker in turns]))
+        for loop, waker in turns:
             tasks.create_task(_turn(loop, waker, pool, config))
 
 

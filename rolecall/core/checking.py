@@ -204,5 +204,5 @@ def human_name(path: Sequence[str | int]) -> str:
     """`identity.firstName` → `First name`; `applicationImportId` → `Application import ID`."""
     word = next((part for part in reversed(path) if isinstance(part, str)), "body")
     words = re.sub(r"(?<=[a-z])(?=[A-Z0-9])", " ", word).lower()
-    words = re.sub(r"\bid\b", "ID", words)
+    words = re.sub(r"\b(id|url)\b", lambda found: found[0].upper(), words)
     return words[0].upper() + words[1:]

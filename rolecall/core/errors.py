@@ -54,6 +54,6 @@ class UnsupportedMediaType(RolecallError):
 
 
 class RateLimited(RolecallError):
-    def __init__(self, retry_after: int) -> None:
-        super().__init__(f"Too many requests; try again in {retry_after} s")
+    def __init__(self, retry_after: int, message: str | None = None) -> None:
+        super().__init__(message or f"Too many requests; try again in {retry_after} s")
         self.retry_after = retry_after

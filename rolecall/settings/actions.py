@@ -18,6 +18,8 @@ async def change_settings(db: Db, raw: Json, facts: Facts) -> Settings:
         settings = msgspec.structs.replace(settings, custom_fields=_merged(settings.custom_fields, body.custom_fields))
     if body.approval_lead_days is not None:
         settings = msgspec.structs.replace(settings, approval_lead_days=body.approval_lead_days)
+    if body.webhook_retention_days is not None:
+        settings = msgspec.structs.replace(settings, webhook_retention_days=body.webhook_retention_days)
     for name, value in msgspec.to_builtins(settings).items():
         await execute(
             db,

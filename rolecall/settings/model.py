@@ -18,6 +18,7 @@ class Settings(msgspec.Struct, frozen=True, rename="camel"):
 
     custom_fields: list[CustomField] = msgspec.field(default_factory=lambda: [CustomField(n) for n in CUSTOM_FIELDS])
     approval_lead_days: int = 7
+    webhook_retention_days: int = 90
     approval_policy: Sequence[ApprovalRule] = DEFAULT_POLICY
 
     def enabled_custom_fields(self) -> frozenset[int]:

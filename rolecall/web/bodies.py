@@ -1,6 +1,7 @@
 """What a request carries: a JSON object within its limit, and query parameters."""
 
 import hashlib
+import re
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from enum import StrEnum
@@ -63,6 +64,24 @@ async def read_optional_json(request: AnyRequest, limit: int) -> Carried:
     if request.headers.get("content-length", "0") == "0" and "transfer-encoding" not in request.headers:
         return Carried({}, b"")
     return await read_json(request, limit)
+
+
+async def read_text(request: AnyRequest, limit: int) -> Carried:
+    """Plain text in strict UTF-8 that says something."""
+    media_type, _, parameters = request.headers.get("content-type", "").lower().partition(";")
+    charset = re.search(r"charset\s*=\s*\"?([^\s;\"]*)", parameters)
+    if media_type.strip() != "text/plain" or (charset and charset[1] not in ("utf-8", "utf8", "us-ascii")):
+        raise UnsupportedMediaType("Send the body as text/plain in UTF-8")
+    content = await read_bytes(request, limit)
+    try:
+        text = content.decode()
+    except UnicodeDecodeError:
+        raise Invalid.on("body", "Body is not valid UTF-8") from None
+    if "\x00" in text:
+        raise Invalid.on("body", "Body must not contain NUL characters")
+    if not text.strip():
+        raise Invalid.on("body", "Body is required")
+    return Carried(text, hashlib.sha256(content).digest())
 
 
 def _is_deeper(value: Any, depth: int) -> bool:

@@ -1,0 +1,130 @@
+CREATE TABLE webhooks (
+    id                         uuid PRIMARY KEY,
+    name                       text NOT NULL,
+    url                        text NOT NULL,
+    events                     text[] NOT NULL,
+    application_id             uuid REFERENCES applications,
+    enabled                    boolean NOT NULL,
+    -- Why the service disabled it; null when a person did.
+    disabled_reason            text,
+    created_date               timestamptz NOT NULL,
+    -- Sealed by core/sealing. The previous one signs too until it expires.
+    secret                     bytea NOT NULL,
+    previous_secret            bytea,
+    previous_secret_expires_on timestamptz,
+    -- Since its last success: how many attempts failed, the first of them when.
+    failures                   int NOT NULL DEFAULT 0,
+    failing_since              timestamptz,
+    deleted_on                 timestamptz,
+    CONSTRAINT reason_is_known CHECK (disabled_reason IN ('Gone', 'Failing')),
+    CONSTRAINT reason_is_of_a_disabled_one CHECK (disabled_reason IS NULL OR NOT enabled),
+    CONSTRAINT deleted_is_disabled CHECK (deleted_on IS NULL OR NOT enabled)
+);
+CREATE UNIQUE INDEX webhooks_by_name ON webhooks (name) WHERE deleted_on IS NULL;
+
+CREATE TABLE webhook_deliveries (
+    id                uuid PRIMARY KEY,
+    number            bigint GENERATED ALWAYS AS IDENTITY UNIQUE,
+    webhook_id        uuid NOT NULL REFERENCES webhooks,
+    -- Null for a test, which is about no request.
+    access_request_id uuid,
+    event             text NOT NULL,
+    status            text NOT NULL,
+    body              bytea NOT NULL,
+    created_date      timestamptz NOT NULL,
+    attempt_count     int NOT NULL DEFAULT 0,
+    -- Attempts since the schedule began; a resend begins it anew.
+    step              int NOT NULL DEFAULT 0,
+    -- Until the first attempt has ended; the next event of the same request waits for it.
+    untried           boolean NOT NULL DEFAULT true,
+    -- While it is being sent: when its lease ends, and it is due again.
+    next_attempt_on   timestamptz,
+    lease             uuid,
+    CONSTRAINT status_is_known CHECK (status IN ('Pending', 'Delivered', 'Failed', 'Parked')),
+    CONSTRAINT only_pending_is_due CHECK ((status = 'Pending') = (next_attempt_on IS NOT NULL))
+);
+CREATE INDEX webhook_deliveries_due ON webhook_deliveries (webhook_id, next_attempt_on) WHERE status = 'Pending';
+CREATE INDEX webhook_deliveries_in_flight ON webhook_deliveries (webhook_id) WHERE lease IS NOT NULL;
+CREATE INDEX webhook_deliveries_in_turn ON webhook_deliveries (webhook_id, access_request_id, number) WHERE untried AND status = 'Pending';
+CREATE INDEX ON webhook_deliveries (webhook_id, number);
+CREATE INDEX ON webhook_deliveries (access_request_id, number);
+CREATE INDEX ON webhook_deliveries (status, number);
+CREATE INDEX ON webhook_deliveries (created_date);
+CALL keep_totals_of('webhook_deliveries', 'webhook_id', 'status');
+
+CREATE TABLE webhook_attempts (
+    delivery_id uuid NOT NULL REFERENCES webhook_deliveries ON DELETE CASCADE,
+    number      int NOT NULL,
+    started_on  timestamptz NOT NULL,
+    ended_on    timestamptz,
+    outcome     text,
+    status_code int,
+    response    text,
+    PRIMARY KEY (delivery_id, number),
+    CONSTRAINT outcome_is_known CHECK (outcome IN ('delivered', 'status', 'timeout', 'connect', 'dns', 'tls', 'blocked', 'unknown')),
+    CONSTRAINT ended_has_an_outcome CHECK ((ended_on IS NULL) = (outcome IS NULL))
+);
+
+CREATE TABLE webhook_callbacks (
+    delivery_id uuid NOT NULL REFERENCES webhook_deliveries ON DELETE CASCADE,
+    sha256      bytea NOT NULL,
+    number      bigint GENERATED ALWAYS AS IDENTITY,
+    received_on timestamptz NOT NULL,
+    content     text NOT NULL,
+    PRIMARY KEY (delivery_id, sha256)
+);
+
+-- A histogram of how long after it was due an attempt ended, by outcome; only ever grows. Sharded like list_totals.
+CREATE TABLE webhook_tallies (
+    outcome  text NOT NULL,
+    within   double precision NOT NULL,
+    shard    int NOT NULL,
+    attempts bigint NOT NULL,
+    seconds  double precision NOT NULL,
+    PRIMARY KEY (outcome, within, shard)
+);
+
+-- The exact bytes that are signed and sent. The words are the specification's.
+CREATE FUNCTION webhook_body(id uuid, created timestamptz, event text, request json) RETURNS bytea STABLE LANGUAGE sql AS $$
+    SELECT convert_to(format(
+        '{"id":"%s","createdDate":"%s","callback":%s,"event":{"name":"%s","display":"%s","description":"%s","request":%s}}',
+        id,
+        replace(to_char(created AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US'), '.000000', '') || 'Z',
+        to_json(current_setting('rolecall.base_url') || '/webhooks/callback/' || id),
+        event,
+        regexp_replace(event, '([a-z])([A-Z])', '\1 \2', 'g'),
+        CASE event
+            WHEN 'AccessRequestCreated' THEN 'An access request is created'
+            WHEN 'AccessRequestAssigned' THEN 'An access request is assigned to a person'
+            WHEN 'AccessRequestApproved' THEN 'Approved by all required reviewers'
+            WHEN 'AccessRequestProvisioning' THEN 'A request to automate a provision step is made'
+            WHEN 'AccessRequestResolved' THEN 'Resolved by a provision engineer'
+            WHEN 'AccessRequestReopened' THEN 'Reopened for provisioning'
+            WHEN 'AccessRequestCompleted' THEN 'Successfully completed'
+            WHEN 'AccessRequestCanceled' THEN 'Canceled'
+            WHEN 'WebhookTest' THEN 'A test of the webhook is asked for; the request is a sample'
+        END,
+        request), 'UTF8')
+$$;
+
+-- One delivery per matching hook, in the transaction that records the event. What the service disabled keeps
+-- its deliveries parked, to be recovered; what a person disabled gets none.
+CREATE FUNCTION fan_out_events() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO webhook_deliveries (id, webhook_id, access_request_id, event, status, body, created_date, next_attempt_on)
+    SELECT d.id, d.webhook_id, d.request_id, d.name, CASE WHEN d.enabled THEN 'Pending' ELSE 'Parked' END,
+           webhook_body(d.id, d.created_at, d.name, d.request), d.created_at, CASE WHEN d.enabled THEN d.created_at END
+    FROM (SELECT gen_random_uuid() AS id, h.id AS webhook_id, h.enabled, e.request_id, e.number, e.name, e.created_at, e.request
+          FROM new_events e
+          JOIN webhooks h ON (h.enabled OR h.disabled_reason IS NOT NULL) AND e.name = ANY (h.events)
+                         AND (h.application_id IS NULL OR h.application_id = e.application_id)
+          WHERE h.deleted_on IS NULL) AS d
+    ORDER BY d.number, d.webhook_id;
+    IF FOUND THEN
+        PERFORM pg_notify('deliveries', '');
+    END IF;
+    RETURN NULL;
+END $$;
+
+CREATE TRIGGER fan_out_on_insert AFTER INSERT ON access_request_events REFERENCING NEW TABLE AS new_events
+    FOR EACH STATEMENT EXECUTE FUNCTION fan_out_events();

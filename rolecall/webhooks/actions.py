@@ -1,0 +1,251 @@
+import hashlib
+from datetime import datetime, timedelta
+from uuid import UUID, uuid4
+
+from psycopg.errors import UniqueViolation
+
+from rolecall.applications.queries import with_mentioned_applications
+from rolecall.core import sealing
+from rolecall.core.checking import Facts, Json, check
+from rolecall.core.config import Config
+from rolecall.core.db import Db, execute, fetch_rows, fetch_value
+from rolecall.core.errors import Conflict, Invalid, NotFound, Problem, RateLimited
+from rolecall.core.ids import known_guid, new_id
+from rolecall.core.nudge import nudge
+from rolecall.settings import queries as settings
+from rolecall.webhooks import guard, outbox
+from rolecall.webhooks.model import (
+    CALLBACK_OPEN_FOR,
+    CALLBACKS_A_DELIVERY,
+    OLD_SECRET_SIGNS_FOR,
+    TEST_EVENT,
+)
+from rolecall.webhooks.sample import sample_request
+from rolecall.webhooks.shapes import HookChanges, NewHook, RecoverBody
+from rolecall.webhooks.signing import new_secret, shown
+from rolecall.work_items.actions import record_activity
+
+CHANNEL = "deliveries"
+_FORGOTTEN_AT_ONCE = 1000
+
+
+async def create_hook(db: Db, raw: Json, facts: Facts, config: Config) -> tuple[UUID, str]:
+    """The hook and its secret, which is shown this once."""
+    facts = await with_mentioned_applications(db, facts, raw)
+    body = check(NewHook, raw, facts, await _url_problems(raw, config))
+    id, secret = new_id(), new_secret()
+    try:
+        await execute(
+            db,
+            """INSERT INTO webhooks (id, name, url, events, application_id, enabled, secret, created_date)
+               VALUES (%(id)s, %(name)s, %(url)s, %(events)s, %(application_id)s, %(enabled)s, %(secret)s, %(now)s)""",
+            id=id,
+            secret=sealing.seal(sealing.load_key(config), secret, id),
+            now=facts.now,
+            **body.model_dump(),
+        )
+    except UniqueViolation:
+        raise _taken(body.name) from None
+    return id, shown(secret)
+
+
+async def change_hook(db: Db, id: UUID, raw: Json, facts: Facts, config: Config) -> None:
+    """Only what is given changes; an application that is given as null goes."""
+    was_enabled = await _lock(db, id)
+    facts = await with_mentioned_applications(db, facts, raw)
+    body = check(HookChanges, raw, facts, await _url_problems(raw, config))
+    columns = body.model_dump(exclude_none=True)
+    if "applicationId" in raw and raw["applicationId"] is None:
+        columns["application_id"] = None
+    if body.enabled and not was_enabled:
+        columns |= {"disabled_reason": None, "failures": 0, "failing_since": None}
+    if columns:
+        assignments = ", ".join(f"{name} = %({name})s" for name in columns)
+        try:
+            await execute(db, f"UPDATE webhooks SET {assignments} WHERE id = %(id)s", id=id, **columns)
+        except UniqueViolation:
+            raise _taken(body.name or "") from None
+    if body.enabled is False:
+        await outbox.park(db, id)
+    await nudge(db, CHANNEL)
+
+
+async def delete_hook(db: Db, id: UUID, now: datetime) -> None:
+    """Its deliveries stay to be read; its secrets and its callback URLs are gone."""
+    await _lock(db, id)
+    await execute(
+        db,
+        """UPDATE webhooks SET deleted_on = %(now)s, enabled = false, disabled_reason = NULL, secret = '',
+                               previous_secret = NULL, previous_secret_expires_on = NULL WHERE id = %(id)s""",
+        id=id,
+        now=now,
+    )
+    await outbox.park(db, id)
+
+
+async def rotate_secret(db: Db, id: UUID, config: Config, now: datetime) -> str:
+    """The old secret signs too for a day, so that the receiver can change over in its own time."""
+    await _lock(db, id)
+    secret = new_secret()
+    await execute(
+        db,
+        """UPDATE webhooks SET secret = %(secret)s, previous_secret = secret, previous_secret_expires_on = %(until)s
+           WHERE id = %(id)s""",
+        id=id,
+        secret=sealing.seal(sealing.load_key(config), secret, id),
+        until=now + OLD_SECRET_SIGNS_FOR,
+    )
+    await nudge(db, CHANNEL)
+    return shown(secret)
+
+
+async def test_hook(db: Db, id: UUID, config: Config, now: datetime) -> UUID:
+    """A delivery of its own kind, sent once, to a disabled hook too."""
+    url = await fetch_value(db, "SELECT url FROM webhooks WHERE id = %(id)s AND deleted_on IS NULL", id=id)
+    if url is None:
+        raise NotFound("Webhook", id)
+    if problem := await guard.problem(url, config.webhook_allow):
+        raise Invalid.on("url", problem)
+    delivery = uuid4()
+    await execute(
+        db,
+        """INSERT INTO webhook_deliveries (id, webhook_id, event, status, body, created_date, next_attempt_on)
+           VALUES (%(id)s, %(webhook_id)s, %(event)s, 'Pending',
+                   webhook_body(%(id)s, %(now)s, %(event)s, %(sample)s::json), %(now)s, %(now)s)""",
+        id=delivery,
+        webhook_id=id,
+        event=TEST_EVENT,
+        sample=sample_request(now).decode(),
+        now=now,
+    )
+    await nudge(db, CHANNEL)
+    return delivery
+
+
+async def recover_hook(db: Db, id: UUID, raw: Json, facts: Facts) -> None:
+    """Everything since a time that has not arrived is due now, with its schedule begun anew."""
+    if not await _lock(db, id):
+        raise Conflict("The webhook is disabled")
+    body = check(RecoverBody, raw, facts)
+    await execute(
+        db,
+        f"""UPDATE webhook_deliveries SET {_DUE_NOW}
+            WHERE webhook_id = %(id)s AND created_date >= %(since)s AND status <> 'Delivered'
+              AND access_request_id IS NOT NULL""",
+        id=id,
+        since=body.since,
+        now=facts.now,
+    )
+    await nudge(db, CHANNEL)
+
+
+async def resend_delivery(db: Db, id: str, now: datetime) -> None:
+    """Under its own id, whatever became of it before."""
+    delivery = known_guid("Delivery", id)
+    rows = await fetch_rows(
+        db,
+        """SELECT h.enabled OR d.access_request_id IS NULL AND h.deleted_on IS NULL
+           FROM webhook_deliveries d JOIN webhooks h ON h.id = d.webhook_id WHERE d.id = %(id)s""",
+        id=delivery,
+    )
+    if not rows:
+        raise NotFound("Delivery", id)
+    if not rows[0][0]:
+        raise Conflict("The webhook is disabled")
+    await execute(db, f"UPDATE webhook_deliveries SET {_DUE_NOW} WHERE id = %(id)s", id=delivery, now=now)
+    await nudge(db, CHANNEL)
+
+
+# What is on its way keeps its lease.
+_DUE_NOW = """status = 'Pending', step = 0, next_attempt_on =
+    CASE WHEN lease IS NOT NULL AND next_attempt_on > %(now)s THEN next_attempt_on ELSE %(now)s END"""
+
+
+async def accept_callback(db: Db, id: str, content: str, now: datetime) -> None:
+    """What the receiver says becomes an entry of the request's activity, and nothing else."""
+    delivery = known_guid("Delivery", id)
+    rows = await fetch_rows(
+        db,
+        """SELECT d.access_request_id, d.created_date, h.name
+           FROM webhook_deliveries d JOIN webhooks h ON h.id = d.webhook_id
+           WHERE d.id = %(id)s AND d.created_date > %(oldest)s AND h.deleted_on IS NULL FOR NO KEY UPDATE OF d""",
+        id=delivery,
+        oldest=now - CALLBACK_OPEN_FOR,
+    )
+    if not rows:
+        raise NotFound("Delivery", id)
+    request_id, created, hook_name = rows[0]
+    if await _keep_callback(db, delivery, content, created, now) and request_id:
+        await record_activity(
+            db, request_id, author=f"Webhook - {hook_name}", action="Webhook Response", content=content, now=now
+        )
+
+
+async def _keep_callback(db: Db, delivery: UUID, content: str, created: datetime, now: datetime) -> bool:
+    """Whether it is new. The delivery is locked, so two at once cannot both be the tenth."""
+    sha256 = hashlib.sha256(content.encode()).digest()
+    known = await fetch_rows(db, "SELECT sha256 FROM webhook_callbacks WHERE delivery_id = %(id)s", id=delivery)
+    if (sha256,) in known:
+        return False
+    if len(known) >= CALLBACKS_A_DELIVERY:
+        raise RateLimited(
+            int((created + CALLBACK_OPEN_FOR - now).total_seconds()),
+            f"A delivery takes {CALLBACKS_A_DELIVERY} callbacks at most",
+        )
+    await execute(
+        db,
+        """INSERT INTO webhook_callbacks (delivery_id, sha256, received_on, content)
+           VALUES (%(id)s, %(sha256)s, %(now)s, %(content)s)""",
+        id=delivery,
+        sha256=sha256,
+        now=now,
+        content=content,
+    )
+    return True
+
+
+async def forget_old_deliveries(db: Db, now: datetime) -> int:
+    """A batch of what is older than the settings keep; nothing that is still to be sent."""
+    days = (await settings.get(db)).webhook_retention_days
+    return await execute(
+        db,
+        """DELETE FROM webhook_deliveries WHERE id IN (
+               SELECT id FROM webhook_deliveries WHERE created_date < %(oldest)s AND status <> 'Pending'
+               LIMIT %(batch)s FOR UPDATE SKIP LOCKED)""",
+        oldest=now - timedelta(days=days),
+        batch=_FORGOTTEN_AT_ONCE,
+    )
+
+
+async def park_stray_deliveries(db: Db) -> None:
+    """An event may be recorded in the moment that its hook is disabled."""
+    for (id,) in await fetch_rows(
+        db,
+        """SELECT h.id FROM webhooks h WHERE NOT h.enabled AND EXISTS (
+               SELECT FROM webhook_deliveries d
+               WHERE d.webhook_id = h.id AND d.status = 'Pending' AND d.access_request_id IS NOT NULL)
+           FOR NO KEY UPDATE SKIP LOCKED""",
+    ):
+        await outbox.park(db, id)
+
+
+async def _lock(db: Db, id: UUID) -> bool:
+    """Whether it is enabled. Before its deliveries are touched: see `outbox`."""
+    enabled: bool | None = await fetch_value(
+        db, "SELECT enabled FROM webhooks WHERE id = %(id)s AND deleted_on IS NULL FOR NO KEY UPDATE", id=id
+    )
+    if enabled is None:
+        raise NotFound("Webhook", id)
+    return enabled
+
+
+async def _url_problems(raw: Json, config: Config) -> list[Problem]:
+    url = raw.get("url")
+    if not isinstance(url, str) or not url.strip() or len(url) > guard.LONGEST_URL:
+        return []
+    problem = await guard.problem(url, config.webhook_allow)
+    return [Problem("url", problem)] if problem else []
+
+
+def _taken(name: str) -> Invalid:
+    return Invalid.on("name", f"A webhook named {name} exists already")

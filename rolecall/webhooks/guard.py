@@ -1,0 +1,107 @@
+"""Where deliveries may go: an explicit list, because Python's `is_global` is wrong for a dozen of these."""
+
+import asyncio
+import socket
+from collections.abc import Iterable
+from concurrent.futures import Executor
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+
+from yarl import URL
+
+Network = IPv4Network | IPv6Network
+Address = IPv4Address | IPv6Address
+
+_DENIED_4 = [
+    IPv4Network(text)
+    for text in (
+        "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24",
+        "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24",
+        "224.0.0.0/4", "240.0.0.0/4", "168.63.129.16/32",
+    )
+]  # fmt: skip
+_GLOBAL_6 = IPv6Network("2000::/3")
+_DENIED_6 = [IPv6Network(text) for text in ("2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")]
+# Names that mean this machine or this network, wherever they are asked.
+_LOCAL_NAMES = ("localhost", "local", "localdomain", "internal", "home.arpa")
+
+LONGEST_URL = 2048
+_LOOKUP_TAKES = 2.0
+
+NOT_A_URL = "URL must be an absolute https URL"
+NEEDS_HTTPS = "URL must start with https://"
+HOLDS_CREDENTIALS = "URL must not hold a user name or password"
+REFUSED = "URL must not lead to a private, local or otherwise special address"
+
+
+def is_allowed(address: str, allowed: Iterable[Network]) -> bool:
+    """Whether it is among the networks that the operator opened."""
+    plain = _plain(address)
+    return any(plain.version == network.version and plain in network for network in allowed)
+
+
+def is_refused(address: str, allowed: Iterable[Network]) -> bool:
+    plain = _plain(address)
+    if is_allowed(address, allowed):
+        return False
+    if isinstance(plain, IPv4Address):
+        return any(plain in network for network in _DENIED_4)
+    return plain not in _GLOBAL_6 or any(plain in network for network in _DENIED_6)
+
+
+def _plain(address: str) -> Address:
+    """Without a zone; an IPv4 address that is dressed as IPv6 is undressed first."""
+    found = ip_address(address.partition("%")[0])
+    return (found.ipv4_mapped or found) if isinstance(found, IPv6Address) else found
+
+
+def parse(text: str) -> URL | None:
+    """The URL as the sender will read it: one parser, so that nothing can mean two things."""
+    if len(text) > LONGEST_URL or not text.isprintable() or set(text) & set(" \\"):
+        return None
+    try:
+        url = URL(text)
+        sound = url.absolute and url.scheme in ("http", "https") and url.host and url.port
+    except ValueError:
+        return None
+    return url if sound else None
+
+
+async def problem(text: str, allowed: tuple[Network, ...]) -> str | None:
+    """What is wrong with sending there, as far as it can be known before the socket connects."""
+    url = parse(text)
+    if url is None:
+        return NOT_A_URL
+    if url.user is not None or url.password is not None:
+        return HOLDS_CREDENTIALS
+    host = url.raw_host or ""
+    addresses = await _addresses(host)
+    if addresses and all(is_allowed(address, allowed) for address in addresses):
+        return None
+    if any(is_refused(address, allowed) for address in addresses) or _is_local(host):
+        return REFUSED
+    return NEEDS_HTTPS if url.scheme == "http" else None
+
+
+def _is_local(host: str) -> bool:
+    name = host.rstrip(".").lower()
+    return ":" not in name and ("." not in name or name.endswith(tuple(f".{local}" for local in _LOCAL_NAMES)))
+
+
+async def _addresses(host: str) -> list[str]:
+    """What the host's name stands for now; nothing when it cannot be told."""
+    try:
+        found = await asyncio.wait_for(look_up(host.rstrip(".")), _LOOKUP_TAKES)
+    except (OSError, UnicodeError, TimeoutError):
+        return []
+    return [address for _, address in found]
+
+
+async def look_up(
+    host: str, family: int = socket.AF_UNSPEC, executor: Executor | None = None
+) -> list[tuple[socket.AddressFamily, str]]:
+    """By the system's own lookup: whatever odd spelling of an address it understands is understood here, too."""
+    loop = asyncio.get_running_loop()
+    infos = await loop.run_in_executor(
+        executor, lambda: socket.getaddrinfo(host, None, socket.AddressFamily(family), socket.SOCK_STREAM)
+    )
+    return [(kind, str(address[0])) for kind, _, _, _, address in infos]

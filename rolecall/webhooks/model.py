@@ -1,0 +1,102 @@
+import random
+from datetime import datetime, timedelta
+from enum import StrEnum
+from uuid import UUID
+
+import msgspec
+
+
+class DeliveryStatus(StrEnum):
+    PENDING = "Pending"
+    DELIVERED = "Delivered"
+    FAILED = "Failed"
+    PARKED = "Parked"
+
+
+class Outcome(StrEnum):
+    """How an attempt ended; a class, never more."""
+
+    DELIVERED = "delivered"
+    STATUS = "status"
+    TIMEOUT = "timeout"
+    CONNECT = "connect"
+    DNS = "dns"
+    TLS = "tls"
+    BLOCKED = "blocked"
+    # The worker that made it is gone.
+    UNKNOWN = "unknown"
+
+
+class DisabledReason(StrEnum):
+    GONE = "Gone"
+    FAILING = "Failing"
+
+
+TEST_EVENT = "WebhookTest"
+GONE = 410
+
+# How long after the end of the attempt before it each attempt starts; the first when the event happens.
+SCHEDULE = (
+    timedelta(0),
+    timedelta(seconds=5),
+    timedelta(minutes=5),
+    timedelta(minutes=30),
+    timedelta(hours=2),
+    timedelta(hours=5),
+    timedelta(hours=10),
+    timedelta(hours=14),
+    timedelta(hours=20),
+    timedelta(hours=24),
+)
+JITTER = 0.2
+LONGEST_RETRY_AFTER = timedelta(hours=24)
+FAILING_FOR = timedelta(days=5)
+OLD_SECRET_SIGNS_FOR = timedelta(hours=24)
+CALLBACK_OPEN_FOR = timedelta(days=30)
+CALLBACKS_A_DELIVERY = 10
+LARGEST_CALLBACK = 16 * 1024
+
+# An attempt takes 15 s at most: a lease that ran out belongs to a worker that is gone.
+ATTEMPT_TAKES = timedelta(seconds=15)
+LEASE = timedelta(seconds=45)
+IN_FLIGHT_A_HOOK = 8
+IN_FLIGHT_A_WORKER = 512
+# The circuit breaker: after so many failures in a row a hook is probed by one attempt at a time, until one succeeds.
+FAILURES_UNTIL_PROBED = 16
+
+# Upper bounds of the histogram of webhook_delivery_lag_seconds.
+LAG_BUCKETS = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 3600)
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """What an attempt brought back."""
+
+    outcome: Outcome
+    status_code: int | None = None
+    response: str | None = None
+    retry_after: timedelta = timedelta(0)
+
+
+class Claim(msgspec.Struct, frozen=True):
+    """A delivery that is ours to send until its lease ends."""
+
+    id: UUID
+    webhook_id: UUID
+    is_test: bool
+    body: bytes
+    number: int
+    step: int
+    due_on: datetime
+    lease: UUID
+
+
+def next_attempt_on(claim: Claim, answer: Answer, now: datetime) -> datetime | None:
+    """When to try again after this failure; None when that was the last attempt."""
+    if claim.is_test or claim.step >= len(SCHEDULE):
+        return None
+    delay = SCHEDULE[claim.step] * (1 + JITTER * random.random())  # noqa: S311
+    return now + max(delay, min(answer.retry_after, LONGEST_RETRY_AFTER))
+
+
+def lag_bucket(seconds: float) -> float:
+    return next((bound for bound in LAG_BUCKETS if seconds <= bound), float("inf"))

@@ -1,0 +1,115 @@
+from datetime import datetime
+from typing import Annotated
+from uuid import UUID
+
+import msgspec
+from pydantic import AfterValidator, Field, RootModel
+
+from rolecall.access_requests.model import RequestEvent
+from rolecall.applications.shapes import ApplicationId
+from rolecall.core.checking import Body, Moment, Name, OptionalName, broken, one_of
+from rolecall.webhooks.guard import LONGEST_URL
+from rolecall.webhooks.model import DeliveryStatus, DisabledReason, Outcome
+
+
+class HookDetail(msgspec.Struct, rename="camel"):
+    id: UUID
+    kind: str
+    name: str
+    url: str
+    events: list[RequestEvent]
+    application_id: UUID | None
+    enabled: bool
+    disabled_reason: DisabledReason | None
+    failing_since: datetime | None
+    created_date: datetime
+    previous_secret_expires_on: datetime | None
+
+
+class HookWithSecret(HookDetail):
+    secret: str
+
+
+class DeliveryItem(msgspec.Struct, rename="camel"):
+    id: UUID
+    webhook_id: UUID
+    access_request_id: UUID | None
+    event: str
+    status: DeliveryStatus
+    attempt_count: int
+    created_date: datetime
+    next_attempt_on: datetime | None
+
+
+class Attempt(msgspec.Struct, rename="camel"):
+    number: int
+    started_on: datetime
+    ended_on: datetime | None
+    outcome: Outcome | None
+    status_code: int | None
+    response: str | None
+
+
+class Callback(msgspec.Struct, rename="camel"):
+    received_on: datetime
+    content: str
+
+
+class DeliveryDetail(DeliveryItem):
+    """`body` is what was signed and sent, byte for byte."""
+
+    body: msgspec.Raw
+    attempts: list[Attempt]
+    callbacks: list[Callback]
+
+
+class DeliveryNumbers(msgspec.Struct, frozen=True):
+    """For the metrics: deliveries by status, how late the oldest due one is, and the histogram of attempts."""
+
+    by_status: dict[str, int]
+    oldest_due_seconds: float
+    lag: list["LagBucket"]
+
+
+class LagBucket(msgspec.Struct, frozen=True):
+    outcome: str
+    within: float
+    attempts: int
+    seconds: float
+
+
+def _printable(name: str) -> str:
+    if not name.isprintable():
+        raise broken("{name} must be printable characters")
+    return name.strip()
+
+
+def _in_order(events: list[RequestEvent]) -> list[RequestEvent]:
+    return [event for event in RequestEvent if event in events]
+
+
+Events = Annotated[list[Annotated[RequestEvent, one_of(RequestEvent)]], Field(min_length=1), AfterValidator(_in_order)]
+
+
+class NewHook(Body):
+    name: Annotated[Name, Field(max_length=100), AfterValidator(_printable)]
+    url: Annotated[Name, Field(max_length=LONGEST_URL)]
+    events: Events
+    application_id: ApplicationId | None = None
+    enabled: bool = True
+
+
+class HookChanges(Body):
+    name: Annotated[OptionalName, Field(max_length=100), AfterValidator(_printable)] | None = None
+    url: Annotated[OptionalName, Field(max_length=LONGEST_URL)] | None = None
+    events: Events | None = None
+    application_id: ApplicationId | None = None
+    enabled: bool | None = None
+
+
+class RecoverBody(Body):
+    since: Moment
+
+
+class CallbackText(RootModel[str]):
+    """Plain text, not JSON."""

@@ -1,0 +1,150 @@
+import asyncio
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+import httpx2
+import pytest
+
+from rolecall.core import clock
+from rolecall.core.db import Db
+from tests.builders import an_access_request
+from tests.webhooks.sending import a_hook, deliveries, delivery
+
+
+@pytest.fixture
+async def request_id(client: httpx2.AsyncClient, db: Db) -> UUID:
+    await a_hook(client, "http://127.0.0.1:9/hook")
+    return await an_access_request(db)
+
+
+@pytest.fixture
+async def path(client: httpx2.AsyncClient, request_id: UUID) -> str:
+    (made,) = await deliveries(client, accessRequestId=str(request_id))
+    return str(made["body"]["callback"]).removeprefix("http://rolecall.test")
+
+
+async def say(client: httpx2.AsyncClient, path: str, content: bytes | str, kind: str = "text/plain") -> httpx2.Response:
+    return await client.post(path, content=content, headers={"content-type": kind})
+
+
+async def responses(client: httpx2.AsyncClient, request_id: UUID) -> list[dict[str, Any]]:
+    activity = (await client.get(f"/api/access-requests/{request_id}")).json()["activity"]
+    return [entry for entry in activity if entry["action"] == "Webhook Response"]
+
+
+async def test_what_the_receiver_says_becomes_an_activity_entry(
+    client: httpx2.AsyncClient, path: str, request_id: UUID
+) -> None:
+    before = (await client.get(f"/api/access-requests/{request_id}")).json()
+    token = client.headers.pop("Authorization")
+
+    answer = await say(client, path, "Ticket 4711 opened")
+
+    client.headers["Authorization"] = token
+    assert (answer.status_code, answer.content) == (204, b"")
+    after = (await client.get(f"/api/access-requests/{request_id}")).json()
+    entry = after["activity"].pop()
+    assert {key: value for key, value in entry.items() if key != "createdDate"} == {
+        "author": "Webhook - Ticketing",
+        "action": "Webhook Response",
+        "content": "Ticket 4711 opened",
+    }
+    assert after == before
+    shown = await delivery(client, path.rpartition("/")[2])
+    assert [callback["content"] for callback in shown["callbacks"]] == ["Ticket 4711 opened"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "content", "status", "message"),
+    [
+        ("application/json", b"{}", 415, "Send the body as text/plain in UTF-8"),
+        ("", b"text", 415, "Send the body as text/plain in UTF-8"),
+        ("text/plain; charset=utf-16", "text".encode("utf-16"), 415, "Send the body as text/plain in UTF-8"),
+        ("text/html", b"<b>", 415, "Send the body as text/plain in UTF-8"),
+        ("text/plain", b"\xff\xfe", 400, "Body is not valid UTF-8"),
+        ("text/plain", b"\xed\xa0\x80", 400, "Body is not valid UTF-8"),
+        ("text/plain", b"\xc0\x80", 400, "Body is not valid UTF-8"),
+        ("text/plain", b"", 400, "Body is required"),
+        ("text/plain", b" \n\t", 400, "Body is required"),
+        ("text/plain", b"a\x00b", 400, "Body must not contain NUL characters"),
+        ("text/plain", b"x" * (16 * 1024 + 1), 413, "The body is larger than 16384 bytes"),
+    ],
+)
+async def test_what_is_not_plain_text_is_refused_and_recorded_nowhere(
+    client: httpx2.AsyncClient, path: str, request_id: UUID, kind: str, content: bytes, status: int, message: str
+) -> None:
+    answer = await say(client, path, content, kind)
+
+    assert answer.status_code == status
+    told = answer.json()
+    assert [problem["message"] for problem in told.get("errors", [told])] == [message]
+    assert await responses(client, request_id) == []
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "Text/Plain; charset=UTF-8", 'text/plain;charset="utf-8"'])
+async def test_text_is_kept_to_the_letter(client: httpx2.AsyncClient, path: str, request_id: UUID, kind: str) -> None:
+    text = "<script>alert('x')</script>\r\n\x1b[31m\x07\x7f\u202eevil\u2066\ufeff \U0001f600 {{ 7*7 }} '; DROP TABLE"
+
+    assert (await say(client, path, text.encode(), kind)).status_code == 204
+
+    assert [entry["content"] for entry in await responses(client, request_id)] == [text]
+
+
+async def test_the_largest_text_fits(client: httpx2.AsyncClient, path: str, request_id: UUID) -> None:
+    text = "é" * (8 * 1024)
+
+    assert (await say(client, path, text.encode())).status_code == 204
+
+    assert [entry["content"] for entry in await responses(client, request_id)] == [text]
+
+
+async def test_the_same_text_again_is_one_entry(client: httpx2.AsyncClient, path: str, request_id: UUID) -> None:
+    answers = [await say(client, path, "done") for _ in range(3)]
+
+    assert {answer.status_code for answer in answers} == {204}
+    assert len(await responses(client, request_id)) == 1
+
+
+async def test_ten_are_taken_and_no_more(client: httpx2.AsyncClient, path: str, request_id: UUID) -> None:
+    answers = await asyncio.gather(*(say(client, path, f"step {n}") for n in range(12)))
+
+    refused = [answer for answer in answers if answer.status_code != 204]
+    assert [answer.status_code for answer in refused] == [429, 429]
+    assert refused[0].json()["error"] == "rate_limited"
+    assert int(refused[0].headers["Retry-After"]) > 0
+    kept = [entry["content"] for entry in await responses(client, request_id)]
+    assert len(kept) == 10
+    assert (await say(client, path, kept[0])).status_code == 204
+    assert len(await responses(client, request_id)) == 10
+
+
+@pytest.mark.parametrize("id", ["00000000-0000-4000-8000-000000000000", "seven", "7" * 36, "%00", "..%2f.."])
+async def test_an_id_that_is_unknown_or_malformed_is_not_found(client: httpx2.AsyncClient, id: str) -> None:
+    answer = await say(client, f"/webhooks/callback/{id}", "hello")
+
+    assert answer.status_code == 404
+    assert answer.json()["error"] == "not_found"
+
+
+async def test_the_message_names_the_id(client: httpx2.AsyncClient) -> None:
+    answer = await say(client, "/webhooks/callback/seven", "hello")
+
+    assert answer.json()["message"] == "Delivery with id seven not found"
+
+
+async def test_a_callback_is_open_for_thirty_days(client: httpx2.AsyncClient, path: str, request_id: UUID) -> None:
+    start = clock.now()
+    clock.travel_to(start + timedelta(days=30) - timedelta(minutes=1))
+    assert (await say(client, path, "in time")).status_code == 204
+
+    clock.travel_to(start + timedelta(days=30, minutes=1))
+    answer = await say(client, path, "late")
+
+    assert answer.status_code == 404
+    assert answer.json()["message"] == f"Delivery with id {path.rpartition('/')[2]} not found"
+    assert len(await responses(client, request_id)) == 1
+
+
+async def test_only_a_post_is_taken(client: httpx2.AsyncClient, path: str) -> None:
+    assert (await client.get(path)).status_code == 405
