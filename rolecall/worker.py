@@ -10,6 +10,7 @@ from datetime import datetime
 import msgspec
 import structlog
 
+from rolecall.access_requests import moving as access_requests
 from rolecall.application_imports import actions as imports
 from rolecall.core import clock
 from rolecall.core.config import Config
@@ -45,6 +46,11 @@ async def tick(pool: Pool, config: Config, now: datetime) -> bool:
     return False
 
 
+async def open_due_requests(pool: Pool, _: Config, now: datetime) -> bool:
+    async with pool.connection() as db, db.transaction():
+        return await access_requests.move_due(db, now)
+
+
 async def follow_events(pool: Pool, _: Config, now: datetime) -> bool:
     """Personnel events go on, each in a transaction of its own: one that fails must not keep the others waiting."""
     async with pool.connection() as db:
@@ -63,6 +69,7 @@ async def follow_events(pool: Pool, _: Config, now: datetime) -> bool:
 LOOPS = [
     Loop("tick", tick),
     Loop(imports.CHANNEL, imports.finish_canceling),
+    Loop("access-requests", open_due_requests),
     Loop("personnel-events", follow_events),
 ]
 

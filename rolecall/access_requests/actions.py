@@ -1,17 +1,47 @@
-from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
 from uuid import UUID
 
-from rolecall.access_requests.model import APPROVE, NewPrivilege, NewRequest, RequestEvent, TargetType
-from rolecall.access_requests.moving import move, record_events, start_due
-from rolecall.access_requests.requirements import Asked, people_for, who_is_asked
-from rolecall.core.caller import SYSTEM, Caller
-from rolecall.core.db import Db, execute, fetch_rows, insert_rows
-from rolecall.core.ids import new_id
-from rolecall.settings import queries as settings
-from rolecall.settings.policy import RequirementType
-from rolecall.work_items.actions import record_activity_of
+import msgspec
+
+from rolecall.access_requests import moving, queries
+from rolecall.access_requests.creation import create_requests
+from rolecall.access_requests.model import (
+    ASSIGN,
+    AWAITED,
+    CANCEL,
+    RANK,
+    REJECT,
+    REOPEN,
+    RESOLVE,
+    RESUME,
+    SAID,
+    SNOOZE,
+    VERIFY,
+    AccessLevel,
+    Move,
+    NewPrivilege,
+    NewRequest,
+    Response,
+)
+from rolecall.access_requests.shapes import (
+    AccessRequestDetail,
+    AssignBody,
+    CommentBody,
+    NewRequestBody,
+    RespondBody,
+    SnoozeBody,
+    VerbBody,
+)
+from rolecall.applications.queries import with_mentioned_applications
+from rolecall.core.caller import Caller
+from rolecall.core.checking import Facts, Json, check
+from rolecall.core.db import Db, execute, fetch_one, fetch_rows
+from rolecall.core.errors import Conflict, Invalid, NotFound, Problem
+from rolecall.core.ids import known_guid
+from rolecall.identities import queries as identities
+from rolecall.identities.model import IdentityStatus
+from rolecall.settings.policy import RequestAction, RequirementType
+from rolecall.work_items.actions import add_comment, record_activity
 from rolecall.work_items.model import WorkStatus
 
 
@@ -20,124 +50,239 @@ async def create_request(db: Db, caller: Caller, new: NewRequest, now: datetime)
     return id
 
 
-async def create_requests(db: Db, caller: Caller, news: Sequence[NewRequest], now: datetime) -> list[UUID]:
-    """In this order. What needs no approval is approved at once, and started when nothing keeps it waiting."""
-    if not news:
-        return []
-    policy = (await settings.get(db)).approval_policy
-    people = await people_for(db, policy, news)
-    named = await _target_names(db, news)
-    requests = {new_id(): new for new in news}
-    asked = {id: who_is_asked(policy, new, caller.id, people) for id, new in requests.items()}
+# What is asked of a privilege when its access is left out.
+_USUAL = {
+    RequestAction.ADD: AccessLevel.GRANT,
+    RequestAction.CHANGE: AccessLevel.GRANT,
+    RequestAction.RESTORE: AccessLevel.GRANT,
+    RequestAction.REMOVE: AccessLevel.NONE,
+    RequestAction.SUSPEND: AccessLevel.NONE,
+}
 
-    await insert_rows(
-        db, "access_requests", [_request_row(id, new, caller, named, now) for id, new in requests.items()]
+
+_TARGET = Problem("identityId", "Either identity ID or group is required, not both")
+
+
+async def request_access(db: Db, caller: Caller, raw: Json, facts: Facts) -> AccessRequestDetail:
+    facts = await with_mentioned_applications(db, await identities.with_mentioned_identities(db, facts, raw), raw)
+    one_target = (raw.get("identityId") is None) != (raw.get("group") is None)
+    body = check(NewRequestBody, raw, facts, () if one_target else [_TARGET])
+    new = NewRequest(
+        action=body.action,
+        application_id=body.application_id,
+        identity_id=body.identity_id,
+        target_name=body.target_name or body.group,
+        privileges=[
+            NewPrivilege(
+                header=asked.header,
+                section=asked.section,
+                permission=asked.permission,
+                requested_access=asked.access or _USUAL[body.action],
+            )
+            for asked in body.privileges
+        ],
+        scheduled_start=body.scheduled_start,
+        comment=body.comment,
     )
-    await insert_rows(db, "privileges", [row for id, new in requests.items() for row in _privilege_rows(id, new)])
-    await insert_rows(db, "responses", [row for id, rules in asked.items() for row in _response_rows(id, rules)])
-    await insert_rows(db, "related_items", [row for id, new in requests.items() for row in _related_rows(id, new)])
-    comments = [row for id, new in requests.items() for row in _comment_rows(id, new, caller, now)]
-    await insert_rows(db, "comments", comments)
-
-    ids = list(requests)
-    content = "Access request created"
-    await record_activity_of(db, ids, author=caller.name, action="Created", content=content, now=now)
-    await record_events(db, [RequestEvent.CREATED], ids, caller, now)
-    free = [id for id, rules in asked.items() if all(rule.type != RequirementType.APPROVE for rule in rules)]
-    await approve(db, free, SYSTEM, now, "No approval is required")
-    return ids
+    return await queries.get(db, await create_request(db, caller, new, facts.now))
 
 
-async def approve(db: Db, ids: Sequence[UUID], caller: Caller, now: datetime, content: str) -> None:
-    """What is asked becomes what is approved, unless a reviewer lowered it; then the work starts if it may."""
-    await execute(
+_OWN = "Nobody decides on a request of their own"
+
+
+class _Held(msgspec.Struct, frozen=True):
+    """A request locked for a verb; `is_own` when the caller asked for it or it is for them."""
+
+    id: UUID
+    status: WorkStatus
+    is_own: bool
+
+
+async def _hold(db: Db, caller: Caller, id: str | UUID) -> _Held:
+    held = await fetch_one(
         db,
-        """UPDATE privileges p SET approved_access = coalesce(p.lowered_access, p.requested_access)
-           FROM access_requests r WHERE r.id = p.request_id AND r.id = ANY(%(ids)s) AND r.status = 'Pending'""",
-        ids=list(ids),
+        _Held,
+        """SELECT id, status, %(caller)s IN (reporter_id, identity_id)
+                              AND EXISTS (SELECT FROM identities WHERE id = %(caller)s) AS is_own
+           FROM access_requests r WHERE id = %(id)s FOR UPDATE OF r""",
+        id=known_guid("AccessRequest", str(id)),
+        caller=caller.id,
     )
-    await start_due(db, await move(db, APPROVE, ids, caller, now, content), now)
+    if held:
+        return held
+    raise NotFound("AccessRequest", id)
 
 
-async def _target_names(db: Db, news: Sequence[NewRequest]) -> dict[UUID, str]:
-    """What to call the account that an identity does not have yet."""
-    unnamed = {new.identity_id for new in news if new.target_name is None}
+def _may(held: _Held, move: Move, *, decides: bool = False) -> None:
+    if held.status not in move.allowed:
+        raise Conflict(f"An access request that is {held.status} cannot be {move.name.lower()}")
+    if decides and held.is_own:
+        raise Conflict(_OWN)
+
+
+async def _say(db: Db, held: _Held, caller: Caller, comment: str | None, now: datetime) -> None:
+    if comment is not None:
+        await add_comment(db, held.id, author=caller.name, content=comment, now=now)
+
+
+async def _perform(
+    db: Db, caller: Caller, id: str, raw: Json, facts: Facts, move: Move, verb: moving.Verb, *, decides: bool = False
+) -> AccessRequestDetail:
+    held, body = await _hold(db, caller, id), check(VerbBody, raw, facts)
+    _may(held, move, decides=decides)
+    await _say(db, held, caller, body.comment, facts.now)
+    await verb(db, [held.id], caller, facts.now)
+    return await queries.get(db, held.id)
+
+
+async def resolve(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> AccessRequestDetail:
+    return await _perform(db, caller, id, raw, facts, RESOLVE, moving.resolve, decides=True)
+
+
+async def verify(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> AccessRequestDetail:
+    return await _perform(db, caller, id, raw, facts, VERIFY, moving.verify, decides=True)
+
+
+async def reopen(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> AccessRequestDetail:
+    return await _perform(db, caller, id, raw, facts, REOPEN, moving.reopen)
+
+
+async def cancel(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> AccessRequestDetail:
+    return await _perform(db, caller, id, raw, facts, CANCEL, moving.cancel)
+
+
+async def resume(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> AccessRequestDetail:
+    return await _perform(db, caller, id, raw, facts, RESUME, moving.resume)
+
+
+async def snooze(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> AccessRequestDetail:
+    held, body = await _hold(db, caller, id), check(SnoozeBody, raw, facts)
+    _may(held, SNOOZE)
+    await _say(db, held, caller, body.comment, facts.now)
+    text = f"Snoozed until {body.until.isoformat().replace('+00:00', 'Z')}"
+    await moving.move(db, SNOOZE, [held.id], caller, facts.now, text, snoozed_until=body.until)
+    return await queries.get(db, held.id)
+
+
+async def assign(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> AccessRequestDetail:
+    held = await _hold(db, caller, id)
+    body = check(AssignBody, raw, await identities.with_mentioned_identities(db, facts, raw))
+    assignee = await identities.get(db, str(body.assignee_id))
+    if assignee.status != IdentityStatus.ACTIVE:
+        raise Invalid.on("assigneeId", f"Identity is {assignee.status}")
+    _may(held, ASSIGN)
+    await _say(db, held, caller, body.comment, facts.now)
+    name = f"{assignee.first_name} {assignee.last_name}"
+    text = f"Assigned to {name}"
+    await moving.move(db, ASSIGN, [held.id], caller, facts.now, text, assignee_id=assignee.id, assignee_name=name)
+    return await queries.get(db, held.id)
+
+
+async def comment(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> AccessRequestDetail:
+    held, body = await _hold(db, caller, id), check(CommentBody, raw, facts)
+    await _say(db, held, caller, body.content, facts.now)
+    return await queries.get(db, held.id)
+
+
+async def respond(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> AccessRequestDetail:
+    """A reviewer's answer, their own or recorded by the caller; the last one that is needed moves the request."""
+    held, body = await _hold(db, caller, id), check(RespondBody, raw, facts)
+    reviewer = await _asked_reviewer(db, held, body, caller)
+    if held.status != AWAITED[body.type]:
+        raise Conflict(f"An access request that is {held.status} awaits no response of type {body.type}")
+    if held.is_own:
+        raise Conflict(_OWN)
+    await _lower(db, held, body)
+    if not await _record_response(db, held, body, reviewer.id):
+        raise Conflict(f"{reviewer.name} has responded already")
+    await _say(db, held, caller, body.comment, facts.now)
+    said = f"{reviewer.name} {SAID[body.type, body.response]}"
+    said += "" if reviewer.id == caller.id else f", recorded by {caller.name}"
+    await _follow(db, held, body, caller, facts.now, said)
+    return await queries.get(db, held.id)
+
+
+class _Reviewer(msgspec.Struct, frozen=True):
+    id: UUID
+    name: str
+
+
+async def _asked_reviewer(db: Db, held: _Held, body: RespondBody, caller: Caller) -> _Reviewer:
+    reviewer = await fetch_one(
+        db,
+        _Reviewer,
+        """SELECT reviewer_id AS id, reviewer_name AS name FROM responses
+           WHERE request_id = %(id)s AND type = %(type)s AND reviewer_id = %(reviewer)s AND asked LIMIT 1""",
+        id=held.id,
+        type=body.type,
+        reviewer=body.reviewer_id or caller.id,
+    )
+    if reviewer:
+        return reviewer
+    if body.reviewer_id is None:
+        raise Invalid.on("reviewerId", "Reviewer ID is required")
+    raise Invalid.on("reviewerId", f"Identity with id {body.reviewer_id} is not asked to {body.type.lower()} this")
+
+
+async def _lower(db: Db, held: _Held, body: RespondBody) -> None:
+    """Each reviewer may lower what is approved, never raise it; the lowest stands."""
+    if not body.approved_access:
+        return
+    if (body.type, body.response) != (RequirementType.APPROVE, Response.APPROVED):
+        raise Invalid.on("approvedAccess", "Approved access goes with an approval")
     rows = await fetch_rows(
         db,
-        """SELECT id, coalesce(nullif(email_address, ''), first_name || ' ' || last_name)
-           FROM identities WHERE id = ANY(%(ids)s)""",
-        ids=list(unnamed - {None}),
+        """SELECT header, section, permission, coalesce(lowered_access, requested_access), position
+           FROM privileges WHERE request_id = %(id)s""",
+        id=held.id,
     )
-    return dict(rows)
+    standing = {(header, section, permission): rest for header, section, permission, *rest in rows}
+    problems = []
+    for index, lowered in enumerate(body.approved_access):
+        field = f"approvedAccess.{index}"
+        if lowered.key not in standing:
+            problems.append(Problem(field, "The request has no such privilege"))
+        elif lowered.access is None:
+            problems.append(Problem(f"{field}.access", "Access is required"))
+        elif lowered.access != standing[lowered.key][0] and RANK[lowered.access] >= RANK[standing[lowered.key][0]]:
+            problems.append(Problem(f"{field}.access", f"Access must be lower than {standing[lowered.key][0]}"))
+    if problems:
+        raise Invalid(*problems)
+    for lowered in body.approved_access:
+        await execute(
+            db,
+            "UPDATE privileges SET lowered_access = %(access)s WHERE request_id = %(id)s AND position = %(position)s",
+            id=held.id,
+            access=lowered.access,
+            position=standing[lowered.key][1],
+        )
 
 
-def _request_row(id: UUID, new: NewRequest, caller: Caller, named: Mapping[UUID, str], now: datetime) -> dict[str, Any]:
-    return {
-        "id": id,
-        "action": new.action,
-        "status": WorkStatus.PENDING,
-        "reporter_id": caller.id,
-        "reporter_name": caller.name,
-        "target_type": TargetType.USER if new.identity_id else TargetType.GROUP,
-        "target_name": new.target_name or (named[new.identity_id] if new.identity_id else ""),
-        "nomenclature": new.nomenclature,
-        "identity_id": new.identity_id,
-        "application_id": new.application_id,
-        "metadata": [{"key": key, "value": value} for key, value in new.metadata],
-        "access_models": [],
-        "scheduled_start": new.scheduled_start,
-        "created_at": now,
-        "status_since": now,
-    }
+async def _record_response(db: Db, held: _Held, body: RespondBody, reviewer_id: UUID) -> int:
+    """To every rule of the type that asks this reviewer."""
+    return await execute(
+        db,
+        """UPDATE responses SET response = %(response)s
+           WHERE request_id = %(id)s AND type = %(type)s AND reviewer_id = %(reviewer)s AND response = 'Pending'""",
+        id=held.id,
+        type=body.type,
+        reviewer=reviewer_id,
+        response=body.response,
+    )
 
 
-def _privilege_rows(id: UUID, new: NewRequest) -> list[dict[str, Any]]:
-    return [
-        {"request_id": id, "position": position, "approved_access": "None", "metadata": [], **_privilege(privilege)}
-        for position, privilege in enumerate(new.privileges)
-    ]
-
-
-def _privilege(privilege: NewPrivilege) -> dict[str, Any]:
-    return {
-        "initial_access": privilege.initial_access or "None",
-        "requested_access": privilege.requested_access,
-        "header": privilege.header,
-        "section": privilege.section,
-        "permission": privilege.permission,
-        "description": privilege.description,
-        "risk_rating": privilege.risk_rating,
-        "value": privilege.value,
-        "sources": list(privilege.sources),
-        "origins": list(privilege.origins),
-    }
-
-
-def _response_rows(id: UUID, asked: Sequence[Asked]) -> list[dict[str, Any]]:
-    return [
-        {
-            "request_id": id,
-            "type": rule.type,
-            "rule": number,
-            "position": position,
-            "reason": rule.reason,
-            "reviewer_id": reviewer.id,
-            "reviewer_name": reviewer.name,
-            "response": "Pending",
-        }
-        for number, rule in enumerate(asked)
-        for position, reviewer in enumerate(rule.reviewers)
-    ]
-
-
-def _related_rows(id: UUID, new: NewRequest) -> list[dict[str, Any]]:
-    if not (item := new.related):
-        return []
-    row = {"item_id": item.id, "kind": item.kind, "number": item.number, "status": item.status, "stage": item.stage}
-    return [{"request_id": id, **row}]
-
-
-def _comment_rows(id: UUID, new: NewRequest, caller: Caller, now: datetime) -> list[dict[str, Any]]:
-    if new.comment is None:
-        return []
-    return [{"item_id": id, "created_date": now, "author": caller.name, "content": new.comment}]
+async def _follow(db: Db, held: _Held, body: RespondBody, caller: Caller, now: datetime, said: str) -> None:
+    """What a response leads to. A rule is met by any one of its reviewers; a type by all of its rules."""
+    match body.type, body.response:
+        case RequirementType.APPROVE, Response.REJECTED:
+            await moving.move(db, REJECT, [held.id], caller, now, said)
+        case RequirementType.VERIFY, Response.REJECTED:
+            await moving.reopen(db, [held.id], caller, now, said)
+        case _ if await queries.is_unmet(db, held.id, body.type):
+            await record_activity(db, held.id, author=caller.name, action="Response", content=said, now=now)
+        case RequirementType.APPROVE, _:
+            await moving.approve(db, [held.id], caller, now, said)
+        case RequirementType.RESOLVE, _:
+            await moving.resolve(db, [held.id], caller, now, said)
+        case RequirementType.VERIFY, _:
+            await moving.verify(db, [held.id], caller, now, said)

@@ -58,10 +58,21 @@ DESCRIPTIONS = {
 }
 
 
+# The order of access, for who lowers it; what takes away or refuses is the least.
+RANK = {
+    AccessLevel.NONE: 0,
+    AccessLevel.DENY: 0,
+    AccessLevel.GRANT: 1,
+    AccessLevel.MODIFY: 2,
+    AccessLevel.UNRESTRICTED: 3,
+}
+
+
 class Move(msgspec.Struct, frozen=True):
-    """A row of the table of moves: one activity entry, and the events it names."""
+    """A row of the table of moves: one activity entry, and the events it names. Without `to` the status stays."""
 
     name: str
+    text: str
     allowed: frozenset[WorkStatus]
     to: WorkStatus | None
     sets: tuple[str, ...] = ()
@@ -70,32 +81,94 @@ class Move(msgspec.Struct, frozen=True):
 
 
 _PENDING, _SCHEDULED = frozenset({WorkStatus.PENDING}), frozenset({WorkStatus.SCHEDULED})
-_OPEN, _RESOLVED = frozenset({WorkStatus.OPEN}), frozenset({WorkStatus.RESOLVED})
-_SNOOZED = frozenset({WorkStatus.SNOOZED})
-_UNDONE = frozenset(WorkStatus) - {WorkStatus.COMPLETED, WorkStatus.CANCELED}
+_OPEN, _SNOOZED = frozenset({WorkStatus.OPEN}), frozenset({WorkStatus.SNOOZED})
+_RESOLVED = frozenset({WorkStatus.RESOLVED})
+_NOT_DONE = frozenset(WorkStatus) - {WorkStatus.COMPLETED, WorkStatus.CANCELED}
 
-APPROVE = Move("Approved", _PENDING, WorkStatus.SCHEDULED, ("approved_on",), events=(RequestEvent.APPROVED,))
-REJECT = Move("Rejected", _PENDING, WorkStatus.CANCELED, ("canceled_on",), events=(RequestEvent.CANCELED,))
-START = Move("Provisioning", _SCHEDULED, WorkStatus.OPEN, ("started_on",), events=(RequestEvent.PROVISIONING,))
-RESOLVE = Move("Resolved", _OPEN, WorkStatus.RESOLVED, ("resolved_on",), events=(RequestEvent.RESOLVED,))
-# Resolve when nothing must be verified.
+APPROVE = Move(
+    "Approved",
+    "No approval is required",
+    _PENDING,
+    WorkStatus.SCHEDULED,
+    sets=("approved_on",),
+    events=(RequestEvent.APPROVED,),
+)
+REJECT = Move(
+    "Rejected",
+    "A reviewer rejected the request",
+    _PENDING,
+    WorkStatus.CANCELED,
+    sets=("canceled_on",),
+    events=(RequestEvent.CANCELED,),
+)
+START = Move(
+    "Provisioning",
+    "Provisioning may start",
+    _SCHEDULED,
+    WorkStatus.OPEN,
+    sets=("started_on",),
+    events=(RequestEvent.PROVISIONING,),
+)
+RESOLVE = Move(
+    "Resolved",
+    "The access was provisioned",
+    _OPEN,
+    WorkStatus.RESOLVED,
+    sets=("resolved_on",),
+    events=(RequestEvent.RESOLVED,),
+)
+# Resolve, when nothing must be verified.
 FINISH = Move(
     "Resolved",
+    "The access was provisioned; nothing must be verified",
     _OPEN,
     WorkStatus.COMPLETED,
-    ("resolved_on", "completed_on"),
+    sets=("resolved_on", "completed_on"),
     events=(RequestEvent.RESOLVED, RequestEvent.COMPLETED),
 )
 VERIFY = Move(
-    "Verified", _RESOLVED, WorkStatus.COMPLETED, ("verified_on", "completed_on"), events=(RequestEvent.COMPLETED,)
+    "Verified",
+    "The access was verified",
+    _RESOLVED,
+    WorkStatus.COMPLETED,
+    sets=("verified_on", "completed_on"),
+    events=(RequestEvent.COMPLETED,),
 )
-REOPEN = Move("Reopened", _RESOLVED, WorkStatus.OPEN, clears=("resolved_on",), events=(RequestEvent.REOPENED,))
-SNOOZE = Move("Snoozed", _OPEN, WorkStatus.SNOOZED)
-RESUME = Move("Resumed", _SNOOZED, WorkStatus.OPEN, clears=("snoozed_until",))
-CANCEL = Move("Canceled", _UNDONE, WorkStatus.CANCELED, ("canceled_on",), events=(RequestEvent.CANCELED,))
-ASSIGN = Move("Assigned", _UNDONE, None, events=(RequestEvent.ASSIGNED,))
+REOPEN = Move(
+    "Reopened",
+    "The access must be provisioned again",
+    _RESOLVED,
+    WorkStatus.OPEN,
+    clears=("resolved_on",),
+    events=(RequestEvent.REOPENED,),
+)
+SNOOZE = Move("Snoozed", "The work rests", _OPEN, WorkStatus.SNOOZED)
+RESUME = Move("Resumed", "The work goes on", _SNOOZED, WorkStatus.OPEN, clears=("snoozed_until",))
+CANCEL = Move(
+    "Canceled",
+    "The request was canceled",
+    _NOT_DONE,
+    WorkStatus.CANCELED,
+    sets=("canceled_on",),
+    events=(RequestEvent.CANCELED,),
+)
+ASSIGN = Move("Assigned", "The request was assigned", _NOT_DONE, None, events=(RequestEvent.ASSIGNED,))
 
 MOVES = (APPROVE, REJECT, START, RESOLVE, FINISH, VERIFY, REOPEN, SNOOZE, RESUME, CANCEL, ASSIGN)
+
+# When a response of each type is awaited, and what giving it is called.
+AWAITED = {
+    RequirementType.APPROVE: WorkStatus.PENDING,
+    RequirementType.RESOLVE: WorkStatus.OPEN,
+    RequirementType.VERIFY: WorkStatus.RESOLVED,
+}
+SAID = {
+    (RequirementType.APPROVE, Response.APPROVED): "approved",
+    (RequirementType.APPROVE, Response.REJECTED): "rejected",
+    (RequirementType.RESOLVE, Response.APPROVED): "resolved",
+    (RequirementType.VERIFY, Response.APPROVED): "verified",
+    (RequirementType.VERIFY, Response.REJECTED): "did not verify",
+}
 
 
 class NewPrivilege(msgspec.Struct, frozen=True, kw_only=True):

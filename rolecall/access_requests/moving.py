@@ -1,29 +1,51 @@
-"""A move: its compare-and-set, its activity entry, its events; the same statements for one request as for thousands."""
+"""A move: its compare-and-set, its activity entry, its events; the same statements for one request as for thousands.
 
-from collections.abc import Sequence
+Each returns the requests that moved. The others were in a status that does not allow it, and did not change.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from uuid import UUID
 
 import msgspec
 
 from rolecall.access_requests import queries
-from rolecall.access_requests.model import START, Move, RequestEvent
+from rolecall.access_requests.model import (
+    APPROVE,
+    CANCEL,
+    FINISH,
+    REOPEN,
+    RESOLVE,
+    RESUME,
+    START,
+    VERIFY,
+    Move,
+    RequestEvent,
+)
 from rolecall.access_requests.shapes import AccessRequestDetail
 from rolecall.core.caller import SYSTEM, Caller
 from rolecall.core.db import Db, execute, fetch_rows
 from rolecall.identities.model import WEBHOOK_TYPES
+from rolecall.settings.policy import RequirementType
 from rolecall.work_items.actions import record_activity_of
+
+Ids = Sequence[UUID]
+# What the activity entry says: of all, or of each.
+Text = str | Mapping[UUID, str]
+Verb = Callable[[Db, Ids, Caller, datetime], Awaitable[list[UUID]]]
+
+_BATCH = 500
 
 
 async def move(
-    db: Db, move: Move, ids: Sequence[UUID], caller: Caller, now: datetime, content: str, **sets: object
+    db: Db, move: Move, ids: Ids, caller: Caller, now: datetime, text: Text | None = None, **columns: object
 ) -> list[UUID]:
-    """The requests that moved; the others were in another status and did not change. `sets` are further columns."""
+    """`columns` are set beside those of the move."""
     if not ids:
         return []
     changes = [f"{column} = %(now)s" for column in move.sets]
     changes += [f"{column} = NULL" for column in move.clears]
-    changes += [f"{column} = %({column})s" for column in sets]
+    changes += [f"{column} = %({column})s" for column in columns]
     if move.to:
         changes += ["status = %(to)s", "status_since = %(now)s"]
     moved = await fetch_rows(
@@ -35,30 +57,130 @@ async def move(
         allowed=list(move.allowed),
         to=move.to,
         now=now,
-        **sets,
+        **columns,
     )
     done = [id for (id,) in moved]
     if done:
-        await record_activity_of(db, done, author=caller.name, action=move.name, content=content, now=now)
+        await record_activity_of(
+            db, done, author=caller.name, action=move.name, content=move.text if text is None else text, now=now
+        )
         await record_events(db, move.events, done, caller, now)
     return done
 
 
-async def start_due(db: Db, ids: Sequence[UUID], now: datetime) -> list[UUID]:
-    """Those of the scheduled requests that have no start to wait for."""
+async def approve(db: Db, ids: Ids, caller: Caller, now: datetime, text: Text | None = None) -> list[UUID]:
+    """What is asked becomes what is approved, unless a reviewer lowered it; then the work starts if it may."""
+    ids = await _lock(db, APPROVE, ids)
+    await execute(
+        db,
+        """UPDATE privileges SET approved_access = coalesce(lowered_access, requested_access)
+           WHERE request_id = ANY(%(ids)s)""",
+        ids=ids,
+    )
+    approved = await move(db, APPROVE, ids, caller, now, text)
     due = await fetch_rows(
         db,
-        """SELECT id FROM access_requests WHERE id = ANY(%(ids)s) AND status = 'Scheduled'
-           AND (scheduled_start IS NULL OR scheduled_start <= %(now)s)""",
-        ids=list(ids),
+        """SELECT id FROM access_requests
+           WHERE id = ANY(%(ids)s) AND (scheduled_start IS NULL OR scheduled_start <= %(now)s)""",
+        ids=approved,
         now=now,
     )
-    return await move(db, START, [id for (id,) in due], SYSTEM, now, "Provisioning starts")
+    await move(db, START, [id for (id,) in due], SYSTEM, now)
+    return approved
 
 
-async def record_events(
-    db: Db, events: Sequence[RequestEvent], ids: Sequence[UUID], caller: Caller, now: datetime
-) -> None:
+async def resolve(db: Db, ids: Ids, caller: Caller, now: datetime, text: Text | None = None) -> list[UUID]:
+    """To Resolved, or to Completed where nothing must be verified."""
+    ids = await _lock(db, RESOLVE, ids)
+    await _answer(db, RequirementType.RESOLVE, ids, caller)
+    verified = await fetch_rows(
+        db,
+        "SELECT DISTINCT request_id FROM responses WHERE request_id = ANY(%(ids)s) AND type = 'Verify'",
+        ids=ids,
+    )
+    to_verify = {id for (id,) in verified}
+    resolved = await move(db, RESOLVE, [id for id in ids if id in to_verify], caller, now, text)
+    return resolved + await move(db, FINISH, [id for id in ids if id not in to_verify], caller, now, text)
+
+
+async def verify(db: Db, ids: Ids, caller: Caller, now: datetime, text: Text | None = None) -> list[UUID]:
+    ids = await _lock(db, VERIFY, ids)
+    await _answer(db, RequirementType.VERIFY, ids, caller)
+    return await move(db, VERIFY, ids, caller, now, text)
+
+
+async def reopen(db: Db, ids: Ids, caller: Caller, now: datetime, text: Text | None = None) -> list[UUID]:
+    """Whoever resolved or verified is asked again."""
+    ids = await _lock(db, REOPEN, ids)
+    await execute(
+        db,
+        "DELETE FROM responses WHERE request_id = ANY(%(ids)s) AND type IN ('Resolve', 'Verify') AND NOT asked",
+        ids=ids,
+    )
+    await execute(
+        db,
+        """UPDATE responses SET response = 'Pending'
+           WHERE request_id = ANY(%(ids)s) AND type IN ('Resolve', 'Verify') AND response <> 'Pending'""",
+        ids=ids,
+    )
+    return await move(db, REOPEN, ids, caller, now, text)
+
+
+async def cancel(db: Db, ids: Ids, caller: Caller, now: datetime, text: Text | None = None) -> list[UUID]:
+    return await move(db, CANCEL, ids, caller, now, text)
+
+
+async def resume(db: Db, ids: Ids, caller: Caller, now: datetime, text: Text | None = None) -> list[UUID]:
+    return await move(db, RESUME, ids, caller, now, text)
+
+
+async def move_due(db: Db, now: datetime) -> bool:
+    """Start and resume what the clock has come for, some at a time; whether more is waiting."""
+    full = False
+    for due, column, text in ((START, "scheduled_start", None), (RESUME, "snoozed_until", "The date has come")):
+        rows = await fetch_rows(
+            db,
+            f"""SELECT id FROM access_requests WHERE status = '{min(due.allowed)}' AND {column} <= %(now)s
+                ORDER BY {column} LIMIT {_BATCH} FOR UPDATE SKIP LOCKED""",
+            now=now,
+        )
+        await move(db, due, [id for (id,) in rows], SYSTEM, now, text)
+        full = full or len(rows) == _BATCH
+    return full
+
+
+async def _lock(db: Db, move: Move, ids: Ids) -> list[UUID]:
+    """Those that may make the move, held until the transaction ends."""
+    rows = await fetch_rows(
+        db,
+        """SELECT id FROM access_requests WHERE id = ANY(%(ids)s) AND status = ANY(%(allowed)s)
+           ORDER BY id FOR UPDATE""",
+        ids=list(ids),
+        allowed=list(move.allowed),
+    )
+    return [id for (id,) in rows]
+
+
+async def _answer(db: Db, type: RequirementType, ids: Ids, caller: Caller) -> None:
+    """Rules that nobody has answered yet are answered by the caller, whether asked or not."""
+    await execute(
+        db,
+        """INSERT INTO responses AS r
+               (request_id, type, rule, position, reason, reviewer_id, reviewer_name, response, asked)
+           SELECT request_id, type, rule,
+                  coalesce(min(position) FILTER (WHERE reviewer_id = %(id)s), max(position) + 1),
+                  min(reason), %(id)s, %(name)s, 'Approved', false
+           FROM responses WHERE request_id = ANY(%(ids)s) AND type = %(type)s
+           GROUP BY request_id, type, rule HAVING bool_and(response <> 'Approved')
+           ON CONFLICT (request_id, type, rule, position) DO UPDATE SET response = 'Approved'""",
+        ids=list(ids),
+        type=type,
+        id=caller.id,
+        name=caller.name,
+    )
+
+
+async def record_events(db: Db, events: Sequence[RequestEvent], ids: Ids, caller: Caller, now: datetime) -> None:
     if not events:
         return
     requests = await queries.details(db, ids)
@@ -83,7 +205,6 @@ async def record_events(
 def _payload(request: AccessRequestDetail) -> str:
     if identity := request.target.affected_identity:
         spoken = msgspec.structs.replace(identity, type=WEBHOOK_TYPES[identity.type])
-        request = msgspec.structs.replace(
-            request, target=msgspec.structs.replace(request.target, affected_identity=spoken)
-        )
+        target = msgspec.structs.replace(request.target, affected_identity=spoken)
+        request = msgspec.structs.replace(request, target=target)
     return msgspec.json.encode(request).decode()

@@ -1,11 +1,12 @@
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from itertools import groupby
 from typing import Any, TypeVar
 from uuid import UUID
 
 import msgspec
 
-from rolecall.access_requests.model import DESCRIPTIONS
+from rolecall.access_requests.model import AWAITED, DESCRIPTIONS
 from rolecall.access_requests.shapes import (
     AccessModelReference,
     AccessRequestDetail,
@@ -20,15 +21,16 @@ from rolecall.access_requests.shapes import (
     Requirement,
     ReviewerResponse,
     Rule,
+    StalledItem,
     SummaryTarget,
 )
 from rolecall.applications.queries import SUMMARY_COLUMNS, SUMMARY_WIDTH, summary_from_row
 from rolecall.core.db import Db, fetch_rows
 from rolecall.core.errors import NotFound
 from rolecall.core.ids import known_guid
-from rolecall.core.paging import Page, fetch_page, kept_total
+from rolecall.core.paging import Listing, Page, fetch_listed, fetch_page
 from rolecall.identities import queries as identities
-from rolecall.settings.policy import RequestAction
+from rolecall.settings.policy import RequestAction, RequirementType
 from rolecall.work_items.model import WorkStatus
 from rolecall.work_items.queries import activity_by_item, comments_by_item, grouped
 from rolecall.work_items.shapes import PersonReference, person
@@ -74,6 +76,17 @@ def _item(row: Sequence[Any]) -> AccessRequestItem:
     return _request(row, AccessRequestItem, ItemTarget)
 
 
+_LISTING = Listing(
+    table="access_requests",
+    row="r",
+    columns=_COLUMNS,
+    joins=_JOINS,
+    make=_item,
+    facets=("application_id", "status", "action"),
+    newest_first=True,
+)
+
+
 async def newest_first(
     db: Db,
     page: int,
@@ -83,31 +96,8 @@ async def newest_first(
     status: WorkStatus | None = None,
     action: RequestAction | None = None,
 ) -> Page[AccessRequestItem]:
-    given = {"identity_id": identity_id, "application_id": application_id, "status": status, "action": action}
-    given = {column: value for column, value in given.items() if value is not None}
-    return await fetch_page(
-        db,
-        _item,
-        page,
-        total=_total(given.keys() & {"identity_id", "application_id"}, given.keys()),
-        items=f"""SELECT {_COLUMNS} FROM access_requests r {_JOINS} {_where("r.", given)}
-                  ORDER BY r.created_at DESC, r.number DESC""",
-        **given,
-    )
-
-
-_FACETS = {"status": "facet[1]", "action": "facet[2]"}
-
-
-def _total(few_rows: object, filters: Sequence[str] | Any) -> str:
-    """Kept for filters of few values; counted through an index where a filter leaves few rows."""
-    if few_rows:
-        return f"SELECT count(*) FROM access_requests {_where('', filters)}"
-    return kept_total("access_requests", *(f"{_FACETS[column]} = %({column})s" for column in filters))
-
-
-def _where(prefix: str, filters: Any) -> str:
-    return "WHERE " + " AND ".join(f"{prefix}{column} = %({column})s" for column in filters) if filters else ""
+    filters = {"identity_id": identity_id, "application_id": application_id, "status": status, "action": action}
+    return await fetch_listed(db, _LISTING, page, **filters)
 
 
 async def get(db: Db, id: str | UUID) -> AccessRequestDetail:
@@ -206,3 +196,57 @@ def _summary(row: Sequence[Any]) -> AccessRequestSummary:
         return SummaryTarget(type, name, *rest)
 
     return _request(row, AccessRequestSummary, target)
+
+
+async def is_unmet(db: Db, id: UUID, type: RequirementType) -> bool:
+    """Whether a rule of this type still waits: any one of its reviewers meets it."""
+    unmet = await fetch_rows(
+        db,
+        """SELECT rule FROM responses WHERE request_id = %(id)s AND type = %(type)s
+           GROUP BY rule HAVING bool_and(response <> 'Approved') LIMIT 1""",
+        id=id,
+        type=type,
+    )
+    return bool(unmet)
+
+
+_WAITING = ", ".join(f"'{status}'" for status in AWAITED.values())
+# The rules that an open requirement still waits for, and whom they ask.
+_UNMET = """
+    SELECT json_agg(json_build_array(p.reviewer_id, p.reviewer_name) ORDER BY p.rule, p.position) AS reviewers,
+           array_agg(DISTINCT p.reason) AS reasons
+    FROM responses p
+    WHERE p.request_id = r.id AND p.asked AND p.response = 'Pending'
+      AND p.type = CASE r.status WHEN 'Pending' THEN 'Approve' WHEN 'Open' THEN 'Resolve' ELSE 'Verify' END
+      AND NOT EXISTS (SELECT FROM responses met WHERE met.request_id = p.request_id AND met.type = p.type
+                                                  AND met.rule = p.rule AND met.response = 'Approved')"""
+
+
+async def stalled(db: Db, page: int, now: datetime) -> Page[StalledItem]:
+    """What waits for people, the longest first; an open request waits for its assignee, if it has one."""
+
+    def make(row: Sequence[Any]) -> StalledItem:
+        item, (since, reviewers, reasons) = _item(row[:_WIDTH]), row[_WIDTH:]
+        asked = {id: PersonReference(UUID(id), name) for id, name in reviewers or ()}
+        return StalledItem(
+            item.id,
+            item.kind,
+            item.number,
+            item.action,
+            item.status,
+            item.target,
+            [item.assignee] if item.assignee and item.status == WorkStatus.OPEN else list(asked.values()),
+            waiting_since=since,
+            waiting_days=(now - since).days,
+            reasons=reasons or [],
+        )
+
+    return await fetch_page(
+        db,
+        make,
+        page,
+        total=f"SELECT count(*) FROM access_requests WHERE status IN ({_WAITING})",
+        items=f"""SELECT {_COLUMNS}, r.status_since, unmet.reviewers, unmet.reasons
+                  FROM access_requests r {_JOINS} LEFT JOIN LATERAL ({_UNMET}) AS unmet ON true
+                  WHERE r.status IN ({_WAITING}) ORDER BY r.status_since, r.number""",
+    )

@@ -20,6 +20,8 @@ _NOBODY = {
     Responder.IDENTITY: "the identity named for it cannot",
 }
 
+_NO_RULE = "The administrators respond because no rule says who makes the change"
+
 
 class Asked(msgspec.Struct, frozen=True):
     type: RequirementType
@@ -74,6 +76,9 @@ def who_is_asked(policy: Sequence[ApprovalRule], new: NewRequest, reporter_id: U
                 reviewers = people.able(people.administrators, own) or [ADMINISTRATORS]
                 reason = f"{rule.reason}; the administrators respond because {_NOBODY[rule.responder]}"
             asked.append(Asked(rule.type, reason, reviewers))
+    if all(rule.type != RequirementType.RESOLVE for rule in asked):
+        administrators = people.able(people.administrators, own) or [ADMINISTRATORS]
+        asked.append(Asked(RequirementType.RESOLVE, _NO_RULE, administrators))
     return asked
 
 

@@ -1,17 +1,31 @@
+from datetime import datetime
 from typing import Any
 
 from litestar import Router
 
-from rolecall.access_requests import queries
-from rolecall.access_requests.shapes import AccessRequestDetail, AccessRequestItem
-from rolecall.core.caller import Scope
+from rolecall.access_requests import actions, queries
+from rolecall.access_requests.shapes import (
+    AccessRequestDetail,
+    AccessRequestItem,
+    AssignBody,
+    CommentBody,
+    NewRequestBody,
+    RespondBody,
+    SnoozeBody,
+    StalledItem,
+    VerbBody,
+)
+from rolecall.core.caller import Caller, Scope
+from rolecall.core.checking import Facts, Json
 from rolecall.core.db import Db
 from rolecall.core.paging import Page
 from rolecall.settings.policy import RequestAction
 from rolecall.web.bodies import a_guid, a_word_of
-from rolecall.web.operations import operation
+from rolecall.web.operations import operation, optional_json
 from rolecall.work_items.model import WorkStatus
 
+_SPECIFIED, _ADDED = ("Access governance",), ("Administration",)
+_READ, _WRITE = Scope.ACCESS_REQUESTS_READ, Scope.ACCESS_REQUESTS_WRITE
 _FILTERS = {
     "identityId": a_guid,
     "applicationId": a_guid,
@@ -20,7 +34,7 @@ _FILTERS = {
 }
 
 
-@operation("GET", "/", scope=Scope.ACCESS_REQUESTS_READ, query=_FILTERS)
+@operation("GET", "/", scope=_READ, query=_FILTERS, tags=_SPECIFIED)
 async def list_access_requests(db: Db, query: dict[str, Any]) -> Page[AccessRequestItem]:
     """List access requests, newest first."""
     return await queries.newest_first(
@@ -33,14 +47,93 @@ async def list_access_requests(db: Db, query: dict[str, Any]) -> Page[AccessRequ
     )
 
 
-@operation("GET", "/{id:str}", scope=Scope.ACCESS_REQUESTS_READ)
+@operation("GET", "/{id:str}", scope=_READ, tags=_SPECIFIED)
 async def get_access_request(db: Db, id: str) -> AccessRequestDetail:
     """Get one access request."""
     return await queries.get(db, id)
 
 
+@operation("POST", "/", scope=_WRITE, status=201, body=NewRequestBody, tags=_ADDED)
+async def create_access_request(db: Db, caller: Caller, raw: Json, facts: Facts) -> AccessRequestDetail:
+    """Ask for access to be added, changed, removed, suspended or restored."""
+    return await actions.request_access(db, caller, raw, facts)
+
+
+@operation("GET", "/stalled", scope=_READ, query={}, tags=_ADDED)
+async def list_stalled_requests(db: Db, query: dict[str, Any], now: datetime) -> Page[StalledItem]:
+    """List what waits for people: for whom, how long and why, the longest first."""
+    return await queries.stalled(db, query["page"], now)
+
+
+@operation("POST", "/{id:str}/respond", scope=_WRITE, body=RespondBody, tags=_ADDED)
+async def respond(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> AccessRequestDetail:
+    """Record a reviewer's response to a requirement."""
+    return await actions.respond(db, caller, id, raw, facts)
+
+
+@operation("POST", "/{id:str}/assign", scope=_WRITE, body=AssignBody, tags=_ADDED)
+async def assign(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> AccessRequestDetail:
+    """Assign the request to a person."""
+    return await actions.assign(db, caller, id, raw, facts)
+
+
+@operation("POST", "/{id:str}/resolve", scope=_WRITE, body=VerbBody, read_body=optional_json, tags=_ADDED)
+async def resolve(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> AccessRequestDetail:
+    """Say that the access was provisioned."""
+    return await actions.resolve(db, caller, id, raw, facts)
+
+
+@operation("POST", "/{id:str}/verify", scope=_WRITE, body=VerbBody, read_body=optional_json, tags=_ADDED)
+async def verify(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> AccessRequestDetail:
+    """Say that the access is as it was asked."""
+    return await actions.verify(db, caller, id, raw, facts)
+
+
+@operation("POST", "/{id:str}/reopen", scope=_WRITE, body=VerbBody, read_body=optional_json, tags=_ADDED)
+async def reopen(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> AccessRequestDetail:
+    """Send a resolved request back to be provisioned again."""
+    return await actions.reopen(db, caller, id, raw, facts)
+
+
+@operation("POST", "/{id:str}/snooze", scope=_WRITE, body=SnoozeBody, tags=_ADDED)
+async def snooze(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> AccessRequestDetail:
+    """Let an open request rest until a date."""
+    return await actions.snooze(db, caller, id, raw, facts)
+
+
+@operation("POST", "/{id:str}/resume", scope=_WRITE, body=VerbBody, read_body=optional_json, tags=_ADDED)
+async def resume(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> AccessRequestDetail:
+    """Take up a snoozed request before its date."""
+    return await actions.resume(db, caller, id, raw, facts)
+
+
+@operation("POST", "/{id:str}/cancel", scope=_WRITE, body=VerbBody, read_body=optional_json, tags=_ADDED)
+async def cancel(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> AccessRequestDetail:
+    """Cancel a request that is not done."""
+    return await actions.cancel(db, caller, id, raw, facts)
+
+
+@operation("POST", "/{id:str}/comment", scope=_WRITE, body=CommentBody, tags=_ADDED)
+async def comment(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> AccessRequestDetail:
+    """Comment on a request."""
+    return await actions.comment(db, caller, id, raw, facts)
+
+
 router = Router(
     "/api/access-requests",
-    route_handlers=[list_access_requests, get_access_request],
-    tags=["Access governance"],
+    route_handlers=[
+        list_access_requests,
+        get_access_request,
+        create_access_request,
+        list_stalled_requests,
+        respond,
+        assign,
+        resolve,
+        verify,
+        reopen,
+        snooze,
+        resume,
+        cancel,
+        comment,
+    ],
 )

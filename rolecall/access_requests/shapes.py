@@ -1,12 +1,25 @@
 from datetime import datetime
-from typing import Generic, Literal, TypeVar
+from typing import Annotated, Generic, Literal, TypeVar
 from uuid import UUID
 
 import msgspec
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
-from rolecall.access_requests.model import AccessLevel, Response, TargetType
-from rolecall.applications.shapes import ApplicationSummary
-from rolecall.identities.shapes import IdentityDetail
+from rolecall.access_requests.model import SAID, AccessLevel, Response, TargetType
+from rolecall.applications.shapes import ApplicationSummary, LiveApplicationId
+from rolecall.core.checking import (
+    Body,
+    Guid,
+    Moment,
+    Name,
+    OptionalName,
+    OptionalName256,
+    Text256,
+    broken,
+    facts_of,
+    one_of,
+)
+from rolecall.identities.shapes import IdentityDetail, IdentityId
 from rolecall.settings.policy import Level, RequestAction, RequirementType
 from rolecall.work_items.model import WorkStatus
 from rolecall.work_items.shapes import ActivityEntry, Comment, PersonReference
@@ -124,3 +137,99 @@ class AccessRequestDetail(_Request[DetailTarget]):
     related_items: list[RelatedItemReference]
     requirements: list[Requirement]
     access_models: list[AccessModelReference]
+
+
+class StalledItem(msgspec.Struct, rename="camel"):
+    """What waits for people: for whom, since when, and which rules say so."""
+
+    id: UUID
+    kind: str
+    number: int
+    action: RequestAction
+    status: WorkStatus
+    target: ItemTarget
+    waiting_for: list[PersonReference]
+    waiting_since: datetime
+    waiting_days: int
+    reasons: list[str]
+
+
+class PrivilegeBody(Body):
+    """A permission by its names, and the access to it; left out, what the action asks for."""
+
+    header: Text256 = ""
+    section: Text256 = ""
+    permission: Text256 = Field("", validate_default=True)
+    access: Annotated[AccessLevel, one_of(AccessLevel)] | None = None
+
+    @field_validator("permission")
+    @classmethod
+    def named(cls, permission: str, info: ValidationInfo) -> str:
+        if not permission.strip() and not info.data.get("section", "").strip():
+            raise broken("{name} is required")
+        return permission
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        return self.header, self.section, self.permission
+
+
+def _once(privileges: list[PrivilegeBody]) -> list[PrivilegeBody]:
+    if len({privilege.key for privilege in privileges}) < len(privileges):
+        raise broken("{name} must name each permission once")
+    return privileges
+
+
+Privileges = Annotated[list[PrivilegeBody], Field(max_length=1000), AfterValidator(_once)]
+
+
+class NewRequestBody(Body):
+    action: Annotated[RequestAction, one_of(RequestAction)]
+    application_id: LiveApplicationId
+    group: OptionalName256 | None = None
+    identity_id: IdentityId | None = None
+    target_name: OptionalName256 | None = None
+    privileges: Privileges = Field([])
+    scheduled_start: Moment | None = None
+    comment: OptionalName | None = None
+
+
+class VerbBody(Body):
+    comment: OptionalName | None = None
+
+
+class RespondBody(VerbBody):
+    """Without a reviewer it is the caller's own response."""
+
+    type: Annotated[RequirementType, one_of(RequirementType)]
+    response: Annotated[Response, one_of(Response)]
+    reviewer_id: Guid | None = None
+    approved_access: Privileges = Field([])
+
+    @field_validator("response")
+    @classmethod
+    def an_answer(cls, response: Response, info: ValidationInfo) -> Response:
+        if response is Response.PENDING:
+            raise broken("Response must be one of Approved, Rejected")
+        if "type" in info.data and (info.data["type"], response) not in SAID:
+            raise broken(f"{info.data['type']} cannot be {response}; cancel the request instead")
+        return response
+
+
+class AssignBody(VerbBody):
+    assignee_id: IdentityId
+
+
+class SnoozeBody(VerbBody):
+    until: Moment
+
+    @field_validator("until")
+    @classmethod
+    def later(cls, until: datetime, info: ValidationInfo) -> datetime:
+        if until <= facts_of(info).now:
+            raise broken("{name} must be later than now")
+        return until
+
+
+class CommentBody(Body):
+    content: Name

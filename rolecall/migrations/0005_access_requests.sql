@@ -26,20 +26,17 @@ CREATE TABLE access_requests (
     created_at      timestamptz NOT NULL,
     -- Since when the request has its status: how long it waits.
     status_since    timestamptz NOT NULL,
+    list_key        text COLLATE "C" NOT NULL GENERATED ALWAYS AS (time_key(created_at, number)) STORED,
     CONSTRAINT action_is_known CHECK (action IN ('Add', 'Change', 'Remove', 'Suspend', 'Restore')),
     CONSTRAINT status_is_known CHECK (status IN ('Pending', 'Open', 'Resolved', 'Completed', 'Canceled', 'Scheduled', 'Snoozed')),
     CONSTRAINT assignee_is_whole CHECK ((assignee_id IS NULL) = (assignee_name IS NULL)),
     CONSTRAINT target_is_a_person_or_a_group CHECK (target_type = CASE WHEN identity_id IS NULL THEN 'Group' ELSE 'User' END)
 );
-CREATE INDEX access_requests_in_order ON access_requests (created_at, number);
-CREATE INDEX ON access_requests (identity_id, created_at, number);
-CREATE INDEX ON access_requests (application_id, created_at, number);
-CREATE INDEX ON access_requests (status, created_at, number);
-CREATE INDEX ON access_requests (action, created_at, number);
+CALL keep_list('access_requests', 'application_id', 'status', 'action');
+CREATE INDEX ON access_requests (identity_id, list_key);
 CREATE INDEX access_requests_to_start ON access_requests (scheduled_start) WHERE status = 'Scheduled';
 CREATE INDEX access_requests_to_wake ON access_requests (snoozed_until) WHERE status = 'Snoozed';
 CREATE INDEX access_requests_waiting ON access_requests (status_since, number) WHERE status IN ('Pending', 'Open', 'Resolved');
-CALL keep_totals_of('access_requests', 'status', 'action');
 
 CREATE TABLE privileges (
     request_id       uuid NOT NULL REFERENCES access_requests,
@@ -71,6 +68,8 @@ CREATE TABLE responses (
     reviewer_id   uuid NOT NULL,
     reviewer_name text NOT NULL,
     response      text NOT NULL DEFAULT 'Pending',
+    -- False for whoever resolved or verified without having been asked.
+    asked         boolean NOT NULL DEFAULT true,
     PRIMARY KEY (request_id, type, rule, position),
     CONSTRAINT type_is_known CHECK (type IN ('Approve', 'Resolve', 'Verify')),
     CONSTRAINT response_is_known CHECK (response IN ('Pending', 'Approved', 'Rejected'))

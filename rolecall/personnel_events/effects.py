@@ -7,7 +7,7 @@ from uuid import UUID
 import msgspec
 
 from rolecall.access_requests import queries as access_requests
-from rolecall.access_requests.actions import create_requests
+from rolecall.access_requests.creation import create_requests
 from rolecall.access_requests.model import CANCEL, NewRequest, RelatedItem
 from rolecall.access_requests.moving import move
 from rolecall.core.caller import SYSTEM

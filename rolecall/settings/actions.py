@@ -1,16 +1,18 @@
 import msgspec
 from psycopg.types.json import Jsonb
 
-from rolecall.core.checking import Facts, Json, check
+from rolecall.core.checking import Facts, Json, check, mentioned_ids
 from rolecall.core.db import Db, execute
 from rolecall.settings import queries
 from rolecall.settings.model import CustomField, Settings
+from rolecall.settings.policy import ApprovalRule
 from rolecall.settings.shapes import CustomFieldBody, SettingsBody
 
 
 async def change_settings(db: Db, raw: Json, facts: Facts) -> Settings:
     """Only what is given changes."""
-    body = check(SettingsBody, raw, facts)
+    known = msgspec.structs.replace(facts, identities=await queries.people(db, mentioned_ids(raw)))
+    body = check(SettingsBody, raw, known)
     # Two changes at once must not each lose the other's half.
     await execute(db, "LOCK TABLE settings IN SHARE ROW EXCLUSIVE MODE")
     settings = await queries.get(db)
@@ -20,6 +22,9 @@ async def change_settings(db: Db, raw: Json, facts: Facts) -> Settings:
         settings = msgspec.structs.replace(settings, approval_lead_days=body.approval_lead_days)
     if body.webhook_retention_days is not None:
         settings = msgspec.structs.replace(settings, webhook_retention_days=body.webhook_retention_days)
+    if body.approval_policy is not None:
+        policy = [ApprovalRule(**rule.model_dump()) for rule in body.approval_policy]
+        settings = msgspec.structs.replace(settings, approval_policy=policy)
     for name, value in msgspec.to_builtins(settings).items():
         await execute(
             db,

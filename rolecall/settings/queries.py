@@ -1,3 +1,6 @@
+from collections.abc import Sequence
+from uuid import UUID
+
 import msgspec
 
 from rolecall.core.db import Db, fetch_rows
@@ -7,3 +10,9 @@ from rolecall.settings.model import Settings
 async def get(db: Db) -> Settings:
     stored = await fetch_rows(db, "SELECT name, value FROM settings")
     return msgspec.convert(dict(stored), Settings)
+
+
+async def people(db: Db, ids: Sequence[UUID]) -> frozenset[UUID]:
+    """Those of the ids that are identities: the policy may name them."""
+    rows = await fetch_rows(db, "SELECT id FROM identities WHERE id = ANY(%(ids)s)", ids=list(ids))
+    return frozenset(id for (id,) in rows)

@@ -1,8 +1,10 @@
 from typing import Annotated
+from uuid import UUID
 
-from pydantic import Field
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
-from rolecall.core.checking import Body, Text
+from rolecall.core.checking import Body, Guid, Name256, Text, broken, facts_of, one_of
+from rolecall.settings.policy import EventType, Level, RequestAction, RequirementType, Responder
 
 
 class CustomFieldBody(Body):
@@ -11,8 +13,33 @@ class CustomFieldBody(Body):
     label: Annotated[Text, Field(max_length=100)] | None = None
 
 
+def _exists(id: UUID, info: ValidationInfo) -> UUID:
+    if id in facts_of(info).identities:
+        return id
+    raise broken(f"Identity with id {id} not found")
+
+
+class ApprovalRuleBody(Body):
+    type: Annotated[RequirementType, one_of(RequirementType)]
+    reason: Name256
+    identity_id: Annotated[Guid, AfterValidator(_exists)] | None = None
+    responder: Annotated[Responder, one_of(Responder)]
+    actions: list[Annotated[RequestAction, one_of(RequestAction)]] = Field([])
+    event_types: list[Annotated[EventType, one_of(EventType)]] = Field([])
+    priorities: list[Annotated[Level, one_of(Level)]] = Field([])
+    risks: list[Annotated[Level, one_of(Level)]] = Field([])
+
+    @field_validator("responder")
+    @classmethod
+    def named_where_it_must_be(cls, responder: Responder, info: ValidationInfo) -> Responder:
+        if "identity_id" in info.data and (responder is Responder.IDENTITY) != (info.data["identity_id"] is not None):
+            raise broken(f"Identity ID goes with the responder {Responder.IDENTITY}")
+        return responder
+
+
 class SettingsBody(Body):
     custom_fields: list[CustomFieldBody] | None = None
     approval_lead_days: Annotated[int, Field(ge=1, le=99)] | None = None
+    approval_policy: Annotated[list[ApprovalRuleBody], Field(max_length=100)] | None = None
     # No less than the 30 days in which a receiver may answer.
     webhook_retention_days: Annotated[int, Field(ge=30, le=3650)] | None = None

@@ -1,4 +1,4 @@
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from uuid import UUID
 
@@ -33,16 +33,23 @@ async def add_comment(db: Db, item_id: UUID, *, author: str, content: str, now: 
 
 
 async def record_activity_of(
-    db: Db, item_ids: Sequence[UUID], *, author: str, action: str | None, content: str, now: datetime
+    db: Db,
+    item_ids: Sequence[UUID],
+    *,
+    author: str,
+    action: str | None,
+    content: str | Mapping[UUID, str],
+    now: datetime,
 ) -> None:
-    """The same entry for many items."""
+    """An entry for each of many items, with the same content or each with its own."""
     await execute(
         db,
         "INSERT INTO activity (item_id, created_date, author, action, content)"
-        " SELECT id, %(now)s, %(author)s, %(action)s, %(content)s FROM unnest(%(ids)s::uuid[]) AS id",
+        " SELECT id, %(now)s, %(author)s, %(action)s, content"
+        " FROM unnest(%(ids)s::uuid[], %(contents)s::text[]) AS entry(id, content)",
         ids=list(item_ids),
+        contents=[content if isinstance(content, str) else content[id] for id in item_ids],
         author=author,
         action=action,
-        content=content,
         now=now,
     )

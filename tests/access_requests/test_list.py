@@ -96,8 +96,8 @@ async def test_each_filter_keeps_what_matches_and_filters_combine(client: httpx2
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"identityId": "7"}, "IdentityId must be a GUID"),
-        ({"applicationId": ""}, "ApplicationId must be a GUID"),
+        ({"identityId": "7"}, "Identity ID must be a GUID"),
+        ({"applicationId": ""}, "Application ID must be a GUID"),
         ({"status": "Done"}, "Status must be one of Pending, Open, Resolved, Completed, Canceled, Scheduled, Snoozed"),
         ({"type": "Grant"}, "Type must be one of Add, Change, Remove, Suspend, Restore"),
         ({"page": "0"}, "Page must be a whole number, 1 or more"),

@@ -1,0 +1,129 @@
+"""New requests, one or thousands, by the same statements."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from rolecall.access_requests.model import NewPrivilege, NewRequest, RequestEvent, TargetType
+from rolecall.access_requests.moving import approve, record_events
+from rolecall.access_requests.requirements import Asked, people_for, who_is_asked
+from rolecall.core.caller import SYSTEM, Caller
+from rolecall.core.db import Db, fetch_rows, insert_rows
+from rolecall.core.ids import new_id
+from rolecall.settings import queries as settings
+from rolecall.settings.policy import RequirementType
+from rolecall.work_items.actions import record_activity_of
+from rolecall.work_items.model import WorkStatus
+
+
+async def create_requests(db: Db, caller: Caller, news: Sequence[NewRequest], now: datetime) -> list[UUID]:
+    """In this order. What needs no approval is approved at once, and started when nothing keeps it waiting."""
+    if not news:
+        return []
+    policy = (await settings.get(db)).approval_policy
+    people = await people_for(db, policy, news)
+    named = await _target_names(db, news)
+    requests = {new_id(): new for new in news}
+    asked = {id: who_is_asked(policy, new, caller.id, people) for id, new in requests.items()}
+
+    await insert_rows(
+        db, "access_requests", [_request_row(id, new, caller, named, now) for id, new in requests.items()]
+    )
+    await insert_rows(db, "privileges", [row for id, new in requests.items() for row in _privilege_rows(id, new)])
+    await insert_rows(db, "responses", [row for id, rules in asked.items() for row in _response_rows(id, rules)])
+    await insert_rows(db, "related_items", [row for id, new in requests.items() for row in _related_rows(id, new)])
+    comments = [row for id, new in requests.items() for row in _comment_rows(id, new, caller, now)]
+    await insert_rows(db, "comments", comments)
+
+    ids = list(requests)
+    content = "Access request created"
+    await record_activity_of(db, ids, author=caller.name, action="Created", content=content, now=now)
+    await record_events(db, [RequestEvent.CREATED], ids, caller, now)
+    free = [id for id, rules in asked.items() if all(rule.type != RequirementType.APPROVE for rule in rules)]
+    await approve(db, free, SYSTEM, now)
+    return ids
+
+
+async def _target_names(db: Db, news: Sequence[NewRequest]) -> dict[UUID, str]:
+    """What to call the account that an identity does not have yet."""
+    unnamed = {new.identity_id for new in news if new.target_name is None}
+    rows = await fetch_rows(
+        db,
+        """SELECT id, coalesce(nullif(email_address, ''), first_name || ' ' || last_name)
+           FROM identities WHERE id = ANY(%(ids)s)""",
+        ids=list(unnamed - {None}),
+    )
+    return dict(rows)
+
+
+def _request_row(id: UUID, new: NewRequest, caller: Caller, named: Mapping[UUID, str], now: datetime) -> dict[str, Any]:
+    return {
+        "id": id,
+        "action": new.action,
+        "status": WorkStatus.PENDING,
+        "reporter_id": caller.id,
+        "reporter_name": caller.name,
+        "target_type": TargetType.USER if new.identity_id else TargetType.GROUP,
+        "target_name": new.target_name or (named[new.identity_id] if new.identity_id else ""),
+        "nomenclature": new.nomenclature,
+        "identity_id": new.identity_id,
+        "application_id": new.application_id,
+        "metadata": [{"key": key, "value": value} for key, value in new.metadata],
+        "access_models": [],
+        "scheduled_start": new.scheduled_start,
+        "created_at": now,
+        "status_since": now,
+    }
+
+
+def _privilege_rows(id: UUID, new: NewRequest) -> list[dict[str, Any]]:
+    return [
+        {"request_id": id, "position": position, "approved_access": "None", "metadata": [], **_privilege(privilege)}
+        for position, privilege in enumerate(new.privileges)
+    ]
+
+
+def _privilege(privilege: NewPrivilege) -> dict[str, Any]:
+    return {
+        "initial_access": privilege.initial_access or "None",
+        "requested_access": privilege.requested_access,
+        "header": privilege.header,
+        "section": privilege.section,
+        "permission": privilege.permission,
+        "description": privilege.description,
+        "risk_rating": privilege.risk_rating,
+        "value": privilege.value,
+        "sources": list(privilege.sources),
+        "origins": list(privilege.origins),
+    }
+
+
+def _response_rows(id: UUID, asked: Sequence[Asked]) -> list[dict[str, Any]]:
+    return [
+        {
+            "request_id": id,
+            "type": rule.type,
+            "rule": number,
+            "position": position,
+            "reason": rule.reason,
+            "reviewer_id": reviewer.id,
+            "reviewer_name": reviewer.name,
+            "response": "Pending",
+        }
+        for number, rule in enumerate(asked)
+        for position, reviewer in enumerate(rule.reviewers)
+    ]
+
+
+def _related_rows(id: UUID, new: NewRequest) -> list[dict[str, Any]]:
+    if not (item := new.related):
+        return []
+    row = {"item_id": item.id, "kind": item.kind, "number": item.number, "status": item.status, "stage": item.stage}
+    return [{"request_id": id, **row}]
+
+
+def _comment_rows(id: UUID, new: NewRequest, caller: Caller, now: datetime) -> list[dict[str, Any]]:
+    if new.comment is None:
+        return []
+    return [{"item_id": id, "created_date": now, "author": caller.name, "content": new.comment}]

@@ -1,0 +1,153 @@
+"""Who is asked: the policy's rules, and whom they name."""
+
+from typing import Any
+from uuid import UUID
+
+import httpx2
+
+from rolecall.access_requests.model import NewPrivilege, RelatedItem
+from rolecall.core.db import Db
+from rolecall.core.ids import new_id
+from rolecall.settings.policy import Level
+from tests.access_requests.walking import PATH, detail_of
+from tests.builders import an_access_request, an_application, an_identity
+
+RISKY = NewPrivilege(header="Ledger", permission="Post", risk_rating=Level.HIGH)
+
+
+async def asked(client: httpx2.AsyncClient, id: UUID) -> list[tuple[str, str, list[str]]]:
+    return [
+        (requirement["type"], rule["reason"], [each["reviewer"]["name"] for each in rule["responses"]])
+        for requirement in (await detail_of(client, id))["requirements"]
+        for rule in requirement["rules"]
+    ]
+
+
+async def names(client: httpx2.AsyncClient, id: UUID) -> list[tuple[str, list[str]]]:
+    return [(type, reviewers) for type, _, reviewers in await asked(client, id)]
+
+
+async def test_where_nobody_can_be_found_the_administrators_respond_and_the_reason_says_so(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
+    id = await an_access_request(db, privileges=[RISKY])
+
+    assert await asked(client, id) == [
+        (
+            "Approve",
+            "The supervisor approves added and changed access; the administrators respond because no supervisor can",
+            ["Administrators"],
+        ),
+        (
+            "Approve",
+            "The application owner approves added and changed access of high risk;"
+            " the administrators respond because no application owner can",
+            ["Administrators"],
+        ),
+        (
+            "Resolve",
+            "The provisioner makes the change; the administrators respond because no application provisioner can",
+            ["Administrators"],
+        ),
+    ]
+
+
+async def test_the_administrators_can_answer_while_nobody_is_one(client: httpx2.AsyncClient, db: Db) -> None:
+    id = await an_access_request(db)
+    body = {"type": "Approve", "response": "Approved", "reviewerId": "00000000-0000-0000-0000-000000000001"}
+
+    answer = await client.post(f"{PATH}/{id}/respond", json=body)
+
+    assert answer.json()["status"] == "Open"
+
+
+async def test_console_administrators_are_named_once_there_are_some(client: httpx2.AsyncClient, db: Db) -> None:
+    for first in ("Alma", "Bert"):
+        await an_administrator(db, first)
+    id = await an_access_request(db)
+
+    assert await names(client, id) == [
+        ("Approve", ["Alma Admin", "Bert Admin"]),
+        ("Resolve", ["Alma Admin", "Bert Admin"]),
+    ]
+
+
+async def an_administrator(db: Db, first: str) -> UUID:
+    id = await an_identity(db, first, "Admin")
+    await db.execute("INSERT INTO console_roles (identity_id, role) VALUES (%s, 'Administrator')", (id,))
+    return id
+
+
+async def test_nobody_is_asked_about_a_request_of_their_own(client: httpx2.AsyncClient, db: Db) -> None:
+    olga = await an_identity(db, "Olga", "Owner")
+    await db.execute("UPDATE identities SET supervisor_id = id")
+    crm = await an_application(db, ownerId=str(olga), provisionerIds=[str(olga)], priority="High")
+    alma = await an_administrator(db, "Alma")
+
+    id = await an_access_request(db, identity_id=olga, application_id=crm, privileges=[RISKY])
+    admins = await an_access_request(db, identity_id=alma, application_id=crm)
+
+    assert await names(client, id) == [
+        ("Approve", ["Alma Admin"]),
+        ("Approve", ["Alma Admin"]),
+        ("Resolve", ["Alma Admin"]),
+        ("Verify", ["Alma Admin"]),
+    ]
+    assert await names(client, admins) == [
+        ("Approve", ["Administrators"]),
+        ("Resolve", ["Olga Owner"]),
+        ("Verify", ["Olga Owner"]),
+    ]
+
+
+async def test_whoever_left_is_not_asked(client: httpx2.AsyncClient, db: Db) -> None:
+    boss, deputy = await an_identity(db, "Bo", "Boss"), await an_identity(db, "Di", "Deputy")
+    ada = await an_identity(db, supervisorId=str(boss))
+    crm = await an_application(db, provisionerIds=[str(boss), str(deputy)])
+    await db.execute("UPDATE identities SET status = 'Disabled' WHERE id = %s", (boss,))
+
+    id = await an_access_request(db, identity_id=ada, application_id=crm)
+
+    assert await names(client, id) == [("Approve", ["Administrators"]), ("Resolve", ["Di Deputy"])]
+
+
+async def test_rules_apply_by_action_event_priority_and_risk(client: httpx2.AsyncClient, db: Db) -> None:
+    named = str(await an_identity(db, "Nora", "Named"))
+    conditions: list[dict[str, Any]] = [
+        {"actions": ["Suspend"]},
+        {"eventTypes": ["Absence"]},
+        {"priorities": ["Low"]},
+        {"risks": ["High"]},
+        {"actions": ["Suspend"], "risks": ["Low"]},
+        {},
+    ]
+    rules = [
+        {"type": "Verify", "reason": f"Rule {n}", "responder": "Identity", "identityId": named, **condition}
+        for n, condition in enumerate(conditions)
+    ]
+    await client.patch("/api/settings", json={"approvalPolicy": rules})
+    crm, low = await an_application(db, "CRM"), await an_application(db, "Low", priority="Low")
+    absence = RelatedItem(id=new_id(), kind="Personnel Event", number=1, status="Pending", event_type="Absence")
+
+    ids = [
+        await an_access_request(db, "Suspend", application_id=crm),
+        await an_access_request(db, "Remove", application_id=crm, related=absence),
+        await an_access_request(db, "Remove", application_id=low),
+        await an_access_request(db, "Add", application_id=crm, privileges=[RISKY]),
+    ]
+
+    met = [[reason for type, reason, _ in await asked(client, id) if type == "Verify"] for id in ids]
+    assert met == [["Rule 0", "Rule 5"], ["Rule 1", "Rule 5"], ["Rule 2", "Rule 5"], ["Rule 3", "Rule 5"]]
+
+
+async def test_a_policy_that_names_no_provisioner_leaves_it_to_the_administrators(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
+    await client.patch("/api/settings", json={"approvalPolicy": []})
+
+    id = await an_access_request(db)
+
+    assert await asked(client, id) == [
+        ("Resolve", "The administrators respond because no rule says who makes the change", ["Administrators"])
+    ]
+    assert (await detail_of(client, id))["status"] == "Open"

@@ -1,0 +1,199 @@
+from typing import Any
+from uuid import UUID
+
+import httpx2
+
+from rolecall.access_requests.model import AccessLevel, NewPrivilege
+from rolecall.core.db import Db
+from rolecall.settings.policy import Level
+from tests.access_requests.walking import a_cast, a_request_that_is, detail_of, do, done
+from tests.builders import an_access_request, an_application, an_identity
+
+APPROVED = {"type": "Approve", "response": "Approved"}
+
+
+async def a_risky_request(db: Db) -> tuple[UUID, UUID, UUID]:
+    """The supervisor and the owner must both approve; one privilege asks for everything, one to modify."""
+    boss, owner = await an_identity(db, "Bo", "Boss"), await an_identity(db, "Olga", "Owner")
+    ada = await an_identity(db, "Ada", "Lovelace", supervisorId=str(boss))
+    crm = await an_application(db, "CRM", ownerId=str(owner))
+    asked = [
+        NewPrivilege(header="Sales", permission="Accounts", requested_access=AccessLevel.UNRESTRICTED),
+        NewPrivilege(
+            header="Sales", permission="Leads", requested_access=AccessLevel.MODIFY, risk_rating=Level.CRITICAL
+        ),
+    ]
+    id = await an_access_request(db, identity_id=ada, application_id=crm, privileges=asked)
+    return id, boss, owner
+
+
+def responses(detail: dict[str, Any], type: str) -> list[str]:
+    (requirement,) = [each for each in detail["requirements"] if each["type"] == type]
+    return [answer["response"] for rule in requirement["rules"] for answer in rule["responses"]]
+
+
+async def test_a_request_is_approved_when_every_rule_is_met(client: httpx2.AsyncClient, db: Db) -> None:
+    id, boss, owner = await a_risky_request(db)
+
+    first = await done(client, id, "respond", **APPROVED, reviewerId=str(boss), comment="Fine with me")
+
+    assert first["status"] == "Pending"
+    assert responses(first, "Approve") == ["Approved", "Pending"]
+    assert first["activity"][-1]["action"] == "Response"
+    assert first["comments"][-1]["content"] == "Fine with me"
+
+    second = await done(client, id, "respond", **APPROVED, reviewerId=str(owner))
+
+    assert second["status"] == "Open"
+    assert responses(second, "Approve") == ["Approved", "Approved"]
+
+
+async def test_the_activity_names_the_reviewer_and_whoever_recorded_the_answer(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
+    id, boss, _ = await a_risky_request(db)
+
+    detail = await done(client, id, "respond", **APPROVED, reviewerId=str(boss))
+
+    entry = detail["activity"][-1]
+    assert (entry["author"], entry["content"]) == (
+        "API Token - tests",
+        "Bo Boss approved, recorded by API Token - tests",
+    )
+
+
+async def test_one_rejection_cancels(client: httpx2.AsyncClient, db: Db) -> None:
+    id, boss, _ = await a_risky_request(db)
+
+    detail = await done(client, id, "respond", type="approve", response="REJECTED", reviewerId=str(boss))
+
+    assert detail["status"] == "Canceled"
+    assert responses(detail, "Approve") == ["Rejected", "Pending"]
+    assert detail["activity"][-1]["action"] == "Rejected"
+    assert [privilege["approvedAccess"] for privilege in detail["target"]["privileges"]] == ["None", "None"]
+
+
+async def test_approved_access_is_what_was_requested_unless_a_reviewer_lowered_it(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
+    id, boss, owner = await a_risky_request(db)
+    lowered = [{"header": "Sales", "permission": "Accounts", "access": "Grant"}]
+
+    first = await done(client, id, "respond", **APPROVED, reviewerId=str(boss), approvedAccess=lowered)
+    assert [privilege["approvedAccess"] for privilege in first["target"]["privileges"]] == ["None", "None"]
+
+    second = await done(client, id, "respond", **APPROVED, reviewerId=str(owner))
+    assert [privilege["approvedAccess"] for privilege in second["target"]["privileges"]] == ["Grant", "Modify"]
+    assert [privilege["requestedAccess"] for privilege in second["target"]["privileges"]] == ["Unrestricted", "Modify"]
+
+
+async def test_approved_access_is_never_raised(client: httpx2.AsyncClient, db: Db) -> None:
+    id, boss, _ = await a_risky_request(db)
+    raised = [
+        {"header": "Sales", "permission": "Leads", "access": "Unrestricted"},
+        {"header": "Sales", "permission": "Orders", "access": "Grant"},
+        {"header": "Sales", "permission": "Accounts"},
+    ]
+
+    answer = await do(client, id, "respond", **APPROVED, reviewerId=str(boss), approvedAccess=raised)
+
+    assert answer.status_code == 400
+    assert answer.json()["errors"] == [
+        {"field": "approvedAccess.0.access", "message": "Access must be lower than Modify"},
+        {"field": "approvedAccess.1", "message": "The request has no such privilege"},
+        {"field": "approvedAccess.2.access", "message": "Access is required"},
+    ]
+    assert (await detail_of(client, id))["activity"][-1]["action"] == "Created"
+
+
+async def test_only_whoever_is_asked_may_respond(client: httpx2.AsyncClient, db: Db) -> None:
+    id, _, _ = await a_risky_request(db)
+    stranger = await an_identity(db, "Sam", "Stranger")
+
+    answer = await do(client, id, "respond", **APPROVED, reviewerId=str(stranger))
+    nobody = await do(client, id, "respond", **APPROVED)
+
+    assert answer.status_code == nobody.status_code == 400
+    assert answer.json()["errors"] == [
+        {"field": "reviewerId", "message": f"Identity with id {stranger} is not asked to approve this"}
+    ]
+    assert nobody.json()["errors"] == [{"field": "reviewerId", "message": "Reviewer ID is required"}]
+
+
+async def test_nobody_responds_twice(client: httpx2.AsyncClient, db: Db) -> None:
+    id, boss, _ = await a_risky_request(db)
+    await done(client, id, "respond", **APPROVED, reviewerId=str(boss))
+
+    again = await do(client, id, "respond", type="Approve", response="Rejected", reviewerId=str(boss))
+
+    assert again.status_code == 409
+    assert again.json()["message"] == "Bo Boss has responded already"
+    assert responses(await detail_of(client, id), "Approve") == ["Approved", "Pending"]
+
+
+async def test_every_broken_rule_of_a_response_is_told_at_once(client: httpx2.AsyncClient, db: Db) -> None:
+    id, _, _ = await a_risky_request(db)
+
+    answer = await do(client, id, "respond", response="Pending", reviewerId="me", comment=" ", approvedAccess=[{}])
+
+    assert answer.json()["errors"] == [
+        {"field": "comment", "message": "Comment must not be blank"},
+        {"field": "type", "message": "Type is required"},
+        {"field": "response", "message": "Response must be one of Approved, Rejected"},
+        {"field": "reviewerId", "message": "Reviewer ID must be a GUID"},
+        {"field": "approvedAccess.0.permission", "message": "Permission is required"},
+    ]
+
+
+async def test_the_provisioner_resolves_and_the_owner_verifies(client: httpx2.AsyncClient, db: Db) -> None:
+    cast = await a_cast(db)
+    id = await a_request_that_is(client, db, "Open", cast)
+
+    resolved = await done(client, id, "respond", type="Resolve", response="Approved", reviewerId=cast.peter)
+    assert resolved["status"] == "Resolved"
+    assert responses(resolved, "Resolve") == ["Approved"]
+
+    verified = await done(client, id, "respond", type="Verify", response="Approved", reviewerId=cast.grace)
+    assert verified["status"] == "Completed"
+    assert responses(verified, "Verify") == ["Approved"]
+
+
+async def test_what_is_not_verified_is_reopened_and_everyone_is_asked_again(client: httpx2.AsyncClient, db: Db) -> None:
+    cast = await a_cast(db)
+    id = await a_request_that_is(client, db, "Resolved", cast)
+
+    detail = await done(client, id, "respond", type="Verify", response="Rejected", reviewerId=cast.grace)
+
+    assert detail["status"] == "Open"
+    assert detail["activity"][-1]["action"] == "Reopened"
+    assert responses(detail, "Resolve") == ["Pending"]
+    assert responses(detail, "Verify") == ["Pending"]
+    assert responses(detail, "Approve") == ["Approved"]
+
+
+async def test_provisioning_cannot_be_rejected(client: httpx2.AsyncClient, db: Db) -> None:
+    cast = await a_cast(db)
+    id = await a_request_that_is(client, db, "Open", cast)
+
+    answer = await do(client, id, "respond", type="Resolve", response="Rejected", reviewerId=cast.peter)
+
+    assert answer.json()["errors"] == [
+        {"field": "response", "message": "Resolve cannot be Rejected; cancel the request instead"}
+    ]
+
+
+async def test_whoever_resolves_without_being_asked_is_named_beside_those_who_were(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
+    cast = await a_cast(db)
+    id = await a_request_that_is(client, db, "Open", cast)
+
+    detail = await done(client, id, "resolve")
+
+    (rule,) = next(each for each in detail["requirements"] if each["type"] == "Resolve")["rules"]
+    assert [(each["reviewer"]["name"], each["response"]) for each in rule["responses"]] == [
+        ("Peter Naur", "Pending"),
+        ("API Token - tests", "Approved"),
+    ]
+    again = await done(client, id, "reopen")
+    assert responses(again, "Resolve") == ["Pending"]

@@ -1,0 +1,46 @@
+from datetime import timedelta
+from typing import Any
+
+import httpx2
+
+from rolecall.core import clock
+from rolecall.core.db import Db
+from tests.access_requests.walking import STEPS, a_cast, a_request_that_is, done
+
+
+async def stalled(client: httpx2.AsyncClient) -> list[dict[str, Any]]:
+    answer = await client.get("/api/access-requests/stalled")
+    assert answer.status_code == 200, answer.text
+    page = answer.json()
+    assert page["totalCount"] == len(page["items"])
+    items: list[dict[str, Any]] = page["items"]
+    return items
+
+
+async def test_what_waits_for_people_is_listed_with_whom_how_long_and_why(client: httpx2.AsyncClient, db: Db) -> None:
+    cast = await a_cast(db)
+    ids = {status: await a_request_that_is(client, db, status, cast) for status in STEPS}
+    clock.travel_to(clock.now() + timedelta(days=3, hours=1))
+
+    items = await stalled(client)
+
+    grace, peter = {"id": cast.grace, "name": "Grace Hopper"}, {"id": cast.peter, "name": "Peter Naur"}
+    assert [(item["id"], item["waitingFor"], item["reasons"]) for item in items] == [
+        (ids["Pending"], [grace], ["The supervisor approves added and changed access"]),
+        (ids["Open"], [peter], ["The provisioner makes the change"]),
+        (ids["Resolved"], [grace], ["The application owner verifies changes in an application of high priority"]),
+    ]
+    assert {item["waitingDays"] for item in items} == {3}
+    assert list(items[0]) == [
+        "id", "kind", "number", "action", "status", "target", "waitingFor", "waitingSince", "waitingDays", "reasons",
+    ]  # fmt: skip
+
+
+async def test_an_open_request_waits_for_its_assignee(client: httpx2.AsyncClient, db: Db) -> None:
+    cast = await a_cast(db)
+    id = await a_request_that_is(client, db, "Open", cast)
+    await done(client, id, "assign", assigneeId=cast.grace)
+
+    (item,) = await stalled(client)
+
+    assert item["waitingFor"] == [{"id": cast.grace, "name": "Grace Hopper"}]

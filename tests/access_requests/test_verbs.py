@@ -1,0 +1,104 @@
+from datetime import UTC, datetime, timedelta
+from uuid import UUID, uuid4
+
+import httpx2
+import pytest
+
+from rolecall.access_requests import actions
+from rolecall.core.caller import Caller
+from rolecall.core.db import Db
+from rolecall.core.errors import Conflict
+from tests.access_requests.walking import a_cast, a_request_that_is, detail_of, do, done, events_of
+from tests.builders import facts
+
+VERBS = ["respond", "assign", "resolve", "verify", "reopen", "snooze", "resume", "cancel", "comment"]
+
+
+@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("id", ["00000000-0000-7000-8000-000000000000", "seven"])
+async def test_a_verb_on_an_unknown_request_is_not_found(client: httpx2.AsyncClient, verb: str, id: str) -> None:
+    answer = await do(client, id, verb)
+
+    assert answer.status_code == 404
+    assert answer.json()["message"] == f"AccessRequest with id {id} not found"
+
+
+async def test_a_verb_needs_no_body(client: httpx2.AsyncClient, db: Db) -> None:
+    id = await a_request_that_is(client, db, "Open", await a_cast(db))
+
+    answer = await client.post(f"/api/access-requests/{id}/resolve")
+
+    assert answer.status_code == 200
+    assert answer.json()["status"] == "Resolved"
+
+
+async def test_a_comment_given_with_a_verb_is_in_the_event(client: httpx2.AsyncClient, db: Db) -> None:
+    id = await a_request_that_is(client, db, "Open", await a_cast(db))
+
+    await done(client, id, "resolve", comment="Ticket 4711")
+
+    (comment,) = (await events_of(db, id))[-1]["request"]["comments"]
+    assert (comment["author"], comment["content"]) == ("API Token - tests", "Ticket 4711")
+
+
+async def test_a_comment_may_come_in_any_status_and_moves_nothing(client: httpx2.AsyncClient, db: Db) -> None:
+    id = await a_request_that_is(client, db, "Canceled", await a_cast(db))
+    before = await detail_of(client, id)
+
+    after = await done(client, id, "comment", content="A pity")
+
+    assert [comment["content"] for comment in after.pop("comments")] == ["A pity"]
+    assert after.pop("status") == "Canceled"
+    assert after.items() <= before.items()
+
+
+async def test_a_comment_says_something(client: httpx2.AsyncClient, db: Db) -> None:
+    id = await a_request_that_is(client, db, "Pending", await a_cast(db))
+
+    answer = await do(client, id, "comment", content="  ")
+
+    assert answer.json()["errors"] == [{"field": "content", "message": "Content is required"}]
+
+
+async def test_an_assignee_is_an_active_identity(client: httpx2.AsyncClient, db: Db) -> None:
+    cast = await a_cast(db)
+    id = await a_request_that_is(client, db, "Pending", cast)
+    nobody = str(uuid4())
+    await db.execute("UPDATE identities SET status = 'Disabled' WHERE id = %s", (cast.peter,))
+
+    missing = await do(client, id, "assign")
+    unknown = await do(client, id, "assign", assigneeId=nobody)
+    disabled = await do(client, id, "assign", assigneeId=cast.peter)
+    assigned = await done(client, id, "assign", assigneeId=cast.grace)
+
+    assert missing.json()["errors"] == [{"field": "assigneeId", "message": "Assignee ID is required"}]
+    assert unknown.json()["errors"] == [{"field": "assigneeId", "message": f"Identity with id {nobody} not found"}]
+    assert disabled.json()["errors"] == [{"field": "assigneeId", "message": "Identity is Disabled"}]
+    assert assigned["assignee"] == {"id": cast.grace, "name": "Grace Hopper"}
+    assert assigned["activity"][-1]["content"] == "Assigned to Grace Hopper"
+
+
+async def test_a_request_is_snoozed_until_a_later_time(client: httpx2.AsyncClient, db: Db) -> None:
+    id = await a_request_that_is(client, db, "Open", await a_cast(db))
+    past = (datetime.now(UTC) - timedelta(minutes=1)).isoformat()
+
+    early = await do(client, id, "snooze", until=past)
+    snoozed = await done(client, id, "snooze", until="2099-01-01")
+
+    assert early.json()["errors"] == [{"field": "until", "message": "Until must be later than now"}]
+    assert snoozed["activity"][-1]["content"] == "Snoozed until 2099-01-01T00:00:00Z"
+
+
+@pytest.mark.parametrize(("status", "verb"), [("Open", actions.resolve), ("Resolved", actions.verify)])
+async def test_nobody_decides_on_a_request_of_their_own(
+    client: httpx2.AsyncClient, db: Db, status: str, verb: object
+) -> None:
+    cast = await a_cast(db)
+    id = await a_request_that_is(client, db, status, cast)
+    before = await detail_of(client, id)
+    ada = Caller(UUID(cast.ada), "Ada Lovelace", frozenset())
+
+    with pytest.raises(Conflict, match="Nobody decides on a request of their own"):
+        await verb(db, ada, id, {}, facts())  # type: ignore[operator]
+
+    assert await detail_of(client, id) == before
