@@ -11,6 +11,7 @@ import msgspec
 import structlog
 
 from rolecall.access_requests import moving as access_requests
+from rolecall.access_requests.closed_loop import close_next_loop
 from rolecall.application_imports import actions as imports
 from rolecall.core import clock
 from rolecall.core.config import Config
@@ -66,10 +67,17 @@ async def follow_events(pool: Pool, _: Config, now: datetime) -> bool:
     return len(found) == _BATCH and not failed
 
 
+async def close_loops(pool: Pool, _: Config, now: datetime) -> bool:
+    """What finished imports prove and contradict."""
+    async with pool.connection() as db, db.transaction():
+        return await close_next_loop(db, now)
+
+
 LOOPS = [
     Loop("tick", tick),
     Loop(imports.CHANNEL, imports.finish_canceling),
     Loop("access-requests", open_due_requests),
+    Loop("finished_imports", close_loops),
     Loop("personnel-events", follow_events),
 ]
 

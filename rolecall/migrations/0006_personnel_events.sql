@@ -61,3 +61,6 @@ BEGIN
 END $$;
 CREATE TRIGGER note_event_news AFTER INSERT ON access_request_events REFERENCING NEW TABLE AS new_rows
     FOR EACH STATEMENT EXECUTE FUNCTION note_event_news();
+
+-- The last word on an account: what the closed loop asks when an import changed it.
+CREATE INDEX ON access_requests (application_id, target_name, list_key);

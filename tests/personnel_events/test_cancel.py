@@ -6,8 +6,8 @@ from rolecall.core import clock
 from rolecall.core.config import Config
 from rolecall.core.db import Db
 from tests.builders import an_application, an_identity
+from tests.holdings import an_account
 from tests.personnel_events.bodies import EVENTS, MISSING, created, day
-from tests.personnel_events.holdings import an_account
 from tests.working import let_the_worker_work
 
 

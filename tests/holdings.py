@@ -1,5 +1,6 @@
 """What applications hold, as an import would have left it."""
 
+from datetime import datetime
 from uuid import UUID
 
 from rolecall.core.db import Db, execute, fetch_value
@@ -14,6 +15,29 @@ async def a_finished_import(db: Db, application_id: UUID) -> int:
            VALUES (%(id)s, %(application)s, 'API', 'Finished', 'tests', now(), now(), now(), '{}') RETURNING number""",
         id=new_id(),
         application=application_id,
+    )
+    return number
+
+
+async def finish_import(db: Db, application_id: UUID, *file_groups: str, at: datetime) -> int:
+    """An import with a file for each of these file groups, and the word that it has finished."""
+    number = await a_finished_import(db, application_id)
+    await execute(
+        db, "UPDATE application_imports SET created_at = %(at)s WHERE number = %(number)s", at=at, number=number
+    )
+    await execute(
+        db,
+        """INSERT INTO import_files (id, import_id, position, file_group_id, file_group, name, sha256, size, location)
+           SELECT gen_random_uuid(), r.id, g.position, g.id, g.name, lower(g.name) || '.csv', '', 1, gen_random_uuid()
+           FROM application_imports r JOIN connectors c USING (application_id)
+           JOIN file_groups g ON g.connector_id = c.id WHERE r.number = %(number)s AND g.name = ANY(%(names)s)""",
+        number=number,
+        names=list(file_groups),
+    )
+    await execute(
+        db,
+        "INSERT INTO finished_imports SELECT id, application_id FROM application_imports WHERE number = %(number)s",
+        number=number,
     )
     return number
 

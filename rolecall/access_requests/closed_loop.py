@@ -1,0 +1,115 @@
+"""The closed loop: a finished import completes the resolved requests it proves and reopens those it contradicts."""
+
+from collections.abc import AsyncIterator
+from datetime import datetime
+from uuid import UUID
+
+from rolecall.access_requests import moving, queries
+from rolecall.access_requests.evidence import Evidence, Run, came_back, evidence_of, judge
+from rolecall.access_requests.shapes import AccessRequestDetail
+from rolecall.applications.model import Content
+from rolecall.core.caller import SYSTEM
+from rolecall.core.db import Db, fetch_rows
+from rolecall.work_items.actions import record_activity_of
+
+DRIFT = "Drift"
+_BATCH = 500
+
+
+async def close_next_loop(db: Db, now: datetime) -> bool:
+    """Take a finished import and hold it against its application's requests; whether there was one."""
+    run = await _take(db)
+    if run is None:
+        return False
+    async for requests, evidence in _judged(db, run, await _resolved(db, run)):
+        await _verify_or_reopen(db, requests, evidence, now)
+    async for requests, evidence in _judged(db, run, await _done_and_touched(db, run)):
+        await _report_drift(db, requests, evidence, now)
+    return True
+
+
+async def _take(db: Db) -> Run | None:
+    rows = await fetch_rows(
+        db,
+        """WITH taken AS (
+               DELETE FROM finished_imports WHERE import_id =
+                   (SELECT import_id FROM finished_imports LIMIT 1 FOR UPDATE SKIP LOCKED) RETURNING import_id)
+           SELECT r.id, r.number, r.application_id, r.created_at FROM taken
+           JOIN application_imports r ON r.id = taken.import_id""",
+    )
+    if not rows:
+        return None
+    id, number, application_id, created_at = rows[0]
+    files = await fetch_rows(
+        db,
+        """SELECT g.content, array_agg(f.name ORDER BY f.position)
+           FROM import_files f JOIN file_groups g ON g.id = f.file_group_id WHERE f.import_id = %(id)s GROUP BY 1""",
+        id=id,
+    )
+    return Run(id, number, application_id, created_at, {Content(content): names for content, names in files})
+
+
+async def _judged(db: Db, run: Run, ids: list[UUID]) -> AsyncIterator[tuple[list[AccessRequestDetail], Evidence]]:
+    for start in range(0, len(ids), _BATCH):
+        requests = await queries.details(db, ids[start : start + _BATCH])
+        yield requests, await evidence_of(db, run, requests)
+
+
+async def _resolved(db: Db, run: Run) -> list[UUID]:
+    rows = await fetch_rows(
+        db,
+        """SELECT id FROM access_requests WHERE application_id = %(application)s AND status = 'Resolved'
+           ORDER BY list_key""",
+        application=run.application_id,
+    )
+    return [id for (id,) in rows]
+
+
+async def _verify_or_reopen(db: Db, requests: list[AccessRequestDetail], evidence: Evidence, now: datetime) -> None:
+    run = evidence.run
+    proved, contradicted = {}, {}
+    for request in requests:
+        finding = judge(request, evidence)
+        source = run.named(finding.contents)
+        # Files that are older than the work on a request cannot show that the work was not done.
+        is_older = request.resolved_on is not None and run.created_at < request.resolved_on
+        if finding.came_true:
+            proved[request.id] = f"{source} shows it as asked"
+        elif finding.contradictions and not is_older:
+            contradicted[request.id] = f"{source} shows otherwise: {'; '.join(finding.contradictions)}"
+    await moving.verify(db, list(proved), SYSTEM, now, proved)
+    await moving.reopen(db, list(contradicted), SYSTEM, now, contradicted)
+
+
+async def _done_and_touched(db: Db, run: Run) -> list[UUID]:
+    """The last word on each account that this import changed, where it took something away and was not told of yet."""
+    rows = await fetch_rows(
+        db,
+        """WITH touched AS (
+               SELECT account_number AS number FROM account_versions WHERE from_import = %(number)s
+               UNION SELECT account_number FROM memberships WHERE from_import = %(number)s
+               UNION SELECT holder_number FROM assignments WHERE from_import = %(number)s)
+           SELECT last.id FROM touched JOIN accounts a USING (number)
+           CROSS JOIN LATERAL (SELECT r.id, r.status, r.action, r.completed_on FROM access_requests r
+                               WHERE r.application_id = a.application_id AND r.target_name = a.username
+                                 AND r.target_type = 'User' AND r.status <> 'Canceled'
+                               ORDER BY r.list_key DESC LIMIT 1) AS last
+           WHERE last.status = 'Completed' AND last.action IN ('Change', 'Remove', 'Suspend')
+             AND last.completed_on <= %(since)s
+             AND NOT EXISTS (SELECT FROM activity WHERE item_id = last.id AND action = %(drift)s)""",
+        number=run.number,
+        since=run.created_at,
+        drift=DRIFT,
+    )
+    return [id for (id,) in rows]
+
+
+async def _report_drift(db: Db, requests: list[AccessRequestDetail], evidence: Evidence, now: datetime) -> None:
+    """Access that came back. Nothing is done about it: whether it should be is for people to say."""
+    found = {request.id: came_back(request, evidence) for request in requests}
+    told = {
+        id: f"{evidence.run.named(evidence.run.files)} shows what was taken away: {'; '.join(what)}"
+        for id, what in found.items()
+        if what
+    }
+    await record_activity_of(db, list(told), author=SYSTEM.name, action=DRIFT, content=told, now=now)

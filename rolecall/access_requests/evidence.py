@@ -1,0 +1,209 @@
+"""What an import shows of the accounts and groups that requests are about, and what that says of the requests."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from uuid import UUID
+
+import msgspec
+
+from rolecall.access_requests.model import AccessLevel, TargetType
+from rolecall.access_requests.shapes import AccessRequestDetail, Privilege
+from rolecall.accounts import queries as accounts
+from rolecall.applications.model import Content
+from rolecall.core.db import Db, fetch_rows
+from rolecall.settings.policy import RequestAction
+
+# Header, section and permission; a membership is known under its group's nomenclature and under `Group`.
+Key = tuple[str, str, str]
+
+_NOTHING = frozenset({AccessLevel.NONE, AccessLevel.DENY})
+
+
+class Run(msgspec.Struct, frozen=True):
+    """A finished import: only what its files are about can be judged by it."""
+
+    id: UUID
+    number: int
+    application_id: UUID
+    created_at: datetime
+    files: dict[Content, list[str]]
+
+    def named(self, contents: Iterable[Content]) -> str:
+        names = [name for content in Content if content in contents for name in self.files.get(content, ())]
+        return f"Import {self.number} ({', '.join(names)})" if names else f"Import {self.number}"
+
+
+class Shown(msgspec.Struct, frozen=True):
+    """An account or a group as the import left it; `access` by privilege, direct or through a group."""
+
+    exists: bool = False
+    is_usable: bool = False
+    access: dict[Key, set[AccessLevel]] = {}
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """`contradictions` are what was found instead; `undecided` tells that the files are silent about a part."""
+
+    contradictions: list[str]
+    contents: set[Content]
+    undecided: bool = False
+
+    @property
+    def came_true(self) -> bool:
+        return not self.contradictions and not self.undecided
+
+
+class Evidence(msgspec.Struct, frozen=True):
+    run: Run
+    users: dict[str, Shown]
+    users_by_identity: dict[UUID, Shown]
+    groups: dict[str, Shown]
+    # Privileges that are memberships.
+    memberships: set[Key]
+
+    def shown(self, request: AccessRequestDetail) -> Shown:
+        target = request.target
+        if target.type == TargetType.GROUP:
+            return self.groups.get(target.name, Shown())
+        found = self.users.get(target.name)
+        # A new account may have been given another name than the request knew.
+        if found is None and request.action == RequestAction.ADD and target.affected_identity:
+            found = self.users_by_identity.get(target.affected_identity.id)
+        return found or Shown()
+
+
+def judge(request: AccessRequestDetail, evidence: Evidence) -> Finding:
+    """Whether the import shows what was asked."""
+    shown = evidence.shown(request)
+    about = Content.GROUPS if request.target.type == TargetType.GROUP else Content.USERS
+    if about not in evidence.run.files:
+        return Finding([], set(), undecided=True)
+    name = request.target.name
+    match RequestAction(request.action):
+        case RequestAction.REMOVE:
+            if not shown.is_usable:
+                return Finding([], {about})
+            if request.target.privileges:
+                return _privileges(request, shown, evidence, {about})
+            return Finding([f"{name} is still there"], {about})
+        case RequestAction.SUSPEND:
+            return Finding([f"{name} is still active"] if shown.is_usable else [], {about})
+        case RequestAction.ADD | RequestAction.RESTORE if not shown.is_usable:
+            return Finding([f"{name} is not active" if shown.exists else f"{name} is not there"], {about})
+        case RequestAction.CHANGE if not shown.exists:
+            return Finding([f"{name} is not there"], {about})
+        case RequestAction.ADD | RequestAction.RESTORE | RequestAction.CHANGE:
+            return _privileges(request, shown, evidence, {about})
+
+
+def came_back(request: AccessRequestDetail, evidence: Evidence) -> list[str]:
+    """What a completed request took away and the import shows all the same."""
+    taken = [privilege for privilege in request.target.privileges if _is_taken_away(privilege)]
+    if request.action == RequestAction.CHANGE and not taken:
+        return []
+    taking = msgspec.structs.replace(request, target=msgspec.structs.replace(request.target, privileges=taken))
+    return judge(taking, evidence).contradictions
+
+
+def _privileges(request: AccessRequestDetail, shown: Shown, evidence: Evidence, contents: set[Content]) -> Finding:
+    contradictions, undecided = [], False
+    for privilege in request.target.privileges:
+        is_membership = _key(privilege) in evidence.memberships or privilege.permission.header == "Group"
+        content = Content.MEMBERSHIPS if is_membership else Content.PERMISSIONS
+        if content not in evidence.run.files:
+            undecided = True
+            continue
+        contents.add(content)
+        if _is_taken_away(privilege):
+            if _has(shown, privilege):
+                contradictions.append(f"{request.target.name} still has {_words(privilege)}")
+        elif not _has(shown, privilege):
+            contradictions.append(f"{request.target.name} does not have {_words(privilege)}")
+    return Finding(contradictions, contents, undecided)
+
+
+def _is_taken_away(privilege: Privilege) -> bool:
+    return privilege.approved_access == AccessLevel.NONE
+
+
+def _has(shown: Shown, privilege: Privilege) -> bool:
+    """What was approved; of what was taken away, anything at all."""
+    held = shown.access.get(_key(privilege), set())
+    return bool(held - _NOTHING) if _is_taken_away(privilege) else privilege.approved_access in held
+
+
+def _key(privilege: Privilege) -> Key:
+    what = privilege.permission
+    return what.header, what.section, what.permission
+
+
+def _words(privilege: Privilege) -> str:
+    return " ".join(word for word in _key(privilege) if word)
+
+
+async def evidence_of(db: Db, run: Run, requests: Sequence[AccessRequestDetail]) -> Evidence:
+    """The same few statements for one request as for thousands."""
+    users = [request for request in requests if request.target.type == TargetType.USER]
+    rows = await fetch_rows(
+        db,
+        """SELECT a.id, a.username, a.identity_id, v.is_active AND NOT v.is_locked FROM accounts a
+           JOIN account_versions v ON v.account_number = a.number AND v.until_import IS NULL
+           WHERE a.application_id = %(application)s
+             AND (a.username = ANY(%(names)s) OR a.identity_id = ANY(%(identities)s)) ORDER BY a.username DESC""",
+        application=run.application_id,
+        names=[request.target.name for request in users],
+        identities=[request.target.affected_identity.id for request in users if request.target.affected_identity],
+    )
+    held, memberships = await _held_by_accounts(db, [row[0] for row in rows])
+    shown = {id: Shown(True, is_usable, held[id]) for id, _, _, is_usable in rows}
+    return Evidence(
+        run,
+        users={username: shown[id] for id, username, _, _ in rows},
+        users_by_identity={identity_id: shown[id] for id, _, identity_id, _ in rows},
+        groups=await _groups(db, run, [r.target.name for r in requests if r.target.type == TargetType.GROUP]),
+        memberships=memberships | await _known_groups(db, run, requests),
+    )
+
+
+async def _held_by_accounts(db: Db, ids: Sequence[UUID]) -> tuple[dict[UUID, dict[Key, set[AccessLevel]]], set[Key]]:
+    held: dict[UUID, dict[Key, set[AccessLevel]]] = defaultdict(lambda: defaultdict(set))
+    memberships: set[Key] = set()
+    for member in await accounts.memberships(db, ids):
+        for header in {member.nomenclature or "Group", "Group"}:
+            memberships.add((header, "", member.group))
+            held[member.account_id][header, "", member.group].add(AccessLevel.GRANT)
+    for entry in await accounts.permissions_held(db, ids):
+        held[entry.holder_id][entry.header, entry.section, entry.permission].add(AccessLevel(entry.access))
+    return held, memberships
+
+
+async def _groups(db: Db, run: Run, names: Sequence[str]) -> dict[str, Shown]:
+    if not names:
+        return {}
+    rows = await fetch_rows(
+        db,
+        """SELECT g.id, g.name FROM groups g
+           JOIN group_versions v ON v.group_number = g.number AND v.until_import IS NULL
+           WHERE g.application_id = %(application)s AND g.name = ANY(%(names)s)""",
+        application=run.application_id,
+        names=list(names),
+    )
+    held: dict[UUID, dict[Key, set[AccessLevel]]] = defaultdict(lambda: defaultdict(set))
+    for entry in await accounts.permissions_of_groups(db, [id for id, _ in rows]):
+        held[entry.holder_id][entry.header, entry.section, entry.permission].add(AccessLevel(entry.access))
+    return {name: Shown(True, True, held[id]) for id, name in rows}
+
+
+async def _known_groups(db: Db, run: Run, requests: Sequence[AccessRequestDetail]) -> set[Key]:
+    """Groups that were ever imported, among what is asked."""
+    names = {privilege.permission.permission for request in requests for privilege in request.target.privileges}
+    rows = await fetch_rows(
+        db,
+        """SELECT DISTINCT coalesce(nullif(v.nomenclature, ''), 'Group'), g.name
+           FROM groups g JOIN group_versions v ON v.group_number = g.number
+           WHERE g.application_id = %(application)s AND g.name = ANY(%(names)s)""",
+        application=run.application_id,
+        names=list(names),
+    )
+    return {(header, "", name) for header, name in rows}

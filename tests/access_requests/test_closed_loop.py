@@ -1,0 +1,201 @@
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import httpx2
+import pytest
+
+from rolecall.access_requests.model import AccessLevel, NewPrivilege
+from rolecall.core import clock
+from rolecall.core.config import Config
+from rolecall.core.db import Db
+from tests.builders import an_access_request, an_application, an_identity
+from tests.holdings import an_account, finish_import
+from tests.working import let_the_worker_work
+
+NOON = datetime(2026, 11, 2, 12, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+POSTERS = NewPrivilege(header="Group", permission="Posters")
+NO_POSTERS = NewPrivilege(header="Group", permission="Posters", requested_access=AccessLevel.NONE)
+CLOSE = NewPrivilege(header="Books", permission="Close", requested_access=AccessLevel.MODIFY)
+
+
+@pytest.fixture(autouse=True)
+def noon() -> None:
+    clock.travel_to(NOON)
+
+
+@pytest.fixture
+async def ledger(db: Db) -> UUID:
+    """An application whose requests are verified."""
+    return await an_application(db, "Ledger", priority="High")
+
+
+async def resolved(client: httpx2.AsyncClient, db: Db, ledger: UUID, action: str, **fields: Any) -> str:
+    ada = fields.pop("identity_id", None) or await an_identity(db)
+    boss = await an_identity(db, "Mary", "Somerville")
+    await db.execute("UPDATE identities SET supervisor_id = %s WHERE id = %s", (boss, ada))
+    id = await an_access_request(
+        db, action, application_id=ledger, identity_id=ada, target_name="ada", now=NOON, **fields
+    )
+    if action in ("Add", "Change"):
+        answer = await client.post(
+            f"/api/access-requests/{id}/respond",
+            json={"type": "Approve", "response": "Approved", "reviewerId": str(boss)},
+        )
+        assert answer.status_code == 200, answer.text
+    answer = await client.post(f"/api/access-requests/{id}/resolve")
+    assert answer.json()["status"] == "Resolved", answer.text
+    return str(id)
+
+
+async def after_import(
+    client: httpx2.AsyncClient, db: Db, config: Config, ledger: UUID, id: str, *files: str, later: timedelta = HOUR
+) -> Any:
+    clock.travel_to(NOON + later)
+    await finish_import(db, ledger, *files or ("Users", "Memberships", "Permissions"), at=NOON + later)
+    await let_the_worker_work(config)
+    return (await client.get(f"/api/access-requests/{id}")).json()
+
+
+async def test_what_an_import_shows_as_asked_is_verified_with_the_evidence(
+    client: httpx2.AsyncClient, db: Db, config: Config, ledger: UUID
+) -> None:
+    ada = await an_identity(db)
+    id = await resolved(client, db, ledger, "Add", identity_id=ada, privileges=[POSTERS, CLOSE])
+    await an_account(db, ledger, "ada", ada, groups=("Posters",), permissions=(("Books", "Close", "Modify", "None"),))
+
+    request = await after_import(client, db, config, ledger, id)
+
+    assert request["status"] == "Completed"
+    assert request["verifiedOn"] == request["completedOn"] is not None
+    entry = request["activity"][-1]
+    assert (entry["author"], entry["action"]) == ("System", "Verified")
+    assert entry["content"] == "Import 2 (users.csv, memberships.csv, permissions.csv) shows it as asked"
+
+
+@pytest.mark.parametrize(
+    ("action", "held", "privileges", "found"),
+    [
+        ("Add", None, [POSTERS], "ada is not there"),
+        ("Add", {"is_active": False}, [], "ada is not active"),
+        ("Add", {}, [POSTERS], "ada does not have Group Posters"),
+        ("Add", {"permissions": (("Books", "Close", "Grant", "None"),)}, [CLOSE], "ada does not have Books Close"),
+        ("Change", {"groups": ("Posters",)}, [NO_POSTERS], "ada still has Group Posters"),
+        ("Change", None, [POSTERS], "ada is not there"),
+        ("Remove", {}, [], "ada is still there"),
+        ("Remove", {"groups": ("Posters",)}, [NO_POSTERS], "ada still has Group Posters"),
+        ("Suspend", {}, [NO_POSTERS], "ada is still active"),
+        ("Restore", {"is_active": False}, [POSTERS], "ada is not active"),
+    ],
+)
+async def test_what_an_import_contradicts_is_reopened_and_says_what_was_found(
+    client: httpx2.AsyncClient,
+    db: Db,
+    config: Config,
+    ledger: UUID,
+    action: str,
+    held: dict[str, Any] | None,
+    privileges: list[NewPrivilege],
+    found: str,
+) -> None:
+    ada = await an_identity(db)
+    id = await resolved(client, db, ledger, action, identity_id=ada, privileges=privileges)
+    if held is not None:
+        await an_account(db, ledger, "ada", ada, **held)
+
+    request = await after_import(client, db, config, ledger, id)
+
+    assert (request["status"], request["resolvedOn"]) == ("Open", None)
+    entry = request["activity"][-1]
+    assert entry["action"] == "Reopened"
+    assert entry["content"].endswith(f" shows otherwise: {found}")
+
+
+@pytest.mark.parametrize(
+    ("action", "held", "privileges"),
+    [
+        ("Remove", None, [NO_POSTERS]),
+        ("Remove", {"is_active": False, "groups": ("Posters",)}, [NO_POSTERS]),
+        ("Remove", {}, [NO_POSTERS]),
+        ("Suspend", {"is_active": False}, [NO_POSTERS]),
+        ("Suspend", None, []),
+        ("Restore", {"groups": ("Posters",)}, [POSTERS]),
+        ("Change", {"is_active": False}, [NO_POSTERS]),
+    ],
+)
+async def test_each_action_has_its_proof(
+    client: httpx2.AsyncClient,
+    db: Db,
+    config: Config,
+    ledger: UUID,
+    action: str,
+    held: dict[str, Any] | None,
+    privileges: list[NewPrivilege],
+) -> None:
+    ada = await an_identity(db)
+    id = await resolved(client, db, ledger, action, identity_id=ada, privileges=privileges)
+    if held is not None:
+        await an_account(db, ledger, "ada", ada, **held)
+
+    assert (await after_import(client, db, config, ledger, id))["status"] == "Completed"
+
+
+async def test_files_that_are_silent_about_a_part_leave_the_request_alone(
+    client: httpx2.AsyncClient, db: Db, config: Config, ledger: UUID
+) -> None:
+    ada = await an_identity(db)
+    id = await resolved(client, db, ledger, "Add", identity_id=ada, privileges=[POSTERS])
+    await an_account(db, ledger, "ada", ada)
+
+    assert (await after_import(client, db, config, ledger, id, "Users"))["status"] == "Resolved"
+
+
+async def test_an_import_older_than_the_work_contradicts_nothing(
+    client: httpx2.AsyncClient, db: Db, config: Config, ledger: UUID
+) -> None:
+    id = await resolved(client, db, ledger, "Remove")
+    await an_account(db, ledger, "ada", None)
+
+    assert (await after_import(client, db, config, ledger, id, later=-HOUR))["status"] == "Resolved"
+
+
+async def test_a_new_account_is_known_by_its_person_whatever_its_name(
+    client: httpx2.AsyncClient, db: Db, config: Config, ledger: UUID
+) -> None:
+    ada = await an_identity(db)
+    id = await resolved(client, db, ledger, "Add", identity_id=ada, privileges=[POSTERS])
+    await an_account(db, ledger, "lovelace01", ada, groups=("Posters",))
+
+    assert (await after_import(client, db, config, ledger, id))["status"] == "Completed"
+
+
+async def test_other_applications_and_other_statuses_are_left_alone(
+    client: httpx2.AsyncClient, db: Db, config: Config, ledger: UUID
+) -> None:
+    id = await resolved(client, db, ledger, "Remove")
+    elsewhere = await an_application(db, "Wiki")
+
+    assert (await after_import(client, db, config, elsewhere, id))["status"] == "Resolved"
+
+
+async def test_access_that_comes_back_is_reported_once_and_changes_nothing(
+    client: httpx2.AsyncClient, db: Db, config: Config, ledger: UUID
+) -> None:
+    ada = await an_identity(db)
+    id = await resolved(client, db, ledger, "Remove", identity_id=ada, privileges=[NO_POSTERS])
+    assert (await after_import(client, db, config, ledger, id))["status"] == "Completed"
+
+    await an_account(db, ledger, "ada", ada, groups=("Posters",))
+    number = await (await db.execute("SELECT max(from_import) FROM account_versions")).fetchone()
+    await db.execute("UPDATE account_versions SET from_import = 3")
+    await db.execute("UPDATE memberships SET from_import = 3")
+    assert number == (2,)
+    for later in (2, 3):
+        request = await after_import(client, db, config, ledger, id, later=later * HOUR)
+
+    assert request["status"] == "Completed"
+    drift = [entry["content"] for entry in request["activity"] if entry["action"] == "Drift"]
+    assert drift == [
+        "Import 3 (users.csv, memberships.csv, permissions.csv) shows what was taken away: ada still has Group Posters"
+    ]
