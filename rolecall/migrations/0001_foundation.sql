@@ -63,7 +63,7 @@ BEGIN
         DELETE FROM list_changes c WHERE c.list = the_list RETURNING c.key, c.facets, c.rows
     ), net AS (
         SELECT g.key, g.facets, sum(g.rows) AS rows FROM gone g GROUP BY g.key, g.facets HAVING sum(g.rows) <> 0
-    ), subsets AS (
+    ), subsets AS MATERIALIZED (
         SELECT d.facets, f.facet FROM (SELECT DISTINCT n.facets FROM net n) d CROSS JOIN LATERAL facets_within(d.facets) AS f
     ), moved AS (
         SELECT s.facet, sum(n.rows) AS total, array_agg(n.key) AS keys, array_agg(n.rows) AS rows
@@ -72,7 +72,7 @@ BEGIN
         INSERT INTO list_contents AS c (list, facet, total, keys, starts)
         SELECT the_list, m.facet, coalesce(old.total, 0) + m.total, '{}', coalesce(shifted.starts, '{}')
         FROM moved m
-        LEFT JOIN list_contents old ON old.list = the_list AND old.facet = m.facet
+        LEFT JOIN LATERAL (SELECT * FROM list_contents o WHERE o.list = the_list AND o.facet = m.facet OFFSET 0) old ON true
         CROSS JOIN LATERAL (
             SELECT array_agg(place.start + place.shift ORDER BY place.key) FILTER (WHERE place.start IS NOT NULL) AS starts
             FROM (
@@ -166,10 +166,8 @@ END;
 CREATE PROCEDURE keep_list(list regclass, VARIADIC columns text[] DEFAULT '{}') LANGUAGE plpgsql AS $$
 DECLARE
     subset text[];
-    names text := coalesce((SELECT string_agg(format(', %I', c), '') FROM unnest(columns) AS c), '');
+    names text := (SELECT string_agg(quote_ident(c), ', ') FROM unnest('list_key'::text || columns) AS c);
     facets text := format('jsonb_strip_nulls(jsonb_build_object(%s))', (SELECT string_agg(format('%L, %I', c, c), ', ') FROM unnest(columns) AS c));
-    gained text := format('SELECT list_key%s, 1 AS rows FROM new_rows', names);
-    lost text := format('SELECT list_key%s, -1 AS rows FROM old_rows', names);
     transition record;
 BEGIN
     FOR subset IN SELECT s.subset FROM subsets_of(columns) AS s LOOP
@@ -177,41 +175,39 @@ BEGIN
                        (SELECT string_agg(quote_ident(c), ', ') FROM unnest(subset || 'list_key'::text) AS c));
     END LOOP;
     FOR transition IN
-        SELECT * FROM (VALUES ('insert', 'NEW TABLE AS new_rows', 'new_rows', gained),
-                              ('delete', 'OLD TABLE AS old_rows', 'old_rows', lost),
-                              ('update', 'NEW TABLE AS new_rows OLD TABLE AS old_rows', 'new_rows', gained || ' UNION ALL ' || lost)
-                      ) AS t (event, tables, touched, changes)
+        SELECT * FROM (VALUES
+            ('insert', 'NEW TABLE AS new_rows', 'new_rows', format('%s, 1 FROM new_rows WHERE list_key IS NOT NULL', facets)),
+            ('delete', 'OLD TABLE AS old_rows', 'old_rows', format('%s, -1 FROM old_rows WHERE list_key IS NOT NULL', facets)),
+            ('update', 'NEW TABLE AS new_rows OLD TABLE AS old_rows', 'new_rows', format(
+                '%1$s, sum(rows) FROM (SELECT %2$s, 1 AS rows FROM new_rows UNION ALL SELECT %2$s, -1 FROM old_rows) AS changes
+                 WHERE list_key IS NOT NULL GROUP BY %2$s HAVING sum(rows) <> 0', facets, names))
+        ) AS t (event, tables, touched, changes)
     LOOP
         EXECUTE format($sql$
             CREATE FUNCTION keep_%1$s_on_%2$s() RETURNS trigger LANGUAGE plpgsql AS $keep$
             DECLARE
-                due boolean;
+                touched bigint := (SELECT count(*) FROM %4$s);
             BEGIN
-                IF is_bulk(%1$L, (SELECT count(*) FROM %4$s)) AND take_list(%1$L) THEN
-                    PERFORM recount_list(%1$L, %7$L);
+                IF touched > 2 * list_stride() AND is_bulk(%1$L, touched) AND take_list(%1$L) THEN
+                    PERFORM recount_list(%1$L, %6$L);
                     RETURN NULL;
                 END IF;
-                WITH kept AS (
-                    INSERT INTO list_changes (list, key, facets, rows)
-                    SELECT %1$L, list_key, %6$s, sum(rows) FROM (%5$s) AS changes WHERE list_key IS NOT NULL
-                    GROUP BY list_key%8$s HAVING sum(rows) <> 0 RETURNING number
-                )
-                SELECT max(number) / list_patience() > (min(number) - 1) / list_patience() INTO due FROM kept;
-                IF due THEN
+                INSERT INTO list_changes (list, key, facets, rows) SELECT %1$L, list_key, %5$s;
+                GET DIAGNOSTICS touched = ROW_COUNT;
+                IF touched > 0 AND currval('list_changes_number_seq') %% list_patience() < touched THEN
                     PERFORM fold_lists();
                 END IF;
                 RETURN NULL;
             END $keep$;
             CREATE TRIGGER keep_list_on_%2$s AFTER %2$s ON %1$s REFERENCING %3$s FOR EACH STATEMENT EXECUTE FUNCTION keep_%1$s_on_%2$s();
-        $sql$, list, transition.event, transition.tables, transition.touched, transition.changes, facets, columns, names);
+        $sql$, list, transition.event, transition.tables, transition.touched, transition.changes, columns);
     END LOOP;
     EXECUTE format('CREATE TRIGGER keep_list_on_truncate AFTER TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION empty_list()', list);
 END $$;
 
+-- Whether counting anew is cheaper than counting what changed.
 CREATE FUNCTION is_bulk(the_list text, touched bigint) RETURNS boolean STABLE LANGUAGE sql BEGIN ATOMIC
-    SELECT CASE WHEN touched > 2 * list_stride()
-                THEN touched > (SELECT coalesce(sum(total), 0) FROM list_contents WHERE list = the_list AND facet = '{}') / 4
-                ELSE false END;
+    SELECT 4 * touched > coalesce((SELECT total FROM list_contents WHERE list = the_list AND facet = '{}'), 0);
 END;
 
 CREATE FUNCTION empty_list() RETURNS trigger LANGUAGE plpgsql AS $$
