@@ -21,6 +21,7 @@ from rolecall.tokens.routes import router as tokens
 from rolecall.web.docs import documentation
 from rolecall.web.edge import Edge
 from rolecall.web.errors import HANDLERS
+from rolecall.web.health import router as health
 from rolecall.web.openapi import document
 from rolecall.web.services import Services
 from rolecall.webhooks.routes import callbacks, deliveries, hooks
@@ -32,6 +33,7 @@ ROUTERS = [
     applications,
     callbacks,
     deliveries,
+    health,
     holdings,
     hooks,
     identities,

@@ -9,6 +9,8 @@ from datetime import datetime
 
 import msgspec
 import structlog
+from psycopg import Error
+from psycopg_pool import PoolTimeout
 
 from rolecall.access_requests import moving as access_requests
 from rolecall.access_requests.closed_loop import close_next_loop
@@ -16,6 +18,8 @@ from rolecall.application_imports import actions as imports
 from rolecall.core import clock
 from rolecall.core.config import Config
 from rolecall.core.db import Pool, make_pool
+from rolecall.core.heartbeat import EVERY_SECONDS, beat, bury_the_dead
+from rolecall.core.ids import new_id
 from rolecall.core.nudge import listen
 from rolecall.personnel_events import queries as personnel_events
 from rolecall.personnel_events.stages import follow_event
@@ -27,6 +31,7 @@ log = structlog.get_logger("rolecall.worker")
 
 _PAUSE_AFTER_FAULT = 1.0
 _BATCH = 1000
+_LAST_TURN_SECONDS = 8.0
 
 
 class Loop(msgspec.Struct, frozen=True):
@@ -44,6 +49,7 @@ async def tick(pool: Pool, config: Config, now: datetime) -> bool:
         await webhooks.forget_old_deliveries(db, now)
         async with db.transaction():
             await webhooks.park_stray_deliveries(db)
+        await bury_the_dead(db)
     return False
 
 
@@ -82,30 +88,49 @@ LOOPS = [
 ]
 
 
-async def work(config: Config) -> None:
-    """Until cancelled. What is under way is left as its loop leaves it; another worker takes it up."""
+async def work(config: Config, stop: asyncio.Event) -> None:
+    """Until `stop`: then each loop may end its turn. What a turn leaves behind, another worker takes up."""
     assert config.database_url
     pool = make_pool(config)
     delivering = asyncio.Event()
     # The sender is left after its loop: what is on its way then may still arrive.
     async with pool, Sender(pool, config, delivering.set) as sender, asyncio.TaskGroup() as tasks:
-        turns = [(loop, asyncio.Event()) for loop in LOOPS]
-        turns.append((Loop(webhooks.CHANNEL, sender.turn), delivering))
-        tasks.create_task(listen(config.database_url, [(loop.channel, waker) for loop, waker in turns]))
-        for loop, waker in turns:
-            tasks.create_task(_turn(loop, waker, pool, config))
+        loops = [(loop, asyncio.Event()) for loop in LOOPS]
+        loops.append((Loop(webhooks.CHANNEL, sender.turn), delivering))
+        ears = tasks.create_task(listen(config.database_url, [(loop.channel, waker) for loop, waker in loops]))
+        pulse = tasks.create_task(_pulse(pool))
+        turns = [tasks.create_task(_turn(loop, waker, stop, pool, config)) for loop, waker in loops]
+        await stop.wait()
+        for _, waker in loops:
+            waker.set()
+        await asyncio.wait(turns, timeout=_LAST_TURN_SECONDS)
+        for task in (ears, pulse, *turns):
+            task.cancel()
 
 
-async def _turn(loop: Loop, waker: asyncio.Event, pool: Pool, config: Config) -> None:
-    while True:
+async def _turn(loop: Loop, waker: asyncio.Event, stop: asyncio.Event, pool: Pool, config: Config) -> None:
+    while not stop.is_set():
         waker.clear()
         try:
-            while await loop.run(pool, config, clock.now()):
+            while await loop.run(pool, config, clock.now()) and not stop.is_set():
                 pass
         except Exception as fault:
             log.error("loop failed", loop=loop.channel, exc_info=fault)
             await asyncio.sleep(_PAUSE_AFTER_FAULT)
+        if stop.is_set():
+            return
         try:
             await asyncio.wait_for(waker.wait(), config.tick_seconds)
         except TimeoutError:
             continue
+
+
+async def _pulse(pool: Pool) -> None:
+    worker_id = new_id()
+    while True:
+        try:
+            async with pool.connection() as db:
+                await beat(db, worker_id)
+        except (Error, PoolTimeout) as fault:
+            log.warning("no heartbeat", reason=str(fault))
+        await asyncio.sleep(EVERY_SECONDS)

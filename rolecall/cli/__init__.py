@@ -1,0 +1,61 @@
+"""The `rolecall` command: a file a noun, each imported when it is asked for."""
+
+import sys
+from importlib import import_module
+
+import rich_click as click
+
+from rolecall.core import errors
+
+click.rich_click.TEXT_MARKUP = "markdown"
+
+_COMMANDS = {
+    "serve": "serve",
+    "api": "serve",
+    "worker": "serve",
+    "migrate": "migrate",
+    "token": "token",
+}
+_EXIT_CODES: dict[type[Exception], int] = {
+    errors.CannotRun: 1,
+    errors.Conflict: 1,
+    errors.NotFound: 3,
+    errors.Unauthorized: 4,
+    errors.Forbidden: 4,
+    errors.Invalid: 5,
+}
+
+
+class _Commands(click.RichGroup):
+    def list_commands(self, _: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, _: click.Context, name: str) -> click.Command | None:
+        if name not in _COMMANDS:
+            return None
+        command: click.Command = getattr(import_module(f"rolecall.cli.{_COMMANDS[name]}"), name)
+        return command
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="rolecall", message="%(version)s")
+def rolecall() -> None:
+    """Access governance: who has access to what, why, and who said so.
+
+    Example: `rolecall demo`
+    """
+
+
+def main() -> None:
+    try:
+        rolecall(prog_name="rolecall")
+    except tuple(_EXIT_CODES) as error:
+        for line in _lines(error):
+            click.echo(f"Error: {line}", err=True)
+        sys.exit(next(code for kind, code in _EXIT_CODES.items() if isinstance(error, kind)))
+
+
+def _lines(error: Exception) -> list[str]:
+    if isinstance(error, errors.Invalid):
+        return [problem.message for problem in error.problems]
+    return [str(error)]

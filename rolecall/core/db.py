@@ -1,10 +1,11 @@
 """PostgreSQL through psycopg: a pool, and rows straight into structs."""
 
+import select
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import msgspec
-from psycopg import AsyncConnection, AsyncCursor
+from psycopg import AsyncConnection, AsyncCursor, OperationalError
 from psycopg.rows import TupleRow
 from psycopg_pool import AsyncConnectionPool
 
@@ -30,8 +31,18 @@ def make_pool(config: Config) -> Pool:
         min_size=1,
         max_size=config.pool_size,
         timeout=5,
+        check=_is_open,
         open=False,
     )
+
+
+async def _is_open(db: Db) -> None:
+    """An idle connection has nothing to say but goodbye: a server that went away is seen without a round trip."""
+    socket = select.poll()
+    socket.register(db.pgconn.socket, select.POLLIN)
+    if socket.poll(0):
+        await db.close()
+        raise OperationalError("the server has closed the connection")
 
 
 def struct_row(shape: type[T]) -> Callable[[AsyncCursor[Any]], Callable[[Sequence[Any]], T]]:

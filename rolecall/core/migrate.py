@@ -5,6 +5,7 @@ from pathlib import Path
 
 import psycopg
 
+from rolecall.core.db import Db, fetch_rows
 from rolecall.core.errors import CannotRun
 
 FOLDER = Path(__file__).parent.parent / "migrations"
@@ -22,13 +23,18 @@ def migrate(url: str) -> list[str]:
         return _apply(db)
 
 
+async def is_current(db: Db) -> bool:
+    applied = await fetch_rows(db, "SELECT name FROM migrations")
+    return {name for (name,) in applied} == {file.name for file in _files()}
+
+
 def pending(db: psycopg.Connection) -> list[Path]:
     db.execute(
         "CREATE TABLE IF NOT EXISTS migrations ("
         " name text PRIMARY KEY, sha256 text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())"
     )
     applied: dict[str, str] = dict(db.execute("SELECT name, sha256 FROM migrations").fetchall())
-    files = sorted(FOLDER.glob("[0-9]*.sql"))
+    files = _files()
     for file in files:
         if applied.get(file.name, _digest(file)) != _digest(file):
             raise MigrationError(f"{file.name} was changed after it was applied; add a new migration instead")
@@ -44,6 +50,10 @@ def _apply(db: psycopg.Connection) -> list[str]:
             db.execute(file.read_bytes())
             db.execute("INSERT INTO migrations (name, sha256) VALUES (%s, %s)", (file.name, _digest(file)))
     return [file.name for file in todo]
+
+
+def _files() -> list[Path]:
+    return sorted(FOLDER.glob("[0-9]*.sql"))
 
 
 def _digest(file: Path) -> str:

@@ -4,6 +4,7 @@ from uuid import UUID
 from rolecall.core.caller import Caller
 from rolecall.core.db import Db, execute, fetch_one
 from rolecall.core.errors import NotFound, Unauthorized
+from rolecall.core.ids import guid
 from rolecall.core.paging import Page, fetch_page
 from rolecall.tokens.model import Token, public_id
 from rolecall.tokens.shapes import TokenItem
@@ -30,6 +31,14 @@ async def get(db: Db, id: UUID) -> TokenItem:
     if token := await fetch_one(db, TokenItem, f"SELECT {_ITEM} FROM tokens WHERE id = %(id)s", id=id):
         return token
     raise NotFound("Token", id)
+
+
+async def find(db: Db, name_or_id: str) -> TokenItem:
+    """By name, or else by id."""
+    sql = f"SELECT {_ITEM} FROM tokens WHERE name = %(name)s OR id = %(id)s ORDER BY name = %(name)s DESC LIMIT 1"
+    if token := await fetch_one(db, TokenItem, sql, name=name_or_id, id=guid(name_or_id)):
+        return token
+    raise NotFound("Token", name_or_id)
 
 
 async def newest_first(db: Db, page: int) -> Page[TokenItem]:

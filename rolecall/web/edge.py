@@ -18,6 +18,7 @@ _HEADERS = [
     (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
     (b"cache-control", b"no-store"),
 ]
+_PROBES = ("/healthz", "/readyz")
 _HSTS = (b"strict-transport-security", b"max-age=31536000")
 
 
@@ -61,7 +62,9 @@ class Edge:
         finally:
             correlation.correlation_id.reset(token)
             took = round((time.perf_counter() - started) * 1000, 1)
-            log.info("request", method=method, path=scope["path"], status=status, ms=took, correlation_id=id)
+            # A probe that goes well is no event.
+            say = log.debug if status == 200 and scope["path"] in _PROBES else log.info
+            say("request", method=method, path=scope["path"], status=status, ms=took, correlation_id=id)
 
 
 def _header(scope: Any, name: bytes) -> bytes | None:

@@ -1,0 +1,92 @@
+"""The data folder and the database behind it, for the commands that open them."""
+
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import rich_click as click
+
+if TYPE_CHECKING:
+    from rolecall.core.config import Config
+    from rolecall.core.db import Db
+
+T = TypeVar("T")
+
+data_dir_option = click.option(
+    "--data-dir",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Where the database and the files live. `ROLECALL_DATA_DIR`, or `.rolecall` here.",
+)
+
+
+@contextmanager
+def occupied(data_dir: Path) -> Iterator[None]:
+    """For this server alone: two on one folder would run each other's work."""
+    import fcntl
+    import os
+
+    from rolecall.core.errors import CannotRun
+    from rolecall.core.postgres import make_folder
+
+    make_folder(data_dir)
+    with (data_dir / "serve.lock").open("a+") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            lock.seek(0)
+            raise CannotRun(
+                f"Another server runs on the data folder {data_dir} (process {lock.read().strip()});"
+                " stop it, or choose another folder with --data-dir"
+            ) from None
+        lock.truncate(0)
+        lock.write(str(os.getpid()))
+        lock.flush()
+        yield
+
+
+@contextmanager
+def database(config: "Config") -> Iterator["Config"]:
+    """With its database running: the folder's own, unless ROLECALL_DATABASE_URL names another."""
+    import msgspec
+
+    from rolecall.core.postgres import embedded
+
+    with ExitStack() as stack:
+        url = config.database_url or stack.enter_context(embedded(config.data_dir))
+        yield msgspec.structs.replace(config, database_url=url)
+
+
+def migrate(config: "Config") -> list[str]:
+    """Bring the database to this version; the names of what was applied."""
+    import psycopg
+
+    from rolecall.core import migrate
+    from rolecall.core.errors import CannotRun
+
+    assert config.database_url
+    try:
+        return migrate.migrate(config.database_url)
+    except psycopg.OperationalError as error:
+        raise CannotRun(f"The database is out of reach: {' '.join(str(error).split())}") from error
+
+
+def with_database(data_dir: Path | None, act: Callable[["Config", "Db"], Awaitable[T]]) -> T:
+    """What `act` returns, done in one transaction on the folder's database at this version."""
+    import asyncio
+
+    import psycopg
+
+    from rolecall.core import config as configuration
+    from rolecall.core.db import session_options
+
+    async def run(config: "Config") -> T:
+        connection: Any = await psycopg.AsyncConnection.connect(
+            config.database_url or "", options=session_options(config.base_url)
+        )
+        async with connection as db:
+            return await act(config, db)
+
+    with database(configuration.load(data_dir=data_dir)) as config:
+        migrate(config)
+        return asyncio.run(run(config))

@@ -1,0 +1,67 @@
+"""One process with one role: the HTTP server, or the worker."""
+
+import asyncio
+import signal
+import sys
+from collections.abc import Awaitable, Callable
+
+import uvloop
+from granian.constants import Interfaces
+from granian.log import LogLevels
+from granian.server.embed import Server
+
+from rolecall.core import config as configuration
+from rolecall.core import logs
+from rolecall.core.config import Config
+from rolecall.core.errors import CannotRun
+
+Role = Callable[[Config, asyncio.Event], Awaitable[None]]
+# Granian's own lines go where all others go.
+_GRANIAN_LOGS = {"handlers": {}, "loggers": {"_granian": {"propagate": True}, "granian.access": {}}}
+
+
+def run_role(role: Role, with_parent: bool) -> None:
+    """Until a signal asks it to stop, or its supervisor is gone."""
+    config = configuration.load()
+    if config.database_url is None:
+        raise CannotRun("ROLECALL_DATABASE_URL is not set; `rolecall serve` brings its own database")
+    logs.configure(config.log)
+
+    async def run() -> None:
+        stop = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, stop.set)
+        if with_parent:
+            loop.add_reader(sys.stdin, _at_end_of_input, loop, stop)
+        await role(config, stop)
+
+    uvloop.run(run())
+
+
+def _at_end_of_input(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
+    loop.remove_reader(sys.stdin)
+    stop.set()
+
+
+async def serve_http(config: Config, stop: asyncio.Event, host: str, port: int) -> None:
+    from rolecall.app import create_app
+
+    server = Server(
+        create_app(config),
+        address=host,
+        port=port,
+        interface=Interfaces.ASGI,
+        websockets=False,
+        backlog=1024,
+        # Below that it only says that running in one process is new.
+        log_level=LogLevels.error,
+        log_dictconfig=_GRANIAN_LOGS,
+    )
+    serving = asyncio.create_task(server.serve())
+    await asyncio.wait({serving, asyncio.create_task(stop.wait())}, return_when=asyncio.FIRST_COMPLETED)
+    stopped_by_itself = serving.done()
+    server.stop()  # type: ignore[no-untyped-call]
+    await serving
+    if stopped_by_itself:
+        raise CannotRun("The HTTP server stopped; the log says why")

@@ -1,0 +1,173 @@
+"""Runs the service on one machine: starts its processes, starts again whichever dies, and ends them in order."""
+
+import asyncio
+import http.client
+import os
+import signal
+import socket
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import msgspec
+import structlog
+
+from rolecall.cli import folder
+from rolecall.core.config import Config
+from rolecall.core.errors import CannotRun
+from rolecall.core.postgres import adopt_orphans, revive
+
+log = structlog.get_logger("rolecall.serve")
+
+_DRAIN_SECONDS = 25
+_QUICK_DEATH_SECONDS = 2
+_PAUSES_SECONDS = (0, 0.5, 1, 2, 5)
+_DATABASE_CHECK_SECONDS = 1.0
+_ANYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    host: str
+    port: int
+    workers: int
+
+    @property
+    def address(self) -> str:
+        """Where this machine reaches it."""
+        return _ANYWHERE.get(self.host, self.host)
+
+    @property
+    def url(self) -> str:
+        return f"http://[{self.address}]:{self.port}" if ":" in self.address else f"http://{self.address}:{self.port}"
+
+
+def run_service(
+    config: Config,
+    plan: Plan,
+    *,
+    prepare: Callable[[Config], None] = lambda _: None,
+    announce: Callable[[], None] = lambda: None,
+) -> None:
+    """Until a signal. `prepare` is called on the migrated database, `announce` when the service is ready."""
+    config = msgspec.structs.replace(config, data_dir=config.data_dir.absolute())
+    if not os.environ.get("ROLECALL_BASE_URL") and not os.environ.get("ROLECALL_BASE_URL_FILE"):
+        config = msgspec.structs.replace(config, base_url=plan.url)
+    with folder.occupied(config.data_dir):
+        check_port(plan.host, plan.port)
+        adopt_orphans()
+        own_database = config.database_url is None
+        with folder.database(config) as running:
+            for name in folder.migrate(running):
+                log.info("migrated", name=name)
+            prepare(running)
+            asyncio.run(_supervise(running, plan, own_database, announce))
+
+
+def check_port(host: str, port: int) -> None:
+    """Our processes share a port among themselves, so a stranger on it must be found before they start."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family, kind, protocol) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(address)
+            probe.listen(1)
+    except OSError as error:
+        if isinstance(error, PermissionError):
+            raise CannotRun(f"Port {port} needs more rights than this user has; choose another with --port") from error
+        if isinstance(error, socket.gaierror):
+            raise CannotRun(f"{host} is not an address of this machine; choose another with --host") from error
+        raise CannotRun(f"Port {port} on {host} is taken; choose another with --port") from error
+
+
+async def _supervise(config: Config, plan: Plan, own_database: bool, announce: Callable[[], None]) -> None:
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    environ = os.environ | {
+        "ROLECALL_DATABASE_URL": config.database_url or "",
+        "ROLECALL_DATA_DIR": str(config.data_dir),
+        "ROLECALL_BASE_URL": config.base_url,
+    }
+    api = ("api", "--host", plan.host, "--port", str(plan.port))
+    async with asyncio.TaskGroup() as tasks:
+        for role in [api] * plan.workers + [("worker",)]:
+            tasks.create_task(_keep(role, environ, stop))
+        if own_database:
+            tasks.create_task(_keep_database(config.data_dir, stop))
+        tasks.create_task(_announce(plan, stop, announce))
+    log.info("stopped")
+
+
+async def _keep(role: tuple[str, ...], environ: dict[str, str], stop: asyncio.Event) -> None:
+    """Keep one process running; one that dies again and again is given some time in between."""
+    quick_deaths = 0
+    while not stop.is_set():
+        started = time.monotonic()
+        child = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "rolecall", *role, "--with-parent",
+            env=environ,
+            stdin=asyncio.subprocess.PIPE,
+            start_new_session=True,
+        )  # fmt: skip
+        if await _first(stop, child.wait()):
+            await _end(child)
+            return
+        quick_deaths = quick_deaths + 1 if time.monotonic() - started < _QUICK_DEATH_SECONDS else 0
+        log.error("process died, starting it again", role=role[0], process=child.pid, code=child.returncode)
+        await _sleep(stop, _PAUSES_SECONDS[min(quick_deaths, len(_PAUSES_SECONDS) - 1)])
+
+
+async def _end(child: asyncio.subprocess.Process) -> None:
+    child.terminate()
+    try:
+        await asyncio.wait_for(child.wait(), _DRAIN_SECONDS)
+    except TimeoutError:
+        child.kill()
+        await child.wait()
+
+
+async def _keep_database(data_dir: Path, stop: asyncio.Event) -> None:
+    while not stop.is_set():
+        try:
+            if await asyncio.to_thread(revive, data_dir):
+                log.error("the database had died and was started again")
+        except (CannotRun, OSError) as error:
+            log.error("the database does not start", reason=str(error))
+        await _sleep(stop, _DATABASE_CHECK_SECONDS)
+
+
+async def _announce(plan: Plan, stop: asyncio.Event, announce: Callable[[], None]) -> None:
+    while not stop.is_set():
+        if await asyncio.to_thread(_is_ready, plan):
+            log.info("ready", url=plan.url)
+            announce()
+            return
+        await _sleep(stop, 0.1)
+
+
+def _is_ready(plan: Plan) -> bool:
+    connection = http.client.HTTPConnection(plan.address, plan.port, timeout=2)
+    try:
+        connection.request("GET", "/readyz")
+        return connection.getresponse().status == 200
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()
+
+
+async def _first(stop: asyncio.Event, other: Awaitable[object]) -> bool:
+    """Whether the stop came before the other."""
+    waits = {asyncio.ensure_future(other), asyncio.ensure_future(stop.wait())}
+    _, pending = await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    for wait in pending:
+        wait.cancel()
+    return stop.is_set()
+
+
+async def _sleep(stop: asyncio.Event, seconds: float) -> None:
+    try:
+        await asyncio.wait_for(stop.wait(), seconds)
+    except TimeoutError:
+        return

@@ -1,0 +1,116 @@
+"""API tokens, straight in the database: whoever can open it may give any scope."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import rich_click as click
+
+from rolecall.cli.folder import data_dir_option, with_database
+from rolecall.cli.output import json_option, show_json, show_table
+
+if TYPE_CHECKING:
+    from rolecall.core.config import Config
+    from rolecall.core.db import Db
+    from rolecall.tokens.shapes import NewToken, TokenItem
+
+
+@click.group
+def token() -> None:
+    """Create, list and revoke API tokens.
+
+    Example: `rolecall token create ci`
+    """
+
+
+@token.command
+@click.argument("name")
+@click.option("--scope", "scopes", multiple=True, help="May be given several times; by default all reads and the writes of imports and personnel events.")  # fmt: skip # noqa: E501
+@click.option("--expires", metavar="DAYS|never", default="90", show_default=True)
+@data_dir_option
+@json_option
+def create(name: str, scopes: tuple[str, ...], expires: str, data_dir: Path | None, as_json: bool) -> None:
+    """Create a token and print its secret, this once, alone on stdout.
+
+    Example: `TOKEN=$(rolecall token create ci --scope imports:write --expires 30)`
+    """
+    raw: dict[str, object] = {"name": name, "expiresInDays": _days(expires)}
+    if scopes:
+        raw["scopes"] = list(scopes)
+
+    async def act(config: "Config", db: "Db") -> "NewToken":
+        from rolecall.core import clock
+        from rolecall.core.checking import Facts
+        from rolecall.tokens.actions import create_token
+
+        return await create_token(db, None, raw, Facts(now=clock.now(), zone=config.timezone))
+
+    made = with_database(data_dir, act)
+    if as_json:
+        show_json(made)
+    else:
+        click.echo(made.secret)
+    until = f"until {made.expires_at:%Y-%m-%d}" if made.expires_at else "for ever"
+    click.echo(f"Token {made.name} is valid {until}; its secret is not shown again", err=True)
+
+
+def _days(expires: str) -> int | None:
+    if expires == "never":
+        return None
+    if not expires.isdecimal():
+        raise click.BadParameter("give a number of days, or never", param_hint="--expires")
+    return int(expires)
+
+
+@token.command("list")
+@data_dir_option
+@json_option
+def list_(data_dir: Path | None, as_json: bool) -> None:
+    """List all tokens, newest first; secrets are not kept.
+
+    Example: `rolecall token list --json`
+    """
+
+    async def act(_: "Config", db: "Db") -> "list[TokenItem]":
+        from rolecall.tokens.queries import newest_first
+
+        first = await newest_first(db, 1)
+        rest = [await newest_first(db, page) for page in range(2, first.total_pages + 1)]
+        return [item for page in (first, *rest) for item in page.items]
+
+    tokens = with_database(data_dir, act)
+    if as_json:
+        show_json(tokens)
+        return
+    rows = [
+        (
+            str(item.id),
+            item.name,
+            f"{item.expires_at:%Y-%m-%d}" if item.expires_at else "never",
+            f"{item.last_used_at:%Y-%m-%d %H:%M}Z" if item.last_used_at else "never",
+            f"{item.revoked_at:%Y-%m-%d %H:%M}Z" if item.revoked_at else "",
+            " ".join(item.scopes),
+        )
+        for item in tokens
+    ]
+    show_table(("ID", "NAME", "EXPIRES", "LAST USED", "REVOKED", "SCOPES"), rows)
+
+
+@token.command
+@click.argument("name_or_id")
+@data_dir_option
+def revoke(name_or_id: str, data_dir: Path | None) -> None:
+    """Revoke a token, by its name or id, with effect on the next request.
+
+    Example: `rolecall token revoke ci`
+    """
+
+    async def act(_: "Config", db: "Db") -> str:
+        from rolecall.core import clock
+        from rolecall.tokens.actions import revoke_token
+        from rolecall.tokens.queries import find
+
+        found = await find(db, name_or_id)
+        await revoke_token(db, found.id, clock.now())
+        return found.name
+
+    click.echo(f"Token {with_database(data_dir, act)} is revoked", err=True)

@@ -1,0 +1,30 @@
+"""A sign of life from each worker, for readiness. Kept by the database's clock: machines' clocks differ."""
+
+from uuid import UUID
+
+from rolecall.core.db import Db, execute, fetch_value
+
+EVERY_SECONDS = 5
+_STALE_SECONDS = 20
+
+
+async def beat(db: Db, worker_id: UUID) -> None:
+    await execute(
+        db,
+        "INSERT INTO heartbeats (worker_id) VALUES (%(id)s) ON CONFLICT (worker_id) DO UPDATE SET beaten_at = now()",
+        id=worker_id,
+    )
+
+
+async def bury_the_dead(db: Db) -> None:
+    await execute(db, "DELETE FROM heartbeats WHERE beaten_at < now() - interval '1 day'")
+
+
+async def some_worker_lives(db: Db) -> bool:
+    return bool(
+        await fetch_value(
+            db,
+            "SELECT count(*) FROM heartbeats WHERE beaten_at > now() - make_interval(secs => %(stale)s)",
+            stale=_STALE_SECONDS,
+        )
+    )

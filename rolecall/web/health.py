@@ -1,0 +1,43 @@
+"""Alive: this process answers. Ready: what it needs is there too. Open to all: both tell nothing else."""
+
+from litestar import Response, Router, get
+from psycopg import Error
+from psycopg_pool import PoolTimeout
+
+from rolecall.core.db import Db
+from rolecall.core.heartbeat import some_worker_lives
+from rolecall.core.migrate import is_current
+from rolecall.web.bodies import AnyRequest
+from rolecall.web.errors import ErrorBody, answer
+from rolecall.web.services import Services
+
+_PATIENCE_SECONDS = 2
+
+
+@get("/healthz", opt={"open": True}, sync_to_thread=False)
+def alive() -> dict[str, str]:
+    return {"status": "alive"}
+
+
+@get("/readyz", opt={"open": True})
+async def ready(request: AnyRequest) -> Response[dict[str, str]] | Response[ErrorBody]:
+    services: Services = request.app.state.services
+    try:
+        async with services.pool.connection(_PATIENCE_SECONDS) as db:
+            missing = await _missing(db)
+    except (Error, PoolTimeout):
+        missing = "the database is out of reach"
+    if missing:
+        return answer(503, "unavailable", f"Not ready: {missing}", {"Retry-After": "1"})
+    return Response({"status": "ready"})
+
+
+async def _missing(db: Db) -> str | None:
+    if not await is_current(db):
+        return "the database is not at this program's version"
+    if not await some_worker_lives(db):
+        return "no worker is running"
+    return None
+
+
+router = Router("/", route_handlers=[alive, ready], include_in_schema=False)

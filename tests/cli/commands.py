@@ -1,0 +1,84 @@
+"""The command line as people use it: a process of its own, on a real data folder."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx2
+
+REPOSITORY = Path(__file__).parents[2]
+PATIENCE_SECONDS = 30
+
+
+def environment(**variables: str) -> dict[str, str]:
+    """Ours without anybody's settings."""
+    plain = {name: value for name, value in os.environ.items() if not name.startswith(("ROLECALL_", "COV_"))}
+    return plain | {"PYTHONPATH": str(REPOSITORY), "NO_COLOR": "1", "COLUMNS": "200"} | variables
+
+
+def rolecall(*arguments: object, **variables: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "rolecall", *map(str, arguments)],
+        capture_output=True, text=True, check=False, env=environment(**variables), timeout=60,
+    )  # fmt: skip
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def eventually(holds: Callable[[], bool], seconds: float = PATIENCE_SECONDS) -> None:
+    give_up = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < give_up, f"not within {seconds} s"
+        time.sleep(0.05)
+
+
+class Running:
+    def __init__(self, process: subprocess.Popen[str], data_dir: Path, port: int) -> None:
+        self.process, self.data_dir, self.port = process, data_dir, port
+        self.url = f"http://127.0.0.1:{port}"
+
+    def answers(self, path: str = "/readyz", status: int = 200) -> bool:
+        try:
+            return httpx2.get(self.url + path, timeout=5).status_code == status
+        except httpx2.TransportError:
+            return False
+
+    def children(self, role: str) -> list[int]:
+        found = subprocess.run(
+            ["pgrep", "-P", str(self.process.pid), "-f", role], capture_output=True, text=True, check=False
+        )
+        return [int(line) for line in found.stdout.split()]
+
+    def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
+        self.process.send_signal(number)
+        return self.process.wait(40)
+
+
+@contextmanager
+def a_service(data_dir: Path, *arguments: str, command: str = "serve", **variables: str) -> Iterator[Running]:
+    port = free_port()
+    log_file = data_dir.parent / f"{data_dir.name}.log"
+    with log_file.open("w") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "rolecall", command, "--port", str(port), "--data-dir", str(data_dir), *arguments],
+            env=environment(**variables), stdout=log, stderr=log, text=True,
+        )  # fmt: skip
+    running = Running(process, data_dir, port)
+    try:
+        eventually(lambda: running.answers() or process.poll() is not None)
+        assert process.poll() is None, log_file.read_text()
+        yield running
+    finally:
+        if process.poll() is None:
+            running.stop()

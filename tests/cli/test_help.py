@@ -1,0 +1,52 @@
+import subprocess
+import sys
+
+import pytest
+
+from tests.cli.commands import environment, rolecall
+
+COMMANDS = ["serve", "api", "worker", "migrate", "token", "token create", "token list", "token revoke"]
+
+
+def test_the_command_names_itself_and_its_commands() -> None:
+    said = rolecall("--help")
+
+    assert said.returncode == 0
+    assert "rolecall" in said.stdout
+    for command in COMMANDS:
+        assert command.split()[0] in said.stdout
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_helps_with_an_example(command: str) -> None:
+    said = rolecall(*command.split(), "--help")
+
+    assert said.returncode == 0
+    assert "Example:" in said.stdout
+    assert f"rolecall {command.split(maxsplit=1)[0]}" in said.stdout
+    assert "\x1b[" not in said.stdout
+
+
+def test_starting_up_imports_nothing_heavy() -> None:
+    program = (
+        "import sys; from rolecall.cli import rolecall\n"
+        "for name in rolecall.list_commands(None): rolecall.get_command(None, name)\n"
+        "print([m for m in ('litestar', 'psycopg', 'pydantic', 'granian', 'asyncio') if m in sys.modules])"
+    )
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, env=environment())
+
+    assert run.stdout == "[]\n"
+
+
+def test_a_setting_that_cannot_work_is_named() -> None:
+    failed = rolecall("migrate", ROLECALL_TIMEZONE="Mars/Olympus")
+
+    assert failed.returncode == 1
+    assert failed.stderr == "Error: ROLECALL_TIMEZONE: 'Mars/Olympus' is not a time zone such as Europe/Zurich\n"
+
+
+def test_one_role_alone_needs_a_database() -> None:
+    failed = rolecall("worker")
+
+    assert failed.returncode == 1
+    assert failed.stderr == "Error: ROLECALL_DATABASE_URL is not set; `rolecall serve` brings its own database\n"

@@ -1,0 +1,120 @@
+import os
+import signal
+import socket
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from tests.cli.commands import Running, a_service, eventually, free_port, rolecall
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    with a_service(tmp_path_factory.mktemp("serve") / "here", "--workers", "1") as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def token(service: Running) -> str:
+    return rolecall("token", "create", "tests", "--data-dir", service.data_dir).stdout.strip()
+
+
+def postmaster(service: Running) -> int | None:
+    try:
+        return int((service.data_dir / "postgres" / "postmaster.pid").read_text().split()[0])
+    except (FileNotFoundError, IndexError):
+        return None
+
+
+def test_a_token_made_beside_the_service_opens_it(service: Running, token: str) -> None:
+    answer = httpx2.get(f"{service.url}/api/identities", headers={"Authorization": f"Bearer {token}"})
+
+    assert answer.status_code == 200
+
+
+def test_a_second_server_on_the_folder_is_refused(service: Running) -> None:
+    second = rolecall("serve", "--data-dir", service.data_dir, "--port", free_port())
+
+    assert second.returncode == 1
+    assert second.stderr == (
+        f"Error: Another server runs on the data folder {service.data_dir} (process {service.process.pid});"
+        " stop it, or choose another folder with --data-dir\n"
+    )
+
+
+def test_a_taken_port_is_refused(service: Running, tmp_path: Path) -> None:
+    second = rolecall("serve", "--data-dir", tmp_path, "--port", service.port)
+
+    assert second.returncode == 1
+    assert second.stderr == f"Error: Port {service.port} on 127.0.0.1 is taken; choose another with --port\n"
+    assert not (tmp_path / "postgres").exists()
+
+
+def test_a_folder_that_cannot_be_written_is_refused() -> None:
+    refused = rolecall("serve", "--data-dir", "/dev/null/here", "--port", free_port())
+
+    assert refused.returncode == 1
+    assert refused.stderr == "Error: The data folder /dev/null/here cannot be written: Not a directory\n"
+
+
+@pytest.mark.parametrize("role", ["api", "worker"])
+def test_a_killed_process_is_started_again(service: Running, role: str) -> None:
+    (killed,) = service.children(f"rolecall {role}")
+
+    os.kill(killed, signal.SIGKILL)
+
+    eventually(lambda: service.children(f"rolecall {role}") not in ([], [killed]))
+    eventually(service.answers)
+
+
+def test_a_killed_database_is_started_again_and_keeps_what_was_written(service: Running, token: str) -> None:
+    killed = postmaster(service)
+    assert killed
+
+    os.kill(killed, signal.SIGKILL)
+
+    eventually(lambda: postmaster(service) not in (None, killed))
+    eventually(service.answers)
+    answer = httpx2.get(f"{service.url}/api/identities", headers={"Authorization": f"Bearer {token}"})
+    assert answer.status_code == 200
+
+
+def test_a_request_under_way_is_answered_before_the_service_stops(tmp_path: Path) -> None:
+    with a_service(tmp_path / "here", "--workers", "1") as service:
+        token = rolecall("token", "create", "t", "--scope", "tokens:manage", "--data-dir", service.data_dir).stdout
+        body = b'{"name": "second", "scopes": ["tokens:manage"]}'
+        head = (
+            f"POST /api/tokens HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token.strip()}\r\n"
+            f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\nExpect: 100-continue\r\n\r\n"
+        )
+        with socket.create_connection(("127.0.0.1", service.port)) as slow:
+            slow.sendall(head.encode())
+            assert slow.recv(100).startswith(b"HTTP/1.1 100")  # The application has begun to read the body.
+            service.process.send_signal(signal.SIGTERM)
+            eventually(lambda: not service.answers("/healthz"))
+            slow.sendall(body)
+            assert slow.recv(100).startswith(b"HTTP/1.1 201")
+        assert service.process.wait(30) == 0
+    pid_file = service.data_dir / "postgres" / "postmaster.pid"
+    assert not pid_file.exists()
+
+
+def test_processes_do_not_outlive_a_killed_supervisor(tmp_path: Path) -> None:
+    with a_service(tmp_path / "here", "--workers", "2") as service:
+        children = service.children("rolecall (api|worker)")
+        assert len(children) == 3
+
+        service.stop(signal.SIGKILL)
+
+        eventually(lambda: not any(map(is_alive, children)))
+        # The database stays for whoever comes next; the last one out stops it.
+        assert rolecall("token", "list", "--data-dir", service.data_dir).returncode == 0
+        assert not (service.data_dir / "postgres" / "postmaster.pid").exists()
+
+
+def is_alive(pid: int) -> bool:
+    state = subprocess.run(["ps", "-o", "state=", "-p", str(pid)], capture_output=True, text=True, check=False).stdout
+    return state.strip() not in ("", "Z")

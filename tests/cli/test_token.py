@@ -1,0 +1,85 @@
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from rolecall.core.postgres import embedded
+from tests.cli.commands import rolecall
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("token") / "here"
+
+
+def token(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return rolecall("token", *arguments, "--data-dir", folder)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _beside_another_process(folder: Path) -> object:
+    """As beside a running service; it also spares each command the start of a server."""
+    with embedded(folder):
+        yield
+
+
+def test_the_secret_stands_alone_on_stdout(folder: Path) -> None:
+    made = token(folder, "create", "alone")
+
+    assert made.returncode == 0
+    assert made.stdout.startswith("rct_")
+    assert made.stdout.count("\n") == 1
+    assert "not shown again" in made.stderr
+    assert made.stdout.strip() not in made.stderr
+
+
+def test_scopes_and_expiry_are_as_asked(folder: Path) -> None:
+    made = token(folder, "create", "narrow", "--scope", "imports:write", "--expires", "never", "--json")
+
+    answer = json.loads(made.stdout)
+    assert (answer["name"], answer["scopes"], answer["expiresOn"]) == ("narrow", ["imports:write"], None)
+    assert answer["secret"].startswith("rct_")
+
+
+def test_the_list_names_every_token_and_no_secret(folder: Path) -> None:
+    secret = token(folder, "create", "listed").stdout.strip()
+
+    as_json, as_text = token(folder, "list", "--json"), token(folder, "list")
+
+    assert "listed" in [item["name"] for item in json.loads(as_json.stdout)]
+    assert "\tlisted\t" in as_text.stdout
+    assert secret not in as_json.stdout + as_text.stdout
+
+
+def test_a_token_is_revoked_by_name_or_id(folder: Path) -> None:
+    token(folder, "create", "first")
+    id = json.loads(token(folder, "create", "second", "--json").stdout)["id"]
+
+    assert token(folder, "revoke", "first").returncode == 0
+    assert token(folder, "revoke", id).returncode == 0
+
+    listed = {item["name"]: item for item in json.loads(token(folder, "list", "--json").stdout)}
+    assert listed["first"]["revokedOn"]
+    assert listed["second"]["revokedOn"]
+
+
+def test_exit_codes_tell_what_went_wrong(folder: Path) -> None:
+    token(folder, "create", "taken")
+
+    unknown = token(folder, "revoke", "nobody")
+    invalid = token(folder, "create", "taken")
+    usage = token(folder, "create", "x", "--expires", "soon")
+
+    assert (unknown.returncode, unknown.stderr) == (3, "Error: Token with id nobody not found\n")
+    assert (invalid.returncode, invalid.stderr) == (5, "Error: A token named taken exists already\n")
+    assert usage.returncode == 2
+    assert unknown.stdout + invalid.stdout + usage.stdout == ""
+
+
+def test_a_database_out_of_reach_is_said_in_one_line() -> None:
+    failed = rolecall("migrate", ROLECALL_DATABASE_URL="postgresql://127.0.0.1:1/none")
+
+    assert failed.returncode == 1
+    assert failed.stderr.startswith("Error: The database is out of reach: ")
+    assert failed.stderr.count("\n") == 1

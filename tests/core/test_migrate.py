@@ -1,0 +1,64 @@
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import psycopg
+import pytest
+from psycopg import sql
+
+from rolecall.core import migrate
+from tests.conftest import with_database
+
+
+@pytest.fixture
+def url(
+    server_url: str, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[str]:
+    """An empty database, and a folder of migrations that tests may change."""
+    monkeypatch.setattr(migrate, "FOLDER", tmp_path)
+    (tmp_path / "0001_first.sql").write_text("CREATE TABLE first (x int); CREATE TABLE also (x int);")
+    (tmp_path / "0002_second.sql").write_text("CREATE TABLE second (x int);")
+    name = sql.Identifier(f"migrate_{tmp_path.name}"[:60])
+    with psycopg.connect(server_url, autocommit=True) as db:
+        db.execute(sql.SQL("CREATE DATABASE {}").format(name))
+        yield with_database(server_url, name.as_string().strip('"'))
+        db.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(name))
+
+
+def test_each_file_is_applied_once_and_in_order(url: str) -> None:
+    assert migrate.migrate(url) == ["0001_first.sql", "0002_second.sql"]
+    assert migrate.migrate(url) == []
+
+
+def test_several_processes_may_migrate_at_once(url: str) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        applied = list(pool.map(migrate.migrate, [url] * 4))
+
+    assert sorted(applied) == [[], [], [], ["0001_first.sql", "0002_second.sql"]]
+
+
+def test_a_file_that_fails_leaves_nothing_behind(url: str, tmp_path: Path) -> None:
+    (tmp_path / "0003_third.sql").write_text("CREATE TABLE third (x int); SELECT nonsense;")
+
+    with pytest.raises(psycopg.errors.UndefinedColumn):
+        migrate.migrate(url)
+
+    with psycopg.connect(url) as db:
+        tables = db.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public' ORDER BY 1").fetchall()
+    assert [name for (name,) in tables] == ["also", "first", "migrations", "second"]
+
+
+def test_a_file_that_was_changed_after_it_was_applied_is_refused(url: str, tmp_path: Path) -> None:
+    migrate.migrate(url)
+    (tmp_path / "0001_first.sql").write_text("CREATE TABLE other (x int);")
+
+    with pytest.raises(migrate.MigrationError, match=r"0001_first\.sql was changed after it was applied"):
+        migrate.migrate(url)
+
+
+def test_a_database_of_a_newer_program_is_refused(url: str, tmp_path: Path) -> None:
+    migrate.migrate(url)
+    (tmp_path / "0002_second.sql").unlink()
+
+    with pytest.raises(migrate.MigrationError, match=r"newer than this program: it has 0002_second\.sql"):
+        migrate.migrate(url)

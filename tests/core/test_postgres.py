@@ -1,0 +1,71 @@
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from rolecall.core.errors import CannotRun
+from rolecall.core.postgres import embedded, revive
+from tests.cli.commands import environment, eventually
+
+HOLD = """
+import sys
+from pathlib import Path
+from rolecall.core.postgres import embedded
+with embedded(Path(sys.argv[1])) as url:
+    print(url, flush=True)
+    sys.stdin.read()
+"""
+
+
+def holder(folder: Path) -> subprocess.Popen[str]:
+    """Another process on the folder, until its stdin is closed."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(folder)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment(),
+    )
+    assert process.stdout
+    assert process.stdout.readline().startswith("postgresql://")
+    return process
+
+
+def test_processes_share_one_server_and_the_last_one_out_stops_it(tmp_path: Path) -> None:
+    folder = tmp_path / "a folder's name with spaces, quotes and more letters than the path of a socket may have" / "x"
+    pid_file = folder / "postgres" / "postmaster.pid"
+
+    with embedded(folder) as url, holder(folder) as other:
+        server = pid_file.read_text().split()[0]
+        with psycopg.connect(url) as db:
+            db.execute("CREATE TABLE kept (x int)")
+        with embedded(folder) as same_url:
+            assert same_url == url
+        assert pid_file.read_text().split()[0] == server
+        other.communicate("")
+        assert pid_file.exists()
+    assert not pid_file.exists()
+
+    with embedded(folder) as url, psycopg.connect(url) as db:
+        assert db.execute("SELECT count(*) FROM kept").fetchone() == (0,)
+
+
+def test_a_dead_server_is_revived_and_a_living_one_left_alone(tmp_path: Path) -> None:
+    with embedded(tmp_path / "here") as url:
+        assert not revive(tmp_path / "here")
+        os.kill(int((tmp_path / "here/postgres/postmaster.pid").read_text().split()[0]), signal.SIGKILL)
+
+        eventually(lambda: revive(tmp_path / "here"))
+
+        with psycopg.connect(url) as db:
+            assert db.execute("SELECT 1").fetchone() == (1,)
+
+
+def test_a_folder_that_cannot_be_written_is_said() -> None:
+    with pytest.raises(CannotRun, match="The data folder /dev/null/x cannot be written: Not a directory"):  # noqa: SIM117
+        with embedded(Path("/dev/null/x")):
+            pass

@@ -1,0 +1,107 @@
+import asyncio
+from datetime import datetime
+
+import msgspec
+import pytest
+
+from rolecall import worker
+from rolecall.core.config import Config
+from rolecall.core.db import Db, Pool, fetch_value
+from rolecall.core.nudge import nudge
+from rolecall.worker import Loop, work
+
+IN_TIME = 10
+
+
+@pytest.fixture
+def calm(config: Config) -> Config:
+    """Only a nudge wakes it: no tick comes within a test."""
+    return msgspec.structs.replace(config, tick_seconds=3600)
+
+
+async def test_a_nudge_wakes_its_loop_when_its_transaction_commits(
+    calm: Config, db: Db, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turns: asyncio.Queue[datetime] = asyncio.Queue()
+
+    async def run(_: Pool, __: Config, now: datetime) -> bool:
+        turns.put_nowait(now)
+        return False
+
+    monkeypatch.setattr(worker, "LOOPS", [Loop("test", run)])
+    stop = asyncio.Event()
+    working = asyncio.create_task(work(calm, stop))
+    for _ in ("at the start", "when it listens"):
+        await asyncio.wait_for(turns.get(), IN_TIME)
+
+    async with db.transaction():
+        await nudge(db, "test")
+        assert turns.empty()
+    await asyncio.wait_for(turns.get(), IN_TIME)
+
+    stop.set()
+    await asyncio.wait_for(working, IN_TIME)
+
+
+async def test_a_loop_goes_on_while_more_is_waiting_and_after_a_fault(
+    calm: Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left = [RuntimeError("a fault"), True, True, False]
+    done = asyncio.Event()
+
+    async def run(_: Pool, __: Config, ___: datetime) -> bool:
+        if not left:
+            return False
+        next = left.pop(0)
+        if isinstance(next, RuntimeError):
+            raise next
+        if not left:
+            done.set()
+        return bool(next)
+
+    monkeypatch.setattr(worker, "LOOPS", [Loop("test", run)])
+    monkeypatch.setattr(worker, "_PAUSE_AFTER_FAULT", 0)
+    stop = asyncio.Event()
+    working = asyncio.create_task(work(msgspec.structs.replace(calm, tick_seconds=0.01), stop))
+
+    await asyncio.wait_for(done.wait(), IN_TIME)
+
+    stop.set()
+    await asyncio.wait_for(working, IN_TIME)
+
+
+async def test_a_stop_lets_a_turn_end(calm: Config, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, finish, ended = asyncio.Event(), asyncio.Event(), []
+
+    async def run(_: Pool, __: Config, ___: datetime) -> bool:
+        begun.set()
+        await finish.wait()
+        ended.append(True)
+        return True
+
+    monkeypatch.setattr(worker, "LOOPS", [Loop("test", run)])
+    stop = asyncio.Event()
+    working = asyncio.create_task(work(calm, stop))
+    await asyncio.wait_for(begun.wait(), IN_TIME)
+
+    stop.set()
+    finish.set()
+
+    await asyncio.wait_for(working, IN_TIME)
+    assert ended == [True]
+
+
+async def test_a_worker_shows_that_it_lives(calm: Config, db: Db, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def run(_: Pool, __: Config, ___: datetime) -> bool:
+        return False
+
+    monkeypatch.setattr(worker, "LOOPS", [Loop("test", run)])
+    stop = asyncio.Event()
+    working = asyncio.create_task(work(calm, stop))
+
+    async with asyncio.timeout(IN_TIME):
+        while not await fetch_value(db, "SELECT count(*) FROM heartbeats"):  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+
+    stop.set()
+    await asyncio.wait_for(working, IN_TIME)
