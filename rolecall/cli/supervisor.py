@@ -16,7 +16,7 @@ import structlog
 from rolecall.cli import folder
 from rolecall.core.config import Config
 from rolecall.core.errors import CannotRun
-from rolecall.core.postgres import adopt_orphans, revive
+from rolecall.core.postgres import revive
 
 log = structlog.get_logger("rolecall.serve")
 
@@ -55,7 +55,6 @@ def run_service(
         config = msgspec.structs.replace(config, base_url=plan.url)
     with folder.occupied(config.data_dir):
         check_port(plan.host, plan.port)
-        adopt_orphans()
         own_database = config.database_url is None
         with folder.database(config) as running:
             for name in folder.migrate(running):

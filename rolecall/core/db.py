@@ -15,6 +15,8 @@ Db = AsyncConnection[TupleRow]
 Pool = AsyncConnectionPool[Db]
 T = TypeVar("T", bound=msgspec.Struct)
 
+PATIENCE_SECONDS = 5.0
+
 
 def session_options(base_url: str) -> str:
     """What every connection is told. The triggers that freeze a webhook's body need the base URL."""
@@ -30,7 +32,7 @@ def make_pool(config: Config) -> Pool:
         kwargs={"autocommit": True, "options": session_options(config.base_url), "prepare_threshold": 1},
         min_size=1,
         max_size=config.pool_size,
-        timeout=5,
+        timeout=PATIENCE_SECONDS,
         check=_is_open,
         open=False,
     )

@@ -1,6 +1,5 @@
 """The embedded PostgreSQL: a server in the data folder, shared by every process that opens the folder."""
 
-import ctypes
 import errno
 import fcntl
 import hashlib
@@ -9,7 +8,6 @@ import pwd
 import shutil
 import socket
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -31,7 +29,7 @@ DATABASE = "rolecall"
 _SOCKET = ".s.PGSQL.5432"
 _SOCKET_PATH_LIMIT = 100
 _START_SECONDS = 120
-_PR_SET_CHILD_SUBREAPER = 36
+_LINGER_SECONDS = 15
 _SETTINGS = {
     "listen_addresses": "''",
     "port": "5432",
@@ -73,12 +71,6 @@ def revive(data_dir: Path) -> bool:
     with _turn(data_dir):
         server.start()
     return True
-
-
-def adopt_orphans() -> None:
-    """Make a server that this process starts its child, to be buried at once if it dies; else init must get to it."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def make_folder(folder: Path) -> None:
@@ -130,17 +122,19 @@ class _Server:
             self._give(folder)
         if not (self.folder / "PG_VERSION").exists():
             self._initialise()
-        self._bury()
         options = " ".join(f"-c {name}={value}" for name, value in _SETTINGS.items())
         command = (
             "pg_ctl", "start", "-w", "-t", str(_START_SECONDS), "-s",
             "-D", str(self.folder), "-l", str(self.folder / "server.log"),
             "-o", f"-k '{self.sockets}' {options}",
         )  # fmt: skip
-        give_up = time.monotonic() + _START_SECONDS
         # A killed server's last backends hold its memory for a moment, and keep a new server out.
-        while self._run(*command, check=time.monotonic() > give_up):
-            time.sleep(0.2)
+        give_up = time.monotonic() + _LINGER_SECONDS
+        while True:
+            self._bury()
+            if self._run(*command, check=time.monotonic() > give_up) == 0:
+                return
+            time.sleep(0.1)
 
     def _initialise(self) -> None:
         options = ("--auth=trust", "--encoding=UTF8", "--locale=C", "-U", "postgres", "--no-instructions")
@@ -164,9 +158,13 @@ class _Server:
         self._run("pg_ctl", "stop", "-w", "-s", "-m", "fast", "-D", str(self.folder), check=False)
 
     def _bury(self) -> None:
-        """A dead server's number counts as taken until its parent has waited for it."""
+        """A dead server that nobody has waited for yet would count as running."""
+        pid_file = self.folder / "postmaster.pid"
         try:
-            os.waitpid(int((self.folder / "postmaster.pid").read_text().split()[0]), os.WNOHANG)
+            pid = int(pid_file.read_text().split()[0])
+            # Its backends cannot be overlooked: PostgreSQL finds them by the memory they hold.
+            if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
+                pid_file.unlink()
         except (OSError, ValueError, IndexError):
             return
 

@@ -1,9 +1,13 @@
 import re
 
 import httpx2
+import msgspec
 import pytest
 
+from rolecall.core import db as db_module
+from rolecall.core.config import Config
 from rolecall.core.db import Db
+from tests.conftest import serving
 
 TOO_MUCH = b'{"name": "' + b"x" * 2 * 1024 * 1024 + b'"}'
 DEEP = '{"name": ' + "[" * 500 + "]" * 500 + "}"
@@ -125,13 +129,23 @@ async def test_a_crash_says_nothing_of_the_inside(client: httpx2.AsyncClient, db
     assert is_error(answer, 500, "server_error", "Something went wrong")
 
 
-async def test_a_lost_database_is_503_and_comes_back_by_itself(client: httpx2.AsyncClient, db: Db) -> None:
-    await client.get("/api/identities")
-    others = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database()"
-    await db.execute(f"{others} AND pid <> pg_backend_pid()")
-
-    answer = await client.get("/api/identities")
+async def test_a_database_out_of_reach_is_503(config: Config, token: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(db_module, "PATIENCE_SECONDS", 0.2)
+    nowhere = msgspec.structs.replace(config, database_url="postgresql://127.0.0.1:1/nowhere")
+    async with serving(nowhere) as client:
+        answer = await client.get("/api/identities", headers={"Authorization": f"Bearer {token}"})
 
     assert is_error(answer, 503, "unavailable", "The database is out of reach")
     assert answer.headers["retry-after"] == "5"
+
+
+async def test_connections_that_were_lost_are_made_anew(client: httpx2.AsyncClient, db: Db) -> None:
+    await client.get("/api/identities")
+    await end_other_connections(db)
+
     assert (await client.get("/api/identities")).status_code == 200
+
+
+async def end_other_connections(db: Db) -> None:
+    others = "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = current_database()"
+    await db.execute(f"{others} AND pid <> pg_backend_pid()")
