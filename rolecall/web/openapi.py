@@ -191,9 +191,9 @@ def _content(operation: Operation, components: Components) -> Json:
     assert operation.body
     schema = components.body(operation.body)
     if operation.read_body is read_upload:
-        fields = components.schemas[operation.body.__name__]
         files = {"description": "A file, named by its file group's GUID; repeat the name for several.", **_FILE}
-        return {"multipart/form-data": {"schema": {**fields, "additionalProperties": files}}}
+        components.schemas[operation.body.__name__]["additionalProperties"] = files
+        return {"multipart/form-data": {"schema": schema}}
     if issubclass(operation.body, RootModel):
         return {"text/plain": {"schema": schema, "example": "Ticket 4711 opened"}}
     return {"application/json": {"schema": schema, "example": example_of(schema, components.schemas, asked=True)}}

@@ -35,7 +35,9 @@ class Components:
     def __init__(self, bodies: Iterable[type[BaseModel]]) -> None:
         wanted: Any = [(body, "validation") for body in bodies]
         references, defined = models_json_schema(wanted, ref_template=_REF + "{model}")
-        self.schemas: Json = {_short(name): _tidy(schema) for name, schema in defined.get("$defs", {}).items()}
+        # An enum that is read by `one_of` is defined by pydantic but used by nothing.
+        used = {name: schema for name, schema in defined.get("$defs", {}).items() if "enum" not in schema}
+        self.schemas: Json = {_short(name): _tidy(schema) for name, schema in used.items()}
         self._bodies = {body: _tidy(reference) for (body, _), reference in references.items()}
         self._kinds: dict[str, Any] = {}
 
@@ -114,7 +116,7 @@ def _tidy(schema: Any) -> Any:
         case {"anyOf": options, **rest}:
             return {**_any_of([_tidy(option) for option in options]), **_tidy(rest)}
         case dict():
-            noise = {"title", "description"} if "type" in schema and schema["type"] == "object" else {"title"}
+            noise = {"title", "description"} if schema.get("type") == "object" or "enum" in schema else {"title"}
             kept = {key: _tidy(value) for key, value in schema.items() if key not in noise}
             return kept if kept.get("default", "") is not None else {k: v for k, v in kept.items() if k != "default"}
         case list():

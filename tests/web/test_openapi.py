@@ -1,3 +1,4 @@
+import re
 from typing import Any
 
 import httpx2
@@ -137,3 +138,9 @@ def test_an_upload_is_multipart() -> None:
     body = DOCUMENT["paths"]["/api/application-imports/upload"]["post"]["requestBody"]
 
     assert list(body["content"]) == ["multipart/form-data"]
+
+
+def test_every_reference_leads_to_a_shape_and_every_shape_is_used() -> None:
+    used = set(re.findall(r"#/components/schemas/(\w+)", str(DOCUMENT)))
+
+    assert used == set(DOCUMENT["components"]["schemas"])

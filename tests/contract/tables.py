@@ -1,0 +1,255 @@
+"""The specification's tables, field by field in its order, and a check that an answer is exactly that."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+
+class Words(tuple[str, ...]):
+    """One of these strings."""
+
+
+class Nullable:
+    def __init__(self, shape: Any) -> None:
+        self.shape = shape
+
+
+def GUID(value: Any) -> bool:  # noqa: N802
+    return isinstance(value, str) and bool(re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", value))
+
+
+def TIME(value: Any) -> bool:  # noqa: N802
+    """ISO 8601 in UTC, with microseconds only when they are not zero."""
+    pattern = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{6})?Z"
+    return isinstance(value, str) and bool(re.fullmatch(pattern, value)) and not value.endswith(".000000Z")
+
+
+def TEXT(value: Any) -> bool:  # noqa: N802
+    return isinstance(value, str)
+
+
+def NUMBER(value: Any) -> bool:  # noqa: N802
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def FLAG(value: Any) -> bool:  # noqa: N802
+    return isinstance(value, bool)
+
+
+def mismatches(value: Any, shape: Any, path: str = "answer") -> list[str]:
+    """Where the value is not exactly of the shape; nothing when it is."""
+    match shape:
+        case Nullable():
+            return [] if value is None else mismatches(value, shape.shape, path)
+        case Words():
+            return [] if value in shape else [f"{path} is {value!r}, not one of {', '.join(shape)}"]
+        case dict() if not isinstance(value, dict):
+            return [f"{path} is no object"]
+        case dict() if list(value) != list(shape):
+            return [f"{path} has {list(value)}, the specification {list(shape)}"]
+        case dict():
+            return [found for name in shape for found in mismatches(value[name], shape[name], f"{path}.{name}")]
+        case [inner]:
+            if not isinstance(value, list):
+                return [f"{path} is no list"]
+            return [found for n, each in enumerate(value) for found in mismatches(each, inner, f"{path}[{n}]")]
+        case Callable():  # type: ignore[misc]
+            return [] if shape(value) else [f"{path} is {value!r}, not a {shape.__name__}"]
+    raise TypeError(shape)
+
+
+PRIORITY = Words(["None", "Low", "Moderate", "High", "Critical"])
+STATUS = Words(["Pending", "Open", "Resolved", "Completed", "Canceled", "Scheduled", "Snoozed"])
+ACCESS = Words(["None", "Unrestricted", "Grant", "Deny", "Modify"])
+PERSON = {"id": GUID, "name": TEXT}
+PAIR = {"key": TEXT, "value": TEXT}
+ACTIVITY = {"createdDate": TIME, "author": TEXT, "action": Nullable(TEXT), "content": TEXT}
+COMMENT = {"createdDate": TIME, "author": TEXT, "content": TEXT}
+
+IDENTITY = {
+    "id": GUID,
+    "kind": Words(["Identity"]),
+    "firstName": TEXT,
+    "lastName": TEXT,
+    "emailAddress": TEXT,
+    "type": Words(
+        [
+            "Employee",
+            "Service Account",
+            "Vendor",
+            "Shared",
+            "Mailbox",
+            "Client",
+            "Temporary",
+            "Administrator",
+            "Auditor",
+            "Unknown",
+        ]
+    ),
+    "title": TEXT,
+    "company": TEXT,
+    "division": TEXT,
+    "department": TEXT,
+    "office": TEXT,
+    "supervisorName": TEXT,
+    "createdDate": TIME,
+    "updatedDate": TIME,
+    "firstSeenDate": TIME,
+    "inactivatedDate": Nullable(TIME),
+    "status": Words(["Active", "Disabled", "Removed"]),
+}
+WEBHOOK_IDENTITY = {**IDENTITY, "type": Words(["Employee", "ServiceAccount", "Bot", "VendorAccount"])}
+
+APPLICATION_SUMMARY = {
+    "id": GUID,
+    "kind": Words(["Application"]),
+    "name": TEXT,
+    "priority": PRIORITY,
+    "isArchived": FLAG,
+    "lastUpdated": TIME,
+}
+
+_COUNTS = {"total": NUMBER, "new": NUMBER, "altered": NUMBER, "removed": NUMBER}
+_IMPORT_KIND = {
+    "id": GUID,
+    "kind": Words(["Application Import"]),
+    "number": NUMBER,
+    "type": Words(["Scheduled", "Manual", "API"]),
+    "status": Words(["Pending", "Running", "Finished", "Failed", "Canceled", "Canceling"]),
+}
+IMPORT = {
+    **_IMPORT_KIND,
+    "createdBy": TEXT,
+    "buildStart": Nullable(TIME),
+    "buildEnd": Nullable(TIME),
+    "log": Nullable(TEXT),
+    "files": [{"id": GUID, "fileGroupId": GUID, "fileGroup": TEXT, "name": TEXT}],
+    "metrics": Nullable({"users": _COUNTS, "groups": _COUNTS, "permissions": {"total": NUMBER, "new": NUMBER}}),
+}
+IMPORT_DETAIL = {**IMPORT, "application": APPLICATION_SUMMARY}
+IMPORT_ITEM = {
+    **_IMPORT_KIND,
+    "buildStart": Nullable(TIME),
+    "buildEnd": Nullable(TIME),
+    "application": APPLICATION_SUMMARY,
+}
+
+_FILE_GROUP = {"fileGroupId": GUID, "name": TEXT, "isOptional": FLAG, "isMultiple": FLAG}
+APPLICATION = {
+    **APPLICATION_SUMMARY,
+    "connector": Nullable({"id": GUID, "name": TEXT, "vendor": TEXT, "files": Nullable([_FILE_GROUP])}),
+    "lastImport": Nullable(IMPORT),
+}
+
+_PRIVILEGE = {
+    "initialAccess": ACCESS,
+    "requestedAccess": ACCESS,
+    "approvedAccess": ACCESS,
+    "permission": {
+        "header": TEXT,
+        "section": TEXT,
+        "permission": TEXT,
+        "description": TEXT,
+        "riskRating": PRIORITY,
+        "metadata": [PAIR],
+        "value": TEXT,
+    },
+    "sources": [TEXT],
+    "origins": [TEXT],
+}
+_RESPONSE = {"reviewer": PERSON, "response": Words(["Pending", "Approved", "Rejected"])}
+_MILESTONES = {
+    name: Nullable(TIME)
+    for name in (
+        "scheduledStart",
+        "startedOn",
+        "approvedOn",
+        "resolvedOn",
+        "verifiedOn",
+        "completedOn",
+        "canceledOn",
+    )
+}
+_REQUEST_ENDS = {
+    "activity": [ACTIVITY],
+    "comments": [COMMENT],
+    "relatedItems": [{"id": GUID, "kind": Words(["Review Item", "Personnel Event"]), "number": NUMBER, "status": TEXT}],
+    "requirements": [{"type": TEXT, "description": TEXT, "rules": [{"reason": TEXT, "responses": [_RESPONSE]}]}],
+    "accessModels": [{"id": GUID, "name": TEXT, "description": TEXT, "willBeInEffect": FLAG}],
+}
+
+
+def request_shape(target: dict[str, Any], ends: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "id": GUID,
+        "kind": Words(["Access Request"]),
+        "number": NUMBER,
+        "action": Words(["Add", "Change", "Remove", "Suspend", "Restore"]),
+        "status": STATUS,
+        "reporter": PERSON,
+        "assignee": Nullable(PERSON),
+        "target": target,
+        **_MILESTONES,
+        **ends,
+    }
+
+
+def target_shape(kind: str, identity: Any, details: dict[str, Any]) -> dict[str, Any]:
+    group = {"nomenclature": TEXT, "affectedIdentity": lambda value: value is None}
+    return {
+        "type": Words([kind]),
+        "name": TEXT,
+        **(group if kind == "Group" else {"affectedIdentity": identity}),
+        "application": APPLICATION_SUMMARY,
+        **details,
+    }
+
+
+_DETAILS = {"privileges": [_PRIVILEGE], "metadata": [PAIR]}
+REQUEST_ITEM = {kind: request_shape(target_shape(kind, IDENTITY, {}), {}) for kind in ("User", "Group")}
+REQUEST_DETAIL = {
+    kind: request_shape(target_shape(kind, IDENTITY, _DETAILS), _REQUEST_ENDS) for kind in ("User", "Group")
+}
+REQUEST_SUMMARY = request_shape(target_shape("User", IDENTITY, {}), {})
+WEBHOOK_REQUEST = request_shape(target_shape("User", WEBHOOK_IDENTITY, _DETAILS), _REQUEST_ENDS)
+
+EVENT_ITEM = {
+    "id": GUID,
+    "kind": Words(["Personnel Event"]),
+    "number": NUMBER,
+    "type": Words(["Onboard", "Offboard", "Role Transition", "Absence"]),
+    "status": STATUS,
+    "reporter": PERSON,
+    "assignee": Nullable(PERSON),
+    "affectedIdentity": IDENTITY,
+    "neededOn": TIME,
+    "neededUntil": Nullable(TIME),
+    "completedOn": Nullable(TIME),
+}
+EVENT_DETAIL = {
+    **EVENT_ITEM,
+    "stages": [
+        {
+            "name": Words(["Approval", "Provision", "Verification", "Transition", "Removal"]),
+            "status": STATUS,
+            "startedOn": Nullable(TIME),
+            "scheduledStart": Nullable(TIME),
+            "completedOn": Nullable(TIME),
+            "completedBy": Nullable(PERSON),
+            "accessRequests": [REQUEST_SUMMARY],
+        }
+    ],
+    "activity": [ACTIVITY],
+    "comments": [COMMENT],
+}
+
+DELIVERY = {
+    "id": GUID,
+    "createdDate": TIME,
+    "callback": TEXT,
+    "event": {"name": TEXT, "display": TEXT, "description": TEXT, "request": WEBHOOK_REQUEST},
+}
+
+
+def page_of(item: Any) -> dict[str, Any]:
+    return {"items": [item], "totalCount": NUMBER, "page": NUMBER, "pageSize": NUMBER, "totalPages": NUMBER}

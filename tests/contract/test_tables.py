@@ -1,0 +1,64 @@
+"""The check itself: it must see a field that is added, missing, moved or of another type."""
+
+from typing import Any
+
+import pytest
+
+from tests.contract.tables import APPLICATION_SUMMARY, IMPORT_ITEM, TIME, mismatches
+
+APPLICATION: dict[str, Any] = {
+    "id": "0192e4a0-7c1e-7000-8000-000000000001",
+    "kind": "Application",
+    "name": "Payroll",
+    "priority": "High",
+    "isArchived": False,
+    "lastUpdated": "2026-12-01T00:00:00Z",
+}
+IMPORT: dict[str, Any] = {
+    "id": "0192e4a0-7c1e-7000-8000-000000000001",
+    "kind": "Application Import",
+    "number": 1,
+    "type": "API",
+    "status": "Pending",
+    "buildStart": None,
+    "buildEnd": None,
+    "application": APPLICATION,
+}
+
+
+def test_what_fits_has_no_mismatch() -> None:
+    assert mismatches(APPLICATION, APPLICATION_SUMMARY) == []
+    assert mismatches(IMPORT, IMPORT_ITEM) == []
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {**APPLICATION, "extra": 1},
+        {name: value for name, value in APPLICATION.items() if name != "name"},
+        dict(reversed(APPLICATION.items())),
+        {**APPLICATION, "id": "1"},
+        {**APPLICATION, "id": APPLICATION["id"].upper()},
+        {**APPLICATION, "kind": "Identity"},
+        {**APPLICATION, "name": None},
+        {**APPLICATION, "priority": "high"},
+        {**APPLICATION, "isArchived": 0},
+        {**APPLICATION, "lastUpdated": "2026-12-01"},
+        {**APPLICATION, "lastUpdated": "2026-12-01T00:00:00+00:00"},
+        [APPLICATION],
+    ],
+)
+def test_what_differs_is_seen_at_any_depth(changed: Any) -> None:
+    assert mismatches(changed, APPLICATION_SUMMARY) != []
+    assert mismatches({**IMPORT, "application": changed}, IMPORT_ITEM) != []
+
+
+def test_a_number_is_no_flag_and_no_text() -> None:
+    assert mismatches({**IMPORT, "number": True}, IMPORT_ITEM) != []
+    assert mismatches({**IMPORT, "number": "1"}, IMPORT_ITEM) != []
+
+
+def test_a_time_has_no_more_precision_than_it_needs() -> None:
+    assert TIME("2026-12-01T00:00:00.000001Z")
+    assert not TIME("2026-12-01T00:00:00.000000Z")
+    assert not TIME("2026-12-01T00:00:00.1Z")
