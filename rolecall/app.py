@@ -8,6 +8,7 @@ from litestar.datastructures import State
 
 from rolecall.access_requests.routes import router as access_requests
 from rolecall.accounts.routes import accounts, holdings
+from rolecall.application_imports.routes import rollbacks
 from rolecall.application_imports.routes import router as application_imports
 from rolecall.applications.routes import router as applications
 from rolecall.core import config as configuration
@@ -39,6 +40,7 @@ ROUTERS = [
     identities,
     personnel_events.router,
     personnel_events.administration,
+    rollbacks,
     settings,
     tokens,
 ]

@@ -14,7 +14,11 @@ from psycopg_pool import PoolTimeout
 
 from rolecall.access_requests import moving as access_requests
 from rolecall.access_requests.closed_loop import close_next_loop
+from rolecall.accounts import matching
+from rolecall.accounts.matching import CHANNEL as MATCHING_CHANNEL
 from rolecall.application_imports import actions as imports
+from rolecall.application_imports.run import run_next_import
+from rolecall.application_imports.schedule import fire_schedules
 from rolecall.core import clock
 from rolecall.core.config import Config
 from rolecall.core.db import Pool, make_pool
@@ -32,6 +36,8 @@ log = structlog.get_logger("rolecall.worker")
 _PAUSE_AFTER_FAULT = 1.0
 _BATCH = 1000
 _LAST_TURN_SECONDS = 8.0
+# Of different applications; those of one run one after the other.
+_IMPORTS_AT_ONCE = 2
 
 
 class Loop(msgspec.Struct, frozen=True):
@@ -39,12 +45,15 @@ class Loop(msgspec.Struct, frozen=True):
 
     channel: str
     run: Callable[[Pool, Config, datetime], Awaitable[bool]]
+    # Looks for work at least this often; `None` is at every tick.
+    every: float | None = None
 
 
 async def tick(pool: Pool, config: Config, now: datetime) -> bool:
     """What is due by the clock."""
     async with pool.connection() as db:
         await forget_old_answers(db, now)
+        await fire_schedules(db, config, now)
         await imports.sweep_files(db, config.files_dir, now)
         await webhooks.forget_old_deliveries(db, now)
         async with db.transaction():
@@ -56,6 +65,13 @@ async def tick(pool: Pool, config: Config, now: datetime) -> bool:
 async def open_due_requests(pool: Pool, _: Config, now: datetime) -> bool:
     async with pool.connection() as db, db.transaction():
         return await access_requests.move_due(db, now)
+
+
+async def match_accounts(pool: Pool, _: Config, now: datetime) -> bool:
+    """Identities changed: the accounts that this may touch find theirs again."""
+    async with pool.connection() as db, db.transaction():
+        await matching.match_changed_identities(db, now)
+    return False
 
 
 async def follow_events(pool: Pool, _: Config, now: datetime) -> bool:
@@ -82,6 +98,8 @@ async def close_loops(pool: Pool, _: Config, now: datetime) -> bool:
 LOOPS = [
     Loop("tick", tick),
     Loop(imports.CHANNEL, imports.finish_canceling),
+    *[Loop(imports.CHANNEL, run_next_import, every=5) for _ in range(_IMPORTS_AT_ONCE)],
+    Loop(MATCHING_CHANNEL, match_accounts),
     Loop("access-requests", open_due_requests),
     Loop("finished_imports", close_loops),
     Loop("personnel-events", follow_events),
@@ -120,7 +138,7 @@ async def _turn(loop: Loop, waker: asyncio.Event, stop: asyncio.Event, pool: Poo
         if stop.is_set():
             return
         try:
-            await asyncio.wait_for(waker.wait(), config.tick_seconds)
+            await asyncio.wait_for(waker.wait(), min(loop.every or config.tick_seconds, config.tick_seconds))
         except TimeoutError:
             continue
 

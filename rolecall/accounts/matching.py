@@ -5,6 +5,9 @@ from uuid import UUID
 
 from rolecall.core.db import Db, execute, fetch_rows
 
+# Nudged by the trigger that notes changes of identities.
+CHANNEL = "matching"
+
 # Imports and changes of identities match one after the other: neither may miss what the other is about to commit.
 _LOCK = "SELECT pg_advisory_xact_lock(hashtextextended('matching', 0))"
 

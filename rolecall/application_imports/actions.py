@@ -8,14 +8,14 @@ from uuid import UUID
 from rolecall.application_imports import queries
 from rolecall.application_imports.model import MOVES, ImportStatus, ImportType
 from rolecall.application_imports.queries import Target
-from rolecall.application_imports.shapes import CancelBody, StageBody, UploadBody
+from rolecall.application_imports.shapes import CancelBody, RollbackBody, StageBody, UploadBody
 from rolecall.applications.shapes import FileGroup
 from rolecall.core import files, ids
 from rolecall.core.caller import Caller
 from rolecall.core.checking import Facts, Json, check
 from rolecall.core.config import Config
 from rolecall.core.db import Db, Pool, execute, fetch_rows
-from rolecall.core.errors import Invalid, Problem
+from rolecall.core.errors import Conflict, Invalid, NotFound, Problem
 from rolecall.core.files import Upload, UploadedFile
 from rolecall.core.ids import new_id
 from rolecall.core.moves import move
@@ -64,6 +64,41 @@ async def cancel_import(db: Db, raw: Json, facts: Facts) -> UUID:
         message = f"Application import is already {status}" if status else f"ApplicationImport with id {id} not found"
         raise Invalid.on("applicationImportId", message)
     await nudge(db, CHANNEL)
+    return id
+
+
+async def continue_import(db: Db, id: UUID, now: datetime) -> None:
+    """A person lifts the guard, for this run alone."""
+    continued = await execute(
+        db,
+        """UPDATE import_runs r SET held = NULL, is_unguarded = true FROM application_imports i
+           WHERE r.import_id = %(id)s AND i.id = r.import_id AND i.status = 'Running' AND r.held IS NOT NULL""",
+        id=id,
+    )
+    if not continued:
+        await queries.get(db, id)
+        raise Conflict("Application import is not held")
+    await log_line(db, id, "Continued by a person; the guard is lifted for this run", now)
+    await nudge(db, CHANNEL)
+
+
+async def roll_back(db: Db, caller: Caller, application_id: UUID, raw: Json, facts: Facts) -> UUID:
+    """A new import that puts the data back as after an earlier one."""
+    target = await queries.target(db, application_id)
+    if target is None:
+        raise NotFound("Application", application_id)
+    if target.is_archived:
+        raise Conflict("Application is archived")
+    number = check(RollbackBody, raw, facts).import_number
+    if not await queries.is_finished(db, application_id, number):
+        raise Invalid.on("importNumber", f"Import {number} is not a finished import of this application")
+    id = await create_import(db, application_id, type=ImportType.API, created_by=caller.name, now=facts.now)
+    await execute(
+        db,
+        "INSERT INTO import_runs (import_id, rollback_to) VALUES (%(id)s, %(number)s)",
+        id=id,
+        number=number,
+    )
     return id
 
 

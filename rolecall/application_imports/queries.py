@@ -4,7 +4,7 @@ from uuid import UUID
 
 import msgspec
 
-from rolecall.application_imports.shapes import ImportDetail, ImportItem
+from rolecall.application_imports.shapes import ImportDetail, ImportItem, RejectItem
 from rolecall.applications.model import ImportStatus
 from rolecall.applications.queries import (
     IMPORT_COLUMNS,
@@ -17,7 +17,7 @@ from rolecall.applications.queries import (
 from rolecall.applications.shapes import FileGroup, Import
 from rolecall.core.db import Db, fetch_one, fetch_rows, fetch_value
 from rolecall.core.errors import NotFound
-from rolecall.core.paging import Listing, Page, fetch_listed
+from rolecall.core.paging import Listing, Page, fetch_listed, fetch_page
 
 
 async def get(db: Db, id: UUID) -> ImportDetail:
@@ -108,3 +108,28 @@ async def file_of(db: Db, import_id: UUID, file_id: UUID) -> StoredFile:
     if found:
         return found
     raise NotFound("ImportFile", file_id)
+
+
+async def rejects_of(db: Db, import_id: UUID, page: int) -> Page[RejectItem]:
+    """By file and line."""
+    await get(db, import_id)
+    rows = "FROM import_rejects r JOIN import_files f ON f.id = r.file_id WHERE r.import_id = %(id)s"
+    return await fetch_page(
+        db,
+        lambda row: RejectItem(*row),
+        page,
+        total=f"SELECT count(*) {rows}",
+        items=f"SELECT r.file_id, f.name, r.line, r.reason, r.row {rows} ORDER BY f.position, r.line",
+        id=import_id,
+    )
+
+
+async def is_finished(db: Db, application_id: UUID, number: int) -> bool:
+    found = await fetch_value(
+        db,
+        """SELECT true FROM application_imports
+           WHERE application_id = %(application)s AND number = %(number)s AND status = 'Finished'""",
+        application=application_id,
+        number=number,
+    )
+    return found is True

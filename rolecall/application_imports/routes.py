@@ -1,10 +1,21 @@
+from datetime import datetime
 from typing import Any
 
 from litestar import Router
 from litestar.response.base import ASGIResponse
 
-from rolecall.application_imports import actions, queries
-from rolecall.application_imports.shapes import CancelBody, ImportDetail, ImportItem, StageBody, UploadBody
+from rolecall.application_imports import actions, changes, queries
+from rolecall.application_imports.changes import ChangeItem, ChangeType
+from rolecall.application_imports.relations import Kind
+from rolecall.application_imports.shapes import (
+    CancelBody,
+    ImportDetail,
+    ImportItem,
+    RejectItem,
+    RollbackBody,
+    StageBody,
+    UploadBody,
+)
 from rolecall.applications.shapes import Import
 from rolecall.core.caller import Caller, Scope
 from rolecall.core.checking import Facts, Json
@@ -14,7 +25,7 @@ from rolecall.core.errors import NotFound
 from rolecall.core.files import Upload
 from rolecall.core.ids import known_guid
 from rolecall.core.paging import Page
-from rolecall.web.bodies import AnyRequest, a_guid
+from rolecall.web.bodies import AnyRequest, a_guid, a_word_of
 from rolecall.web.downloads import send_file
 from rolecall.web.operations import operation
 from rolecall.web.uploads import read_upload
@@ -69,7 +80,52 @@ async def download_file(db: Db, id: str, request: AnyRequest, config: Config) ->
         raise NotFound("ImportFile", file_id) from None
 
 
+@operation(
+    "GET",
+    "/{id:str}/changes",
+    scope=Scope.IMPORTS_READ,
+    query={"kind": a_word_of(Kind), "change": a_word_of(ChangeType)},
+    tags=_ADDED,
+)
+async def list_changes(db: Db, id: str, query: dict[str, Any]) -> Page[ChangeItem]:
+    """List what an import changed, with before and after."""
+    import_id = known_guid("ApplicationImport", id)
+    return await changes.changes_of(db, import_id, query["page"], query.get("kind"), query.get("change"))
+
+
+@operation("GET", "/{id:str}/rejects", scope=Scope.IMPORTS_READ, query={}, tags=_ADDED)
+async def list_rejects(db: Db, id: str, query: dict[str, Any]) -> Page[RejectItem]:
+    """List the rows that an import rejected, with their reasons."""
+    return await queries.rejects_of(db, known_guid("ApplicationImport", id), query["page"])
+
+
+@operation("POST", "/{id:str}/continue", scope=Scope.IMPORTS_WRITE, tags=_ADDED)
+async def continue_import(db: Db, id: str, now: datetime) -> ImportDetail:
+    """Lift the guard for a held import."""
+    import_id = known_guid("ApplicationImport", id)
+    await actions.continue_import(db, import_id, now)
+    return await queries.get(db, import_id)
+
+
+@operation("POST", "/{id:str}/rollback", scope=Scope.IMPORTS_WRITE, status=201, body=RollbackBody, tags=_ADDED)
+async def roll_back(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> Import:
+    """Stage an import that puts an application's data back as after an earlier one."""
+    application_id = known_guid("Application", id)
+    return await queries.get_alone(db, await actions.roll_back(db, caller, application_id, raw, facts))
+
+
+rollbacks = Router("/api/applications", route_handlers=[roll_back])
 router = Router(
     "/api/application-imports",
-    route_handlers=[upload_import, stage_import, cancel_import, list_imports, get_import, download_file],
+    route_handlers=[
+        upload_import,
+        stage_import,
+        cancel_import,
+        list_imports,
+        get_import,
+        download_file,
+        list_changes,
+        list_rejects,
+        continue_import,
+    ],
 )

@@ -1,8 +1,9 @@
 from datetime import datetime
-from typing import Literal
+from typing import Annotated, Literal
 from uuid import UUID
 
 import msgspec
+from pydantic import Field
 
 from rolecall.applications.model import ImportStatus, ImportType
 from rolecall.applications.shapes import ApplicationSummary, Import
@@ -34,3 +35,15 @@ class StageBody(Body):
 
 class CancelBody(Body):
     application_import_id: Guid
+
+
+class RollbackBody(Body):
+    import_number: Annotated[int, Field(ge=1, le=2**31 - 1)]
+
+
+class RejectItem(msgspec.Struct, rename="camel"):
+    file_id: UUID
+    file: str
+    line: int
+    reason: str
+    row: list[str]

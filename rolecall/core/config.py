@@ -37,6 +37,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     log: str = "text"
     secret_key: bytes | None = None
     webhook_allow: tuple[IPv4Network | IPv6Network, ...] = ()
+    import_roots: tuple[str, ...] = ()
     max_body_bytes: int = 1 * MIB
     max_file_bytes: int = 100 * MIB
     max_upload_bytes: int = 250 * MIB
@@ -128,6 +129,11 @@ def _networks(text: str) -> tuple[IPv4Network | IPv6Network, ...]:
         raise ConfigError(f"ROLECALL_WEBHOOK_ALLOW: {error}") from error
 
 
+def _roots(text: str) -> tuple[str, ...]:
+    """Folders and URLs, parted by commas, that scheduled imports may read from."""
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
 _TEXTS: dict[str, Callable[[str], object]] = {
     "database_url": str,
     "data_dir": Path,
@@ -138,6 +144,7 @@ _TEXTS: dict[str, Callable[[str], object]] = {
     "log": _log,
     "secret_key": secret_key,
     "webhook_allow": _networks,
+    "import_roots": _roots,
 }
 _NUMBERS = ("pool_size", "max_body_bytes", "max_file_bytes", "max_upload_bytes", "max_upload_files")
 _READERS = _TEXTS | {field: _positive(field.upper()) for field in _NUMBERS}

@@ -37,7 +37,7 @@ CREATE TABLE account_versions (
     is_locked        boolean NOT NULL,
     last_login       text NOT NULL,
     password_changed text NOT NULL,
-    -- An object of header and value; `json`, not `jsonb`, keeps the order of the file's columns.
+    -- An object of header and value, keys in order: the same metadata is the same text.
     metadata         json NOT NULL,
     -- Made by core/text.sort_key, as an identity's are: matching by name ignores case.
     first_name_key   text COLLATE "C" NOT NULL,
@@ -66,12 +66,20 @@ CREATE TABLE group_versions (
     nomenclature text NOT NULL,
     parent       text NOT NULL,
     metadata     json NOT NULL,
-    -- False for a group that is only named by a membership or a permission.
-    is_listed    boolean NOT NULL,
     PRIMARY KEY (group_number, from_import)
 );
 CREATE INDEX ON group_versions (from_import);
 CREATE INDEX ON group_versions (until_import) WHERE until_import IS NOT NULL;
+
+-- The groups that a file of groups lists; another is only named by a membership or a permission, and goes with it.
+CREATE TABLE group_listings (
+    group_number int NOT NULL,
+    from_import  int NOT NULL,
+    until_import int,
+    PRIMARY KEY (group_number, from_import)
+);
+CREATE INDEX ON group_listings (from_import);
+CREATE INDEX ON group_listings (until_import) WHERE until_import IS NOT NULL;
 
 CREATE TABLE memberships (
     account_number int NOT NULL,

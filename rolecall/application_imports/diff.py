@@ -1,0 +1,34 @@
+"""What is, and what a file says: the difference."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import polars as pl
+
+
+class Difference(NamedTuple):
+    """`new` and `altered` are rows of what the file says, `removed` of what was."""
+
+    new: pl.DataFrame
+    altered: pl.DataFrame
+    removed: pl.DataFrame
+
+    @property
+    def opened(self) -> pl.DataFrame:
+        return pl.concat([self.new, self.altered])
+
+
+def difference(before: pl.DataFrame, after: pl.DataFrame, key: Sequence[str], values: Sequence[str]) -> Difference:
+    if not before.height:
+        return Difference(after, after.clear(), before)
+    was = before.select(*key, *values)
+    altered = after.clear()
+    if values:
+        both = after.join(was, on=key, how="inner", suffix="_was")
+        differs = pl.any_horizontal(pl.col(name) != pl.col(f"{name}_was") for name in values)
+        altered = both.filter(differs).select(after.columns)
+    return Difference(
+        after.join(was, on=key, how="anti"),
+        altered,
+        before.join(after, on=key, how="anti"),
+    )

@@ -1,0 +1,242 @@
+"""The end of an import, in the transaction that holds its changes: count, guard, match, report."""
+
+from datetime import datetime
+from uuid import UUID
+
+import msgspec
+from psycopg.types.json import Jsonb
+
+from rolecall.accounts import matching
+from rolecall.application_imports import guard, identity_source
+from rolecall.application_imports.model import MOVES, ImportStatus
+from rolecall.application_imports.relations import RELATIONS, Kind, Tally, tally
+from rolecall.application_imports.sources import Sources
+from rolecall.applications.model import Guard
+from rolecall.applications.shapes import Changes, Metrics, PermissionChanges
+from rolecall.core.db import Db, execute, fetch_one, fetch_rows
+from rolecall.core.moves import allowed_from
+from rolecall.core.nudge import nudge
+
+FINISHED_CHANNEL = "finished_imports"
+
+
+class Held(Exception):
+    """The guard holds the import; the message says why."""
+
+
+class Canceled(Exception):
+    """Someone asked for a stop; nothing may be committed."""
+
+
+class Run(msgspec.Struct, frozen=True):
+    """An import at work."""
+
+    id: UUID
+    number: int
+    application_id: UUID
+    is_identity_source: bool
+    guard: Guard
+    connector: str
+    is_unguarded: bool
+    rollback_to: int | None
+    is_scheduled: bool
+
+
+class FileTotals(msgspec.Struct, rename="camel"):
+    """rows read = applied + unchanged + rejected."""
+
+    file_id: UUID
+    name: str
+    read: int
+    applied: int
+    unchanged: int
+    rejected: int
+
+
+class Totals(msgspec.Struct):
+    accounts: int = 0
+    groups: int = 0
+    memberships: int = 0
+    permissions: int = 0
+    assignments: int = 0
+    identities: int = 0
+
+
+_KINDS = {
+    Kind.ACCOUNT: "accounts",
+    Kind.GROUP: "groups",
+    Kind.MEMBERSHIP: "memberships",
+    Kind.PERMISSION: "permissions",
+    Kind.ASSIGNMENT: "assignments",
+    Kind.IDENTITY: "identities",
+}
+_GUARDED = (Kind.ACCOUNT, Kind.GROUP, Kind.ASSIGNMENT, Kind.IDENTITY)
+
+
+async def totals_of(db: Db, application_id: UUID) -> Totals:
+    found = await fetch_one(
+        db,
+        Totals,
+        f"SELECT {', '.join(Totals.__struct_fields__)} FROM application_totals WHERE application_id = %(id)s",
+        id=application_id,
+    )
+    return found or Totals()
+
+
+async def finish(
+    db: Db, run: Run, now: datetime, sources: Sources, files: list[FileTotals], *, is_changed: bool = True
+) -> list[str]:
+    """What to say in the log. Nothing is committed here."""
+    before = await totals_of(db, run.application_id)
+    tallies = {kind: Tally() for kind in Kind}
+    if is_changed:
+        tallies = {r.kind: await tally(db, r, run.number) for r in RELATIONS if r.kind}
+    _hold(run, before, tallies)
+    after = Totals(
+        *(getattr(before, name) + tallies[kind].new - tallies[kind].removed for kind, name in _KINDS.items())
+    )
+    metrics = await _metrics(db, run, before, after, tallies) if is_changed else _unchanged(run, after)
+    people = await identity_source.show(db, run.application_id, run.number, now) if tallies[Kind.IDENTITY].total else []
+    if is_changed:
+        await matching.match_imported(db, run.number, now)
+    else:
+        await matching.match_changed_identities(db, now)
+    await _keep(db, run, now, after, metrics, tallies, sources, files)
+    return [*_told(files), *_changes_told(tallies), *people, *(await _matches_told(db, run, after))]
+
+
+def _hold(run: Run, before: Totals, tallies: dict[Kind, Tally]) -> None:
+    if run.is_unguarded or run.rollback_to is not None:
+        return
+    there = {_KINDS[kind]: getattr(before, _KINDS[kind]) for kind in _GUARDED}
+    going = {_KINDS[kind]: tallies[kind].removed for kind in _GUARDED}
+    if reason := guard.reason_to_hold(run.guard, there, going, tallies[Kind.ACCOUNT].new):
+        raise Held(reason)
+
+
+async def _metrics(db: Db, run: Run, before: Totals, after: Totals, tallies: dict[Kind, Tally]) -> Metrics:
+    accounts, groups = tallies[Kind.ACCOUNT], tallies[Kind.GROUP]
+    altered_accounts, altered_groups = accounts.altered, groups.altered
+    if before.accounts or before.groups:
+        altered_accounts = await _altered(db, run.number, "account")
+        altered_groups = await _altered(db, run.number, "group")
+    people = tallies[Kind.IDENTITY]
+    users = Changes(after.accounts, accounts.new, altered_accounts, accounts.removed)
+    if run.is_identity_source:
+        users = Changes(after.identities, people.new, people.altered, people.removed)
+    return Metrics(
+        users,
+        Changes(after.groups, groups.new, altered_groups, groups.removed),
+        PermissionChanges(after.permissions, tallies[Kind.PERMISSION].new),
+    )
+
+
+def _unchanged(run: Run, after: Totals) -> Metrics:
+    users = after.identities if run.is_identity_source else after.accounts
+    return Metrics(Changes(users), Changes(after.groups), PermissionChanges(after.permissions))
+
+
+# What alters an account or a group beside its own fields. Members do not alter a group.
+_TOUCHED = {
+    "account": """
+        SELECT account_number FROM memberships WHERE from_import = %(n)s
+        UNION SELECT account_number FROM memberships WHERE until_import = %(n)s
+        UNION SELECT holder_number FROM assignments WHERE from_import = %(n)s
+        UNION SELECT holder_number FROM assignments WHERE until_import = %(n)s""",
+    "group": """
+        SELECT holder_number FROM assignments WHERE from_import = %(n)s
+        UNION SELECT holder_number FROM assignments WHERE until_import = %(n)s""",
+}
+
+
+async def _altered(db: Db, number: int, what: str) -> int:
+    """Those that were there before and are there now, with anything changed."""
+    versions, column = f"{what}_versions", f"{what}_number"
+    rows = await fetch_rows(
+        db,
+        f"""WITH touched(number) AS MATERIALIZED ({_TOUCHED[what]}
+                 UNION SELECT {column} FROM {versions} WHERE from_import = %(n)s)
+            SELECT count(*) FROM touched t
+            WHERE EXISTS (SELECT FROM {versions} v WHERE v.{column} = t.number AND v.until_import IS NULL)
+            AND EXISTS (SELECT FROM {versions} v WHERE v.{column} = t.number AND v.from_import < %(n)s
+                        AND (v.until_import IS NULL OR v.until_import = %(n)s))""",
+        n=number,
+    )
+    return int(rows[0][0])
+
+
+async def _keep(
+    db: Db,
+    run: Run,
+    now: datetime,
+    after: Totals,
+    metrics: Metrics,
+    tallies: dict[Kind, Tally],
+    sources: Sources,
+    files: list[FileTotals],
+) -> None:
+    columns = {"import_number": run.number, **msgspec.structs.asdict(after)}
+    await execute(
+        db,
+        f"""INSERT INTO application_totals (application_id, {", ".join(columns)})
+            VALUES (%(application)s, {", ".join(f"%({name})s" for name in columns)})
+            ON CONFLICT (application_id) DO UPDATE SET {", ".join(f"{name} = EXCLUDED.{name}" for name in columns)}""",
+        application=run.application_id,
+        **columns,
+    )
+    await execute(
+        db,
+        """UPDATE import_runs SET totals = %(totals)s, changes = %(changes)s, sources = %(sources)s, held = NULL
+           WHERE import_id = %(id)s""",
+        id=run.id,
+        totals=Jsonb(msgspec.to_builtins(files)),
+        changes=Jsonb(msgspec.to_builtins(tallies)),
+        sources=Jsonb(msgspec.to_builtins(sources)),
+    )
+    moved = await execute(
+        db,
+        """UPDATE application_imports SET status = 'Finished', build_end = %(now)s, metrics = %(metrics)s
+           WHERE id = %(id)s AND status = ANY(%(allowed)s)""",
+        id=run.id,
+        now=now,
+        metrics=Jsonb(msgspec.to_builtins(metrics)),
+        allowed=allowed_from(MOVES, ImportStatus.FINISHED),
+    )
+    if not moved:
+        raise Canceled
+    await execute(
+        db,
+        "INSERT INTO finished_imports (import_id, application_id) VALUES (%(id)s, %(application)s)",
+        id=run.id,
+        application=run.application_id,
+    )
+    await nudge(db, FINISHED_CHANNEL)
+
+
+def _told(files: list[FileTotals]) -> list[str]:
+    return [
+        f"{file.name}: {file.read:,} rows read = {file.applied:,} applied + {file.unchanged:,} unchanged"
+        f" + {file.rejected:,} rejected"
+        for file in files
+    ]
+
+
+def _changes_told(tallies: dict[Kind, Tally]) -> list[str]:
+    return [
+        f"{_KINDS[kind].capitalize()}: {tally.new:,} new, {tally.altered:,} altered, {tally.removed:,} removed"
+        for kind, tally in tallies.items()
+        if tally.total
+    ] or ["Nothing changed"]
+
+
+async def _matches_told(db: Db, run: Run, after: Totals) -> list[str]:
+    if not after.accounts:
+        return []
+    counts = await matching.counts(db, run.application_id)
+    alone = {match: counts.pop(match, 0) for match in ("Never", "Disputed", "Unmatched")}
+    parts = [
+        f"{sum(counts.values()):,} matched",
+        f"{alone['Unmatched']:,} unmatched",
+        f"{alone['Disputed']:,} disputed",
+    ]
+    return [f"Accounts: {', '.join(parts)}"]

@@ -1,0 +1,152 @@
+"""What is kept as intervals, and the three things that happen to intervals: they open, they close, they are counted."""
+
+from collections.abc import Iterable
+from enum import StrEnum
+from uuid import UUID
+
+import msgspec
+
+from rolecall.accounts.model import valid
+from rolecall.core.db import Db, execute, fetch_rows
+
+
+class Kind(StrEnum):
+    ACCOUNT = "Account"
+    GROUP = "Group"
+    MEMBERSHIP = "Membership"
+    PERMISSION = "Permission"
+    ASSIGNMENT = "Assignment"
+    IDENTITY = "Identity"
+
+
+_OF_ACCOUNTS = "account_number IN (SELECT number FROM accounts WHERE application_id = %(application)s)"
+_OF_GROUPS = "group_number IN (SELECT number FROM groups WHERE application_id = %(application)s)"
+_OF_PERMISSIONS = "permission_number IN (SELECT number FROM permissions WHERE application_id = %(application)s)"
+
+
+class Relation(msgspec.Struct, frozen=True):
+    table: str
+    key: tuple[str, ...]
+    values: tuple[str, ...]
+    # SQL: whether a row belongs to the application.
+    scope: str
+    kind: Kind | None
+
+    @property
+    def columns(self) -> str:
+        return ", ".join((*self.key, *self.values))
+
+    def same_key(self, a: str, b: str) -> str:
+        return " AND ".join(f"{a}.{column} = {b}.{column}" for column in self.key)
+
+
+ACCOUNTS = Relation(
+    "account_versions",
+    ("account_number",),
+    ("name", "first_name", "last_name", "email", "employee_id", "is_active", "is_locked", "last_login",
+     "password_changed", "metadata", "first_name_key", "last_name_key"),
+    _OF_ACCOUNTS,
+    Kind.ACCOUNT,
+)  # fmt: skip
+GROUPS = Relation(
+    "group_versions", ("group_number",), ("description", "nomenclature", "parent", "metadata"), _OF_GROUPS, Kind.GROUP
+)
+LISTINGS = Relation("group_listings", ("group_number",), (), _OF_GROUPS, None)
+MEMBERSHIPS = Relation("memberships", ("account_number", "group_number"), (), _OF_ACCOUNTS, Kind.MEMBERSHIP)
+PERMISSIONS = Relation(
+    "permission_versions", ("permission_number",), ("description", "risk_rating"), _OF_PERMISSIONS, Kind.PERMISSION
+)
+ASSIGNMENTS = Relation(
+    "assignments", ("holder_number", "permission_number"), ("access", "value"), _OF_PERMISSIONS, Kind.ASSIGNMENT
+)
+IDENTITIES = Relation(
+    "identity_versions",
+    ("identity_id", "application_id"),
+    ("employee_id", "fields"),
+    "application_id = %(application)s",
+    Kind.IDENTITY,
+)
+RELATIONS = (ACCOUNTS, GROUPS, LISTINGS, MEMBERSHIPS, PERMISSIONS, ASSIGNMENTS, IDENTITIES)
+
+
+async def copy_in(db: Db, into: str, pieces: Iterable[bytes]) -> None:
+    """`into` names a table and its columns; the pieces are CSV."""
+    async with db.cursor() as cursor, cursor.copy(f"COPY {into} FROM STDIN (FORMAT csv)") as copy:
+        for piece in pieces:
+            await copy.write(piece)
+
+
+async def copy_out(db: Db, query: str, **params: object) -> bytes:
+    async with db.cursor() as cursor, cursor.copy(f"COPY ({query}) TO STDOUT (FORMAT csv)", params) as copy:
+        return b"".join([bytes(piece) async for piece in copy])
+
+
+async def open_intervals(db: Db, relation: Relation, rows: Iterable[bytes]) -> None:
+    """Rows of the relation's columns and `from_import`."""
+    await copy_in(db, f"{relation.table} ({relation.columns}, from_import)", rows)
+
+
+async def close_intervals(db: Db, relation: Relation, number: int, keys: Iterable[bytes]) -> int:
+    """End the valid rows with these keys at import `number`."""
+    key = ", ".join(relation.key)
+    await execute(db, f"CREATE TEMP TABLE closing ON COMMIT DROP AS SELECT {key} FROM {relation.table} WITH NO DATA")
+    await copy_in(db, f"closing ({key})", keys)
+    closed = await execute(
+        db,
+        f"""UPDATE {relation.table} r SET until_import = {number:d} FROM closing c
+            WHERE {relation.same_key("r", "c")} AND r.until_import IS NULL""",
+    )
+    await execute(db, "DROP TABLE closing")
+    return closed
+
+
+class Tally(msgspec.Struct):
+    """How many rows of one relation an import changed."""
+
+    new: int = 0
+    altered: int = 0
+    removed: int = 0
+
+    @property
+    def total(self) -> int:
+        return self.new + self.altered + self.removed
+
+
+async def tally(db: Db, relation: Relation, number: int) -> Tally:
+    rows = await fetch_rows(
+        db,
+        f"""WITH closed AS (SELECT {", ".join(relation.key)} FROM {relation.table} WHERE until_import = {number:d})
+            SELECT (SELECT count(*) FROM {relation.table} WHERE from_import = {number:d}),
+                   (SELECT count(*) FROM closed),
+                   (SELECT count(*) FROM closed c JOIN {relation.table} o ON {relation.same_key("o", "c")}
+                    WHERE o.from_import = {number:d})""",
+    )
+    opened, closed, both = rows[0]
+    return Tally(opened - both, both, closed - both)
+
+
+async def put_back(db: Db, relation: Relation, application_id: UUID, number: int, to: int) -> None:
+    """Make what is valid equal to what was valid after import `to`; the change happens at import `number`."""
+    then = f"{relation.scope} AND {valid(relation.table, to)}"
+    # Text stands for JSON, which has no equality of its own.
+    same = " AND ".join(f"t.{column}::text = r.{column}::text" for column in (*relation.key, *relation.values))
+    await execute(
+        db,
+        f"""CREATE TEMP TABLE then_valid ON COMMIT DROP AS
+            SELECT {relation.columns} FROM {relation.table} WHERE {then}""",
+        application=application_id,
+    )
+    await execute(
+        db,
+        f"""UPDATE {relation.table} r SET until_import = {number:d} WHERE r.until_import IS NULL AND {relation.scope}
+            AND NOT EXISTS (SELECT FROM then_valid t WHERE {same})""",
+        application=application_id,
+    )
+    await execute(
+        db,
+        f"""INSERT INTO {relation.table} ({relation.columns}, from_import)
+            SELECT {relation.columns}, {number:d} FROM then_valid t
+            WHERE NOT EXISTS (SELECT FROM {relation.table} r
+                              WHERE r.until_import IS NULL AND {relation.same_key("t", "r")})""",
+    )
+    await execute(db, "DROP TABLE then_valid")

@@ -1,0 +1,288 @@
+"""The life of a run in the worker: taken, watched, ended. What a run builds is built by a child process."""
+
+import asyncio
+import contextlib
+import signal
+import sys
+from collections.abc import AsyncIterator
+from datetime import datetime
+from uuid import UUID
+
+import msgspec
+import structlog
+
+from rolecall.application_imports import actions, rollback, sources
+from rolecall.application_imports.broken import BrokenFile
+from rolecall.application_imports.finish import Canceled, FileTotals, Run, finish
+from rolecall.application_imports.job import Ended, Job, Outcome, application_lock, find_run
+from rolecall.application_imports.model import ImportStatus
+from rolecall.application_imports.schedule import fetch_files
+from rolecall.core import clock
+from rolecall.core.config import Config
+from rolecall.core.db import Db, Pool, execute, fetch_rows, fetch_value
+from rolecall.core.nudge import nudge
+
+log = structlog.get_logger("rolecall.imports")
+
+MAX_ATTEMPTS = 3
+_LOOK_FOR_CANCEL = 0.3
+_AT_WORK = "('Pending', 'Running', 'Canceling')"
+
+
+async def run_next_import(pool: Pool, config: Config, _: datetime) -> bool:
+    """Take the oldest import that may run and see it to its end; whether there was one."""
+    async with pool.connection() as db:
+        for id, application_id in await _candidates(db):
+            async with _locked(db, application_lock(application_id)) as is_mine:
+                if is_mine and await _see_through(pool, config, db, id):
+                    return True
+    return False
+
+
+async def _candidates(db: Db) -> list[tuple[UUID, UUID]]:
+    """The oldest import at work of each application, unless it waits for a person."""
+    rows = await fetch_rows(
+        db,
+        f"""SELECT i.id, i.application_id FROM application_imports i LEFT JOIN import_runs r ON r.import_id = i.id
+            WHERE i.status IN {_AT_WORK} AND (r.held IS NULL OR i.status = 'Canceling') AND NOT EXISTS (
+                SELECT FROM application_imports o WHERE o.application_id = i.application_id
+                AND o.number < i.number AND o.status IN {_AT_WORK})
+            ORDER BY i.number""",
+    )
+    return [(id, application_id) for id, application_id in rows]
+
+
+@contextlib.asynccontextmanager
+async def _locked(db: Db, key: int) -> AsyncIterator[bool]:
+    """Held by the connection: whoever dies lets go, and the import is taken up by another."""
+    is_mine = await fetch_value(db, "SELECT pg_try_advisory_lock(%(key)s)", key=key)
+    try:
+        yield is_mine
+    finally:
+        if is_mine:
+            await execute(db, "SELECT pg_advisory_unlock(%(key)s)", key=key)
+
+
+async def _see_through(pool: Pool, config: Config, db: Db, id: UUID) -> bool:
+    if not await _start(db, id):
+        return False
+    run = await find_run(db, id)
+    building = asyncio.create_task(_build(pool, config, run))
+    watching = asyncio.create_task(_until_canceled(pool, id))
+    try:
+        await asyncio.wait({building, watching}, return_when=asyncio.FIRST_COMPLETED)
+        if not building.done():
+            building.cancel()
+        try:
+            ended = await building
+        except asyncio.CancelledError:
+            ended = Ended(Outcome.CANCELED)
+    finally:
+        watching.cancel()
+        building.cancel()
+        await asyncio.gather(watching, building, return_exceptions=True)
+    await _end(pool, run, ended)
+    return True
+
+
+async def _start(db: Db, id: UUID) -> bool:
+    """Whether there is something to build; says so in the log."""
+    async with db.transaction():
+        rows = await fetch_rows(
+            db,
+            """SELECT i.status, i.application_id, coalesce(r.attempts, 0) FROM application_imports i
+               LEFT JOIN import_runs r ON r.import_id = i.id WHERE i.id = %(id)s FOR UPDATE OF i""",
+            id=id,
+        )
+        status, application_id, attempts = rows[0]
+        now = clock.now()
+        match ImportStatus(status):
+            case ImportStatus.PENDING:
+                await execute(
+                    db,
+                    "UPDATE application_imports SET status = 'Running', build_start = %(now)s WHERE id = %(id)s",
+                    id=id,
+                    now=now,
+                )
+                await actions.log_line(db, id, "Started", now)
+            case ImportStatus.RUNNING if attempts >= MAX_ATTEMPTS:
+                await _close(db, id, ImportStatus.FAILED, f"Failed: interrupted {attempts} times, not tried again")
+                return False
+            case ImportStatus.RUNNING:
+                if attempts:
+                    await actions.log_line(
+                        db, id, f"Interrupted; started again from its files (try {attempts + 1})", now
+                    )
+            case ImportStatus.CANCELING:
+                # Whoever built it is gone or going: nothing of it may still be on its way.
+                await _wait_for_build(db, application_id)
+                await _close(db, id, ImportStatus.CANCELED, "Canceled")
+                return False
+            case ImportStatus.FINISHED | ImportStatus.FAILED | ImportStatus.CANCELED:
+                return False
+        await execute(
+            db,
+            """INSERT INTO import_runs AS r (import_id, attempts) VALUES (%(id)s, 1)
+               ON CONFLICT (import_id) DO UPDATE SET attempts = r.attempts + 1""",
+            id=id,
+        )
+    return True
+
+
+async def _until_canceled(pool: Pool, id: UUID) -> None:
+    while True:
+        await asyncio.sleep(_LOOK_FOR_CANCEL)
+        async with pool.connection() as db:
+            status = await fetch_value(db, "SELECT status FROM application_imports WHERE id = %(id)s", id=id)
+        if status == ImportStatus.CANCELING:
+            return
+
+
+async def _build(pool: Pool, config: Config, run: Run) -> Ended:
+    try:
+        if run.rollback_to is not None:
+            return await _in_process(pool, run, [])
+        if run.is_scheduled:
+            await fetch_files(pool, config, run)
+        async with pool.connection() as db:
+            totals = await _unchanged(db, run, str(config.timezone))
+            size = await _input_bytes(db, run)
+        if totals is not None:
+            return await _in_process(pool, run, totals)
+        return await _in_child(config, run, size)
+    except BrokenFile as broken:
+        return Ended(Outcome.FAILED, str(broken))
+    except Canceled:
+        return Ended(Outcome.CANCELED)
+
+
+async def _unchanged(db: Db, run: Run, zone: str) -> list[FileTotals] | None:
+    """Control totals, if every file is what its group was last read from; then there is nothing to build."""
+    before = await sources.sources_after(db, run.application_id)
+    sent = await sources.files_of(db, run.id)
+    totals = []
+    groups = {group.id: group for group in await sources.groups_of(db, run.application_id)}
+    for group_id, files in sent.items():
+        group = groups.get(group_id)
+        source = before.get(group.content) if group else None
+        if group is None or source is None:
+            return None
+        if not sources.is_unchanged(source, sources.settings_of(group, run.connector, zone), files):
+            return None
+        rows = dict(zip(source.digests, source.rows, strict=True))
+        totals += [FileTotals(f.id, f.name, n := rows[f.sha256.hex()], 0, n, 0) for f in files]
+    return totals if totals else None
+
+
+async def _input_bytes(db: Db, run: Run) -> int:
+    size = await fetch_value(db, "SELECT sum(size) FROM import_files WHERE import_id = %(id)s", id=run.id)
+    return int(size or 0)
+
+
+async def _in_process(pool: Pool, run: Run, totals: list[FileTotals]) -> Ended:
+    """What needs no parsing needs no child."""
+    async with pool.connection() as db, db.transaction():
+        await execute(db, "SELECT pg_advisory_xact_lock(%(key)s)", key=application_lock(run.application_id) ^ 1)
+        if run.rollback_to is not None:
+            after = await rollback.put_back_all(db, run, run.rollback_to)
+        else:
+            after = await sources.sources_after(db, run.application_id)
+        is_changed = run.rollback_to is not None
+        said = await finish(db, run, clock.now(), after, totals, is_changed=is_changed)
+        first = f"Put back as after import {run.rollback_to}" if is_changed else "The same files as before"
+        for line in [first, *said, "Finished"]:
+            await actions.log_line(db, run.id, line, clock.now())
+    return Ended(Outcome.FINISHED)
+
+
+async def _in_child(config: Config, run: Run, size: int) -> Ended:
+    assert config.database_url
+    job = Job(run.id, config.database_url, config.base_url, str(config.files_dir), str(config.timezone), size)
+    child = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "rolecall.application_imports.build",
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    assert child.stdin
+    assert child.stdout
+    assert child.stderr
+    try:
+        child.stdin.write(msgspec.json.encode(job) + b"\n")
+        said, errors = await asyncio.gather(child.stdout.read(), child.stderr.read())
+        code = await child.wait()
+    finally:
+        if child.returncode is None:
+            child.kill()
+            await child.wait()
+    if said.strip():
+        return msgspec.json.decode(said, type=Ended)
+    log.error("build died", run=run.number, code=code, said=errors.decode(errors="replace")[-2000:])
+    return Ended(Outcome.FAILED, _cause_of_death(code))
+
+
+def _cause_of_death(code: int) -> str:
+    match -code:
+        case signal.SIGXCPU | signal.SIGKILL:
+            return "reading the files took more time than an import may take"
+        case signal.SIGABRT | signal.SIGSEGV | signal.SIGBUS:
+            return "the files need more memory than an import may take"
+    return "a fault inside the service; its log says more"
+
+
+async def _end(pool: Pool, run: Run, ended: Ended) -> None:
+    async with pool.connection() as db, db.transaction():
+        match ended.outcome:
+            case Outcome.FINISHED:
+                await nudge(db, actions.CHANNEL)
+            case Outcome.FAILED:
+                await _close(db, run.id, ImportStatus.FAILED, f"Failed: {ended.message}")
+            case Outcome.HELD:
+                await _hold(db, run, ended.message)
+            case Outcome.CANCELED:
+                await _wait_for_build(db, run.application_id)
+                await _close(db, run.id, ImportStatus.CANCELED, "Canceled")
+            case Outcome.LOST:
+                log.error("database lost during import", run=run.number, reason=ended.message)
+
+
+async def _wait_for_build(db: Db, application_id: UUID) -> None:
+    """Until the transaction of a build that was killed is undone; its server process is told to hurry."""
+    key = application_lock(application_id) ^ 1
+    await execute(
+        db,
+        """SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 AND granted
+           AND (classid::bigint << 32 | objid::bigint) = %(key)s AND pid <> pg_backend_pid()""",
+        key=key,
+    )
+    await execute(db, "SELECT pg_advisory_xact_lock(%(key)s)", key=key)
+
+
+async def _close(db: Db, id: UUID, status: ImportStatus, line: str) -> None:
+    now = clock.now()
+    origin = ImportStatus.CANCELING if status == ImportStatus.CANCELED else ImportStatus.RUNNING
+    closed = await execute(
+        db,
+        """UPDATE application_imports SET status = %(status)s, build_end = %(now)s
+           WHERE id = %(id)s AND status = %(origin)s""",
+        id=id,
+        status=status,
+        origin=origin,
+        now=now,
+    )
+    if closed:
+        await actions.log_line(db, id, line, now)
+    # A cancel may come between: then the next turn ends it.
+    await nudge(db, actions.CHANNEL)
+
+
+async def _hold(db: Db, run: Run, reason: str) -> None:
+    await execute(
+        db,
+        "UPDATE import_runs SET held = %(reason)s, attempts = 0 WHERE import_id = %(id)s",
+        id=run.id,
+        reason=reason,
+    )
+    await actions.log_line(db, run.id, f"Held: {reason}. Nothing is applied until it is continued", clock.now())

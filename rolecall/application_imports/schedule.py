@@ -1,0 +1,150 @@
+"""Schedules: when an application's imports are due, and where their files come from."""
+
+import asyncio
+import glob
+from datetime import datetime
+from pathlib import Path
+from typing import BinaryIO, cast
+from uuid import UUID
+
+import fsspec
+import msgspec
+from cronsim import CronSim
+
+from rolecall.application_imports import actions, queries
+from rolecall.application_imports.broken import BrokenFile
+from rolecall.application_imports.finish import Run
+from rolecall.application_imports.model import ImportType
+from rolecall.applications.shapes import FileGroup
+from rolecall.core import clock
+from rolecall.core.caller import SYSTEM
+from rolecall.core.config import Config
+from rolecall.core.db import Db, Pool, execute, fetch_rows, fetch_value
+from rolecall.core.files import Upload, UploadedFile, Writing
+
+_PIECE = 1024 * 1024
+
+
+async def fire_schedules(db: Db, config: Config, now: datetime) -> None:
+    """An import for each schedule that came due; what was missed while nobody looked is made up for once."""
+    rows = await fetch_rows(
+        db,
+        """SELECT s.application_id, s.cron, f.fired_at FROM schedules s
+           JOIN applications a ON a.id = s.application_id AND NOT a.is_archived
+           LEFT JOIN schedule_firings f ON f.application_id = s.application_id""",
+    )
+    for application_id, cron, fired_at in rows:
+        if fired_at is None or next(CronSim(cron, fired_at.astimezone(config.timezone))) <= now:
+            async with db.transaction():
+                await _fire(db, application_id, fired_at, now)
+
+
+async def _fire(db: Db, application_id: UUID, fired_at: datetime | None, now: datetime) -> None:
+    """Only one of several workers fires. A schedule seen for the first time counts from now."""
+    fired = await execute(
+        db,
+        """INSERT INTO schedule_firings AS f (application_id, fired_at) VALUES (%(id)s, %(now)s)
+           ON CONFLICT (application_id) DO UPDATE SET fired_at = EXCLUDED.fired_at WHERE f.fired_at = %(last)s""",
+        id=application_id,
+        now=now,
+        last=fired_at,
+    )
+    if fired_at is None or not fired:
+        return
+    waits = await fetch_value(
+        db,
+        """SELECT true FROM application_imports
+           WHERE application_id = %(id)s AND status = 'Pending' AND type = 'Scheduled' LIMIT 1""",
+        id=application_id,
+    )
+    if not waits:
+        await actions.create_import(db, application_id, type=ImportType.SCHEDULED, created_by=SYSTEM.name, now=now)
+
+
+class FailingSchedule(msgspec.Struct, frozen=True):
+    application_id: UUID
+    name: str
+
+
+async def failing(db: Db) -> list[FailingSchedule]:
+    """The applications whose last three scheduled imports all failed."""
+    rows = await fetch_rows(
+        db,
+        """SELECT a.id, a.name FROM applications a JOIN schedules s ON s.application_id = a.id
+           WHERE NOT a.is_archived AND (
+               SELECT count(*) FILTER (WHERE status = 'Failed') FROM (
+                   SELECT i.status FROM application_imports i
+                   WHERE i.application_id = a.id AND i.type = 'Scheduled' AND i.status IN ('Finished', 'Failed')
+                   ORDER BY i.number DESC LIMIT 3) AS last) = 3
+           ORDER BY a.name_key, a.id""",
+    )
+    return [FailingSchedule(*row) for row in rows]
+
+
+async def fetch_files(pool: Pool, config: Config, run: Run) -> None:
+    """Copy the files of the schedule into the import; they are read from there, again if need be."""
+    async with pool.connection() as db:
+        rows = await fetch_rows(
+            db, "SELECT locations FROM schedules WHERE application_id = %(id)s", id=run.application_id
+        )
+        target = await queries.target(db, run.application_id)
+    locations: dict[str, str] = rows[0][0] if rows else {}
+    groups = [group for group in (target and target.file_groups) or () if group.name in locations]
+    if not groups:
+        raise BrokenFile("the schedule names no location for any file group")
+    with Upload() as upload:
+        for group in groups:
+            upload.files.append(await _fetch(config, group, locations[group.name]))
+        async with pool.connection() as db, db.transaction():
+            for position, (group, file) in enumerate(zip(groups, upload.files, strict=True)):
+                await actions.add_file(db, run.id, position, group, file, config.files_dir, clock.now())
+                said = f"{group.name}: fetched {file.name}, {file.size:,} bytes"
+                await actions.log_line(db, run.id, said, clock.now())
+
+
+async def _fetch(config: Config, group: FileGroup, location: str) -> UploadedFile:
+    try:
+        name, source = await asyncio.to_thread(_open, config, location)
+    except (OSError, ImportError, ValueError) as error:
+        raise BrokenFile(f"{group.name}: {location} cannot be read: {error}") from None
+    writing = Writing(config.files_dir)
+    try:
+        with source:
+            while piece := await asyncio.to_thread(source.read, _PIECE):
+                await writing.write(piece)
+                if writing.size > config.max_file_bytes:
+                    raise BrokenFile(f"{group.name}: {name} is larger than {config.max_file_bytes:,} bytes")
+        sha256 = await writing.finish()
+    except OSError as error:
+        writing.abandon()
+        raise BrokenFile(f"{group.name}: {location} cannot be read: {error}") from None
+    except BaseException:
+        writing.abandon()
+        raise
+    return UploadedFile(str(group.file_group_id), name, writing.path, writing.size, sha256)
+
+
+def _open(config: Config, location: str) -> tuple[str, BinaryIO]:
+    if "://" in location:
+        return _open_url(config, location)
+    roots = [Path(root).resolve() for root in config.import_roots if "://" not in root]
+    found = [Path(path) for path in glob.glob(location) if Path(path).is_file()]
+    if not found:
+        raise FileNotFoundError("there is no such file")
+    newest = max(found, key=lambda path: path.stat().st_mtime_ns).resolve()
+    # Resolved first: neither `..` nor a link leads out.
+    if not any(newest.is_relative_to(root) for root in roots):
+        raise PermissionError("it is outside of ROLECALL_IMPORT_ROOTS")
+    return newest.name, newest.open("rb")
+
+
+def _open_url(config: Config, location: str) -> tuple[str, BinaryIO]:
+    allowed = (f"{root.rstrip('/')}/" for root in config.import_roots if "://" in root)
+    if ".." in location or not location.startswith(tuple(allowed)):
+        raise PermissionError("it is outside of ROLECALL_IMPORT_ROOTS")
+    files, path = fsspec.core.url_to_fs(location)
+    found = files.glob(path) if glob.has_magic(path) else [path]
+    if not found:
+        raise FileNotFoundError("there is no such file")
+    newest = max(found, key=files.modified) if len(found) > 1 else found[0]
+    return newest.rpartition("/")[2], cast(BinaryIO, files.open(newest, "rb"))

@@ -1,0 +1,60 @@
+"""Upload files over HTTP, run what is pending as a worker would, and look at what came of it."""
+
+from typing import Any
+from uuid import UUID
+
+import httpx2
+
+from rolecall.application_imports.run import run_next_import
+from rolecall.core import clock
+from rolecall.core.config import Config
+from rolecall.core.db import make_pool
+
+Files = dict[str, str | bytes | list[str | bytes]]
+
+
+class Imports:
+    def __init__(self, client: httpx2.AsyncClient, config: Config) -> None:
+        self.client = client
+        self.config = config
+
+    async def upload(self, application_id: UUID, files: Files) -> dict[str, Any]:
+        """`files` by the name of their group; returns the pending import."""
+        detail = (await self.client.get(f"/api/applications/{application_id}")).json()
+        groups = {group["name"]: group["fileGroupId"] for group in detail["connector"]["files"]}
+        sent = []
+        for name, given in files.items():
+            for content in given if isinstance(given, list) else [given]:
+                text = content.encode() if isinstance(content, str) else content
+                sent.append((groups[name], (f"{name.lower()}.csv", text)))
+        answer = await self.client.post(
+            "/api/application-imports/upload", params={"applicationId": str(application_id)}, files=sent
+        )
+        assert answer.status_code == 201, answer.text
+        return dict(answer.json())
+
+    async def work(self) -> None:
+        """Everything that is pending."""
+        pool = make_pool(self.config)
+        async with pool:
+            while await run_next_import(pool, self.config, clock.now()):
+                pass
+
+    async def get(self, id: str) -> dict[str, Any]:
+        return dict((await self.client.get(f"/api/application-imports/{id}")).json())
+
+    async def run(self, application_id: UUID, files: Files) -> dict[str, Any]:
+        """Upload, work, and return the import as it ended."""
+        id = (await self.upload(application_id, files))["id"]
+        await self.work()
+        return await self.get(id)
+
+    async def finish(self, application_id: UUID, files: Files) -> dict[str, Any]:
+        run = await self.run(application_id, files)
+        assert run["status"] == "Finished", run["log"]
+        return run
+
+    async def items(self, path: str, **params: Any) -> list[dict[str, Any]]:
+        answer = await self.client.get(path, params=params)
+        assert answer.status_code == 200, answer.text
+        return list(answer.json()["items"])

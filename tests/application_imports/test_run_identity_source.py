@@ -1,0 +1,107 @@
+from typing import Any
+from uuid import UUID
+
+import httpx2
+
+from rolecall.core.db import Db, fetch_rows
+from tests.application_imports.running import Imports
+from tests.builders import an_application, an_identity
+
+HR = {"name": "HR file", "vendor": "Rolecall", "files": [{"name": "People", "content": "identities"}]}
+HEADER = "Employee ID,First Name,Last Name,Email,Title,Supervisor ID,Custom Field 3\n"
+ADA = "E1,Ada,Lovelace,ada@x.test,Analyst,E2,blue\n"
+CHARLES = "E2,Charles,Babbage,cb@x.test,Director,,\n"
+
+
+async def hr(db: Db) -> UUID:
+    return await an_application(db, "HR", isIdentitySource=True, connector=HR)
+
+
+async def people(client: httpx2.AsyncClient) -> dict[str, dict[str, Any]]:
+    items = (await client.get("/api/identities")).json()["items"]
+    return {item["firstName"]: item for item in items}
+
+
+async def test_people_are_made_whatever_their_order(imports: Imports, client: httpx2.AsyncClient, db: Db) -> None:
+    run = await imports.finish(await hr(db), {"People": HEADER + ADA + CHARLES})
+
+    found = await people(client)
+    assert run["metrics"]["users"] == {"total": 2, "new": 2, "altered": 0, "removed": 0}
+    assert found["Ada"]["supervisorName"] == "Babbage, Charles"
+    assert (found["Ada"]["emailAddress"], found["Ada"]["title"], found["Ada"]["status"]) == (
+        "ada@x.test",
+        "Analyst",
+        "Active",
+    )
+    assert (await fetch_rows(db, "SELECT custom_fields FROM identities WHERE employee_id = 'E1'"))[0][0] == {
+        "3": "blue"
+    }
+
+
+async def test_only_what_the_source_changed_is_changed(imports: Imports, client: httpx2.AsyncClient, db: Db) -> None:
+    application = await hr(db)
+    await imports.finish(application, {"People": HEADER + ADA + CHARLES})
+    await db.execute("UPDATE identities SET title = 'Countess' WHERE employee_id = 'E1'")
+
+    run = await imports.finish(application, {"People": HEADER + ADA.replace("Ada,", "Augusta,") + CHARLES})
+
+    found = (await people(client))["Augusta"]
+    assert run["metrics"]["users"] == {"total": 2, "new": 0, "altered": 1, "removed": 0}
+    assert found["title"] == "Countess"
+
+
+async def test_names_that_change_sort_where_they_belong(imports: Imports, client: httpx2.AsyncClient, db: Db) -> None:
+    application = await hr(db)
+    await imports.finish(application, {"People": HEADER + ADA + CHARLES})
+
+    await imports.finish(application, {"People": HEADER + ADA.replace("Lovelace", "Älteste") + CHARLES})
+
+    assert list(await people(client)) == ["Ada", "Charles"]
+
+
+async def test_who_vanishes_is_removed_and_may_return(imports: Imports, client: httpx2.AsyncClient, db: Db) -> None:
+    application = await hr(db)
+    await imports.finish(application, {"People": HEADER + ADA + CHARLES})
+    first_seen = (await people(client))["Ada"]["firstSeenDate"]
+
+    await imports.finish(application, {"People": HEADER + CHARLES})
+    gone = (await people(client))["Ada"]
+    await imports.finish(application, {"People": HEADER + ADA + CHARLES})
+    back = (await people(client))["Ada"]
+
+    assert gone["status"] == "Removed"
+    assert gone["inactivatedDate"]
+    assert (back["status"], back["inactivatedDate"], back["firstSeenDate"]) == ("Active", None, first_seen)
+    assert back["id"] == gone["id"]
+
+
+async def test_unknown_and_circular_supervisors_are_logged(imports: Imports, db: Db) -> None:
+    lost = "E3,Grace,Hopper,,,E9,\n"
+
+    run = await imports.finish(
+        await hr(db), {"People": HEADER + ADA + CHARLES.replace(",Director,,", ",Director,E1,") + lost}
+    )
+
+    assert "Supervisor E9 of E3 is not known" in run["log"]
+    assert "Supervisors go in a circle: E1 → E2 → E1" in run["log"]
+
+
+async def test_someone_onboarded_is_found_by_mail(imports: Imports, client: httpx2.AsyncClient, db: Db) -> None:
+    id = await an_identity(db, "Ada", "Lovelace", email="ADA@x.test")
+
+    await imports.finish(await hr(db), {"People": HEADER + ADA + CHARLES})
+
+    assert (await people(client))["Ada"]["id"] == str(id)
+
+
+async def test_a_source_can_be_put_back(imports: Imports, client: httpx2.AsyncClient, db: Db) -> None:
+    application = await hr(db)
+    first = await imports.finish(application, {"People": HEADER + ADA + CHARLES})
+    await imports.finish(application, {"People": HEADER + CHARLES.replace("Director", "Inventor")})
+
+    answer = await client.post(f"/api/applications/{application}/rollback", json={"importNumber": first["number"]})
+    await imports.work()
+
+    found = await people(client)
+    assert answer.status_code == 201
+    assert (found["Ada"]["status"], found["Charles"]["title"]) == ("Active", "Director")

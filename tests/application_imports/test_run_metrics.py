@@ -1,0 +1,58 @@
+from rolecall.core.db import Db
+from tests.application_imports.running import Imports
+from tests.builders import an_application
+
+USERS = "Username,Email,Active\nada,ada@x.test,Yes\nbob,bob@x.test,\ncyd,cyd@x.test,No\n"
+GROUPS = "Group,Description\nadmins,May do all\nstaff,\n"
+MEMBERSHIPS = "Username,Group\nada,admins\nbob,staff\ncyd,staff\n"
+PERMISSIONS = (
+    "Username,Group,Header,Section,Permission,Access\n"
+    "ada,,Ledger,,Post,Y\n"
+    ",admins,Ledger,,Close,Grant\n"
+    "bob,,Ledger,Reports,,\n"
+)
+ALL = {"Users": USERS, "Groups": GROUPS, "Memberships": MEMBERSHIPS, "Permissions": PERMISSIONS}
+
+
+def changes(total: int = 0, new: int = 0, altered: int = 0, removed: int = 0) -> dict[str, int]:
+    return {"total": total, "new": new, "altered": altered, "removed": removed}
+
+
+async def test_a_first_import_counts_everything_as_new(imports: Imports, db: Db) -> None:
+    run = await imports.finish(await an_application(db), ALL)
+
+    assert run["metrics"] == {
+        "users": changes(3, new=3),
+        "groups": changes(2, new=2),
+        "permissions": {"total": 3, "new": 3},
+    }
+
+
+async def test_unchanged_files_keep_the_totals(imports: Imports, db: Db) -> None:
+    application = await an_application(db)
+    await imports.finish(application, ALL)
+
+    run = await imports.finish(application, ALL)
+
+    assert run["metrics"] == {"users": changes(3), "groups": changes(2), "permissions": {"total": 3, "new": 0}}
+
+
+async def test_an_account_counts_once_whatever_changed_on_it(imports: Imports, db: Db) -> None:
+    application = await an_application(db)
+    await imports.finish(application, ALL)
+
+    run = await imports.finish(
+        application,
+        {
+            "Users": USERS.replace("ada@x.test", "ada@y.test").replace("cyd,cyd@x.test,No\n", "dee,,\n"),
+            "Groups": GROUPS,
+            "Memberships": "Username,Group\nada,admins\nada,staff\nbob,staff\ndee,auditors\n",
+            "Permissions": PERMISSIONS.replace("Y\n", "N\n").replace("Close,Grant", "Open,Grant"),
+        },
+    )
+
+    assert run["metrics"] == {
+        "users": changes(3, new=1, altered=1, removed=1),
+        "groups": changes(3, new=1, altered=1),
+        "permissions": {"total": 3, "new": 1},
+    }
