@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from litestar import Litestar
 from litestar.datastructures import State
 
+from rolecall.access_models.routes import router as access_models
 from rolecall.access_requests.routes import router as access_requests
 from rolecall.accounts.routes import accounts, holdings
 from rolecall.application_imports.routes import rollbacks
@@ -28,6 +29,7 @@ from rolecall.web.services import Services
 from rolecall.webhooks.routes import callbacks, deliveries, hooks
 
 ROUTERS = [
+    access_models,
     access_requests,
     accounts,
     application_imports,

@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo
 import msgspec
 from psycopg.types.json import Jsonb
 
+from rolecall.access_models import actions as access_models
 from rolecall.access_requests import actions as access_requests
 from rolecall.access_requests.model import NewPrivilege, NewRequest
 from rolecall.application_imports import actions as imports
@@ -83,3 +84,16 @@ async def an_access_request(db: Db, action: str = "Add", **fields: Any) -> UUID:
     if "identity_id" not in asked:
         asked["identity_id"] = await an_identity(db)
     return await access_requests.create_request(db, SYSTEM, NewRequest(action=RequestAction(action), **asked), now)
+
+
+async def an_access_model(
+    db: Db, name: str = "Clerks", *, conditions: Any = None, access: Any = (), committed: bool = True, **fields: Any
+) -> UUID:
+    """Matches the department Finance unless told otherwise; `access` is a list of applications, groups, permissions."""
+    finance = [[{"field": "department", "operator": "is", "value": "Finance"}]]
+    raw = {"name": name, "conditions": finance if conditions is None else conditions, "access": list(access), **fields}
+    async with db.transaction():
+        model = await access_models.create_model(db, raw, facts())
+        if committed:
+            await access_models.commit_model(db, SYSTEM, str(model.id), datetime.now(UTC))
+    return model.id

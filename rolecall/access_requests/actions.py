@@ -3,13 +3,13 @@ from uuid import UUID
 
 import msgspec
 
+from rolecall.access_models.model import RANK
 from rolecall.access_requests import moving, queries
 from rolecall.access_requests.creation import create_requests
 from rolecall.access_requests.model import (
     ASSIGN,
     AWAITED,
     CANCEL,
-    RANK,
     REJECT,
     REOPEN,
     RESOLVE,

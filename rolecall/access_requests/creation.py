@@ -1,15 +1,17 @@
 """New requests, one or thousands, by the same statements."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from rolecall.access_requests.completion import complete, granting_models
 from rolecall.access_requests.model import NewPrivilege, NewRequest, RequestEvent, TargetType
 from rolecall.access_requests.moving import approve, record_events
 from rolecall.access_requests.requirements import Asked, people_for, who_is_asked
+from rolecall.access_requests.shapes import AccessModelReference
 from rolecall.core.caller import SYSTEM, Caller
-from rolecall.core.db import Db, fetch_rows, insert_rows
+from rolecall.core.db import Db, insert_rows
 from rolecall.core.ids import new_id
 from rolecall.settings import queries as settings
 from rolecall.settings.policy import RequirementType
@@ -21,15 +23,15 @@ async def create_requests(db: Db, caller: Caller, news: Sequence[NewRequest], no
     """In this order. What needs no approval is approved at once, and started when nothing keeps it waiting."""
     if not news:
         return []
+    news = await complete(db, news)
+    models = await granting_models(db, news)
     policy = (await settings.get(db)).approval_policy
     people = await people_for(db, policy, news)
-    named = await _target_names(db, news)
     requests = {new_id(): new for new in news}
     asked = {id: who_is_asked(policy, new, caller.id, people) for id, new in requests.items()}
 
-    await insert_rows(
-        db, "access_requests", [_request_row(id, new, caller, named, now) for id, new in requests.items()]
-    )
+    rows = [_request_row(id, new, models[n], caller, now) for n, (id, new) in enumerate(requests.items())]
+    await insert_rows(db, "access_requests", rows)
     await insert_rows(db, "privileges", [row for id, new in requests.items() for row in _privilege_rows(id, new)])
     await insert_rows(db, "responses", [row for id, rules in asked.items() for row in _response_rows(id, rules)])
     await insert_rows(db, "related_items", [row for id, new in requests.items() for row in _related_rows(id, new)])
@@ -45,19 +47,9 @@ async def create_requests(db: Db, caller: Caller, news: Sequence[NewRequest], no
     return ids
 
 
-async def _target_names(db: Db, news: Sequence[NewRequest]) -> dict[UUID, str]:
-    """What to call the account that an identity does not have yet."""
-    unnamed = {new.identity_id for new in news if new.target_name is None}
-    rows = await fetch_rows(
-        db,
-        """SELECT id, coalesce(nullif(email_address, ''), first_name || ' ' || last_name)
-           FROM identities WHERE id = ANY(%(ids)s)""",
-        ids=list(unnamed - {None}),
-    )
-    return dict(rows)
-
-
-def _request_row(id: UUID, new: NewRequest, caller: Caller, named: Mapping[UUID, str], now: datetime) -> dict[str, Any]:
+def _request_row(
+    id: UUID, new: NewRequest, models: Sequence[AccessModelReference], caller: Caller, now: datetime
+) -> dict[str, Any]:
     return {
         "id": id,
         "action": new.action,
@@ -65,12 +57,12 @@ def _request_row(id: UUID, new: NewRequest, caller: Caller, named: Mapping[UUID,
         "reporter_id": caller.id,
         "reporter_name": caller.name,
         "target_type": TargetType.USER if new.identity_id else TargetType.GROUP,
-        "target_name": new.target_name or (named[new.identity_id] if new.identity_id else ""),
+        "target_name": new.target_name,
         "nomenclature": new.nomenclature,
         "identity_id": new.identity_id,
         "application_id": new.application_id,
         "metadata": [{"key": key, "value": value} for key, value in new.metadata],
-        "access_models": [],
+        "access_models": models,
         "scheduled_start": new.scheduled_start,
         "created_at": now,
         "status_since": now,

@@ -58,16 +58,6 @@ DESCRIPTIONS = {
 }
 
 
-# The order of access, for who lowers it; what takes away or refuses is the least.
-RANK = {
-    AccessLevel.NONE: 0,
-    AccessLevel.DENY: 0,
-    AccessLevel.GRANT: 1,
-    AccessLevel.MODIFY: 2,
-    AccessLevel.UNRESTRICTED: 3,
-}
-
-
 class Move(msgspec.Struct, frozen=True):
     """A row of the table of moves: one activity entry, and the events it names. Without `to` the status stays."""
 

@@ -188,7 +188,7 @@ async def summaries_by_stage(db: Db, event_id: UUID) -> dict[str, list[AccessReq
             WHERE l.item_id = %(id)s ORDER BY r.number""",
         id=event_id,
     )
-    return grouped(((row[_WIDTH], row) for row in rows), _summary)  # type: ignore[return-value]
+    return grouped(((row[_WIDTH], row) for row in rows), _summary)
 
 
 def _summary(row: Sequence[Any]) -> AccessRequestSummary:

@@ -48,9 +48,9 @@ async def comments_by_item(db: Db, item_ids: Sequence[UUID]) -> dict[UUID, list[
     return grouped(rows, Comment)
 
 
-def grouped(rows: Iterable[Sequence[Any]], make: Callable[..., T]) -> dict[UUID, list[T]]:
+def grouped(rows: Iterable[Sequence[Any]], make: Callable[..., T]) -> dict[Any, list[T]]:
     """Rows by the item in their first column, each made of the rest; an item without rows has an empty list."""
-    by_item = defaultdict[UUID, list[T]](list)
+    by_item = defaultdict[Any, list[T]](list)
     for item_id, *values in rows:
         by_item[item_id].append(make(*values))
     return by_item

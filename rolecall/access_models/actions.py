@@ -1,0 +1,138 @@
+from datetime import datetime
+from typing import Any, TypeVar
+from uuid import UUID
+
+import msgspec
+from psycopg.types.json import Jsonb
+
+from rolecall.access_models import queries
+from rolecall.access_models.model import Definition
+from rolecall.access_models.shapes import AccessModelDetail, ModelChanges, NewModel, SimulateBody, Simulation
+from rolecall.access_models.simulation import simulate
+from rolecall.applications.queries import with_mentioned_applications
+from rolecall.core.caller import Caller
+from rolecall.core.checking import Facts, Json, check
+from rolecall.core.db import Db, execute
+from rolecall.core.errors import Conflict, Problem
+from rolecall.core.ids import new_id
+from rolecall.core.text import sort_key
+from rolecall.identities.queries import with_mentioned_identities
+
+B = TypeVar("B", bound=ModelChanges)
+
+
+async def create_model(db: Db, raw: Json, facts: Facts) -> AccessModelDetail:
+    """A draft: nothing takes effect before it is committed."""
+    body = await _checked(db, NewModel, raw, facts)
+    draft = _drafted(Definition(body.name), body)
+    id = new_id()
+    await execute(
+        db,
+        """INSERT INTO access_models (id, draft, name_key, created_at, changed_at)
+           VALUES (%(id)s, %(draft)s, %(name_key)s, %(now)s, %(now)s)""",
+        id=id,
+        draft=Jsonb(msgspec.to_builtins(draft)),
+        name_key=sort_key(draft.name),
+        now=facts.now,
+    )
+    return await queries.get(db, id)
+
+
+async def change_model(db: Db, id: str, raw: Json, facts: Facts) -> AccessModelDetail:
+    """Changes the draft, which begins as what is committed."""
+    model = await _locked(db, id)
+    body = await _checked(db, ModelChanges, raw, facts, model.id)
+    standing = model.draft or model.committed
+    assert standing
+    draft = _drafted(standing, body)
+    await execute(
+        db,
+        """UPDATE access_models SET draft = %(draft)s, changed_at = %(now)s,
+                  name_key = CASE WHEN definition IS NULL THEN %(name_key)s ELSE name_key END
+           WHERE id = %(id)s""",
+        id=model.id,
+        draft=Jsonb(msgspec.to_builtins(draft)),
+        name_key=sort_key(draft.name),
+        now=facts.now,
+    )
+    return await queries.get(db, model.id)
+
+
+async def simulate_model(db: Db, id: str, raw: Json, facts: Facts) -> Simulation:
+    body = check(SimulateBody, raw, facts)
+    model = await queries.get(db, id)
+    return await simulate(db, model, _draft_of(model), body.page)
+
+
+async def commit_model(db: Db, caller: Caller, id: str, now: datetime) -> AccessModelDetail:
+    """The draft becomes the next version and takes effect: one statement per step, however many identities."""
+    model = await _locked(db, id)
+    draft = _draft_of(model)
+    # No identity may change between the test of the conditions and the end of this transaction.
+    await execute(db, "SELECT pg_advisory_xact_lock(access_model_lock())")
+    await execute(
+        db,
+        """UPDATE access_models SET definition = draft, draft = NULL, version = version + 1, changed_at = %(now)s,
+                  name_key = %(name_key)s WHERE id = %(id)s""",
+        id=model.id,
+        name_key=sort_key(draft.name),
+        now=now,
+    )
+    await execute(
+        db,
+        """INSERT INTO access_model_versions (model_id, version, definition, committed_at, caller_id, caller_name)
+           SELECT id, version, definition, %(now)s, %(caller_id)s, %(caller_name)s
+           FROM access_models WHERE id = %(id)s""",
+        id=model.id,
+        now=now,
+        caller_id=caller.id,
+        caller_name=caller.name,
+    )
+    await execute(db, "DELETE FROM access_model_grants WHERE model_id = %(id)s", id=model.id)
+    await execute(
+        db,
+        """INSERT INTO access_model_grants (model_id, application_id, is_group, header, section, permission, access)
+           SELECT m.id, g.* FROM access_models m, access_model_grants_in(m.definition -> 'access') AS g
+           WHERE m.id = %(id)s AND m.is_in_effect""",
+        id=model.id,
+    )
+    await execute(
+        db,
+        """WITH matching AS MATERIALIZED (
+               SELECT i.id FROM access_models m, identities_matching(m.definition -> 'conditions') AS i
+               WHERE m.id = %(id)s AND m.is_in_effect
+           ), gone AS (
+               DELETE FROM access_model_members
+               WHERE model_id = %(id)s AND NOT EXISTS (SELECT FROM matching WHERE matching.id = identity_id)
+           )
+           INSERT INTO access_model_members (model_id, identity_id, since) SELECT %(id)s, id, %(now)s FROM matching
+           ON CONFLICT DO NOTHING""",
+        id=model.id,
+        now=now,
+    )
+    return await queries.get(db, model.id)
+
+
+async def _checked(db: Db, shape: type[B], raw: Json, facts: Facts, id: UUID | None = None) -> B:
+    facts = await with_mentioned_applications(db, await with_mentioned_identities(db, facts, raw), raw)
+    # One at a time, so that two never take the same name.
+    await execute(db, "LOCK TABLE access_models IN SHARE ROW EXCLUSIVE MODE")
+    name = raw.get("name")
+    taken = isinstance(name, str) and await queries.is_taken(db, name, other_than=id)
+    return check(shape, raw, facts, [Problem("name", f"An access model named {name} exists already")] if taken else ())
+
+
+async def _locked(db: Db, id: str) -> AccessModelDetail:
+    await execute(db, "LOCK TABLE access_models IN SHARE ROW EXCLUSIVE MODE")
+    return await queries.get(db, id)
+
+
+def _draft_of(model: AccessModelDetail) -> Definition:
+    if model.draft is None:
+        raise Conflict("The access model has no draft")
+    return model.draft
+
+
+def _drafted(standing: Definition, body: ModelChanges) -> Definition:
+    changes: dict[str, Any] = body.model_dump(exclude_none=True, by_alias=True, mode="json")
+    return msgspec.convert({**msgspec.to_builtins(standing), **changes}, Definition)

@@ -1,0 +1,80 @@
+from collections.abc import Sequence
+from enum import StrEnum
+from uuid import UUID
+
+import msgspec
+
+from rolecall.accounts.model import Access
+
+# The order of access; what takes away or refuses is the least.
+RANK: dict[str, int] = {Access.NONE: 0, Access.DENY: 0, Access.GRANT: 1, Access.MODIFY: 2, Access.UNRESTRICTED: 3}
+
+
+class Field(StrEnum):
+    """What a condition is about; `migrations/0009` reads each from the identity."""
+
+    TYPE = "type"
+    TITLE = "title"
+    COMPANY = "company"
+    DIVISION = "division"
+    DEPARTMENT = "department"
+    OFFICE = "office"
+    CUSTOM_1 = "customField1"
+    CUSTOM_2 = "customField2"
+    CUSTOM_3 = "customField3"
+    CUSTOM_4 = "customField4"
+    CUSTOM_5 = "customField5"
+    CUSTOM_6 = "customField6"
+    CUSTOM_7 = "customField7"
+    CUSTOM_8 = "customField8"
+    CUSTOM_9 = "customField9"
+
+
+class Operator(StrEnum):
+    IS = "is"
+    IS_NOT = "is not"
+    IS_ONE_OF = "is one of"
+    STARTS_WITH = "starts with"
+
+
+class Condition(msgspec.Struct, frozen=True):
+    field: Field
+    operator: Operator
+    value: str | list[str]
+
+
+class ModelPermission(msgspec.Struct, frozen=True):
+    header: str
+    section: str
+    permission: str
+    access: Access
+
+
+class ModelAccess(msgspec.Struct, frozen=True, rename="camel"):
+    application_id: UUID
+    groups: list[str]
+    permissions: list[ModelPermission]
+
+
+class Definition(msgspec.Struct, frozen=True, rename="camel"):
+    """All that a model says. A change of it is a draft until it is committed as a version."""
+
+    name: str
+    description: str = ""
+    owner_id: UUID | None = None
+    enabled: bool = True
+    conditions: Sequence[Sequence[Condition]] = ()
+    access: Sequence[ModelAccess] = ()
+
+
+class Grant(msgspec.Struct, frozen=True):
+    """A permission or a group that models give, in the words of a privilege."""
+
+    application_id: UUID
+    header: str
+    section: str
+    permission: str
+    access: Access
+    description: str
+    risk_rating: str
+    models: list[str]

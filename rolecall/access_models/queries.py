@@ -1,0 +1,106 @@
+from collections.abc import Iterable, Mapping
+from typing import Any
+from uuid import UUID
+
+import msgspec
+from psycopg.types.json import Jsonb
+
+from rolecall.access_models.model import RANK, Definition, Grant
+from rolecall.access_models.shapes import AccessModelDetail, AccessModelItem
+from rolecall.core.db import Db, fetch_all, fetch_rows, fetch_value
+from rolecall.core.errors import NotFound
+from rolecall.core.ids import known_guid
+from rolecall.core.paging import Page, fetch_page
+from rolecall.identities import queries as identities
+from rolecall.identities.shapes import IdentityDetail
+
+
+async def by_name(db: Db, page: int) -> Page[AccessModelItem]:
+    return await fetch_page(
+        db,
+        lambda row: AccessModelItem(*row),
+        page,
+        total="SELECT count(*) FROM access_models",
+        items="""SELECT id, 'Access Model' AS kind, name, coalesce(definition, draft) ->> 'description' AS description,
+                        is_in_effect AS enabled, version, draft IS NOT NULL AS has_draft
+                 FROM access_models ORDER BY name_key, id""",
+    )
+
+
+async def get(db: Db, id: str | UUID) -> AccessModelDetail:
+    rows = await fetch_rows(
+        db,
+        """SELECT id, 'Access Model' AS kind, version,
+                  (SELECT count(*) FROM access_model_members WHERE model_id = m.id) AS member_count,
+                  definition, draft, created_at, changed_at
+           FROM access_models m WHERE id = %(id)s""",
+        id=known_guid("AccessModel", str(id)),
+    )
+    for *first, definition, draft, created, changed in rows:
+        return AccessModelDetail(*(*first, _definition(definition), _definition(draft), created, changed))
+    raise NotFound("AccessModel", id)
+
+
+def _definition(stored: Any) -> Definition | None:
+    return stored and msgspec.convert(stored, Definition)
+
+
+async def is_taken(db: Db, name: str, *, other_than: UUID | None = None) -> bool:
+    """Whether another model has this name, or drafts it."""
+    taken: bool = await fetch_value(
+        db,
+        """SELECT EXISTS (SELECT FROM access_models WHERE (name = %(name)s OR draft ->> 'name' = %(name)s)
+                                                       AND id IS DISTINCT FROM %(id)s)""",
+        name=name,
+        id=other_than,
+    )
+    return taken
+
+
+async def members(db: Db, id: str, page: int) -> Page[IdentityDetail]:
+    """Whom the committed model matches, by name."""
+    model = await get(db, id)
+    return await fetch_page(
+        db,
+        identities.from_row,
+        page,
+        total="SELECT count(*) FROM access_model_members WHERE model_id = %(id)s",
+        items=f"""SELECT {identities.COLUMNS} FROM access_model_members m JOIN identities i ON i.id = m.identity_id
+                  {identities.SUPERVISOR} WHERE m.model_id = %(id)s ORDER BY i.list_key""",
+        id=model.id,
+    )
+
+
+async def matching(db: Db, identity_id: UUID, changes: Mapping[str, object] | None = None) -> frozenset[UUID]:
+    """The models that match an identity now, or with other values in these columns.
+
+    Custom fields are given together, as the column `custom_fields` would hold them.
+    """
+    rows = await fetch_rows(
+        db,
+        """SELECT m.model_id FROM identities i, access_models_matching(jsonb_populate_record(i, %(changes)s)) AS m
+           WHERE i.id = %(id)s""",
+        id=identity_id,
+        changes=Jsonb({**(changes or {})}, dumps=msgspec.json.encode),
+    )
+    return frozenset(id for (id,) in rows)
+
+
+async def granted(db: Db, model_ids: Iterable[UUID]) -> list[Grant]:
+    """What these models give together, by application; the most that any of them gives, with the names of all."""
+    return await fetch_all(
+        db,
+        Grant,
+        """SELECT g.application_id, g.header, g.section, g.permission,
+                  (array_agg(g.access ORDER BY array_position(%(rising)s, g.access) DESC))[1] AS access,
+                  min(g.description) AS description, min(g.risk_rating) AS risk_rating,
+                  array_agg(DISTINCT m.name) AS models
+           FROM access_model_privileges g
+           JOIN access_models m ON m.id = g.model_id
+           JOIN applications a ON a.id = g.application_id AND NOT a.is_archived
+           WHERE g.model_id = ANY(%(ids)s)
+           GROUP BY a.name_key, g.application_id, g.header, g.section, g.permission
+           ORDER BY a.name_key, g.application_id, g.header, g.section, g.permission""",
+        ids=list(model_ids),
+        rising=sorted(RANK, key=lambda access: RANK[access]),
+    )

@@ -1,0 +1,170 @@
+from datetime import datetime
+from typing import Annotated, Literal
+from uuid import UUID
+
+import msgspec
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator
+
+from rolecall.access_models import model
+from rolecall.access_models.model import Definition, Operator
+from rolecall.accounts.model import Access
+from rolecall.applications.shapes import ApplicationId
+from rolecall.core.checking import Body, Flag, Name256, OptionalName256, Text256, Text2048, broken, one_of
+from rolecall.core.text import fold
+from rolecall.identities.model import IdentityType
+from rolecall.identities.shapes import IdentityId
+
+
+class AccessModelItem(msgspec.Struct, rename="camel"):
+    id: UUID
+    kind: Literal["Access Model"]
+    name: str
+    description: str
+    enabled: bool
+    version: int
+    has_draft: bool
+
+
+class AccessModelDetail(msgspec.Struct, rename="camel"):
+    """`committed` is what takes effect, `draft` what would; either may be null."""
+
+    id: UUID
+    kind: Literal["Access Model"]
+    version: int
+    member_count: int
+    committed: Definition | None
+    draft: Definition | None
+    created_date: datetime
+    updated_date: datetime
+
+
+class GivenAccess(msgspec.Struct, frozen=True, rename="camel"):
+    """What a person gains or loses; `permission` names the group where it is membership of one."""
+
+    application_id: UUID
+    is_group: bool
+    header: str
+    section: str
+    permission: str
+    access: Access
+
+
+class Affected(msgspec.Struct, rename="camel"):
+    """A person whom a commit would touch. What another model gives as well is neither gained nor lost."""
+
+    identity_id: UUID
+    name: str
+    change: Literal["Joins", "Leaves", "Stays"]
+    gains: list[GivenAccess]
+    loses: list[GivenAccess]
+
+
+class Simulation(msgspec.Struct, rename="camel"):
+    """How many would join, leave and stay, and a page of those whose access would change."""
+
+    joining: int
+    leaving: int
+    staying: int
+    items: list[Affected]
+    total_count: int
+    page: int
+    page_size: int
+    total_pages: int
+
+
+_IDENTITY_TYPES = {fold(type): type for type in IdentityType}
+_MOST_WORDS, _LONGEST_WORD = 1000, 2048
+
+
+class ConditionBody(Body):
+    field: Annotated[model.Field, one_of(model.Field)]
+    operator: Annotated[Operator, one_of(Operator)]
+    value: str | list[str]
+
+    @field_validator("value", mode="before")
+    @classmethod
+    def as_the_operator_needs_it(cls, value: object, info: ValidationInfo) -> object:
+        """A list for `is one of`, else a text; an identity type as identities show it, however it was spelled."""
+        several = info.data.get("operator") is Operator.IS_ONE_OF
+        words = value if several else [value]
+        if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+            raise broken(f"{{name}} must be {'a list of strings' if several else 'a string'}")
+        if not 1 <= len(words) <= _MOST_WORDS:
+            raise broken(f"{{name}} must have 1 to {_MOST_WORDS} entries")
+        if any(len(word) > _LONGEST_WORD or "\x00" in word for word in words):
+            raise broken(f"{{name}} must be at most {_LONGEST_WORD} characters, none of them NUL")
+        if info.data.get("field") is model.Field.TYPE and info.data.get("operator") is not Operator.STARTS_WITH:
+            if any(fold(word) not in _IDENTITY_TYPES for word in words):
+                raise broken(f"{{name}} must be one of {', '.join(IdentityType)}")
+            words = [_IDENTITY_TYPES[fold(word)] for word in words]
+        return words if several else words[0]
+
+
+def _gives(access: Access) -> Access:
+    if access is Access.NONE:
+        raise broken("{name} must give something")
+    return access
+
+
+class ModelPermissionBody(Body):
+    header: Text256 = ""
+    section: Text256 = ""
+    permission: Text256 = Field("", validate_default=True)
+    access: Annotated[Access, one_of(Access), AfterValidator(_gives)] = Access.GRANT
+
+    @field_validator("permission")
+    @classmethod
+    def named(cls, permission: str, info: ValidationInfo) -> str:
+        if not permission.strip() and not info.data.get("section", "").strip():
+            raise broken("{name} is required")
+        return permission
+
+
+class ModelAccessBody(Body):
+    application_id: ApplicationId
+    groups: Annotated[list[Name256], Field(max_length=1000)] = Field([])
+    permissions: Annotated[list[ModelPermissionBody], Field(max_length=1000)] = Field([])
+
+    @field_validator("groups")
+    @classmethod
+    def each_group_once(cls, groups: list[str]) -> list[str]:
+        if len(set(groups)) < len(groups):
+            raise broken("{name} must name each group once")
+        return groups
+
+    @field_validator("permissions")
+    @classmethod
+    def each_permission_once(cls, permissions: list[ModelPermissionBody]) -> list[ModelPermissionBody]:
+        if len({(each.header, each.section, each.permission) for each in permissions}) < len(permissions):
+            raise broken("{name} must name each permission once")
+        return permissions
+
+
+def _each_application_once(access: list[ModelAccessBody]) -> list[ModelAccessBody]:
+    if len({each.application_id for each in access}) < len(access):
+        raise broken("{name} must name each application once")
+    return access
+
+
+ConditionGroup = Annotated[list[ConditionBody], Field(min_length=1, max_length=50)]
+Conditions = Annotated[list[ConditionGroup], Field(max_length=100)]
+Accesses = Annotated[list[ModelAccessBody], Field(max_length=1000), AfterValidator(_each_application_once)]
+
+
+class ModelChanges(Body):
+    """What changes in the draft; `None` is what was left out."""
+
+    name: OptionalName256 | None = None
+    description: Text2048 | None = None
+    owner_id: IdentityId | None = None
+    enabled: Flag | None = None
+    conditions: Conditions | None = None
+    access: Accesses | None = None
+
+
+class NewModel(ModelChanges):
+    name: Name256
+
+
+class SimulateBody(Body):
+    page: Annotated[int, Field(ge=1, le=10**9)] = 1

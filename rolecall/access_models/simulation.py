@@ -1,0 +1,111 @@
+"""What a commit would do: who would gain and lose what."""
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+import msgspec
+from psycopg.types.json import Jsonb
+
+from rolecall.access_models.model import RANK, Definition
+from rolecall.access_models.shapes import AccessModelDetail, Affected, GivenAccess, Simulation
+from rolecall.accounts.model import Access
+from rolecall.core.db import Db, fetch_rows
+from rolecall.core.paging import PAGE_SIZE
+
+_TOUCHED = f"""
+    WITH after AS MATERIALIZED (
+        SELECT id FROM identities_matching(%(conditions)s) WHERE %(enabled)s
+    ), before AS (
+        SELECT identity_id AS id FROM access_model_members WHERE model_id = %(id)s
+    ), touched AS MATERIALIZED (
+        SELECT coalesce(a.id, b.id) AS id,
+               CASE WHEN b.id IS NULL THEN 'Joins' WHEN a.id IS NULL THEN 'Leaves' ELSE 'Stays' END AS change
+        FROM after a FULL JOIN before b ON b.id = a.id
+    ), counted AS (
+        SELECT count(*) FILTER (WHERE change = 'Joins'), count(*) FILTER (WHERE change = 'Leaves'),
+               count(*) FILTER (WHERE change = 'Stays') FROM touched
+    )
+    SELECT counted.*, p.* FROM counted LEFT JOIN LATERAL (
+        SELECT t.id, i.first_name || ' ' || i.last_name, t.change FROM touched t JOIN identities i USING (id)
+        WHERE t.change <> 'Stays' OR %(differs)s
+        ORDER BY i.list_key LIMIT {PAGE_SIZE} OFFSET %(offset)s
+    ) AS p ON true"""
+
+
+async def simulate(db: Db, model: AccessModelDetail, draft: Definition, page: int) -> Simulation:
+    """What a commit of the draft would do."""
+    before, after = _gives(model.committed), _gives(draft)
+    rows = await fetch_rows(
+        db,
+        _TOUCHED,
+        id=model.id,
+        conditions=Jsonb(msgspec.to_builtins(draft.conditions)),
+        enabled=draft.enabled,
+        differs=before != after,
+        offset=(page - 1) * PAGE_SIZE,
+    )
+    joining, leaving, staying = rows[0][:3]
+    people = [row[3:] for row in rows if row[3]]
+    elsewhere = await _given_elsewhere(db, model.id, [id for id, *_ in people])
+    total = joining + leaving + (staying if before != after else 0)
+
+    def affected(id: UUID, name: str, change: Any) -> Affected:
+        had = _most(elsewhere[id] | (before if change != "Joins" else set()))
+        has = _most(elsewhere[id] | (after if change != "Leaves" else set()))
+        return Affected(id, name, change, gains=_sorted(has - had), loses=_sorted(had - has))
+
+    return Simulation(
+        joining,
+        leaving,
+        staying,
+        [affected(*person) for person in people],
+        total,
+        page,
+        PAGE_SIZE,
+        -(-total // PAGE_SIZE),
+    )
+
+
+def _gives(definition: Definition | None) -> set[GivenAccess]:
+    if definition is None or not definition.enabled:
+        return set()
+    groups = {
+        GivenAccess(given.application_id, True, "", "", group, Access.GRANT)
+        for given in definition.access
+        for group in given.groups
+    }
+    return groups | {
+        GivenAccess(given.application_id, False, each.header, each.section, each.permission, each.access)
+        for given in definition.access
+        for each in given.permissions
+    }
+
+
+async def _given_elsewhere(db: Db, model_id: UUID, identity_ids: Sequence[UUID]) -> dict[UUID, set[GivenAccess]]:
+    rows = await fetch_rows(
+        db,
+        """SELECT m.identity_id, g.application_id, g.is_group, g.header, g.section, g.permission, g.access
+           FROM access_model_members m JOIN access_model_grants g USING (model_id)
+           WHERE m.identity_id = ANY(%(ids)s) AND m.model_id <> %(model)s""",
+        ids=list(identity_ids),
+        model=model_id,
+    )
+    given = {id: set[GivenAccess]() for id in identity_ids}
+    for id, *access in rows:
+        given[id].add(GivenAccess(*access))
+    return given
+
+
+def _most(given: set[GivenAccess]) -> set[GivenAccess]:
+    """Of several grants of one permission the highest counts."""
+    by_name = {_name(access): access for access in sorted(given, key=lambda access: RANK[access.access])}
+    return set(by_name.values())
+
+
+def _name(access: GivenAccess) -> tuple[UUID, bool, str, str, str]:
+    return access.application_id, access.is_group, access.header, access.section, access.permission
+
+
+def _sorted(given: set[GivenAccess]) -> list[GivenAccess]:
+    return sorted(given, key=_name)

@@ -1,0 +1,243 @@
+"""What imports and access models know of what is asked: the account, what it has now, how risky it is, who gives it."""
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from rolecall.access_requests.model import AccessLevel, NewPrivilege, NewRequest
+from rolecall.access_requests.shapes import AccessModelReference
+from rolecall.accounts import queries as accounts
+from rolecall.accounts.shapes import Held, Membership
+from rolecall.core.db import Db, fetch_rows
+from rolecall.settings.policy import Level, RequestAction
+from rolecall.work_items.queries import grouped
+
+_TAKES_ALL = {RequestAction.REMOVE, RequestAction.SUSPEND}
+
+
+async def complete(db: Db, news: Sequence[NewRequest]) -> list[NewRequest]:
+    """The requests with their target and privileges told in full."""
+    holders = await _holders(db, news)
+    names = await _names(db, [new for n, new in enumerate(news) if n not in holders and new.target_name is None])
+    found = [
+        holders[n].told_of(new) if n in holders else msgspec.structs.replace(new, target_name=_name(new, names))
+        for n, new in enumerate(news)
+    ]
+    return await _privileges(db, found, holders)
+
+
+class _Holder(msgspec.Struct, frozen=True):
+    """The account or group that is the target."""
+
+    number: int
+    id: UUID
+    name: str
+    nomenclature: str
+    metadata: dict[str, str]
+
+    def told_of(self, new: NewRequest) -> NewRequest:
+        return msgspec.structs.replace(
+            new,
+            target_name=self.name,
+            nomenclature=new.nomenclature or self.nomenclature,
+            metadata=new.metadata or tuple(self.metadata.items()),
+        )
+
+
+async def _holders(db: Db, news: Sequence[NewRequest]) -> dict[int, _Holder]:
+    """By name, or the identity's account in the application: an active one rather than another."""
+    rows = await fetch_rows(
+        db,
+        """SELECT asked.n, holder.* FROM unnest(%(applications)s::uuid[], %(identities)s::uuid[], %(names)s::text[])
+                WITH ORDINALITY AS asked (application_id, identity_id, name, n)
+           CROSS JOIN LATERAL (
+               (SELECT a.number, a.id, a.username, '', v.metadata
+                FROM accounts a JOIN account_versions v ON v.account_number = a.number AND v.until_import IS NULL
+                WHERE a.application_id = asked.application_id AND a.username = asked.name
+                      AND asked.identity_id IS NOT NULL)
+               UNION ALL
+               (SELECT a.number, a.id, a.username, '', v.metadata
+                FROM accounts a JOIN account_versions v ON v.account_number = a.number AND v.until_import IS NULL
+                WHERE a.application_id = asked.application_id AND a.identity_id = asked.identity_id
+                      AND asked.name IS NULL
+                ORDER BY v.is_active DESC, a.username LIMIT 1)
+               UNION ALL
+               (SELECT g.number, g.id, g.name, v.nomenclature, v.metadata
+                FROM groups g JOIN group_versions v ON v.group_number = g.number AND v.until_import IS NULL
+                WHERE g.application_id = asked.application_id AND g.name = asked.name AND asked.identity_id IS NULL)
+           ) AS holder""",
+        applications=[new.application_id for new in news],
+        identities=[new.identity_id for new in news],
+        names=[new.target_name for new in news],
+    )
+    return {n - 1: _Holder(*holder) for n, *holder in rows}
+
+
+async def _names(db: Db, unnamed: Sequence[NewRequest]) -> dict[UUID | None, str]:
+    """What to call the account that an identity does not have yet."""
+    rows = await fetch_rows(
+        db,
+        """SELECT id, coalesce(nullif(email_address, ''), first_name || ' ' || last_name)
+           FROM identities WHERE id = ANY(%(ids)s)""",
+        ids=list({new.identity_id for new in unnamed}),
+    )
+    return dict(rows)
+
+
+def _name(new: NewRequest, names: dict[UUID | None, str]) -> str:
+    return names[new.identity_id] if new.target_name is None else new.target_name
+
+
+async def _privileges(db: Db, news: list[NewRequest], holders: dict[int, _Holder]) -> list[NewRequest]:
+    taken = [n for n, new in enumerate(news) if new.action in _TAKES_ALL and not new.privileges and new.identity_id]
+    everything = await held_privileges(db, [holders[n].id for n in taken if n in holders])
+    for n in taken:
+        if n in holders:
+            lost = [_asking(privilege, AccessLevel.NONE) for privilege in everything[holders[n].id]]
+            news[n] = msgspec.structs.replace(news[n], privileges=lost)
+    known = await _known(db, news, holders)
+    return [
+        msgspec.structs.replace(
+            new, privileges=[known.get((n, position), asked) for position, asked in enumerate(new.privileges)]
+        )
+        for n, new in enumerate(news)
+    ]
+
+
+def _asking(privilege: NewPrivilege, access: AccessLevel) -> NewPrivilege:
+    return msgspec.structs.replace(privilege, requested_access=access)
+
+
+async def _known(
+    db: Db, news: Sequence[NewRequest], holders: dict[int, _Holder]
+) -> dict[tuple[int, int], NewPrivilege]:
+    """Privileges of which only the names are given, with all that the application's data says of them."""
+    asked = {
+        (n, position): privilege
+        for n, new in enumerate(news)
+        for position, privilege in enumerate(new.privileges)
+        if privilege.initial_access is None
+    }
+    if not asked:
+        return {}
+    rows = await fetch_rows(
+        db,
+        _KNOWN,
+        holders=[holders[n].number if n in holders else None for n, _ in asked],
+        applications=[news[n].application_id for n, _ in asked],
+        headers=[privilege.header for privilege in asked.values()],
+        sections=[privilege.section for privilege in asked.values()],
+        permissions=[privilege.permission for privilege in asked.values()],
+    )
+    return {
+        place: msgspec.structs.replace(
+            privilege,
+            initial_access=AccessLevel(access),
+            description=privilege.description or description,
+            risk_rating=privilege.risk_rating if privilege.risk_rating != Level.NONE else Level(risk),
+            value=privilege.value or value,
+            sources=privilege.sources or sources,
+            origins=privilege.origins or [f"Import {number}" for number in imports],
+        )
+        for (place, privilege), (access, description, risk, value, sources, imports) in zip(
+            asked.items(), rows, strict=True
+        )
+    }
+
+
+# What a holder has directly goes before what it has through a group; of several groups, the most that one gives.
+_KNOWN = """
+    SELECT coalesce(held.access[1], CASE WHEN m.from_import IS NOT NULL THEN 'Grant' END, 'None'),
+           coalesce(pv.description, gv.description, ''),
+           coalesce(pv.risk_rating, CASE WHEN gv.group_number IS NOT NULL THEN group_risk(gv.group_number) END, 'None'),
+           coalesce(held.value[1], ''),
+           coalesce(held.sources, CASE WHEN m.from_import IS NOT NULL THEN ARRAY['Direct'] END, '{}'),
+           coalesce(held.imports, CASE WHEN m.from_import IS NOT NULL THEN ARRAY[m.from_import] END, '{}')
+    FROM unnest(%(holders)s::int[], %(applications)s::uuid[], %(headers)s::text[], %(sections)s::text[],
+                %(permissions)s::text[])
+         WITH ORDINALITY AS asked (holder, application_id, header, section, permission, n)
+    LEFT JOIN permissions p ON p.application_id = asked.application_id AND p.header = asked.header
+                               AND p.section = asked.section AND p.permission = asked.permission
+    LEFT JOIN permission_versions pv ON pv.permission_number = p.number AND pv.until_import IS NULL
+    LEFT JOIN groups g ON g.application_id = asked.application_id AND g.name = asked.permission AND asked.section = ''
+    LEFT JOIN group_versions gv ON gv.group_number = g.number AND gv.until_import IS NULL
+                                   AND asked.header = coalesce(nullif(gv.nomenclature, ''), 'Group')
+    LEFT JOIN memberships m ON m.account_number = asked.holder AND m.group_number = gv.group_number
+                               AND m.until_import IS NULL
+    LEFT JOIN LATERAL (
+        SELECT array_agg(s.access::text ORDER BY via.is_direct DESC, array_position(
+                   ARRAY['None', 'Deny', 'Grant', 'Modify', 'Unrestricted'], s.access::text) DESC) AS access,
+               array_agg(s.value ORDER BY via.is_direct DESC) AS value,
+               array_agg(via.name ORDER BY via.name) AS sources, array_agg(DISTINCT s.from_import) AS imports
+        FROM (SELECT asked.holder, 'Direct', true
+              UNION ALL
+              SELECT o.number, o.name::text, false FROM memberships mo JOIN groups o ON o.number = mo.group_number
+              WHERE mo.account_number = asked.holder AND mo.until_import IS NULL) AS via (number, name, is_direct)
+        JOIN assignments s ON s.holder_number = via.number AND s.permission_number = p.number AND s.until_import IS NULL
+    ) AS held ON true
+    ORDER BY asked.n"""
+
+
+async def held_privileges(db: Db, account_ids: Sequence[UUID]) -> dict[UUID, list[NewPrivilege]]:
+    """Groups first, then what an account holds itself; what it holds through a group goes with the group."""
+    memberships = await accounts.memberships(db, account_ids)
+    direct = [held for held in await accounts.permissions_held(db, account_ids) if not held.group]
+    rows = [(member.account_id, _membership(member)) for member in memberships]
+    rows += [(held.holder_id, _permission(held)) for held in direct]
+    return grouped(rows, lambda privilege: privilege)
+
+
+def _membership(member: Membership) -> NewPrivilege:
+    return NewPrivilege(
+        header=member.nomenclature or "Group",
+        permission=member.group,
+        description=member.description,
+        initial_access=AccessLevel.GRANT,
+        sources=["Direct"],
+        origins=[f"Import {member.from_import}"],
+    )
+
+
+def _permission(held: Held) -> NewPrivilege:
+    return NewPrivilege(
+        header=held.header,
+        section=held.section,
+        permission=held.permission,
+        description=held.description,
+        risk_rating=Level(held.risk_rating),
+        value=held.value,
+        initial_access=AccessLevel(held.access),
+        sources=["Direct"],
+        origins=[f"Import {held.from_import}"],
+    )
+
+
+async def granting_models(db: Db, news: Sequence[NewRequest]) -> dict[int, list[AccessModelReference]]:
+    """By place in `news`: the models in effect that give what is asked, and whether they will match the identity."""
+    asked = [(n, new, privilege) for n, new in enumerate(news) for privilege in new.privileges]
+    rows = await fetch_rows(
+        db,
+        """SELECT DISTINCT asked.n, m.name_key, m.id, m.name, m.definition ->> 'description',
+                  EXISTS (SELECT FROM access_model_members x
+                          WHERE x.model_id = m.id AND x.identity_id = asked.identity_id)
+           FROM unnest(%(places)s::int[], %(identities)s::uuid[], %(applications)s::uuid[], %(headers)s::text[],
+                       %(sections)s::text[], %(permissions)s::text[])
+                AS asked (n, identity_id, application_id, header, section, permission)
+           JOIN access_model_privileges g USING (application_id, header, section, permission)
+           JOIN access_models m ON m.id = g.model_id AND m.is_in_effect
+           ORDER BY asked.n, m.name_key, m.id""",
+        places=[n for n, _, _ in asked],
+        identities=[new.identity_id for _, new, _ in asked],
+        applications=[new.application_id for _, new, _ in asked],
+        headers=[privilege.header for _, _, privilege in asked],
+        sections=[privilege.section for _, _, privilege in asked],
+        permissions=[privilege.permission for _, _, privilege in asked],
+    )
+
+    def reference(n: int, _: str, id: UUID, name: str, description: str, matches: bool) -> Any:
+        after = news[n].models_in_effect
+        return n, AccessModelReference(id, name, description, matches if after is None else id in after)
+
+    return grouped((reference(*row) for row in rows), lambda model: model)

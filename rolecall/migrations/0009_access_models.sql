@@ -1,0 +1,151 @@
+-- A model is what its last commit made it (`definition`, null before the first) and what is being drafted (`draft`).
+CREATE TABLE access_models (
+    id           uuid PRIMARY KEY,
+    version      int NOT NULL DEFAULT 0,
+    definition   jsonb,
+    draft        jsonb,
+    name_key     text COLLATE "C" NOT NULL,
+    created_at   timestamptz NOT NULL,
+    changed_at   timestamptz NOT NULL,
+    name         text NOT NULL GENERATED ALWAYS AS (coalesce(definition, draft) ->> 'name') STORED,
+    is_in_effect boolean NOT NULL GENERATED ALWAYS AS (coalesce((definition ->> 'enabled')::boolean, false)) STORED
+);
+CREATE UNIQUE INDEX ON access_models (name);
+CREATE INDEX access_models_in_order ON access_models (name_key, id);
+
+CREATE TABLE access_model_versions (
+    model_id     uuid NOT NULL REFERENCES access_models,
+    version      int NOT NULL,
+    definition   jsonb NOT NULL,
+    committed_at timestamptz NOT NULL,
+    caller_id    uuid NOT NULL,
+    caller_name  text NOT NULL,
+    PRIMARY KEY (model_id, version)
+);
+
+-- What the committed definitions give, for who asks which model gives a permission or a group.
+CREATE TABLE access_model_grants (
+    model_id       uuid NOT NULL REFERENCES access_models,
+    application_id uuid NOT NULL REFERENCES applications,
+    is_group       boolean NOT NULL,
+    header         text NOT NULL,
+    section        text NOT NULL,
+    permission     text NOT NULL,
+    access         text NOT NULL,
+    PRIMARY KEY (model_id, application_id, is_group, header, section, permission)
+);
+CREATE INDEX ON access_model_grants (application_id, permission);
+
+-- Who matches which committed and enabled model: true at every commit of an identity and of a model. No foreign keys:
+-- neither is ever deleted, and a commit writes a row for each of perhaps all identities.
+CREATE TABLE access_model_members (
+    model_id    uuid NOT NULL,
+    identity_id uuid NOT NULL,
+    since       timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (model_id, identity_id)
+);
+CREATE INDEX ON access_model_members (identity_id);
+
+CREATE FUNCTION access_model_grants_in(access jsonb)
+RETURNS TABLE (application_id uuid, is_group boolean, header text, section text, permission text, access text)
+IMMUTABLE LANGUAGE sql BEGIN ATOMIC
+    SELECT (entry ->> 'applicationId')::uuid, true, '', '', name, 'Grant'
+    FROM jsonb_array_elements(access) AS entry, jsonb_array_elements_text(entry -> 'groups') AS name
+    UNION ALL
+    SELECT (entry ->> 'applicationId')::uuid, false, p ->> 'header', p ->> 'section', p ->> 'permission', p ->> 'access'
+    FROM jsonb_array_elements(access) AS entry, jsonb_array_elements(entry -> 'permissions') AS p;
+END;
+
+-- Conditions as an SQL test on a row of access_model_people: any group, all conditions within it; nobody without any.
+CREATE FUNCTION access_model_test(conditions jsonb) RETURNS text IMMUTABLE LANGUAGE sql BEGIN ATOMIC
+    SELECT coalesce('(' || string_agg(test, ' OR ') || ')', 'false') FROM (
+        SELECT '(' || string_agg(
+            CASE c ->> 'operator'
+                WHEN 'is' THEN format('p.%I = %L', c ->> 'field', lower(c ->> 'value'))
+                WHEN 'is not' THEN format('p.%I <> %L', c ->> 'field', lower(c ->> 'value'))
+                WHEN 'is one of' THEN format('p.%I = ANY (%L::text[])', c ->> 'field',
+                                             ARRAY(SELECT lower(v) FROM jsonb_array_elements_text(c -> 'value') AS v))
+                WHEN 'starts with' THEN format('starts_with(p.%I, %L)', c ->> 'field', lower(c ->> 'value'))
+            END, ' AND ') || ')' AS test
+        FROM jsonb_array_elements(conditions) WITH ORDINALITY AS g (members, n), jsonb_array_elements(g.members) AS c
+        GROUP BY g.n
+    ) AS tests;
+END;
+
+-- The active identities of `source` with the fields that conditions are about, letters' case taken away.
+CREATE FUNCTION access_model_people(source text) RETURNS text IMMUTABLE LANGUAGE sql RETURN format(
+    'SELECT id, lower(type) AS type, lower(title) AS title, lower(company) AS company, lower(division) AS division,
+            lower(department) AS department, lower(office) AS office, %s
+     FROM %s WHERE status = ''Active'' OFFSET 0',
+    (SELECT string_agg(format('lower(coalesce(custom_fields ->> %L, '''')) AS "customField%s"', n::text, n), ', ')
+     FROM generate_series(1, 9) AS n), source);
+
+-- Every person of `source` with every model they match, from one pass over the people.
+CREATE FUNCTION access_model_matches(source text) RETURNS text STABLE LANGUAGE sql RETURN format(
+    'SELECT m.model_id, p.id AS identity_id FROM (%s) AS p, unnest(ARRAY[%s]::uuid[]) AS m (model_id) WHERE m.model_id IS NOT NULL',
+    access_model_people(source),
+    (SELECT string_agg(format('CASE WHEN %s THEN %L::uuid END', access_model_test(definition -> 'conditions'), id), ', ')
+     FROM access_models WHERE is_in_effect));
+
+-- Writers of identities hold it together, a commit of a model holds it alone: neither misses what the other writes.
+CREATE FUNCTION access_model_lock() RETURNS int IMMUTABLE LANGUAGE sql RETURN hashtext('access models');
+
+CREATE FUNCTION refresh_access_model_members() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM pg_advisory_xact_lock_shared(access_model_lock());
+    IF NOT EXISTS (SELECT FROM access_models WHERE is_in_effect) THEN
+        RETURN NULL;
+    END IF;
+    EXECUTE format($sql$
+        WITH matching AS MATERIALIZED (%s), gone AS (
+            DELETE FROM access_model_members m USING new_rows n
+            WHERE m.identity_id = n.id AND NOT EXISTS (
+                SELECT FROM matching x WHERE x.model_id = m.model_id AND x.identity_id = m.identity_id)
+        )
+        INSERT INTO access_model_members (model_id, identity_id) SELECT model_id, identity_id FROM matching
+        ON CONFLICT DO NOTHING
+    $sql$, access_model_matches('new_rows'));
+    RETURN NULL;
+END $$;
+CREATE TRIGGER refresh_members_on_insert AFTER INSERT ON identities REFERENCING NEW TABLE AS new_rows
+    FOR EACH STATEMENT EXECUTE FUNCTION refresh_access_model_members();
+CREATE TRIGGER refresh_members_on_update AFTER UPDATE ON identities REFERENCING NEW TABLE AS new_rows
+    FOR EACH STATEMENT EXECUTE FUNCTION refresh_access_model_members();
+
+-- Who would match these conditions.
+CREATE FUNCTION identities_matching(conditions jsonb) RETURNS TABLE (id uuid) STABLE LANGUAGE plpgsql AS $$
+BEGIN
+    RETURN QUERY EXECUTE format('SELECT p.id FROM (%s) AS p WHERE %s', access_model_people('identities'), access_model_test(conditions));
+END $$;
+
+-- The models that match an identity as it is given, stored like this or not.
+CREATE FUNCTION access_models_matching(identity identities) RETURNS TABLE (model_id uuid) STABLE LANGUAGE plpgsql AS $$
+BEGIN
+    RETURN QUERY EXECUTE format('SELECT m.model_id FROM (%s) AS m', access_model_matches('(SELECT ($1).*) AS one')) USING identity;
+END $$;
+
+-- As risky as the riskiest permission that the group holds.
+CREATE FUNCTION group_risk(number int) RETURNS text STABLE LANGUAGE sql BEGIN ATOMIC
+    SELECT coalesce((
+        SELECT v.risk_rating FROM assignments s
+        JOIN permission_versions v ON v.permission_number = s.permission_number AND v.until_import IS NULL
+        WHERE s.holder_number = number AND s.until_import IS NULL
+        ORDER BY array_position(ARRAY['None', 'Low', 'Moderate', 'High', 'Critical'], v.risk_rating) DESC LIMIT 1), 'None');
+END;
+
+-- What models give in the words of a privilege: membership of a group goes by the group's nomenclature.
+CREATE VIEW access_model_privileges AS
+    SELECT g.model_id, g.application_id, coalesce(nullif(v.nomenclature, ''), 'Group') AS header, g.section, g.permission,
+           g.access, coalesce(v.description, '') AS description, group_risk(o.number) AS risk_rating
+    FROM access_model_grants g
+    LEFT JOIN groups o ON o.application_id = g.application_id AND o.name = g.permission
+    LEFT JOIN group_versions v ON v.group_number = o.number AND v.until_import IS NULL
+    WHERE g.is_group
+    UNION ALL
+    SELECT g.model_id, g.application_id, g.header, g.section, g.permission, g.access, coalesce(v.description, ''),
+           coalesce(v.risk_rating, 'None')
+    FROM access_model_grants g
+    LEFT JOIN permissions o ON o.application_id = g.application_id AND o.header = g.header AND o.section = g.section
+                               AND o.permission = g.permission
+    LEFT JOIN permission_versions v ON v.permission_number = o.number AND v.until_import IS NULL
+    WHERE NOT g.is_group;
