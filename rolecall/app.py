@@ -12,6 +12,7 @@ from rolecall.accounts.routes import accounts, holdings
 from rolecall.application_imports.routes import rollbacks
 from rolecall.application_imports.routes import router as application_imports
 from rolecall.applications.routes import router as applications
+from rolecall.console import routes as console
 from rolecall.core import config as configuration
 from rolecall.core.config import Config
 from rolecall.core.db import make_pool
@@ -35,6 +36,8 @@ ROUTERS = [
     application_imports,
     applications,
     callbacks,
+    console.router,
+    console.static,
     deliveries,
     health,
     holdings,

@@ -1,0 +1,148 @@
+"""Signing in and out, and who may."""
+
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from rolecall.console import queries
+from rolecall.console.model import (
+    LINK_LASTS,
+    NO_PASSWORD,
+    SESSION_LASTS,
+    SHORTEST_PASSWORD,
+    Role,
+    Session,
+    hash_password,
+    is_password,
+    new_secret,
+    sha256,
+)
+from rolecall.core.checking import Facts, check
+from rolecall.core.db import Db, execute, fetch_value
+from rolecall.core.errors import Invalid
+from rolecall.identities import actions as identities
+from rolecall.identities.model import IdentityType
+from rolecall.identities.shapes import NewIdentity
+
+_SEEN_PRECISION = timedelta(minutes=1)
+
+
+async def create_administrator(db: Db, email: str, facts: Facts) -> str:
+    """The secret of a one-time link for the identity with that e-mail, made if there is none."""
+    identity_id = await fetch_value(
+        db,
+        """SELECT id FROM identities WHERE lower(email_address) = lower(%(email)s) AND status = 'Active'
+           ORDER BY first_seen_date, id LIMIT 1""",
+        email=email,
+    )
+    if identity_id is None:
+        first, _, last = email.partition("@")[0].partition(".")
+        raw = {"firstName": first.title() or "Console", "lastName": last.title() or "Administrator", "email": email}
+        body = check(NewIdentity, {**raw, "identityType": IdentityType.ADMINISTRATOR}, facts)
+        identity_id = await identities.create_identity(db, body, facts.now)
+    await set_role(db, identity_id, Role.ADMINISTRATOR)
+    return await create_link(db, identity_id, facts.now)
+
+
+async def set_role(db: Db, identity_id: UUID, role: Role | None) -> None:
+    """Without a role a person cannot sign in, and is signed out."""
+    if role is None:
+        await execute(db, "DELETE FROM console_roles WHERE identity_id = %(id)s", id=identity_id)
+        await execute(db, "DELETE FROM console_sessions WHERE identity_id = %(id)s", id=identity_id)
+        return
+    await execute(
+        db,
+        """INSERT INTO console_roles (identity_id, role) VALUES (%(id)s, %(role)s)
+           ON CONFLICT (identity_id) DO UPDATE SET role = EXCLUDED.role""",
+        id=identity_id,
+        role=role,
+    )
+
+
+async def create_link(db: Db, identity_id: UUID, now: datetime) -> str:
+    secret = new_secret()
+    await execute(
+        db,
+        "INSERT INTO sign_in_links (sha256, identity_id, expires_at) VALUES (%(sha256)s, %(id)s, %(expires_at)s)",
+        sha256=sha256(secret),
+        id=identity_id,
+        expires_at=now + LINK_LASTS,
+    )
+    return secret
+
+
+async def sign_in_by_link(db: Db, link: str, now: datetime) -> str | None:
+    """The secret of a new session; a link works once."""
+    identity_id = await fetch_value(
+        db,
+        """UPDATE sign_in_links SET used_at = %(now)s
+           WHERE sha256 = %(sha256)s AND used_at IS NULL AND expires_at > %(now)s RETURNING identity_id""",
+        sha256=sha256(link),
+        now=now,
+    )
+    return None if identity_id is None else await _open_session(db, identity_id, now)
+
+
+async def sign_in_by_password(db: Db, email: str, password: str, now: datetime) -> str | None:
+    person = await queries.person_with_email(db, email)
+    argon2 = await queries.password_of(db, person) if person else None
+    matches = is_password(password, argon2 or NO_PASSWORD)
+    return await _open_session(db, person.id, now) if person and argon2 and matches else None
+
+
+async def set_password(db: Db, identity_id: UUID, password: str, now: datetime) -> None:
+    if len(password) < SHORTEST_PASSWORD:
+        raise Invalid.on("password", f"Password must be at least {SHORTEST_PASSWORD} characters")
+    await execute(
+        db,
+        """INSERT INTO console_passwords (identity_id, argon2, set_at) VALUES (%(id)s, %(argon2)s, %(now)s)
+           ON CONFLICT (identity_id) DO UPDATE SET argon2 = EXCLUDED.argon2, set_at = EXCLUDED.set_at""",
+        id=identity_id,
+        argon2=hash_password(password),
+        now=now,
+    )
+
+
+async def sign_out(db: Db, session: Session) -> None:
+    await execute(db, "DELETE FROM console_sessions WHERE sha256 = %(sha256)s", sha256=session.sha256)
+
+
+async def mark_seen(db: Db, session: Session, now: datetime) -> None:
+    """Written at most once a minute; a notice that was shown goes."""
+    if session.notice is None and now - session.seen_at < _SEEN_PRECISION:
+        return
+    await execute(
+        db,
+        """UPDATE console_sessions SET seen_at = %(now)s, notice = NULL, notice_kind = NULL
+           WHERE sha256 = %(sha256)s""",
+        sha256=session.sha256,
+        now=now,
+    )
+
+
+async def leave_notice(db: Db, session: Session, text: str, kind: str) -> None:
+    """Shown on the session's next page."""
+    await execute(
+        db,
+        "UPDATE console_sessions SET notice = %(text)s, notice_kind = %(kind)s WHERE sha256 = %(sha256)s",
+        sha256=session.sha256,
+        text=text,
+        kind=kind,
+    )
+
+
+async def forget_old_sessions(db: Db, now: datetime) -> None:
+    await execute(db, "DELETE FROM console_sessions WHERE created_at < %(oldest)s", oldest=now - SESSION_LASTS)
+    await execute(db, "DELETE FROM sign_in_links WHERE expires_at < %(oldest)s", oldest=now - SESSION_LASTS)
+
+
+async def _open_session(db: Db, identity_id: UUID, now: datetime) -> str:
+    secret = new_secret()
+    await execute(
+        db,
+        """INSERT INTO console_sessions (sha256, identity_id, created_at, seen_at)
+           VALUES (%(sha256)s, %(id)s, %(now)s, %(now)s)""",
+        sha256=sha256(secret),
+        id=identity_id,
+        now=now,
+    )
+    return secret

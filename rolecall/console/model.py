@@ -1,0 +1,86 @@
+import hashlib
+import os
+import secrets
+from datetime import datetime, timedelta
+from enum import StrEnum
+from uuid import UUID
+
+import msgspec
+from cryptography.exceptions import InvalidKey
+from cryptography.hazmat.primitives.kdf.argon2 import Argon2id
+
+from rolecall.core.caller import Caller, Scope
+
+
+class Role(StrEnum):
+    ADMINISTRATOR = "Administrator"
+    OPERATOR = "Operator"
+    REVIEWER = "Reviewer"
+    PROVISIONER = "Provisioner"
+    AUDITOR = "Auditor"
+
+
+_READ = frozenset(scope for scope in Scope if scope.endswith(":read"))
+SCOPES: dict[Role, frozenset[Scope]] = {
+    Role.ADMINISTRATOR: frozenset(Scope),
+    Role.OPERATOR: _READ
+    | {Scope.IMPORTS_WRITE, Scope.PERSONNEL_EVENTS_WRITE, Scope.ACCESS_REQUESTS_WRITE, Scope.WEBHOOKS_MANAGE},
+    Role.REVIEWER: _READ - {Scope.AUDIT_READ} | {Scope.ACCESS_REQUESTS_WRITE},
+    Role.PROVISIONER: _READ - {Scope.AUDIT_READ} | {Scope.ACCESS_REQUESTS_WRITE, Scope.IMPORTS_WRITE},
+    Role.AUDITOR: _READ,
+}
+
+SESSION_RESTS = timedelta(hours=12)
+SESSION_LASTS = timedelta(days=7)
+LINK_LASTS = timedelta(hours=24)
+SHORTEST_PASSWORD = 12
+
+
+class Person(msgspec.Struct, frozen=True):
+    """Whoever is signed in."""
+
+    id: UUID
+    name: str
+    email: str
+    role: Role
+
+    def caller(self) -> Caller:
+        return Caller(self.id, self.name, SCOPES[Role(self.role)])
+
+
+class Session(msgspec.Struct, frozen=True):
+    sha256: bytes
+    identity_id: UUID
+    created_at: datetime
+    seen_at: datetime
+    notice: str | None
+    notice_kind: str | None
+
+    def is_live(self, now: datetime) -> bool:
+        return now - self.seen_at < SESSION_RESTS and now - self.created_at < SESSION_LASTS
+
+
+def new_secret() -> str:
+    return secrets.token_urlsafe(32)
+
+
+def sha256(secret: str) -> bytes:
+    return hashlib.sha256(secret.encode()).digest()
+
+
+def hash_password(password: str) -> str:
+    return Argon2id(salt=os.urandom(16), length=32, iterations=3, lanes=1, memory_cost=64 * 1024).derive_phc_encoded(
+        password.encode()
+    )
+
+
+def is_password(password: str, argon2: str) -> bool:
+    try:
+        Argon2id.verify_phc_encoded(password.encode(), argon2)
+    except InvalidKey:
+        return False
+    return True
+
+
+# Checked when there is no such person, so that an unknown address takes as long as a wrong password.
+NO_PASSWORD = hash_password(new_secret())

@@ -1,0 +1,80 @@
+"""Templates: autoescaped, strict about what they name; every text from outside is text."""
+
+import unicodedata
+from datetime import datetime, timedelta
+from typing import Any
+from urllib.parse import urlencode
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from rolecall.core.caller import Scope
+
+_environment = Environment(
+    loader=PackageLoader("rolecall.console"),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+
+
+def render(template: str, **values: Any) -> str:
+    return _environment.get_template(template).render(**values)
+
+
+def _when(moment: datetime | None) -> Markup:
+    """A time that the page's script puts in the reader's zone; without it, UTC."""
+    if moment is None:
+        return Markup("—")
+    exact = f"{moment:%Y-%m-%dT%H:%M:%SZ}"
+    return Markup('<time datetime="{0}" title="{0}">{1}</time>').format(exact, f"{moment:%Y-%m-%d %H:%M} UTC")
+
+
+def _day(moment: datetime | None) -> Markup:
+    if moment is None:
+        return Markup("—")
+    exact = f"{moment:%Y-%m-%dT%H:%M:%SZ}"
+    return Markup('<time datetime="{0}" title="{0}" data-day>{1}</time>').format(exact, f"{moment:%Y-%m-%d}")
+
+
+_UNITS = ((86400, "d"), (3600, "h"), (60, "min"))
+
+
+def _age(moment: datetime, now: datetime) -> str:
+    seconds = max(0, int((now - moment) / timedelta(seconds=1)))
+    return next((f"{seconds // size} {unit}" for size, unit in _UNITS if seconds >= size), "now")
+
+
+def _shown(text: str) -> Markup:
+    """Control and bidi characters are shown, not obeyed."""
+    hidden = {"Cc", "Cf"}
+    return Markup("").join(
+        Markup('<span class="hidden-char" title="U+{0:04X}">␣</span>').format(ord(c))
+        if unicodedata.category(c) in hidden and c not in "\n\t"
+        else escape(c)
+        for c in text
+    )
+
+
+def _with(query: dict[str, Any], **changes: Any) -> str:
+    """The query string with some of it changed; what becomes None goes."""
+    kept = {name: value for name, value in {**query, **changes}.items() if value not in (None, "") and name != "page"}
+    if (page := changes.get("page")) and page != 1:
+        kept["page"] = page
+    return f"?{urlencode(kept)}" if kept else "?"
+
+
+_environment.filters |= {"when": _when, "day": _day, "shown": _shown, "age": _age}
+NAVIGATION = [
+    ("Home", "/", "house", None),
+    ("Requests", "/requests", "inbox", Scope.ACCESS_REQUESTS_READ),
+    ("Events", "/events", "calendar-days", Scope.PERSONNEL_EVENTS_READ),
+    ("Identities", "/identities", "users-round", Scope.IDENTITIES_READ),
+    ("Applications", "/applications", "app-window", Scope.APPLICATIONS_READ),
+    ("Access models", "/access-models", "layers", Scope.ACCESS_REQUESTS_READ),
+    ("Webhooks", "/webhooks", "webhook", Scope.WEBHOOKS_MANAGE),
+    ("Audit", "/audit", "scroll-text", Scope.AUDIT_READ),
+    ("Settings", "/settings", "settings", Scope.CONFIG_MANAGE),
+]
+_environment.globals |= {"with_query": _with, "NAVIGATION": NAVIGATION}

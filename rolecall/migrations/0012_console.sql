@@ -1,0 +1,24 @@
+-- Only digests of secrets are kept: of a session's cookie, of a one-time sign-in link.
+CREATE TABLE console_sessions (
+    sha256      bytea PRIMARY KEY,
+    identity_id uuid NOT NULL REFERENCES identities,
+    created_at  timestamptz NOT NULL,
+    seen_at     timestamptz NOT NULL,
+    notice      text,
+    notice_kind text
+);
+CREATE INDEX ON console_sessions (identity_id);
+CREATE INDEX ON console_sessions (seen_at);
+
+CREATE TABLE sign_in_links (
+    sha256      bytea PRIMARY KEY,
+    identity_id uuid NOT NULL REFERENCES identities,
+    expires_at  timestamptz NOT NULL,
+    used_at     timestamptz
+);
+
+CREATE TABLE console_passwords (
+    identity_id uuid PRIMARY KEY REFERENCES identities,
+    argon2      text NOT NULL,
+    set_at      timestamptz NOT NULL
+);

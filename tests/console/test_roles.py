@@ -1,0 +1,56 @@
+"""Screens × roles: the screens are the application's own, so a new one cannot be forgotten."""
+
+import httpx2
+import pytest
+from litestar.routes import HTTPRoute
+
+from rolecall.app import create_app
+from rolecall.console.frame import Screen
+from rolecall.console.model import SCOPES, Role
+from rolecall.core.config import Config
+from rolecall.core.db import Db, execute
+
+OPEN = {("GET", "/sign-in"), ("POST", "/sign-in"), ("GET", "/sign-in/{id:str}"), ("POST", "/sign-in/{id:str}")}
+SCREENS: dict[tuple[str, str], Screen] = {
+    (str(method), route.path): handler.opt["screen"]
+    for route in create_app(Config(database_url="postgresql://")).app.routes
+    if isinstance(route, HTTPRoute)
+    for handler in route.route_handlers
+    if "screen" in handler.opt
+    for method in handler.http_methods
+}
+
+
+def address(path: str) -> str:
+    return path.replace("{id:str}", "0198f7a0-0000-7000-8000-000000000000").replace("{verb:str}", "resolve")
+
+
+def test_only_signing_in_is_open() -> None:
+    assert {key for key, screen in SCREENS.items() if screen.is_open} == OPEN
+
+
+def test_what_changes_something_needs_a_scope() -> None:
+    own_affairs = {("POST", "/sign-out"), ("POST", "/account")}
+    unscoped = {key for key, screen in SCREENS.items() if key[0] == "POST" and not screen.scope}
+
+    assert unscoped - OPEN == own_affairs
+
+
+@pytest.mark.parametrize("key", sorted(SCREENS.keys() - OPEN), ids=" ".join)
+async def test_a_screen_asks_to_sign_in(visitor: httpx2.AsyncClient, key: tuple[str, str]) -> None:
+    answer = await visitor.request(key[0], address(key[1]))
+
+    assert answer.status_code == 303
+    assert answer.headers["location"].startswith("/sign-in")
+
+
+@pytest.mark.parametrize("role", list(Role))
+async def test_a_role_is_kept_out_of_exactly_what_it_may_not(
+    administrator: httpx2.AsyncClient, db: Db, role: Role
+) -> None:
+    await execute(db, "UPDATE console_roles SET role = %(role)s", role=role)
+
+    for (method, path), screen in SCREENS.items():
+        if screen.scope:
+            answer = await administrator.request(method, address(path))
+            assert (answer.status_code == 403) == (screen.scope not in SCOPES[role]), (method, path)

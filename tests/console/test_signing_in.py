@@ -1,0 +1,77 @@
+from datetime import timedelta
+
+import httpx2
+
+from rolecall.console import actions
+from rolecall.console.frame import COOKIE
+from rolecall.core import clock
+from rolecall.core.checking import Facts
+from rolecall.core.db import Db, execute, fetch_value
+
+PASSWORD = "correct horse battery"
+
+
+async def test_nobody_sees_a_screen_without_signing_in(visitor: httpx2.AsyncClient) -> None:
+    answer = await visitor.get("/requests?status=Open")
+
+    assert answer.status_code == 303
+    assert answer.headers["location"] == "/sign-in?next=/requests%3Fstatus%3DOpen"
+
+
+async def test_a_link_signs_in_once(visitor: httpx2.AsyncClient, db: Db, facts: Facts) -> None:
+    link = await actions.create_administrator(db, "ada@example.com", facts)
+
+    looked = await visitor.get(f"/sign-in/{link}")
+    first = await visitor.post(f"/sign-in/{link}")
+    home = await visitor.get("/requests")
+    visitor.cookies.clear()
+    second = await visitor.post(f"/sign-in/{link}")
+
+    assert (looked.status_code, first.status_code, home.status_code, second.status_code) == (200, 303, 200, 401)
+    assert "Secure; HttpOnly; SameSite=Lax" in first.headers["set-cookie"]
+    assert "This link was used already or has expired" in second.text
+
+
+async def test_a_password_signs_in_and_a_wrong_one_does_not(administrator: httpx2.AsyncClient) -> None:
+    await administrator.post("/account", data={"password": PASSWORD})
+    await administrator.post("/sign-out")
+    assert (await administrator.get("/requests")).status_code == 303
+
+    wrong = await administrator.post("/sign-in", data={"email": "ada.admin@example.com", "password": "x" * 20})
+    right = await administrator.post(
+        "/sign-in", data={"email": "ADA.admin@example.com", "password": PASSWORD, "next": "//evil.example"}
+    )
+
+    assert wrong.status_code == 401
+    assert right.headers["location"] == "/"
+    assert (await administrator.get("/requests")).status_code == 200
+
+
+async def test_a_session_that_rested_too_long_is_over(administrator: httpx2.AsyncClient, facts: Facts) -> None:
+    clock.travel_to(facts.now + timedelta(hours=12, minutes=1))
+
+    assert (await administrator.get("/requests")).status_code == 303
+
+
+async def test_a_disabled_person_is_out_on_the_next_request(administrator: httpx2.AsyncClient, db: Db) -> None:
+    await execute(db, "UPDATE identities SET status = 'Disabled'")
+
+    assert (await administrator.get("/requests")).status_code == 303
+
+
+async def test_a_form_of_another_site_is_refused(administrator: httpx2.AsyncClient, db: Db) -> None:
+    answers = [
+        await administrator.post("/sign-out", headers=headers)
+        for headers in ({"Origin": "https://evil.example"}, {"Sec-Fetch-Site": "cross-site"})
+    ]
+
+    assert [answer.status_code for answer in answers] == [403, 403]
+    assert await fetch_value(db, "SELECT count(*) FROM console_sessions") == 1
+
+
+async def test_only_digests_of_secrets_are_stored(administrator: httpx2.AsyncClient, db: Db) -> None:
+    cookie = administrator.cookies[COOKIE]
+
+    stored = await fetch_value(db, "SELECT string_agg(t::text, '') FROM console_sessions t")
+
+    assert cookie not in stored
