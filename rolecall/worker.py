@@ -25,6 +25,7 @@ from rolecall.core.db import Pool, make_pool
 from rolecall.core.heartbeat import EVERY_SECONDS, beat, bury_the_dead
 from rolecall.core.ids import new_id
 from rolecall.core.nudge import listen
+from rolecall.core.paging import tidy_lists
 from rolecall.personnel_events import queries as personnel_events
 from rolecall.personnel_events.stages import follow_event
 from rolecall.web.idempotency import forget_old_answers
@@ -59,6 +60,12 @@ async def tick(pool: Pool, config: Config, now: datetime) -> bool:
         async with db.transaction():
             await webhooks.park_stray_deliveries(db)
         await bury_the_dead(db)
+    return False
+
+
+async def keep_lists(pool: Pool, _: Config, __: datetime) -> bool:
+    async with pool.connection() as db:
+        await tidy_lists(db)
     return False
 
 
@@ -97,6 +104,7 @@ async def close_loops(pool: Pool, _: Config, now: datetime) -> bool:
 
 LOOPS = [
     Loop("tick", tick),
+    Loop("lists", keep_lists, every=5),
     Loop(imports.CHANNEL, imports.finish_canceling),
     *[Loop(imports.CHANNEL, run_next_import, every=5) for _ in range(_IMPORTS_AT_ONCE)],
     Loop(MATCHING_CHANNEL, match_accounts),

@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from rolecall.core.db import Db, fetch_rows
+from rolecall.core.db import Db, execute, fetch_rows, fetch_value
 
 PAGE_SIZE = 50
 LAST_PAGE = 10**18 - 1
@@ -43,7 +43,7 @@ async def fetch_listed(db: Db, listing: Listing[T], page: int, **filters: object
     given = {column: value for column, value in filters.items() if value is not None}
     rows = await fetch_rows(
         db,
-        _select(listing, tuple(given)),
+        _select(listing, frozenset(given)),
         offset=min((page - 1) * PAGE_SIZE, _FURTHEST),
         facet=msgspec.json.encode(given).decode(),
         **given,
@@ -52,30 +52,74 @@ async def fetch_listed(db: Db, listing: Listing[T], page: int, **filters: object
 
 
 @cache
-def _select(listing: Listing[Any], filters: tuple[str, ...]) -> str:
-    where = "".join(f" AND {column} = %({column})s" for column in filters)
-    ways = _DOWN if listing.newest_first else _UP
-    order = f"ORDER BY list_key {ways['order']}"
-    place = (_KEPT if set(filters) <= set(listing.facets) else _COUNTED).format(
-        table=listing.table, where=where, **ways
-    )
-    return f"""{place}
+def _select(listing: Listing[Any], filters: frozenset[str]) -> str:
+    """One statement: the place of the page, the first key on it, its rows."""
+    table, row, way = listing.table, listing.row, _DOWN if listing.newest_first else _UP
+    kept = [column for column in listing.facets if column in filters]
+    counted = sorted(filters - set(kept))
+    # The columns of one index, in its order.
+    lead, rest = (counted[:1], counted[1:] + kept) if counted else (kept, [])
+    index = [*lead, "list_key"]
+    order = ", ".join(f"{column} {way.order}" for column in index)
+    given = [f", %({column})s AS {column}" for column in filters]
+    place = _COUNTED if counted else _KEPT
+    conditions = "".join(f" AND {column} = %({column})s" for column in filters)
+
+    def rows_from(start: str, comparison: str) -> str:
+        # Comparing whole index rows leaves the planner no other index, whatever it believes of the values.
+        bounds = [f"({', '.join(index)}) {comparison} ({', '.join([*(f'place.{c}' for c in lead), start])})"]
+        if lead:
+            bounds.append(f"({', '.join(lead)}) {way.until} ({', '.join(f'place.{c}' for c in lead)})")
+        return " AND ".join([*bounds, *(f"{column} = place.{column}" for column in rest)]) + f" ORDER BY {order}"
+
+    words = {"table": table, "conditions": conditions, "given": "".join(given), **msgspec.structs.asdict(way)}
+    return f"""{place.format(**words)}
         SELECT place.total, item.* FROM place
         LEFT JOIN LATERAL (
-            SELECT list_key FROM {listing.table}
-            WHERE place.total > %(offset)s AND list_key {ways["seek"]} place.key{where}
-            {order} LIMIT 1 OFFSET place.skip
+            SELECT list_key FROM {table}
+            WHERE place.total > %(offset)s AND {rows_from("place.key", way.seek)} LIMIT 1 OFFSET place.skip
         ) AS first ON true
         LEFT JOIN LATERAL (
             SELECT {listing.columns} FROM (
-                SELECT * FROM {listing.table}
-                WHERE list_key {ways["read"]} first.list_key{where} {order} LIMIT {PAGE_SIZE}
-            ) AS {listing.row} {listing.joins} ORDER BY {listing.row}.list_key {ways["order"]}
+                SELECT * FROM {table} WHERE {rows_from("first.list_key", way.read)} LIMIT {PAGE_SIZE}
+            ) AS {row} {listing.joins} ORDER BY {row}.list_key {way.order}
         ) AS item ON true"""
 
 
+class _Way(msgspec.Struct, frozen=True):
+    """How a list is read, upwards or downwards; `nearest` is the number of the remembered key to start from."""
+
+    order: str
+    seek: str
+    read: str
+    until: str
+    end: str
+    nearest: str
+    before: str
+
+
+_SHIFT = "(SELECT coalesce(sum(rows), 0)::bigint FROM changes WHERE key < keys[n])"
+_UP = _Way(
+    order="ASC",
+    seek=">=",
+    read=">=",
+    until="<=",
+    end="''",
+    nearest="width_bucket(%(offset)s - gross, starts)",
+    before=f"coalesce(starts[n] + {_SHIFT}, 0)",
+)
+_DOWN = _Way(
+    order="DESC",
+    seek="<",
+    read="<=",
+    until=">=",
+    end="chr(1114111)",
+    nearest="width_bucket(total + net - %(offset)s + gross - 1, starts) + 1",
+    before=f"coalesce(total - starts[n] - {_SHIFT}, 0)",
+)
+
 # Where to start reading, and how many rows to skip from there: from the last remembered key that surely does not stand
-# behind the page, whatever the changes since have moved.
+# behind the page, whatever the changes since have moved. Materialized, so that one plan serves every value.
 _KEPT = """
     WITH changes AS MATERIALIZED (
         SELECT key, rows FROM list_changes WHERE list = '{table}' AND facets @> %(facet)s::jsonb
@@ -84,32 +128,21 @@ _KEPT = """
     ), contents AS (
         SELECT coalesce(total, 0) + net AS total, keys, starts, {nearest} AS n
         FROM changed LEFT JOIN list_contents ON list = '{table}' AND facet = %(facet)s::jsonb
-    ), place AS (
-        SELECT total, coalesce(keys[n], {end}) AS key, %(offset)s - {before} AS skip
-        FROM contents
+    ), place AS MATERIALIZED (
+        SELECT total, coalesce(keys[n], {end}) AS key, %(offset)s - {before} AS skip{given} FROM contents
     )"""
 _COUNTED = """
-    WITH place AS (
-        SELECT count(*) AS total, {end} AS key, %(offset)s::bigint AS skip
-        FROM {table} WHERE list_key IS NOT NULL{where}
+    WITH place AS MATERIALIZED (
+        SELECT count(*) AS total, {end} AS key, %(offset)s::bigint AS skip{given}
+        FROM {table} WHERE list_key IS NOT NULL{conditions}
     )"""
-_SHIFT = "(SELECT coalesce(sum(rows), 0)::bigint FROM changes WHERE key < keys[n])"
-_UP = {
-    "order": "ASC",
-    "seek": ">=",
-    "read": ">=",
-    "end": "''",
-    "nearest": "width_bucket(%(offset)s - gross, starts)",
-    "before": f"coalesce(starts[n] + {_SHIFT}, 0)",
-}
-_DOWN = {
-    "order": "DESC",
-    "seek": "<",
-    "read": "<=",
-    "end": "chr(1114111)",
-    "nearest": "width_bucket(total + net - %(offset)s + gross - 1, starts) + 1",
-    "before": f"coalesce(total - starts[n] - {_SHIFT}, 0)",
-}
+
+
+async def tidy_lists(db: Db) -> None:
+    """What writers leave undone when they fall silent; where they do not, room that changes have left is used again."""
+    await execute(db, "SELECT fold_lists()")
+    if await fetch_value(db, "SELECT pg_relation_size('list_changes') > 512 * 1024"):
+        await execute(db, "VACUUM (SKIP_LOCKED) list_changes")
 
 
 async def fetch_page(

@@ -11,7 +11,7 @@ import psycopg
 import pytest
 
 from rolecall.core.db import Db, execute, fetch_rows, fetch_value
-from rolecall.core.paging import PAGE_SIZE, Listing, Page, fetch_listed
+from rolecall.core.paging import PAGE_SIZE, Listing, Page, fetch_listed, tidy_lists
 
 TABLE = """
     CREATE TABLE letters (
@@ -285,4 +285,18 @@ async def test_keys_thin_out_where_rows_have_left(letters: Db) -> None:
     )
 
     assert remembered <= 20
+    await assert_exact(letters)
+
+
+async def test_tidying_leaves_no_change_behind_and_gives_room_back(letters: Db) -> None:
+    await letters.execute("CREATE OR REPLACE FUNCTION list_patience() RETURNS int IMMUTABLE LANGUAGE sql RETURN 100000")
+    await execute(letters, "INSERT INTO letters (sent, status) SELECT now(), 'Open' FROM generate_series(1, 6000)")
+    for status in ("Closed", "Lost", "Closed"):
+        await execute(letters, "UPDATE letters SET status = %(status)s WHERE number <= 1400", status=status)
+    grown = await fetch_value(letters, "SELECT pg_relation_size('list_changes')")
+
+    await tidy_lists(letters)
+
+    assert await fetch_value(letters, "SELECT count(*) FROM list_changes") == 0
+    assert await fetch_value(letters, "SELECT pg_relation_size('list_changes')") < grown
     await assert_exact(letters)

@@ -1,0 +1,276 @@
+"""Any page under any filter at the cost of page 1, and what keeping it so costs a writer.
+
+    python -m bench.lists [--rows 1000000] [--data-dir DIR]
+
+Requests go to the application in this process, token check included; the database is the embedded one, fsync on.
+"""
+
+import argparse
+import asyncio
+import statistics
+import tempfile
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+from uuid import UUID, uuid4
+from zoneinfo import ZoneInfo
+
+import msgspec
+import psycopg
+import structlog
+import uvloop
+
+from bench.seeding import seed
+from rolecall.app import create_app
+from rolecall.core.caller import Scope
+from rolecall.core.checking import Facts
+from rolecall.core.config import Config
+from rolecall.core.db import fetch_rows
+from rolecall.core.migrate import migrate
+from rolecall.core.postgres import embedded
+from rolecall.tokens import actions as tokens
+
+BAR_DEPTH, BAR_SIZE, BAR_UPKEEP, BAR_WRITES = 1.5, 1.3, 0.25, 300
+SMALL = 10_000
+ROUNDS = 40
+WRITERS = 16
+
+# Each list with its filters: column and query parameter. Values are found in the data, the most and the least frequent.
+FILTERS: dict[str, dict[str, str]] = {
+    "identities": {},
+    "access_requests": {
+        "status": "status",
+        "action": "type",
+        "application_id": "applicationId",
+        "identity_id": "identityId",
+    },
+    "personnel_events": {"type": "type", "status": "status", "identity_id": "identityId"},
+    "application_imports": {"application_id": "applicationId"},
+}
+
+
+class Api:
+    """One request at a time or sixteen, without the cost of an HTTP client."""
+
+    def __init__(self, app: Any, token: str) -> None:
+        self.app = app
+        self.headers = [(b"authorization", f"Bearer {token}".encode()), (b"content-type", b"application/json")]
+
+    async def ask(self, method: str, path: str, query: dict[str, Any] | None = None, body: bytes = b"") -> Any:
+        status, chunks = 0, []
+
+        async def receive() -> dict[str, Any]:
+            return {"type": "http.request", "body": body, "more_body": False}
+
+        async def send(message: dict[str, Any]) -> None:
+            nonlocal status
+            status = message.get("status", status)
+            chunks.append(message.get("body", b""))
+
+        scope = {
+            "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": method, "scheme": "http",
+            "path": path, "raw_path": path.encode(), "root_path": "", "query_string": urlencode(query or {}).encode(),
+            "headers": self.headers, "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 80), "state": {},
+        }  # fmt: skip
+        await self.app(scope, receive, send)
+        assert status < 300, (status, chunks)
+        return b"".join(chunks)
+
+
+@asynccontextmanager
+async def api(url: str, connections: int) -> AsyncIterator[Api]:
+    config = Config(database_url=url, pool_size=connections)
+    app = create_app(config)
+    to_app: asyncio.Queue[Any] = asyncio.Queue()
+    from_app: asyncio.Queue[Any] = asyncio.Queue()
+    life = asyncio.create_task(app({"type": "lifespan", "asgi": {"version": "3.0"}}, to_app.get, from_app.put))
+    await to_app.put({"type": "lifespan.startup"})
+    await from_app.get()
+    async with await psycopg.AsyncConnection.connect(url, autocommit=True) as db:
+        facts = Facts(now=datetime.now(UTC), zone=ZoneInfo("UTC"))
+        made = await tokens.create_token(db, None, {"name": f"bench {uuid4()}", "scopes": list(Scope)}, facts)
+    yield Api(app, made.secret)
+    await to_app.put({"type": "lifespan.shutdown"})
+    await life
+
+
+class Cost:
+    """Milliseconds of work, in this process and in its one connection's server: others on the machine do not count."""
+
+    def __init__(self, backend: int) -> None:
+        self.server = Path(f"/proc/{backend}/schedstat")
+
+    def now(self) -> float:
+        return time.process_time() * 1000 + int(self.server.read_text().split()[0]) / 1e6
+
+
+class Case(msgspec.Struct):
+    """A list under one filter: what each page cost, by its name."""
+
+    table: str
+    filter: str
+    query: dict[str, Any]
+    total: int = 0
+    pages: dict[str, int] = {}
+    took: dict[str, list[float]] = {}
+
+    def median(self, page: str) -> float:
+        return statistics.median(self.took[page])
+
+
+async def cases(url: str) -> list[Case]:
+    found = []
+    async with await psycopg.AsyncConnection.connect(url, autocommit=True) as db:
+        for table, filters in FILTERS.items():
+            found.append(Case(table, "", {}))
+            combined: dict[str, Any] = {}
+            for column, parameter in filters.items():
+                rows = await fetch_rows(
+                    db,
+                    f"SELECT {column}, count(*) FROM {table} WHERE {column} IS NOT NULL GROUP BY 1 ORDER BY 2 DESC, 1",
+                )
+                ends = [rows[0][0]] if column == "identity_id" else [rows[0][0], rows[-1][0]]
+                found += [Case(table, f"{parameter}={_short(value)}", {parameter: str(value)}) for value in ends]
+                if column != "identity_id":
+                    combined[parameter] = str(rows[0][0])
+            if len(combined) > 1:
+                found.append(Case(table, "&".join(combined), combined))
+    return found
+
+
+def _short(value: object) -> str:
+    return f"{str(value)[:4]}…" if isinstance(value, UUID) else str(value)
+
+
+async def time_pages(api: Api, cost: Cost, cases: Sequence[Case]) -> None:
+    """Round after round over all pages of a list, so that a disturbance falls on all alike."""
+    for case in cases:
+        path = f"/api/{case.table.replace('_', '-')}"
+        first = msgspec.json.decode(await api.ask("GET", path, case.query))
+        case.total, last = first["totalCount"], max(1, first["totalPages"])
+        case.pages = {
+            "first": 1,
+            "middle": (last + 1) // 2,
+            "3/4": max(1, last * 3 // 4),
+            "last": last,
+            "beyond": last + 10**6,
+        }
+        case.took = {name: [] for name in case.pages}
+        for n in range(ROUNDS + 10):
+            for name, page in case.pages.items():
+                started = cost.now()
+                await api.ask("GET", path, {**case.query, "page": page})
+                if n >= 10:
+                    case.took[name].append(cost.now() - started)
+
+
+def report(big: Sequence[Case], small: Sequence[Case]) -> None:
+    small_by = {(case.table, case.filter.partition("=")[0]): case for case in reversed(small)}
+    print(f"{'list':20} {'filter':28} {'rows':>9} {'first':>7} {'middle':>7} {'3/4':>7} {'last':>7} {'beyond':>7}"
+          f" {'/ first':>8} {'/ small':>8}")  # fmt: skip
+    for case in big:
+        unfiltered = next(c for c in big if c.table == case.table)
+        slowest = max(case.median(page) for page in ("first", "middle", "3/4", "last"))
+        # A short page is cheaper than a full one: held against page 1 of the whole list where it is shorter.
+        full = case if case.total >= 50 else unfiltered
+        same = small_by[case.table, case.filter.partition("=")[0]]
+        depth, size = slowest / full.median("first"), slowest / max(same.median(p) for p in ("first", "middle", "last"))
+        figures = " ".join(f"{case.median(page):7.2f}" for page in case.pages)
+        marks = "" if depth <= BAR_DEPTH and size <= BAR_SIZE else "  over the bar"
+        print(f"{case.table:20} {case.filter:28} {case.total:9,} {figures} {depth:8.2f} {size:8.2f}{marks}")
+
+
+async def time_writes(api: Api, count: int) -> float:
+    """Onboardings a second from sixteen connections."""
+    left = iter(range(count))
+    effective = (datetime.now(UTC) + timedelta(days=30)).date().isoformat()
+
+    async def write() -> None:
+        for n in left:
+            person = {"firstName": f"New {n % 100}", "lastName": f"Person {n}", "email": f"new{n}@example.com"}
+            body = msgspec.json.encode({"identity": person, "effectiveDate": effective, "comment": "Welcome"})
+            await api.ask("POST", "/api/personnel-events/onboard", body=body)
+
+    started = time.perf_counter()
+    await asyncio.gather(*(write() for _ in range(WRITERS)))
+    return count / (time.perf_counter() - started)
+
+
+async def time_upkeep(api: Api, url: str, count: int) -> tuple[float, float]:
+    """With lists kept and without, in turns."""
+    on, off = [], []
+    async with await psycopg.AsyncConnection.connect(url, autocommit=True) as db:
+        await time_writes(api, count // 4)
+        for _ in range(3):
+            on.append(await time_writes(api, count))
+            await _switch(db, "DISABLE")
+            off.append(await time_writes(api, count))
+            await _switch(db, "ENABLE")
+    return statistics.median(on), statistics.median(off)
+
+
+async def _switch(db: psycopg.AsyncConnection, state: str) -> None:
+    for table in ("identities", "personnel_events"):
+        await db.execute(f"ALTER TABLE {table} {state} TRIGGER keep_list_on_insert")
+
+
+async def run(server: str, rows: int) -> None:
+    sizes = {
+        "identities": rows,
+        "applications": 40,
+        "access_requests": rows,
+        "personnel_events": rows // 5,
+        "application_imports": rows // 20,
+    }
+    small = {**dict.fromkeys(sizes, SMALL), "applications": 40}
+    urls = {}
+    for name, wanted in (("big", sizes), ("small", small)):
+        urls[name] = psycopg.conninfo.make_conninfo(server, dbname=f"lists_{name}")
+        with psycopg.connect(server, autocommit=True) as db:
+            exists = db.execute("SELECT 1 FROM pg_database WHERE datname = %s", (f"lists_{name}",)).fetchone()
+            if not exists:
+                db.execute(f"CREATE DATABASE lists_{name}")
+        migrate(urls[name])
+        if not exists:
+            seconds = seed(urls[name], wanted)
+            print("loaded", ", ".join(f"{wanted[t]:,} {t} in {s:.1f} s" for t, s in seconds.items()))
+    little, big = await time_database(urls["small"]), await time_database(urls["big"])
+    report(big, little)
+    async with api(urls["big"], WRITERS) as writer:
+        on, off = await time_upkeep(writer, urls["big"], 1500)
+    print(f"onboardings from {WRITERS} connections: {on:.0f}/s kept, {off:.0f}/s not kept: upkeep {off / on - 1:.0%}")
+    print(f"bars: {BAR_DEPTH} x page 1, {BAR_SIZE} x the list of {SMALL:,}, {BAR_WRITES}/s, upkeep {BAR_UPKEEP:.0%}")
+
+
+async def time_database(url: str) -> list[Case]:
+    found = await cases(url)
+    async with api(url, 1) as reader:
+        async with await psycopg.AsyncConnection.connect(url, autocommit=True) as db:
+            rows = await fetch_rows(
+                db,
+                "SELECT pid FROM pg_stat_activity WHERE datname = current_database()"
+                " AND backend_type = 'client backend' AND pid <> pg_backend_pid()",
+            )
+        assert len(rows) == 1, rows
+        await time_pages(reader, Cost(rows[0][0]), found)
+    return found
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--rows", type=int, default=1_000_000)
+    options.add_argument("--data-dir", type=Path, help="kept for the next run; otherwise a folder that is thrown away")
+    given = options.parse_args()
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(50))
+    with tempfile.TemporaryDirectory() as throw_away:
+        folder = given.data_dir or Path(throw_away)
+        with embedded(folder) as server:
+            uvloop.run(run(server, given.rows))
+
+
+if __name__ == "__main__":
+    main()
