@@ -47,28 +47,32 @@ async def _is_open(db: Db) -> None:
         raise OperationalError("the server has closed the connection")
 
 
-def struct_row(shape: type[T]) -> Callable[[AsyncCursor[Any]], Callable[[Sequence[Any]], T]]:
+# Which structs were found to agree with which statements: looked at once, not for every answer.
+_agreed: set[tuple[type, str]] = set()
+
+
+def struct_row(shape: type[T], sql: str) -> Callable[[AsyncCursor[Any]], Callable[[Sequence[Any]], T]]:
     """Columns become fields by position; their names must agree with the struct's, in order."""
-    fields = msgspec.structs.fields(shape)
-    names = [field.name for field in fields]
 
     def factory(cursor: AsyncCursor[Any]) -> Callable[[Sequence[Any]], T]:
-        columns = [column.name for column in cursor.description or ()]
-        if cursor.description and columns != names:
-            raise TypeError(f"{shape.__name__} has {names}, the query gives {columns}")
+        if (shape, sql) not in _agreed and cursor.description:
+            names, columns = list(shape.__struct_fields__), [column.name for column in cursor.description]
+            if columns != names:
+                raise TypeError(f"{shape.__name__} has {names}, the query gives {columns}")
+            _agreed.add((shape, sql))
         return lambda values: shape(*values)
 
     return factory
 
 
 async def fetch_all(db: Db, shape: type[T], sql: str, **params: object) -> list[T]:
-    async with db.cursor(binary=True, row_factory=struct_row(shape)) as cursor:
+    async with db.cursor(binary=True, row_factory=struct_row(shape, sql)) as cursor:
         await cursor.execute(sql, params)
         return await cursor.fetchall()
 
 
 async def fetch_one(db: Db, shape: type[T], sql: str, **params: object) -> T | None:
-    async with db.cursor(binary=True, row_factory=struct_row(shape)) as cursor:
+    async with db.cursor(binary=True, row_factory=struct_row(shape, sql)) as cursor:
         await cursor.execute(sql, params)
         return await cursor.fetchone()
 
