@@ -92,7 +92,7 @@ async def follow_events(pool: Pool, _: Config, now: datetime) -> bool:
                 await follow_event(db, id, now)
         except Exception as fault:
             failed = True
-            log.error("personnel event failed", event=str(id), exc_info=fault)
+            log.error("personnel event failed", id=str(id), exc_info=fault)
     return len(found) == _BATCH and not failed
 
 

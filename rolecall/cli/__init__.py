@@ -5,16 +5,19 @@ from importlib import import_module
 
 import rich_click as click
 
+from rolecall import __version__
 from rolecall.core import errors
 
 click.rich_click.TEXT_MARKUP = "markdown"
 
 _COMMANDS = {
+    "demo": "demo",
     "serve": "serve",
     "api": "serve",
     "worker": "serve",
     "migrate": "migrate",
     "token": "token",
+    "admin": "admin",
 }
 _EXIT_CODES: dict[type[Exception], int] = {
     errors.CannotRun: 1,
@@ -38,7 +41,7 @@ class _Commands(click.RichGroup):
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="rolecall", message="%(version)s")
+@click.version_option(__version__, message="%(version)s")
 def rolecall() -> None:
     """Access governance: who has access to what, why, and who said so.
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from rolecall.core.db import Db
 
 T = TypeVar("T")
+_LOCK = "serve.lock"
 
 data_dir_option = click.option(
     "--data-dir",
@@ -21,7 +22,7 @@ data_dir_option = click.option(
 
 
 @contextmanager
-def occupied(data_dir: Path) -> Iterator[None]:
+def occupied(data_dir: Path, url: str) -> Iterator[None]:
     """For this server alone: two on one folder would run each other's work."""
     import fcntl
     import os
@@ -30,19 +31,34 @@ def occupied(data_dir: Path) -> Iterator[None]:
     from rolecall.core.postgres import make_folder
 
     make_folder(data_dir)
-    with (data_dir / "serve.lock").open("a+") as lock:
+    with (data_dir / _LOCK).open("a+") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            lock.seek(0)
+            process, where = _occupant(data_dir)
             raise CannotRun(
-                f"Another server runs on the data folder {data_dir} (process {lock.read().strip()});"
+                f"Another server runs on the data folder {data_dir} (process {process}, {where});"
                 " stop it, or choose another folder with --data-dir"
             ) from None
         lock.truncate(0)
-        lock.write(str(os.getpid()))
+        lock.write(f"{os.getpid()} {url}")
         lock.flush()
         yield
+        lock.truncate(0)
+
+
+def service_url(config: "Config") -> str:
+    """Where the folder's service is: as it said when it started, or as it is set."""
+    _, url = _occupant(config.data_dir)
+    return url or config.base_url
+
+
+def _occupant(data_dir: Path) -> tuple[str, str]:
+    try:
+        process, _, url = (data_dir / _LOCK).read_text().partition(" ")
+    except OSError:
+        return "", ""
+    return process, url
 
 
 @contextmanager

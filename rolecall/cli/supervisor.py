@@ -53,7 +53,7 @@ def run_service(
     config = msgspec.structs.replace(config, data_dir=config.data_dir.absolute())
     if not os.environ.get("ROLECALL_BASE_URL") and not os.environ.get("ROLECALL_BASE_URL_FILE"):
         config = msgspec.structs.replace(config, base_url=plan.url)
-    with folder.occupied(config.data_dir):
+    with folder.occupied(config.data_dir, config.base_url):
         check_port(plan.host, plan.port)
         own_database = config.database_url is None
         with folder.database(config) as running:
@@ -83,11 +83,12 @@ async def _supervise(config: Config, plan: Plan, own_database: bool, announce: C
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    environ = os.environ | {
+    settled = {
         "ROLECALL_DATABASE_URL": config.database_url or "",
         "ROLECALL_DATA_DIR": str(config.data_dir),
         "ROLECALL_BASE_URL": config.base_url,
     }
+    environ = {name: value for name, value in os.environ.items() if name.removesuffix("_FILE") not in settled} | settled
     api = ("api", "--host", plan.host, "--port", str(plan.port))
     async with asyncio.TaskGroup() as tasks:
         for role in [api] * plan.workers + [("worker",)]:
@@ -139,8 +140,8 @@ async def _keep_database(data_dir: Path, stop: asyncio.Event) -> None:
 async def _announce(plan: Plan, stop: asyncio.Event, announce: Callable[[], None]) -> None:
     while not stop.is_set():
         if await asyncio.to_thread(_is_ready, plan):
-            log.info("ready", url=plan.url)
             announce()
+            log.info("ready", url=plan.url)
             return
         await _sleep(stop, 0.1)
 

@@ -1,9 +1,12 @@
 """The one place that reads the time; everything else is handed `now`."""
 
+import os
 from datetime import UTC, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
-_offset = timedelta()
+# In the environment, so that the processes that a traveller starts travel along.
+_VARIABLE = "ROLECALL_TRAVELED_SECONDS"
+_offset = timedelta(seconds=float(os.environ.get(_VARIABLE, "0")))
 
 
 def now() -> datetime:
@@ -14,11 +17,13 @@ def travel_to(moment: datetime) -> None:
     """Let time run on from `moment`; for tests and the sample company."""
     global _offset  # noqa: PLW0603
     _offset = moment - datetime.now(UTC)
+    os.environ[_VARIABLE] = str(_offset.total_seconds())
 
 
 def travel_home() -> None:
     global _offset  # noqa: PLW0603
     _offset = timedelta()
+    os.environ.pop(_VARIABLE, None)
 
 
 def parse(text: str, zone: ZoneInfo) -> datetime:

@@ -104,7 +104,7 @@ class _Server:
         self.sockets = self._socket_folder(data_dir)
         self.url = f"postgresql:///{DATABASE}?host={quote(str(self.sockets))}&port=5432&user=postgres"
         # PostgreSQL refuses to run as root; it runs as its folder's owner, or as a user of its own.
-        self.owner = _owner(self.folder) if os.geteuid() == 0 else None
+        self.owner = owner_of(self.folder) if os.geteuid() == 0 else None
 
     @staticmethod
     def _socket_folder(data_dir: Path) -> Path:
@@ -172,7 +172,7 @@ class _Server:
         if self.owner:
             os.chown(folder, *self.owner)
             for path in (folder, BIN):
-                _open_way_to(path)
+                open_way_to(path)
 
     def _run(self, program: str, *arguments: str, text: str = "", check: bool = True) -> int:
         # A file, not a pipe: the server that pg_ctl leaves behind would keep a pipe open for ever.
@@ -197,7 +197,7 @@ class _Server:
         return done.returncode
 
 
-def _owner(folder: Path) -> tuple[int, int]:
+def owner_of(folder: Path) -> tuple[int, int]:
     if folder.exists() and (status := folder.stat()).st_uid != 0:
         return status.st_uid, status.st_gid
     try:
@@ -219,7 +219,7 @@ def _make_system_user() -> pwd.struct_passwd:
     return pwd.getpwnam(SYSTEM_USER)
 
 
-def _open_way_to(path: Path) -> None:
+def open_way_to(path: Path) -> None:
     """Let the server's user pass through the folders above `path`, without showing what is in them."""
     for folder in path.parents:
         mode = folder.stat().st_mode

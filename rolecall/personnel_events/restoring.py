@@ -89,7 +89,8 @@ async def _gone(
              AND r.created_at > %(since)s AND p.requested_access = 'None'
            UNION ALL
            SELECT g.application_id, coalesce(nullif(v.nomenclature, ''), 'Group'), '', g.name, 'the group is gone'
-           FROM groups g JOIN group_versions v ON v.group_number = g.number AND v.is_listed
+           FROM groups g JOIN group_versions v ON v.group_number = g.number
+           JOIN group_listings l ON l.group_number = g.number
            WHERE g.application_id = ANY(%(applications)s) AND g.name = ANY(%(names)s)
              AND NOT EXISTS (SELECT FROM group_versions now WHERE now.group_number = g.number
                              AND now.until_import IS NULL)""",

@@ -44,8 +44,8 @@ def eventually(holds: Callable[[], bool], seconds: float = PATIENCE_SECONDS) -> 
 
 
 class Running:
-    def __init__(self, process: subprocess.Popen[str], data_dir: Path, port: int) -> None:
-        self.process, self.data_dir, self.port = process, data_dir, port
+    def __init__(self, process: subprocess.Popen[str], data_dir: Path, port: int, log: Path) -> None:
+        self.process, self.data_dir, self.port, self.log = process, data_dir, port, log
         self.url = f"http://127.0.0.1:{port}"
 
     def answers(self, path: str = "/readyz", status: int = 200) -> bool:
@@ -66,7 +66,9 @@ class Running:
 
 
 @contextmanager
-def a_service(data_dir: Path, *arguments: str, command: str = "serve", **variables: str) -> Iterator[Running]:
+def a_service(
+    data_dir: Path, *arguments: str, command: str = "serve", seconds: float = PATIENCE_SECONDS, **variables: str
+) -> Iterator[Running]:
     port = free_port()
     log_file = data_dir.parent / f"{data_dir.name}.log"
     with log_file.open("w") as log:
@@ -74,10 +76,11 @@ def a_service(data_dir: Path, *arguments: str, command: str = "serve", **variabl
             [sys.executable, "-m", "rolecall", command, "--port", str(port), "--data-dir", str(data_dir), *arguments],
             env=environment(**variables), stdout=log, stderr=log, text=True,
         )  # fmt: skip
-    running = Running(process, data_dir, port)
+    running = Running(process, data_dir, port, log_file)
     try:
-        eventually(lambda: running.answers() or process.poll() is not None)
+        eventually(lambda: " ready " in log_file.read_text() or process.poll() is not None, seconds)
         assert process.poll() is None, log_file.read_text()
+        eventually(running.answers)
         yield running
     finally:
         if process.poll() is None:

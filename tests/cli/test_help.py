@@ -5,7 +5,8 @@ import pytest
 
 from tests.cli.commands import environment, rolecall
 
-COMMANDS = ["serve", "api", "worker", "migrate", "token", "token create", "token list", "token revoke"]
+TOKEN = ["token", "token create", "token list", "token revoke"]
+COMMANDS = ["demo", "serve", "api", "worker", "migrate", *TOKEN, "admin", "admin create"]
 
 
 def test_the_command_names_itself_and_its_commands() -> None:

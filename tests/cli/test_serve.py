@@ -40,7 +40,8 @@ def test_a_second_server_on_the_folder_is_refused(service: Running) -> None:
 
     assert second.returncode == 1
     assert second.stderr == (
-        f"Error: Another server runs on the data folder {service.data_dir} (process {service.process.pid});"
+        f"Error: Another server runs on the data folder {service.data_dir}"
+        f" (process {service.process.pid}, {service.url});"
         " stop it, or choose another folder with --data-dir\n"
     )
 

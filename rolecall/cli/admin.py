@@ -1,0 +1,41 @@
+"""Who may sign in to the console as an administrator."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import rich_click as click
+
+from rolecall.cli.folder import data_dir_option, service_url, with_database
+
+if TYPE_CHECKING:
+    from rolecall.core.config import Config
+    from rolecall.core.db import Db
+
+
+@click.group
+def admin() -> None:
+    """Make console administrators.
+
+    Example: `rolecall admin create ada@example.com`
+    """
+
+
+@admin.command
+@click.argument("email")
+@data_dir_option
+def create(email: str, data_dir: Path | None) -> None:
+    """Make the person with this e-mail an administrator, and print a link that signs them in once.
+
+    Example: `rolecall admin create ada@example.com`
+    """
+
+    async def act(config: "Config", db: "Db") -> str:
+        from rolecall.console.actions import create_administrator
+        from rolecall.core import clock
+        from rolecall.core.checking import Facts
+
+        secret = await create_administrator(db, email, Facts(now=clock.now(), zone=config.timezone))
+        return f"{service_url(config)}/sign-in/{secret}"
+
+    click.echo(with_database(data_dir, act))
+    click.echo(f"{email} is an administrator; the link works once", err=True)

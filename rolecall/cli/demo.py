@@ -1,0 +1,97 @@
+"""Everything at once, with a sample company, on loopback."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import rich_click as click
+
+from rolecall.cli.serve import port_option
+
+if TYPE_CHECKING:
+    from rolecall.core.config import Config
+
+_TOKEN_FILE = "demo-token"  # noqa: S105
+_LINK_FILE = "demo-sign-in"
+_UNFINISHED = "demo-unfinished"
+_ADMINISTRATOR = "demo@halden.example"
+_NOTE = """
+Rolecall runs at {url} with a sample company. Ctrl-C stops it.
+
+  Token    {token}
+  Console  {url}/sign-in/{link}  (works once)
+
+Try:
+
+  curl -H 'Authorization: Bearer {token}' {url}/api/identities
+
+  curl -H 'Authorization: Bearer {token}' '{url}/api/access-requests?status=open'
+
+  curl -H 'Authorization: Bearer {token}' -H 'Content-Type: application/json' \\
+    -d '{{"identity": {{"firstName": "Ada", "lastName": "Byron"}}, "effectiveDate": "2035-01-01"}}' \\
+    {url}/api/personnel-events/onboard
+"""
+
+
+@click.command
+@port_option
+@click.option(
+    "--data-dir",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Keep the sample company here, for a quick start the next time. By default it is thrown away at the end.",
+)
+def demo(port: int, data_dir: Path | None) -> None:
+    """Run the service with a sample company, and print a token and calls to try.
+
+    Example: `rolecall demo --port 8080`
+    """
+    import tempfile
+
+    import msgspec
+
+    from rolecall.cli.supervisor import Plan, run_service
+    from rolecall.core import config, logs
+
+    settings = config.load()
+    logs.configure(settings.log)
+    plan = Plan(host="127.0.0.1", port=port, workers=1)
+    with tempfile.TemporaryDirectory(prefix="rolecall-demo-") as throw_away:
+        folder = (data_dir or Path(throw_away)).absolute()
+        _check(folder)
+        # The sample company never goes into a database of yours.
+        settings = msgspec.structs.replace(settings, data_dir=folder, database_url=None)
+        run_service(settings, plan, prepare=_prepare, announce=lambda: _announce(plan.url, folder))
+
+
+def _check(folder: Path) -> None:
+    import shutil
+
+    from rolecall.core.errors import CannotRun
+
+    if (folder / _UNFINISHED).exists():
+        for name in ("postgres", "files"):
+            shutil.rmtree(folder / name, ignore_errors=True)
+    elif (folder / "postgres").exists() and not (folder / _TOKEN_FILE).exists():
+        raise CannotRun(f"The data folder {folder} holds a service that is no demo; choose another with --data-dir")
+
+
+def _prepare(config: "Config") -> None:
+    import asyncio
+
+    from rolecall.demo.company import invite, make_company
+
+    if not (config.data_dir / _TOKEN_FILE).exists():
+        click.echo("Making a sample company; this takes some seconds", err=True)
+        (config.data_dir / _UNFINISHED).touch()
+        _keep(config.data_dir / _TOKEN_FILE, asyncio.run(make_company(config)))
+        (config.data_dir / _UNFINISHED).unlink()
+    _keep(config.data_dir / _LINK_FILE, asyncio.run(invite(config, _ADMINISTRATOR)))
+
+
+def _keep(file: Path, secret: str) -> None:
+    file.touch(mode=0o600)
+    file.write_text(secret)
+
+
+def _announce(url: str, folder: Path) -> None:
+    token, link = ((folder / name).read_text() for name in (_TOKEN_FILE, _LINK_FILE))
+    click.echo(_NOTE.format(url=url, token=token, link=link))

@@ -1,0 +1,295 @@
+"""Lives the story: days pass, people and the worker do what they do, through the same actions as everyone."""
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, time, timedelta
+from uuid import UUID
+
+from rolecall.access_models import actions as access_models
+from rolecall.access_requests import actions as requests
+from rolecall.access_requests import queries as requests_queries
+from rolecall.access_requests.model import AWAITED, Response
+from rolecall.access_requests.shapes import AccessRequestDetail
+from rolecall.application_imports import actions as imports
+from rolecall.application_imports.run import run_next_import
+from rolecall.applications import actions as applications
+from rolecall.applications import queries as applications_queries
+from rolecall.console import actions as console
+from rolecall.core import clock
+from rolecall.core.caller import Caller, Scope
+from rolecall.core.checking import Facts, Json
+from rolecall.core.config import Config
+from rolecall.core.db import Db, Pool, fetch_rows, make_pool
+from rolecall.core.files import Upload, UploadedFile, Writing
+from rolecall.demo import story
+from rolecall.demo.applications import (
+    APPLICATIONS,
+    FINANCE_LEDGER,
+    Application,
+    body_of,
+    body_of_people_records,
+    files_of,
+    identities_file,
+)
+from rolecall.demo.people import Person, roster
+from rolecall.demo.story import Event, Model, Request, Who
+from rolecall.identities import queries as identities
+from rolecall.personnel_events import actions as events
+from rolecall.settings.policy import RequirementType
+from rolecall.tokens import actions as tokens
+from rolecall.tokens.model import display_name
+from rolecall.worker import LOOPS, Loop
+
+_ROUNDS = 2
+_ALL_SCOPES = frozenset(Scope)
+_MAKE = {
+    "onboard": events.onboard,
+    "offboard": events.offboard,
+    "role-transition": events.transition_role,
+    "leave-of-absence": events.begin_absence,
+}
+# What people answer: to which requirement, what, and how many of them.
+_ANSWERS = {
+    "approve": (RequirementType.APPROVE, Response.APPROVED, 9),
+    "approve one": (RequirementType.APPROVE, Response.APPROVED, 1),
+    "reject": (RequirementType.APPROVE, Response.REJECTED, 1),
+    "resolve": (RequirementType.RESOLVE, Response.APPROVED, 9),
+    "verify": (RequirementType.VERIFY, Response.APPROVED, 9),
+}
+_AWAITED_TYPE = {status: type for type, status in AWAITED.items()}
+
+
+async def make_company(config: Config) -> str:
+    """Returns the secret of a token that may do everything."""
+    async with make_pool(config) as pool:
+        try:
+            return await _Company(config, pool).live()
+        finally:
+            clock.travel_home()
+
+
+async def invite(config: Config, email: str) -> str:
+    """The secret of a link that signs an administrator in to the console."""
+    async with make_pool(config) as pool, pool.connection() as db, db.transaction():
+        return await console.create_administrator(db, email, Facts(now=clock.now(), zone=config.timezone))
+
+
+class _Company:
+    def __init__(self, config: Config, pool: Pool) -> None:
+        self.config, self.pool = config, pool
+        self.midnight = datetime.combine(clock.now().date(), time(), UTC)
+        self.people = roster(self.midnight.date())
+        self.ids: dict[Who, str] = {}
+        self.application_ids: dict[str, UUID] = {}
+        self.chance = random.Random(1905)  # noqa: S311
+
+    async def live(self) -> str:
+        self._travel(story.FIRST_DAY, 7)
+        secret, self.clerk = await self._token("demo")
+        await self._set_up()
+        for day in range(story.FIRST_DAY + 1, 1):
+            await self._spend(day)
+        for request in story.REQUESTS:
+            await self._ask(request)
+        return secret
+
+    def _travel(self, day: int, hour: int) -> None:
+        clock.travel_to(self.midnight + timedelta(days=day, hours=hour))
+
+    def _date(self, day: int) -> str:
+        return (self.midnight + timedelta(days=day)).date().isoformat()
+
+    def _facts(self) -> Facts:
+        return Facts(now=clock.now(), zone=self.config.timezone)
+
+    @asynccontextmanager
+    async def _transaction(self) -> AsyncIterator[Db]:
+        async with self.pool.connection() as db, db.transaction():
+            yield db
+
+    async def _token(self, name: str) -> tuple[str, Caller]:
+        async with self._transaction() as db:
+            made = await tokens.create_token(db, None, {"name": name, "scopes": list(Scope)}, self._facts())
+        return made.secret, Caller(made.id, display_name(name), _ALL_SCOPES)
+
+    async def _set_up(self) -> None:
+        """The personnel file first: from it come the people who own and run everything else."""
+        async with self._transaction() as db:
+            self.records_id = await applications.create_application(db, body_of_people_records(), self._facts())
+        await self._upload(self.records_id, {"Identities": identities_file(self.people)})
+        await self._work()
+        await self._meet_people()
+        engineers = [self.ids[Who("IT Operations", position)] for position in (1, 2)]
+        for application in APPLICATIONS:
+            raw = body_of(application, self.ids[Who(application.owner, 0)], engineers)
+            async with self._transaction() as db:
+                self.application_ids[application.name] = await applications.create_application(db, raw, self._facts())
+            await self._import(application, self.people)
+        await self._work()
+        for model in story.MODELS:
+            await self._commit(model)
+
+    async def _commit(self, model: Model) -> None:
+        groups: dict[str, list[str]] = {}
+        for application, group in model.groups:
+            groups.setdefault(str(self.application_ids[application.name]), []).append(group)
+        raw = {
+            "name": model.name,
+            "description": model.description,
+            "ownerId": self.ids[Who("Information Security", 0)],
+            "conditions": [[{"field": model.field, "operator": "is", "value": model.value}]],
+            "access": [{"applicationId": id, "groups": names} for id, names in groups.items()],
+        }
+        async with self._transaction() as db:
+            made = await access_models.create_model(db, raw, self._facts())
+            await access_models.commit_model(db, self.clerk, str(made.id), clock.now())
+
+    async def _meet_people(self) -> None:
+        async with self._transaction() as db:
+            id_of: dict[str, UUID] = dict(await fetch_rows(db, "SELECT employee_id, id FROM identities"))
+        for department in {person.department for person in self.people}:
+            team = [person for person in self.people if person.department == department]
+            for position, person in enumerate(team):
+                self.ids[Who(department, position)] = str(id_of[person.employee_id])
+
+    async def _spend(self, day: int) -> None:
+        self._travel(day, 9)
+        for event in story.EVENTS:
+            if event.day == day:
+                await self._announce(event)
+        if day == story.DRIFT_DAY:
+            await self._import_what_changed()
+        for _ in range(story.REQUESTS_A_DAY):
+            application, privilege = self.chance.choice(story.USUAL)
+            who = Who(self.chance.choice(application.departments), self.chance.randint(1, 4))
+            await self._ask(Request("Add", application, who, (privilege,), ""))
+        await self._answer_what_waits()
+        await self._work()
+
+    async def _work(self) -> None:
+        """The worker's turn. Imports run side by side; all else in order, for the same numbers every time."""
+        importing = [loop for loop in LOOPS if loop.run is run_next_import]
+        await asyncio.gather(*(self._turn(loop) for loop in importing))
+        for _ in range(_ROUNDS):
+            for loop in LOOPS:
+                await self._turn(loop)
+
+    async def _turn(self, loop: Loop) -> None:
+        while await loop.run(self.pool, self.config, clock.now()):
+            pass
+
+    async def _upload(self, application_id: UUID, files: dict[str, bytes]) -> UUID:
+        async with self._transaction() as db:
+            detail = await applications_queries.get(db, application_id)
+        assert detail.connector
+        groups = {group.name: group.file_group_id for group in detail.connector.files or ()}
+        with Upload(fields=[("applicationId", str(application_id))]) as upload:
+            for name, content in files.items():
+                writing = Writing(self.config.files_dir)
+                await writing.write(content)
+                digest = await writing.finish()
+                file_name = f"{name.lower()}.csv"
+                upload.files.append(UploadedFile(str(groups[name]), file_name, writing.path, writing.size, digest))
+            async with self._transaction() as db:
+                return await imports.upload_import(db, self.clerk, upload, (), self._facts(), self.config.files_dir)
+
+    async def _import(self, application: Application, people: Sequence[Person]) -> UUID:
+        return await self._upload(
+            self.application_ids[application.name], files_of(application, people, clock.now().date())
+        )
+
+    async def _import_what_changed(self) -> None:
+        """A leaver is gone, some have new titles; one file is broken, and one import was a mistake."""
+        leaver = self.people.index(next(p for p in self.people if p.department == "Sales")) + 3
+        staff = [person for position, person in enumerate(self.people) if position != leaver]
+        staff[20:22] = [person._replace(title="Principal Engineer") for person in staff[20:22]]
+        await self._upload(self.records_id, {"Identities": identities_file(staff)})
+        for application in story.DRIFTING:
+            await self._import(application, staff)
+        await self._work()
+        broken = files_of(FINANCE_LEDGER, staff, clock.now().date())
+        broken["Users"] += b"no.such.user,only,three\r\n"
+        await self._upload(self.application_ids[FINANCE_LEDGER.name], broken)
+        mistake = await self._import(FINANCE_LEDGER, self.people[:100])
+        async with self._transaction() as db:
+            await imports.cancel_import(db, {"applicationImportId": str(mistake)}, self._facts())
+
+    async def _announce(self, event: Event) -> None:
+        raw: Json = {"effectiveDate": self._date(event.effective), "comment": event.comment}
+        if event.who:
+            raw["identityId"] = self.ids[event.who]
+        if event.end is not None:
+            raw["endDate"] = self._date(event.end)
+        if event.identity:
+            raw["identity"] = dict(event.identity)
+            if event.kind == "onboard":
+                raw["identity"]["supervisorId"] = self.ids[Who(event.identity["department"], 0)]
+        async with self._transaction() as db:
+            id = await _MAKE[event.kind](db, self.clerk, raw, self._facts())
+            if event.canceled:
+                await events.cancel_event(db, self.clerk, id, {"comment": event.canceled}, self._facts())
+
+    async def _answer_what_waits(self) -> None:
+        """Most people answer within a day or two; every fifth request waits longer."""
+        async with self._transaction() as db:
+            waiting = (await requests_queries.stalled(db, 1, clock.now())).items
+        for item in waiting:
+            if item.waiting_days < 1 or item.number % 5 == 0:
+                continue
+            for person in item.waiting_for[:1]:
+                raw = {"type": _AWAITED_TYPE[item.status], "response": Response.APPROVED}
+                async with self._transaction() as db:
+                    caller = Caller(person.id, person.name, _ALL_SCOPES)
+                    await requests.respond(db, caller, str(item.id), raw, self._facts())
+
+    async def _ask(self, request: Request) -> None:
+        """People ask for themselves; a group's change is asked for by its head."""
+        raw: Json = {
+            "action": request.action,
+            "applicationId": str(self.application_ids[request.application.name]),
+            "privileges": [
+                {"header": header, "section": section, "permission": permission}
+                for header, section, permission in request.privileges
+            ],
+            "comment": request.comment or None,
+        }
+        if request.start is not None:
+            raw["scheduledStart"] = self._date(request.start)
+        raw |= {"group": request.group} if request.group else {"identityId": self.ids[request.who]}
+        async with self._transaction() as db:
+            detail = await requests.request_access(db, await self._person(db, request.who), raw, self._facts())
+        for step in request.steps:
+            async with self._transaction() as db:
+                detail = await self._step(db, detail, step)
+
+    async def _step(self, db: Db, detail: AccessRequestDetail, step: str) -> AccessRequestDetail:
+        if step in _ANSWERS:
+            return await self._answer(db, detail, *_ANSWERS[step])
+        engineer = await self._person(db, Who("IT Operations", 1))
+        verb, raw = {
+            "assign": (requests.assign, {"assigneeId": str(engineer.id)}),
+            "comment": (requests.comment, {"content": story.REMARK}),
+            "snooze": (requests.snooze, {"until": self._date(7)}),
+            "reopen": (requests.reopen, {"comment": "The role is not active yet"}),
+            "cancel": (requests.cancel, {"comment": "Asked for by mistake"}),
+        }[step]
+        return await verb(db, engineer, str(detail.id), raw, self._facts())
+
+    async def _answer(
+        self, db: Db, detail: AccessRequestDetail, type: RequirementType, response: Response, at_most: int
+    ) -> AccessRequestDetail:
+        """As those who are asked: of each rule the first."""
+        rules = [rule for asked in detail.requirements if asked.type == type for rule in asked.rules]
+        reviewers = dict.fromkeys(rule.responses[0].reviewer for rule in rules)
+        for reviewer in list(reviewers)[:at_most]:
+            caller = Caller(reviewer.id, reviewer.name, _ALL_SCOPES)
+            raw = {"type": type, "response": response}
+            detail = await requests.respond(db, caller, str(detail.id), raw, self._facts())
+        return detail
+
+    async def _person(self, db: Db, who: Who) -> Caller:
+        """Acting for themselves, as in the console."""
+        identity = await identities.get(db, self.ids[who])
+        return Caller(identity.id, f"{identity.first_name} {identity.last_name}", _ALL_SCOPES)

@@ -1,0 +1,106 @@
+"""Who works at the sample company: the same people every time."""
+
+import random
+import unicodedata
+from datetime import date, timedelta
+from itertools import product
+from typing import NamedTuple
+
+COMPANY = "Halden Instruments"
+DOMAIN = "halden.example"
+OFFICES = ("Bergen", "Porto", "Toronto", "Pune")
+
+# Division, department, how many work there, and their titles: the head's first.
+DEPARTMENTS = (
+    ("Executive", "Executive Office", 5, ("Chief Executive Officer", "Chief of Staff", "Executive Assistant")),
+    ("Technology", "Engineering", 38, ("VP Engineering", "Software Engineer", "Senior Engineer", "Test Engineer")),
+    ("Technology", "IT Operations", 14, ("Head of IT", "Systems Engineer", "Service Desk Analyst")),
+    ("Technology", "Information Security", 8, ("Security Officer", "Security Analyst", "Identity Engineer")),
+    ("Finance", "Accounting", 14, ("Chief Accountant", "Accountant", "Accounts Payable Clerk")),
+    ("Finance", "Treasury", 6, ("Treasurer", "Treasury Analyst")),
+    ("Finance", "Internal Audit", 5, ("Head of Audit", "Auditor")),
+    ("Commercial", "Sales", 30, ("VP Sales", "Account Manager", "Sales Engineer", "Sales Assistant")),
+    ("Commercial", "Marketing", 14, ("Head of Marketing", "Content Editor", "Campaign Specialist")),
+    ("Commercial", "Customer Support", 24, ("Head of Support", "Support Specialist", "Support Engineer")),
+    ("Operations", "Supply Chain", 14, ("Head of Supply Chain", "Buyer", "Logistics Planner")),
+    ("Operations", "Facilities", 6, ("Facility Manager", "Technician")),
+    ("People", "Human Resources", 9, ("Head of People", "HR Partner", "Recruiter", "Payroll Specialist")),
+    ("People", "Legal", 5, ("General Counsel", "Counsel", "Paralegal")),
+)
+SERVICE_ACCOUNTS = ("Backup Robot", "Build Robot", "Invoice Robot", "Monitoring Robot")
+CONTRACTORS = 5
+
+_FIRST = """
+    Aino Amara Anders Beatriz Bjørn Carla Chidi Daria Diego Élise Emre Fatima Finn Gita Greta Hana Hugo Imani Ines Ivar
+    Jamal Joana Kai Kavya Lars Leila Luca Maeve Malik Marta Mei Mira Nadia Nils Noor Olga Omar Paula Pedro Priya Quentin
+    Rana Ravi Rosa Sami Sara Sofía Tariq Tomás Una Vera Viktor Wanda Xavier Yara Yusuf Zoë
+"""
+_LAST = """
+    Aalto Abadi Almeida Andersen Bakker Banerjee Berg Bianchi Bose Castro Chen Costa Dahl Das Dubois Eriksen Esposito
+    Fernandes Fischer García Gupta Haddad Hansen Hoang Ibrahim Iyer Jansen Jovanović Kaya Kim Kowalski Kumar Larsen
+    Lindqvist Lopes Mäkinen Mbeki Meyer Moreau Nair Nakamura Nguyen Novák Okafor Olsen Ortiz Patel Pereira Petrov Ramos
+    Rao Ricci Rossi Saito Santos Schmidt Sharma Silva Singh Tanaka Thorne Ueda Varga Vogel Wang Weber Wójcik Xu Yılmaz
+    Zamora Østby
+"""
+
+
+class Person(NamedTuple):
+    employee_id: str
+    first: str
+    last: str
+    type: str
+    title: str
+    division: str
+    department: str
+    office: str
+    supervisor_id: str
+    joined: date
+
+    @property
+    def username(self) -> str:
+        return f"{_plain(self.first)}.{_plain(self.last)}"
+
+    @property
+    def email(self) -> str:
+        return f"{self.username}@{DOMAIN}"
+
+
+def roster(today: date) -> list[Person]:
+    """Everyone, the boss first and each head before their people."""
+    chance = random.Random(1848)  # noqa: S311
+    names = chance.sample(list(product(_FIRST.split(), _LAST.split())), 400)
+    people: list[Person] = []
+
+    def join(type: str, title: str, division: str, department: str, supervisor_id: str) -> Person:
+        first, last = names.pop()
+        joined = today - timedelta(days=chance.randint(60, 4000))
+        office = chance.choice(OFFICES)
+        number = f"E{1001 + len(people)}"
+        person = Person(number, first, last, type, title, division, department, office, supervisor_id, joined)
+        people.append(person)
+        return person
+
+    boss = ""
+    for division, department, size, (head_title, *titles) in DEPARTMENTS:
+        head = join("Employee", head_title, division, department, boss).employee_id
+        boss = boss or head
+        for _ in range(size - 1):
+            join("Employee", chance.choice(titles), division, department, head)
+    engineering, operations = (_head_of(people, name) for name in ("Engineering", "IT Operations"))
+    for _ in range(CONTRACTORS):
+        join("Vendor", "Contractor", "Technology", "Engineering", engineering)
+    for name in SERVICE_ACCOUNTS:
+        first, last = name.split()
+        robot = join("Service Account", "", "Technology", "IT Operations", operations)
+        people[-1] = robot._replace(first=first, last=last)
+    return people
+
+
+def _head_of(people: list[Person], department: str) -> str:
+    return next(person.employee_id for person in people if person.department == department)
+
+
+def _plain(name: str) -> str:
+    """As in an address: `Øyvind` is `oyvind`."""
+    bare = name.casefold().translate(str.maketrans("øłı", "oli"))
+    return "".join(c for c in unicodedata.normalize("NFKD", bare) if c.isascii() and c.isalpha())

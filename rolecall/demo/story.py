@@ -1,0 +1,154 @@
+"""What happened at the sample company, as data. Days are counted from today: -3 is three days ago."""
+
+from typing import NamedTuple
+
+from rolecall.demo.applications import (
+    CORPORATE_DIRECTORY,
+    CUSTOMER_DESK,
+    FINANCE_LEDGER,
+    PAYROLL,
+    SOURCE_CONTROL,
+    Application,
+)
+
+FIRST_DAY = -30
+# When some systems send their files again.
+DRIFT_DAY = -7
+DRIFTING = (CORPORATE_DIRECTORY, CUSTOMER_DESK)
+
+
+class Who(NamedTuple):
+    """The n-th of a department; its head is the first."""
+
+    department: str
+    position: int
+
+
+class Event(NamedTuple):
+    """`kind` is the path of the operation that makes it."""
+
+    day: int
+    kind: str
+    who: Who | None
+    effective: int
+    comment: str = ""
+    end: int | None = None
+    identity: dict[str, str] | None = None
+    canceled: str = ""
+
+
+def _newcomer(first: str, last: str, title: str, division: str, department: str, office: str) -> dict[str, str]:
+    place = {"title": title, "division": division, "department": department, "office": office}
+    return {"firstName": first, "lastName": last, **place}
+
+
+EVENTS = (
+    Event(-27, "onboard", None, -16, "Laptop is ordered",
+          identity=_newcomer("Ingrid", "Solheim", "Software Engineer", "Technology", "Engineering", "Bergen")),
+    Event(-25, "offboard", Who("Sales", 3), -15, "Resigned"),
+    Event(-22, "leave-of-absence", Who("Legal", 1), -14, "Parental leave", end=-5),
+    Event(-20, "role-transition", Who("Customer Support", 2), -9, "Moves to the northern accounts",
+          identity={"title": "Account Manager", "department": "Sales"}),
+    Event(-12, "leave-of-absence", Who("Engineering", 8), -4, "Sabbatical", end=40),
+    Event(-10, "onboard", None, -2,
+          identity=_newcomer("Mateus", "Rocha", "Account Manager", "Commercial", "Sales", "Porto")),
+    Event(-8, "offboard", Who("Facilities", 1), 30, "End of contract", canceled="The contract was extended"),
+    Event(-8, "offboard", Who("Customer Support", 9), -3, "Moves abroad"),
+    Event(-6, "offboard", Who("Marketing", 2), 1, "Leaves for university"),
+    Event(-5, "leave-of-absence", Who("Human Resources", 2), 2, "Return date not known yet"),
+    Event(-4, "role-transition", Who("Engineering", 5), 3, "Joins the platform team",
+          identity={"title": "Systems Engineer", "department": "IT Operations"}),
+    Event(-3, "onboard", None, 11, "Replaces a retiring colleague",
+          identity=_newcomer("Anjali", "Menon", "Accountant", "Finance", "Accounting", "Pune")),
+    Event(-2, "offboard", Who("Treasury", 1), 12),
+    Event(-1, "role-transition", Who("Accounting", 3), 15, "Six months in treasury", end=195,
+          identity={"title": "Treasury Analyst", "department": "Treasury"}),
+    Event(-1, "onboard", None, 20,
+          identity=_newcomer("Oskar", "Lund", "Support Specialist", "Commercial", "Customer Support", "Toronto")),
+)  # fmt: skip
+
+
+class Model(NamedTuple):
+    """An access model: who gets which groups."""
+
+    name: str
+    description: str
+    field: str
+    value: str
+    groups: tuple[tuple[Application, str], ...]
+
+
+MODELS = (
+    Model("Employee", "What everyone who works here gets", "type", "Employee", ((CORPORATE_DIRECTORY, "Staff"),)),
+    Model("Engineering", "To build and ship our software", "department", "Engineering",
+          ((SOURCE_CONTROL, "Developers"), (CORPORATE_DIRECTORY, "Remote Access"))),
+    Model("Sales", "To look after accounts, also on the road", "department", "Sales",
+          ((CUSTOMER_DESK, "Account Manager"), (CORPORATE_DIRECTORY, "Remote Access"))),
+    Model("Customer Support", "To answer customers", "department", "Customer Support",
+          ((CUSTOMER_DESK, "Support Agent"),)),
+    Model("Accounting", "To keep the books", "department", "Accounting",
+          ((FINANCE_LEDGER, "Bookkeeper"), (CORPORATE_DIRECTORY, "Finance Share"))),
+    Model("Treasury", "To pay what we owe", "department", "Treasury",
+          ((FINANCE_LEDGER, "Payments Officer"), (CORPORATE_DIRECTORY, "Finance Share"))),
+)  # fmt: skip
+
+Privilege = tuple[str, str, str]
+_RELEASE: Privilege = ("Payments", "Runs", "Release payment run")
+_PREPARE: Privilege = ("Payments", "Runs", "Prepare payment run")
+_REVERSE: Privilege = ("General Ledger", "Journals", "Reverse journal")
+_EXPORT: Privilege = ("Accounts", "Export", "Export customer list")
+_EDIT: Privilege = ("Accounts", "Records", "Edit accounts")
+_SALARIES: Privilege = ("Salaries", "", "Read salaries")
+_REMOTE: Privilege = ("Security Group", "", "Remote Access")
+_DEVELOPERS: Privilege = ("Team", "", "Developers")
+
+
+class Request(NamedTuple):
+    """`steps` is what people did with it, one after the other."""
+
+    action: str
+    application: Application
+    who: Who
+    privileges: tuple[Privilege, ...]
+    comment: str
+    steps: tuple[str, ...] = ()
+    start: int | None = None
+    group: str = ""
+
+
+REQUESTS = (
+    Request("Add", FINANCE_LEDGER, Who("Treasury", 3), (_PREPARE, _RELEASE), "Covers the payment runs in December",
+            ("approve one",)),
+    Request("Add", CUSTOMER_DESK, Who("Marketing", 4), (_EXPORT,), "For the customer survey"),
+    Request("Add", SOURCE_CONTROL, Who("Information Security", 2), (_DEVELOPERS,), "Joins the review rota",
+            ("approve",), start=5),
+    Request("Change", CUSTOMER_DESK, Who("Sales", 6), (_EDIT, _EXPORT), "Takes over the key accounts",
+            ("approve", "assign", "comment")),
+    Request("Remove", CORPORATE_DIRECTORY, Who("Sales", 9), (_REMOTE,), "Works at the office again", ("assign",)),
+    Request("Suspend", SOURCE_CONTROL, Who("Engineering", 12), (), "Laptop lost; until it is replaced",
+            ("assign", "snooze")),
+    Request("Add", CORPORATE_DIRECTORY, Who("Supply Chain", 3), (_REMOTE,), "Visits suppliers",
+            ("approve", "assign", "resolve")),
+    Request("Change", FINANCE_LEDGER, Who("Accounting", 5), (_REVERSE,), "Year-end corrections",
+            ("approve", "resolve", "reopen", "resolve")),
+    Request("Add", PAYROLL, Who("Human Resources", 4), (_SALARIES,), "New payroll specialist",
+            ("approve", "assign", "resolve")),
+    Request("Add", CUSTOMER_DESK, Who("Customer Support", 7), (_EDIT,), "Second-level support",
+            ("approve", "assign", "resolve", "verify")),
+    Request("Restore", SOURCE_CONTROL, Who("Engineering", 20), (_DEVELOPERS,), "Back from a customer project",
+            ("resolve", "verify")),
+    Request("Add", FINANCE_LEDGER, Who("Supply Chain", 5), (_RELEASE,), "To pay suppliers faster", ("reject",)),
+    Request("Remove", PAYROLL, Who("Treasury", 2), (_SALARIES,), "No longer needed", ("cancel",)),
+    Request("Change", FINANCE_LEDGER, Who("Accounting", 0), (_PREPARE,), "All bookkeepers prepare runs", (),
+            group="Bookkeeper"),
+)  # fmt: skip
+# What people ask for on an ordinary day.
+USUAL: tuple[tuple[Application, Privilege], ...] = (
+    (FINANCE_LEDGER, ("General Ledger", "Reports", "Read all ledgers")),
+    (FINANCE_LEDGER, _REVERSE),
+    (CUSTOMER_DESK, ("Campaigns", "Mail", "Send campaign")),
+    (CUSTOMER_DESK, _EXPORT),
+    (SOURCE_CONTROL, ("Team", "", "Release Managers")),
+)
+REQUESTS_A_DAY = 2
+REMARK = "Waiting for the vendor to confirm the licence"

@@ -1,0 +1,145 @@
+"""The sample company, seen as a newcomer does: start it, paste what it prints, look around."""
+
+import json
+import re
+import shutil
+import signal
+import subprocess
+from collections.abc import Iterator
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from rolecall.demo.applications import APPLICATIONS, files_of, identities_file
+from rolecall.demo.people import roster
+from tests.cli.commands import Running, a_service, rolecall
+
+README = Path(__file__).parents[2] / "README.md"
+STATUSES = {"Pending", "Open", "Resolved", "Completed", "Canceled", "Scheduled", "Snoozed"}
+needs_curl = pytest.mark.skipif(not shutil.which("curl"), reason="curl is not installed")
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    with a_service(tmp_path_factory.mktemp("demo") / "here", command="demo", seconds=100) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def printed(demo: Running) -> str:
+    """What the demo said on its terminal."""
+    return demo.log.read_text()
+
+
+@pytest.fixture(scope="module")
+def client(demo: Running, printed: str) -> Iterator[httpx2.Client]:
+    token = re.search(r"Token +(rct_\w+)", printed)
+    assert token
+    with httpx2.Client(base_url=demo.url, headers={"Authorization": f"Bearer {token[1]}"}) as client:
+        yield client
+
+
+def all_of(client: httpx2.Client, path: str) -> list[dict[str, Any]]:
+    first = client.get(path).json()
+    pages = [client.get(path, params={"page": page}).json() for page in range(2, first["totalPages"] + 1)]
+    return [item for page in (first, *pages) for item in page["items"]]
+
+
+def test_the_company_has_everything_there_is_to_see(client: httpx2.Client) -> None:
+    people = all_of(client, "/api/identities")
+    requests = all_of(client, "/api/access-requests")
+    events = all_of(client, "/api/personnel-events")
+    imports = all_of(client, "/api/application-imports")
+
+    assert 190 <= len(people) <= 220
+    assert sum(bool(person["supervisorName"]) for person in people) > 190
+    assert len({person["department"] for person in people}) > 10
+    assert {person["status"] for person in people} == {"Active", "Disabled", "Removed"}
+    assert {request["status"] for request in requests} == STATUSES
+    assert {request["action"] for request in requests} == {"Add", "Change", "Remove", "Suspend", "Restore"}
+    assert {request["target"]["type"] for request in requests} == {"User", "Group"}
+    assert {event["type"] for event in events} == {"Onboard", "Offboard", "Role Transition", "Absence"}
+    assert {"Completed", "Scheduled", "Canceled"} <= {event["status"] for event in events}
+    assert {run["status"] for run in imports} == {"Finished", "Failed", "Canceled"}
+    assert len({run["application"]["id"] for run in imports}) == 6
+
+
+def test_a_request_has_its_whole_story(client: httpx2.Client) -> None:
+    items = all_of(client, "/api/access-requests")
+    done = [item for item in items if item["status"] == "Completed" and item["verifiedOn"] and item["approvedOn"]]
+
+    detail = client.get(f"/api/access-requests/{done[0]['id']}").json()
+
+    assert detail["target"]["privileges"]
+    assert detail["requirements"]
+    assert {"Created", "Approved"} <= {entry["action"] for entry in detail["activity"]}
+
+
+@needs_curl
+def test_the_printed_calls_work_when_pasted(printed: str) -> None:
+    calls = printed.partition("Try:")[2].replace("\\\n", " ").split("\n")
+    calls = [call.strip() for call in calls if call.strip().startswith("curl")]
+
+    answers = [paste(call) for call in calls]
+
+    assert len(answers) == 3
+    assert answers[0]["totalCount"] > 190
+    assert answers[1]["items"]
+    assert answers[2]["type"] == "Onboard"
+
+
+@needs_curl
+def test_the_calls_of_the_readme_work_when_pasted(demo: Running, client: httpx2.Client) -> None:
+    calls = [line for line in README.read_text().splitlines() if line.startswith("curl")]
+    token = client.headers["Authorization"].removeprefix("Bearer ")
+
+    answers = [paste(f"TOKEN={token}; " + call.replace("http://127.0.0.1:8000", demo.url)) for call in calls]
+
+    assert len(answers) == 3
+    assert answers[0]["page"] == 2
+    assert {item["status"] for item in answers[1]["items"]} == {"Open"}
+    assert [stage["name"] for stage in answers[2]["stages"]] == ["Approval", "Provision", "Verification"]
+
+
+def paste(call: str) -> Any:
+    run = subprocess.run(["sh", "-c", call], capture_output=True, text=True, check=True)
+    return json.loads(run.stdout)
+
+
+def test_a_kept_company_is_there_at_once_the_next_time(demo: Running, printed: str) -> None:
+    assert demo.stop(signal.SIGINT) == 0
+
+    with a_service(demo.data_dir, command="demo") as again:
+        said = again.log.read_text()
+
+    assert "Making a sample company" in printed
+    assert "Making a sample company" not in said
+    assert re.findall(r"Token +(rct_\w+)", said) == re.findall(r"Token +(rct_\w+)", printed)
+
+
+def test_a_folder_with_a_service_of_yours_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "postgres").mkdir()
+
+    refused = rolecall("demo", "--data-dir", tmp_path)
+
+    assert refused.returncode == 1
+    assert "holds a service that is no demo" in refused.stderr
+
+
+def test_people_and_files_are_the_same_every_time() -> None:
+    today = date(2026, 11, 1)
+
+    assert roster(today) == roster(today)
+    assert identities_file(roster(today)) == identities_file(roster(today))
+    for application in APPLICATIONS:
+        assert files_of(application, roster(today), today) == files_of(application, roster(today), today)
+
+
+def test_no_two_people_share_a_name_or_a_login() -> None:
+    people = roster(date(2026, 11, 1))
+
+    assert len({person.username for person in people}) == len(people)
+    assert len({person.employee_id for person in people}) == len(people)
