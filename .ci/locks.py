@@ -1,0 +1,58 @@
+"""The lock files: `write` pins the dependencies of pyproject.toml, `check` fails when they changed since."""
+
+import hashlib
+import json
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+PYPROJECT = tomllib.loads(Path("pyproject.toml").read_text())
+PROJECT = PYPROJECT["project"]
+# `editables` is what the build needs to link the package instead of copying it.
+BUILD = [*PYPROJECT["build-system"]["requires"], "editables"]
+# The build takes one file out of django-htmx; it does not run it.
+LEFT_OUT = {"requirements-build.lock": ["django", "asgiref", "sqlparse"]}
+ASKED = {
+    "requirements.lock": PROJECT["dependencies"],
+    "requirements-build.lock": BUILD,
+    "requirements-dev.lock": PROJECT["optional-dependencies"]["dev"],
+}
+
+
+def made_from(file: str) -> str:
+    """The first line of a lock file: a digest of what it pins."""
+    asked = json.dumps([PROJECT["requires-python"], ASKED[file]])
+    return f"# make lock, from dependencies {hashlib.sha256(asked.encode()).hexdigest()}\n"
+
+
+def write() -> None:
+    earlier: list[str] = []
+    for file, asked in ASKED.items():
+        # Together they are one environment: a later file leaves out what an earlier one has, and agrees with it.
+        options = [f"--constraint={name}" for name in earlier]
+        options += [f"--no-emit-package={name}" for name in [*names_in(earlier), *LEFT_OUT.get(file, [])]]
+        command = ["-m", "uv", "pip", "compile", "-", "--universal", "--generate-hashes", "--no-header", "--quiet"]
+        pinned = subprocess.run(
+            [sys.executable, *command, "--python-version", "3.11", *options],
+            input="\n".join(asked), capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        if pinned.returncode:
+            sys.exit(pinned.stderr)
+        Path(file).write_text(made_from(file) + pinned.stdout)
+        earlier.append(file)
+
+
+def names_in(files: list[str]) -> list[str]:
+    lines = [line for file in files for line in Path(file).read_text().splitlines()]
+    return [line.partition("==")[0] for line in lines if "==" in line and line[0].isalpha()]
+
+
+def check() -> None:
+    for file in ASKED:
+        if not Path(file).is_file() or not Path(file).read_text().startswith(made_from(file)):
+            sys.exit(f"{file} does not pin what pyproject.toml asks for: run make lock")
+
+
+if __name__ == "__main__":
+    {"write": write, "check": check}[sys.argv[1]]()

@@ -1,0 +1,65 @@
+# Needs Python 3.11 or newer and make. Everything else goes into .venv, once; after that nothing is fetched.
+
+PYTHON ?= python3
+PORT ?= 8000
+ARGS ?=
+
+VENV := .venv
+PY := $(VENV)/bin/python
+# The lock files name every package with its digest, so nothing is left to resolve.
+PIP := $(PY) -m pip install --quiet --quiet --disable-pip-version-check --no-input --root-user-action=ignore --no-deps
+LOCKED := $(PIP) --no-compile --require-hashes
+CONSOLE := $(shell find rolecall/console -name '*.html' -o -name '*.py')
+
+.PHONY: help run setup check test test-external bench lock clean
+
+help: ## Show what can be made
+	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' Makefile | expand -t 24
+
+run: $(VENV)/package.stamp ## Run the service with a sample company; PORT=8000
+	@$(PY) -m rolecall demo --data-dir .rolecall/demo --port $(PORT)
+
+setup: $(VENV)/package.stamp $(VENV)/dev.stamp ## Make .venv with everything, and the rolecall command in it
+
+check: setup ## Style, types, import rules, lock files
+	@$(PY) -m ruff check
+	@$(PY) -m ruff format --check
+	@$(PY) -m mypy
+	@$(VENV)/bin/lint-imports
+	@$(PY) .ci/locks.py check
+
+test: setup ## The test suite, on an embedded PostgreSQL; ARGS="-k name"
+	@$(PY) -m pytest $(ARGS)
+
+test-external: setup ## The same on a separately started PostgreSQL, or on yours: ROLECALL_TEST_DATABASE_URL
+	@$(PY) -m tests.external $(ARGS)
+
+bench: setup ## The benchmarks
+	@$(PY) -m bench $(ARGS)
+
+lock: setup ## Pin the dependencies anew, to the newest versions that fit; needs the network
+	@$(PY) .ci/locks.py write
+
+clean: ## Remove .venv and the sample company
+	@rm -rf $(VENV) .rolecall/demo
+
+$(VENV)/made.stamp:
+	@$(PYTHON) -c 'import sys; v = sys.version_info; v >= (3, 11) or sys.exit("Rolecall needs Python 3.11 or newer; $(PYTHON) is %d.%d. Name another one: make PYTHON=python3.12" % v[:2])'
+	@echo "Making $(VENV)"
+	@$(PYTHON) -m venv --clear $(VENV)
+	@touch $@
+
+$(VENV)/runtime.stamp: requirements.lock requirements-build.lock | $(VENV)/made.stamp
+	@echo "Installing what the service needs"
+	@$(LOCKED) -r requirements.lock -r requirements-build.lock
+	@touch $@
+
+# Builds in place: links the package, and takes the console's browser code out of the packages that carry it.
+$(VENV)/package.stamp: $(VENV)/runtime.stamp pyproject.toml hatch_build.py $(CONSOLE)
+	@$(PIP) --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/dev.stamp: requirements-dev.lock $(VENV)/runtime.stamp
+	@echo "Installing what its tests need"
+	@$(LOCKED) -r requirements-dev.lock
+	@touch $@

@@ -1,0 +1,43 @@
+"""What the documents promise is there."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from rolecall.core.config import Config
+
+ROOT = Path(__file__).parents[1]
+PAGES = [path for path in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")] if ".venv" not in path.parts]
+
+
+def test_every_setting_is_in_the_operating_page() -> None:
+    page = (ROOT / "docs/operating.md").read_text()
+
+    missing = [field for field in Config.__struct_fields__ if f"`ROLECALL_{field.upper()}`" not in page]
+
+    assert missing == []
+
+
+def test_contributing_says_why_each_dependency_is_there() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    asked = [*project["dependencies"], *project["optional-dependencies"]["dev"]]
+    names = {re.split(r"[\[>=<;]", requirement)[0].strip() for requirement in asked}
+    page = (ROOT / "CONTRIBUTING.md").read_text()
+
+    missing = [name for name in names if name not in page and name.replace("pytest-", "-") not in page]
+
+    assert missing == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_between_pages_lead_somewhere(page: Path) -> None:
+    targets = re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text())
+
+    assert [target for target in targets if not (page.parent / target).exists()] == []
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs/decisions").glob("*.md")), ids=lambda page: page.name)
+def test_a_decision_is_short(page: Path) -> None:
+    assert len(page.read_text().splitlines()) <= 25
