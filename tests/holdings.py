@@ -110,7 +110,7 @@ async def _a_group(db: Db, application_id: UUID, name: str, run: int) -> int:
     )
     if number is not None:
         await execute(
-            db, "INSERT INTO group_versions VALUES (%(g)s, %(run)s, NULL, '', '', '', '{}', true)", g=number, run=run
+            db, "INSERT INTO group_versions VALUES (%(g)s, %(run)s, NULL, '', '', '', '{}')", g=number, run=run
         )
         return number
     found: int = await fetch_value(

@@ -35,7 +35,7 @@ from rolecall.access_requests.shapes import (
 from rolecall.applications.queries import with_mentioned_applications
 from rolecall.core.caller import Caller
 from rolecall.core.checking import Facts, Json, check
-from rolecall.core.db import Db, execute, fetch_one, fetch_rows
+from rolecall.core.db import Db, execute, fetch_one, fetch_rows, fetch_value
 from rolecall.core.errors import Conflict, Invalid, NotFound, Problem
 from rolecall.core.ids import known_guid
 from rolecall.identities import queries as identities
@@ -91,26 +91,33 @@ _OWN = "Nobody decides on a request of their own"
 
 
 class _Held(msgspec.Struct, frozen=True):
-    """A request locked for a verb; `is_own` when the caller asked for it or it is for them."""
+    """A request locked for a verb; `is_own` when the caller asked for it or it is for them.
+
+    `now` is no earlier than what happened to it last: another verb may have come between the call and the lock.
+    """
 
     id: UUID
     status: WorkStatus
     is_own: bool
+    now: datetime
 
 
-async def _hold(db: Db, caller: Caller, id: str | UUID) -> _Held:
+async def _hold(db: Db, caller: Caller, id: str | UUID, now: datetime) -> _Held:
     held = await fetch_one(
         db,
         _Held,
         """SELECT id, status, %(caller)s IN (reporter_id, identity_id)
-                              AND EXISTS (SELECT FROM identities WHERE id = %(caller)s) AS is_own
+                              AND EXISTS (SELECT FROM identities WHERE id = %(caller)s) AS is_own,
+                  %(now)s::timestamptz AS now
            FROM access_requests r WHERE id = %(id)s FOR UPDATE OF r""",
         id=known_guid("AccessRequest", str(id)),
         caller=caller.id,
+        now=now,
     )
-    if held:
-        return held
-    raise NotFound("AccessRequest", id)
+    if held is None:
+        raise NotFound("AccessRequest", id)
+    last = await fetch_value(db, "SELECT max(created_date) FROM activity WHERE item_id = %(id)s", id=held.id)
+    return msgspec.structs.replace(held, now=max(now, last))
 
 
 def _may(held: _Held, move: Move, *, decides: bool = False) -> None:
@@ -120,18 +127,18 @@ def _may(held: _Held, move: Move, *, decides: bool = False) -> None:
         raise Conflict(_OWN)
 
 
-async def _say(db: Db, held: _Held, caller: Caller, comment: str | None, now: datetime) -> None:
+async def _say(db: Db, held: _Held, caller: Caller, comment: str | None) -> None:
     if comment is not None:
-        await add_comment(db, held.id, author=caller.name, content=comment, now=now)
+        await add_comment(db, held.id, author=caller.name, content=comment, now=held.now)
 
 
 async def _perform(
     db: Db, caller: Caller, id: str, raw: Json, facts: Facts, move: Move, verb: moving.Verb, *, decides: bool = False
 ) -> AccessRequestDetail:
-    held, body = await _hold(db, caller, id), check(VerbBody, raw, facts)
+    held, body = await _hold(db, caller, id, facts.now), check(VerbBody, raw, facts)
     _may(held, move, decides=decides)
-    await _say(db, held, caller, body.comment, facts.now)
-    await verb(db, [held.id], caller, facts.now)
+    await _say(db, held, caller, body.comment)
+    await verb(db, [held.id], caller, held.now)
     return await queries.get(db, held.id)
 
 
@@ -156,37 +163,37 @@ async def resume(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> Ac
 
 
 async def snooze(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> AccessRequestDetail:
-    held, body = await _hold(db, caller, id), check(SnoozeBody, raw, facts)
+    held, body = await _hold(db, caller, id, facts.now), check(SnoozeBody, raw, facts)
     _may(held, SNOOZE)
-    await _say(db, held, caller, body.comment, facts.now)
+    await _say(db, held, caller, body.comment)
     text = f"Snoozed until {body.until.isoformat().replace('+00:00', 'Z')}"
-    await moving.move(db, SNOOZE, [held.id], caller, facts.now, text, snoozed_until=body.until)
+    await moving.move(db, SNOOZE, [held.id], caller, held.now, text, snoozed_until=body.until)
     return await queries.get(db, held.id)
 
 
 async def assign(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> AccessRequestDetail:
-    held = await _hold(db, caller, id)
+    held = await _hold(db, caller, id, facts.now)
     body = check(AssignBody, raw, await identities.with_mentioned_identities(db, facts, raw))
     assignee = await identities.get(db, str(body.assignee_id))
     if assignee.status != IdentityStatus.ACTIVE:
         raise Invalid.on("assigneeId", f"Identity is {assignee.status}")
     _may(held, ASSIGN)
-    await _say(db, held, caller, body.comment, facts.now)
+    await _say(db, held, caller, body.comment)
     name = f"{assignee.first_name} {assignee.last_name}"
     text = f"Assigned to {name}"
-    await moving.move(db, ASSIGN, [held.id], caller, facts.now, text, assignee_id=assignee.id, assignee_name=name)
+    await moving.move(db, ASSIGN, [held.id], caller, held.now, text, assignee_id=assignee.id, assignee_name=name)
     return await queries.get(db, held.id)
 
 
 async def comment(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> AccessRequestDetail:
-    held, body = await _hold(db, caller, id), check(CommentBody, raw, facts)
-    await _say(db, held, caller, body.content, facts.now)
+    held, body = await _hold(db, caller, id, facts.now), check(CommentBody, raw, facts)
+    await _say(db, held, caller, body.content)
     return await queries.get(db, held.id)
 
 
 async def respond(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> AccessRequestDetail:
     """A reviewer's answer, their own or recorded by the caller; the last one that is needed moves the request."""
-    held, body = await _hold(db, caller, id), check(RespondBody, raw, facts)
+    held, body = await _hold(db, caller, id, facts.now), check(RespondBody, raw, facts)
     reviewer = await _asked_reviewer(db, held, body, caller)
     if held.status != AWAITED[body.type]:
         raise Conflict(f"An access request that is {held.status} awaits no response of type {body.type}")
@@ -195,10 +202,10 @@ async def respond(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> A
     await _lower(db, held, body)
     if not await _record_response(db, held, body, reviewer.id):
         raise Conflict(f"{reviewer.name} has responded already")
-    await _say(db, held, caller, body.comment, facts.now)
+    await _say(db, held, caller, body.comment)
     said = f"{reviewer.name} {SAID[body.type, body.response]}"
     said += "" if reviewer.id == caller.id else f", recorded by {caller.name}"
-    await _follow(db, held, body, caller, facts.now, said)
+    await _follow(db, held, body, caller, held.now, said)
     return await queries.get(db, held.id)
 
 

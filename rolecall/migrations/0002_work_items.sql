@@ -1,4 +1,5 @@
--- What happened to an access request or a personnel event, and what people said about it.
+-- What happened to an access request or a personnel event, and what people said about it. The number is the order:
+-- whoever writes holds the item, while a time may have been taken before waiting for it.
 CREATE TABLE activity (
     number       bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     item_id      uuid NOT NULL,
@@ -7,7 +8,7 @@ CREATE TABLE activity (
     action       text,
     content      text NOT NULL
 );
-CREATE INDEX ON activity (item_id, created_date, number);
+CREATE INDEX ON activity (item_id, number);
 
 CREATE TABLE comments (
     number       bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -16,4 +17,4 @@ CREATE TABLE comments (
     author       text NOT NULL,
     content      text NOT NULL
 );
-CREATE INDEX ON comments (item_id, created_date, number);
+CREATE INDEX ON comments (item_id, number);

@@ -13,8 +13,7 @@ async def activity_of(db: Db, item_id: UUID) -> list[ActivityEntry]:
     return await fetch_all(
         db,
         ActivityEntry,
-        "SELECT created_date, author, action, content FROM activity WHERE item_id = %(id)s"
-        " ORDER BY created_date, number",
+        "SELECT created_date, author, action, content FROM activity WHERE item_id = %(id)s ORDER BY number",
         id=item_id,
     )
 
@@ -23,7 +22,7 @@ async def comments_of(db: Db, item_id: UUID) -> list[Comment]:
     return await fetch_all(
         db,
         Comment,
-        "SELECT created_date, author, content FROM comments WHERE item_id = %(id)s ORDER BY created_date, number",
+        "SELECT created_date, author, content FROM comments WHERE item_id = %(id)s ORDER BY number",
         id=item_id,
     )
 
@@ -32,7 +31,7 @@ async def activity_by_item(db: Db, item_ids: Sequence[UUID]) -> dict[UUID, list[
     rows = await fetch_rows(
         db,
         "SELECT item_id, created_date, author, action, content FROM activity WHERE item_id = ANY(%(ids)s)"
-        " ORDER BY created_date, number",
+        " ORDER BY number",
         ids=list(item_ids),
     )
     return grouped(rows, ActivityEntry)
@@ -41,8 +40,7 @@ async def activity_by_item(db: Db, item_ids: Sequence[UUID]) -> dict[UUID, list[
 async def comments_by_item(db: Db, item_ids: Sequence[UUID]) -> dict[UUID, list[Comment]]:
     rows = await fetch_rows(
         db,
-        "SELECT item_id, created_date, author, content FROM comments WHERE item_id = ANY(%(ids)s)"
-        " ORDER BY created_date, number",
+        "SELECT item_id, created_date, author, content FROM comments WHERE item_id = ANY(%(ids)s) ORDER BY number",
         ids=list(item_ids),
     )
     return grouped(rows, Comment)

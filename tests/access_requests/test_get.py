@@ -1,9 +1,12 @@
 from datetime import UTC, datetime
 from typing import Any
+from uuid import UUID
 
 import httpx2
+import psycopg
 import pytest
 
+from rolecall.access_requests import queries
 from rolecall.access_requests.model import NewPrivilege, RelatedItem
 from rolecall.core.db import Db
 from rolecall.core.ids import new_id
@@ -97,3 +100,29 @@ async def test_an_unknown_request_is_not_found(client: httpx2.AsyncClient, id: s
     assert answer.status_code == 404
     assert answer.json()["error"] == "not_found"
     assert answer.json()["message"] == f"AccessRequest with id {id} not found"
+
+
+async def test_a_detail_takes_the_same_number_of_statements_however_much_it_shows(clean_database: str) -> None:
+    class Counted(psycopg.AsyncCursor[Any]):
+        statements = 0
+
+        async def execute(self, *args: Any, **kwargs: Any) -> Any:
+            Counted.statements += 1
+            return await super().execute(*args, **kwargs)
+
+    counting = await psycopg.AsyncConnection.connect(clean_database, autocommit=True, cursor_factory=Counted)
+    async with counting as db:
+        few = await an_access_request(db, privileges=[])
+        many = await an_access_request(
+            db,
+            privileges=[NewPrivilege(header="H", permission=f"P{n}", risk_rating=Level.HIGH) for n in range(30)],
+            related=RelatedItem(id=new_id(), kind="Personnel Event", number=12, status="Pending"),
+            comment="Please",
+        )
+
+        async def statements_of(*ids: UUID) -> int:
+            before = Counted.statements
+            await queries.details(db, ids)
+            return Counted.statements - before
+
+        assert await statements_of(few) == await statements_of(many) == await statements_of(few, many) == 6

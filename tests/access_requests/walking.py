@@ -18,6 +18,7 @@ class Cast:
     """Ada asks, Grace approves and owns, Peter provisions."""
 
     def __init__(self, ada: UUID, grace: UUID, peter: UUID) -> None:
+        self.ada_id = ada
         self.ada, self.grace, self.peter = str(ada), str(grace), str(peter)
 
 
@@ -78,7 +79,7 @@ async def a_request_that_is(
         db, f"CRM for {status}", ownerId=cast.grace, provisionerIds=[cast.peter], priority=priority
     )
     start = datetime.fromisoformat(TOMORROW) if status == "Scheduled" else None
-    id = await an_access_request(db, identity_id=UUID(cast.ada), application_id=application, scheduled_start=start)
+    id = await an_access_request(db, identity_id=cast.ada_id, application_id=application, scheduled_start=start)
     for step in STEPS[status]:
         verb, body = body_of(step, cast)
         await done(client, id, verb, **body)

@@ -1,0 +1,214 @@
+"""Drafting, changing, committing, listing and reading access models."""
+
+from typing import Any
+from uuid import uuid4
+
+import httpx2
+
+from rolecall.core.db import Db
+from tests.builders import an_access_model, an_application, an_identity
+
+PATH = "/api/access-models"
+FINANCE = [[{"field": "department", "operator": "is", "value": "Finance"}]]
+
+
+async def made(client: httpx2.AsyncClient, **body: Any) -> dict[str, Any]:
+    answer = await client.post(PATH, json={"name": "Clerks", "conditions": FINANCE, **body})
+    assert answer.status_code == 201, answer.text
+    model: dict[str, Any] = answer.json()
+    return model
+
+
+async def sent(client: httpx2.AsyncClient, method: str, path: str, **body: Any) -> dict[str, Any]:
+    answer = await client.request(method, f"{PATH}/{path}", json=body)
+    assert answer.status_code == 200, answer.text
+    answered: dict[str, Any] = answer.json()
+    return answered
+
+
+async def test_a_new_model_is_a_draft_without_effect(client: httpx2.AsyncClient, db: Db) -> None:
+    owner, crm = str(await an_identity(db, department="Finance")), str(await an_application(db))
+    access = [
+        {
+            "applicationId": crm,
+            "groups": ["Clerks"],
+            "permissions": [{"header": "Ledger", "permission": "Post", "access": "modify"}],
+        }
+    ]
+
+    model = await made(client, description="They keep the books", ownerId=owner, access=access)
+
+    assert list(model) == [
+        "id", "kind", "version", "memberCount", "committed", "draft", "createdDate", "updatedDate",
+    ]  # fmt: skip
+    assert (model["kind"], model["version"], model["memberCount"], model["committed"]) == ("Access Model", 0, 0, None)
+    assert model["draft"] == {
+        "name": "Clerks",
+        "description": "They keep the books",
+        "ownerId": owner,
+        "enabled": True,
+        "conditions": FINANCE,
+        "access": [
+            {
+                "applicationId": crm,
+                "groups": ["Clerks"],
+                "permissions": [{"header": "Ledger", "section": "", "permission": "Post", "access": "Modify"}],
+            }
+        ],
+    }
+    assert await sent(client, "GET", model["id"]) == model
+
+
+async def test_a_commit_makes_the_draft_the_next_version(client: httpx2.AsyncClient, db: Db) -> None:
+    await an_identity(db, department="Finance")
+    model = await made(client)
+
+    first = await sent(client, "POST", f"{model['id']}/commit")
+    assert (first["version"], first["memberCount"], first["draft"]) == (1, 1, None)
+    assert first["committed"] == model["draft"]
+
+    changed = await sent(client, "PATCH", model["id"], description="New words", conditions=[])
+    assert (changed["version"], changed["memberCount"], changed["committed"]) == (1, 1, first["committed"])
+    assert changed["draft"] == {**model["draft"], "description": "New words", "conditions": []}
+
+    second = await sent(client, "POST", f"{model['id']}/commit")
+    assert (second["version"], second["memberCount"], second["draft"]) == (2, 0, None)
+    rows = await db.execute("SELECT version, definition ->> 'description' FROM access_model_versions ORDER BY version")
+    assert await rows.fetchall() == [(1, ""), (2, "New words")]
+
+
+async def test_a_disabled_model_matches_nobody_until_it_is_enabled(client: httpx2.AsyncClient, db: Db) -> None:
+    await an_identity(db, department="Finance")
+    id = await an_access_model(db)
+
+    await sent(client, "PATCH", str(id), enabled=False)
+    assert (await sent(client, "GET", str(id)))["memberCount"] == 1
+    assert (await sent(client, "POST", f"{id}/commit"))["memberCount"] == 0
+
+    await an_identity(db, department="Finance")
+    await sent(client, "PATCH", str(id), enabled=True)
+    assert (await sent(client, "POST", f"{id}/commit"))["memberCount"] == 2
+
+
+async def test_without_a_draft_there_is_nothing_to_commit_or_simulate(client: httpx2.AsyncClient, db: Db) -> None:
+    id = await an_access_model(db)
+
+    for verb in ("commit", "simulate"):
+        answer = await client.post(f"{PATH}/{id}/{verb}")
+        assert answer.status_code == 409
+        assert answer.json()["message"] == "The access model has no draft"
+
+
+async def test_models_are_listed_by_name(client: httpx2.AsyncClient, db: Db) -> None:
+    await an_access_model(db, "élan")
+    await an_access_model(db, "Zebra", enabled=False)
+    await an_access_model(db, "Early", committed=False, description="Soon")
+
+    page = await sent(client, "GET", "")
+
+    assert [(item["name"], item["description"], item["enabled"], item["version"], item["hasDraft"])
+            for item in page["items"]] == [
+        ("Early", "Soon", False, 0, True),
+        ("élan", "", True, 1, False),
+        ("Zebra", "", False, 1, False),
+    ]  # fmt: skip
+    assert list(page["items"][0]) == ["id", "kind", "name", "description", "enabled", "version", "hasDraft"]
+    assert page["totalCount"] == 3
+
+
+async def test_members_are_listed_by_name(client: httpx2.AsyncClient, db: Db) -> None:
+    for first, last in [("Bob", "Zed"), ("Ada", "Abel"), ("Cleo", "Zed")]:
+        await an_identity(db, first, last, department="Finance")
+    await an_identity(db, "Dan", "Dale")
+    id = await an_access_model(db)
+
+    page = await sent(client, "GET", f"{id}/members")
+
+    assert [item["firstName"] for item in page["items"]] == ["Ada", "Bob", "Cleo"]
+    assert page["totalCount"] == 3
+
+
+async def test_every_broken_rule_is_told_at_once(client: httpx2.AsyncClient, db: Db) -> None:
+    await an_access_model(db, "Taken")
+    nobody, nothing, crm = str(uuid4()), str(uuid4()), str(await an_application(db))
+    answer = await client.post(
+        PATH,
+        json={
+            "name": "Taken",
+            "ownerId": nobody,
+            "enabled": "yes",
+            "conditions": [
+                [],
+                [
+                    {"field": "shoeSize", "operator": "is", "value": "44"},
+                    {"field": "title", "operator": "is one of", "value": "Clerk"},
+                    {"field": "title", "operator": "is", "value": ["Clerk"]},
+                    {"field": "title", "operator": "is one of", "value": []},
+                    {"field": "type", "operator": "is", "value": "Robot"},
+                    {"field": "title"},
+                ],
+            ],
+            "access": [
+                {"applicationId": nothing},
+                {"applicationId": crm, "groups": ["A", "A", " "], "permissions": [{"access": "None"}]},
+            ],
+        },
+    )
+
+    assert answer.status_code == 400
+    fields = "customField1, customField2, customField3, customField4, customField5, customField6, customField7"
+    assert [(problem["field"], problem["message"]) for problem in answer.json()["errors"]] == [
+        ("ownerId", f"Identity with id {nobody} not found"),
+        ("enabled", "Enabled must be true or false"),
+        ("conditions.0", "Conditions must have at least 1 entries"),
+        ("conditions.1.0.field", "Field must be one of type, title, company, division, department, office, "
+                                 f"{fields}, customField8, customField9"),
+        ("conditions.1.1.value", "Value must be a list of strings"),
+        ("conditions.1.2.value", "Value must be a string"),
+        ("conditions.1.3.value", "Value must have 1 to 1000 entries"),
+        ("conditions.1.4.value", "Value must be one of Employee, Service Account, Vendor, Shared, Mailbox, Client, "
+                                 "Temporary, Administrator, Auditor, Unknown"),
+        ("conditions.1.5.operator", "Operator is required"),
+        ("conditions.1.5.value", "Value is required"),
+        ("access.0.applicationId", f"Application with id {nothing} not found"),
+        ("access.1.groups.2", "Groups is required"),
+        ("access.1.permissions.0.permission", "Permission is required"),
+        ("access.1.permissions.0.access", "Access must give something"),
+        ("name", "An access model named Taken exists already"),
+    ]  # fmt: skip
+
+
+async def test_what_is_named_twice_is_refused(client: httpx2.AsyncClient, db: Db) -> None:
+    crm = str(await an_application(db))
+    twice = {
+        "applicationId": crm,
+        "groups": ["A", "A"],
+        "permissions": [{"permission": "P"}, {"permission": "P", "access": "Deny"}],
+    }
+
+    answer = await client.post(PATH, json={"name": "x", "access": [twice]})
+    again = await client.post(PATH, json={"name": "x", "access": [{"applicationId": crm}, {"applicationId": crm}]})
+
+    assert [problem["message"] for problem in answer.json()["errors"]] == [
+        "Groups must name each group once",
+        "Permissions must name each permission once",
+    ]
+    assert again.json()["errors"] == [{"field": "access", "message": "Access must name each application once"}]
+
+
+async def test_a_name_that_another_model_drafts_is_taken(client: httpx2.AsyncClient, db: Db) -> None:
+    first, second = await an_access_model(db, "First"), await an_access_model(db, "Second")
+    await sent(client, "PATCH", str(first), name="Third")
+
+    taken = await client.patch(f"{PATH}/{second}", json={"name": "Third"})
+    own = await sent(client, "PATCH", str(first), name="First")
+
+    assert taken.json()["errors"] == [{"field": "name", "message": "An access model named Third exists already"}]
+    assert own["draft"]["name"] == "First"
+
+
+async def test_an_unknown_model_is_not_found(client: httpx2.AsyncClient) -> None:
+    for method, path in [("GET", ""), ("PATCH", ""), ("GET", "/members"), ("POST", "/simulate"), ("POST", "/commit")]:
+        answer = await client.request(method, f"{PATH}/seven{path}", json={})
+        assert (path, answer.status_code) == (path, 404)
+        assert answer.json()["message"] == "AccessModel with id seven not found"
