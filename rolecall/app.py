@@ -16,6 +16,7 @@ from rolecall.console import routes as console
 from rolecall.core import config as configuration
 from rolecall.core.config import Config
 from rolecall.core.db import make_pool
+from rolecall.effective_access.routes import router as effective_access
 from rolecall.identities.routes import router as identities
 from rolecall.personnel_events import routes as personnel_events
 from rolecall.settings.routes import router as settings
@@ -42,6 +43,7 @@ ROUTERS = [
     health,
     holdings,
     hooks,
+    effective_access,
     identities,
     personnel_events.router,
     personnel_events.administration,

@@ -56,8 +56,8 @@ async def an_account(
     run = await a_finished_import(db, application_id)
     account = await fetch_value(
         db,
-        """INSERT INTO accounts (application_id, username, identity_id, match)
-           VALUES (%(application)s, %(username)s, %(identity)s, 'Email') RETURNING number""",
+        """INSERT INTO accounts (application_id, username, identity_id, pin, match)
+           VALUES (%(application)s, %(username)s, %(identity)s, 'Pinned', 'Pinned') RETURNING number""",
         application=application_id,
         username=username,
         identity=identity_id,
@@ -112,6 +112,7 @@ async def _a_group(db: Db, application_id: UUID, name: str, run: int) -> int:
         await execute(
             db, "INSERT INTO group_versions VALUES (%(g)s, %(run)s, NULL, '', '', '', '{}')", g=number, run=run
         )
+        await execute(db, "INSERT INTO group_listings VALUES (%(g)s, %(run)s, NULL)", g=number, run=run)
         return number
     found: int = await fetch_value(
         db, "SELECT number FROM groups WHERE application_id = %(a)s AND name = %(n)s", a=application_id, n=name

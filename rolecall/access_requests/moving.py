@@ -190,7 +190,7 @@ async def record_events(db: Db, events: Sequence[RequestEvent], ids: Ids, caller
             """INSERT INTO access_request_events
                    (request_id, application_id, name, created_at, caller_id, caller_name, request)
                SELECT id, application_id, %(name)s, %(now)s, %(caller_id)s, %(caller_name)s, request::json
-               FROM unnest(%(ids)s::uuid[], %(applications)s::uuid[], %(requests)s::text[])
+               FROM unnest(%(ids)s::uuid[], %(applications)s::uuid[], %(requests)b::text[])
                     AS happened(id, application_id, request)""",
             name=event,
             now=now,

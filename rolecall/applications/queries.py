@@ -1,4 +1,4 @@
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -36,6 +36,13 @@ def summary_from_row(row: Sequence[Any]) -> ApplicationSummary:
 
 
 APPLICATIONS = Listing(table="applications", row="a", columns=SUMMARY_COLUMNS, make=summary_from_row)
+
+
+async def summaries(db: Db, ids: Iterable[UUID]) -> dict[UUID, ApplicationSummary]:
+    rows = await fetch_rows(
+        db, f"SELECT {SUMMARY_COLUMNS} FROM applications a WHERE a.id = ANY(%(ids)s)", ids=list(ids)
+    )
+    return {row[0]: summary_from_row(row) for row in rows}
 
 
 def import_from_row(row: Sequence[Any]) -> Import:

@@ -11,18 +11,21 @@ from rolecall.access_requests.creation import create_requests
 from rolecall.access_requests.model import CANCEL, NewRequest, RelatedItem
 from rolecall.access_requests.moving import move
 from rolecall.core.caller import SYSTEM
-from rolecall.core.db import Db, execute, fetch_rows
+from rolecall.core.db import Db, execute
 from rolecall.identities import actions as identities
-from rolecall.personnel_events import queries, restoring, situations
+from rolecall.personnel_events import queries, restoring
 from rolecall.personnel_events.model import Event, StageName
-from rolecall.personnel_events.planning import planned_requests
+from rolecall.personnel_events.planning import Times, planned_requests
+from rolecall.personnel_events.situations import situation_of
 from rolecall.settings.policy import EventType
 from rolecall.work_items.actions import add_comment, record_activity
 
 
 async def make_requests(db: Db, event: Event, now: datetime) -> None:
-    situation = await situations.of_event(db, event)
-    await _create(db, event, StageName.APPROVAL, planned_requests(event.type, situation), now)
+    situation = await situation_of(db, event.type, event.identity_id, *await queries.changes_of(db, event.id))
+    times = Times(event.needed_on, event.needed_until)
+    planned = planned_requests(event.type, event.identity_id, times, situation)
+    await _create(db, event, StageName.APPROVAL, planned, now)
 
 
 async def disable_leaver(db: Db, event: Event, now: datetime) -> None:
@@ -32,9 +35,7 @@ async def disable_leaver(db: Db, event: Event, now: datetime) -> None:
 
 async def apply_changes(db: Db, event: Event, now: datetime) -> None:
     """From here on the event shows the identity as it is."""
-    [(columns, custom)] = await fetch_rows(
-        db, "SELECT changes, custom_fields FROM personnel_events WHERE id = %(id)s", id=event.id
-    )
+    columns, custom = await queries.changes_of(db, event.id)
     if not columns and not custom:
         return
     await identities.change_identity(db, event.identity_id, columns, custom, now)
@@ -70,5 +71,5 @@ async def _create(db: Db, event: Event, stage: StageName, planned: Sequence[NewR
         stage=stage,
         event_type=event.type,
     )
-    made = [msgspec.structs.replace(new, identity_id=event.identity_id, related=related) for new in planned]
+    made = [msgspec.structs.replace(new, related=related) for new in planned]
     return await create_requests(db, event.reporter, made, now)

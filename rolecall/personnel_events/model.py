@@ -71,7 +71,7 @@ class Period(msgspec.Struct, frozen=True):
                 return None
 
 
-class PlannedStage(msgspec.Struct, frozen=True):
+class PlannedStage(msgspec.Struct, frozen=True, rename="camel"):
     name: StageName
     status: WorkStatus
     scheduled_start: datetime | None

@@ -11,103 +11,97 @@ from rolecall.settings.policy import EventType, RequestAction
 
 # What a privilege is about: header, section, permission.
 Key = tuple[str, str, str]
+# What models give, by application.
+Grants = Mapping[UUID, Mapping[Key, NewPrivilege]]
 
 
 class HeldAccount(msgspec.Struct, frozen=True):
     application_id: UUID
     username: str
     is_active: bool
-    privileges: Sequence[NewPrivilege]
 
 
-# What the models give, by application.
-Grants = Mapping[UUID, Mapping[Key, NewPrivilege]]
+class Situation(msgspec.Struct, frozen=True):
+    """What the identity has, and what the models that match it before and after the event give."""
 
-
-class Situation(msgspec.Struct, frozen=True, kw_only=True):
-    """What an event's requests follow from."""
-
-    needed_on: datetime
-    needed_until: datetime | None = None
-    accounts: Sequence[HeldAccount] = ()
+    accounts: Sequence[HeldAccount]
     before: Grants = {}
     after: Grants = {}
+    models_after: frozenset[UUID] | None = None
+
+
+class Times(msgspec.Struct, frozen=True):
+    needed_on: datetime
+    needed_until: datetime | None
 
 
 def key(privilege: NewPrivilege) -> Key:
     return privilege.header, privilege.section, privilege.permission
 
 
-def planned_requests(type: EventType, situation: Situation) -> list[NewRequest]:
-    """Without identity and event, which the maker adds."""
+def planned_requests(type: EventType, identity_id: UUID, times: Times, situation: Situation) -> list[NewRequest]:
     match type:
         case EventType.ONBOARD:
-            return [
-                _add(application_id, grants.values(), situation) for application_id, grants in situation.after.items()
-            ]
+            found = (_add(id, grants.values(), times) for id, grants in situation.after.items())
         case EventType.OFFBOARD:
-            return [_without(RequestAction.REMOVE, account, situation) for account in situation.accounts]
+            found = (_of_account(RequestAction.REMOVE, account, times) for account in situation.accounts)
         case EventType.ABSENCE:
-            return [
-                _without(RequestAction.SUSPEND, account, situation)
-                for account in situation.accounts
-                if account.is_active
-            ]
+            active = [account for account in situation.accounts if account.is_active]
+            found = (_of_account(RequestAction.SUSPEND, account, times) for account in active)
         case EventType.ROLE_TRANSITION:
             applications = {**situation.before, **situation.after}
-            return [request for application_id in applications for request in _difference(application_id, situation)]
+            found = (request for id in applications for request in _difference(id, situation, times))
+    return [
+        msgspec.structs.replace(request, identity_id=identity_id, models_in_effect=situation.models_after)
+        for request in found
+    ]
 
 
-def _add(application_id: UUID, privileges: Iterable[NewPrivilege], situation: Situation) -> NewRequest:
+def _add(application_id: UUID, privileges: Iterable[NewPrivilege], times: Times) -> NewRequest:
     return NewRequest(
         action=RequestAction.ADD,
         application_id=application_id,
         privileges=list(privileges),
-        scheduled_start=situation.needed_on,
+        scheduled_start=times.needed_on,
     )
 
 
-def _without(action: RequestAction, account: HeldAccount, situation: Situation) -> NewRequest:
-    """All that the account holds goes."""
+def _of_account(action: RequestAction, account: HeldAccount, times: Times) -> NewRequest:
+    """Without privileges it is about all that the account holds."""
     return NewRequest(
         action=action,
         application_id=account.application_id,
         target_name=account.username,
-        privileges=[_taken(privilege) for privilege in account.privileges],
-        scheduled_start=situation.needed_on,
+        scheduled_start=times.needed_on,
     )
 
 
-def _taken(privilege: NewPrivilege) -> NewPrivilege:
-    return msgspec.structs.replace(privilege, requested_access=AccessLevel.NONE)
-
-
-def _difference(application_id: UUID, situation: Situation) -> Iterator[NewRequest]:
+def _difference(application_id: UUID, situation: Situation, times: Times) -> Iterator[NewRequest]:
     before, after = situation.before.get(application_id, {}), situation.after.get(application_id, {})
     gained = [given for name, given in after.items() if not _same(given, before.get(name))]
     lost = [_taken(given) for name, given in before.items() if name not in after]
     account = _account_in(application_id, situation.accounts)
     if account is None:
         if gained:
-            yield _add(application_id, gained, situation)
+            yield _add(application_id, gained, times)
         return
 
     def request(action: RequestAction, privileges: list[NewPrivilege], start: datetime) -> NewRequest:
-        return NewRequest(
-            action=action,
-            application_id=application_id,
-            target_name=account.username,
-            privileges=privileges,
-            scheduled_start=start,
+        return msgspec.structs.replace(
+            _of_account(action, account, times), privileges=privileges, scheduled_start=start
         )
 
-    # With an end date what is lost goes only then: until it comes, both roles' access overlap.
-    overlaps = situation.needed_until is not None
+    # With an end date what is lost goes only then: until it comes, the access of both roles overlaps.
+    overlaps = times.needed_until is not None
     if gained:
-        yield request(RequestAction.CHANGE, gained if overlaps else [*gained, *lost], situation.needed_on)
+        yield request(RequestAction.CHANGE, gained if overlaps else [*gained, *lost], times.needed_on)
     if lost and (overlaps or not gained):
         action = RequestAction.CHANGE if after else RequestAction.REMOVE
-        yield request(action, lost, situation.needed_until or situation.needed_on)
+        yield request(action, lost, times.needed_until or times.needed_on)
+
+
+def _taken(privilege: NewPrivilege) -> NewPrivilege:
+    return msgspec.structs.replace(privilege, requested_access=AccessLevel.NONE)
 
 
 def _same(given: NewPrivilege, had: NewPrivilege | None) -> bool:

@@ -132,6 +132,14 @@ async def lock(db: Db, id: UUID) -> Event:
     )
 
 
+async def changes_of(db: Db, id: UUID) -> tuple[dict[str, Any], dict[str, str]]:
+    """The identity's columns and custom fields that the event will set."""
+    [(columns, custom_fields)] = await fetch_rows(
+        db, "SELECT changes, custom_fields FROM personnel_events WHERE id = %(id)s", id=id
+    )
+    return columns, custom_fields
+
+
 async def to_follow(db: Db, now: datetime, limit: int) -> list[UUID]:
     """Events with a stage whose time has come, or with news of their requests."""
     rows = await fetch_rows(

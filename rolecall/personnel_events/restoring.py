@@ -16,6 +16,9 @@ from rolecall.work_items.model import WorkStatus
 
 _SUSPENDED = frozenset({WorkStatus.RESOLVED, WorkStatus.COMPLETED})
 
+# Why something is not given back, by application, header, section and permission.
+Gone = dict[tuple[UUID, str, str, str], str]
+
 
 class Plan(msgspec.Struct, frozen=True):
     requests: list[NewRequest]
@@ -39,11 +42,13 @@ async def plan_of(db: Db, event: Event, suspensions: Sequence[AccessRequestDetai
         elif (application.id, name) not in present:
             plan.differences.append(f"{name} is not restored: {application.name} no longer has this account")
         else:
-            _restore(plan, request, gone)
+            _restore(plan, request, event.identity_id, gone)
     return plan
 
 
-def _restore(plan: Plan, request: AccessRequestDetail, gone: dict[tuple[UUID, str, str, str], str]) -> None:
+def _restore(
+    plan: Plan, request: AccessRequestDetail, identity_id: UUID, gone: dict[tuple[UUID, str, str, str], str]
+) -> None:
     application, name = request.target.application, request.target.name
     privileges = []
     for privilege in request.target.privileges:
@@ -56,7 +61,11 @@ def _restore(plan: Plan, request: AccessRequestDetail, gone: dict[tuple[UUID, st
     if privileges or not request.target.privileges:
         plan.requests.append(
             NewRequest(
-                action=RequestAction.RESTORE, application_id=application.id, target_name=name, privileges=privileges
+                action=RequestAction.RESTORE,
+                application_id=application.id,
+                identity_id=identity_id,
+                target_name=name,
+                privileges=privileges,
             )
         )
 
@@ -77,9 +86,7 @@ def _back(privilege: Privilege) -> NewPrivilege:
     )
 
 
-async def _gone(
-    db: Db, event: Event, suspended: Sequence[AccessRequestDetail]
-) -> dict[tuple[UUID, str, str, str], str]:
+async def _gone(db: Db, event: Event, suspended: Sequence[AccessRequestDetail]) -> Gone:
     """What another request took away since, and groups that the application no longer lists; each with why."""
     rows = await fetch_rows(
         db,
@@ -90,8 +97,8 @@ async def _gone(
            UNION ALL
            SELECT g.application_id, coalesce(nullif(v.nomenclature, ''), 'Group'), '', g.name, 'the group is gone'
            FROM groups g JOIN group_versions v ON v.group_number = g.number
-           JOIN group_listings l ON l.group_number = g.number
            WHERE g.application_id = ANY(%(applications)s) AND g.name = ANY(%(names)s)
+             AND EXISTS (SELECT FROM group_listings listed WHERE listed.group_number = g.number)
              AND NOT EXISTS (SELECT FROM group_versions now WHERE now.group_number = g.number
                              AND now.until_import IS NULL)""",
         identity=event.identity_id,

@@ -8,6 +8,7 @@ from rolecall.core.db import Db
 from rolecall.core.ids import known_guid
 from rolecall.core.paging import Page
 from rolecall.personnel_events import actions, queries
+from rolecall.personnel_events.previewing import preview
 from rolecall.personnel_events.shapes import (
     AbsenceBody,
     AssignBody,
@@ -15,8 +16,10 @@ from rolecall.personnel_events.shapes import (
     CommentBody,
     EventDetail,
     EventItem,
+    EventPreview,
     OffboardBody,
     OnboardBody,
+    PreviewBody,
     ReturnDateBody,
     RoleTransitionBody,
 )
@@ -97,6 +100,12 @@ async def comment_on_event(db: Db, caller: Caller, id: str, raw: Json, facts: Fa
     return await queries.get(db, id)
 
 
+@operation("POST", "/preview", scope=Scope.PERSONNEL_EVENTS_READ, body=PreviewBody)
+async def preview_event(db: Db, raw: Json, facts: Facts) -> EventPreview:
+    """Show the stages and access requests that an event would make; nothing is stored."""
+    return await preview(db, raw, await actions.gather_facts(db, raw, facts))
+
+
 router = Router(
     "/api/personnel-events",
     route_handlers=[onboard, offboard, transition_role, begin_absence, list_events, get_event],
@@ -104,6 +113,6 @@ router = Router(
 )
 administration = Router(
     "/api/personnel-events",
-    route_handlers=[assign_event, set_return_date, cancel_event, comment_on_event],
+    route_handlers=[preview_event, assign_event, set_return_date, cancel_event, comment_on_event],
     tags=["Administration"],
 )

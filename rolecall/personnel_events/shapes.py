@@ -6,11 +6,13 @@ import msgspec
 from pydantic import AfterValidator, Field, ValidationInfo, ValidatorFunctionWrapHandler, WrapValidator
 from pydantic_core import PydanticCustomError, ValidationError
 
+from rolecall.access_requests.model import AccessLevel, TargetType
 from rolecall.access_requests.shapes import AccessRequestSummary
-from rolecall.core.checking import Body, Moment, Name, Text, broken, facts_of
+from rolecall.applications.shapes import ApplicationSummary
+from rolecall.core.checking import Body, Moment, Name, Text, broken, facts_of, one_of
 from rolecall.identities.shapes import IdentityChanges, IdentityDetail, IdentityId, NewIdentity
-from rolecall.personnel_events.model import StageName
-from rolecall.settings.policy import EventType
+from rolecall.personnel_events.model import PlannedStage, StageName
+from rolecall.settings.policy import EventType, Level, RequestAction
 from rolecall.work_items.model import WorkStatus
 from rolecall.work_items.shapes import ActivityEntry, Comment, PersonReference
 
@@ -112,3 +114,46 @@ class CancelBody(Body):
 
 class CommentBody(Body):
     content: Name
+
+
+class EventTypeBody(Body):
+    type: Annotated[EventType, one_of(EventType)]
+
+
+class PreviewBody(EventTypeBody):
+    """Any of the four bodies, and which."""
+
+    identity_id: IdentityId | None = None
+    effective_date: EffectiveDate
+    end_date: EndDate | None = None
+    identity: IdentityChanges | None = None
+
+
+class PreviewPrivilege(msgspec.Struct, rename="camel"):
+    initial_access: AccessLevel
+    requested_access: AccessLevel
+    header: str
+    section: str
+    permission: str
+    description: str
+    risk_rating: Level
+
+
+class PreviewTarget(msgspec.Struct):
+    type: TargetType
+    name: str
+    application: ApplicationSummary
+    privileges: list[PreviewPrivilege]
+
+
+class RequestPreview(msgspec.Struct, rename="camel"):
+    action: RequestAction
+    target: PreviewTarget
+    scheduled_start: datetime | None
+
+
+class EventPreview(msgspec.Struct, rename="camel"):
+    """What an event would do."""
+
+    stages: list[PlannedStage]
+    access_requests: list[RequestPreview]

@@ -1,0 +1,81 @@
+"""What an event would do, stored nowhere."""
+
+from rolecall.access_requests.completion import complete
+from rolecall.access_requests.model import AccessLevel, NewRequest, TargetType
+from rolecall.applications import queries as applications
+from rolecall.applications.shapes import ApplicationSummary
+from rolecall.core.checking import Facts, Json, check
+from rolecall.core.db import Db
+from rolecall.identities import actions as identities
+from rolecall.personnel_events.model import Period, plan
+from rolecall.personnel_events.planning import Times, planned_requests
+from rolecall.personnel_events.shapes import (
+    AbsenceBody,
+    EventBody,
+    EventPreview,
+    EventTypeBody,
+    OffboardBody,
+    OnboardBody,
+    PreviewPrivilege,
+    PreviewTarget,
+    RequestPreview,
+    RoleTransitionBody,
+)
+from rolecall.personnel_events.situations import situation_of
+from rolecall.settings import queries as settings
+from rolecall.settings.policy import EventType
+
+_BODIES: dict[EventType, type[EventBody]] = {
+    EventType.ONBOARD: OnboardBody,
+    EventType.OFFBOARD: OffboardBody,
+    EventType.ROLE_TRANSITION: RoleTransitionBody,
+    EventType.ABSENCE: AbsenceBody,
+}
+
+
+async def preview(db: Db, raw: Json, facts: Facts) -> EventPreview:
+    type = check(EventTypeBody, raw, facts).type
+    body = check(_BODIES[type], raw, facts)
+    end_date = body.end_date if isinstance(body, AbsenceBody) else None
+    lead_days = (await settings.get(db)).approval_lead_days
+    # Whoever joins is an identity while we look, so that models match them as they will.
+    async with db.transaction(force_rollback=True):
+        requests = await _requests(db, type, body, Times(body.effective_date, end_date), facts)
+    shown = await applications.summaries(db, {request.application_id for request in requests})
+    return EventPreview(
+        stages=plan(type, Period(body.effective_date, end_date, facts.zone), lead_days),
+        access_requests=[_shown(request, shown[request.application_id]) for request in requests],
+    )
+
+
+async def _requests(db: Db, type: EventType, body: EventBody, times: Times, facts: Facts) -> list[NewRequest]:
+    changes = body.identity if isinstance(body, RoleTransitionBody) else None
+    if isinstance(body, OnboardBody):
+        identity_id = await identities.create_identity(db, body.identity, facts.now)
+    else:
+        identity_id = body.identity_id
+    situation = await situation_of(
+        db,
+        type,
+        identity_id,
+        identities.columns_of(changes) if changes else {},
+        identities.custom_fields(changes) if changes else {},
+    )
+    return await complete(db, planned_requests(type, identity_id, times, situation))
+
+
+def _shown(request: NewRequest, application: ApplicationSummary) -> RequestPreview:
+    privileges = [
+        PreviewPrivilege(
+            initial_access=privilege.initial_access or AccessLevel.NONE,
+            requested_access=privilege.requested_access,
+            header=privilege.header,
+            section=privilege.section,
+            permission=privilege.permission,
+            description=privilege.description,
+            risk_rating=privilege.risk_rating,
+        )
+        for privilege in request.privileges
+    ]
+    target = PreviewTarget(TargetType.USER, request.target_name or "", application, privileges)
+    return RequestPreview(request.action, target, request.scheduled_start)
