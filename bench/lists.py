@@ -237,7 +237,7 @@ async def run(server: str, rows: int) -> None:
         migrate(urls[name])
         if not exists:
             seconds = seed(urls[name], wanted)
-            print("loaded", ", ".join(f"{wanted[t]:,} {t} in {s:.1f} s" for t, s in seconds.items()))
+            print("counted", ", ".join(f"{wanted[t]:,} {t} in {s:.1f} s" for t, s in seconds.items()), flush=True)
     little, big = await time_database(urls["small"]), await time_database(urls["big"])
     report(big, little)
     async with api(urls["big"], WRITERS) as writer:

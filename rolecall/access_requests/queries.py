@@ -76,7 +76,7 @@ def _item(row: Sequence[Any]) -> AccessRequestItem:
     return _request(row, AccessRequestItem, ItemTarget)
 
 
-_LISTING = Listing(
+ACCESS_REQUESTS = Listing(
     table="access_requests",
     row="r",
     columns=_COLUMNS,
@@ -97,7 +97,7 @@ async def newest_first(
     action: RequestAction | None = None,
 ) -> Page[AccessRequestItem]:
     filters = {"identity_id": identity_id, "application_id": application_id, "status": status, "action": action}
-    return await fetch_listed(db, _LISTING, page, **filters)
+    return await fetch_listed(db, ACCESS_REQUESTS, page, **filters)
 
 
 async def get(db: Db, id: str | UUID) -> AccessRequestDetail:

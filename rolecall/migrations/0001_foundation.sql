@@ -163,6 +163,7 @@ CREATE FUNCTION fold_lists() RETURNS void LANGUAGE sql BEGIN ATOMIC
 END;
 
 -- Keep a table that has a `list_key`, under every combination of filters on `columns`: its indexes and triggers.
+-- Called again with other columns, it keeps the list under those.
 CREATE PROCEDURE keep_list(list regclass, VARIADIC columns text[] DEFAULT '{}') LANGUAGE plpgsql AS $$
 DECLARE
     subset text[];
@@ -171,7 +172,8 @@ DECLARE
     transition record;
 BEGIN
     FOR subset IN SELECT s.subset FROM subsets_of(columns) AS s LOOP
-        EXECUTE format('CREATE %s INDEX ON %s (%s)', CASE WHEN subset = '{}' THEN 'UNIQUE' END, list,
+        EXECUTE format('CREATE %s INDEX IF NOT EXISTS %I ON %s (%s)', CASE WHEN subset = '{}' THEN 'UNIQUE' END,
+                       concat_ws('_', list, 'listed', array_to_string(subset, '_')), list,
                        (SELECT string_agg(quote_ident(c), ', ') FROM unnest(subset || 'list_key'::text) AS c));
     END LOOP;
     FOR transition IN
@@ -184,7 +186,7 @@ BEGIN
         ) AS t (event, tables, touched, changes)
     LOOP
         EXECUTE format($sql$
-            CREATE FUNCTION keep_%1$s_on_%2$s() RETURNS trigger LANGUAGE plpgsql AS $keep$
+            CREATE OR REPLACE FUNCTION keep_%1$s_on_%2$s() RETURNS trigger LANGUAGE plpgsql AS $keep$
             DECLARE
                 touched bigint := (SELECT count(*) FROM %4$s);
             BEGIN
@@ -199,10 +201,11 @@ BEGIN
                 END IF;
                 RETURN NULL;
             END $keep$;
-            CREATE TRIGGER keep_list_on_%2$s AFTER %2$s ON %1$s REFERENCING %3$s FOR EACH STATEMENT EXECUTE FUNCTION keep_%1$s_on_%2$s();
+            CREATE OR REPLACE TRIGGER keep_list_on_%2$s AFTER %2$s ON %1$s REFERENCING %3$s FOR EACH STATEMENT EXECUTE FUNCTION keep_%1$s_on_%2$s();
         $sql$, list, transition.event, transition.tables, transition.touched, transition.changes, columns);
     END LOOP;
-    EXECUTE format('CREATE TRIGGER keep_list_on_truncate AFTER TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION empty_list()', list);
+    EXECUTE format('CREATE OR REPLACE TRIGGER keep_list_on_truncate AFTER TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION empty_list()', list);
+    PERFORM recount_list(list::text, columns);
 END $$;
 
 -- Whether counting anew is cheaper than counting what changed.

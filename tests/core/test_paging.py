@@ -300,3 +300,20 @@ async def test_tidying_leaves_no_change_behind_and_gives_room_back(letters: Db) 
     assert await fetch_value(letters, "SELECT count(*) FROM list_changes") == 0
     assert await fetch_value(letters, "SELECT pg_relation_size('list_changes')") < grown
     await assert_exact(letters)
+
+
+async def test_a_table_with_rows_can_become_a_list_and_a_list_can_gain_a_filter(letters: Db) -> None:
+    chance = random.Random(5)
+    for _ in range(30):
+        await write_something(letters, chance)
+
+    await letters.execute("CALL keep_list('letters', 'status', 'type', 'writer')")
+
+    listing = msgspec.structs.replace(UP, facets=("status", "type", "writer"))
+    wanted = await fetch_value(letters, "SELECT count(*) FROM letters WHERE writer = 0 AND status = 'Open'")
+    assert (await fetch_listed(letters, listing, 1, writer=0, status="Open")).total_count == wanted > 0
+    for _ in range(30):
+        await write_something(letters, chance, writer=1)
+    wanted = await fetch_value(letters, "SELECT count(*) FROM letters WHERE writer = 1")
+    assert (await fetch_listed(letters, listing, 1, writer=1)).total_count == wanted > 0
+    await assert_exact(letters)

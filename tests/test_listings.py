@@ -1,0 +1,53 @@
+"""Every list of the product is kept as its Listing says."""
+
+import sys
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from rolecall import app
+from rolecall.core.db import Db, fetch_rows, fetch_value
+from rolecall.core.paging import Listing, fetch_listed
+
+LISTINGS: dict[str, Listing[Any]] = {
+    f"{name}.{word}": value
+    for name, module in sorted(sys.modules.items())
+    if name.startswith(f"{app.__package__}.") and name.endswith("queries")
+    for word, value in vars(module).items()
+    if isinstance(value, Listing)
+}
+
+
+def test_the_contract_has_its_lists() -> None:
+    tables = {listing.table for listing in LISTINGS.values()}
+
+    assert tables >= {"identities", "applications", "application_imports", "access_requests", "personnel_events"}
+
+
+@pytest.mark.parametrize("name", LISTINGS)
+async def test_the_facets_of_a_listing_are_those_of_an_index_in_the_same_order(db: Db, name: str) -> None:
+    listing = LISTINGS[name]
+    columns = ", ".join([*listing.facets, "list_key"])
+
+    rows = await fetch_rows(db, "SELECT indexdef FROM pg_indexes WHERE tablename = %(table)s", table=listing.table)
+
+    assert any(row[0].endswith(f"({columns})") for row in rows)
+
+
+@pytest.mark.parametrize("name", LISTINGS)
+async def test_a_listing_is_read_under_all_its_filters_at_once(db: Db, name: str) -> None:
+    listing = LISTINGS[name]
+    types = await fetch_value(
+        db,
+        """SELECT array_agg(format_type(atttypid, atttypmod) ORDER BY array_position(%(facets)s, attname::text))
+           FROM pg_attribute WHERE attrelid = %(table)s::regclass AND attname = ANY(%(facets)s)""",
+        facets=list(listing.facets),
+        table=listing.table,
+    )
+    samples = {"uuid": UUID(int=1), "boolean": True}
+    filters = {column: samples.get(type, "x") for column, type in zip(listing.facets, types or [], strict=True)}
+
+    page = await fetch_listed(db, listing, 1, **filters)
+
+    assert (page.items, page.total_count) == ([], 0)
