@@ -11,7 +11,7 @@ PIP := $(PY) -m pip install --quiet --quiet --disable-pip-version-check --no-inp
 LOCKED := $(PIP) --no-compile --require-hashes
 CONSOLE := $(shell find rolecall/console -name '*.html' -o -name '*.py')
 
-.PHONY: help run setup check test test-external bench lock clean
+.PHONY: help run setup check test test-external schemathesis bench lock clean
 
 help: ## Show what can be made
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' Makefile | expand -t 24
@@ -34,7 +34,10 @@ test: setup ## The test suite, on an embedded PostgreSQL; ARGS="-k name"
 test-external: setup ## The same on a separately started PostgreSQL, or on yours: ROLECALL_TEST_DATABASE_URL
 	@$(PY) -m tests.external $(ARGS)
 
-bench: setup ## The benchmarks
+schemathesis: setup ## The service against its own document, the long form: some 5,000 cases
+	@ROLECALL_SCHEMATHESIS=long $(PY) -m pytest -n 0 -s tests/contract/test_schemathesis.py
+
+bench: setup $(VENV)/bench.stamp ## The benchmarks; ARGS=http for one
 	@$(PY) -m bench $(ARGS)
 
 lock: setup ## Pin the dependencies anew, to the newest versions that fit; needs the network
@@ -62,4 +65,9 @@ $(VENV)/package.stamp: $(VENV)/runtime.stamp pyproject.toml hatch_build.py $(CON
 $(VENV)/dev.stamp: requirements-dev.lock $(VENV)/runtime.stamp
 	@echo "Installing what its tests need"
 	@$(LOCKED) -r requirements-dev.lock
+	@touch $@
+
+$(VENV)/bench.stamp: requirements-bench.lock $(VENV)/dev.stamp
+	@echo "Installing what the service is measured against"
+	@$(LOCKED) -r requirements-bench.lock
 	@touch $@

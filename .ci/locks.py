@@ -17,6 +17,7 @@ ASKED = {
     "requirements.lock": PROJECT["dependencies"],
     "requirements-build.lock": BUILD,
     "requirements-dev.lock": PROJECT["optional-dependencies"]["dev"],
+    "requirements-bench.lock": PROJECT["optional-dependencies"]["bench"],
 }
 
 

@@ -79,7 +79,7 @@ _IMPORTS = """
     FROM generate_series(1, {rows}) AS n,
          LATERAL (SELECT timestamptz '2020-01-01' + n * interval '1 hour' AS t) AS made
 """
-_TABLES = {
+TABLES = {
     "identities": _IDENTITIES,
     "applications": _APPLICATIONS,
     "access_requests": _REQUESTS,
@@ -93,7 +93,7 @@ def seed(url: str, sizes: dict[str, int]) -> dict[str, float]:
     seconds = {}
     with psycopg.connect(url, autocommit=True, options="-c timezone=UTC -c maintenance_work_mem=256MB") as db:
         db.execute(_FUNCTIONS)
-        for table, insert in _TABLES.items():
+        for table, insert in TABLES.items():
             with _nothing_but_rows(db, table):
                 db.execute(insert.format(rows=sizes[table], **{k: sizes[k] for k in ("identities", "applications")}))
             db.execute(f"VACUUM ANALYZE {table}")
