@@ -28,6 +28,7 @@ from rolecall.web.errors import HANDLERS
 from rolecall.web.health import router as health
 from rolecall.web.openapi import document
 from rolecall.web.services import Services
+from rolecall.webhooks.payload import EVENTS, Payload
 from rolecall.webhooks.routes import callbacks, deliveries, hooks
 
 ROUTERS = [
@@ -64,7 +65,7 @@ def create_app(config: Config | None = None) -> Edge:
         async with pool:
             yield
 
-    docs = documentation(lambda app: document(app, config.base_url))
+    docs = documentation(lambda app: document(app, config.base_url, EVENTS, Payload))
     app = Litestar(
         [*ROUTERS, docs],
         exception_handlers=HANDLERS,

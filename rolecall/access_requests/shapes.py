@@ -202,15 +202,13 @@ class RespondBody(VerbBody):
     """Without a reviewer it is the caller's own response."""
 
     type: Annotated[RequirementType, one_of(RequirementType)]
-    response: Annotated[Response, one_of(Response)]
+    response: Annotated[Response, one_of([Response.APPROVED, Response.REJECTED])]
     reviewer_id: Guid | None = None
     approved_access: Privileges = Field([])
 
     @field_validator("response")
     @classmethod
     def an_answer(cls, response: Response, info: ValidationInfo) -> Response:
-        if response is Response.PENDING:
-            raise broken("Response must be one of Approved, Rejected")
         if "type" in info.data and (info.data["type"], response) not in SAID:
             raise broken(f"{info.data['type']} cannot be {response}; cancel the request instead")
         return response

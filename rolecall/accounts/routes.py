@@ -1,4 +1,4 @@
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
@@ -35,7 +35,8 @@ def _as_of(text: str) -> str:
     return text
 
 
-an_as_of = Reader(_as_of, {"type": "string", "example": "2026-12-01"})
+_AS_OF_FORMS = [{"format": "date"}, {"format": "date-time"}, {"pattern": "^[0-9]{1,9}$"}]
+an_as_of = Reader(_as_of, {"type": "string", "anyOf": _AS_OF_FORMS})
 
 
 async def _state(db: Db, application: str, query: dict[str, Any], config: Config) -> tuple[UUID, queries.AsOf]:
@@ -44,7 +45,10 @@ async def _state(db: Db, application: str, query: dict[str, Any], config: Config
     text: str | None = query.get("asOf")
     if text is None:
         return id, None
-    as_of = int(text) if text.isdecimal() else clock.parse(text, config.timezone)
+    try:
+        as_of = int(text) if text.isdecimal() else clock.parse(text, config.timezone)
+    except OverflowError:  # a time zone away from the first or the last moment there is
+        as_of = datetime(1 if text.startswith("0") else 9999, 1, 1, tzinfo=UTC)
     return id, await queries.import_at(db, id, as_of)
 
 

@@ -54,7 +54,7 @@ def check(shape: type[B], raw: Json, facts: Facts, also: Iterable[Problem] = ())
     """`also` are problems found beside the shape, to be told in the same answer."""
     problems = list(also)
     try:
-        body = shape.model_validate(_without_nulls(raw), context=facts)
+        body = shape.model_validate(_as_meant(raw), context=facts)
     except ValidationError as error:
         raise Invalid(*(_problem(entry) for entry in error.errors(include_url=False)), *problems) from None
     if problems:
@@ -122,8 +122,8 @@ def _required(value: object) -> object:
     return _text(value)
 
 
-def one_of(kind: type[StrEnum]) -> BeforeValidator:
-    """A word of an enum, whatever its case and spaces."""
+def one_of(kind: Iterable[StrEnum]) -> BeforeValidator:
+    """A word of an enum, or of some of its words, whatever its case and spaces."""
     words = {fold(member.value): member for member in kind}
 
     def read(value: object) -> object:
@@ -152,11 +152,14 @@ Guid = Annotated[UUID, BeforeValidator(_guid)]
 Moment = Annotated[datetime, BeforeValidator(_moment, json_schema_input_type=_DATE)]
 
 
-def _without_nulls(value: Any) -> Any:
+def _as_meant(value: Any) -> Any:
+    """What is null is absent; what is 5.0 is the whole number 5, as JSON means it."""
     if isinstance(value, dict):
-        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
+        return {key: _as_meant(item) for key, item in value.items() if item is not None}
     if isinstance(value, list):
-        return [_without_nulls(item) for item in value]
+        return [_as_meant(item) for item in value]
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
     return value
 
 

@@ -160,10 +160,11 @@ async def _models(db: Db, identity_id: UUID, as_of: datetime | None) -> dict[Giv
         """SELECT given.application_id, given.is_group, given.header, given.section, given.permission, m.id, m.name
            FROM access_model_members x JOIN access_models m ON m.id = x.model_id
            CROSS JOIN LATERAL (SELECT v.definition FROM access_model_versions v
-                               WHERE v.model_id = m.id AND v.committed_at <= coalesce(%(as_of)s, 'infinity')
+                               WHERE v.model_id = m.id
+                                 AND v.committed_at <= coalesce(%(as_of)s::timestamptz, 'infinity')
                                ORDER BY v.version DESC LIMIT 1) AS at_the_time
            CROSS JOIN LATERAL access_model_grants_in(at_the_time.definition -> 'access') AS given
-           WHERE x.identity_id = %(identity)s AND x.since <= coalesce(%(as_of)s, 'infinity')
+           WHERE x.identity_id = %(identity)s AND x.since <= coalesce(%(as_of)s::timestamptz, 'infinity')
            ORDER BY m.name_key, m.id""",
         identity=identity_id,
         as_of=as_of,

@@ -14,7 +14,7 @@ from rolecall.identities import queries as identities
 from rolecall.web.bodies import Reader
 from rolecall.web.operations import operation
 
-_A_TIME = Reader(str, {"type": "string", "example": "2026-12-01"})
+_A_TIME = Reader(str, {"type": "string", "anyOf": [{"format": "date"}, {"format": "date-time"}]})
 
 
 def _moment(text: str | None, config: Config) -> datetime | None:

@@ -24,6 +24,7 @@ _KNOWN: Json = {
     "SettingsBody.approvalLeadDays": 14,
     "Stage.status": "Scheduled",
     "author": "API Token - ci",
+    "callback": "https://rolecall.example/webhooks/callback/" + _ID.format(205),
     "comment": "Starts in the Zurich office",
     "company": "Example Ltd",
     "connector": {},

@@ -115,7 +115,7 @@ def _methods_of(route: HTTPRoute) -> Iterator[Route]:
             yield Route(path, method, handler.handler_name, tags, handler.opt.get("operation"))
 
 
-def document(app: Litestar, base_url: str, events: Sequence[Event] = (), payload: Any = None) -> Json:
+def document(app: Litestar, base_url: str, events: Sequence[Event], payload: Any) -> Json:
     routes = [(route, route.operation) for route in routes_of(app) if route.operation]
     components = Components(dict.fromkeys(operation.body for _, operation in routes if operation.body))
     paths: Json = {}

@@ -9,7 +9,7 @@ from rolecall.access_requests.model import RequestEvent
 from rolecall.applications.shapes import ApplicationId
 from rolecall.core.checking import Body, Moment, Name, OptionalName, broken, one_of
 from rolecall.webhooks.guard import LONGEST_URL
-from rolecall.webhooks.model import DeliveryStatus, DisabledReason, Outcome
+from rolecall.webhooks.model import LARGEST_CALLBACK, DeliveryStatus, DisabledReason, Outcome
 
 
 class HookDetail(msgspec.Struct, rename="camel"):
@@ -111,5 +111,5 @@ class RecoverBody(Body):
     since: Moment
 
 
-class CallbackText(RootModel[str]):
+class CallbackText(RootModel[Annotated[Name, Field(max_length=LARGEST_CALLBACK)]]):
     """Plain text, not JSON."""

@@ -22,7 +22,9 @@ async def a_full_request(db: Db, **fields: Any) -> UUID:
     event = RelatedItem(id=new_id(), kind="Personnel Event", number=12, status="Pending", stage="Approval")
     given = {
         "identity_id": ada,
-        "application_id": await an_application(db, provisionerIds=[str(boss)], ownerId=str(boss), priority="High"),
+        "application_id": await an_application(
+            db, f"Ledger {new_id()}", provisionerIds=[str(boss)], ownerId=str(boss), priority="High"
+        ),
         "privileges": [NewPrivilege(header="Ledger", permission="Post", sources=["Clerks"], origins=["HR"])],
         "metadata": [("Cost center", "42")],
         "related": event,

@@ -8,9 +8,10 @@ import pytest
 from rolecall.app import create_app
 from rolecall.core.config import Config
 from rolecall.web.openapi import document, routes_of
+from rolecall.webhooks.payload import EVENTS, Payload
 
 APP = create_app(Config(database_url="postgresql://")).app
-DOCUMENT = document(APP, "https://rolecall.example")
+DOCUMENT = document(APP, "https://rolecall.example", EVENTS, Payload)
 OPERATIONS = [
     pytest.param(path, method, described, id=described["operationId"])
     for path, methods in DOCUMENT["paths"].items()
@@ -144,3 +145,24 @@ def test_every_reference_leads_to_a_shape_and_every_shape_is_used() -> None:
     used = set(re.findall(r"#/components/schemas/(\w+)", str(DOCUMENT)))
 
     assert used == set(DOCUMENT["components"]["schemas"])
+
+
+def test_the_eight_events_are_there_as_the_specification_words_them() -> None:
+    webhooks = {name: hook["post"] for name, hook in DOCUMENT["webhooks"].items()}
+
+    assert {name: (hook["summary"], hook["description"]) for name, hook in webhooks.items()} == {
+        "AccessRequestCreated": ("Access Request Created", "An access request is created"),
+        "AccessRequestAssigned": ("Access Request Assigned", "An access request is assigned to a person"),
+        "AccessRequestApproved": ("Access Request Approved", "Approved by all required reviewers"),
+        "AccessRequestProvisioning": (
+            "Access Request Provisioning",
+            "A request to automate a provision step is made",
+        ),
+        "AccessRequestResolved": ("Access Request Resolved", "Resolved by a provision engineer"),
+        "AccessRequestReopened": ("Access Request Reopened", "Reopened for provisioning"),
+        "AccessRequestCompleted": ("Access Request Completed", "Successfully completed"),
+        "AccessRequestCanceled": ("Access Request Canceled", "Canceled"),
+    }
+    for hook in webhooks.values():
+        content = hook["requestBody"]["content"]["application/json"]
+        assert validates(content["schema"], content["example"]) == []

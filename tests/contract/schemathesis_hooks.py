@@ -1,0 +1,127 @@
+"""What a schema cannot say: which records exist, what day it is, which names are taken.
+
+Loaded by Schemathesis (SCHEMATHESIS_HOOKS). Requests that fit the document are made to fit the records too, so that a
+refusal of one is a fault; requests that break the document are left as they are.
+"""
+
+import json
+import os
+import random
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import uuid4
+
+import schemathesis
+from schemathesis.core.parameters import ParameterLocation
+from schemathesis.generation import GenerationMode
+
+# Records made before the run, by what refers to them.
+RECORDS: dict[str, list[str]] = json.loads(os.environ["SCHEMATHESIS_RECORDS"])
+
+
+def one(kind: str) -> Callable[[Any], str]:
+    return lambda _: random.choice(RECORDS[kind])
+
+
+def in_days(low: int, high: int) -> Callable[[Any], str]:
+    return lambda _: (datetime.now(UTC) + timedelta(days=random.randint(low, high))).isoformat()
+
+
+def another(_: Any) -> str:
+    return uuid4().hex
+
+
+def several(kind: str) -> Callable[[Any], list[str]]:
+    return lambda value: [one(kind)(each) for each in value]
+
+
+def at_most_one(value: Any) -> Any:
+    return fit(value[:1]) if isinstance(value, list) else value
+
+
+FITTING: dict[str, Callable[[Any], Any]] = {
+    "access": at_most_one,
+    "applicationId": one("applications"),
+    "applicationImportId": one("imports"),
+    "approvalPolicy": lambda _: [{"type": "Approve", "reason": "So it is", "responder": "Supervisor"}],
+    "assigneeId": one("identities"),
+    "columns": lambda _: {},
+    "conditions": lambda _: [[{"field": "department", "operator": "is", "value": "Research"}]],
+    "content": lambda _: "users",
+    "cron": lambda _: "0 6 * * *",
+    "effectiveDate": in_days(1, 9),
+    "encoding": lambda _: "windows-1252",
+    "endDate": in_days(10, 99),
+    "files": at_most_one,
+    "groups": lambda _: ["Clerks"],
+    "identityId": one("identities"),
+    "isIdentitySource": lambda _: False,
+    "locations": lambda _: {},
+    "name": another,
+    "ownerId": one("identities"),
+    "permissions": lambda _: [{"header": "Ledger", "permission": "Post"}],
+    "privileges": lambda _: [{"header": "Ledger", "permission": "Post"}],
+    "provisionerIds": several("identities"),
+    "supervisorId": one("identities"),
+    "until": in_days(1, 99),
+    "url": lambda _: f"https://hooks.example.com/{another(None)}",
+}
+# The collection whose record an `{id}` in the path names.
+PATHS = {
+    "/api/access-requests/{id}": "requests",
+    "/api/access-models/{id}": "models",
+    "/api/accounts/{id}": "accounts",
+    "/api/application-imports/{id}": "imports",
+    "/api/applications/{id}": "spare_applications",
+    "/api/identities/{id}": "identities",
+    "/api/personnel-events/{id}": "events",
+    "/api/webhook-deliveries/{id}": "deliveries",
+    "/api/webhooks/{id}": "webhooks",
+    "/webhooks/callback/{id}": "deliveries",
+}
+
+
+# Bodies whose fields depend on one another.
+WHOLE: dict[str, Callable[[Any], Any]] = {
+    "createAccessRequest": lambda body: without(fit(body), "group") | {"identityId": one("identities")(None)},
+    "pinAccount": lambda body: {"never": True} if body.get("never") else {"identityId": one("identities")(None)},
+    "previewEvent": lambda body: fit(body) | {"type": "Offboard", "identityId": one("identities")(None)},
+    "uploadImport": lambda _: {
+        "applicationId": RECORDS["applications"][0],
+        RECORDS["file_groups"][0]: b"Username\nada\n",
+    },
+}
+
+
+def without(body: dict[str, Any], name: str) -> dict[str, Any]:
+    return {key: value for key, value in body.items() if key != name}
+
+
+def fit(value: Any) -> Any:
+    match value:
+        case dict():
+            return {
+                name: FITTING[name](inner) if name in FITTING and inner is not None else fit(inner)
+                for name, inner in value.items()
+            }
+        case list():
+            return [fit(inner) for inner in value]
+    return value
+
+
+def is_positive(case: Any, location: ParameterLocation) -> bool:
+    """Cases made from the document's examples say nothing of their parts."""
+    info = case.meta.components.get(location)
+    return (info.mode if info else case.meta.generation.mode) is GenerationMode.POSITIVE
+
+
+@schemathesis.hook
+def before_call(_: Any, case: Any, **__: Any) -> None:
+    if case.meta is None:
+        return
+    kind = next((kind for path, kind in PATHS.items() if case.path.startswith(path)), None)
+    if kind and is_positive(case, ParameterLocation.PATH):
+        case.path_parameters["id"] = one(kind)(None)
+    if isinstance(case.body, dict) and is_positive(case, ParameterLocation.BODY):
+        case.body = WHOLE.get(case.operation.definition.raw["operationId"], fit)(case.body)
