@@ -26,6 +26,24 @@ from tests.asgi import serving
 TEMPLATE = "rolecall_template"
 _LOCK = 7_426_001
 BASE_URL = "http://rolecall.test"
+# Not TRUNCATE: it makes new files for every table and index, rows or not, and takes ten times as long.
+EMPTY = """
+DO $$
+DECLARE
+    relation regclass;
+    has_rows boolean;
+BEGIN
+    SET LOCAL session_replication_role = replica;
+    FOR relation IN SELECT oid FROM pg_class
+        WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace AND relname <> 'migrations'
+    LOOP
+        EXECUTE format('SELECT EXISTS (SELECT FROM %s)', relation) INTO has_rows;
+        IF has_rows THEN
+            EXECUTE format('DELETE FROM %s', relation);
+        END IF;
+    END LOOP;
+    PERFORM setval(oid, 1, false) FROM pg_class WHERE relkind = 'S' AND relnamespace = 'public'::regnamespace;
+END $$"""
 
 
 @pytest.fixture(scope="session")
@@ -78,9 +96,7 @@ def with_database(url: str, name: str) -> str:
 @pytest.fixture
 def clean_database(database_url: str) -> str:
     with psycopg.connect(database_url, autocommit=True) as db:
-        rows = db.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename <> 'migrations'")
-        tables = sql.SQL(", ").join(sql.Identifier(row[0]) for row in rows)
-        db.execute(sql.SQL("TRUNCATE {} RESTART IDENTITY CASCADE").format(tables))
+        db.execute(EMPTY)
     return database_url
 
 
