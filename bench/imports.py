@@ -1,0 +1,301 @@
+"""Imports through the HTTP upload of a real service, beside a raw COPY of the same bytes and the conventional way.
+
+    python -m bench.imports [--accounts 100000] [--assignments 1000000] [--without-convention]
+"""
+
+import argparse
+import asyncio
+import csv
+import json
+import os
+import random
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import psycopg
+
+from rolecall.core.postgres import embedded
+
+COLUMNS = [
+    "Username", "Name", "First Name", "Last Name", "Email", "Employee ID", "Active", "Locked", "Last Login",
+    "Password Changed", *(f"Attribute {n}" for n in range(1, 15)),
+]  # fmt: skip
+PERMISSION_COLUMNS = ["Username", "Header", "Section", "Permission", "Access", "Value", "Description", "Risk Rating"]
+GROUPS = 2_000
+PERMISSIONS = 5_000
+
+
+def users(count: int) -> list[str]:
+    return [
+        ",".join(
+            [
+                f"user{i:07d}", f"First{i % 5000} Last{i}", f"First{i % 5000}", f"Last{i}", f"user{i}@corp.example.com",
+                f"E{i:07d}", "Yes", "No", f"2026-{i % 12 + 1:02d}-{i % 28 + 1:02d}T08:00:00Z", "2026-01-01",
+                *(f"attribute {n} of user {i} in full" for n in range(1, 15)),
+            ]
+        )
+        for i in range(count)
+    ]  # fmt: skip
+
+
+def assignments(accounts: int, count: int) -> list[str]:
+    rows = []
+    for i in range(count):
+        # Each account holds a run of different permissions.
+        account = i % accounts
+        permission = (account * 7 + i // accounts * 331) % PERMISSIONS
+        rows.append(
+            f"user{account:07d},Header {permission % 7},Section {permission % 13},Permission number {permission},"
+            f"Grant,value{i % 100},What permission {permission} is for,Low"
+        )
+    return rows
+
+
+def changed(lines: list[str], column: int, share: float = 0.01) -> list[str]:
+    """One line in a hundred gets another value."""
+    lines = list(lines)
+    for i in random.Random(7).sample(range(len(lines)), int(len(lines) * share)):
+        fields = lines[i].split(",")
+        fields[column] += "x"
+        lines[i] = ",".join(fields)
+    return lines
+
+
+def write(path: Path, header: list[str], lines: list[str]) -> Path:
+    path.write_text("\n".join([",".join(header), *lines, ""]))
+    return path
+
+
+def make_files(folder: Path, accounts: int, count: int) -> dict[str, dict[str, Path]]:
+    people, held = users(accounts), assignments(accounts, count)
+    groups = write(folder / "groups.csv", ["Group", "Description"], [f"group{i},Group number {i}" for i in range(GROUPS)])
+    made = {}
+    for name, lines, more in (("first", people, held), ("changed", changed(people, 12), changed(held, 5))):
+        made[name] = {
+            "Users": write(folder / f"users-{name}.csv", COLUMNS, lines),
+            "Groups": groups,
+            "Permissions": write(folder / f"permissions-{name}.csv", PERMISSION_COLUMNS, more),
+        }
+    return made
+
+
+class Memory:
+    """The most that the worker and the process that reads for it ever held together."""
+
+    def __init__(self, root: int) -> None:
+        self.root = root
+        self.peak = 0
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread.start()
+
+    def _watch(self) -> None:
+        while not self._stop.wait(0.05):
+            self.peak = max(self.peak, sum(_resident(pid) for pid in _workers(self.root)))
+
+    def stop(self) -> int:
+        self._stop.set()
+        self._thread.join()
+        return self.peak
+
+
+def _workers(root: int) -> Iterator[int]:
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            command = (path / "cmdline").read_bytes()
+        except OSError:
+            continue
+        if b"application_imports.build" in command or (b"rolecall" in command and b"worker" in command):
+            yield int(path.name)
+
+
+def _resident(pid: int) -> int:
+    try:
+        for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+            if line.startswith("VmRSS:"):
+                return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    return 0
+
+
+@contextmanager
+def service(data_dir: Path) -> Iterator[tuple[str, str, int]]:
+    """A running service: its URL, a token, its process."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    environ = {**os.environ, "ROLECALL_LOG": "json"}
+    rolecall = [sys.executable, "-m", "rolecall"]
+    command = [*rolecall, "serve", "--data-dir", str(data_dir), "--port", str(port), "--workers", "1"]
+    with (data_dir.parent / "service.log").open("wb") as log:
+        running = subprocess.Popen(command, env=environ, stdout=log, stderr=log)
+        try:
+            wait_for(port)
+            scopes = [part for s in ("config:manage", "imports:write", "imports:read", "applications:read") for part in ("--scope", s)]
+            create = [*rolecall, "token", "create", "bench", *scopes, "--data-dir", str(data_dir)]
+            token = subprocess.run(create, env=environ, check=True, capture_output=True, text=True).stdout.strip()
+            yield f"http://127.0.0.1:{port}", token, running.pid
+        finally:
+            running.terminate()
+            running.wait()
+
+
+def wait_for(port: int) -> None:
+    for _ in range(600):
+        try:
+            socket.create_connection(("127.0.0.1", port), 1).close()
+        except OSError:
+            time.sleep(0.1)
+        else:
+            return
+    raise TimeoutError("the service did not start")
+
+
+async def run_imports(url: str, token: str, files: dict[str, dict[str, Path]]) -> dict[str, dict[str, Any]]:
+    guard = {"maxRemovedPercent": 100, "maxNewPercent": 1000000, "minCount": 1000000}
+    connector = {
+        "name": "Standard files",
+        "files": [{"name": name, "content": name.lower()} for name in ("Users", "Groups", "Permissions")],
+    }
+    results = {}
+    async with aiohttp.ClientSession(url, headers={"Authorization": f"Bearer {token}"}) as session:
+        body = {"name": f"Bench {time.time()}", "connector": connector, "guard": guard}
+        async with session.post("/api/applications", json=body) as answer:
+            application = await answer.json()
+        groups = {group["name"]: group["fileGroupId"] for group in application["connector"]["files"]}
+        for label, chosen in (("first", "first"), ("changed", "changed"), ("unchanged", "changed")):
+            started = time.perf_counter()
+            form = aiohttp.FormData()
+            for name, path in files[chosen].items():
+                form.add_field(groups[name], path.open("rb"), filename=path.name)
+            async with session.post(
+                "/api/application-imports/upload", params={"applicationId": application["id"]}, data=form
+            ) as answer:
+                run = await answer.json()
+                assert answer.status == 201, run
+            uploaded = time.perf_counter() - started
+            while run["status"] in ("Pending", "Running"):
+                await asyncio.sleep(0.02)
+                async with session.get(f"/api/application-imports/{run['id']}") as answer:
+                    run = await answer.json()
+            assert run["status"] == "Finished", run["log"]
+            begin, end = (datetime.fromisoformat(run[name]) for name in ("buildStart", "buildEnd"))
+            results[label] = {
+                "import": time.perf_counter() - started - uploaded,
+                "build": (end - begin).total_seconds(),
+                "upload": uploaded,
+                "metrics": run["metrics"],
+                "log": run["log"],
+            }
+    return results
+
+
+def raw_copy(database: str, files: dict[str, Path]) -> float:
+    with psycopg.connect(database, autocommit=True) as db:
+        db.execute("DROP TABLE IF EXISTS raw_lines")
+        db.execute("CREATE TABLE raw_lines (line text)")
+        started = time.perf_counter()
+        with db.transaction(), db.cursor().copy("COPY raw_lines FROM STDIN") as copy:
+            for path in files.values():
+                with path.open("rb") as file:
+                    while piece := file.read(1 << 18):
+                        copy.write(piece)
+        took = time.perf_counter() - started
+        db.execute("DROP TABLE raw_lines")
+    return took
+
+
+def conventional(database: str, files: dict[str, dict[str, Path]]) -> dict[str, float]:
+    """csv.DictReader, a dict of what is there, a dict of what should be, executemany of the difference."""
+    keys = {"Users": ["Username"], "Groups": ["Group"], "Permissions": ["Username", "Header", "Section", "Permission"]}
+    took = {}
+    with psycopg.connect(database) as db:
+        for label, chosen in (("first", "first"), ("changed", "changed"), ("unchanged", "changed")):
+            started = time.perf_counter()
+            for name, path in files[chosen].items():
+                import_conventionally(db, name, path, keys[name])
+            db.commit()
+            took[label] = time.perf_counter() - started
+        for name in keys:
+            db.execute(f"DROP TABLE plain_{name.lower()}")
+        db.commit()
+    return took
+
+
+def import_conventionally(db: psycopg.Connection[Any], name: str, path: Path, key: list[str]) -> None:
+    table = f"plain_{name.lower()}"
+    with path.open(newline="") as file:
+        reader = csv.DictReader(file)
+        columns = list(reader.fieldnames or ())
+        wanted = {tuple(row[k] for k in key): row for row in reader}
+    quoted = ", ".join(f'"{column}"' for column in columns)
+    primary = ", ".join(f'"{column}"' for column in key)
+    texts = ", ".join(f'"{column}" text' for column in columns)
+    db.execute(f"CREATE TABLE IF NOT EXISTS {table} ({texts}, PRIMARY KEY ({primary}))")
+    present = {}
+    for values in db.execute(f"SELECT {quoted} FROM {table}"):
+        row = dict(zip(columns, values, strict=True))
+        present[tuple(row[k] for k in key)] = row
+    new = [list(row.values()) for k, row in wanted.items() if k not in present]
+    altered = [[*row.values(), *k] for k, row in wanted.items() if k in present and present[k] != row]
+    gone = [list(k) for k in present if k not in wanted]
+    where = " AND ".join(f'"{column}" = %s' for column in key)
+    sets = ", ".join(f'"{column}" = %s' for column in columns)
+    with db.cursor() as cursor:
+        if new:
+            cursor.executemany(f"INSERT INTO {table} ({quoted}) VALUES ({', '.join(['%s'] * len(columns))})", new)
+        if altered:
+            cursor.executemany(f"UPDATE {table} SET {sets} WHERE {where}", altered)
+        if gone:
+            cursor.executemany(f"DELETE FROM {table} WHERE {where}", gone)
+
+
+def report(results: dict[str, Any], raw: float, convention: dict[str, float], size: int, peak: int) -> None:
+    bars = {"first": 4.0, "changed": 1.2, "unchanged": 0.15}
+    print(f"\n{size / 1e6:.0f} MB of CSV; raw COPY of the same bytes {raw:.2f} s; worker's peak memory {peak / 2**20:.0f} MiB")
+    print(f"{'':12}{'import':>9}{'of it build':>13}{'× raw COPY':>12}{'bar':>7}{'convention':>12}{'faster':>9}{'upload':>9}")
+    for label, result in results.items():
+        old = convention.get(label)
+        print(
+            f"{label:12}{result['import']:8.2f}s{result['build']:12.2f}s{result['import'] / raw:12.2f}{bars[label]:7.2f}"
+            + (f"{old:11.1f}s{old / result['import']:8.1f}×" if old else f"{'':21}")
+            + f"{result['upload']:8.2f}s"
+        )
+
+
+def main() -> None:
+    options = argparse.ArgumentParser()
+    options.add_argument("--accounts", type=int, default=100_000)
+    options.add_argument("--assignments", type=int, default=1_000_000)
+    options.add_argument("--without-convention", action="store_true")
+    options.add_argument("--logs", action="store_true", help="print the logs of the imports")
+    given = options.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        files = make_files(Path(folder), given.accounts, given.assignments)
+        size = sum(path.stat().st_size for path in files["first"].values())
+        data_dir = Path(folder) / "rolecall"
+        with service(data_dir) as (url, token, pid), embedded(data_dir) as database:
+            memory = Memory(pid)
+            results = asyncio.run(run_imports(url, token, files))
+            peak = memory.stop()
+            raw = min(raw_copy(database, files["first"]) for _ in range(3))
+            convention = {} if given.without_convention else conventional(database, files)
+    if given.logs:
+        for result in results.values():
+            print(result["log"], json.dumps(result["metrics"]), "\n")
+    report(results, raw, convention, size, peak)
+
+
+if __name__ == "__main__":
+    main()

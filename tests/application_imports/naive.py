@@ -1,0 +1,117 @@
+"""What an import means, said as plainly as possible: dictionaries in, dictionaries out. Slow, and easy to believe."""
+
+import csv
+import io
+from typing import Any, NamedTuple
+
+YES = {"": None, "Yes": True, "No": False}
+
+
+class State(NamedTuple):
+    users: dict[str, Any] = {}  # noqa: RUF012
+    listed: dict[str, Any] = {}  # noqa: RUF012
+    memberships: frozenset[tuple[str, str]] = frozenset()
+    permissions: dict[tuple[str, str, str], Any] = {}  # noqa: RUF012
+    assignments: dict[tuple[str, str, str, str, str], Any] = {}  # noqa: RUF012
+
+    @property
+    def groups(self) -> dict[str, Any]:
+        named = {group for _, group in self.memberships} | {key[1] for key in self.assignments if key[1]}
+        return {**dict.fromkeys(named, ("", "", {})), **self.listed}
+
+    def held(self, position: int, holder: str) -> Any:
+        direct = {key: value for key, value in self.assignments.items() if key[position] == holder}
+        return direct, {pair for pair in self.memberships if position == 0 and pair[0] == holder}
+
+
+class Malformed(Exception):
+    pass
+
+
+def rows(texts: list[str], delimiter: str) -> list[dict[str, str]]:
+    return [
+        {name: value.strip() for name, value in row.items()}
+        for text in texts
+        for row in csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter)
+    ]
+
+
+def keyed(pairs: list[tuple[Any, Any]]) -> dict[Any, Any]:
+    found: dict[Any, Any] = {}
+    for key, value in pairs:
+        if found.setdefault(key, value) != value:
+            raise Malformed
+    return found
+
+
+def after(state: State, files: dict[str, list[str]], delimiter: str) -> State:
+    read = {name: rows(texts, delimiter) for name, texts in files.items()}
+    if "Users" in read:
+        state = state._replace(users=keyed([(row["Username"], user(row)) for row in read["Users"]]))
+    if "Groups" in read:
+        state = state._replace(listed=keyed([(row["Group"], group(row)) for row in read["Groups"]]))
+    if "Memberships" in read:
+        state = state._replace(memberships=frozenset((row["Username"], row["Group"]) for row in read["Memberships"]))
+        if any(username not in state.users for username, _ in state.memberships):
+            raise Malformed
+    if "Permissions" in read:
+        given = keyed([(key(row), held(row)) for row in read["Permissions"]])
+        if any(holder and holder not in state.users for holder, *_ in given):
+            raise Malformed
+        catalogue: dict[Any, Any] = {}
+        for (_, _, *name), (_, _, *said) in given.items():
+            catalogue[tuple(name)] = max(catalogue.get(tuple(name), ("",)), tuple(said))
+        state = state._replace(assignments={k: v[:2] for k, v in given.items()}, permissions=catalogue)
+    return state._replace(
+        memberships=frozenset(pair for pair in state.memberships if pair[0] in state.users),
+        assignments={k: v for k, v in state.assignments.items() if not k[0] or k[0] in state.users},
+    )
+
+
+def user(row: dict[str, str]) -> Any:
+    known = {"Username", "Name", "Email", "Active"}
+    active = row.get("Active", "") in ("", "Yes")
+    return row.get("Name", ""), row.get("Email", ""), active, {k: v for k, v in row.items() if k not in known}
+
+
+def group(row: dict[str, str]) -> Any:
+    return row.get("Description", ""), row.get("Nomenclature", ""), {}
+
+
+def key(row: dict[str, str]) -> tuple[str, ...]:
+    return tuple(row[name] for name in ("Username", "Group", "Header", "Section", "Permission"))
+
+
+def held(row: dict[str, str]) -> tuple[str, ...]:
+    return row["Access"] or "None", row["Value"], row["Description"]
+
+
+def counted(before: dict[Any, Any], now: dict[Any, Any], touched: Any = None) -> dict[str, int]:
+    both = before.keys() & now.keys()
+    altered = {name for name in both if before[name] != now[name] or (touched and touched(name))}
+    return {
+        "total": len(now),
+        "new": len(now.keys() - before.keys()),
+        "altered": len(altered),
+        "removed": len(before.keys() - now.keys()),
+    }
+
+
+def metrics(before: State, now: State) -> dict[str, Any]:
+    permissions = counted(before.permissions, now.permissions)
+    return {
+        "users": counted(before.users, now.users, lambda name: before.held(0, name) != now.held(0, name)),
+        "groups": counted(before.groups, now.groups, lambda name: before.held(1, name)[0] != now.held(1, name)[0]),
+        "permissions": {"total": permissions["total"], "new": permissions["new"]},
+    }
+
+
+def changes(before: State, now: State) -> dict[str, dict[str, int]]:
+    pairs = {
+        "Account": (before.users, now.users),
+        "Group": (before.groups, now.groups),
+        "Membership": (dict.fromkeys(before.memberships), dict.fromkeys(now.memberships)),
+        "Permission": (before.permissions, now.permissions),
+        "Assignment": (before.assignments, now.assignments),
+    }
+    return {kind: {k: v for k, v in counted(*pair).items() if k != "total"} for kind, pair in pairs.items()}
