@@ -1,6 +1,6 @@
 """Imports through the HTTP upload of a real service, beside a raw COPY of the same bytes and the conventional way.
 
-    python -m bench.imports [--accounts 100000] [--assignments 1000000] [--without-convention]
+python -m bench.imports [--accounts 100000] [--assignments 1000000] [--without-convention]
 """
 
 import argparse
@@ -78,7 +78,9 @@ def write(path: Path, header: list[str], lines: list[str]) -> Path:
 
 def make_files(folder: Path, accounts: int, count: int) -> dict[str, dict[str, Path]]:
     people, held = users(accounts), assignments(accounts, count)
-    groups = write(folder / "groups.csv", ["Group", "Description"], [f"group{i},Group number {i}" for i in range(GROUPS)])
+    groups = write(
+        folder / "groups.csv", ["Group", "Description"], [f"group{i},Group number {i}" for i in range(GROUPS)]
+    )
     made = {}
     for name, lines, more in (("first", people, held), ("changed", changed(people, 12), changed(held, 5))):
         made[name] = {
@@ -142,7 +144,11 @@ def service(data_dir: Path) -> Iterator[tuple[str, str, int]]:
         running = subprocess.Popen(command, env=environ, stdout=log, stderr=log)
         try:
             wait_for(port)
-            scopes = [part for s in ("config:manage", "imports:write", "imports:read", "applications:read") for part in ("--scope", s)]
+            scopes = [
+                part
+                for s in ("config:manage", "imports:write", "imports:read", "applications:read")
+                for part in ("--scope", s)
+            ]
             create = [*rolecall, "token", "create", "bench", *scopes, "--data-dir", str(data_dir)]
             token = subprocess.run(create, env=environ, check=True, capture_output=True, text=True).stdout.strip()
             yield f"http://127.0.0.1:{port}", token, running.pid
@@ -263,15 +269,23 @@ def import_conventionally(db: psycopg.Connection[Any], name: str, path: Path, ke
 
 def report(results: dict[str, Any], raw: float, convention: dict[str, float], size: int, peak: int) -> None:
     bars = {"first": 4.0, "changed": 1.2, "unchanged": 0.15}
-    print(f"\n{size / 1e6:.0f} MB of CSV; raw COPY of the same bytes {raw:.2f} s; worker's peak memory {peak / 2**20:.0f} MiB")
-    print(f"{'':12}{'import':>9}{'of it build':>13}{'× raw COPY':>12}{'bar':>7}{'convention':>12}{'faster':>9}{'upload':>9}")
+    print(f"\n{size / 1e6:.0f} MB of CSV; raw COPY of the same bytes {raw:.2f} s", end="; ")
+    print(f"peak memory of the worker and its child {peak / 2**20:.0f} MiB")
+    heads = ("", "import", "build", "× raw COPY", "bar", "convention", "faster", "upload")
+    print("".join(f"{head:>12}" for head in heads))
     for label, result in results.items():
         old = convention.get(label)
-        print(
-            f"{label:12}{result['import']:8.2f}s{result['build']:12.2f}s{result['import'] / raw:12.2f}{bars[label]:7.2f}"
-            + (f"{old:11.1f}s{old / result['import']:8.1f}×" if old else f"{'':21}")
-            + f"{result['upload']:8.2f}s"
-        )
+        cells = [
+            label,
+            f"{result['import']:.2f} s",
+            f"{result['build']:.2f} s",
+            f"{result['import'] / raw:.2f}",
+            f"{bars[label]:.2f}",
+            f"{old:.1f} s" if old else "",
+            f"{old / result['import']:.1f} ×" if old else "",
+            f"{result['upload']:.2f} s",
+        ]
+        print("".join(f"{cell:>12}" for cell in cells))
 
 
 def main() -> None:

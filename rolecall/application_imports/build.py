@@ -23,7 +23,7 @@ from rolecall.application_imports.broken import BrokenFile
 from rolecall.application_imports.deltas import Delta, Doubt
 from rolecall.application_imports.finish import Canceled, FileTotals, Held, Run, finish
 from rolecall.application_imports.holdings import Draft
-from rolecall.application_imports.job import Ended, Job, Outcome, application_lock, find_run
+from rolecall.application_imports.job import TOO_MUCH_MEMORY, Ended, Job, Outcome, application_lock, find_run
 from rolecall.application_imports.sources import (
     FileGroup,
     Source,
@@ -41,18 +41,24 @@ from rolecall.core.db import Db, execute, session_options
 
 GIB = 1024**3
 _MEMORY = 1 * GIB
-# What reading a file takes, as a multiple of its size.
-_MEMORY_PER_BYTE = 12
+# What comparing and reading files takes, as a multiple of their size.
+_MEMORY_PER_BYTE = 6
 _CPU_SECONDS = 300
+_LOOK_AT_MEMORY = 0.05
+_KIB = 1 if sys.platform == "darwin" else 1024
 
 Tell = Callable[[str], Awaitable[None]]
 
 
 def main() -> None:
     job = msgspec.json.decode(sys.stdin.buffer.readline(), type=Job)
+    resource.setrlimit(resource.RLIMIT_CPU, (_CPU_SECONDS, _CPU_SECONDS + 5))
     threading.Thread(target=_end_with_the_worker, daemon=True).start()
-    _limit(job.input_bytes)
-    ended = asyncio.run(build(job))
+    threading.Thread(target=_limit_memory, args=(_MEMORY + _MEMORY_PER_BYTE * job.input_bytes,), daemon=True).start()
+    _say(asyncio.run(build(job)))
+
+
+def _say(ended: Ended) -> None:
     sys.stdout.buffer.write(msgspec.json.encode(ended) + b"\n")
     sys.stdout.flush()
 
@@ -62,10 +68,12 @@ def _end_with_the_worker() -> None:
     os._exit(1)
 
 
-def _limit(input_bytes: int) -> None:
-    memory = _MEMORY + _MEMORY_PER_BYTE * input_bytes
-    resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
-    resource.setrlimit(resource.RLIMIT_CPU, (_CPU_SECONDS, _CPU_SECONDS + 5))
+def _limit_memory(limit: int) -> None:
+    """Watched, because the kernel limits only address space, of which polars reserves many times what it uses."""
+    while resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _KIB < limit:
+        time.sleep(_LOOK_AT_MEMORY)
+    _say(Ended(Outcome.FAILED, TOO_MUCH_MEMORY))
+    os._exit(1)
 
 
 async def build(job: Job) -> Ended:
@@ -84,7 +92,7 @@ async def build(job: Job) -> Ended:
     except BrokenFile as broken:
         return Ended(Outcome.FAILED, str(broken))
     except MemoryError:
-        return Ended(Outcome.FAILED, "the files need more memory than an import may take")
+        return Ended(Outcome.FAILED, TOO_MUCH_MEMORY)
     except Held as held:
         return Ended(Outcome.HELD, str(held))
     except Canceled:

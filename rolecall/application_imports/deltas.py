@@ -127,7 +127,7 @@ def read_lines(
         old = [reading.decode(path.read_bytes(), group.encoding) for path in before]
         new = [reading.decode((files_dir / file.location).read_bytes(), group.encoding) for file in files]
         found = lines.compare(old, new)
-        if found is None:
+        if found is None or not all(found.rows):
             return None
         added = rows.together(group.content, [_mini(group, text, zone) for text in found.added])
         gone = _mini(group, found.gone, zone)

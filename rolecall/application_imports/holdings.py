@@ -351,8 +351,9 @@ class Draft:
             closed = pl.concat([part.select(relation.key) for part in (change.altered, change.removed)])
             if closed.height:
                 await close_intervals(self.db, relation, self.number, as_csv(closed))
-            opened = change.opened.select(*relation.key, *relation.values, pl.lit(self.number).alias("from_import"))
-            if opened.height:
+            if change.new.height or change.altered.height:
+                number = pl.lit(self.number).alias("from_import")
+                opened = change.opened.select(*relation.key, *relation.values, number)
                 await open_intervals(self.db, relation, as_csv(opened.sort(relation.key)))
         await self._settle_groups()
         await self._settle_permissions()

@@ -9,6 +9,8 @@ from rolecall.application_imports.finish import Run
 from rolecall.applications.model import Guard
 from rolecall.core.db import Db, fetch_rows
 
+TOO_MUCH_MEMORY = "the files need more memory than an import may take"
+
 
 class Job(msgspec.Struct, frozen=True):
     import_id: UUID

@@ -10,11 +10,13 @@ from uuid import UUID
 
 import msgspec
 import structlog
+from psycopg import OperationalError
+from psycopg_pool import PoolTimeout
 
 from rolecall.application_imports import actions, rollback, sources
 from rolecall.application_imports.broken import BrokenFile
 from rolecall.application_imports.finish import Canceled, FileTotals, Run, finish
-from rolecall.application_imports.job import Ended, Job, Outcome, application_lock, find_run
+from rolecall.application_imports.job import TOO_MUCH_MEMORY, Ended, Job, Outcome, application_lock, find_run
 from rolecall.application_imports.model import ImportStatus
 from rolecall.application_imports.schedule import fetch_files
 from rolecall.core import clock
@@ -68,20 +70,16 @@ async def _see_through(pool: Pool, config: Config, db: Db, id: UUID) -> bool:
         return False
     run = await find_run(db, id)
     building = asyncio.create_task(_build(pool, config, run))
-    watching = asyncio.create_task(_until_canceled(pool, id))
+    over = asyncio.Event()
+    watching = asyncio.create_task(_cancel_when_asked(pool, id, building, over))
     try:
-        await asyncio.wait({building, watching}, return_when=asyncio.FIRST_COMPLETED)
-        if not building.done():
-            building.cancel()
-        try:
-            ended = await building
-        except asyncio.CancelledError:
-            ended = Ended(Outcome.CANCELED)
+        await asyncio.wait({building})
     finally:
-        watching.cancel()
+        # Not done means that this worker is stopping: another takes the import up.
         building.cancel()
-        await asyncio.gather(watching, building, return_exceptions=True)
-    await _end(pool, run, ended)
+        over.set()
+        await asyncio.gather(building, watching, return_exceptions=True)
+    await _end(pool, run, Ended(Outcome.CANCELED) if building.cancelled() else building.result())
     return True
 
 
@@ -129,13 +127,17 @@ async def _start(db: Db, id: UUID) -> bool:
     return True
 
 
-async def _until_canceled(pool: Pool, id: UUID) -> None:
-    while True:
-        await asyncio.sleep(_LOOK_FOR_CANCEL)
-        async with pool.connection() as db:
-            status = await fetch_value(db, "SELECT status FROM application_imports WHERE id = %(id)s", id=id)
-        if status == ImportStatus.CANCELING:
+async def _cancel_when_asked(pool: Pool, id: UUID, building: asyncio.Task[Ended], over: asyncio.Event) -> None:
+    """Ended by its event, not by cancelling it: a query is never cut off in the middle."""
+    while not over.is_set():
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(over.wait(), _LOOK_FOR_CANCEL)
             return
+        with contextlib.suppress(OperationalError, PoolTimeout):
+            async with pool.connection() as db:
+                status = await fetch_value(db, "SELECT status FROM application_imports WHERE id = %(id)s", id=id)
+            if status == ImportStatus.CANCELING:
+                building.cancel()
 
 
 async def _build(pool: Pool, config: Config, run: Run) -> Ended:
@@ -175,7 +177,16 @@ async def _unchanged(db: Db, run: Run, zone: str) -> list[FileTotals] | None:
 
 
 async def _input_bytes(db: Db, run: Run) -> int:
-    size = await fetch_value(db, "SELECT sum(size) FROM import_files WHERE import_id = %(id)s", id=run.id)
+    """The files, and those they are compared with."""
+    before = [
+        place for source in (await sources.sources_after(db, run.application_id)).values() for place in source.locations
+    ]
+    size = await fetch_value(
+        db,
+        "SELECT sum(size) FROM import_files WHERE import_id = %(id)s OR location = ANY(%(before)s)",
+        id=run.id,
+        before=before,
+    )
     return int(size or 0)
 
 
@@ -228,7 +239,7 @@ def _cause_of_death(code: int) -> str:
         case signal.SIGXCPU | signal.SIGKILL:
             return "reading the files took more time than an import may take"
         case signal.SIGABRT | signal.SIGSEGV | signal.SIGBUS:
-            return "the files need more memory than an import may take"
+            return TOO_MUCH_MEMORY
     return "a fault inside the service; its log says more"
 
 

@@ -1,0 +1,106 @@
+from uuid import UUID
+
+import httpx2
+
+from rolecall.accounts import matching
+from rolecall.core import clock
+from rolecall.core.config import Config
+from rolecall.core.db import Db
+from tests.application_imports.running import Imports
+from tests.builders import an_application, an_identity
+
+HEADER = "Username,Name,First Name,Last Name,Email,Employee ID\n"
+
+
+async def matches(client: httpx2.AsyncClient, application: UUID) -> dict[str, tuple[str, str | None]]:
+    items = (await client.get(f"/api/applications/{application}/accounts")).json()["items"]
+    return {item["username"]: (item["match"], item["identityId"]) for item in items}
+
+
+async def test_accounts_match_by_employee_id_then_mail_then_name(
+    client: httpx2.AsyncClient, config: Config, db: Db
+) -> None:
+    ada = await an_identity(db, "Ada", "Lovelace", email="ada@x.test")
+    eve = await an_identity(db, "Ève", "Müller")
+    await db.execute("UPDATE identities SET employee_id = 'E7' WHERE id = %s", (eve,))
+    for _ in range(2):
+        await an_identity(db, "John", "Smith")
+    application = await an_application(db)
+
+    await Imports(client, config).finish(
+        application,
+        {
+            "Users": HEADER
+            + "by-id,,,,ada@x.test,e7\n"
+            + "by-mail,,,,ADA@X.TEST,\n"
+            + "by-name,,ADA,LOVELACE,,\n"
+            + "by-full-name,Ada Lovelace,,,,\n"
+            + 'reversed,"MÜLLER, ève",,,,\n'
+            + "disputed,,John,Smith,,\n"
+            + "unknown,,Grace,Hopper,,\n"
+        },
+    )
+
+    assert await matches(client, application) == {
+        "by-id": ("Employee ID", str(eve)),
+        "by-mail": ("Email", str(ada)),
+        "by-name": ("Name", str(ada)),
+        "by-full-name": ("Name", str(ada)),
+        "reversed": ("Name", str(eve)),
+        "disputed": ("Disputed", None),
+        "unknown": ("Unmatched", None),
+    }
+    disputed = (await client.get(f"/api/applications/{application}/accounts", params={"match": "disputed"})).json()
+    assert ([item["username"] for item in disputed["items"]], disputed["totalCount"]) == (["disputed"], 1)
+
+
+async def test_a_pin_survives_every_import(client: httpx2.AsyncClient, config: Config, db: Db) -> None:
+    imports = Imports(client, config)
+    ada, bob = await an_identity(db, email="ada@x.test"), await an_identity(db, "Bob", "B")
+    application = await an_application(db)
+    await imports.finish(application, {"Users": HEADER + "a,,,,ada@x.test,\nb,,,,ada@x.test,\n"})
+    a, b = (await client.get(f"/api/applications/{application}/accounts")).json()["items"]
+
+    pinned = await client.put(f"/api/accounts/{a['id']}/match", json={"identityId": str(bob)})
+    await client.put(f"/api/accounts/{b['id']}/match", json={"never": True})
+    await imports.finish(application, {"Users": HEADER + "a,New,,,ada@x.test,\nb,New,,,ada@x.test,\n"})
+
+    assert (pinned.status_code, pinned.json()["match"]) == (200, "Pinned")
+    assert await matches(client, application) == {"a": ("Pinned", str(bob)), "b": ("Never", None)}
+
+    unpinned = await client.delete(f"/api/accounts/{a['id']}/match")
+    assert unpinned.status_code == 204
+    assert (await matches(client, application))["a"] == ("Email", str(ada))
+
+
+async def test_a_pin_says_one_thing(client: httpx2.AsyncClient, config: Config, db: Db) -> None:
+    ada = await an_identity(db)
+    application = await an_application(db)
+    await Imports(client, config).finish(application, {"Users": "Username\na\n"})
+    (account,) = (await client.get(f"/api/applications/{application}/accounts")).json()["items"]
+    path = f"/api/accounts/{account['id']}/match"
+
+    for body in ({}, {"never": True, "identityId": str(ada)}, {"never": False}):
+        assert (await client.put(path, json=body)).status_code == 400
+    unknown = await client.put(f"/api/accounts/{ada}/match", json={"never": True})
+    assert (unknown.status_code, unknown.json()["message"]) == (404, f"Account with id {ada} not found")
+
+
+async def test_accounts_match_again_when_identities_change(client: httpx2.AsyncClient, config: Config, db: Db) -> None:
+    application = await an_application(db)
+    await Imports(client, config).finish(application, {"Users": HEADER + "a,,,,ada@x.test,\nj,,John,Smith,,\n"})
+    first, second = await an_identity(db, "John", "Smith"), await an_identity(db, "John", "Smith")
+    ada = await an_identity(db, email="Ada@x.test")
+
+    await match_again(db)
+    assert await matches(client, application) == {"a": ("Email", str(ada)), "j": ("Disputed", None)}
+
+    await db.execute("UPDATE identities SET last_name = 'Doe', last_name_key = 'doe' WHERE id = %s", (first,))
+    await db.execute("UPDATE identities SET email_address = '' WHERE id = %s", (ada,))
+    await match_again(db)
+    assert await matches(client, application) == {"a": ("Unmatched", None), "j": ("Name", str(second))}
+
+
+async def match_again(db: Db) -> None:
+    async with db.transaction():
+        await matching.match_changed_identities(db, clock.now())
