@@ -24,13 +24,14 @@ import psycopg
 import structlog
 import uvloop
 
-from bench.seeding import seed
+from bench.seeding import LISTINGS, seed
 from rolecall.app import create_app
 from rolecall.core.caller import Scope
 from rolecall.core.checking import Facts
 from rolecall.core.config import Config
 from rolecall.core.db import fetch_rows
 from rolecall.core.migrate import migrate
+from rolecall.core.paging import PAGE_SIZE
 from rolecall.core.postgres import embedded
 from rolecall.tokens import actions as tokens
 
@@ -38,6 +39,7 @@ BAR_DEPTH, BAR_SIZE, BAR_UPKEEP, BAR_WRITES = 1.5, 1.3, 0.25, 300
 SMALL = 10_000
 ROUNDS = 40
 WRITERS = 16
+PAGES = ("first", "middle", "3/4", "last", "beyond")
 
 # Each list with its filters: column and query parameter. Values are found in the data, the most and the least frequent.
 FILTERS: dict[str, dict[str, str]] = {
@@ -98,18 +100,8 @@ async def api(url: str, connections: int) -> AsyncIterator[Api]:
     await life
 
 
-class Cost:
-    """Milliseconds of work, in this process and in its one connection's server: others on the machine do not count."""
-
-    def __init__(self, backend: int) -> None:
-        self.server = Path(f"/proc/{backend}/schedstat")
-
-    def now(self) -> float:
-        return time.process_time() * 1000 + int(self.server.read_text().split()[0]) / 1e6
-
-
 class Case(msgspec.Struct):
-    """A list under one filter: what each page cost, by its name."""
+    """A list under one filter: what each page cost in milliseconds, by its name."""
 
     table: str
     filter: str
@@ -117,6 +109,10 @@ class Case(msgspec.Struct):
     total: int = 0
     pages: dict[str, int] = {}
     took: dict[str, list[float]] = {}
+
+    @property
+    def path(self) -> str:
+        return f"/api/{self.table.replace('_', '-')}"
 
     def median(self, page: str) -> float:
         return statistics.median(self.took[page])
@@ -146,42 +142,59 @@ def _short(value: object) -> str:
     return f"{str(value)[:4]}…" if isinstance(value, UUID) else str(value)
 
 
-async def time_pages(api: Api, cost: Cost, cases: Sequence[Case]) -> None:
-    """Round after round over all pages of a list, so that a disturbance falls on all alike."""
-    for case in cases:
-        path = f"/api/{case.table.replace('_', '-')}"
-        first = msgspec.json.decode(await api.ask("GET", path, case.query))
+class Reader(msgspec.Struct):
+    """The application on one database, and the one server process that works for it."""
+
+    api: Api
+    server: Path
+
+    def cost(self) -> float:
+        """Milliseconds of work done so far, here and there; what others do on the machine does not count."""
+        return time.process_time() * 1000 + int(self.server.read_text().split()[0]) / 1e6
+
+
+@asynccontextmanager
+async def reading(url: str) -> AsyncIterator[Reader]:
+    async with api(url, 1) as one:
+        async with await psycopg.AsyncConnection.connect(url, autocommit=True) as db:
+            rows = await fetch_rows(
+                db,
+                "SELECT pid FROM pg_stat_activity WHERE datname = current_database()"
+                " AND backend_type = 'client backend' AND pid <> pg_backend_pid()",
+            )
+        assert len(rows) == 1, rows
+        yield Reader(one, Path(f"/proc/{rows[0][0]}/schedstat"))
+
+
+async def time_pages(pairs: Sequence[tuple[Reader, Case]]) -> None:
+    """Round after round over the pages of a list in both databases, so that a disturbance falls on all alike."""
+    for reader, case in pairs:
+        first = msgspec.json.decode(await reader.api.ask("GET", case.path, case.query))
         case.total, last = first["totalCount"], max(1, first["totalPages"])
-        case.pages = {
-            "first": 1,
-            "middle": (last + 1) // 2,
-            "3/4": max(1, last * 3 // 4),
-            "last": last,
-            "beyond": last + 10**6,
-        }
-        case.took = {name: [] for name in case.pages}
-        for n in range(ROUNDS + 10):
-            for name, page in case.pages.items():
-                started = cost.now()
-                await api.ask("GET", path, {**case.query, "page": page})
+        case.pages = dict(zip(PAGES, (1, (last + 1) // 2, max(1, last * 3 // 4), last, last + 10**6), strict=True))
+        case.took = {name: [] for name in PAGES}
+    for n in range(ROUNDS + 10):
+        for name in PAGES:
+            for reader, case in pairs:
+                started = reader.cost()
+                await reader.api.ask("GET", case.path, {**case.query, "page": case.pages[name]})
                 if n >= 10:
-                    case.took[name].append(cost.now() - started)
+                    case.took[name].append(reader.cost() - started)
 
 
-def report(big: Sequence[Case], small: Sequence[Case]) -> None:
-    small_by = {(case.table, case.filter.partition("=")[0]): case for case in reversed(small)}
-    print(f"{'list':20} {'filter':28} {'rows':>9} {'first':>7} {'middle':>7} {'3/4':>7} {'last':>7} {'beyond':>7}"
-          f" {'/ first':>8} {'/ small':>8}")  # fmt: skip
-    for case in big:
-        unfiltered = next(c for c in big if c.table == case.table)
-        slowest = max(case.median(page) for page in ("first", "middle", "3/4", "last"))
-        # A short page is cheaper than a full one: held against page 1 of the whole list where it is shorter.
-        full = case if case.total >= 50 else unfiltered
-        same = small_by[case.table, case.filter.partition("=")[0]]
-        depth, size = slowest / full.median("first"), slowest / max(same.median(p) for p in ("first", "middle", "last"))
-        figures = " ".join(f"{case.median(page):7.2f}" for page in case.pages)
-        marks = "" if depth <= BAR_DEPTH and size <= BAR_SIZE else "  over the bar"
-        print(f"{case.table:20} {case.filter:28} {case.total:9,} {figures} {depth:8.2f} {size:8.2f}{marks}")
+def report(pairs: Sequence[tuple[Case, Case]]) -> None:
+    print(f"{'list':20} {'filter':28} {'rows':>9}", *(f"{name:>7}" for name in PAGES), " / first  / small")
+    whole: dict[str, tuple[Case, Case]] = {}
+    for big, small in pairs:
+        unfiltered = whole.setdefault(big.table, (big, small))
+        # A page that is not full costs less than one that is: short lists are held against the whole one.
+        first = (big if big.total >= PAGE_SIZE else unfiltered[0]).median("first")
+        same = small if small.total >= PAGE_SIZE else unfiltered[1]
+        slowest = max(big.median(name) for name in PAGES)
+        depth, size = slowest / first, slowest / max(same.median(name) for name in PAGES)
+        verdict = "" if depth <= BAR_DEPTH and size <= BAR_SIZE else "  over the bar"
+        figures = " ".join(f"{big.median(name):7.2f}" for name in PAGES)
+        print(f"{big.table:20} {big.filter:28} {big.total:9,} {figures} {depth:8.2f} {size:8.2f}{verdict}")
 
 
 async def time_writes(api: Api, count: int) -> float:
@@ -210,6 +223,8 @@ async def time_upkeep(api: Api, url: str, count: int) -> tuple[float, float]:
             await _switch(db, "DISABLE")
             off.append(await time_writes(api, count))
             await _switch(db, "ENABLE")
+        for table in ("identities", "personnel_events"):
+            await db.execute("SELECT recount_list(%s, %s)", (table, list(LISTINGS[table].facets)))
     return statistics.median(on), statistics.median(off)
 
 
@@ -238,26 +253,15 @@ async def run(server: str, rows: int) -> None:
         if not exists:
             seconds = seed(urls[name], wanted)
             print("counted", ", ".join(f"{wanted[t]:,} {t} in {s:.1f} s" for t, s in seconds.items()), flush=True)
-    little, big = await time_database(urls["small"]), await time_database(urls["big"])
-    report(big, little)
+    pairs = list(zip(await cases(urls["big"]), await cases(urls["small"]), strict=True))
+    async with reading(urls["big"]) as big, reading(urls["small"]) as small:
+        for one, other in pairs:
+            await time_pages([(big, one), (small, other)])
+    report(pairs)
     async with api(urls["big"], WRITERS) as writer:
         on, off = await time_upkeep(writer, urls["big"], 1500)
     print(f"onboardings from {WRITERS} connections: {on:.0f}/s kept, {off:.0f}/s not kept: upkeep {off / on - 1:.0%}")
     print(f"bars: {BAR_DEPTH} x page 1, {BAR_SIZE} x the list of {SMALL:,}, {BAR_WRITES}/s, upkeep {BAR_UPKEEP:.0%}")
-
-
-async def time_database(url: str) -> list[Case]:
-    found = await cases(url)
-    async with api(url, 1) as reader:
-        async with await psycopg.AsyncConnection.connect(url, autocommit=True) as db:
-            rows = await fetch_rows(
-                db,
-                "SELECT pid FROM pg_stat_activity WHERE datname = current_database()"
-                " AND backend_type = 'client backend' AND pid <> pg_backend_pid()",
-            )
-        assert len(rows) == 1, rows
-        await time_pages(reader, Cost(rows[0][0]), found)
-    return found
 
 
 def main() -> None:
