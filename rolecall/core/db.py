@@ -20,8 +20,16 @@ PATIENCE_SECONDS = 5.0
 
 def session_options(base_url: str) -> str:
     """What every connection is told. The triggers that freeze a webhook's body need the base URL."""
-    # synchronous_commit is said aloud: an answer of 2xx means the row is on disk.
-    return f"-c timezone=UTC -c jit=off -c synchronous_commit=on -c rolecall.base_url={base_url}"
+    settings = {
+        "timezone": "UTC",
+        "jit": "off",
+        # Said aloud: an answer of 2xx means the row is on disk.
+        "synchronous_commit": "on",
+        # Sorting what an index has half sorted looks cheap to the planner, and reads a whole filter for 50 rows of it.
+        "enable_incremental_sort": "off",
+        "rolecall.base_url": base_url,
+    }
+    return " ".join(f"-c {name}={value}" for name, value in settings.items())
 
 
 def make_pool(config: Config) -> Pool:

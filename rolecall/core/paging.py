@@ -66,7 +66,7 @@ def _select(listing: Listing[Any], filters: frozenset[str]) -> str:
     conditions = "".join(f" AND {column} = %({column})s" for column in filters)
 
     def rows_from(start: str, comparison: str) -> str:
-        # Comparing whole index rows leaves the planner no other index, whatever it believes of the values.
+        # Comparing and ordering by whole index rows leaves the planner one index, whatever it believes of the values.
         bounds = [f"({', '.join(index)}) {comparison} ({', '.join([*(f'place.{c}' for c in lead), start])})"]
         if lead:
             bounds.append(f"({', '.join(lead)}) {way.until} ({', '.join(f'place.{c}' for c in lead)})")

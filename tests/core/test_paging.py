@@ -270,6 +270,21 @@ async def test_no_page_reads_more_than_a_few_strides(letters: Db, listing: Listi
             assert await rows_read(letters) - before <= 3 * PAGE_SIZE + 4 * 20 + 32, (given, page)
 
 
+async def test_an_index_that_begins_alike_does_not_tempt_the_planner(letters: Db) -> None:
+    await letters.execute("CREATE INDEX ON letters (type, number)")
+    await execute(
+        letters,
+        """INSERT INTO letters (sent, status, type)
+           SELECT now() + n * interval '1 second', 'Open', 'T' || hashint4(n) %% 20
+           FROM generate_series(1, 20000) AS n""",
+    )
+    await letters.execute("VACUUM ANALYZE letters")
+    for listing in (UP, DOWN):
+        before = await rows_read(letters)
+        assert len((await fetch_listed(letters, listing, 1, type="T1")).items) == PAGE_SIZE
+        assert await rows_read(letters) - before <= 3 * PAGE_SIZE
+
+
 async def test_keys_thin_out_where_rows_have_left(letters: Db) -> None:
     await execute(letters, "INSERT INTO letters (sent, status) SELECT now(), 'Open' FROM generate_series(1, 2000)")
     for _ in range(40):
