@@ -26,7 +26,13 @@ _LONGEST_NAME = 255
 
 
 async def upload_import(
-    db: Db, caller: Caller, upload: Upload, queried: Sequence[str], facts: Facts, files_dir: Path
+    db: Db,
+    caller: Caller,
+    upload: Upload,
+    queried: Sequence[str],
+    facts: Facts,
+    files_dir: Path,
+    type: ImportType = ImportType.API,
 ) -> UUID:
     """`queried` are the application ids of the query; the form may name the application as well."""
     given = {text.lower() for text in (*queried, *upload.values("applicationId")) if text}
@@ -39,21 +45,21 @@ async def upload_import(
     if target and target.file_groups is None:
         problems.append(Problem("applicationId", "Application does not support file imports"))
     body = check(UploadBody, raw, facts, problems)
-    id = await create_import(db, body.application_id, type=ImportType.API, created_by=caller.name, now=facts.now)
+    id = await create_import(db, body.application_id, type=type, created_by=caller.name, now=facts.now)
     groups = target.groups_by_id() if target else {}
     for position, file in enumerate(_chosen(upload)):
         await add_file(db, id, position, groups[UUID(file.field)], file, files_dir, facts.now)
     return id
 
 
-async def stage_import(db: Db, caller: Caller, raw: Json, facts: Facts) -> UUID:
+async def stage_import(db: Db, caller: Caller, raw: Json, facts: Facts, type: ImportType = ImportType.API) -> UUID:
     """Run the schedule once, now."""
     target = await _target(db, raw)
     problems = _target_problems(raw, target)
     if target and not target.has_schedule:
         problems.append(Problem("applicationId", "Application has no import schedule"))
     body = check(StageBody, raw, facts, problems)
-    return await create_import(db, body.application_id, type=ImportType.API, created_by=caller.name, now=facts.now)
+    return await create_import(db, body.application_id, type=type, created_by=caller.name, now=facts.now)
 
 
 async def cancel_import(db: Db, raw: Json, facts: Facts) -> UUID:
@@ -82,7 +88,9 @@ async def continue_import(db: Db, id: UUID, now: datetime) -> None:
     await nudge(db, CHANNEL)
 
 
-async def roll_back(db: Db, caller: Caller, application_id: UUID, raw: Json, facts: Facts) -> UUID:
+async def roll_back(
+    db: Db, caller: Caller, application_id: UUID, raw: Json, facts: Facts, type: ImportType = ImportType.API
+) -> UUID:
     """A new import that puts the data back as after an earlier one."""
     target = await queries.target(db, application_id)
     if target is None:
@@ -92,7 +100,7 @@ async def roll_back(db: Db, caller: Caller, application_id: UUID, raw: Json, fac
     number = check(RollbackBody, raw, facts).import_number
     if not await queries.is_finished(db, application_id, number):
         raise Invalid.on("importNumber", f"Import {number} is not a finished import of this application")
-    id = await create_import(db, application_id, type=ImportType.API, created_by=caller.name, now=facts.now)
+    id = await create_import(db, application_id, type=type, created_by=caller.name, now=facts.now)
     await execute(
         db,
         "INSERT INTO import_runs (import_id, rollback_to) VALUES (%(id)s, %(number)s)",

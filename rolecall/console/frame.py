@@ -1,7 +1,8 @@
 """One way to serve a screen: who is signed in, what they may, one transaction, the whole page.
 
-A function decorated with `screen` names what it needs among its parameters, as an operation does, and `form` and
-`person` besides. It returns a `Page` to show or a `SeeOther` to go to; every page works without JavaScript.
+A function decorated with `screen` names what it needs among its parameters, as an operation does, and `form`,
+`person`, `session` and `pool` besides. It returns a `Page` to show, a `SeeOther` to go to, or an answer that is sent as
+it is; every page works without JavaScript.
 """
 
 import inspect
@@ -22,13 +23,15 @@ from rolecall.core import clock
 from rolecall.core.caller import Caller, Scope
 from rolecall.core.checking import Facts
 from rolecall.core.config import Config
-from rolecall.core.db import Db
+from rolecall.core.db import Db, Pool
 from rolecall.core.errors import Conflict, Forbidden, Invalid, NotFound, RolecallError, UnsupportedMediaType
-from rolecall.web.bodies import AnyRequest, Reader, read_bytes, read_query
+from rolecall.web.bodies import AnyRequest, Carried, Reader, read_bytes, read_query
 from rolecall.web.correlation import correlation_id
+from rolecall.web.operations import ReadBody
 from rolecall.web.services import Services
 
-COOKIE = "__Host-rolecall"
+LONGEST_TEXT = 256
+_MOST_FIELDS = 10_000
 Form = dict[str, list[str]]
 
 
@@ -56,8 +59,14 @@ class Visit(msgspec.Struct):
     db: Db
     session: Session | None
     person: Person | None
-    form: Form = {}
+    pool: Pool
+    raw: Any = None
     query: dict[str, Any] = {}
+
+    @property
+    def form(self) -> Form:
+        assert isinstance(self.raw, dict)
+        return self.raw
 
     @property
     def id(self) -> str:
@@ -77,12 +86,28 @@ class Visit(msgspec.Struct):
         return Facts(now=self.now, zone=self.config.timezone)
 
 
+Answer = Page | SeeOther | ASGIResponse
+Function = Callable[..., Awaitable[Answer]]
+
+
 class Screen(msgspec.Struct, frozen=True):
     scope: Scope | None
     is_open: bool
     query: dict[str, Reader]
-    function: Callable[..., Awaitable[Page | SeeOther]]
+    read_body: ReadBody
+    function: Function
     wants: frozenset[str]
+
+
+async def _read_form(request: AnyRequest, config: Config) -> Carried:
+    media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    content = await read_bytes(request, config.max_body_bytes)
+    if content and media_type != "application/x-www-form-urlencoded":
+        raise UnsupportedMediaType("Send the form as application/x-www-form-urlencoded")
+    try:
+        return Carried(parse_qs(content.decode(), keep_blank_values=True, max_num_fields=_MOST_FIELDS), b"")
+    except ValueError:
+        raise Invalid.on("body", "The form cannot be read") from None
 
 
 def screen(
@@ -92,11 +117,14 @@ def screen(
     scope: Scope | None = None,
     open: bool = False,
     query: dict[str, Reader] | None = None,
-) -> Callable[[Callable[..., Awaitable[Page | SeeOther]]], HTTPRouteHandler]:
+    read_body: ReadBody = _read_form,
+) -> Callable[[Function], HTTPRouteHandler]:
     """Without a scope any role may; `open` needs no one signed in."""
 
-    def decorate(function: Callable[..., Awaitable[Page | SeeOther]]) -> HTTPRouteHandler:
-        spec = Screen(scope, open, query or {}, function, frozenset(inspect.signature(function).parameters))
+    def decorate(function: Function) -> HTTPRouteHandler:
+        readers = {name: _or_nothing(reader) for name, reader in (query or {}).items()}
+        wants = frozenset(inspect.signature(function).parameters)
+        spec = Screen(scope, open, readers, read_body, function, wants)
         serve = _show if method == "GET" else _act
 
         async def endpoint(request: Request[Any, Any, Any]) -> ASGIResponse:
@@ -109,19 +137,24 @@ def screen(
     return decorate
 
 
+def _or_nothing(reader: Reader) -> Reader:
+    """A form sends the fields that were left empty, too."""
+    return Reader(lambda text: reader.read(text) if text.strip() else None, reader.schema)
+
+
 async def _show(spec: Screen, services: Services, request: AnyRequest) -> ASGIResponse:
     now = clock.now()
     async with services.pool.connection() as db:
         visit = await _visit(services, request, db, now)
         if visit.person is None and not spec.is_open:
-            return _go(SeeOther(f"/sign-in?next={quote(_here(request))}"))
+            return _go(services.config, SeeOther(f"/sign-in?next={quote(_here(request))}"))
         try:
             _permit(spec, visit)
             visit.query = read_query(request, spec.query)
             answer = await _perform(spec, visit)
         except RolecallError as error:
             answer = _error_page(error)
-        if visit.session:
+        if visit.session and isinstance(answer, Page):
             await actions.mark_seen(db, visit.session, now)
     return _answer(visit, answer)
 
@@ -129,31 +162,34 @@ async def _show(spec: Screen, services: Services, request: AnyRequest) -> ASGIRe
 async def _act(spec: Screen, services: Services, request: AnyRequest) -> ASGIResponse:
     now = clock.now()
     if not _is_from_here(request, services.config):
-        return _answer_without_visit(Page("error.html", _said(403, "This form was sent from another site"), 403))
-    form = await _read_form(request, services.config)
+        return error_page(403, "This form was sent from another site")
     async with services.pool.connection() as db:
         visit = await _visit(services, request, db, now)
-        if visit.person is None and not spec.is_open:
-            return _go(SeeOther("/sign-in"))
-        visit.form = form
-        try:
-            _permit(spec, visit)
-            async with db.transaction():
+    if visit.person is None and not spec.is_open:
+        return _go(services.config, SeeOther("/sign-in"))
+    try:
+        _permit(spec, visit)
+        # Read without a connection in hand: a slow sender must not keep others waiting.
+        carried = await spec.read_body(request, services.config)
+        with carried.held:
+            async with services.pool.connection() as visit.db, visit.db.transaction():
+                visit.raw = carried.raw
                 answer = await _perform(spec, visit)
-        except (Invalid, Conflict) as error:
-            answer = SeeOther(_back(request), _sentence(error), "bad")
-        except RolecallError as error:
-            answer = _error_page(error)
-        if isinstance(answer, SeeOther) and answer.notice and visit.session:
+    except (Invalid, Conflict) as error:
+        answer = SeeOther(_back(request), _sentence(error), "bad")
+    except RolecallError as error:
+        answer = _error_page(error)
+    if isinstance(answer, SeeOther) and answer.notice and visit.session:
+        async with services.pool.connection() as db:
             await actions.leave_notice(db, visit.session, answer.notice, answer.kind)
     return _answer(visit, answer)
 
 
 async def _visit(services: Services, request: AnyRequest, db: Db, now: datetime) -> Visit:
-    cookie = request.cookies.get(COOKIE)
-    session = await queries.session(db, cookie, now) if cookie else None
+    secret = request.cookies.get(cookie_name(services.config))
+    session = await queries.session(db, secret, now) if secret else None
     person = await queries.person_of(db, session) if session else None
-    return Visit(request, services.config, now, db, session if person else None, person)
+    return Visit(request, services.config, now, db, session if person else None, person, services.pool)
 
 
 def _permit(spec: Screen, visit: Visit) -> None:
@@ -161,16 +197,22 @@ def _permit(spec: Screen, visit: Visit) -> None:
         raise Forbidden(spec.scope)
 
 
-async def _perform(spec: Screen, visit: Visit) -> Page | SeeOther:
+async def _perform(spec: Screen, visit: Visit) -> Answer:
     return await spec.function(**{name: getattr(visit, name) for name in spec.wants})
 
 
-async def _read_form(request: AnyRequest, config: Config) -> Form:
-    media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    content = await read_bytes(request, config.max_body_bytes)
-    if content and media_type != "application/x-www-form-urlencoded":
-        raise UnsupportedMediaType("Send the form as application/x-www-form-urlencoded")
-    return parse_qs(content.decode(errors="replace"), keep_blank_values=True, max_num_fields=10_000)
+def _words(text: str) -> str:
+    if len(text) > LONGEST_TEXT or "\x00" in text:
+        raise ValueError(f"must be at most {LONGEST_TEXT} characters")
+    return text.strip()
+
+
+some_words = Reader(_words, {"type": "string"})
+
+
+def one_among(*words: str) -> Reader:
+    """A word that a link of ours carries; any other means the first."""
+    return Reader(lambda text: text if text in words else words[0], {"type": "string", "enum": list(words)})
 
 
 def _is_from_here(request: AnyRequest, config: Config) -> bool:
@@ -200,21 +242,36 @@ def _sentence(error: Invalid | Conflict) -> str:
 def _error_page(error: RolecallError) -> Page:
     match error:
         case NotFound():
-            return Page("error.html", _said(404, str(error)), 404)
+            return Page("error.html", {"message": str(error)}, 404)
         case Forbidden():
-            return Page("error.html", _said(403, "Your role does not allow this"), 403)
+            return Page("error.html", {"message": "Your role does not allow this"}, 403)
         case Invalid():
-            return Page("error.html", _said(400, _sentence(error)), 400)
-    return Page("error.html", _said(400, str(error)), 400)
+            return Page("error.html", {"message": _sentence(error)}, 400)
+    return Page("error.html", {"message": str(error)}, 400)
 
 
-def _said(status: int, message: str) -> dict[str, Any]:
-    return {"status": status, "message": message}
+# What a page shows when it is not known who asks.
+_NOBODY: dict[str, Any] = {
+    "person": None,
+    "may": frozenset(),
+    "notice": None,
+    "notice_kind": None,
+    "path": "",
+}
 
 
-def _answer(visit: Visit, answer: Page | SeeOther) -> ASGIResponse:
-    if isinstance(answer, SeeOther):
-        return _go(answer)
+def error_page(status: int, message: str, headers: dict[str, str] | None = None) -> ASGIResponse:
+    """For whoever it is: an unknown address, a crash, a form of another site."""
+    shown = {**_NOBODY, "now": clock.now(), "correlation_id": correlation_id.get()}
+    return _html(status, render("error.html", **shown, message=message), headers)
+
+
+def _answer(visit: Visit, answer: Answer) -> ASGIResponse:
+    match answer:
+        case ASGIResponse():
+            return answer
+        case SeeOther():
+            return _go(visit.config, answer)
     shown = {
         "person": visit.person,
         "may": visit.caller.scopes if visit.person else frozenset(),
@@ -222,41 +279,37 @@ def _answer(visit: Visit, answer: Page | SeeOther) -> ASGIResponse:
         "notice_kind": visit.session and visit.session.notice_kind,
         "path": visit.request.url.path,
         "now": visit.now,
-        "zone": visit.config.timezone,
-        "base_url": visit.config.base_url,
         "correlation_id": correlation_id.get(),
     }
     return _html(answer.status, render(answer.template, **shown, **answer.values))
 
 
-def _answer_without_visit(page: Page) -> ASGIResponse:
-    nobody: dict[str, Any] = {
-        "person": None,
-        "may": frozenset(),
-        "notice": None,
-        "notice_kind": None,
-        "path": "/",
-        "zone": None,
-    }
-    shown = {**nobody, "now": clock.now(), "base_url": "", "correlation_id": correlation_id.get()}
-    return _html(page.status, render(page.template, **shown, **page.values))
-
-
-def _html(status: int, text: str) -> ASGIResponse:
+def _html(status: int, text: str, headers: dict[str, str] | None = None) -> ASGIResponse:
     return ASGIResponse(
         body=text.encode(),
         status_code=status,
         media_type="text/html; charset=utf-8",
-        headers={"Content-Security-Policy": CSP, "Cache-Control": "no-store"},
+        headers={**(headers or {}), "Content-Security-Policy": CSP, "Cache-Control": "no-store"},
     )
 
 
 CSP = "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'; object-src 'none'"
 
 
-def _go(answer: SeeOther) -> ASGIResponse:
+def _is_https(config: Config) -> bool:
+    return config.base_url.startswith("https://")
+
+
+def cookie_name(config: Config) -> str:
+    """A browser keeps a `__Host-` cookie only from an encrypted site; without one the service is on loopback."""
+    return "__Host-rolecall" if _is_https(config) else "rolecall"
+
+
+def _go(config: Config, answer: SeeOther) -> ASGIResponse:
     headers = {"Location": answer.location if answer.location.startswith("/") else "/"}
     if answer.session is not None:
         life = int(SESSION_LASTS.total_seconds()) if answer.session else 0
-        headers["Set-Cookie"] = f"{COOKIE}={answer.session}; Path=/; Secure; HttpOnly; SameSite=Lax; Max-Age={life}"
+        secure = "Secure; " if _is_https(config) else ""
+        cookie = f"{cookie_name(config)}={answer.session}"
+        headers["Set-Cookie"] = f"{cookie}; Path=/; {secure}HttpOnly; SameSite=Lax; Max-Age={life}"
     return ASGIResponse(status_code=303, headers=headers)

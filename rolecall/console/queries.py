@@ -1,7 +1,12 @@
+from collections.abc import Sequence
 from datetime import datetime
+from uuid import UUID
 
-from rolecall.console.model import Person, Session, sha256
-from rolecall.core.db import Db, fetch_one, fetch_value
+import msgspec
+
+from rolecall.applications.model import Content
+from rolecall.console.model import Person, Role, Session, sha256
+from rolecall.core.db import Db, fetch_all, fetch_one, fetch_rows, fetch_value
 
 _PERSON = """
     SELECT i.id, i.first_name || ' ' || i.last_name AS name, i.email_address AS email, r.role
@@ -37,3 +42,216 @@ async def person_with_email(db: Db, email: str) -> Person | None:
 async def password_of(db: Db, person: Person) -> str | None:
     argon2 = await fetch_value(db, "SELECT argon2 FROM console_passwords WHERE identity_id = %(id)s", id=person.id)
     return None if argon2 is None else str(argon2)
+
+
+async def people_names(db: Db, ids: Sequence[UUID]) -> dict[UUID, str]:
+    rows = await fetch_rows(
+        db, "SELECT id, first_name || ' ' || last_name FROM identities WHERE id = ANY(%(ids)s)", ids=list(ids)
+    )
+    return dict(rows)
+
+
+async def application_names(db: Db, ids: Sequence[UUID]) -> dict[UUID, str]:
+    return dict(await fetch_rows(db, "SELECT id, name FROM applications WHERE id = ANY(%(ids)s)", ids=list(ids)))
+
+
+class Named(msgspec.Struct, frozen=True):
+    id: UUID
+    name: str
+
+
+async def live_applications(db: Db) -> list[Named]:
+    """For a choice; by name."""
+    return await fetch_all(
+        db,
+        Named,
+        "SELECT id, name FROM applications WHERE NOT is_archived ORDER BY list_key LIMIT 1000",
+    )
+
+
+async def application_of_account(db: Db, id: UUID) -> UUID:
+    found: UUID = await fetch_value(db, "SELECT application_id FROM accounts WHERE id = %(id)s", id=id)
+    return found
+
+
+async def contents(db: Db, application_id: UUID) -> dict[UUID, Content]:
+    """What each of the application's file groups holds."""
+    rows = await fetch_rows(
+        db,
+        """SELECT g.id, g.content FROM file_groups g JOIN connectors c ON c.id = g.connector_id
+           WHERE c.application_id = %(id)s""",
+        id=application_id,
+    )
+    return {id: Content(content) for id, content in rows}
+
+
+async def why_held(db: Db, import_id: UUID) -> str | None:
+    held: str | None = await fetch_value(
+        db,
+        """SELECT u.held FROM import_runs u JOIN application_imports i ON i.id = u.import_id
+           WHERE u.import_id = %(id)s AND i.status = 'Running'""",
+        id=import_id,
+    )
+    return held
+
+
+async def log_after(db: Db, import_id: UUID, number: int) -> list[tuple[int, str]]:
+    rows = await fetch_rows(
+        db,
+        """SELECT number, line FROM import_log WHERE import_id = %(id)s AND number > %(number)s
+           ORDER BY number LIMIT 10000""",
+        id=import_id,
+        number=number,
+    )
+    return [(number, line) for number, line in rows]
+
+
+class File(msgspec.Struct, frozen=True):
+    id: UUID
+    file_group: str
+    name: str
+    sha256: str
+    size: int
+
+
+async def files_of(db: Db, import_id: UUID) -> list[File]:
+    return await fetch_all(
+        db,
+        File,
+        """SELECT id, file_group, name, encode(sha256, 'hex') AS sha256, size FROM import_files
+           WHERE import_id = %(id)s ORDER BY position""",
+        id=import_id,
+    )
+
+
+class ApplicationFacts(msgspec.Struct, frozen=True):
+    """What an application's page shows beside its detail."""
+
+    is_identity_source: bool
+    owner_id: UUID | None
+    provisioner_ids: list[UUID]
+    guard: dict[str, float]
+    cron: str | None
+    locations: dict[str, str] | None
+    accounts: int
+    groups: int
+    permissions: int
+    unmatched: int
+
+
+async def application_facts(db: Db, id: UUID) -> ApplicationFacts:
+    found = await fetch_one(
+        db,
+        ApplicationFacts,
+        """SELECT a.is_identity_source, a.owner_id, a.provisioner_ids, a.guard, s.cron, s.locations,
+                  coalesce(t.accounts, 0) AS accounts, coalesce(t.groups, 0) AS groups,
+                  coalesce(t.permissions, 0) AS permissions,
+                  (SELECT count(*) FROM accounts c WHERE c.application_id = a.id
+                   AND c.match IN ('Unmatched', 'Disputed')
+                   AND EXISTS (SELECT FROM account_versions v
+                               WHERE v.account_number = c.number AND v.until_import IS NULL)) AS unmatched
+           FROM applications a
+           LEFT JOIN schedules s ON s.application_id = a.id LEFT JOIN application_totals t ON t.application_id = a.id
+           WHERE a.id = %(id)s""",
+        id=id,
+    )
+    assert found
+    return found
+
+
+class ListedApplication(msgspec.Struct, frozen=True):
+    """What a list of applications shows that its items do not carry."""
+
+    connector: str | None
+    import_id: UUID | None
+    import_number: int | None
+    import_status: str | None
+    import_end: datetime | None
+    accounts: int
+    permissions: int
+
+
+async def beside_applications(db: Db, ids: Sequence[UUID]) -> dict[UUID, ListedApplication]:
+    rows = await fetch_rows(
+        db,
+        """SELECT a.id, c.name, r.id, r.number, r.status, r.build_end, coalesce(t.accounts, 0),
+                  coalesce(t.permissions, 0)
+           FROM applications a LEFT JOIN connectors c ON c.application_id = a.id
+           LEFT JOIN application_totals t ON t.application_id = a.id
+           LEFT JOIN LATERAL (SELECT id, number, status, build_end FROM application_imports
+                              WHERE application_id = a.id ORDER BY number DESC LIMIT 1) AS r ON true
+           WHERE a.id = ANY(%(ids)s)""",
+        ids=list(ids),
+    )
+    return {id: ListedApplication(*rest) for id, *rest in rows}
+
+
+class EventOfDay(msgspec.Struct, frozen=True):
+    id: UUID
+    number: int
+    type: str
+    status: str
+    name: str
+    needed_on: datetime
+
+
+async def events_between(db: Db, first: datetime, end: datetime) -> list[EventOfDay]:
+    return await fetch_all(
+        db,
+        EventOfDay,
+        """SELECT e.id, e.number, e.type, e.status, i.first_name || ' ' || i.last_name AS name, e.needed_on
+           FROM personnel_events e JOIN identities i ON i.id = e.identity_id
+           WHERE e.list_key >= time_key(%(first)s, 0) AND e.list_key < time_key(%(end)s, 0)
+           ORDER BY e.list_key LIMIT 1000""",
+        first=first,
+        end=end,
+    )
+
+
+class ConsolePerson(msgspec.Struct, frozen=True):
+    id: UUID
+    name: str
+    email: str
+    status: str
+    role: Role
+    has_password: bool
+    seen_at: datetime | None
+
+
+async def console_people(db: Db) -> list[ConsolePerson]:
+    return await fetch_all(
+        db,
+        ConsolePerson,
+        """SELECT i.id, i.first_name || ' ' || i.last_name AS name, i.email_address AS email, i.status, r.role,
+                  EXISTS (SELECT FROM console_passwords p WHERE p.identity_id = i.id) AS has_password,
+                  (SELECT max(seen_at) FROM console_sessions s WHERE s.identity_id = i.id) AS seen_at
+           FROM console_roles r JOIN identities i ON i.id = r.identity_id ORDER BY i.list_key""",
+    )
+
+
+class HookNumbers(msgspec.Struct, frozen=True):
+    delivered: int
+    failed: int
+    waiting: int
+    last_problem: str | None
+
+
+async def hook_numbers(db: Db, ids: Sequence[UUID]) -> dict[UUID, HookNumbers]:
+    """By the kept totals, and the newest attempt that did not arrive."""
+    rows = await fetch_rows(
+        db,
+        """SELECT h.id,
+                  (SELECT coalesce(sum(rows), 0)::bigint FROM list_totals WHERE list = 'webhook_deliveries'
+                   AND facet[1] = h.id::text AND facet[2] = 'Delivered'),
+                  (SELECT coalesce(sum(rows), 0)::bigint FROM list_totals WHERE list = 'webhook_deliveries'
+                   AND facet[1] = h.id::text AND facet[2] = 'Failed'),
+                  (SELECT coalesce(sum(rows), 0)::bigint FROM list_totals WHERE list = 'webhook_deliveries'
+                   AND facet[1] = h.id::text AND facet[2] IN ('Pending', 'Parked')),
+                  (SELECT concat_ws(' ', t.outcome, t.status_code) FROM webhook_deliveries d
+                   JOIN webhook_attempts t ON t.delivery_id = d.id
+                   WHERE d.webhook_id = h.id AND d.status <> 'Delivered' AND t.outcome <> 'delivered'
+                   ORDER BY d.number DESC, t.number DESC LIMIT 1)
+           FROM webhooks h WHERE h.id = ANY(%(ids)s)""",
+        ids=list(ids),
+    )
+    return {id: HookNumbers(*rest) for id, *rest in rows}

@@ -46,6 +46,18 @@ def _age(moment: datetime, now: datetime) -> str:
     return next((f"{seconds // size} {unit}" for size, unit in _UNITS if seconds >= size), "now")
 
 
+_SPANS = ((86400, "day"), (3600, "hour"), (60, "minute"), (1, "second"))
+
+
+def _lasting(seconds: float | None) -> str:
+    """In its largest unit, to one place."""
+    if seconds is None:
+        return "—"
+    size, unit = next((span for span in _SPANS if seconds >= span[0]), _SPANS[-1])
+    count = f"{seconds / size:.1f}".removesuffix(".0")
+    return f"{count} {unit}{'' if count == '1' else 's'}"
+
+
 def _shown(text: str) -> Markup:
     """Control and bidi characters are shown, not obeyed."""
     hidden = {"Cc", "Cf"}
@@ -65,7 +77,7 @@ def _with(query: dict[str, Any], **changes: Any) -> str:
     return f"?{urlencode(kept)}" if kept else "?"
 
 
-_environment.filters |= {"when": _when, "day": _day, "shown": _shown, "age": _age}
+_environment.filters |= {"when": _when, "day": _day, "shown": _shown, "age": _age, "lasting": _lasting}
 NAVIGATION = [
     ("Home", "/", "house", None),
     ("Requests", "/requests", "inbox", Scope.ACCESS_REQUESTS_READ),
@@ -74,7 +86,6 @@ NAVIGATION = [
     ("Applications", "/applications", "app-window", Scope.APPLICATIONS_READ),
     ("Access models", "/access-models", "layers", Scope.ACCESS_REQUESTS_READ),
     ("Webhooks", "/webhooks", "webhook", Scope.WEBHOOKS_MANAGE),
-    ("Audit", "/audit", "scroll-text", Scope.AUDIT_READ),
     ("Settings", "/settings", "settings", Scope.CONFIG_MANAGE),
 ]
 _environment.globals |= {"with_query": _with, "NAVIGATION": NAVIGATION}

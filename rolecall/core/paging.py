@@ -145,6 +145,23 @@ async def tidy_lists(db: Db) -> None:
         await execute(db, "VACUUM (SKIP_LOCKED) list_changes")
 
 
+async def totals_by(db: Db, table: str, column: str, values: Sequence[str]) -> dict[str, int]:
+    """The kept total of a list for each of these values of a facet."""
+    rows = await fetch_rows(
+        db,
+        """SELECT value,
+                  (coalesce((SELECT total FROM list_contents WHERE list = %(list)s AND facet = own.facet), 0)
+                   + coalesce((SELECT sum(rows) FROM list_changes WHERE list = %(list)s AND facets @> own.facet), 0)
+                  )::bigint
+           FROM unnest(%(values)s::text[]) AS value
+           CROSS JOIN LATERAL (SELECT jsonb_build_object(%(column)s::text, value) AS facet) AS own""",
+        list=table,
+        column=column,
+        values=list(values),
+    )
+    return dict(rows)
+
+
 async def fetch_page(
     db: Db, make: Callable[[Sequence[Any]], T], page: int, *, total: str, items: str, **params: object
 ) -> Page[T]:

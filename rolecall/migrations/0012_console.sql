@@ -22,3 +22,7 @@ CREATE TABLE console_passwords (
     argon2      text NOT NULL,
     set_at      timestamptz NOT NULL
 );
+
+-- What waits for a person, and people by their first names.
+CREATE INDEX responses_to_give ON responses (reviewer_id, type) WHERE response = 'Pending';
+CREATE INDEX identities_by_first_name ON identities (left(first_name_key, 300));

@@ -1,3 +1,4 @@
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -5,13 +6,19 @@ from litestar.handlers import HTTPRouteHandler
 
 from rolecall.access_requests import actions, model, queries
 from rolecall.access_requests.shapes import AccessRequestDetail
+from rolecall.console import finding, overview
+from rolecall.console import queries as console
+from rolecall.console.forms import first, given, problems_by_field, shown, with_people
 from rolecall.console.frame import Form, Page, SeeOther, screen
+from rolecall.console.model import Person
 from rolecall.core.caller import Caller, Scope
 from rolecall.core.checking import Facts, Json
 from rolecall.core.db import Db
 from rolecall.core.errors import Conflict, Invalid, NotFound
+from rolecall.core.paging import totals_by
 from rolecall.settings.policy import RequestAction, RequirementType
 from rolecall.web.bodies import a_guid, a_word_of
+from rolecall.webhooks import queries as webhooks
 from rolecall.work_items.model import WorkStatus
 
 _FILTERS = {
@@ -19,6 +26,7 @@ _FILTERS = {
     "applicationId": a_guid,
     "status": a_word_of(WorkStatus),
     "type": a_word_of(RequestAction),
+    "asks": a_word_of(RequirementType),
     "selected": a_guid,
 }
 TABS = [None, *WorkStatus]
@@ -40,61 +48,128 @@ VERBS = {
 
 
 @screen("GET", "/requests", scope=Scope.ACCESS_REQUESTS_READ, query=_FILTERS)
-async def show_inbox(db: Db, caller: Caller, query: dict[str, Any]) -> Page:
-    page = await queries.newest_first(
-        db,
-        query["page"],
-        identity_id=query.get("identityId"),
-        application_id=query.get("applicationId"),
-        status=query.get("status"),
-        action=query.get("type"),
+async def show_inbox(db: Db, caller: Caller, person: Person, query: dict[str, Any]) -> Page:
+    page: Any = (
+        await overview.asking(db, person, query["asks"], query["page"])
+        if query.get("asks")
+        else await queries.newest_first(
+            db,
+            query["page"],
+            identity_id=query.get("identityId"),
+            application_id=query.get("applicationId"),
+            status=query.get("status"),
+            action=query.get("type"),
+        )
     )
     chosen: UUID | None = query.get("selected") or (page.items[0].id if page.items else None)
     return Page(
         "requests.html",
         {
             "page": page,
+            "beside": await overview.beside(db, [item.id for item in page.items]),
+            "counts": await totals_by(db, "access_requests", "status", list(WorkStatus)),
             "query": query,
             "tabs": TABS,
+            "asks": list(RequirementType),
             "actions": list(RequestAction),
+            "may_respond": Scope.ACCESS_REQUESTS_WRITE in caller.scopes,
             "chosen": chosen,
-            **(_shown(await queries.get(db, chosen), caller) if chosen else {"request": None}),
+            **(await _shown(db, await queries.get(db, chosen), caller) if chosen else {"request": None}),
         },
     )
 
 
+@screen("GET", "/requests/waiting", scope=Scope.ACCESS_REQUESTS_READ)
+async def show_waiting(db: Db, query: dict[str, Any], now: datetime) -> Page:
+    return Page("waiting.html", {"page": await queries.stalled(db, query["page"], now), "query": query})
+
+
+@screen(
+    "GET", "/requests/new", scope=Scope.ACCESS_REQUESTS_WRITE, query={"identityId": a_guid, "applicationId": a_guid}
+)
+async def show_form(db: Db, query: dict[str, Any]) -> Page:
+    label = await finding.label_of(db, query.get("identityId"))
+    return await _form(db, {"identityId": [label], "applicationId": [str(query.get("applicationId", ""))]}, {})
+
+
+async def _form(db: Db, form: Form, problems: dict[str, str]) -> Page:
+    values = {
+        "form": shown(form),
+        "problems": problems,
+        "actions": list(RequestAction),
+        "applications": await console.live_applications(db),
+    }
+    return Page("request_form.html", values, 400 if problems else 200)
+
+
+@screen("POST", "/requests/new", scope=Scope.ACCESS_REQUESTS_WRITE)
+async def create(db: Db, caller: Caller, form: Form, facts: Facts) -> Page | SeeOther:
+    try:
+        async with db.transaction():
+            named = await with_people(db, form, "identityId")
+            raw = given(named, "action", "applicationId", "identityId", "scheduledStart", "comment")
+            raw["privileges"] = [_privilege(line) for line in first(form, "privileges").splitlines() if line.strip()]
+            request = await actions.request_access(db, caller, raw, facts)
+    except Invalid as error:
+        return await _form(db, form, problems_by_field(error))
+    return SeeOther(f"/requests/{request.id}", f"Request #{request.number} is {request.status}")
+
+
+def _privilege(line: str) -> Json:
+    """`Header / Section / Permission`, of which the last is always there."""
+    *above, permission = (part.strip() for part in line.split(" / "))
+    header, section = (*above, "", "")[:2]
+    return {"header": header, "section": section, "permission": permission}
+
+
 @screen("GET", "/requests/{id:str}", scope=Scope.ACCESS_REQUESTS_READ)
 async def show_request(db: Db, caller: Caller, id: str) -> Page:
-    return Page("request.html", _shown(await queries.get(db, id), caller))
+    return Page("request.html", await _shown(db, await queries.get(db, id), caller))
 
 
-def _shown(request: AccessRequestDetail, caller: Caller) -> dict[str, Any]:
+async def _shown(db: Db, request: AccessRequestDetail, caller: Caller) -> dict[str, Any]:
+    status = WorkStatus(request.status)
+    awaited = {status: type for type, status in model.AWAITED.items()}.get(status)
+    sees_hooks = Scope.WEBHOOKS_MANAGE in caller.scopes
+    deliveries = await webhooks.newest_first(db, 1, access_request_id=request.id) if sees_hooks else None
+    waits_for = _waits_for(request, awaited)
     return {
         "request": request,
         "milestones": MILESTONES,
-        "verbs": {name: WorkStatus(request.status) in move.allowed for name, (_, move) in VERBS.items()},
-        "asked": _asked(request, caller),
-        "is_open": WorkStatus(request.status) is WorkStatus.OPEN,
+        "verbs": {name: _why_not(name, move, status) for name, (_, move) in VERBS.items()},
+        "awaited": awaited,
+        "asked": awaited if caller.id in waits_for else None,
+        "waits_for": list(waits_for.values()),
+        "is_open": status is WorkStatus.OPEN,
+        "is_over": status in (WorkStatus.COMPLETED, WorkStatus.CANCELED),
+        "rejecting": False,
+        "deliveries": deliveries.items if deliveries else [],
     }
 
 
-def _asked(request: AccessRequestDetail, caller: Caller) -> RequirementType | None:
-    """What this person is asked to respond to now."""
-    awaited = {status: type for type, status in model.AWAITED.items()}.get(WorkStatus(request.status))
-    reviewers = {
-        answer.reviewer.id
+def _why_not(verb: str, move: model.Move, status: WorkStatus) -> str | None:
+    """Why a button cannot be pressed, or nothing."""
+    if status in move.allowed:
+        return None
+    return f"{verb.capitalize()} needs a request that is {' or '.join(s for s in WorkStatus if s in move.allowed)}"
+
+
+def _waits_for(request: AccessRequestDetail, awaited: RequirementType | None) -> dict[UUID, str]:
+    """Who is asked now, by rules that nobody has met yet."""
+    return {
+        answer.reviewer.id: answer.reviewer.name
         for requirement in request.requirements
         if requirement.type == awaited
         for rule in requirement.rules
+        if all(answer.response != model.Response.APPROVED for answer in rule.responses)
         for answer in rule.responses
         if answer.response == model.Response.PENDING
     }
-    return awaited if caller.id in reviewers else None
 
 
 @screen("POST", "/requests/{id:str}/respond", scope=Scope.ACCESS_REQUESTS_WRITE)
 async def respond(db: Db, caller: Caller, id: str, form: Form, facts: Facts) -> SeeOther:
-    raw = _given(form, "type", "response", "comment")
+    raw = given(form, "type", "response", "comment")
     if raw.get("response") == model.Response.REJECTED and not raw.get("comment"):
         raise Invalid.on("comment", "Say why you reject it")
     request = await actions.respond(db, caller, id, raw, facts)
@@ -105,7 +180,7 @@ async def respond(db: Db, caller: Caller, id: str, form: Form, facts: Facts) -> 
 async def perform(db: Db, caller: Caller, id: str, verb: str, form: Form, facts: Facts) -> SeeOther:
     if verb not in VERBS:
         raise NotFound("Verb", verb)
-    request = await VERBS[verb][0](db, caller, id, _given(form, "comment"), facts)
+    request = await VERBS[verb][0](db, caller, id, given(form, "comment"), facts)
     return SeeOther(_after(form, id), f"Request #{request.number} is {request.status}")
 
 
@@ -117,43 +192,44 @@ async def assign_to_me(db: Db, caller: Caller, id: str, form: Form, facts: Facts
 
 @screen("POST", "/requests/{id:str}/snooze", scope=Scope.ACCESS_REQUESTS_WRITE)
 async def snooze(db: Db, caller: Caller, id: str, form: Form, facts: Facts) -> SeeOther:
-    request = await actions.snooze(db, caller, id, _given(form, "until", "comment"), facts)
+    request = await actions.snooze(db, caller, id, given(form, "until", "comment"), facts)
     return SeeOther(_after(form, id), f"Request #{request.number} rests until {form['until'][0]}")
 
 
 @screen("POST", "/requests/{id:str}/comment", scope=Scope.ACCESS_REQUESTS_WRITE)
 async def comment(db: Db, caller: Caller, id: str, form: Form, facts: Facts) -> SeeOther:
-    await actions.comment(db, caller, id, _given(form, "content"), facts)
+    await actions.comment(db, caller, id, given(form, "content"), facts)
     return SeeOther(_after(form, id), "Your comment is there")
 
 
 @screen("POST", "/requests/respond", scope=Scope.ACCESS_REQUESTS_WRITE)
 async def respond_to_several(db: Db, caller: Caller, form: Form, facts: Facts) -> SeeOther:
     """Each on its own: what one refuses does not undo the others."""
-    results = []
+    results = list[str]()
     for id in form.get("id", []):
         try:
             async with db.transaction():
-                request = await actions.respond(db, caller, id, _given(form, "type", "response", "comment"), facts)
+                request = await actions.respond(db, caller, id, given(form, "type", "response", "comment"), facts)
             results.append(f"#{request.number} {request.status}")
         except (Invalid, Conflict) as error:
             found = await queries.get(db, id)
             message = error.problems[0].message if isinstance(error, Invalid) else str(error)
             results.append(f"#{found.number} unchanged: {message}")
-    return SeeOther(_after(form, ""), "; ".join(results) or "Choose at least one request")
-
-
-def _given(form: Form, *names: str) -> Json:
-    return {name: form[name][0] for name in names if form.get(name, [""])[0].strip()}
+    if not results:
+        raise Invalid.on("id", "Choose at least one request")
+    return SeeOther(_after(form, ""), "; ".join(results))
 
 
 def _after(form: Form, id: str) -> str:
-    back = form.get("back", [""])[0]
+    back = first(form, "back")
     return back if back.startswith("/requests") else f"/requests/{id}" if id else "/requests"
 
 
 HANDLERS: list[HTTPRouteHandler] = [
     show_inbox,
+    show_waiting,
+    show_form,
+    create,
     show_request,
     respond_to_several,
     respond,

@@ -11,6 +11,16 @@ function localTimes(root) {
   }
 }
 
+// On a narrow screen a row is a card: each cell says what its column is called.
+function nameCells(root) {
+  for (const table of root.querySelectorAll("table.cards")) {
+    const names = [...table.querySelectorAll("thead th")].map((cell) => cell.textContent.trim());
+    for (const row of table.querySelectorAll("tbody tr")) {
+      [...row.children].forEach((cell, n) => (cell.dataset.name = names[n] ?? ""));
+    }
+  }
+}
+
 const typing = (target) => target.closest("input, textarea, select, dialog, [contenteditable]");
 const rows = () => [...document.querySelectorAll("[data-rows] tr[data-href]")];
 const chosen = () => document.querySelector("[data-rows] tr.chosen");
@@ -24,6 +34,13 @@ function choose(step) {
   if (next && document.querySelector("[data-split]")) next.querySelector("a").click();
 }
 
+function reject() {
+  const form = document.getElementById("reject");
+  if (!form) return;
+  form.open = true;
+  document.getElementById("reason").focus();
+}
+
 const KEYS = {
   "/": () => document.getElementById("search")?.focus(),
   "?": () => document.getElementById("keys")?.showModal(),
@@ -32,7 +49,7 @@ const KEYS = {
   Enter: () => chosen()?.querySelector("a")?.click(),
   Escape: () => document.querySelector("[data-back]")?.click(),
   a: () => document.querySelector("[data-key=a]")?.click(),
-  r: () => document.querySelector("[data-key=r]")?.click(),
+  r: reject,
 };
 
 document.addEventListener("keydown", (event) => {
@@ -43,7 +60,7 @@ document.addEventListener("keydown", (event) => {
   }
   if (event.metaKey || event.ctrlKey || event.altKey) return;
   if (event.key === "Escape" && typing(event.target)) return event.target.blur();
-  if (typing(event.target) || event.target.closest("a, button") && event.key === "Enter") return;
+  if (typing(event.target) || (event.key === "Enter" && event.target.closest("a, button, summary"))) return;
   const act = KEYS[event.key];
   if (act) {
     event.preventDefault();
@@ -51,12 +68,93 @@ document.addEventListener("keydown", (event) => {
   }
 });
 
+async function copy(button) {
+  const text = document.querySelector(button.dataset.copy).textContent.trim();
+  await navigator.clipboard.writeText(text);
+  button.dataset.said ??= button.textContent;
+  button.textContent = "Copied";
+  setTimeout(() => (button.textContent = button.dataset.said), 1500);
+}
+
 document.addEventListener("click", (event) => {
-  const copy = event.target.closest("[data-copy]");
-  if (copy) navigator.clipboard.writeText(document.querySelector(copy.dataset.copy).textContent.trim());
-  const opens = event.target.closest("[data-opens]");
-  if (opens) document.getElementById(opens.dataset.opens).showModal();
+  const button = event.target.closest("[data-copy]");
+  if (button) return copy(button);
+  if (event.target.closest("[data-key=r]")) {
+    event.preventDefault();
+    reject();
+  }
 });
 
-document.addEventListener("htmx:load", (event) => localTimes(event.target));
-localTimes(document);
+// The people whom a field may mean, while somebody types.
+let asked;
+document.addEventListener("input", (event) => {
+  const field = event.target.closest("[data-people]");
+  if (!field || field.value.includes("(") || field.value.trim().length < 2) return;
+  clearTimeout(asked);
+  asked = setTimeout(async () => {
+    const answer = await fetch(`/people?q=${encodeURIComponent(field.value)}`);
+    if (answer.ok) field.list.innerHTML = await answer.text();
+  }, 120);
+});
+
+// The first rows of a file that was chosen, and which of its columns are known.
+const same = (header) => header.toLowerCase().replace(/[\s_-]/g, "");
+document.addEventListener("change", async (event) => {
+  const field = event.target.closest("input[type=file][data-fields]");
+  if (!field) return;
+  const known = new Set(field.dataset.fields.split("|").map(same));
+  const place = document.getElementById(field.getAttribute("aria-describedby"));
+  place.replaceChildren();
+  for (const file of field.files) {
+    const lines = document.createElement("span");
+    lines.className = "preview";
+    lines.append(`${file.name}, ${file.size.toLocaleString()} bytes`);
+    if (/\.(csv|tsv|txt)$/i.test(file.name)) {
+      const [head, ...rest] = (await file.slice(0, 4096).text()).split(/\r?\n/, 4);
+      const columns = head.split(/[,;\t]/).map((name) => name.trim().replace(/^"|"$/g, ""));
+      const names = columns.filter((name) => known.has(same(name)));
+      const others = columns.filter((name) => !known.has(same(name)));
+      lines.append(`\nKnown: ${names.join(", ") || "none"}${others.length ? `. Kept beside: ${others.join(", ")}` : ""}`);
+      lines.append(...rest.filter(Boolean).map((line) => `\n${line.slice(0, 120)}`));
+    }
+    place.append(lines);
+  }
+});
+
+document.addEventListener("htmx:xhr:progress", (event) => {
+  const bar = event.target.querySelector?.("progress");
+  if (!bar || !event.detail.lengthComputable) return;
+  bar.hidden = false;
+  bar.value = (100 * event.detail.loaded) / event.detail.total;
+});
+
+// The log of an import as it is written. A stream that breaks goes on where it was, in whatever process.
+let stream;
+function follow(root) {
+  const place = root.querySelector("[data-stream]");
+  stream?.close();
+  if (!place) return;
+  stream = new EventSource(place.dataset.stream);
+  let waiting = place.dataset.stream.endsWith("after=0");
+  stream.onmessage = (event) => {
+    if (waiting) place.textContent = "";
+    waiting = false;
+    place.append(`${event.data}\n`);
+    place.scrollTop = place.scrollHeight;
+  };
+  stream.addEventListener("look", () => {
+    stream.close();
+    location.reload();
+  });
+}
+
+function begin(root) {
+  localTimes(root);
+  nameCells(root);
+  follow(document);
+}
+
+document.addEventListener("htmx:load", (event) => begin(event.target));
+// A page that came back from the browser's own memory may be old.
+addEventListener("pageshow", (event) => event.persisted && location.reload());
+if (!window.htmx) begin(document);

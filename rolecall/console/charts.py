@@ -1,0 +1,107 @@
+"""Charts as inline SVG, each with a title and a table of its numbers behind it; colours are the stylesheet's."""
+
+from collections.abc import Sequence
+
+from markupsafe import Markup
+
+_WIDTH, _HEIGHT, _FLOOR = 720, 180, 160
+_STEPS = (1, 2, 5)
+
+
+class Stack:
+    """A bar of parts, each named like a status."""
+
+    def __init__(self, label: str, parts: dict[str, int]) -> None:
+        self.label = label
+        self.parts = parts
+
+    @property
+    def total(self) -> int:
+        return sum(self.parts.values())
+
+
+def stacked_bars(title: str, names: Sequence[str], bars: Sequence[Stack]) -> Markup:
+    """`names` in the order from the floor up; a bar without parts keeps its place."""
+    top = _round_up(max((bar.total for bar in bars), default=0))
+    step = (_WIDTH - 40) / max(len(bars), 1)
+    drawn = [_grid(top)]
+    for n, bar in enumerate(bars):
+        x, y = 40 + n * step, float(_FLOOR)
+        for name in names:
+            height = bar.parts.get(name, 0) * (_FLOOR - 10) / top
+            if height:
+                y -= height
+                drawn.append(
+                    Markup('<rect class="part {}" x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}"></rect>').format(
+                        name.lower(), x + step * 0.12, y, step * 0.76, height
+                    )
+                )
+        if n % 7 == len(bars) % 7 - 1 or len(bars) < 8:
+            drawn.append(
+                Markup('<text x="{:.1f}" y="{}" text-anchor="middle">{}</text>').format(
+                    x + step / 2, _HEIGHT - 4, bar.label
+                )
+            )
+    rows = [(bar.label, *(bar.parts.get(name, 0) for name in names)) for bar in bars if bar.total]
+    return _figure(title, drawn, names) + _table(title, ("Day", *names), rows)
+
+
+def _grid(top: int) -> Markup:
+    """Three lines across with their values."""
+    lines = []
+    for share in (0, 0.5, 1):
+        y = _FLOOR - share * (_FLOOR - 10)
+        lines.append(
+            Markup(
+                '<line x1="36" x2="{0}" y1="{1:.1f}" y2="{1:.1f}"></line>'
+                '<text x="30" y="{2:.1f}" text-anchor="end">{3:,g}</text>'
+            ).format(_WIDTH, y, y + 4, share * top)
+        )
+    return Markup("").join(lines)
+
+
+def _figure(title: str, drawn: Sequence[Markup], names: Sequence[str]) -> Markup:
+    keys = Markup("").join(Markup('<li><i class="part {}"></i>{}</li>').format(name.lower(), name) for name in names)
+    svg = Markup('<svg class="chart" viewBox="0 0 {} {}" role="img" aria-label="{}"><title>{}</title>{}</svg>').format(
+        _WIDTH, _HEIGHT, title, title, Markup("").join(drawn)
+    )
+    return Markup('{}<ul class="legend">{}</ul>').format(svg, keys)
+
+
+def _table(title: str, head: Sequence[str], rows: Sequence[Sequence[object]]) -> Markup:
+    cells = Markup("").join(Markup('<th scope="col">{}</th>').format(name) for name in head)
+    lines = Markup("").join(
+        Markup("<tr>{}</tr>").format(Markup("").join(Markup("<td>{}</td>").format(value) for value in row))
+        for row in rows
+    )
+    return Markup(
+        '<details><summary>The numbers</summary><div class="scroll" tabindex="0" role="region" aria-label="{}">'
+        "<table><thead><tr>{}</tr></thead><tbody>{}</tbody></table></div></details>"
+    ).format(title, cells, lines)
+
+
+def _round_up(value: int) -> int:
+    """The next of 1, 2, 5, 10, 20, 50 … that holds the value; at least 2, so that the middle line is a whole number."""
+    scale = 1
+    while True:
+        for step in _STEPS:
+            if step * scale >= max(value, 2) and step * scale % 2 == 0:
+                return step * scale
+        scale *= 10
+
+
+def shares(parts: Sequence[tuple[str, int]], title: str) -> Markup:
+    """One bar across, in proportion: how much of a whole each part is."""
+    total = sum(count for _, count in parts) or 1
+    x, drawn = 0.0, []
+    for name, count in parts:
+        width = count * 100 / total
+        drawn.append(
+            Markup('<rect class="part {}" x="{:.2f}" y="0" width="{:.2f}" height="6"></rect>').format(
+                name.lower(), x, width
+            )
+        )
+        x += width
+    return Markup(
+        '<svg class="shares" viewBox="0 0 100 6" preserveAspectRatio="none" role="img" aria-label="{}">{}</svg>'
+    ).format(title, Markup("").join(drawn))

@@ -1,0 +1,187 @@
+"""The numbers of the home page and of the lists, and what stands beside an item in a list."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from uuid import UUID
+
+import msgspec
+
+from rolecall.access_requests import queries as requests
+from rolecall.access_requests.model import AWAITED
+from rolecall.access_requests.shapes import AccessRequestDetail
+from rolecall.console.model import Person
+from rolecall.core.db import Db, fetch_all, fetch_one, fetch_rows, fetch_value
+from rolecall.core.paging import PAGE_SIZE, Page
+from rolecall.settings.policy import Level, RequirementType
+
+OVERDUE = timedelta(days=7)
+TROUBLE_LASTS = timedelta(days=7)
+CHART_DAYS = 30
+
+# What a person is asked to respond to now.
+_ASKED = """
+    FROM responses p JOIN access_requests r ON r.id = p.request_id
+    WHERE p.reviewer_id = %(me)s AND p.response = 'Pending' AND p.asked AND p.type = %(type)s AND r.status = %(status)s
+      AND NOT EXISTS (SELECT FROM responses met WHERE met.request_id = p.request_id AND met.type = p.type
+                                                  AND met.rule = p.rule AND met.response = 'Approved')"""
+
+
+class Tiles(msgspec.Struct, frozen=True):
+    """What waits for this person, and what is wrong anywhere."""
+
+    to_approve: int
+    to_provision: int
+    to_verify: int
+    overdue: int
+    coming_events: int
+    troubled_imports: int
+    failing_hooks: int
+
+
+async def tiles(db: Db, person: Person, now: datetime) -> Tiles:
+    asked = [await _count_asked(db, person, type) for type in RequirementType]
+    rows = await fetch_rows(
+        db,
+        f"""SELECT
+              (SELECT count(*) FROM access_requests WHERE status IN ('Pending', 'Open', 'Resolved')
+               AND status_since < %(overdue)s),
+              (SELECT count(*) FROM personnel_events WHERE status IN ('Scheduled', 'Pending', 'Open')
+               AND list_key >= time_key(%(now)s, 0) AND list_key < time_key(%(now)s + interval '7 days', 0)),
+              (SELECT count(*) {_TROUBLED}),
+              (SELECT count(*) FROM webhooks WHERE deleted_on IS NULL
+               AND (failing_since IS NOT NULL OR disabled_reason IS NOT NULL))""",
+        overdue=now - OVERDUE,
+        now=now,
+        since=now - TROUBLE_LASTS,
+    )
+    return Tiles(*asked, *rows[0])
+
+
+async def _count_asked(db: Db, person: Person, type: RequirementType) -> int:
+    count: int = await fetch_value(
+        db, f"SELECT count(DISTINCT p.request_id) {_ASKED}", me=person.id, type=type, status=AWAITED[type]
+    )
+    return count
+
+
+async def asking(db: Db, person: Person, type: RequirementType, page: int) -> Page[AccessRequestDetail]:
+    """The requests that wait for this person's response, the oldest first."""
+    total = await _count_asked(db, person, type)
+    rows = await fetch_rows(
+        db,
+        f"SELECT DISTINCT r.number, r.id {_ASKED} ORDER BY r.number LIMIT {PAGE_SIZE} OFFSET %(offset)s",
+        me=person.id,
+        type=type,
+        status=AWAITED[type],
+        offset=(page - 1) * PAGE_SIZE,
+    )
+    found = await requests.details(db, [id for _, id in rows])
+    return Page(found, total, page, PAGE_SIZE, -(-total // PAGE_SIZE))
+
+
+_TROUBLED = """
+    FROM application_imports r LEFT JOIN import_runs u ON u.import_id = r.id
+    WHERE r.status = 'Failed' AND r.list_key >= time_key(%(since)s, 0) AND r.list_key < time_key('infinity', 0)
+       OR r.status = 'Running' AND u.held IS NOT NULL"""
+
+
+class TroubledImport(msgspec.Struct, frozen=True):
+    id: UUID
+    number: int
+    application: str
+    status: str
+    build_start: datetime | None
+    held: str | None
+
+
+async def troubled_imports(db: Db, now: datetime) -> list[TroubledImport]:
+    """Those that failed lately and those that the guard holds."""
+    return await fetch_all(
+        db,
+        TroubledImport,
+        f"""SELECT r.id, r.number, a.name AS application, r.status, r.build_start, u.held
+            {_TROUBLED.replace("WHERE", "JOIN applications a ON a.id = r.application_id WHERE")}
+            ORDER BY r.number DESC LIMIT {PAGE_SIZE}""",
+        since=now - TROUBLE_LASTS,
+    )
+
+
+class Beside(msgspec.Struct, frozen=True):
+    """What a list of requests shows that its items do not carry."""
+
+    created_at: datetime
+    risk: Level
+
+
+async def beside(db: Db, ids: Sequence[UUID]) -> dict[UUID, Beside]:
+    rows = await fetch_rows(
+        db,
+        """SELECT r.id, r.created_at,
+                  coalesce((SELECT max(array_position(%(rising)s, p.risk_rating)) FROM privileges p
+                            WHERE p.request_id = r.id), 1)
+           FROM access_requests r WHERE r.id = ANY(%(ids)s)""",
+        ids=list(ids),
+        rising=list(Level),
+    )
+    return {id: Beside(created_at, list(Level)[risk - 1]) for id, created_at, risk in rows}
+
+
+class Times(msgspec.Struct, frozen=True):
+    """Medians over the days of the charts, in seconds; None where nothing was approved or resolved."""
+
+    to_approve: float | None
+    to_resolve: float | None
+
+
+async def medians(db: Db, now: datetime) -> Times:
+    found = await fetch_one(
+        db,
+        Times,
+        """SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY extract(epoch FROM approved_on - created_at)::float8)
+                      AS to_approve,
+                  percentile_cont(0.5) WITHIN GROUP (ORDER BY extract(epoch FROM resolved_on - started_on)::float8)
+                      AS to_resolve
+           FROM access_requests WHERE list_key >= time_key(%(since)s, 0)""",
+        since=now - timedelta(days=CHART_DAYS),
+    )
+    assert found
+    return found
+
+
+async def by_day(db: Db, now: datetime) -> dict[datetime, dict[str, int]]:
+    """How many requests were made on each of the last days, by the status they have now."""
+    rows = await fetch_rows(
+        db,
+        """SELECT date_trunc('day', created_at, 'UTC'), status, count(*) FROM access_requests
+           WHERE list_key >= time_key(date_trunc('day', %(since)s, 'UTC'), 0) GROUP BY 1, 2""",
+        since=now - timedelta(days=CHART_DAYS - 1),
+    )
+    today = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    days: dict[datetime, dict[str, int]] = {today - timedelta(days=n): {} for n in range(CHART_DAYS - 1, -1, -1)}
+    for day, status, count in rows:
+        days.setdefault(day, {})[status] = count
+    return days
+
+
+class Beginnings(msgspec.Struct, frozen=True):
+    """What a new service still lacks."""
+
+    applications: bool
+    imports: bool
+    identities: bool
+    models: bool
+    requests: bool
+
+
+async def beginnings(db: Db) -> Beginnings:
+    found = await fetch_one(
+        db,
+        Beginnings,
+        """SELECT EXISTS (SELECT FROM applications) AS applications,
+                  EXISTS (SELECT FROM application_imports WHERE status = 'Finished') AS imports,
+                  (SELECT count(*) FROM (SELECT FROM identities LIMIT 2) AS two) > 1 AS identities,
+                  EXISTS (SELECT FROM access_models) AS models,
+                  EXISTS (SELECT FROM access_requests) AS requests""",
+    )
+    assert found
+    return found

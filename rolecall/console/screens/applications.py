@@ -1,0 +1,226 @@
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from litestar.handlers import HTTPRouteHandler
+
+from rolecall.accounts import actions as account_actions
+from rolecall.accounts import queries as accounts
+from rolecall.accounts.model import Match
+from rolecall.application_imports import actions as imports
+from rolecall.application_imports import queries as import_queries
+from rolecall.application_imports.model import ImportType
+from rolecall.applications import actions, queries
+from rolecall.applications.model import Guard, Priority
+from rolecall.applications.shapes import ApplicationDetail
+from rolecall.console import finding
+from rolecall.console import queries as console
+from rolecall.console.forms import first, given, problems_by_field, put, shown, with_people
+from rolecall.console.frame import Form, Page, SeeOther, one_among, screen
+from rolecall.core.caller import Caller, Scope
+from rolecall.core.checking import Facts, Json
+from rolecall.core.config import Config
+from rolecall.core.db import Db
+from rolecall.core.errors import Invalid
+from rolecall.core.ids import known_guid
+from rolecall.web.bodies import a_word_of
+
+# What a new application's connector takes; the API can say it more exactly.
+STANDARD_FILES = [
+    {"name": "Users", "content": "users"},
+    {"name": "Groups", "content": "groups", "isOptional": True},
+    {"name": "Memberships", "content": "memberships", "isOptional": True},
+    {"name": "Permissions", "content": "permissions", "isOptional": True, "isMultiple": True},
+]
+IDENTITY_FILES = [{"name": "Identities", "content": "identities"}]
+TABS = ("accounts", "groups", "permissions", "imports", "connector")
+_GUARD = ("guard.maxRemovedPercent", "guard.maxNewPercent", "guard.minCount")
+
+
+@screen("GET", "/applications", scope=Scope.APPLICATIONS_READ)
+async def show_applications(db: Db, query: dict[str, Any]) -> Page:
+    page = await queries.by_name(db, query["page"])
+    beside = await console.beside_applications(db, [item.id for item in page.items])
+    return Page("applications.html", {"page": page, "query": query, "beside": beside})
+
+
+@screen("GET", "/applications/new", scope=Scope.CONFIG_MANAGE)
+async def show_new_form() -> Page:
+    guard = Guard()
+    values = (guard.max_removed_percent, guard.max_new_percent, guard.min_count)
+    return _form({name: [f"{value:g}"] for name, value in zip(_GUARD, values, strict=True)}, {})
+
+
+def _form(form: Form, problems: dict[str, str], application: ApplicationDetail | None = None) -> Page:
+    values = {"form": shown(form), "problems": problems, "priorities": list(Priority), "application": application}
+    return Page("application_form.html", values, 400 if problems else 200)
+
+
+async def _said(db: Db, form: Form) -> Json:
+    """The form as the body of a new or changed application."""
+    named = await with_people(db, form, "ownerId")
+    raw = given(named, "name", "priority", "ownerId")
+    lines = [line.strip() for line in first(form, "provisionerIds").splitlines() if line.strip()]
+    raw["provisionerIds"] = [await finding.the_person(db, "provisionerIds", line) for line in lines]
+    raw["isIdentitySource"] = first(form, "isIdentitySource") == "yes"
+    for name in _GUARD:
+        if text := first(form, name):
+            put(raw, name, _number(text))
+    return raw
+
+
+def _number(text: str) -> object:
+    """A number if it is one; the shape says what is wrong with anything else."""
+    try:
+        return int(text) if text.isdecimal() else float(text)
+    except ValueError:
+        return text
+
+
+@screen("POST", "/applications/new", scope=Scope.CONFIG_MANAGE)
+async def create_application(db: Db, form: Form, facts: Facts) -> Page | SeeOther:
+    try:
+        async with db.transaction():
+            raw = await _said(db, form)
+            files = IDENTITY_FILES if raw["isIdentitySource"] else STANDARD_FILES
+            raw["connector"] = {"name": "Files", "vendor": "Rolecall", "files": files}
+            id = await actions.create_application(db, raw, facts)
+    except Invalid as error:
+        return _form(form, problems_by_field(error))
+    return SeeOther(f"/applications/{id}?tab=connector", "The application is there; upload its first files")
+
+
+@screen("GET", "/applications/{id:str}/edit", scope=Scope.CONFIG_MANAGE)
+async def show_edit_form(db: Db, id: str) -> Page:
+    application = await queries.get(db, known_guid("Application", id))
+    known = await console.application_facts(db, application.id)
+    labels = [await finding.label_of(db, person) for person in known.provisioner_ids]
+    form: Form = {
+        "name": [application.name],
+        "priority": [application.priority],
+        "isIdentitySource": ["yes" if known.is_identity_source else ""],
+        "ownerId": [await finding.label_of(db, known.owner_id)],
+        "provisionerIds": ["\n".join(labels)],
+        "schedule.cron": [known.cron or ""],
+        **{f"schedule.locations.{name}": [place] for name, place in (known.locations or {}).items()},
+        **{f"guard.{name}": [f"{value:g}"] for name, value in known.guard.items()},
+    }
+    return _form(form, {}, application)
+
+
+@screen("POST", "/applications/{id:str}/edit", scope=Scope.CONFIG_MANAGE)
+async def change_application(db: Db, id: str, form: Form, facts: Facts) -> Page | SeeOther:
+    application = await queries.get(db, known_guid("Application", id))
+    try:
+        async with db.transaction():
+            raw = {"ownerId": None, "schedule": None, **await _said(db, form)}
+            if cron := first(form, "schedule.cron"):
+                begin = "schedule.locations."
+                places = {name.removeprefix(begin): first(form, name) for name in form if name.startswith(begin)}
+                raw["schedule"] = {"cron": cron, "locations": {name: place for name, place in places.items() if place}}
+            await actions.change_application(db, application.id, raw, facts)
+    except Invalid as error:
+        return _form(form, problems_by_field(error), application)
+    return SeeOther(f"/applications/{id}", "The application is changed")
+
+
+@screen(
+    "GET",
+    "/applications/{id:str}",
+    scope=Scope.APPLICATIONS_READ,
+    query={"tab": one_among(*TABS), "match": a_word_of(Match)},
+)
+async def show_application(db: Db, id: str, query: dict[str, Any], config: Config) -> Page:
+    application = await queries.get(db, known_guid("Application", id))
+    known = await console.application_facts(db, application.id)
+    tab = query.get("tab") or TABS[0]
+    page = await _tab(db, application.id, tab, query)
+    people = [known.owner_id, *known.provisioner_ids]
+    if tab == "accounts":
+        people += [account.identity_id for account in page.items]
+    return Page(
+        "application.html",
+        {
+            "application": application,
+            "known": known,
+            "names": await console.people_names(db, [id for id in people if id]),
+            "tab": tab,
+            "tabs": TABS,
+            "query": query,
+            "matches": list(Match),
+            "page": page,
+            "base_url": config.base_url,
+        },
+    )
+
+
+async def _tab(db: Db, id: UUID, tab: str, query: dict[str, Any]) -> Any:
+    match tab:
+        case "groups":
+            return await accounts.groups_of(db, id, query["page"])
+        case "permissions":
+            return await accounts.permissions_of(db, id, query["page"])
+        case "imports":
+            return await import_queries.newest_first(db, query["page"], id)
+        case "connector":
+            return None
+    return await accounts.accounts_of(db, id, query["page"], match=query.get("match"))
+
+
+@screen("POST", "/applications/{id:str}/archive", scope=Scope.CONFIG_MANAGE)
+async def archive(db: Db, id: str, form: Form, facts: Facts) -> SeeOther:
+    archived = first(form, "archived") == "yes"
+    await actions.change_application(db, known_guid("Application", id), {"isArchived": archived}, facts)
+    return SeeOther(f"/applications/{id}", "The application is archived" if archived else "The application is back")
+
+
+@screen("POST", "/applications/{id:str}/stage", scope=Scope.IMPORTS_WRITE)
+async def stage(db: Db, caller: Caller, id: str, facts: Facts) -> SeeOther:
+    run = await imports.stage_import(db, caller, {"applicationId": id}, facts, ImportType.MANUAL)
+    return SeeOther(f"/imports/{run}", "The import is staged")
+
+
+@screen("GET", "/accounts/{id:str}", scope=Scope.APPLICATIONS_READ)
+async def show_account(db: Db, id: str) -> Page:
+    account = await accounts.account_item(db, known_guid("Account", id))
+    application_id = await console.application_of_account(db, account.id)
+    label = await finding.label_of(db, account.identity_id)
+    candidates = [] if label else await finding.candidates(db, account.email or account.name or account.username)
+    return Page(
+        "account_match.html",
+        {
+            "account": account,
+            "application": await queries.get(db, application_id),
+            "label": label,
+            "candidates": candidates,
+        },
+    )
+
+
+@screen("POST", "/accounts/{id:str}/match", scope=Scope.CONFIG_MANAGE)
+async def pin(db: Db, id: str, form: Form, facts: Facts) -> SeeOther:
+    never = first(form, "never") == "yes"
+    raw = {"never": True} if never else given(await with_people(db, form, "identityId"), "identityId")
+    await account_actions.pin_account(db, known_guid("Account", id), raw, facts)
+    return SeeOther(f"/accounts/{id}", "The account belongs to nobody" if never else "The match is pinned")
+
+
+@screen("POST", "/accounts/{id:str}/unpin", scope=Scope.CONFIG_MANAGE)
+async def unpin(db: Db, id: str, now: datetime) -> SeeOther:
+    await account_actions.unpin_account(db, known_guid("Account", id), now)
+    return SeeOther(f"/accounts/{id}", "The pin is gone; the account is matched by its fields again")
+
+
+HANDLERS: list[HTTPRouteHandler] = [
+    show_applications,
+    show_new_form,
+    create_application,
+    show_edit_form,
+    change_application,
+    show_application,
+    archive,
+    stage,
+    show_account,
+    pin,
+    unpin,
+]

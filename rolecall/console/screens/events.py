@@ -1,0 +1,130 @@
+from calendar import Calendar
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Any
+
+from litestar.handlers import HTTPRouteHandler
+
+from rolecall.console import finding
+from rolecall.console import queries as console
+from rolecall.console.forms import first, given, problems_by_field, shown, with_people
+from rolecall.console.frame import Form, Page, SeeOther, screen
+from rolecall.core.caller import Caller, Scope
+from rolecall.core.checking import Facts
+from rolecall.core.config import Config
+from rolecall.core.db import Db
+from rolecall.core.errors import Invalid, NotFound
+from rolecall.core.ids import known_guid
+from rolecall.core.paging import totals_by
+from rolecall.identities.model import IdentityType
+from rolecall.personnel_events import actions, queries
+from rolecall.settings import queries as settings
+from rolecall.settings.policy import EventType
+from rolecall.web.bodies import Reader, a_guid, a_word_of
+from rolecall.work_items.model import WorkStatus
+
+_FILTERS = {"type": a_word_of(EventType), "status": a_word_of(WorkStatus), "identityId": a_guid}
+_PERSON = ("firstName", "lastName", "email", "title", "department", "division", "company", "office", "supervisorId")
+_IDENTITY = tuple(f"identity.{name}" for name in (*_PERSON, "identityType", *(f"customField{n}" for n in range(1, 10))))
+# What the form of each type asks for, and the action it calls.
+KINDS = {
+    EventType.ONBOARD: (actions.onboard, ("effectiveDate", "comment", *_IDENTITY)),
+    EventType.OFFBOARD: (actions.offboard, ("identityId", "effectiveDate", "comment")),
+    EventType.ROLE_TRANSITION: (
+        actions.transition_role,
+        ("identityId", "effectiveDate", "endDate", "comment", *_IDENTITY),
+    ),
+    EventType.ABSENCE: (actions.begin_absence, ("identityId", "effectiveDate", "endDate", "comment")),
+}
+VERBS = {
+    "assign": (actions.assign_event, ("assigneeId",), "The event is assigned"),
+    "return-date": (actions.set_return_date, ("endDate",), "The return date is set"),
+    "cancel": (actions.cancel_event, ("comment",), "The event is canceled"),
+    "comment": (actions.comment_on_event, ("content",), "Your comment is there"),
+}
+
+
+@screen("GET", "/events", scope=Scope.PERSONNEL_EVENTS_READ, query=_FILTERS)
+async def show_events(db: Db, query: dict[str, Any]) -> Page:
+    page = await queries.by_effective_date(
+        db, query["page"], identity_id=query.get("identityId"), type=query.get("type"), status=query.get("status")
+    )
+    counts = await totals_by(db, "personnel_events", "status", list(WorkStatus))
+    shown = {"page": page, "query": query, "types": list(EventType), "tabs": [None, *WorkStatus], "counts": counts}
+    return Page("events.html", shown)
+
+
+def _month(text: str) -> date:
+    try:
+        return date.fromisoformat(f"{text}-01")
+    except ValueError:
+        raise ValueError("must be a month such as 2030-01") from None
+
+
+@screen("GET", "/events/calendar", scope=Scope.PERSONNEL_EVENTS_READ, query={"month": Reader(_month, {})})
+async def show_calendar(db: Db, query: dict[str, Any], now: datetime, config: Config) -> Page:
+    today = now.astimezone(config.timezone).date()
+    month = query.get("month") or today.replace(day=1)
+    weeks = Calendar().monthdatescalendar(month.year, month.month)
+    begin, end = (datetime.combine(day, time(), config.timezone) for day in (weeks[0][0], weeks[-1][-1]))
+    by_day: dict[date, list[console.EventOfDay]] = {}
+    for event in await console.events_between(db, begin.astimezone(UTC), (end + timedelta(days=1)).astimezone(UTC)):
+        by_day.setdefault(event.needed_on.astimezone(config.timezone).date(), []).append(event)
+    around = {"before": month - timedelta(days=1), "after": month + timedelta(days=31)}
+    return Page("calendar.html", {"month": month, "weeks": weeks, "events": by_day, "today": today, **around})
+
+
+@screen("GET", "/events/new", scope=Scope.PERSONNEL_EVENTS_WRITE, query=_FILTERS)
+async def show_form(db: Db, query: dict[str, Any]) -> Page:
+    label = await finding.label_of(db, query.get("identityId"))
+    return await _form(db, query.get("type") or EventType.ONBOARD, {"identityId": [label]} if label else {})
+
+
+async def _form(db: Db, type: EventType, form: Form, problems: dict[str, str] | None = None) -> Page:
+    fields = KINDS[type][1]
+    return Page(
+        "event_form.html",
+        {
+            "type": type,
+            "types": list(EventType),
+            "fields": fields,
+            "form": shown(form),
+            "problems": problems or {},
+            "identity_types": list(IdentityType),
+            "custom_fields": [field for field in (await settings.get(db)).custom_fields if field.enabled],
+        },
+        400 if problems else 200,
+    )
+
+
+@screen("POST", "/events/new", scope=Scope.PERSONNEL_EVENTS_WRITE)
+async def create_event(db: Db, caller: Caller, form: Form, facts: Facts) -> Page | SeeOther:
+    type = next((kind for kind in EventType if kind == first(form, "type")), EventType.ONBOARD)
+    create, fields = KINDS[type]
+    try:
+        async with db.transaction():
+            raw = given(await with_people(db, form, "identityId", "identity.supervisorId"), *fields)
+            id = await create(db, caller, raw, facts)
+    except Invalid as error:
+        return await _form(db, type, form, problems_by_field(error))
+    return SeeOther(f"/events/{id}", f"{type} is scheduled")
+
+
+@screen("GET", "/events/{id:str}", scope=Scope.PERSONNEL_EVENTS_READ)
+async def show_event(db: Db, id: str) -> Page:
+    event = await queries.get(db, id)
+    return Page("event.html", {"event": event, "is_over": event.status in (WorkStatus.COMPLETED, WorkStatus.CANCELED)})
+
+
+@screen("POST", "/events/{id:str}/{verb:str}", scope=Scope.PERSONNEL_EVENTS_WRITE)
+async def perform(db: Db, caller: Caller, id: str, verb: str, form: Form, facts: Facts) -> SeeOther:
+    if verb not in VERBS:
+        raise NotFound("Verb", verb)
+    act, fields, notice = VERBS[verb]
+    if verb == "assign" and not first(form, "assigneeId"):
+        form = {"assigneeId": [str(caller.id)]}
+    raw = given(await with_people(db, form, "assigneeId"), *fields)
+    await act(db, caller, known_guid("PersonnelEvent", id), raw, facts)
+    return SeeOther(f"/events/{id}", notice)
+
+
+HANDLERS: list[HTTPRouteHandler] = [show_events, show_calendar, show_form, create_event, show_event, perform]

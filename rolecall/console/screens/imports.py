@@ -1,0 +1,168 @@
+import asyncio
+from collections.abc import AsyncGenerator
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from litestar.handlers import HTTPRouteHandler
+from litestar.response.base import ASGIResponse
+from litestar.response.streaming import ASGIStreamingResponse
+
+from rolecall.application_imports import actions, changes, queries
+from rolecall.application_imports.changes import ChangeType
+from rolecall.application_imports.model import ImportStatus, ImportType
+from rolecall.application_imports.relations import Kind
+from rolecall.applications import queries as applications
+from rolecall.applications.model import FIELDS
+from rolecall.console import overview
+from rolecall.console import queries as console
+from rolecall.console.forms import problems_by_field
+from rolecall.console.frame import Page, SeeOther, one_among, screen
+from rolecall.core.caller import Caller, Scope
+from rolecall.core.checking import Facts
+from rolecall.core.config import Config
+from rolecall.core.db import Db, Pool
+from rolecall.core.errors import Invalid, NotFound
+from rolecall.core.files import Upload
+from rolecall.core.ids import known_guid
+from rolecall.web.bodies import AnyRequest, a_word_of
+from rolecall.web.downloads import send_file
+from rolecall.web.uploads import read_upload
+
+ENDED = {ImportStatus.FINISHED, ImportStatus.FAILED, ImportStatus.CANCELED}
+_LOOK_EVERY = 0.5
+# The browser asks again by itself: whoever has lost the session is out then, and no process must outlive its end.
+_STREAM_LOOKS = 40
+
+
+@screen("GET", "/imports", scope=Scope.IMPORTS_READ, query={"only": one_among("troubled")})
+async def show_imports(db: Db, query: dict[str, Any], now: datetime) -> Page:
+    if query.get("only"):
+        return Page("troubled_imports.html", {"imports": await overview.troubled_imports(db, now)})
+    return Page("imports.html", {"page": await queries.newest_first(db, query["page"], None), "query": query})
+
+
+@screen(
+    "GET",
+    "/imports/{id:str}",
+    scope=Scope.IMPORTS_READ,
+    query={"kind": a_word_of(Kind), "change": a_word_of(ChangeType)},
+)
+async def show_import(db: Db, id: str, query: dict[str, Any]) -> Page:
+    run = await queries.get(db, known_guid("ApplicationImport", id))
+    log = await console.log_after(db, run.id, 0)
+    return Page(
+        "import.html",
+        {
+            "run": run,
+            "log": log,
+            "page": await changes.changes_of(db, run.id, query["page"], query.get("kind"), query.get("change")),
+            "query": query,
+            "kinds": list(Kind),
+            "changes": list(ChangeType),
+            "files": await console.files_of(db, run.id),
+            "held": await console.why_held(db, run.id),
+            "is_over": ImportStatus(run.status) in ENDED,
+            "rejects": await queries.rejects_of(db, run.id, 1),
+        },
+    )
+
+
+@screen("GET", "/imports/{id:str}/log", scope=Scope.IMPORTS_READ)
+async def stream_log(db: Db, id: str, pool: Pool, request: AnyRequest) -> ASGIResponse:
+    """Server-sent events from the table of lines, so that any process can take a stream over."""
+    run = await queries.get(db, known_guid("ApplicationImport", id))
+    last = request.headers.get("last-event-id", request.query_params.get("after", ""))
+    known = int(last[:18]) if last.isascii() and last.isdecimal() else 0
+    shown = request.query_params.get("status", run.status)
+    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+    return ASGIStreamingResponse(
+        iterator=_log_events(pool, run.id, shown, known), media_type="text/event-stream", headers=headers
+    )
+
+
+async def _log_events(pool: Pool, id: UUID, shown: str, known: int) -> AsyncGenerator[bytes]:
+    """Each line under its number, and `look` once the import is no longer as the page shows it."""
+    yield b"retry: 500\n\n"
+    for _ in range(_STREAM_LOOKS):
+        async with pool.connection() as db:
+            now = await queries.status_of(db, id)
+            held = await console.why_held(db, id)
+            lines = await console.log_after(db, id, known)
+        for number, line in lines:
+            known = number
+            yield f"id: {number}\ndata: {' '.join(line.splitlines())}\n\n".encode()
+        if now != shown or held:
+            yield b"event: look\ndata: \n\n"
+            return
+        await asyncio.sleep(_LOOK_EVERY)
+
+
+@screen("GET", "/imports/{id:str}/files/{file:str}", scope=Scope.IMPORTS_READ)
+async def download(db: Db, id: str, request: AnyRequest, config: Config) -> ASGIResponse:
+    file_id = request.path_params["file"]
+    file = await queries.file_of(db, known_guid("ApplicationImport", id), known_guid("ImportFile", file_id))
+    try:
+        return send_file(config.files_dir / file.location, file.name)
+    except FileNotFoundError:
+        raise NotFound("ImportFile", file_id) from None
+
+
+@screen("POST", "/imports/{id:str}/cancel", scope=Scope.IMPORTS_WRITE)
+async def cancel(db: Db, id: str, facts: Facts) -> SeeOther:
+    await actions.cancel_import(db, {"applicationImportId": id}, facts)
+    return SeeOther(f"/imports/{id}", "The import is being canceled")
+
+
+@screen("POST", "/imports/{id:str}/continue", scope=Scope.IMPORTS_WRITE)
+async def go_on(db: Db, id: str, now: datetime) -> SeeOther:
+    await actions.continue_import(db, known_guid("ApplicationImport", id), now)
+    return SeeOther(f"/imports/{id}", "The import goes on; the guard is lifted for this run")
+
+
+@screen("POST", "/imports/{id:str}/rollback", scope=Scope.IMPORTS_WRITE)
+async def roll_back(db: Db, caller: Caller, id: str, facts: Facts) -> SeeOther:
+    run = await queries.get(db, known_guid("ApplicationImport", id))
+    raw = {"importNumber": run.number}
+    new = await actions.roll_back(db, caller, run.application.id, raw, facts, ImportType.MANUAL)
+    return SeeOther(f"/imports/{new}", f"A new import puts the data back as after #{run.number}")
+
+
+@screen("GET", "/applications/{id:str}/upload", scope=Scope.IMPORTS_WRITE)
+async def show_upload(db: Db, id: str, config: Config) -> Page:
+    return await _upload_page(db, known_guid("Application", id), config, {})
+
+
+async def _upload_page(db: Db, id: UUID, config: Config, problems: dict[str, str]) -> Page:
+    application = await applications.get(db, id)
+    values = {
+        "application": application,
+        "fields": {group: FIELDS[content] for group, content in (await console.contents(db, id)).items()},
+        "problems": problems,
+        "base_url": config.base_url,
+    }
+    return Page("upload.html", values, 400 if problems else 200)
+
+
+@screen("POST", "/applications/{id:str}/upload", scope=Scope.IMPORTS_WRITE, read_body=read_upload)
+async def upload(db: Db, caller: Caller, id: str, raw: Upload, facts: Facts, config: Config) -> Page | SeeOther:
+    application_id = known_guid("Application", id)
+    try:
+        async with db.transaction():
+            run = await actions.upload_import(db, caller, raw, [id], facts, config.files_dir, ImportType.MANUAL)
+    except Invalid as error:
+        return await _upload_page(db, application_id, config, problems_by_field(error))
+    return SeeOther(f"/imports/{run}", "The files are there; the import is next")
+
+
+HANDLERS: list[HTTPRouteHandler] = [
+    show_imports,
+    show_import,
+    stream_log,
+    download,
+    cancel,
+    go_on,
+    roll_back,
+    show_upload,
+    upload,
+]
