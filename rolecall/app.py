@@ -13,6 +13,7 @@ from rolecall.application_imports.routes import rollbacks
 from rolecall.application_imports.routes import router as application_imports
 from rolecall.applications.routes import router as applications
 from rolecall.console import routes as console
+from rolecall.console.frame import for_browsers
 from rolecall.core import config as configuration
 from rolecall.core.config import Config
 from rolecall.core.db import make_pool
@@ -68,7 +69,7 @@ def create_app(config: Config | None = None) -> Edge:
     docs = documentation(lambda app: document(app, config.base_url, EVENTS, Payload))
     app = Litestar(
         [*ROUTERS, docs],
-        exception_handlers=HANDLERS,
+        exception_handlers={kind: for_browsers(answer) for kind, answer in HANDLERS.items()},
         lifespan=[lifespan],
         openapi_config=None,
         request_max_body_size=None,  # each operation reads its body under a limit of its own

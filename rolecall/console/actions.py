@@ -18,7 +18,7 @@ from rolecall.console.model import (
 )
 from rolecall.core.checking import Facts, check
 from rolecall.core.db import Db, execute, fetch_value
-from rolecall.core.errors import Invalid
+from rolecall.core.errors import Conflict, Invalid, NotFound
 from rolecall.identities import actions as identities
 from rolecall.identities.model import IdentityType
 from rolecall.identities.shapes import NewIdentity
@@ -44,21 +44,27 @@ async def create_administrator(db: Db, email: str, facts: Facts) -> str:
 
 
 async def set_role(db: Db, identity_id: UUID, role: Role | None) -> None:
-    """Without a role a person cannot sign in, and is signed out."""
-    if role is None:
+    """Without a role a person cannot sign in, and is signed out. The last administrator stays one."""
+    async with db.transaction():
+        # Two administrators must not each remove the other at once.
+        await execute(db, "LOCK TABLE console_roles IN SHARE ROW EXCLUSIVE MODE")
         await execute(db, "DELETE FROM console_roles WHERE identity_id = %(id)s", id=identity_id)
-        await execute(db, "DELETE FROM console_sessions WHERE identity_id = %(id)s", id=identity_id)
-        return
-    await execute(
-        db,
-        """INSERT INTO console_roles (identity_id, role) VALUES (%(id)s, %(role)s)
-           ON CONFLICT (identity_id) DO UPDATE SET role = EXCLUDED.role""",
-        id=identity_id,
-        role=role,
-    )
+        if role is None:
+            await execute(db, "DELETE FROM console_sessions WHERE identity_id = %(id)s", id=identity_id)
+        else:
+            await execute(
+                db,
+                "INSERT INTO console_roles (identity_id, role) VALUES (%(id)s, %(role)s)",
+                id=identity_id,
+                role=role,
+            )
+        if not await fetch_value(db, "SELECT count(*) FROM console_roles WHERE role = 'Administrator'"):
+            raise Conflict("Somebody must stay administrator")
 
 
 async def create_link(db: Db, identity_id: UUID, now: datetime) -> str:
+    if not await fetch_value(db, "SELECT true FROM console_roles WHERE identity_id = %(id)s", id=identity_id):
+        raise NotFound("Person", identity_id)
     secret = new_secret()
     await execute(
         db,

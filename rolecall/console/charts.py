@@ -38,9 +38,7 @@ def stacked_bars(title: str, names: Sequence[str], bars: Sequence[Stack]) -> Mar
                 )
         if n % 7 == len(bars) % 7 - 1 or len(bars) < 8:
             drawn.append(
-                Markup('<text x="{:.1f}" y="{}" text-anchor="middle">{}</text>').format(
-                    x + step / 2, _HEIGHT - 4, bar.label
-                )
+                Markup('<text x="{:.1f}" y="{}" text-anchor="end">{}</text>').format(x + step, _HEIGHT - 4, bar.label)
             )
     rows = [(bar.label, *(bar.parts.get(name, 0) for name in names)) for bar in bars if bar.total]
     return _figure(title, drawn, names) + _table(title, ("Day", *names), rows)

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from urllib.parse import parse_qs, quote, urlsplit
 
 import msgspec
-from litestar import Request
+from litestar import MediaType, Request, Response
 from litestar.handlers import HTTPRouteHandler
 from litestar.response.base import ASGIResponse
 
@@ -27,6 +27,7 @@ from rolecall.core.db import Db, Pool
 from rolecall.core.errors import Conflict, Forbidden, Invalid, NotFound, RolecallError, UnsupportedMediaType
 from rolecall.web.bodies import AnyRequest, Carried, Reader, read_bytes, read_query
 from rolecall.web.correlation import correlation_id
+from rolecall.web.errors import ErrorBody
 from rolecall.web.operations import ReadBody
 from rolecall.web.services import Services
 
@@ -260,10 +261,34 @@ _NOBODY: dict[str, Any] = {
 }
 
 
-def error_page(status: int, message: str, headers: dict[str, str] | None = None) -> ASGIResponse:
-    """For whoever it is: an unknown address, a crash, a form of another site."""
-    shown = {**_NOBODY, "now": clock.now(), "correlation_id": correlation_id.get()}
-    return _html(status, render("error.html", **shown, message=message), headers)
+def error_page(status: int, message: str) -> ASGIResponse:
+    return _html(status, _error_text(message))
+
+
+def _error_text(message: str) -> str:
+    """For whoever it is."""
+    return render("error.html", **_NOBODY, now=clock.now(), correlation_id=correlation_id.get(), message=message)
+
+
+ErrorHandler = Callable[[AnyRequest, Any], Response[ErrorBody]]
+
+
+def for_browsers(answer: ErrorHandler) -> Callable[[AnyRequest, Any], Response[Any]]:
+    """The same answer as a page, outside the API, for whoever can read one."""
+
+    def answer_in_kind(request: AnyRequest, error: Any) -> Response[Any]:
+        plain = answer(request, error)
+        is_api = request.url.path.startswith("/api/")
+        if is_api or "text/html" not in request.headers.get("accept", ""):
+            return plain
+        headers = {**plain.headers, "Content-Security-Policy": CSP}
+        text = _error_text(_IN_WORDS.get(plain.status_code or 500, plain.content.message))
+        return Response(text, status_code=plain.status_code, headers=headers, media_type=MediaType.HTML)
+
+    return answer_in_kind
+
+
+_IN_WORDS = {404: "There is no such page"}
 
 
 def _answer(visit: Visit, answer: Answer) -> ASGIResponse:
@@ -284,12 +309,12 @@ def _answer(visit: Visit, answer: Answer) -> ASGIResponse:
     return _html(answer.status, render(answer.template, **shown, **answer.values))
 
 
-def _html(status: int, text: str, headers: dict[str, str] | None = None) -> ASGIResponse:
+def _html(status: int, text: str) -> ASGIResponse:
     return ASGIResponse(
         body=text.encode(),
         status_code=status,
         media_type="text/html; charset=utf-8",
-        headers={**(headers or {}), "Content-Security-Policy": CSP, "Cache-Control": "no-store"},
+        headers={"Content-Security-Policy": CSP},
     )
 
 

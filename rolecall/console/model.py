@@ -9,6 +9,7 @@ import msgspec
 from cryptography.exceptions import InvalidKey
 from cryptography.hazmat.primitives.kdf.argon2 import Argon2id
 
+from rolecall.access_requests.requirements import ADMINISTRATORS
 from rolecall.core.caller import Caller, Scope
 
 
@@ -43,6 +44,11 @@ class Person(msgspec.Struct, frozen=True):
     name: str
     email: str
     role: Role
+
+    @property
+    def answers_as(self) -> tuple[UUID, ...]:
+        """As themselves; administrators also where none could be named when the request was made."""
+        return (self.id, ADMINISTRATORS.id) if self.role == Role.ADMINISTRATOR else (self.id,)
 
     def caller(self) -> Caller:
         return Caller(self.id, self.name, SCOPES[Role(self.role)])

@@ -21,7 +21,8 @@ CHART_DAYS = 30
 # What a person is asked to respond to now.
 _ASKED = """
     FROM responses p JOIN access_requests r ON r.id = p.request_id
-    WHERE p.reviewer_id = %(me)s AND p.response = 'Pending' AND p.asked AND p.type = %(type)s AND r.status = %(status)s
+    WHERE p.reviewer_id = ANY(%(me)s) AND p.response = 'Pending' AND p.asked AND p.type = %(type)s
+      AND r.status = %(status)s
       AND NOT EXISTS (SELECT FROM responses met WHERE met.request_id = p.request_id AND met.type = p.type
                                                   AND met.rule = p.rule AND met.response = 'Approved')"""
 
@@ -59,7 +60,7 @@ async def tiles(db: Db, person: Person, now: datetime) -> Tiles:
 
 async def _count_asked(db: Db, person: Person, type: RequirementType) -> int:
     count: int = await fetch_value(
-        db, f"SELECT count(DISTINCT p.request_id) {_ASKED}", me=person.id, type=type, status=AWAITED[type]
+        db, f"SELECT count(DISTINCT p.request_id) {_ASKED}", me=list(person.answers_as), type=type, status=AWAITED[type]
     )
     return count
 
@@ -70,7 +71,7 @@ async def asking(db: Db, person: Person, type: RequirementType, page: int) -> Pa
     rows = await fetch_rows(
         db,
         f"SELECT DISTINCT r.number, r.id {_ASKED} ORDER BY r.number LIMIT {PAGE_SIZE} OFFSET %(offset)s",
-        me=person.id,
+        me=list(person.answers_as),
         type=type,
         status=AWAITED[type],
         offset=(page - 1) * PAGE_SIZE,
@@ -81,7 +82,7 @@ async def asking(db: Db, person: Person, type: RequirementType, page: int) -> Pa
 
 _TROUBLED = """
     FROM application_imports r LEFT JOIN import_runs u ON u.import_id = r.id
-    WHERE r.status = 'Failed' AND r.list_key >= time_key(%(since)s, 0) AND r.list_key < time_key('infinity', 0)
+    WHERE r.status = 'Failed' AND r.list_key >= time_key(%(since)s, 0)
        OR r.status = 'Running' AND u.held IS NOT NULL"""
 
 

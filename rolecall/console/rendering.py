@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from rolecall.console.charts import shares
 from rolecall.core.caller import Scope
 
 _environment = Environment(
@@ -88,4 +89,4 @@ NAVIGATION = [
     ("Webhooks", "/webhooks", "webhook", Scope.WEBHOOKS_MANAGE),
     ("Settings", "/settings", "settings", Scope.CONFIG_MANAGE),
 ]
-_environment.globals |= {"with_query": _with, "NAVIGATION": NAVIGATION}
+_environment.globals |= {"shares": shares, "with_query": _with, "NAVIGATION": NAVIGATION}

@@ -74,7 +74,7 @@ async def show_inbox(db: Db, caller: Caller, person: Person, query: dict[str, An
             "actions": list(RequestAction),
             "may_respond": Scope.ACCESS_REQUESTS_WRITE in caller.scopes,
             "chosen": chosen,
-            **(await _shown(db, await queries.get(db, chosen), caller) if chosen else {"request": None}),
+            **(await _shown(db, await queries.get(db, chosen), person) if chosen else {"request": None}),
         },
     )
 
@@ -123,14 +123,14 @@ def _privilege(line: str) -> Json:
 
 
 @screen("GET", "/requests/{id:str}", scope=Scope.ACCESS_REQUESTS_READ)
-async def show_request(db: Db, caller: Caller, id: str) -> Page:
-    return Page("request.html", await _shown(db, await queries.get(db, id), caller))
+async def show_request(db: Db, person: Person, id: str) -> Page:
+    return Page("request.html", await _shown(db, await queries.get(db, id), person))
 
 
-async def _shown(db: Db, request: AccessRequestDetail, caller: Caller) -> dict[str, Any]:
+async def _shown(db: Db, request: AccessRequestDetail, person: Person) -> dict[str, Any]:
     status = WorkStatus(request.status)
     awaited = {status: type for type, status in model.AWAITED.items()}.get(status)
-    sees_hooks = Scope.WEBHOOKS_MANAGE in caller.scopes
+    sees_hooks = Scope.WEBHOOKS_MANAGE in person.caller().scopes
     deliveries = await webhooks.newest_first(db, 1, access_request_id=request.id) if sees_hooks else None
     waits_for = _waits_for(request, awaited)
     return {
@@ -138,7 +138,7 @@ async def _shown(db: Db, request: AccessRequestDetail, caller: Caller) -> dict[s
         "milestones": MILESTONES,
         "verbs": {name: _why_not(name, move, status) for name, (_, move) in VERBS.items()},
         "awaited": awaited,
-        "asked": awaited if caller.id in waits_for else None,
+        "asked": awaited if waits_for.keys() & {*person.answers_as} else None,
         "waits_for": list(waits_for.values()),
         "is_open": status is WorkStatus.OPEN,
         "is_over": status in (WorkStatus.COMPLETED, WorkStatus.CANCELED),
@@ -168,12 +168,20 @@ def _waits_for(request: AccessRequestDetail, awaited: RequirementType | None) ->
 
 
 @screen("POST", "/requests/{id:str}/respond", scope=Scope.ACCESS_REQUESTS_WRITE)
-async def respond(db: Db, caller: Caller, id: str, form: Form, facts: Facts) -> SeeOther:
+async def respond(db: Db, person: Person, id: str, form: Form, facts: Facts) -> SeeOther:
+    request = await _respond(db, person, id, form, facts)
+    return SeeOther(_after(form, id), f"Request #{request.number} is {request.status}")
+
+
+async def _respond(db: Db, person: Person, id: str, form: Form, facts: Facts) -> AccessRequestDetail:
+    """Only ever the person's own answer, whatever the form says."""
     raw = given(form, "type", "response", "comment")
     if raw.get("response") == model.Response.REJECTED and not raw.get("comment"):
         raise Invalid.on("comment", "Say why you reject it")
-    request = await actions.respond(db, caller, id, raw, facts)
-    return SeeOther(_after(form, id), f"Request #{request.number} is {request.status}")
+    awaited = next((type for type in RequirementType if type == raw.get("type")), None)
+    asked = _waits_for(await queries.get(db, id), awaited)
+    mine = next((reviewer for reviewer in person.answers_as if reviewer in asked), person.id)
+    return await actions.respond(db, person.caller(), id, {**raw, "reviewerId": str(mine)}, facts)
 
 
 @screen("POST", "/requests/{id:str}/{verb:str}", scope=Scope.ACCESS_REQUESTS_WRITE)
@@ -203,13 +211,13 @@ async def comment(db: Db, caller: Caller, id: str, form: Form, facts: Facts) -> 
 
 
 @screen("POST", "/requests/respond", scope=Scope.ACCESS_REQUESTS_WRITE)
-async def respond_to_several(db: Db, caller: Caller, form: Form, facts: Facts) -> SeeOther:
+async def respond_to_several(db: Db, person: Person, form: Form, facts: Facts) -> SeeOther:
     """Each on its own: what one refuses does not undo the others."""
     results = list[str]()
     for id in form.get("id", []):
         try:
             async with db.transaction():
-                request = await actions.respond(db, caller, id, given(form, "type", "response", "comment"), facts)
+                request = await _respond(db, person, id, form, facts)
             results.append(f"#{request.number} {request.status}")
         except (Invalid, Conflict) as error:
             found = await queries.get(db, id)

@@ -1,0 +1,185 @@
+from typing import Any
+
+from litestar.handlers import HTTPRouteHandler
+
+from rolecall.access_models import actions, model, queries
+from rolecall.access_models.shapes import AccessModelDetail
+from rolecall.accounts.model import Access
+from rolecall.console import finding
+from rolecall.console import queries as console
+from rolecall.console.forms import first, given, problems_by_field, with_people
+from rolecall.console.frame import Form, Page, SeeOther, one_among, screen
+from rolecall.core.caller import Caller, Scope
+from rolecall.core.checking import Facts, Json
+from rolecall.core.db import Db
+from rolecall.core.errors import Invalid
+
+_READ, _WRITE = Scope.ACCESS_REQUESTS_READ, Scope.CONFIG_MANAGE
+TABS = ("contents", "members", "simulation")
+# A form has so many lines to spare for what is added; whoever needs more saves in between.
+_SPARE_CONDITIONS, _SPARE_GROUPS = 2, 1
+
+
+@screen("GET", "/access-models", scope=_READ)
+async def show_models(db: Db, query: dict[str, Any]) -> Page:
+    page = await queries.by_name(db, query["page"])
+    members = await console.member_counts(db, [item.id for item in page.items])
+    return Page("access_models.html", {"page": page, "query": query, "members": members})
+
+
+@screen("GET", "/access-models/new", scope=_WRITE)
+async def show_new_form(db: Db) -> Page:
+    return await _form(db, {"name": "", "enabled": True, "conditions": [], "access": []}, "", {})
+
+
+async def _form(
+    db: Db, raw: Json, owner: str, problems: dict[str, str], found: AccessModelDetail | None = None
+) -> Page:
+    """The model as a form: its groups of conditions and its applications, each with lines to spare."""
+    blank = {"field": "", "operator": "", "value": ""}
+    groups = [[*group, *[blank] * _SPARE_CONDITIONS] for group in raw["conditions"]]
+    values = {
+        "form": {**raw, "ownerId": owner},
+        "groups": [*groups, *[[blank] * _SPARE_CONDITIONS] * _SPARE_GROUPS],
+        "access": [*raw["access"], {"applicationId": "", "groups": [], "permissions": []}],
+        "problems": problems,
+        "fields": list(model.Field),
+        "operators": list(model.Operator),
+        "applications": await console.live_applications(db),
+        "model": found,
+    }
+    return Page("access_model_form.html", values, 400 if problems else 200)
+
+
+def _said(form: Form) -> Json:
+    return {
+        **given(form, "name", "description", "ownerId"),
+        "enabled": first(form, "enabled") == "yes",
+        "conditions": [group for n in range(101) if (group := _conditions(form, n))],
+        "access": [access for n in range(1001) if (access := _access(form, n))],
+    }
+
+
+def _conditions(form: Form, group: int) -> list[Json]:
+    rows = zip(*(form.get(f"{name}.{group}", []) for name in ("field", "operator", "value")), strict=False)
+    return [
+        {"field": field, "operator": operator, "value": _words(operator, value)}
+        for field, operator, value in rows
+        if field
+    ]
+
+
+def _words(operator: str, value: str) -> object:
+    return [word.strip() for word in value.split(",")] if operator == model.Operator.IS_ONE_OF else value.strip()
+
+
+def _access(form: Form, n: int) -> Json | None:
+    if not (application := first(form, f"applicationId.{n}")):
+        return None
+    groups = [line.strip() for line in first(form, f"groups.{n}").splitlines() if line.strip()]
+    permissions = [_permission(line) for line in first(form, f"permissions.{n}").splitlines() if line.strip()]
+    return {"applicationId": application, "groups": groups, "permissions": permissions}
+
+
+def _permission(line: str) -> Json:
+    """`Header / Section / Permission = Access`; of the names the last is always there."""
+    names, _, access = line.partition(" = ")
+    *above, permission = (part.strip() for part in names.split(" / "))
+    header, section = (*above, "", "")[:2]
+    return {"header": header, "section": section, "permission": permission, "access": access.strip() or Access.GRANT}
+
+
+@screen("POST", "/access-models/new", scope=_WRITE)
+async def create_model(db: Db, form: Form, facts: Facts) -> Page | SeeOther:
+    try:
+        async with db.transaction():
+            found = await actions.create_model(db, _said(await with_people(db, form, "ownerId")), facts)
+    except Invalid as error:
+        return await _form(db, _said(form), first(form, "ownerId"), problems_by_field(error))
+    return SeeOther(
+        f"/access-models/{found.id}?tab=simulation", "The draft is there; nothing takes effect before its commit"
+    )
+
+
+@screen("GET", "/access-models/{id:str}", scope=_READ, query={"tab": one_among(*TABS)})
+async def show_model(db: Db, id: str, query: dict[str, Any], facts: Facts) -> Page:
+    found = await queries.get(db, id)
+    tab = query.get("tab") or TABS[0]
+    shown = found.committed or found.draft
+    assert shown
+    definitions = [one for one in (found.committed, found.draft) if one]
+    applications = [access.application_id for one in definitions for access in one.access]
+    simulation = None
+    if tab == "simulation" and found.draft:
+        simulation = await actions.simulate_model(db, id, {"page": query["page"]}, facts)
+        applications += [given.application_id for one in simulation.items for given in (*one.gains, *one.loses)]
+    return Page(
+        "access_model.html",
+        {
+            "model": found,
+            "shown": shown,
+            "tab": tab,
+            "tabs": TABS,
+            "query": query,
+            "names": await console.application_names(db, applications),
+            "owners": await console.people_names(db, [one.owner_id for one in definitions if one.owner_id]),
+            "members": await queries.members(db, id, query["page"]) if tab == "members" else None,
+            "simulation": simulation,
+        },
+    )
+
+
+@screen("GET", "/access-models/{id:str}/edit", scope=_WRITE)
+async def show_edit_form(db: Db, id: str) -> Page:
+    found = await queries.get(db, id)
+    standing = found.draft or found.committed
+    assert standing
+    raw = {
+        "name": standing.name,
+        "description": standing.description,
+        "enabled": standing.enabled,
+        "conditions": [
+            [{"field": one.field, "operator": one.operator, "value": one.value} for one in group]
+            for group in standing.conditions
+        ],
+        "access": [
+            {
+                "applicationId": str(one.application_id),
+                "groups": one.groups,
+                "permissions": [
+                    {"header": p.header, "section": p.section, "permission": p.permission, "access": p.access}
+                    for p in one.permissions
+                ],
+            }
+            for one in standing.access
+        ],
+    }
+    return await _form(db, raw, await finding.label_of(db, standing.owner_id), {}, found)
+
+
+@screen("POST", "/access-models/{id:str}/edit", scope=_WRITE)
+async def change_model(db: Db, id: str, form: Form, facts: Facts) -> Page | SeeOther:
+    try:
+        async with db.transaction():
+            await actions.change_model(db, id, _said(await with_people(db, form, "ownerId")), facts)
+    except Invalid as error:
+        found = await queries.get(db, id)
+        return await _form(db, _said(form), first(form, "ownerId"), problems_by_field(error), found)
+    return SeeOther(f"/access-models/{id}?tab=simulation", "The draft is saved; nothing takes effect before its commit")
+
+
+@screen("POST", "/access-models/{id:str}/commit", scope=_WRITE)
+async def commit(db: Db, caller: Caller, id: str, facts: Facts) -> SeeOther:
+    found = await actions.commit_model(db, caller, id, facts.now)
+    return SeeOther(f"/access-models/{id}", f"Version {found.version} is in effect")
+
+
+HANDLERS: list[HTTPRouteHandler] = [
+    show_models,
+    show_new_form,
+    create_model,
+    show_model,
+    show_edit_form,
+    change_model,
+    commit,
+]

@@ -1,0 +1,178 @@
+from typing import Any
+from uuid import UUID
+
+import msgspec
+from litestar.handlers import HTTPRouteHandler
+
+from rolecall import __version__
+from rolecall.console import actions as console
+from rolecall.console import queries
+from rolecall.console.forms import first, given, problems_by_field, shown, with_people
+from rolecall.console.frame import Form, Page, SeeOther, screen
+from rolecall.console.model import Role
+from rolecall.core.caller import Caller, Scope
+from rolecall.core.checking import Facts, Json
+from rolecall.core.config import Config
+from rolecall.core.db import Db
+from rolecall.core.errors import Invalid
+from rolecall.core.heartbeat import some_worker_lives
+from rolecall.core.ids import known_guid
+from rolecall.settings import actions, policy
+from rolecall.settings import queries as settings
+from rolecall.tokens import actions as tokens
+from rolecall.tokens import queries as token_queries
+from rolecall.tokens.model import DEFAULT_DAYS, DEFAULT_SCOPES
+
+_CHOICES = {
+    "actions": list(policy.RequestAction),
+    "eventTypes": list(policy.EventType),
+    "priorities": list(policy.Level),
+    "risks": list(policy.Level),
+}
+
+
+@screen("GET", "/settings", scope=Scope.CONFIG_MANAGE)
+async def show_settings(db: Db, config: Config) -> Page:
+    return await _settings_page(db, config, {})
+
+
+async def _settings_page(db: Db, config: Config, problems: dict[str, str]) -> Page:
+    known = await settings.get(db)
+    people = [rule.identity_id for rule in known.approval_policy if rule.identity_id]
+    return Page(
+        "settings.html",
+        {
+            "settings": known,
+            "problems": problems,
+            "names": await queries.people_names(db, people),
+            "types": list(policy.RequirementType),
+            "responders": list(policy.Responder),
+            "choices": _CHOICES,
+            "version": __version__,
+            "config": config,
+            "worker_lives": await some_worker_lives(db),
+        },
+        400 if problems else 200,
+    )
+
+
+@screen("POST", "/settings", scope=Scope.CONFIG_MANAGE)
+async def change_settings(db: Db, form: Form, facts: Facts) -> SeeOther:
+    fields = [
+        {"number": n, "enabled": first(form, f"enabled.{n}") == "yes", "label": first(form, f"label.{n}")}
+        for n in range(1, 10)
+    ]
+    numbers = {name: _whole(first(form, name)) for name in ("approvalLeadDays", "webhookRetentionDays")}
+    await actions.change_settings(db, {"customFields": fields, **numbers}, facts)
+    return SeeOther("/settings", "The settings are saved")
+
+
+def _whole(text: str) -> object:
+    return int(text[:9]) if text.isascii() and text.isdecimal() else text
+
+
+async def _policy(db: Db) -> list[Json]:
+    rules: list[Json] = msgspec.to_builtins((await settings.get(db)).approval_policy)
+    return rules
+
+
+@screen("POST", "/settings/policy", scope=Scope.CONFIG_MANAGE)
+async def add_rule(db: Db, form: Form, facts: Facts, config: Config) -> Page | SeeOther:
+    try:
+        async with db.transaction():
+            rule = given(await with_people(db, form, "identityId"), "type", "reason", "responder", "identityId")
+            rule |= {name: form.get(name, []) for name in _CHOICES}
+            await actions.change_settings(db, {"approvalPolicy": [*await _policy(db), rule]}, facts)
+    except Invalid as error:
+        problems = {field.rpartition(".")[2]: said for field, said in problems_by_field(error).items()}
+        return await _settings_page(db, config, problems)
+    return SeeOther("/settings#policy", "The rule is added")
+
+
+@screen("POST", "/settings/policy/remove", scope=Scope.CONFIG_MANAGE)
+async def remove_rule(db: Db, form: Form, facts: Facts) -> SeeOther:
+    """The rule that was shown at this place, if it still says the same."""
+    rules = await _policy(db)
+    place = _whole(first(form, "place"))
+    if not isinstance(place, int) or place >= len(rules) or rules[place]["reason"] != first(form, "reason"):
+        raise Invalid.on("place", "The policy has changed meanwhile; look again")
+    await actions.change_settings(db, {"approvalPolicy": rules[:place] + rules[place + 1 :]}, facts)
+    return SeeOther("/settings#policy", "The rule is removed")
+
+
+@screen("GET", "/settings/tokens", scope=Scope.TOKENS_MANAGE)
+async def show_tokens(db: Db, query: dict[str, Any]) -> Page:
+    form: Form = {"expiresInDays": [str(DEFAULT_DAYS)], "scopes": [str(scope) for scope in DEFAULT_SCOPES]}
+    return await _tokens_page(db, query["page"], form, {})
+
+
+async def _tokens_page(db: Db, page: int, form: Form, problems: dict[str, str]) -> Page:
+    values = {
+        "page": await token_queries.newest_first(db, page),
+        "query": {"page": page},
+        "form": shown(form),
+        "chosen": form.get("scopes", []),
+        "scopes": list(Scope),
+        "problems": problems,
+    }
+    return Page("tokens.html", values, 400 if problems else 200)
+
+
+@screen("POST", "/settings/tokens", scope=Scope.TOKENS_MANAGE)
+async def create_token(db: Db, caller: Caller, form: Form, facts: Facts) -> Page:
+    days = first(form, "expiresInDays")
+    raw = {**given(form, "name"), "scopes": form.get("scopes", []), "expiresInDays": _whole(days) if days else None}
+    try:
+        async with db.transaction():
+            token = await tokens.create_token(db, caller, raw, facts)
+    except Invalid as error:
+        return await _tokens_page(db, 1, form, problems_by_field(error))
+    said = {"what": f"The secret of {token.name}", "secret": token.secret, "href": "/settings/tokens"}
+    return Page("secret.html", said)
+
+
+@screen("POST", "/settings/tokens/{id:str}/revoke", scope=Scope.TOKENS_MANAGE)
+async def revoke_token(db: Db, id: str, facts: Facts) -> SeeOther:
+    await tokens.revoke_token(db, known_guid("Token", id), facts.now)
+    return SeeOther("/settings/tokens", "The token is revoked, with effect on the next request")
+
+
+@screen("GET", "/settings/people", scope=Scope.CONFIG_MANAGE)
+async def show_people(db: Db) -> Page:
+    return Page("people_and_roles.html", {"people": await queries.console_people(db), "roles": list(Role)})
+
+
+@screen("POST", "/settings/people", scope=Scope.CONFIG_MANAGE)
+async def set_role(db: Db, form: Form) -> SeeOther:
+    """An empty role takes the right to sign in away."""
+    named = await with_people(db, form, "identityId")
+    id = known_guid("Identity", first(named, "identityId"))
+    role = next((role for role in Role if role == first(form, "role")), None)
+    await console.set_role(db, id, role)
+    name = (await queries.people_names(db, [id]))[id]
+    return SeeOther("/settings/people", f"{name} is {role}" if role else f"{name} can no longer sign in")
+
+
+@screen("POST", "/settings/people/{id:str}/link", scope=Scope.CONFIG_MANAGE)
+async def make_link(db: Db, id: str, facts: Facts, config: Config) -> Page:
+    person: UUID = known_guid("Identity", id)
+    secret = await console.create_link(db, person, facts.now)
+    name = (await queries.people_names(db, [person])).get(person, "")
+    link = f"{config.base_url}/sign-in/{secret}"
+    return Page(
+        "secret.html", {"what": f"A link that signs {name} in once", "secret": link, "href": "/settings/people"}
+    )
+
+
+HANDLERS: list[HTTPRouteHandler] = [
+    show_settings,
+    change_settings,
+    add_rule,
+    remove_rule,
+    show_tokens,
+    create_token,
+    revoke_token,
+    show_people,
+    set_role,
+    make_link,
+]

@@ -1,0 +1,174 @@
+from typing import Any
+
+import msgspec
+from litestar.handlers import HTTPRouteHandler
+
+from rolecall.access_requests.model import CONDITIONS, RequestEvent
+from rolecall.console import queries as console
+from rolecall.console.forms import first, given, problems_by_field, shown
+from rolecall.console.frame import Form, Page, SeeOther, screen
+from rolecall.core.caller import Scope
+from rolecall.core.checking import Facts, Json
+from rolecall.core.config import Config
+from rolecall.core.db import Db
+from rolecall.core.errors import Invalid, NotFound
+from rolecall.core.ids import known_guid
+from rolecall.web.bodies import a_guid, a_word_of
+from rolecall.webhooks import actions, queries
+from rolecall.webhooks.model import DeliveryStatus
+
+_SCOPE = Scope.WEBHOOKS_MANAGE
+_FILTERS = {"webhookId": a_guid, "accessRequestId": a_guid, "status": a_word_of(DeliveryStatus)}
+
+
+@screen("GET", "/webhooks", scope=_SCOPE)
+async def show_hooks(db: Db, query: dict[str, Any]) -> Page:
+    page = await queries.hooks_by_name(db, query["page"])
+    numbers = await console.hook_numbers(db, [hook.id for hook in page.items])
+    return Page("webhooks.html", {"page": page, "query": query, "numbers": numbers})
+
+
+@screen("GET", "/webhooks/new", scope=_SCOPE)
+async def show_form(db: Db) -> Page:
+    return await _form(db, {"events": list(RequestEvent), "enabled": ["yes"]}, {})
+
+
+async def _form(db: Db, form: Form, problems: dict[str, str]) -> Page:
+    values = {
+        "form": shown(form),
+        "problems": problems,
+        "chosen": form.get("events", []),
+        "events": CONDITIONS,
+        "applications": await console.live_applications(db),
+    }
+    return Page("webhook_form.html", values, 400 if problems else 200)
+
+
+def _said(form: Form) -> Json:
+    application = first(form, "applicationId") or None
+    return {
+        **given(form, "name", "url"),
+        "events": form.get("events", []),
+        "applicationId": application,
+        "enabled": first(form, "enabled") == "yes",
+    }
+
+
+@screen("POST", "/webhooks/new", scope=_SCOPE)
+async def create_hook(db: Db, form: Form, facts: Facts, config: Config) -> Page:
+    try:
+        async with db.transaction():
+            id, secret = await actions.create_hook(db, _said(form), facts, config)
+    except Invalid as error:
+        return await _form(db, form, problems_by_field(error))
+    return _secret_page(f"/webhooks/{id}", first(form, "name"), secret)
+
+
+def _secret_page(href: str, name: str, secret: str) -> Page:
+    return Page("secret.html", {"what": f"The secret of {name}", "secret": secret, "href": href, "name": name})
+
+
+@screen("GET", "/webhooks/{id:str}", scope=_SCOPE)
+async def show_hook(db: Db, id: str) -> Page:
+    hook = await queries.get_hook(db, id)
+    form = {
+        "name": [hook.name],
+        "url": [hook.url],
+        "applicationId": [str(hook.application_id or "")],
+        "enabled": ["yes" if hook.enabled else ""],
+    }
+    return await _hook_page(db, id, {**form, "events": [str(event) for event in hook.events]}, {})
+
+
+async def _hook_page(db: Db, id: str, form: Form, problems: dict[str, str]) -> Page:
+    hook = await queries.get_hook(db, id)
+    numbers = await console.hook_numbers(db, [hook.id])
+    return Page(
+        "webhook.html",
+        {
+            **(await _form(db, form, problems)).values,
+            "hook": hook,
+            "numbers": numbers[hook.id],
+            "deliveries": (await queries.newest_first(db, 1, webhook_id=hook.id)).items[:20],
+        },
+        400 if problems else 200,
+    )
+
+
+@screen("POST", "/webhooks/{id:str}", scope=_SCOPE)
+async def change_hook(db: Db, id: str, form: Form, facts: Facts, config: Config) -> Page | SeeOther:
+    try:
+        async with db.transaction():
+            await actions.change_hook(db, known_guid("Webhook", id), _said(form), facts, config)
+    except Invalid as error:
+        return await _hook_page(db, id, form, problems_by_field(error))
+    return SeeOther(f"/webhooks/{id}", "The webhook is changed")
+
+
+@screen("POST", "/webhooks/{id:str}/rotate", scope=_SCOPE)
+async def rotate_secret(db: Db, id: str, facts: Facts, config: Config) -> Page:
+    hook = await queries.get_hook(db, id)
+    secret = await actions.rotate_secret(db, hook.id, config, facts.now)
+    return _secret_page(f"/webhooks/{id}", hook.name, secret)
+
+
+@screen("POST", "/webhooks/{id:str}/{verb:str}", scope=_SCOPE)
+async def perform(db: Db, id: str, verb: str, form: Form, facts: Facts, config: Config) -> SeeOther:
+    hook = known_guid("Webhook", id)
+    match verb:
+        case "test":
+            delivery = await actions.test_hook(db, hook, config, facts.now)
+            return SeeOther(f"/deliveries/{delivery}", "A test is on its way; look again in a moment")
+        case "pause" | "resume":
+            await actions.change_hook(db, hook, {"enabled": verb == "resume"}, facts, config)
+            return SeeOther(f"/webhooks/{id}", "The webhook is paused" if verb == "pause" else "The webhook is back")
+        case "recover":
+            await actions.recover_hook(db, hook, given(form, "since"), facts)
+            return SeeOther(
+                f"/webhooks/{id}", f"Everything since {first(form, 'since')} that has not arrived is due now"
+            )
+        case "delete":
+            await actions.delete_hook(db, hook, facts.now)
+            return SeeOther("/webhooks", "The webhook is gone; its deliveries stay to be read")
+    raise NotFound("Verb", verb)
+
+
+@screen("GET", "/deliveries", scope=_SCOPE, query=_FILTERS)
+async def show_deliveries(db: Db, query: dict[str, Any]) -> Page:
+    page = await queries.newest_first(
+        db,
+        query["page"],
+        webhook_id=query.get("webhookId"),
+        access_request_id=query.get("accessRequestId"),
+        status=query.get("status"),
+    )
+    names = await console.hook_names(db, [item.webhook_id for item in page.items])
+    return Page("deliveries.html", {"page": page, "query": query, "names": names, "tabs": [None, *DeliveryStatus]})
+
+
+@screen("GET", "/deliveries/{id:str}", scope=_SCOPE)
+async def show_delivery(db: Db, id: str) -> Page:
+    delivery = await queries.get_delivery(db, id)
+    names = await console.hook_names(db, [delivery.webhook_id])
+    body = msgspec.json.format(bytes(delivery.body), indent=2).decode()
+    return Page("delivery.html", {"delivery": delivery, "hook": names[delivery.webhook_id], "body": body})
+
+
+@screen("POST", "/deliveries/{id:str}/resend", scope=_SCOPE)
+async def resend(db: Db, id: str, facts: Facts) -> SeeOther:
+    await actions.resend_delivery(db, id, facts.now)
+    return SeeOther(f"/deliveries/{id}", "The delivery is due now; look again in a moment")
+
+
+HANDLERS: list[HTTPRouteHandler] = [
+    show_hooks,
+    show_form,
+    create_hook,
+    show_hook,
+    change_hook,
+    rotate_secret,
+    perform,
+    show_deliveries,
+    show_delivery,
+    resend,
+]

@@ -1,0 +1,93 @@
+"""A small company with something of everything, so that every screen has a record to show."""
+
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+import msgspec
+
+from rolecall.application_imports import actions as imports
+from rolecall.applications import queries as applications
+from rolecall.console import actions as console
+from rolecall.console.model import Role
+from rolecall.core.caller import Caller, Scope
+from rolecall.core.config import Config
+from rolecall.core.db import Db, fetch_value
+from rolecall.core.files import Upload, UploadedFile, Writing
+from rolecall.personnel_events import actions as events
+from rolecall.webhooks import actions as webhooks
+from tests.builders import a_token, an_access_model, an_access_request, an_application, an_identity, facts
+from tests.working import let_the_worker_work
+
+USERS = "Username,Name,Email,Employee ID\nada,Ada Lovelace,ada@example.com,1\nbob,Bob Stone,bob@example.com,2\nx,,,\n"
+GROUPS = "Group,Description\nClerks,Those who post\n"
+MEMBERSHIPS = "Username,Group\nada,Clerks\n"
+PERMISSIONS = "Group,Header,Permission,Access,Risk Rating\nClerks,Ledger,Post entries,Grant,High\n"
+FILES = {"Users": USERS, "Groups": GROUPS, "Memberships": MEMBERSHIPS, "Permissions": PERMISSIONS}
+
+
+class Company(msgspec.Struct):
+    """The ids of what was made, by what it is called in an address."""
+
+    administrator: UUID
+    ids: dict[str, UUID]
+
+
+async def a_company(db: Db, config: Config, email: str = "ada.admin@example.com") -> Company:
+    boss = await an_identity(db, "Grace", "Hopper", email="grace@example.com")
+    ada = await an_identity(
+        db, "Ada", "Lovelace", email="ada@example.com", supervisorId=str(boss), department="Finance"
+    )
+    await console.create_administrator(db, email, facts())
+    me: UUID = await fetch_value(db, "SELECT identity_id FROM console_roles WHERE role = 'Administrator' LIMIT 1")
+    await console.set_role(db, boss, Role.REVIEWER)
+    application = await an_application(
+        db, "Payroll", ownerId=str(me), provisionerIds=[str(me)], priority="High", guard={"minCount": 1}
+    )
+    caller = Caller(me, "Ada Admin", frozenset(Scope))
+    run = await upload(
+        db,
+        config,
+        caller,
+        application,
+        {"Users": USERS, "Groups": GROUPS, "Memberships": MEMBERSHIPS, "Permissions": PERMISSIONS},
+    )
+    await let_the_worker_work(config)
+    model = await an_access_model(db, access=[{"applicationId": str(application), "groups": ["Clerks"]}])
+    drafted = await an_access_model(db, "Drafts", committed=False)
+    hook, _ = await webhooks.create_hook(
+        db,
+        {"name": "Tickets", "url": "https://hooks.example.com/in", "events": ["AccessRequestCreated"]},
+        facts(),
+        config,
+    )
+    request = await an_access_request(db, application_id=application, identity_id=ada)
+    tomorrow = (datetime.now(UTC) + timedelta(days=1)).date().isoformat()
+    onboarding = {"identity": {"firstName": "Joan", "lastName": "Clarke", "department": "Finance"}}
+    event = await events.onboard(db, caller, {**onboarding, "effectiveDate": tomorrow}, facts())
+    await let_the_worker_work(config)
+    token = await a_token(db, "reporting")
+    account = await fetch_value(db, "SELECT id FROM accounts WHERE username = 'ada'")
+    delivery = await fetch_value(db, "SELECT id FROM webhook_deliveries ORDER BY number LIMIT 1")
+    file = await fetch_value(db, "SELECT id FROM import_files WHERE import_id = %(id)s LIMIT 1", id=run)
+    return Company(
+        me,
+        {
+            "identities": ada, "people": boss, "applications": application, "imports": run, "files": file,
+            "access-models": model, "drafts": drafted, "webhooks": hook, "requests": request, "events": event,
+            "tokens": token.id, "accounts": account, "deliveries": delivery,
+        },
+    )  # fmt: skip
+
+
+async def upload(db: Db, config: Config, caller: Caller, application: UUID, files: dict[str, str]) -> UUID:
+    detail = await applications.get(db, application)
+    assert detail.connector
+    groups = {group.name: str(group.file_group_id) for group in detail.connector.files or ()}
+    form = Upload()
+    for name, text in files.items():
+        writing = Writing(config.files_dir)
+        await writing.write(text.encode())
+        sha256 = await writing.finish()
+        form.files.append(UploadedFile(groups[name], f"{name.lower()}.csv", writing.path, writing.size, sha256))
+    async with db.transaction():
+        return await imports.upload_import(db, caller, form, [str(application)], facts(), config.files_dir)

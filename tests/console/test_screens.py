@@ -1,0 +1,71 @@
+"""Every screen shows a record of its own; the screens are the application's, so a new one cannot be forgotten."""
+
+import re
+
+import httpx2
+import pytest
+
+from rolecall.core.config import Config
+from rolecall.core.db import Db
+from tests.console.company import Company, a_company
+from tests.console.test_roles import SCREENS
+
+
+@pytest.fixture
+async def company(administrator: httpx2.AsyncClient, db: Db, config: Config) -> Company:
+    return await a_company(db, config)
+
+
+def address(path: str, company: Company) -> str:
+    """With the id of a record of the kind that stands before it."""
+    before, found, _ = path.partition("/{id:str}")
+    id = company.ids[before.rpartition("/")[2]] if found else ""
+    return path.replace("{id:str}", str(id)).replace("{file:str}", str(company.ids["files"]))
+
+
+async def test_every_screen_shows_its_record(administrator: httpx2.AsyncClient, company: Company) -> None:
+    for method, path in sorted(SCREENS):
+        if method == "GET" and not path.endswith(("/sign-in/{id:str}", "/log")):
+            answer = await administrator.get(address(path, company))
+
+            assert answer.status_code == 200, (path, answer.text)
+
+
+async def test_every_tab_shows_its_part(administrator: httpx2.AsyncClient, company: Company) -> None:
+    for kind, tabs in {
+        "applications": ("accounts", "groups", "permissions", "imports", "connector"),
+        "access-models": ("contents", "members", "simulation"),
+    }.items():
+        for tab in tabs:
+            answer = await administrator.get(f"/{kind}/{company.ids[kind]}?tab={tab}")
+            assert answer.status_code == 200, (kind, tab)
+    simulated = await administrator.get(f"/access-models/{company.ids['drafts']}?tab=simulation")
+    assert "would join" in simulated.text
+
+
+async def test_an_unknown_page_is_told_in_html_with_its_correlation_id(administrator: httpx2.AsyncClient) -> None:
+    answer = await administrator.get("/nowhere", headers={"Accept": "text/html"})
+    of_api = await administrator.get("/api/nowhere", headers={"Accept": "text/html"})
+
+    assert answer.status_code == 404
+    assert answer.headers["x-correlation-id"] in answer.text
+    assert of_api.json()["message"] == "No such route"
+
+
+async def test_pages_are_strict_about_what_they_load(administrator: httpx2.AsyncClient) -> None:
+    page = await administrator.get("/")
+
+    assert page.headers["content-security-policy"].startswith("default-src 'self'; frame-ancestors 'none'")
+    assert page.headers["cache-control"] == "no-store"
+    assert not re.search(r"\sstyle=|\son[a-z]+=|<style|<script(?! src=)", page.text)
+
+
+async def test_what_comes_from_outside_is_text(administrator: httpx2.AsyncClient, company: Company) -> None:
+    attack = "<script>alert(1)</script>\u202e"
+    await administrator.post(f"/requests/{company.ids['requests']}/comment", data={"content": attack})
+
+    page = await administrator.get(f"/requests/{company.ids['requests']}")
+
+    assert "<script>alert" not in page.text
+    assert "&lt;script&gt;" in page.text
+    assert "\u202e" not in page.text
