@@ -18,7 +18,7 @@ import msgspec
 from psycopg import AsyncConnection, InterfaceError, OperationalError
 from psycopg.types.json import Jsonb
 
-from rolecall.application_imports import actions, deltas, people_file
+from rolecall.application_imports import actions, connectors, deltas, people_file
 from rolecall.application_imports.broken import BrokenFile
 from rolecall.application_imports.deltas import Delta, Doubt
 from rolecall.application_imports.finish import Canceled, FileTotals, Held, Run, finish
@@ -112,6 +112,7 @@ class _Build:
         self.files: dict[Content, list[StoredFile]] = {}
         self.deltas: dict[Content, Delta] = {}
         self.unchanged: set[Content] = set()
+        self.reader: connectors.Reader | None = None
         self.people: people_file.PeopleDraft | None = None
 
     async def run(self) -> None:
@@ -134,6 +135,8 @@ class _Build:
             await actions.log_line(self.db, run.id, line, clock.now())
 
     async def _read(self, run: Run, before: Sources) -> None:
+        connector = connectors.installed().get(run.connector)
+        self.reader = connector.read if connector else None
         sent = await files_of(self.db, run.id)
         for group in await groups_of(self.db, run.application_id):
             if files := sent.get(group.id):
@@ -151,11 +154,11 @@ class _Build:
         started = time.perf_counter()
         group, files = self.groups[content], self.files[content]
         delta = None
-        if source and source.is_by_line and not source.is_stale:
+        if source and source.is_by_line and not source.is_stale and self.reader is None:
             paths = [self.files_dir / location for location in source.locations]
             delta = deltas.read_lines(group, files, paths, self.files_dir, self.zone)
         if delta is None:
-            delta = deltas.read_whole(group, files, self.files_dir, self.zone)
+            delta = deltas.read_whole(group, files, self.files_dir, self.zone, self.reader)
         self.deltas[content] = delta
         took = time.perf_counter() - started
         how = f"{delta.after.height:,} rows" if delta.is_whole else f"{delta.after.height:,} changed lines"

@@ -11,6 +11,7 @@ import polars as pl
 from rolecall.application_imports import lines, reading, rows
 from rolecall.application_imports.broken import BrokenFile
 from rolecall.application_imports.columns import lay_out
+from rolecall.application_imports.connectors import Reader
 from rolecall.application_imports.reading import Table
 from rolecall.application_imports.rows import Rejected, Rows
 from rolecall.application_imports.sources import FileGroup, StoredFile
@@ -89,11 +90,13 @@ class Delta:
         ]
 
 
-def read_whole(group: FileGroup, files: Sequence[StoredFile], files_dir: Path, zone: ZoneInfo) -> Delta:
+def read_whole(
+    group: FileGroup, files: Sequence[StoredFile], files_dir: Path, zone: ZoneInfo, reader: Reader | None
+) -> Delta:
     tables, parts = [], []
     for file in files:
         try:
-            table = reading.read((files_dir / file.location).read_bytes(), group.encoding)
+            table = _table(group, (files_dir / file.location).read_bytes(), reader)
             part = _rows(group, table, zone)
             _refuse_nothing(group.content, table)
         except BrokenFile as broken:
@@ -106,6 +109,12 @@ def read_whole(group: FileGroup, files: Sequence[StoredFile], files_dir: Path, z
     delta.rows = [table.frame.height + len(table.ragged) for table in tables]
     delta.refuse_rejects()
     return delta
+
+
+def _table(group: FileGroup, content: bytes, reader: Reader | None) -> Table:
+    if reader is None:
+        return reading.read(content, group.encoding)
+    return reading.read_records(enumerate(reader(content, group.content), 1))
 
 
 def _rows(group: FileGroup, table: Table, zone: ZoneInfo) -> Rows:

@@ -10,7 +10,7 @@ import io
 import re
 import zipfile
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 import fastexcel
@@ -223,18 +223,23 @@ def _table(headers: list[str], rows: Iterable[tuple[int, list[str]]], *, is_by_l
 
 def _read_json_lines(text: bytes) -> Table:
     _check_utf8(text)
-    records: list[tuple[int, dict[str, object]]] = []
-    headers: dict[str, None] = {}
+    return read_records(_records(text))
+
+
+def _records(text: bytes) -> Iterator[tuple[int, dict[str, object]]]:
     for number, line in enumerate(text.split(b"\n"), 1):
-        if not line.strip():
-            continue
-        try:
-            record = msgspec.json.decode(line, type=dict[str, object])
-        except (msgspec.DecodeError, RecursionError):
-            raise BrokenFile("this line is not a JSON object", line=number) from None
-        headers.update(dict.fromkeys(record))
-        records.append((number, record))
-    rows = ((number, [_plain(record.get(header), number) for header in headers]) for number, record in records)
+        if line.strip():
+            try:
+                yield number, msgspec.json.decode(line, type=dict[str, object])
+            except (msgspec.DecodeError, RecursionError):
+                raise BrokenFile("this line is not a JSON object", line=number) from None
+
+
+def read_records(records: Iterable[tuple[int, Mapping[str, object]]]) -> Table:
+    """Rows by name, each with its place; the columns are all the names that occur."""
+    kept = list(records)
+    headers = {name: None for _, record in kept for name in record}
+    rows = ((number, [_plain(record.get(header), number) for header in headers]) for number, record in kept)
     return _table(_stripped(headers), rows)
 
 
