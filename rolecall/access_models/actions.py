@@ -101,9 +101,11 @@ async def commit_model(db: Db, caller: Caller, id: str, now: datetime) -> Access
         """WITH matching AS MATERIALIZED (
                SELECT i.id FROM access_models m, identities_matching(m.definition -> 'conditions') AS i
                WHERE m.id = %(id)s AND m.is_in_effect
+           ), stale AS (
+               SELECT identity_id FROM access_model_members WHERE model_id = %(id)s EXCEPT SELECT id FROM matching
            ), gone AS (
-               DELETE FROM access_model_members
-               WHERE model_id = %(id)s AND NOT EXISTS (SELECT FROM matching WHERE matching.id = identity_id)
+               DELETE FROM access_model_members m USING stale s
+               WHERE m.model_id = %(id)s AND m.identity_id = s.identity_id
            )
            INSERT INTO access_model_members (model_id, identity_id, since) SELECT %(id)s, id, %(now)s FROM matching
            ON CONFLICT DO NOTHING""",

@@ -71,7 +71,7 @@ def _request_row(
 
 def _privilege_rows(id: UUID, new: NewRequest) -> list[dict[str, Any]]:
     return [
-        {"request_id": id, "position": position, "approved_access": "None", "metadata": [], **_privilege(privilege)}
+        {"request_id": id, "position": position, "approved_access": "None", **_privilege(privilege)}
         for position, privilege in enumerate(new.privileges)
     ]
 

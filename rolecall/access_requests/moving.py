@@ -184,27 +184,27 @@ async def record_events(db: Db, events: Sequence[RequestEvent], ids: Ids, caller
     if not events:
         return
     requests = await queries.details(db, ids)
+    # One JSON text: an array of thousands of texts would be quoted one by one.
+    payloads = b"[" + b",".join(_payload(request) for request in requests) + b"]"
     for event in events:
         await execute(
             db,
             """INSERT INTO access_request_events
                    (request_id, application_id, name, created_at, caller_id, caller_name, request)
-               SELECT id, application_id, %(name)s, %(now)s, %(caller_id)s, %(caller_name)s, request::json
-               FROM unnest(%(ids)s::uuid[], %(applications)s::uuid[], %(requests)b::text[])
-                    AS happened(id, application_id, request)""",
+               SELECT (request ->> 'id')::uuid, (request #>> '{target,application,id}')::uuid, %(name)s, %(now)s,
+                      %(caller_id)s, %(caller_name)s, request
+               FROM json_array_elements(%(payloads)s::json) AS request""",
             name=event,
             now=now,
             caller_id=caller.id,
             caller_name=caller.name,
-            ids=[request.id for request in requests],
-            applications=[request.target.application.id for request in requests],
-            requests=[_payload(request) for request in requests],
+            payloads=payloads.decode(),
         )
 
 
-def _payload(request: AccessRequestDetail) -> str:
+def _payload(request: AccessRequestDetail) -> bytes:
     if identity := request.target.affected_identity:
         spoken = msgspec.structs.replace(identity, type=WEBHOOK_TYPES[identity.type])
         target = msgspec.structs.replace(request.target, affected_identity=spoken)
         request = msgspec.structs.replace(request, target=target)
-    return msgspec.json.encode(request).decode()
+    return msgspec.json.encode(request)

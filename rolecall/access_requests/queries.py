@@ -136,15 +136,15 @@ async def _privileges(db: Db, ids: Sequence[UUID]) -> dict[UUID, list[Privilege]
     rows = await fetch_rows(
         db,
         """SELECT request_id, initial_access, requested_access, approved_access, sources, origins,
-                  header, section, permission, description, risk_rating, metadata, value
+                  header, section, permission, description, risk_rating, value
            FROM privileges WHERE request_id = ANY(%(ids)s) ORDER BY request_id, position""",
         ids=list(ids),
     )
 
     def make(initial: Any, requested: Any, approved: Any, sources: Any, origins: Any, *permission: Any) -> Privilege:
-        *words, metadata, value = permission
-        known = Permission(*(*words, msgspec.convert(metadata, list[KeyValue]), value))
-        return Privilege(initial, requested, approved, known, sources, origins)
+        *words, value = permission
+        # Imports tell nothing more of a permission.
+        return Privilege(initial, requested, approved, Permission(*(*words, [], value)), sources, origins)
 
     return grouped(rows, make)
 

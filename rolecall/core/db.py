@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 import msgspec
 from psycopg import AsyncConnection, AsyncCursor, OperationalError
 from psycopg.rows import TupleRow
+from psycopg.types.json import set_json_loads
 from psycopg_pool import AsyncConnectionPool
 
 from rolecall.core.config import Config
@@ -16,6 +17,8 @@ Pool = AsyncConnectionPool[Db]
 T = TypeVar("T", bound=msgspec.Struct)
 
 PATIENCE_SECONDS = 5.0
+
+set_json_loads(msgspec.json.decode)
 
 
 def session_options(base_url: str) -> str:

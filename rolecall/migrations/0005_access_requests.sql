@@ -51,7 +51,6 @@ CREATE TABLE privileges (
     permission       text NOT NULL,
     description      text NOT NULL,
     risk_rating      text NOT NULL,
-    metadata         jsonb NOT NULL DEFAULT '[]',
     value            text NOT NULL,
     sources          text[] NOT NULL,
     origins          text[] NOT NULL,

@@ -97,10 +97,11 @@ BEGIN
         RETURN NULL;
     END IF;
     EXECUTE format($sql$
-        WITH matching AS MATERIALIZED (%s), gone AS (
-            DELETE FROM access_model_members m USING new_rows n
-            WHERE m.identity_id = n.id AND NOT EXISTS (
-                SELECT FROM matching x WHERE x.model_id = m.model_id AND x.identity_id = m.identity_id)
+        WITH matching AS MATERIALIZED (%s), stale AS (
+            SELECT m.model_id, m.identity_id FROM access_model_members m JOIN new_rows n ON n.id = m.identity_id
+            EXCEPT SELECT model_id, identity_id FROM matching
+        ), gone AS (
+            DELETE FROM access_model_members m USING stale s WHERE m.model_id = s.model_id AND m.identity_id = s.identity_id
         )
         INSERT INTO access_model_members (model_id, identity_id) SELECT model_id, identity_id FROM matching
         ON CONFLICT DO NOTHING
