@@ -1,0 +1,113 @@
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import httpx2
+import pytest
+
+from rolecall.core.db import Db
+from tests.builders import an_access_model, an_application, an_identity
+from tests.holdings import an_account, remove_account
+
+
+async def access_of(client: httpx2.AsyncClient, id: UUID, **params: str) -> Any:
+    answer = await client.get(f"/api/identities/{id}/access", params=params)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+async def test_someone_without_accounts_can_do_nothing(client: httpx2.AsyncClient, db: Db) -> None:
+    ada = await an_identity(db)
+
+    assert await access_of(client, ada) == {"identityId": str(ada), "asOf": None, "applications": []}
+
+
+async def test_every_entry_says_what_it_is_and_why(client: httpx2.AsyncClient, db: Db) -> None:
+    ada = await an_identity(db, department="Finance")
+    ledger = await an_application(db, "Ledger")
+    await an_account(db, ledger, "ada", ada, groups=("Posters",), permissions=(("Books", "Close", "Modify", "High"),))
+    access: list[dict[str, Any]] = [{"applicationId": str(ledger), "groups": ["Posters"]}]
+    model = await an_access_model(db, "Clerks", access=access)
+
+    [there] = (await access_of(client, ada))["applications"]
+
+    assert list(there["application"]) == ["id", "kind", "name", "priority", "isArchived", "lastUpdated"]
+    [account] = there["accounts"]
+    assert (account["username"], account["isActive"], account["isLocked"]) == ("ada", True, False)
+    run = account["access"][0]["why"]["import"]
+    assert run["number"] == 1
+    assert run["buildEnd"] is not None
+    assert account["access"] == [
+        {
+            "header": "Group",
+            "section": "",
+            "permission": "Posters",
+            "access": "Grant",
+            "value": "",
+            "riskRating": "None",
+            "group": "",
+            "why": {"import": run, "accessRequests": [], "accessModels": [{"id": str(model), "name": "Clerks"}]},
+        },
+        {
+            "header": "Books",
+            "section": "",
+            "permission": "Close",
+            "access": "Modify",
+            "value": "",
+            "riskRating": "High",
+            "group": "",
+            "why": {"import": run, "accessRequests": [], "accessModels": []},
+        },
+    ]
+
+
+async def test_a_permission_through_a_group_is_there_because_the_group_is(client: httpx2.AsyncClient, db: Db) -> None:
+    ada = await an_identity(db, department="Finance")
+    ledger = await an_application(db, "Ledger")
+    await an_account(db, ledger, "grace", None, permissions=(("Books", "Close", "Grant", "Low"),))
+    await an_account(db, ledger, "ada", ada, groups=("Posters",))
+    await db.execute("UPDATE assignments SET holder_number = (SELECT number FROM groups)")
+    model = await an_access_model(db, "Clerks", access=[{"applicationId": str(ledger), "groups": ["Posters"]}])
+
+    [there] = (await access_of(client, ada))["applications"]
+
+    entries = there["accounts"][0]["access"]
+    assert [(entry["permission"], entry["group"]) for entry in entries] == [("Posters", ""), ("Close", "Posters")]
+    # Since both the membership and the group's permission are there.
+    assert [entry["why"]["import"]["number"] for entry in entries] == [2, 2]
+    assert entries[1]["why"]["accessModels"] == [{"id": str(model), "name": "Clerks"}]
+
+
+async def test_the_past_is_what_the_last_import_before_it_showed(client: httpx2.AsyncClient, db: Db) -> None:
+    ada = await an_identity(db)
+    ledger = await an_application(db, "Ledger")
+    await an_account(db, ledger, "ada", ada, groups=("Posters",))
+    await remove_account(db, ledger, "ada")
+    today = datetime.now(UTC)
+    for number, days in ((1, 30), (2, 10)):
+        await db.execute(
+            "UPDATE application_imports SET build_end = %s WHERE number = %s", (today - timedelta(days=days), number)
+        )
+
+    def then(days: int) -> str:
+        return (today - timedelta(days=days)).isoformat()
+
+    assert (await access_of(client, ada))["applications"] == []
+    assert (await access_of(client, ada, asOf=then(5)))["applications"] == []
+    assert (await access_of(client, ada, asOf=then(40)))["applications"] == []
+    [there] = (await access_of(client, ada, asOf=then(20)))["applications"]
+    assert [entry["permission"] for entry in there["accounts"][0]["access"]] == ["Posters"]
+
+
+@pytest.mark.parametrize("text", ["yesterday", "", "0001-01-01T00:00:00+14:00"])
+async def test_as_of_must_be_a_time(client: httpx2.AsyncClient, db: Db, text: str) -> None:
+    answer = await client.get(f"/api/identities/{await an_identity(db)}/access", params={"asOf": text})
+
+    assert answer.status_code == 400
+    assert answer.json()["errors"] == [{"field": "asOf", "message": "As of must be an ISO 8601 date or date-time"}]
+
+
+async def test_an_unknown_identity(client: httpx2.AsyncClient) -> None:
+    answer = await client.get("/api/identities/nonsense/access")
+
+    assert (answer.status_code, answer.json()["message"]) == (404, "Identity with id nonsense not found")
