@@ -40,6 +40,9 @@ schemathesis: setup ## The service against its own document, the long form: some
 bench: setup $(VENV)/bench.stamp ## The benchmarks; ARGS=http for one
 	@$(PY) -m bench $(ARGS)
 
+bench-%: setup
+	@$(PY) -m bench.$* $(ARGS)
+
 lock: setup ## Pin the dependencies anew, to the newest versions that fit; needs the network
 	@$(PY) .ci/locks.py write
 

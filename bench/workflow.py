@@ -13,19 +13,22 @@ import time
 from collections.abc import Awaitable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from statistics import median
 from typing import Any
+from uuid import UUID
 from zoneinfo import ZoneInfo
 
 import httpx2
 import structlog
 
+from rolecall.access_models import actions as access_models
 from rolecall.app import create_app
 from rolecall.applications import actions as applications
 from rolecall.core import clock
-from rolecall.core.caller import Scope
+from rolecall.core.caller import SYSTEM, Scope
 from rolecall.core.checking import Facts
 from rolecall.core.config import Config
-from rolecall.core.db import Db, Pool, execute, fetch_value, make_pool
+from rolecall.core.db import Db, Pool, execute, fetch_rows, fetch_value, make_pool
 from rolecall.core.migrate import migrate
 from rolecall.core.postgres import embedded
 from rolecall.tokens import actions as tokens
@@ -36,6 +39,7 @@ ACCOUNTS = 5_000
 APPLICATIONS = 20
 DUE = 100
 FEW, MANY = 1_000, 100_000
+ROUNDS = 10
 # The tick may take this much longer among 100 times as many stages.
 BAR = 1.5
 START = datetime(2026, 11, 2, 8, tzinfo=UTC)
@@ -104,6 +108,34 @@ async def a_leaver(client: httpx2.AsyncClient, pool: Pool, config: Config) -> No
     print(f"  approval: requests made in {opened:8.2f} s   {ACCOUNTS / opened:8,.0f} a second")
     print(f"  effective date: opened in  {started:8.2f} s   {ACCOUNTS / started:8,.0f} a second")
     print(f"  event with all of them read in {read * 1000:.0f} ms; canceled with all of them in {canceled:.2f} s")
+
+
+async def a_joiner(client: httpx2.AsyncClient, pool: Pool, config: Config, facts: Facts) -> None:
+    """Whom 20 models match, each giving a group and a permission in an application of its own."""
+    async with pool.connection() as db:
+        rows = await fetch_rows(db, "SELECT id FROM applications ORDER BY name_key")
+        for n, (id,) in enumerate(rows):
+            async with db.transaction():
+                model = await access_models.create_model(db, a_model(n, id), facts)
+                await access_models.commit_model(db, SYSTEM, str(model.id), clock.now())
+    created, opened = [], []
+    for _ in range(ROUNDS):
+        seconds, person = await took(onboarded(client, "Joining"))
+        created.append(seconds)
+        seconds, _ = await took(follow_events(pool, config, clock.now()))
+        opened.append(seconds)
+        found = (await client.get("/api/access-requests", params={"identityId": person})).json()
+        assert found["totalCount"] == APPLICATIONS
+    print(f"onboarding with {APPLICATIONS} requests, median of {ROUNDS}")
+    print(f"  created in                 {median(created) * 1000:8.1f} ms")
+    print(f"  approval: requests made in {median(opened) * 1000:8.1f} ms")
+
+
+def a_model(n: int, application_id: UUID) -> dict[str, Any]:
+    permission = {"header": "Books", "permission": f"Permission {n}"}
+    access = {"applicationId": str(application_id), "groups": ["Readers"], "permissions": [permission]}
+    conditions = [[{"field": "title", "operator": "is", "value": "Joining"}]]
+    return {"name": f"Model {n}", "conditions": conditions, "access": [access]}
 
 
 async def onboarded(client: httpx2.AsyncClient, title: str) -> str:
@@ -184,6 +216,7 @@ async def main() -> int:
             async with httpx2.AsyncClient(
                 transport=transport, base_url=config.base_url, headers=headers, timeout=600
             ) as client:
+                await a_joiner(client, pool, config, facts)
                 await a_leaver(client, pool, config)
                 few = await a_tick(client, pool, config, FEW)
                 many = await a_tick(client, pool, config, MANY)
