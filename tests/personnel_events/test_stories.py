@@ -70,7 +70,8 @@ class Company:
         return str(event["affectedIdentity"]["id"])
 
     async def holds(self, application: str, accounts: dict[str, tuple[str, str, Sequence[str]]]) -> int:
-        """An import: e-mail, whether active, and groups, by username. Returns its number."""
+        """An import: e-mail, whether active, and groups, by username; beside `root`. Returns its number."""
+        accounts = accounts | {"root": ("", "yes", ["Administrators"])}
         users = [f"{name},{email},{active}" for name, (email, active, _) in accounts.items()]
         members = [f"{name},{group}" for name, (_, _, groups) in accounts.items() for group in groups]
         files: Files = {

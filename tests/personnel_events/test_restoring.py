@@ -1,0 +1,136 @@
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+import httpx2
+import pytest
+
+from rolecall.access_requests.model import AccessLevel, NewPrivilege
+from rolecall.core import clock
+from rolecall.core.config import Config
+from rolecall.core.db import Db
+from tests.builders import an_access_request, an_application, an_identity
+from tests.holdings import a_finished_import, an_account
+from tests.personnel_events.bodies import EVENTS, created
+from tests.working import let_the_worker_work
+
+BACK = datetime(2026, 12, 1, 1, tzinfo=UTC)
+
+
+class Leave:
+    """Ada is away until December; her account in the ledger is in two groups."""
+
+    ada: UUID
+    ledger: UUID
+    event: Any
+
+
+@pytest.fixture
+async def leave(client: httpx2.AsyncClient, db: Db, config: Config) -> Leave:
+    clock.travel_to(datetime(2026, 11, 2, 9, tzinfo=UTC))
+    leave = Leave()
+    leave.ada, leave.ledger = await an_identity(db), await an_application(db, "Ledger")
+    await an_account(db, leave.ledger, "ada", leave.ada, groups=("Posters", "Readers"))
+    leave.event = await created(
+        client, "leave-of-absence", identityId=str(leave.ada), effectiveDate="2026-11-02", endDate="2026-12-01"
+    )
+    await let_the_worker_work(config)
+    return leave
+
+
+async def suspended(client: httpx2.AsyncClient, leave: Leave) -> None:
+    event = (await client.get(f"{EVENTS}/{leave.event['id']}")).json()
+    [request] = event["stages"][0]["accessRequests"]
+    answer = await client.post(f"/api/access-requests/{request['id']}/resolve")
+    assert answer.json()["status"] == "Completed"
+
+
+async def back(client: httpx2.AsyncClient, config: Config, leave: Leave) -> tuple[Any, list[str], list[str]]:
+    """The event after the return, what is restored, and what is said of the rest."""
+    await let_the_worker_work(config, BACK)
+    event = (await client.get(f"{EVENTS}/{leave.event['id']}")).json()
+    restored = []
+    for request in event["stages"][2]["accessRequests"]:
+        assert request["action"] == "Restore"
+        detail = (await client.get(f"/api/access-requests/{request['id']}")).json()
+        restored += [p["permission"]["permission"] for p in detail["target"]["privileges"]]
+    return event, restored, [comment["content"] for comment in event["comments"]]
+
+
+async def test_everything_that_was_suspended_comes_back(
+    client: httpx2.AsyncClient, config: Config, leave: Leave
+) -> None:
+    await suspended(client, leave)
+
+    event, restored, comments = await back(client, config, leave)
+
+    assert (event["status"], restored, comments) == ("Open", ["Posters", "Readers"], [])
+
+
+async def test_a_suspension_that_nobody_got_to_is_canceled(
+    client: httpx2.AsyncClient, config: Config, leave: Leave
+) -> None:
+    event, restored, comments = await back(client, config, leave)
+
+    assert (event["status"], restored, comments) == ("Completed", [], [])
+    [request] = event["stages"][0]["accessRequests"]
+    assert request["status"] == "Canceled"
+
+
+async def test_someone_who_left_meanwhile_gets_nothing_back(
+    client: httpx2.AsyncClient, config: Config, leave: Leave
+) -> None:
+    await suspended(client, leave)
+    await created(client, "offboard", identityId=str(leave.ada), effectiveDate="2026-11-20")
+    await let_the_worker_work(config, datetime(2026, 11, 20, 1, tzinfo=UTC))
+
+    event, restored, comments = await back(client, config, leave)
+
+    assert (event["status"], restored) == ("Completed", [])
+    assert comments == ["Nothing is restored: the identity is Disabled"]
+
+
+async def test_an_archived_application_gets_nothing_back(
+    client: httpx2.AsyncClient, config: Config, leave: Leave
+) -> None:
+    await suspended(client, leave)
+    assert (await client.patch(f"/api/applications/{leave.ledger}", json={"isArchived": True})).status_code == 200
+
+    _, restored, comments = await back(client, config, leave)
+
+    assert restored == []
+    assert comments == ["ada is not restored: Ledger is archived"]
+
+
+async def test_what_another_request_took_away_stays_away(
+    client: httpx2.AsyncClient, db: Db, config: Config, leave: Leave
+) -> None:
+    await suspended(client, leave)
+    gone = NewPrivilege(header="Group", permission="Posters", requested_access=AccessLevel.NONE)
+    id = await an_access_request(
+        db, "Change", application_id=leave.ledger, identity_id=leave.ada, privileges=[gone], now=clock.now()
+    )
+    number = (await client.get(f"/api/access-requests/{id}")).json()["number"]
+
+    _, restored, comments = await back(client, config, leave)
+
+    assert restored == ["Readers"]
+    assert comments == [f"Group Posters of ada in Ledger is not restored: access request {number} takes it away"]
+
+
+async def test_a_group_that_is_gone_does_not_come_back(
+    client: httpx2.AsyncClient, db: Db, config: Config, leave: Leave
+) -> None:
+    await suspended(client, leave)
+    number = await a_finished_import(db, leave.ledger)
+    for table in ("group_versions", "group_listings"):
+        await db.execute(
+            f"UPDATE {table} SET until_import = %s"
+            " WHERE group_number = (SELECT number FROM groups WHERE name = 'Posters')",
+            (number,),
+        )
+
+    _, restored, comments = await back(client, config, leave)
+
+    assert restored == ["Readers"]
+    assert comments == ["Group Posters of ada in Ledger is not restored: the group is gone"]
