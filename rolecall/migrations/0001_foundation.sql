@@ -38,12 +38,6 @@ CREATE FUNCTION subsets_of(columns text[]) RETURNS TABLE (subset text[]) IMMUTAB
     FROM generate_series(0, (1 << cardinality(columns)) - 1) AS chosen;
 END;
 
--- Every filter that finds a row with these facets.
-CREATE FUNCTION facets_within(facets jsonb) RETURNS TABLE (facet jsonb) IMMUTABLE LANGUAGE sql BEGIN ATOMIC
-    SELECT coalesce((SELECT jsonb_object_agg(name, facets -> name) FROM unnest(subset) AS name), '{}')
-    FROM subsets_of(ARRAY(SELECT jsonb_object_keys(facets)));
-END;
-
 CREATE FUNCTION take_list(list text) RETURNS boolean LANGUAGE sql BEGIN ATOMIC
     -- In other isolation levels the snapshot may be older than the lock.
     SELECT current_setting('transaction_isolation') = 'read committed'
@@ -64,17 +58,17 @@ BEGIN
     ), net AS (
         SELECT g.key, g.facets, sum(g.rows) AS rows FROM gone g GROUP BY g.key, g.facets HAVING sum(g.rows) <> 0
     ), subsets AS MATERIALIZED (
-        SELECT d.facets, f.facet FROM (SELECT DISTINCT n.facets FROM net n) d CROSS JOIN LATERAL facets_within(d.facets) AS f
+        -- Every filter that finds such a row: what is left of its facets when any of them are taken away.
+        SELECT DISTINCT n.facets, n.facets - s.subset AS facet
+        FROM (SELECT DISTINCT net.facets FROM net) n
+        CROSS JOIN subsets_of(ARRAY(SELECT DISTINCT jsonb_object_keys(net.facets) FROM net)) s
     ), moved AS (
         SELECT s.facet, sum(n.rows) AS total, array_agg(n.key) AS keys, array_agg(n.rows) AS rows
         FROM net n JOIN subsets s USING (facets) GROUP BY s.facet
     ), written AS (
         INSERT INTO list_contents AS c (list, facet, total, keys, starts)
-        SELECT the_list, m.facet, coalesce(old.total, 0) + m.total, '{}', coalesce(shifted.starts, '{}')
-        FROM moved m
-        LEFT JOIN LATERAL (SELECT * FROM list_contents o WHERE o.list = the_list AND o.facet = m.facet OFFSET 0) old ON true
-        CROSS JOIN LATERAL (
-            SELECT array_agg(place.start + place.shift ORDER BY place.key) FILTER (WHERE place.start IS NOT NULL) AS starts
+        SELECT the_list, m.facet, coalesce(old.total, 0) + m.total, '{}', CASE WHEN cardinality(old.keys) > 0 THEN (
+            SELECT array_agg(place.start + place.shift ORDER BY place.key) FILTER (WHERE place.start IS NOT NULL)
             FROM (
                 SELECT p.key, p.start, sum(p.rows) OVER (ORDER BY p.key, p.start NULLS LAST ROWS UNBOUNDED PRECEDING) AS shift
                 FROM (
@@ -83,13 +77,16 @@ BEGIN
                     SELECT d.key, NULL, d.rows FROM unnest(m.keys, m.rows) AS d (key, rows)
                 ) p
             ) place
-        ) shifted
+        ) ELSE '{}' END
+        FROM moved m
+        LEFT JOIN LATERAL (SELECT * FROM list_contents o WHERE o.list = the_list AND o.facet = m.facet OFFSET 0) old ON true
         ON CONFLICT (list, facet) DO UPDATE SET total = EXCLUDED.total, starts = EXCLUDED.starts
         RETURNING c.facet, c.total, c.starts
     )
     SELECT array_agg(w.facet) INTO uneven FROM written w
     WHERE cardinality(w.starts) > 2 * w.total / list_stride() + 10
-       OR (SELECT max(upper - lower) FROM unnest(0 || w.starts, w.starts || w.total) AS gap (lower, upper)) > 2 * list_stride();
+       OR w.total > 2 * list_stride()
+          AND (SELECT max(upper - lower) FROM unnest(0 || w.starts, w.starts || w.total) AS gap (lower, upper)) > 2 * list_stride();
     FOREACH the_facet IN ARRAY coalesce(uneven, '{}') LOOP
         PERFORM respace_list(the_list, the_facet);
     END LOOP;
