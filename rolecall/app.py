@@ -21,7 +21,7 @@ from rolecall.effective_access.routes import router as effective_access
 from rolecall.identities.routes import router as identities
 from rolecall.personnel_events import routes as personnel_events
 from rolecall.settings.routes import router as settings
-from rolecall.tokens import queries as tokens_queries
+from rolecall.tokens.keyring import Keyring
 from rolecall.tokens.routes import router as tokens
 from rolecall.web.docs import documentation
 from rolecall.web.edge import Edge
@@ -73,7 +73,7 @@ def create_app(config: Config | None = None) -> Edge:
         lifespan=[lifespan],
         openapi_config=None,
         request_max_body_size=None,  # each operation reads its body under a limit of its own
-        state=State({"services": Services(config, pool, tokens_queries.authenticate)}),
+        state=State({"services": Services(config, pool, Keyring().authenticate)}),
         logging_config=None,
     )
     return Edge(app, https=config.base_url.startswith("https://"))

@@ -105,12 +105,16 @@ def revoke(name_or_id: str, data_dir: Path | None) -> None:
     """
 
     async def act(_: "Config", db: "Db") -> str:
+        import asyncio
+
         from rolecall.core import clock
         from rolecall.tokens.actions import revoke_token
+        from rolecall.tokens.keyring import KNOWN_FOR_SECONDS
         from rolecall.tokens.queries import find
 
         found = await find(db, name_or_id)
         await revoke_token(db, found.id, clock.now())
+        await asyncio.sleep(KNOWN_FOR_SECONDS)
         return found.name
 
     click.echo(f"Token {with_database(data_dir, act)} is revoked", err=True)

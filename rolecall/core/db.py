@@ -2,6 +2,7 @@
 
 import select
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any, TypeVar
 
 import msgspec
@@ -58,20 +59,22 @@ async def _is_open(db: Db) -> None:
         raise OperationalError("the server has closed the connection")
 
 
-# Which structs were found to agree with which statements: looked at once, not for every answer.
-_agreed: set[tuple[type, str]] = set()
-
-
+@cache
 def struct_row(shape: type[T], sql: str) -> Callable[[AsyncCursor[Any]], Callable[[Sequence[Any]], T]]:
-    """Columns become fields by position; their names must agree with the struct's, in order."""
+    """Columns become fields by position; their names must agree with the struct's, in order: looked at once."""
+    agreed = False
+
+    def make(values: Sequence[Any]) -> T:
+        return shape(*values)
 
     def factory(cursor: AsyncCursor[Any]) -> Callable[[Sequence[Any]], T]:
-        if (shape, sql) not in _agreed and cursor.description:
+        nonlocal agreed
+        if not agreed and cursor.description:
             names, columns = list(shape.__struct_fields__), [column.name for column in cursor.description]
             if columns != names:
                 raise TypeError(f"{shape.__name__} has {names}, the query gives {columns}")
-            _agreed.add((shape, sql))
-        return lambda values: shape(*values)
+            agreed = True
+        return make
 
     return factory
 

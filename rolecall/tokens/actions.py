@@ -9,8 +9,10 @@ from rolecall.core.db import Db, execute
 from rolecall.core.errors import Forbidden, Invalid, NotFound
 from rolecall.core.ids import new_id
 from rolecall.tokens import queries
-from rolecall.tokens.model import new_secret, public_id, sha256
+from rolecall.tokens.model import Token, new_secret, public_id, sha256
 from rolecall.tokens.shapes import NewToken, TokenBody
+
+_LAST_USE_PRECISION = timedelta(minutes=1)
 
 
 async def create_token(db: Db, caller: Caller | None, raw: Json, facts: Facts) -> NewToken:
@@ -49,3 +51,9 @@ async def revoke_token(db: Db, id: UUID, now: datetime) -> None:
     )
     if not revoked:
         raise NotFound("Token", id)
+
+
+async def keep_last_use(db: Db, token: Token, now: datetime) -> None:
+    """To the minute, so that a busy token is not written at every request."""
+    if token.last_used_at is None or now - token.last_used_at > _LAST_USE_PRECISION:
+        await execute(db, "UPDATE tokens SET last_used_at = %(now)s WHERE id = %(id)s", id=token.id, now=now)

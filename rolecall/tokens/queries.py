@@ -1,30 +1,21 @@
-from datetime import datetime, timedelta
 from uuid import UUID
 
-from rolecall.core.caller import Caller
-from rolecall.core.db import Db, execute, fetch_one
+from rolecall.core.db import Db, fetch_one
 from rolecall.core.errors import NotFound, Unauthorized
 from rolecall.core.ids import guid
 from rolecall.core.paging import Page, fetch_page
-from rolecall.tokens.model import Token, public_id
+from rolecall.tokens.model import Token
 from rolecall.tokens.shapes import TokenItem
 
 _COLUMNS = "id, public_id, secret_sha256, name, scopes, created_at, expires_at, last_used_at, revoked_at"
 _ITEM = "id, 'API Token' AS kind, name, scopes, created_at, expires_at, last_used_at, revoked_at"
-_LAST_USED_PRECISION = timedelta(minutes=1)
 
 
-async def authenticate(db: Db, secret: str, now: datetime) -> Caller:
-    """Whose secret this is; a token that is unknown, expired or revoked is refused alike."""
-    public = public_id(secret)
-    if public is None:
-        raise Unauthorized
+async def with_secret(db: Db, public: str, secret: str) -> Token:
     token = await fetch_one(db, Token, f"SELECT {_COLUMNS} FROM tokens WHERE public_id = %(public)s", public=public)
-    if not token or not token.accepts(secret) or not token.is_usable(now):
-        raise Unauthorized
-    if token.last_used_at is None or now - token.last_used_at > _LAST_USED_PRECISION:
-        await execute(db, "UPDATE tokens SET last_used_at = %(now)s WHERE id = %(id)s", id=token.id, now=now)
-    return token.caller()
+    if token and token.accepts(secret):
+        return token
+    raise Unauthorized
 
 
 async def get(db: Db, id: UUID) -> TokenItem:

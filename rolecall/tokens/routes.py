@@ -9,6 +9,7 @@ from rolecall.core.db import Db
 from rolecall.core.ids import known_guid
 from rolecall.core.paging import Page
 from rolecall.tokens import actions, queries
+from rolecall.tokens.keyring import KNOWN_FOR_SECONDS
 from rolecall.tokens.shapes import NewToken, TokenBody, TokenItem
 from rolecall.web.operations import operation
 
@@ -25,7 +26,7 @@ async def create_token(db: Db, caller: Caller, raw: Json, facts: Facts) -> NewTo
     return await actions.create_token(db, caller, raw, facts)
 
 
-@operation("DELETE", "/{id:str}", scope=Scope.TOKENS_MANAGE, status=204)
+@operation("DELETE", "/{id:str}", scope=Scope.TOKENS_MANAGE, status=204, settle_seconds=KNOWN_FOR_SECONDS)
 async def revoke_token(db: Db, id: str, now: datetime) -> None:
     """Revoke a token, with effect on the next request."""
     await actions.revoke_token(db, known_guid("Token", id), now)

@@ -11,7 +11,7 @@ _TRACEPARENT = re.compile(rb"00" + _IDS + rb"|(?!00|ff)[0-9a-f]{2}" + _IDS + rb"
 correlation_id: ContextVar[str] = ContextVar("correlation_id", default="0" * 32)
 
 
-def choose(traceparent: bytes | None) -> str:
+def choose(traceparent: bytes) -> str:
     """A valid incoming W3C trace id, or a new one; free text is never taken."""
     if traceparent and (match := _TRACEPARENT.fullmatch(traceparent)):
         return (match[1] or match[2]).decode()

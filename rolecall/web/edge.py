@@ -36,7 +36,7 @@ class Edge:
             await self.app(scope, receive, send)
             return
         started = time.perf_counter()
-        id = correlation.choose(_header(scope, b"traceparent"))
+        id = correlation.choose(header(scope, b"traceparent"))
         token = correlation.correlation_id.set(id)
         method = scope["method"]
         bodiless = method in _ASKED_AS
@@ -67,8 +67,12 @@ class Edge:
             say("request", method=method, path=scope["path"], status=status, ms=took, correlation_id=id)
 
 
-def _header(scope: Any, name: bytes) -> bytes | None:
-    return next((value for key, value in scope["headers"] if key == name), None)
+def header(scope: Any, name: bytes) -> bytes:
+    """A request's header, empty when it has none; for what is read at every request, without parsing the others."""
+    for key, value in scope["headers"]:
+        if key == name:
+            return bytes(value)
+    return b""
 
 
 def _only(headers: Any, name: bytes) -> list[tuple[bytes, bytes]]:

@@ -4,6 +4,7 @@ A function decorated with `operation` names what it needs among its parameters: 
 (the body), `query` (page and filters), `id` (from the path), `config`, `request`.
 """
 
+import asyncio
 import hashlib
 import inspect
 from collections.abc import Awaitable, Callable
@@ -13,6 +14,8 @@ from typing import Any, Literal, get_type_hints
 import msgspec
 from litestar.handlers import HTTPRouteHandler
 from litestar.response.base import ASGIResponse
+from litestar.types import ASGIApp, Receive, Send
+from litestar.types import Scope as ASGIScope
 from pydantic import BaseModel
 
 from rolecall.core import clock
@@ -23,12 +26,14 @@ from rolecall.core.db import Db
 from rolecall.core.errors import Forbidden, Unauthorized
 from rolecall.web import idempotency, limits
 from rolecall.web.bodies import AnyRequest, Carried, Reader, read_json, read_optional_json, read_query
+from rolecall.web.edge import header
 from rolecall.web.services import Services
 
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 ReadBody = Callable[[AnyRequest, Config], Awaitable[Carried]]
 _ENCODE = msgspec.json.Encoder().encode
 _NOTHING = Carried(None, b"")
+_JSON = (b"content-type", b"application/json")
 
 
 async def _json(request: AnyRequest, config: Config) -> Carried:
@@ -51,8 +56,23 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     query: dict[str, Reader] | None
     answer: Any
     secret: bool
+    settle_seconds: float
     function: Callable[..., Awaitable[Any]]
     wants: frozenset[str]
+
+
+class Answer:
+    """JSON that is ready to go, or nothing."""
+
+    __slots__ = ("body", "status")
+
+    def __init__(self, status: int, body: bytes) -> None:
+        self.status, self.body = status, body
+
+    async def __call__(self, scope: ASGIScope, receive: Receive, send: Send) -> None:
+        headers = [_JSON, (b"content-length", b"%d" % len(self.body))] if self.body else []
+        await send({"type": "http.response.start", "status": self.status, "headers": headers})
+        await send({"type": "http.response.body", "body": self.body, "more_body": False})
 
 
 class Call(msgspec.Struct):
@@ -83,8 +103,12 @@ def operation(
     query: dict[str, Reader] | None = None,
     tags: tuple[str, ...] = (),
     secret: bool = False,
+    settle_seconds: float = 0,
 ) -> Callable[[Callable[..., Awaitable[Any]]], HTTPRouteHandler]:
-    """`scope=None` is open to anyone, without a caller. `secret`: the answer is shown once and never kept."""
+    """`scope=None` is open to anyone, without a caller. `secret`: the answer is shown once and never kept.
+
+    `settle_seconds` is how long the answer waits after the commit, where processes remember what was changed.
+    """
 
     def decorate(function: Callable[..., Awaitable[Any]]) -> HTTPRouteHandler:
         spec = Operation(
@@ -96,12 +120,13 @@ def operation(
             query=query,
             answer=get_type_hints(function).get("return"),
             secret=secret,
+            settle_seconds=settle_seconds,
             function=function,
             wants=frozenset(inspect.signature(function).parameters),
         )
         serve = _read if method == "GET" else _write
 
-        async def endpoint(request: AnyRequest) -> ASGIResponse:
+        async def endpoint(request: AnyRequest) -> ASGIApp:
             services: Services = request.app.state.services
             now = clock.now()
             try:
@@ -117,45 +142,44 @@ def operation(
     return decorate
 
 
-async def _read(spec: Operation, services: Services, request: AnyRequest, now: datetime) -> ASGIResponse:
-    token = _token(spec, request)
-    async with services.pool.connection() as db:
-        caller = await _admit(spec, services, db, token, now)
-        query = read_query(request, spec.query) if spec.query is not None else {}
+async def _read(spec: Operation, services: Services, request: AnyRequest, now: datetime) -> ASGIApp:
+    caller = await _admit(spec, services, request, now)
+    query = read_query(request, spec.query) if spec.query is not None else {}
+    # Not `pool.connection()`: there is no transaction to end.
+    db = await services.pool.getconn()
+    try:
         call = Call(request, services.config, now, db, caller, query=query, id=request.path_params.get("id", ""))
         answer = await _perform(spec, call)
-    return answer if isinstance(answer, ASGIResponse) else _respond(spec.status, _encoded(answer))
+    finally:
+        await services.pool.putconn(db)
+    return answer if isinstance(answer, ASGIResponse) else Answer(spec.status, _encoded(answer))
 
 
-async def _write(spec: Operation, services: Services, request: AnyRequest, now: datetime) -> ASGIResponse:
-    token = _token(spec, request)
-    async with services.pool.connection() as db:
-        caller = await _admit(spec, services, db, token, now)
+async def _write(spec: Operation, services: Services, request: AnyRequest, now: datetime) -> ASGIApp:
+    caller = await _admit(spec, services, request, now)
     # The body is read without a connection in hand: a slow sender must not keep others waiting.
     carried = await spec.read_body(request, services.config) if spec.body else _NOTHING
     with carried.held:
         key = _idempotency_key(request, caller, carried, now)
         async with services.pool.connection() as db, db.transaction():
             if key and (kept := await idempotency.kept_answer(db, key)):
-                return _respond(*kept)
+                return Answer(*kept)
             call = Call(request, services.config, now, db, caller, carried.raw, id=request.path_params.get("id", ""))
             answer = _encoded(await _perform(spec, call))
             if key:
                 await idempotency.keep_answer(db, key, spec.status, None if spec.secret else answer)
-    return _respond(spec.status, answer)
+    if spec.settle_seconds:
+        await asyncio.sleep(spec.settle_seconds)
+    return Answer(spec.status, answer)
 
 
-def _token(spec: Operation, request: AnyRequest) -> str:
-    scheme, _, token = request.headers.get("authorization", "").partition(" ")
-    if spec.scope and scheme.lower() != "bearer":
-        raise Unauthorized
-    return token.strip()
-
-
-async def _admit(spec: Operation, services: Services, db: Db, token: str, now: datetime) -> Caller:
+async def _admit(spec: Operation, services: Services, request: AnyRequest, now: datetime) -> Caller:
     if spec.scope is None:
         return NOBODY
-    caller = await services.authenticate(db, token, now)
+    scheme, _, token = header(request.scope, b"authorization").partition(b" ")
+    if scheme.lower() != b"bearer":
+        raise Unauthorized
+    caller = await services.authenticate(services.pool, token.strip().decode("latin-1"), now)
     if spec.scope not in caller.scopes:
         raise Forbidden(spec.scope)
     if rate := services.config.rate_limit:
@@ -181,7 +205,3 @@ async def _perform(spec: Operation, call: Call) -> Any:
 
 def _encoded(answer: Any) -> bytes:
     return b"" if answer is None else _ENCODE(answer)
-
-
-def _respond(status: int, answer: bytes) -> ASGIResponse:
-    return ASGIResponse(body=answer, status_code=status, media_type="application/json")

@@ -7,11 +7,11 @@ import msgspec
 
 from rolecall.core.caller import Caller
 from rolecall.core.config import Config
-from rolecall.core.db import Db, Pool
+from rolecall.core.db import Pool
 from rolecall.web.limits import Counter
 
 # The lookup lives in `tokens`, above this package; `app.py` hands it down.
-Authenticate = Callable[[Db, str, datetime], Awaitable[Caller]]
+Authenticate = Callable[[Pool, str, datetime], Awaitable[Caller]]
 
 
 class Services(msgspec.Struct, frozen=True):

@@ -3,7 +3,9 @@ from datetime import datetime, timedelta
 import httpx2
 
 from rolecall.core import clock
+from rolecall.core.config import Config
 from rolecall.core.db import Db
+from tests.asgi import serving
 from tests.builders import a_token
 
 
@@ -20,9 +22,12 @@ async def test_tokens_are_listed_newest_first_without_their_secrets(client: http
     assert list(first["items"][0]) == fields
 
 
-async def test_the_last_use_is_known_to_the_minute(client: httpx2.AsyncClient) -> None:
+async def test_the_last_use_is_known_to_the_minute(config: Config, token: str) -> None:
     async def last_used() -> datetime:
-        return datetime.fromisoformat((await client.get("/api/tokens")).json()["items"][0]["lastUsedOn"])
+        """As a process sees it that has not met the token yet."""
+        async with serving(config) as client:
+            answer = await client.get("/api/tokens", headers={"Authorization": f"Bearer {token}"})
+        return datetime.fromisoformat(answer.json()["items"][0]["lastUsedOn"])
 
     first = await last_used()
     assert await last_used() == first

@@ -1,8 +1,12 @@
+from datetime import timedelta
 from uuid import uuid4
 
 import httpx2
 
+from rolecall.core import clock
+from rolecall.core.config import Config
 from rolecall.core.db import Db
+from tests.asgi import serving
 from tests.builders import a_token
 
 
@@ -16,6 +20,26 @@ async def test_a_revoked_token_is_refused_on_the_next_request(client: httpx2.Asy
     assert answer.status_code == 204
     assert answer.content == b""
     assert "content-type" not in answer.headers
+    assert (await client.get("/api/identities", headers=theirs)).status_code == 401
+
+
+async def test_another_process_refuses_it_too(config: Config, client: httpx2.AsyncClient, db: Db) -> None:
+    token = await a_token(db, "leaving")
+    theirs = {"Authorization": f"Bearer {token.secret}"}
+    async with serving(config) as other:
+        assert (await other.get("/api/identities", headers=theirs)).status_code == 200
+
+        await client.delete(f"/api/tokens/{token.id}")
+
+        assert (await other.get("/api/identities", headers=theirs)).status_code == 401
+
+
+async def test_a_token_that_is_known_ends_when_it_expires(client: httpx2.AsyncClient, db: Db) -> None:
+    theirs = {"Authorization": f"Bearer {(await a_token(db, 'short', expiresInDays=1)).secret}"}
+    assert (await client.get("/api/identities", headers=theirs)).status_code == 200
+
+    clock.travel_to(clock.now() + timedelta(days=1))
+
     assert (await client.get("/api/identities", headers=theirs)).status_code == 401
 
 
