@@ -4,6 +4,7 @@ Loops hold no truth: each finds its work in the tables, so a nudge may be lost o
 """
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable
 from datetime import datetime
 
@@ -145,10 +146,10 @@ async def _turn(loop: Loop, waker: asyncio.Event, stop: asyncio.Event, pool: Poo
             await asyncio.sleep(_PAUSE_AFTER_FAULT)
         if stop.is_set():
             return
-        try:
-            await asyncio.wait_for(waker.wait(), min(loop.every or config.tick_seconds, config.tick_seconds))
-        except TimeoutError:
-            continue
+        # Not wait_for: in Python 3.11 it may swallow a cancellation that comes together with the waking.
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(min(loop.every or config.tick_seconds, config.tick_seconds)):
+                await waker.wait()
 
 
 async def _pulse(pool: Pool) -> None:

@@ -210,7 +210,7 @@ async def forget_old_deliveries(db: Db, now: datetime) -> int:
     return await execute(
         db,
         """DELETE FROM webhook_deliveries WHERE id IN (
-               SELECT id FROM webhook_deliveries WHERE created_date < %(oldest)s AND status <> 'Pending'
+               SELECT id FROM webhook_deliveries WHERE list_key < time_key(%(oldest)s, 0) AND status <> 'Pending'
                LIMIT %(batch)s FOR UPDATE SKIP LOCKED)""",
         oldest=now - timedelta(days=days),
         batch=_FORGOTTEN_AT_ONCE,

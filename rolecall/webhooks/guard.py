@@ -1,6 +1,7 @@
 """Where deliveries may go: an explicit list, because Python's `is_global` is wrong for a dozen of these."""
 
 import asyncio
+import re
 import socket
 from collections.abc import Iterable
 from concurrent.futures import Executor
@@ -23,6 +24,9 @@ _GLOBAL_6 = IPv6Network("2000::/3")
 _DENIED_6 = [IPv6Network(text) for text in ("2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")]
 # Names that mean this machine or this network, wherever they are asked.
 _LOCAL_NAMES = ("localhost", "local", "localdomain", "internal", "home.arpa")
+
+_NAME = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*\.?", re.IGNORECASE | re.ASCII)
+_QUAD = re.compile(r"(0|[1-9]\d{0,2})(\.(0|[1-9]\d{0,2})){3}", re.ASCII)
 
 LONGEST_URL = 2048
 _LOOKUP_TAKES = 2.0
@@ -60,10 +64,20 @@ def parse(text: str) -> URL | None:
         return None
     try:
         url = URL(text)
-        sound = url.absolute and url.scheme in ("http", "https") and url.host and url.port
+        sound = url.absolute and url.scheme in ("http", "https") and url.port and _is_host(url.raw_host or "")
     except ValueError:
         return None
     return url if sound else None
+
+
+def _is_host(host: str) -> bool:
+    """A name or a plain address. What ends like a number is an address to some, so it must be one to all."""
+    if ":" in host:
+        return "%" not in host
+    last = host.rstrip(".").rpartition(".")[2]
+    if last.isdecimal() or last.startswith("0x"):
+        return _QUAD.fullmatch(host) is not None
+    return _NAME.fullmatch(host) is not None
 
 
 async def problem(text: str, allowed: tuple[Network, ...]) -> str | None:

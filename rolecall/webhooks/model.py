@@ -65,7 +65,7 @@ IN_FLIGHT_A_WORKER = 512
 FAILURES_UNTIL_PROBED = 16
 
 # Upper bounds of the histogram of webhook_delivery_lag_seconds.
-LAG_BUCKETS = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 3600)
+LAG_BUCKETS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 3600.0)
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -96,7 +96,3 @@ def next_attempt_on(claim: Claim, answer: Answer, now: datetime) -> datetime | N
         return None
     delay = SCHEDULE[claim.step] * (1 + JITTER * random.random())  # noqa: S311
     return now + max(delay, min(answer.retry_after, LONGEST_RETRY_AFTER))
-
-
-def lag_bucket(seconds: float) -> float:
-    return next((bound for bound in LAG_BUCKETS if seconds <= bound), float("inf"))

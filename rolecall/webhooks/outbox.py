@@ -3,7 +3,6 @@
 Whoever touches several deliveries of a hook locks the hook first, so that no two ever wait for each other.
 """
 
-from collections import Counter, defaultdict
 from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID, uuid4
@@ -16,13 +15,13 @@ from rolecall.webhooks.model import (
     FAILURES_UNTIL_PROBED,
     GONE,
     IN_FLIGHT_A_HOOK,
+    LAG_BUCKETS,
     LEASE,
     Answer,
     Claim,
     DeliveryStatus,
     DisabledReason,
     Outcome,
-    lag_bucket,
     next_attempt_on,
 )
 
@@ -41,14 +40,6 @@ class Ended(msgspec.Struct, frozen=True):
     claim: Claim
     answer: Answer
     ended_on: datetime
-
-    @property
-    def delivered(self) -> bool:
-        return self.answer.outcome is Outcome.DELIVERED
-
-    @property
-    def lag(self) -> float:
-        return max((self.ended_on - self.claim.due_on).total_seconds(), 0.0)
 
 
 async def lock_due_hooks(db: Db, now: datetime) -> list[DueHook]:
@@ -118,87 +109,96 @@ async def claim(db: Db, hooks: Sequence[DueHook], limit: int, now: datetime) -> 
 
 
 async def settle(db: Db, ended: Sequence[Ended], now: datetime) -> None:
-    """Write down how attempts ended: only of those whose lease is still ours."""
+    """Write down how attempts ended, of those whose lease is still ours, and what that tells of their hooks."""
     if not ended:
         return
-    hooks = sorted({each.claim.webhook_id for each in ended})
-    await fetch_rows(db, "SELECT FROM webhooks WHERE id = ANY(%(ids)s) ORDER BY id FOR NO KEY UPDATE", ids=hooks)
-    settled = await _settle_deliveries(db, ended)
-    kept = [each for each in ended if each.claim.id in settled]
-    await _keep_health(db, kept, now)
-    await _tally(db, kept)
-
-
-async def _settle_deliveries(db: Db, ended: Sequence[Ended]) -> set[UUID]:
-    after = [_after(each) for each in ended]
-    rows = await fetch_rows(
+    failing = await fetch_rows(
         db,
-        """WITH ended AS (
-               SELECT * FROM unnest(
-                   %(ids)s::uuid[], %(leases)s::uuid[], %(numbers)s::int[], %(times)s::timestamptz[],
-                   %(outcomes)s::text[], %(codes)s::int[], %(responses)s::text[],
-                   %(statuses)s::text[], %(nexts)s::timestamptz[])
-               AS e (id, lease, number, ended_on, outcome, status_code, response, status, next_attempt_on)),
+        """WITH ended AS MATERIALIZED (
+               SELECT * FROM json_to_recordset(%(results)s::json) AS e (
+                   id uuid, webhook_id uuid, lease uuid, number int, ended_on timestamptz, outcome text,
+                   status_code int, response text, lag float8, status text, next_attempt_on timestamptz)),
+           locked AS MATERIALIZED (
+               SELECT id FROM webhooks WHERE id IN (SELECT webhook_id FROM ended) ORDER BY id FOR NO KEY UPDATE),
            settled AS (
                UPDATE webhook_deliveries d
                -- Parked while it was being sent, it stays so unless it arrived.
                SET status = CASE WHEN e.status = 'Pending' THEN d.status ELSE e.status END,
                    next_attempt_on = CASE WHEN d.status = 'Pending' THEN e.next_attempt_on END,
                    lease = NULL, untried = false
-               FROM ended e WHERE d.id = e.id AND d.lease = e.lease
-               RETURNING d.id),
+               FROM ended e JOIN locked ON locked.id = e.webhook_id WHERE d.id = e.id AND d.lease = e.lease
+               RETURNING e.*),
            attempts AS (
                UPDATE webhook_attempts a
-               SET ended_on = e.ended_on, outcome = e.outcome, status_code = e.status_code, response = e.response
-               FROM ended e JOIN settled USING (id) WHERE a.delivery_id = e.id AND a.number = e.number)
-           SELECT id FROM settled""",
-        ids=[each.claim.id for each in ended],
-        leases=[each.claim.lease for each in ended],
-        numbers=[each.claim.number for each in ended],
-        times=[each.ended_on for each in ended],
-        outcomes=[each.answer.outcome for each in ended],
-        codes=[each.answer.status_code for each in ended],
-        responses=[each.answer.response for each in ended],
-        statuses=[status for status, _ in after],
-        nexts=[next for _, next in after],
+               SET ended_on = s.ended_on, outcome = s.outcome, status_code = s.status_code, response = s.response
+               FROM settled s WHERE a.delivery_id = s.id AND a.number = s.number),
+           tallied AS (
+               INSERT INTO webhook_tallies AS t (outcome, within, shard, attempts, seconds)
+               SELECT outcome, coalesce((SELECT min(bound) FROM unnest(%(buckets)s::float8[]) AS bound
+                                         WHERE lag <= bound), 'infinity') AS within,
+                      pg_backend_pid() %% 32, count(*), sum(lag)
+               FROM settled GROUP BY outcome, within ORDER BY outcome, within
+               ON CONFLICT (outcome, within, shard) DO UPDATE
+               SET attempts = t.attempts + EXCLUDED.attempts, seconds = t.seconds + EXCLUDED.seconds)
+           UPDATE webhooks h
+           SET failures = CASE WHEN s.delivered THEN 0 ELSE h.failures + s.attempts END,
+               failing_since = CASE WHEN NOT s.delivered THEN coalesce(h.failing_since, %(now)s) END
+           FROM (SELECT webhook_id, count(*)::int AS attempts, bool_or(outcome = 'delivered') AS delivered,
+                        bool_or(status_code = %(gone)s) AS gone
+                 FROM settled GROUP BY webhook_id) AS s
+           WHERE h.id = s.webhook_id AND (h.failures > 0 OR NOT s.delivered OR s.gone)
+           RETURNING h.id, h.failing_since, s.gone""",
+        results=msgspec.json.encode([_result(each) for each in ended]).decode(),
+        buckets=list(LAG_BUCKETS),
+        gone=GONE,
+        now=now,
     )
-    return {row[0] for row in rows}
+    for id, since, gone in failing:
+        if gone:
+            await _disable(db, id, DisabledReason.GONE)
+        elif since and since <= now - FAILING_FOR:
+            await _disable(db, id, DisabledReason.FAILING)
+
+
+class _Result(msgspec.Struct):
+    id: UUID
+    webhook_id: UUID
+    lease: UUID
+    number: int
+    ended_on: datetime
+    outcome: Outcome
+    status_code: int | None
+    response: str | None
+    lag: float
+    status: DeliveryStatus
+    next_attempt_on: datetime | None
+
+
+def _result(ended: Ended) -> _Result:
+    claim, answer = ended.claim, ended.answer
+    status, next = _after(ended)
+    lag = max((ended.ended_on - claim.due_on).total_seconds(), 0.0)
+    return _Result(
+        claim.id, claim.webhook_id, claim.lease, claim.number, ended.ended_on, answer.outcome, answer.status_code,
+        answer.response, lag, status, next,
+    )  # fmt: skip
 
 
 def _after(ended: Ended) -> tuple[DeliveryStatus, datetime | None]:
-    if ended.delivered:
+    if ended.answer.outcome is Outcome.DELIVERED:
         return DeliveryStatus.DELIVERED, None
     next = next_attempt_on(ended.claim, ended.answer, ended.ended_on)
     return (DeliveryStatus.PENDING if next else DeliveryStatus.FAILED), next
 
 
-async def _keep_health(db: Db, ended: Sequence[Ended], now: datetime) -> None:
-    by_hook = defaultdict[UUID, list[Ended]](list)
-    for each in ended:
-        by_hook[each.claim.webhook_id].append(each)
-    failing = await fetch_rows(
+async def _disable(db: Db, id: UUID, reason: DisabledReason) -> None:
+    await execute(
         db,
-        """UPDATE webhooks h
-           SET failures = CASE WHEN e.delivered THEN 0 ELSE h.failures + e.attempts END,
-               failing_since = CASE WHEN NOT e.delivered THEN coalesce(h.failing_since, %(now)s) END
-           FROM unnest(%(ids)s::uuid[], %(delivered)s::bool[], %(attempts)s::int[]) AS e (id, delivered, attempts)
-           WHERE h.id = e.id AND (h.failures > 0 OR NOT e.delivered)
-           RETURNING h.id, h.failing_since""",
-        ids=list(by_hook),
-        delivered=[any(each.delivered for each in each_hook) for each_hook in by_hook.values()],
-        attempts=[len(each_hook) for each_hook in by_hook.values()],
-        now=now,
+        "UPDATE webhooks SET enabled = false, disabled_reason = %(reason)s WHERE id = %(id)s AND enabled",
+        id=id,
+        reason=reason,
     )
-    reasons = {id: DisabledReason.FAILING for id, since in failing if since and since <= now - FAILING_FOR}
-    reasons |= {each.claim.webhook_id: DisabledReason.GONE for each in ended if each.answer.status_code == GONE}
-    for id, reason in reasons.items():
-        await execute(
-            db,
-            "UPDATE webhooks SET enabled = false, disabled_reason = %(reason)s WHERE id = %(id)s AND enabled",
-            id=id,
-            reason=reason,
-        )
-        await park(db, id)
+    await park(db, id)
 
 
 async def park(db: Db, webhook_id: UUID) -> None:
@@ -208,29 +208,6 @@ async def park(db: Db, webhook_id: UUID) -> None:
         """UPDATE webhook_deliveries SET status = 'Parked', next_attempt_on = NULL
            WHERE webhook_id = %(id)s AND status = 'Pending' AND access_request_id IS NOT NULL""",
         id=webhook_id,
-    )
-
-
-async def _tally(db: Db, ended: Sequence[Ended]) -> None:
-    attempts = Counter[tuple[str, float]]()
-    seconds = Counter[tuple[str, float]]()
-    for each in ended:
-        key = (each.answer.outcome, lag_bucket(each.lag))
-        attempts[key] += 1
-        seconds[key] += each.lag  # type: ignore[assignment]
-    await execute(
-        db,
-        """INSERT INTO webhook_tallies AS t (outcome, within, shard, attempts, seconds)
-           SELECT outcome, within, pg_backend_pid() %% 32, attempts, seconds
-           FROM unnest(%(outcomes)s::text[], %(within)s::float8[], %(attempts)s::int[], %(seconds)s::float8[])
-                AS e (outcome, within, attempts, seconds)
-           ORDER BY outcome, within
-           ON CONFLICT (outcome, within, shard) DO UPDATE
-           SET attempts = t.attempts + EXCLUDED.attempts, seconds = t.seconds + EXCLUDED.seconds""",
-        outcomes=[outcome for outcome, _ in attempts],
-        within=[bound for _, bound in attempts],
-        attempts=list(attempts.values()),
-        seconds=[float(seconds[key]) for key in attempts],
     )
 
 

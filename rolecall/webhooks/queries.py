@@ -1,5 +1,4 @@
 from datetime import datetime
-from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -7,7 +6,7 @@ import msgspec
 from rolecall.core.db import Db, fetch_all, fetch_one, fetch_rows, fetch_value
 from rolecall.core.errors import NotFound
 from rolecall.core.ids import known_guid
-from rolecall.core.paging import Page, fetch_page, kept_total
+from rolecall.core.paging import Listing, Page, fetch_listed, fetch_page
 from rolecall.webhooks.model import DeliveryStatus
 from rolecall.webhooks.shapes import (
     Attempt,
@@ -22,6 +21,15 @@ from rolecall.webhooks.shapes import (
 _HOOK = """id, 'Webhook' AS kind, name, url, events, application_id, enabled, disabled_reason, failing_since,
            created_date, previous_secret_expires_on"""
 _ITEM = "id, webhook_id, access_request_id, event, status, attempt_count, created_date, next_attempt_on"
+
+DELIVERIES = Listing(
+    table="webhook_deliveries",
+    row="d",
+    columns=_ITEM,
+    make=lambda row: DeliveryItem(*row),
+    facets=("webhook_id",),
+    newest_first=True,
+)
 
 
 async def hooks_by_name(db: Db, page: int) -> Page[HookDetail]:
@@ -54,24 +62,8 @@ async def newest_first(
     access_request_id: UUID | None = None,
     status: DeliveryStatus | None = None,
 ) -> Page[DeliveryItem]:
-    given = {"webhook_id": webhook_id, "access_request_id": access_request_id, "status": status}
-    filters = {name: value for name, value in given.items() if value is not None}
-    conditions = " AND ".join(f"{name} = %({name})s" for name in filters) or "true"
-    return await fetch_page(
-        db,
-        lambda row: DeliveryItem(*row),
-        page,
-        total=_total(filters, conditions),
-        items=f"SELECT {_ITEM} FROM webhook_deliveries WHERE {conditions} ORDER BY number DESC",
-        **filters,
-    )
-
-
-def _total(filters: dict[str, Any], conditions: str) -> str:
-    if "access_request_id" in filters:
-        return f"SELECT count(*) FROM webhook_deliveries WHERE {conditions}"
-    facets = {"webhook_id": "facet[1] = %(webhook_id)s::text", "status": "facet[2] = %(status)s"}
-    return kept_total("webhook_deliveries", *(facets[name] for name in filters))
+    filters = {"webhook_id": webhook_id, "access_request_id": access_request_id, "status": status}
+    return await fetch_listed(db, DELIVERIES, page, **filters)
 
 
 async def get_delivery(db: Db, id: str) -> DeliveryDetail:
@@ -109,7 +101,9 @@ async def _callbacks(db: Db, delivery_id: UUID) -> list[Callback]:
 async def numbers(db: Db, now: datetime) -> DeliveryNumbers:
     by_status = await fetch_rows(
         db,
-        "SELECT facet[2], sum(rows)::bigint FROM list_totals WHERE list = 'webhook_deliveries' GROUP BY 1",
+        """SELECT status, (SELECT count(*) FROM webhook_deliveries d WHERE d.status = s.status)
+           FROM unnest(%(statuses)s::text[]) AS s (status)""",
+        statuses=[DeliveryStatus.PENDING, DeliveryStatus.FAILED, DeliveryStatus.PARKED],
     )
     oldest: datetime | None = await fetch_value(
         db,
@@ -124,5 +118,4 @@ async def numbers(db: Db, now: datetime) -> DeliveryNumbers:
            FROM webhook_tallies GROUP BY outcome, within ORDER BY outcome, within""",
     )
     late = max((now - oldest).total_seconds(), 0.0) if oldest else 0.0
-    counts = {str(status): 0 for status in DeliveryStatus} | dict(by_status)
-    return DeliveryNumbers(counts, late, lag)
+    return DeliveryNumbers(dict(by_status), late, lag)

@@ -7,7 +7,7 @@ asked once for many deliveries under load, and at once for a single one.
 import asyncio
 from collections.abc import Callable
 from contextlib import AsyncExitStack
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Self
 from uuid import UUID
@@ -22,6 +22,8 @@ from rolecall.webhooks.model import IN_FLIGHT_A_WORKER, Claim
 from rolecall.webhooks.outbox import DueHook, Ended
 from rolecall.webhooks.outgoing import Outgoing
 from rolecall.webhooks.signing import signed_headers
+
+_SOON = timedelta(seconds=1)
 
 log = structlog.get_logger("rolecall.webhooks")
 
@@ -64,13 +66,19 @@ class Sender:
             await outbox.settle(db, ended, now)
             hooks = self._sendable(await outbox.lock_due_hooks(db, now))
             claims = await outbox.claim(db, [hook for hook, _ in hooks.values()], self._free, now)
-            next_due = await outbox.next_due(db, now)
+            # While work goes on another turn follows soon; the exact time is asked for when it stops.
+            look_again = now + _SOON if claims else await outbox.next_due(db, now)
         # Only now: what a failed transaction did not keep must be settled again, and nothing may be sent.
         del self._ended[: len(ended)]
         for claim in claims:
             self._send_soon(claim, *hooks[claim.webhook_id])
-        self._set_alarm(next_due)
+        self._set_alarm(look_again)
         return False
+
+    @property
+    def is_idle(self) -> bool:
+        """Nothing is on its way or waits to be written down."""
+        return not self._in_flight and not self._ended
 
     @property
     def _free(self) -> int:

@@ -64,7 +64,7 @@ class DeliveryDetail(DeliveryItem):
 
 
 class DeliveryNumbers(msgspec.Struct, frozen=True):
-    """For the metrics: deliveries by status, how late the oldest due one is, and the histogram of attempts."""
+    """For the metrics: what has not arrived by status, how late the oldest due one is, the histogram of attempts."""
 
     by_status: dict[str, int]
     oldest_due_seconds: float

@@ -21,9 +21,7 @@ def is_error(answer: httpx2.Response, status: int, code: str, message: str) -> b
     return body == {"error": code, "message": message, "correlationId": answer.headers["x-correlation-id"]}
 
 
-@pytest.mark.parametrize(
-    "path", ["/api", "/api/nothing", "/api/identities/a/b", "/api/identitiesx", "/%2e%2e/etc"]
-)
+@pytest.mark.parametrize("path", ["/api", "/api/nothing", "/api/identities/a/b", "/api/identitiesx", "/%2e%2e/etc"])
 async def test_an_unknown_route_is_answered_like_any_error(client: httpx2.AsyncClient, path: str) -> None:
     assert is_error(await client.get(path), 404, "not_found", "No such route")
 

@@ -1,0 +1,199 @@
+"""Durable deliveries of one worker beside a bare aiohttp loop that posts the same bytes without any database.
+
+    python -m bench.webhooks [deliveries] [hooks]
+
+Both run in this process against one receiver in a process of its own; the database is the embedded one, fsync on.
+"""
+
+import asyncio
+import json
+import multiprocessing
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from ipaddress import ip_network
+from multiprocessing.connection import Connection
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import aiohttp
+import msgspec
+import structlog
+import uvloop
+
+from rolecall.access_requests import actions as access_requests
+from rolecall.access_requests.model import NewPrivilege, NewRequest, RequestEvent
+from rolecall.applications import actions as applications
+from rolecall.core import clock
+from rolecall.core.caller import SYSTEM
+from rolecall.core.checking import Facts, check
+from rolecall.core.config import Config
+from rolecall.core.db import Db, Pool, fetch_rows, fetch_value, make_pool
+from rolecall.core.migrate import migrate
+from rolecall.core.postgres import embedded
+from rolecall.identities import actions as identities
+from rolecall.identities.shapes import NewIdentity
+from rolecall.settings.policy import RequestAction
+from rolecall.webhooks import actions as webhooks
+from rolecall.webhooks.model import IN_FLIGHT_A_HOOK
+from rolecall.webhooks.sender import Sender
+
+BAR_OF_BARE, BAR_A_SECOND = 0.25, 300
+
+
+class Figures(msgspec.Struct):
+    deliveries: int
+    hooks: int
+    bytes_each: int
+    bare_per_second: float
+    bare_cpu_ms: float
+    durable_per_second: float
+    durable_cpu_ms: float
+    database_cpu_ms: float
+    ratio: float
+
+
+class _Receiver(asyncio.Protocol):
+    """The least that answers a POST: whatever time it takes is taken from both."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport, self.pending = transport, b""
+
+    def data_received(self, data: bytes) -> None:
+        self.pending += data
+        while (end := self.pending.find(b"\r\n\r\n")) >= 0:
+            head = self.pending[:end].lower()
+            length = int(head.partition(b"content-length:")[2].partition(b"\r\n")[0])
+            if len(self.pending) < end + 4 + length:
+                return
+            self.pending = self.pending[end + 4 + length :]
+            self.transport.write(b"HTTP/1.1 204 No Content\r\n\r\n")  # type: ignore[attr-defined]
+
+
+def receive(told: Connection) -> None:
+    async def serve() -> None:
+        server = await asyncio.get_running_loop().create_server(_Receiver, "127.0.0.1", 0)
+        told.send(server.sockets[0].getsockname()[1])
+        await server.serve_forever()
+
+    uvloop.run(serve())
+
+
+async def prepare(db: Db, config: Config, url: str, deliveries: int, hooks: int) -> None:
+    """Requests made by the product's own actions; each event goes to every hook."""
+    facts = Facts(now=datetime.now(UTC), zone=ZoneInfo("UTC"))
+    application = await applications.create_application(db, {"name": "Payroll"}, facts)
+    person = check(NewIdentity, {"firstName": "Ada", "lastName": "Lovelace", "email": "ada@example.com"}, facts)
+    identity = await identities.create_identity(db, person, facts.now)
+    for n in range(hooks):
+        hook = {"name": f"Hook {n}", "url": url, "events": [RequestEvent.CREATED]}
+        await webhooks.create_hook(db, hook, facts, config)
+    asked = NewRequest(
+        action=RequestAction.ADD,
+        application_id=application,
+        identity_id=identity,
+        privileges=[NewPrivilege(header="Ledger", permission=f"Permission {n}") for n in range(5)],
+    )
+    for _ in range(deliveries // hooks // 100):
+        async with db.transaction():
+            await access_requests.create_requests(db, SYSTEM, [asked] * 100, clock.now())
+
+
+async def database_seconds(db: Db) -> float:
+    """CPU that the connections of this database have used so far."""
+    rows = await fetch_rows(db, "SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend'")
+    return sum(process_seconds(pid) for (pid,) in rows)
+
+
+def process_seconds(pid: int) -> float:
+    used = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+    return sum(int(ticks) for ticks in used) / os.sysconf("SC_CLK_TCK")
+
+
+async def timed(work: Callable[[], Awaitable[None]]) -> tuple[float, float]:
+    """Seconds by the clock and of CPU in this process."""
+    started, busy = time.perf_counter(), time.process_time()
+    await work()
+    return time.perf_counter() - started, time.process_time() - busy
+
+
+async def post_bare(url: str, body: bytes, count: int, side_by_side: int) -> None:
+    left = iter(range(count))
+    headers = {"Content-Type": "application/json"}
+
+    async def post(session: aiohttp.ClientSession) -> None:
+        for _ in left:
+            async with session.post(url, data=body, headers=headers) as answer:
+                await answer.read()
+
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
+        await asyncio.gather(*(post(session) for _ in range(side_by_side)))
+
+
+async def deliver(pool: Pool, config: Config, count: int) -> None:
+    """The worker's loop, until everything has arrived and is written down."""
+    waker = asyncio.Event()
+    async with Sender(pool, config, waker.set) as sender:
+        while True:
+            waker.clear()
+            await sender.turn(pool, config, clock.now())
+            if sender.is_idle:
+                break
+            await waker.wait()
+    async with pool.connection() as db:
+        arrived = await fetch_value(db, "SELECT count(*) FROM webhook_deliveries WHERE status = 'Delivered'")
+    assert arrived == count, f"{arrived} of {count} arrived"
+
+
+async def run(config: Config, url: str, count: int, hooks: int) -> Figures:
+    async with make_pool(config) as pool:
+        async with pool.connection() as db:
+            await prepare(db, config, url, count, hooks)
+            await db.execute("VACUUM ANALYZE")
+            body: bytes = await fetch_value(db, "SELECT body FROM webhook_deliveries LIMIT 1")
+        side_by_side = hooks * IN_FLIGHT_A_HOOK
+        await post_bare(url, body, count // 10, side_by_side)
+        bare, bare_cpu = await timed(lambda: post_bare(url, body, count, side_by_side))
+        async with pool.connection() as db:
+            before = await database_seconds(db)
+        durable, durable_cpu = await timed(lambda: deliver(pool, config, count))
+        async with pool.connection() as db:
+            database_cpu = await database_seconds(db) - before
+    return Figures(
+        deliveries=count,
+        hooks=hooks,
+        bytes_each=len(body),
+        bare_per_second=round(count / bare, 1),
+        bare_cpu_ms=round(bare_cpu / count * 1000, 3),
+        durable_per_second=round(count / durable, 1),
+        durable_cpu_ms=round(durable_cpu / count * 1000, 3),
+        database_cpu_ms=round(database_cpu / count * 1000, 3),
+        ratio=round(bare / durable, 3),
+    )
+
+
+def main() -> int:
+    count, hooks = (int(text) for text in (*sys.argv[1:], "10000", "20")[:2])
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(30))
+    spawn = multiprocessing.get_context("spawn")
+    here, there = spawn.Pipe()
+    receiver = spawn.Process(target=receive, args=(there,), daemon=True)
+    receiver.start()
+    with tempfile.TemporaryDirectory() as folder, embedded(Path(folder)) as database_url:
+        migrate(database_url)
+        config = Config(database_url=database_url, data_dir=Path(folder), webhook_allow=(ip_network("127.0.0.0/8"),))
+        figures = uvloop.run(run(config, f"http://127.0.0.1:{here.recv()}/hook", count, hooks))
+    receiver.terminate()
+    print(json.dumps(msgspec.to_builtins(figures), indent=2))
+    good = figures.ratio >= BAR_OF_BARE and figures.durable_per_second >= BAR_A_SECOND
+    print(
+        f"{'met' if good else 'MISSED'}: at least {BAR_OF_BARE} of the bare loop and {BAR_A_SECOND}/s", file=sys.stderr
+    )
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

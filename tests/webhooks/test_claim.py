@@ -1,0 +1,270 @@
+"""Leases, order and limits: what several workers may and may not do at once."""
+
+import asyncio
+from datetime import timedelta
+from typing import Any
+
+import httpx2
+import pytest
+from aiohttp import web
+
+from rolecall.core import clock
+from rolecall.core.config import Config
+from rolecall.core.db import Db, execute, fetch_rows, make_pool
+from rolecall.webhooks import outbox
+from rolecall.webhooks.model import FAILURES_UNTIL_PROBED, Answer, Claim, Outcome
+from rolecall.webhooks.outbox import Ended
+from rolecall.webhooks.sender import Sender
+from tests.builders import an_access_request
+from tests.webhooks.receivers import Receiver, accept, answering
+from tests.webhooks.sending import Post, a_hook, deliveries, delivery, outcomes
+
+
+async def claim(db: Db) -> list[Claim]:
+    """What a worker does before it sends; here it then dies."""
+    async with db.transaction():
+        now = clock.now()
+        return await outbox.claim(db, await outbox.lock_due_hooks(db, now), 100, now)
+
+
+async def test_the_attempt_is_written_down_before_anything_is_sent(client: httpx2.AsyncClient, db: Db) -> None:
+    await a_hook(client, "http://127.0.0.1:9/hook")
+    await an_access_request(db)
+
+    (claimed,) = await claim(db)
+
+    (attempt,) = (await delivery(client, claimed.id))["attempts"]
+    assert (attempt["number"], attempt["endedOn"], attempt["outcome"]) == (1, None, None)
+
+
+async def test_what_a_dead_worker_held_is_sent_when_its_lease_has_run_out(
+    client: httpx2.AsyncClient, db: Db, receiver: Receiver, post: Post
+) -> None:
+    await a_hook(client, receiver.url)
+    await an_access_request(db)
+    (claimed,) = await claim(db)
+
+    await post.deliver_in(timedelta(seconds=44))
+    assert receiver.received == []
+    await post.deliver_in(timedelta(seconds=2))
+
+    assert await outcomes(client, claimed.id) == ["unknown", "delivered"]
+    assert [received.id for received in receiver.received] == [str(claimed.id)]
+
+
+async def test_a_worker_that_comes_back_late_changes_nothing(
+    client: httpx2.AsyncClient, db: Db, receiver: Receiver, post: Post
+) -> None:
+    await a_hook(client, receiver.url)
+    await an_access_request(db)
+    (claimed,) = await claim(db)
+    await post.deliver_in(timedelta(seconds=46))
+    before = await delivery(client, claimed.id)
+
+    late = Ended(claimed, Answer(Outcome.STATUS, 500, "late"), clock.now())
+    async with db.transaction():
+        await outbox.settle(db, [late], clock.now())
+
+    assert await delivery(client, claimed.id) == before
+
+
+async def test_a_late_result_counts_while_nobody_else_has_taken_over(client: httpx2.AsyncClient, db: Db) -> None:
+    await a_hook(client, "http://127.0.0.1:9/hook")
+    await an_access_request(db)
+    (claimed,) = await claim(db)
+    clock.travel_to(clock.now() + timedelta(minutes=5))
+
+    async with db.transaction():
+        await outbox.settle(db, [Ended(claimed, Answer(Outcome.DELIVERED, 200, ""), clock.now())], clock.now())
+
+    assert (await delivery(client, claimed.id))["status"] == "Delivered"
+
+
+async def test_results_that_could_not_be_written_are_written_later(
+    client: httpx2.AsyncClient, db: Db, receiver: Receiver, post: Post
+) -> None:
+    await a_hook(client, receiver.url)
+    await an_access_request(db)
+    async with Sender(post.pool, post.config, lambda: None) as sender:
+        await sender.turn(post.pool, post.config, clock.now())
+        await execute(db, "ALTER TABLE webhook_tallies RENAME TO away")
+        with pytest.raises(Exception, match="webhook_tallies"):
+            await sender.rest()
+        await execute(db, "ALTER TABLE away RENAME TO webhook_tallies")
+        await sender.turn(post.pool, post.config, clock.now())
+
+    (made,) = await deliveries(client)
+    assert (made["status"], made["attemptCount"]) == ("Delivered", 1)
+    assert len(receiver.received) == 1
+
+
+async def test_events_of_one_request_are_first_attempted_one_after_the_other(
+    client: httpx2.AsyncClient, db: Db, receiver: Receiver, post: Post
+) -> None:
+    receiver.answer = answering(500)
+    await a_hook(client, receiver.url)
+    async with db.transaction():
+        await an_access_request(db, "Remove")
+    await an_access_request(db, "Add")
+
+    claimed = await claim(db)
+    assert [claim_event for (claim_event,) in await events_of(db, claimed)] == ["AccessRequestCreated"] * 2
+    assert await claim(db) == []
+    async with db.transaction():
+        ended = [Ended(each, Answer(Outcome.STATUS, 500), clock.now()) for each in claimed]
+        await outbox.settle(db, ended, clock.now())
+    await post.deliver()
+
+    assert receiver.events == ["AccessRequestApproved", "AccessRequestProvisioning"]
+
+
+async def events_of(db: Db, claims: list[Claim]) -> list[Any]:
+    ids = [each.id for each in claims]
+    return await fetch_rows(db, "SELECT event FROM webhook_deliveries WHERE id = ANY(%(ids)s)", ids=ids)
+
+
+async def test_a_failed_event_does_not_hold_up_the_next_one(
+    client: httpx2.AsyncClient, db: Db, receiver: Receiver, post: Post
+) -> None:
+    statuses = [500, 200, 200, 200]
+    receiver.answer = lambda _: _status(statuses.pop(0))
+    await a_hook(client, receiver.url)
+    async with db.transaction():
+        await an_access_request(db, "Remove")
+
+    await post.deliver()
+    await post.deliver_in(timedelta(seconds=6))
+
+    assert receiver.events == [
+        "AccessRequestCreated",
+        "AccessRequestApproved",
+        "AccessRequestProvisioning",
+        "AccessRequestCreated",
+    ]
+
+
+async def _status(status: int) -> web.StreamResponse:
+    return web.Response(status=status)
+
+
+async def test_never_more_than_eight_are_in_flight_for_a_hook_whoever_sends(
+    client: httpx2.AsyncClient, db: Db, receiver: Receiver, config: Config
+) -> None:
+    in_flight, most = 0, 0
+
+    async def count(_: web.Request) -> web.StreamResponse:
+        nonlocal in_flight, most
+        in_flight += 1
+        most = max(most, in_flight)
+        await asyncio.sleep(0.01)
+        in_flight -= 1
+        return web.Response()
+
+    receiver.answer = count
+    await a_hook(client, receiver.url)
+    for _ in range(60):
+        await an_access_request(db)
+
+    async def work() -> None:
+        async with make_pool(config) as pool, Sender(pool, config, lambda: None) as sender:
+            while len(receiver.received) < 60:
+                await sender.turn(pool, config, clock.now())
+                await asyncio.sleep(0)
+
+    await asyncio.gather(work(), work(), work())
+
+    assert most == 8
+    assert len({received.id for received in receiver.received}) == len(receiver.received) == 60
+    page = (await client.get("/api/webhook-deliveries", params={"status": "Delivered"})).json()
+    assert page["totalCount"] == 60
+
+
+async def test_a_receiver_that_only_fails_is_probed_by_one_at_a_time_until_it_answers(
+    client: httpx2.AsyncClient, db: Db, receiver: Receiver, post: Post
+) -> None:
+    receiver.answer = answering(500)
+    await a_hook(client, receiver.url)
+    for _ in range(FAILURES_UNTIL_PROBED):
+        await an_access_request(db)
+    await post.deliver()
+    receiver.answer = accept
+    clock.travel_to(clock.now() + timedelta(seconds=6))
+
+    (probe,) = await claim(db)
+    async with db.transaction():
+        await outbox.settle(db, [Ended(probe, Answer(Outcome.DELIVERED, 200), clock.now())], clock.now())
+
+    assert len(await claim(db)) == 8
+
+
+async def test_a_receiver_that_hangs_delays_no_other(
+    client: httpx2.AsyncClient, db: Db, receiver: Receiver, post: Post
+) -> None:
+    released = asyncio.Event()
+
+    async def hang(request: web.Request) -> web.StreamResponse:
+        if request.query:
+            await released.wait()
+        return web.Response()
+
+    receiver.answer = hang
+    await a_hook(client, f"{receiver.url}?slow", name="Slow")
+    await a_hook(client, receiver.url, name="Fast")
+    for _ in range(20):
+        await an_access_request(db)
+
+    woken = asyncio.Event()
+    async with Sender(post.pool, post.config, woken.set) as sender:
+        async with asyncio.timeout(10):
+            while len(receiver.received) < 20 + 8:
+                woken.clear()
+                await sender.turn(post.pool, post.config, clock.now())
+                await woken.wait()
+        released.set()
+
+    assert len(receiver.received) == 28
+
+
+async def test_parked_while_it_was_on_its_way_it_stays_so_unless_it_arrived(client: httpx2.AsyncClient, db: Db) -> None:
+    hook = await a_hook(client, "http://127.0.0.1:9/hook")
+    await an_access_request(db)
+    await an_access_request(db)
+    one, other = await claim(db)
+    await client.patch(f"/api/webhooks/{hook['id']}", json={"enabled": False})
+
+    async with db.transaction():
+        ended = [
+            Ended(one, Answer(Outcome.TIMEOUT), clock.now()),
+            Ended(other, Answer(Outcome.DELIVERED, 200), clock.now()),
+        ]
+        await outbox.settle(db, ended, clock.now())
+
+    assert (await delivery(client, one.id))["status"] == "Parked"
+    assert (await delivery(client, other.id))["status"] == "Delivered"
+
+
+async def test_a_resend_leaves_what_is_on_its_way_alone(client: httpx2.AsyncClient, db: Db) -> None:
+    await a_hook(client, "http://127.0.0.1:9/hook")
+    await an_access_request(db)
+    (claimed,) = await claim(db)
+
+    assert (await client.post(f"/api/webhook-deliveries/{claimed.id}/resend")).status_code == 200
+
+    assert await claim(db) == []
+
+
+async def test_a_secret_that_cannot_be_read_stops_its_hook_alone(
+    client: httpx2.AsyncClient, db: Db, receiver: Receiver, post: Post, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken = await a_hook(client, receiver.url, name="Broken")
+    await a_hook(client, receiver.url, name="Sound")
+    await execute(db, "UPDATE webhooks SET secret = '\\x00' || secret WHERE id = %(id)s", id=broken["id"])
+    await an_access_request(db)
+
+    async with Sender(post.pool, post.config, lambda: None) as sender:
+        await sender.turn(post.pool, post.config, clock.now())
+
+    assert len(receiver.received) == 1
+    (waiting,) = await deliveries(client, webhookId=broken["id"])
+    assert (waiting["status"], waiting["attempts"]) == ("Pending", [])
+    assert "cannot be read" in capsys.readouterr().out
