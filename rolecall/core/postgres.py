@@ -7,6 +7,7 @@ import os
 import pwd
 import shutil
 import socket
+import stat
 import subprocess
 import tempfile
 import time
@@ -112,7 +113,7 @@ class _Server:
         if len(str(folder)) + len(_SOCKET) < _SOCKET_PATH_LIMIT and "'" not in str(folder):
             return folder
         digest = hashlib.sha256(str(data_dir).encode()).hexdigest()[:16]
-        return Path(tempfile.gettempdir()) / f"rolecall-{os.geteuid()}-{digest}"
+        return Path(tempfile.gettempdir()) / f"rolecall-{digest}"
 
     def start(self) -> None:
         if self.is_running():
@@ -169,10 +170,17 @@ class _Server:
             return
 
     def _give(self, folder: Path) -> None:
+        status = folder.lstat()
+        # The folder for temporary files is everyone's: what stands in our place there may be a trap.
+        if folder != self.folder and (not stat.S_ISDIR(status.st_mode) or status.st_uid not in self._ours()):
+            raise PostgresError(f"{folder} belongs to somebody else; remove it")
         if self.owner:
             os.chown(folder, *self.owner)
             for path in (folder, BIN):
                 open_way_to(path)
+
+    def _ours(self) -> set[int]:
+        return {os.geteuid(), self.owner[0]} if self.owner else {os.geteuid()}
 
     def _run(self, program: str, *arguments: str, text: str = "", check: bool = True) -> int:
         # A file, not a pipe: the server that pg_ctl leaves behind would keep a pipe open for ever.

@@ -1,7 +1,9 @@
+import hashlib
 import os
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import psycopg
@@ -69,3 +71,15 @@ def test_a_folder_that_cannot_be_written_is_said() -> None:
     with pytest.raises(CannotRun, match="The data folder /dev/null/x cannot be written: Not a directory"):  # noqa: SIM117
         with embedded(Path("/dev/null/x")):
             pass
+
+
+def test_a_trap_in_the_folder_for_temporary_files_is_not_walked_into(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / ("a name too long for the path of a socket " * 3)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    digest = hashlib.sha256(str(folder).encode()).hexdigest()[:16]
+    (tmp_path / f"rolecall-{digest}").symlink_to("/etc")
+
+    with pytest.raises(CannotRun, match="belongs to somebody else"), embedded(folder):
+        pass
