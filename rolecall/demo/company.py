@@ -232,11 +232,11 @@ class _Company:
                 await events.cancel_event(db, self.clerk, id, {"comment": event.canceled}, self._facts())
 
     async def _answer_what_waits(self) -> None:
-        """Most people answer within a day or two; every fifth request waits longer."""
+        """Most people answer the next day; every fifth request waits a week."""
         async with self._transaction() as db:
             waiting = (await requests_queries.stalled(db, 1, clock.now())).items
         for item in waiting:
-            if item.waiting_days < 1 or item.number % 5 == 0:
+            if item.waiting_days < (7 if item.number % 5 == 0 else 1):
                 continue
             for person in item.waiting_for[:1]:
                 raw = {"type": _AWAITED_TYPE[item.status], "response": Response.APPROVED}

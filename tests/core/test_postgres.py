@@ -77,9 +77,10 @@ def test_a_trap_in_the_folder_for_temporary_files_is_not_walked_into(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / ("a name too long for the path of a socket " * 3)
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     digest = hashlib.sha256(str(folder).encode()).hexdigest()[:16]
-    (tmp_path / f"rolecall-{digest}").symlink_to("/etc")
+    with tempfile.TemporaryDirectory() as everyones:
+        monkeypatch.setattr(tempfile, "tempdir", everyones)
+        (Path(everyones) / f"rolecall-{digest}").symlink_to("/etc")
 
-    with pytest.raises(CannotRun, match="belongs to somebody else"), embedded(folder):
-        pass
+        with pytest.raises(CannotRun, match="belongs to somebody else"), embedded(folder):
+            pass
