@@ -176,8 +176,13 @@ class _Server:
             raise PostgresError(f"{folder} belongs to somebody else; remove it")
         if self.owner:
             os.chown(folder, *self.owner)
-            for path in (folder, BIN):
-                open_way_to(path)
+
+    def _last_words(self) -> str:
+        try:
+            lines = (self.folder / "server.log").read_text(errors="replace").splitlines()
+        except OSError:
+            return ""
+        return next((line for line in reversed(lines) if "FATAL" in line), "")
 
     def _ours(self) -> set[int]:
         return {os.geteuid(), self.owner[0]} if self.owner else {os.geteuid()}
@@ -186,6 +191,10 @@ class _Server:
         # A file, not a pipe: the server that pg_ctl leaves behind would keep a pipe open for ever.
         with tempfile.TemporaryFile() as output:
             user, group = self.owner or (None, None)
+            if self.owner:
+                open_way_to(self.folder)
+                open_way_to(self.sockets)
+                open_way_to(BIN)
             done = subprocess.run(
                 (str(BIN / program), *arguments),
                 input=text.encode(),
@@ -200,8 +209,8 @@ class _Server:
             )
             if check and done.returncode:
                 output.seek(0)
-                said = " ".join(output.read().decode(errors="replace").split())
-                raise PostgresError(f"The embedded PostgreSQL did not start: {program}: {said or 'no message'}")
+                said = output.read().decode(errors="replace") + self._last_words()
+                raise PostgresError(f"The embedded PostgreSQL did not start: {program}: {' '.join(said.split())}")
         return done.returncode
 
 

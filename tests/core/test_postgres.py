@@ -9,6 +9,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from rolecall.core import postgres
 from rolecall.core.errors import CannotRun
 from rolecall.core.postgres import embedded, revive
 from tests.cli.commands import environment, eventually
@@ -84,3 +85,16 @@ def test_a_trap_in_the_folder_for_temporary_files_is_not_walked_into(
 
         with pytest.raises(CannotRun, match="belongs to somebody else"), embedded(folder):
             pass
+
+
+def test_a_server_that_cannot_start_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with embedded(tmp_path / "here"):
+        pass
+    (tmp_path / "here/postgres/PG_VERSION").write_text("9\n")
+    monkeypatch.setattr(postgres, "_LINGER_SECONDS", 0)
+
+    with (
+        pytest.raises(CannotRun, match=r"did not start: pg_ctl: .*FATAL: database files are incompatible"),
+        embedded(tmp_path / "here"),
+    ):
+        pass
