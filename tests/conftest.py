@@ -1,6 +1,5 @@
 """A real PostgreSQL for every test: one server a run, one database a worker, cloned from a migrated template."""
 
-import hashlib
 import os
 import shutil
 import tempfile
@@ -46,6 +45,14 @@ BEGIN
 END $$"""
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """A run has its own folder: another run of root closes the usual one to the user that PostgreSQL runs as."""
+    if not hasattr(config, "workerinput"):
+        own = tempfile.mkdtemp(prefix="rolecall-tests-")
+        os.environ["PYTEST_DEBUG_TEMPROOT"] = own
+        config.add_cleanup(lambda: shutil.rmtree(own, ignore_errors=True))
+
+
 @pytest.fixture(scope="session")
 def server_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Your own server with ROLECALL_TEST_DATABASE_URL, else an embedded one that all workers of the run share."""
@@ -54,16 +61,12 @@ def server_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         return
     folder = tmp_path_factory.getbasetemp()
     shared = folder.parent if os.environ.get("PYTEST_XDIST_WORKER") else folder
-    # Not inside pytest's own folder: another run closes that to the user that the server runs as.
-    place = Path(tempfile.gettempdir()) / "rolecall-tests" / hashlib.sha256(str(shared).encode()).hexdigest()[:16]
-    with embedded(place) as url:
+    with embedded(shared / "server") as url:
         with psycopg.connect(url, autocommit=True) as db:
             for setting in ("fsync", "full_page_writes"):
                 db.execute(f"ALTER SYSTEM SET {setting} = off")
             db.execute("SELECT pg_reload_conf()")
         yield url
-    if not (place / "postgres" / "postmaster.pid").exists():
-        shutil.rmtree(place, ignore_errors=True)
 
 
 @pytest.fixture(scope="session")
