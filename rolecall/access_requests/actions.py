@@ -17,7 +17,6 @@ from rolecall.access_requests.model import (
     SAID,
     SNOOZE,
     VERIFY,
-    AccessLevel,
     Move,
     NewPrivilege,
     NewRequest,
@@ -32,6 +31,7 @@ from rolecall.access_requests.shapes import (
     SnoozeBody,
     VerbBody,
 )
+from rolecall.accounts.model import Access
 from rolecall.applications.queries import with_mentioned_applications
 from rolecall.core.caller import Caller
 from rolecall.core.checking import Facts, Json, check
@@ -52,11 +52,11 @@ async def create_request(db: Db, caller: Caller, new: NewRequest, now: datetime)
 
 # What is asked of a privilege when its access is left out.
 _USUAL = {
-    RequestAction.ADD: AccessLevel.GRANT,
-    RequestAction.CHANGE: AccessLevel.GRANT,
-    RequestAction.RESTORE: AccessLevel.GRANT,
-    RequestAction.REMOVE: AccessLevel.NONE,
-    RequestAction.SUSPEND: AccessLevel.NONE,
+    RequestAction.ADD: Access.GRANT,
+    RequestAction.CHANGE: Access.GRANT,
+    RequestAction.RESTORE: Access.GRANT,
+    RequestAction.REMOVE: Access.NONE,
+    RequestAction.SUSPEND: Access.NONE,
 }
 
 

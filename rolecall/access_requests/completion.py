@@ -6,9 +6,10 @@ from uuid import UUID
 
 import msgspec
 
-from rolecall.access_requests.model import AccessLevel, NewPrivilege, NewRequest
+from rolecall.access_requests.model import NewPrivilege, NewRequest
 from rolecall.access_requests.shapes import AccessModelReference
 from rolecall.accounts import queries as accounts
+from rolecall.accounts.model import Access
 from rolecall.accounts.shapes import Held, Membership
 from rolecall.core.db import Db, fetch_rows
 from rolecall.settings.policy import Level, RequestAction
@@ -95,7 +96,7 @@ async def _privileges(db: Db, news: list[NewRequest], holders: dict[int, _Holder
     everything = await held_privileges(db, [holders[n].id for n in taken if n in holders])
     for n in taken:
         if n in holders:
-            lost = [_asking(privilege, AccessLevel.NONE) for privilege in everything[holders[n].id]]
+            lost = [_asking(privilege, Access.NONE) for privilege in everything[holders[n].id]]
             news[n] = msgspec.structs.replace(news[n], privileges=lost)
     known = await _known(db, news, holders)
     return [
@@ -106,7 +107,7 @@ async def _privileges(db: Db, news: list[NewRequest], holders: dict[int, _Holder
     ]
 
 
-def _asking(privilege: NewPrivilege, access: AccessLevel) -> NewPrivilege:
+def _asking(privilege: NewPrivilege, access: Access) -> NewPrivilege:
     return msgspec.structs.replace(privilege, requested_access=access)
 
 
@@ -134,7 +135,7 @@ async def _known(
     return {
         place: msgspec.structs.replace(
             privilege,
-            initial_access=AccessLevel(access),
+            initial_access=Access(access),
             description=privilege.description or description,
             risk_rating=privilege.risk_rating if privilege.risk_rating != Level.NONE else Level(risk),
             value=privilege.value or value,
@@ -194,7 +195,7 @@ def _membership(member: Membership) -> NewPrivilege:
         header=member.nomenclature or "Group",
         permission=member.group,
         description=member.description,
-        initial_access=AccessLevel.GRANT,
+        initial_access=Access.GRANT,
         sources=["Direct"],
         origins=[f"Import {member.from_import}"],
     )
@@ -208,7 +209,7 @@ def _permission(held: Held) -> NewPrivilege:
         description=held.description,
         risk_rating=Level(held.risk_rating),
         value=held.value,
-        initial_access=AccessLevel(held.access),
+        initial_access=Access(held.access),
         sources=["Direct"],
         origins=[f"Import {held.from_import}"],
     )

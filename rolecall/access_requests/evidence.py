@@ -7,9 +7,10 @@ from uuid import UUID
 
 import msgspec
 
-from rolecall.access_requests.model import AccessLevel, TargetType
+from rolecall.access_requests.model import TargetType
 from rolecall.access_requests.shapes import AccessRequestDetail, Privilege
 from rolecall.accounts import queries as accounts
+from rolecall.accounts.model import Access
 from rolecall.applications.model import Content
 from rolecall.core.db import Db, fetch_rows
 from rolecall.settings.policy import RequestAction
@@ -17,7 +18,7 @@ from rolecall.settings.policy import RequestAction
 # Header, section and permission; a membership is known under its group's nomenclature and under `Group`.
 Key = tuple[str, str, str]
 
-_NOTHING = frozenset({AccessLevel.NONE, AccessLevel.DENY})
+_NOTHING = frozenset({Access.NONE, Access.DENY})
 
 
 class Run(msgspec.Struct, frozen=True):
@@ -39,7 +40,7 @@ class Shown(msgspec.Struct, frozen=True):
 
     exists: bool = False
     is_usable: bool = False
-    access: dict[Key, set[AccessLevel]] = {}
+    access: dict[Key, set[Access]] = {}
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -124,7 +125,7 @@ def _privileges(request: AccessRequestDetail, shown: Shown, evidence: Evidence, 
 
 
 def _is_taken_away(privilege: Privilege) -> bool:
-    return privilege.approved_access == AccessLevel.NONE
+    return privilege.approved_access == Access.NONE
 
 
 def _has(shown: Shown, privilege: Privilege) -> bool:
@@ -166,15 +167,15 @@ async def evidence_of(db: Db, run: Run, requests: Sequence[AccessRequestDetail])
     )
 
 
-async def _held_by_accounts(db: Db, ids: Sequence[UUID]) -> tuple[dict[UUID, dict[Key, set[AccessLevel]]], set[Key]]:
-    held: dict[UUID, dict[Key, set[AccessLevel]]] = defaultdict(lambda: defaultdict(set))
+async def _held_by_accounts(db: Db, ids: Sequence[UUID]) -> tuple[dict[UUID, dict[Key, set[Access]]], set[Key]]:
+    held: dict[UUID, dict[Key, set[Access]]] = defaultdict(lambda: defaultdict(set))
     memberships: set[Key] = set()
     for member in await accounts.memberships(db, ids):
         for header in {member.nomenclature or "Group", "Group"}:
             memberships.add((header, "", member.group))
-            held[member.account_id][header, "", member.group].add(AccessLevel.GRANT)
+            held[member.account_id][header, "", member.group].add(Access.GRANT)
     for entry in await accounts.permissions_held(db, ids):
-        held[entry.holder_id][entry.header, entry.section, entry.permission].add(AccessLevel(entry.access))
+        held[entry.holder_id][entry.header, entry.section, entry.permission].add(Access(entry.access))
     return held, memberships
 
 
@@ -189,9 +190,9 @@ async def _groups(db: Db, run: Run, names: Sequence[str]) -> dict[str, Shown]:
         application=run.application_id,
         names=list(names),
     )
-    held: dict[UUID, dict[Key, set[AccessLevel]]] = defaultdict(lambda: defaultdict(set))
+    held: dict[UUID, dict[Key, set[Access]]] = defaultdict(lambda: defaultdict(set))
     for entry in await accounts.permissions_of_groups(db, [id for id, _ in rows]):
-        held[entry.holder_id][entry.header, entry.section, entry.permission].add(AccessLevel(entry.access))
+        held[entry.holder_id][entry.header, entry.section, entry.permission].add(Access(entry.access))
     return {name: Shown(True, True, held[id]) for id, name in rows}
 
 

@@ -5,6 +5,7 @@ from uuid import UUID
 
 import msgspec
 
+from rolecall.accounts.model import Access
 from rolecall.settings.policy import Level, RequestAction, RequirementType
 from rolecall.work_items.model import WorkStatus
 
@@ -12,14 +13,6 @@ from rolecall.work_items.model import WorkStatus
 class TargetType(StrEnum):
     USER = "User"
     GROUP = "Group"
-
-
-class AccessLevel(StrEnum):
-    NONE = "None"
-    UNRESTRICTED = "Unrestricted"
-    GRANT = "Grant"
-    DENY = "Deny"
-    MODIFY = "Modify"
 
 
 class Response(StrEnum):
@@ -167,8 +160,8 @@ class NewPrivilege(msgspec.Struct, frozen=True, kw_only=True):
     header: str
     permission: str
     section: str = ""
-    requested_access: AccessLevel = AccessLevel.GRANT
-    initial_access: AccessLevel | None = None
+    requested_access: Access = Access.GRANT
+    initial_access: Access | None = None
     description: str = ""
     risk_rating: Level = Level.NONE
     value: str = ""

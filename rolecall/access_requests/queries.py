@@ -14,7 +14,6 @@ from rolecall.access_requests.shapes import (
     AccessRequestSummary,
     DetailTarget,
     ItemTarget,
-    KeyValue,
     Permission,
     Privilege,
     RelatedItemReference,
@@ -24,6 +23,7 @@ from rolecall.access_requests.shapes import (
     StalledItem,
     SummaryTarget,
 )
+from rolecall.accounts.model import Pair
 from rolecall.applications.queries import SUMMARY_COLUMNS, SUMMARY_WIDTH, summary_from_row
 from rolecall.core.db import Db, fetch_rows
 from rolecall.core.errors import NotFound
@@ -124,7 +124,7 @@ async def details(db: Db, ids: Sequence[UUID]) -> list[AccessRequestDetail]:
         id, (metadata, models) = row[0], row[_WIDTH:]
 
         def target(*shared: Any) -> DetailTarget:
-            return DetailTarget(*(*shared, privileges[id], msgspec.convert(metadata, list[KeyValue])))
+            return DetailTarget(*(*shared, privileges[id], msgspec.convert(metadata, list[Pair])))
 
         found = (activity[id], comments[id], related[id], requirements[id])
         return _request(row, AccessRequestDetail, target, *found, msgspec.convert(models, list[AccessModelReference]))

@@ -5,7 +5,8 @@ from uuid import UUID
 import msgspec
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
-from rolecall.access_requests.model import SAID, AccessLevel, Response, TargetType
+from rolecall.access_requests.model import SAID, Response, TargetType
+from rolecall.accounts.model import Access, Pair
 from rolecall.applications.shapes import ApplicationSummary, LiveApplicationId
 from rolecall.core.checking import (
     Body,
@@ -27,25 +28,20 @@ from rolecall.work_items.shapes import ActivityEntry, Comment, PersonReference
 T = TypeVar("T")
 
 
-class KeyValue(msgspec.Struct):
-    key: str
-    value: str
-
-
 class Permission(msgspec.Struct, rename="camel"):
     header: str
     section: str
     permission: str
     description: str
     risk_rating: Level
-    metadata: list[KeyValue]
+    metadata: list[Pair]
     value: str
 
 
 class Privilege(msgspec.Struct, rename="camel"):
-    initial_access: AccessLevel
-    requested_access: AccessLevel
-    approved_access: AccessLevel
+    initial_access: Access
+    requested_access: Access
+    approved_access: Access
     permission: Permission
     sources: list[str]
     origins: list[str]
@@ -70,7 +66,7 @@ class ItemTarget(msgspec.Struct, rename="camel"):
 
 class DetailTarget(ItemTarget):
     privileges: list[Privilege]
-    metadata: list[KeyValue]
+    metadata: list[Pair]
 
 
 class ReviewerResponse(msgspec.Struct):
@@ -160,7 +156,7 @@ class PrivilegeBody(Body):
     header: Text256 = ""
     section: Text256 = ""
     permission: Text256 = Field("", validate_default=True)
-    access: Annotated[AccessLevel, one_of(AccessLevel)] | None = None
+    access: Annotated[Access, one_of(Access)] | None = None
 
     @field_validator("permission")
     @classmethod

@@ -8,8 +8,8 @@ from uuid import UUID
 
 import msgspec
 
-from rolecall.access_requests.model import AccessLevel
 from rolecall.accounts import queries as accounts_queries
+from rolecall.accounts.model import Access
 from rolecall.accounts.shapes import Account, Held, Membership
 from rolecall.applications import queries as applications
 from rolecall.core.db import Db, fetch_rows
@@ -40,7 +40,7 @@ class _Held(msgspec.Struct, frozen=True):
     header: str
     section: str
     permission: str
-    access: AccessLevel
+    access: Access
     value: str
     risk_rating: Level
     group: str
@@ -101,7 +101,7 @@ async def _holdings(
     def a_membership(member: Membership) -> _Held:
         header, group = member.nomenclature or "Group", member.group
         asked, given = (application_id, header, "", group), (application_id, True, "", "", group)
-        return _Held(asked, given, header, "", group, AccessLevel.GRANT, "", Level.NONE, "", member.from_import)
+        return _Held(asked, given, header, "", group, Access.GRANT, "", Level.NONE, "", member.from_import)
 
     def a_permission(held: Held) -> _Held:
         words, since = (held.header, held.section, held.permission), held.from_import
@@ -111,7 +111,7 @@ async def _holdings(
             member = through[held.holder_id, held.group]
             group = a_membership(member)
             asked, given, since = group.asked, group.given, max(since, member.from_import)
-        access, risk = AccessLevel(held.access), Level(held.risk_rating)
+        access, risk = Access(held.access), Level(held.risk_rating)
         return _Held(asked, given, *words, access, held.value, risk, held.group, since)
 
     return chain(

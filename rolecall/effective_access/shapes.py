@@ -3,7 +3,7 @@ from uuid import UUID
 
 import msgspec
 
-from rolecall.access_requests.model import AccessLevel
+from rolecall.accounts.model import Access
 from rolecall.applications.shapes import ApplicationSummary
 from rolecall.settings.policy import Level, RequestAction
 from rolecall.work_items.shapes import PersonReference
@@ -43,7 +43,7 @@ class AccessEntry(msgspec.Struct, rename="camel"):
     header: str
     section: str
     permission: str
-    access: AccessLevel
+    access: Access
     value: str
     risk_rating: Level
     group: str

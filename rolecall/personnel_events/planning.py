@@ -6,7 +6,8 @@ from uuid import UUID
 
 import msgspec
 
-from rolecall.access_requests.model import AccessLevel, NewPrivilege, NewRequest
+from rolecall.access_requests.model import NewPrivilege, NewRequest
+from rolecall.accounts.model import Access
 from rolecall.settings.policy import EventType, RequestAction
 
 # What a privilege is about: header, section, permission.
@@ -101,7 +102,7 @@ def _difference(application_id: UUID, situation: Situation, times: Times) -> Ite
 
 
 def _taken(privilege: NewPrivilege) -> NewPrivilege:
-    return msgspec.structs.replace(privilege, requested_access=AccessLevel.NONE)
+    return msgspec.structs.replace(privilege, requested_access=Access.NONE)
 
 
 def _same(given: NewPrivilege, had: NewPrivilege | None) -> bool:

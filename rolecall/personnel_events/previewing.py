@@ -1,7 +1,8 @@
 """What an event would do, stored nowhere."""
 
 from rolecall.access_requests.completion import complete
-from rolecall.access_requests.model import AccessLevel, NewRequest, TargetType
+from rolecall.access_requests.model import NewRequest, TargetType
+from rolecall.accounts.model import Access
 from rolecall.applications import queries as applications
 from rolecall.applications.shapes import ApplicationSummary
 from rolecall.core.checking import Facts, Json, check
@@ -67,7 +68,7 @@ async def _requests(db: Db, type: EventType, body: EventBody, times: Times, fact
 def _shown(request: NewRequest, application: ApplicationSummary) -> RequestPreview:
     privileges = [
         PreviewPrivilege(
-            initial_access=privilege.initial_access or AccessLevel.NONE,
+            initial_access=privilege.initial_access or Access.NONE,
             requested_access=privilege.requested_access,
             header=privilege.header,
             section=privilege.section,

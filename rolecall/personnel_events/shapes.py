@@ -6,8 +6,9 @@ import msgspec
 from pydantic import AfterValidator, Field, ValidationInfo, ValidatorFunctionWrapHandler, WrapValidator
 from pydantic_core import PydanticCustomError, ValidationError
 
-from rolecall.access_requests.model import AccessLevel, TargetType
+from rolecall.access_requests.model import TargetType
 from rolecall.access_requests.shapes import AccessRequestSummary
+from rolecall.accounts.model import Access
 from rolecall.applications.shapes import ApplicationSummary
 from rolecall.core.checking import Body, Moment, Name, Text, broken, facts_of, one_of
 from rolecall.identities.shapes import IdentityChanges, IdentityDetail, IdentityId, NewIdentity
@@ -130,8 +131,8 @@ class PreviewBody(EventTypeBody):
 
 
 class PreviewPrivilege(msgspec.Struct, rename="camel"):
-    initial_access: AccessLevel
-    requested_access: AccessLevel
+    initial_access: Access
+    requested_access: Access
     header: str
     section: str
     permission: str

@@ -6,8 +6,9 @@ from typing import Any
 from uuid import UUID
 
 from rolecall.access_models import queries as access_models
-from rolecall.access_requests.model import AccessLevel, NewPrivilege
+from rolecall.access_requests.model import NewPrivilege
 from rolecall.accounts import queries as accounts
+from rolecall.accounts.model import Access
 from rolecall.core.db import Db, fetch_value
 from rolecall.personnel_events.planning import Grants, HeldAccount, Key, Situation, key
 from rolecall.settings.policy import EventType, Level
@@ -48,9 +49,11 @@ async def _grants(db: Db, models: Collection[UUID]) -> Grants:
             header=grant.header,
             section=grant.section,
             permission=grant.permission,
-            requested_access=AccessLevel(grant.access),
+            requested_access=Access(grant.access),
             description=grant.description,
             risk_rating=Level(grant.risk_rating),
+            sources=grant.models,
+            origins=["Access Model"],
         )
         by_application[grant.application_id][key(privilege)] = privilege
     return by_application

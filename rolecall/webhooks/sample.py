@@ -5,17 +5,17 @@ from uuid import UUID
 
 import msgspec
 
-from rolecall.access_requests.model import AccessLevel, Response, TargetType
+from rolecall.access_requests.model import Response, TargetType
 from rolecall.access_requests.shapes import (
     AccessRequestDetail,
     DetailTarget,
-    KeyValue,
     Permission,
     Privilege,
     Requirement,
     ReviewerResponse,
     Rule,
 )
+from rolecall.accounts.model import Access, Pair
 from rolecall.applications.model import Priority
 from rolecall.applications.shapes import ApplicationSummary
 from rolecall.core.caller import SYSTEM
@@ -63,7 +63,7 @@ def _target(now: datetime) -> DetailTarget:
         affected_identity=_identity(now),
         application=ApplicationSummary(_NOBODY, "Application", "Sample application", Priority.NONE, False, now),
         privileges=[_privilege()],
-        metadata=[KeyValue("Sample", "Yes")],
+        metadata=[Pair("Sample", "Yes")],
     )
 
 
@@ -91,9 +91,9 @@ def _identity(now: datetime) -> IdentityDetail:
 
 def _privilege() -> Privilege:
     return Privilege(
-        initial_access=AccessLevel.NONE,
-        requested_access=AccessLevel.GRANT,
-        approved_access=AccessLevel.NONE,
+        initial_access=Access.NONE,
+        requested_access=Access.GRANT,
+        approved_access=Access.NONE,
         permission=Permission("Sample", "", "Sample permission", "", Level.NONE, [], ""),
         sources=[],
         origins=[],

@@ -5,7 +5,8 @@ from uuid import UUID
 import httpx2
 import pytest
 
-from rolecall.access_requests.model import AccessLevel, NewPrivilege
+from rolecall.access_requests.model import NewPrivilege
+from rolecall.accounts.model import Access
 from rolecall.core import clock
 from rolecall.core.config import Config
 from rolecall.core.db import Db
@@ -16,8 +17,8 @@ from tests.working import let_the_worker_work
 NOON = datetime(2026, 11, 2, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
 POSTERS = NewPrivilege(header="Group", permission="Posters")
-NO_POSTERS = NewPrivilege(header="Group", permission="Posters", requested_access=AccessLevel.NONE)
-CLOSE = NewPrivilege(header="Books", permission="Close", requested_access=AccessLevel.MODIFY)
+NO_POSTERS = NewPrivilege(header="Group", permission="Posters", requested_access=Access.NONE)
+CLOSE = NewPrivilege(header="Books", permission="Close", requested_access=Access.MODIFY)
 
 
 @pytest.fixture(autouse=True)

@@ -3,7 +3,8 @@ from uuid import UUID
 
 import httpx2
 
-from rolecall.access_requests.model import AccessLevel, NewPrivilege
+from rolecall.access_requests.model import NewPrivilege
+from rolecall.accounts.model import Access
 from rolecall.core.db import Db
 from rolecall.settings.policy import Level
 from tests.access_requests.walking import a_cast, a_request_that_is, detail_of, do, done
@@ -18,10 +19,8 @@ async def a_risky_request(db: Db) -> tuple[UUID, UUID, UUID]:
     ada = await an_identity(db, "Ada", "Lovelace", supervisorId=str(boss))
     crm = await an_application(db, "CRM", ownerId=str(owner))
     asked = [
-        NewPrivilege(header="Sales", permission="Accounts", requested_access=AccessLevel.UNRESTRICTED),
-        NewPrivilege(
-            header="Sales", permission="Leads", requested_access=AccessLevel.MODIFY, risk_rating=Level.CRITICAL
-        ),
+        NewPrivilege(header="Sales", permission="Accounts", requested_access=Access.UNRESTRICTED),
+        NewPrivilege(header="Sales", permission="Leads", requested_access=Access.MODIFY, risk_rating=Level.CRITICAL),
     ]
     id = await an_access_request(db, identity_id=ada, application_id=crm, privileges=asked)
     return id, boss, owner

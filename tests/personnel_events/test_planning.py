@@ -1,7 +1,8 @@
 from datetime import UTC, datetime
 from uuid import UUID
 
-from rolecall.access_requests.model import AccessLevel, NewPrivilege, NewRequest
+from rolecall.access_requests.model import NewPrivilege, NewRequest
+from rolecall.accounts.model import Access
 from rolecall.personnel_events.planning import Grants, HeldAccount, Situation, Times, key, planned_requests
 from rolecall.settings.policy import EventType
 
@@ -11,7 +12,7 @@ FOR_GOOD, FOR_A_MONTH = Times(START, None), Times(START, END)
 MODELS = frozenset({UUID(int=9)})
 
 
-def group(name: str, access: AccessLevel = AccessLevel.GRANT) -> NewPrivilege:
+def group(name: str, access: Access = Access.GRANT) -> NewPrivilege:
     return NewPrivilege(header="Group", permission=name, requested_access=access)
 
 
@@ -90,7 +91,7 @@ def test_only_a_loss_among_more_is_a_change() -> None:
 
 
 def test_another_level_of_the_same_access_is_a_change() -> None:
-    before, after = gives(LEDGER, group("Books")), gives(LEDGER, group("Books", AccessLevel.MODIFY))
+    before, after = gives(LEDGER, group("Books")), gives(LEDGER, group("Books", Access.MODIFY))
     situation = Situation([HeldAccount(LEDGER, "ada", True)], before=before, after=after)
 
     assert plan(EventType.ROLE_TRANSITION, situation) == [("Change", LEDGER, "ada", ["Books Modify"], START)]

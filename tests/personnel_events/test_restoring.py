@@ -5,7 +5,8 @@ from uuid import UUID
 import httpx2
 import pytest
 
-from rolecall.access_requests.model import AccessLevel, NewPrivilege
+from rolecall.access_requests.model import NewPrivilege
+from rolecall.accounts.model import Access
 from rolecall.core import clock
 from rolecall.core.config import Config
 from rolecall.core.db import Db
@@ -106,7 +107,7 @@ async def test_what_another_request_took_away_stays_away(
     client: httpx2.AsyncClient, db: Db, config: Config, leave: Leave
 ) -> None:
     await suspended(client, leave)
-    gone = NewPrivilege(header="Group", permission="Posters", requested_access=AccessLevel.NONE)
+    gone = NewPrivilege(header="Group", permission="Posters", requested_access=Access.NONE)
     id = await an_access_request(
         db, "Change", application_id=leave.ledger, identity_id=leave.ada, privileges=[gone], now=clock.now()
     )
