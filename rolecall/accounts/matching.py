@@ -3,7 +3,7 @@
 from datetime import datetime
 from uuid import UUID
 
-from rolecall.core.db import Db, execute, fetch_rows
+from rolecall.core.db import Db, execute, fetch_rows, fetch_value
 
 # Nudged by the trigger that notes changes of identities.
 CHANNEL = "matching"
@@ -46,6 +46,8 @@ _MATCH = """
 async def match_imported(db: Db, import_number: int, now: datetime) -> None:
     """The accounts that an import made or altered; call it last in the import's transaction."""
     await execute(db, _LOCK)
+    if not await fetch_value(db, "SELECT EXISTS (SELECT FROM identities)"):
+        return
     await execute(
         db,
         f"""WITH affected AS (SELECT account_number AS number FROM account_versions

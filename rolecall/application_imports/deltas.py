@@ -93,7 +93,7 @@ class Delta:
 def read_whole(
     group: FileGroup, files: Sequence[StoredFile], files_dir: Path, zone: ZoneInfo, reader: Reader | None
 ) -> Delta:
-    tables, parts = [], []
+    tables, parts, rows_read = [], [], []
     for file in files:
         try:
             table = _table(group, (files_dir / file.location).read_bytes(), reader)
@@ -102,11 +102,14 @@ def read_whole(
         except BrokenFile as broken:
             broken.file = file.name
             raise
-        tables.append(table)
+        rows_read.append(table.frame.height + len(table.ragged))
         parts.append(part)
+        # Rejected rows are shown as they were; where there can be none, a million rows need not be kept for it.
+        if group.allow_rejects:
+            tables.append(table)
     delta = Delta(group, files, rows.together(group.content, parts), None)
     delta.tables = tables
-    delta.rows = [table.frame.height + len(table.ragged) for table in tables]
+    delta.rows = rows_read
     delta.refuse_rejects()
     return delta
 

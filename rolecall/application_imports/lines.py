@@ -5,6 +5,8 @@ from typing import NamedTuple
 
 import polars as pl
 
+from rolecall.application_imports.reading import header_of
+
 # With more lines than this changed, reading the whole file costs no more.
 _MOST_ADDED = 0.3
 
@@ -20,7 +22,7 @@ class Differing(NamedTuple):
 
 def compare(old: Sequence[bytes], new: Sequence[bytes]) -> Differing | None:
     """Order does not matter. None where lines cannot stand for rows; every old line must be known to be a row."""
-    headers = {text.partition(b"\n")[0].rstrip(b"\r") for text in (*old, *new)}
+    headers = {header_of(text) for text in (*old, *new)}
     if len(headers) > 1:
         return None
     header = headers.pop().decode()

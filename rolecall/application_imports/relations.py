@@ -1,5 +1,6 @@
 """What is kept as intervals, and the three things that happen to intervals: they open, they close, they are counted."""
 
+import asyncio
 from collections.abc import Iterable
 from enum import StrEnum
 from uuid import UUID
@@ -70,10 +71,14 @@ RELATIONS = (ACCOUNTS, GROUPS, LISTINGS, MEMBERSHIPS, PERMISSIONS, ASSIGNMENTS, 
 
 
 async def copy_in(db: Db, into: str, pieces: Iterable[bytes]) -> None:
-    """`into` names a table and its columns; the pieces are CSV."""
+    """`into` names a table and its columns; the pieces are CSV. One is made while the one before is taken in."""
+    made = iter(pieces)
     async with db.cursor() as cursor, cursor.copy(f"COPY {into} FROM STDIN (FORMAT csv)") as copy:
-        for piece in pieces:
+        piece = next(made, b"")
+        while piece:
+            following = asyncio.create_task(asyncio.to_thread(next, made, b""))
             await copy.write(piece)
+            piece = await following
 
 
 async def copy_out(db: Db, query: str, **params: object) -> bytes:

@@ -16,7 +16,7 @@ CREATE TABLE accounts (
     -- A person's word that outlasts every import: this identity (`Pinned`) or none (`Never`).
     pin            text,
     match          text NOT NULL DEFAULT 'Unmatched',
-    identity_id    uuid REFERENCES identities,
+    identity_id    uuid,
     matched_on     timestamptz NOT NULL DEFAULT now(),
     UNIQUE (application_id, username),
     CONSTRAINT pin_is_known CHECK (pin IN ('Pinned', 'Never')),
