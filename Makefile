@@ -11,7 +11,7 @@ PIP := $(PY) -m pip install --quiet --quiet --disable-pip-version-check --no-inp
 LOCKED := $(PIP) --no-compile --require-hashes
 CONSOLE := $(shell find rolecall/console -name '*.html' -o -name '*.py')
 
-.PHONY: help run setup check test test-external schemathesis bench lock clean
+.PHONY: help run setup check test test-external schemathesis bench bench-import lock clean
 
 help: ## Show what can be made
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' Makefile | expand -t 24
@@ -39,6 +39,9 @@ schemathesis: setup ## The service against its own document, the long form: some
 
 bench: setup $(VENV)/bench.stamp ## The benchmarks; ARGS=http for one
 	@$(PY) -m bench $(ARGS)
+
+bench-import: setup ## Imports through the upload, beside a raw COPY and the conventional way
+	@$(PY) -m bench.imports $(ARGS)
 
 bench-%: setup
 	@$(PY) -m bench.$* $(ARGS)

@@ -9,6 +9,7 @@ from litestar.datastructures import State
 from rolecall.access_models.routes import router as access_models
 from rolecall.access_requests.routes import router as access_requests
 from rolecall.accounts.routes import accounts, holdings
+from rolecall.application_imports import queries as imports_queries
 from rolecall.application_imports.routes import rollbacks
 from rolecall.application_imports.routes import router as application_imports
 from rolecall.applications.routes import router as applications
@@ -73,7 +74,9 @@ def create_app(config: Config | None = None) -> Edge:
         lifespan=[lifespan],
         openapi_config=None,
         request_max_body_size=None,  # each operation reads its body under a limit of its own
-        state=State({"services": Services(config, pool, Keyring().authenticate)}),
+        state=State(
+            {"services": Services(config, pool, Keyring().authenticate, imports_queries.count_failing_schedules)}
+        ),
         logging_config=None,
     )
     return Edge(app, https=config.base_url.startswith("https://"))

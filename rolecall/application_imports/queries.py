@@ -133,3 +133,27 @@ async def is_finished(db: Db, application_id: UUID, number: int) -> bool:
         number=number,
     )
     return found is True
+
+
+class FailingSchedule(msgspec.Struct, frozen=True):
+    application_id: UUID
+    name: str
+
+
+async def failing_schedules(db: Db) -> list[FailingSchedule]:
+    """The applications whose last three scheduled imports all failed."""
+    rows = await fetch_rows(
+        db,
+        """SELECT a.id, a.name FROM applications a JOIN schedules s ON s.application_id = a.id
+           WHERE NOT a.is_archived AND (
+               SELECT count(*) FILTER (WHERE status = 'Failed') FROM (
+                   SELECT i.status FROM application_imports i
+                   WHERE i.application_id = a.id AND i.type = 'Scheduled' AND i.status IN ('Finished', 'Failed')
+                   ORDER BY i.number DESC LIMIT 3) AS last) = 3
+           ORDER BY a.name_key, a.id""",
+    )
+    return [FailingSchedule(*row) for row in rows]
+
+
+async def count_failing_schedules(db: Db) -> int:
+    return len(await failing_schedules(db))

@@ -8,7 +8,6 @@ from typing import BinaryIO, cast
 from uuid import UUID
 
 import fsspec
-import msgspec
 from cronsim import CronSim
 
 from rolecall.application_imports import actions, queries
@@ -59,26 +58,6 @@ async def _fire(db: Db, application_id: UUID, fired_at: datetime | None, now: da
     )
     if not waits:
         await actions.create_import(db, application_id, type=ImportType.SCHEDULED, created_by=SYSTEM.name, now=now)
-
-
-class FailingSchedule(msgspec.Struct, frozen=True):
-    application_id: UUID
-    name: str
-
-
-async def failing(db: Db) -> list[FailingSchedule]:
-    """The applications whose last three scheduled imports all failed."""
-    rows = await fetch_rows(
-        db,
-        """SELECT a.id, a.name FROM applications a JOIN schedules s ON s.application_id = a.id
-           WHERE NOT a.is_archived AND (
-               SELECT count(*) FILTER (WHERE status = 'Failed') FROM (
-                   SELECT i.status FROM application_imports i
-                   WHERE i.application_id = a.id AND i.type = 'Scheduled' AND i.status IN ('Finished', 'Failed')
-                   ORDER BY i.number DESC LIMIT 3) AS last) = 3
-           ORDER BY a.name_key, a.id""",
-    )
-    return [FailingSchedule(*row) for row in rows]
 
 
 async def fetch_files(pool: Pool, config: Config, run: Run) -> None:

@@ -25,10 +25,13 @@ async def ready(request: AnyRequest) -> Response[dict[str, str]] | Response[Erro
     try:
         async with services.pool.connection(_PATIENCE_SECONDS) as db:
             missing = await _missing(db)
+            failing = 0 if missing else await services.failing_schedules(db)
     except (Error, PoolTimeout):
         missing = "the database is out of reach"
     if missing:
         return answer(503, "unavailable", f"Not ready: {missing}", {"Retry-After": "1"})
+    if failing:
+        return Response({"status": "degraded", "failingSchedules": str(failing)})
     return Response({"status": "ready"})
 
 

@@ -7,16 +7,18 @@ import msgspec
 
 from rolecall.core.caller import Caller
 from rolecall.core.config import Config
-from rolecall.core.db import Pool
+from rolecall.core.db import Db, Pool
 from rolecall.web.limits import Counter
 
-# The lookup lives in `tokens`, above this package; `app.py` hands it down.
+# What lives in packages above this one is handed down by `app.py`.
 Authenticate = Callable[[Pool, str, datetime], Awaitable[Caller]]
+CountFailing = Callable[[Db], Awaitable[int]]
 
 
 class Services(msgspec.Struct, frozen=True):
     config: Config
     pool: Pool
     authenticate: Authenticate
+    failing_schedules: CountFailing
     failures: Counter = msgspec.field(default_factory=Counter)
     requests: Counter = msgspec.field(default_factory=Counter)

@@ -8,10 +8,13 @@ import httpx2
 import msgspec
 import pytest
 
-from rolecall.application_imports.schedule import failing, fire_schedules
+from rolecall.application_imports.queries import failing_schedules
+from rolecall.application_imports.schedule import fire_schedules
 from rolecall.core import clock
 from rolecall.core.config import Config
 from rolecall.core.db import Db
+from rolecall.core.heartbeat import beat
+from rolecall.core.ids import new_id
 from tests.application_imports.running import Imports
 from tests.builders import an_application
 
@@ -108,6 +111,9 @@ async def test_three_failures_in_a_row_are_told(scheduled: Imports, folder: Path
     for minutes in range(0, 8, 2):
         await fire_schedules(db, scheduled.config, start + timedelta(minutes=minutes))
         await scheduled.work()
-        told.append([found.application_id for found in await failing(db)])
+        told.append([found.application_id for found in await failing_schedules(db)])
 
     assert told == [[], [], [], [application]]
+    await beat(db, new_id())
+    health = await scheduled.client.get("/readyz")
+    assert (health.status_code, health.json()) == (200, {"status": "degraded", "failingSchedules": "1"})
