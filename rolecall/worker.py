@@ -5,8 +5,9 @@ Loops hold no truth: each finds its work in the tables, so a nudge may be lost o
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
+from uuid import UUID
 
 import msgspec
 import structlog
@@ -14,7 +15,7 @@ from psycopg import Error
 from psycopg_pool import PoolTimeout
 
 from rolecall.access_requests import moving as access_requests
-from rolecall.access_requests.closed_loop import close_next_loop
+from rolecall.access_requests.closed_loop import close_loop, finished_imports
 from rolecall.accounts import matching
 from rolecall.accounts.matching import CHANNEL as MATCHING_CHANNEL
 from rolecall.application_imports import actions as imports
@@ -22,7 +23,7 @@ from rolecall.application_imports.run import run_next_import
 from rolecall.application_imports.schedule import fire_schedules
 from rolecall.core import clock
 from rolecall.core.config import Config
-from rolecall.core.db import Pool, make_pool
+from rolecall.core.db import Db, Pool, make_pool
 from rolecall.core.heartbeat import EVERY_SECONDS, beat, bury_the_dead
 from rolecall.core.ids import new_id
 from rolecall.core.nudge import listen
@@ -83,24 +84,33 @@ async def match_accounts(pool: Pool, _: Config, now: datetime) -> bool:
 
 
 async def follow_events(pool: Pool, _: Config, now: datetime) -> bool:
-    """Personnel events go on, each in a transaction of its own: one that fails must not keep the others waiting."""
+    """Personnel events go on."""
     async with pool.connection() as db:
         found = await personnel_events.to_follow(db, now, _BATCH)
-    failed = False
-    for id in found:
-        try:
-            async with pool.connection() as db, db.transaction():
-                await follow_event(db, id, now)
-        except Exception as fault:
-            failed = True
-            log.error("personnel event failed", id=str(id), exc_info=fault)
-    return len(found) == _BATCH and not failed
+    return await _each(pool, found, follow_event, now) and len(found) == _BATCH
 
 
 async def close_loops(pool: Pool, _: Config, now: datetime) -> bool:
     """What finished imports prove and contradict."""
-    async with pool.connection() as db, db.transaction():
-        return await close_next_loop(db, now)
+    async with pool.connection() as db:
+        found = await finished_imports(db)
+    await _each(pool, found, close_loop, now)
+    return False
+
+
+async def _each(
+    pool: Pool, ids: Sequence[UUID], work: Callable[[Db, UUID, datetime], Awaitable[None]], now: datetime
+) -> bool:
+    """Each in a transaction of its own: one that fails must not keep the others waiting. Whether none failed."""
+    well = True
+    for id in ids:
+        try:
+            async with pool.connection() as db, db.transaction():
+                await work(db, id, now)
+        except Exception as fault:
+            well = False
+            log.error("work failed", work=work.__name__, id=str(id), exc_info=fault)
+    return well
 
 
 LOOPS = [

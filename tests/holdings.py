@@ -51,9 +51,11 @@ async def an_account(
     is_active: bool = True,
     groups: tuple[str, ...] = (),
     permissions: tuple[tuple[str, str, str, str], ...] = (),
+    run: int | None = None,
 ) -> None:
-    """`permissions` are of header, permission, access and risk rating."""
-    run = await a_finished_import(db, application_id)
+    """`permissions` are of header, permission, access and risk rating; `run` is the import, else a new one."""
+    if run is None:
+        run = await a_finished_import(db, application_id)
     account = await fetch_value(
         db,
         """INSERT INTO accounts (application_id, username, identity_id, pin, match)

@@ -16,26 +16,32 @@ DRIFT = "Drift"
 _BATCH = 500
 
 
-async def close_next_loop(db: Db, now: datetime) -> bool:
-    """Take a finished import and hold it against its application's requests; whether there was one."""
-    run = await _take(db)
+async def finished_imports(db: Db) -> list[UUID]:
+    """Those that nobody has held against requests yet, in the order of their numbers."""
+    rows = await fetch_rows(
+        db, "SELECT r.id FROM finished_imports f JOIN application_imports r ON r.id = f.import_id ORDER BY r.number"
+    )
+    return [id for (id,) in rows]
+
+
+async def close_loop(db: Db, import_id: UUID, now: datetime) -> None:
+    """Hold a finished import against its application's requests, once."""
+    run = await _take(db, import_id)
     if run is None:
-        return False
+        return
     async for requests, evidence in _judged(db, run, await _resolved(db, run)):
         await _verify_or_reopen(db, requests, evidence, now)
     async for requests, evidence in _judged(db, run, await _done_and_touched(db, run)):
         await _report_drift(db, requests, evidence, now)
-    return True
 
 
-async def _take(db: Db) -> Run | None:
+async def _take(db: Db, import_id: UUID) -> Run | None:
     rows = await fetch_rows(
         db,
-        """WITH taken AS (
-               DELETE FROM finished_imports WHERE import_id =
-                   (SELECT import_id FROM finished_imports LIMIT 1 FOR UPDATE SKIP LOCKED) RETURNING import_id)
+        """WITH taken AS (DELETE FROM finished_imports WHERE import_id = %(id)s RETURNING import_id)
            SELECT r.id, r.number, r.application_id, r.created_at FROM taken
            JOIN application_imports r ON r.id = taken.import_id""",
+        id=import_id,
     )
     if not rows:
         return None
@@ -96,7 +102,11 @@ async def _done_and_touched(db: Db, run: Run) -> list[UUID]:
                                ORDER BY r.list_key DESC LIMIT 1) AS last
            WHERE last.status = 'Completed' AND last.action IN ('Change', 'Remove', 'Suspend')
              AND last.completed_on <= %(since)s
+             -- Most applications have none, and need no look at what changed.
+             AND EXISTS (SELECT FROM access_requests WHERE application_id = %(application)s AND status = 'Completed'
+                         AND action IN ('Change', 'Remove', 'Suspend'))
              AND NOT EXISTS (SELECT FROM activity WHERE item_id = last.id AND action = %(drift)s)""",
+        application=run.application_id,
         number=run.number,
         since=run.created_at,
         drift=DRIFT,

@@ -10,7 +10,7 @@ import msgspec
 from rolecall.access_requests.model import TargetType
 from rolecall.access_requests.shapes import AccessRequestDetail, Privilege
 from rolecall.accounts import queries as accounts
-from rolecall.accounts.model import Access
+from rolecall.accounts.model import Access, valid
 from rolecall.applications.model import Content
 from rolecall.core.db import Db, fetch_rows
 from rolecall.settings.policy import RequestAction
@@ -148,15 +148,15 @@ async def evidence_of(db: Db, run: Run, requests: Sequence[AccessRequestDetail])
     users = [request for request in requests if request.target.type == TargetType.USER]
     rows = await fetch_rows(
         db,
-        """SELECT a.id, a.username, a.identity_id, v.is_active AND NOT v.is_locked FROM accounts a
-           JOIN account_versions v ON v.account_number = a.number AND v.until_import IS NULL
+        f"""SELECT a.id, a.username, a.identity_id, v.is_active AND NOT v.is_locked FROM accounts a
+           JOIN account_versions v ON v.account_number = a.number AND {valid("v", run.number)}
            WHERE a.application_id = %(application)s
              AND (a.username = ANY(%(names)s) OR a.identity_id = ANY(%(identities)s)) ORDER BY a.username DESC""",
         application=run.application_id,
         names=[request.target.name for request in users],
         identities=[request.target.affected_identity.id for request in users if request.target.affected_identity],
     )
-    held, memberships = await _held_by_accounts(db, [row[0] for row in rows])
+    held, memberships = await _held_by_accounts(db, run, [row[0] for row in rows])
     shown = {id: Shown(True, is_usable, held[id]) for id, _, _, is_usable in rows}
     return Evidence(
         run,
@@ -167,14 +167,16 @@ async def evidence_of(db: Db, run: Run, requests: Sequence[AccessRequestDetail])
     )
 
 
-async def _held_by_accounts(db: Db, ids: Sequence[UUID]) -> tuple[dict[UUID, dict[Key, set[Access]]], set[Key]]:
+async def _held_by_accounts(
+    db: Db, run: Run, ids: Sequence[UUID]
+) -> tuple[dict[UUID, dict[Key, set[Access]]], set[Key]]:
     held: dict[UUID, dict[Key, set[Access]]] = defaultdict(lambda: defaultdict(set))
     memberships: set[Key] = set()
-    for member in await accounts.memberships(db, ids):
+    for member in await accounts.memberships(db, ids, run.number):
         for header in {member.nomenclature or "Group", "Group"}:
             memberships.add((header, "", member.group))
             held[member.account_id][header, "", member.group].add(Access.GRANT)
-    for entry in await accounts.permissions_held(db, ids):
+    for entry in await accounts.permissions_held(db, ids, run.number):
         held[entry.holder_id][entry.header, entry.section, entry.permission].add(Access(entry.access))
     return held, memberships
 
@@ -184,14 +186,14 @@ async def _groups(db: Db, run: Run, names: Sequence[str]) -> dict[str, Shown]:
         return {}
     rows = await fetch_rows(
         db,
-        """SELECT g.id, g.name FROM groups g
-           JOIN group_versions v ON v.group_number = g.number AND v.until_import IS NULL
+        f"""SELECT g.id, g.name FROM groups g
+           JOIN group_versions v ON v.group_number = g.number AND {valid("v", run.number)}
            WHERE g.application_id = %(application)s AND g.name = ANY(%(names)s)""",
         application=run.application_id,
         names=list(names),
     )
     held: dict[UUID, dict[Key, set[Access]]] = defaultdict(lambda: defaultdict(set))
-    for entry in await accounts.permissions_of_groups(db, [id for id, _ in rows]):
+    for entry in await accounts.permissions_of_groups(db, [id for id, _ in rows], run.number):
         held[entry.holder_id][entry.header, entry.section, entry.permission].add(Access(entry.access))
     return {name: Shown(True, True, held[id]) for id, name in rows}
 

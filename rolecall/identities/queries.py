@@ -5,7 +5,7 @@ from uuid import UUID
 import msgspec
 
 from rolecall.core.checking import Facts, Json, mentioned_ids
-from rolecall.core.db import Db, fetch_one, fetch_rows, fetch_value
+from rolecall.core.db import Db, fetch_one, fetch_rows
 from rolecall.core.errors import NotFound
 from rolecall.core.ids import known_guid
 from rolecall.core.paging import Listing, Page, fetch_listed
@@ -52,9 +52,3 @@ async def existing(db: Db, ids: Sequence[UUID]) -> frozenset[UUID]:
 
 async def with_mentioned_identities(db: Db, facts: Facts, raw: Json) -> Facts:
     return msgspec.structs.replace(facts, identities=await existing(db, mentioned_ids(raw)))
-
-
-async def name_of(db: Db, id: UUID) -> str:
-    """As a person reference shows it."""
-    name: str = await fetch_value(db, "SELECT first_name || ' ' || last_name FROM identities WHERE id = %(id)s", id=id)
-    return name

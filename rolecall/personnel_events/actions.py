@@ -13,7 +13,9 @@ from rolecall.core.db import Db, execute
 from rolecall.core.errors import Conflict, Invalid
 from rolecall.core.ids import new_id
 from rolecall.identities import actions as identities
-from rolecall.identities.queries import name_of, with_mentioned_identities
+from rolecall.identities.model import IdentityStatus
+from rolecall.identities.queries import get as get_identity
+from rolecall.identities.queries import with_mentioned_identities
 from rolecall.identities.shapes import IdentityChanges
 from rolecall.personnel_events import queries
 from rolecall.personnel_events.model import OVER, Event, Period, StageName, plan
@@ -64,8 +66,11 @@ async def begin_absence(db: Db, caller: Caller, raw: Json, facts: Facts) -> UUID
 async def assign_event(db: Db, caller: Caller, id: UUID, raw: Json, facts: Facts) -> None:
     event = await queries.lock(db, id)
     body = check(AssignBody, raw, await with_mentioned_identities(db, facts, raw))
+    assignee = await get_identity(db, str(body.assignee_id))
+    if assignee.status != IdentityStatus.ACTIVE:
+        raise Invalid.on("assigneeId", f"Identity is {assignee.status}")
     _require_at_work(event)
-    name = await name_of(db, body.assignee_id)
+    name = f"{assignee.first_name} {assignee.last_name}"
     await execute(
         db,
         "UPDATE personnel_events SET assignee_id = %(assignee)s, assignee_name = %(name)s WHERE id = %(id)s",

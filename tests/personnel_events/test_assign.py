@@ -42,3 +42,14 @@ async def test_a_canceled_event_is_assigned_to_nobody(client: httpx2.AsyncClient
 
     assert answer.status_code == 409
     assert answer.json()["message"] == "Personnel event is already Canceled"
+
+
+async def test_someone_who_left_is_assigned_nothing(client: httpx2.AsyncClient, db: Db) -> None:
+    ada = await an_identity(db)
+    await db.execute("UPDATE identities SET status = 'Disabled' WHERE id = %s", (ada,))
+    event = await created(client, "offboard", identityId=str(ada), effectiveDate=day(3))
+
+    answer = await client.post(f"{EVENTS}/{event['id']}/assign", json={"assigneeId": str(ada)})
+
+    assert answer.status_code == 400
+    assert answer.json()["errors"] == [{"field": "assigneeId", "message": "Identity is Disabled"}]

@@ -200,3 +200,13 @@ async def test_a_leave_suspends_active_accounts_and_restores_what_it_suspended(
     await say(client, "resolve", event, stage=2)
     await let_the_worker_work(config)
     assert statuses(await read(client, event)) == ["Completed", "Completed", "Completed", "Completed"]
+
+
+async def test_an_event_that_fails_keeps_no_other_waiting(client: httpx2.AsyncClient, db: Db, config: Config) -> None:
+    event = await created(client, "offboard", identityId=str(await an_identity(db)), effectiveDate="2026-11-01")
+    for id in ("00000000-0000-4000-8000-000000000000", "ffffffff-ffff-4fff-bfff-ffffffffffff"):
+        await db.execute("INSERT INTO event_news (event_id, caller_id, caller_name) VALUES (%s, %s, 'x')", (id, id))
+
+    await let_the_worker_work(config)
+
+    assert (await read(client, event))["status"] == "Completed"
