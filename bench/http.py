@@ -18,7 +18,7 @@ import tempfile
 import time
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -102,9 +102,15 @@ def cpu_seconds(pid: int) -> float:
 
 
 def database_seconds(url: str) -> float:
+    """Of the server's processes for the program; one that has just ended has nothing more to tell."""
     with psycopg.connect(url) as db:
-        others = "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
-        return sum(cpu_seconds(pid) for (pid,) in db.execute(others))
+        others = """SELECT pid FROM pg_stat_activity
+                    WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'"""
+        seconds = 0.0
+        for (pid,) in db.execute(others):
+            with suppress(FileNotFoundError):
+                seconds += cpu_seconds(pid)
+        return seconds
 
 
 @contextmanager
