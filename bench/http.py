@@ -104,8 +104,8 @@ def cpu_seconds(pid: int) -> float:
 def database_seconds(url: str) -> float:
     """Of the server's processes for the program; one that has just ended has nothing more to tell."""
     with psycopg.connect(url) as db:
-        others = """SELECT pid FROM pg_stat_activity
-                    WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'"""
+        others = """SELECT pid FROM pg_stat_activity WHERE datname = current_database()
+                    AND pid <> pg_backend_pid() AND backend_type = 'client backend'"""
         seconds = 0.0
         for (pid,) in db.execute(others):
             with suppress(FileNotFoundError):

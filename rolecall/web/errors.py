@@ -61,8 +61,10 @@ _FRAMEWORK = {404: ("not_found", "No such route"), 405: ("method_not_allowed", "
 
 
 def answer_framework(request: Request[Any, Any, Any], error: HTTPException) -> Response[ErrorBody]:
-    if error.status_code not in _FRAMEWORK:
+    if error.status_code >= 500:
         return answer_crash(request, error)
+    if error.status_code not in _FRAMEWORK:  # a header such as Host or Content-Length that cannot be
+        return answer_known(request, errors.Invalid.on("request", "Request is not valid"))
     headers = dict(error.headers or {})
     if "GET" in headers.get("allow", ""):
         headers["allow"] += ", HEAD"

@@ -117,6 +117,15 @@ async def test_every_broken_rule_has_an_entry_with_its_path(client: httpx2.Async
     assert len(answer.json()["errors"]) == 7
 
 
+@pytest.mark.parametrize("headers", [{"Host": "a<b>"}, {"Host": "a b"}, {"Content-Length": "many"}])
+async def test_a_header_that_cannot_be_is_refused(client: httpx2.AsyncClient, headers: dict[str, str]) -> None:
+    json = {"Content-Type": "application/json"}
+    answer = await client.post("/api/tokens", content=b"{}", headers={**json, **headers})
+
+    assert answer.status_code == 400
+    assert answer.json()["errors"] == [{"field": "request", "message": "Request is not valid"}]
+
+
 async def test_a_crash_says_nothing_of_the_inside(client: httpx2.AsyncClient, db: Db) -> None:
     await db.execute("ALTER TABLE identities RENAME COLUMN title TO hidden")
     try:
