@@ -1,5 +1,6 @@
 """The `rolecall` command: a file a noun, each imported when it is asked for."""
 
+import signal
 import sys
 from importlib import import_module
 
@@ -50,6 +51,9 @@ def rolecall() -> None:
 
 
 def main() -> None:
+    # A command that is told to stop still leaves its database and folders in order.
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda number, _: sys.exit(128 + number))
     try:
         rolecall(prog_name="rolecall")
     except tuple(_EXIT_CODES) as error:

@@ -109,11 +109,11 @@ class _Server:
 
     @staticmethod
     def _socket_folder(data_dir: Path) -> Path:
-        folder = data_dir / "postgres"
-        if len(str(folder)) + len(_SOCKET) < _SOCKET_PATH_LIMIT and "'" not in str(folder):
-            return folder
-        digest = hashlib.sha256(str(data_dir).encode()).hexdigest()[:16]
-        return Path(tempfile.gettempdir()) / f"rolecall-{digest}"
+        """Beside the data, unless its name is too long for a socket or hard to quote."""
+        name = f"rolecall-{hashlib.sha256(str(data_dir).encode()).hexdigest()[:16]}"
+        places = (data_dir / "postgres", Path(tempfile.gettempdir()) / name, Path("/tmp") / name)  # noqa: S108
+        short = (place for place in places if len(str(place)) + len(_SOCKET) < _SOCKET_PATH_LIMIT)
+        return next(place for place in short if "'" not in str(place))
 
     def start(self) -> None:
         if self.is_running():
@@ -157,6 +157,8 @@ class _Server:
 
     def stop(self) -> None:
         self._run("pg_ctl", "stop", "-w", "-s", "-m", "fast", "-D", str(self.folder), check=False)
+        if self.sockets != self.folder:
+            shutil.rmtree(self.sockets, ignore_errors=True)
 
     def _bury(self) -> None:
         """A dead server that nobody has waited for yet would count as running."""

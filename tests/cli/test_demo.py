@@ -5,6 +5,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
@@ -15,7 +16,7 @@ import pytest
 
 from rolecall.demo.applications import APPLICATIONS, files_of, identities_file
 from rolecall.demo.people import roster
-from tests.cli.commands import Running, a_service, rolecall
+from tests.cli.commands import Running, a_service, environment, eventually, free_port, rolecall
 
 README = Path(__file__).parents[2] / "README.md"
 STATUSES = {"Pending", "Open", "Resolved", "Completed", "Canceled", "Scheduled", "Snoozed"}
@@ -118,6 +119,22 @@ def test_a_kept_company_is_there_at_once_the_next_time(demo: Running, printed: s
     assert "Making a sample company" in printed
     assert "Making a sample company" not in said
     assert re.findall(r"Token +(rct_\w+)", said) == re.findall(r"Token +(rct_\w+)", printed)
+
+
+def test_a_demo_that_is_stopped_while_it_is_made_leaves_nothing_behind(tmp_path: Path) -> None:
+    with (tmp_path / "log").open("w") as log:
+        making = subprocess.Popen(
+            [sys.executable, "-m", "rolecall", "demo", "--port", str(free_port())],
+            env=environment(TMPDIR=str(tmp_path)),
+            stdout=log,
+            stderr=log,
+        )
+    eventually(lambda: "Making a sample company" in (tmp_path / "log").read_text())
+
+    making.send_signal(signal.SIGTERM)
+
+    assert making.wait(30) == 128 + signal.SIGTERM
+    assert [path.name for path in tmp_path.iterdir()] == ["log"]
 
 
 def test_a_folder_with_a_service_of_yours_is_left_alone(tmp_path: Path) -> None:
