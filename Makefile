@@ -11,7 +11,7 @@ PIP := $(PY) -m pip install --quiet --quiet --disable-pip-version-check --no-inp
 LOCKED := $(PIP) --no-compile --require-hashes
 CONSOLE := $(shell find rolecall/console -name '*.html' -o -name '*.py')
 
-.PHONY: help run setup check test test-external schemathesis bench bench-import lock clean
+.PHONY: help run setup browser pictures check test test-external schemathesis bench bench-import lock clean
 
 help: ## Show what can be made
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' Makefile | expand -t 24
@@ -21,6 +21,16 @@ run: $(VENV)/package.stamp ## Run the service with a sample company; PORT=8000
 
 setup: $(VENV)/package.stamp $(VENV)/dev.stamp ## Make .venv with everything, and the rolecall command in it
 
+browser: ## Chromium for the console's tests, from the system's packages; ROLECALL_BROWSER names another
+	@if [ -n "$$ROLECALL_BROWSER" ] || command -v chromium chromium-browser google-chrome >/dev/null; then :; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		echo "Installing Chromium"; apt-get update -qq && apt-get install -y -qq chromium >/dev/null; \
+	else echo "No Chromium here: the console's tests in a browser will be skipped. Install it, or set ROLECALL_BROWSER" >&2; \
+	[ -z "$$CI" ]; fi
+
+pictures: setup browser ## The pictures of the console in docs/
+	@$(PY) -m tests.console.browser.pictures
+
 check: setup ## Style, types, import rules, lock files
 	@$(PY) -m ruff check
 	@$(PY) -m ruff format --check
@@ -28,10 +38,10 @@ check: setup ## Style, types, import rules, lock files
 	@$(VENV)/bin/lint-imports
 	@$(PY) .ci/locks.py check
 
-test: setup ## The test suite, on an embedded PostgreSQL; ARGS="-k name"
+test: setup browser ## The test suite, on an embedded PostgreSQL; ARGS="-k name"
 	@$(PY) -m pytest $(ARGS)
 
-test-external: setup ## The same on a separately started PostgreSQL, or on yours: ROLECALL_TEST_DATABASE_URL
+test-external: setup browser ## The same on a separately started PostgreSQL, or on yours: ROLECALL_TEST_DATABASE_URL
 	@$(PY) -m tests.external $(ARGS)
 
 schemathesis: setup ## The service against its own document, the long form: some 5,000 cases

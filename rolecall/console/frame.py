@@ -314,7 +314,8 @@ def _html(status: int, text: str) -> ASGIResponse:
         body=text.encode(),
         status_code=status,
         media_type="text/html; charset=utf-8",
-        headers={"Content-Security-Policy": CSP},
+        # A refused form goes back to its page, which only the referrer knows.
+        headers={"Content-Security-Policy": CSP, "Referrer-Policy": "same-origin"},
     )
 
 

@@ -18,11 +18,11 @@ OVERDUE = timedelta(days=7)
 TROUBLE_LASTS = timedelta(days=7)
 CHART_DAYS = 30
 
-# What a person is asked to respond to now.
+# What a person is asked to respond to now; nobody decides on their own request.
 _ASKED = """
     FROM responses p JOIN access_requests r ON r.id = p.request_id
     WHERE p.reviewer_id = ANY(%(me)s) AND p.response = 'Pending' AND p.asked AND p.type = %(type)s
-      AND r.status = %(status)s
+      AND r.status = %(status)s AND r.reporter_id <> %(own)s AND r.identity_id IS DISTINCT FROM %(own)s
       AND NOT EXISTS (SELECT FROM responses met WHERE met.request_id = p.request_id AND met.type = p.type
                                                   AND met.rule = p.rule AND met.response = 'Approved')"""
 
@@ -60,7 +60,12 @@ async def tiles(db: Db, person: Person, now: datetime) -> Tiles:
 
 async def _count_asked(db: Db, person: Person, type: RequirementType) -> int:
     count: int = await fetch_value(
-        db, f"SELECT count(DISTINCT p.request_id) {_ASKED}", me=list(person.answers_as), type=type, status=AWAITED[type]
+        db,
+        f"SELECT count(DISTINCT p.request_id) {_ASKED}",
+        own=person.id,
+        me=list(person.answers_as),
+        type=type,
+        status=AWAITED[type],
     )
     return count
 
@@ -71,6 +76,7 @@ async def asking(db: Db, person: Person, type: RequirementType, page: int) -> Pa
     rows = await fetch_rows(
         db,
         f"SELECT DISTINCT r.number, r.id {_ASKED} ORDER BY r.number LIMIT {PAGE_SIZE} OFFSET %(offset)s",
+        own=person.id,
         me=list(person.answers_as),
         type=type,
         status=AWAITED[type],

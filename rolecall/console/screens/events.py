@@ -16,7 +16,8 @@ from rolecall.core.errors import Invalid, NotFound
 from rolecall.core.ids import known_guid
 from rolecall.core.paging import totals_by
 from rolecall.identities.model import IdentityType
-from rolecall.personnel_events import actions, queries
+from rolecall.personnel_events import actions, previewing, queries
+from rolecall.personnel_events.shapes import EventPreview
 from rolecall.settings import queries as settings
 from rolecall.settings.policy import EventType
 from rolecall.web.bodies import Reader, a_guid, a_word_of
@@ -79,7 +80,13 @@ async def show_form(db: Db, query: dict[str, Any]) -> Page:
     return await _form(db, query.get("type") or EventType.ONBOARD, {"identityId": [label]} if label else {})
 
 
-async def _form(db: Db, type: EventType, form: Form, problems: dict[str, str] | None = None) -> Page:
+async def _form(
+    db: Db,
+    type: EventType,
+    form: Form,
+    problems: dict[str, str] | None = None,
+    preview: EventPreview | None = None,
+) -> Page:
     fields = KINDS[type][1]
     return Page(
         "event_form.html",
@@ -89,6 +96,7 @@ async def _form(db: Db, type: EventType, form: Form, problems: dict[str, str] | 
             "fields": fields,
             "form": shown(form),
             "problems": problems or {},
+            "preview": preview,
             "identity_types": list(IdentityType),
             "custom_fields": [field for field in (await settings.get(db)).custom_fields if field.enabled],
         },
@@ -103,6 +111,9 @@ async def create_event(db: Db, caller: Caller, form: Form, facts: Facts) -> Page
     try:
         async with db.transaction():
             raw = given(await with_people(db, form, "identityId", "identity.supervisorId"), *fields)
+            if first(form, "preview"):
+                known = await actions.gather_facts(db, raw, facts)
+                return await _form(db, type, form, preview=await previewing.preview(db, {**raw, "type": type}, known))
             id = await create(db, caller, raw, facts)
     except Invalid as error:
         return await _form(db, type, form, problems_by_field(error))

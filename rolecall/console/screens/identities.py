@@ -1,18 +1,27 @@
-from collections.abc import Sequence
+import csv
+from datetime import date, datetime, time
+from io import StringIO
 from typing import Any
-from uuid import UUID
 
 from litestar.handlers import HTTPRouteHandler
+from litestar.response.base import ASGIResponse
 
+from rolecall.access_models import queries as models
+from rolecall.access_models.model import Grant
 from rolecall.access_requests import queries as requests
-from rolecall.accounts import queries as accounts
 from rolecall.console import finding
 from rolecall.console import queries as console
 from rolecall.console.frame import Page, screen, some_words
 from rolecall.core.caller import Scope
+from rolecall.core.config import Config
 from rolecall.core.db import Db
+from rolecall.effective_access.queries import access_of
+from rolecall.effective_access.shapes import EffectiveAccess
 from rolecall.identities import queries
+from rolecall.identities.model import IdentityStatus
+from rolecall.identities.shapes import IdentityDetail
 from rolecall.personnel_events import queries as events
+from rolecall.web.bodies import Reader
 
 
 @screen("GET", "/identities", scope=Scope.IDENTITIES_READ, query={"name": some_words})
@@ -29,30 +38,73 @@ async def suggest_people(db: Db, query: dict[str, Any]) -> Page:
     return Page("people.html", {"people": await finding.candidates(db, words) if words else []})
 
 
-@screen("GET", "/identities/{id:str}", scope=Scope.IDENTITIES_READ)
-async def show_identity(db: Db, id: str) -> Page:
+def _day(text: str) -> date:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise ValueError("must be a date such as 2030-01-31") from None
+
+
+_AS_OF = {"asOf": Reader(_day, {"type": "string", "format": "date"})}
+
+
+def _end_of(day: date | None, config: Config) -> datetime | None:
+    return datetime.combine(day, time(23, 59, 59), config.timezone) if day else None
+
+
+@screen("GET", "/identities/{id:str}", scope=Scope.IDENTITIES_READ, query=_AS_OF)
+async def show_identity(db: Db, id: str, query: dict[str, Any], config: Config) -> Page:
     identity = await queries.get(db, id)
-    held = await accounts.of_identity(db, identity.id)
-    ids = [account.id for account in held]
+    day = query.get("asOf")
+    access = await access_of(db, identity.id, _end_of(day, config))
+    missing = [] if day else await _missing(db, identity, access)
     return Page(
         "identity.html",
         {
             "identity": identity,
-            "accounts": held,
-            "names": await console.application_names(db, [account.application_id for account in held]),
-            "memberships": _grouped((row.account_id, row) for row in await accounts.memberships(db, ids)),
-            "permissions": _grouped((row.holder_id, row) for row in await accounts.permissions_held(db, ids)),
+            "as_of": day,
+            "access": access.applications,
+            "missing": missing,
+            "names": await console.application_names(db, [grant.application_id for grant in missing]),
             "events": await events.by_effective_date(db, 1, identity_id=identity.id),
             "requests": await requests.newest_first(db, 1, identity_id=identity.id),
         },
     )
 
 
-def _grouped(rows: Any) -> dict[UUID, Sequence[Any]]:
-    grouped: dict[UUID, list[Any]] = {}
-    for key, row in rows:
-        grouped.setdefault(key, []).append(row)
-    return {**grouped}
+async def _missing(db: Db, identity: IdentityDetail, access: EffectiveAccess) -> list[Grant]:
+    """What the models that match would give and no account holds."""
+    if identity.status != IdentityStatus.ACTIVE:
+        return []
+    held = {
+        (there.application.id, entry.header, entry.section, entry.permission)
+        for there in access.applications
+        for account in there.accounts
+        for entry in account.access
+    }
+    granted = await models.granted(db, await models.matching(db, identity.id))
+    return [g for g in granted if (g.application_id, g.header, g.section, g.permission) not in held]
 
 
-HANDLERS: list[HTTPRouteHandler] = [show_identities, suggest_people, show_identity]
+@screen("GET", "/identities/{id:str}/access.csv", scope=Scope.IDENTITIES_READ, query=_AS_OF)
+async def export_access(db: Db, id: str, query: dict[str, Any], config: Config) -> ASGIResponse:
+    identity = await queries.get(db, id)
+    access = await access_of(db, identity.id, _end_of(query.get("asOf"), config))
+    text = StringIO()
+    table = csv.writer(text)
+    table.writerow(("Application", "Username", "Header", "Section", "Permission", "Access", "Risk", "Group", "Import"))
+    for there in access.applications:
+        for account in there.accounts:
+            for e in account.access:
+                row = (there.application.name, account.username, e.header, e.section, e.permission, e.access)
+                table.writerow(map(_harmless, (*row, e.risk_rating, e.group, str(e.why.application_import.number))))
+    headers = {"Content-Disposition": f'attachment; filename="access-{identity.id}.csv"'}
+    return ASGIResponse(body=text.getvalue().encode(), media_type="text/csv; charset=utf-8", headers=headers)
+
+
+def _harmless(cell: str) -> str:
+    """A spreadsheet takes what begins like this for a formula."""
+    return f"'{cell}" if cell.startswith(("=", "+", "-", "@", "\t", "\r")) else cell
+
+
+HANDLERS: list[HTTPRouteHandler] = [show_identities, suggest_people, show_identity, export_access]

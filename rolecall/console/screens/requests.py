@@ -61,7 +61,8 @@ async def show_inbox(db: Db, caller: Caller, person: Person, query: dict[str, An
             action=query.get("type"),
         )
     )
-    chosen: UUID | None = query.get("selected") or (page.items[0].id if page.items else None)
+    ids = [item.id for item in page.items]
+    chosen: UUID | None = query.get("selected") or (ids[0] if ids else None)
     return Page(
         "requests.html",
         {
@@ -74,9 +75,16 @@ async def show_inbox(db: Db, caller: Caller, person: Person, query: dict[str, An
             "actions": list(RequestAction),
             "may_respond": Scope.ACCESS_REQUESTS_WRITE in caller.scopes,
             "chosen": chosen,
+            "next": _next(ids, chosen),
             **(await _shown(db, await queries.get(db, chosen), person) if chosen else {"request": None}),
         },
     )
+
+
+def _next(ids: list[UUID], chosen: UUID | None) -> UUID | None:
+    """What is looked at once the chosen one is answered."""
+    after = ids[ids.index(chosen) + 1 :] if chosen in ids else ids
+    return next(iter(after), None)
 
 
 @screen("GET", "/requests/waiting", scope=Scope.ACCESS_REQUESTS_READ)
@@ -133,12 +141,15 @@ async def _shown(db: Db, request: AccessRequestDetail, person: Person) -> dict[s
     sees_hooks = Scope.WEBHOOKS_MANAGE in person.caller().scopes
     deliveries = await webhooks.newest_first(db, 1, access_request_id=request.id) if sees_hooks else None
     waits_for = _waits_for(request, awaited)
+    target = request.target.affected_identity
+    is_own = person.id in (request.reporter.id, target and target.id)
     return {
         "request": request,
         "milestones": MILESTONES,
         "verbs": {name: _why_not(name, move, status) for name, (_, move) in VERBS.items()},
         "awaited": awaited,
-        "asked": awaited if waits_for.keys() & {*person.answers_as} else None,
+        "asked": awaited if waits_for.keys() & {*person.answers_as} and not is_own else None,
+        "is_own": is_own,
         "waits_for": list(waits_for.values()),
         "is_open": status is WorkStatus.OPEN,
         "is_over": status in (WorkStatus.COMPLETED, WorkStatus.CANCELED),

@@ -1,0 +1,185 @@
+"""A real browser before a real service: two API processes and a worker, on a database of its own."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from uuid import UUID
+
+import msgspec
+import psycopg
+import pytest
+from playwright.async_api import (
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Page,
+    Request,
+    async_playwright,
+)
+from playwright.async_api import Error as PlaywrightError
+from psycopg import sql
+
+from rolecall.console import actions
+from rolecall.core import clock
+from rolecall.core.config import Config
+from rolecall.core.db import Db, session_options
+from tests.cli.commands import Running, environment, eventually, free_port
+from tests.conftest import TEMPLATE, with_database
+from tests.console.company import Company, a_company
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+
+
+@pytest.fixture(scope="session")
+def browser_path() -> str:
+    """Without a browser these tests are skipped at a desk and fail in continuous integration."""
+    found = os.environ.get("ROLECALL_BROWSER") or next(filter(None, map(shutil.which, BROWSERS)), None)
+    if found:
+        return found
+    message = "no Chromium here: `make browser` installs it, or name one in ROLECALL_BROWSER"
+    if os.environ.get("CI"):
+        pytest.fail(message)
+    pytest.skip(message)
+
+
+@pytest.fixture(scope="session")
+def own_database(server_url: str, database_url: str) -> Iterator[str]:
+    """Beside the other tests' database, which they empty."""
+    name = f"rolecall_browser_{os.getpid()}"
+    with psycopg.connect(server_url, autocommit=True) as db:
+        db.execute(sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(sql.Identifier(name), sql.Identifier(TEMPLATE)))
+    yield with_database(server_url, name)
+    with psycopg.connect(server_url, autocommit=True) as db:
+        db.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+
+
+class Site(msgspec.Struct, frozen=True):
+    url: str
+    config: Config
+    company: Company
+
+
+@pytest.fixture(scope="session")
+async def site(browser_path: str, own_database: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Site]:
+    port, data_dir = free_port(), tmp_path_factory.mktemp("site")
+    url = f"http://127.0.0.1:{port}"
+    config = Config(database_url=own_database, data_dir=data_dir, base_url=url)
+    async with await _connect(own_database, url) as db:
+        company = await a_company(db, config)
+    variables = {"ROLECALL_DATABASE_URL": own_database, "ROLECALL_BASE_URL": url, "ROLECALL_TICK_SECONDS": "1"}
+    with _service(port, data_dir, variables):
+        yield Site(url, config, company)
+
+
+class _service:  # noqa: N801
+    def __init__(self, port: int, data_dir: Path, variables: dict[str, str]) -> None:
+        self.log = (data_dir / "service.log").open("w")
+        command = [sys.executable, "-m", "rolecall", "serve", "--port", str(port), "--workers", "2"]
+        self.process = subprocess.Popen(
+            [*command, "--data-dir", str(data_dir)],
+            stdout=self.log, stderr=self.log, text=True, start_new_session=True,
+            env=environment(ROLECALL_WEBHOOK_ALLOW="127.0.0.0/8", **variables),
+        )  # fmt: skip
+        self.running = Running(self.process, data_dir, port, data_dir / "service.log")
+
+    def __enter__(self) -> None:
+        eventually(self.running.answers)
+
+    def __exit__(self, *_: object) -> None:
+        self.process.terminate()
+        self.process.wait(timeout=30)
+        self.log.close()
+
+
+async def _connect(database: str, url: str) -> Db:
+    return await psycopg.AsyncConnection.connect(database, autocommit=True, options=session_options(url))
+
+
+@pytest.fixture
+async def site_db(site: Site) -> AsyncIterator[Db]:
+    assert site.config.database_url
+    async with await _connect(site.config.database_url, site.url) as db:
+        yield db
+
+
+@pytest.fixture(scope="session")
+async def browser(browser_path: str) -> AsyncIterator[Browser]:
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(executable_path=browser_path, args=ARGUMENTS)
+        yield browser
+        await browser.close()
+
+
+class Visit:
+    """A signed-in person's window; nothing may leave the origin, and nothing may break the page's own policy."""
+
+    def __init__(self, context: BrowserContext, page: Page, site: Site) -> None:
+        self.context, self.page, self.site = context, page, site
+        self.strays: list[str] = []
+        self.complaints: list[str] = []
+        page.on("request", self._note_request)
+        page.on("console", self._note_complaint)
+        page.on("pageerror", lambda error: self.complaints.append(str(error)))
+
+    def _note_request(self, request: Request) -> None:
+        if not request.url.startswith((self.site.url, "data:", "blob:")):
+            self.strays.append(request.url)
+
+    def _note_complaint(self, message: ConsoleMessage) -> None:
+        # That an answer was 4xx is the page's to say, and it does.
+        if message.type in ("error", "warning") and "Failed to load resource" not in message.text:
+            self.complaints.append(message.text)
+
+    async def go(self, path: str) -> None:
+        await self.page.goto(self.site.url + path)
+
+    async def press(self, name: str, within: str = "main") -> None:
+        await self.page.locator(within).get_by_role("button", name=name).first.click()
+
+    async def sees(self, text: str) -> None:
+        try:
+            await self.page.get_by_text(text).first.wait_for()
+        except PlaywrightError as error:
+            raise AssertionError(f"{text} is not on {self.page.url}:\n{await self.page.inner_text('body')}") from error
+
+
+async def a_visit(browser: Browser, site: Site, db: Db, person: UUID | None = None, *, scripts: bool = True) -> Visit:
+    context = await browser.new_context(java_script_enabled=scripts, base_url=site.url)
+    context.set_default_timeout(15_000)
+    visit = Visit(context, await context.new_page(), site)
+    link = await actions.create_link(db, person or site.company.administrator, clock.now())
+    await visit.go(f"/sign-in/{link}")
+    await visit.press("Sign in")
+    await visit.page.wait_for_url(f"{site.url}/")
+    return visit
+
+
+@pytest.fixture(params=[True, False], ids=["with scripts", "without scripts"])
+async def visit(request: pytest.FixtureRequest, browser: Browser, site: Site, site_db: Db) -> AsyncIterator[Visit]:
+    """Each flow twice: every page works without JavaScript."""
+    async with _watched(await a_visit(browser, site, site_db, scripts=request.param)) as visit:
+        yield visit
+
+
+@pytest.fixture
+async def scripted(browser: Browser, site: Site, site_db: Db) -> AsyncIterator[Visit]:
+    """With JavaScript, for what only it does: keys."""
+    async with _watched(await a_visit(browser, site, site_db)) as visit:
+        yield visit
+
+
+class _watched:  # noqa: N801
+    def __init__(self, visit: Visit) -> None:
+        self.visit = visit
+
+    async def __aenter__(self) -> Visit:
+        return self.visit
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.visit.context.close()
+        assert self.visit.strays == []
+        assert self.visit.complaints == []

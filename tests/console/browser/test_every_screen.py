@@ -1,0 +1,57 @@
+"""Each screen in a real browser: accessible in light and dark, never wider than a telephone."""
+
+import gzip
+import os
+from pathlib import Path
+
+import axe_playwright_python
+import pytest
+
+import rolecall
+from tests.console.browser.conftest import Visit
+from tests.console.test_roles import SCREENS
+from tests.console.test_screens import address
+
+AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text()
+STANDARDS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+TABS = {f"/applications/{{id:str}}?tab={tab}" for tab in ("connector", "imports", "permissions")}
+# Files and fragments.
+NOT_PAGES = ("/log", ".csv", "{file:str}", "/sign-in/{id:str}")
+SHOWN = {path for method, path in SCREENS if method == "GET" and not path.endswith(NOT_PAGES)}
+PAGES = sorted(SHOWN - {"/people"} | TABS)
+PHONE = {"width": 390, "height": 844}
+DESK = {"width": 1440, "height": 900}
+
+
+async def test_no_screen_breaks_a_rule_of_accessibility_or_scrolls_sideways(scripted: Visit) -> None:
+    """All rules in light, and contrast again in dark; the long form checks everything in both, wide and narrow."""
+    page, problems = scripted.page, list[str]()
+    everything = "ROLECALL_BROWSER_LONG" in os.environ
+    for path in PAGES:
+        where = address(path, scripted.site.company)
+        for size in (DESK, PHONE) if everything else (PHONE,):
+            await page.set_viewport_size(size)  # type: ignore[arg-type]
+            await scripted.go(where)
+            wide = await page.evaluate("document.documentElement.scrollWidth")
+            problems += [f"{path} is {wide} wide"] if wide > size["width"] else []
+            await page.evaluate(AXE)
+            for scheme in ("light", "dark"):
+                await page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+                rules = {"type": "tag", "values": STANDARDS}
+                if scheme == "dark" and not everything:
+                    rules = {"type": "rule", "values": ["color-contrast"]}
+                broken = await page.evaluate("rules => axe.run({runOnly: rules, resultTypes: ['violations']})", rules)
+                problems += [
+                    f"{path} {scheme} {size['width']}: {each['id']} {node['html'][:120]} {node['failureSummary'][:200]}"
+                    for each in broken["violations"]
+                    for node in each["nodes"][:2]
+                ]
+
+    assert not problems, "\n".join(problems)
+
+
+@pytest.mark.parametrize(("names", "kilobytes"), [("console.css", 15), ("console.js htmx.min.js", 25)])
+def test_what_a_page_loads_is_small(names: str, kilobytes: int) -> None:
+    static = Path(rolecall.__file__).parent / "console" / "static"
+
+    assert sum(len(gzip.compress((static / name).read_bytes())) for name in names.split()) < kilobytes * 1024

@@ -1,0 +1,182 @@
+"""The day's work, done in a browser."""
+
+from datetime import UTC, datetime, timedelta
+
+from rolecall.console import actions
+from rolecall.console.model import Role
+from rolecall.core.db import Db, execute, fetch_value
+from tests.builders import an_access_request, an_application, an_identity
+from tests.console.browser.conftest import Visit
+from tests.console.company import FILES
+from tests.webhooks.receivers import accept, answering, receiving
+
+FEW = "Username,Name\nada,Ada Lovelace\n"
+
+
+async def test_a_reviewer_approves_and_rejects_from_the_keyboard(scripted: Visit, site_db: Db) -> None:
+    person = await an_identity(site_db, "Kay", "Board", supervisorId=str(scripted.site.company.administrator))
+    application = scripted.site.company.ids["applications"]
+    made = [await an_access_request(site_db, application_id=application, identity_id=person) for _ in range(2)]
+    page = scripted.page
+    await scripted.go(f"/requests?asks=Approve&selected={made[1]}")
+
+    await page.keyboard.press("k")
+    await page.wait_for_url(f"**selected={made[0]}**")
+    await page.keyboard.press("a")
+    await scripted.sees("is Open")
+    await page.wait_for_url(f"**selected={made[1]}**")
+    await page.keyboard.press("r")
+    await page.keyboard.type("Not in this quarter")
+    await page.keyboard.press("Tab")
+    await page.keyboard.press("Enter")
+    await scripted.sees("is Canceled")
+
+    statuses = {
+        await fetch_value(site_db, "SELECT status FROM access_requests WHERE id = %(id)s", id=id) for id in made
+    }
+    assert statuses == {"Open", "Canceled"}
+
+
+async def test_a_provisioner_resolves_verifies_and_reopens(visit: Visit, site_db: Db) -> None:
+    person = await an_identity(site_db, "Polly", "Vision", supervisorId=str(visit.site.company.administrator))
+    application = visit.site.company.ids["applications"]
+    request = await an_access_request(site_db, application_id=application, identity_id=person)
+    await visit.go(f"/requests/{request}")
+
+    for button, status in (
+        ("Approve", "Open"),
+        ("Resolve", "Resolved"),
+        ("Reopen", "Open"),
+        ("Resolve", "Resolved"),
+        ("Verify", "Completed"),
+    ):
+        await visit.press(button)
+        await visit.sees(f"is {status}")
+
+
+async def test_an_operator_uploads_watches_continues_and_cancels(visit: Visit, site_db: Db) -> None:
+    page = visit.page
+    application = await an_application(site_db, f"Warehouse {datetime.now(UTC):%f}", guard={"minCount": 1})
+
+    async def upload(files: dict[str, str]) -> None:
+        await visit.go(f"/applications/{application}/upload")
+        for name, text in files.items():
+            field = page.get_by_label(name).first
+            await field.set_input_files(
+                {"name": f"{name.lower()}.csv", "mimeType": "text/csv", "buffer": text.encode()}
+            )
+        await visit.press("Upload")
+
+    await upload({"Groups": FILES["Groups"]})
+    await visit.sees("Required file missing: Users")
+    await upload({"Users": FILES["Users"], "Groups": FILES["Groups"], "Memberships": FILES["Memberships"]})
+    await page.locator("h1 .status.finished").wait_for()
+    await visit.sees("ada in Clerks")
+    assert "Manual" in await page.locator("main").inner_text()
+    assert await page.locator("#log").inner_text()
+
+    await upload({"Users": FEW})
+    await visit.sees("The guard holds this import")
+    await visit.press("Cancel")
+    await page.locator("h1 .status.canceled").wait_for()
+    await upload({"Users": FEW})
+    await visit.sees("The guard holds this import")
+    await visit.press("Continue anyway")
+    await page.locator("h1 .status.finished").wait_for()
+
+
+async def test_personnel_staff_onboard_somebody_and_follow_it(visit: Visit) -> None:
+    page = visit.page
+    await visit.go("/events/new?type=Onboard")
+    await page.get_by_label("First day of work").fill((datetime.now(UTC) + timedelta(days=3)).date().isoformat())
+    await page.get_by_label("First name").fill("Mary")
+    await visit.press("Preview")
+    await visit.sees("Last name is required")
+
+    await page.get_by_label("Last name").fill("Shelley")
+    await page.get_by_label("Department").fill("Finance")
+    await visit.press("Preview")
+    await visit.sees("What it would do")
+    await visit.sees("Clerks")
+    await visit.press("Create event")
+    await visit.sees("Onboard is scheduled")
+
+    for _ in range(40):
+        await page.reload()
+        if await page.get_by_text("Payroll").count():
+            break
+        await page.wait_for_timeout(250)
+    assert await page.locator(".stepper li").count() >= 3
+    assert await page.get_by_text("Payroll").count()
+
+
+async def test_a_delivery_that_failed_is_resent(visit: Visit) -> None:
+    page = visit.page
+    async with receiving() as receiver:
+        receiver.answer = answering(500, "not now")
+        await visit.go("/webhooks/new")
+        await page.get_by_label("Name").fill(f"Tickets {receiver.url}")
+        await page.get_by_label("Address").fill(receiver.url)
+        await visit.press("Add webhook")
+        assert (await page.locator("#secret").inner_text()).startswith("whsec_")
+        await page.get_by_role("link", name="Done").click()
+        await visit.press("Send a test")
+        await _until(visit, ".status.failed")
+        await visit.sees("not now")
+
+        receiver.answer = accept
+        await visit.press("Resend")
+        await _until(visit, "h1 .status.delivered")
+
+
+async def _until(visit: Visit, selector: str) -> None:
+    for _ in range(60):
+        if await visit.page.locator(selector).count():
+            return
+        await visit.page.wait_for_timeout(250)
+        await visit.page.reload()
+    raise AssertionError(selector)
+
+
+async def test_the_secret_of_a_token_is_shown_once(visit: Visit) -> None:
+    page, name = visit.page, f"ci {datetime.now(UTC):%f}"
+    await visit.go("/settings/tokens")
+    await page.get_by_label("Name of the program").fill(name)
+    await visit.press("Create token")
+    secret = await page.locator("#secret").inner_text()
+    await page.get_by_role("link", name="Done").click()
+    await page.get_by_role("heading", name="New token").wait_for()
+    await visit.sees(name)
+    assert secret.startswith("rct_")
+    assert secret not in await page.content()
+
+    await page.get_by_role("button", name=f"Revoke {name}").click()
+    await visit.sees("The token is revoked")
+
+
+async def test_somebody_signs_in_and_out_and_is_out_when_the_session_ends(visit: Visit, site_db: Db) -> None:
+    page, password = visit.page, "a long enough secret"
+    person = await an_identity(site_db, "Una", "Signed", email=f"una{datetime.now(UTC):%f}@example.com")
+    email = await fetch_value(site_db, "SELECT email_address FROM identities WHERE id = %(id)s", id=person)
+    await actions.set_role(site_db, person, Role.AUDITOR)
+    await actions.set_password(site_db, person, password, datetime.now(UTC))
+    await page.get_by_role("button", name="Sign out").click()
+    await page.wait_for_url("**/sign-in")
+
+    await page.get_by_label("E-mail").fill(email)
+    await page.get_by_label("Password").fill("wrong")
+    await visit.press("Sign in")
+    await visit.sees("E-mail or password is wrong")
+    await page.get_by_label("Password").fill(password)
+    await visit.press("Sign in")
+    await visit.sees("Good to see you, Una")
+
+    await visit.go("/settings")
+    await visit.sees("Your role does not allow this")
+    await execute(
+        site_db,
+        "UPDATE console_sessions SET seen_at = seen_at - interval '1 day' WHERE identity_id = %(id)s",
+        id=person,
+    )
+    await visit.go("/requests")
+    await page.wait_for_url("**/sign-in?next=/requests")
