@@ -34,11 +34,14 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stab
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 
 
+def find_browser() -> str | None:
+    return os.environ.get("ROLECALL_BROWSER") or next(filter(None, map(shutil.which, BROWSERS)), None)
+
+
 @pytest.fixture(scope="session")
 def browser_path() -> str:
     """Without a browser these tests are skipped at a desk and fail in continuous integration."""
-    found = os.environ.get("ROLECALL_BROWSER") or next(filter(None, map(shutil.which, BROWSERS)), None)
-    if found:
+    if found := find_browser():
         return found
     message = "no Chromium here: `make browser` installs it, or name one in ROLECALL_BROWSER"
     if os.environ.get("CI"):
