@@ -1,0 +1,211 @@
+"""Many receivers, a third of them at fault, and workers that are killed: everything arrives, nothing needlessly twice.
+
+`ROLECALL_ENDURANCE=long` runs the full form (2,000 deliveries, 5 kills, some three minutes) and holds it to its lag.
+"""
+
+import asyncio
+import os
+import random
+import signal
+import statistics
+import sys
+from collections import defaultdict
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import httpx2
+import msgspec
+import pytest
+from aiohttp import web
+
+from rolecall.access_requests import actions as access_requests
+from rolecall.access_requests.model import NewPrivilege, NewRequest
+from rolecall.core import clock
+from rolecall.core.caller import SYSTEM
+from rolecall.core.config import Config
+from rolecall.core.db import Db, fetch_rows, fetch_value
+from rolecall.settings.policy import RequestAction
+from tests.builders import an_application, an_identity
+from tests.webhooks.receivers import Receiver, receiving
+from tests.webhooks.sending import Post, a_hook
+
+LONG = os.environ.get("ROLECALL_ENDURANCE") == "long"
+RECEIVERS = 20
+DELIVERIES, KILLS, SECONDS = (2000, 5, 60.0) if LONG else (240, 2, 6.0)
+AT_ONCE = 10
+FAULTS = ["fails", "hangs", "is slow", "redirects", "hangs up", "hangs up late"]
+LEASE = timedelta(seconds=46)
+
+
+class Arrival(msgspec.Struct, frozen=True):
+    body: bytes
+    at: datetime
+    answered: bool
+
+
+class Faulty:
+    """A receiver with a fault until it is healed."""
+
+    def __init__(self, receiver: Receiver, fault: str | None) -> None:
+        self.receiver, self.fault = receiver, fault
+        self.healed = asyncio.Event()
+        self.arrivals: dict[str, list[Arrival]] = defaultdict(list)
+        receiver.answer = self.answer
+
+    async def answer(self, request: web.Request) -> web.StreamResponse:
+        received = self.receiver.received[-1]
+        sound = self.fault is None or self.healed.is_set()
+        answered = sound or self.fault in ("hangs", "is slow")
+        self.arrivals[received.id].append(Arrival(received.body, datetime.now(UTC), answered))
+        return web.Response(status=204) if sound else await self.misbehave(request)
+
+    async def misbehave(self, request: web.Request) -> web.StreamResponse:
+        assert request.transport
+        match self.fault:
+            case "fails":
+                return web.Response(status=random.choice([500, 502, 429]))
+            case "redirects":
+                return web.Response(status=302, headers={"Location": self.receiver.url})
+            case "hangs up":
+                request.transport.abort()
+            case "hangs up late":
+                request.transport.write(b"HTTP/1.1 20")
+                request.transport.close()
+            case "hangs":
+                await self.healed.wait()
+            case _:
+                await asyncio.sleep(2)
+        return web.Response(status=204)
+
+
+class Worker:
+    """A process of its own, which can be killed."""
+
+    def __init__(self, config: Config) -> None:
+        self.settings = {
+            "ROLECALL_DATABASE_URL": config.database_url or "",
+            "ROLECALL_DATA_DIR": str(config.data_dir),
+            "ROLECALL_BASE_URL": config.base_url,
+            "ROLECALL_WEBHOOK_ALLOW": "127.0.0.0/8",
+        }
+
+    async def start(self) -> None:
+        self.running = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "rolecall", "worker", env={**os.environ, **self.settings},
+            stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL,
+        )  # fmt: skip
+
+    async def kill(self) -> None:
+        self.running.send_signal(signal.SIGKILL)
+        await self.running.wait()
+
+
+async def ask(db: Db, applications: list[Any], identity: Any) -> None:
+    privileges = [NewPrivilege(header="Ledger", permission="Post entries")]
+    chosen = random.sample(applications, AT_ONCE)
+    requests = [
+        NewRequest(action=RequestAction.ADD, application_id=id, identity_id=identity, privileges=privileges)
+        for id in chosen
+    ]
+    async with db.transaction():
+        await access_requests.create_requests(db, SYSTEM, requests, clock.now())
+
+
+async def all_delivered(db: Db, sound: list[str]) -> bool:
+    """But for what a killed worker held: of a sound receiver, whatever has been on its way for 10 s."""
+    waiting = await fetch_value(
+        db,
+        """SELECT count(*) FROM webhook_deliveries d JOIN webhooks h ON h.id = d.webhook_id
+           WHERE d.status <> 'Delivered' AND h.name = ANY(%(names)s)
+             AND (d.lease IS NULL OR d.next_attempt_on > %(now)s + interval '35 seconds')""",
+        names=sound,
+        now=clock.now(),
+    )
+    return waiting == 0
+
+
+async def both_live(db: Db) -> bool:
+    return await fetch_value(db, "SELECT count(*) FROM heartbeats") == 2
+
+
+async def until(true: Callable[[], Awaitable[bool]]) -> None:
+    async with asyncio.timeout(90):
+        while not await true():  # noqa: ASYNC110
+            await asyncio.sleep(0.1)
+
+
+@pytest.mark.timeout(600 if LONG else 120)
+async def test_everything_arrives_and_twice_only_where_the_outcome_was_unknown(
+    client: httpx2.AsyncClient, db: Db, config: Config, post: Post
+) -> None:
+    async with AsyncExitStack() as stack:
+        faults = [FAULTS[n] if n < len(FAULTS) else None for n in range(RECEIVERS)]
+        receivers = [Faulty(await stack.enter_async_context(receiving()), fault) for fault in faults]
+        applications = [await an_application(db, f"Application {n}") for n in range(RECEIVERS)]
+        hooks = [
+            await a_hook(client, each.receiver.url, name=f"Hook {n}", applicationId=str(applications[n]))
+            for n, each in enumerate(receivers)
+        ]
+        sound = [hook["name"] for hook, fault in zip(hooks, faults, strict=True) if fault is None]
+        identity = await an_identity(db)
+        workers = [Worker(config), Worker(config)]
+        for worker in workers:
+            await worker.start()
+        await until(lambda: both_live(db))
+
+        rounds = DELIVERIES // AT_ONCE
+        kills = [rounds * (n + 1) // (KILLS + 1) for n in range(KILLS)]
+        started = asyncio.get_running_loop().time()
+        for round in range(rounds):
+            await ask(db, applications, identity)
+            if round in kills:
+                # In the midst of what was just asked for.
+                await asyncio.sleep(random.uniform(0, 0.05))
+                worker = workers[kills.index(round) % 2]
+                await worker.kill()
+                await worker.start()
+            await asyncio.sleep(max(0, started + (round + 1) * SECONDS / rounds - asyncio.get_running_loop().time()))
+
+        await until(lambda: all_delivered(db, sound))
+        for worker in workers:
+            await worker.kill()
+        for each in receivers:
+            each.healed.set()
+        clock.travel_to(clock.now() + LEASE)
+        for hook in hooks:
+            answer = await client.post(f"/api/webhooks/{hook['id']}/recover", json={"since": "2020-01-01"})
+            assert answer.status_code == 200
+        await post.deliver()
+
+        await check(db, receivers, sound)
+
+
+async def check(db: Db, receivers: list[Faulty], sound: list[str]) -> None:
+    rows = await fetch_rows(
+        db,
+        """SELECT d.id::text, d.status, d.body, h.name, d.created_date, array_agg(a.outcome ORDER BY a.number)
+           FROM webhook_deliveries d JOIN webhooks h ON h.id = d.webhook_id
+           JOIN webhook_attempts a ON a.delivery_id = d.id GROUP BY d.id, h.name""",
+    )
+    assert len(rows) == DELIVERIES
+    lags, unknown = [], 0
+    for id, status, body, hook, created, outcomes in rows:
+        arrivals = receivers[int(hook.removeprefix("Hook "))].arrivals[id]
+        assert status == "Delivered"
+        assert arrivals
+        assert {arrival.body for arrival in arrivals} == {body}
+        # An answer that never came back leaves the outcome unknown, too.
+        doubtful = [outcome for outcome in outcomes if outcome in ("unknown", "timeout", "connect")]
+        assert len([arrival for arrival in arrivals if arrival.answered]) <= 1 + len(doubtful)
+        unknown += "unknown" in outcomes
+        if hook in sound:
+            assert set(outcomes) <= {"delivered", "unknown"}
+            lags.append((arrivals[0].at - created).total_seconds())
+    assert sum(len(each.arrivals) for each in receivers) == DELIVERIES
+    p99 = statistics.quantiles(lags, n=100)[98]
+    print(f"\n{DELIVERIES} deliveries, {KILLS} kills: {unknown} of unknown outcome; healthy receivers' lag: "
+          f"median {statistics.median(lags):.3f} s, p99 {p99:.3f} s, most {max(lags):.3f} s")  # fmt: skip
+    if LONG:
+        assert p99 < 3
