@@ -181,13 +181,11 @@ class _Build:
 
     async def _keep_rejects(self, run: Run) -> None:
         for delta in self.deltas.values():
-            for reject in delta.rejected_rows():
-                await execute(
-                    self.db,
+            async with self.db.cursor() as cursor:
+                await cursor.executemany(
                     """INSERT INTO import_rejects (import_id, file_id, line, reason, row)
-                       VALUES (%(import_id)s, %(file_id)s, %(line)s, %(reason)s, %(row)s)""",
-                    import_id=run.id,
-                    **{**reject._asdict(), "row": Jsonb(reject.row)},
+                       VALUES (%s, %s, %s, %s, %s)""",
+                    [(run.id, *reject[:3], Jsonb(reject.row)) for reject in delta.rejected_rows()],
                 )
             if delta.repeats:
                 await self.tell(f"{delta.group.name}: {delta.repeats:,} repeated rows merged")

@@ -4,7 +4,7 @@ Everything is found out first; only then is anything written, so a doubt costs n
 numbers are compared.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
@@ -13,7 +13,7 @@ import polars as pl
 
 from rolecall.application_imports.deltas import Delta, Deltas, Doubt
 from rolecall.application_imports.diff import Difference, difference
-from rolecall.application_imports.frames import as_csv, as_frame
+from rolecall.application_imports.frames import as_csv
 from rolecall.application_imports.relations import (
     ACCOUNTS,
     ASSIGNMENTS,
@@ -24,33 +24,15 @@ from rolecall.application_imports.relations import (
     Relation,
     close_intervals,
     copy_in,
-    copy_out,
     open_intervals,
 )
 from rolecall.application_imports.rows import name_keys
+from rolecall.application_imports.state import Known, State
 from rolecall.applications.model import Content
-from rolecall.core.db import Db, execute, fetch_rows
+from rolecall.core.db import Db, execute
 
 _NAME = ["header", "section", "permission"]
 _RISKS = ["None", "Low", "Moderate", "High", "Critical"]
-
-
-class Known(NamedTuple):
-    """Names with their numbers; whether each is there now, and with what values."""
-
-    frame: pl.DataFrame
-    name: list[str]
-
-    def with_numbers_for(self, names: pl.DataFrame, numbers: Sequence[int]) -> "Known":
-        new = names.with_columns(number=pl.Series(numbers, dtype=pl.Int32), is_present=pl.lit(False))
-        return Known(pl.concat([self.frame, new], how="diagonal"), self.name)
-
-    def missing(self, names: pl.DataFrame) -> pl.DataFrame:
-        return names.join(self.frame, on=self.name, how="anti")
-
-    def number(self, frame: pl.DataFrame, into: str) -> pl.DataFrame:
-        numbers = self.frame.select(*self.name, pl.col("number").alias(into))
-        return frame.join(numbers, on=self.name, how="left", maintain_order="left")
 
 
 class Change(NamedTuple):
@@ -63,6 +45,7 @@ class Draft:
 
     def __init__(self, db: Db, application_id: UUID, number: int, deltas: Deltas, unchanged: set[Content]) -> None:
         self.db = db
+        self.state = State(db, application_id)
         self.application_id = application_id
         self.number = number
         self.deltas = deltas
@@ -88,8 +71,7 @@ class Draft:
         names = _union(
             delta.mentioned("username") for delta in self.deltas.values() if "username" in delta.after.columns
         )
-        columns = ", ".join(_text(column) for column in ACCOUNTS.values)
-        known = await self._known("accounts", ["username"], ACCOUNTS, columns, None if every else names)
+        known = await self.state.known(ACCOUNTS, None if every else names)
         present = known.frame.filter("is_present")
         change = Difference(present.clear(), present.clear(), present.clear())
         if users:
@@ -98,7 +80,7 @@ class Draft:
             change = difference(before, after, ["username"], ACCOUNTS.values)
             self._count(users, change)
         new = known.missing(change.new.select("username"))
-        self.accounts = known.with_numbers_for(new, await self._numbers("holder_numbers", new.height))
+        self.accounts = known.with_numbers_for(new, await self.state.numbers("holder_numbers", new.height))
         self.new_accounts = self.accounts.frame.tail(new.height).select("number", "username")
         gone = change.removed.select("username")
         still = pl.concat(
@@ -115,13 +97,10 @@ class Draft:
         names = _union(delta.mentioned("group") for delta in [*([listed] if listed else []), *mentions])
         names = names.filter(pl.col("group") != "")
         every = listed is not None and listed.is_whole
-        columns = """EXISTS (SELECT FROM group_listings l WHERE l.group_number = e.number
-                     AND l.until_import IS NULL)::text AS is_listed, """
-        columns += ", ".join(_text(column) for column in GROUPS.values)
-        known = await self._known("groups", ["name"], GROUPS, columns, None if every else names, alias="group")
+        known = await self.state.known(GROUPS, None if every else names)
         added = _union(delta.after.select("group") for delta in [*([listed] if listed else []), *mentions])
         new = known.missing(added.filter(pl.col("group") != ""))
-        self.groups = known.with_numbers_for(new, await self._numbers("holder_numbers", new.height))
+        self.groups = known.with_numbers_for(new, await self.state.numbers("holder_numbers", new.height))
         self.new_groups = self.groups.frame.tail(new.height).select("number", "group")
         present = self.groups.frame.filter("is_present")
         blank = {"description": "", "nomenclature": "", "parent": "", "metadata": "{}"}
@@ -146,7 +125,7 @@ class Draft:
     async def _memberships(self) -> None:
         delta = self.deltas.get(Content.MEMBERSHIPS)
         key = list(MEMBERSHIPS.key)
-        held = await self._held_by_removed(MEMBERSHIPS, "account_number")
+        held = await self.state.held_by(self.removed, MEMBERSHIPS)
         if delta is None:
             self._let_go(Content.MEMBERSHIPS, MEMBERSHIPS, held)
             return
@@ -156,7 +135,7 @@ class Draft:
             before = await self._before(MEMBERSHIPS, after, gone, delta)
             self._doubt_unless_gone(held, gone, key, delta)
         else:
-            before = await self._current(MEMBERSHIPS)
+            before = await self.state.current(MEMBERSHIPS)
         change = difference(before, after, key, [])
         self._count(delta, change)
         self._change(MEMBERSHIPS, change, {})
@@ -164,7 +143,7 @@ class Draft:
     async def _permissions(self) -> None:
         delta = self.deltas.get(Content.PERMISSIONS)
         key, values = list(ASSIGNMENTS.key), list(ASSIGNMENTS.values)
-        held = await self._held_by_removed(ASSIGNMENTS, "holder_number")
+        held = await self.state.held_by(self.removed, ASSIGNMENTS)
         if delta is None:
             self._let_go(Content.PERMISSIONS, ASSIGNMENTS, held)
             return
@@ -180,15 +159,9 @@ class Draft:
         ).item():
             delta.is_by_line = False
         said = said.with_columns(risk_rating=pl.col("risk").replace_strict(range(5), _RISKS, return_dtype=pl.String))
-        known = await self._known(
-            "permissions",
-            _NAME,
-            PERMISSIONS,
-            "description, risk_rating",
-            None if delta.is_whole else delta.mentioned(*_NAME),
-        )
+        known = await self.state.known(PERMISSIONS, None if delta.is_whole else delta.mentioned(*_NAME))
         new = known.missing(said.select(_NAME))
-        self.permissions = known.with_numbers_for(new, await self._numbers("permissions_number_seq", new.height))
+        self.permissions = known.with_numbers_for(new, await self.state.numbers("permissions_number_seq", new.height))
         self.new_permissions = self.permissions.frame.tail(new.height).select("number", *_NAME)
         present = self.permissions.frame.filter("is_present")
         catalogue = difference(present, said.select(*_NAME, *PERMISSIONS.values), _NAME, PERMISSIONS.values)
@@ -203,7 +176,7 @@ class Draft:
             self.doubted_permissions = gone.select("permission_number").unique()
             catalogue = catalogue._replace(removed=present.clear())
         else:
-            before = await self._current(ASSIGNMENTS)
+            before = await self.state.current(ASSIGNMENTS)
         change = difference(before, after, key, values)
         self._count(delta, change)
         self._change(PERMISSIONS, catalogue, {"permission_number": self.permissions})
@@ -238,7 +211,7 @@ class Draft:
         pairs = pl.concat([after.select(key), gone]).unique()
         if pairs.select(pl.any_horizontal(pl.all().is_null()).any()).item():
             raise Doubt(delta.content, "a line that went names what is not known")
-        before = await self._current(relation, pairs)
+        before = await self.state.current(relation, pairs)
         if gone.join(before, on=key, how="anti").height:
             raise Doubt(delta.content, "a line that went was not among what is known")
         if after.join(before, on=key, how="semi").join(gone, on=key, how="anti").height:
@@ -271,74 +244,6 @@ class Draft:
                 )
             )
         self.changes.append(Change(relation, change))
-
-    async def _known(
-        self,
-        table: str,
-        name: list[str],
-        relation: Relation,
-        columns: str,
-        wanted: pl.DataFrame | None,
-        alias: str = "",
-    ) -> Known:
-        """Of the names wanted, or all: those that the application ever had."""
-        shown = [alias or name[0], *name[1:]]
-        selected = ", ".join(f"e.{column}" for column in name)
-        restriction = ""
-        if wanted is not None:
-            restriction = f"JOIN wanted w ON {' AND '.join(f'w.{column} = e.{column}' for column in name)}"
-            await execute(
-                self.db, f"CREATE TEMP TABLE wanted ON COMMIT DROP AS SELECT {', '.join(name)} FROM {table} LIMIT 0"
-            )
-            await copy_in(self.db, f"wanted ({', '.join(name)})", as_csv(wanted))
-            await execute(self.db, "ANALYZE wanted")
-        text = await copy_out(
-            self.db,
-            f"""SELECT {selected}, e.number, (v.from_import IS NOT NULL)::text AS is_present, {columns}
-                FROM {table} e {restriction} LEFT JOIN {relation.table} v
-                ON v.{relation.key[0]} = e.number AND v.until_import IS NULL
-                WHERE e.application_id = %(application)s""",
-            application=self.application_id,
-        )
-        if wanted is not None:
-            await execute(self.db, "DROP TABLE wanted")
-        extra = ["is_listed"] if "is_listed" in columns else []
-        return Known(as_frame(text, [*shown, "number", "is_present", *extra, *relation.values]), shown)
-
-    async def _current(self, relation: Relation, keys: pl.DataFrame | None = None) -> pl.DataFrame:
-        """The rows that are valid: of the application, or with these keys."""
-        condition = relation.scope
-        if keys is not None:
-            key = ", ".join(relation.key)
-            condition = f"EXISTS (SELECT FROM wanted w WHERE {relation.same_key('w', 'r')})"
-            await execute(
-                self.db, f"CREATE TEMP TABLE wanted ON COMMIT DROP AS SELECT {key} FROM {relation.table} LIMIT 0"
-            )
-            await copy_in(self.db, f"wanted ({key})", as_csv(keys))
-            await execute(self.db, "ANALYZE wanted")
-        text = await copy_out(
-            self.db,
-            f"SELECT {relation.columns} FROM {relation.table} r WHERE r.until_import IS NULL AND {condition}",
-            application=self.application_id,
-        )
-        if keys is not None:
-            await execute(self.db, "DROP TABLE wanted")
-        return as_frame(text, [*relation.key, *relation.values])
-
-    async def _held_by_removed(self, relation: Relation, column: str) -> pl.DataFrame:
-        rows = await fetch_rows(
-            self.db,
-            f"""SELECT {", ".join(relation.key)} FROM {relation.table}
-                WHERE {column} = ANY(%(removed)s) AND until_import IS NULL""",
-            removed=self.removed.get_column("number").to_list(),
-        )
-        return pl.DataFrame(rows, schema=dict.fromkeys(relation.key, pl.Int32), orient="row")
-
-    async def _numbers(self, sequence: str, count: int) -> list[int]:
-        if not count:
-            return []
-        rows = await fetch_rows(self.db, f"SELECT nextval('{sequence}')::int FROM generate_series(1, %(n)s)", n=count)
-        return sorted(row[0] for row in rows)
 
     async def write(self, now: datetime) -> None:
         application = pl.lit(str(self.application_id)).alias("application_id")
@@ -404,7 +309,3 @@ class Draft:
 def _union(frames: Iterator[pl.DataFrame]) -> pl.DataFrame:
     found = list(frames)
     return pl.concat(found).unique() if found else pl.DataFrame(schema={"username": pl.String, "group": pl.String})
-
-
-def _text(column: str) -> str:
-    return f"v.{column}::text" if column.startswith("is_") else f"v.{column}"
