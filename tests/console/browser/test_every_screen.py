@@ -23,11 +23,14 @@ PHONE = {"width": 390, "height": 844}
 DESK = {"width": 1440, "height": 900}
 
 
-async def test_no_screen_breaks_a_rule_of_accessibility_or_scrolls_sideways(scripted: Visit) -> None:
+# In parts, so that two cores share them.
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("part", range(3))
+async def test_no_screen_breaks_a_rule_of_accessibility_or_scrolls_sideways(scripted: Visit, part: int) -> None:
     """All rules in light, and contrast again in dark; the long form checks everything in both, wide and narrow."""
     page, problems = scripted.page, list[str]()
     everything = "ROLECALL_BROWSER_LONG" in os.environ
-    for path in PAGES:
+    for path in PAGES[part::3]:
         where = address(path, scripted.site.company)
         for size in (DESK, PHONE) if everything else (PHONE,):
             await page.set_viewport_size(size)  # type: ignore[arg-type]
