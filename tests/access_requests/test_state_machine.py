@@ -244,8 +244,9 @@ def test_random_calls_agree_with_the_model(config: Config) -> None:
             suppress_health_check=list(HealthCheck),
         )
         try:
-            run_state_machine_as_test(type("Requests", (Requests,), {"world": world}), settings=walk)
+            while world.calls < CALLS:
+                run_state_machine_as_test(type("Requests", (Requests,), {"world": world}), settings=walk)
         finally:
             runner.run(world.db.close())
             runner.run(service.__aexit__(None, None, None))
-        assert world.calls >= CALLS / 2
+        print(f"{world.calls} calls, all as the model says")
