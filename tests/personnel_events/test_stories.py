@@ -205,8 +205,8 @@ async def test_a_joiner_with_three_models_across_two_applications(company: Compa
 async def test_a_leaver_with_forty_accounts(company: Company) -> None:
     ada = await company.employee("Ada", "Lovelace", email="ada@example.com")
     mary = await company.employee("Mary", "Somerville", email="mary@example.com")
-    applications = [await company.application(f"Application {n}", priority="Critical") for n in range(4)]
-    hers = {f"ada{n}": ("ada@example.com", "yes" if n else "no", ["Users"]) for n in range(10)}
+    applications = [await company.application(f"Application {n}", priority="Critical") for n in range(2)]
+    hers = {f"ada{n}": ("ada@example.com", "yes" if n else "no", ["Users"]) for n in range(20)}
     others = {f"mary{n}": ("mary@example.com", "yes", ["Users"]) for n in range(2)}
     for application in applications:
         await company.holds(application, hers | others)
@@ -231,22 +231,21 @@ async def test_a_leaver_with_forty_accounts(company: Company) -> None:
 
     # In the last application an account was overlooked: its request opens again, the others are proved.
     clock.travel_to(day(12, 1))
-    for application in applications[:3]:
-        await company.holds(application, others)
-    await company.holds(applications[3], others | {"ada7": ("ada@example.com", "yes", ["Users"])})
+    await company.holds(applications[0], others)
+    await company.holds(applications[1], others | {"ada7": ("ada@example.com", "yes", ["Users"])})
     event = await company.event(event)
     assert statuses(event) == ["Resolved", "Completed", "Completed", "Open"]
     left = [request for request in requests(event) if request["status"] != "Completed"]
     assert [(request["target"]["name"], request["status"]) for request in left] == [("ada7", "Open")]
     await company.post(f"{REQUESTS}/{left[0]['id']}/resolve")
     clock.travel_to(day(12, 2))
-    await company.holds(applications[3], others)
+    await company.holds(applications[1], others)
 
     assert statuses(await company.event(event)) == ["Completed", "Completed", "Completed", "Completed"]
     assert (await company.get(f"/api/identities/{ada}/access"))["applications"] == []
     then = await company.get(f"/api/identities/{ada}/access", asOf="2026-11-29")
-    assert [len(there["accounts"]) for there in then["applications"]] == [10, 10, 10, 10]
-    assert len((await company.get(f"/api/identities/{mary}/access"))["applications"]) == 4
+    assert [len(there["accounts"]) for there in then["applications"]] == [20, 20]
+    assert len((await company.get(f"/api/identities/{mary}/access"))["applications"]) == 2
 
 
 async def test_a_mover_whose_roles_overlap(company: Company) -> None:
