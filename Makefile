@@ -23,8 +23,8 @@ setup: $(VENV)/package.stamp $(VENV)/dev.stamp ## Make .venv with everything, an
 
 browser: ## Chromium for the console's tests, from the system's packages; ROLECALL_BROWSER names another
 	@if [ -n "$$ROLECALL_BROWSER" ] || command -v chromium chromium-browser google-chrome >/dev/null; then :; \
-	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-		echo "Installing Chromium"; apt-get update -qq && apt-get install -y -qq chromium >/dev/null; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && echo "Installing Chromium" && \
+		apt-get update -qq && apt-get install -y -qq chromium >/dev/null; then :; \
 	else echo "No Chromium here: the console's tests in a browser will be skipped. Install it, or set ROLECALL_BROWSER" >&2; \
 	[ -z "$$CI" ]; fi
 
