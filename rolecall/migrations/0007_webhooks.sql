@@ -49,9 +49,7 @@ CREATE INDEX webhook_deliveries_due ON webhook_deliveries (webhook_id, next_atte
 CREATE INDEX webhook_deliveries_in_flight ON webhook_deliveries (webhook_id) WHERE lease IS NOT NULL;
 CREATE INDEX webhook_deliveries_in_turn ON webhook_deliveries (webhook_id, access_request_id, number) WHERE untried AND status = 'Pending';
 CREATE INDEX ON webhook_deliveries (access_request_id, list_key);
--- A status changes too often to be kept as a facet: it is counted through this index.
-CREATE INDEX ON webhook_deliveries (status, list_key);
-CALL keep_list('webhook_deliveries', 'webhook_id');
+CALL keep_list('webhook_deliveries', 'webhook_id', 'status');
 
 CREATE TABLE webhook_attempts (
     delivery_id uuid NOT NULL REFERENCES webhook_deliveries ON DELETE CASCADE,

@@ -27,7 +27,7 @@ DELIVERIES = Listing(
     row="d",
     columns=_ITEM,
     make=lambda row: DeliveryItem(*row),
-    facets=("webhook_id",),
+    facets=("webhook_id", "status"),
     newest_first=True,
 )
 
