@@ -239,7 +239,8 @@ def test_random_calls_agree_with_the_model(config: Config) -> None:
             stateful_step_count=STEPS,
             deadline=None,
             database=None,
-            phases=[Phase.generate, Phase.shrink],
+            # Fifty steps can be read as they are; making them fewer would outlast the test.
+            phases=[Phase.generate],
             derandomize=CALLS == SHORT_WALK,
             suppress_health_check=list(HealthCheck),
         )
