@@ -51,6 +51,7 @@ FITTING: dict[str, Callable[[Any], Any]] = {
     "content": lambda _: "users",
     "cron": lambda _: "0 6 * * *",
     "effectiveDate": in_days(1, 9),
+    "enabled": lambda _: True,
     "encoding": lambda _: "windows-1252",
     "endDate": in_days(10, 99),
     "files": at_most_one,

@@ -21,7 +21,7 @@ from tests.holdings import an_account
 HERE = Path(__file__).parent
 HOOKS = "tests.contract.schemathesis_hooks"
 FORMS = {
-    "short": ["--phases", "examples,fuzzing", "--max-examples", "4", "--no-shrink"],
+    "short": ["--phases", "examples,fuzzing", "--max-examples", "2", "--no-shrink"],
     "long": ["--phases", "examples,coverage,fuzzing,stateful", "--max-examples", "25"],
 }
 LONG = os.environ.get("ROLECALL_SCHEMATHESIS") == "long"
