@@ -250,21 +250,20 @@ class HookNumbers(msgspec.Struct, frozen=True):
 
 
 async def hook_numbers(db: Db, ids: Sequence[UUID]) -> dict[UUID, HookNumbers]:
-    """By the kept totals, and the newest attempt that did not arrive."""
+    """Deliveries by how they stand, and the newest attempt that did not arrive."""
     rows = await fetch_rows(
         db,
-        """SELECT h.id,
-                  (SELECT coalesce(sum(rows), 0)::bigint FROM list_totals WHERE list = 'webhook_deliveries'
-                   AND facet[1] = h.id::text AND facet[2] = 'Delivered'),
-                  (SELECT coalesce(sum(rows), 0)::bigint FROM list_totals WHERE list = 'webhook_deliveries'
-                   AND facet[1] = h.id::text AND facet[2] = 'Failed'),
-                  (SELECT coalesce(sum(rows), 0)::bigint FROM list_totals WHERE list = 'webhook_deliveries'
-                   AND facet[1] = h.id::text AND facet[2] IN ('Pending', 'Parked')),
+        """SELECT h.id, d.delivered, d.failed, d.waiting,
                   (SELECT concat_ws(' ', t.outcome, t.status_code) FROM webhook_deliveries d
                    JOIN webhook_attempts t ON t.delivery_id = d.id
                    WHERE d.webhook_id = h.id AND d.status <> 'Delivered' AND t.outcome <> 'delivered'
                    ORDER BY d.number DESC, t.number DESC LIMIT 1)
-           FROM webhooks h WHERE h.id = ANY(%(ids)s)""",
+           FROM webhooks h CROSS JOIN LATERAL (
+               SELECT count(*) FILTER (WHERE status = 'Delivered') AS delivered,
+                      count(*) FILTER (WHERE status = 'Failed') AS failed,
+                      count(*) FILTER (WHERE status IN ('Pending', 'Parked')) AS waiting
+               FROM webhook_deliveries WHERE webhook_id = h.id) AS d
+           WHERE h.id = ANY(%(ids)s)""",
         ids=list(ids),
     )
     return {id: HookNumbers(*rest) for id, *rest in rows}

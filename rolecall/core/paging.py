@@ -185,9 +185,3 @@ def _page(rows: Sequence[Sequence[Any]], make: Callable[[Sequence[Any]], T], pag
         page_size=PAGE_SIZE,
         total_pages=-(-count // PAGE_SIZE),
     )
-
-
-def kept_total(list: str, *facets: str) -> str:
-    """SQL for a total kept by `migrations/0001`; `facets` are its conditions, e.g. `facet[1] = %(status)s`."""
-    conditions = " AND ".join((f"list = '{list}'", *facets))
-    return f"SELECT coalesce(sum(rows), 0)::bigint FROM list_totals WHERE {conditions}"

@@ -217,43 +217,6 @@ BEGIN
     RETURN NULL;
 END $$;
 
--- To be replaced by keep_list: totals alone.
--- Totals of lists, exact at every commit. A total is the sum of its shards: a writer touches only the shard
--- of its own connection, so two writers rarely wait for each other.
-CREATE TABLE list_totals (
-    list  text NOT NULL,
-    facet text[] NOT NULL,
-    shard int NOT NULL,
-    rows  bigint NOT NULL,
-    PRIMARY KEY (list, facet, shard)
-);
-
--- Statement-level, so a bulk load counts once. Arguments: the columns that make the facet.
-CREATE FUNCTION keep_list_total() RETURNS trigger LANGUAGE plpgsql AS $$
-DECLARE
-    facet text := coalesce((SELECT string_agg(format('%I::text', name), ', ') FROM unnest(TG_ARGV) AS name), '');
-    gained text := format('SELECT ARRAY[%s]::text[] AS facet, count(*) AS n FROM new_rows GROUP BY 1', facet);
-    lost text := format('SELECT ARRAY[%s]::text[] AS facet, -count(*) AS n FROM old_rows GROUP BY 1', facet);
-    changed text := CASE TG_OP WHEN 'INSERT' THEN gained WHEN 'DELETE' THEN lost ELSE gained || ' UNION ALL ' || lost END;
-BEGIN
-    EXECUTE format(
-        'INSERT INTO list_totals AS t (list, facet, shard, rows)
-         SELECT %L, facet, pg_backend_pid() %% 32, sum(n) FROM (%s) AS d GROUP BY facet HAVING sum(n) <> 0 ORDER BY facet
-         ON CONFLICT (list, facet, shard) DO UPDATE SET rows = t.rows + EXCLUDED.rows', TG_TABLE_NAME, changed);
-    RETURN NULL;
-END $$;
-
-CREATE PROCEDURE keep_totals_of(list regclass, VARIADIC facets text[] DEFAULT '{}') LANGUAGE plpgsql AS $$
-DECLARE
-    arguments text := coalesce((SELECT string_agg(quote_literal(name), ', ') FROM unnest(facets) AS name), '');
-BEGIN
-    EXECUTE format('CREATE TRIGGER keep_total_on_insert AFTER INSERT ON %s REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION keep_list_total(%s)', list, arguments);
-    EXECUTE format('CREATE TRIGGER keep_total_on_delete AFTER DELETE ON %s REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION keep_list_total(%s)', list, arguments);
-    IF arguments <> '' THEN
-        EXECUTE format('CREATE TRIGGER keep_total_on_update AFTER UPDATE ON %s REFERENCING NEW TABLE AS new_rows OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION keep_list_total(%s)', list, arguments);
-    END IF;
-END $$;
-
 CREATE TABLE settings (
     name  text PRIMARY KEY,
     value jsonb NOT NULL

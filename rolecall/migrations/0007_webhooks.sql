@@ -73,7 +73,7 @@ CREATE TABLE webhook_callbacks (
     PRIMARY KEY (delivery_id, sha256)
 );
 
--- A histogram of how long after it was due an attempt ended, by outcome; only ever grows. Sharded like list_totals.
+-- A histogram of how long after it was due an attempt ended, by outcome; only ever grows. Sharded, so that workers do not wait for one another.
 CREATE TABLE webhook_tallies (
     outcome  text NOT NULL,
     within   double precision NOT NULL,
