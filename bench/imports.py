@@ -121,7 +121,7 @@ def _workers(root: int) -> Iterator[int]:
             command = (path / "cmdline").read_bytes()
         except OSError:
             continue
-        if b"application_imports.build" in command or (b"rolecall" in command and b"worker" in command):
+        if b"application_imports.build" in command or b"\0worker\0" in command:
             yield int(path.name)
 
 

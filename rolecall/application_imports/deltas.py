@@ -107,6 +107,7 @@ def read_whole(
         # Rejected rows are shown as they were; where there can be none, a million rows need not be kept for it.
         if group.allow_rejects:
             tables.append(table)
+        del table
     delta = Delta(group, files, rows.together(group.content, parts), None)
     delta.tables = tables
     delta.rows = rows_read
