@@ -5,10 +5,12 @@ from typing import TYPE_CHECKING
 
 import rich_click as click
 
+from rolecall.cli.folder import in_transaction
 from rolecall.cli.serve import port_option
 
 if TYPE_CHECKING:
     from rolecall.core.config import Config
+    from rolecall.core.db import Db
 
 _TOKEN_FILE = "demo-token"  # noqa: S105
 _LINK_FILE = "demo-sign-in"
@@ -75,16 +77,24 @@ def _check(folder: Path) -> None:
 
 
 def _prepare(config: "Config") -> None:
-    import asyncio
-
-    from rolecall.demo.company import invite, make_company
-
     if not (config.data_dir / _TOKEN_FILE).exists():
+        import asyncio
+
+        from rolecall.demo.company import make_company
+
         click.echo("Making a sample company; this takes some seconds", err=True)
         (config.data_dir / _UNFINISHED).touch()
         _keep(config.data_dir / _TOKEN_FILE, asyncio.run(make_company(config)))
         (config.data_dir / _UNFINISHED).unlink()
-    _keep(config.data_dir / _LINK_FILE, asyncio.run(invite(config, _ADMINISTRATOR)))
+    _keep(config.data_dir / _LINK_FILE, in_transaction(config, _invite))
+
+
+async def _invite(config: "Config", db: "Db") -> str:
+    from rolecall.console.actions import create_administrator
+    from rolecall.core import clock
+    from rolecall.core.checking import Facts
+
+    return await create_administrator(db, _ADMINISTRATOR, Facts(now=clock.now(), zone=config.timezone))
 
 
 def _keep(file: Path, secret: str) -> None:

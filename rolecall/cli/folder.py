@@ -89,20 +89,25 @@ def migrate(config: "Config") -> list[str]:
 
 def with_database(data_dir: Path | None, act: Callable[["Config", "Db"], Awaitable[T]]) -> T:
     """What `act` returns, done in one transaction on the folder's database at this version."""
+    from rolecall.core import config as configuration
+
+    with database(configuration.load(data_dir=data_dir)) as config:
+        migrate(config)
+        return in_transaction(config, act)
+
+
+def in_transaction(config: "Config", act: Callable[["Config", "Db"], Awaitable[T]]) -> T:
     import asyncio
 
     import psycopg
 
-    from rolecall.core import config as configuration
     from rolecall.core.db import session_options
 
-    async def run(config: "Config") -> T:
+    async def run() -> T:
         connection: Any = await psycopg.AsyncConnection.connect(
             config.database_url or "", options=session_options(config.base_url)
         )
         async with connection as db:
             return await act(config, db)
 
-    with database(configuration.load(data_dir=data_dir)) as config:
-        migrate(config)
-        return asyncio.run(run(config))
+    return asyncio.run(run())

@@ -16,7 +16,6 @@ from rolecall.application_imports import actions as imports
 from rolecall.application_imports.run import run_next_import
 from rolecall.applications import actions as applications
 from rolecall.applications import queries as applications_queries
-from rolecall.console import actions as console
 from rolecall.core import clock
 from rolecall.core.caller import Caller, Scope
 from rolecall.core.checking import Facts, Json
@@ -68,12 +67,6 @@ async def make_company(config: Config) -> str:
             return await _Company(config, pool).live()
         finally:
             clock.travel_home()
-
-
-async def invite(config: Config, email: str) -> str:
-    """The secret of a link that signs an administrator in to the console."""
-    async with make_pool(config) as pool, pool.connection() as db, db.transaction():
-        return await console.create_administrator(db, email, Facts(now=clock.now(), zone=config.timezone))
 
 
 class _Company:
