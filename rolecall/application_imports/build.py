@@ -45,7 +45,7 @@ _MEMORY = 1 * GIB
 _MEMORY_PER_BYTE = 6
 _CPU_SECONDS = 300
 _LOOK_AT_MEMORY = 0.05
-_KIB = 1 if sys.platform == "darwin" else 1024
+_STATM = Path("/proc/self/statm")
 
 Tell = Callable[[str], Awaitable[None]]
 
@@ -68,9 +68,17 @@ def _end_with_the_worker() -> None:
     os._exit(1)
 
 
+def _memory() -> int:
+    try:
+        return int(_STATM.read_text().split()[1]) * resource.getpagesize()
+    except OSError:
+        # Where there is no /proc, the peak must do; on Linux it would begin with that of the worker.
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
 def _limit_memory(limit: int) -> None:
     """Watched, because the kernel limits only address space, of which polars reserves many times what it uses."""
-    while resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _KIB < limit:
+    while _memory() < limit:
         time.sleep(_LOOK_AT_MEMORY)
     _say(Ended(Outcome.FAILED, TOO_MUCH_MEMORY))
     os._exit(1)

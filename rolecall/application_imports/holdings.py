@@ -259,7 +259,7 @@ class Draft:
             if change.new.height or change.altered.height:
                 number = pl.lit(self.number).alias("from_import")
                 opened = change.opened.select(*relation.key, *relation.values, number)
-                await open_intervals(self.db, relation, as_csv(opened.sort(relation.key)))
+                await open_intervals(self.db, relation, as_csv(_in_order(opened, relation)))
         await self._settle_groups()
         await self._settle_permissions()
 
@@ -309,3 +309,10 @@ class Draft:
 def _union(frames: Iterator[pl.DataFrame]) -> pl.DataFrame:
     found = list(frames)
     return pl.concat(found).unique() if found else pl.DataFrame(schema={"username": pl.String, "group": pl.String})
+
+
+def _in_order(rows: pl.DataFrame, relation: Relation) -> pl.DataFrame:
+    """An index takes keys in order several times faster; a file is mostly in order already."""
+    if len(relation.key) == 1 and rows.get_column(relation.key[0]).is_sorted():
+        return rows
+    return rows.sort(relation.key)

@@ -89,7 +89,8 @@ async def test_a_worker_killed_at_any_moment_leaves_all_or_nothing(imports: Impo
             assert halfway == before
         await imports.work()
         # The child of a worker that died may outlive it for a moment; then there is nothing left to do here.
-        assert await until(db, run["id"], "Finished", "Failed") == "Finished"
+        ended = await until(db, run["id"], "Finished", "Failed")
+        assert ended == "Finished", (await imports.get(run["id"]))["log"]
         before = await content_of(db, application)
         await _is_whole(db, application, run["number"], f" {turn}", turn + 1)
 
