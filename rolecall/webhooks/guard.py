@@ -104,7 +104,8 @@ def _is_local(host: str) -> bool:
 async def _addresses(host: str) -> list[str]:
     """What the host's name stands for now; nothing when it cannot be told."""
     try:
-        found = await asyncio.wait_for(look_up(host.rstrip(".")), _LOOKUP_TAKES)
+        async with asyncio.timeout(_LOOKUP_TAKES):
+            found = await look_up(host.rstrip("."))
     except (OSError, UnicodeError, TimeoutError):
         return []
     return [address for _, address in found]

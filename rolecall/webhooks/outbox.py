@@ -4,13 +4,14 @@ Whoever touches several deliveries of a hook locks the hook first, so that no tw
 """
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import UUID, uuid4
 
 import msgspec
 
 from rolecall.core.db import Db, execute, fetch_all, fetch_rows, fetch_value
 from rolecall.webhooks.model import (
+    ATTEMPT_TAKES,
     FAILING_FOR,
     FAILURES_UNTIL_PROBED,
     GONE,
@@ -24,6 +25,9 @@ from rolecall.webhooks.model import (
     Outcome,
     next_attempt_on,
 )
+
+# From the claim to the socket.
+_MARGIN = timedelta(seconds=2)
 
 
 class DueHook(msgspec.Struct, frozen=True):
@@ -74,8 +78,10 @@ async def claim(db: Db, hooks: Sequence[DueHook], limit: int, now: datetime) -> 
                FROM unnest(%(hooks)s::uuid[], %(rooms)s::int[]) AS due_hook (id, room)
                JOIN webhooks h USING (id)
                CROSS JOIN LATERAL (
+                   -- What began longer ago than an attempt takes is no longer on its way.
                    SELECT count(*) AS n FROM webhook_deliveries f
-                   WHERE f.webhook_id = h.id AND f.lease IS NOT NULL AND f.next_attempt_on > %(now)s) AS in_flight
+                   WHERE f.webhook_id = h.id AND f.lease IS NOT NULL AND f.next_attempt_on > %(on_its_way)s
+               ) AS in_flight
                CROSS JOIN LATERAL (
                    SELECT d.id, d.next_attempt_on FROM webhook_deliveries d
                    WHERE d.webhook_id = h.id AND d.status = 'Pending' AND d.next_attempt_on <= %(now)s
@@ -94,7 +100,11 @@ async def claim(db: Db, hooks: Sequence[DueHook], limit: int, now: datetime) -> 
                          d.attempt_count AS number, d.step, due.next_attempt_on AS due_on, d.lease),
            abandoned AS (
                UPDATE webhook_attempts a SET ended_on = %(now)s, outcome = 'unknown'
-               FROM claimed c WHERE a.delivery_id = c.id AND a.ended_on IS NULL),
+               FROM claimed c WHERE a.delivery_id = c.id AND a.ended_on IS NULL RETURNING a.outcome),
+           tallied AS (
+               INSERT INTO webhook_tallies AS t (outcome, within, shard, attempts, seconds)
+               SELECT outcome, 'infinity', pg_backend_pid() %% 32, count(*), 0 FROM abandoned GROUP BY outcome
+               ON CONFLICT (outcome, within, shard) DO UPDATE SET attempts = t.attempts + EXCLUDED.attempts),
            begun AS (
                INSERT INTO webhook_attempts (delivery_id, number, started_on)
                SELECT id, number, %(now)s FROM claimed)
@@ -105,6 +115,7 @@ async def claim(db: Db, hooks: Sequence[DueHook], limit: int, now: datetime) -> 
         now=now,
         lease=uuid4(),
         until=now + LEASE,
+        on_its_way=now + LEASE - ATTEMPT_TAKES - _MARGIN,
     )
 
 

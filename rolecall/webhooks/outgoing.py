@@ -18,7 +18,7 @@ from rolecall.webhooks.model import ATTEMPT_TAKES, Answer, Outcome
 READ_BYTES = 64 * 1024
 KEPT_BYTES = 16 * 1024
 # A receiver may close an idle connection at any moment; an old one is not worth the failed attempt.
-_KEPT_OPEN = 2.0
+_KEPT_OPEN = 1.0
 _LOOKUP_THREADS = 32
 _HEADERS = {
     "Content-Type": "application/json",
@@ -26,7 +26,7 @@ _HEADERS = {
     "Accept-Encoding": "identity",
     "User-Agent": "Rolecall-Webhooks/1",
 }
-
+_NUMERIC = socket.AI_NUMERICHOST | socket.AI_NUMERICSERV
 
 # The tests put one here that lets nothing out.
 make_socket = socket.socket
@@ -63,7 +63,8 @@ class Outgoing:
         return aiohttp.ClientSession(
             connector=connector,
             headers=_HEADERS,
-            timeout=aiohttp.ClientTimeout(total=ATTEMPT_TAKES.total_seconds()),
+            # The threshold is where aiohttp would begin to round up to whole seconds.
+            timeout=aiohttp.ClientTimeout(total=ATTEMPT_TAKES.total_seconds(), ceil_threshold=60),
             cookie_jar=aiohttp.DummyCookieJar(),
             auto_decompress=False,
             trust_env=False,
@@ -156,6 +157,3 @@ class _Resolver(AbstractResolver):
 
     async def close(self) -> None:
         pass
-
-
-_NUMERIC = socket.AI_NUMERICHOST | socket.AI_NUMERICSERV

@@ -38,7 +38,7 @@ async def hooks_by_name(db: Db, page: int) -> Page[HookDetail]:
         lambda row: HookDetail(*row),
         page,
         total="SELECT count(*) FROM webhooks WHERE deleted_on IS NULL",
-        items=f"SELECT {_HOOK} FROM webhooks WHERE deleted_on IS NULL ORDER BY name",
+        items=f"SELECT {_HOOK} FROM webhooks WHERE deleted_on IS NULL ORDER BY lower(name), name",
     )
 
 

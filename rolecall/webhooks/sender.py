@@ -36,6 +36,7 @@ class Sender:
         self._outgoing = Outgoing(config.webhook_allow)
         self._key = sealing.load_key(config)
         self._unseal = lru_cache(maxsize=1024)(sealing.unseal)
+        self._unreadable: set[UUID] = set()
         self._in_flight: set[asyncio.Task[None]] = set()
         self._ended: list[Ended] = []
         self._alarm: asyncio.TimerHandle | None = None
@@ -61,18 +62,20 @@ class Sender:
         del self._ended[: len(ended)]
 
     async def turn(self, _: Pool, __: Config, now: datetime) -> bool:
+        # Should this turn fail, another follows.
+        self._set_alarm(now + _SOON)
         ended = list(self._ended)
         async with self._pool.connection() as db, db.transaction():
             await outbox.settle(db, ended, now)
             hooks = self._sendable(await outbox.lock_due_hooks(db, now))
             claims = await outbox.claim(db, [hook for hook, _ in hooks.values()], self._free, now)
-            # While work goes on another turn follows soon; the exact time is asked for when it stops.
-            look_again = now + _SOON if claims else await outbox.next_due(db, now)
+            # While something is due, claimed or held up, the next turn is soon; else when something will be.
+            next_turn = now + _SOON if hooks else await outbox.next_due(db, now)
         # Only now: what a failed transaction did not keep must be settled again, and nothing may be sent.
         del self._ended[: len(ended)]
         for claim in claims:
             self._send_soon(claim, *hooks[claim.webhook_id])
-        self._set_alarm(look_again)
+        self._set_alarm(next_turn)
         return False
 
     @property
@@ -92,7 +95,9 @@ class Sender:
             try:
                 hooks[hook.id] = (hook, [self._unseal(self._key, secret, hook.id) for secret in sealed])
             except sealing.CannotUnseal as error:
-                log.error("a webhook's secret cannot be read", webhook_id=str(hook.id), reason=str(error))
+                if hook.id not in self._unreadable:
+                    log.error("a webhook's secret cannot be read", webhook_id=str(hook.id), reason=str(error))
+                self._unreadable.add(hook.id)
         return hooks
 
     def _send_soon(self, claim: Claim, hook: DueHook, keys: list[bytes]) -> None:

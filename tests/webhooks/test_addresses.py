@@ -3,8 +3,10 @@
 import asyncio
 import datetime as dt
 import errno
+import re
 import socket
 import ssl
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +100,15 @@ def names(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str]]:
 
 def test_the_corpus_is_large_and_without_repeats() -> None:
     assert len(set(SPELLINGS)) == len(SPELLINGS) >= 120
+
+
+def test_the_corpus_would_notice_the_standard_librarys_idea_of_global() -> None:
+    """Why there is a list of our own: `is_global` lets some of these out."""
+    literal = [host.strip("[]") for host in SPELLINGS if re.fullmatch(r"[\d.]+|\[[\da-f:.]+\]", host)]
+    addresses = [ip_address(text) for text in literal if guard._QUAD.fullmatch(text) or ":" in text]
+
+    assert [address for address in addresses if address.is_global]
+    assert not [address for address in addresses if not guard.is_refused(str(address), ())]
 
 
 @pytest.mark.usefixtures("dialled", "names")

@@ -179,6 +179,23 @@ async def test_never_more_than_eight_are_in_flight_for_a_hook_whoever_sends(
     assert page["totalCount"] == 60
 
 
+async def test_what_a_dead_worker_held_keeps_no_room_for_longer_than_an_attempt_takes(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
+    await a_hook(client, "http://127.0.0.1:9/hook")
+    for _ in range(20):
+        await an_access_request(db)
+    held = await claim(db)
+
+    clock.travel_to(clock.now() + timedelta(seconds=16))
+    assert await claim(db) == []
+    clock.travel_to(clock.now() + timedelta(seconds=2))
+    others = await claim(db)
+
+    assert len(held) == len(others) == 8
+    assert not {each.id for each in held} & {each.id for each in others}
+
+
 async def test_a_receiver_that_only_fails_is_probed_by_one_at_a_time_until_it_answers(
     client: httpx2.AsyncClient, db: Db, receiver: Receiver, post: Post
 ) -> None:
