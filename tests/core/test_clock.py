@@ -1,0 +1,31 @@
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from rolecall.core import clock
+
+ZURICH = ZoneInfo("Europe/Zurich")
+
+
+@pytest.mark.parametrize(
+    ("text", "moment"),
+    [
+        ("2026-12-01", datetime(2026, 11, 30, 23, tzinfo=UTC)),
+        ("2026-07-01", datetime(2026, 6, 30, 22, tzinfo=UTC)),
+        ("2026-12-01T08:00", datetime(2026, 12, 1, 7, tzinfo=UTC)),
+        ("2026-12-01T08:00:00Z", datetime(2026, 12, 1, 8, tzinfo=UTC)),
+        ("2026-12-01T08:00:00-05:00", datetime(2026, 12, 1, 13, tzinfo=UTC)),
+        ("2026-12-01T08:00:00.250Z", datetime(2026, 12, 1, 8, 0, 0, 250_000, tzinfo=UTC)),
+        # The night the clocks go back has two half past two; the first is taken.
+        ("2026-10-25T02:30", datetime(2026, 10, 25, 0, 30, tzinfo=UTC)),
+    ],
+)
+def test_what_says_no_offset_is_local(text: str, moment: datetime) -> None:
+    assert clock.parse(text, ZURICH) == moment
+
+
+@pytest.mark.parametrize("text", ["", "tomorrow", "2026-13-01", "2026-12-01T25:00", "01.12.2026", "1764547200"])
+def test_what_is_no_time_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"[Ii]so|month|hour"):
+        clock.parse(text, ZURICH)

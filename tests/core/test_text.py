@@ -1,0 +1,47 @@
+import pytest
+
+from rolecall.core.checking import human_name
+from rolecall.core.ids import guid, new_id
+from rolecall.core.text import fold, sort_key
+
+
+def test_names_sort_by_letters_then_accents_and_never_by_case() -> None:
+    names = ["Zed", "Elan", "élan", "ÉLAN", "elan", "Østergård", "Oster", "Ostler", "Łukasz", "Lukas"]
+
+    ordered = sorted(names, key=sort_key)
+
+    assert ordered == ["Elan", "elan", "élan", "ÉLAN", "Lukas", "Łukasz", "Oster", "Østergård", "Ostler", "Zed"]
+
+
+def test_words_are_matched_without_case_and_spaces() -> None:
+    assert fold(" Role  TRANSITION ") == fold("roleTransition")
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        (["identity", "firstName"], "First name"),
+        (["applicationImportId"], "Application import ID"),
+        (["identityId"], "Identity ID"),
+        (["customFields", 2, "number"], "Number"),
+        (["customFields", 2], "Custom fields"),
+        ([], "Body"),
+    ],
+)
+def test_fields_are_said_as_people_say_them(path: list[str | int], name: str) -> None:
+    assert human_name(path) == name
+
+
+def test_new_ids_are_version_7_and_rise() -> None:
+    made = [new_id() for _ in range(100)]
+
+    assert {id.version for id in made} == {7}
+    assert [id.int >> 80 for id in made] == sorted(id.int >> 80 for id in made)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "x", "6f1c000000004000800000000000000a", "{6f1c0000-0000-4000-8000-00000000000a}", 7]
+)
+def test_only_the_usual_form_is_a_guid(text: object) -> None:
+    assert guid(text) is None
+    assert guid("6F1C0000-0000-4000-8000-00000000000A") is not None
