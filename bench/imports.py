@@ -116,13 +116,20 @@ class Memory:
 
 
 def _workers(root: int) -> Iterator[int]:
+    """The worker and its child, among the processes that the service started."""
+    parents, commands = {}, {}
     for path in Path("/proc").glob("[0-9]*"):
         try:
-            command = (path / "cmdline").read_bytes()
+            parents[int(path.name)] = int((path / "stat").read_text().rpartition(")")[2].split()[1])
+            commands[int(path.name)] = (path / "cmdline").read_bytes()
         except OSError:
             continue
-        if b"application_imports.build" in command or b"\0worker\0" in command:
-            yield int(path.name)
+    for pid, command in commands.items():
+        above = pid
+        while above in parents and above != root:
+            above = parents[above]
+        if above == root and (b"application_imports.build" in command or b"\0worker\0" in command):
+            yield pid
 
 
 def _resident(pid: int) -> int:

@@ -56,6 +56,8 @@ def main() -> None:
     threading.Thread(target=_end_with_the_worker, daemon=True).start()
     threading.Thread(target=_limit_memory, args=(_MEMORY + _MEMORY_PER_BYTE * job.input_bytes,), daemon=True).start()
     _say(asyncio.run(build(job)))
+    # All is committed; tidying up a gigabyte would only keep the next import waiting.
+    os._exit(0)
 
 
 def _say(ended: Ended) -> None:
