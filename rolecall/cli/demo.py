@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import rich_click as click
 
-from rolecall.cli.folder import in_transaction
+from rolecall.cli.folder import in_transaction, occupied
 from rolecall.cli.serve import port_option
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ def demo(port: int, data_dir: Path | None) -> None:
     Example: `rolecall demo --port 8080`
     """
     import tempfile
+    from contextlib import nullcontext
 
     import msgspec
 
@@ -56,8 +57,8 @@ def demo(port: int, data_dir: Path | None) -> None:
     settings = config.load()
     logs.configure(settings.log)
     plan = Plan(host="127.0.0.1", port=port, workers=1)
-    with tempfile.TemporaryDirectory(prefix="rolecall-demo-") as throw_away:
-        folder = (data_dir or Path(throw_away)).absolute()
+    with nullcontext(data_dir) if data_dir else tempfile.TemporaryDirectory(prefix="rolecall-demo-") as place:
+        folder = Path(place).absolute()
         _check(folder)
         # The sample company never goes into a database of yours.
         settings = msgspec.structs.replace(settings, data_dir=folder, database_url=None)
@@ -65,15 +66,27 @@ def demo(port: int, data_dir: Path | None) -> None:
 
 
 def _check(folder: Path) -> None:
-    import shutil
-
     from rolecall.core.errors import CannotRun
 
     if (folder / _UNFINISHED).exists():
-        for name in ("postgres", "files"):
-            shutil.rmtree(folder / name, ignore_errors=True)
+        _wipe(folder)
     elif (folder / "postgres").exists() and not (folder / _TOKEN_FILE).exists():
         raise CannotRun(f"The data folder {folder} holds a service that is no demo; choose another with --data-dir")
+
+
+def _wipe(folder: Path) -> None:
+    """What a demo left behind that was killed while it was made; its database may still be running."""
+    import shutil
+    from contextlib import suppress
+
+    from rolecall.core.errors import CannotRun
+    from rolecall.core.postgres import embedded
+
+    with occupied(folder, ""):
+        with suppress(CannotRun), embedded(folder):
+            pass
+        for name in ("postgres", "files"):
+            shutil.rmtree(folder / name, ignore_errors=True)
 
 
 def _prepare(config: "Config") -> None:

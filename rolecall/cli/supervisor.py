@@ -100,7 +100,7 @@ async def _supervise(config: Config, plan: Plan, own_database: bool, announce: C
 
 
 async def _keep(role: tuple[str, ...], environ: dict[str, str], stop: asyncio.Event) -> None:
-    """Keep one process running; one that dies again and again is given some time in between."""
+    """Keep one process running; one that gives up again and again is given some time in between."""
     quick_deaths = 0
     while not stop.is_set():
         started = time.monotonic()
@@ -113,7 +113,8 @@ async def _keep(role: tuple[str, ...], environ: dict[str, str], stop: asyncio.Ev
         if await _first(stop, child.wait()):
             await _end(child)
             return
-        quick_deaths = quick_deaths + 1 if time.monotonic() - started < _QUICK_DEATH_SECONDS else 0
+        was_killed, was_quick = (child.returncode or 0) < 0, time.monotonic() - started < _QUICK_DEATH_SECONDS
+        quick_deaths = quick_deaths + 1 if was_quick and not was_killed else 0
         log.error("process died, starting it again", role=role[0], process=child.pid, code=child.returncode)
         await _sleep(stop, _PAUSES_SECONDS[min(quick_deaths, len(_PAUSES_SECONDS) - 1)])
 
