@@ -210,11 +210,14 @@ BEGIN
         SELECT id, employee_id, email_address, last_name_key, first_name_key FROM new_rows;
     ELSE
         INSERT INTO identities_to_match (identity_id, employee_id, email_address, last_name_key, first_name_key)
-        SELECT changed.* FROM old_rows o JOIN new_rows n USING (id)
-        CROSS JOIN LATERAL (VALUES (o.id, o.employee_id, o.email_address, o.last_name_key, o.first_name_key),
-                                   (n.id, n.employee_id, n.email_address, n.last_name_key, n.first_name_key)) AS changed
-        WHERE (o.employee_id, o.email_address, o.last_name_key, o.first_name_key, o.status)
-              IS DISTINCT FROM (n.employee_id, n.email_address, n.last_name_key, n.first_name_key, n.status);
+        -- Differences of sets, not a join: its plan is kept from the first, perhaps one-row, update of a session.
+        SELECT id, employee_id, email_address, last_name_key, first_name_key FROM (
+            (SELECT id, employee_id, email_address, last_name_key, first_name_key, status FROM old_rows
+             EXCEPT SELECT id, employee_id, email_address, last_name_key, first_name_key, status FROM new_rows)
+            UNION ALL
+            (SELECT id, employee_id, email_address, last_name_key, first_name_key, status FROM new_rows
+             EXCEPT SELECT id, employee_id, email_address, last_name_key, first_name_key, status FROM old_rows)
+        ) AS changed;
     END IF;
     IF FOUND THEN
         PERFORM pg_notify('matching', '');
