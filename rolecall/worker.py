@@ -23,7 +23,7 @@ from rolecall.application_imports.run import run_next_import
 from rolecall.application_imports.schedule import fire_schedules
 from rolecall.core import clock
 from rolecall.core.config import Config
-from rolecall.core.db import Db, Pool, make_pool
+from rolecall.core.db import Db, Pool, make_pool, transaction
 from rolecall.core.heartbeat import EVERY_SECONDS, beat, bury_the_dead
 from rolecall.core.ids import new_id
 from rolecall.core.nudge import listen
@@ -59,7 +59,7 @@ async def tick(pool: Pool, config: Config, now: datetime) -> bool:
         await fire_schedules(db, config, now)
         await imports.sweep_files(db, config.files_dir, now)
         await webhooks.forget_old_deliveries(db, now)
-        async with db.transaction():
+        async with transaction(db, "parking"):
             await webhooks.park_stray_deliveries(db)
         await bury_the_dead(db)
     return False
@@ -72,13 +72,13 @@ async def keep_lists(pool: Pool, _: Config, __: datetime) -> bool:
 
 
 async def open_due_requests(pool: Pool, _: Config, now: datetime) -> bool:
-    async with pool.connection() as db, db.transaction():
+    async with pool.connection() as db, transaction(db, "due-requests"):
         return await access_requests.move_due(db, now)
 
 
 async def match_accounts(pool: Pool, _: Config, now: datetime) -> bool:
     """Identities changed: the accounts that this may touch find theirs again."""
-    async with pool.connection() as db, db.transaction():
+    async with pool.connection() as db, transaction(db, "matching"):
         await matching.match_changed_identities(db, now)
     return False
 
@@ -105,7 +105,7 @@ async def _each(
     well = True
     for id in ids:
         try:
-            async with pool.connection() as db, db.transaction():
+            async with pool.connection() as db, transaction(db, "step"):
                 await work(db, id, now)
         except Exception as fault:
             well = False

@@ -14,7 +14,7 @@ from rolecall.core import files, ids
 from rolecall.core.caller import Caller
 from rolecall.core.checking import Facts, Json, check
 from rolecall.core.config import Config
-from rolecall.core.db import Db, Pool, execute, fetch_rows
+from rolecall.core.db import Db, Pool, execute, fetch_rows, transaction
 from rolecall.core.errors import Conflict, Invalid, NotFound, Problem
 from rolecall.core.files import Upload, UploadedFile
 from rolecall.core.ids import new_id
@@ -160,7 +160,7 @@ async def log_line(db: Db, import_id: UUID, message: str, now: datetime) -> None
 
 async def finish_canceling(pool: Pool, _: Config, now: datetime) -> bool:
     """An import canceled before it started is Canceled at once; one that runs is stopped by its run."""
-    async with pool.connection() as db, db.transaction():
+    async with pool.connection() as db, transaction(db, "canceling"):
         rows = await fetch_rows(
             db,
             """UPDATE application_imports SET status = 'Canceled', build_end = %(now)s

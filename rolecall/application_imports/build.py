@@ -37,7 +37,7 @@ from rolecall.application_imports.sources import (
 )
 from rolecall.applications.model import Content
 from rolecall.core import clock
-from rolecall.core.db import Db, execute, session_options
+from rolecall.core.db import Db, execute, session_options, transaction
 
 GIB = 1024**3
 _MEMORY = 1 * GIB
@@ -96,7 +96,7 @@ async def build(job: Job) -> Ended:
             async def tell(message: str) -> None:
                 await actions.log_line(log, job.import_id, message, clock.now())
 
-            async with db.transaction():
+            async with transaction(db, "import-build"):
                 await _Build(db, job, tell).run()
         return Ended(Outcome.FINISHED)
     except BrokenFile as broken:

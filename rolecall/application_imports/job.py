@@ -26,7 +26,7 @@ class Outcome(StrEnum):
     FAILED = "failed"
     HELD = "held"
     CANCELED = "canceled"
-    # The database went away; the import is taken up again.
+    # The database went away, or the build was killed; the import is taken up again.
     LOST = "lost"
 
 

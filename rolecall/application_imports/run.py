@@ -22,7 +22,7 @@ from rolecall.application_imports.model import ImportStatus
 from rolecall.application_imports.schedule import fetch_files
 from rolecall.core import clock
 from rolecall.core.config import Config
-from rolecall.core.db import Db, Pool, execute, fetch_rows, fetch_value
+from rolecall.core.db import Db, Pool, execute, fetch_rows, fetch_value, transaction
 from rolecall.core.nudge import nudge
 
 log = structlog.get_logger("rolecall.imports")
@@ -88,7 +88,7 @@ async def _see_through(pool: Pool, config: Config, db: Db, id: UUID) -> bool:
 
 async def _start(db: Db, id: UUID) -> bool:
     """Whether there is something to build; says so in the log."""
-    async with db.transaction():
+    async with transaction(db, "import-start"):
         rows = await fetch_rows(
             db,
             """SELECT i.status, i.application_id, coalesce(r.attempts, 0) FROM application_imports i
@@ -195,7 +195,7 @@ async def _input_bytes(db: Db, run: Run) -> int:
 
 async def _in_process(pool: Pool, run: Run, totals: list[FileTotals]) -> Ended:
     """What needs no parsing needs no child."""
-    async with pool.connection() as db, db.transaction():
+    async with pool.connection() as db, transaction(db, "import-unchanged"):
         await execute(db, "SELECT pg_advisory_xact_lock(%(key)s)", key=application_lock(run.application_id) ^ 1)
         if run.rollback_to is not None:
             after = await rollback.put_back_all(db, run, run.rollback_to)
@@ -235,12 +235,13 @@ async def _in_child(config: Config, run: Run, size: int) -> Ended:
     if said.strip():
         return msgspec.json.decode(said, type=Ended)
     log.error("build died", run=run.number, code=code, said=errors.decode(errors="replace")[-2000:])
-    return Ended(Outcome.FAILED, _cause_of_death(code))
+    # Whoever killed it, it was no file: the import is taken up again.
+    return Ended(Outcome.LOST, "killed") if code == -signal.SIGKILL else Ended(Outcome.FAILED, _cause_of_death(code))
 
 
 def _cause_of_death(code: int) -> str:
     match -code:
-        case signal.SIGXCPU | signal.SIGKILL:
+        case signal.SIGXCPU:
             return "reading the files took more time than an import may take"
         case signal.SIGABRT | signal.SIGSEGV | signal.SIGBUS:
             return TOO_MUCH_MEMORY
@@ -248,7 +249,7 @@ def _cause_of_death(code: int) -> str:
 
 
 async def _end(pool: Pool, run: Run, ended: Ended) -> None:
-    async with pool.connection() as db, db.transaction():
+    async with pool.connection() as db, transaction(db, "import-end"):
         match ended.outcome:
             case Outcome.FINISHED:
                 await nudge(db, actions.CHANNEL)
@@ -260,7 +261,7 @@ async def _end(pool: Pool, run: Run, ended: Ended) -> None:
                 await _wait_for_build(db, run.application_id)
                 await _close(db, run.id, ImportStatus.CANCELED, "Canceled")
             case Outcome.LOST:
-                log.error("database lost during import", run=run.number, reason=ended.message)
+                log.error("import interrupted", run=run.number, reason=ended.message)
 
 
 async def _wait_for_build(db: Db, application_id: UUID) -> None:

@@ -23,7 +23,7 @@ from rolecall.core import clock
 from rolecall.core.caller import Caller, Scope
 from rolecall.core.checking import Facts
 from rolecall.core.config import Config
-from rolecall.core.db import Db, Pool
+from rolecall.core.db import Db, Pool, transaction
 from rolecall.core.errors import Conflict, Forbidden, Invalid, NotFound, RolecallError, UnsupportedMediaType
 from rolecall.web.bodies import AnyRequest, Carried, Reader, read_bytes, read_query
 from rolecall.web.correlation import correlation_id
@@ -173,7 +173,7 @@ async def _act(spec: Screen, services: Services, request: AnyRequest) -> ASGIRes
         # Read without a connection in hand: a slow sender must not keep others waiting.
         carried = await spec.read_body(request, services.config)
         with carried.held:
-            async with services.pool.connection() as visit.db, visit.db.transaction():
+            async with services.pool.connection() as visit.db, transaction(visit.db, "screen"):
                 visit.raw = carried.raw
                 answer = await _perform(spec, visit)
     except (Invalid, Conflict) as error:

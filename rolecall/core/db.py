@@ -1,7 +1,8 @@
 """PostgreSQL through psycopg: a pool, and rows straight into structs."""
 
 import select
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager
 from functools import cache
 from typing import Any, TypeVar
 
@@ -12,6 +13,7 @@ from psycopg.types.json import set_json_loads
 from psycopg_pool import AsyncConnectionPool
 
 from rolecall.core.config import Config
+from rolecall.core.faults import fault
 
 Db = AsyncConnection[TupleRow]
 Pool = AsyncConnectionPool[Db]
@@ -57,6 +59,15 @@ async def _is_open(db: Db) -> None:
     if socket.poll(0):
         await db.close()
         raise OperationalError("the server has closed the connection")
+
+
+@asynccontextmanager
+async def transaction(db: Db, name: str) -> AsyncGenerator[None]:
+    """One step that happens or does not; `name` is what its fault points are called."""
+    async with db.transaction():
+        yield
+        fault(f"{name}.before-commit")
+    fault(f"{name}.after-commit")
 
 
 @cache

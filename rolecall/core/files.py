@@ -17,6 +17,7 @@ from uuid import UUID
 import msgspec
 from psycopg import InterfaceError, OperationalError
 
+from rolecall.core.faults import fault
 from rolecall.core.ids import new_id
 
 # Small enough to bound memory, large enough that going to a thread costs nothing.
@@ -63,7 +64,9 @@ class Writing:
 
     def _finish(self) -> None:
         self._put_down()
+        fault("file.before-sync")
         os.fsync(self._file.fileno())
+        fault("file.after-sync")
         self._file.close()
 
 
@@ -109,9 +112,12 @@ def _private(path: str, flags: int) -> int:
 
 def _rename(path: Path, place: Path) -> None:
     place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    fault("file.before-rename")
     path.rename(place)
+    fault("folder.before-sync")
     for folder in list(place.parents)[:4]:
         _sync(folder)
+    fault("folder.after-sync")
 
 
 def _sync(folder: Path) -> None:

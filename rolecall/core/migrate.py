@@ -7,6 +7,7 @@ import psycopg
 
 from rolecall.core.db import Db, fetch_rows
 from rolecall.core.errors import CannotRun
+from rolecall.core.faults import fault
 
 FOLDER = Path(__file__).parent.parent / "migrations"
 _LOCK = int.from_bytes(b"rolecall", "big") >> 1
@@ -49,6 +50,8 @@ def _apply(db: psycopg.Connection) -> list[str]:
         with db.transaction():
             db.execute(file.read_bytes())
             db.execute("INSERT INTO migrations (name, sha256) VALUES (%s, %s)", (file.name, _digest(file)))
+            fault("migration.before-commit")
+        fault("migration.after-commit")
     return [file.name for file in todo]
 
 

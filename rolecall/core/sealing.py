@@ -12,6 +12,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from rolecall.core.config import Config, ConfigError, secret_key
+from rolecall.core.faults import fault
 
 KEY_FILE = "secret.key"
 _NONCE_BYTES = 12
@@ -50,7 +51,9 @@ def _make_key(file: Path) -> None:
         with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as made:
             made.write(new_key() + "\n")
             made.flush()
+            fault("key.before-sync")
             os.fsync(made.fileno())
+        fault("key.after-sync")
         file.hardlink_to(fresh)
     except FileExistsError:
         pass

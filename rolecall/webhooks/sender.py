@@ -16,7 +16,8 @@ import structlog
 
 from rolecall.core import clock, sealing
 from rolecall.core.config import Config
-from rolecall.core.db import Pool
+from rolecall.core.db import Pool, transaction
+from rolecall.core.faults import fault
 from rolecall.webhooks import outbox
 from rolecall.webhooks.model import IN_FLIGHT_A_WORKER, Claim
 from rolecall.webhooks.outbox import DueHook, Ended
@@ -57,7 +58,7 @@ class Sender:
         while self._in_flight:
             await asyncio.wait(self._in_flight)
         ended = list(self._ended)
-        async with self._pool.connection() as db, db.transaction():
+        async with self._pool.connection() as db, transaction(db, "deliveries-rest"):
             await outbox.settle(db, ended, clock.now())
         del self._ended[: len(ended)]
 
@@ -65,7 +66,7 @@ class Sender:
         # Should this turn fail, another follows.
         self._set_alarm(now + _SOON)
         ended = list(self._ended)
-        async with self._pool.connection() as db, db.transaction():
+        async with self._pool.connection() as db, transaction(db, "deliveries-turn"):
             await outbox.settle(db, ended, now)
             hooks = self._sendable(await outbox.lock_due_hooks(db, now))
             claims = await outbox.claim(db, [hook for hook, _ in hooks.values()], self._free, now)
@@ -107,7 +108,9 @@ class Sender:
 
     async def _send(self, claim: Claim, url: str, keys: list[bytes]) -> None:
         headers = signed_headers(claim.id, clock.now(), claim.body, keys)
+        fault("delivery.before-send")
         answer = await self._outgoing.post(url, headers, claim.body)
+        fault("delivery.after-send")
         self._ended.append(Ended(claim, answer, clock.now()))
         self._wake()
 

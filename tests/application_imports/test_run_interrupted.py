@@ -8,6 +8,7 @@ import signal
 import sys
 from asyncio.subprocess import DEVNULL, Process
 from contextlib import suppress
+from pathlib import Path
 from uuid import UUID
 
 import httpx2
@@ -181,3 +182,15 @@ async def test_imports_of_one_application_run_one_after_the_other(imports: Impor
     assert [run["status"] for run in ended] == ["Finished"] * 3
     for earlier, later in itertools.pairwise(ended):
         assert earlier["buildEnd"] <= later["buildStart"]
+
+
+async def test_an_import_whose_build_was_killed_is_taken_up_again(
+    imports: Imports, db: Db, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "import-build.before-commit").touch()
+    monkeypatch.setenv("ROLECALL_FAULTS", str(tmp_path))
+
+    run = await imports.run(await an_application(db), {"Users": "Username\nada\n"})
+
+    assert run["status"] == "Finished"
+    assert "Interrupted; started again from its files (try 2)" in run["log"]
