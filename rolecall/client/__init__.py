@@ -1,0 +1,43 @@
+"""A client of the HTTP API, for programs and for the command line.
+
+with Client("https://rolecall.example", token) as rolecall:
+    for person in rolecall.each(calls.list_identities()):
+        print(person.last_name)
+    run = rolecall.upload(application_id, {"Users": "users.csv"})
+    print(rolecall.wait(run.id).status)
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from rolecall.client import answers, calls, errors
+from rolecall.client.errors import Conflict, Failed, Invalid, NotAllowed, NotFound, NotVerified, TooMany, Unavailable
+from rolecall.client.webhooks import verify
+
+if TYPE_CHECKING:
+    from rolecall.client.http import AsyncClient, Client
+
+__all__ = [
+    "AsyncClient",
+    "Client",
+    "Conflict",
+    "Failed",
+    "Invalid",
+    "NotAllowed",
+    "NotFound",
+    "NotVerified",
+    "TooMany",
+    "Unavailable",
+    "answers",
+    "calls",
+    "errors",
+    "verify",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Whoever only verifies webhooks, or asks the command line for help, loads no HTTP library."""
+    if name not in ("AsyncClient", "Client"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from rolecall.client import http
+
+    return getattr(http, name)

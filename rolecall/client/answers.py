@@ -1,0 +1,505 @@
+"""What the service answers; unknown fields are ignored and words are plain text, so that a newer service fits."""
+
+from datetime import datetime
+from typing import Any, Generic, TypeVar
+from uuid import UUID
+
+import msgspec
+
+T = TypeVar("T")
+Json = dict[str, Any]
+
+
+class _Answer(msgspec.Struct, rename="camel"):
+    pass
+
+
+class Page(_Answer, Generic[T]):
+    items: list[T]
+    total_count: int
+    page: int
+    page_size: int
+    total_pages: int
+
+
+class Person(_Answer):
+    id: UUID
+    name: str
+
+
+class Pair(_Answer):
+    key: str
+    value: str
+
+
+class Entry(_Answer):
+    created_date: datetime
+    author: str
+    action: str | None
+    content: str
+
+
+class Comment(_Answer):
+    created_date: datetime
+    author: str
+    content: str
+
+
+class Identity(_Answer):
+    id: UUID
+    kind: str
+    first_name: str
+    last_name: str
+    email_address: str
+    type: str
+    title: str
+    company: str
+    division: str
+    department: str
+    office: str
+    supervisor_name: str
+    created_date: datetime
+    updated_date: datetime
+    first_seen_date: datetime
+    inactivated_date: datetime | None
+    status: str
+
+
+class ApplicationSummary(_Answer):
+    id: UUID
+    kind: str
+    name: str
+    priority: str
+    is_archived: bool
+    last_updated: datetime
+
+
+class FileGroup(_Answer):
+    file_group_id: UUID
+    name: str
+    is_optional: bool
+    is_multiple: bool
+
+
+class Connector(_Answer):
+    id: UUID
+    name: str
+    vendor: str
+    files: list[FileGroup] | None
+
+
+class ImportFile(_Answer):
+    id: UUID
+    file_group_id: UUID
+    file_group: str
+    name: str
+
+
+class Changes(_Answer):
+    total: int
+    new: int
+    altered: int
+    removed: int
+
+
+class PermissionChanges(_Answer):
+    total: int
+    new: int
+
+
+class Metrics(_Answer):
+    users: Changes
+    groups: Changes
+    permissions: PermissionChanges
+
+
+class ImportItem(_Answer):
+    id: UUID
+    kind: str
+    number: int
+    type: str
+    status: str
+    build_start: datetime | None
+    build_end: datetime | None
+    application: ApplicationSummary
+
+
+class NewImport(_Answer):
+    """An import without its application, as it is made and as an application shows its last one."""
+
+    id: UUID
+    kind: str
+    number: int
+    type: str
+    status: str
+    created_by: str
+    build_start: datetime | None
+    build_end: datetime | None
+    log: str | None
+    files: list[ImportFile]
+    metrics: Metrics | None
+
+
+class Import(NewImport):
+    application: ApplicationSummary
+
+    @property
+    def is_over(self) -> bool:
+        return self.status in ("Finished", "Failed", "Canceled")
+
+
+class Application(ApplicationSummary):
+    connector: Connector | None
+    last_import: NewImport | None
+
+
+class Change(_Answer):
+    kind: str
+    change: str
+    name: str
+    before: Json | None
+    after: Json | None
+
+
+class Reject(_Answer):
+    file_id: UUID
+    file: str
+    line: int
+    reason: str
+    row: list[str]
+
+
+class Account(_Answer):
+    id: UUID
+    username: str
+    name: str
+    email: str
+    is_active: bool
+    is_locked: bool
+    last_login: str | None
+    identity_id: UUID | None
+    match: str
+    metadata: list[Pair]
+    matched_on: datetime
+
+
+class Group(_Answer):
+    id: UUID
+    name: str
+    description: str
+    nomenclature: str
+    metadata: list[Pair]
+
+
+class Permission(_Answer):
+    id: UUID
+    header: str
+    section: str
+    permission: str
+    description: str
+    risk_rating: str
+
+
+class EffectiveAccess(_Answer):
+    identity_id: UUID
+    as_of: datetime | None
+    applications: list["ApplicationAccess"]
+
+
+class ApplicationAccess(_Answer):
+    application: ApplicationSummary
+    accounts: list["AccountAccess"]
+
+
+class AccountAccess(_Answer):
+    id: UUID
+    username: str
+    is_active: bool
+    is_locked: bool
+    access: list["AccessEntry"]
+
+
+class AccessEntry(_Answer):
+    header: str
+    section: str
+    permission: str
+    access: str
+    value: str
+    risk_rating: str
+    group: str
+    why: Json
+
+
+class AskedPermission(_Answer):
+    header: str
+    section: str
+    permission: str
+    description: str
+    risk_rating: str
+    metadata: list[Pair]
+    value: str
+
+
+class Privilege(_Answer):
+    initial_access: str
+    requested_access: str
+    approved_access: str
+    permission: AskedPermission
+    sources: list[str]
+    origins: list[str]
+
+
+class ItemTarget(_Answer, kw_only=True):
+    """`nomenclature` is there for groups only."""
+
+    type: str
+    name: str
+    nomenclature: str | None = None
+    affected_identity: Identity | None
+    application: ApplicationSummary
+
+
+class Target(ItemTarget, kw_only=True):
+    privileges: list[Privilege]
+    metadata: list[Pair]
+
+
+class ReviewerResponse(_Answer):
+    reviewer: Person
+    response: str
+
+
+class Rule(_Answer):
+    reason: str
+    responses: list[ReviewerResponse]
+
+
+class Requirement(_Answer):
+    type: str
+    description: str
+    rules: list[Rule]
+
+
+class RelatedItem(_Answer):
+    id: UUID
+    kind: str
+    number: int
+    status: str
+
+
+class AccessModelReference(_Answer):
+    id: UUID
+    name: str
+    description: str
+    will_be_in_effect: bool
+
+
+class AccessRequestItem(_Answer):
+    id: UUID
+    kind: str
+    number: int
+    action: str
+    status: str
+    reporter: Person
+    assignee: Person | None
+    target: ItemTarget
+    scheduled_start: datetime | None
+    started_on: datetime | None
+    approved_on: datetime | None
+    resolved_on: datetime | None
+    verified_on: datetime | None
+    completed_on: datetime | None
+    canceled_on: datetime | None
+
+
+class AccessRequest(AccessRequestItem):
+    target: Target
+    activity: list[Entry]
+    comments: list[Comment]
+    related_items: list[RelatedItem]
+    requirements: list[Requirement]
+    access_models: list[AccessModelReference]
+
+
+class StalledRequest(_Answer):
+    id: UUID
+    kind: str
+    number: int
+    action: str
+    status: str
+    target: ItemTarget
+    waiting_for: list[Person]
+    waiting_since: datetime
+    waiting_days: int
+    reasons: list[str]
+
+
+class Stage(_Answer):
+    name: str
+    status: str
+    started_on: datetime | None
+    scheduled_start: datetime | None
+    completed_on: datetime | None
+    completed_by: Person | None
+    access_requests: list[AccessRequestItem]
+
+
+class EventItem(_Answer):
+    id: UUID
+    kind: str
+    number: int
+    type: str
+    status: str
+    reporter: Person
+    assignee: Person | None
+    affected_identity: Identity
+    needed_on: datetime
+    needed_until: datetime | None
+    completed_on: datetime | None
+
+
+class Event(EventItem):
+    stages: list[Stage]
+    activity: list[Entry]
+    comments: list[Comment]
+
+
+class PlannedStage(_Answer):
+    name: str
+    status: str
+    scheduled_start: datetime | None
+
+
+class PlannedRequest(_Answer):
+    action: str
+    target: Json
+    scheduled_start: datetime | None
+
+
+class EventPreview(_Answer):
+    stages: list[PlannedStage]
+    access_requests: list[PlannedRequest]
+
+
+class AccessModelItem(_Answer):
+    id: UUID
+    kind: str
+    name: str
+    description: str
+    enabled: bool
+    version: int
+    has_draft: bool
+
+
+class ModelDefinition(_Answer):
+    name: str
+    description: str
+    owner_id: UUID | None
+    enabled: bool
+    conditions: list[list[Json]]
+    access: list[Json]
+
+
+class AccessModel(_Answer):
+    id: UUID
+    kind: str
+    version: int
+    member_count: int
+    committed: ModelDefinition | None
+    draft: ModelDefinition | None
+    created_date: datetime
+    updated_date: datetime
+
+
+class Affected(_Answer):
+    identity_id: UUID
+    name: str
+    change: str
+    gains: list[Json]
+    loses: list[Json]
+
+
+class Simulation(Page[Affected]):
+    joining: int
+    leaving: int
+    staying: int
+
+
+class Webhook(_Answer):
+    id: UUID
+    kind: str
+    name: str
+    url: str
+    events: list[str]
+    application_id: UUID | None
+    enabled: bool
+    disabled_reason: str | None
+    failing_since: datetime | None
+    created_date: datetime
+    previous_secret_expires_on: datetime | None
+
+
+class WebhookWithSecret(Webhook):
+    secret: str
+
+
+class WebhookDeliveryItem(_Answer):
+    id: UUID
+    webhook_id: UUID
+    access_request_id: UUID | None
+    event: str
+    status: str
+    attempt_count: int
+    created_date: datetime
+    next_attempt_on: datetime | None
+
+
+class Attempt(_Answer):
+    number: int
+    started_on: datetime
+    ended_on: datetime | None
+    outcome: str | None
+    status_code: int | None
+    response: str | None
+
+
+class Callback(_Answer):
+    received_on: datetime
+    content: str
+
+
+class WebhookDelivery(WebhookDeliveryItem):
+    body: Json
+    attempts: list[Attempt]
+    callbacks: list[Callback]
+
+
+class Token(_Answer):
+    id: UUID
+    kind: str
+    name: str
+    scopes: list[str]
+    created_date: datetime
+    expires_on: datetime | None
+    last_used_on: datetime | None
+    revoked_on: datetime | None
+
+
+class TokenWithSecret(Token):
+    secret: str
+
+
+class DeliveredEvent(_Answer):
+    name: str
+    display: str
+    description: str
+    request: AccessRequest
+
+
+class Delivery(_Answer):
+    """What a webhook's receiver gets; plain text posted to `callback` becomes an entry of the request's activity."""
+
+    id: UUID
+    created_date: datetime
+    callback: str
+    event: DeliveredEvent

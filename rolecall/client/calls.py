@@ -1,0 +1,642 @@
+"""Every operation of the service as a function that describes a call; `Client` and `AsyncClient` make it.
+
+What comes before the `*` of a function is what the call is about. A field of a change that is left out stays as it
+is; one that is given as None is emptied.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any, Generic, TypedDict, TypeVar, Unpack
+from urllib.parse import quote
+from uuid import UUID
+
+import msgspec
+
+from rolecall.client import answers
+from rolecall.client.answers import Json, Page
+
+T = TypeVar("T")
+Id = UUID | str
+When = date | datetime | str
+
+
+class Call(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
+    """`files` are form fields with the path of what they hold. `key`: the call may be repeated, with effect once."""
+
+    method: str
+    path: str
+    answer: type[T]
+    query: Mapping[str, str] = {}
+    body: Json | None = None
+    files: Sequence[tuple[str, Path]] = ()
+    key: str | None = None
+
+
+class Access(TypedDict, total=False):
+    """A permission by its names, and the access to it."""
+
+    header: str
+    section: str
+    permission: str
+    access: str
+
+
+class IdentityFields(TypedDict, total=False):
+    first_name: str
+    last_name: str
+    email: str
+    supervisor_id: Id
+    company: str
+    division: str
+    department: str
+    office: str
+    title: str
+    identity_type: str
+    custom_fields: Mapping[int, str]
+
+
+class ApplicationFields(TypedDict, total=False):
+    priority: str
+    is_identity_source: bool
+    connector: Json | None
+    schedule: Json | None
+    owner_id: Id | None
+    provisioner_ids: Sequence[Id]
+    guard: Json
+
+
+class ApplicationChanges(ApplicationFields, total=False):
+    name: str
+    is_archived: bool
+
+
+class ModelFields(TypedDict, total=False):
+    description: str
+    owner_id: Id
+    enabled: bool
+    conditions: Sequence[Sequence[Json]]
+    access: Sequence[Json]
+
+
+class ModelChanges(ModelFields, total=False):
+    name: str
+
+
+class WebhookChanges(TypedDict, total=False):
+    name: str
+    url: str
+    events: Sequence[str]
+    application_id: Id | None
+    enabled: bool
+
+
+class SettingsChanges(TypedDict, total=False):
+    custom_fields: Sequence[Json]
+    approval_lead_days: int
+    approval_policy: Sequence[Json]
+    webhook_retention_days: int
+
+
+def _get(answer: type[T], path: str, *ids: Id, **query: object) -> Call[T]:
+    given = {_camel(name): str(value) for name, value in query.items() if value is not None}
+    return Call(method="GET", path=_filled(path, ids), answer=answer, query=given)
+
+
+def _call(method: str, answer: type[T], path: str, *ids: Id, body: Mapping[str, Any] | None = None) -> Call[T]:
+    return Call(method=method, path=_filled(path, ids), answer=answer, body=None if body is None else _camels(body))
+
+
+def _post(answer: type[T], path: str, *ids: Id, **body: object) -> Call[T]:
+    """What is None is left out."""
+    given = {name: value for name, value in body.items() if value is not None}
+    return Call(method="POST", path=_filled(path, ids), answer=answer, body=_camels(given) if body else None)
+
+
+def _filled(path: str, ids: Sequence[Id]) -> str:
+    return path.format(*(quote(str(id), safe="") for id in ids))
+
+
+def _camels(fields: Mapping[str, Any]) -> Json:
+    return {_camel(name): value for name, value in fields.items()}
+
+
+def _camel(name: str) -> str:
+    return re.sub(r"_(\w)", lambda found: found[1].upper(), name)
+
+
+def _identity(fields: IdentityFields) -> Json:
+    plain = _camels({name: value for name, value in fields.items() if name != "custom_fields"})
+    return plain | {f"customField{number}": value for number, value in fields.get("custom_fields", {}).items()}
+
+
+# Applications
+
+
+def list_applications() -> Call[Page[answers.ApplicationSummary]]:
+    """List applications by name."""
+    return _get(Page[answers.ApplicationSummary], "/api/applications")
+
+
+def get_application(application_id: Id) -> Call[answers.Application]:
+    """Show an application, its connector and its last import."""
+    return _get(answers.Application, "/api/applications/{}", application_id)
+
+
+def create_application(name: str, **fields: Unpack[ApplicationFields]) -> Call[answers.Application]:
+    """Create an application with its connector and schedule."""
+    return _call("POST", answers.Application, "/api/applications", body={"name": name, **fields})
+
+
+def change_application(application_id: Id, **fields: Unpack[ApplicationChanges]) -> Call[answers.Application]:
+    """Change the fields that are given."""
+    return _call("PATCH", answers.Application, "/api/applications/{}", application_id, body=fields)
+
+
+def list_accounts(
+    application_id: Id, *, match: str | None = None, as_of: When | int | None = None
+) -> Call[Page[answers.Account]]:
+    """List the accounts of an application, now or as of a time or an import number."""
+    return _get(Page[answers.Account], "/api/applications/{}/accounts", application_id, match=match, as_of=as_of)
+
+
+def list_groups(application_id: Id, *, as_of: When | int | None = None) -> Call[Page[answers.Group]]:
+    """List the groups of an application."""
+    return _get(Page[answers.Group], "/api/applications/{}/groups", application_id, as_of=as_of)
+
+
+def list_permissions(application_id: Id, *, as_of: When | int | None = None) -> Call[Page[answers.Permission]]:
+    """List the permissions of an application."""
+    return _get(Page[answers.Permission], "/api/applications/{}/permissions", application_id, as_of=as_of)
+
+
+def roll_back(application_id: Id, import_number: int) -> Call[answers.NewImport]:
+    """Stage an import that puts an application's data back as after an earlier one."""
+    return _post(answers.NewImport, "/api/applications/{}/rollback", application_id, import_number=import_number)
+
+
+def pin_account(account_id: Id, identity_id: Id | None = None, *, never: bool = False) -> Call[answers.Account]:
+    """Match an account to an identity for good, or never to any."""
+    body = {"never": True} if never else {"identity_id": identity_id}
+    return _call("PUT", answers.Account, "/api/accounts/{}/match", account_id, body=body)
+
+
+def unpin_account(account_id: Id) -> Call[None]:
+    """Let imports match an account again."""
+    return _call("DELETE", type(None), "/api/accounts/{}/match", account_id)
+
+
+# Imports
+
+
+def list_imports(*, application_id: Id | None = None) -> Call[Page[answers.ImportItem]]:
+    """List imports, newest first."""
+    return _get(Page[answers.ImportItem], "/api/application-imports", application_id=application_id)
+
+
+def get_import(import_id: Id) -> Call[answers.Import]:
+    """Show an import with its files, metrics and log."""
+    return _get(answers.Import, "/api/application-imports/{}", import_id)
+
+
+def upload_import(application_id: Id, files: Sequence[tuple[Id, Path]]) -> Call[answers.NewImport]:
+    """Upload files by the id of their file group; `Client.upload` does it by name."""
+    return Call(
+        method="POST",
+        path="/api/application-imports/upload",
+        answer=answers.NewImport,
+        query={"applicationId": str(application_id)},
+        files=[(str(group), path) for group, path in files],
+    )
+
+
+def stage_import(application_id: Id) -> Call[answers.NewImport]:
+    """Run an application's import schedule once, now."""
+    return _post(answers.NewImport, "/api/application-imports/stage", application_id=application_id)
+
+
+def cancel_import(import_id: Id) -> Call[answers.Import]:
+    """Cancel an import."""
+    return _post(answers.Import, "/api/application-imports/cancel", application_import_id=import_id)
+
+
+def continue_import(import_id: Id) -> Call[answers.Import]:
+    """Let an import go on that its guard holds."""
+    return _post(answers.Import, "/api/application-imports/{}/continue", import_id)
+
+
+def list_changes(import_id: Id, *, kind: str | None = None, change: str | None = None) -> Call[Page[answers.Change]]:
+    """List what an import changed, with before and after."""
+    return _get(Page[answers.Change], "/api/application-imports/{}/changes", import_id, kind=kind, change=change)
+
+
+def list_rejects(import_id: Id) -> Call[Page[answers.Reject]]:
+    """List the rows that an import rejected, with their reasons."""
+    return _get(Page[answers.Reject], "/api/application-imports/{}/rejects", import_id)
+
+
+def download_file(import_id: Id, file_id: Id) -> Call[bytes]:
+    """Download a file of an import as it was uploaded."""
+    return _get(bytes, "/api/application-imports/{}/files/{}", import_id, file_id)
+
+
+# Identities
+
+
+def list_identities() -> Call[Page[answers.Identity]]:
+    """List identities by name."""
+    return _get(Page[answers.Identity], "/api/identities")
+
+
+def get_identity(identity_id: Id) -> Call[answers.Identity]:
+    """Show an identity."""
+    return _get(answers.Identity, "/api/identities/{}", identity_id)
+
+
+def get_access(identity_id: Id, *, as_of: When | None = None) -> Call[answers.EffectiveAccess]:
+    """Show what an identity can do, now or as of a time, and why."""
+    return _get(answers.EffectiveAccess, "/api/identities/{}/access", identity_id, as_of=as_of)
+
+
+# Personnel events
+
+
+def list_events(
+    *, identity_id: Id | None = None, type: str | None = None, status: str | None = None
+) -> Call[Page[answers.EventItem]]:
+    """List personnel events by effective date, newest first."""
+    return _get(Page[answers.EventItem], "/api/personnel-events", identity_id=identity_id, type=type, status=status)
+
+
+def get_event(event_id: Id) -> Call[answers.Event]:
+    """Show a personnel event with its stages."""
+    return _get(answers.Event, "/api/personnel-events/{}", event_id)
+
+
+def onboard(
+    *, effective_date: When, comment: str | None = None, **identity: Unpack[IdentityFields]
+) -> Call[answers.Event]:
+    """Onboard a person."""
+    return _post(
+        answers.Event,
+        "/api/personnel-events/onboard",
+        identity=_identity(identity),
+        effective_date=effective_date,
+        comment=comment,
+    )
+
+
+def offboard(identity_id: Id, *, effective_date: When, comment: str | None = None) -> Call[answers.Event]:
+    """Offboard a person."""
+    return _post(
+        answers.Event,
+        "/api/personnel-events/offboard",
+        identity_id=identity_id,
+        effective_date=effective_date,
+        comment=comment,
+    )
+
+
+def transition_role(
+    identity_id: Id,
+    *,
+    effective_date: When,
+    end_date: When | None = None,
+    comment: str | None = None,
+    **identity: Unpack[IdentityFields],
+) -> Call[answers.Event]:
+    """Move a person to another role; until an end date they keep what the old one gave."""
+    return _post(
+        answers.Event,
+        "/api/personnel-events/role-transition",
+        identity_id=identity_id,
+        effective_date=effective_date,
+        end_date=end_date,
+        comment=comment,
+        identity=_identity(identity) or None,
+    )
+
+
+def begin_absence(
+    identity_id: Id, *, effective_date: When, end_date: When | None = None, comment: str | None = None
+) -> Call[answers.Event]:
+    """Begin a leave of absence."""
+    return _post(
+        answers.Event,
+        "/api/personnel-events/leave-of-absence",
+        identity_id=identity_id,
+        effective_date=effective_date,
+        end_date=end_date,
+        comment=comment,
+    )
+
+
+def preview_event(
+    type: str,
+    *,
+    identity_id: Id | None = None,
+    effective_date: When,
+    end_date: When | None = None,
+    **identity: Unpack[IdentityFields],
+) -> Call[answers.EventPreview]:
+    """Tell what an event of this type would do; nothing is stored."""
+    return _post(
+        answers.EventPreview,
+        "/api/personnel-events/preview",
+        type=type,
+        identity_id=identity_id,
+        effective_date=effective_date,
+        end_date=end_date,
+        identity=_identity(identity) or None,
+    )
+
+
+def assign_event(event_id: Id, assignee_id: Id) -> Call[answers.Event]:
+    """Assign a personnel event to an identity."""
+    return _post(answers.Event, "/api/personnel-events/{}/assign", event_id, assignee_id=assignee_id)
+
+
+def set_return_date(event_id: Id, end_date: When) -> Call[answers.Event]:
+    """Set the end of a leave of absence."""
+    return _post(answers.Event, "/api/personnel-events/{}/return-date", event_id, end_date=end_date)
+
+
+def cancel_event(event_id: Id, *, comment: str | None = None) -> Call[answers.Event]:
+    """Cancel a personnel event, and its requests that are not done."""
+    return _post(answers.Event, "/api/personnel-events/{}/cancel", event_id, comment=comment)
+
+
+def comment_on_event(event_id: Id, content: str) -> Call[answers.Event]:
+    """Comment on a personnel event."""
+    return _post(answers.Event, "/api/personnel-events/{}/comment", event_id, content=content)
+
+
+# Access requests
+
+
+def list_requests(
+    *,
+    identity_id: Id | None = None,
+    application_id: Id | None = None,
+    status: str | None = None,
+    type: str | None = None,
+) -> Call[Page[answers.AccessRequestItem]]:
+    """List access requests, newest first."""
+    return _get(
+        Page[answers.AccessRequestItem],
+        "/api/access-requests",
+        identity_id=identity_id,
+        application_id=application_id,
+        status=status,
+        type=type,
+    )
+
+
+def list_stalled_requests() -> Call[Page[answers.StalledRequest]]:
+    """List what waits for people: for whom, how long and why."""
+    return _get(Page[answers.StalledRequest], "/api/access-requests/stalled")
+
+
+def get_request(request_id: Id) -> Call[answers.AccessRequest]:
+    """Show an access request with its privileges, requirements and story."""
+    return _get(answers.AccessRequest, "/api/access-requests/{}", request_id)
+
+
+def create_request(
+    action: str,
+    application_id: Id,
+    *,
+    identity_id: Id | None = None,
+    group: str | None = None,
+    target_name: str | None = None,
+    privileges: Sequence[Access] | None = None,
+    scheduled_start: When | None = None,
+    comment: str | None = None,
+) -> Call[answers.AccessRequest]:
+    """Ask to Add, Change, Remove, Suspend or Restore access of an identity or a group."""
+    return _post(
+        answers.AccessRequest,
+        "/api/access-requests",
+        action=action,
+        application_id=application_id,
+        identity_id=identity_id,
+        group=group,
+        target_name=target_name,
+        privileges=privileges,
+        scheduled_start=scheduled_start,
+        comment=comment,
+    )
+
+
+def respond(
+    request_id: Id,
+    response: str,
+    *,
+    type: str = "Approve",
+    reviewer_id: Id | None = None,
+    approved_access: Sequence[Access] | None = None,
+    comment: str | None = None,
+) -> Call[answers.AccessRequest]:
+    """Record that a reviewer Approved or Rejected; `type` tells what: Approve, Resolve or Verify."""
+    return _post(
+        answers.AccessRequest,
+        "/api/access-requests/{}/respond",
+        request_id,
+        type=type,
+        response=response,
+        reviewer_id=reviewer_id,
+        approved_access=approved_access,
+        comment=comment,
+    )
+
+
+def assign_request(request_id: Id, assignee_id: Id, *, comment: str | None = None) -> Call[answers.AccessRequest]:
+    """Assign an access request to an identity."""
+    return _post(
+        answers.AccessRequest,
+        "/api/access-requests/{}/assign",
+        request_id,
+        assignee_id=assignee_id,
+        comment=comment,
+    )
+
+
+def resolve_request(request_id: Id, *, comment: str | None = None) -> Call[answers.AccessRequest]:
+    """Say that the access was provisioned."""
+    return _post(answers.AccessRequest, "/api/access-requests/{}/resolve", request_id, comment=comment)
+
+
+def verify_request(request_id: Id, *, comment: str | None = None) -> Call[answers.AccessRequest]:
+    """Say that the access was verified; this completes the request."""
+    return _post(answers.AccessRequest, "/api/access-requests/{}/verify", request_id, comment=comment)
+
+
+def reopen_request(request_id: Id, *, comment: str | None = None) -> Call[answers.AccessRequest]:
+    """Have the access provisioned again."""
+    return _post(answers.AccessRequest, "/api/access-requests/{}/reopen", request_id, comment=comment)
+
+
+def snooze_request(request_id: Id, until: When, *, comment: str | None = None) -> Call[answers.AccessRequest]:
+    """Let an open request rest until a time."""
+    return _post(answers.AccessRequest, "/api/access-requests/{}/snooze", request_id, until=until, comment=comment)
+
+
+def resume_request(request_id: Id, *, comment: str | None = None) -> Call[answers.AccessRequest]:
+    """Wake a snoozed request."""
+    return _post(answers.AccessRequest, "/api/access-requests/{}/resume", request_id, comment=comment)
+
+
+def cancel_request(request_id: Id, *, comment: str | None = None) -> Call[answers.AccessRequest]:
+    """Cancel an access request."""
+    return _post(answers.AccessRequest, "/api/access-requests/{}/cancel", request_id, comment=comment)
+
+
+def comment_on_request(request_id: Id, content: str) -> Call[answers.AccessRequest]:
+    """Comment on an access request."""
+    return _post(answers.AccessRequest, "/api/access-requests/{}/comment", request_id, content=content)
+
+
+# Access models
+
+
+def list_models() -> Call[Page[answers.AccessModelItem]]:
+    """List access models by name."""
+    return _get(Page[answers.AccessModelItem], "/api/access-models")
+
+
+def get_model(model_id: Id) -> Call[answers.AccessModel]:
+    """Show an access model: what is committed and what is drafted."""
+    return _get(answers.AccessModel, "/api/access-models/{}", model_id)
+
+
+def create_model(name: str, **fields: Unpack[ModelFields]) -> Call[answers.AccessModel]:
+    """Draft an access model; nothing takes effect before it is committed."""
+    return _call("POST", answers.AccessModel, "/api/access-models", body={"name": name, **fields})
+
+
+def change_model(model_id: Id, **fields: Unpack[ModelChanges]) -> Call[answers.AccessModel]:
+    """Change what is given in the draft of an access model."""
+    return _call("PATCH", answers.AccessModel, "/api/access-models/{}", model_id, body=fields)
+
+
+def list_members(model_id: Id) -> Call[Page[answers.Identity]]:
+    """List the identities that the committed model matches."""
+    return _get(Page[answers.Identity], "/api/access-models/{}/members", model_id)
+
+
+def simulate_model(model_id: Id, *, page: int = 1) -> Call[answers.Simulation]:
+    """Tell who would gain and lose what if the draft were committed."""
+    return _post(answers.Simulation, "/api/access-models/{}/simulate", model_id, page=page)
+
+
+def commit_model(model_id: Id) -> Call[answers.AccessModel]:
+    """Commit the draft as the next version; it takes effect at once."""
+    return _post(answers.AccessModel, "/api/access-models/{}/commit", model_id)
+
+
+# Webhooks
+
+
+def list_webhooks() -> Call[Page[answers.Webhook]]:
+    """List webhooks by name."""
+    return _get(Page[answers.Webhook], "/api/webhooks")
+
+
+def get_webhook(webhook_id: Id) -> Call[answers.Webhook]:
+    """Show a webhook."""
+    return _get(answers.Webhook, "/api/webhooks/{}", webhook_id)
+
+
+def create_webhook(
+    name: str, url: str, *, events: Sequence[str], application_id: Id | None = None, enabled: bool = True
+) -> Call[answers.WebhookWithSecret]:
+    """Create a webhook; the answer holds its secret, this once."""
+    return _post(
+        answers.WebhookWithSecret,
+        "/api/webhooks",
+        name=name,
+        url=url,
+        events=events,
+        application_id=application_id,
+        enabled=enabled,
+    )
+
+
+def change_webhook(webhook_id: Id, **fields: Unpack[WebhookChanges]) -> Call[answers.Webhook]:
+    """Change what is given; disabling parks the deliveries that wait."""
+    return _call("PATCH", answers.Webhook, "/api/webhooks/{}", webhook_id, body=fields)
+
+
+def delete_webhook(webhook_id: Id) -> Call[None]:
+    """Delete a webhook; its deliveries can still be read."""
+    return _call("DELETE", type(None), "/api/webhooks/{}", webhook_id)
+
+
+def test_webhook(webhook_id: Id) -> Call[answers.WebhookDelivery]:
+    """Send a sample once."""
+    return _post(answers.WebhookDelivery, "/api/webhooks/{}/test", webhook_id)
+
+
+def rotate_secret(webhook_id: Id) -> Call[answers.WebhookWithSecret]:
+    """Replace the secret; the old one signs too for 24 hours."""
+    return _post(answers.WebhookWithSecret, "/api/webhooks/{}/rotate-secret", webhook_id)
+
+
+def recover_webhook(webhook_id: Id, since: When) -> Call[answers.Webhook]:
+    """Send again everything since a time that has not arrived."""
+    return _post(answers.Webhook, "/api/webhooks/{}/recover", webhook_id, since=since)
+
+
+def list_deliveries(
+    *, webhook_id: Id | None = None, access_request_id: Id | None = None, status: str | None = None
+) -> Call[Page[answers.WebhookDeliveryItem]]:
+    """List deliveries, newest first."""
+    return _get(
+        Page[answers.WebhookDeliveryItem],
+        "/api/webhook-deliveries",
+        webhook_id=webhook_id,
+        access_request_id=access_request_id,
+        status=status,
+    )
+
+
+def get_delivery(delivery_id: Id) -> Call[answers.WebhookDelivery]:
+    """Show a delivery with its body, its attempts and what the receiver said."""
+    return _get(answers.WebhookDelivery, "/api/webhook-deliveries/{}", delivery_id)
+
+
+def resend_delivery(delivery_id: Id) -> Call[answers.WebhookDelivery]:
+    """Send a delivery again, under the same id."""
+    return _post(answers.WebhookDelivery, "/api/webhook-deliveries/{}/resend", delivery_id)
+
+
+# Tokens and settings
+
+
+def list_tokens() -> Call[Page[answers.Token]]:
+    """List tokens, newest first."""
+    return _get(Page[answers.Token], "/api/tokens")
+
+
+def create_token(
+    name: str, *, scopes: Sequence[str] | None = None, expires_in_days: int | None = 90
+) -> Call[answers.TokenWithSecret]:
+    """Create a token, for ever if `expires_in_days` is None; the answer holds its secret, this once."""
+    body: Json = {"name": name, "expires_in_days": expires_in_days} | ({"scopes": scopes} if scopes else {})
+    return _call("POST", answers.TokenWithSecret, "/api/tokens", body=body)
+
+
+def revoke_token(token_id: Id) -> Call[None]:
+    """Revoke a token, with effect on the next request."""
+    return _call("DELETE", type(None), "/api/tokens/{}", token_id)
+
+
+def get_settings() -> Call[Json]:
+    """Show the settings."""
+    return _get(dict[str, Any], "/api/settings")
+
+
+def change_settings(**fields: Unpack[SettingsChanges]) -> Call[Json]:
+    """Change the settings that are given."""
+    return _call("PATCH", dict[str, Any], "/api/settings", body=fields)

@@ -1,0 +1,182 @@
+"""How calls are made, without knowing how bytes travel: each flow asks for steps and is told how they went.
+
+`http.py` takes the steps, waiting or awaiting.
+"""
+
+import random
+import secrets
+from collections.abc import Callable, Generator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from rolecall.client import answers, calls, errors
+from rolecall.client.answers import Json, Page
+from rolecall.client.calls import Call, Id
+from rolecall.client.errors import Problem
+
+T = TypeVar("T")
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
+_LOOK_AGAIN, _LOOK_AGAIN_AT_MOST = 0.2, 2.0
+
+
+class Request(msgspec.Struct, frozen=True):
+    """A step: send this and tell the reply."""
+
+    method: str
+    path: str
+    query: Mapping[str, str]
+    headers: Mapping[str, str]
+    content: bytes | None
+    files: Sequence[tuple[str, Path]]
+
+
+class Reply(msgspec.Struct, frozen=True):
+    status: int
+    content: bytes
+    correlation_id: str
+    retry_after: str
+
+
+class Lost(msgspec.Struct, frozen=True):
+    """No reply: whether the service did what was asked is unknown."""
+
+    reason: str
+
+
+class Pause(msgspec.Struct, frozen=True):
+    """A step: wait."""
+
+    seconds: float
+
+
+class Item(msgspec.Struct, Generic[T], frozen=True):
+    """A step: hand this out."""
+
+    value: T
+
+
+Outcome = Reply | Lost | None
+Flow = Generator[Request | Pause, Outcome, T]
+Stream = Generator[Request | Pause | Item[T], Outcome, None]
+Progress = Callable[[int, int], None]
+Files = Mapping[str, str | Path | Sequence[str | Path]]
+
+
+def perform(call: Call[T], patience: float) -> Flow[T]:
+    """One call, tried again for `patience` seconds while the service cannot be reached.
+
+    Every write carries a key, so that a repeat has no second effect.
+    """
+    correlation_id = secrets.token_hex(16)
+    headers = {"traceparent": f"00-{correlation_id}-{secrets.token_hex(8)}-01"}
+    if call.method != "GET":
+        headers["Idempotency-Key"] = call.key or secrets.token_hex(16)
+    if call.body is not None:
+        headers["Content-Type"] = "application/json"
+    content = None if call.body is None else msgspec.json.encode(call.body)
+    request = Request(call.method, call.path, call.query, headers, content, call.files)
+    waited, pause = 0.0, _FIRST_PAUSE
+    while True:
+        outcome = yield request
+        assert outcome is not None
+        if isinstance(outcome, Reply) and outcome.status != 503:
+            return _answer(call, outcome)
+        asked = _seconds(outcome.retry_after) if isinstance(outcome, Reply) else 0.0
+        if waited + max(pause, asked) > patience:
+            raise _unavailable(outcome, correlation_id)
+        rest = max(asked, pause * (1 + random.random() / 2))  # noqa: S311
+        yield Pause(rest)
+        waited, pause = waited + rest, min(pause * 2, _LONGEST_PAUSE)
+
+
+def _answer(call: Call[T], reply: Reply) -> T:
+    if reply.status >= 300:
+        raise _error(reply)
+    if call.answer is bytes:
+        return reply.content  # type: ignore[return-value]
+    if not reply.content:
+        return None  # type: ignore[return-value]
+    return msgspec.json.decode(reply.content, type=call.answer)
+
+
+class _ErrorBody(msgspec.Struct, rename="camel"):
+    error: str = ""
+    message: str = ""
+    errors: tuple[Problem, ...] = ()
+
+
+_ERRORS: dict[int, type[errors.Failed]] = {
+    401: errors.NotAllowed,
+    403: errors.NotAllowed,
+    404: errors.NotFound,
+    409: errors.Conflict,
+}
+
+
+def _error(reply: Reply) -> errors.Failed:
+    try:
+        body = msgspec.json.decode(reply.content, type=_ErrorBody)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        body = _ErrorBody()
+    message = body.message or f"The service answered with status {reply.status}"
+    if reply.status in (400, 413, 415):
+        return errors.Invalid(message, reply.correlation_id, body.errors)
+    if reply.status == 429:
+        return errors.TooMany(message, reply.correlation_id, _seconds(reply.retry_after))
+    return _ERRORS.get(reply.status, errors.Failed)(message, reply.correlation_id)
+
+
+def _unavailable(outcome: Reply | Lost, correlation_id: str) -> errors.Unavailable:
+    if isinstance(outcome, Lost):
+        return errors.Unavailable(f"The service is out of reach: {outcome.reason}", correlation_id)
+    return errors.Unavailable(str(_error(outcome)), outcome.correlation_id or correlation_id)
+
+
+def _seconds(retry_after: str) -> float:
+    return float(retry_after) if retry_after.isdecimal() else 1.0
+
+
+def each(call: Call[Page[T]], patience: float) -> Stream[T]:
+    """The items of a list, a page at a time."""
+    number = 1
+    while True:
+        page = yield from perform(msgspec.structs.replace(call, query={**call.query, "page": str(number)}), patience)
+        for item in page.items:
+            yield Item(item)
+        if number >= page.total_pages:
+            return
+        number += 1
+
+
+def watch(import_id: Id, patience: float) -> Stream[answers.Import]:
+    """An import, each time that its status or log has changed, until it is over."""
+    known: Json | None = None
+    pause = _LOOK_AGAIN
+    while True:
+        run = yield from perform(calls.get_import(import_id), patience)
+        now: dict[str, Any] = {"status": run.status, "log": run.log}
+        if now != known:
+            known, pause = now, _LOOK_AGAIN
+            yield Item(run)
+        if run.is_over:
+            return
+        yield Pause(pause)
+        pause = min(pause * 1.5, _LOOK_AGAIN_AT_MOST)
+
+
+def upload(application_id: Id, files: Files, patience: float) -> Flow[answers.NewImport]:
+    """An upload by the names of file groups, whatever their case."""
+    application = yield from perform(calls.get_application(application_id), patience)
+    groups = {group.name.casefold(): group for group in (application.connector and application.connector.files) or ()}
+    if unknown := [name for name in files if name.casefold() not in groups]:
+        known = ", ".join(group.name for group in groups.values()) or "no file groups"
+        problems = (Problem(name, f"Unknown file group; {application.name} has {known}") for name in unknown)
+        raise errors.Invalid("The application has no such file group", problems=tuple(problems))
+    given = [
+        (groups[name.casefold()].file_group_id, Path(path))
+        for name, paths in files.items()
+        for path in ([paths] if isinstance(paths, str | Path) else paths)
+    ]
+    return (yield from perform(calls.upload_import(application_id, given), patience))

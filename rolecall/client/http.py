@@ -1,0 +1,218 @@
+"""The steps of a flow over HTTP: a client that waits and one that awaits."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack
+from typing import Any, BinaryIO, Self, TypeVar
+
+import httpx2
+
+from rolecall import __version__
+from rolecall.client import answers, flows
+from rolecall.client.answers import Page
+from rolecall.client.calls import Call, Id
+from rolecall.client.errors import Failed
+from rolecall.client.flows import Files, Flow, Item, Lost, Outcome, Pause, Progress, Reply, Request, Stream
+
+T = TypeVar("T")
+PATIENCE_SECONDS = 30.0
+_TIMEOUT = httpx2.Timeout(60, connect=5)
+
+
+class Client:
+    """Makes calls and waits for their answers. `patience`: how long to go on while the service cannot be reached."""
+
+    def __init__(self, url: str, token: str, *, patience: float = PATIENCE_SECONDS) -> None:
+        self._http = httpx2.Client(**_options(url, token))
+        self._patience = patience
+
+    def send(self, call: Call[T]) -> T:
+        return self._run(flows.perform(call, self._patience))
+
+    def each(self, call: Call[Page[T]]) -> Iterator[T]:
+        """The items of a list; a page is fetched when the one before is used up."""
+        return self._stream(flows.each(call, self._patience))
+
+    def upload(self, application_id: Id, files: Files, *, progress: Progress | None = None) -> answers.NewImport:
+        """`files` by the name of their file group. `progress` is told bytes sent and bytes in all."""
+        return self._run(flows.upload(application_id, files, self._patience), progress)
+
+    def watch(self, import_id: Id) -> Iterator[answers.Import]:
+        """An import each time that its status or log has changed, until it is over."""
+        return self._stream(flows.watch(import_id, self._patience))
+
+    def wait(self, import_id: Id) -> answers.Import:
+        """An import once it is Finished, Failed or Canceled."""
+        *_, run = self.watch(import_id)
+        return run
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._http.close()
+
+    def _run(self, flow: Flow[T], progress: Progress | None = None) -> T:
+        outcome: Outcome = None
+        while True:
+            try:
+                step = flow.send(outcome)
+            except StopIteration as done:
+                answer: T = done.value
+                return answer
+            outcome = self._take(step, progress)
+
+    def _stream(self, flow: Stream[T]) -> Iterator[T]:
+        outcome: Outcome = None
+        while True:
+            try:
+                step = flow.send(outcome)
+            except StopIteration:
+                return
+            if isinstance(step, Item):
+                yield step.value
+                outcome = None
+            else:
+                outcome = self._take(step)
+
+    def _take(self, step: Request | Pause, progress: Progress | None = None) -> Outcome:
+        if isinstance(step, Pause):
+            time.sleep(step.seconds)
+            return None
+        with ExitStack() as stack:
+            try:
+                return _reply(self._http.request(**_parts(step, stack, progress)))
+            except httpx2.TransportError as error:
+                return _lost(error)
+
+
+class AsyncClient:
+    """As `Client`, for an event loop."""
+
+    def __init__(self, url: str, token: str, *, patience: float = PATIENCE_SECONDS) -> None:
+        self._http = httpx2.AsyncClient(**_options(url, token))
+        self._patience = patience
+
+    async def send(self, call: Call[T]) -> T:
+        return await self._run(flows.perform(call, self._patience))
+
+    def each(self, call: Call[Page[T]]) -> AsyncIterator[T]:
+        return self._stream(flows.each(call, self._patience))
+
+    async def upload(self, application_id: Id, files: Files, *, progress: Progress | None = None) -> answers.NewImport:
+        return await self._run(flows.upload(application_id, files, self._patience), progress)
+
+    def watch(self, import_id: Id) -> AsyncIterator[answers.Import]:
+        return self._stream(flows.watch(import_id, self._patience))
+
+    async def wait(self, import_id: Id) -> answers.Import:
+        runs = [run async for run in self.watch(import_id)]
+        return runs[-1]
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        await self._http.aclose()
+
+    async def _run(self, flow: Flow[T], progress: Progress | None = None) -> T:
+        outcome: Outcome = None
+        while True:
+            try:
+                step = flow.send(outcome)
+            except StopIteration as done:
+                answer: T = done.value
+                return answer
+            outcome = await self._take(step, progress)
+
+    async def _stream(self, flow: Stream[T]) -> AsyncIterator[T]:
+        outcome: Outcome = None
+        while True:
+            try:
+                step = flow.send(outcome)
+            except StopIteration:
+                return
+            if isinstance(step, Item):
+                yield step.value
+                outcome = None
+            else:
+                outcome = await self._take(step)
+
+    async def _take(self, step: Request | Pause, progress: Progress | None = None) -> Outcome:
+        if isinstance(step, Pause):
+            await asyncio.sleep(step.seconds)
+            return None
+        with ExitStack() as stack:
+            try:
+                return _reply(await self._http.request(**_parts(step, stack, progress)))
+            except httpx2.TransportError as error:
+                return _lost(error)
+
+
+def _options(url: str, token: str) -> dict[str, Any]:
+    headers = {"Authorization": f"Bearer {token}", "User-Agent": f"rolecall-client/{__version__}"}
+    try:
+        return {"base_url": httpx2.URL(url), "headers": headers, "timeout": _TIMEOUT}
+    except httpx2.InvalidURL as error:
+        raise Failed(f"{url} is not a URL: {error}") from None
+
+
+def _parts(step: Request, stack: ExitStack, progress: Progress | None) -> dict[str, Any]:
+    """Files are opened for each try, and read as they are sent."""
+    parts: dict[str, Any] = {
+        "method": step.method,
+        "url": step.path,
+        "params": dict(step.query),
+        "headers": dict(step.headers),
+    }
+    if not step.files:
+        return {**parts, "content": step.content}
+    total, sent = sum(path.stat().st_size for _, path in step.files), _Count()
+    files = [
+        (field, (path.name, _Watched(stack.enter_context(path.open("rb")), sent, total, progress)))
+        for field, path in step.files
+    ]
+    return {**parts, "files": files}
+
+
+class _Count:
+    bytes = 0
+
+
+class _Watched:
+    """A file that tells how much of it was read."""
+
+    def __init__(self, file: BinaryIO, sent: _Count, total: int, progress: Progress | None) -> None:
+        self._file, self._sent, self._total, self._progress = file, sent, total, progress
+
+    def read(self, size: int = -1) -> bytes:
+        chunk = self._file.read(size)
+        self._sent.bytes += len(chunk)
+        if self._progress:
+            self._progress(self._sent.bytes, self._total)
+        return chunk
+
+    def fileno(self) -> int:
+        return self._file.fileno()
+
+
+def _reply(response: httpx2.Response) -> Reply:
+    return Reply(
+        response.status_code,
+        response.content,
+        response.headers.get("x-correlation-id", ""),
+        response.headers.get("retry-after", ""),
+    )
+
+
+def _lost(error: httpx2.TransportError) -> Lost:
+    if isinstance(error, httpx2.UnsupportedProtocol):
+        raise Failed(str(error)) from error
+    return Lost(str(error) or type(error).__name__)

@@ -1,0 +1,37 @@
+"""For receivers of webhooks: whether a delivery came from the service, and what it says."""
+
+import base64
+import binascii
+import hmac
+import time
+from collections.abc import Mapping
+
+import msgspec
+
+from rolecall.client.answers import Delivery
+from rolecall.client.errors import NotVerified
+
+TOLERANCE_SECONDS = 300
+_DECODE = msgspec.json.Decoder(Delivery).decode
+
+
+def verify(body: bytes, headers: Mapping[str, str], secret: str, *, now: float | None = None) -> Delivery:
+    """The delivery, if `secret` (`whsec_…`) signed it within five minutes of now; else NotVerified.
+
+    `body` is the bytes as they came. The same `id` may come again: do then what you did, not more.
+    """
+    given = {name.lower(): value for name, value in headers.items()}
+    try:
+        id, timestamp, signatures = (given[f"webhook-{part}"] for part in ("id", "timestamp", "signature"))
+        key = base64.b64decode(secret.removeprefix("whsec_"))
+        age = (time.time() if now is None else now) - int(timestamp)
+    except (KeyError, ValueError, binascii.Error):
+        raise NotVerified("The headers webhook-id, webhook-timestamp and webhook-signature are required") from None
+    if abs(age) > TOLERANCE_SECONDS:
+        raise NotVerified("The timestamp is more than five minutes off")
+    expected = base64.b64encode(hmac.digest(key, f"{id}.{timestamp}.".encode() + body, "sha256"))
+    # Two signatures while a secret is being replaced.
+    versions = (signature.partition(",") for signature in signatures.split())
+    if not any(version == "v1" and hmac.compare_digest(expected, given.encode()) for version, _, given in versions):
+        raise NotVerified("The signature is not this secret's")
+    return _DECODE(body)
