@@ -1,16 +1,16 @@
 """The child process of a run: reads files, finds what changed, writes it, all in one transaction.
 
 It has limits of its own, so that no file can take the worker with it, and it ends when the worker does: the worker
-holds its standard input open. What happened goes to standard output as one line.
+holds the other end of its pipe. What happened is said there.
 """
 
 import asyncio
 import os
 import resource
-import sys
 import threading
 import time
 from collections.abc import Awaitable, Callable
+from multiprocessing.connection import Connection
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -50,23 +50,22 @@ _STATM = Path("/proc/self/statm")
 Tell = Callable[[str], Awaitable[None]]
 
 
-def main() -> None:
-    job = msgspec.json.decode(sys.stdin.buffer.readline(), type=Job)
+def main(job: Job, worker: Connection) -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (_CPU_SECONDS, _CPU_SECONDS + 5))
-    threading.Thread(target=_end_with_the_worker, daemon=True).start()
-    threading.Thread(target=_limit_memory, args=(_MEMORY + _MEMORY_PER_BYTE * job.input_bytes,), daemon=True).start()
-    _say(asyncio.run(build(job)))
+    limit = _MEMORY + _MEMORY_PER_BYTE * job.input_bytes
+    threading.Thread(target=_end_with_the_worker, args=(worker,), daemon=True).start()
+    threading.Thread(target=_limit_memory, args=(limit, worker), daemon=True).start()
+    _say(worker, asyncio.run(build(job)))
     # All is committed; tidying up a gigabyte would only keep the next import waiting.
     os._exit(0)
 
 
-def _say(ended: Ended) -> None:
-    sys.stdout.buffer.write(msgspec.json.encode(ended) + b"\n")
-    sys.stdout.flush()
+def _say(worker: Connection, ended: Ended) -> None:
+    worker.send_bytes(msgspec.json.encode(ended))
 
 
-def _end_with_the_worker() -> None:
-    sys.stdin.buffer.read()
+def _end_with_the_worker(worker: Connection) -> None:
+    worker.poll(None)
     os._exit(1)
 
 
@@ -78,11 +77,11 @@ def _memory() -> int:
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
-def _limit_memory(limit: int) -> None:
+def _limit_memory(limit: int, worker: Connection) -> None:
     """Watched, because the kernel limits only address space, of which polars reserves many times what it uses."""
     while _memory() < limit:
         time.sleep(_LOOK_AT_MEMORY)
-    _say(Ended(Outcome.FAILED, TOO_MUCH_MEMORY))
+    _say(worker, Ended(Outcome.FAILED, TOO_MUCH_MEMORY))
     os._exit(1)
 
 
@@ -228,7 +227,3 @@ class _Build:
                 changed = applied.get(i, 0)
                 totals.append(FileTotals(file.id, file.name, read, changed, read - changed - rejected, rejected))
         return totals
-
-
-if __name__ == "__main__":
-    main()

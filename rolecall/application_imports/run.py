@@ -2,22 +2,19 @@
 
 import asyncio
 import contextlib
-import os
-import signal
-import sys
 from collections.abc import AsyncIterator
 from datetime import datetime
 from uuid import UUID
 
-import msgspec
 import structlog
 from psycopg import OperationalError
 from psycopg_pool import PoolTimeout
 
 from rolecall.application_imports import actions, rollback, sources
 from rolecall.application_imports.broken import BrokenFile
+from rolecall.application_imports.child import build_in_child
 from rolecall.application_imports.finish import Canceled, FileTotals, Run, finish
-from rolecall.application_imports.job import TOO_MUCH_MEMORY, Ended, Job, Outcome, application_lock, find_run
+from rolecall.application_imports.job import Ended, Job, Outcome, application_lock, find_run
 from rolecall.application_imports.model import ImportStatus
 from rolecall.application_imports.schedule import fetch_files
 from rolecall.core import clock
@@ -29,8 +26,6 @@ log = structlog.get_logger("rolecall.imports")
 
 MAX_ATTEMPTS = 3
 _LOOK_FOR_CANCEL = 0.3
-# The allocator of polars keeps what it no longer needs for ten seconds unless told not to: half as much memory again.
-_FRUGAL = {"_RJEM_MALLOC_CONF": "dirty_decay_ms:0,muzzy_decay_ms:0"}
 _AT_WORK = "('Pending', 'Running', 'Canceling')"
 
 
@@ -154,7 +149,10 @@ async def _build(pool: Pool, config: Config, run: Run) -> Ended:
             size = await _input_bytes(db, run)
         if totals is not None:
             return await _in_process(pool, run, totals)
-        return await _in_child(config, run, size)
+        assert config.database_url
+        return await build_in_child(
+            Job(run.id, config.database_url, config.base_url, str(config.files_dir), str(config.timezone), size)
+        )
     except BrokenFile as broken:
         return Ended(Outcome.FAILED, str(broken))
     except Canceled:
@@ -207,45 +205,6 @@ async def _in_process(pool: Pool, run: Run, totals: list[FileTotals]) -> Ended:
         for line in [first, *said, "Finished"]:
             await actions.log_line(db, run.id, line, clock.now())
     return Ended(Outcome.FINISHED)
-
-
-async def _in_child(config: Config, run: Run, size: int) -> Ended:
-    assert config.database_url
-    job = Job(run.id, config.database_url, config.base_url, str(config.files_dir), str(config.timezone), size)
-    child = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        "rolecall.application_imports.build",
-        env={**os.environ, **_FRUGAL},
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
-    assert child.stdin
-    assert child.stdout
-    assert child.stderr
-    try:
-        child.stdin.write(msgspec.json.encode(job) + b"\n")
-        said, errors = await asyncio.gather(child.stdout.read(), child.stderr.read())
-        code = await child.wait()
-    finally:
-        if child.returncode is None:
-            child.kill()
-            await child.wait()
-    if said.strip():
-        return msgspec.json.decode(said, type=Ended)
-    log.error("build died", run=run.number, code=code, said=errors.decode(errors="replace")[-2000:])
-    # Whoever killed it, it was no file: the import is taken up again.
-    return Ended(Outcome.LOST, "killed") if code == -signal.SIGKILL else Ended(Outcome.FAILED, _cause_of_death(code))
-
-
-def _cause_of_death(code: int) -> str:
-    match -code:
-        case signal.SIGXCPU:
-            return "reading the files took more time than an import may take"
-        case signal.SIGABRT | signal.SIGSEGV | signal.SIGBUS:
-            return TOO_MUCH_MEMORY
-    return "a fault inside the service; its log says more"
 
 
 async def _end(pool: Pool, run: Run, ended: Ended) -> None:

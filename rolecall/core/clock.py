@@ -1,12 +1,9 @@
 """The one place that reads the time; everything else is handed `now`."""
 
-import os
 from datetime import UTC, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
-# In the environment, so that the processes that a traveller starts travel along.
-_VARIABLE = "ROLECALL_TRAVELED_SECONDS"
-_offset = timedelta(seconds=float(os.environ.get(_VARIABLE, "0")))
+_offset = timedelta()
 
 
 def now() -> datetime:
@@ -15,15 +12,21 @@ def now() -> datetime:
 
 def travel_to(moment: datetime) -> None:
     """Let time run on from `moment`; for tests and the sample company."""
-    global _offset  # noqa: PLW0603
-    _offset = moment - datetime.now(UTC)
-    os.environ[_VARIABLE] = str(_offset.total_seconds())
+    travel(moment - datetime.now(UTC))
 
 
 def travel_home() -> None:
+    travel(timedelta())
+
+
+def travel(offset: timedelta) -> None:
     global _offset  # noqa: PLW0603
-    _offset = timedelta()
-    os.environ.pop(_VARIABLE, None)
+    _offset = offset
+
+
+def traveled() -> timedelta:
+    """For the processes that a traveller starts: they travel along."""
+    return _offset
 
 
 def parse(text: str, zone: ZoneInfo) -> datetime:

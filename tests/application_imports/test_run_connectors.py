@@ -25,7 +25,7 @@ def passwd_connector(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "passwd_connector.py").write_text(code)
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: passwd-connector\nVersion: 1\n")
     (about / "entry_points.txt").write_text("[rolecall.connectors]\npasswd = passwd_connector:passwd\n")
-    monkeypatch.setenv("PYTHONPATH", f"{folder}:{Path(__file__).parents[2]}")
+    monkeypatch.syspath_prepend(folder)
 
 
 @pytest.mark.usefixtures("passwd_connector")

@@ -35,9 +35,10 @@ def files(mark: str = "") -> Files:
     }
 
 
-async def a_worker(config: Config) -> Process:
+async def a_worker(config: Config, **variables: str) -> Process:
     environ = {
         **os.environ,
+        **variables,
         "ROLECALL_DATABASE_URL": str(config.database_url),
         "ROLECALL_DATA_DIR": str(config.data_dir),
         "ROLECALL_TICK_SECONDS": "1",
@@ -185,12 +186,16 @@ async def test_imports_of_one_application_run_one_after_the_other(imports: Impor
 
 
 async def test_an_import_whose_build_was_killed_is_taken_up_again(
-    imports: Imports, db: Db, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    imports: Imports, config: Config, db: Db, tmp_path: Path
 ) -> None:
     (tmp_path / "import-build.before-commit").touch()
-    monkeypatch.setenv("ROLECALL_FAULTS", str(tmp_path))
+    run = await imports.upload(await an_application(db), {"Users": "Username\nada\n"})
 
-    run = await imports.run(await an_application(db), {"Users": "Username\nada\n"})
+    worker = await a_worker(config, ROLECALL_FAULTS=str(tmp_path))
+    await until(db, run["id"], "Finished", "Failed")
+    worker.terminate()
+    await worker.wait()
 
+    run = await imports.get(run["id"])
     assert run["status"] == "Finished"
     assert "Interrupted; started again from its files (try 2)" in run["log"]

@@ -1,0 +1,73 @@
+"""A process for each build, forked from one that has read the code: what an import costs is its files."""
+
+import asyncio
+import multiprocessing
+import os
+import signal
+from datetime import timedelta
+from multiprocessing.connection import Connection
+
+import msgspec
+import structlog
+
+from rolecall.application_imports.job import TOO_MUCH_MEMORY, Ended, Job, Outcome
+from rolecall.core import clock
+
+log = structlog.get_logger("rolecall.imports")
+
+# The allocator of polars keeps what it no longer needs for ten seconds unless told not to: half as much memory again.
+_FRUGAL = {"_RJEM_MALLOC_CONF": "dirty_decay_ms:0,muzzy_decay_ms:0"}
+# What multiprocessing says of a child when the process that forked it is gone.
+_UNKNOWN = 255
+_FATAL: dict[int, str] = {
+    signal.SIGXCPU: "reading the files took more time than an import may take",
+    **dict.fromkeys([signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS], TOO_MUCH_MEMORY),
+}
+
+_nursery = multiprocessing.get_context("forkserver")
+_nursery.set_forkserver_preload(["rolecall.application_imports.build"])
+
+
+async def build_in_child(job: Job) -> Ended:
+    """Ends with the caller: a child whose pipe closes stops, and one that is still there is killed."""
+    ours, theirs = _nursery.Pipe()
+    child = _nursery.Process(target=_build, args=(job, theirs, clock.traveled()), daemon=True)
+    with ours:
+        with theirs:
+            await asyncio.to_thread(_start, child)
+        try:
+            await _until_ended(child.sentinel)
+        finally:
+            child.kill()
+            child.join()
+        said = ours.recv_bytes() if ours.poll() else b""
+    return msgspec.json.decode(said, type=Ended) if said else _cause_of_death(child.exitcode or 0)
+
+
+def _start(child: multiprocessing.process.BaseProcess) -> None:
+    os.environ.update(_FRUGAL)
+    child.start()
+
+
+def _build(job: Job, worker: Connection, traveled: timedelta) -> None:
+    from rolecall.application_imports.build import main
+
+    clock.travel(traveled)
+    main(job, worker)
+
+
+async def _until_ended(sentinel: int) -> None:
+    loop, ended = asyncio.get_running_loop(), asyncio.Event()
+    loop.add_reader(sentinel, ended.set)
+    try:
+        await ended.wait()
+    finally:
+        loop.remove_reader(sentinel)
+
+
+def _cause_of_death(code: int) -> Ended:
+    log.error("build died", code=code)
+    # Whoever killed it, it was no file: the import is taken up again.
+    if code in (-signal.SIGKILL, _UNKNOWN):
+        return Ended(Outcome.LOST, "killed")
+    return Ended(Outcome.FAILED, _FATAL.get(-code, "a fault inside the service; its log says more"))
