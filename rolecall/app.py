@@ -4,7 +4,6 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 from litestar import Litestar
-from litestar.datastructures import State
 
 from rolecall.access_models.routes import router as access_models
 from rolecall.access_requests.routes import router as access_requests
@@ -16,6 +15,7 @@ from rolecall.applications.routes import router as applications
 from rolecall.console import routes as console
 from rolecall.console.frame import for_browsers
 from rolecall.core import config as configuration
+from rolecall.core.checking import Json
 from rolecall.core.config import Config
 from rolecall.core.db import make_pool
 from rolecall.effective_access.routes import router as effective_access
@@ -60,23 +60,32 @@ def create_app(config: Config | None = None) -> Edge:
     config = config or configuration.load()
     if config.database_url is None:
         raise configuration.ConfigError("ROLECALL_DATABASE_URL is not set; `rolecall serve` brings its own database")
-    pool = make_pool(config)
+    return furnish(build(), config)
 
-    @asynccontextmanager
-    async def lifespan(_: Litestar) -> AsyncGenerator[None]:
-        async with pool:
-            yield
 
-    docs = documentation(lambda app: document(app, config.base_url, EVENTS, Payload))
-    app = Litestar(
-        [*ROUTERS, docs],
+def build() -> Litestar:
+    """Every route, not yet furnished: what takes its time, so that tests do it once."""
+    return Litestar(
+        [*ROUTERS, documentation(_describe)],
         exception_handlers={kind: for_browsers(answer) for kind, answer in HANDLERS.items()},
-        lifespan=[lifespan],
+        lifespan=[_open_pool],
         openapi_config=None,
         request_max_body_size=None,  # each operation reads its body under a limit of its own
-        state=State(
-            {"services": Services(config, pool, Keyring().authenticate, imports_queries.count_failing_schedules)}
-        ),
         logging_config=None,
     )
+
+
+def furnish(app: Litestar, config: Config) -> Edge:
+    pool, keyring = make_pool(config), Keyring()
+    app.state.services = Services(config, pool, keyring.authenticate, imports_queries.count_failing_schedules)
     return Edge(app, https=config.base_url.startswith("https://"))
+
+
+@asynccontextmanager
+async def _open_pool(app: Litestar) -> AsyncGenerator[None]:
+    async with app.state.services.pool:
+        yield
+
+
+def _describe(app: Litestar, base_url: str) -> Json:
+    return document(app, base_url, EVENTS, Payload)

@@ -6,8 +6,9 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import httpx2
+from litestar import Litestar
 
-from rolecall.app import create_app
+from rolecall.app import build, furnish
 from rolecall.core.config import Config
 
 
@@ -26,10 +27,22 @@ async def running(app: Any) -> AsyncIterator[Any]:
     await task
 
 
+_idle: list[Litestar] = []
+
+
+@asynccontextmanager
+async def a_service(config: Config) -> AsyncIterator[Any]:
+    """The running application; its routes are built once for as many as run at a time."""
+    app = _idle.pop() if _idle else build()
+    async with running(furnish(app, config)) as edge:
+        yield edge
+    _idle.append(app)
+
+
 @asynccontextmanager
 async def serving(config: Config) -> AsyncIterator[httpx2.AsyncClient]:
     """A client without a token, of a service with settings of its own."""
-    async with running(create_app(config)) as app:
+    async with a_service(config) as app:
         transport = httpx2.ASGITransport(app, raise_app_exceptions=False)
         async with httpx2.AsyncClient(transport=transport, base_url=config.base_url) as client:
             yield client

@@ -14,27 +14,30 @@ from rolecall.core.checking import Json
 
 _STYLE = Path(__file__).with_name("docs.css").read_bytes()
 _POLICY = {"Content-Security-Policy": "default-src 'none'; style-src 'self'; frame-ancestors 'none'"}
-Describe = Callable[[Litestar], Json]
+Describe = Callable[[Litestar, str], Json]
 
 
 def documentation(describe: Describe) -> Router:
     """Routes for the document and its page, each made once, when first asked for."""
 
     @cache
-    def as_json(app: Litestar) -> bytes:
-        return msgspec.json.encode(describe(app))
+    def as_json(app: Litestar, base_url: str) -> bytes:
+        return msgspec.json.encode(describe(app, base_url))
 
     @cache
-    def as_page(app: Litestar) -> bytes:
-        return "\n".join(page(describe(app))).encode()
+    def as_page(app: Litestar, base_url: str) -> bytes:
+        return "\n".join(page(describe(app, base_url))).encode()
+
+    def base_url_of(request: Request[Any, Any, Any]) -> str:
+        return str(request.app.state.services.config.base_url)
 
     @get("/openapi.json")
     async def openapi_document(request: Request[Any, Any, Any]) -> Response[bytes]:
-        return Response(as_json(request.app), media_type="application/json")
+        return Response(as_json(request.app, base_url_of(request)), media_type="application/json")
 
     @get("/docs")
     async def documentation_page(request: Request[Any, Any, Any]) -> Response[bytes]:
-        return Response(as_page(request.app), media_type="text/html", headers=_POLICY)
+        return Response(as_page(request.app, base_url_of(request)), media_type="text/html", headers=_POLICY)
 
     @get("/docs/style.css")
     async def documentation_style() -> Response[bytes]:

@@ -6,12 +6,11 @@ import httpx2
 import msgspec
 import pytest
 
-from rolecall.app import create_app
 from rolecall.console import actions
 from rolecall.core.checking import Facts
 from rolecall.core.config import Config
 from rolecall.core.db import Db
-from tests.asgi import running
+from tests.asgi import a_service
 
 ORIGIN = "https://rolecall.test"
 
@@ -19,7 +18,7 @@ ORIGIN = "https://rolecall.test"
 @pytest.fixture
 async def visitor(config: Config) -> AsyncIterator[httpx2.AsyncClient]:
     """Nobody yet."""
-    async with running(create_app(msgspec.structs.replace(config, base_url=ORIGIN))) as app:
+    async with a_service(msgspec.structs.replace(config, base_url=ORIGIN)) as app:
         transport = httpx2.ASGITransport(app, raise_app_exceptions=False)
         async with httpx2.AsyncClient(transport=transport, base_url=ORIGIN, headers={"Origin": ORIGIN}) as client:
             yield client

@@ -2,11 +2,10 @@ from datetime import UTC, datetime
 
 import httpx2
 
-from rolecall.app import create_app
 from rolecall.core import clock
 from rolecall.core.config import Config, load
 from rolecall.core.db import Db
-from tests.asgi import running
+from tests.asgi import a_service
 from tests.builders import an_identity
 from tests.personnel_events.bodies import created, day, midnight, planned, problems
 
@@ -59,7 +58,7 @@ async def test_days_are_days_of_the_services_time_zone(config: Config, db: Db, t
     local = load({"ROLECALL_TIMEZONE": "Europe/Zurich"}, database_url=config.database_url, base_url=config.base_url)
     headers = {"Authorization": f"Bearer {token}"}
 
-    async with running(create_app(local)) as app:
+    async with a_service(local) as app:
         transport = httpx2.ASGITransport(app)
         async with httpx2.AsyncClient(transport=transport, base_url=config.base_url, headers=headers) as client:
             found = await problems(client, "leave-of-absence", identityId=ada, effectiveDate="2026-10-20")

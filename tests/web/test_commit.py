@@ -7,10 +7,9 @@ import httpx2
 import psycopg
 import pytest
 
-from rolecall.app import create_app
 from rolecall.core.config import Config
 from rolecall.core.db import Db, fetch_value
-from tests.asgi import running
+from tests.asgi import a_service
 
 BODY = {"name": "Payroll"}
 COUNT = "SELECT count(*) FROM applications"
@@ -74,7 +73,7 @@ async def test_when_the_answer_starts_to_leave_others_see_the_record(config: Con
             await self.app(scope, receive, watch)
 
     headers = {"Authorization": f"Bearer {token}"}
-    async with running(create_app(config)) as app:
+    async with a_service(config) as app:
         transport = httpx2.ASGITransport(Watched(app))
         async with httpx2.AsyncClient(transport=transport, base_url=config.base_url, headers=headers) as client:
             assert (await client.post("/api/applications", json=BODY)).status_code == 201
