@@ -3,6 +3,7 @@
 import signal
 import sys
 from importlib import import_module
+from typing import cast
 
 import rich_click as click
 
@@ -19,7 +20,11 @@ _COMMANDS = {
     "migrate": "migrate",
     "token": "token",
     "admin": "admin",
+    "profiles": "profiles",
+    "completion": "completion",
 }
+# Clients of the HTTP API; `verbs.py` has what they can do.
+_NOUNS = ("app", "import", "identity", "event", "request", "hook", "delivery", "model")
 _EXIT_CODES: dict[type[Exception], int] = {
     errors.CannotRun: 1,
     errors.Conflict: 1,
@@ -32,11 +37,13 @@ _EXIT_CODES: dict[type[Exception], int] = {
 
 class _Commands(click.RichGroup):
     def list_commands(self, _: click.Context) -> list[str]:
-        return list(_COMMANDS)
+        return [*_COMMANDS, *_NOUNS]
 
     def get_command(self, _: click.Context, name: str) -> click.Command | None:
-        if name not in _COMMANDS:
+        if name not in (*_COMMANDS, *_NOUNS):
             return None
+        if name in _NOUNS:
+            return cast("click.Command", import_module("rolecall.cli.nouns").noun(name))
         command: click.Command = getattr(import_module(f"rolecall.cli.{_COMMANDS[name]}"), name)
         return command
 

@@ -1,16 +1,17 @@
 """What commands print: a table on a terminal, tab-separated lines in a pipe, JSON for programs."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Any
 
+import msgspec
 import rich_click as click
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
 
 
 def show_json(value: object) -> None:
-    import msgspec
-
     click.echo(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
 
 
@@ -29,6 +30,55 @@ def show_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     Console().print(table)
 
 
-def _visible(cell: str) -> str:
+def show_rows(paths: Sequence[str], items: Sequence[Any]) -> None:
+    """Items as a table; a column is a path into them."""
+    headers = [path.replace(".name", "").rpartition(".")[2].replace("_", " ").upper() for path in paths]
+    show_table(headers, [[_cell(_reached(item, path)) for path in paths] for item in items])
+
+
+def show_record(record: Any) -> None:
+    """A field a line; what is in a list is indented below its name."""
+    fields = list(_fields(msgspec.to_builtins(record)))
+    width = max(len(name) for name, _ in fields) if sys.stdout.isatty() else 0
+    for name, text in fields:
+        click.echo(f"{name:<{width}}  {text}" if width else f"{name}\t{text}")
+
+
+def _fields(value: dict[str, Any], above: str = "") -> Iterator[tuple[str, str]]:
+    for name, field in value.items():
+        if isinstance(field, dict) and field:
+            yield from _fields(field, f"{above}{name}.")
+        elif isinstance(field, list) and field and isinstance(field[0], dict):
+            for number, entry in enumerate(field, 1):
+                yield from _fields(entry, f"{above}{name}.{number}.")
+        else:
+            yield f"{above}{name}", _visible(_cell(field), keep="\n").replace("\n", "\n\t")
+
+
+def _reached(item: Any, path: str) -> Any:
+    for name in path.split("."):
+        item = getattr(item, name, None)
+    return item
+
+
+def _cell(value: Any) -> str:
+    match value:
+        case None:
+            return ""
+        case bool():
+            return "yes" if value else "no"
+        case datetime():
+            return f"{value:%Y-%m-%d %H:%M}Z"
+        case list():
+            return ", ".join(map(_cell, value))
+        case dict():
+            return " ".join(f"{name}={_cell(field)}" for name, field in value.items())
+        case msgspec.Struct():
+            names = (getattr(value, field, None) for field in ("name", "last_name", "first_name"))
+            return ", ".join(filter(None, names))
+    return str(value)
+
+
+def _visible(cell: str, keep: str = "") -> str:
     """Control characters are shown, not obeyed by the terminal."""
-    return "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in cell)
+    return "".join(c if c.isprintable() or c in keep else f"\\u{ord(c):04x}" for c in cell)

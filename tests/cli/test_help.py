@@ -6,7 +6,7 @@ import pytest
 from tests.cli.commands import environment, rolecall
 
 TOKEN = ["token", "token create", "token list", "token revoke"]
-COMMANDS = ["demo", "serve", "api", "worker", "migrate", *TOKEN, "admin", "admin create"]
+COMMANDS = ["demo", "serve", "api", "worker", "migrate", *TOKEN, "admin", "admin create", "profiles", "completion"]
 
 
 def test_the_command_names_itself_and_its_commands() -> None:
@@ -32,7 +32,7 @@ def test_starting_up_imports_nothing_heavy() -> None:
     program = (
         "import sys; from rolecall.cli import rolecall\n"
         "for name in rolecall.list_commands(None): rolecall.get_command(None, name)\n"
-        "print([m for m in ('litestar', 'psycopg', 'pydantic', 'granian', 'asyncio') if m in sys.modules])"
+        "print([m for m in ('litestar', 'psycopg', 'pydantic', 'granian', 'asyncio', 'httpx2') if m in sys.modules])"
     )
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, env=environment())
 

@@ -1,0 +1,314 @@
+"""Client commands: made from the table of verbs and the signatures of the calls, and some that take several calls."""
+
+import inspect
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import TYPE_CHECKING, Any, Union, get_args, get_origin, get_type_hints
+
+import rich_click as click
+
+from rolecall.cli.output import json_option, show_json, show_record, show_rows
+from rolecall.cli.profiles import access, profile_option
+from rolecall.cli.verbs import NAMED, NOUNS, WORDS, Verb
+from rolecall.client import calls, errors
+from rolecall.client.answers import Json, Page
+
+if TYPE_CHECKING:
+    from rolecall.client import Client
+
+_SHOWN = 50
+_EXIT_CODES = {errors.NotFound: 3, errors.NotAllowed: 4, errors.Invalid: 5}
+
+
+@contextmanager
+def connected(profile: str | None) -> Iterator["Client"]:
+    """A client; what goes wrong is said on stderr and by the exit code."""
+    from rolecall.client import Client
+
+    where = access(profile)
+    try:
+        with Client(where.url, where.token) as client:
+            yield client
+    except errors.Failed as error:
+        report(error)
+        sys.exit(next((code for kind, code in _EXIT_CODES.items() if isinstance(error, kind)), 1))
+
+
+def report(error: errors.Failed) -> None:
+    click.echo(f"Error: {error}", err=True)
+    for problem in error.problems if isinstance(error, errors.Invalid) else ():
+        click.echo(f"  {problem.field}: {problem.message}", err=True)
+    if error.correlation_id:
+        click.echo(f"  correlation id {error.correlation_id}", err=True)
+
+
+class _Verbs(click.RichGroup):
+    """A noun; its verbs are made when they are asked for."""
+
+    def list_commands(self, _: click.Context) -> list[str]:
+        return [*NOUNS[self.name or ""].verbs, *_SEVERAL_CALLS.get(self.name or "", {})]
+
+    def get_command(self, _: click.Context, name: str) -> click.Command | None:
+        noun = self.name or ""
+        if verb := NOUNS[noun].verbs.get(name):
+            return _command(noun, name, verb)
+        return _SEVERAL_CALLS.get(noun, {}).get(name)
+
+
+def noun(name: str) -> click.Command:
+    first = next(iter(NOUNS[name].verbs.values()))
+    return _Verbs(name=name, help=f"{NOUNS[name].help}\n\nExample: `{first.example}`")
+
+
+def _command(noun: str, name: str, verb: Verb) -> click.Command:
+    def act(as_json: bool, profile: str | None, limit: int = _SHOWN, all: bool = False, **given: Any) -> None:
+        with connected(profile) as client:
+            call = verb.call(**_resolved(client, _as_meant(given)))
+            if verb.columns:
+                _show_list(client, call, verb.columns, as_json, None if all else limit)
+            else:
+                _show_answer(client.send(call), as_json)
+
+    made = click.RichCommand(
+        name=name,
+        callback=act,
+        params=list(_parameters(noun, verb.call)),
+        help=f"{inspect.getdoc(verb.call)}\n\nExample: `{verb.example}`",
+    )
+    for option in (profile_option, json_option, *(_LIST_OPTIONS if verb.columns else ())):
+        option(made)
+    return made
+
+
+_LIST_OPTIONS = (
+    click.option("--all", is_flag=True, help="Everything, not only the first."),
+    click.option("--limit", type=click.IntRange(1), default=_SHOWN, show_default=True, help="How many at most."),
+)
+
+
+def _show_list(client: "Client", call: calls.Call[Page[Any]], columns: Sequence[str], as_json: bool, limit: int | None) -> None:  # fmt: skip # noqa: E501
+    first = client.send(call)
+    if limit is not None and limit <= len(first.items):
+        items = first.items[:limit]
+    elif first.total_pages <= 1:
+        items = first.items
+    else:
+        items = [item for item, _ in zip(client.each(call), range(limit or first.total_count), strict=False)]
+    if as_json:
+        show_json(items)
+    else:
+        show_rows(columns, items)
+    if len(items) < first.total_count:
+        click.echo(f"{len(items)} of {first.total_count}; --all shows the rest", err=True)
+
+
+def _show_answer(answer: Any, as_json: bool) -> None:
+    if answer is None:
+        click.echo("Done", err=True)
+    elif as_json:
+        show_json(answer)
+    else:
+        show_record(answer)
+
+
+def _as_meant(given: dict[str, Any]) -> dict[str, Any]:
+    """What was not said on the command line is left to the call's own defaults."""
+    return {name: value for name, value in given.items() if value is not None and value != ()}
+
+
+def _resolved(client: "Client", given: dict[str, Any]) -> dict[str, Any]:
+    return {name: _id(client, NAMED[name], value) if name in NAMED else value for name, value in given.items()}
+
+
+def _id(client: "Client", listing: Callable[[], calls.Call[Page[Any]]], name: str) -> str:
+    """Of the record with this name; an id is taken as it is."""
+    from uuid import UUID
+
+    try:
+        return str(UUID(name))
+    except ValueError:
+        found = [item for item in client.each(listing()) if item.name.casefold() == name.casefold()]
+    if len(found) != 1:
+        raise errors.NotFound(f"{len(found) or 'Nothing'} named {name}")
+    return str(found[0].id)
+
+
+# Parameters, from the signature of a call
+
+
+def _parameters(noun: str, call: Callable[..., Any]) -> Iterator[click.Parameter]:
+    hints = get_type_hints(call)
+    for parameter in inspect.signature(call).parameters.values():
+        hint, default = hints[parameter.name], parameter.default
+        if parameter.kind is parameter.VAR_KEYWORD:
+            (fields,) = get_args(hint)
+            for name, kind in get_type_hints(fields).items():
+                yield _option(noun, name, kind, required=False)
+        elif parameter.kind is parameter.KEYWORD_ONLY:
+            yield _option(noun, parameter.name, hint, required=default is parameter.empty)
+        else:
+            yield _argument(noun, parameter.name, hint, required=default is parameter.empty)
+
+
+def _argument(noun: str, name: str, hint: Any, required: bool) -> click.Parameter:
+    settings = _settings(noun, name, hint)
+    settings.pop("multiple", None)
+    return click.Argument([name], required=required, metavar=_spoken(name).upper(), **settings)
+
+
+def _option(noun: str, name: str, hint: Any, required: bool) -> click.Parameter:
+    word, settings = _spoken(name), _settings(noun, name, hint)
+    if hint is bool:
+        return click.Option([f"--{word}/--no-{word}", name], default=None)
+    if settings.get("multiple"):
+        word = word.removesuffix("s")
+    return click.RichOption([f"--{word}", name], required=required, **settings)
+
+
+def _spoken(name: str) -> str:
+    return name.removesuffix("_ids").removesuffix("_id").replace("_", "-")
+
+
+def _settings(noun: str, name: str, hint: Any) -> dict[str, Any]:
+    """How a value is read: text unless the call's type hint says otherwise."""
+    plain = _without_none(hint)
+    if plain is int:
+        return {"type": click.INT}
+    if plain == Mapping[int, str]:
+        return {"type": _numbered, "metavar": "NUMBER=TEXT", "multiple": True, "callback": _merged}
+    if get_origin(plain) is Sequence and get_args(plain)[0] in (str, calls.Id):
+        return {"multiple": True, "shell_complete": _words(noun, name)}
+    if plain == Json or get_origin(plain) is Sequence:
+        return {"type": _json, "metavar": "JSON|@FILE"}
+    return {"shell_complete": _words(noun, name)}
+
+
+def _without_none(hint: Any) -> Any:
+    if get_origin(hint) not in (Union, UnionType):
+        return hint
+    rest = [kind for kind in get_args(hint) if kind is not NoneType]
+    return rest[0] if len(rest) == 1 else str
+
+
+def _words(noun: str, name: str) -> Callable[[Any, Any, str], list[Any]]:
+    words = WORDS.get((noun, name)) or WORDS.get(("", name), [])
+    return lambda _context, _parameter, typed: [word for word in words if word.lower().startswith(typed.lower())]
+
+
+def _json(text: str) -> Any:
+    """JSON as it stands there, or in a file."""
+    import msgspec
+
+    try:
+        return msgspec.json.decode(Path(text[1:]).read_bytes() if text.startswith("@") else text.encode())
+    except (OSError, msgspec.DecodeError) as error:
+        raise click.BadParameter(str(error)) from None
+
+
+def _numbered(text: str) -> tuple[int, str]:
+    number, equals, value = text.partition("=")
+    if not equals or not number.isdecimal():
+        raise click.BadParameter("write it as 3=Text")
+    return int(number), value
+
+
+def _merged(_context: Any, _parameter: Any, pairs: Sequence[tuple[int, str]]) -> dict[int, str] | None:
+    return dict(pairs) or None
+
+
+# What takes several calls
+
+
+@click.command
+@click.argument("application")
+@click.argument("files", nargs=-1, required=True, metavar="GROUP=FILE…")
+@click.option("--wait", is_flag=True, help="Wait until the import is over, and show its log.")
+@json_option
+@profile_option
+def upload(application: str, files: tuple[str, ...], wait: bool, as_json: bool, profile: str | None) -> None:
+    """Upload files by the names of their file groups, and stage an import.
+
+    Example: `rolecall import upload Payroll Users=users.csv Groups=groups.xlsx --wait`
+    """
+    given: dict[str, list[Path]] = {}
+    for text in files:
+        group, equals, path = text.partition("=")
+        if not equals or not Path(path).is_file():
+            raise click.BadParameter(f"{text}: write a file as GROUP=FILE", param_hint="files")
+        given.setdefault(group, []).append(Path(path))
+    with connected(profile) as client:
+        id = _id(client, calls.list_applications, application)
+        total = sum(path.stat().st_size for paths in given.values() for path in paths)
+        with click.progressbar(length=total, label="Uploading", file=sys.stderr) as bar:
+            run = client.upload(id, given, progress=lambda sent, _: bar.update(sent - bar.pos))
+        click.echo(f"Import {run.number} is staged", err=True)
+        if wait:
+            _follow(client, str(run.id), as_json)
+        else:
+            _show_answer(run, as_json)
+
+
+@click.command
+@click.argument("import_id", metavar="IMPORT")
+@json_option
+@profile_option
+def wait(import_id: str, as_json: bool, profile: str | None) -> None:
+    """Wait until an import is over, with its log on stderr; exit code 1 unless it is Finished.
+
+    Example: `rolecall import wait 0192e4a0-7c1e-7000-8000-000000000001`
+    """
+    with connected(profile) as client:
+        _follow(client, import_id, as_json)
+
+
+@click.command
+@click.argument("import_id", metavar="IMPORT")
+@click.option("--follow", "-f", is_flag=True, help="Go on until the import is over.")
+@profile_option
+def log(import_id: str, follow: bool, profile: str | None) -> None:
+    """Print the log of an import.
+
+    Example: `rolecall import log -f 0192e4a0-7c1e-7000-8000-000000000001`
+    """
+    with connected(profile) as client:
+        printed = 0
+        for run in client.watch(import_id) if follow else [client.send(calls.get_import(import_id))]:
+            lines = (run.log or "").splitlines()
+            for line in lines[printed:]:
+                click.echo(line)
+            printed = len(lines)
+
+
+@click.command
+@click.argument("import_id", metavar="IMPORT")
+@click.argument("name", metavar="FILE")
+@profile_option
+def file(import_id: str, name: str, profile: str | None) -> None:
+    """Write a file of an import to stdout, as it was uploaded; FILE is its name or id.
+
+    Example: `rolecall import file 0192e4a0-7c1e-7000-8000-000000000001 users.csv`
+    """
+    with connected(profile) as client:
+        files = client.send(calls.get_import(import_id)).files
+        id = next((file.id for file in files if file.name == name), name)
+        sys.stdout.buffer.write(client.send(calls.download_file(import_id, id)))
+
+
+def _follow(client: "Client", import_id: str, as_json: bool) -> None:
+    printed = 0
+    for run in client.watch(import_id):
+        lines = (run.log or "").splitlines()
+        for line in lines[printed:]:
+            click.echo(line, err=True)
+        printed = len(lines)
+    _show_answer(run, as_json)
+    if run.status != "Finished":
+        sys.exit(1)
+
+
+_SEVERAL_CALLS: dict[str, dict[str, click.Command]] = {
+    "import": {"upload": upload, "wait": wait, "log": log, "file": file}
+}

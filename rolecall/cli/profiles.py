@@ -1,0 +1,92 @@
+"""Which service to call, and with which token: the environment, or a profile of the user's."""
+
+import os
+import shlex
+import subprocess
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import rich_click as click
+
+_DEFAULT_URL = "http://127.0.0.1:8000"
+
+profile_option = click.option(
+    "--profile", envvar="ROLECALL_PROFILE", help="A profile of the configuration file; see `rolecall profiles --help`."
+)
+
+
+class Access(msgspec.Struct, frozen=True):
+    url: str
+    token: str
+
+
+def file() -> Path:
+    return Path(click.get_app_dir("rolecall")) / "config.toml"
+
+
+def access(profile: str | None) -> Access:
+    """ROLECALL_URL and ROLECALL_TOKEN win over the profile."""
+    chosen = _profile(profile)
+    url = os.environ.get("ROLECALL_URL") or chosen.get("url") or _DEFAULT_URL
+    token = os.environ.get("ROLECALL_TOKEN") or _token(chosen)
+    if not token:
+        raise click.UsageError(f"No token: set ROLECALL_TOKEN, or name one in a profile of {file()}")
+    return Access(url, token)
+
+
+def names() -> dict[str, str]:
+    """The URL of each profile."""
+    return {name: str(profile.get("url", "")) for name, profile in _read().get("profiles", {}).items()}
+
+
+def _read() -> dict[str, Any]:
+    try:
+        return tomllib.loads(file().read_text())
+    except FileNotFoundError:
+        return {}
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise click.UsageError(f"{file()}: {error}") from None
+
+
+def _profile(name: str | None) -> dict[str, Any]:
+    settings = _read()
+    wanted = name or settings.get("default")
+    if not wanted:
+        return {}
+    profiles: dict[str, dict[str, Any]] = settings.get("profiles", {})
+    if wanted not in profiles:
+        raise click.UsageError(f"{file()} has no profile {wanted}; it has {', '.join(profiles) or 'none'}")
+    return profiles[wanted]
+
+
+def _token(profile: dict[str, Any]) -> str:
+    """As it stands there, from a file, or from what a command prints, such as that of a password store."""
+    if path := profile.get("token_file"):
+        try:
+            return Path(path).expanduser().read_text().strip()
+        except OSError as error:
+            raise click.UsageError(f"token_file: {error}") from None
+    if command := profile.get("token_command"):
+        try:
+            run = subprocess.run(shlex.split(command), stdout=subprocess.PIPE, text=True, check=True)
+        except (OSError, subprocess.CalledProcessError) as error:
+            raise click.UsageError(f"token_command: {error}") from None
+        return run.stdout.strip()
+    return str(profile.get("token", ""))
+
+
+@click.command
+def profiles() -> None:
+    """List the services that you have named, one a line.
+
+    A small TOML file names them. A token stands in `token`, in the file that `token_file` names, or is what
+    `token_command` prints. `ROLECALL_URL` and `ROLECALL_TOKEN` win.
+
+    Example: `rolecall profiles`
+    """
+    from rolecall.cli.output import show_table
+
+    click.echo(f"From {file()}", err=True)
+    show_table(("PROFILE", "URL"), list(names().items()))

@@ -1,0 +1,219 @@
+"""The client commands as data: a noun, its verbs, the call that each makes and what a table of its answer shows."""
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from rolecall.client import calls
+
+
+class Verb(msgspec.Struct, frozen=True):
+    """`columns` are those of a list, as paths into its items."""
+
+    call: Callable[..., calls.Call[Any]]
+    example: str
+    columns: tuple[str, ...] = ()
+
+
+class Noun(msgspec.Struct, frozen=True):
+    help: str
+    verbs: dict[str, Verb]
+
+
+_PEOPLE = ("id", "last_name", "first_name", "email_address", "type", "department", "status")
+_ID = "0192e4a0-7c1e-7000-8000-000000000001"
+
+NOUNS = {
+    "app": Noun(
+        "Applications, what they hold, and how they are imported.",
+        {
+            "list": Verb(
+                calls.list_applications, "rolecall app list", ("id", "name", "priority", "is_archived", "last_updated")
+            ),
+            "show": Verb(calls.get_application, "rolecall app show Payroll"),
+            "create": Verb(calls.create_application, "rolecall app create Payroll --connector @connector.json"),
+            "change": Verb(calls.change_application, "rolecall app change Payroll --priority High"),
+            "accounts": Verb(
+                calls.list_accounts,
+                "rolecall app accounts Payroll --match Unmatched",
+                ("id", "username", "name", "email", "is_active", "match", "identity_id"),
+            ),
+            "groups": Verb(calls.list_groups, "rolecall app groups Payroll", ("id", "name", "description")),
+            "permissions": Verb(
+                calls.list_permissions,
+                "rolecall app permissions Payroll --as-of 2026-12-01",
+                ("id", "header", "section", "permission", "risk_rating"),
+            ),
+            "rollback": Verb(calls.roll_back, "rolecall app rollback Payroll 17"),
+            "pin": Verb(calls.pin_account, f"rolecall app pin ACCOUNT {_ID}"),
+            "unpin": Verb(calls.unpin_account, "rolecall app unpin ACCOUNT"),
+        },
+    ),
+    "import": Noun(
+        "Imports of applications: upload files, follow the log, see what changed.",
+        {
+            "list": Verb(
+                calls.list_imports,
+                "rolecall import list --application Payroll",
+                ("id", "number", "status", "type", "application.name", "build_start", "build_end"),
+            ),
+            "show": Verb(calls.get_import, f"rolecall import show {_ID}"),
+            "stage": Verb(calls.stage_import, "rolecall import stage Payroll"),
+            "cancel": Verb(calls.cancel_import, f"rolecall import cancel {_ID}"),
+            "continue": Verb(calls.continue_import, f"rolecall import continue {_ID}"),
+            "changes": Verb(
+                calls.list_changes,
+                f"rolecall import changes {_ID} --change Removed",
+                ("kind", "change", "name", "before", "after"),
+            ),
+            "rejects": Verb(calls.list_rejects, f"rolecall import rejects {_ID}", ("file", "line", "reason", "row")),
+        },
+    ),
+    "identity": Noun(
+        "People, and what they can do.",
+        {
+            "list": Verb(calls.list_identities, "rolecall identity list --all", _PEOPLE),
+            "show": Verb(calls.get_identity, f"rolecall identity show {_ID}"),
+            "access": Verb(calls.get_access, f"rolecall identity access {_ID} --as-of 2026-12-01"),
+        },
+    ),
+    "event": Noun(
+        "Personnel events: people join, move, go on leave and depart.",
+        {
+            "list": Verb(
+                calls.list_events,
+                "rolecall event list --status Open",
+                ("id", "number", "type", "status", "affected_identity", "needed_on", "needed_until"),
+            ),
+            "show": Verb(calls.get_event, f"rolecall event show {_ID}"),
+            "onboard": Verb(
+                calls.onboard,
+                "rolecall event onboard --first-name Ada --last-name Byron --effective-date 2035-01-01",
+            ),
+            "offboard": Verb(calls.offboard, f"rolecall event offboard {_ID} --effective-date 2035-01-01"),
+            "transition": Verb(
+                calls.transition_role,
+                f"rolecall event transition {_ID} --title Controller --effective-date 2035-01-01",
+            ),
+            "absence": Verb(
+                calls.begin_absence,
+                f"rolecall event absence {_ID} --effective-date 2035-01-01 --end-date 2035-03-01",
+            ),
+            "preview": Verb(
+                calls.preview_event, f"rolecall event preview Offboard --identity {_ID} --effective-date 2035-01-01"
+            ),
+            "assign": Verb(calls.assign_event, f"rolecall event assign {_ID} ASSIGNEE"),
+            "return-date": Verb(calls.set_return_date, f"rolecall event return-date {_ID} 2035-03-01"),
+            "cancel": Verb(calls.cancel_event, f'rolecall event cancel {_ID} --comment "Stays after all"'),
+            "comment": Verb(calls.comment_on_event, f'rolecall event comment {_ID} "Badge is ready"'),
+        },
+    ),
+    "request": Noun(
+        "Access requests: decide, carry out, verify.",
+        {
+            "list": Verb(
+                calls.list_requests,
+                "rolecall request list --status Pending",
+                ("id", "number", "action", "status", "target.application.name", "target.name", "assignee"),
+            ),
+            "show": Verb(calls.get_request, f"rolecall request show {_ID}"),
+            "create": Verb(
+                calls.create_request,
+                f"""rolecall request create Add Payroll --identity {_ID} --privileges '[{{"permission": "Post"}}]'""",
+            ),
+            "stalled": Verb(
+                calls.list_stalled_requests,
+                "rolecall request stalled",
+                ("id", "status", "waiting_days", "target.application.name", "target.name", "waiting_for", "reasons"),
+            ),
+            "decide": Verb(calls.respond, f"rolecall request decide {_ID} Approved --reviewer REVIEWER"),
+            "assign": Verb(calls.assign_request, f"rolecall request assign {_ID} ASSIGNEE"),
+            "resolve": Verb(calls.resolve_request, f'rolecall request resolve {_ID} --comment "Done in SAP"'),
+            "verify": Verb(calls.verify_request, f"rolecall request verify {_ID}"),
+            "reopen": Verb(calls.reopen_request, f'rolecall request reopen {_ID} --comment "Still there"'),
+            "snooze": Verb(calls.snooze_request, f"rolecall request snooze {_ID} 2035-01-01"),
+            "resume": Verb(calls.resume_request, f"rolecall request resume {_ID}"),
+            "cancel": Verb(calls.cancel_request, f"rolecall request cancel {_ID}"),
+            "comment": Verb(calls.comment_on_request, f'rolecall request comment {_ID} "Asked the vendor"'),
+        },
+    ),
+    "hook": Noun(
+        "Webhooks.",
+        {
+            "list": Verb(calls.list_webhooks, "rolecall hook list", ("id", "name", "url", "enabled", "events")),
+            "show": Verb(calls.get_webhook, "rolecall hook show jira"),
+            "create": Verb(
+                calls.create_webhook,
+                "rolecall hook create jira https://hooks.example.com/x --event AccessRequestProvisioning",
+            ),
+            "change": Verb(calls.change_webhook, "rolecall hook change jira --no-enabled"),
+            "delete": Verb(calls.delete_webhook, "rolecall hook delete jira"),
+            "test": Verb(calls.test_webhook, "rolecall hook test jira"),
+            "rotate-secret": Verb(calls.rotate_secret, "rolecall hook rotate-secret jira"),
+            "recover": Verb(calls.recover_webhook, "rolecall hook recover jira 2026-12-01"),
+        },
+    ),
+    "delivery": Noun(
+        "Deliveries of webhooks.",
+        {
+            "list": Verb(
+                calls.list_deliveries,
+                "rolecall delivery list --webhook jira --status Failed",
+                ("id", "event", "status", "attempt_count", "created_date", "next_attempt_on"),
+            ),
+            "show": Verb(calls.get_delivery, f"rolecall delivery show {_ID}"),
+            "resend": Verb(calls.resend_delivery, f"rolecall delivery resend {_ID}"),
+        },
+    ),
+    "model": Noun(
+        "Access models: what people should have by who they are.",
+        {
+            "list": Verb(calls.list_models, "rolecall model list", ("id", "name", "enabled", "version", "has_draft")),
+            "show": Verb(calls.get_model, "rolecall model show Clerks"),
+            "create": Verb(
+                calls.create_model, "rolecall model create Clerks --conditions @conditions.json --access @access.json"
+            ),
+            "change": Verb(calls.change_model, "rolecall model change Clerks --description 'Those who post'"),
+            "members": Verb(calls.list_members, "rolecall model members Clerks", _PEOPLE),
+            "simulate": Verb(calls.simulate_model, "rolecall model simulate Clerks"),
+            "commit": Verb(calls.commit_model, "rolecall model commit Clerks"),
+        },
+    ),
+}
+
+# Where a name does as well as an id, and where names are found.
+NAMED: dict[str, Callable[[], calls.Call[Any]]] = {
+    "application_id": calls.list_applications,
+    "webhook_id": calls.list_webhooks,
+    "model_id": calls.list_models,
+}
+
+_WORK = ["Pending", "Open", "Resolved", "Completed", "Canceled", "Scheduled", "Snoozed"]
+# Words that a shell may complete; the service has the last word.
+WORDS: dict[tuple[str, str], list[str]] = {
+    ("", "priority"): ["None", "Low", "Moderate", "High", "Critical"],
+    ("", "change"): ["New", "Altered", "Removed"],
+    ("", "kind"): ["Account", "Group", "Membership", "Permission", "Assignment", "Identity"],
+    ("", "match"): ["Pinned", "Never", "Employee ID", "Email", "Name", "Disputed", "Unmatched"],
+    ("", "action"): ["Add", "Change", "Remove", "Suspend", "Restore"],
+    ("", "response"): ["Approved", "Rejected"],
+    ("", "events"): [
+        f"AccessRequest{word}"
+        for word in (
+            "Created",
+            "Assigned",
+            "Approved",
+            "Provisioning",
+            "Resolved",
+            "Reopened",
+            "Completed",
+            "Canceled",
+        )
+    ],
+    ("request", "status"): _WORK,
+    ("event", "status"): _WORK,
+    ("delivery", "status"): ["Pending", "Delivered", "Failed", "Parked"],
+    ("request", "type"): ["Add", "Change", "Remove", "Suspend", "Restore"],
+    ("event", "type"): ["Onboard", "Offboard", "RoleTransition", "Absence"],
+}

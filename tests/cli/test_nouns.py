@@ -1,0 +1,186 @@
+"""The client commands, on a service of their own."""
+
+import json
+import re
+import shlex
+from collections.abc import Iterator
+from inspect import cleandoc
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from rolecall.cli import rolecall as root
+from rolecall.cli.verbs import NOUNS
+from rolecall.core.caller import Scope
+from tests.builders import CONNECTOR
+from tests.cli.commands import Running, a_service, free_port, rolecall
+
+VERBS = [(noun, verb) for noun in NOUNS for verb in root.get_command(None, noun).list_commands(None)]
+UNKNOWN = "0192e4a0-7c1e-7000-8000-000000000001"
+TABLES = ["app list", "app accounts Payroll", "import list", "identity list", "event list", "request list"]
+TABLES += ["request stalled", "hook list", "delivery list", "model list"]
+
+
+class Caller:
+    """The command with a token, in this process: its exit code, what it printed, and what it said beside."""
+
+    def __init__(self, url: str | None, token: str | None) -> None:
+        self.url, self.token = url, token
+
+    def __call__(self, *words: object, **variables: str) -> tuple[int, str, str]:
+        known = {"ROLECALL_URL": self.url, "ROLECALL_TOKEN": self.token, **variables}
+        done = CliRunner().invoke(root, [str(word) for word in words], env=known)
+        return done.exit_code, done.stdout, done.stderr
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    with a_service(tmp_path_factory.mktemp("nouns") / "here", "--workers", "1") as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def call(service: Running) -> Caller:
+    scopes = [word for scope in Scope for word in ("--scope", scope)]
+    return Caller(service.url, rolecall("token", "create", "t", *scopes, "--data-dir", service.data_dir).stdout.strip())
+
+
+@pytest.fixture(scope="module")
+def payroll(call: Caller) -> str:
+    """An application with the standard file groups."""
+    code, _, said = call("app", "create", "Payroll", "--connector", json.dumps(CONNECTOR), "--priority", "high")
+    assert code == 0, said
+    return "Payroll"
+
+
+@pytest.mark.parametrize(("noun", "verb"), VERBS, ids=lambda word: word)
+def test_a_verb_helps_with_an_example_that_can_be_typed(noun: str, verb: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip # noqa: E501
+    monkeypatch.chdir(tmp_path)
+    for name in ("connector.json", "conditions.json", "access.json"):
+        (tmp_path / name).write_text("[]")
+    command = root.get_command(None, noun).get_command(None, verb)
+    help, _, example = cleandoc(command.help).partition("\n\nExample: ")
+
+    program, *path, _ = typed = [*shlex.split(example.strip("`")), ""]
+
+    assert help.endswith(".")
+    assert (program, path[:2]) == ("rolecall", [noun, verb])
+    command.make_context(verb, typed[3:-1])
+
+
+def test_an_upload_is_followed_to_its_end(call: Caller, payroll: str, tmp_path: Path) -> None:
+    users = tmp_path / "users.csv"
+    users.write_text("Username,Name\nada,Ada Byron\nbob,Bob\n")
+
+    known = {"ROLECALL_URL": call.url, "ROLECALL_TOKEN": call.token}
+    uploaded = rolecall("import", "upload", payroll, f"users={users}", "--wait", "--json", **known)
+
+    run = json.loads(uploaded.stdout)
+    assert (uploaded.returncode, run["status"], run["metrics"]["users"]["new"]) == (0, "Finished", 2)
+    assert "is staged" in uploaded.stderr
+    _, log, _ = call("import", "log", "-f", run["id"])
+    assert log.strip() == run["log"].strip()
+    assert call("import", "file", run["id"], "users.csv")[1] == users.read_text()
+    assert json.loads(call("import", "changes", run["id"], "--change", "new", "--json")[1])[0]["name"] == "ada"
+
+    users.write_text("Nothing\nthat fits\n")
+    code, printed, said = call("import", "upload", payroll, f"Users={users}", "--wait")
+    assert code == 1
+    assert "status\tFailed" in printed
+    assert "Username" in said
+
+
+def test_a_record_is_named_by_id_or_by_name(call: Caller, payroll: str) -> None:
+    shown = json.loads(call("app", "show", "payroll", "--json")[1])
+
+    code, printed, _ = call("app", "show", shown["id"])
+
+    assert code == 0
+    assert f"id\t{shown['id']}\nkind\tApplication\nname\tPayroll\npriority\tHigh\n" in printed
+    assert "connector.files.1.name\tUsers\n" in printed
+
+
+@pytest.mark.parametrize("words", TABLES)
+def test_a_list_is_a_table_or_json(call: Caller, payroll: str, words: str) -> None:
+    code, printed, said = call(*words.split())
+    _, as_json, _ = call(*words.split(), "--json")
+
+    assert code == 0, said
+    assert len(printed.splitlines()) == len(json.loads(as_json)) + 1
+
+
+def test_a_long_list_says_how_long_it_is(call: Caller) -> None:
+    for name in ("Ada", "Bob", "Cid"):
+        onboard = ("--first-name", name, "--last-name", "Byron", "--effective-date", "2035-01-01")
+        assert call("event", "onboard", *onboard, "--department", "Finance", "--json")[0] == 0
+
+    _, printed, said = call("event", "list", "--limit", 2)
+
+    assert len(printed.splitlines()) == 3
+    assert said == "2 of 3; --all shows the rest\n"
+    assert len(call("event", "list", "--limit", 2, "--all")[1].splitlines()) == 4
+
+
+def test_exit_codes_and_messages_tell_what_went_wrong(call: Caller, payroll: str) -> None:
+    missing = call("identity", "show", UNKNOWN)
+    unnamed = call("app", "show", "Nowhere")
+    forbidden = call("identity", "list", ROLECALL_TOKEN="rct_wrong")
+    invalid = call("event", "onboard", "--first-name", "Ada", "--effective-date", "soon")
+    usage = call("event", "onboard")
+    no_json = call("app", "change", "Payroll", "--guard", "{")
+
+    assert (missing[0], unnamed[0], forbidden[0], invalid[0], usage[0], no_json[0]) == (3, 3, 4, 5, 2, 2)
+    assert missing[2].startswith(f"Error: Identity with id {UNKNOWN} not found\n  correlation id ")
+    assert unnamed[2] == "Error: Nothing named Nowhere\n"
+    assert "  identity.lastName: Last name is required\n" in invalid[2]
+    assert "  effectiveDate: Effective date must be an ISO 8601 date or date-time\n" in invalid[2]
+    assert missing[1] + invalid[1] == ""
+
+
+def test_a_profile_names_service_and_token(service: Running, call: Caller, tmp_path: Path) -> None:
+    (tmp_path / "rolecall").mkdir()
+    (tmp_path / "token").write_text(call.token + "\n")
+    (tmp_path / "rolecall" / "config.toml").write_text(f"""
+        default = "here"
+        [profiles.here]
+        url = "{service.url}"
+        token_file = "{tmp_path}/token"
+        [profiles.asked]
+        url = "{service.url}"
+        token_command = "cat {tmp_path}/token"
+        [profiles.nowhere]
+        url = "http://127.0.0.1:{free_port()}"
+        token = "rct_wrong"
+    """)
+    bare = Caller(None, None)
+    home = {"XDG_CONFIG_HOME": str(tmp_path)}
+
+    assert bare("app", "list", **home)[0] == 0
+    assert bare("app", "list", "--profile", "asked", **home)[0] == 0
+    assert bare("app", "list", ROLECALL_PROFILE="nowhere", ROLECALL_URL=service.url, **home)[0] == 4
+    unknown, _, said = bare("app", "list", "--profile", "other", **home)
+    assert unknown == 2
+    assert "hasnoprofileother;ithashere,asked,nowhere" in re.sub(r"[\s│]", "", said)
+    assert "nowhere\thttp://127.0.0.1" in bare("profiles", **home)[1]
+    assert bare("app", "list", XDG_CONFIG_HOME="/nowhere")[0] == 2
+
+
+def test_a_shell_completes_commands_and_words() -> None:
+    words = {"COMP_WORDS": "rolecall request list --status Pen", "COMP_CWORD": "4"}
+
+    completed = rolecall(**words, _ROLECALL_COMPLETE="bash_complete")
+    script = rolecall("completion", "bash")
+
+    assert completed.stdout == "plain,Pending\n"
+    assert "_ROLECALL_COMPLETE" in script.stdout
+
+
+def test_what_a_record_says_is_shown_and_not_obeyed(call: Caller) -> None:
+    name = "Evil \x1b[31m"
+    onboard = ("--first-name", name, "--last-name", "Byron", "--effective-date", "2035-01-01")
+
+    _, printed, _ = call("event", "onboard", *onboard)
+
+    assert "\x1b" not in printed
+    assert "affectedIdentity.firstName\tEvil \\u001b[31m\n" in printed
