@@ -57,7 +57,7 @@ async def tick(pool: Pool, config: Config, now: datetime) -> bool:
     async with pool.connection() as db:
         await forget_old_answers(db, now)
         await fire_schedules(db, config, now)
-        await imports.sweep_files(db, config.files_dir, now)
+        await imports.sweep_files(db, config.store, now)
         await webhooks.forget_old_deliveries(db, now)
         async with transaction(db, "parking"):
             await webhooks.park_stray_deliveries(db)

@@ -2,7 +2,6 @@ import asyncio
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from pathlib import Path
 from uuid import UUID
 
 from rolecall.application_imports import queries
@@ -10,13 +9,13 @@ from rolecall.application_imports.model import MOVES, ImportStatus, ImportType
 from rolecall.application_imports.queries import Target
 from rolecall.application_imports.shapes import CancelBody, RollbackBody, StageBody, UploadBody
 from rolecall.applications.shapes import FileGroup
-from rolecall.core import files, ids
+from rolecall.core import ids
 from rolecall.core.caller import Caller
 from rolecall.core.checking import Facts, Json, check
 from rolecall.core.config import Config
 from rolecall.core.db import Db, Pool, execute, fetch_rows, transaction
 from rolecall.core.errors import Conflict, Invalid, NotFound, Problem
-from rolecall.core.files import Upload, UploadedFile
+from rolecall.core.files import Store, Upload, UploadedFile
 from rolecall.core.ids import new_id
 from rolecall.core.moves import move
 from rolecall.core.nudge import nudge
@@ -31,7 +30,7 @@ async def upload_import(
     upload: Upload,
     queried: Sequence[str],
     facts: Facts,
-    files_dir: Path,
+    store: Store,
     type: ImportType = ImportType.API,
 ) -> UUID:
     """`queried` are the application ids of the query; the form may name the application as well."""
@@ -48,7 +47,7 @@ async def upload_import(
     id = await create_import(db, body.application_id, type=type, created_by=caller.name, now=facts.now)
     groups = target.groups_by_id() if target else {}
     for position, file in enumerate(_chosen(upload)):
-        await add_file(db, id, position, groups[UUID(file.field)], file, files_dir, facts.now)
+        await add_file(db, id, position, groups[UUID(file.field)], file, store, facts.now)
     return id
 
 
@@ -127,7 +126,7 @@ async def create_import(db: Db, application_id: UUID, *, type: ImportType, creat
 
 
 async def add_file(
-    db: Db, import_id: UUID, position: int, group: FileGroup, file: UploadedFile, files_dir: Path, now: datetime
+    db: Db, import_id: UUID, position: int, group: FileGroup, file: UploadedFile, store: Store, now: datetime
 ) -> UUID:
     """Puts the file in its place, then names it: the caller's transaction commits after both."""
     id = new_id()
@@ -144,7 +143,7 @@ async def add_file(
         name=file.name,
         sha256=file.sha256,
         size=file.size,
-        location=await file.place(files_dir, id, now),
+        location=await file.keep(store, id, now),
     )
     return id
 
@@ -172,13 +171,13 @@ async def finish_canceling(pool: Pool, _: Config, now: datetime) -> bool:
     return False
 
 
-async def sweep_files(db: Db, files_dir: Path, now: datetime) -> None:
+async def sweep_files(db: Db, store: Store, now: datetime) -> None:
     """Files that no row names: their process died before its commit."""
-    locations = await asyncio.to_thread(files.placed, files_dir, now)
+    locations = await asyncio.to_thread(store.settled, now)
     rows = await fetch_rows(db, "SELECT location FROM import_files WHERE location = ANY(%(all)s)", all=locations)
     for location in set(locations) - {row[0] for row in rows}:
-        (files_dir / location).unlink(missing_ok=True)
-    for path in files.unfinished(files_dir, now):
+        await asyncio.to_thread(store.remove, location)
+    for path in store.unfinished(now):
         path.unlink(missing_ok=True)
 
 

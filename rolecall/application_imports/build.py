@@ -115,7 +115,7 @@ class _Build:
         self.db = db
         self.job = job
         self.zone = ZoneInfo(job.timezone)
-        self.files_dir = Path(job.files_dir)
+        self.store = job.store
         self.tell = tell
         self.groups: dict[Content, FileGroup] = {}
         self.files: dict[Content, list[StoredFile]] = {}
@@ -164,10 +164,9 @@ class _Build:
         group, files = self.groups[content], self.files[content]
         delta = None
         if source and source.is_by_line and not source.is_stale and self.reader is None:
-            paths = [self.files_dir / location for location in source.locations]
-            delta = deltas.read_lines(group, files, paths, self.files_dir, self.zone)
+            delta = deltas.read_lines(group, files, source.locations, self.store, self.zone)
         if delta is None:
-            delta = deltas.read_whole(group, files, self.files_dir, self.zone, self.reader)
+            delta = deltas.read_whole(group, files, self.store, self.zone, self.reader)
         self.deltas[content] = delta
         took = time.perf_counter() - started
         how = f"{delta.after.height:,} rows" if delta.is_whole else f"{delta.after.height:,} changed lines"

@@ -1,7 +1,6 @@
 """What the files of one group say: everything, or only how they differ from the files before them."""
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import NamedTuple
 from uuid import UUID
 from zoneinfo import ZoneInfo
@@ -16,6 +15,7 @@ from rolecall.application_imports.reading import Table
 from rolecall.application_imports.rows import Rejected, Rows
 from rolecall.application_imports.sources import FileGroup, StoredFile
 from rolecall.applications.model import FIELDS, Content
+from rolecall.core.files import Store
 
 
 class Doubt(Exception):
@@ -91,12 +91,12 @@ class Delta:
 
 
 def read_whole(
-    group: FileGroup, files: Sequence[StoredFile], files_dir: Path, zone: ZoneInfo, reader: Reader | None
+    group: FileGroup, files: Sequence[StoredFile], store: Store, zone: ZoneInfo, reader: Reader | None
 ) -> Delta:
     tables, parts, rows_read = [], [], []
     for file in files:
         try:
-            table = _table(group, (files_dir / file.location).read_bytes(), reader)
+            table = _table(group, store.read(file.location), reader)
             part = _rows(group, table, zone)
             _refuse_nothing(group.content, table)
         except BrokenFile as broken:
@@ -133,12 +133,12 @@ def _refuse_nothing(content: Content, table: Table) -> None:
 
 
 def read_lines(
-    group: FileGroup, files: Sequence[StoredFile], before: Sequence[Path], files_dir: Path, zone: ZoneInfo
+    group: FileGroup, files: Sequence[StoredFile], before: Sequence[str], store: Store, zone: ZoneInfo
 ) -> Delta | None:
     """None when the files must be read whole."""
     try:
-        old = [reading.decode(path.read_bytes(), group.encoding) for path in before]
-        new = [reading.decode((files_dir / file.location).read_bytes(), group.encoding) for file in files]
+        old = [reading.decode(store.read(location), group.encoding) for location in before]
+        new = [reading.decode(store.read(file.location), group.encoding) for file in files]
         found = lines.compare(old, new)
         if found is None or not all(found.rows):
             return None

@@ -8,6 +8,7 @@ import msgspec
 from rolecall.application_imports.finish import Run
 from rolecall.applications.model import Guard
 from rolecall.core.db import Db, fetch_rows
+from rolecall.core.files import Store
 
 TOO_MUCH_MEMORY = "the files need more memory than an import may take"
 
@@ -16,7 +17,7 @@ class Job(msgspec.Struct, frozen=True):
     import_id: UUID
     database_url: str
     base_url: str
-    files_dir: str
+    store: Store
     timezone: str
     input_bytes: int
 

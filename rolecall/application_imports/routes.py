@@ -42,7 +42,7 @@ async def upload_import(
 ) -> Import:
     """Upload files and stage an import."""
     queried = request.query_params.getall("applicationId", [])
-    return await queries.get_alone(db, await actions.upload_import(db, caller, raw, queried, facts, config.files_dir))
+    return await queries.get_alone(db, await actions.upload_import(db, caller, raw, queried, facts, config.store))
 
 
 @operation("POST", "/stage", scope=Scope.IMPORTS_WRITE, status=201, body=StageBody, tags=_SPECIFIED)
@@ -75,7 +75,7 @@ async def download_file(db: Db, id: str, request: AnyRequest, config: Config) ->
     file_id = known_guid("ImportFile", request.path_params["file_id"])
     file = await queries.file_of(db, known_guid("ApplicationImport", id), file_id)
     try:
-        return send_file(config.files_dir / file.location, file.name)
+        return await send_file(config.store, file.location, file.size, file.name)
     except FileNotFoundError:
         raise NotFound("ImportFile", file_id) from None
 

@@ -151,7 +151,7 @@ async def _build(pool: Pool, config: Config, run: Run) -> Ended:
             return await _in_process(pool, run, totals)
         assert config.database_url
         return await build_in_child(
-            Job(run.id, config.database_url, config.base_url, str(config.files_dir), str(config.timezone), size)
+            Job(run.id, config.database_url, config.base_url, config.store, str(config.timezone), size)
         )
     except BrokenFile as broken:
         return Ended(Outcome.FAILED, str(broken))

@@ -76,7 +76,7 @@ async def fetch_files(pool: Pool, config: Config, run: Run) -> None:
             upload.files.append(await _fetch(config, group, locations[group.name]))
         async with pool.connection() as db, transaction(db, "fetch"):
             for position, (group, file) in enumerate(zip(groups, upload.files, strict=True)):
-                await actions.add_file(db, run.id, position, group, file, config.files_dir, clock.now())
+                await actions.add_file(db, run.id, position, group, file, config.store, clock.now())
                 said = f"{group.name}: fetched {file.name}, {file.size:,} bytes"
                 await actions.log_line(db, run.id, said, clock.now())
 
@@ -86,7 +86,7 @@ async def _fetch(config: Config, group: FileGroup, location: str) -> UploadedFil
         name, source = await asyncio.to_thread(_open, config, location)
     except (OSError, ImportError, ValueError) as error:
         raise BrokenFile(f"{group.name}: {location} cannot be read: {error}") from None
-    writing = Writing(config.files_dir)
+    writing = Writing(config.store)
     try:
         with source:
             while piece := await asyncio.to_thread(source.read, _PIECE):

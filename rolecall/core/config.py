@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import msgspec
 
 from rolecall.core.errors import CannotRun
+from rolecall.core.files import Store, file_system
 
 MIB = 1024 * 1024
 SECRET_KEY_BYTES = 32
@@ -29,6 +30,7 @@ class RateLimit(msgspec.Struct, frozen=True):
 class Config(msgspec.Struct, frozen=True, kw_only=True):
     database_url: str | None = None
     data_dir: Path = Path(".rolecall")
+    files_url: str | None = None
     base_url: str = "http://127.0.0.1:8000"
     timezone: ZoneInfo = ZoneInfo("UTC")
     tick_seconds: float = 60.0
@@ -44,8 +46,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     max_upload_files: int = 20
 
     @property
-    def files_dir(self) -> Path:
-        return self.data_dir / "files"
+    def store(self) -> Store:
+        return Store(self.data_dir / "files", self.files_url)
 
 
 def load(environ: Mapping[str, str] = os.environ, **overrides: object) -> Config:
@@ -62,6 +64,14 @@ def _setting(environ: Mapping[str, str], field: str) -> str | None:
         except OSError as error:
             raise ConfigError(f"{name}_FILE: {error.strerror}: {file}") from error
     return environ.get(name) or None
+
+
+def _files_url(text: str) -> str:
+    try:
+        file_system(text)
+    except (ValueError, ImportError) as error:
+        raise ConfigError(f"ROLECALL_FILES_URL: {error}") from error
+    return text
 
 
 def _zone(text: str) -> ZoneInfo:
@@ -137,6 +147,7 @@ def _roots(text: str) -> tuple[str, ...]:
 _TEXTS: dict[str, Callable[[str], object]] = {
     "database_url": str,
     "data_dir": Path,
+    "files_url": _files_url,
     "base_url": _base_url,
     "timezone": _zone,
     "tick_seconds": _seconds,

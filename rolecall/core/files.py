@@ -1,4 +1,4 @@
-"""Files that are kept: written beside their place, hashed on the way, synced, then put there by one rename.
+"""Files that are kept: written to this machine's disk, hashed on the way, synced, then put in their place at once.
 
 A row names a file only after it is in place, so a row without its file cannot be; a file without its row can
 (a process died in between) and is swept a day later.
@@ -8,10 +8,12 @@ import asyncio
 import hashlib
 import os
 from asyncio import CancelledError
+from contextlib import suppress
 from datetime import datetime, timedelta
 from io import FileIO
 from pathlib import Path
 from types import TracebackType
+from typing import Any, BinaryIO, cast
 from uuid import UUID
 
 import msgspec
@@ -26,12 +28,77 @@ _PIECE = 1024 * 1024
 _OUTCOME_UNKNOWN = (OperationalError, InterfaceError, CancelledError)
 
 
+def file_system(url: str) -> tuple[Any, str]:
+    """Of any location that fsspec knows, and the path in it; raises ValueError or ImportError."""
+    from fsspec.core import url_to_fs
+
+    files, root = url_to_fs(url)
+    return files, str(root).rstrip("/")
+
+
+class Store(msgspec.Struct, frozen=True):
+    """Where files are kept: a folder of this machine, or a URL that all machines share."""
+
+    folder: Path
+    url: str | None = None
+
+    def put(self, path: Path, location: str) -> None:
+        if self.url is None:
+            _rename(path, self.folder / location)
+        else:
+            files, root = self._shared()
+            files.makedirs(f"{root}/{location}".rpartition("/")[0], exist_ok=True)
+            files.put_file(str(path), f"{root}/{location}")
+            path.unlink()
+
+    def open(self, location: str) -> BinaryIO:
+        if self.url is None:
+            return FileIO(self.folder / location)
+        files, root = self._shared()
+        return cast(BinaryIO, files.open(f"{root}/{location}", "rb"))
+
+    def read(self, location: str) -> bytes:
+        with self.open(location) as file:
+            return file.read()
+
+    def remove(self, location: str) -> None:
+        with suppress(FileNotFoundError):
+            if self.url is None:
+                (self.folder / location).unlink()
+            else:
+                files, root = self._shared()
+                files.rm_file(f"{root}/{location}")
+
+    def settled(self, now: datetime) -> list[str]:
+        """The locations of a past week, old enough that no transaction still means to name them."""
+        days = [f"{now - timedelta(days=n):%Y/%m/%d}" for n in range(2, 9)]
+        return [f"{day}/{name}" for day in days for name in self._names(day)]
+
+    def unfinished(self, now: datetime) -> list[Path]:
+        """What was being written here when its process died."""
+        oldest = (now - timedelta(days=1)).timestamp()
+        return [path for path in self.folder.glob("incoming/*") if path.stat().st_mtime < oldest]
+
+    def _names(self, day: str) -> list[str]:
+        try:
+            if self.url is None:
+                return os.listdir(self.folder / day)
+            files, root = self._shared()
+            return [str(path).rpartition("/")[2] for path in files.ls(f"{root}/{day}", detail=False)]
+        except FileNotFoundError:
+            return []
+
+    def _shared(self) -> tuple[Any, str]:
+        assert self.url
+        return file_system(self.url)
+
+
 class Writing:
     """A file on its way in; only one piece of it is ever in memory."""
 
-    def __init__(self, files_dir: Path) -> None:
-        folder = files_dir / "incoming"
-        files_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    def __init__(self, store: Store) -> None:
+        folder = store.folder / "incoming"
+        store.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         folder.mkdir(mode=0o700, exist_ok=True)
         self.path = folder / str(new_id())
         self.size = 0
@@ -76,15 +143,21 @@ class UploadedFile(msgspec.Struct):
     path: Path
     size: int
     sha256: bytes
-    location: str | None = None
+    place: tuple[Store, str] | None = None
 
-    async def place(self, files_dir: Path, id: UUID, now: datetime) -> str:
-        """Where it is from now on, relative to `files_dir`."""
-        self.location = f"{now:%Y/%m/%d}/{id}"
-        place = files_dir / self.location
-        await asyncio.to_thread(_rename, self.path, place)
-        self.path = place
-        return self.location
+    async def keep(self, store: Store, id: UUID, now: datetime) -> str:
+        """Its location in the store from now on."""
+        location = f"{now:%Y/%m/%d}/{id}"
+        await asyncio.to_thread(store.put, self.path, location)
+        self.place = store, location
+        return location
+
+    def discard(self) -> None:
+        if self.place is None:
+            self.path.unlink(missing_ok=True)
+        else:
+            store, location = self.place
+            store.remove(location)
 
 
 class Upload(msgspec.Struct):
@@ -102,8 +175,8 @@ class Upload(msgspec.Struct):
     def __exit__(self, _: object, error: BaseException | None, traceback: TracebackType | None) -> None:
         rolled_back = error is not None and not isinstance(error, _OUTCOME_UNKNOWN)
         for file in self.files:
-            if rolled_back or file.location is None:
-                file.path.unlink(missing_ok=True)
+            if rolled_back or file.place is None:
+                file.discard()
 
 
 def _private(path: str, flags: int) -> int:
@@ -126,15 +199,3 @@ def _sync(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
-
-
-def unfinished(files_dir: Path, now: datetime) -> list[Path]:
-    """What was being written when its process died."""
-    oldest = (now - timedelta(days=1)).timestamp()
-    return [path for path in files_dir.glob("incoming/*") if path.stat().st_mtime < oldest]
-
-
-def placed(files_dir: Path, now: datetime) -> list[str]:
-    """The locations of a past week, old enough that no transaction still means to name them."""
-    days = [now - timedelta(days=n) for n in range(2, 9)]
-    return [f"{day:%Y/%m/%d}/{path.name}" for day in days for path in files_dir.glob(f"{day:%Y/%m/%d}/*")]

@@ -180,13 +180,13 @@ class _Company:
         groups = {group.name: group.file_group_id for group in detail.connector.files or ()}
         with Upload(fields=[("applicationId", str(application_id))]) as upload:
             for name, content in files.items():
-                writing = Writing(self.config.files_dir)
+                writing = Writing(self.config.store)
                 await writing.write(content)
                 digest = await writing.finish()
                 file_name = f"{name.lower()}.csv"
                 upload.files.append(UploadedFile(str(groups[name]), file_name, writing.path, writing.size, digest))
             async with self._transaction() as db:
-                return await imports.upload_import(db, self.clerk, upload, (), self._facts(), self.config.files_dir)
+                return await imports.upload_import(db, self.clerk, upload, (), self._facts(), self.config.store)
 
     async def _import(self, application: Application, people: Sequence[Person]) -> UUID:
         return await self._upload(

@@ -2,27 +2,28 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
-from io import FileIO
-from pathlib import Path
+from typing import BinaryIO
 from urllib.parse import quote
 
 from litestar.response.streaming import ASGIStreamingResponse
 
+from rolecall.core.files import Store
+
 _PIECE = 256 * 1024
 
 
-def send_file(path: Path, name: str) -> ASGIStreamingResponse:
+async def send_file(store: Store, location: str, size: int, name: str) -> ASGIStreamingResponse:
     """Raises FileNotFoundError before anything is sent."""
-    size = path.stat().st_size
+    file = await asyncio.to_thread(store.open, location)
     plain = "".join(c if c.isascii() and c not in '"\\%' else "_" for c in name)
     headers = {
         "content-disposition": f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(name, safe='')}",
         "content-length": str(size),
     }
-    return ASGIStreamingResponse(iterator=_pieces(path), headers=headers, media_type="application/octet-stream")
+    return ASGIStreamingResponse(iterator=_pieces(file), headers=headers, media_type="application/octet-stream")
 
 
-async def _pieces(path: Path) -> AsyncGenerator[bytes]:
-    with FileIO(path) as file:
+async def _pieces(file: BinaryIO) -> AsyncGenerator[bytes]:
+    with file:
         while piece := await asyncio.to_thread(file.read, _PIECE):
             yield piece

@@ -71,7 +71,7 @@ class _Form:
         if len(self.upload.files) == self._config.max_upload_files:
             raise TooLarge(f"More than {self._config.max_upload_files} files")
         self._file_name = without_path(part.filename)
-        self._writing = Writing(self._config.files_dir)
+        self._writing = Writing(self._config.store)
 
     async def take(self, chunk: bytes) -> None:
         if self._writing is None:

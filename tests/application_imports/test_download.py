@@ -64,7 +64,7 @@ async def test_a_file_of_another_import_is_not_found(client: httpx2.AsyncClient,
 async def test_a_file_that_was_taken_away_is_not_found(client: httpx2.AsyncClient, db: Db, config: Config) -> None:
     run, file = await an_upload(client, db)
     rows = await fetch_rows(db, "SELECT location FROM import_files WHERE id = %(id)s", id=UUID(file))
-    (config.files_dir / rows[0][0]).unlink()
+    (config.store.folder / rows[0][0]).unlink()
 
     answer = await client.get(f"/api/application-imports/{run}/files/{file}")
 

@@ -18,7 +18,7 @@ PATH = "/api/application-imports/upload"
 
 
 def kept(config: Config) -> list[Path]:
-    return [path for path in config.files_dir.rglob("*") if path.is_file()]
+    return [path for path in config.store.folder.rglob("*") if path.is_file()]
 
 
 async def upload(client: httpx2.AsyncClient, db: Db, content: Any = b"Username\nada\n") -> httpx2.Response:
@@ -65,18 +65,18 @@ async def test_files_whose_commit_may_have_happened_stay_until_swept(
     assert answer.status_code == 503
     assert len(kept(config)) == 1
     now = datetime.now(UTC)
-    await sweep_files(db, config.files_dir, now + timedelta(days=1))
+    await sweep_files(db, config.store, now + timedelta(days=1))
     assert len(kept(config)) == 1
-    await sweep_files(db, config.files_dir, now + timedelta(days=3))
+    await sweep_files(db, config.store, now + timedelta(days=3))
     assert kept(config) == []
 
 
 async def test_a_sweep_takes_nothing_that_a_row_names(client: httpx2.AsyncClient, db: Db, config: Config) -> None:
     await upload(client, db)
-    (config.files_dir / "incoming" / "unfinished").write_bytes(b"half a fi")
+    (config.store.folder / "incoming" / "unfinished").write_bytes(b"half a fi")
 
     for days in range(5):
-        await sweep_files(db, config.files_dir, datetime.now(UTC) + timedelta(days=days))
+        await sweep_files(db, config.store, datetime.now(UTC) + timedelta(days=days))
 
     assert [path.read_bytes() for path in kept(config)] == [b"Username\nada\n"]
 
@@ -125,4 +125,4 @@ async def test_files_are_for_the_service_alone(client: httpx2.AsyncClient, db: D
     (file,) = kept(config)
 
     assert file.stat().st_mode & 0o777 == 0o600
-    assert config.files_dir.stat().st_mode & 0o077 == 0
+    assert config.store.folder.stat().st_mode & 0o077 == 0

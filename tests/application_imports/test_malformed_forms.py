@@ -40,5 +40,5 @@ async def test_a_form_is_taken_or_refused_never_a_crash(
 
     assert {answer.status_code for answer in answers} <= {201, 400, 413}
     assert len({answer.status_code for answer in answers}) > 1
-    kept = [path for path in config.files_dir.rglob("*") if path.is_file()]
+    kept = [path for path in config.store.folder.rglob("*") if path.is_file()]
     assert len(kept) == await fetch_value(db, "SELECT count(*) FROM import_files")

@@ -112,8 +112,8 @@ async def _import(db: Db, config: Config, application: UUID, files: dict[str, li
     for name, texts in files.items():
         for text in texts:
             location = str(new_id())
-            config.files_dir.mkdir(exist_ok=True)
-            (config.files_dir / location).write_bytes(text.encode())
+            config.store.folder.mkdir(exist_ok=True)
+            (config.store.folder / location).write_bytes(text.encode())
             await execute(
                 db,
                 """INSERT INTO import_files (id, import_id, position, file_group_id, file_group, name, sha256, size,
@@ -128,7 +128,7 @@ async def _import(db: Db, config: Config, application: UUID, files: dict[str, li
                 location=location,
             )
     assert config.database_url
-    ended = await build.build(Job(id, config.database_url, config.base_url, str(config.files_dir), "UTC", 0))
+    ended = await build.build(Job(id, config.database_url, config.base_url, config.store, "UTC", 0))
     return id, ended.outcome, ended.message
 
 

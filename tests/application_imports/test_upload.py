@@ -64,7 +64,7 @@ def problems(answer: httpx2.Response) -> list[tuple[str, str]]:
 
 
 def kept(config: Config) -> list[Path]:
-    return [path for path in config.files_dir.rglob("*") if path.is_file()]
+    return [path for path in config.store.folder.rglob("*") if path.is_file()]
 
 
 async def test_an_upload_answers_the_pending_import_without_its_application(
@@ -96,7 +96,7 @@ async def test_an_upload_answers_the_pending_import_without_its_application(
         (groups["Permissions"], "Permissions", "b.csv"),
     ]
     rows = await fetch_rows(db, "SELECT location, sha256, size FROM import_files ORDER BY position")
-    assert [(config.files_dir / row[0]).read_bytes() for row in rows] == [CSV, b"a", b"b"]
+    assert [(config.store.folder / row[0]).read_bytes() for row in rows] == [CSV, b"a", b"b"]
     assert rows[0][1:] == (hashlib.sha256(CSV).digest(), len(CSV))
     assert len(kept(config)) == 3
 

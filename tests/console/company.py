@@ -85,9 +85,9 @@ async def upload(db: Db, config: Config, caller: Caller, application: UUID, file
     groups = {group.name: str(group.file_group_id) for group in detail.connector.files or ()}
     form = Upload()
     for name, text in files.items():
-        writing = Writing(config.files_dir)
+        writing = Writing(config.store)
         await writing.write(text.encode())
         sha256 = await writing.finish()
         form.files.append(UploadedFile(groups[name], f"{name.lower()}.csv", writing.path, writing.size, sha256))
     async with db.transaction():
-        return await imports.upload_import(db, caller, form, [str(application)], facts(), config.files_dir)
+        return await imports.upload_import(db, caller, form, [str(application)], facts(), config.store)

@@ -103,7 +103,7 @@ async def download(db: Db, id: str, request: AnyRequest, config: Config) -> ASGI
     file_id = request.path_params["file"]
     file = await queries.file_of(db, known_guid("ApplicationImport", id), known_guid("ImportFile", file_id))
     try:
-        return send_file(config.files_dir / file.location, file.name)
+        return await send_file(config.store, file.location, file.size, file.name)
     except FileNotFoundError:
         raise NotFound("ImportFile", file_id) from None
 
@@ -149,7 +149,7 @@ async def upload(db: Db, caller: Caller, id: str, raw: Upload, facts: Facts, con
     application_id = known_guid("Application", id)
     try:
         async with db.transaction():
-            run = await actions.upload_import(db, caller, raw, [id], facts, config.files_dir, ImportType.MANUAL)
+            run = await actions.upload_import(db, caller, raw, [id], facts, config.store, ImportType.MANUAL)
     except Invalid as error:
         return await _upload_page(db, application_id, config, problems_by_field(error))
     return SeeOther(f"/imports/{run}", "The files are there; the import is next")
