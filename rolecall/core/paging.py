@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any, Generic, TypeVar
 
 import msgspec
+from psycopg.pq import TransactionStatus
 
 from rolecall.core.db import Db, execute, fetch_rows, fetch_value
 
@@ -41,14 +42,38 @@ class Listing(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
 async def fetch_listed(db: Db, listing: Listing[T], page: int, **filters: object) -> Page[T]:
     """`filters` by column; None is no filter."""
     given = {column: value for column, value in filters.items() if value is not None}
+    asked = (listing, page, *given.items())
+    is_current = _reads_what_is_committed(db)
+    seen, kept = (is_current and _pages.get(asked)) or ("", None)
     rows = await fetch_rows(
         db,
         _select(listing, frozenset(given)),
         offset=min((page - 1) * PAGE_SIZE, _FURTHEST),
         facet=msgspec.json.encode(given).decode(),
+        seen=seen,
         **given,
     )
-    return _page(rows, listing.make, page)
+    if kept and not rows:
+        return kept
+    made = _page(rows, listing.make, page, first=2)
+    if is_current:
+        if len(_pages) >= _MOST_PAGES:
+            _pages.clear()
+        _pages[asked] = rows[0][1], made
+    return made
+
+
+# Pages as they were in a snapshot of the database: in the same snapshot they are the same. Nobody may change them.
+_pages: dict[tuple[Any, ...], tuple[str, Page[Any]]] = {}
+_MOST_PAGES = 100
+# A snapshot says which transactions it sees, in one database since its server started; a promoted one is another.
+_SNAPSHOT = "current_database() || pg_postmaster_start_time()::text || pg_current_snapshot()::text"
+
+
+def _reads_what_is_committed(db: Db) -> bool:
+    """Not so inside a transaction, which sees its own writes, nor on a standby, whose snapshots tell less."""
+    is_idle = db.pgconn.transaction_status == TransactionStatus.IDLE
+    return is_idle and db.pgconn.parameter_status(b"in_hot_standby") == b"off"
 
 
 @cache
@@ -72,9 +97,15 @@ def _select(listing: Listing[Any], filters: frozenset[str]) -> str:
             bounds.append(f"({', '.join(lead)}) {way.until} ({', '.join(f'place.{c}' for c in lead)})")
         return " AND ".join([*bounds, *(f"{column} = place.{column}" for column in rest)]) + f" ORDER BY {order}"
 
-    words = {"table": table, "conditions": conditions, "given": "".join(given), **msgspec.structs.asdict(way)}
+    words = {
+        "table": table,
+        "snapshot": _SNAPSHOT,
+        "conditions": conditions,
+        "given": "".join(given),
+        **msgspec.structs.asdict(way),
+    }
     return f"""{place.format(**words)}
-        SELECT place.total, item.* FROM place
+        SELECT place.total, place.snapshot, item.* FROM place
         LEFT JOIN LATERAL (
             SELECT list_key FROM {table}
             WHERE place.total > %(offset)s AND {rows_from("place.key", way.seek)} LIMIT 1 OFFSET place.skip
@@ -83,7 +114,8 @@ def _select(listing: Listing[Any], filters: frozenset[str]) -> str:
             SELECT {listing.columns} FROM (
                 SELECT * FROM {table} WHERE {rows_from("first.list_key", way.read)} LIMIT {PAGE_SIZE}
             ) AS {row} {listing.joins} ORDER BY {row}.list_key {way.order}
-        ) AS item ON true"""
+        ) AS item ON true
+        WHERE {_SNAPSHOT} <> %(seen)s"""
 
 
 class _Way(msgspec.Struct, frozen=True):
@@ -98,6 +130,8 @@ class _Way(msgspec.Struct, frozen=True):
     before: str
 
 
+# The first pages are counted from the end itself: cheaper than looking at the remembered keys.
+_FAR = "%(offset)s >= list_stride() / 2"
 _SHIFT = "(SELECT coalesce(sum(rows), 0)::bigint FROM changes WHERE key < keys[n])"
 _UP = _Way(
     order="ASC",
@@ -105,7 +139,7 @@ _UP = _Way(
     read=">=",
     until="<=",
     end="''",
-    nearest="width_bucket(%(offset)s - gross, starts)",
+    nearest=f"CASE WHEN {_FAR} THEN width_bucket(%(offset)s - gross, starts) END",
     before=f"coalesce(starts[n] + {_SHIFT}, 0)",
 )
 _DOWN = _Way(
@@ -114,7 +148,7 @@ _DOWN = _Way(
     read="<=",
     until=">=",
     end="chr(1114111)",
-    nearest="width_bucket(total + net - %(offset)s + gross - 1, starts) + 1",
+    nearest=f"CASE WHEN {_FAR} THEN width_bucket(total + net - %(offset)s + gross - 1, starts) + 1 END",
     before=f"coalesce(total - starts[n] - {_SHIFT}, 0)",
 )
 
@@ -129,11 +163,13 @@ _KEPT = """
         SELECT coalesce(total, 0) + net AS total, keys, starts, {nearest} AS n
         FROM changed LEFT JOIN list_contents ON list = '{table}' AND facet = %(facet)s::jsonb
     ), place AS MATERIALIZED (
-        SELECT total, coalesce(keys[n], {end}) AS key, %(offset)s - {before} AS skip{given} FROM contents
+        SELECT total, coalesce(keys[n], {end}) AS key, %(offset)s - {before} AS skip,
+               {snapshot} AS snapshot{given}
+        FROM contents
     )"""
 _COUNTED = """
     WITH place AS MATERIALIZED (
-        SELECT count(*) AS total, {end} AS key, %(offset)s::bigint AS skip{given}
+        SELECT count(*) AS total, {end} AS key, %(offset)s::bigint AS skip, {snapshot} AS snapshot{given}
         FROM {table} WHERE list_key IS NOT NULL{conditions}
     )"""
 
@@ -173,13 +209,14 @@ async def fetch_page(
         offset=min((page - 1) * PAGE_SIZE, _FURTHEST),
         **params,
     )
-    return _page(rows, make, page)
+    return _page(rows, make, page, first=1)
 
 
-def _page(rows: Sequence[Sequence[Any]], make: Callable[[Sequence[Any]], T], page: int) -> Page[T]:
+def _page(rows: Sequence[Sequence[Any]], make: Callable[[Sequence[Any]], T], page: int, first: int) -> Page[T]:
+    """`first` is the column that items begin at; the total is column 0."""
     count = rows[0][0]
     return Page(
-        items=[make(row[1:]) for row in rows if row[1] is not None],
+        items=[make(row[first:]) for row in rows if row[first] is not None],
         total_count=count,
         page=page,
         page_size=PAGE_SIZE,

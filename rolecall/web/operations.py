@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Any, Literal, get_type_hints
 
 import msgspec
+from litestar import Request
 from litestar.handlers import HTTPRouteHandler
 from litestar.response.base import ASGIResponse
 from litestar.types import ASGIApp, Receive, Send
@@ -135,9 +136,17 @@ def operation(
                 services.failures.count(request.client and request.client.host, limits.FAILED_AUTHENTICATIONS, now)
                 raise
 
+        async def served(scope: ASGIScope, receive: Receive, send: Send) -> None:
+            answer = await endpoint(Request(scope, receive, send))
+            await answer(scope, receive, send)
+
         endpoint.__name__ = function.__name__
         known = {"operation": spec}
-        return HTTPRouteHandler(path, http_method=method, opt=known, status_code=200, tags=tags)(endpoint)
+        # Litestar finds the route; what it would do from there (parameters, response) is done here already.
+        instead = [lambda app: served]
+        return HTTPRouteHandler(path, http_method=method, opt=known, status_code=200, tags=tags, middleware=instead)(
+            endpoint
+        )
 
     return decorate
 
