@@ -12,6 +12,7 @@ from rolecall.application_imports import queries as imports_queries
 from rolecall.application_imports.routes import rollbacks
 from rolecall.application_imports.routes import router as application_imports
 from rolecall.applications.routes import router as applications
+from rolecall.configuration.routes import router as configuration_files
 from rolecall.console import routes as console
 from rolecall.console.frame import for_browsers
 from rolecall.core import config as configuration
@@ -40,6 +41,7 @@ ROUTERS = [
     application_imports,
     applications,
     callbacks,
+    configuration_files,
     console.router,
     console.static,
     deliveries,

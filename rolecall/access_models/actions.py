@@ -115,6 +115,11 @@ async def commit_model(db: Db, caller: Caller, id: str, now: datetime) -> Access
     return await queries.get(db, model.id)
 
 
+async def discard_draft(db: Db, id: UUID) -> None:
+    """What is committed stays; a model that was never committed keeps its draft."""
+    await execute(db, "UPDATE access_models SET draft = NULL WHERE id = %(id)s AND definition IS NOT NULL", id=id)
+
+
 async def _checked(db: Db, shape: type[B], raw: Json, facts: Facts, id: UUID | None = None) -> B:
     facts = await with_mentioned_applications(db, await with_mentioned_identities(db, facts, raw), raw)
     # One at a time, so that two never take the same name.

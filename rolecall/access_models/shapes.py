@@ -120,8 +120,9 @@ class ModelPermissionBody(Body):
         return permission
 
 
-class ModelAccessBody(Body):
-    application_id: ApplicationId
+class GrantsBody(Body):
+    """What a model gives in one application."""
+
     groups: Annotated[list[Name256], Field(max_length=1000)] = Field([])
     permissions: Annotated[list[ModelPermissionBody], Field(max_length=1000)] = Field([])
 
@@ -138,6 +139,10 @@ class ModelAccessBody(Body):
         if len({(each.header, each.section, each.permission) for each in permissions}) < len(permissions):
             raise broken("{name} must name each permission once")
         return permissions
+
+
+class ModelAccessBody(GrantsBody):
+    application_id: ApplicationId
 
 
 def _each_application_once(access: list[ModelAccessBody]) -> list[ModelAccessBody]:

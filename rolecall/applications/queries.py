@@ -5,6 +5,7 @@ from uuid import UUID
 import msgspec
 
 from rolecall.applications.shapes import (
+    ApplicationConfiguration,
     ApplicationDetail,
     ApplicationSummary,
     Connector,
@@ -77,6 +78,39 @@ def _connector(row: Sequence[Any]) -> Connector | None:
         return None
     files = [FileGroup(UUID(group), *rest) for group, *rest in groups or ()]
     return Connector(id, name, vendor, files if is_file_based else None)
+
+
+async def configurations(db: Db, *, id: UUID | None = None, name: str | None = None) -> list[ApplicationConfiguration]:
+    """How applications are set up, by name; all of them unless one is meant."""
+    rows = await fetch_rows(
+        db,
+        """SELECT jsonb_build_object(
+                      'id', a.id, 'name', a.name, 'priority', a.priority, 'isIdentitySource', a.is_identity_source,
+                      'isArchived', a.is_archived, 'ownerId', a.owner_id, 'provisionerIds', a.provisioner_ids,
+                      'guard', a.guard,
+                      'schedule', (SELECT jsonb_build_object('cron', s.cron, 'locations', s.locations)
+                                   FROM schedules s WHERE s.application_id = a.id),
+                      'connector', (SELECT jsonb_build_object('name', c.name, 'vendor', c.vendor, 'files',
+                          CASE WHEN c.is_file_based THEN coalesce((
+                              SELECT jsonb_agg(jsonb_build_object(
+                                  'name', g.name, 'isOptional', g.is_optional, 'isMultiple', g.is_multiple,
+                                  'content', g.content, 'columns', g.columns, 'encoding', g.encoding,
+                                  'allowRejects', g.allow_rejects) ORDER BY g.position)
+                              FROM file_groups g WHERE g.connector_id = c.id), '[]') END)
+                          FROM connectors c WHERE c.application_id = a.id))
+           FROM applications a
+           WHERE (%(id)s::uuid IS NULL OR a.id = %(id)s) AND (%(name)s::text IS NULL OR a.name = %(name)s)
+           ORDER BY a.list_key""",
+        id=id,
+        name=name,
+    )
+    return [msgspec.convert(row, ApplicationConfiguration) for (row,) in rows]
+
+
+async def configuration(db: Db, id: UUID) -> ApplicationConfiguration:
+    for found in await configurations(db, id=id):
+        return found
+    raise NotFound("Application", id)
 
 
 async def by_name(db: Db, page: int) -> Page[ApplicationSummary]:

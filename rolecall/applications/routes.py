@@ -3,7 +3,13 @@ from typing import Any
 from litestar import Router
 
 from rolecall.applications import actions, queries
-from rolecall.applications.shapes import ApplicationChanges, ApplicationDetail, ApplicationSummary, NewApplication
+from rolecall.applications.shapes import (
+    ApplicationChanges,
+    ApplicationConfiguration,
+    ApplicationDetail,
+    ApplicationSummary,
+    NewApplication,
+)
 from rolecall.core.caller import Scope
 from rolecall.core.checking import Facts, Json
 from rolecall.core.db import Db
@@ -19,6 +25,12 @@ _ADDED = ("Administration",)
 async def get_application(db: Db, id: str) -> ApplicationDetail:
     """Get one application."""
     return await queries.get(db, known_guid("Application", id))
+
+
+@operation("GET", "/{id:str}/configuration", scope=Scope.CONFIG_MANAGE, tags=_ADDED)
+async def get_application_configuration(db: Db, id: str) -> ApplicationConfiguration:
+    """Get how an application is set up: its connector with columns, its schedule, owner, provisioners and guard."""
+    return await queries.configuration(db, known_guid("Application", id))
 
 
 @operation("GET", "/", scope=Scope.APPLICATIONS_READ, query={}, tags=_ADDED)
@@ -42,5 +54,12 @@ async def change_application(db: Db, id: str, raw: Json, facts: Facts) -> Applic
 
 
 router = Router(
-    "/api/applications", route_handlers=[get_application, list_applications, create_application, change_application]
+    "/api/applications",
+    route_handlers=[
+        get_application,
+        get_application_configuration,
+        list_applications,
+        create_application,
+        change_application,
+    ],
 )

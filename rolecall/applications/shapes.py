@@ -8,7 +8,7 @@ import msgspec
 from cronsim import CronSim, CronSimError
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
-from rolecall.applications.model import FIELDS, Content, ImportStatus, ImportType, Priority, same_header
+from rolecall.applications.model import FIELDS, Content, Guard, ImportStatus, ImportType, Priority, same_header
 from rolecall.core.checking import (
     Body,
     Flag,
@@ -91,6 +91,42 @@ class Import(msgspec.Struct, rename="camel"):
 class ApplicationDetail(ApplicationSummary):
     connector: Connector | None
     last_import: Import | None
+
+
+class FileGroupConfiguration(msgspec.Struct, rename="camel"):
+    name: str
+    is_optional: bool
+    is_multiple: bool
+    content: Content
+    columns: dict[str, str]
+    encoding: str | None
+    allow_rejects: bool
+
+
+class ConnectorConfiguration(msgspec.Struct):
+    name: str
+    vendor: str
+    files: list[FileGroupConfiguration] | None
+
+
+class Schedule(msgspec.Struct):
+    cron: str
+    locations: dict[str, str]
+
+
+class ApplicationConfiguration(msgspec.Struct, rename="camel"):
+    """All that a change may set, as it stands."""
+
+    id: UUID
+    name: str
+    priority: Priority
+    is_identity_source: bool
+    is_archived: bool
+    connector: ConnectorConfiguration | None
+    schedule: Schedule | None
+    owner_id: UUID | None
+    provisioner_ids: list[UUID]
+    guard: Guard
 
 
 def _exists(id: UUID, info: ValidationInfo) -> UUID:

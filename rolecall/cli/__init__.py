@@ -20,6 +20,7 @@ _COMMANDS = {
     "migrate": "migrate",
     "token": "token",
     "admin": "admin",
+    "config": "config",
     "profiles": "profiles",
     "completion": "completion",
 }

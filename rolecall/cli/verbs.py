@@ -32,6 +32,7 @@ NOUNS = {
                 calls.list_applications, "rolecall app list", ("id", "name", "priority", "is_archived", "last_updated")
             ),
             "show": Verb(calls.get_application, "rolecall app show Payroll"),
+            "configuration": Verb(calls.get_application_configuration, "rolecall app configuration Payroll --json"),
             "create": Verb(calls.create_application, "rolecall app create Payroll --connector @connector.json"),
             "change": Verb(calls.change_application, "rolecall app change Payroll --priority High"),
             "accounts": Verb(

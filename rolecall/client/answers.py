@@ -153,6 +153,19 @@ class Application(ApplicationSummary):
     last_import: NewImport | None
 
 
+class ApplicationConfiguration(_Answer):
+    id: UUID
+    name: str
+    priority: str
+    is_identity_source: bool
+    is_archived: bool
+    connector: Json | None
+    schedule: Json | None
+    owner_id: UUID | None
+    provisioner_ids: list[UUID]
+    guard: Json
+
+
 class Change(_Answer):
     kind: str
     change: str
@@ -487,6 +500,23 @@ class Token(_Answer):
 
 class TokenWithSecret(Token):
     secret: str
+
+
+class FieldChange(_Answer):
+    field: str
+    before: Any
+    after: Any
+
+
+class EntryChange(_Answer):
+    section: str
+    name: str
+    change: str
+    fields: list[FieldChange]
+
+
+class ConfigurationChanges(_Answer):
+    changes: list[EntryChange]
 
 
 class DeliveredEvent(_Answer):

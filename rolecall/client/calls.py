@@ -144,6 +144,11 @@ def get_application(application_id: Id) -> Call[answers.Application]:
     return _get(answers.Application, "/api/applications/{}", application_id)
 
 
+def get_application_configuration(application_id: Id) -> Call[answers.ApplicationConfiguration]:
+    """Show how an application is set up: columns, schedule, owner, provisioners, guard."""
+    return _get(answers.ApplicationConfiguration, "/api/applications/{}/configuration", application_id)
+
+
 def create_application(name: str, **fields: Unpack[ApplicationFields]) -> Call[answers.Application]:
     """Create an application with its connector and schedule."""
     return _call("POST", answers.Application, "/api/applications", body={"name": name, **fields})
@@ -640,3 +645,18 @@ def get_settings() -> Call[Json]:
 def change_settings(**fields: Unpack[SettingsChanges]) -> Call[Json]:
     """Change the settings that are given."""
     return _call("PATCH", dict[str, Any], "/api/settings", body=fields)
+
+
+def get_configuration() -> Call[Json]:
+    """Show how the service is set up, as a configuration file says it."""
+    return _get(dict[str, Any], "/api/configuration")
+
+
+def plan_configuration(configuration: Json) -> Call[answers.ConfigurationChanges]:
+    """Tell what applying a configuration would change."""
+    return Call(method="POST", path="/api/configuration/plan", answer=answers.ConfigurationChanges, body=configuration)
+
+
+def apply_configuration(configuration: Json) -> Call[answers.ConfigurationChanges]:
+    """Apply a configuration, all of it or nothing."""
+    return Call(method="PUT", path="/api/configuration", answer=answers.ConfigurationChanges, body=configuration)

@@ -11,6 +11,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import httpx2
+from click.testing import CliRunner
+
+from rolecall.cli import rolecall as root
 
 REPOSITORY = Path(__file__).parents[2]
 PATIENCE_SECONDS = 30
@@ -85,3 +88,15 @@ def a_service(
     finally:
         if process.poll() is None:
             running.stop()
+
+
+class Caller:
+    """The command with a token, in this process: its exit code, what it printed, and what it said beside."""
+
+    def __init__(self, url: str | None, token: str | None) -> None:
+        self.url, self.token = url, token
+
+    def __call__(self, *words: object, **variables: str) -> tuple[int, str, str]:
+        known = {"ROLECALL_URL": self.url, "ROLECALL_TOKEN": self.token, **variables}
+        done = CliRunner().invoke(root, [str(word) for word in words], env=known)
+        return done.exit_code, done.stdout, done.stderr

@@ -6,7 +6,20 @@ import pytest
 from tests.cli.commands import environment, rolecall
 
 TOKEN = ["token", "token create", "token list", "token revoke"]
-COMMANDS = ["demo", "serve", "api", "worker", "migrate", *TOKEN, "admin", "admin create", "profiles", "completion"]
+CONFIG = ["config", "config export", "config plan", "config apply", "config schema"]
+COMMANDS = [
+    "demo",
+    "serve",
+    "api",
+    "worker",
+    "migrate",
+    *TOKEN,
+    "admin",
+    "admin create",
+    *CONFIG,
+    "profiles",
+    "completion",
+]
 
 
 def test_the_command_names_itself_and_its_commands() -> None:

@@ -3,47 +3,20 @@
 import json
 import re
 import shlex
-from collections.abc import Iterator
 from inspect import cleandoc
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 from rolecall.cli import rolecall as root
 from rolecall.cli.verbs import NOUNS
-from rolecall.core.caller import Scope
 from tests.builders import CONNECTOR
-from tests.cli.commands import Running, a_service, free_port, rolecall
+from tests.cli.commands import Caller, Running, free_port, rolecall
 
 VERBS = [(noun, verb) for noun in NOUNS for verb in root.get_command(None, noun).list_commands(None)]
 UNKNOWN = "0192e4a0-7c1e-7000-8000-000000000001"
 TABLES = ["app list", "app accounts Payroll", "import list", "identity list", "event list", "request list"]
 TABLES += ["request stalled", "hook list", "delivery list", "model list"]
-
-
-class Caller:
-    """The command with a token, in this process: its exit code, what it printed, and what it said beside."""
-
-    def __init__(self, url: str | None, token: str | None) -> None:
-        self.url, self.token = url, token
-
-    def __call__(self, *words: object, **variables: str) -> tuple[int, str, str]:
-        known = {"ROLECALL_URL": self.url, "ROLECALL_TOKEN": self.token, **variables}
-        done = CliRunner().invoke(root, [str(word) for word in words], env=known)
-        return done.exit_code, done.stdout, done.stderr
-
-
-@pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    with a_service(tmp_path_factory.mktemp("nouns") / "here", "--workers", "1") as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def call(service: Running) -> Caller:
-    scopes = [word for scope in Scope for word in ("--scope", scope)]
-    return Caller(service.url, rolecall("token", "create", "t", *scopes, "--data-dir", service.data_dir).stdout.strip())
 
 
 @pytest.fixture(scope="module")
@@ -138,16 +111,16 @@ def test_exit_codes_and_messages_tell_what_went_wrong(call: Caller, payroll: str
     assert missing[1] + invalid[1] == ""
 
 
-def test_a_profile_names_service_and_token(service: Running, call: Caller, tmp_path: Path) -> None:
+def test_a_profile_names_service_and_token(called_service: Running, call: Caller, tmp_path: Path) -> None:
     (tmp_path / "rolecall").mkdir()
     (tmp_path / "token").write_text(call.token + "\n")
     (tmp_path / "rolecall" / "config.toml").write_text(f"""
         default = "here"
         [profiles.here]
-        url = "{service.url}"
+        url = "{called_service.url}"
         token_file = "{tmp_path}/token"
         [profiles.asked]
-        url = "{service.url}"
+        url = "{called_service.url}"
         token_command = "cat {tmp_path}/token"
         [profiles.nowhere]
         url = "http://127.0.0.1:{free_port()}"
@@ -158,7 +131,7 @@ def test_a_profile_names_service_and_token(service: Running, call: Caller, tmp_p
 
     assert bare("app", "list", **home)[0] == 0
     assert bare("app", "list", "--profile", "asked", **home)[0] == 0
-    assert bare("app", "list", ROLECALL_PROFILE="nowhere", ROLECALL_URL=service.url, **home)[0] == 4
+    assert bare("app", "list", ROLECALL_PROFILE="nowhere", ROLECALL_URL=called_service.url, **home)[0] == 4
     unknown, _, said = bare("app", "list", "--profile", "other", **home)
     assert unknown == 2
     assert "hasnoprofileother;ithashere,asked,nowhere" in re.sub(r"[\s│]", "", said)

@@ -1,0 +1,64 @@
+"""A YAML file that knows on which line each of its fields stands."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import yaml
+
+from rolecall.client.errors import Problem
+
+
+class Document:
+    def __init__(self, text: str) -> None:
+        self.value: Any = {}
+        self.mistakes: list[tuple[int, Problem]] = []
+        self._root: yaml.Node | None = None
+        try:
+            self._root = yaml.compose(text, Loader=yaml.SafeLoader)
+            self.value = yaml.safe_load(text) or {}
+        except yaml.MarkedYAMLError as error:
+            mark = error.problem_mark or error.context_mark
+            self.mistakes.append((mark.line + 1 if mark else 1, Problem("file", error.problem or "is not YAML")))
+            return
+        self.mistakes += _repeated(self._root)
+        if not isinstance(self.value, dict):
+            self.mistakes.append((1, Problem("file", "must be a mapping of sections")))
+
+    def line_of(self, field: str) -> int:
+        """Of `applications.2.connector.files.0.name`, or of what is nearest above it."""
+        node, rest = self._root, field
+        line = 1
+        while node is not None:
+            found = _step(node, rest)
+            if found is None:
+                break
+            line, node, rest = found
+        return line
+
+
+def _step(node: yaml.Node, path: str) -> tuple[int, yaml.Node, str] | None:
+    """The line, the node and the rest of the path after its first part; a key may have dots of its own."""
+    if isinstance(node, yaml.SequenceNode):
+        number, _, rest = path.partition(".")
+        if number.isdecimal() and int(number) < len(node.value):
+            entry = node.value[int(number)]
+            return entry.start_mark.line + 1, entry, rest
+    if isinstance(node, yaml.MappingNode):
+        for key, value in sorted(node.value, key=lambda pair: -len(str(pair[0].value))):
+            if path == key.value or path.startswith(f"{key.value}."):
+                return key.start_mark.line + 1, value, path[len(key.value) + 1 :]
+    return None
+
+
+def _repeated(node: yaml.Node | None, path: str = "") -> Iterator[tuple[int, Problem]]:
+    """A key that is there twice: YAML would silently take the last."""
+    if isinstance(node, yaml.SequenceNode):
+        for number, entry in enumerate(node.value):
+            yield from _repeated(entry, f"{path}{number}.")
+    if isinstance(node, yaml.MappingNode):
+        seen = set[str]()
+        for key, value in node.value:
+            if key.value in seen:
+                yield key.start_mark.line + 1, Problem(f"{path}{key.value}", "is there twice")
+            seen.add(key.value)
+            yield from _repeated(value, f"{path}{key.value}.")

@@ -1,0 +1,245 @@
+"""A configuration is applied by the actions that a person would take, entry by entry, in one transaction.
+
+Each entry has a savepoint: an entry that breaks a rule is reported with all others, one that changes nothing is undone.
+"""
+
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any
+from uuid import UUID
+
+import msgspec
+from psycopg import Rollback
+
+from rolecall.access_models import actions as access_models
+from rolecall.access_models import queries as model_queries
+from rolecall.applications import actions as applications
+from rolecall.configuration import queries
+from rolecall.configuration.people import ids_of
+from rolecall.configuration.shapes import (
+    ConfigurationBody,
+    ConfigurationChanges,
+    EntryChange,
+    FieldChange,
+    unknown_fields,
+)
+from rolecall.core.caller import Caller, Scope
+from rolecall.core.checking import Facts, Json, check
+from rolecall.core.config import Config
+from rolecall.core.db import Db
+from rolecall.core.errors import Forbidden, Invalid, Problem
+from rolecall.settings import actions as settings
+from rolecall.webhooks import actions as webhooks
+
+Write = Callable[[Json], Awaitable[None]]
+# What actions call a field that an entry gives by name.
+_ENTRY_WORDS = {"ownerId": "owner", "provisionerIds": "provisioners", "identityId": "identity"}
+_ENTRY_WORDS |= {"applicationId": "application"}
+
+
+async def plan_configuration(db: Db, caller: Caller, raw: Json, facts: Facts, config: Config) -> ConfigurationChanges:
+    """What applying would change; nothing stays changed."""
+    changes = ConfigurationChanges([])
+    async with db.transaction() as tried:
+        changes = await apply_configuration(db, caller, raw, facts, config)
+        raise Rollback(tried)
+    return changes
+
+
+async def apply_configuration(db: Db, caller: Caller, raw: Json, facts: Facts, config: Config) -> ConfigurationChanges:
+    """All of it or, when any entry breaks a rule, nothing."""
+    if raw.get("webhooks") is not None and Scope.WEBHOOKS_MANAGE not in caller.scopes:
+        raise Forbidden(Scope.WEBHOOKS_MANAGE)
+    applying = _Applying(db, caller, facts, config, raw)
+    await applying.settings()
+    for place, entry in applying.entries("applications"):
+        await applying.application(place, entry)
+    for place, entry in applying.entries("accessModels"):
+        await applying.model(place, entry)
+    for place, entry in applying.entries("webhooks"):
+        await applying.webhook(place, entry)
+    if applying.problems:
+        raise Invalid(*applying.problems)
+    return ConfigurationChanges(applying.changes)
+
+
+class _Applying:
+    """One configuration on its way into the database: what has changed, and what is wrong with it."""
+
+    def __init__(self, db: Db, caller: Caller, facts: Facts, config: Config, raw: Json) -> None:
+        self.db, self.caller, self.facts, self.config, self.raw = db, caller, facts, config, raw
+        self.changes: list[EntryChange] = []
+        self.problems = [*unknown_fields(ConfigurationBody, raw), *_repeated(raw)]
+        try:
+            check(ConfigurationBody, raw, facts)
+        except Invalid as error:
+            self.problems += error.problems
+        self._unsound = [problem.field for problem in self.problems]
+
+    def entries(self, section: str) -> Iterator[tuple[str, Json]]:
+        """Those that have a name, with their place; what has none is reported already."""
+        for number, name in enumerate(_names(self.raw, section)):
+            if isinstance(name, str) and "\x00" not in name:
+                yield f"{section}.{number}", self.raw[section][number]
+
+    def _is_sound(self, place: str) -> bool:
+        """Whether its shape is right; if not, that is reported already."""
+        return not any(field == place or field.startswith(f"{place}.") for field in self._unsound)
+
+    async def settings(self) -> None:
+        entry = self.raw.get("settings")
+        if not isinstance(entry, dict):
+            return
+
+        async def write(given: Json) -> None:
+            await settings.change_settings(self.db, given, self.facts)
+
+        await self._settle("settings", "", entry, write, lambda: queries.settings_entry(self.db))
+
+    async def application(self, place: str, entry: Json) -> None:
+        name = entry["name"]
+        known = (await queries.ids_by_name(self.db, "applications", [name])).get(name)
+
+        async def write(given: Json) -> None:
+            archived = {"isArchived": given.pop("isArchived", None)}
+            id = known or await applications.create_application(self.db, given, self.facts)
+            if known or archived["isArchived"]:
+                await applications.change_application(self.db, id, {**given, **archived}, self.facts)
+
+        await self._settle(place, name, entry, write, lambda: self._one(queries.application_entries, name))
+
+    async def model(self, place: str, entry: Json) -> None:
+        name = entry["name"]
+        known = (await queries.ids_by_name(self.db, "access_models", [name])).get(name)
+
+        async def write(given: Json) -> None:
+            commit = given.pop("isCommitted", True)
+            id = known or (await access_models.create_model(self.db, given, self.facts)).id
+            if known:
+                await self._change_model(known, given, commit)
+            elif commit:
+                await access_models.commit_model(self.db, self.caller, str(id), self.facts.now)
+
+        await self._settle(place, name, entry, write, lambda: self._one(queries.model_entries, name))
+
+    async def _change_model(self, id: UUID, given: Json, commit: bool) -> None:
+        before = await model_queries.get(self.db, id)
+        if before.committed and not commit:
+            raise Invalid.on("isCommitted", "The access model is committed already")
+        # Against what is committed: a draft of somebody's must not slip in.
+        await access_models.discard_draft(self.db, id)
+        changed = await access_models.change_model(self.db, str(id), given, self.facts)
+        if before.committed and before.draft and changed.draft not in (before.committed, before.draft):
+            raise Invalid.on("name", f"Access model {before.committed.name} has a draft; commit it first")
+        if commit and changed.draft != before.committed:
+            await access_models.commit_model(self.db, self.caller, str(id), self.facts.now)
+
+    async def webhook(self, place: str, entry: Json) -> None:
+        name = entry["name"].strip()
+        known = (await queries.ids_by_name(self.db, "webhooks", [name])).get(name)
+
+        async def write(given: Json) -> None:
+            if known:
+                await webhooks.change_hook(self.db, known, given, self.facts, self.config)
+            else:
+                await webhooks.create_hook(self.db, given, self.facts, self.config)
+
+        await self._settle(place, name, entry, write, lambda: self._one(queries.webhook_entries, name))
+
+    async def _one(self, entries: Callable[..., Awaitable[list[Any]]], name: str) -> Any:
+        return next(iter(await entries(self.db, name)), None)
+
+    async def _settle(
+        self, place: str, name: str, entry: Json, write: Write, read: Callable[[], Awaitable[Any]]
+    ) -> None:
+        """Write the entry; keep what it changed, if anything, and what is wrong with it."""
+        given = await self._with_ids(place, entry)
+        if not self._is_sound(place):
+            return
+        before = _plain(await read())
+        try:
+            async with self.db.transaction() as written:
+                await write(given)
+                after = _plain(await read())
+                if after == before:
+                    raise Rollback(written)
+        except Invalid as error:
+            self.problems += [Problem(_in_entry(place, problem.field), problem.message) for problem in error.problems]
+            return
+        if after != before:
+            self.changes.append(_change(place.split(".", maxsplit=1)[0], name, before, after))
+
+    async def _with_ids(self, place: str, entry: Json) -> Json:
+        """The entry as its action takes it. A name that means nobody is reported, and left out."""
+        given: Json = {}
+        for field, value in entry.items():
+            match field, value:
+                case "owner", _:
+                    given["ownerId"] = await self._person(f"{place}.owner", value)
+                case "identity", _:
+                    given["identityId"] = await self._person(f"{place}.identity", value)
+                case "application", _:
+                    given["applicationId"] = await self._application(f"{place}.application", value)
+                case "provisioners", list():
+                    found = [await self._person(f"{place}.{field}.{n}", name) for n, name in enumerate(value)]
+                    given["provisionerIds"] = [id for id in found if id]
+                case "approvalPolicy" | "access", list():
+                    parts = [(n, part) for n, part in enumerate(value) if isinstance(part, dict)]
+                    read = [await self._with_ids(f"{place}.{field}.{n}", part) for n, part in parts]
+                    given[field] = [part for part in read if part.get("applicationId", "") is not None]
+                case _:
+                    given[field] = value
+        return given
+
+    async def _person(self, place: str, name: object) -> str | None:
+        if not isinstance(name, str) or not self._is_sound(place):
+            return None
+        found = (await ids_of(self.db, [name]))[name]
+        if len(found) == 1:
+            return str(found[0])
+        several = f"{len(found)} identities fit {name}; give an employee ID"
+        self.problems.append(Problem(place, several if found else f"No identity has the e-mail or employee ID {name}"))
+        return None
+
+    async def _application(self, place: str, name: object) -> str | None:
+        if not isinstance(name, str) or not self._is_sound(place):
+            return None
+        if found := (await queries.ids_by_name(self.db, "applications", [name])).get(name):
+            return str(found)
+        # One of this file that was not made has problems of its own.
+        if name not in _names(self.raw, "applications"):
+            self.problems.append(Problem(place, f"No application is named {name}"))
+        return None
+
+
+def _names(raw: Json, section: str) -> list[Any]:
+    """Of its entries, in order; whatever is no entry has none."""
+    entries = raw.get(section)
+    return [
+        entry.get("name") if isinstance(entry, dict) else None
+        for entry in (entries if isinstance(entries, list) else ())
+    ]
+
+
+def _repeated(raw: Json) -> Iterator[Problem]:
+    for section in ("applications", "accessModels", "webhooks"):
+        names = _names(raw, section)
+        for number, name in enumerate(names):
+            if name is not None and name in names[:number]:
+                yield Problem(f"{section}.{number}.name", f"{name} is there twice")
+
+
+def _in_entry(place: str, field: str) -> str:
+    words = [_ENTRY_WORDS.get(word, word) for word in field.split(".")]
+    return ".".join([place, *words])
+
+
+def _change(section: str, name: str, before: Json | None, after: Json) -> EntryChange:
+    if before is None:
+        return EntryChange(section, name, "New", [])
+    fields = [FieldChange(field, before[field], after[field]) for field in after if before[field] != after[field]]
+    return EntryChange(section, name, "Altered", fields)
+
+
+def _plain(entry: Any) -> Any:
+    """As JSON has it: a tuple is a list."""
+    return msgspec.json.decode(msgspec.json.encode(entry))

@@ -1,0 +1,125 @@
+from collections.abc import Iterable
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from rolecall.access_models.model import Definition
+from rolecall.applications import queries as applications
+from rolecall.applications.shapes import ApplicationConfiguration
+from rolecall.configuration.people import names_of
+from rolecall.configuration.shapes import (
+    ApplicationEntry,
+    Configuration,
+    GrantsEntry,
+    ModelEntry,
+    PolicyEntry,
+    SettingsEntry,
+    WebhookEntry,
+)
+from rolecall.core.caller import Caller, Scope
+from rolecall.core.db import Db, fetch_all, fetch_rows
+from rolecall.settings import queries as settings
+
+Names = dict[UUID | None, str]
+
+
+async def get(db: Db, caller: Caller) -> Configuration:
+    return Configuration(
+        await settings_entry(db),
+        await application_entries(db),
+        await model_entries(db),
+        await webhook_entries(db) if Scope.WEBHOOKS_MANAGE in caller.scopes else None,
+    )
+
+
+async def settings_entry(db: Db) -> SettingsEntry:
+    found = await settings.get(db)
+    names = await names_of(db, [rule.identity_id for rule in found.approval_policy])
+    policy = [
+        PolicyEntry(
+            rule.type,
+            rule.reason,
+            rule.responder,
+            names.get(rule.identity_id),
+            rule.actions,
+            rule.event_types,
+            rule.priorities,
+            rule.risks,
+        )
+        for rule in found.approval_policy
+    ]
+    return SettingsEntry(found.custom_fields, found.approval_lead_days, found.webhook_retention_days, policy)
+
+
+async def application_entries(db: Db, name: str | None = None) -> list[ApplicationEntry]:
+    found = await applications.configurations(db, name=name)
+    names = await names_of(db, [id for each in found for id in (each.owner_id, *each.provisioner_ids)])
+    return [_application(each, names) for each in found]
+
+
+def _application(found: ApplicationConfiguration, names: Names) -> ApplicationEntry:
+    return ApplicationEntry(
+        found.name,
+        found.priority,
+        found.is_identity_source,
+        found.is_archived,
+        found.connector,
+        found.schedule,
+        names.get(found.owner_id),
+        [names[id] for id in found.provisioner_ids if id in names],
+        found.guard,
+    )
+
+
+async def model_entries(db: Db, name: str | None = None) -> list[ModelEntry]:
+    rows = await fetch_rows(
+        db,
+        """SELECT definition IS NOT NULL, coalesce(definition, draft) FROM access_models
+           WHERE %(name)s::text IS NULL OR coalesce(definition, draft) ->> 'name' = %(name)s ORDER BY name_key, id""",
+        name=name,
+    )
+    found = [(committed, msgspec.convert(definition, Definition)) for committed, definition in rows]
+    names = await names_of(db, [each.owner_id for _, each in found])
+    named = await application_names(db, {access.application_id for _, each in found for access in each.access})
+    return [_model(each, committed, names, named) for committed, each in found]
+
+
+def _model(definition: Definition, committed: bool, names: Names, applications: dict[UUID, str]) -> ModelEntry:
+    access = [
+        GrantsEntry(applications[each.application_id], each.groups, each.permissions) for each in definition.access
+    ]
+    return ModelEntry(
+        definition.name,
+        definition.description,
+        names.get(definition.owner_id),
+        definition.enabled,
+        committed,
+        definition.conditions,
+        access,
+    )
+
+
+async def webhook_entries(db: Db, name: str | None = None) -> list[WebhookEntry]:
+    return await fetch_all(
+        db,
+        WebhookEntry,
+        """SELECT h.name, h.url, h.events, a.name AS application, h.enabled
+           FROM webhooks h LEFT JOIN applications a ON a.id = h.application_id
+           WHERE h.deleted_on IS NULL AND (%(name)s::text IS NULL OR h.name = %(name)s)
+           ORDER BY lower(h.name), h.name""",
+        name=name,
+    )
+
+
+async def application_names(db: Db, ids: Iterable[UUID]) -> dict[UUID, str]:
+    return dict(await fetch_rows(db, "SELECT id, name FROM applications WHERE id = ANY(%(ids)s)", ids=list(ids)))
+
+
+async def ids_by_name(db: Db, table: str, names: Iterable[Any]) -> dict[str, UUID]:
+    """`table` is applications, access_models or webhooks; a name that is taken, not one that is drafted."""
+    alive = " AND deleted_on IS NULL" if table == "webhooks" else ""
+    rows = await fetch_rows(
+        db, f"SELECT name, id FROM {table} WHERE name = ANY(%(names)s){alive}", names=[str(name) for name in names]
+    )
+    return dict(rows)

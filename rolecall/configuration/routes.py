@@ -1,0 +1,34 @@
+from litestar import Router
+
+from rolecall.configuration import actions, queries
+from rolecall.configuration.shapes import Configuration, ConfigurationBody, ConfigurationChanges
+from rolecall.core.caller import Caller, Scope
+from rolecall.core.checking import Facts, Json
+from rolecall.core.config import Config
+from rolecall.core.db import Db
+from rolecall.web.operations import operation
+
+
+@operation("GET", "/", scope=Scope.CONFIG_MANAGE)
+async def get_configuration(db: Db, caller: Caller) -> Configuration:
+    """Get how the service is set up; webhooks only for a token that may manage them, and without secrets."""
+    return await queries.get(db, caller)
+
+
+@operation("POST", "/plan", scope=Scope.CONFIG_MANAGE, body=ConfigurationBody)
+async def plan_configuration(db: Db, caller: Caller, raw: Json, facts: Facts, config: Config) -> ConfigurationChanges:
+    """Tell what applying a configuration would change."""
+    return await actions.plan_configuration(db, caller, raw, facts, config)
+
+
+@operation("PUT", "/", scope=Scope.CONFIG_MANAGE, body=ConfigurationBody)
+async def apply_configuration(db: Db, caller: Caller, raw: Json, facts: Facts, config: Config) -> ConfigurationChanges:
+    """Apply a configuration, all of it or nothing. What it does not mention stays as it is."""
+    return await actions.apply_configuration(db, caller, raw, facts, config)
+
+
+router = Router(
+    "/api/configuration",
+    route_handlers=[get_configuration, plan_configuration, apply_configuration],
+    tags=["Administration"],
+)

@@ -1,0 +1,20 @@
+from collections.abc import Iterator
+
+import pytest
+
+from rolecall.core.caller import Scope
+from tests.cli.commands import Caller, Running, a_service, rolecall
+
+
+@pytest.fixture(scope="session")
+def called_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """One that the client commands call; their tests leave one another's records alone."""
+    with a_service(tmp_path_factory.mktemp("called") / "here", "--workers", "1") as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def call(called_service: Running) -> Caller:
+    scopes = [word for scope in Scope for word in ("--scope", scope)]
+    made = rolecall("token", "create", "t", *scopes, "--data-dir", called_service.data_dir)
+    return Caller(called_service.url, made.stdout.strip())

@@ -1,0 +1,233 @@
+from typing import Any
+
+import httpx2
+import pytest
+
+from rolecall.core.caller import Scope
+from rolecall.core.db import Db, execute
+from tests.builders import CONNECTOR, a_token, an_access_model, an_application, an_identity
+from tests.conftest import EMPTY
+
+URL = "/api/configuration"
+
+
+async def people(db: Db) -> None:
+    """The same in every instance; Eve shares Bob's address, so each is known by employee id."""
+    await an_identity(db, "Ada", email="Ada@example.com")
+    for first, id in (("Bob", "E-2"), ("Eve", "E-3")):
+        person = await an_identity(db, first, email="desk@example.com")
+        await execute(db, "UPDATE identities SET employee_id = %(id)s WHERE id = %(person)s", id=id, person=person)
+
+
+RICH: dict[str, Any] = {
+    "settings": {
+        "customFields": [{"number": 3, "enabled": True, "label": "Cost centre"}],
+        "approvalLeadDays": 10,
+        "approvalPolicy": [
+            {"type": "approve", "reason": "Bob looks", "responder": "Identity", "identity": "E-2", "actions": ["add"]},
+            {"type": "Resolve", "reason": "Someone does it", "responder": "Application Provisioner"},
+        ],
+    },
+    "applications": [
+        {
+            "name": "Ledger",
+            "priority": "high",
+            "owner": "ada@EXAMPLE.com",
+            "provisioners": ["E-3", "E-2"],
+            "connector": {
+                "name": "Standard files",
+                "vendor": "Rolecall",
+                "files": [
+                    {"name": "Users", "content": "users", "columns": {"Kennung": "username"}, "encoding": "cp1252"},
+                    {"name": "Rights", "content": "permissions", "isOptional": True, "allowRejects": True},
+                ],
+            },
+            "schedule": {"cron": "0 6 * * 1-5", "locations": {"Users": "/srv/exports/users-*.csv"}},
+            "guard": {"maxRemovedPercent": 5},
+        },
+        {"name": "Old", "isArchived": True},
+        {"name": "HR", "isIdentitySource": True, "connector": {"name": "HR file", "vendor": "", "files": None}},
+    ],
+    "accessModels": [
+        {
+            "name": "Clerks",
+            "description": "Those who post",
+            "owner": "ada@example.com",
+            "conditions": [[{"field": "type", "operator": "is", "value": "service account"}]],
+            "access": [
+                {"application": "Ledger", "groups": ["clerks"], "permissions": [{"permission": "Post"}]},
+            ],
+        },
+        {"name": "An idea", "isCommitted": False},
+    ],
+    "webhooks": [
+        {
+            "name": "tickets",
+            "url": "https://93.184.216.34/hook",
+            "events": ["AccessRequestProvisioning"],
+            "application": "Ledger",
+            "enabled": False,
+        }
+    ],
+}
+
+
+async def test_an_export_applied_to_an_empty_instance_is_exported_again_the_same(
+    db: Db, client: httpx2.AsyncClient
+) -> None:
+    await people(db)
+    applied = await client.put(URL, json=RICH)
+    assert applied.status_code == 200, applied.text
+    exported = (await client.get(URL)).json()
+
+    await db.execute(EMPTY)
+    await people(db)
+    client.headers["Authorization"] = f"Bearer {(await a_token(db, scopes=list(Scope))).secret}"
+    empty = (await client.get(URL)).json()
+    assert (await client.put(URL, json=exported)).status_code == 200
+
+    assert (empty["applications"], empty["accessModels"], empty["webhooks"]) == ([], [], [])
+    assert (await client.get(URL)).json() == exported
+    ledger = next(entry for entry in exported["applications"] if entry["name"] == "Ledger")
+    assert (ledger["owner"], ledger["provisioners"]) == ("Ada@example.com", ["E-3", "E-2"])
+    assert [model["isCommitted"] for model in exported["accessModels"]] == [False, True]
+    assert exported["settings"]["approvalPolicy"][0]["identity"] == "E-2"
+    assert (await client.put(URL, json=exported)).json() == {"changes": []}
+
+
+async def test_a_plan_tells_what_would_change_and_changes_nothing(db: Db, client: httpx2.AsyncClient) -> None:
+    await an_application(db, "Payroll", priority="Low")
+    before = (await client.get(URL)).json()
+    wanted = {"applications": [{"name": "Payroll", "priority": "High"}, {"name": "Ledger"}]}
+
+    planned = (await client.post(f"{URL}/plan", json=wanted)).json()
+
+    assert planned["changes"] == [
+        {
+            "section": "applications",
+            "name": "Payroll",
+            "change": "Altered",
+            "fields": [{"field": "priority", "before": "Low", "after": "High"}],
+        },
+        {"section": "applications", "name": "Ledger", "change": "New", "fields": []},
+    ]
+    assert (await client.get(URL)).json() == before
+    assert (await client.put(URL, json=wanted)).json() == planned
+    assert (await client.post(f"{URL}/plan", json=wanted)).json() == {"changes": []}
+
+
+async def test_what_changes_nothing_is_not_touched(db: Db, client: httpx2.AsyncClient) -> None:
+    id = await an_application(db, "Payroll")
+    await an_access_model(db, "Clerks")
+    updated = (await client.get(f"/api/applications/{id}")).json()["lastUpdated"]
+    exported = (await client.get(URL)).json()
+
+    assert (await client.put(URL, json=exported)).json() == {"changes": []}
+
+    assert (await client.get(f"/api/applications/{id}")).json()["lastUpdated"] == updated
+    assert (await client.get("/api/access-models")).json()["items"][0]["version"] == 1
+
+
+async def test_what_is_left_out_stays_and_what_is_null_goes(db: Db, client: httpx2.AsyncClient) -> None:
+    owner = str(await an_identity(db, email="ada@example.com"))
+    id = await an_application(db, "Payroll", ownerId=owner, schedule={"cron": "0 6 * * *"})
+
+    await client.put(URL, json={"applications": [{"name": "Payroll", "schedule": None}]})
+
+    found = (await client.get(f"/api/applications/{id}/configuration")).json()
+    assert found["schedule"] is None
+    assert found["ownerId"] == owner
+    assert found["connector"]["files"][3] == {
+        "name": "Permissions", "isOptional": True, "isMultiple": True, "content": "permissions",
+        "columns": {}, "encoding": None, "allowRejects": False,
+    }  # fmt: skip
+
+
+async def test_all_mistakes_are_told_at_once_and_nothing_is_applied(db: Db, client: httpx2.AsyncClient) -> None:
+    await people(db)
+    before = (await client.get(URL)).json()
+    broken = {
+        "settings": {"approvalLeadDays": 0},
+        "applications": [
+            {"name": "Good"},
+            {"name": "Good"},
+            {"name": "Ledger", "owner": "desk@example.com", "provisioners": ["E-2", "nobody"], "colour": "red"},
+            {"name": "Paths", "schedule": {"cron": "0 6 * * *", "locations": {"Users": "/x"}}},
+            {"name": "Files", "connector": {"name": "x", "files": [{"name": "Users", "content": "users", "x": 1}]}},
+            7,
+        ],
+        "accessModels": [{"name": "Clerks", "owner": "nobody", "access": [{"application": "Paths"}]}],
+        "webhooks": [{"name": "tickets", "application": "Nowhere"}],
+        "colours": [],
+    }
+
+    answer = await client.put(URL, json=broken)
+
+    assert answer.status_code == 400
+    told = {problem["field"]: problem["message"] for problem in answer.json()["errors"]}
+    assert told.keys() == {
+        "settings.approvalLeadDays", "applications.1.name", "applications.2.colour",
+        "applications.2.owner", "applications.2.provisioners.1",
+        "applications.3.schedule.locations.Users", "applications.4.connector.files.0.x", "applications.5",
+        "accessModels.0.owner", "webhooks.0.application", "webhooks.0.url", "webhooks.0.events", "colours",
+    }  # fmt: skip
+    assert told["accessModels.0.owner"] == "No identity has the e-mail or employee ID nobody"
+    assert (await client.get(URL)).json() == before
+
+
+async def test_a_name_that_fits_several_people_or_none_is_a_mistake(db: Db, client: httpx2.AsyncClient) -> None:
+    await people(db)
+    entry = {"name": "Ledger", "owner": "desk@example.com", "provisioners": ["E-2", "nobody"]}
+
+    answer = await client.post(f"{URL}/plan", json={"applications": [entry]})
+
+    assert answer.json()["errors"] == [
+        {"field": "applications.0.owner", "message": "2 identities fit desk@example.com; give an employee ID"},
+        {"field": "applications.0.provisioners.1", "message": "No identity has the e-mail or employee ID nobody"},
+    ]
+
+
+async def test_a_draft_of_somebody_does_not_slip_in(db: Db, client: httpx2.AsyncClient) -> None:
+    id = await an_access_model(db, "Clerks")
+    await client.patch(f"/api/access-models/{id}", json={"description": "Half done"})
+    same = {"accessModels": [{"name": "Clerks", "description": ""}]}
+    other = {"accessModels": [{"name": "Clerks", "description": "By file"}]}
+
+    assert (await client.put(URL, json=same)).json() == {"changes": []}
+    refused = await client.put(URL, json=other)
+
+    assert refused.json()["errors"] == [
+        {"field": "accessModels.0.name", "message": "Access model Clerks has a draft; commit it first"}
+    ]
+    assert (await client.get(f"/api/access-models/{id}")).json()["draft"]["description"] == "Half done"
+    await client.post(f"/api/access-models/{id}/commit")
+    assert (await client.put(URL, json=other)).json()["changes"][0]["fields"] == [
+        {"field": "description", "before": "Half done", "after": "By file"}
+    ]
+    assert (await client.get(f"/api/access-models/{id}")).json()["version"] == 3
+
+
+async def test_webhooks_need_their_own_scope(db: Db, client: httpx2.AsyncClient) -> None:
+    narrow = await a_token(db, "narrow", scopes=["config:manage"])
+    headers = {"Authorization": f"Bearer {narrow.secret}"}
+
+    exported = await client.get(URL, headers=headers)
+    refused = await client.put(URL, json={"webhooks": []}, headers=headers)
+
+    assert exported.json()["webhooks"] is None
+    assert refused.status_code == 403
+    assert (await client.put(URL, json=exported.json(), headers=headers)).json() == {"changes": []}
+
+
+@pytest.mark.parametrize("raw", [{"applications": {}}, {"applications": [None]}, {"settings": []}, {"webhooks": [[]]}])
+async def test_what_has_no_shape_is_refused(client: httpx2.AsyncClient, raw: dict[str, Any]) -> None:
+    assert (await client.put(URL, json=raw)).status_code == 400
+
+
+async def test_the_connector_of_the_builders_is_read_back(db: Db, client: httpx2.AsyncClient) -> None:
+    id = await an_application(db)
+
+    connector = (await client.get(f"/api/applications/{id}/configuration")).json()["connector"]
+
+    assert [file["name"] for file in connector["files"]] == [file["name"] for file in CONNECTOR["files"]]
+    assert (await client.get("/api/applications/x/configuration")).status_code == 404
