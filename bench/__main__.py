@@ -4,7 +4,7 @@ import subprocess
 import sys
 
 # Each is a module of this package that can be run by itself; the rivals are run by `http`.
-NAMES = ["http", "imports", "lists", "webhooks", "workflow"]
+NAMES = ["audit", "http", "imports", "lists", "webhooks", "workflow"]
 
 
 def main() -> None:

@@ -12,6 +12,7 @@ from rolecall.application_imports import queries as imports_queries
 from rolecall.application_imports.routes import rollbacks
 from rolecall.application_imports.routes import router as application_imports
 from rolecall.applications.routes import router as applications
+from rolecall.audit.routes import router as audit
 from rolecall.configuration.routes import router as configuration_files
 from rolecall.console import routes as console
 from rolecall.console.frame import for_browsers
@@ -40,6 +41,7 @@ ROUTERS = [
     accounts,
     application_imports,
     applications,
+    audit,
     callbacks,
     configuration_files,
     console.router,

@@ -21,7 +21,9 @@ from rolecall.accounts.matching import CHANNEL as MATCHING_CHANNEL
 from rolecall.application_imports import actions as imports
 from rolecall.application_imports.run import run_next_import
 from rolecall.application_imports.schedule import fire_schedules
+from rolecall.console.actions import forget_old_sessions
 from rolecall.core import clock
+from rolecall.core.authors import by_system, written_by
 from rolecall.core.config import Config
 from rolecall.core.db import Db, Pool, make_pool, transaction
 from rolecall.core.heartbeat import EVERY_SECONDS, beat, bury_the_dead
@@ -56,10 +58,12 @@ async def tick(pool: Pool, config: Config, now: datetime) -> bool:
     """What is due by the clock."""
     async with pool.connection() as db:
         await forget_old_answers(db, now)
+        async with written_by(db, "sessions", by_system("forget_old_sessions", now)):
+            await forget_old_sessions(db, now)
         await fire_schedules(db, config, now)
         await imports.sweep_files(db, config.store, now)
         await webhooks.forget_old_deliveries(db, now)
-        async with transaction(db, "parking"):
+        async with written_by(db, "parking", by_system("park_stray_deliveries", now)):
             await webhooks.park_stray_deliveries(db)
         await bury_the_dead(db)
     return False
@@ -72,7 +76,7 @@ async def keep_lists(pool: Pool, _: Config, __: datetime) -> bool:
 
 
 async def open_due_requests(pool: Pool, _: Config, now: datetime) -> bool:
-    async with pool.connection() as db, transaction(db, "due-requests"):
+    async with pool.connection() as db, written_by(db, "due-requests", by_system("open_due_requests", now)):
         return await access_requests.move_due(db, now)
 
 
@@ -105,7 +109,7 @@ async def _each(
     well = True
     for id in ids:
         try:
-            async with pool.connection() as db, transaction(db, "step"):
+            async with pool.connection() as db, written_by(db, "step", by_system(work.__name__, now)):
                 await work(db, id, now)
         except Exception as fault:
             well = False

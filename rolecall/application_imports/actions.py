@@ -10,10 +10,11 @@ from rolecall.application_imports.queries import Target
 from rolecall.application_imports.shapes import CancelBody, RollbackBody, StageBody, UploadBody
 from rolecall.applications.shapes import FileGroup
 from rolecall.core import ids
+from rolecall.core.authors import by_system, written_by
 from rolecall.core.caller import Caller
 from rolecall.core.checking import Facts, Json, check
 from rolecall.core.config import Config
-from rolecall.core.db import Db, Pool, execute, fetch_rows, transaction
+from rolecall.core.db import Db, Pool, execute, fetch_rows
 from rolecall.core.errors import Conflict, Invalid, NotFound, Problem
 from rolecall.core.files import Store, Upload, UploadedFile
 from rolecall.core.ids import new_id
@@ -159,7 +160,7 @@ async def log_line(db: Db, import_id: UUID, message: str, now: datetime) -> None
 
 async def finish_canceling(pool: Pool, _: Config, now: datetime) -> bool:
     """An import canceled before it started is Canceled at once; one that runs is stopped by its run."""
-    async with pool.connection() as db, transaction(db, "canceling"):
+    async with pool.connection() as db, written_by(db, "canceling", by_system("finish_canceling", now)):
         rows = await fetch_rows(
             db,
             """UPDATE application_imports SET status = 'Canceled', build_end = %(now)s

@@ -37,7 +37,8 @@ from rolecall.application_imports.sources import (
 )
 from rolecall.applications.model import Content
 from rolecall.core import clock
-from rolecall.core.db import Db, execute, session_options, transaction
+from rolecall.core.authors import by_system, written_by
+from rolecall.core.db import Db, execute, session_options
 
 GIB = 1024**3
 _MEMORY = 1 * GIB
@@ -95,7 +96,7 @@ async def build(job: Job) -> Ended:
             async def tell(message: str) -> None:
                 await actions.log_line(log, job.import_id, message, clock.now())
 
-            async with transaction(db, "import-build"):
+            async with written_by(db, "import-build", by_system("run_import", clock.now(), bulk=True)):
                 await _Build(db, job, tell).run()
         return Ended(Outcome.FINISHED)
     except BrokenFile as broken:

@@ -18,13 +18,15 @@ from rolecall.application_imports.job import Ended, Job, Outcome, application_lo
 from rolecall.application_imports.model import ImportStatus
 from rolecall.application_imports.schedule import fetch_files
 from rolecall.core import clock
+from rolecall.core.authors import by_system, written_by
 from rolecall.core.config import Config
-from rolecall.core.db import Db, Pool, execute, fetch_rows, fetch_value, transaction
+from rolecall.core.db import Db, Pool, execute, fetch_rows, fetch_value
 from rolecall.core.nudge import nudge
 
 log = structlog.get_logger("rolecall.imports")
 
 MAX_ATTEMPTS = 3
+_RUN = "run_import"
 _LOOK_FOR_CANCEL = 0.3
 _AT_WORK = "('Pending', 'Running', 'Canceling')"
 
@@ -83,7 +85,7 @@ async def _see_through(pool: Pool, config: Config, db: Db, id: UUID) -> bool:
 
 async def _start(db: Db, id: UUID) -> bool:
     """Whether there is something to build; says so in the log."""
-    async with transaction(db, "import-start"):
+    async with written_by(db, "import-start", by_system(_RUN, clock.now())):
         rows = await fetch_rows(
             db,
             """SELECT i.status, i.application_id, coalesce(r.attempts, 0) FROM application_imports i
@@ -193,7 +195,7 @@ async def _input_bytes(db: Db, run: Run) -> int:
 
 async def _in_process(pool: Pool, run: Run, totals: list[FileTotals]) -> Ended:
     """What needs no parsing needs no child."""
-    async with pool.connection() as db, transaction(db, "import-unchanged"):
+    async with pool.connection() as db, written_by(db, "import-unchanged", by_system(_RUN, clock.now(), bulk=True)):
         await execute(db, "SELECT pg_advisory_xact_lock(%(key)s)", key=application_lock(run.application_id) ^ 1)
         if run.rollback_to is not None:
             after = await rollback.put_back_all(db, run, run.rollback_to)
@@ -208,7 +210,7 @@ async def _in_process(pool: Pool, run: Run, totals: list[FileTotals]) -> Ended:
 
 
 async def _end(pool: Pool, run: Run, ended: Ended) -> None:
-    async with pool.connection() as db, transaction(db, "import-end"):
+    async with pool.connection() as db, written_by(db, "import-end", by_system(_RUN, clock.now())):
         match ended.outcome:
             case Outcome.FINISHED:
                 await nudge(db, actions.CHANNEL)

@@ -16,9 +16,10 @@ from rolecall.application_imports.finish import Run
 from rolecall.application_imports.model import ImportType
 from rolecall.applications.shapes import FileGroup
 from rolecall.core import clock
+from rolecall.core.authors import by_system, written_by
 from rolecall.core.caller import SYSTEM
 from rolecall.core.config import Config
-from rolecall.core.db import Db, Pool, execute, fetch_rows, fetch_value, transaction
+from rolecall.core.db import Db, Pool, execute, fetch_rows, fetch_value
 from rolecall.core.files import Upload, UploadedFile, Writing
 
 _PIECE = 1024 * 1024
@@ -34,7 +35,7 @@ async def fire_schedules(db: Db, config: Config, now: datetime) -> None:
     )
     for application_id, cron, fired_at in rows:
         if fired_at is None or next(CronSim(cron, fired_at.astimezone(config.timezone))) <= now:
-            async with transaction(db, "schedule"):
+            async with written_by(db, "schedule", by_system("fire_schedule", now)):
                 await _fire(db, application_id, fired_at, now)
 
 
@@ -74,7 +75,7 @@ async def fetch_files(pool: Pool, config: Config, run: Run) -> None:
     with Upload() as upload:
         for group in groups:
             upload.files.append(await _fetch(config, group, locations[group.name]))
-        async with pool.connection() as db, transaction(db, "fetch"):
+        async with pool.connection() as db, written_by(db, "fetch", by_system("fetch_files", clock.now())):
             for position, (group, file) in enumerate(zip(groups, upload.files, strict=True)):
                 await actions.add_file(db, run.id, position, group, file, config.store, clock.now())
                 said = f"{group.name}: fetched {file.name}, {file.size:,} bytes"

@@ -23,6 +23,7 @@ _COMMANDS = {
     "config": "config",
     "profiles": "profiles",
     "completion": "completion",
+    "audit": "audit",
 }
 # Clients of the HTTP API; `verbs.py` has what they can do.
 _NOUNS = ("app", "import", "identity", "event", "request", "hook", "delivery", "model")

@@ -101,13 +101,18 @@ def in_transaction(config: "Config", act: Callable[["Config", "Db"], Awaitable[T
 
     import psycopg
 
+    from rolecall.core import authors, clock
     from rolecall.core.db import session_options
+
+    command = click.get_current_context()
+    assert command
 
     async def run() -> T:
         connection: Any = await psycopg.AsyncConnection.connect(
             config.database_url or "", options=session_options(config.base_url)
         )
         async with connection as db:
+            await authors.sign(db, authors.by_command_line(command.command_path, clock.now()))
             return await act(config, db)
 
     return asyncio.run(run())

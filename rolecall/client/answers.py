@@ -533,3 +533,50 @@ class Delivery(_Answer):
     created_date: datetime
     callback: str
     event: DeliveredEvent
+
+
+class AuditCaller(_Answer):
+    id: UUID | None
+    kind: str
+    name: str
+
+
+class AuditEntity(_Answer):
+    id: UUID
+    kind: str
+    name: str | None
+
+
+class AuditEvent(_Answer):
+    number: int
+    created_date: datetime
+    caller: AuditCaller
+    action: str
+    entity: AuditEntity
+    before: Json | None
+    after: Json | None
+    correlation_id: str | None
+    chain: int
+    previous_hash: str
+    hash: str
+
+
+class AuditHead(_Answer):
+    chain: int
+    number: int
+    count: int
+    hash: str
+
+
+class AuditBreak(_Answer):
+    number: int
+    chain: int
+    reason: str
+
+
+class AuditVerdict(_Answer):
+    ok: bool
+    count: int
+    head: str
+    heads: list[AuditHead]
+    broken: AuditBreak | None

@@ -660,3 +660,18 @@ def plan_configuration(configuration: Json) -> Call[answers.ConfigurationChanges
 def apply_configuration(configuration: Json) -> Call[answers.ConfigurationChanges]:
     """Apply a configuration, all of it or nothing."""
     return Call(method="PUT", path="/api/configuration", answer=answers.ConfigurationChanges, body=configuration)
+
+
+# Audit
+
+
+def list_audit_events(
+    *, entity_id: Id | None = None, caller_id: Id | None = None, action: str | None = None
+) -> Call[Page[answers.AuditEvent]]:
+    """List who changed what, newest first."""
+    return _get(Page[answers.AuditEvent], "/api/audit-events", entity_id=entity_id, caller_id=caller_id, action=action)
+
+
+def verify_audit_events() -> Call[answers.AuditVerdict]:
+    """Check the hash chain, entry by entry."""
+    return _get(answers.AuditVerdict, "/api/audit-events/verify")

@@ -20,10 +20,11 @@ from rolecall.console import actions, queries
 from rolecall.console.model import SESSION_LASTS, Person, Session
 from rolecall.console.rendering import render
 from rolecall.core import clock
-from rolecall.core.caller import Caller, Scope
+from rolecall.core.authors import Author, AuthorKind, by, written_by
+from rolecall.core.caller import NOBODY, Caller, Scope
 from rolecall.core.checking import Facts
 from rolecall.core.config import Config
-from rolecall.core.db import Db, Pool, transaction
+from rolecall.core.db import Db, Pool
 from rolecall.core.errors import Conflict, Forbidden, Invalid, NotFound, RolecallError, UnsupportedMediaType
 from rolecall.web.bodies import AnyRequest, Carried, Reader, read_bytes, read_query
 from rolecall.web.correlation import correlation_id
@@ -173,7 +174,7 @@ async def _act(spec: Screen, services: Services, request: AnyRequest) -> ASGIRes
         # Read without a connection in hand: a slow sender must not keep others waiting.
         carried = await spec.read_body(request, services.config)
         with carried.held:
-            async with services.pool.connection() as visit.db, transaction(visit.db, "screen"):
+            async with services.pool.connection() as visit.db, written_by(visit.db, "screen", _author(spec, visit)):
                 visit.raw = carried.raw
                 answer = await _perform(spec, visit)
     except (Invalid, Conflict) as error:
@@ -191,6 +192,12 @@ async def _visit(services: Services, request: AnyRequest, db: Db, now: datetime)
     session = await queries.session(db, secret, now) if secret else None
     person = await queries.person_of(db, session) if session else None
     return Visit(request, services.config, now, db, session if person else None, person, services.pool)
+
+
+def _author(spec: Screen, visit: Visit) -> Author:
+    action = visit.request.path_params.get("verb") or spec.function.__name__
+    caller = visit.caller if visit.person else NOBODY
+    return by(AuthorKind.PERSON, caller, str(action), visit.now, correlation_id.get())
 
 
 def _permit(spec: Screen, visit: Visit) -> None:

@@ -17,6 +17,7 @@ from rolecall.application_imports.run import run_next_import
 from rolecall.applications import actions as applications
 from rolecall.applications import queries as applications_queries
 from rolecall.core import clock
+from rolecall.core.authors import by_system, written_by
 from rolecall.core.caller import Caller, Scope
 from rolecall.core.checking import Facts, Json
 from rolecall.core.config import Config
@@ -99,7 +100,7 @@ class _Company:
 
     @asynccontextmanager
     async def _transaction(self) -> AsyncIterator[Db]:
-        async with self.pool.connection() as db, db.transaction():
+        async with self.pool.connection() as db, written_by(db, "company", by_system("make_company", clock.now())):
             yield db
 
     async def _token(self, name: str) -> tuple[str, Caller]:

@@ -20,13 +20,15 @@ from litestar.types import Scope as ASGIScope
 from pydantic import BaseModel
 
 from rolecall.core import clock
+from rolecall.core.authors import AuthorKind, by, written_by
 from rolecall.core.caller import NOBODY, Caller, Scope
 from rolecall.core.checking import Facts
 from rolecall.core.config import Config
-from rolecall.core.db import Db, transaction
+from rolecall.core.db import Db
 from rolecall.core.errors import Forbidden, Unauthorized
 from rolecall.web import idempotency, limits
 from rolecall.web.bodies import AnyRequest, Carried, Reader, read_json, read_optional_json, read_query
+from rolecall.web.correlation import correlation_id
 from rolecall.web.edge import header
 from rolecall.web.services import Services
 
@@ -170,7 +172,8 @@ async def _write(spec: Operation, services: Services, request: AnyRequest, now: 
     carried = await spec.read_body(request, services.config) if spec.body else _NOTHING
     with carried.held:
         key = _idempotency_key(request, caller, carried, now)
-        async with services.pool.connection() as db, transaction(db, "request"):
+        author = by(AuthorKind.TOKEN, caller, spec.function.__name__, now, correlation_id.get())
+        async with services.pool.connection() as db, written_by(db, "request", author):
             if key and (kept := await idempotency.kept_answer(db, key)):
                 return Answer(*kept)
             call = Call(request, services.config, now, db, caller, carried.raw, id=request.path_params.get("id", ""))

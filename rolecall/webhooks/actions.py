@@ -5,6 +5,7 @@ from uuid import UUID, uuid4
 from psycopg.errors import UniqueViolation
 
 from rolecall.applications.queries import with_mentioned_applications
+from rolecall.audit.actions import record
 from rolecall.core import sealing
 from rolecall.core.checking import Facts, Json, check
 from rolecall.core.config import Config
@@ -118,6 +119,7 @@ async def test_hook(db: Db, id: UUID, config: Config, now: datetime) -> UUID:
         sample=sample_request(now).decode(),
         now=now,
     )
+    await record(db, "Webhook Delivery", delivery, {"webhookId": str(id), "event": TEST_EVENT})
     await nudge(db, CHANNEL)
     return delivery
 
@@ -136,6 +138,7 @@ async def recover_hook(db: Db, id: UUID, raw: Json, facts: Facts) -> None:
         since=body.since,
         now=facts.now,
     )
+    await record(db, "Webhook", id, {"recoveredSince": body.since.isoformat()})
     await nudge(db, CHANNEL)
 
 
@@ -153,6 +156,7 @@ async def resend_delivery(db: Db, id: str, now: datetime) -> None:
     if not rows[0][0]:
         raise Conflict("The webhook is disabled")
     await execute(db, f"UPDATE webhook_deliveries SET {_DUE_NOW} WHERE id = %(id)s", id=delivery, now=now)
+    await record(db, "Webhook Delivery", delivery, {"nextAttemptOn": now.isoformat()})
     await nudge(db, CHANNEL)
 
 

@@ -9,6 +9,7 @@ from uuid import UUID, uuid4
 
 import msgspec
 
+from rolecall.core.authors import by_system, sign
 from rolecall.core.db import Db, execute, fetch_all, fetch_rows, fetch_value
 from rolecall.webhooks.model import (
     ATTEMPT_TAKES,
@@ -166,9 +167,9 @@ async def settle(db: Db, ended: Sequence[Ended], now: datetime) -> None:
     )
     for id, since, gone in failing:
         if gone:
-            await _disable(db, id, DisabledReason.GONE)
+            await _disable(db, id, DisabledReason.GONE, now)
         elif since and since <= now - FAILING_FOR:
-            await _disable(db, id, DisabledReason.FAILING)
+            await _disable(db, id, DisabledReason.FAILING, now)
 
 
 class _Result(msgspec.Struct):
@@ -202,7 +203,8 @@ def _after(ended: Ended) -> tuple[DeliveryStatus, datetime | None]:
     return (DeliveryStatus.PENDING if next else DeliveryStatus.FAILED), next
 
 
-async def _disable(db: Db, id: UUID, reason: DisabledReason) -> None:
+async def _disable(db: Db, id: UUID, reason: DisabledReason, now: datetime) -> None:
+    await sign(db, by_system("disable_webhook", now))
     await execute(
         db,
         "UPDATE webhooks SET enabled = false, disabled_reason = %(reason)s WHERE id = %(id)s AND enabled",

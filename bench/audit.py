@@ -1,0 +1,72 @@
+"""What the audit chain costs: onboardings by 16 connections through SQL alone, on a database that syncs to the disk."""
+
+import re
+import subprocess
+import tempfile
+from pathlib import Path
+
+import psycopg
+
+from rolecall.core.migrate import migrate
+from rolecall.core.postgres import BIN, embedded
+
+SECONDS = 8
+CONNECTIONS = (1, 16)
+_AUTHOR = """SELECT set_config('rolecall.author', jsonb_build_object(
+    'action', 'Onboard', 'correlationId', 'c', 'createdDate', now(),
+    'caller', jsonb_build_object('id', NULL, 'kind', 'Token', 'name', 'bench'))::text, true);"""
+_ONBOARD = """
+BEGIN;
+{author}
+INSERT INTO identities (
+    id, first_name, last_name, created_date, updated_date, first_seen_date, last_name_key, first_name_key)
+SELECT id, 'Ada', left(id::text, 8), now(), now(), now(), left(id::text, 8), 'ada' FROM gen_random_uuid() AS id
+RETURNING id AS person \\gset
+INSERT INTO personnel_events (id, type, reporter_id, reporter_name, identity_id, needed_on)
+VALUES (gen_random_uuid(), 'Onboard', :person::uuid, 'bench', :person::uuid, now()) RETURNING id AS event \\gset
+INSERT INTO stages (event_id, sequence, name, status)
+SELECT :event::uuid, n, 'Approval', 'Scheduled' FROM generate_series(1, 3) AS n;
+INSERT INTO activity (item_id, created_date, author, action, content)
+VALUES (:event::uuid, now(), 'bench', 'Created', 'Created');
+COMMIT;
+"""
+_TABLES = ("identities", "personnel_events", "stages")
+# How each way is made of the last: without notes, with one chain, with chains enough.
+_WAYS = {
+    "without": [f"ALTER TABLE {table} DISABLE TRIGGER note_insert" for table in _TABLES],
+    "one chain": [f"ALTER TABLE {table} ENABLE TRIGGER note_insert" for table in _TABLES],
+    "16 chains": [],
+}
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory(prefix="rolecall-bench-") as folder, embedded(Path(folder)) as url:
+        migrate(url)
+        with psycopg.connect(url, autocommit=True) as db:
+            row = db.execute("SELECT pg_get_functiondef('take_chain'::regproc)").fetchone()
+            assert row
+            print(f"{'':12}" + "".join(f"{n:>4} connections" + " " * 12 for n in CONNECTIONS))
+            for way, statements in _WAYS.items():
+                for statement in statements:
+                    db.execute(statement)
+                chains = "1" if way == "one chain" else "16"
+                db.execute(re.sub(r"chains CONSTANT int := \d+", f"chains CONSTANT int := {chains}", row[0]))
+                figures = [_run(url, Path(folder), clients, way != "without") for clients in CONNECTIONS]
+                print(f"{way:12}" + "   ".join(figures))
+
+
+def _run(url: str, folder: Path, clients: int, signed: bool) -> str:
+    script = folder / "onboard.sql"
+    script.write_text(_ONBOARD.format(author=_AUTHOR if signed else ""))
+    threads = min(2, clients)
+    said = subprocess.run(
+        [str(BIN / "pgbench"), "-n", "-M", "prepared", "-c", str(clients), "-j", str(threads), "-T", str(SECONDS),
+         "-f", str(script), url],
+        capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
+    rate = float(re.search(r"tps = ([\d.]+)", said)[1])  # type: ignore[index]
+    return f"{rate:>7,.0f}/s {clients / rate * 1000:>6.2f} ms each"
+
+
+if __name__ == "__main__":
+    main()

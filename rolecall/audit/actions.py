@@ -1,0 +1,12 @@
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from rolecall.core.db import Db, execute
+
+
+async def record(db: Db, kind: str, id: UUID, after: dict[str, Any]) -> None:
+    """An entry of this transaction for what no governed table shows; triggers see to all the others."""
+    note = msgspec.json.encode({"kind": kind, "id": id, "part": "", "is": after}).decode()
+    await execute(db, "SELECT note_changes(%(note)s)", note=note)

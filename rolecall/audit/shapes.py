@@ -1,0 +1,55 @@
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from rolecall.audit.model import Break, Head
+
+
+class AuditCaller(msgspec.Struct):
+    id: UUID | None
+    kind: str
+    name: str
+
+
+class AuditEntity(msgspec.Struct):
+    id: UUID
+    kind: str
+    name: str | None
+
+
+class Entry(msgspec.Struct, rename="camel"):
+    """What is hashed. `before` and `after` have the fields that differ."""
+
+    action: str
+    after: dict[str, Any] | None
+    before: dict[str, Any] | None
+    caller: AuditCaller
+    correlation_id: str | None
+    created_date: datetime
+    entity: AuditEntity
+
+
+class AuditEventItem(msgspec.Struct, rename="camel"):
+    number: int
+    created_date: datetime
+    caller: AuditCaller
+    action: str
+    entity: AuditEntity
+    before: dict[str, Any] | None
+    after: dict[str, Any] | None
+    correlation_id: str | None
+    chain: int
+    previous_hash: str
+    hash: str
+
+
+class Verdict(msgspec.Struct, rename="camel"):
+    """`head` is one hash over the heads of all chains; `broken` the first entry that does not fit, and why."""
+
+    ok: bool
+    count: int
+    head: str
+    heads: list[Head]
+    broken: Break | None

@@ -1,0 +1,85 @@
+"""Who writes a transaction and what they are doing: triggers put it into the audit entry of every change in it."""
+
+import getpass
+import secrets
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import datetime
+from enum import StrEnum
+from uuid import UUID
+
+import msgspec
+
+from rolecall.core.caller import NOBODY, SYSTEM, Caller
+from rolecall.core.db import Db, execute, transaction
+
+
+class AuthorKind(StrEnum):
+    TOKEN = "Token"  # noqa: S105
+    PERSON = "Person"
+    COMMAND_LINE = "Command Line"
+    SYSTEM = "System"
+    ANYONE = "Anyone"
+
+
+class Writer(msgspec.Struct, frozen=True):
+    id: UUID | None
+    kind: AuthorKind
+    name: str
+
+
+class Author(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+    """`bulk`: rows come by the thousand, and the entry of the thing that brings them stands for them all."""
+
+    caller: Writer
+    action: str
+    created_date: datetime
+    correlation_id: str
+    bulk: bool = False
+
+
+def by(kind: AuthorKind, caller: Caller, action: str, now: datetime, correlation_id: str) -> Author:
+    """`action` is the name of the operation: `create_token` reads as `Create token`."""
+    writer = Writer(None, AuthorKind.ANYONE, "") if caller is NOBODY else Writer(caller.id, kind, caller.name)
+    return Author(caller=writer, action=in_words(action), created_date=now, correlation_id=correlation_id)
+
+
+def by_system(action: str, now: datetime, *, bulk: bool = False) -> Author:
+    writer = Writer(None, AuthorKind.SYSTEM, SYSTEM.name)
+    return Author(
+        caller=writer, action=in_words(action), created_date=now, correlation_id=secrets.token_hex(16), bulk=bulk
+    )
+
+
+def by_command_line(command: str, now: datetime) -> Author:
+    """As whoever the operating system says."""
+    writer = Writer(None, AuthorKind.COMMAND_LINE, _user())
+    return Author(caller=writer, action=command, created_date=now, correlation_id=secrets.token_hex(16))
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):  # an id without a name, as in a container
+        return "unknown"
+
+
+def in_words(name: str) -> str:
+    words = name.replace("_", " ").replace("-", " ").strip()
+    return words[:1].upper() + words[1:]
+
+
+async def sign(db: Db, author: Author) -> None:
+    """For what is left of this transaction."""
+    await execute(db, "SELECT set_config('rolecall.author', %(author)s, true)", author=_ENCODE(author).decode())
+
+
+_ENCODE = msgspec.json.Encoder().encode
+
+
+@asynccontextmanager
+async def written_by(db: Db, name: str, author: Author) -> AsyncIterator[None]:
+    """A transaction of this author, its fault points called `name`."""
+    async with transaction(db, name):
+        await sign(db, author)
+        yield

@@ -1,0 +1,127 @@
+"""Every route that changes something, called once; the routes are the application's own: a new one is not forgotten."""
+
+from typing import Any
+
+import httpx2
+
+from rolecall.app import create_app
+from rolecall.core.config import Config
+from rolecall.core.db import Db, execute, fetch_value
+from rolecall.web.openapi import routes_of
+from tests.access_requests.walking import TOMORROW, a_cast
+from tests.application_imports.running import Imports
+from tests.builders import an_application, an_import
+
+# They only look.
+CHANGE_NOTHING = {
+    ("POST", "/api/personnel-events/preview"),
+    ("POST", "/api/access-models/{id}/simulate"),
+    ("POST", "/api/configuration/plan"),
+}
+ROUTES = {
+    (route.method, route.path): route
+    for route in routes_of(create_app(Config(database_url="postgresql://")).app)
+    if route.operation and route.method != "GET"
+}
+HOOK = {"name": "Tickets", "url": "http://127.0.0.1:9/", "events": ["AccessRequestCreated"]}
+MODEL = {"name": "Clerks", "conditions": [[{"field": "department", "operator": "is", "value": "Finance"}]]}
+USERS = "Username,Name\nada,Ada Lovelace\n"
+
+
+class Calls:
+    """Makes calls, and looks for the entry each must leave."""
+
+    def __init__(self, client: httpx2.AsyncClient, db: Db) -> None:
+        self.client, self.db = client, db
+        self.made = set[tuple[str, str]]()
+
+    async def __call__(self, method: str, path: str, id: object = "", json: Any = None, **more: Any) -> dict[str, Any]:
+        body = {} if json is None else {"json": json}
+        answer = await self.client.request(method, path.replace("{id}", str(id)), **body, **more)
+        assert answer.status_code in (200, 201, 204), f"{path}: {answer.text}"
+        left = await fetch_value(
+            self.db,
+            "SELECT count(*) FROM audit_events WHERE entry::jsonb ->> 'correlationId' = %(id)s AND action = %(action)s",
+            id=answer.headers["x-correlation-id"],
+            action=ROUTES[method, path].operation.function.__name__.replace("_", " ").capitalize(),  # type: ignore[union-attr]
+        )
+        assert left > 0, f"{method} {path} left no entry"
+        self.made.add((method, path))
+        answered: dict[str, Any] = answer.json() if answer.content else {}
+        return answered
+
+
+async def test_every_route_that_changes_something_leaves_an_entry(
+    client: httpx2.AsyncClient, db: Db, config: Config
+) -> None:
+    call = Calls(client, db)
+    imports = Imports(client, config)
+    cast = await a_cast(db)
+
+    app = (await call("POST", "/api/applications", json={"name": "Payroll"}))["id"]
+    await call("PATCH", "/api/applications/{id}", app, {"priority": "Low"})
+    crm = await an_application(db, "CRM", schedule={"cron": "0 5 * * *", "locations": {"Users": "/nowhere/users.csv"}})
+    run = await imports.finish(crm, {"Users": USERS})
+    account = (await imports.items(f"/api/applications/{crm}/accounts"))[0]["id"]
+    await call("PUT", "/api/accounts/{id}/match", account, {"identityId": cast.ada})
+    await call("DELETE", "/api/accounts/{id}/match", account)
+    await call("POST", "/api/applications/{id}/rollback", crm, {"importNumber": run["number"]})
+    group = (await client.get(f"/api/applications/{crm}")).json()["connector"]["files"][0]["fileGroupId"]
+    upload = "/api/application-imports/upload"
+    await call("POST", upload, params={"applicationId": str(crm)}, files=[(group, ("users.csv", USERS))])
+    staged = (await call("POST", "/api/application-imports/stage", json={"applicationId": str(crm)}))["id"]
+    await call("POST", "/api/application-imports/cancel", json={"applicationImportId": staged})
+    held = await an_import(db, status="Running")
+    await execute(db, "INSERT INTO import_runs (import_id, held) VALUES (%(id)s, 'too much')", id=held)
+    await call("POST", "/api/application-imports/{id}/continue", held)
+
+    model = (await call("POST", "/api/access-models", json=MODEL))["id"]
+    await call("PATCH", "/api/access-models/{id}", model, {"description": "They keep the books"})
+    await call("POST", "/api/access-models/{id}/commit", model)
+
+    hook = (await call("POST", "/api/webhooks", json=HOOK))["id"]
+    await call("PATCH", "/api/webhooks/{id}", hook, {"name": "Desk"})
+    await call("POST", "/api/webhooks/{id}/rotate-secret", hook)
+    delivery = (await call("POST", "/api/webhooks/{id}/test", hook))["id"]
+    await call("POST", "/api/webhook-deliveries/{id}/resend", delivery)
+    await call("POST", "/webhooks/callback/{id}", delivery, content="done", headers={"Content-Type": "text/plain"})
+    await call("POST", "/api/webhooks/{id}/recover", hook, {"since": "2026-01-01"})
+    await call("DELETE", "/api/webhooks/{id}", hook)
+
+    verbs = "/api/access-requests/{id}/"
+    asked = {"action": "Add", "applicationId": app, "identityId": cast.ada}
+    privileges = [{"header": "Ledger", "permission": "Post", "access": "Grant"}]
+    request = (await call("POST", "/api/access-requests", json={**asked, "privileges": privileges}))["id"]
+    await call("POST", verbs + "comment", request, {"content": "Soon, please"})
+    await call("POST", verbs + "assign", request, {"assigneeId": cast.peter})
+    answer = {"type": "Approve", "response": "Approved", "reviewerId": cast.grace}
+    await call("POST", verbs + "respond", request, answer)
+    await call("POST", verbs + "snooze", request, {"until": TOMORROW})
+    await call("POST", verbs + "resume", request)
+    await execute(db, "UPDATE applications SET priority = 'High' WHERE id = %(id)s", id=app)
+    important = (await call("POST", "/api/access-requests", json={**asked, "privileges": privileges}))["id"]
+    await call("POST", verbs + "respond", important, answer)
+    await call("POST", verbs + "resolve", important)
+    await call("POST", verbs + "reopen", important)
+    await call("POST", verbs + "resolve", important)
+    await call("POST", verbs + "verify", important)
+    await call("POST", verbs + "cancel", request)
+
+    events = "/api/personnel-events/"
+    joins = {"identity": {"firstName": "Alan", "lastName": "Kay"}, "effectiveDate": "2035-01-01"}
+    await call("POST", events + "onboard", json=joins)
+    who = {"identityId": cast.ada, "effectiveDate": "2035-01-01"}
+    await call("POST", events + "offboard", json=who)
+    await call("POST", events + "role-transition", json={**who, "identity": {"title": "Director"}, "title": "Director"})
+    leave = (await call("POST", events + "leave-of-absence", json=who))["id"]
+    await call("POST", events + "{id}/assign", leave, {"assigneeId": cast.peter})
+    await call("POST", events + "{id}/comment", leave, {"content": "A long one"})
+    await call("POST", events + "{id}/return-date", leave, {"endDate": "2036-01-01"})
+    await call("POST", events + "{id}/cancel", leave)
+
+    await call("PATCH", "/api/settings", json={"approvalLeadDays": 9})
+    await call("PUT", "/api/configuration", json={"settings": {"approvalLeadDays": 8}})
+    token = (await call("POST", "/api/tokens", json={"name": "second"}))["id"]
+    await call("DELETE", "/api/tokens/{id}", token)
+
+    assert call.made == ROUTES.keys() - CHANGE_NOTHING

@@ -1,0 +1,149 @@
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+import httpx2
+import pytest
+
+from rolecall.console import actions as console
+from rolecall.core import clock
+from rolecall.core.config import Config
+from rolecall.core.db import Db, fetch_rows, fetch_value
+from tests.application_imports.running import Imports
+from tests.builders import an_access_request, an_application, an_identity, facts
+from tests.working import let_the_worker_work
+
+PATH = "/api/audit-events"
+
+
+async def entries(client: httpx2.AsyncClient, **filters: Any) -> list[dict[str, Any]]:
+    answer = await client.get(PATH, params=filters)
+    assert answer.status_code == 200, answer.text
+    return list(answer.json()["items"])
+
+
+async def test_an_entry_says_who_changed_what_from_what_to_what(client: httpx2.AsyncClient, db: Db) -> None:
+    application = await an_application(db, "Payroll")
+    token = await fetch_value(db, "SELECT id FROM tokens")
+
+    answer = await client.patch(f"/api/applications/{application}", json={"name": "Wages", "priority": "High"})
+
+    entry = (await entries(client))[0]
+    assert list(entry) == [
+        "number", "createdDate", "caller", "action", "entity", "before", "after", "correlationId", "chain",
+        "previousHash", "hash",
+    ]  # fmt: skip
+    assert entry["caller"] == {"id": str(token), "kind": "Token", "name": "API Token - tests"}
+    assert entry["action"] == "Change application"
+    assert entry["entity"] == {"id": str(application), "kind": "Application", "name": "Wages"}
+    assert entry["before"].keys() == entry["after"].keys() == {"name", "priority", "lastUpdated"}
+    assert (entry["before"]["name"], entry["after"]["name"]) == ("Payroll", "Wages")
+    assert entry["correlationId"] == answer.headers["x-correlation-id"]
+
+
+async def test_the_list_is_newest_first_and_filtered_by_thing_caller_and_action(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
+    token = await fetch_value(db, "SELECT id FROM tokens")
+    application = (await client.post("/api/applications", json={"name": "Payroll"})).json()["id"]
+    await client.patch(f"/api/applications/{application}", json={"priority": "High"})
+    await client.post("/api/applications", json={"name": "CRM"})
+
+    everything = await entries(client)
+    assert [entry["number"] for entry in everything] == [4, 3, 2, 1]
+    assert [entry["action"] for entry in await entries(client, entityId=application)] == [
+        "Change application", "Create application",
+    ]  # fmt: skip
+    assert len(await entries(client, callerId=str(token))) == 3
+    assert len(await entries(client, action="Create application")) == 2
+    assert await entries(client, action="Create application", entityId=str(token)) == []
+
+
+async def test_an_import_is_one_entry_whatever_it_brings(client: httpx2.AsyncClient, db: Db, config: Config) -> None:
+    files = [{"name": "Identities", "content": "identities"}]
+    connector = {"name": "HR file", "vendor": "Rolecall", "files": files}
+    source = await an_application(db, "HR", isIdentitySource=True, connector=connector)
+    people = "".join(f"E{n},Person,Number {n}\n" for n in range(50))
+    run = await Imports(client, config).finish(source, {"Identities": f"Employee ID,First Name,Last Name\n{people}"})
+    sha256 = await fetch_value(db, "SELECT encode(sha256, 'hex') FROM import_files")
+
+    found = await entries(client, entityId=run["id"])
+
+    assert [(entry["action"], entry["after"].get("status")) for entry in found] == [
+        ("Run import", "Finished"), ("Run import", "Running"), ("Upload import", "Pending"),
+    ]  # fmt: skip
+    assert found[0]["after"]["metrics"]["users"]["new"] == 50
+    assert found[2]["after"]["files.0"]["sha256"] == sha256
+    assert {entry["entity"]["kind"] for entry in await entries(client)} == {"Import", "Application", "Token"}
+
+
+async def test_what_the_worker_does_is_the_systems(client: httpx2.AsyncClient, db: Db, config: Config) -> None:
+    ada = await an_identity(db)
+    body = {"identityId": str(ada), "effectiveDate": "2035-01-01"}
+    event = (await client.post("/api/personnel-events/offboard", json=body)).json()["id"]
+
+    await let_the_worker_work(config, at=datetime(2035, 1, 2, tzinfo=UTC))
+    clock.travel_home()
+
+    newest = (await entries(client, entityId=event))[0]
+    assert newest["caller"] == {"id": None, "kind": "System", "name": "System"}
+    assert (newest["action"], newest["createdDate"][:10]) == ("Follow event", "2035-01-02")
+    disabled = (await entries(client, entityId=str(ada)))[0]
+    assert disabled["after"]["status"] == "Disabled"
+
+
+async def test_no_secret_and_no_digest_of_one_is_in_any_entry(
+    client: httpx2.AsyncClient, db: Db, config: Config
+) -> None:
+    hook = {"name": "Tickets", "url": "http://127.0.0.1:9/", "events": ["AccessRequestCreated"]}
+    made = (await client.post("/api/webhooks", json=hook)).json()
+    rotated = (await client.post(f"/api/webhooks/{made['id']}/rotate-secret")).json()["secret"]
+    token = (await client.post("/api/tokens", json={"name": "second"})).json()["secret"]
+    link = await console.create_administrator(db, "ada@example.com", facts())
+    session = await console.sign_in_by_link(db, link, datetime.now(UTC))
+    person = await fetch_value(db, "SELECT identity_id FROM console_roles")
+    await console.set_password(db, person, "correct horse battery", datetime.now(UTC))
+    stored = await fetch_rows(
+        db,
+        """SELECT encode(secret_sha256, 'hex') FROM tokens UNION ALL SELECT public_id FROM tokens
+           UNION ALL SELECT encode(secret, 'hex') FROM webhooks
+           UNION ALL SELECT encode(previous_secret, 'hex') FROM webhooks
+           UNION ALL SELECT encode(sha256, 'hex') FROM console_sessions
+           UNION ALL SELECT encode(sha256, 'hex') FROM sign_in_links
+           UNION ALL SELECT argon2 FROM console_passwords""",
+    )
+    secrets = [made["secret"], rotated, token, link, session, "correct horse", *(value for (value,) in stored)]
+
+    text = "\n".join(entry for (entry,) in await fetch_rows(db, "SELECT entry FROM audit_events"))
+
+    assert "Rotate webhook secret" in text
+    assert [kind for kind in ("Token", "Webhook", "Console User") if f'"kind": "{kind}"' not in text] == []
+    assert [secret for secret in secrets if secret and secret in text] == []
+
+
+async def test_a_request_has_its_parts_in_its_entry(client: httpx2.AsyncClient, db: Db) -> None:
+    async with db.transaction():
+        request = await an_access_request(db)
+
+    after = (await entries(client, entityId=str(request)))[0]["after"]
+
+    assert after["privileges.0"]["permission"] == "Post entries"
+    assert after["responses.Approve.0.0"]["reviewerName"] == "Administrators"
+
+
+@pytest.mark.parametrize("filters", [{"entityId": "no"}, {"callerId": "no"}, {"action": ""}, {"action": "x" * 129}])
+async def test_a_filter_that_cannot_be_is_refused(client: httpx2.AsyncClient, filters: dict[str, str]) -> None:
+    answer = await client.get(PATH, params=filters)
+
+    assert answer.status_code == 400
+    assert [error["field"] for error in answer.json()["errors"]] == list(filters)
+
+
+async def test_whoever_writes_past_the_program_is_named(client: httpx2.AsyncClient, db: Db) -> None:
+    application = await an_application(db)
+
+    await db.execute("UPDATE applications SET priority = 'Low'")
+
+    entry = (await entries(client, entityId=str(application)))[0]
+    assert entry["caller"]["kind"] == "Database"
+    assert json.dumps(entry["after"]) == '{"priority": "Low"}'

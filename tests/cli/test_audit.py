@@ -1,0 +1,39 @@
+import json
+from pathlib import Path
+
+import psycopg
+
+from rolecall.core.postgres import embedded
+from tests.cli.commands import rolecall
+
+
+def test_the_chain_is_verified_exported_and_held_against_a_kept_head(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    here = ("--data-dir", folder)
+    with embedded(folder) as url:
+        for name in ("one", "two", "three"):
+            rolecall("token", "create", name, *here)
+        kept = tmp_path / "head.json"
+        kept.write_text(rolecall("audit", "head", *here).stdout)
+
+        whole = rolecall("audit", "verify", "--head", kept, *here)
+        assert (whole.returncode, whole.stdout.split()[:2]) == (0, ["3", "entries"])
+
+        lines = [json.loads(line) for line in rolecall("audit", "export", *here).stdout.splitlines()]
+        assert [line["entry"]["entity"]["name"] for line in lines] == ["one", "two", "three"]
+        assert lines[0]["entry"]["caller"]["kind"] == "Command Line"
+        assert lines[0]["entry"]["action"] == "rolecall token create"
+        assert lines[1]["previousHash"] == lines[0]["hash"]
+
+        with psycopg.connect(url, autocommit=True) as db:
+            # Whoever cuts the end off and mends the head that the database keeps is found by the head that it does not.
+            db.execute("DELETE FROM audit_events WHERE number = 3")
+            db.execute(
+                "UPDATE audit_heads SET (number, count, hash) = (SELECT 2, 2, hash FROM audit_events WHERE number = 2)"
+            )
+        assert rolecall("audit", "verify", *here).returncode == 0
+        cut = rolecall("audit", "verify", "--head", kept, *here)
+        assert (cut.returncode, "Entry 3 (chain 1)" in cut.stdout, "cut off" in cut.stdout) == (1, True, True)
+
+        unfit = rolecall("audit", "verify", "--head", __file__, *here)
+        assert unfit.returncode == 2
