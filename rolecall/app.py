@@ -82,7 +82,7 @@ def build() -> Litestar:
 def furnish(app: Litestar, config: Config) -> Edge:
     pool, keyring = make_pool(config), Keyring()
     app.state.services = Services(config, pool, keyring.authenticate, imports_queries.count_failing_schedules)
-    return Edge(app, https=config.base_url.startswith("https://"))
+    return Edge(app, config)
 
 
 @asynccontextmanager

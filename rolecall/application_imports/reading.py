@@ -115,7 +115,10 @@ def read_csv(text: bytes) -> Table:
         raise BrokenFile(f"the header is longer than {MAX_FIELD // MIB} MiB", line=1)
     _check_utf8(first_line)
     dialect = _dialect(first_line.decode())
-    frame = _quick_frame(text, first_line, dialect)
+    try:
+        frame = _quick_frame(text, first_line, dialect)
+    except pl.exceptions.PolarsError:
+        frame = None
     if frame is None:
         _check_utf8(text)
         return _judged(text, dialect)
@@ -154,18 +157,15 @@ def _quick_frame(text: bytes, header: bytes, dialect: Dialect) -> pl.DataFrame |
     # A blank line has no delimiter: where others have some, it was noticed.
     if width is None or (width == 1 and (b"\n\n" in text or b"\n\r\n" in text)):
         return None
-    try:
-        frame = pl.read_csv(
-            text,
-            has_header=False,
-            skip_lines=1,
-            schema={str(i): pl.String for i in range(width)},
-            separator=dialect.delimiter,
-            quote_char=dialect.quote if is_quoted else None,
-            empty_string_is_null=False,
-        )
-    except pl.exceptions.PolarsError:
-        return None
+    frame = pl.read_csv(
+        text,
+        has_header=False,
+        skip_lines=1,
+        schema={str(i): pl.String for i in range(width)},
+        separator=dialect.delimiter,
+        quote_char=dialect.quote if is_quoted else None,
+        empty_string_is_null=False,
+    )
     longest = max(frame.select(pl.all().str.len_bytes().max()).row(0))
     return frame if longest <= MAX_FIELD and frame.height == rows else None
 

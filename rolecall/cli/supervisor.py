@@ -23,7 +23,7 @@ log = structlog.get_logger("rolecall.serve")
 _DRAIN_SECONDS = 25
 _QUICK_DEATH_SECONDS = 2
 _PAUSES_SECONDS = (0, 0.5, 1, 2, 5)
-_DATABASE_CHECK_SECONDS = 1.0
+_DATABASE_CHECK_SECONDS = 0.25
 _ANYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104
 
 

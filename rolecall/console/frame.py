@@ -6,6 +6,7 @@ it is; every page works without JavaScript.
 """
 
 import inspect
+import re
 from collections.abc import Awaitable, Callable
 from datetime import datetime
 from typing import Any, Literal
@@ -233,7 +234,8 @@ def _is_from_here(request: AnyRequest, config: Config) -> bool:
 
 
 def _here(request: AnyRequest) -> str:
-    return f"{request.url.path}?{request.url.query}" if request.url.query else str(request.url.path)
+    query = request.scope["query_string"].decode("latin-1")
+    return f"{request.scope['path']}?{query}" if query else request.scope["path"]
 
 
 def _back(request: AnyRequest) -> str:
@@ -285,7 +287,8 @@ def for_browsers(answer: ErrorHandler) -> Callable[[AnyRequest, Any], Response[A
 
     def answer_in_kind(request: AnyRequest, error: Any) -> Response[Any]:
         plain = answer(request, error)
-        is_api = request.url.path.startswith("/api/")
+        # Not by `request.url`, which a Host that cannot be makes a fault of its own.
+        is_api = request.scope["path"].startswith("/api/")
         if is_api or "text/html" not in request.headers.get("accept", ""):
             return plain
         headers = {**plain.headers, "Content-Security-Policy": CSP}
@@ -309,7 +312,7 @@ def _answer(visit: Visit, answer: Answer) -> ASGIResponse:
         "may": visit.caller.scopes if visit.person else frozenset(),
         "notice": visit.session and visit.session.notice,
         "notice_kind": visit.session and visit.session.notice_kind,
-        "path": visit.request.url.path,
+        "path": visit.request.scope["path"],
         "now": visit.now,
         "correlation_id": correlation_id.get(),
     }
@@ -338,8 +341,12 @@ def cookie_name(config: Config) -> str:
     return "__Host-rolecall" if _is_https(config) else "rolecall"
 
 
+# A path of ours: to a browser, `//` and `/\\` begin the name of another site.
+_LOCAL = re.compile(r"/(?![/\\])[!-~]*")
+
+
 def _go(config: Config, answer: SeeOther) -> ASGIResponse:
-    headers = {"Location": answer.location if answer.location.startswith("/") else "/"}
+    headers = {"Location": answer.location if _LOCAL.fullmatch(answer.location) else "/"}
     if answer.session is not None:
         life = int(SESSION_LASTS.total_seconds()) if answer.session else 0
         secure = "Secure; " if _is_https(config) else ""

@@ -1,5 +1,6 @@
 """Templates: autoescaped, strict about what they name; every text from outside is text."""
 
+import re
 import unicodedata
 from datetime import datetime, timedelta
 from typing import Any
@@ -61,13 +62,24 @@ def _lasting(seconds: float | None) -> str:
 
 def _shown(text: str) -> Markup:
     """Control and bidi characters are shown, not obeyed."""
-    hidden = {"Cc", "Cf"}
     return Markup("").join(
-        Markup('<span class="hidden-char" title="U+{0:04X}">␣</span>').format(ord(c))
-        if unicodedata.category(c) in hidden and c not in "\n\t"
-        else escape(c)
+        Markup('<span class="hidden-char" title="U+{0:04X}">␣</span>').format(ord(c)) if _is_hidden(c) else escape(c)
         for c in text
     )
+
+
+def _marked(text: str) -> str:
+    """The same where there can be no element, as in an option."""
+    return "".join("␣" if _is_hidden(c) else c for c in text)
+
+
+def _as_word(text: str) -> str:
+    """For a command that people copy into a shell: letters, digits and dashes alone."""
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
+
+
+def _is_hidden(c: str) -> bool:
+    return unicodedata.category(c) in ("Cc", "Cf") and c not in "\n\t"
 
 
 def _with(query: dict[str, Any], **changes: Any) -> str:
@@ -78,7 +90,15 @@ def _with(query: dict[str, Any], **changes: Any) -> str:
     return f"?{urlencode(kept)}" if kept else "?"
 
 
-_environment.filters |= {"when": _when, "day": _day, "shown": _shown, "age": _age, "lasting": _lasting}
+_environment.filters |= {
+    "when": _when,
+    "day": _day,
+    "shown": _shown,
+    "marked": _marked,
+    "as_word": _as_word,
+    "age": _age,
+    "lasting": _lasting,
+}
 NAVIGATION = [
     ("Home", "/", "house", None),
     ("Requests", "/requests", "inbox", Scope.ACCESS_REQUESTS_READ),

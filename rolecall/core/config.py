@@ -14,6 +14,7 @@ from rolecall.core.files import Store, file_system
 
 MIB = 1024 * 1024
 SECRET_KEY_BYTES = 32
+Network = IPv4Network | IPv6Network
 
 
 class ConfigError(CannotRun):
@@ -38,7 +39,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     rate_limit: RateLimit | None = None
     log: str = "text"
     secret_key: bytes | None = None
-    webhook_allow: tuple[IPv4Network | IPv6Network, ...] = ()
+    webhook_allow: tuple[Network, ...] = ()
+    trusted_proxies: tuple[Network, ...] = ()
     import_roots: tuple[str, ...] = ()
     max_body_bytes: int = 1 * MIB
     max_file_bytes: int = 100 * MIB
@@ -132,11 +134,14 @@ def secret_key(text: str) -> bytes:
     return key
 
 
-def _networks(text: str) -> tuple[IPv4Network | IPv6Network, ...]:
-    try:
-        return tuple(ip_network(part.strip()) for part in text.split(",") if part.strip())
-    except ValueError as error:
-        raise ConfigError(f"ROLECALL_WEBHOOK_ALLOW: {error}") from error
+def _networks(name: str) -> Callable[[str], tuple[Network, ...]]:
+    def read(text: str) -> tuple[Network, ...]:
+        try:
+            return tuple(ip_network(part.strip()) for part in text.split(",") if part.strip())
+        except ValueError as error:
+            raise ConfigError(f"ROLECALL_{name}: {error}") from error
+
+    return read
 
 
 def _roots(text: str) -> tuple[str, ...]:
@@ -154,7 +159,8 @@ _TEXTS: dict[str, Callable[[str], object]] = {
     "rate_limit": _rate_limit,
     "log": _log,
     "secret_key": secret_key,
-    "webhook_allow": _networks,
+    "webhook_allow": _networks("WEBHOOK_ALLOW"),
+    "trusted_proxies": _networks("TRUSTED_PROXIES"),
     "import_roots": _roots,
 }
 _NUMBERS = ("pool_size", "max_body_bytes", "max_file_bytes", "max_upload_bytes", "max_upload_files")

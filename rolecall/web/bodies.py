@@ -1,9 +1,10 @@
 """What a request carries: a JSON object within its limit, and query parameters."""
 
+import asyncio
 import hashlib
 import re
-from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import AsyncGenerator, Callable, Iterable
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from enum import StrEnum
 from typing import Any
 from uuid import UUID
@@ -21,6 +22,8 @@ from rolecall.core.text import fold
 AnyRequest = Request[Any, Any, Any]
 
 DEEPEST_JSON = 64
+PATIENCE_SECONDS = 20.0
+SLOWEST_BYTES_A_SECOND = 4096
 
 
 class Carried(msgspec.Struct, frozen=True):
@@ -33,15 +36,30 @@ class Carried(msgspec.Struct, frozen=True):
 
 async def read_bytes(request: AnyRequest, limit: int, what: str = "The body") -> bytes:
     chunks, size = [], 0
-    try:
+    async with in_time() as came:
         async for chunk in request.stream():
+            came(chunk)
             size += len(chunk)
             if size > limit:
                 raise TooLarge(f"{what} is larger than {limit} bytes")
             chunks.append(chunk)
+    return b"".join(chunks)
+
+
+@asynccontextmanager
+async def in_time() -> AsyncGenerator[Callable[[bytes], None]]:
+    """For reading a body: whoever sends slower than a line that nobody uses any more is not waited for."""
+    try:
+        async with asyncio.timeout(PATIENCE_SECONDS) as limit:
+
+            def came(chunk: bytes) -> None:
+                limit.reschedule((limit.when() or 0) + len(chunk) / SLOWEST_BYTES_A_SECOND)
+
+            yield came
+    except TimeoutError:
+        raise Invalid.on("body", "Body came too slowly") from None
     except InternalServerException:  # the sender hung up
         raise Invalid.on("body", "Body ended early") from None
-    return b"".join(chunks)
 
 
 async def read_json(request: AnyRequest, limit: int) -> Carried:

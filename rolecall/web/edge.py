@@ -7,7 +7,9 @@ import structlog
 from litestar.enums import ScopeType
 from litestar.types import ASGIApp, Message, Receive, Scope, Send
 
+from rolecall.core.config import Config
 from rolecall.web import correlation
+from rolecall.web.proxies import sender
 
 log = structlog.get_logger("rolecall.http")
 
@@ -19,6 +21,8 @@ _HEADERS = [
     (b"cache-control", b"no-store"),
 ]
 _PROBES = ("/healthz", "/readyz")
+# Paths whose rest is a secret: whoever knows it may.
+_CAPABILITIES = ("/sign-in/", "/webhooks/callback/")
 _HSTS = (b"strict-transport-security", b"max-age=31536000")
 
 
@@ -27,9 +31,10 @@ _ASKED_AS: dict[str, Any] = {"HEAD": "GET", "OPTIONS": "-"}
 
 
 class Edge:
-    def __init__(self, app: ASGIApp, *, https: bool) -> None:
+    def __init__(self, app: ASGIApp, config: Config) -> None:
         self.app = app
-        self.headers = [*_HEADERS, *([_HSTS] if https else [])]
+        self.proxies = config.trusted_proxies
+        self.headers = [*_HEADERS, *([_HSTS] if config.base_url.startswith("https://") else [])]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != ScopeType.HTTP:
@@ -38,6 +43,9 @@ class Edge:
         started = time.perf_counter()
         id = correlation.choose(header(scope, b"traceparent"))
         token = correlation.correlation_id.set(id)
+        if self.proxies and (peer := scope["client"]):
+            forwarded = b",".join(value for name, value in scope["headers"] if name == b"x-forwarded-for")
+            scope["client"] = (sender(peer[0], forwarded.decode("latin-1"), self.proxies), peer[1])
         method = scope["method"]
         bodiless = method in _ASKED_AS
         if bodiless:
@@ -64,7 +72,12 @@ class Edge:
             took = round((time.perf_counter() - started) * 1000, 1)
             # A probe that goes well is no event.
             say = log.debug if status == 200 and scope["path"] in _PROBES else log.info
-            say("request", method=method, path=scope["path"], status=status, ms=took, correlation_id=id)
+            say("request", method=method, path=_told(scope["path"]), status=status, ms=took, correlation_id=id)
+
+
+def _told(path: str) -> str:
+    """What a log may know of it."""
+    return next((f"{start}…" for start in _CAPABILITIES if path.startswith(start)), path)
 
 
 def header(scope: Any, name: bytes) -> bytes:

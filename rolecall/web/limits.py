@@ -4,7 +4,10 @@ from datetime import datetime
 
 from rolecall.core.errors import RateLimited
 
+# A minute.
 FAILED_AUTHENTICATIONS = 300
+SIGN_INS_FROM_AN_ADDRESS = 60
+SIGN_INS_OF_A_PERSON = 10
 
 
 class Counter:

@@ -205,10 +205,8 @@ def _idempotency_key(request: AnyRequest, caller: Caller, carried: Carried, now:
     text = request.headers.get("idempotency-key")
     if text is None or caller is NOBODY:
         return None
-    asked = f"{request.method} {request.url.path}?{request.url.query}\n"
-    return idempotency.Key(
-        caller.id, idempotency.checked(text), hashlib.sha256(asked.encode() + carried.digest).digest(), now
-    )
+    asked = f"{request.method} {request.scope['path']}?".encode() + request.scope["query_string"] + b"\n"
+    return idempotency.Key(caller.id, idempotency.checked(text), hashlib.sha256(asked + carried.digest).digest(), now)
 
 
 async def _perform(spec: Operation, call: Call) -> Any:

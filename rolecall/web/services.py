@@ -22,3 +22,4 @@ class Services(msgspec.Struct, frozen=True):
     failing_schedules: CountFailing
     failures: Counter = msgspec.field(default_factory=Counter)
     requests: Counter = msgspec.field(default_factory=Counter)
+    sign_ins: Counter = msgspec.field(default_factory=Counter)

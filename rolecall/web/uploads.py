@@ -9,7 +9,7 @@ from multipart import MultipartError, MultipartSegment, ParserLimitReached, Push
 from rolecall.core.config import Config
 from rolecall.core.errors import Invalid, TooLarge, UnsupportedMediaType
 from rolecall.core.files import Upload, UploadedFile, Writing
-from rolecall.web.bodies import AnyRequest, Carried
+from rolecall.web.bodies import AnyRequest, Carried, in_time
 
 _MAX_FIELDS = 100
 _MAX_FIELD_BYTES = 64 * 1024
@@ -38,18 +38,20 @@ async def read_upload(request: AnyRequest, config: Config) -> Carried:
 async def _read(request: AnyRequest, config: Config, boundary: str, form: "_Form") -> None:
     parser = PushMultipartParser(boundary, max_segment_count=config.max_upload_files + _MAX_FIELDS)
     size = 0
-    async for chunk in request.stream():
-        size += len(chunk)
-        if size > config.max_upload_bytes:
-            raise _too_large(config)
-        for event in parser.parse(chunk) if chunk else ():
-            match event:
-                case MultipartSegment():
-                    form.begin(event)
-                case None:
-                    await form.end()
-                case _:
-                    await form.take(event)
+    async with in_time() as came:
+        async for chunk in request.stream():
+            came(chunk)
+            size += len(chunk)
+            if size > config.max_upload_bytes:
+                raise _too_large(config)
+            for event in parser.parse(chunk) if chunk else ():
+                match event:
+                    case MultipartSegment():
+                        form.begin(event)
+                    case None:
+                        await form.end()
+                    case _:
+                        await form.take(event)
     parser.close()
 
 

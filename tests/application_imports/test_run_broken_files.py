@@ -82,6 +82,7 @@ BROKEN: dict[str, tuple[bytes, str]] = {
     "UTF-16 without a mark": ("Username,Name\nada,Ada\n".encode("utf-16-le"), "UTF-16 without a byte order mark"),
     "UTF-32": ("Username,Name\nada,Ada\n".encode("utf-32"), "the file is UTF-32; save it as UTF-8"),
     "Latin-1": ("Username,Name\nada,Adélaïde\n".encode("latin-1"), "line 2: byte 0xE9 is not UTF-8"),
+    "Latin-1 with quotes": ('Username,Name\nada,"Adél"\n'.encode("latin-1"), "line 2: byte 0xE9 is not UTF-8"),
     "broken UTF-16": (b"\xff\xfeU\x00s", "line 1: the text is not utf-16"),
     "10 MB line": (b"Username,Name\nada," + b"x" * 10 * MIB + b"\n", "line 2: a field is longer than 1 MiB"),
     "10 MB header": (b"Username," + b"x" * 10 * MIB + b"\nada,1\n", "line 1: the header is longer than 1 MiB"),

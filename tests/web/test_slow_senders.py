@@ -1,0 +1,45 @@
+import asyncio
+from collections.abc import AsyncIterator
+
+import httpx2
+import pytest
+
+from rolecall.web import bodies
+
+
+async def half(first: bytes) -> AsyncIterator[bytes]:
+    yield first
+    await asyncio.Event().wait()
+
+
+@pytest.mark.parametrize(
+    ("path", "media_type", "first"),
+    [
+        ("/api/tokens", "application/json", b'{"name": "'),
+        ("/api/application-imports/upload", "multipart/form-data; boundary=x", b"--x\r\n"),
+        ("/webhooks/callback/0198f7a0-0000-4000-8000-000000000000", "text/plain", b"do"),
+    ],
+)
+async def test_a_body_that_comes_too_slowly_is_refused(
+    client: httpx2.AsyncClient, monkeypatch: pytest.MonkeyPatch, path: str, media_type: str, first: bytes
+) -> None:
+    monkeypatch.setattr(bodies, "PATIENCE_SECONDS", 0.05)
+
+    answer = await client.post(path, content=half(first), headers={"Content-Type": media_type})
+
+    assert answer.status_code == 400
+    assert answer.json()["errors"] == [{"field": "body", "message": "Body came too slowly"}]
+
+
+async def test_what_has_come_buys_time(client: httpx2.AsyncClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bodies, "PATIENCE_SECONDS", 0.05)
+    monkeypatch.setattr(bodies, "SLOWEST_BYTES_A_SECOND", 10)
+
+    async def steady() -> AsyncIterator[bytes]:
+        yield b'{"name": "steady", '
+        await asyncio.sleep(0.1)
+        yield b'"scopes": ["identities:read"]}'
+
+    answer = await client.post("/api/tokens", content=steady(), headers={"Content-Type": "application/json"})
+
+    assert answer.status_code == 201
