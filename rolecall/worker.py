@@ -29,7 +29,7 @@ from rolecall.core.db import Db, Pool, make_pool, transaction
 from rolecall.core.heartbeat import EVERY_SECONDS, beat, bury_the_dead
 from rolecall.core.ids import new_id
 from rolecall.core.nudge import listen
-from rolecall.core.paging import tidy_lists
+from rolecall.core.paging import forget_settled, tidy_lists
 from rolecall.personnel_events import queries as personnel_events
 from rolecall.personnel_events.stages import follow_event
 from rolecall.web.idempotency import forget_old_answers
@@ -58,6 +58,7 @@ async def tick(pool: Pool, config: Config, now: datetime) -> bool:
     """What is due by the clock."""
     async with pool.connection() as db:
         await forget_old_answers(db, now)
+        await forget_settled(db, now)
         async with written_by(db, "sessions", by_system("forget_old_sessions", now)):
             await forget_old_sessions(db, now)
         await fire_schedules(db, config, now)

@@ -1,17 +1,20 @@
 """What applications hold, now or as of an import."""
 
 from collections.abc import Sequence
-from datetime import datetime
-from typing import Any
+from datetime import UTC, datetime
+from typing import Any, TypeVar
 from uuid import UUID
 
 from rolecall.accounts.model import Match, pairs, valid
 from rolecall.accounts.shapes import Account, AccountItem, GroupItem, Held, Membership, PermissionItem
 from rolecall.core.db import Db, fetch_all, fetch_rows, fetch_value
 from rolecall.core.errors import NotFound
-from rolecall.core.paging import Page, fetch_page
+from rolecall.core.paging import Page, Settled, fetch_page, fetch_settled
 
 AsOf = int | None
+T = TypeVar("T")
+_LAST_NUMBER = 2**31 - 1
+_LAST_MOMENT = datetime(9999, 12, 31, tzinfo=UTC)
 
 _ACCOUNT_ITEM = """
     a.id, a.username, v.name, v.email, v.is_active, v.is_locked, nullif(v.last_login, '') AS last_login,
@@ -34,71 +37,83 @@ def _group_item(row: Sequence[Any]) -> GroupItem:
     return GroupItem(*(*plain, pairs(metadata)))
 
 
-async def import_at(db: Db, application_id: UUID, as_of: int | datetime | None) -> AsOf:
-    """The import whose result was the state at that moment; 0 before the first."""
-    if not isinstance(as_of, datetime):
-        return as_of
+_THEN = "v.from_import <= %(as_of)s AND (v.until_import IS NULL OR v.until_import > %(as_of)s)"
+# What an application held after one of its imports never changes.
+ACCOUNTS = Settled(
+    columns=_ACCOUNT_ITEM,
+    rows=f"""FROM accounts a JOIN account_versions v ON v.account_number = a.number AND {_THEN}
+             WHERE a.application_id = %(application)s""",
+    key={"a.username": "text"},
+    make=_account_item,
+)
+GROUPS = Settled(
+    columns="g.id, g.name, v.description, v.nomenclature, v.metadata",
+    rows=f"""FROM groups g JOIN group_versions v ON v.group_number = g.number AND {_THEN}
+             WHERE g.application_id = %(application)s""",
+    key={"g.name": "text"},
+    make=_group_item,
+)
+PERMISSIONS = Settled(
+    columns="p.id, p.header, p.section, p.permission, v.description, v.risk_rating",
+    rows=f"""FROM permissions p JOIN permission_versions v ON v.permission_number = p.number AND {_THEN}
+             WHERE p.application_id = %(application)s""",
+    key={"p.header": "text", "p.section": "text", "p.permission": "text"},
+    make=lambda row: PermissionItem(*row),
+)
+
+
+async def last_import(db: Db, application_id: UUID, as_of: int | datetime | None = None) -> int:
+    """The import whose result is the state now, or was at that moment or number; 0 before the first."""
     number: int | None = await fetch_value(
         db,
-        """SELECT max(number) FROM application_imports
-           WHERE application_id = %(application)s AND status = 'Finished' AND build_end <= %(moment)s""",
+        """SELECT number FROM application_imports
+           WHERE application_id = %(application)s AND status = 'Finished'
+             AND number <= %(number)s AND build_end <= %(moment)s ORDER BY number DESC LIMIT 1""",
         application=application_id,
-        moment=as_of,
+        number=as_of if isinstance(as_of, int) else _LAST_NUMBER,
+        moment=as_of if isinstance(as_of, datetime) else _LAST_MOMENT,
     )
     return number or 0
 
 
 async def accounts_of(
-    db: Db, application_id: UUID, page: int, as_of: AsOf = None, match: Match | None = None
+    db: Db, application_id: UUID, page: int, as_of: int | datetime | None = None, match: Match | None = None
 ) -> Page[AccountItem]:
     """By username."""
-    rows = f"""FROM accounts a JOIN account_versions v ON v.account_number = a.number AND {valid("v", as_of)}
-               WHERE a.application_id = %(application)s"""
-    if match:
-        rows += " AND a.match = %(match)s"
+    if match is None:
+        return await _after(db, "accounts", ACCOUNTS, application_id, page, as_of)
+    # Matches change between imports, and mostly it is the few without one that are asked for.
+    rows = f"{ACCOUNTS.rows} AND a.match = %(match)s"
     return await fetch_page(
         db,
         _account_item,
         page,
-        total=_kept("accounts") if as_of is None and match is None else f"SELECT count(*) {rows}",
-        items=f"SELECT {_ACCOUNT_ITEM} {rows} ORDER BY a.username",
+        total=f"SELECT count(*) {rows}",
+        items=f"SELECT {ACCOUNTS.columns} {rows} ORDER BY a.username",
         application=application_id,
+        as_of=await last_import(db, application_id, as_of),
         match=match,
     )
 
 
-async def groups_of(db: Db, application_id: UUID, page: int, as_of: AsOf = None) -> Page[GroupItem]:
+async def groups_of(db: Db, application_id: UUID, page: int, as_of: int | datetime | None = None) -> Page[GroupItem]:
     """By name."""
-    rows = f"""FROM groups g JOIN group_versions v ON v.group_number = g.number AND {valid("v", as_of)}
-               WHERE g.application_id = %(application)s"""
-    return await fetch_page(
-        db,
-        _group_item,
-        page,
-        total=_kept("groups") if as_of is None else f"SELECT count(*) {rows}",
-        items=f"SELECT g.id, g.name, v.description, v.nomenclature, v.metadata {rows} ORDER BY g.name",
-        application=application_id,
-    )
+    return await _after(db, "groups", GROUPS, application_id, page, as_of)
 
 
-async def permissions_of(db: Db, application_id: UUID, page: int, as_of: AsOf = None) -> Page[PermissionItem]:
+async def permissions_of(
+    db: Db, application_id: UUID, page: int, as_of: int | datetime | None = None
+) -> Page[PermissionItem]:
     """By header, section and permission."""
-    rows = f"""FROM permissions p JOIN permission_versions v ON v.permission_number = p.number AND {valid("v", as_of)}
-               WHERE p.application_id = %(application)s"""
-    return await fetch_page(
-        db,
-        lambda row: PermissionItem(*row),
-        page,
-        total=_kept("permissions") if as_of is None else f"SELECT count(*) {rows}",
-        items=f"""SELECT p.id, p.header, p.section, p.permission, v.description, v.risk_rating {rows}
-                  ORDER BY p.header, p.section, p.permission""",
-        application=application_id,
-    )
+    return await _after(db, "permissions", PERMISSIONS, application_id, page, as_of)
 
 
-def _kept(kind: str) -> str:
-    kept = f"SELECT {kind} FROM application_totals WHERE application_id = %(application)s"
-    return f"SELECT coalesce(({kept}), 0)::bigint"
+async def _after(
+    db: Db, kind: str, settled: Settled[T], application_id: UUID, page: int, as_of: int | datetime | None
+) -> Page[T]:
+    number = await last_import(db, application_id, as_of)
+    name = f"{kind} of {application_id} after {number}"
+    return await fetch_settled(db, settled, name, page, application=application_id, as_of=number)
 
 
 async def account_item(db: Db, id: UUID) -> AccountItem:

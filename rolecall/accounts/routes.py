@@ -39,17 +39,16 @@ _AS_OF_FORMS = [{"format": "date"}, {"format": "date-time"}, {"pattern": "^[0-9]
 an_as_of = Reader(_as_of, {"type": "string", "anyOf": _AS_OF_FORMS})
 
 
-async def _state(db: Db, application: str, query: dict[str, Any], config: Config) -> tuple[UUID, queries.AsOf]:
+async def _state(db: Db, application: str, query: dict[str, Any], config: Config) -> tuple[UUID, int | datetime | None]:
     id = known_guid("Application", application)
     await applications.get(db, id)
     text: str | None = query.get("asOf")
     if text is None:
         return id, None
     try:
-        as_of = int(text) if text.isdecimal() else clock.parse(text, config.timezone)
+        return id, int(text) if text.isdecimal() else clock.parse(text, config.timezone)
     except OverflowError:  # a time zone away from the first or the last moment there is
-        as_of = datetime(1 if text.startswith("0") else 9999, 1, 1, tzinfo=UTC)
-    return id, await queries.import_at(db, id, as_of)
+        return id, datetime(1 if text.startswith("0") else 9999, 1, 1, tzinfo=UTC)
 
 
 @operation(

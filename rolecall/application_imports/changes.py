@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
+from functools import cache, partial
 from typing import Any
 from uuid import UUID
 
@@ -10,7 +11,7 @@ import msgspec
 from rolecall.application_imports.relations import RELATIONS, Kind, Relation
 from rolecall.core.db import Db, fetch_rows
 from rolecall.core.errors import NotFound
-from rolecall.core.paging import PAGE_SIZE, Page
+from rolecall.core.paging import PAGE_SIZE, Page, Settled, fetch_stretch
 
 
 class ChangeType(StrEnum):
@@ -80,9 +81,17 @@ async def changes_of(
     items = [
         item
         for relation, type, skip, take in _within(parts, (page - 1) * PAGE_SIZE)
-        for item in await _fetch(db, relation, type, number, skip, take)
+        for item in await _stretch(db, import_id, number, relation, type, skip, take)
     ]
     return Page(items, total, page, PAGE_SIZE, -(-total // PAGE_SIZE))
+
+
+async def _stretch(
+    db: Db, import_id: UUID, number: int, relation: Relation, type: ChangeType, skip: int, take: int
+) -> list[ChangeItem]:
+    name = f"{type} of {relation.table} by {import_id}"
+    _, items = await fetch_stretch(db, _changes(relation, type), name, skip, take, n=number)
+    return items
 
 
 def _within(
@@ -98,22 +107,19 @@ def _within(
         offset = max(offset - count, 0)
 
 
-async def _fetch(db: Db, relation: Relation, type: ChangeType, number: int, skip: int, take: int) -> list[ChangeItem]:
+@cache
+def _changes(relation: Relation, type: ChangeType) -> Settled[ChangeItem]:
     assert relation.kind
     name, joins = _NAMES[relation.kind]
     which, other = _ROWS[type]
     shown = relation.values
-    order = ", ".join(f"r.{column}" for column in relation.key)
-    rows = await fetch_rows(
-        db,
-        f"""SELECT {name}, {_object("r", shown)}, {_object("o", shown)}
-            FROM {relation.table} r LEFT JOIN {relation.table} o ON {relation.same_key("r", "o")} AND {other} {joins}
-            WHERE {which} ORDER BY {order} LIMIT %(take)s OFFSET %(skip)s""",
-        n=number,
-        skip=skip,
-        take=take,
+    return Settled(
+        columns=f"{name}, {_object('r', shown)}, {_object('o', shown)}",
+        rows=f"""FROM {relation.table} r
+                 LEFT JOIN {relation.table} o ON {relation.same_key("r", "o")} AND {other} {joins} WHERE {which}""",
+        key={f"r.{column}": "uuid" if column.endswith("_id") else "int" for column in relation.key},
+        make=partial(_item, relation.kind, type),
     )
-    return [_item(relation.kind, type, *row) for row in rows]
 
 
 def _object(row: str, columns: Sequence[str]) -> str:
@@ -126,8 +132,9 @@ def _camel(column: str) -> str:
     return first + "".join(word.capitalize() for word in rest)
 
 
-def _item(kind: Kind, type: ChangeType, name: str, row: dict[str, Any], other: dict[str, Any]) -> ChangeItem:
-    said, was = _flat(row), _flat(other)
+def _item(kind: Kind, type: ChangeType, row: Sequence[Any]) -> ChangeItem:
+    name, new, old = row
+    said, was = _flat(new), _flat(old)
     match type:
         case ChangeType.NEW:
             return ChangeItem(kind, type, name, None, said)

@@ -17,7 +17,7 @@ from rolecall.applications.queries import (
 from rolecall.applications.shapes import FileGroup, Import
 from rolecall.core.db import Db, fetch_one, fetch_rows, fetch_value
 from rolecall.core.errors import NotFound
-from rolecall.core.paging import Listing, Page, fetch_listed, fetch_page
+from rolecall.core.paging import Listing, Page, Settled, fetch_listed, fetch_settled
 
 
 async def get(db: Db, id: UUID) -> ImportDetail:
@@ -110,18 +110,19 @@ async def file_of(db: Db, import_id: UUID, file_id: UUID) -> StoredFile:
     raise NotFound("ImportFile", file_id)
 
 
+_REJECTS = Settled(
+    columns="r.file_id, f.name, r.line, r.reason, r.row",
+    rows="FROM import_rejects r JOIN import_files f ON f.id = r.file_id WHERE r.import_id = %(id)s",
+    key={"f.position": "int", "r.line": "int"},
+    make=lambda row: RejectItem(*row),
+)
+
+
 async def rejects_of(db: Db, import_id: UUID, page: int) -> Page[RejectItem]:
-    """By file and line."""
-    await get(db, import_id)
-    rows = "FROM import_rejects r JOIN import_files f ON f.id = r.file_id WHERE r.import_id = %(id)s"
-    return await fetch_page(
-        db,
-        lambda row: RejectItem(*row),
-        page,
-        total=f"SELECT count(*) {rows}",
-        items=f"SELECT r.file_id, f.name, r.line, r.reason, r.row {rows} ORDER BY f.position, r.line",
-        id=import_id,
-    )
+    """By file and line; an import has them when it ends."""
+    run = await get(db, import_id)
+    name = f"rejects of {import_id}, {run.status}"
+    return await fetch_settled(db, _REJECTS, name, page, id=import_id)
 
 
 async def is_finished(db: Db, application_id: UUID, number: int) -> bool:

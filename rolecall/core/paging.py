@@ -4,6 +4,7 @@
 """
 
 from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
 from functools import cache
 from typing import Any, Generic, TypeVar
 
@@ -172,6 +173,76 @@ _COUNTED = """
         SELECT count(*) AS total, {end} AS key, %(offset)s::bigint AS skip, {snapshot} AS snapshot{given}
         FROM {table} WHERE list_key IS NOT NULL{conditions}
     )"""
+
+
+class Settled(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
+    """A list that never changes again: where its pages begin is found once. `key` is its order, columns and types."""
+
+    columns: str
+    rows: str
+    key: dict[str, str]
+    make: Callable[[Sequence[Any]], T]
+
+    @property
+    def order(self) -> str:
+        return ", ".join(self.key)
+
+
+async def fetch_settled(db: Db, settled: Settled[T], name: str, page: int, **params: object) -> Page[T]:
+    """`name` says which list this is, and as of when."""
+    total, items = await fetch_stretch(db, settled, name, (page - 1) * PAGE_SIZE, PAGE_SIZE, **params)
+    return Page(items, total, page, PAGE_SIZE, -(-total // PAGE_SIZE))
+
+
+async def fetch_stretch(
+    db: Db, settled: Settled[T], name: str, skip: int, take: int, **params: object
+) -> tuple[int, list[T]]:
+    """The total, and `take` rows after the first `skip`."""
+    start = ", ".join(f"place.key[{n}]::{type}" for n, type in enumerate(settled.key.values(), 1))
+    page, within = divmod(skip, PAGE_SIZE)
+    sql = f"""
+        SELECT place.total, item.* FROM (
+            SELECT total, key FROM settled_pages
+            WHERE list = %(list)s AND page IN (0, %(page)s) ORDER BY page DESC LIMIT 1
+        ) AS place LEFT JOIN LATERAL (
+            SELECT {settled.columns} {settled.rows} AND ({settled.order}) >= ({start})
+            ORDER BY {settled.order} LIMIT %(take)s OFFSET %(within)s
+        ) AS item ON true"""
+    given = {**params, "list": name, "page": min(page + 1, 2**31 - 1), "take": take, "within": within}
+    rows = await fetch_rows(db, sql, **given)
+    if not rows:
+        await _find_pages(db, settled, name, **params)
+        rows = await fetch_rows(db, sql, **given)
+    return rows[0][0], [settled.make(row[1:]) for row in rows if row[1] is not None]
+
+
+async def _find_pages(db: Db, settled: Settled[Any], name: str, **params: object) -> None:
+    key = ", ".join(f"{column}::text" for column in settled.key)
+    await execute(
+        db,
+        f"""WITH numbered AS MATERIALIZED (
+                SELECT ARRAY[{key}] AS key, row_number() OVER (ORDER BY {settled.order}) - 1 AS place {settled.rows}
+            ), counted AS (SELECT count(*) AS total FROM numbered)
+            INSERT INTO settled_pages (list, page, total, key)
+            SELECT %(list)s, 0, total, NULL FROM counted
+            UNION ALL
+            SELECT %(list)s, place / {PAGE_SIZE} + 1, total, key FROM numbered, counted WHERE place %% {PAGE_SIZE} = 0
+            ON CONFLICT DO NOTHING""",
+        **params,
+        list=name,
+    )
+
+
+async def forget_settled(db: Db, now: datetime) -> None:
+    await execute(
+        db,
+        """DELETE FROM settled_pages WHERE list IN (
+               SELECT list FROM settled_pages WHERE page = 0 AND found_on < %(oldest)s)""",
+        oldest=now - _KEPT_FOR,
+    )
+
+
+_KEPT_FOR = timedelta(days=7)
 
 
 async def tidy_lists(db: Db) -> None:

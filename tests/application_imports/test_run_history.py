@@ -1,9 +1,11 @@
+from datetime import timedelta
 from typing import Any
 
 import httpx2
 
 from rolecall.core import clock
-from rolecall.core.db import Db
+from rolecall.core.db import Db, fetch_value
+from rolecall.core.paging import forget_settled
 from tests.application_imports.running import Imports
 from tests.builders import an_application
 
@@ -132,3 +134,43 @@ async def test_only_a_finished_import_can_be_put_back(imports: Imports, client: 
     assert answer.json()["errors"] == [
         {"field": "importNumber", "message": f"Import {number} is not a finished import of this application"}
     ]
+
+
+async def test_every_page_of_a_state_is_found_whatever_came_after(imports: Imports, db: Db) -> None:
+    application = await an_application(db)
+    users = [f"u{n:03}" for n in range(120)]
+    first = await imports.finish(application, {"Users": "Username\n" + "\n".join(users)})
+    path = f"/api/applications/{application}/accounts"
+    now = [await names(imports, path, page=n) for n in range(1, 5)]
+    await imports.finish(application, {"Users": "Username\n" + "\n".join(users[8:])})
+
+    assert now == [users[:50], users[50:100], users[100:], []]
+    assert [await names(imports, path, page=n, asOf=first["number"]) for n in range(1, 5)] == now
+    assert [await names(imports, path, page=n) for n in range(1, 3)] == [users[8:58], users[58:108]]
+
+
+async def test_every_page_of_the_change_list_goes_on_where_the_last_one_ended(imports: Imports, db: Db) -> None:
+    application = await an_application(db)
+    await imports.finish(application, {"Users": "Username\n" + "\n".join(f"a{n:03}" for n in range(70))})
+    users = [f"a{n:03}" for n in range(5, 70)] + [f"b{n:03}" for n in range(80)]
+    files = {"Users": "Username\n" + "\n".join(users)}
+    second = await imports.finish(application, files)
+
+    path = f"/api/application-imports/{second['id']}/changes"
+    found = [item for n in range(1, 5) for item in await imports.items(path, page=n)]
+
+    assert sorted(item["name"] for item in found if item["change"] == "New") == [f"b{n:03}" for n in range(80)]
+    assert sorted(item["name"] for item in found if item["change"] == "Removed") == [f"a{n:03}" for n in range(5)]
+    assert len(found) == 85
+
+
+async def test_where_pages_begin_is_forgotten_after_a_week_and_found_again(imports: Imports, db: Db) -> None:
+    application = await an_application(db)
+    await imports.finish(application, FIRST)
+    path = f"/api/applications/{application}/accounts"
+    before = await names(imports, path)
+
+    await forget_settled(db, clock.now() + timedelta(days=8))
+
+    assert await fetch_value(db, "SELECT count(*) FROM settled_pages") == 0
+    assert await names(imports, path) == before
