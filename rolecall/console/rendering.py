@@ -107,6 +107,7 @@ NAVIGATION = [
     ("Applications", "/applications", "app-window", Scope.APPLICATIONS_READ),
     ("Access models", "/access-models", "layers", Scope.ACCESS_REQUESTS_READ),
     ("Webhooks", "/webhooks", "webhook", Scope.WEBHOOKS_MANAGE),
+    ("Audit", "/audit", "scroll-text", Scope.AUDIT_READ),
     ("Settings", "/settings", "settings", Scope.CONFIG_MANAGE),
 ]
 _environment.globals |= {"shares": shares, "with_query": _with, "NAVIGATION": NAVIGATION}

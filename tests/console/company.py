@@ -29,7 +29,7 @@ class Company(msgspec.Struct):
     """The ids of what was made, by what it is called in an address."""
 
     administrator: UUID
-    ids: dict[str, UUID]
+    ids: dict[str, object]
 
 
 async def a_company(db: Db, config: Config, email: str = "ada.admin@example.com") -> Company:
@@ -74,7 +74,7 @@ async def a_company(db: Db, config: Config, email: str = "ada.admin@example.com"
         {
             "identities": ada, "people": boss, "applications": application, "imports": run, "files": file,
             "access-models": model, "drafts": drafted, "webhooks": hook, "requests": request, "events": event,
-            "tokens": token.id, "accounts": account, "deliveries": delivery,
+            "tokens": token.id, "audit": 1, "accounts": account, "deliveries": delivery,
         },
     )  # fmt: skip
 

@@ -16,7 +16,7 @@ AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text()
 STANDARDS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 TABS = {f"/applications/{{id:str}}?tab={tab}" for tab in ("connector", "imports", "permissions")}
 # Files and fragments.
-NOT_PAGES = ("/log", ".csv", "{file:str}", "/sign-in/{id:str}")
+NOT_PAGES = ("/log", ".csv", ".jsonl", "{file:str}", "/sign-in/{id:str}")
 SHOWN = {path for method, path in SCREENS if method == "GET" and not path.endswith(NOT_PAGES)}
 PAGES = sorted(SHOWN - {"/people"} | TABS)
 PHONE = {"width": 390, "height": 844}
