@@ -6,9 +6,9 @@ import msgspec
 from pydantic import model_validator
 
 from rolecall.accounts.model import Access, Match, Pair
-from rolecall.applications.model import Priority
 from rolecall.core.checking import Body, broken
 from rolecall.identities.shapes import IdentityId
+from rolecall.settings.policy import Level
 
 
 class AccountItem(msgspec.Struct, rename="camel"):
@@ -53,7 +53,7 @@ class PermissionItem(msgspec.Struct, rename="camel"):
     section: str
     permission: str
     description: str
-    risk_rating: Priority
+    risk_rating: Level
 
 
 class Membership(msgspec.Struct):
@@ -72,7 +72,7 @@ class Held(msgspec.Struct):
     section: str
     permission: str
     description: str
-    risk_rating: Priority
+    risk_rating: Level
     access: Access
     value: str
     group: str

@@ -3,14 +3,6 @@ from enum import StrEnum
 import msgspec
 
 
-class Priority(StrEnum):
-    NONE = "None"
-    LOW = "Low"
-    MODERATE = "Moderate"
-    HIGH = "High"
-    CRITICAL = "Critical"
-
-
 class Content(StrEnum):
     """What the rows of a file group say."""
 

@@ -8,7 +8,7 @@ import msgspec
 from cronsim import CronSim, CronSimError
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
-from rolecall.applications.model import FIELDS, Content, Guard, ImportStatus, ImportType, Priority, same_header
+from rolecall.applications.model import FIELDS, Content, Guard, ImportStatus, ImportType, same_header
 from rolecall.core.checking import (
     Body,
     Flag,
@@ -22,13 +22,14 @@ from rolecall.core.checking import (
     one_of,
 )
 from rolecall.identities.shapes import IdentityId
+from rolecall.settings.policy import Level
 
 
 class ApplicationSummary(msgspec.Struct, rename="camel"):
     id: UUID
     kind: Literal["Application"]
     name: str
-    priority: Priority
+    priority: Level
     is_archived: bool
     last_updated: datetime
 
@@ -119,7 +120,7 @@ class ApplicationConfiguration(msgspec.Struct, rename="camel"):
 
     id: UUID
     name: str
-    priority: Priority
+    priority: Level
     is_identity_source: bool
     is_archived: bool
     connector: ConnectorConfiguration | None
@@ -144,7 +145,7 @@ def _is_live(id: UUID, info: ValidationInfo) -> UUID:
 ApplicationId = Annotated[Guid, AfterValidator(_exists)]
 LiveApplicationId = Annotated[ApplicationId, AfterValidator(_is_live)]
 Location = Annotated[OptionalName, Field(max_length=2048)]
-PriorityName = Annotated[Priority, one_of(Priority)]
+PriorityName = Annotated[Level, one_of(Level)]
 
 
 def repeated(names: Iterable[str]) -> str | None:

@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 from rolecall.access_models.model import Condition, ModelPermission
 from rolecall.access_models.shapes import Conditions, GrantsBody
 from rolecall.access_requests.model import RequestEvent
-from rolecall.applications.model import Guard, Priority
+from rolecall.applications.model import Guard
 from rolecall.applications.shapes import (
     ConnectorBody,
     ConnectorConfiguration,
@@ -46,7 +46,7 @@ class SettingsEntry(msgspec.Struct, rename="camel"):
 
 class ApplicationEntry(msgspec.Struct, rename="camel"):
     name: str
-    priority: Priority
+    priority: Level
     is_identity_source: bool
     is_archived: bool
     connector: ConnectorConfiguration | None

@@ -16,7 +16,6 @@ from rolecall.access_requests.shapes import (
     Rule,
 )
 from rolecall.accounts.model import Access, Pair
-from rolecall.applications.model import Priority
 from rolecall.applications.shapes import ApplicationSummary
 from rolecall.core.caller import SYSTEM
 from rolecall.identities.model import IdentityStatus, IdentityType
@@ -61,7 +60,7 @@ def _target(now: datetime) -> DetailTarget:
         name="sample.person",
         nomenclature=msgspec.UNSET,
         affected_identity=_identity(now),
-        application=ApplicationSummary(_NOBODY, "Application", "Sample application", Priority.NONE, False, now),
+        application=ApplicationSummary(_NOBODY, "Application", "Sample application", Level.NONE, False, now),
         privileges=[_privilege()],
         metadata=[Pair("Sample", "Yes")],
     )

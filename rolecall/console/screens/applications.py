@@ -11,7 +11,7 @@ from rolecall.application_imports import actions as imports
 from rolecall.application_imports import queries as import_queries
 from rolecall.application_imports.model import ImportType
 from rolecall.applications import actions, queries
-from rolecall.applications.model import Guard, Priority
+from rolecall.applications.model import Guard
 from rolecall.applications.shapes import ApplicationDetail
 from rolecall.console import finding
 from rolecall.console import queries as console
@@ -23,6 +23,7 @@ from rolecall.core.config import Config
 from rolecall.core.db import Db
 from rolecall.core.errors import Invalid
 from rolecall.core.ids import known_guid
+from rolecall.settings.policy import Level
 from rolecall.web.bodies import a_word_of
 
 # What a new application's connector takes; the API can say it more exactly.
@@ -52,7 +53,7 @@ async def show_new_form() -> Page:
 
 
 def _form(form: Form, problems: dict[str, str], application: ApplicationDetail | None = None) -> Page:
-    values = {"form": shown(form), "problems": problems, "priorities": list(Priority), "application": application}
+    values = {"form": shown(form), "problems": problems, "priorities": list(Level), "application": application}
     return Page("application_form.html", values, 400 if problems else 200)
 
 
