@@ -1,7 +1,7 @@
 """The HTTP application: its routes, its errors, its life."""
 
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 
 from litestar import Litestar
 
@@ -31,6 +31,7 @@ from rolecall.web.edge import Edge
 from rolecall.web.errors import HANDLERS
 from rolecall.web.health import router as health
 from rolecall.web.openapi import document
+from rolecall.web.replica import Replica
 from rolecall.web.services import Services
 from rolecall.webhooks.payload import EVENTS, Payload
 from rolecall.webhooks.routes import callbacks, deliveries, hooks
@@ -81,13 +82,15 @@ def build() -> Litestar:
 
 def furnish(app: Litestar, config: Config) -> Edge:
     pool, keyring = make_pool(config), Keyring()
-    app.state.services = Services(config, pool, keyring.authenticate, imports_queries.count_failing_schedules)
+    replica = Replica(pool, make_pool(config, config.read_url)) if config.read_url else None
+    app.state.services = Services(config, pool, keyring.authenticate, imports_queries.count_failing_schedules, replica)
     return Edge(app, config)
 
 
 @asynccontextmanager
 async def _open_pool(app: Litestar) -> AsyncGenerator[None]:
-    async with app.state.services.pool:
+    services: Services = app.state.services
+    async with services.pool, services.replica.pool if services.replica else nullcontext():
         yield
 
 

@@ -30,6 +30,7 @@ class RateLimit(msgspec.Struct, frozen=True):
 
 class Config(msgspec.Struct, frozen=True, kw_only=True):
     database_url: str | None = None
+    read_url: str | None = None
     data_dir: Path = Path(".rolecall")
     files_url: str | None = None
     base_url: str = "http://127.0.0.1:8000"
@@ -151,6 +152,7 @@ def _roots(text: str) -> tuple[str, ...]:
 
 _TEXTS: dict[str, Callable[[str], object]] = {
     "database_url": str,
+    "read_url": str,
     "data_dir": Path,
     "files_url": _files_url,
     "base_url": _base_url,

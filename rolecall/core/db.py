@@ -38,11 +38,12 @@ def session_options(base_url: str) -> str:
     return " ".join(f"-c {name}={value}" for name, value in settings.items())
 
 
-def make_pool(config: Config) -> Pool:
+def make_pool(config: Config, url: str | None = None) -> Pool:
     """A closed pool: open it inside the event loop that uses it."""
-    assert config.database_url
+    url = url or config.database_url
+    assert url
     return AsyncConnectionPool(
-        config.database_url,
+        url,
         kwargs={"autocommit": True, "options": session_options(config.base_url), "prepare_threshold": 1},
         min_size=1,
         max_size=config.pool_size,

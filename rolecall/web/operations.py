@@ -17,6 +17,9 @@ from litestar.handlers import HTTPRouteHandler
 from litestar.response.base import ASGIResponse
 from litestar.types import ASGIApp, Receive, Send
 from litestar.types import Scope as ASGIScope
+from psycopg import InterfaceError, OperationalError
+from psycopg.errors import ReadOnlySqlTransaction
+from psycopg_pool import PoolTimeout
 from pydantic import BaseModel
 
 from rolecall.core import clock
@@ -24,12 +27,13 @@ from rolecall.core.authors import AuthorKind, by, written_by
 from rolecall.core.caller import NOBODY, Caller, Scope
 from rolecall.core.checking import Facts
 from rolecall.core.config import Config
-from rolecall.core.db import Db
+from rolecall.core.db import Db, Pool
 from rolecall.core.errors import Forbidden, Unauthorized
 from rolecall.web import idempotency, limits
 from rolecall.web.bodies import AnyRequest, Carried, Reader, read_json, read_optional_json, read_query
 from rolecall.web.correlation import correlation_id
 from rolecall.web.edge import header
+from rolecall.web.replica import Replica
 from rolecall.web.services import Services
 
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
@@ -156,14 +160,30 @@ def operation(
 async def _read(spec: Operation, services: Services, request: AnyRequest, now: datetime) -> ASGIApp:
     caller = await _admit(spec, services, request, now)
     query = read_query(request, spec.query) if spec.query is not None else {}
-    # Not `pool.connection()`: there is no transaction to end.
-    db = await services.pool.getconn()
-    try:
-        call = Call(request, services.config, now, db, caller, query=query, id=request.path_params.get("id", ""))
-        answer = await _perform(spec, call)
-    finally:
-        await services.pool.putconn(db)
+
+    async def read(pool: Pool) -> Any:
+        # Not `pool.connection()`: there is no transaction to end.
+        db = await pool.getconn()
+        try:
+            call = Call(request, services.config, now, db, caller, query=query, id=request.path_params.get("id", ""))
+            return await _perform(spec, call)
+        finally:
+            await pool.putconn(db)
+
+    replica = services.replica
+    answer = await _read_from(replica, services.pool, read) if replica else await read(services.pool)
     return answer if isinstance(answer, ASGIResponse) else Answer(spec.status, _encoded(answer))
+
+
+async def _read_from(replica: Replica, primary: Pool, read: Callable[[Pool], Awaitable[Any]]) -> Any:
+    if await replica.is_current():
+        try:
+            return await read(replica.pool)
+        except ReadOnlySqlTransaction:
+            pass  # what is written down at the first reading, is written by the primary
+        except (OperationalError, InterfaceError, PoolTimeout) as fault:
+            replica.rest(fault)
+    return await read(primary)
 
 
 async def _write(spec: Operation, services: Services, request: AnyRequest, now: datetime) -> ASGIApp:

@@ -9,6 +9,7 @@ from rolecall.core.caller import Caller
 from rolecall.core.config import Config
 from rolecall.core.db import Db, Pool
 from rolecall.web.limits import Counter
+from rolecall.web.replica import Replica
 
 # What lives in packages above this one is handed down by `app.py`.
 Authenticate = Callable[[Pool, str, datetime], Awaitable[Caller]]
@@ -20,6 +21,7 @@ class Services(msgspec.Struct, frozen=True):
     pool: Pool
     authenticate: Authenticate
     failing_schedules: CountFailing
+    replica: Replica | None = None
     failures: Counter = msgspec.field(default_factory=Counter)
     requests: Counter = msgspec.field(default_factory=Counter)
     sign_ins: Counter = msgspec.field(default_factory=Counter)

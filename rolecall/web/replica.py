@@ -1,0 +1,64 @@
+"""Reading from a second server that follows the first, without anyone seeing less than they wrote."""
+
+import asyncio
+import time
+
+import structlog
+from psycopg import Error
+from psycopg_pool import PoolTimeout
+
+from rolecall.core.db import Pool, fetch_value
+
+log = structlog.get_logger("rolecall.replica")
+
+# How long a reader waits for the replica to catch up, in steps; and how long one that failed is left alone.
+_PATIENCE = (0.001, 0.002, 0.004, 0.008, 0.016)
+_REST_SECONDS = 5.0
+_REACH_SECONDS = 0.5
+
+
+class Replica:
+    """`pool` reads from a server that streams from the one of `primary`."""
+
+    def __init__(self, primary: Pool, pool: Pool) -> None:
+        self.primary, self.pool = primary, pool
+        self._resting_until = 0.0
+        self._look_under_way: asyncio.Task[bool] | None = None
+        self._next_look: asyncio.Task[bool] | None = None
+
+    async def is_current(self) -> bool:
+        """Whether it shows everything that was committed when this was asked, by whomever.
+
+        All who ask at once share one look. A look that is under way began too early for who asks now.
+        """
+        if time.monotonic() < self._resting_until:
+            return False
+        if self._next_look is None:
+            self._next_look = asyncio.create_task(self._look_after(self._look_under_way))
+        return await asyncio.shield(self._next_look)
+
+    def rest(self, fault: Exception) -> None:
+        log.warning("replica out of reach", reason=str(fault))
+        self._resting_until = time.monotonic() + _REST_SECONDS
+
+    async def _look_after(self, earlier: asyncio.Task[bool] | None) -> bool:
+        if earlier:
+            await asyncio.wait([earlier])
+        self._look_under_way, self._next_look = self._next_look, None
+        try:
+            return await self._look()
+        except (Error, PoolTimeout) as fault:
+            self.rest(fault)
+            return False
+
+    async def _look(self) -> bool:
+        async with self.primary.connection() as db:
+            written = await fetch_value(db, "SELECT pg_current_wal_flush_lsn()::text")
+        async with self.pool.connection(timeout=_REACH_SECONDS) as db:
+            for pause in (*_PATIENCE, None):
+                # Null where the server follows nobody.
+                shown = await fetch_value(db, "SELECT pg_last_wal_replay_lsn() >= %(lsn)s::pg_lsn", lsn=written)
+                if shown or pause is None:
+                    break
+                await asyncio.sleep(pause)
+        return bool(shown)

@@ -1,0 +1,101 @@
+"""Reads may come from a server that follows the first: a real one, streaming from the tests' own."""
+
+import os
+import subprocess
+from collections.abc import AsyncIterator, Iterator
+
+import httpx2
+import msgspec
+import psycopg
+import pytest
+
+from rolecall.core.config import Config
+from rolecall.core.db import Db, fetch_value
+from rolecall.core.postgres import BIN, open_way_to, owner_of
+from tests.asgi import serving
+from tests.builders import an_identity
+
+pytestmark = pytest.mark.skipif(
+    "ROLECALL_TEST_DATABASE_URL" in os.environ, reason="another's server need not let us follow it"
+)
+
+
+@pytest.fixture(scope="module")
+def standby(database_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    folder = tmp_path_factory.mktemp("standby")
+    owner = owner_of(folder / "none") if os.geteuid() == 0 else None
+    if owner:
+        os.chown(folder, *owner)
+        open_way_to(folder / "x")
+
+    def run(program: str, *arguments: str) -> None:
+        user, group = owner or (None, None)
+        with (folder / "out").open("a") as out:
+            subprocess.run(
+                [BIN / program, *arguments, "-D", folder / "server"],
+                check=True, stdout=out, stderr=out, user=user, group=group, cwd="/", start_new_session=True,
+            )  # fmt: skip
+
+    run("pg_basebackup", "-d", database_url, "-R", "-X", "stream", "-c", "fast", "--no-sync")
+    (folder / "server").chmod(0o700)
+    options = f"-k {folder} -c listen_addresses='' -c max_connections=200 -c fsync=off"
+    run("pg_ctl", "start", "-w", "-s", "-l", str(folder / "log"), "-o", options)
+    yield psycopg.conninfo.make_conninfo(database_url, host=str(folder))
+    run("pg_ctl", "stop", "-w", "-s", "-m", "immediate")
+
+
+@pytest.fixture
+async def client(config: Config, standby: str, token: str) -> AsyncIterator[httpx2.AsyncClient]:
+    async with serving(msgspec.structs.replace(config, read_url=standby)) as client:
+        client.headers["Authorization"] = f"Bearer {token}"
+        yield client
+
+
+@pytest.fixture
+async def follower(standby: str) -> AsyncIterator[Db]:
+    async with await psycopg.AsyncConnection.connect(standby, autocommit=True) as db:
+        await db.execute("SELECT pg_wal_replay_resume()")
+        yield db
+        await db.execute("SELECT pg_wal_replay_resume()")
+
+
+async def readings(follower: Db) -> int:
+    """How many of the replica's connections last read an identity."""
+    count: int = await fetch_value(
+        follower,
+        "SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%%FROM identities i%%' AND pid <> pg_backend_pid()",
+    )
+    return count
+
+
+async def total(client: httpx2.AsyncClient) -> int:
+    answer = await client.get("/api/identities")
+    assert answer.status_code == 200, answer.text
+    return int(answer.json()["totalCount"])
+
+
+async def test_a_replica_that_follows_answers_reads(client: httpx2.AsyncClient, db: Db, follower: Db) -> None:
+    id = await an_identity(db)
+
+    answer = await client.get(f"/api/identities/{id}")
+
+    assert answer.json()["id"] == str(id)
+    assert await readings(follower) == 1
+
+
+async def test_whoever_wrote_sees_it_while_the_replica_lags(client: httpx2.AsyncClient, db: Db, follower: Db) -> None:
+    assert await total(client) == 0
+    await follower.execute("SELECT pg_wal_replay_pause()")
+    for n in range(1, 4):
+        person = {"firstName": "Ada", "lastName": f"Lovelace {n}"}
+        body = {"identity": person, "effectiveDate": "2030-01-01"}
+        assert (await client.post("/api/personnel-events/onboard", json=body)).status_code == 201
+        assert await total(client) == n
+
+
+async def test_a_lost_replica_is_not_missed(config: Config, token: str, db: Db) -> None:
+    await an_identity(db)
+    gone = psycopg.conninfo.make_conninfo(config.database_url or "", host="/nowhere", connect_timeout=1)
+    async with serving(msgspec.structs.replace(config, read_url=gone)) as client:
+        client.headers["Authorization"] = f"Bearer {token}"
+        assert [await total(client) for _ in range(3)] == [1, 1, 1]
