@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Union, get_args, get_origin, get_type_hin
 
 import rich_click as click
 
-from rolecall.cli.output import json_option, show_json, show_record, show_rows
+from rolecall.cli.output import Form, field_option, json_option
 from rolecall.cli.profiles import access, profile_option
 from rolecall.cli.verbs import NAMED, NOUNS, WORDS, Verb
 from rolecall.client import calls, errors
@@ -64,13 +64,14 @@ def noun(name: str) -> click.Command:
 
 
 def _command(noun: str, name: str, verb: Verb) -> click.Command:
-    def act(as_json: bool, profile: str | None, limit: int = _SHOWN, all: bool = False, **given: Any) -> None:
+    def act(as_json: bool, field: str | None, profile: str | None, **given: Any) -> None:
+        form, limit, all = Form(as_json, field), given.pop("limit", _SHOWN), given.pop("all", False)
         with connected(profile) as client:
             call = verb.call(**_resolved(client, _as_meant(given)))
             if verb.columns:
-                _show_list(client, call, verb.columns, as_json, None if all else limit)
+                _show_list(client, call, verb.columns, form, None if all else limit)
             else:
-                _show_answer(client.send(call), as_json)
+                form.show(client.send(call))
 
     made = click.RichCommand(
         name=name,
@@ -78,7 +79,7 @@ def _command(noun: str, name: str, verb: Verb) -> click.Command:
         params=list(_parameters(noun, verb.call)),
         help=f"{inspect.getdoc(verb.call)}\n\nExample: `{verb.example}`",
     )
-    for option in (profile_option, json_option, *(_LIST_OPTIONS if verb.columns else ())):
+    for option in (profile_option, field_option, json_option, *(_LIST_OPTIONS if verb.columns else ())):
         option(made)
     return made
 
@@ -89,7 +90,7 @@ _LIST_OPTIONS = (
 )
 
 
-def _show_list(client: "Client", call: calls.Call[Page[Any]], columns: Sequence[str], as_json: bool, limit: int | None) -> None:  # fmt: skip # noqa: E501
+def _show_list(client: "Client", call: calls.Call[Page[Any]], columns: Sequence[str], form: Form, limit: int | None) -> None:  # fmt: skip # noqa: E501
     first = client.send(call)
     if limit is not None and limit <= len(first.items):
         items = first.items[:limit]
@@ -97,21 +98,9 @@ def _show_list(client: "Client", call: calls.Call[Page[Any]], columns: Sequence[
         items = first.items
     else:
         items = [item for item, _ in zip(client.each(call), range(limit or first.total_count), strict=False)]
-    if as_json:
-        show_json(items)
-    else:
-        show_rows(columns, items)
-    if len(items) < first.total_count:
+    form.show_list(columns, items)
+    if len(items) < first.total_count and not form.field:
         click.echo(f"{len(items)} of {first.total_count}; --all shows the rest", err=True)
-
-
-def _show_answer(answer: Any, as_json: bool) -> None:
-    if answer is None:
-        click.echo("Done", err=True)
-    elif as_json:
-        show_json(answer)
-    else:
-        show_record(answer)
 
 
 def _as_meant(given: dict[str, Any]) -> dict[str, Any]:
@@ -227,8 +216,11 @@ def _merged(_context: Any, _parameter: Any, pairs: Sequence[tuple[int, str]]) ->
 @click.argument("files", nargs=-1, required=True, metavar="GROUP=FILE…")
 @click.option("--wait", is_flag=True, help="Wait until the import is over, and show its log.")
 @json_option
+@field_option
 @profile_option
-def upload(application: str, files: tuple[str, ...], wait: bool, as_json: bool, profile: str | None) -> None:
+def upload(
+    application: str, files: tuple[str, ...], wait: bool, as_json: bool, field: str | None, profile: str | None
+) -> None:
     """Upload files by the names of their file groups, and stage an import.
 
     Example: `rolecall import upload Payroll Users=users.csv Groups=groups.xlsx --wait`
@@ -246,22 +238,23 @@ def upload(application: str, files: tuple[str, ...], wait: bool, as_json: bool, 
             run = client.upload(id, given, progress=lambda sent, _: bar.update(sent - bar.pos))
         click.echo(f"Import {run.number} is staged", err=True)
         if wait:
-            _follow(client, str(run.id), as_json)
+            _follow(client, str(run.id), Form(as_json, field))
         else:
-            _show_answer(run, as_json)
+            Form(as_json, field).show(run)
 
 
 @click.command
 @click.argument("import_id", metavar="IMPORT")
 @json_option
+@field_option
 @profile_option
-def wait(import_id: str, as_json: bool, profile: str | None) -> None:
+def wait(import_id: str, as_json: bool, field: str | None, profile: str | None) -> None:
     """Wait until an import is over, with its log on stderr; exit code 1 unless it is Finished.
 
     Example: `rolecall import wait 0192e4a0-7c1e-7000-8000-000000000001`
     """
     with connected(profile) as client:
-        _follow(client, import_id, as_json)
+        _follow(client, import_id, Form(as_json, field))
 
 
 @click.command
@@ -297,14 +290,16 @@ def file(import_id: str, name: str, profile: str | None) -> None:
         sys.stdout.buffer.write(client.send(calls.download_file(import_id, id)))
 
 
-def _follow(client: "Client", import_id: str, as_json: bool) -> None:
+def _follow(client: "Client", import_id: str, form: Form) -> None:
     printed = 0
     for run in client.watch(import_id):
         lines = (run.log or "").splitlines()
         for line in lines[printed:]:
             click.echo(line, err=True)
         printed = len(lines)
-    _show_answer(run, as_json)
+    if form == Form():
+        run.log = None  # Whoever reads has just read it.
+    form.show(run)
     if run.status != "Finished":
         sys.exit(1)
 

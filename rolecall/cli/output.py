@@ -11,6 +11,35 @@ import rich_click as click
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
 
 
+field_option = click.option("--field", help="Print one field alone, such as `id` or `application.name`; for scripts.")
+
+
+class Form(msgspec.Struct, frozen=True):
+    """How an answer is asked for: for people, as JSON, or one field of it."""
+
+    as_json: bool = False
+    field: str | None = None
+
+    def show(self, record: Any) -> None:
+        if record is None:
+            click.echo("Done", err=True)
+        elif self.field:
+            show_field(record, self.field)
+        elif self.as_json:
+            show_json(record)
+        else:
+            show_record(record)
+
+    def show_list(self, columns: Sequence[str], items: Sequence[Any]) -> None:
+        if self.field:
+            for item in items:
+                show_field(item, self.field)
+        elif self.as_json:
+            show_json(items)
+        else:
+            show_rows(columns, items)
+
+
 def show_json(value: object) -> None:
     click.echo(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
 
@@ -37,21 +66,33 @@ def show_rows(paths: Sequence[str], items: Sequence[Any]) -> None:
 
 
 def show_record(record: Any) -> None:
-    """A field a line; what is in a list is indented below its name."""
+    """A field a line, those that are empty left out."""
     fields = list(_fields(msgspec.to_builtins(record)))
     width = max(len(name) for name, _ in fields) if sys.stdout.isatty() else 0
     for name, text in fields:
         click.echo(f"{name:<{width}}  {text}" if width else f"{name}\t{text}")
 
 
+def show_field(record: Any, path: str) -> None:
+    """One field alone, for scripts; `path` as the API spells it, such as `application.name` or `files.0.id`."""
+    value = msgspec.to_builtins(record)
+    for name in path.split("."):
+        try:
+            value = value[int(name)] if isinstance(value, list) else value[name]
+        except (KeyError, IndexError, ValueError, TypeError):
+            known = ", ".join(value) if isinstance(value, dict) else "none"
+            raise click.UsageError(f"There is no field {name} in {path}; there are {known}") from None
+    click.echo(value if isinstance(value, str) else msgspec.json.encode(value).decode())
+
+
 def _fields(value: dict[str, Any], above: str = "") -> Iterator[tuple[str, str]]:
     for name, field in value.items():
-        if isinstance(field, dict) and field:
+        if isinstance(field, dict):
             yield from _fields(field, f"{above}{name}.")
         elif isinstance(field, list) and field and isinstance(field[0], dict):
-            for number, entry in enumerate(field, 1):
+            for number, entry in enumerate(field):
                 yield from _fields(entry, f"{above}{name}.{number}.")
-        else:
+        elif field not in (None, "", []):
             yield f"{above}{name}", _visible(_cell(field), keep="\n").replace("\n", "\n\t")
 
 

@@ -24,7 +24,7 @@ def token() -> None:
 
 @token.command
 @click.argument("name")
-@click.option("--scope", "scopes", multiple=True, help="May be given several times; by default all reads and the writes of imports and personnel events.")  # fmt: skip # noqa: E501
+@click.option("--scope", "scopes", multiple=True, help="May be given several times, or `all`; by default all reads and the writes of imports and personnel events.")  # fmt: skip # noqa: E501
 @click.option("--expires", metavar="DAYS|never", default="90", show_default=True)
 @data_dir_option
 @json_option
@@ -33,9 +33,11 @@ def create(name: str, scopes: tuple[str, ...], expires: str, data_dir: Path | No
 
     Example: `TOKEN=$(rolecall token create ci --scope imports:write --expires 30)`
     """
+    from rolecall.core.caller import Scope
+
     raw: dict[str, object] = {"name": name, "expiresInDays": _days(expires)}
     if scopes:
-        raw["scopes"] = list(scopes)
+        raw["scopes"] = list(Scope) if "all" in scopes else list(scopes)
 
     async def act(config: "Config", db: "Db") -> "NewToken":
         from rolecall.core import clock

@@ -236,8 +236,20 @@ def _in_entry(place: str, field: str) -> str:
 def _change(section: str, name: str, before: Json | None, after: Json) -> EntryChange:
     if before is None:
         return EntryChange(section, name, "New", [])
-    fields = [FieldChange(field, before[field], after[field]) for field in after if before[field] != after[field]]
-    return EntryChange(section, name, "Altered", fields)
+    return EntryChange(section, name, "Altered", list(_differences(before, after, "")))
+
+
+def _differences(before: Any, after: Any, path: str) -> Iterator[FieldChange]:
+    """Where two entries differ, as deep as they are alike in shape."""
+    match before, after:
+        case dict(), dict() if before.keys() == after.keys():
+            for name in after:
+                yield from _differences(before[name], after[name], f"{path}.{name}" if path else name)
+        case list(), list() if len(before) == len(after):
+            for number, (old, new) in enumerate(zip(before, after, strict=True)):
+                yield from _differences(old, new, f"{path}.{number}")
+        case _ if before != after:
+            yield FieldChange(path, before, after)
 
 
 def _plain(entry: Any) -> Any:

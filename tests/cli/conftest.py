@@ -2,7 +2,6 @@ from collections.abc import Iterator
 
 import pytest
 
-from rolecall.core.caller import Scope
 from tests.cli.commands import Caller, Running, a_service, rolecall
 
 
@@ -15,6 +14,5 @@ def called_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running
 
 @pytest.fixture(scope="session")
 def call(called_service: Running) -> Caller:
-    scopes = [word for scope in Scope for word in ("--scope", scope)]
-    made = rolecall("token", "create", "t", *scopes, "--data-dir", called_service.data_dir)
+    made = rolecall("token", "create", "t", "--scope", "all", "--data-dir", called_service.data_dir)
     return Caller(called_service.url, made.stdout.strip())

@@ -71,7 +71,15 @@ def test_a_record_is_named_by_id_or_by_name(call: Caller, payroll: str) -> None:
 
     assert code == 0
     assert f"id\t{shown['id']}\nkind\tApplication\nname\tPayroll\npriority\tHigh\n" in printed
-    assert "connector.files.1.name\tUsers\n" in printed
+    assert "connector.files.0.name\tUsers\n" in printed
+
+
+def test_one_field_stands_alone_for_scripts(call: Caller, payroll: str) -> None:
+    id = call("app", "show", payroll, "--field", "id")[1].strip()
+
+    assert id in call("app", "list", "--field", "id")[1].splitlines()
+    assert call("app", "show", id, "--field", "connector.files.0.name")[1] == "Users\n"
+    assert call("app", "show", id, "--field", "connector.flies")[0] == 2
 
 
 @pytest.mark.parametrize("words", TABLES)

@@ -31,6 +31,12 @@ def headers(secret: str = SECRET, body: bytes = BODY) -> dict[str, str]:
     }
 
 
+def signed_now(body: bytes) -> dict[str, str]:
+    now = datetime.now(UTC)
+    signature = Webhook(SECRET).sign(ID, now, body.decode())
+    return {"webhook-id": ID, "webhook-timestamp": str(int(now.timestamp())), "webhook-signature": signature}
+
+
 def test_what_the_secret_signed_is_a_typed_delivery() -> None:
     delivery = verify(BODY, headers(), SECRET, now=NOW.timestamp())
 

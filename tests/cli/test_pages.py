@@ -1,0 +1,81 @@
+"""Every command of the documents is typed, page by page, against one running service."""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.commands import REPOSITORY, Running, a_service, environment, rolecall
+
+# In the order in which a newcomer reads; what one page makes, the next may use.
+PAGES = ["README.md", "CONTRIBUTING.md", *(f"docs/{page}.md" for page in (
+    "first-hour", "first-application", "joiner-mover-leaver", "approvals", "configuration", "api", "command-line",
+    "python-client", "webhooks", "webhook-recipes", "operating", "security",
+))]  # fmt: skip
+BLOCK = re.compile(r"(?:<!-- not run: (?P<why>[^>]+) -->\n)?```(?P<kind>sh|python run)\n(?P<text>.*?)```", re.DOTALL)
+
+
+def blocks(page: Path) -> list[tuple[str, str]]:
+    """Kind and text of what is run."""
+    found = BLOCK.finditer(page.read_text())
+    return [(block["kind"], block["text"]) for block in found if not block["why"]]
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    folder = tmp_path_factory.mktemp("pages") / "here"
+    allowed = {"ROLECALL_WEBHOOK_ALLOW": "127.0.0.0/8", "ROLECALL_TICK_SECONDS": "1"}
+    with a_service(folder, "--workers", "1", **allowed) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def variables(service: Running, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    made = rolecall("token", "create", "pages", "--scope", "all", "--data-dir", service.data_dir)
+    bin = tmp_path_factory.mktemp("bin")
+    for name, module in (("rolecall", "-m rolecall"), ("python", "")):
+        (bin / name).write_text(f'#!/bin/sh\nexec {sys.executable} {module} "$@"\n')
+        (bin / name).chmod(0o755)
+    path = f"{bin}:{os.environ['PATH']}"
+    return environment(PATH=path, ROLECALL_URL=service.url, ROLECALL_TOKEN=made.stdout.strip())
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the newcomer sits."""
+    return tmp_path_factory.mktemp("desk")
+
+
+@pytest.mark.timeout(300)
+def test_what_the_pages_say_works(service: Running, variables: dict[str, str], desk: Path) -> None:
+    here = {
+        "http://127.0.0.1:8000": service.url,
+        "/var/lib/rolecall": str(service.data_dir),
+        "rct_...": variables["ROLECALL_TOKEN"],
+        ".venv/bin/": "",
+    }
+    for page in PAGES:
+        script = "set -euo pipefail\n"
+        for kind, text in blocks(REPOSITORY / page):
+            script += text if kind == "sh" else f"python - <<'END OF PROGRAM'\n{text}END OF PROGRAM\n"
+        for name, value in here.items():
+            script = script.replace(name, value)
+
+        run = subprocess.run(
+            ["bash", "-c", script], env=variables, cwd=desk, capture_output=True, text=True, check=False
+        )
+
+        assert run.returncode == 0, (
+            f"{page}\n{script}\n--- printed\n{run.stdout[-2000:]}\n--- said\n{run.stderr[-2000:]}"
+        )
+        assert '"error":' not in run.stdout, page
+
+
+def test_every_page_with_commands_is_typed() -> None:
+    pages = [*REPOSITORY.glob("*.md"), *REPOSITORY.glob("docs/*.md")]
+
+    assert {str(page.relative_to(REPOSITORY)) for page in pages if BLOCK.search(page.read_text())} <= set(PAGES)
