@@ -23,6 +23,7 @@ from typing import Any
 
 import aiohttp
 import psycopg
+from psycopg.types.json import Jsonb
 
 from rolecall.core.postgres import embedded
 
@@ -233,49 +234,91 @@ def raw_copy(database: str, files: dict[str, Path]) -> float:
     return took
 
 
+CONVENTIONAL_TABLES = """
+    CREATE TABLE plain_accounts (id serial PRIMARY KEY, username text UNIQUE, fields jsonb);
+    CREATE TABLE plain_groups (id serial PRIMARY KEY, name text UNIQUE, fields jsonb);
+    CREATE TABLE plain_permissions (id serial PRIMARY KEY, header text, section text, permission text, fields jsonb,
+                                    UNIQUE (header, section, permission));
+    CREATE TABLE plain_assignments (account_id int REFERENCES plain_accounts ON DELETE CASCADE,
+                                    permission_id int REFERENCES plain_permissions ON DELETE CASCADE, fields jsonb,
+                                    PRIMARY KEY (account_id, permission_id));
+    CREATE INDEX ON plain_assignments (permission_id);
+    CREATE TABLE plain_changes (import int, kind text, change text, name text, before jsonb, after jsonb)
+"""
+CATALOGUE = ("Header", "Section", "Permission")
+Fields = dict[str, str]
+
+
 def conventional(database: str, files: dict[str, dict[str, Path]]) -> dict[str, float]:
-    """csv.DictReader, a dict of what is there, a dict of what should be, executemany of the difference."""
-    keys = {"Users": ["Username"], "Groups": ["Group"], "Permissions": ["Username", "Header", "Section", "Permission"]}
+    """csv.DictReader, a dict of what is there, a dict of what should be, executemany of the difference.
+
+    It does the same work with less: accounts, groups, permissions, who holds which, and a list of changes with before
+    and after; no history, no matching, no limits.
+    """
     took = {}
     with psycopg.connect(database) as db:
-        for label, chosen in (("first", "first"), ("changed", "changed"), ("unchanged", "changed")):
+        db.execute(CONVENTIONAL_TABLES)
+        for number, (label, chosen) in enumerate(
+            (("first", "first"), ("changed", "changed"), ("unchanged", "changed"))
+        ):
             started = time.perf_counter()
-            for name, path in files[chosen].items():
-                import_conventionally(db, name, path, keys[name])
+            import_conventionally(db, number, {name: read(path) for name, path in files[chosen].items()})
             db.commit()
             took[label] = time.perf_counter() - started
-        for name in keys:
-            db.execute(f"DROP TABLE plain_{name.lower()}")
+        db.execute("DROP TABLE plain_accounts, plain_groups, plain_permissions, plain_assignments, plain_changes")
         db.commit()
     return took
 
 
-def import_conventionally(db: psycopg.Connection[Any], name: str, path: Path, key: list[str]) -> None:
-    table = f"plain_{name.lower()}"
+def read(path: Path) -> list[Fields]:
     with path.open(newline="") as file:
-        reader = csv.DictReader(file)
-        columns = list(reader.fieldnames or ())
-        wanted = {tuple(row[k] for k in key): row for row in reader}
-    quoted = ", ".join(f'"{column}"' for column in columns)
-    primary = ", ".join(f'"{column}"' for column in key)
-    texts = ", ".join(f'"{column}" text' for column in columns)
-    db.execute(f"CREATE TABLE IF NOT EXISTS {table} ({texts}, PRIMARY KEY ({primary}))")
-    present = {}
-    for values in db.execute(f"SELECT {quoted} FROM {table}"):
-        row = dict(zip(columns, values, strict=True))
-        present[tuple(row[k] for k in key)] = row
-    new = [list(row.values()) for k, row in wanted.items() if k not in present]
-    altered = [[*row.values(), *k] for k, row in wanted.items() if k in present and present[k] != row]
-    gone = [list(k) for k in present if k not in wanted]
-    where = " AND ".join(f'"{column}" = %s' for column in key)
-    sets = ", ".join(f'"{column}" = %s' for column in columns)
+        return list(csv.DictReader(file))
+
+
+def import_conventionally(db: psycopg.Connection[Any], number: int, files: dict[str, list[Fields]]) -> None:
+    def sync(table: str, key: tuple[str, ...], wanted: dict[tuple[Any, ...], Fields]) -> None:
+        put_difference(db, number, table, key, wanted)
+
+    sync("plain_accounts", ("username",), {(row.pop("Username"),): row for row in files["Users"]})
+    sync("plain_groups", ("name",), {(row.pop("Group"),): row for row in files["Groups"]})
+    held = files["Permissions"]
+    listed = {tuple(row[part] for part in CATALOGUE): {"Risk": row["Risk Rating"]} for row in held}
+    sync("plain_permissions", ("header", "section", "permission"), listed)
+    accounts = dict(db.execute("SELECT username, id FROM plain_accounts").fetchall())
+    rows = db.execute("SELECT header, section, permission, id FROM plain_permissions")
+    permissions = {tuple(row[:3]): row[3] for row in rows}
+    sync(
+        "plain_assignments",
+        ("account_id", "permission_id"),
+        {
+            (accounts[row["Username"]], permissions[tuple(row[part] for part in CATALOGUE)]): {
+                "Access": row["Access"],
+                "Value": row["Value"],
+            }
+            for row in held
+        },
+    )
+
+
+def put_difference(
+    db: psycopg.Connection[Any], number: int, table: str, key: tuple[str, ...], wanted: dict[tuple[Any, ...], Fields]
+) -> None:
+    names = ", ".join(key)
+    present = {tuple(row[:-1]): row[-1] for row in db.execute(f"SELECT {names}, fields FROM {table}")}
+    new = [(*k, Jsonb(row)) for k, row in wanted.items() if k not in present]
+    altered = [(Jsonb(row), *k) for k, row in wanted.items() if k in present and present[k] != row]
+    gone = [k for k in present if k not in wanted]
+    where = " AND ".join(f"{column} = %s" for column in key)
+    changes = [
+        *((number, table, "New", str(k), None, row) for *k, row in new),
+        *((number, table, "Altered", str(k), Jsonb(present[tuple(k)]), row) for row, *k in altered),
+        *((number, table, "Removed", str(k), Jsonb(present[k]), None) for k in gone),
+    ]
     with db.cursor() as cursor:
-        if new:
-            cursor.executemany(f"INSERT INTO {table} ({quoted}) VALUES ({', '.join(['%s'] * len(columns))})", new)
-        if altered:
-            cursor.executemany(f"UPDATE {table} SET {sets} WHERE {where}", altered)
-        if gone:
-            cursor.executemany(f"DELETE FROM {table} WHERE {where}", gone)
+        cursor.executemany(f"INSERT INTO {table} ({names}, fields) VALUES ({'%s, ' * len(key)}%s)", new)
+        cursor.executemany(f"UPDATE {table} SET fields = %s WHERE {where}", altered)
+        cursor.executemany(f"DELETE FROM {table} WHERE {where}", gone)
+        cursor.executemany("INSERT INTO plain_changes VALUES (%s, %s, %s, %s, %s, %s)", changes)
 
 
 def missed(results: dict[str, Any], raw: float, convention: dict[str, float], peak: int) -> list[str]:

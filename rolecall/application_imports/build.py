@@ -97,7 +97,9 @@ async def build(job: Job) -> Ended:
                 await actions.log_line(log, job.import_id, message, clock.now())
 
             async with written_by(db, "import-build", by_system("run_import", clock.now(), bulk=True)):
-                await _Build(db, job, tell).run()
+                grown = await _Build(db, job, tell).run()
+            for table in grown:
+                await execute(db, f"ANALYZE {table}")
         return Ended(Outcome.FINISHED)
     except BrokenFile as broken:
         return Ended(Outcome.FAILED, str(broken))
@@ -125,7 +127,8 @@ class _Build:
         self.reader: connectors.Reader | None = None
         self.people: people_file.PeopleDraft | None = None
 
-    async def run(self) -> None:
+    async def run(self) -> list[str]:
+        """The tables that grew a lot."""
         run = await find_run(self.db, self.job.import_id)
         # The worker's lock keeps others from starting; this one keeps a build whose worker died from overlapping.
         await execute(self.db, "SELECT pg_advisory_xact_lock(%(key)s)", key=application_lock(run.application_id) ^ 1)
@@ -143,6 +146,7 @@ class _Build:
         said = await finish(self.db, run, clock.now(), sources, self._totals(before, draft))
         for line in [f"Changes written in {written:.1f} s", *said, "Finished"]:
             await actions.log_line(self.db, run.id, line, clock.now())
+        return draft.grown()
 
     async def _read(self, run: Run, before: Sources) -> None:
         connector = connectors.installed().get(run.connector)

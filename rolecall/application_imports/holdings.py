@@ -32,6 +32,7 @@ from rolecall.applications.model import Content
 from rolecall.core.db import Db, execute
 
 _NAME = ["header", "section", "permission"]
+_MANY = 50_000
 _RISKS = ["None", "Low", "Moderate", "High", "Critical"]
 
 
@@ -172,8 +173,9 @@ class Draft:
             gone = self.permissions.number(self._holders(delta.gone), "permission_number").select(key)
             before = await self._before(ASSIGNMENTS, after, gone, delta)
             self._doubt_unless_gone(held, gone, key, delta)
-            # Whether a permission is gone with its line depends on lines that were not read.
-            self.doubted_permissions = gone.select("permission_number").unique()
+            # Whether a permission is gone with its line depends on lines that were not read, unless a new one has it.
+            lost = gone.select("permission_number").unique()
+            self.doubted_permissions = lost.join(after, on="permission_number", how="anti")
             catalogue = catalogue._replace(removed=present.clear())
         else:
             before = await self.state.current(ASSIGNMENTS)
@@ -262,6 +264,11 @@ class Draft:
                 await open_intervals(self.db, relation, as_csv(_in_order(opened, relation)))
         await self._settle_groups()
         await self._settle_permissions()
+
+    def grown(self) -> list[str]:
+        """Tables that got so many rows that the planner should know before autovacuum comes by."""
+        added = {relation.table: change.opened.height for relation, change in self.changes}
+        return [table for table, rows in {**added, "accounts": self.new_accounts.height}.items() if rows >= _MANY]
 
     async def _insert(self, into: str, frame: pl.DataFrame) -> None:
         if frame.height:
