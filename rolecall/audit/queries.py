@@ -16,8 +16,7 @@ _AT_ONCE = 1000
 _DECODE = msgspec.json.Decoder(Entry).decode
 
 
-def _item(values: Sequence[Any]) -> AuditEventItem:
-    row = Row(*values)
+def item_of(row: Row) -> AuditEventItem:
     entry = _DECODE(row.entry)
     return AuditEventItem(
         number=row.number,
@@ -32,6 +31,10 @@ def _item(values: Sequence[Any]) -> AuditEventItem:
         previous_hash=row.previous.hex(),
         hash=row.hash.hex(),
     )
+
+
+def _item(values: Sequence[Any]) -> AuditEventItem:
+    return item_of(Row(*values))
 
 
 EVENTS = Listing(table="audit_events", row="a", columns=_COLUMNS, make=_item, newest_first=True)

@@ -24,6 +24,7 @@ _COMMANDS = {
     "profiles": "profiles",
     "completion": "completion",
     "audit": "audit",
+    "evidence": "evidence",
 }
 # Clients of the HTTP API; `verbs.py` has what they can do.
 _NOUNS = ("app", "import", "identity", "event", "request", "hook", "delivery", "model")

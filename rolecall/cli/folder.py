@@ -87,16 +87,17 @@ def migrate(config: "Config") -> list[str]:
         raise CannotRun(f"The database is out of reach: {' '.join(str(error).split())}") from error
 
 
-def with_database(data_dir: Path | None, act: Callable[["Config", "Db"], Awaitable[T]]) -> T:
+def with_database(data_dir: Path | None, act: Callable[["Config", "Db"], Awaitable[T]], *, snapshot: bool = False) -> T:
     """What `act` returns, done in one transaction on the folder's database at this version."""
     from rolecall.core import config as configuration
 
     with database(configuration.load(data_dir=data_dir)) as config:
         migrate(config)
-        return in_transaction(config, act)
+        return in_transaction(config, act, snapshot=snapshot)
 
 
-def in_transaction(config: "Config", act: Callable[["Config", "Db"], Awaitable[T]]) -> T:
+def in_transaction(config: "Config", act: Callable[["Config", "Db"], Awaitable[T]], *, snapshot: bool = False) -> T:
+    """`snapshot`: everything is read as of one moment, and nothing can be written."""
     import asyncio
 
     import psycopg
@@ -111,6 +112,9 @@ def in_transaction(config: "Config", act: Callable[["Config", "Db"], Awaitable[T
         connection: Any = await psycopg.AsyncConnection.connect(
             config.database_url or "", options=session_options(config.base_url)
         )
+        if snapshot:
+            await connection.set_isolation_level(psycopg.IsolationLevel.REPEATABLE_READ)
+            await connection.set_read_only(True)
         async with connection as db:
             await authors.sign(db, authors.by_command_line(command.command_path, clock.now()))
             return await act(config, db)

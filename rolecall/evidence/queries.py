@@ -1,0 +1,88 @@
+from collections.abc import AsyncIterator, Sequence
+from datetime import datetime
+from uuid import UUID
+
+import msgspec
+
+from rolecall.access_requests import queries as access_requests
+from rolecall.core.db import Db, fetch_rows
+from rolecall.core.errors import Invalid, NotFound
+from rolecall.effective_access.queries import access_of
+from rolecall.evidence.shapes import Evidence, ImportEvidence, ImportFile
+from rolecall.identities import queries as identities
+from rolecall.personnel_events import queries as personnel_events
+
+
+async def find_identity(db: Db, text: str) -> UUID:
+    """By id, employee id or e-mail, whatever the case."""
+    rows = await fetch_rows(
+        db,
+        """SELECT id FROM identities WHERE id::text = lower(%(text)s) UNION
+           SELECT id FROM identities WHERE lower(employee_id) = lower(%(text)s) UNION
+           SELECT id FROM identities WHERE lower(email_address) = lower(%(text)s) AND email_address <> ''""",
+        text=text,
+    )
+    if not rows:
+        raise NotFound("Identity", text)
+    if len(rows) > 1:
+        ids = ", ".join(str(id) for (id,) in rows)
+        raise Invalid.on("identity", f"{text} fits several people; name one by id: {ids}")
+    found: UUID = rows[0][0]
+    return found
+
+
+async def evidence_of(db: Db, id: UUID, as_of: datetime | None) -> Evidence:
+    events = await fetch_rows(db, "SELECT id FROM personnel_events WHERE identity_id = %(id)s ORDER BY number", id=id)
+    requests = await fetch_rows(db, "SELECT id FROM access_requests WHERE identity_id = %(id)s ORDER BY number", id=id)
+    return Evidence(
+        identity=await identities.get(db, str(id)),
+        access=await access_of(db, id, as_of),
+        events=[await personnel_events.get(db, str(event)) for (event,) in events],
+        requests=await access_requests.details(db, [request for (request,) in requests]),
+        imports=await _imports(db, id),
+    )
+
+
+async def _imports(db: Db, id: UUID) -> list[ImportEvidence]:
+    """Those that brought, altered or removed something of the person's accounts, or what is said of the person."""
+    rows = await fetch_rows(
+        db,
+        """WITH held AS (SELECT number FROM accounts WHERE identity_id = %(id)s), numbers AS (
+               SELECT from_import, until_import FROM account_versions WHERE account_number IN (SELECT number FROM held)
+               UNION ALL
+               SELECT from_import, until_import FROM memberships WHERE account_number IN (SELECT number FROM held)
+               UNION ALL
+               SELECT from_import, until_import FROM assignments WHERE holder_number IN (SELECT number FROM held)
+               UNION ALL
+               SELECT from_import, until_import FROM identity_versions WHERE identity_id = %(id)s)
+           SELECT i.id, i.number, a.name, i.type, i.status, i.created_by, i.build_start, i.build_end, i.metrics,
+                  (SELECT coalesce(jsonb_agg(jsonb_build_object('fileGroup', f.file_group, 'name', f.name,
+                              'sha256', encode(f.sha256, 'hex'), 'size', f.size) ORDER BY f.position), '[]')
+                   FROM import_files f WHERE f.import_id = i.id)
+           FROM application_imports i JOIN applications a ON a.id = i.application_id
+           WHERE i.number IN (SELECT from_import FROM numbers UNION SELECT until_import FROM numbers)
+           ORDER BY i.number""",
+        id=id,
+    )
+    return [ImportEvidence(*(*row[:-1], msgspec.convert(row[-1], list[ImportFile]))) for row in rows]
+
+
+async def things_of(db: Db, id: UUID, evidence: Evidence) -> list[UUID]:
+    """Whatever an audit entry about the person may be about."""
+    accounts = await fetch_rows(db, "SELECT id FROM accounts WHERE identity_id = %(id)s", id=id)
+    worked_on = [*(event.id for event in evidence.events), *(request.id for request in evidence.requests)]
+    return [id, *(account for (account,) in accounts), *worked_on, *(run.id for run in evidence.imports)]
+
+
+async def links_to(db: Db, things: Sequence[UUID]) -> AsyncIterator[tuple[int, int, str]]:
+    """Chain, number and digest of every entry, from the first about these things in each chain to its end."""
+    async with db.cursor(binary=True) as cursor:
+        async for row in cursor.stream(
+            """SELECT e.chain, e.number, encode(sha256(convert_to(e.entry, 'UTF8')), 'hex') FROM audit_events e
+               JOIN (SELECT chain, min(number) AS first FROM audit_events WHERE entity_id = ANY(%(things)s)
+                     GROUP BY chain) s ON s.chain = e.chain AND e.number >= s.first
+               ORDER BY e.number""",
+            {"things": list(things)},
+            size=1000,
+        ):
+            yield row

@@ -1,0 +1,143 @@
+"""The bundle as a page: one file, no script, nothing fetched; every text from outside is escaped."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from html import escape
+
+from rolecall.access_requests.shapes import Permission
+from rolecall.audit.shapes import AuditEventItem
+from rolecall.evidence.shapes import Evidence
+from rolecall.work_items.shapes import ActivityEntry
+
+_STYLE = """
+body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 70rem; padding: 0 1rem; color: #1c2430; }
+h1 { font-size: 1.6rem; } h2 { font-size: 1.2rem; margin-top: 2rem; border-bottom: 1px solid #ccd3dc; }
+table { border-collapse: collapse; width: 100%; margin: .5rem 0 1rem; }
+th, td { text-align: left; vertical-align: top; padding: .25rem .6rem .25rem 0; border-bottom: 1px solid #e6eaef; }
+th, td, code { overflow-wrap: anywhere; } th, .quiet { color: #55606e; }
+"""
+
+
+def report(evidence: Evidence, entries: Sequence[AuditEventItem], head: str, now: datetime) -> str:
+    return "\n".join(_page(evidence, entries, head, now))
+
+
+def _page(evidence: Evidence, entries: Sequence[AuditEventItem], head: str, now: datetime) -> Iterator[str]:
+    person = evidence.identity
+    name = f"{person.first_name} {person.last_name}"
+    yield f"""<!doctype html><html lang="en"><head><meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<title>Access of {_text(name)}</title>
+<style>{_STYLE}</style></head><body><h1>Access of {_text(name)}</h1>
+<p class="quiet">Made {_time(now)} by Rolecall, as of {_time(evidence.access.as_of or now)}.
+Everything here is also in the files beside this page; <code>python verify.py</code> checks them.
+Head of the audit: <code>{_text(head)}</code></p>"""
+    facts = ("id", "email_address", "type", "title", "department", "company", "supervisor_name", "status")
+    yield from _table(None, ((field.replace("_", " "), getattr(person, field)) for field in facts))
+    yield "<h2>Access</h2>"
+    for there in evidence.access.applications:
+        for account in there.accounts:
+            state = "" if account.is_active else ", not active"
+            yield f"<h3>{_text(there.application.name)}: {_text(account.username)}{state}</h3>"
+            yield from _table(
+                ("Privilege", "Access", "Through", "Risk", "Since import", "Requests", "Access models"),
+                (
+                    (
+                        " / ".join(word for word in (held.header, held.section, held.permission) if word),
+                        held.access,
+                        held.group,
+                        held.risk_rating,
+                        held.why.application_import.number,
+                        ", ".join(f"#{request.number}" for request in held.why.access_requests),
+                        ", ".join(model.name for model in held.why.access_models),
+                    )
+                    for held in account.access
+                ),
+            )
+    yield "<h2>Personnel events</h2>"
+    yield from _table(
+        ("Event", "Type", "Status", "Needed on", "What happened"),
+        (
+            (f"#{event.number}", event.type, event.status, event.needed_on, _story(event.activity))
+            for event in evidence.events
+        ),
+    )
+    yield "<h2>Access requests</h2>"
+    yield from _table(
+        ("Request", "Action", "Application", "Status", "Asked for", "Responses", "What happened"),
+        (
+            (
+                f"#{request.number}",
+                request.action,
+                request.target.application.name,
+                request.status,
+                "; ".join(f"{_named(one.permission)}: {one.requested_access}" for one in request.target.privileges),
+                "; ".join(
+                    f"{requirement.type}: {response.reviewer.name} {response.response}"
+                    for requirement in request.requirements
+                    for rule in requirement.rules
+                    for response in rule.responses
+                ),
+                _story(request.activity),
+            )
+            for request in evidence.requests
+        ),
+    )
+    yield "<h2>Imports</h2>"
+    yield from _table(
+        ("Import", "Application", "By", "Ended", "Files (SHA-256)"),
+        (
+            (
+                f"#{run.number}",
+                run.application,
+                run.created_by,
+                run.build_end,
+                "; ".join(f"{file.name} {file.sha256}" for file in run.files),
+            )
+            for run in evidence.imports
+        ),
+    )
+    yield "<h2>Audit</h2>"
+    yield from _table(
+        ("Entry", "When", "Who", "Action", "What", "Fields"),
+        (
+            (
+                entry.number,
+                entry.created_date,
+                f"{entry.caller.name} ({entry.caller.kind})",
+                entry.action,
+                f"{entry.entity.kind} {entry.entity.name or ''}",
+                ", ".join({**(entry.before or {}), **(entry.after or {})}),
+            )
+            for entry in entries
+        ),
+    )
+    yield "</body></html>"
+
+
+def _named(permission: Permission) -> str:
+    return " / ".join(word for word in (permission.header, permission.section, permission.permission) if word)
+
+
+def _story(activity: Iterable[ActivityEntry]) -> str:
+    return "; ".join(f"{_time(one.created_date)} {one.author}: {one.content}" for one in activity)
+
+
+def _table(headers: Sequence[str] | None, rows: Iterable[Sequence[object]]) -> Iterator[str]:
+    lines = [f"<tr>{''.join(f'<td>{_text(cell)}</td>' for cell in row)}</tr>" for row in rows]
+    if not lines:
+        yield '<p class="quiet">None.</p>'
+        return
+    head = f"<tr>{''.join(f'<th>{header}</th>' for header in headers)}</tr>" if headers else ""
+    yield f"<table>{head}{''.join(lines)}</table>"
+
+
+def _text(value: object) -> str:
+    text = _time(value) if isinstance(value, datetime) else "" if value is None else str(value)
+    # Control and bidi characters are shown, not obeyed.
+    return escape("".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in text))
+
+
+def _time(moment: datetime) -> str:
+    return f"{moment:%Y-%m-%d %H:%M:%S} UTC"

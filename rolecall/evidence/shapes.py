@@ -1,0 +1,42 @@
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from rolecall.access_requests.shapes import AccessRequestDetail
+from rolecall.effective_access.shapes import EffectiveAccess
+from rolecall.identities.shapes import IdentityDetail
+from rolecall.personnel_events.shapes import EventDetail
+
+
+class ImportFile(msgspec.Struct, rename="camel"):
+    file_group: str
+    name: str
+    sha256: str
+    size: int
+
+
+class ImportEvidence(msgspec.Struct, rename="camel"):
+    """An import that showed something of the person, with the digests of the files it was made of."""
+
+    id: UUID
+    number: int
+    application: str
+    type: str
+    status: str
+    created_by: str
+    build_start: datetime | None
+    build_end: datetime | None
+    metrics: dict[str, Any] | None
+    files: list[ImportFile]
+
+
+class Evidence(msgspec.Struct, rename="camel"):
+    """What there is to show of one person."""
+
+    identity: IdentityDetail
+    access: EffectiveAccess
+    events: list[EventDetail]
+    requests: list[AccessRequestDetail]
+    imports: list[ImportEvidence]

@@ -1,0 +1,149 @@
+"""A bundle of a person with a story, made by the command and checked by the script that is in it."""
+
+import json
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+from uuid import UUID
+
+import httpx2
+import pytest
+
+from rolecall.core.config import Config
+from rolecall.core.db import Db, execute
+from rolecall.evidence import verify
+from tests.application_imports.running import Imports
+from tests.builders import an_application, an_identity
+from tests.cli.commands import rolecall
+
+USERS = "Username,Name,Email\nada,Ada Lovelace,ada@example.com\nbob,Bob Stone,bob@example.com\n"
+MEMBERSHIPS = "Username,Group\nada,Clerks\n"
+
+
+@pytest.fixture
+async def ada(client: httpx2.AsyncClient, db: Db, config: Config) -> UUID:
+    grace = await an_identity(db, "Grace", "Hopper", email="grace@example.com")
+    ada = await an_identity(db, "Ada", "<b>Lovelace</b>", email="ada@example.com", supervisorId=str(grace))
+    await an_identity(db, "Bob", "Stone", email="bob@example.com")
+    app = await an_application(db, "Payroll")
+    await Imports(client, config).finish(app, {"Users": USERS, "Memberships": MEMBERSHIPS})
+    asked = {"action": "Change", "applicationId": str(app), "identityId": str(ada)}
+    privileges = [{"header": "Ledger", "permission": "Post"}]
+    request = (await client.post("/api/access-requests", json={**asked, "privileges": privileges})).json()["id"]
+    response = {"type": "Approve", "response": "Approved", "reviewerId": str(grace)}
+    assert (await client.post(f"/api/access-requests/{request}/respond", json=response)).status_code == 200
+    event = {"identityId": str(ada), "effectiveDate": "2035-01-01"}
+    assert (await client.post("/api/personnel-events/offboard", json=event)).status_code == 201
+    # Links of somebody else's entries lie between Ada's and the end.
+    await client.patch("/api/settings", json={"approvalLeadDays": 9})
+    return ada
+
+
+@pytest.fixture
+def bundle(ada: UUID, clean_database: str, tmp_path: Path) -> Path:
+    file = tmp_path / "ada.zip"
+    made = rolecall("evidence", "ADA@example.com", "-o", file, ROLECALL_DATABASE_URL=clean_database)
+    assert (made.returncode, made.stdout) == (0, f"{file}\n"), made.stderr
+    return file
+
+
+def checked(script: Path | str, *arguments: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-I", str(script), *map(str, arguments)], capture_output=True, text=True, check=False
+    )
+
+
+def rewritten(bundle: Path, changes: dict[str, bytes | None]) -> Path:
+    """The bundle with other contents of some members; None leaves a member out."""
+    copy = bundle.with_name("changed.zip")
+    with zipfile.ZipFile(bundle) as old, zipfile.ZipFile(copy, "w") as new:
+        for name in old.namelist():
+            content = changes.get(name, old.read(name))
+            if content is not None:
+                new.writestr(name, content)
+    return copy
+
+
+def test_a_bundle_shows_the_person_and_checks_itself_offline(bundle: Path, ada: UUID, tmp_path: Path) -> None:
+    folder = tmp_path / "unpacked"
+    with zipfile.ZipFile(bundle) as archive:
+        archive.extractall(folder)
+
+        def read(name: str) -> object:
+            return json.loads(archive.read(name))
+
+        access, requests, imports = (read(name) for name in ("access.json", "requests.json", "imports.json"))
+        entries = [json.loads(line) for line in archive.read("audit.jsonl").splitlines()]
+        page = archive.read("report.html").decode()
+
+    assert access["applications"][0]["accounts"][0]["access"][0]["permission"] == "Clerks"  # type: ignore[index]
+    assert requests[0]["requirements"][0]["rules"][0]["responses"][0]["response"] == "Approved"  # type: ignore[index]
+    assert len(imports[0]["files"][0]["sha256"]) == 64  # type: ignore[index]
+    kinds = {entry["entry"]["entity"]["kind"] for entry in entries}
+    assert kinds == {"Identity", "Import", "Access Request", "Personnel Event"}
+    assert "Bob" not in json.dumps(entries)
+    assert "&lt;b&gt;Lovelace" in page
+    assert "<b>Lovelace" not in page
+    assert checked(folder / "verify.py").stdout == "Everything matches\n"
+    assert checked(folder / "verify.py", bundle).returncode == 0
+
+
+def test_one_byte_changed_in_any_member_is_named_and_what_is_missing_or_added(bundle: Path) -> None:
+    with zipfile.ZipFile(bundle) as archive:
+        contents = {name: archive.read(name) for name in archive.namelist()}
+    assert len(contents) == 12
+    for name, content in contents.items():
+        middle = len(content) // 2
+        other = content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :]
+
+        result = checked(verify.__file__, rewritten(bundle, {name: other}))
+
+        assert result.returncode == 1, name
+        assert name in result.stdout, name
+    missing = rewritten(bundle, {"requests.json": None})
+    assert "requests.json is missing" in checked(verify.__file__, missing).stdout
+    with zipfile.ZipFile(missing, "a") as archive:
+        archive.writestr("more.json", "{}")
+    assert "more.json is not part of the bundle" in checked(verify.__file__, missing).stdout
+
+
+async def test_entries_that_were_changed_before_the_bundle_was_made_do_not_match(
+    ada: UUID, db: Db, clean_database: str, tmp_path: Path
+) -> None:
+    """The manifest fits, the chain does not."""
+    sql = "UPDATE audit_events SET entry = replace(entry, 'Ada', 'Eve') WHERE entity_id = %(id)s"
+    await execute(db, sql, id=ada)
+    file = tmp_path / "ada.zip"
+    rolecall("evidence", ada, "-o", file, "--as-of", "2020-01-31", ROLECALL_DATABASE_URL=clean_database)
+
+    result = checked(verify.__file__, file)
+    with zipfile.ZipFile(file) as archive:
+        access = json.loads(archive.read("access.json"))
+
+    assert (access["asOf"], access["applications"]) == ("2020-01-31T23:59:59Z", [])
+
+    assert result.returncode == 1
+    assert "does not match its hash" in result.stdout
+
+
+async def test_a_bundle_is_held_against_a_kept_head(
+    client: httpx2.AsyncClient, bundle: Path, db: Db, tmp_path: Path
+) -> None:
+    kept = tmp_path / "head.json"
+    kept.write_text((await client.get("/api/audit-events/verify")).text)
+    assert checked(verify.__file__, bundle, "--head", kept).returncode == 0
+
+    heads = json.loads(kept.read_text())
+    heads["heads"][0]["hash"] = "0" * 64
+    kept.write_text(json.dumps(heads))
+
+    assert "kept head" in checked(verify.__file__, bundle, "--head", kept).stdout
+
+
+def test_somebody_unknown_is_told_so(clean_database: str, tmp_path: Path) -> None:
+    result = rolecall("evidence", "nobody", "-o", tmp_path / "x.zip", ROLECALL_DATABASE_URL=clean_database)
+
+    assert result.returncode == 3
+    assert "Identity with id nobody not found" in result.stderr
+    assert not (tmp_path / "x.zip").exists()
