@@ -14,7 +14,7 @@ from tests.cli.commands import REPOSITORY, Running, a_service, environment, role
 # In the order in which a newcomer reads; what one page makes, the next may use.
 PAGES = ["README.md", "CONTRIBUTING.md", *(f"docs/{page}.md" for page in (
     "first-hour", "first-application", "joiner-mover-leaver", "approvals", "configuration", "api", "command-line",
-    "python-client", "webhooks", "webhook-recipes", "operating", "security",
+    "python-client", "webhooks", "webhook-recipes", "operating", "security", "evidence",
 ))]  # fmt: skip
 BLOCK = re.compile(r"(?:<!-- not run: (?P<why>[^>]+) -->\n)?```(?P<kind>sh|python run)\n(?P<text>.*?)```", re.DOTALL)
 
