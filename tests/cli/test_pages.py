@@ -12,11 +12,14 @@ import pytest
 from tests.cli.commands import REPOSITORY, Running, a_service, environment, rolecall
 
 # In the order in which a newcomer reads; what one page makes, the next may use.
-PAGES = ["README.md", "CONTRIBUTING.md", *(f"docs/{page}.md" for page in (
-    "first-hour", "first-application", "joiner-mover-leaver", "approvals", "configuration", "api", "command-line",
-    "python-client", "webhooks", "webhook-recipes", "operating", "security", "evidence",
-))]  # fmt: skip
+FIRST = ("first-hour", "first-application", "joiner-mover-leaver", "approvals", "configuration", "api", "command-line")
 BLOCK = re.compile(r"(?:<!-- not run: (?P<why>[^>]+) -->\n)?```(?P<kind>sh|python run)\n(?P<text>.*?)```", re.DOTALL)
+
+
+def pages() -> list[Path]:
+    first = [REPOSITORY / "README.md", *(REPOSITORY / f"docs/{name}.md" for name in FIRST)]
+    rest = {REPOSITORY / "CONTRIBUTING.md", *REPOSITORY.glob("docs/*.md")} - set(first)
+    return [*first, *sorted(rest)]
 
 
 def blocks(page: Path) -> list[tuple[str, str]]:
@@ -41,7 +44,9 @@ def variables(service: Running, tmp_path_factory: pytest.TempPathFactory) -> dic
         (bin / name).write_text(f'#!/bin/sh\nexec {sys.executable} {module} "$@"\n')
         (bin / name).chmod(0o755)
     path = f"{bin}:{os.environ['PATH']}"
-    return environment(PATH=path, ROLECALL_URL=service.url, ROLECALL_TOKEN=made.stdout.strip())
+    return environment(
+        PATH=path, ROLECALL_URL=service.url, ROLECALL_TOKEN=made.stdout.strip(), ROLECALL_DATA_DIR=str(service.data_dir)
+    )
 
 
 @pytest.fixture(scope="module")
@@ -58,9 +63,9 @@ def test_what_the_pages_say_works(service: Running, variables: dict[str, str], d
         "rct_...": variables["ROLECALL_TOKEN"],
         ".venv/bin/": "",
     }
-    for page in PAGES:
+    for page in pages():
         script = "set -euo pipefail\n"
-        for kind, text in blocks(REPOSITORY / page):
+        for kind, text in blocks(page):
             script += text if kind == "sh" else f"python - <<'END OF PROGRAM'\n{text}END OF PROGRAM\n"
         for name, value in here.items():
             script = script.replace(name, value)
@@ -72,10 +77,4 @@ def test_what_the_pages_say_works(service: Running, variables: dict[str, str], d
         assert run.returncode == 0, (
             f"{page}\n{script}\n--- printed\n{run.stdout[-2000:]}\n--- said\n{run.stderr[-2000:]}"
         )
-        assert '"error":' not in run.stdout, page
-
-
-def test_every_page_with_commands_is_typed() -> None:
-    pages = [*REPOSITORY.glob("*.md"), *REPOSITORY.glob("docs/*.md")]
-
-    assert {str(page.relative_to(REPOSITORY)) for page in pages if BLOCK.search(page.read_text())} <= set(PAGES)
+        assert '"error":' not in run.stdout, page.name
