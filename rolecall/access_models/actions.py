@@ -125,7 +125,7 @@ async def _checked(db: Db, shape: type[B], raw: Json, facts: Facts, id: UUID | N
     # One at a time, so that two never take the same name.
     await execute(db, "LOCK TABLE access_models IN SHARE ROW EXCLUSIVE MODE")
     name = raw.get("name")
-    taken = isinstance(name, str) and await queries.is_taken(db, name, other_than=id)
+    taken = isinstance(name, str) and "\x00" not in name and await queries.is_taken(db, name, other_than=id)
     return check(shape, raw, facts, [Problem("name", f"An access model named {name} exists already")] if taken else ())
 
 

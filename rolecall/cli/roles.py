@@ -6,7 +6,7 @@ import sys
 from collections.abc import Awaitable, Callable
 
 import uvloop
-from granian.constants import Interfaces
+from granian.constants import HTTPModes, Interfaces
 from granian.http import HTTP1Settings
 from granian.log import LogLevels
 from granian.server.embed import Server
@@ -17,7 +17,7 @@ from rolecall.core.config import Config
 from rolecall.core.errors import CannotRun
 
 Role = Callable[[Config, asyncio.Event], Awaitable[None]]
-_HEADERS_TAKE_MILLISECONDS = 10_000
+_HEADERS_TAKE_MILLISECONDS = 20_000
 # Granian's own lines go where all others go.
 _GRANIAN_LOGS = {"handlers": {}, "loggers": {"_granian": {"propagate": True}, "granian.access": {}}}
 
@@ -56,6 +56,8 @@ async def serve_http(config: Config, stop: asyncio.Event, host: str, port: int) 
         interface=Interfaces.ASGI,
         websockets=False,
         backlog=1024,
+        # HTTP/2 without TLS has no time limit on headers, and nobody asks for it.
+        http=HTTPModes.http1,
         http1_settings=HTTP1Settings(header_read_timeout=_HEADERS_TAKE_MILLISECONDS),
         # Below that it only says that running in one process is new.
         log_level=LogLevels.error,

@@ -10,6 +10,7 @@ from rolecall.console.model import (
     NO_PASSWORD,
     SESSION_LASTS,
     SHORTEST_PASSWORD,
+    Person,
     Role,
     Session,
     hash_password,
@@ -103,6 +104,20 @@ async def _matches(password: str, argon2: str) -> bool:
         raise RateLimited(1)
     async with _LOOKING:
         return await asyncio.to_thread(is_password, password, argon2)
+
+
+async def change_password(db: Db, person: Person, session: Session, current: str, new: str, now: datetime) -> None:
+    """Whoever has one must know it. Other sessions end: the reason to change it may be that somebody else has one."""
+    argon2 = await queries.password_of(db, person)
+    if argon2 and not await _matches(current, argon2):
+        raise Invalid.on("current", "The current password is wrong")
+    await set_password(db, person.id, new, now)
+    await execute(
+        db,
+        "DELETE FROM console_sessions WHERE identity_id = %(id)s AND sha256 <> %(sha256)s",
+        id=person.id,
+        sha256=session.sha256,
+    )
 
 
 async def set_password(db: Db, identity_id: UUID, password: str, now: datetime) -> None:

@@ -212,3 +212,10 @@ async def test_an_unknown_model_is_not_found(client: httpx2.AsyncClient) -> None
         answer = await client.request(method, f"{PATH}/seven{path}", json={})
         assert (path, answer.status_code) == (path, 404)
         assert answer.json()["message"] == "AccessModel with id seven not found"
+
+
+async def test_a_name_with_a_nul_is_a_broken_rule(client: httpx2.AsyncClient) -> None:
+    answer = await client.post(PATH, json={"name": "Cl\x00rks"})
+
+    assert answer.status_code == 400
+    assert answer.json()["errors"] == [{"field": "name", "message": "Name must not contain NUL characters"}]

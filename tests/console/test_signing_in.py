@@ -3,7 +3,7 @@ from datetime import timedelta
 
 import httpx2
 
-from rolecall.console import actions
+from rolecall.console import actions, queries
 from rolecall.core import clock
 from rolecall.core.checking import Facts
 from rolecall.core.db import Db, execute, fetch_value
@@ -48,9 +48,38 @@ async def test_a_password_signs_in_and_a_wrong_one_does_not(administrator: httpx
     assert (await administrator.get("/requests")).status_code == 200
 
 
-async def test_past_the_limit_the_right_password_is_refused_too(administrator: httpx2.AsyncClient) -> None:
+async def test_whoever_changes_a_password_must_know_it(administrator: httpx2.AsyncClient, db: Db, facts: Facts) -> None:
+    await administrator.post("/account", data={"password": PASSWORD})
+
+    thief = await administrator.post("/account", data={"password": "the thief's own"})
+    again = await administrator.get("/account")
+    await administrator.post("/account", data={"password": "another horse battery", "current": PASSWORD})
+
+    assert thief.headers["location"] == "/"
+    assert "The current password is wrong" in again.text
+    assert not await actions.sign_in_by_password(db, "ada.admin@example.com", PASSWORD, facts.now)
+    assert await actions.sign_in_by_password(db, "ada.admin@example.com", "another horse battery", facts.now)
+
+
+async def test_a_new_password_ends_all_other_sessions(administrator: httpx2.AsyncClient, db: Db, facts: Facts) -> None:
+    other = await actions.sign_in_by_link(
+        db, await actions.create_administrator(db, "ada.admin@example.com", facts), facts.now
+    )
+
+    await administrator.post("/account", data={"password": PASSWORD})
+
+    assert other
+    assert await queries.session(db, other, facts.now) is None
+    assert (await administrator.get("/requests")).status_code == 200
+
+
+async def test_past_the_limit_the_right_password_is_refused_too(
+    administrator: httpx2.AsyncClient, facts: Facts
+) -> None:
     await administrator.post("/account", data={"password": PASSWORD})
     await administrator.post("/sign-out")
+    # A limit counts by the minute: a new one begins.
+    clock.travel_to(facts.now.replace(second=0) + timedelta(minutes=2))
     email = "ada.admin@example.com"
 
     wrong = [

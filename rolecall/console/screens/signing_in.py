@@ -2,7 +2,7 @@ from datetime import datetime
 
 from litestar.handlers import HTTPRouteHandler
 
-from rolecall.console import actions
+from rolecall.console import actions, queries
 from rolecall.console.frame import Form, Page, SeeOther, screen
 from rolecall.console.model import SHORTEST_PASSWORD, Person, Session
 from rolecall.core.db import Db
@@ -59,14 +59,20 @@ async def sign_out(db: Db, session: Session) -> SeeOther:
 
 
 @screen("GET", "/account")
-async def show_account() -> Page:
-    return Page("account.html", {"shortest": SHORTEST_PASSWORD})
+async def show_account(db: Db, person: Person) -> Page:
+    has_password = await queries.password_of(db, person) is not None
+    return Page("account.html", {"shortest": SHORTEST_PASSWORD, "has_password": has_password})
 
 
 @screen("POST", "/account")
-async def set_password(db: Db, person: Person, form: Form, now: datetime) -> SeeOther:
-    await actions.set_password(db, person.id, form.get("password", [""])[0], now)
-    return SeeOther("/account", "Your password is set")
+async def change_password(
+    db: Db, person: Person, session: Session, form: Form, now: datetime, request: AnyRequest
+) -> SeeOther:
+    services: Services = request.app.state.services
+    services.sign_ins.count(person.email.lower(), limits.SIGN_INS_OF_A_PERSON, now)
+    current, new = (form.get(name, [""])[0] for name in ("current", "password"))
+    await actions.change_password(db, person, session, current, new, now)
+    return SeeOther("/account", "Your password is set; you are signed out everywhere else")
 
 
 HANDLERS: list[HTTPRouteHandler] = [
@@ -76,5 +82,5 @@ HANDLERS: list[HTTPRouteHandler] = [
     sign_in_by_link,
     sign_out,
     show_account,
-    set_password,
+    change_password,
 ]
