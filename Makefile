@@ -11,7 +11,7 @@ PIP := $(PY) -m pip install --quiet --quiet --disable-pip-version-check --no-inp
 LOCKED := $(PIP) --no-compile --require-hashes
 CONSOLE := $(shell find rolecall/console -name '*.html' -o -name '*.py')
 
-.PHONY: help run setup browser pictures check test test-external schemathesis bench bench-import lock clean
+.PHONY: help run setup browser pictures check test test-external battery battery-ci battery-planted schemathesis sbom ages bench bench-import lock clean
 
 help: ## Show what can be made
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' Makefile | expand -t 24
@@ -44,6 +44,15 @@ test: setup browser ## The test suite, on an embedded PostgreSQL; ARGS="-k name"
 test-external: setup browser ## The same on a separately started PostgreSQL, or on yours: ROLECALL_TEST_DATABASE_URL
 	@$(PY) -m tests.external $(ARGS)
 
+battery: setup ## Everything that proves reliability, an hour or two; ARGS=kill for one row; writes docs/reliability.md
+	@$(PY) -m tests.battery $(ARGS)
+
+battery-ci: setup ## The same in its short form, some minutes
+	@ROLECALL_BATTERY=ci $(PY) -m tests.battery $(ARGS)
+
+battery-planted: setup ## A deliberate bug for every row, which the row must notice
+	@$(PY) -m tests.battery.planted $(ARGS)
+
 schemathesis: setup ## The service against its own document, the long form: some 5,000 cases
 	@ROLECALL_SCHEMATHESIS=long $(PY) -m pytest -n 0 -s tests/contract/test_schemathesis.py
 
@@ -55,6 +64,12 @@ bench-import: setup ## Imports through the upload, beside a raw COPY and the con
 
 bench-%: setup
 	@$(PY) -m bench.$* $(ARGS)
+
+sbom: ## What is shipped, as CycloneDX JSON on stdout
+	@$(PYTHON) .ci/supply.py sbom
+
+ages: ## When each dependency was last released; needs the network
+	@$(PYTHON) .ci/supply.py ages
 
 lock: setup ## Pin the dependencies anew, to the newest versions that fit; needs the network
 	@$(PY) .ci/locks.py write

@@ -48,6 +48,8 @@ def make_pool(config: Config, url: str | None = None) -> Pool:
         min_size=1,
         max_size=config.pool_size,
         timeout=PATIENCE_SECONDS,
+        # Given up soon, begun anew by whoever asks next: the pool's own waits double, past the end of an outage.
+        reconnect_timeout=1.0,
         check=_is_open,
         open=False,
     )

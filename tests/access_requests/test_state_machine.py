@@ -10,6 +10,7 @@ from typing import Any
 
 import httpx2
 import psycopg
+import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
@@ -26,6 +27,7 @@ from tests.access_requests.walking import Cast, a_cast, detail_of, do, events_of
 from tests.asgi import serving
 from tests.builders import an_access_request, an_application, an_identity, facts
 from tests.conftest import BASE_URL
+from tests.figures import measured
 
 SHORT_WALK = 300
 CALLS = int(os.environ.get("ROLECALL_MODEL_CALLS", SHORT_WALK))
@@ -230,6 +232,7 @@ async def a_world(config: Config, runner: asyncio.Runner, client: httpx2.AsyncCl
     return world
 
 
+@pytest.mark.timeout(60 + CALLS // 10)
 def test_random_calls_agree_with_the_model(config: Config) -> None:
     with asyncio.Runner() as runner:
         service = serving(config)
@@ -250,4 +253,4 @@ def test_random_calls_agree_with_the_model(config: Config) -> None:
         finally:
             runner.run(world.db.close())
             runner.run(service.__aexit__(None, None, None))
-        print(f"{world.calls} calls, all as the model says")
+        measured(f"{world.calls:,} calls, all as the model says")

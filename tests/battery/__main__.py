@@ -1,0 +1,103 @@
+"""`make battery`: every row of the table, or those that are named; `ROLECALL_BATTERY=ci` runs the short form.
+
+A setting that is already in the environment wins over the row's own, so that a long row can be made shorter.
+"""
+
+import os
+import platform
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+import msgspec
+
+from rolecall.core.postgres import BIN
+from tests.battery.rows import ROWS, Row
+
+REPOSITORY = Path(__file__).parents[2]
+REPORT = REPOSITORY / "docs" / "reliability.md"
+HEAD = """# Reliability
+
+What `make battery` measured. `make battery ARGS=kill` runs one row, `make battery-ci` the short form that continuous
+integration runs, `make battery-planted` proves that each row notices the bug planted for it.
+
+{machine}
+
+| Test | Goal | Measured | Run |
+|---|---|---|---|
+"""
+
+
+class Result(msgspec.Struct, frozen=True):
+    passed: bool
+    figures: str
+    seconds: float
+    output: str
+
+
+def run(row: Row, settings: dict[str, str], tree: Path = REPOSITORY) -> Result:
+    started = time.monotonic()
+    with tempfile.NamedTemporaryFile("r", prefix="figures-") as kept:
+        environ = settings | os.environ | {"ROLECALL_BATTERY": "row", "ROLECALL_FIGURES": kept.name}
+        command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-s", "-p", "no:cacheprovider", *row.tests]
+        done = subprocess.run(command, cwd=tree, env=environ, capture_output=True, text=True, check=False)
+        figures = kept.read().strip().replace("\n", "; ")
+    counted = re.findall(r"(\d+ passed)", done.stdout)
+    figures = figures or f"{counted[-1] if counted else 'nothing passed'}"
+    return Result(done.returncode == 0, figures, time.monotonic() - started, done.stdout + done.stderr)
+
+
+def machine() -> str:
+    cpu = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
+    memory = re.search(r"MemTotal:\s*(\d+)", Path("/proc/meminfo").read_text())
+    postgres = subprocess.run([BIN / "postgres", "--version"], capture_output=True, text=True, check=True).stdout
+    return (
+        f"{os.cpu_count()} cores ({cpu[1] if cpu else platform.machine()}), "
+        f"{int(memory[1]) // 2**20 if memory else '?'} GiB, Linux {platform.release()}, "
+        f"Python {platform.python_version()}, PostgreSQL {postgres.split()[-1]}, granian {version('granian')}; "
+        f"client, service and database on the same machine."
+    )
+
+
+def write_report(results: dict[str, Result]) -> None:
+    """Rows that were not run keep what was measured last."""
+    text = REPORT.read_text() if REPORT.exists() else ""
+    lines = {line.split(" | ")[0]: line for line in text.splitlines() if line.startswith("| ")}
+    today = f"{datetime.now(UTC):%Y-%m-%d}"
+    for row in ROWS:
+        if result := results.get(row.name):
+            figures = result.figures if result.passed else f"**failed**: {result.figures}"
+            run = f"{today}, {result.seconds:.0f} s"
+            lines[f"| {row.title}"] = f"| {row.title} | {row.goal} | {figures} | {run} |"
+    rows = [lines[f"| {row.title}"] for row in ROWS if f"| {row.title}" in lines]
+    after = text.partition("\n\n## ")
+    rest = f"\n\n## {after[2]}" if after[1] else "\n"
+    REPORT.write_text(HEAD.format(machine=machine()) + "\n".join(rows) + rest)
+
+
+def main() -> int:
+    form = os.environ.get("ROLECALL_BATTERY", "full")
+    chosen = [row for row in ROWS if row.name in (sys.argv[1:] or [row.name])]
+    results = {}
+    for row in chosen:
+        settings = row.full if form == "full" else row.ci
+        if settings is None:
+            continue
+        result = results[row.name] = run(row, settings)
+        word = "ok    " if result.passed else "FAILED"
+        print(f"{word} {row.name:<13} {result.seconds:4.0f} s  {result.figures}", flush=True)
+        if not result.passed:
+            print(result.output[-4000:], flush=True)
+    if form == "full":
+        write_report(results)
+    print(f"{form}: {sum(result.seconds for result in results.values()):.0f} s")
+    return 0 if all(result.passed for result in results.values()) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,258 @@
+"""People and programs at work on a service that fails them: they write down what was acknowledged, and what may be."""
+
+import asyncio
+import hashlib
+import itertools
+import random
+from collections import Counter, defaultdict
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
+from uuid import UUID, uuid4
+
+import httpx2
+
+from rolecall.console import actions as console
+from rolecall.core.db import Db, fetch_rows, fetch_value
+from tests.access_requests.test_concurrency import ENTRIES, status_after
+from tests.access_requests.walking import Cast, a_cast, body_of, detail_of, events_of
+from tests.battery.service import Whole
+from tests.builders import an_application, facts
+from tests.personnel_events.bodies import day
+from tests.webhooks.receivers import Receiver
+from tests.webhooks.sending import a_hook
+
+REQUESTS = "/api/access-requests"
+NEXT = {"Pending": "approve", "Open": "resolve", "Resolved": "verify"}
+# How many of each are at work, and how long each rests between two works.
+SHIFTS: dict[str, tuple[int, float]] = {
+    "hire": (2, 0.1), "decide": (2, 0.1), "comment": (1, 0.3), "upload": (1, 0.5), "stage": (1, 1.0),
+}  # fmt: skip
+
+
+class Crew:
+    def __init__(self, service: Whole, client: httpx2.AsyncClient, receiver: Receiver) -> None:
+        self.service, self.client, self.receiver = service, client, receiver
+        self.numbers, self.uploads = itertools.count(), itertools.count()
+        self.acknowledged: dict[str, set[str]] = defaultdict(set)
+        self.unknown: dict[str, set[str]] = defaultdict(set)
+        self.decisions: dict[str, list[str]] = {}
+        self.files: dict[str, bytes] = {}
+        self.refusals = Counter[int]()
+
+    async def set_up(self, db: Db, roots: Path) -> None:
+        self.cast: Cast = await a_cast(db)
+        owner = {"ownerId": self.cast.grace, "provisionerIds": [self.cast.peter], "priority": "High"}
+        self.crm = await an_application(db, "CRM", **owner)
+        self.payroll = await an_application(db, "Payroll", guard={"minCount": 1_000_000})
+        self.users: UUID = await fetch_value(
+            db,
+            """SELECT g.id FROM file_groups g JOIN connectors c ON c.id = g.connector_id
+               WHERE c.application_id = %(id)s AND g.name = 'Users'""",
+            id=self.payroll,
+        )
+        await a_hook(self.client, self.receiver.url)
+        self.export = roots / "users.csv"
+        self.export.write_text("Username\nada\n")
+        link = await console.create_administrator(db, "ada.admin@example.com", facts())
+        self.person = httpx2.AsyncClient(base_url=self.service.running.url, timeout=10)
+        assert (await self.person.post(f"/sign-in/{link}")).status_code == 303
+
+    @asynccontextmanager
+    async def at_work(self) -> AsyncIterator[None]:
+        """Until the end of the block; each then ends what it has begun."""
+        stop = asyncio.Event()
+
+        async def keep_on(work: Callable[[], Awaitable[None]], rest: float) -> None:
+            while not stop.is_set():
+                await work()
+                await asyncio.sleep(rest)
+
+        async with asyncio.TaskGroup() as tasks:
+            for name, (several, rest) in SHIFTS.items():
+                for _ in range(several):
+                    tasks.create_task(keep_on(getattr(self, name), rest))
+            yield
+            stop.set()
+        await self.person.aclose()
+
+    async def once(self, client: httpx2.AsyncClient, path: str, **sent: Any) -> httpx2.Response | None:
+        """None when nobody knows whether it happened."""
+        try:
+            answer = await client.post(path, **sent)
+        except httpx2.TransportError:
+            await asyncio.sleep(0.05)
+            return None
+        if answer.status_code >= 500:
+            self.refusals[answer.status_code] += 1
+            await asyncio.sleep(0.05)
+            return None
+        return answer
+
+    async def insist(self, path: str, **sent: Any) -> httpx2.Response:
+        """Again and again under one key, until it is acknowledged."""
+        headers = {"Idempotency-Key": str(uuid4())}
+        while (answer := await self.once(self.client, path, headers=headers, **sent)) is None:
+            pass
+        assert answer.status_code < 300, answer.text
+        return answer
+
+    async def hire(self) -> None:
+        name = f"Hired {next(self.numbers)}"
+        body = {"identity": {"firstName": "Ada", "lastName": name}, "effectiveDate": day(1)}
+        path = "/api/personnel-events/onboard"
+        sure = await (self.insist if random.random() < 0.5 else self._try)(path, json=body)
+        (self.acknowledged if sure else self.unknown)["hired"].add(name)
+
+    async def _try(self, path: str, **sent: Any) -> httpx2.Response | None:
+        return await self.once(self.client, path, **sent)
+
+    async def decide(self) -> None:
+        """From Pending to Completed; whoever is not answered looks before going on."""
+        privileges = [{"header": "Ledger", "permission": f"Post {next(self.numbers)}"}]
+        asked = {"applicationId": str(self.crm), "identityId": self.cast.ada, "privileges": privileges}
+        detail = (await self.insist(REQUESTS, json={"action": "Add", **asked})).json()
+        id = detail["id"]
+        self.decisions[id] = []
+        while verb := NEXT.get(detail["status"]):
+            path, body = body_of(verb, self.cast)
+            answer = await self._try(f"{REQUESTS}/{id}/{path}", json=body)
+            if answer is not None and answer.status_code == 200:
+                self.decisions[id].append(verb)
+                detail = answer.json()
+            else:
+                detail = await self._look(f"{REQUESTS}/{id}")
+
+    async def _look(self, path: str) -> dict[str, Any]:
+        while True:
+            with suppress(httpx2.TransportError):
+                answer = await self.client.get(path)
+                if answer.status_code == 200:
+                    return dict(answer.json())
+            await asyncio.sleep(0.05)
+
+    async def comment(self) -> None:
+        """Through the console."""
+        if not self.decisions:
+            return
+        text, id = f"Said {next(self.numbers)}", random.choice(list(self.decisions))
+        answer = await self.once(self.person, f"/requests/{id}/comment", data={"content": text})
+        sure = answer is not None and answer.headers.get("location") == f"/requests/{id}"
+        (self.acknowledged if sure else self.unknown)["said"].add(text)
+
+    async def upload(self) -> None:
+        """Every other file is the one before."""
+        number = next(self.uploads) // 2
+        content = "\n".join(["Username,Name", *(f"user{n},Name {number}" for n in range(200))]).encode()
+        sent = {str(self.users): ("users.csv", content)}
+        params = {"applicationId": str(self.payroll)}
+        await self._run("upload", hashlib.sha256(content).digest(), params=params, files=sent)
+
+    async def stage(self) -> None:
+        """A new application whose files are fetched."""
+        body = {
+            "name": f"Source {next(self.numbers)}",
+            "connector": {"name": "Files", "vendor": "Rolecall", "files": [{"name": "Users", "content": "users"}]},
+            "schedule": {"cron": "0 6 * * *", "locations": {"Users": str(self.export)}},
+        }
+        id = (await self.insist("/api/applications", json=body)).json()["id"]
+        await self._run("stage", hashlib.sha256(self.export.read_bytes()).digest(), json={"applicationId": id})
+
+    async def _run(self, how: str, digest: bytes, **sent: Any) -> None:
+        """To its end: whoever sends more than is worked off builds a heap."""
+        id = (await self.insist(f"/api/application-imports/{how}", **sent)).json()["id"]
+        self.files[id] = digest
+        while (await self._look(f"/api/application-imports/{id}"))["status"] in ("Pending", "Running"):  # noqa: ASYNC110
+            await asyncio.sleep(0.1)
+
+    async def settled(self, db: Db) -> None:
+        """Until nothing is on its way."""
+        async with asyncio.timeout(120):
+            while await fetch_value(  # noqa: ASYNC110
+                db,
+                """SELECT EXISTS (SELECT FROM application_imports WHERE status IN ('Pending', 'Running', 'Canceling'))
+                       OR EXISTS (SELECT FROM webhook_deliveries WHERE status = 'Pending')""",
+            ):
+                await asyncio.sleep(0.1)
+
+    async def check(self, db: Db, files_dir: Path) -> str:
+        """Nothing acknowledged is lost, nothing happened twice."""
+        await self._check_records(db)
+        interrupted = await self._check_imports(db, files_dir)
+        events = 0
+        async with self.service.client() as client:
+            for id, decisions in self.decisions.items():
+                events += await self._check_request(client, db, id, decisions)
+        doubled = await self._check_deliveries(db, events)
+        writes = sum(map(len, self.acknowledged.values())) + len(self.files)
+        moves = sum(map(len, self.decisions.values()))
+        return (
+            f"{writes + moves:,} acknowledged writes ({moves:,} of them moves), 0 lost, 0 doubled; "
+            f"{len(self.files)} imports ({interrupted} given up after three interruptions), {events:,} deliveries "
+            f"({doubled} repeated after an unknown outcome)"
+        )
+
+    async def _check_records(self, db: Db) -> None:
+        kept = {
+            "hired": "SELECT last_name FROM identities WHERE last_name LIKE 'Hired %%'",
+            "said": "SELECT content FROM comments WHERE content LIKE 'Said %%'",
+        }
+        for kind, sql in kept.items():
+            found = Counter(text for (text,) in await fetch_rows(db, sql))
+            assert set(found.values()) <= {1}, [text for text, n in found.items() if n > 1]
+            assert not self.acknowledged[kind] - found.keys(), "acknowledged and lost"
+            assert not found.keys() - self.acknowledged[kind] - self.unknown[kind]
+        events = await fetch_value(
+            db,
+            """SELECT count(*) FROM identities i WHERE last_name LIKE 'Hired %%'
+               AND 1 <> (SELECT count(*) FROM personnel_events e WHERE e.identity_id = i.id)""",
+        )
+        assert events == 0
+
+    async def _check_imports(self, db: Db, files_dir: Path) -> int:
+        rows = await fetch_rows(
+            db,
+            """SELECT i.id::text, i.status, array_agg(DISTINCT f.location), array_agg(DISTINCT f.sha256),
+                      (SELECT line FROM import_log l WHERE l.import_id = i.id ORDER BY number DESC LIMIT 1)
+               FROM application_imports i LEFT JOIN import_files f ON f.import_id = i.id GROUP BY i.id""",
+        )
+        found = {id: rest for id, *rest in rows}
+        assert found.keys() == self.files.keys()
+        interrupted = 0
+        for id, digest in self.files.items():
+            status, locations, digests, last = found[id]
+            if status == "Failed" and "interrupted" in last:
+                interrupted += 1
+                continue
+            assert status == "Finished", (id, status, last)
+            assert digests == [digest]
+            assert hashlib.sha256((files_dir / locations[0]).read_bytes()).digest() == digest
+        return interrupted
+
+    async def _check_request(self, client: httpx2.AsyncClient, db: Db, id: str, decisions: list[str]) -> int:
+        detail = await detail_of(client, id)
+        actions = [entry["action"] for entry in detail["activity"]]
+        assert status_after(actions) == detail["status"] == "Completed", actions
+        names = {"approve": "Approved", "resolve": "Resolved", "verify": "Verified"}
+        assert {names[verb] for verb in decisions} <= set(actions), "a decision was acknowledged and lost"
+        assert len(decisions) == len(set(decisions))
+        events = [event["name"].removeprefix("AccessRequest") for event in await events_of(db, id)]
+        assert events == ["Created", *(name for action in actions[1:] if (name := ENTRIES[action][2]))]
+        return len(events)
+
+    async def _check_deliveries(self, db: Db, events: int) -> int:
+        rows = await fetch_rows(
+            db,
+            """SELECT d.id::text, d.status, array_agg(a.outcome) FROM webhook_deliveries d
+               JOIN webhook_attempts a ON a.delivery_id = d.id WHERE d.access_request_id = ANY(%(ids)s::uuid[])
+               GROUP BY d.id""",
+            ids=list(self.decisions),
+        )
+        assert len(rows) == events
+        arrivals = Counter(each.id for each in self.receiver.received)
+        for id, status, outcomes in rows:
+            assert status == "Delivered"
+            doubtful = len([outcome for outcome in outcomes if outcome in ("unknown", "timeout", "connect")])
+            assert 1 <= arrivals[id] <= 1 + doubtful, (id, outcomes, arrivals[id])
+        return sum(n - 1 for n in arrivals.values())

@@ -1,0 +1,160 @@
+"""`make battery-planted`: a copy of the tree for each bug, and the row that must notice it there.
+
+A row that stays green on its bug proves nothing when it is green without it.
+"""
+
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+import msgspec
+
+from tests.battery.__main__ import REPOSITORY, run
+from tests.battery.rows import ROWS, Settings
+
+LEFT_OUT = shutil.ignore_patterns(
+    ".git", ".venv", ".rolecall", "__pycache__", ".*_cache", ".hypothesis", ".schemathesis"
+)
+
+
+class Bug(msgspec.Struct, frozen=True):
+    row: str
+    name: str
+    file: str
+    right: str
+    wrong: str
+    settings: Settings = {}
+
+
+BUGS = [
+    Bug(
+        "kill",
+        "a commit is acknowledged before it is on the disk",
+        "core/db.py",
+        '"synchronous_commit": "on"',
+        '"synchronous_commit": "off"',
+        {"ROLECALL_KILL_CYCLES": "15"},
+    ),
+    Bug(
+        "faults",
+        "the answer leaves before the commit",
+        "web/operations.py",
+        """                await idempotency.keep_answer(db, key, spec.status, None if spec.secret else answer)
+    if spec.settle_seconds:
+        await asyncio.sleep(spec.settle_seconds)
+    return Answer(spec.status, answer)
+""",
+        """                await idempotency.keep_answer(db, key, spec.status, None if spec.secret else answer)
+            await Answer(spec.status, answer)(request.scope, request.receive, request.send)
+            await asyncio.sleep(0.05)
+    return lambda *_: asyncio.sleep(0)
+""",
+        {"ROLECALL_FAULT_POINTS": "request.before", "ROLECALL_FAULT_TIMES": "5"},
+    ),
+    Bug(
+        "imports",
+        "an import writes outside of a transaction",
+        "application_imports/build.py",
+        'async with transaction(db, "import-build"):',
+        "if True:",
+    ),
+    Bug(
+        "model",
+        "work that rests can be resolved",
+        "access_requests/model.py",
+        '"The access was provisioned; nothing must be verified",\n    _OPEN,',
+        '"The access was provisioned; nothing must be verified",\n    _OPEN | _SNOOZED,',
+        {"ROLECALL_MODEL_CALLS": "3000"},
+    ),
+    Bug(
+        "schemathesis",
+        "a date that is none is a crash",
+        "core/checking.py",
+        "    except (ValueError, OverflowError):\n        raise broken(",
+        "    except OverflowError:\n        raise broken(",
+        {"ROLECALL_SCHEMATHESIS": "ci"},
+    ),
+    Bug(
+        "fuzz",
+        "a form that cannot be parsed is a crash",
+        "web/uploads.py",
+        "except MultipartError:",
+        "except ZeroDivisionError:",
+        {"ROLECALL_FUZZ_CASES": "2000"},
+    ),
+    Bug(
+        "deliveries",
+        "a receiver that fails counts as one that received",
+        "webhooks/outgoing.py",
+        "delivered = 200 <= answer.status < 300",
+        "delivered = 200 <= answer.status < 600",
+    ),
+    Bug(
+        "addresses",
+        "the standard library says which addresses are public",
+        "webhooks/guard.py",
+        "    if isinstance(plain, IPv4Address):\n        return any(plain in network for network in _DENIED_4)\n",
+        "    if isinstance(plain, IPv4Address):\n        return not plain.is_global\n",
+    ),
+    Bug(
+        "decisions",
+        "a move does not look at the status it moves from",
+        "access_requests/moving.py",
+        "FROM access_requests WHERE id = ANY(%(ids)s) AND status = ANY(%(allowed)s)\n                            ORDER",
+        "FROM access_requests WHERE id = ANY(%(ids)s)\n                            ORDER",
+    ),
+    Bug(
+        "decisions",
+        "a result is written without the lease's token",
+        "webhooks/outbox.py",
+        "WHERE d.id = e.id AND d.lease = e.lease",
+        "WHERE d.id = e.id",
+    ),
+    Bug(
+        "soak",
+        "something of every request is kept",
+        "web/edge.py",
+        "        started = time.perf_counter()\n",
+        "        started = time.perf_counter()\n        self.__dict__[started] = str(started) * 200\n",
+        {"ROLECALL_SOAK_SECONDS": "60"},
+    ),
+    Bug(
+        "scopes",
+        "any scope opens every route",
+        "web/operations.py",
+        "if spec.scope not in caller.scopes:",
+        "if not caller.scopes:",
+    ),
+]
+
+
+def plant(bug: Bug, tree: Path) -> None:
+    shutil.copytree(REPOSITORY, tree, ignore=LEFT_OUT)
+    file = tree / "rolecall" / bug.file
+    text = file.read_text()
+    assert text.count(bug.right) == 1, f"{bug.file} has changed: {bug.name} cannot be planted"
+    file.write_text(text.replace(bug.right, bug.wrong))
+
+
+def main() -> int:
+    rows = {row.name: row for row in ROWS}
+    missed = 0
+    for bug in BUGS:
+        if sys.argv[1:] and bug.row not in sys.argv[1:]:
+            continue
+        with tempfile.TemporaryDirectory(prefix="rolecall-planted-") as folder:
+            Path(folder).chmod(0o755)
+            plant(bug, Path(folder) / "tree")
+            result = run(rows[bug.row], (rows[bug.row].ci or {}) | bug.settings, Path(folder) / "tree")
+        # A row that could not run at all has noticed nothing.
+        noticed = not result.passed and "AssertionError" in result.output
+        missed += not noticed
+        print(f"{'noticed' if noticed else 'MISSED '} {bug.row:<13} {result.seconds:4.0f} s  {bug.name}", flush=True)
+        if not noticed:
+            print(result.output[-3000:], flush=True)
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,101 @@
+"""The battery as data: what each row runs, how much of it, and what it must show."""
+
+import msgspec
+
+Settings = dict[str, str]
+
+
+class Row(msgspec.Struct, frozen=True):
+    name: str
+    title: str
+    goal: str
+    tests: tuple[str, ...]
+    full: Settings = {}
+    # None where the suite itself runs the short form.
+    ci: Settings | None = None
+
+
+ROWS = [
+    Row(
+        "kill",
+        "kill -9 of API, worker and database under load",
+        "0 acknowledged writes lost, 0 moves doubled, ready again in under 3 s",
+        ("tests/battery/test_kill.py",),
+        full={"ROLECALL_KILL_CYCLES": "500"},
+        ci={"ROLECALL_KILL_CYCLES": "20"},
+    ),
+    Row(
+        "faults",
+        "faults at named points, around each commit, send and sync",
+        "0 acknowledged writes lost, 0 moves doubled, ready again in under 3 s",
+        ("tests/battery/test_faults.py",),
+        full={"ROLECALL_FAULT_TIMES": "10"},
+        ci={"ROLECALL_FAULT_TIMES": "1"},
+    ),
+    Row(
+        "imports",
+        "kill -9 of the worker during imports",
+        "all or nothing of each import, taken up again",
+        ("tests/application_imports/test_run_interrupted.py",),
+        full={"ROLECALL_KILLS": "50"},
+    ),
+    Row(
+        "model",
+        "state machine over the API against a model",
+        "equal",
+        ("tests/access_requests/test_state_machine.py",),
+        full={"ROLECALL_MODEL_CALLS": "100000"},
+        ci={"ROLECALL_MODEL_CALLS": "3000"},
+    ),
+    Row(
+        "schemathesis",
+        "Schemathesis, all checks, on the whole document",
+        "0 failures, 0 answers of 500",
+        ("tests/contract/test_schemathesis.py",),
+        full={"ROLECALL_SCHEMATHESIS": "full"},
+        ci={"ROLECALL_SCHEMATHESIS": "ci"},
+    ),
+    Row(
+        "fuzz",
+        "raw HTTP, multipart, CSV and XLSX fuzz",
+        "0 answers of 500, under 1 s CPU each",
+        ("tests/battery/test_fuzz.py",),
+        full={"ROLECALL_FUZZ_CASES": "100000"},
+        ci={"ROLECALL_FUZZ_CASES": "5000"},
+    ),
+    Row(
+        "deliveries",
+        "deliveries, 30 % of receivers at fault, workers killed",
+        "100 % delivered once healed, healthy p99 lag under 3 s",
+        ("tests/webhooks/test_endure.py",),
+        full={"ROLECALL_DELIVERIES": "20000", "ROLECALL_WORKER_KILLS": "10"},
+        ci={"ROLECALL_DELIVERIES": "500", "ROLECALL_WORKER_KILLS": "3"},
+    ),
+    Row(
+        "addresses",
+        "address corpus × create, update, test, send",
+        "0 connections",
+        ("tests/webhooks/test_addresses.py",),
+    ),
+    Row(
+        "decisions",
+        "concurrent approvals, cancels and claims",
+        "each record's history is one legal path",
+        ("tests/access_requests/test_concurrency.py", "tests/webhooks/test_claim.py"),
+        full={"ROLECALL_DECISIONS": "20000"},
+    ),
+    Row(
+        "soak",
+        "soak, 200 connections",
+        "0 answers of 500, memory flat within 1 % per 5 min",
+        ("tests/battery/test_soak.py",),
+        full={"ROLECALL_SOAK_SECONDS": "720"},
+        ci={"ROLECALL_SOAK_SECONDS": "60"},
+    ),
+    Row(
+        "scopes",
+        "routes × tokens, screens × roles",
+        "exactly the declared scopes",
+        ("tests/web/test_scopes.py", "tests/console/test_roles.py"),
+    ),
+]

@@ -1,0 +1,93 @@
+"""A process dies at each named point, in the midst of work; the points are the code's own, so none can be forgotten."""
+
+import asyncio
+import os
+import re
+import signal
+import statistics
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.battery.crew import Crew
+from tests.battery.service import LATER, Whole, a_whole_service
+from tests.battery.test_kill import BACK_WITHIN_SECONDS
+from tests.cli.commands import REPOSITORY, rolecall
+from tests.figures import measured
+from tests.webhooks.receivers import receiving
+
+TIMES = int(os.environ.get("ROLECALL_FAULT_TIMES", "1"))
+CHOSEN = re.compile(os.environ.get("ROLECALL_FAULT_POINTS", ""))
+PATIENCE_SECONDS = 60
+# Passed while a service is made, before there is work.
+AT_THE_START = {"migration.before-commit", "migration.after-commit", "key.before-sync", "key.after-sync"}
+# Passed by a child of the worker, which stays.
+OF_A_CHILD = {"import-build.before-commit", "import-build.after-commit"}
+# Passed when a worker is asked to stop.
+AT_THE_END = {"deliveries-rest.before-commit", "deliveries-rest.after-commit"}
+
+
+def points() -> set[str]:
+    found = set[str]()
+    for file in (REPOSITORY / "rolecall").rglob("*.py"):
+        text = file.read_text()
+        found.update(re.findall(r'fault\("([a-z.-]+)"\)', text))
+        for name in re.findall(r'transaction\([a-z_.]+, "([a-z-]+)"\)', text):
+            found |= {f"{name}.before-commit", f"{name}.after-commit"}
+    return found
+
+
+async def die_at(service: Whole, folder: Path, point: str) -> float:
+    """Seconds until the service was whole again."""
+    before, known = await asyncio.to_thread(service.processes), await service.workers()
+    armed = folder / point
+    armed.touch()
+    if point in AT_THE_END:
+        os.kill(before.worker[0], signal.SIGTERM)
+    give_up = time.monotonic() + PATIENCE_SECONDS
+    while armed.exists():
+        assert time.monotonic() < give_up, f"nobody passed {point}"
+        await asyncio.sleep(0.005)
+    died = time.monotonic()
+    return 0.0 if point in OF_A_CHILD else await service.back(before, known, died)
+
+
+@pytest.mark.timeout(7200)
+async def test_whoever_dies_at_a_named_point_loses_and_doubles_nothing(tmp_path: Path) -> None:
+    folder, data_dir = tmp_path / "faults", tmp_path / "here"
+    folder.mkdir()
+    settings = {
+        "ROLECALL_WEBHOOK_ALLOW": "127.0.0.0/8",
+        "ROLECALL_IMPORT_ROOTS": str(tmp_path),
+        "ROLECALL_TICK_SECONDS": "1",
+        "ROLECALL_FAULTS": str(folder),
+    }
+    for point in ("migration.before-commit", "migration.after-commit"):
+        (folder / point).touch()
+        assert rolecall("migrate", "--data-dir", data_dir, **settings).returncode == -signal.SIGKILL
+    for point in ("key.before-sync", "key.after-sync"):
+        (folder / point).touch()
+    took = {}
+    async with receiving() as receiver:
+        with a_whole_service(data_dir, "--workers", "1", **settings) as service:
+            async with service.client() as client, service.db() as db:
+                crew = Crew(service, client, receiver)
+                await crew.set_up(db, tmp_path)
+            assert not list(folder.iterdir())
+            async with service.client() as crew.client, crew.at_work():
+                for point in sorted(filter(CHOSEN.match, points() - AT_THE_START)) * TIMES:
+                    took[point] = max(await die_at(service, folder, point), took.get(point, 0))
+            crashes = service.crashes()
+        with a_whole_service(data_dir, "--workers", "1", **settings, **LATER) as crew.service:
+            async with crew.service.db() as db:
+                await crew.settled(db)
+                figures = await crew.check(db, data_dir / "files")
+    assert not crashes, crashes[:3]
+    slowest = max(took, key=lambda point: took[point])
+    usually = statistics.median(took.values())
+    measured(
+        f"{len(took) + len(AT_THE_START)} points × {TIMES}; {figures}; ready again in {usually:.1f} s (median), "
+        f"at most {took[slowest]:.1f} s ({slowest})"
+    )
+    assert took[slowest] < BACK_WITHIN_SECONDS
