@@ -1,10 +1,25 @@
-"""All benchmarks, or those that are named: `python -m bench http lists`."""
+"""All benchmarks, or those that are named, and one table of what they found: `python -m bench http lists`.
 
+All of them write the table to docs/performance.md. ROLECALL_BENCH_ROWS is how many identities and requests there are.
+"""
+
+import os
+import platform
 import subprocess
 import sys
+import tempfile
+import time
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+from bench.figures import FILE, Found, gathered
+from bench.seeding import FOLDER, ROWS
+from rolecall.core.postgres import BIN
 
 # Each is a module of this package that can be run by itself; the rivals are run by `http`.
-NAMES = ["audit", "http", "imports", "lists", "webhooks", "workflow"]
+NAMES = ["http", "lists", "scaling", "imports", "workflow", "models", "webhooks", "audit"]
+PAGE = Path(__file__).parent.parent / "docs" / "performance.md"
 
 
 def main() -> None:
@@ -12,11 +27,59 @@ def main() -> None:
     if unknown := set(names) - set(NAMES):
         sys.exit(f"No benchmark is named {', '.join(sorted(unknown))}; there are {', '.join(NAMES)}")
     failed = []
-    for name in names:
-        print(f"\n== {name}", flush=True)
-        if subprocess.run([sys.executable, "-m", f"bench.{name}"], check=False).returncode:
-            failed.append(name)
+    started = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="rolecall-bench-") as folder:
+        file = Path(folder) / "figures"
+        # One company for all: making a million of each takes minutes.
+        company = os.environ.get(FOLDER) or str(Path(folder) / "company")
+        environ = os.environ | {FILE: str(file), FOLDER: company}
+        for name in names:
+            print(f"\n== {name}", flush=True)
+            if subprocess.run([sys.executable, "-m", f"bench.{name}"], check=False, env=environ).returncode:
+                failed.append(name)
+        found = gathered(file)
+    minutes = (time.monotonic() - started) / 60
+    print("\n" + table(found))
+    if names == NAMES:
+        PAGE.write_text(page(found, minutes))
     sys.exit(f"Below its bar: {', '.join(failed)}" if failed else 0)
+
+
+def table(found: list[Found]) -> str:
+    rows = [("", "found", "bar", ""), *(one.cells for one in found)]
+    widths = [max(len(row[n]) for row in rows) for n in range(4)]
+    lines = [
+        f"| {row[0]:{widths[0]}} | {row[1]:>{widths[1]}} | {row[2]:>{widths[2]}} | {row[3]:{widths[3]}} |"
+        for row in rows
+    ]
+    rule = f"|{'-' * (widths[0] + 2)}|{'-' * (widths[1] + 1)}:|{'-' * (widths[2] + 1)}:|{'-' * (widths[3] + 2)}|"
+    return "\n".join([lines[0], rule, *lines[1:]])
+
+
+def page(found: list[Found], minutes: float) -> str:
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    server = subprocess.run([BIN / "postgres", "--version"], capture_output=True, text=True, check=True).stdout
+    parts = ", ".join(f"{name} {version(name)}" for name in ("litestar", "granian", "psycopg", "msgspec", "polars"))
+    number = server.split("(PostgreSQL) ")[-1].split()[0]
+    return f"""# Performance
+
+Made by `make bench` in {minutes:.0f} minutes, on {datetime.now(UTC):%d %B %Y}.
+{os.cpu_count()} cores ({processor()}), {memory:.0f} GiB; client, service and database share them.
+Python {platform.python_version()}, PostgreSQL {number} (embedded, fsync on), {parts}.
+{ROWS:,} identities, {ROWS:,} access requests, {ROWS // 5:,} personnel events, {ROWS // 20:,} imports.
+
+{table(found)}
+
+How each is measured stands at the head of its file in `bench/`. Ratios are of one run, each program on its own in turn;
+rates are the best of three rounds, since whatever else runs on a machine only takes away.
+What follows from them: [scaling](scaling.md), [lists](lists.md).
+"""
+
+
+def processor() -> str:
+    info = Path("/proc/cpuinfo")
+    names = [line.partition(":")[2].strip() for line in info.read_text().splitlines() if line.startswith("model name")]
+    return names[0] if names else platform.processor()
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import psycopg
 
+from bench.figures import Found, tell
 from rolecall.core.migrate import migrate
 from rolecall.core.postgres import BIN, embedded
 
@@ -46,16 +47,24 @@ def main() -> None:
             row = db.execute("SELECT pg_get_functiondef('take_chain'::regproc)").fetchone()
             assert row
             print(f"{'':12}" + "".join(f"{n:>4} connections" + " " * 12 for n in CONNECTIONS))
+            most: dict[str, float] = {}
             for way, statements in _WAYS.items():
                 for statement in statements:
                     db.execute(statement)
                 chains = "1" if way == "one chain" else "16"
                 db.execute(re.sub(r"chains CONSTANT int := \d+", f"chains CONSTANT int := {chains}", row[0]))
-                figures = [_run(url, Path(folder), clients, way != "without") for clients in CONNECTIONS]
-                print(f"{way:12}" + "   ".join(figures))
+                rates = [_run(url, Path(folder), clients, way != "without") for clients in CONNECTIONS]
+                most[way] = rates[-1]
+                each = [
+                    f"{rate:>7,.0f}/s {n / rate * 1000:>6.2f} ms each"
+                    for n, rate in zip(CONNECTIONS, rates, strict=True)
+                ]
+                print(f"{way:12}" + "   ".join(each))
+    share = most["16 chains"] / most["without"]
+    tell(Found("audit", f"onboardings in SQL from {CONNECTIONS[-1]} connections, of those without entries", share, "×"))
 
 
-def _run(url: str, folder: Path, clients: int, signed: bool) -> str:
+def _run(url: str, folder: Path, clients: int, signed: bool) -> float:
     script = folder / "onboard.sql"
     script.write_text(_ONBOARD.format(author=_AUTHOR if signed else ""))
     threads = min(2, clients)
@@ -64,8 +73,7 @@ def _run(url: str, folder: Path, clients: int, signed: bool) -> str:
          "-f", str(script), url],
         capture_output=True, text=True, check=True,
     ).stdout  # fmt: skip
-    rate = float(re.search(r"tps = ([\d.]+)", said)[1])  # type: ignore[index]
-    return f"{rate:>7,.0f}/s {clients / rate * 1000:>6.2f} ms each"
+    return float(re.search(r"tps = ([\d.]+)", said)[1])  # type: ignore[index]
 
 
 if __name__ == "__main__":

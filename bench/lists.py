@@ -1,14 +1,14 @@
 """Any page under any filter at the cost of page 1, and what keeping it so costs a writer.
 
-    python -m bench.lists [--rows 1000000] [--data-dir DIR]
+    [ROLECALL_BENCH_ROWS=1000000] python -m bench.lists
 
 Requests go to the application in this process, token check included; the database is the embedded one, fsync on.
+Before each request somebody writes, so that no page is answered from those that the process keeps.
 """
 
-import argparse
 import asyncio
 import statistics
-import tempfile
+import sys
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -24,19 +24,17 @@ import psycopg
 import structlog
 import uvloop
 
-from bench.seeding import LISTINGS, seed
+from bench.figures import Found, tell
+from bench.seeding import LISTINGS, SMALL, company
 from rolecall.app import create_app
 from rolecall.core.caller import Scope
 from rolecall.core.checking import Facts
 from rolecall.core.config import Config
 from rolecall.core.db import fetch_rows
-from rolecall.core.migrate import migrate
 from rolecall.core.paging import PAGE_SIZE
-from rolecall.core.postgres import embedded
 from rolecall.tokens import actions as tokens
 
 BAR_DEPTH, BAR_SIZE, BAR_UPKEEP, BAR_WRITES = 1.5, 1.3, 0.25, 300
-SMALL = 10_000
 ROUNDS = 40
 WRITERS = 16
 PAGES = ("first", "middle", "3/4", "last", "beyond")
@@ -166,7 +164,7 @@ async def reading(url: str) -> AsyncIterator[Reader]:
         yield Reader(one, Path(f"/proc/{rows[0][0]}/schedstat"))
 
 
-async def time_pages(pairs: Sequence[tuple[Reader, Case]]) -> None:
+async def time_pages(writer: psycopg.AsyncConnection, pairs: Sequence[tuple[Reader, Case]]) -> None:
     """Round after round over the pages of a list in both databases, so that a disturbance falls on all alike."""
     for reader, case in pairs:
         first = msgspec.json.decode(await reader.api.ask("GET", case.path, case.query))
@@ -176,15 +174,17 @@ async def time_pages(pairs: Sequence[tuple[Reader, Case]]) -> None:
     for n in range(ROUNDS + 10):
         for name in PAGES:
             for reader, case in pairs:
+                await writer.execute("SELECT pg_current_xact_id()")
                 started = reader.cost()
                 await reader.api.ask("GET", case.path, {**case.query, "page": case.pages[name]})
                 if n >= 10:
                     case.took[name].append(reader.cost() - started)
 
 
-def report(pairs: Sequence[tuple[Case, Case]]) -> None:
+def report(pairs: Sequence[tuple[Case, Case]]) -> bool:
     print(f"{'list':20} {'filter':28} {'rows':>9}", *(f"{name:>7}" for name in PAGES), " / first  / small")
     whole: dict[str, tuple[Case, Case]] = {}
+    depths, growths = [], []
     for big, small in pairs:
         unfiltered = whole.setdefault(big.table, (big, small))
         # A page that is not full costs less than one that is: short lists are held against the whole one.
@@ -192,9 +192,18 @@ def report(pairs: Sequence[tuple[Case, Case]]) -> None:
         same = small if small.total >= PAGE_SIZE else unfiltered[1]
         slowest = max(big.median(name) for name in PAGES)
         depth, size = slowest / first, slowest / max(same.median(name) for name in PAGES)
+        depths.append(depth)
+        growths.append(size)
         verdict = "" if depth <= BAR_DEPTH and size <= BAR_SIZE else "  over the bar"
         figures = " ".join(f"{big.median(name):7.2f}" for name in PAGES)
         print(f"{big.table:20} {big.filter:28} {big.total:9,} {figures} {depth:8.2f} {size:8.2f}{verdict}")
+    least = "the slowest page under any filter"
+    return all(
+        [
+            tell(Found("lists", f"{least}, of page 1", max(depths), "×", BAR_DEPTH, at_most=True)),
+            tell(Found("lists", f"{least}, of the same among {SMALL:,}", max(growths), "×", BAR_SIZE, at_most=True)),
+        ]
+    )
 
 
 async def time_writes(api: Api, count: int) -> float:
@@ -233,47 +242,35 @@ async def _switch(db: psycopg.AsyncConnection, state: str) -> None:
         await db.execute(f"ALTER TABLE {table} {state} TRIGGER keep_list_on_insert")
 
 
-async def run(server: str, rows: int) -> None:
-    sizes = {
-        "identities": rows,
-        "applications": 40,
-        "access_requests": rows,
-        "personnel_events": rows // 5,
-        "application_imports": rows // 20,
-    }
-    small = {**dict.fromkeys(sizes, SMALL), "applications": 40}
-    urls = {}
-    for name, wanted in (("big", sizes), ("small", small)):
-        urls[name] = psycopg.conninfo.make_conninfo(server, dbname=f"lists_{name}")
-        with psycopg.connect(server, autocommit=True) as db:
-            exists = db.execute("SELECT 1 FROM pg_database WHERE datname = %s", (f"lists_{name}",)).fetchone()
-            if not exists:
-                db.execute(f"CREATE DATABASE lists_{name}")
-        migrate(urls[name])
-        if not exists:
-            seconds = seed(urls[name], wanted)
-            print("counted", ", ".join(f"{wanted[t]:,} {t} in {s:.1f} s" for t, s in seconds.items()), flush=True)
+async def run(urls: dict[str, str]) -> bool:
     pairs = list(zip(await cases(urls["big"]), await cases(urls["small"]), strict=True))
-    async with reading(urls["big"]) as big, reading(urls["small"]) as small:
+    # Transactions are the whole server's; connections are counted by database.
+    elsewhere = psycopg.conninfo.make_conninfo(urls["big"], dbname="postgres")
+    async with (
+        await psycopg.AsyncConnection.connect(elsewhere, autocommit=True) as writer,
+        reading(urls["big"]) as big,
+        reading(urls["small"]) as small,
+    ):
         for one, other in pairs:
-            await time_pages([(big, one), (small, other)])
-    report(pairs)
-    async with api(urls["big"], WRITERS) as writer:
-        on, off = await time_upkeep(writer, urls["big"], 1500)
-    print(f"onboardings from {WRITERS} connections: {on:.0f}/s kept, {off:.0f}/s not kept: upkeep {off / on - 1:.0%}")
-    print(f"bars: {BAR_DEPTH} x page 1, {BAR_SIZE} x the list of {SMALL:,}, {BAR_WRITES}/s, upkeep {BAR_UPKEEP:.0%}")
+            await time_pages(writer, [(big, one), (small, other)])
+    held = report(pairs)
+    async with api(urls["big"], WRITERS) as busy:
+        on, off = await time_upkeep(busy, urls["big"], 1000)
+    written = f"onboardings from {WRITERS} connections"
+    return all(
+        [
+            held,
+            tell(Found("lists", written, on, "/s", BAR_WRITES)),
+            tell(Found("lists", f"upkeep of lists in {written}", off / on - 1, "", BAR_UPKEEP, at_most=True)),
+        ]
+    )
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--rows", type=int, default=1_000_000)
-    options.add_argument("--data-dir", type=Path, help="kept for the next run; otherwise a folder that is thrown away")
-    given = options.parse_args()
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(50))
-    with tempfile.TemporaryDirectory() as throw_away:
-        folder = given.data_dir or Path(throw_away)
-        with embedded(folder) as server:
-            uvloop.run(run(server, given.rows))
+    with company() as urls:
+        held = uvloop.run(run(urls))
+    sys.exit(not held)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,11 @@
 """A company of any size, the same every time: rows are made in SQL from their number alone."""
 
+import os
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -10,9 +13,17 @@ import psycopg
 from rolecall.access_requests.queries import ACCESS_REQUESTS
 from rolecall.application_imports.queries import IMPORTS
 from rolecall.applications.queries import APPLICATIONS
+from rolecall.core.migrate import migrate
 from rolecall.core.paging import Listing
+from rolecall.core.postgres import embedded
 from rolecall.identities.queries import IDENTITIES
 from rolecall.personnel_events.queries import EVENTS
+
+# Where the company is kept for the next benchmark, and how large it is.
+FOLDER = "ROLECALL_BENCH_FOLDER"
+ROWS = int(os.environ.get("ROLECALL_BENCH_ROWS", "1000000"))
+SMALL = 10_000
+APPLICATION_COUNT = 40
 
 LISTINGS: dict[str, Listing[Any]] = {
     listing.table: listing for listing in (IDENTITIES, APPLICATIONS, ACCESS_REQUESTS, EVENTS, IMPORTS)
@@ -86,6 +97,38 @@ TABLES = {
     "personnel_events": _EVENTS,
     "application_imports": _IMPORTS,
 }
+
+
+@contextmanager
+def company() -> Iterator[dict[str, str]]:
+    """The URLs of a large database and of a small one, made unless they are there already."""
+    sizes = {
+        "identities": ROWS,
+        "applications": APPLICATION_COUNT,
+        "access_requests": ROWS,
+        "personnel_events": ROWS // 5,
+        "application_imports": ROWS // 20,
+    }
+    small = {**dict.fromkeys(sizes, SMALL), "applications": APPLICATION_COUNT}
+    with tempfile.TemporaryDirectory() as unkept, embedded(Path(os.environ.get(FOLDER) or unkept)) as server:
+        yield {"big": _made(server, f"big_{ROWS}", sizes), "small": _made(server, "small", small)}
+
+
+def _made(server: str, name: str, sizes: dict[str, int]) -> str:
+    url = psycopg.conninfo.make_conninfo(server, dbname=name)
+    with psycopg.connect(server, autocommit=True) as db:
+        if db.execute("SELECT 1 FROM pg_database WHERE datname = %s", (name,)).fetchone():
+            return url
+        db.execute(f"CREATE DATABASE {name}_new")
+    fresh = psycopg.conninfo.make_conninfo(server, dbname=f"{name}_new")
+    migrate(fresh)
+    started = time.perf_counter()
+    counted = seed(fresh, sizes)
+    said = ", ".join(f"{sizes[table]:,} {table} in {seconds:.1f} s" for table, seconds in counted.items())
+    print(f"made {name} in {time.perf_counter() - started:.0f} s; counted {said}", flush=True)
+    with psycopg.connect(server, autocommit=True) as db:
+        db.execute(f"ALTER DATABASE {name}_new RENAME TO {name}")
+    return url
 
 
 def seed(url: str, sizes: dict[str, int]) -> dict[str, float]:

@@ -21,6 +21,7 @@ from zoneinfo import ZoneInfo
 import httpx2
 import structlog
 
+from bench.figures import Found, tell
 from rolecall.access_models import actions as access_models
 from rolecall.app import create_app
 from rolecall.applications import actions as applications
@@ -220,8 +221,8 @@ async def main() -> int:
                 await a_leaver(client, pool, config)
                 few = await a_tick(client, pool, config, FEW)
                 many = await a_tick(client, pool, config, MANY)
-    print(f"among {MANY // FEW} times as many stages the tick takes {many / few:.2f} times as long (bar {BAR})")
-    return 0 if many / few <= BAR else 1
+    what = f"a tick among {MANY:,} stages, of one among {FEW:,}"
+    return 0 if tell(Found("workflow", what, many / few, "×", BAR, at_most=True)) else 1
 
 
 if __name__ == "__main__":

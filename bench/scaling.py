@@ -1,0 +1,190 @@
+"""One API process and four, how late answers come below saturation, memory over many requests, two workers, and sizes.
+
+    [ROLECALL_BENCH_REQUESTS=100000] python -m bench.scaling
+
+The client and the database share the cores with the processes that are measured. Latency is counted from the moment a
+request was due, at 60 % of what the process can do, whether or not the one before had been answered.
+"""
+
+import asyncio
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import uvloop
+
+from bench import imports
+from bench.figures import Found, tell
+from bench.http import Connection, load, load_all, make_token, request_for, running
+from bench.seeding import ROWS, company
+from rolecall.core.postgres import embedded
+
+BAR_PROCESSES, BAR_TAIL, BAR_MEMORY, BAR_WORKERS = 1.6, 5, 1.05, 1.3
+REQUESTS = int(os.environ.get("ROLECALL_BENCH_REQUESTS", "100000"))
+PROCESSES = (1, 2, 4)
+CONNECTIONS = 16
+SECONDS = 3.0
+ROUNDS = 2
+SHARE = 0.6
+ACCOUNTS, ASSIGNMENTS = 50_000, 500_000
+
+
+class Paced(Connection):
+    """Asks when the next request is due, or at once if the answer before came too late."""
+
+    def __init__(self, request: bytes, period: float, first: float) -> None:
+        super().__init__(request)
+        self.period, self.due = period, first
+        self.took: list[float] = []
+
+    def connection_made(self, transport: Any) -> None:
+        self.transport = transport
+        self._wait()
+
+    def go_on(self) -> None:
+        self.took.append(time.perf_counter() - self.due)
+        self.due += self.period
+        self._wait()
+
+    def _wait(self) -> None:
+        wait = self.due - time.perf_counter()
+        asyncio.get_running_loop().call_later(max(wait, 0), self._ask)
+
+    def _ask(self) -> None:
+        if not self.transport.is_closing():
+            self.transport.write(self.request)
+
+
+async def latencies(port: int, path: str, secret: str, rate: float, seconds: float) -> list[float]:
+    request, loop = request_for(path, secret), asyncio.get_running_loop()
+    period, start = CONNECTIONS / rate, time.perf_counter() + 0.2
+    made = [
+        await loop.create_connection(
+            lambda n=n: Paced(request, period, start + n * period / CONNECTIONS),  # type: ignore[misc]
+            "127.0.0.1",
+            port,
+        )
+        for n in range(CONNECTIONS)
+    ]
+    await asyncio.sleep(seconds)
+    for transport, _ in made:
+        transport.abort()
+    # The first answers of each find caches cold.
+    return [took for _, each in made for took in each.took[10:]]
+
+
+@contextmanager
+def processes(count: int, url: str) -> Iterator[tuple[list[int], list[int]]]:
+    """The ids and ports of so many API processes."""
+    with ExitStack() as stack, tempfile.TemporaryDirectory() as folder:
+        made = []
+        for n in range(count):
+            (Path(folder) / str(n)).mkdir()
+            made.append(stack.enter_context(running("service", url, Path(folder) / str(n) / "answers")))
+        yield [pid for pid, _ in made], [port for _, port in made]
+
+
+def more_processes(url: str, path: str, secret: str) -> bool:
+    rates: dict[int, list[float]] = {count: [] for count in PROCESSES}
+    for _ in range(ROUNDS):
+        for count in PROCESSES:
+            with processes(count, url) as (_, ports):
+                uvloop.run(load_all(ports, path, secret, 2 * CONNECTIONS, 1))
+                rates[count].append(uvloop.run(load_all(ports, path, secret, 2 * CONNECTIONS, SECONDS)))
+    for count in PROCESSES:
+        tell(Found("scaling", f"get one, API processes: {count}", max(rates[count]), "/s"))
+    return tell(
+        Found("scaling", "four API processes, of one", max(rates[PROCESSES[-1]]) / max(rates[1]), "×", BAR_PROCESSES)
+    )
+
+
+def below_saturation(url: str, path: str, secret: str) -> bool:
+    seen = []
+    with processes(1, url) as (_, [port]):
+        full = max(uvloop.run(load(port, path, secret, CONNECTIONS, SECONDS)) for _ in range(ROUNDS))
+        for _ in range(ROUNDS):
+            took = uvloop.run(latencies(port, path, secret, SHARE * full, SECONDS))
+            *_, high = statistics.quantiles(took, n=100)
+            middle = statistics.median(took)
+            print(f"at {SHARE * full:,.0f}/s: median {middle * 1000:.2f} ms, 99 % within {high * 1000:.2f} ms")
+            seen.append((high, middle))
+    high, middle = min(seen)
+    what = f"p99 at {SHARE:.0%} of saturation, of the median"
+    return tell(Found("scaling", what, high / middle, "×", BAR_TAIL, at_most=True))
+
+
+def memory(url: str, paths: list[str], secret: str) -> bool:
+    """Of one process, after a tenth of the requests and after all of them."""
+    with processes(1, url) as ([pid], [port]):
+        done, sizes = 0.0, [0, 0]
+        for n, share in enumerate((0.1, 1)):
+            while done < share * REQUESTS:
+                for path in paths:
+                    done += 2 * uvloop.run(load(port, path, secret, CONNECTIONS, 2))
+            sizes[n] = imports.resident(pid)
+    print(f"memory {sizes[0] / 2**20:.0f} MiB after a tenth, {sizes[1] / 2**20:.0f} MiB after {done:,.0f} requests")
+    grown = Found(
+        "scaling", f"memory after {REQUESTS:,} requests, of a tenth", sizes[1] / sizes[0], "×", BAR_MEMORY, True
+    )
+    return tell(grown)
+
+
+def two_workers() -> bool:
+    """The same import for one application, then for two at once; a second worker stands by."""
+    with tempfile.TemporaryDirectory() as folder:
+        files = imports.make_files(Path(folder), ACCOUNTS, ASSIGNMENTS)
+        data_dir = Path(folder) / "rolecall"
+        with imports.service(data_dir) as (address, token, _), embedded(data_dir) as url:
+            environ = os.environ | {"ROLECALL_DATABASE_URL": url, "ROLECALL_DATA_DIR": str(data_dir)}
+            command = [sys.executable, "-m", "rolecall", "worker"]
+            second = subprocess.Popen(command, env=environ, stderr=subprocess.DEVNULL)
+            try:
+                alone, together = asyncio.run(_side_by_side(address, token, files))
+            finally:
+                second.terminate()
+                second.wait()
+            with psycopg.connect(url) as db:
+                tell(Found("scaling", "an assignment with its indexes", _bytes_a_row(db, "assignments"), "B"))
+    print(f"one import {alone:.1f} s, two side by side {together:.1f} s")
+    return tell(Found("scaling", "two imports side by side, of one", together / alone, "×", BAR_WORKERS, True))
+
+
+async def _side_by_side(address: str, token: str, files: Any) -> tuple[float, float]:
+    alone = [(await imports.run_imports(address, token, files))["first"]["import"] for _ in range(2)]
+    both = await asyncio.gather(*(imports.run_imports(address, token, files) for _ in range(2)))
+    return min(alone), max(results["first"]["import"] for results in both)
+
+
+def _bytes_a_row(db: psycopg.Connection, table: str) -> float:
+    row = db.execute(f"SELECT pg_total_relation_size('{table}')::float / count(*) FROM {table}").fetchone()
+    return float(row[0]) if row else 0
+
+
+def main() -> None:
+    with company() as urls:
+        url = urls["big"]
+        secret = make_token(url)
+        with psycopg.connect(url) as db:
+            (id,) = db.execute("SELECT id FROM identities ORDER BY list_key OFFSET 1000 LIMIT 1").fetchone() or ("",)
+            for table in ("identities", "access_requests", "personnel_events"):
+                tell(Found("scaling", f"a row of {table} with its indexes", _bytes_a_row(db, table), "B"))
+        one, deep = f"/api/identities/{id}", f"/api/identities?page={ROWS // 100}"
+        held = [
+            more_processes(url, one, secret),
+            below_saturation(url, one, secret),
+            memory(url, [one, "/api/identities", deep], secret),
+        ]
+    held.append(two_workers())
+    sys.exit(not all(held))
+
+
+if __name__ == "__main__":
+    main()
