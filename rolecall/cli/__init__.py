@@ -25,6 +25,9 @@ _COMMANDS = {
     "completion": "completion",
     "audit": "audit",
     "evidence": "evidence",
+    "doctor": "doctor",
+    "backup": "backup",
+    "restore": "backup",
 }
 # Clients of the HTTP API; `verbs.py` has what they can do.
 _NOUNS = ("app", "import", "identity", "event", "request", "hook", "delivery", "model")

@@ -29,6 +29,14 @@ async def is_current(db: Db) -> bool:
     return {name for (name,) in applied} == {file.name for file in _files()}
 
 
+async def differences(db: Db) -> tuple[list[str], list[str]]:
+    """What this program has and the database has not, and the other way round."""
+    exists = await fetch_rows(db, "SELECT to_regclass('migrations')")
+    rows = await fetch_rows(db, "SELECT name FROM migrations") if exists[0][0] else []
+    applied, known = {name for (name,) in rows}, {file.name for file in _files()}
+    return sorted(known - applied), sorted(applied - known)
+
+
 def pending(db: psycopg.Connection) -> list[Path]:
     db.execute(
         "CREATE TABLE IF NOT EXISTS migrations ("

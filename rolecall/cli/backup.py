@@ -1,0 +1,65 @@
+"""The service in one file, and the file back in a service."""
+
+from pathlib import Path
+
+import rich_click as click
+
+from rolecall.cli import folder
+from rolecall.cli.folder import data_dir_option
+
+
+@click.command
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@click.option("--with-key", is_flag=True, help="Also the key that hook secrets are sealed with. Whoever has the file can then read them.")  # fmt: skip # noqa: E501
+@data_dir_option
+def backup(file: Path, with_key: bool, data_dir: Path | None) -> None:
+    """Write the database and the uploaded files, as of one moment, into FILE; the service may go on.
+
+    Example: `rolecall backup rolecall-monday.tar --data-dir /var/lib/rolecall`
+    """
+    from rolecall.core import clock
+    from rolecall.core import config as configuration
+    from rolecall.core.errors import CannotRun
+    from rolecall.operate.backup import back_up
+
+    settings = configuration.load(data_dir=data_dir)
+    if not settings.data_dir.exists():
+        raise CannotRun(f"There is no data folder {settings.data_dir}; name it with --data-dir")
+    with folder.database(settings) as here:
+        folder.migrate(here)
+        made = back_up(here, file.absolute(), clock.now(), with_key=with_key)
+    size = file.stat().st_size
+    click.echo(f"{file}: the database and {made.file_count} files, {size:,} bytes", err=True)
+    if not made.has_key:
+        click.echo("The key of hook secrets is not in it; keep secret.key (or ROLECALL_SECRET_KEY) elsewhere", err=True)
+
+
+@click.command
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False, exists=True))
+@click.option("--force", is_flag=True, help="Replace what the database and the folder hold.")
+@data_dir_option
+def restore(file: Path, force: bool, data_dir: Path | None) -> None:
+    """Put a backup into an empty data folder, or the empty database of `ROLECALL_DATABASE_URL`.
+
+    Example: `rolecall restore rolecall-monday.tar --data-dir /var/lib/rolecall-new`
+    """
+    from rolecall.core import config as configuration
+    from rolecall.core.errors import CannotRun
+    from rolecall.operate import backup
+
+    settings = configuration.load(data_dir=data_dir)
+    manifest = backup.read_manifest(file)
+    # No service may run on the folder meanwhile.
+    with folder.occupied(settings.data_dir, ""), folder.database(settings) as here:
+        if not force and not backup.is_empty(here):
+            raise CannotRun(
+                "The database is not empty; choose another folder with --data-dir, or replace it with --force"
+            )
+        backup.restore(here, file.absolute())
+        folder.migrate(here)
+        has_key = manifest.has_key or here.secret_key or (here.data_dir / "secret.key").exists()
+    click.echo(
+        f"Restored the state of {manifest.created_date:%Y-%m-%d %H:%M:%S} UTC into {settings.data_dir}", err=True
+    )
+    if not has_key:
+        click.echo("Put secret.key back before you start the service, or rotate the secret of every hook", err=True)

@@ -1,0 +1,55 @@
+"""What is wrong, and what to do about it."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import rich_click as click
+
+from rolecall.cli import folder
+from rolecall.cli.folder import data_dir_option
+from rolecall.cli.output import json_option, show_json, show_table
+
+if TYPE_CHECKING:
+    from rolecall.core.config import Config
+    from rolecall.core.db import Db
+    from rolecall.operate.doctor import Finding
+
+
+@click.command
+@data_dir_option
+@json_option
+def doctor(data_dir: Path | None, as_json: bool) -> None:
+    """Look for trouble, and say what to do about each; exit 1 if there is any.
+
+    Worker, migrations, clock, disk, permissions, webhooks, imports, unmatched accounts, audit chain. Changes nothing.
+
+    Example: `rolecall doctor --data-dir /var/lib/rolecall`
+    """
+    import psycopg
+
+    from rolecall.core import config as configuration
+    from rolecall.core.errors import CannotRun
+    from rolecall.operate.doctor import out_of_reach
+
+    settings = configuration.load(data_dir=data_dir)
+    if not settings.data_dir.exists():
+        raise CannotRun(f"There is no data folder {settings.data_dir}; name it with --data-dir")
+
+    async def act(config: "Config", db: "Db") -> "list[Finding]":
+        from rolecall.operate.doctor import examine
+
+        return await examine(db, config)
+
+    try:
+        with folder.database(settings) as here:
+            findings = folder.in_transaction(here, act, snapshot=True)
+    except psycopg.OperationalError as error:
+        findings = [out_of_reach(error)]
+    ok = not any(finding.state == "trouble" for finding in findings)
+    if as_json:
+        show_json({"ok": ok, "findings": findings})
+    else:
+        rows = [(found.check, found.state, found.detail, found.advice) for found in findings]
+        show_table(("CHECK", "STATE", "FOUND", "WHAT TO DO"), rows)
+    sys.exit(0 if ok else 1)

@@ -1,0 +1,218 @@
+"""A backup: the database as of one moment and every file that it names, in one archive.
+
+Files never change and are in place before a row names them, so what the snapshot names can be copied afterwards, beside
+a running service.
+"""
+
+import hashlib
+import io
+import os
+import subprocess
+import tarfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import datetime
+from pathlib import Path
+from typing import IO, Any, cast
+
+import msgspec
+import psycopg
+
+from rolecall import __version__
+from rolecall.core import migrate
+from rolecall.core.config import Config
+from rolecall.core.errors import CannotRun
+from rolecall.core.files import Store
+from rolecall.core.ids import new_id
+from rolecall.core.postgres import BIN
+from rolecall.core.sealing import KEY_FILE
+
+_MANIFEST, _DUMP, _FILES = "manifest.json", "database.dump", "files/"
+_PIECE = 1024 * 1024
+
+
+class Manifest(msgspec.Struct, rename="camel"):
+    version: str
+    created_date: datetime
+    migrations: list[str]
+    dump_sha256: str
+    file_count: int
+    has_key: bool
+
+
+class KeptFile(msgspec.Struct, frozen=True):
+    location: str
+    size: int
+    sha256: str
+
+
+def back_up(config: Config, target: Path, now: datetime, *, with_key: bool) -> Manifest:
+    """Into `target`, which appears when it is whole."""
+    partial, dump = (target.with_name(f".{target.name}.{new_id()}.{part}") for part in ("partial", "dump"))
+    try:
+        with psycopg.connect(config.database_url or "") as db:
+            db.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+            snapshot = _value(db, "SELECT pg_export_snapshot()")
+            files = _named_files(db)
+            applied = [name for (name,) in db.execute("SELECT name FROM migrations ORDER BY name").fetchall()]
+            os.close(os.open(dump, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+            _run("pg_dump", "--format=custom", "--no-owner", "--no-privileges", f"--snapshot={snapshot}",
+                 f"--file={dump}", f"--dbname={config.database_url}")  # fmt: skip
+        key = config.data_dir / KEY_FILE
+        has_key = with_key and key.exists()
+        manifest = Manifest(__version__, now, applied, _digest(dump), len(files), has_key)
+        with os.fdopen(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as out:
+            with tarfile.open(fileobj=out, mode="w") as archive:
+                _add(archive, _MANIFEST, msgspec.json.encode(manifest))
+                archive.add(dump, _DUMP, filter=_nobodys)
+                for file in files:
+                    _add_kept(archive, config.store, file)
+                if has_key:
+                    _add(archive, KEY_FILE, key.read_bytes())
+            out.flush()
+            os.fsync(out.fileno())
+        partial.rename(target)
+    finally:
+        for path in (partial, dump):
+            path.unlink(missing_ok=True)
+    return manifest
+
+
+def read_manifest(source: Path) -> Manifest:
+    """Whether this program can restore it."""
+    with _opened(source) as archive:
+        manifest = msgspec.json.decode(_member(archive, _MANIFEST).read(), type=Manifest)
+    if unknown := set(manifest.migrations) - {file.name for file in migrate.FOLDER.glob("[0-9]*.sql")}:
+        raise CannotRun(f"The backup was made by a newer program: it has {', '.join(sorted(unknown))}")
+    return manifest
+
+
+def is_empty(config: Config) -> bool:
+    with psycopg.connect(config.database_url or "") as db:
+        tables = _value(
+            db, "SELECT count(*) FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace"
+        )
+    return int(tables) == 0
+
+
+def restore(config: Config, source: Path) -> None:
+    """Over whatever the database holds: all of it or, if the archive is broken, nothing of it."""
+    dump = config.data_dir / f".{new_id()}.dump"
+    try:
+        with _opened(source) as archive:
+            manifest = msgspec.json.decode(_member(archive, _MANIFEST).read(), type=Manifest)
+            _take(_member(archive, _DUMP), dump)
+            if _digest(dump) != manifest.dump_sha256:
+                raise CannotRun(f"{source} is damaged: the database in it is not the one that was written")
+            with _replacing(config.database_url or "") as db:
+                _run("pg_restore", "--no-owner", "--no-privileges", "--exit-on-error", "--single-transaction",
+                     f"--dbname={config.database_url}", str(dump))  # fmt: skip
+                for file in _named_files(db):
+                    _put_back(archive, config.store, file)
+            if manifest.has_key:
+                _take(_member(archive, KEY_FILE), config.data_dir / KEY_FILE)
+    finally:
+        dump.unlink(missing_ok=True)
+
+
+@contextmanager
+def _replacing(url: str) -> Iterator[psycopg.Connection]:
+    """What was there stays aside until what comes is whole."""
+    with psycopg.connect(url, autocommit=True) as db:
+        with db.transaction():
+            db.execute("ALTER SCHEMA public RENAME TO replaced")
+            db.execute("CREATE SCHEMA public")
+        try:
+            yield db
+        except BaseException:
+            with db.transaction():
+                db.execute("DROP SCHEMA public CASCADE")
+                db.execute("ALTER SCHEMA replaced RENAME TO public")
+            raise
+        db.execute("DROP SCHEMA replaced CASCADE")
+
+
+def _named_files(db: psycopg.Connection) -> list[KeptFile]:
+    rows = db.execute("SELECT location, size, encode(sha256, 'hex') FROM import_files ORDER BY location").fetchall()
+    return [KeptFile(*row) for row in rows]
+
+
+def _add(archive: tarfile.TarFile, name: str, content: bytes) -> None:
+    archive.addfile(_info(name, len(content)), io.BytesIO(content))
+
+
+def _add_kept(archive: tarfile.TarFile, store: Store, file: KeptFile) -> None:
+    try:
+        with store.open(file.location) as content:
+            archive.addfile(_info(_FILES + file.location, file.size), cast(IO[bytes], content))
+    except OSError as error:
+        raise CannotRun(f"The uploaded file {file.location} cannot be read whole: {error}") from error
+
+
+def _info(name: str, size: int) -> tarfile.TarInfo:
+    info = tarfile.TarInfo(name)
+    info.size, info.mode, info.mtime = size, 0o600, int(time.time())
+    return info
+
+
+def _nobodys(info: tarfile.TarInfo) -> tarfile.TarInfo:
+    info.uid = info.gid = 0
+    info.uname = info.gname = ""
+    return info
+
+
+def _put_back(archive: tarfile.TarFile, store: Store, file: KeptFile) -> None:
+    """Compared with what the database says of it."""
+    folder = store.folder / "incoming"
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    store.folder.chmod(0o700)
+    path = folder / str(new_id())
+    try:
+        _take(_member(archive, _FILES + file.location), path)
+        if _digest(path) != file.sha256:
+            raise CannotRun(f"The backup is damaged: {file.location} is not the file that was uploaded")
+        store.put(path, file.location)
+    finally:
+        path.unlink(missing_ok=True)
+
+
+@contextmanager
+def _opened(source: Path) -> Iterator[tarfile.TarFile]:
+    try:
+        with tarfile.open(source) as archive:
+            yield archive
+    except (tarfile.TarError, OSError, msgspec.MsgspecError) as error:
+        raise CannotRun(f"{source} is no whole backup: {error}") from error
+
+
+def _member(archive: tarfile.TarFile, name: str) -> IO[bytes]:
+    """By the name that we expect: nothing in an archive says where it goes."""
+    with suppress(KeyError):
+        if content := archive.extractfile(name):
+            return content
+    raise tarfile.TarError(f"it has no {name}")
+
+
+def _take(content: IO[bytes], place: Path) -> None:
+    with os.fdopen(os.open(place, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600), "wb") as file:
+        while piece := content.read(_PIECE):
+            file.write(piece)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _value(db: psycopg.Connection, sql: str) -> Any:
+    row = db.execute(sql.encode()).fetchone()
+    return row and row[0]
+
+
+def _run(program: str, *arguments: str) -> None:
+    done = subprocess.run((str(BIN / program), *arguments), capture_output=True, check=False, text=True)
+    if done.returncode:
+        raise CannotRun(f"{program}: {' '.join(done.stderr.split())}")
