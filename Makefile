@@ -11,7 +11,7 @@ PIP := $(PY) -m pip install --quiet --quiet --disable-pip-version-check --no-inp
 LOCKED := $(PIP) --no-compile --require-hashes
 CONSOLE := $(shell find rolecall/console -name '*.html' -o -name '*.py')
 
-.PHONY: help run setup browser pictures check test test-external battery battery-ci battery-planted schemathesis sbom ages bench bench-import lock clean
+.PHONY: help run setup browser pictures check test test-external battery battery-ci battery-planted schemathesis sbom ages bench bench-import rehearse lock clean
 
 help: ## Show what can be made
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' Makefile | expand -t 24
@@ -70,6 +70,9 @@ sbom: ## What is shipped, as CycloneDX JSON on stdout
 
 ages: ## When each dependency was last released; needs the network
 	@$(PYTHON) .ci/supply.py ages
+
+rehearse: setup ## What deploy/Dockerfile does, without a container engine; needs the network
+	@$(PY) .ci/rehearse.py
 
 lock: setup ## Pin the dependencies anew, to the newest versions that fit; needs the network
 	@$(PY) .ci/locks.py write

@@ -25,8 +25,9 @@ def migrate(url: str) -> list[str]:
 
 
 async def is_current(db: Db) -> bool:
+    """A schema of the next version is: migrations add, so that processes are replaced one by one."""
     applied = await fetch_rows(db, "SELECT name FROM migrations")
-    return {name for (name,) in applied} == {file.name for file in _files()}
+    return {name for (name,) in applied} >= {file.name for file in _files()}
 
 
 async def differences(db: Db) -> tuple[list[str], list[str]]:

@@ -1,0 +1,130 @@
+"""A version goes on while the next one's migrations run beneath it."""
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from rolecall.client import Client, calls
+from rolecall.core.migrate import FOLDER
+from rolecall.core.postgres import embedded
+from tests.builders import CONNECTOR
+from tests.cli.commands import Running, a_service, eventually, rolecall
+from tests.conftest import with_database
+
+# Whatever the next version may add: a table, an index, and a column to everything there is.
+NEXT_VERSION = """
+DO $$
+DECLARE
+    relation regclass;
+BEGIN
+    FOR relation IN SELECT oid FROM pg_class
+        WHERE relkind IN ('r', 'p') AND NOT relispartition AND relnamespace = 'public'::regnamespace
+    LOOP
+        EXECUTE format('ALTER TABLE %s ADD COLUMN of_the_next_version text DEFAULT ''new''', relation);
+    END LOOP;
+END $$;
+CREATE TABLE of_the_next_version (x int);
+CREATE INDEX ON identities (of_the_next_version);
+INSERT INTO migrations (name, sha256) VALUES ('9999_next.sql', 'x');
+"""
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[Running]:
+    with a_service(tmp_path / "here", "--workers", "1") as running:
+        yield running
+
+
+def work(client: Client, name: str, users: Path) -> None:
+    """Something of everything: an application, an import, a person, a request from its making to its end."""
+    application = client.send(calls.create_application(name, connector=CONNECTOR))
+    users.write_text("Username,Name\nada,Ada Byron\n")
+    assert client.wait(client.upload(application.id, {"Users": users}).id).status == "Finished"
+    person = client.send(calls.onboard(effective_date="2035-01-01", first_name="Ada", last_name=name)).affected_identity
+    request = client.send(
+        calls.create_request("Add", application.id, identity_id=person.id, privileges=[{"permission": "Post"}])
+    )
+    for requirement in request.requirements:
+        if requirement.type == "Approve":
+            reviewer = requirement.rules[0].responses[0].reviewer.id
+            client.send(calls.respond(request.id, "Approved", reviewer_id=reviewer))
+    assert client.send(calls.resolve_request(request.id)).status == "Completed"
+    assert name in [person.last_name for person in client.each(calls.list_identities())]
+    assert [account.username for account in client.each(calls.list_accounts(application.id))] == ["ada"]
+
+
+def test_a_version_works_on_the_schema_of_the_next(service: Running, tmp_path: Path) -> None:
+    token = rolecall("token", "create", "t", "--scope", "all", "--data-dir", service.data_dir).stdout.strip()
+    with Client(service.url, token) as client:
+        work(client, "Before", tmp_path / "users.csv")
+        with embedded(service.data_dir) as url, psycopg.connect(url, autocommit=True) as db:
+            db.execute(NEXT_VERSION)
+
+        work(client, "After", tmp_path / "users.csv")
+        assert service.answers("/readyz")
+        (process,) = service.children("rolecall api")
+        os.kill(process, signal.SIGKILL)
+        eventually(lambda: service.children("rolecall api") not in ([], [process]))
+        work(client, "Restarted", tmp_path / "users.csv")
+
+    refused = rolecall("migrate", "--data-dir", service.data_dir)
+    assert refused.returncode == 1
+    assert refused.stderr == "Error: the database is newer than this program: it has 9999_next.sql\n"
+
+
+FOUNDATION = """
+INSERT INTO settings (name, value) VALUES ('approvalLeadDays', '12');
+INSERT INTO identities (id, first_name, last_name, first_name_key, last_name_key, created_date, updated_date,
+                        first_seen_date)
+SELECT gen_random_uuid(), 'Ada', 'Byron ' || n, 'ada', 'byron', now(), now(), now() FROM generate_series(1, 300) AS n;
+"""
+
+
+@pytest.fixture
+def empty_database(server_url: str) -> Iterator[str]:
+    name = f"upgraded_{os.getpid()}"
+    with psycopg.connect(server_url, autocommit=True) as db:
+        db.execute(f"CREATE DATABASE {name}")
+        yield with_database(server_url, name)
+        db.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+def test_migrations_keep_what_is_there_from_the_first_on(empty_database: str) -> None:
+    files = sorted(FOLDER.glob("[0-9]*.sql"))
+    with psycopg.connect(empty_database, autocommit=True) as db:
+        db.execute(files[0].read_bytes())
+        db.execute(FOUNDATION)
+        before = contents(db)
+
+        for file in files[1:]:
+            with db.transaction():
+                db.execute(file.read_bytes())
+            after = contents(db)
+            assert all(row.items() <= found.items() for name in before for row, found in zip(before[name], after[name], strict=True)), file  # fmt: skip # noqa: E501
+
+    assert {name: len(rows) for name, rows in before.items() if name in ("identities", "settings")} == {
+        "identities": 300, "settings": 1,
+    }  # fmt: skip
+
+
+def contents(db: psycopg.Connection) -> dict[str, list[dict[str, object]]]:
+    """The tables of the foundation that people fill, row by row; what the service derives may change."""
+    return {
+        name: [row for (row,) in db.execute(f"SELECT to_jsonb(t) FROM {name} t ORDER BY to_jsonb(t) ->> 'id'")]
+        for name in ("settings", "identities")
+    }
+
+
+def test_no_migration_takes_anything_away() -> None:
+    taking = {
+        (file.name, statement)
+        for file in FOLDER.glob("[0-9]*.sql")
+        for statement in ("DROP TABLE", "DROP COLUMN", "RENAME COLUMN", "RENAME TO", "TRUNCATE TABLE", "ALTER TYPE")
+        if statement in file.read_text().upper()
+    }
+
+    assert taking == set()
