@@ -85,6 +85,9 @@ PATHS = {
 
 # Bodies whose fields depend on one another.
 WHOLE: dict[str, Callable[[Any], Any]] = {
+    # A configuration refuses what it does not know, which a document that allows more fields cannot say.
+    "applyConfiguration": lambda _: {"settings": {"approvalLeadDays": random.randint(1, 99)}},
+    "planConfiguration": lambda _: {"settings": {"approvalLeadDays": random.randint(1, 99)}},
     "createAccessRequest": lambda body: without(fit(body), "group") | {"identityId": one("identities")(None)},
     "pinAccount": lambda body: {"never": True} if body.get("never") else {"identityId": one("identities")(None)},
     "previewEvent": lambda body: fit(body) | {"type": "Offboard", "identityId": one("identities")(None)},
