@@ -301,7 +301,7 @@ def _framed(headers: list[str], frame: pl.DataFrame, offset: int = 1) -> Table:
 
 
 # A cell with a formula and no value: whoever made the file never let a spreadsheet compute it.
-_UNCOMPUTED = re.compile(rb'<c r="([A-Z]+)(\d+)"[^>]*><f[^>]*(?:/>|>[^<]*</f>)(?:<v\s*/>|<v></v>)?</c>')
+_UNCOMPUTED = re.compile(rb'<c r="([A-Z]+)(\d+)"[^<>]*><f[^<>]*(?:/>|>[^<]*</f>)(?:<v\s*/>|<v></v>)?</c>')
 
 
 def _check_inflation(content: bytes) -> None:

@@ -120,7 +120,8 @@ def _open(config: Config, location: str) -> tuple[str, BinaryIO]:
 
 def _open_url(config: Config, location: str) -> tuple[str, BinaryIO]:
     allowed = (f"{root.rstrip('/')}/" for root in config.import_roots if "://" in root)
-    if ".." in location or not location.startswith(tuple(allowed)):
+    # `::` would put one file system into another, past the root.
+    if ".." in location or "::" in location or not location.startswith(tuple(allowed)):
         raise PermissionError("it is outside of ROLECALL_IMPORT_ROOTS")
     files, path = fsspec.core.url_to_fs(location)
     found = files.glob(path) if glob.has_magic(path) else [path]

@@ -1,6 +1,7 @@
 """One process with one role: the HTTP server, or the worker."""
 
 import asyncio
+import resource
 import signal
 import sys
 from collections.abc import Awaitable, Callable
@@ -18,6 +19,8 @@ from rolecall.core.errors import CannotRun
 
 Role = Callable[[Config, asyncio.Event], Awaitable[None]]
 _HEADERS_TAKE_MILLISECONDS = 20_000
+# Those that rest count, too: with few, whoever opens many and says nothing keeps all others out.
+_MOST_CONNECTIONS = 8192
 # Granian's own lines go where all others go.
 _GRANIAN_LOGS = {"handlers": {}, "loggers": {"_granian": {"propagate": True}, "granian.access": {}}}
 
@@ -56,6 +59,7 @@ async def serve_http(config: Config, stop: asyncio.Event, host: str, port: int) 
         interface=Interfaces.ASGI,
         websockets=False,
         backlog=1024,
+        backpressure=_MOST_CONNECTIONS,
         # HTTP/2 without TLS has no time limit on headers, and nobody asks for it.
         http=HTTPModes.http1,
         http1_settings=HTTP1Settings(header_read_timeout=_HEADERS_TAKE_MILLISECONDS),
@@ -63,6 +67,8 @@ async def serve_http(config: Config, stop: asyncio.Event, host: str, port: int) 
         log_level=LogLevels.error,
         log_dictconfig=_GRANIAN_LOGS,
     )
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     serving = asyncio.create_task(server.serve())
     await asyncio.wait({serving, asyncio.create_task(stop.wait())}, return_when=asyncio.FIRST_COMPLETED)
     stopped_by_itself = serving.done()

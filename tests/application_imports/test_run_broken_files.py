@@ -101,6 +101,7 @@ BROKEN: dict[str, tuple[bytes, str]] = {
         xlsx(HEADER + row(2, "ada", '<c r="B2"><f>1+1</f></c>')),
         "line 2: cell B2 holds a formula without a value",
     ),
+    "cells that never end": (xlsx(HEADER + '<c r="A1" ' * 50_000), "the XLSX file cannot be read"),
     "zip bomb": (xlsx(HEADER, bomb=b"\x00" * 200 * MIB), "the XLSX file inflates to more than"),
     "truncated Parquet": (parquet(Username=["ada"])[:-6], "the Parquet file cannot be read"),
     "Parquet of lists": (parquet(Username=["ada"], Name=[[["nested"]]])[:40], "the Parquet file cannot be read"),

@@ -66,7 +66,14 @@ async def test_a_missing_file_fails_the_import(scheduled: Imports, folder: Path,
 
 
 @pytest.mark.parametrize(
-    "location", ["{folder}/../secret.csv", "{folder}/link.csv", "file://{folder}/a.csv", "s3://b/c"]
+    "location",
+    [
+        "{folder}/../secret.csv",
+        "{folder}/link.csv",
+        "file://{folder}/a.csv",
+        "s3://b/c",
+        "simplecache::file://{folder}/a.csv",
+    ],
 )
 async def test_nothing_outside_the_roots_is_read(scheduled: Imports, folder: Path, db: Db, location: str) -> None:
     (folder.parent / "secret.csv").write_text("Username\nada\n")

@@ -184,13 +184,15 @@ class Crew:
         async with self.service.client() as client:
             for id, decisions in self.decisions.items():
                 events += await self._check_request(client, db, id, decisions)
+            chain = (await client.get("/api/audit-events/verify", timeout=60)).json()
+        assert chain["ok"], chain
         doubled = await self._check_deliveries(db, events)
         writes = sum(map(len, self.acknowledged.values())) + len(self.files)
         moves = sum(map(len, self.decisions.values()))
         return (
             f"{writes + moves:,} acknowledged writes ({moves:,} of them moves), 0 lost, 0 doubled; "
             f"{len(self.files)} imports ({interrupted} given up after three interruptions), {events:,} deliveries "
-            f"({doubled} repeated after an unknown outcome)"
+            f"({doubled} repeated after an unknown outcome), {chain['count']:,} audit entries, every chain whole"
         )
 
     async def _check_records(self, db: Db) -> None:
@@ -209,6 +211,12 @@ class Crew:
                AND 1 <> (SELECT count(*) FROM personnel_events e WHERE e.identity_id = i.id)""",
         )
         assert events == 0
+        silent = await fetch_value(
+            db,
+            """SELECT count(*) FROM identities i WHERE last_name LIKE 'Hired %%'
+               AND NOT EXISTS (SELECT FROM audit_events a WHERE a.entity_id = i.id)""",
+        )
+        assert silent == 0, "changes without an audit entry"
 
     async def _check_imports(self, db: Db, files_dir: Path) -> int:
         rows = await fetch_rows(

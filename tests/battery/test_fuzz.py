@@ -1,14 +1,17 @@
 """What nobody would send: requests, forms and files, broken at random. All are taken or refused, quickly."""
 
+import asyncio
 import io
 import os
 import random
 import re
+import resource
 import socket
 import time
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -35,6 +38,7 @@ SEED = int(os.environ.get("ROLECALL_FUZZ_SEED", str(time.time_ns())))
 MOST_CPU_SECONDS = 1.0
 PATIENCE_SECONDS = 1.0
 DEEPEST = 5
+IDLE = 2000
 TICKS = os.sysconf("SC_CLK_TCK")
 JSON = b'{"identity": {"firstName": "Ada", "lastName": "Byron", "customFields": [{"number": 1, "value": "x"}]}, '
 TEXTS = [
@@ -170,6 +174,20 @@ async def test_requests_and_forms_are_answered(config: Config, db: Db, token: st
             told(what, answers, most)
             assert len(answers) > 1
         assert not api.crashes(), api.crashes()[:3]
+
+
+async def test_whoever_only_connects_keeps_nobody_out(config: Config) -> None:
+    resource.setrlimit(resource.RLIMIT_NOFILE, (IDLE + 1000, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+    async with an_api(config) as api, AsyncExitStack() as idle:
+        for _ in range(IDLE):
+            _, writer = await asyncio.open_connection("127.0.0.1", api.port)
+            idle.callback(writer.close)
+        started = time.monotonic()
+        async with httpx2.AsyncClient(base_url=api.url, timeout=30) as client:
+            assert (await client.get("/healthz")).status_code == 200
+        took = time.monotonic() - started
+    measured(f"{IDLE:,} idle connections: another is answered in {took:.2f} s")
+    assert took < PATIENCE_SECONDS
 
 
 ODD = [
