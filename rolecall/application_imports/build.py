@@ -22,7 +22,7 @@ from rolecall.application_imports import actions, connectors, deltas, people_fil
 from rolecall.application_imports.broken import BrokenFile
 from rolecall.application_imports.deltas import Delta, Doubt
 from rolecall.application_imports.finish import Canceled, FileTotals, Held, Run, finish
-from rolecall.application_imports.holdings import Draft
+from rolecall.application_imports.holdings import MANY, Draft
 from rolecall.application_imports.job import TOO_MUCH_MEMORY, Ended, Job, Outcome, application_lock, find_run
 from rolecall.application_imports.sources import (
     FileGroup,
@@ -98,6 +98,7 @@ async def build(job: Job) -> Ended:
 
             async with written_by(db, "import-build", by_system("run_import", clock.now(), bulk=True)):
                 grown = await _Build(db, job, tell).run()
+            # For the next import and for readers of this one, before autovacuum comes by.
             for table in grown:
                 await execute(db, f"ANALYZE {table}")
         return Ended(Outcome.FINISHED)
@@ -137,6 +138,9 @@ class _Build:
         draft = await self._draw_up(run)
         started = time.perf_counter()
         await draft.write(clock.now())
+        if sum(delta.after.height for delta in self.deltas.values()) >= MANY:
+            # The planner takes what this transaction wrote for a row or two, and would go through it in nested loops.
+            await execute(self.db, "SET LOCAL enable_nestloop = off")
         if self.people:
             draft.applied[Content.IDENTITIES] = self.people.applied
             await people_file.write(self.db, run, self.people, clock.now())

@@ -40,8 +40,10 @@ async def build_in_child(job: Job) -> Ended:
         finally:
             child.kill()
             child.join()
-        said = ours.recv_bytes() if ours.poll() else b""
-    return msgspec.json.decode(said, type=Ended) if said else _cause_of_death(child.exitcode or 0)
+        try:
+            return msgspec.json.decode(ours.recv_bytes(), type=Ended)
+        except EOFError:
+            return _cause_of_death(child.exitcode or 0)
 
 
 def _start(child: multiprocessing.process.BaseProcess) -> None:

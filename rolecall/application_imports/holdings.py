@@ -32,7 +32,8 @@ from rolecall.applications.model import Content
 from rolecall.core.db import Db, execute
 
 _NAME = ["header", "section", "permission"]
-_MANY = 50_000
+# So many rows that the planner should know of them.
+MANY = 5_000
 _RISKS = ["None", "Low", "Moderate", "High", "Critical"]
 
 
@@ -266,9 +267,9 @@ class Draft:
         await self._settle_permissions()
 
     def grown(self) -> list[str]:
-        """Tables that got so many rows that the planner should know before autovacuum comes by."""
+        """The tables that got many rows."""
         added = {relation.table: change.opened.height for relation, change in self.changes}
-        return [table for table, rows in {**added, "accounts": self.new_accounts.height}.items() if rows >= _MANY]
+        return [table for table, rows in {**added, "accounts": self.new_accounts.height}.items() if rows >= MANY]
 
     async def _insert(self, into: str, frame: pl.DataFrame) -> None:
         if frame.height:

@@ -120,13 +120,14 @@ class Tally(msgspec.Struct):
 
 
 async def tally(db: Db, relation: Relation, number: int) -> Tally:
+    """Sets, not a join: the planner knows nothing yet of the import's rows, and would take them one by one."""
+    key = ", ".join(relation.key)
     rows = await fetch_rows(
         db,
-        f"""WITH closed AS (SELECT {", ".join(relation.key)} FROM {relation.table} WHERE until_import = {number:d})
-            SELECT (SELECT count(*) FROM {relation.table} WHERE from_import = {number:d}),
-                   (SELECT count(*) FROM closed),
-                   (SELECT count(*) FROM closed c JOIN {relation.table} o ON {relation.same_key("o", "c")}
-                    WHERE o.from_import = {number:d})""",
+        f"""WITH opened AS MATERIALIZED (SELECT {key} FROM {relation.table} WHERE from_import = {number:d}),
+                 closed AS MATERIALIZED (SELECT {key} FROM {relation.table} WHERE until_import = {number:d})
+            SELECT (SELECT count(*) FROM opened), (SELECT count(*) FROM closed),
+                   (SELECT count(*) FROM (SELECT * FROM opened INTERSECT SELECT * FROM closed) AS altered)""",
     )
     opened, closed, both = rows[0]
     return Tally(opened - both, both, closed - both)
