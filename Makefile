@@ -11,7 +11,7 @@ PIP := $(PY) -m pip install --quiet --quiet --disable-pip-version-check --no-inp
 LOCKED := $(PIP) --no-compile --require-hashes
 CONSOLE := $(shell find rolecall/console -name '*.html' -o -name '*.py')
 
-.PHONY: help run setup browser pictures check test test-external battery battery-ci battery-planted schemathesis sbom ages bench bench-import rehearse lock clean
+.PHONY: help run setup browser pictures check test test-external battery battery-ci battery-planted schemathesis sbom ages bench bench-import bench-console rehearse lock clean
 
 help: ## Show what can be made
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' Makefile | expand -t 24
@@ -56,11 +56,14 @@ battery-planted: setup ## A deliberate bug for every row, which the row must not
 schemathesis: setup ## The service against its own document, the long form: some 5,000 cases
 	@ROLECALL_SCHEMATHESIS=long $(PY) -m pytest -n 0 -s tests/contract/test_schemathesis.py
 
-bench: setup $(VENV)/bench.stamp ## The benchmarks; ARGS=http for one
+bench: setup browser $(VENV)/bench.stamp ## The benchmarks; ARGS=http for one
 	@$(PY) -m bench $(ARGS)
 
 bench-import: setup ## Imports through the upload, beside a raw COPY and the conventional way
 	@$(PY) -m bench.imports $(ARGS)
+
+bench-console: setup browser ## From a key to the painted detail, in Chromium
+	@$(PY) -m bench.console
 
 bench-%: setup
 	@$(PY) -m bench.$* $(ARGS)

@@ -62,6 +62,9 @@ def _lasting(seconds: float | None) -> str:
 
 def _shown(text: str) -> Markup:
     """Control and bidi characters are shown, not obeyed."""
+    # Nearly every text; character by character, texts were most of what a page costs.
+    if text.isprintable():
+        return escape(text)
     return Markup("").join(
         Markup('<span class="hidden-char" title="U+{0:04X}">␣</span>').format(ord(c)) if _is_hidden(c) else escape(c)
         for c in text

@@ -1,0 +1,147 @@
+"""From a key to the painted detail, in a real browser: 10,000 requests and 100,000 identities in the tables.
+
+    python -m bench.console
+
+Chromium before `rolecall serve` with two API processes and a worker, on the embedded database with fsync on. The
+browser's own clock: from the time stamp of the key to the frame that shows the record.
+"""
+
+import asyncio
+import statistics
+import sys
+import tempfile
+from pathlib import Path
+
+import psycopg
+from playwright.async_api import Page, async_playwright
+
+from bench.figures import Found, tell
+from bench.seeding import seed
+from rolecall.console import actions
+from rolecall.core import clock
+from rolecall.core.checking import Facts
+from rolecall.core.config import Config
+from rolecall.core.db import session_options
+from rolecall.core.migrate import migrate
+from rolecall.core.postgres import embedded
+from tests.cli.commands import a_service
+from tests.console.browser.conftest import ARGUMENTS, find_browser
+
+SIZES = {
+    "identities": 100_000,
+    "applications": 500,
+    "access_requests": 10_000,
+    "personnel_events": 2_000,
+    "application_imports": 2_000,
+}
+TIMES = 50
+BAR_MS = 150
+EMAIL = "bench@example.com"
+# What seeding leaves out and a request shows: 6 privileges, whom it asks, what happened, what was said.
+_DETAILS = """
+    INSERT INTO privileges
+    SELECT id, n, 'None', 'Grant', 'None', NULL, 'Ledger', 'Section ' || n, 'Permission ' || n, 'What it allows',
+           (ARRAY['None', 'Low', 'Medium', 'High'])[1 + n % 4], 'Grant', '{Request}', '{}'
+    FROM access_requests, generate_series(1, 6) AS n;
+    INSERT INTO responses
+    SELECT r.id, type, 1, 1, 'Supervisor of the person', c.identity_id, 'Bench Administrator',
+           CASE WHEN r.status = 'Pending' THEN 'Pending' ELSE 'Approved' END, true
+    FROM access_requests r, unnest(ARRAY['Approve', 'Resolve', 'Verify']) AS type, console_roles c;
+    INSERT INTO activity (item_id, created_date, author, action, content)
+    SELECT id, created_at, 'API Token - bench', 'Created', 'Step ' || n
+    FROM access_requests, generate_series(1, 5) AS n;
+    INSERT INTO comments (item_id, created_date, author, content)
+    SELECT id, created_at, 'Bench Administrator', 'As agreed' FROM access_requests;
+    ANALYZE;
+"""
+# Resolves once the frame is drawn in which the heading is another one.
+_WATCH = """heading => {
+    const text = () => document.querySelector(heading)?.textContent ?? "";
+    window.painted = new Promise(resolve => addEventListener("keydown", event => {
+        const before = text();
+        const look = () => text() && text() !== before
+            ? setTimeout(() => resolve(performance.now() - event.timeStamp)) : requestAnimationFrame(look);
+        requestAnimationFrame(look);
+    }, {capture: true, once: true}));
+}"""
+
+
+async def prepare(url: str, config: Config) -> str:
+    """The secret of a link for the administrator whom every request asks."""
+    seed(url, SIZES)
+    options = session_options(config.base_url)
+    async with await psycopg.AsyncConnection.connect(url, autocommit=True, options=options) as db:
+        link = await actions.create_administrator(db, EMAIL, Facts(now=clock.now(), zone=config.timezone))
+        await db.execute("SET session_replication_role = replica")
+        for statement in _DETAILS.split(";\n"):
+            await db.execute(statement)
+        return link
+
+
+async def timed(page: Page, key: str, heading: str) -> float:
+    await page.evaluate(_WATCH, heading)
+    await page.keyboard.press(key)
+    took: float = await page.evaluate("window.painted")
+    return took
+
+
+async def next_request(page: Page, n: int) -> float:
+    """Down one page of the inbox, and on with the next."""
+    if n % 49 == 0:
+        await page.goto(f"/requests?page={n // 49 + 1}")
+    return await timed(page, "j", "article h2")
+
+
+async def open_identity(page: Page, n: int) -> float:
+    await page.goto(f"/identities?page={n * 37 + 1}")
+    await page.keyboard.press("j")
+    return await timed(page, "Enter", "h1")
+
+
+async def approve(page: Page, n: int) -> float:
+    if n == 0:
+        await page.goto("/requests?status=Pending")
+    return await timed(page, "a", "article h2")
+
+
+STEPS = {
+    "j in the inbox, to the next request": next_request,
+    "Enter in the list of identities, to the identity": open_identity,
+    "a in the inbox, to the next request": approve,
+}
+
+
+async def measure(url: str, link: str) -> dict[str, list[float]]:
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(executable_path=find_browser(), args=ARGUMENTS)
+        page = await browser.new_page(base_url=url, viewport={"width": 1440, "height": 900})
+        await page.goto(f"/sign-in/{link}")
+        await page.get_by_role("button", name="Sign in").click()
+        await page.wait_for_url(f"{url}/")
+        times = {what: [await step(page, n) for n in range(TIMES)] for what, step in STEPS.items()}
+        await browser.close()
+    return times
+
+
+def report(times: dict[str, list[float]]) -> bool:
+    held = True
+    for what, taken in times.items():
+        # Approving writes and is answered by a redirect: told, without a bar.
+        bar = None if what.startswith("a ") else BAR_MS
+        held &= tell(Found("console", f"{what}, median", statistics.median(taken), "ms", bar, at_most=True))
+        tell(Found("console", f"{what}, 95th of 100", statistics.quantiles(taken, n=20)[-1], "ms"))
+    return held
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory(prefix="rolecall-bench-") as folder, embedded(Path(folder) / "data") as url:
+        migrate(url)
+        link = asyncio.run(prepare(url, Config()))
+        arguments = ("--workers", "2")
+        with a_service(Path(folder) / "service", *arguments, ROLECALL_DATABASE_URL=url) as service:
+            held = report(asyncio.run(measure(service.url, link)))
+    sys.exit(not held)
+
+
+if __name__ == "__main__":
+    main()
