@@ -4,12 +4,16 @@ import asyncio
 from datetime import datetime, timedelta
 from uuid import UUID
 
+import msgspec
+
 from rolecall.console import queries
 from rolecall.console.model import (
+    ATTEMPT_LASTS,
     LINK_LASTS,
     NO_PASSWORD,
     SESSION_LASTS,
     SHORTEST_PASSWORD,
+    Attempt,
     Person,
     Role,
     Session,
@@ -19,7 +23,7 @@ from rolecall.console.model import (
     sha256,
 )
 from rolecall.core.checking import Facts, check
-from rolecall.core.db import Db, execute, fetch_value
+from rolecall.core.db import Db, execute, fetch_one, fetch_value
 from rolecall.core.errors import Conflict, Invalid, NotFound, RateLimited
 from rolecall.identities import actions as identities
 from rolecall.identities.model import IdentityType
@@ -98,6 +102,35 @@ async def sign_in_by_password(db: Db, email: str, password: str, now: datetime) 
     return await _open_session(db, person.id, now) if person and argon2 and matches else None
 
 
+async def begin_attempt(db: Db, state: str, attempt: Attempt, now: datetime) -> None:
+    await execute(
+        db,
+        """INSERT INTO sign_in_attempts (sha256, nonce, verifier, next, expires_at)
+           VALUES (%(sha256)s, %(nonce)s, %(verifier)s, %(next)s, %(expires_at)s)""",
+        sha256=sha256(state),
+        expires_at=now + ATTEMPT_LASTS,
+        **msgspec.structs.asdict(attempt),
+    )
+
+
+async def end_attempt(db: Db, state: str, now: datetime) -> Attempt | None:
+    """A state works once, whatever comes of it."""
+    return await fetch_one(
+        db,
+        Attempt,
+        """DELETE FROM sign_in_attempts WHERE sha256 = %(sha256)s AND expires_at > %(now)s
+           RETURNING nonce, verifier, next""",
+        sha256=sha256(state),
+        now=now,
+    )
+
+
+async def sign_in_by_email(db: Db, email: str, now: datetime) -> str | None:
+    """For whom somebody we trust has vouched."""
+    person = await queries.person_with_email(db, email)
+    return await _open_session(db, person.id, now) if person else None
+
+
 async def _matches(password: str, argon2: str) -> bool:
     """In a thread, and few at once: a password costs 64 MiB and a tenth of a second of a core to look at."""
     if _LOOKING.locked():
@@ -164,6 +197,7 @@ async def leave_notice(db: Db, session: Session, text: str, kind: str) -> None:
 async def forget_old_sessions(db: Db, now: datetime) -> None:
     await execute(db, "DELETE FROM console_sessions WHERE created_at < %(oldest)s", oldest=now - SESSION_LASTS)
     await execute(db, "DELETE FROM sign_in_links WHERE expires_at < %(oldest)s", oldest=now - SESSION_LASTS)
+    await execute(db, "DELETE FROM sign_in_attempts WHERE expires_at < %(now)s", now=now)
 
 
 async def _open_session(db: Db, identity_id: UUID, now: datetime) -> str:

@@ -8,7 +8,7 @@ it is; every page works without JavaScript.
 import inspect
 import re
 from collections.abc import Awaitable, Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Literal
 from urllib.parse import parse_qs, quote, urlsplit
 
@@ -34,6 +34,7 @@ from rolecall.web.operations import ReadBody
 from rolecall.web.services import Services
 
 LONGEST_TEXT = 256
+SESSION_COOKIE = "rolecall"
 _MOST_FIELDS = 10_000
 Form = dict[str, list[str]]
 
@@ -189,7 +190,7 @@ async def _act(spec: Screen, services: Services, request: AnyRequest) -> ASGIRes
 
 
 async def _visit(services: Services, request: AnyRequest, db: Db, now: datetime) -> Visit:
-    secret = request.cookies.get(cookie_name(services.config))
+    secret = request.cookies.get(cookie_name(services.config, SESSION_COOKIE))
     session = await queries.session(db, secret, now) if secret else None
     person = await queries.person_of(db, session) if session else None
     return Visit(request, services.config, now, db, session if person else None, person, services.pool)
@@ -336,9 +337,16 @@ def _is_https(config: Config) -> bool:
     return config.base_url.startswith("https://")
 
 
-def cookie_name(config: Config) -> str:
+def cookie_name(config: Config, name: str) -> str:
     """A browser keeps a `__Host-` cookie only from an encrypted site; without one the service is on loopback."""
-    return "__Host-rolecall" if _is_https(config) else "rolecall"
+    return f"__Host-{name}" if _is_https(config) else name
+
+
+def a_cookie(config: Config, name: str, value: str, lasts: timedelta) -> str:
+    """Without a value it goes."""
+    secure = "Secure; " if _is_https(config) else ""
+    life = int(lasts.total_seconds()) if value else 0
+    return f"{cookie_name(config, name)}={value}; Path=/; {secure}HttpOnly; SameSite=Lax; Max-Age={life}"
 
 
 # A path of ours: to a browser, `//` and `/\\` begin the name of another site.
@@ -348,8 +356,5 @@ _LOCAL = re.compile(r"/(?![/\\])[!-~]*")
 def _go(config: Config, answer: SeeOther) -> ASGIResponse:
     headers = {"Location": answer.location if _LOCAL.fullmatch(answer.location) else "/"}
     if answer.session is not None:
-        life = int(SESSION_LASTS.total_seconds()) if answer.session else 0
-        secure = "Secure; " if _is_https(config) else ""
-        cookie = f"{cookie_name(config)}={answer.session}"
-        headers["Set-Cookie"] = f"{cookie}; Path=/; {secure}HttpOnly; SameSite=Lax; Max-Age={life}"
+        headers["Set-Cookie"] = a_cookie(config, SESSION_COOKIE, answer.session, SESSION_LASTS)
     return ASGIResponse(status_code=303, headers=headers)

@@ -34,6 +34,7 @@ SCOPES: dict[Role, frozenset[Scope]] = {
 SESSION_RESTS = timedelta(hours=12)
 SESSION_LASTS = timedelta(days=7)
 LINK_LASTS = timedelta(hours=24)
+ATTEMPT_LASTS = timedelta(minutes=10)
 SHORTEST_PASSWORD = 12
 
 
@@ -64,6 +65,14 @@ class Session(msgspec.Struct, frozen=True):
 
     def is_live(self, now: datetime) -> bool:
         return now - self.seen_at < SESSION_RESTS and now - self.created_at < SESSION_LASTS
+
+
+class Attempt(msgspec.Struct, frozen=True):
+    """What we keep of somebody whom we sent to the OpenID provider."""
+
+    nonce: str
+    verifier: str
+    next: str
 
 
 def new_secret() -> str:

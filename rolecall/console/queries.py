@@ -39,6 +39,15 @@ async def person_with_email(db: Db, email: str) -> Person | None:
     )
 
 
+async def administrators(db: Db) -> list[str]:
+    """Whom to ask for a role: the first of those who can give one."""
+    rows = await fetch_rows(
+        db,
+        f"{_PERSON} WHERE r.role = 'Administrator' AND i.status = 'Active' ORDER BY i.list_key LIMIT 3",
+    )
+    return [name for _, name, *_ in rows]
+
+
 async def password_of(db: Db, person: Person) -> str | None:
     argon2 = await fetch_value(db, "SELECT argon2 FROM console_passwords WHERE identity_id = %(id)s", id=person.id)
     return None if argon2 is None else str(argon2)

@@ -15,6 +15,8 @@ from rolecall.core.files import Store, file_system
 MIB = 1024 * 1024
 SECRET_KEY_BYTES = 32
 Network = IPv4Network | IPv6Network
+_LOOPBACK = ("127.0.0.1", "::1", "localhost")
+_OIDC = ("oidc_issuer", "oidc_client_id", "oidc_client_secret")
 
 
 class ConfigError(CannotRun):
@@ -43,6 +45,9 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     webhook_allow: tuple[Network, ...] = ()
     trusted_proxies: tuple[Network, ...] = ()
     import_roots: tuple[str, ...] = ()
+    oidc_issuer: str | None = None
+    oidc_client_id: str | None = None
+    oidc_client_secret: str | None = None
     max_body_bytes: int = 1 * MIB
     max_file_bytes: int = 100 * MIB
     max_upload_bytes: int = 250 * MIB
@@ -56,6 +61,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
 def load(environ: Mapping[str, str] = os.environ, **overrides: object) -> Config:
     given = {field: _setting(environ, field) for field in Config.__struct_fields__}
     read = {field: _READERS[field](text) for field, text in given.items() if text is not None}
+    if missing := [name for name in _OIDC if name not in read] if read.keys() & {*_OIDC} else []:
+        raise ConfigError(f"ROLECALL_{missing[0].upper()} is not set; signing in by OpenID Connect needs all of them")
     return msgspec.structs.replace(Config(), **read | {k: v for k, v in overrides.items() if v is not None})
 
 
@@ -114,14 +121,26 @@ def _log(text: str) -> str:
 
 
 def _base_url(text: str) -> str:
+    return _url("BASE_URL", text).rstrip("/")
+
+
+def _url(name: str, text: str) -> str:
     try:
         parts = urlsplit(text)
         fits = parts.scheme in ("http", "https") and parts.hostname and not parts.query and not parts.fragment
     except ValueError:
         fits = False
     if not fits or not text.isprintable() or set(text) & set(" \\"):
-        raise ConfigError(f"ROLECALL_BASE_URL: {text!r} is not a URL such as https://rolecall.example.com")
-    return text.rstrip("/")
+        raise ConfigError(f"ROLECALL_{name}: {text!r} is not a URL such as https://rolecall.example.com")
+    return text
+
+
+def _issuer(text: str) -> str:
+    """As the provider spells it, a slash at the end included."""
+    parts = urlsplit(_url("OIDC_ISSUER", text))
+    if parts.scheme != "https" and parts.hostname not in _LOOPBACK:
+        raise ConfigError(f"ROLECALL_OIDC_ISSUER: {text!r} is not an https URL")
+    return text
 
 
 def secret_key(text: str) -> bytes:
@@ -164,6 +183,9 @@ _TEXTS: dict[str, Callable[[str], object]] = {
     "webhook_allow": _networks("WEBHOOK_ALLOW"),
     "trusted_proxies": _networks("TRUSTED_PROXIES"),
     "import_roots": _roots,
+    "oidc_issuer": _issuer,
+    "oidc_client_id": str,
+    "oidc_client_secret": str,
 }
 _NUMBERS = ("pool_size", "max_body_bytes", "max_file_bytes", "max_upload_bytes", "max_upload_files")
 _READERS = _TEXTS | {field: _positive(field.upper()) for field in _NUMBERS}

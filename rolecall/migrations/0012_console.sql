@@ -17,6 +17,15 @@ CREATE TABLE sign_in_links (
     used_at     timestamptz
 );
 
+-- Somebody whom we sent to the OpenID provider and who has not come back; found by the digest of the state.
+CREATE TABLE sign_in_attempts (
+    sha256     bytea PRIMARY KEY,
+    nonce      text NOT NULL,
+    verifier   text NOT NULL,
+    next       text NOT NULL,
+    expires_at timestamptz NOT NULL
+);
+
 CREATE TABLE console_passwords (
     identity_id uuid PRIMARY KEY REFERENCES identities,
     argon2      text NOT NULL,

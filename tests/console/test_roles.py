@@ -10,7 +10,8 @@ from rolecall.console.model import SCOPES, Role
 from rolecall.core.config import Config
 from rolecall.core.db import Db, execute
 
-OPEN = {("GET", "/sign-in"), ("POST", "/sign-in"), ("GET", "/sign-in/{id:str}"), ("POST", "/sign-in/{id:str}")}
+PROVIDER = {("GET", "/sign-in/oidc"), ("GET", "/sign-in/oidc/callback")}
+OPEN = PROVIDER | {(method, path) for method in ("GET", "POST") for path in ("/sign-in", "/sign-in/{id:str}")}
 MISSING = "0198f7a0-0000-7000-8000-000000000000"
 SCREENS: dict[tuple[str, str], Screen] = {
     (str(method), route.path): handler.opt["screen"]

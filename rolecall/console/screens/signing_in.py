@@ -1,31 +1,56 @@
+import secrets
 from datetime import datetime
+from urllib.parse import urlsplit
 
+import structlog
 from litestar.handlers import HTTPRouteHandler
+from litestar.response.base import ASGIResponse
 
 from rolecall.console import actions, queries
-from rolecall.console.frame import Form, Page, SeeOther, screen
-from rolecall.console.model import SHORTEST_PASSWORD, Person, Session
+from rolecall.console.frame import Form, Page, SeeOther, a_cookie, cookie_name, screen
+from rolecall.console.model import ATTEMPT_LASTS, SHORTEST_PASSWORD, Attempt, Person, Session, new_secret
+from rolecall.core.config import Config
 from rolecall.core.db import Db
-from rolecall.core.errors import RateLimited
+from rolecall.core.errors import NotFound, RateLimited
 from rolecall.web import limits
 from rolecall.web.bodies import AnyRequest
 from rolecall.web.services import Services
 
+_ATTEMPT = "rolecall-attempt"
+_LONGEST_NEXT = 2000
 _WRONG = "E-mail or password is wrong"
 _SPENT = "This link was used already or has expired"
+_DOWN = "Signing in with {} does not work just now: {}. Try again in a moment, or sign in with your password"
+_NOT_YOURS = "This sign-in was not begun in this browser, was used already or took too long. Begin it again"
+_NO_ROLE = "{} has no role here. Ask {} for one"
+# Where people know their provider by another name than its address.
+_NAMES = {
+    "login.microsoftonline.com": "Microsoft",
+    "accounts.google.com": "Google",
+    "okta.com": "Okta",
+    "auth0.com": "Auth0",
+}
+
+log = structlog.get_logger("rolecall.console")
 
 
-def _sign_in_page(problem: str | None, next: str = "/", email: str = "", status: int = 200) -> Page:
-    return Page("sign_in.html", {"problem": problem, "next": next, "email": email}, status)
+def _sign_in_page(config: Config, problem: str | None, next: str = "/", email: str = "", status: int = 200) -> Page:
+    values = {"problem": problem, "next": next, "email": email, "provider": _provider_name(config)}
+    return Page("sign_in.html", values, status)
+
+
+def _provider_name(config: Config) -> str | None:
+    host = urlsplit(config.oidc_issuer or "").hostname
+    return host and next((name for known, name in _NAMES.items() if f".{host}".endswith(f".{known}")), host)
 
 
 @screen("GET", "/sign-in", open=True)
-async def show_sign_in(request: AnyRequest) -> Page:
-    return _sign_in_page(None, request.query_params.get("next", "/"))
+async def show_sign_in(request: AnyRequest, config: Config) -> Page:
+    return _sign_in_page(config, None, request.query_params.get("next", "/"))
 
 
 @screen("POST", "/sign-in", open=True)
-async def sign_in(db: Db, form: Form, now: datetime, request: AnyRequest) -> Page | SeeOther:
+async def sign_in(db: Db, form: Form, now: datetime, request: AnyRequest, config: Config) -> Page | SeeOther:
     email, password, next = (form.get(name, [""])[0] for name in ("email", "password", "next"))
     services: Services = request.app.state.services
     try:
@@ -34,10 +59,10 @@ async def sign_in(db: Db, form: Form, now: datetime, request: AnyRequest) -> Pag
         services.sign_ins.count(email.lower(), limits.SIGN_INS_OF_A_PERSON, now)
         session = await actions.sign_in_by_password(db, email, password, now)
     except RateLimited as error:
-        return _sign_in_page(str(error), next, email, 429)
+        return _sign_in_page(config, str(error), next, email, 429)
     if session:
         return SeeOther(next, session=session)
-    return _sign_in_page(_WRONG, next, email, 401)
+    return _sign_in_page(config, _WRONG, next, email, 401)
 
 
 @screen("GET", "/sign-in/{id:str}", open=True)
@@ -47,9 +72,68 @@ async def show_link() -> Page:
 
 
 @screen("POST", "/sign-in/{id:str}", open=True)
-async def sign_in_by_link(db: Db, id: str, now: datetime) -> Page | SeeOther:
+async def sign_in_by_link(db: Db, id: str, now: datetime, config: Config) -> Page | SeeOther:
     session = await actions.sign_in_by_link(db, id, now)
-    return SeeOther("/", session=session) if session else _sign_in_page(_SPENT, status=401)
+    return SeeOther("/", session=session) if session else _sign_in_page(config, _SPENT, status=401)
+
+
+@screen("GET", "/sign-in/oidc", open=True)
+async def go_to_provider(db: Db, request: AnyRequest, config: Config, now: datetime) -> Page | ASGIResponse:
+    """A link, not a form: our own policy keeps a form from ending at another site."""
+    if not config.oidc_issuer:
+        raise NotFound("Page", "/sign-in/oidc")
+    from rolecall.console import oidc
+
+    services: Services = request.app.state.services
+    state = new_secret()
+    attempt = Attempt(new_secret(), new_secret(), request.query_params.get("next", "/")[:_LONGEST_NEXT])
+    try:
+        services.sign_ins.count(request.client and request.client.host, limits.SIGN_INS_FROM_AN_ADDRESS, now)
+        location = await oidc.address_of_provider(config, state, attempt, now)
+    except RateLimited as error:
+        return _sign_in_page(config, str(error), status=429)
+    except oidc.Unreachable as error:
+        return _down(config, error)
+    await actions.begin_attempt(db, state, attempt, now)
+    cookie = a_cookie(config, _ATTEMPT, state, ATTEMPT_LASTS)
+    return ASGIResponse(status_code=303, headers={"Location": location, "Set-Cookie": cookie})
+
+
+def _down(config: Config, error: Exception) -> Page:
+    log.warning("the OpenID provider cannot be asked", reason=str(error), issuer=config.oidc_issuer)
+    return _sign_in_page(config, _DOWN.format(_provider_name(config), error), status=503)
+
+
+@screen("GET", "/sign-in/oidc/callback", open=True)
+async def come_from_provider(db: Db, request: AnyRequest, config: Config, now: datetime) -> Page | SeeOther:
+    if not config.oidc_issuer:
+        raise NotFound("Page", "/sign-in/oidc/callback")
+    from rolecall.console import oidc
+
+    said = request.query_params
+    state, cookie = said.get("state", ""), request.cookies.get(cookie_name(config, _ATTEMPT), "")
+    # The cookie ties the state to the browser that began: nobody signs somebody else in as themselves.
+    is_ours = secrets.compare_digest(state.encode(), cookie.encode()) and said.get("iss") in (None, config.oidc_issuer)
+    attempt = await actions.end_attempt(db, state, now) if is_ours else None
+    if attempt is None:
+        return _sign_in_page(config, _NOT_YOURS, status=401)
+    if "code" not in said:
+        return _sign_in_page(config, "Your provider did not sign you in", attempt.next, status=401)
+    try:
+        email = await oidc.verified_email(config, attempt, said["code"], now)
+    except RateLimited as error:
+        return _sign_in_page(config, str(error), attempt.next, status=429)
+    except oidc.Unreachable as error:
+        return _down(config, error)
+    except oidc.Refused as error:
+        return _sign_in_page(config, f"{error}. Ask {await _whom(db)} for help", attempt.next, status=401)
+    if session := await actions.sign_in_by_email(db, email, now):
+        return SeeOther(attempt.next, session=session)
+    return _sign_in_page(config, _NO_ROLE.format(email, await _whom(db)), attempt.next, status=403)
+
+
+async def _whom(db: Db) -> str:
+    return " or ".join(await queries.administrators(db)) or "your administrator"
 
 
 @screen("POST", "/sign-out")
@@ -80,6 +164,8 @@ HANDLERS: list[HTTPRouteHandler] = [
     sign_in,
     show_link,
     sign_in_by_link,
+    go_to_provider,
+    come_from_provider,
     sign_out,
     show_account,
     change_password,

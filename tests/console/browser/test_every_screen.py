@@ -9,7 +9,7 @@ import pytest
 
 import rolecall
 from tests.console.browser.conftest import Visit
-from tests.console.test_roles import SCREENS
+from tests.console.test_roles import PROVIDER, SCREENS
 from tests.console.test_screens import address
 
 AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text()
@@ -17,7 +17,7 @@ STANDARDS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-pract
 TABS = {f"/applications/{{id:str}}?tab={tab}" for tab in ("connector", "imports", "permissions")}
 # Files and fragments.
 NOT_PAGES = ("/log", ".csv", ".jsonl", "{file:str}", "/sign-in/{id:str}")
-SHOWN = {path for method, path in SCREENS if method == "GET" and not path.endswith(NOT_PAGES)}
+SHOWN = {path for method, path in SCREENS.keys() - PROVIDER if method == "GET" and not path.endswith(NOT_PAGES)}
 PAGES = sorted(SHOWN - {"/people"} | TABS)
 PHONE = {"width": 390, "height": 844}
 DESK = {"width": 1440, "height": 900}
