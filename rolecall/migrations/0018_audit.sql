@@ -39,6 +39,11 @@ BEGIN
     IF notes IS NULL THEN
         RETURN;
     END IF;
+    -- A transaction that changes very much chains its notes in parts.
+    IF length(noted) > 32 * 1024 * 1024 THEN
+        PERFORM chain_notes();
+        noted := '';
+    END IF;
     IF noted = '' THEN
         INSERT INTO audit_pending DEFAULT VALUES;
     END IF;
@@ -56,7 +61,7 @@ BEGIN
     EXECUTE format($sql$
         CREATE FUNCTION note_%1$s() RETURNS trigger LANGUAGE plpgsql AS $note$
         BEGIN
-            IF is_bulk_change() AND %1$L IN ('identities') THEN
+            IF %1$L = 'identities' AND is_bulk_change() THEN
                 RETURN NULL;
             ELSIF TG_OP = 'INSERT' THEN
                 PERFORM note_changes((SELECT string_agg(jsonb_build_object('kind', %2$s, 'id', %3$s, 'part', %4$s, 'is', %5$s)::text, ',')
@@ -83,7 +88,7 @@ BEGIN
 END $$;
 
 CREATE FUNCTION camel(name text) RETURNS text IMMUTABLE LANGUAGE sql RETURN
-    left(name, 1) || substr(replace(initcap(replace(name, '_', ' ')), ' ', ''), 2);
+    CASE WHEN strpos(name, '_') = 0 THEN name ELSE left(name, 1) || substr(replace(initcap(replace(name, '_', ' ')), ' ', ''), 2) END;
 
 -- From notes to changes: what each thing was before the first of its notes and what it is after the last, in the fields that differ.
 -- Of what is new or gone, what is empty goes without saying.
@@ -92,7 +97,7 @@ CREATE FUNCTION changes_in(notes jsonb) RETURNS TABLE (kind text, id uuid, befor
         SELECT e.n, e.note ->> 'kind' AS kind, e.note ->> 'id' AS id, e.note ->> 'part' AS part, e.note -> 'was' AS was, e.note -> 'is' AS "is"
         FROM jsonb_array_elements(notes) WITH ORDINALITY AS e (note, n)
     ), parts AS (
-        SELECT d.kind, d.id, d.part, min(d.n) AS n, (array_agg(d.was ORDER BY d.n))[1] AS was, (array_agg(d."is" ORDER BY d.n DESC))[1] AS "is"
+        SELECT d.kind, d.id, d.part, min(d.n) AS n, (array_agg(d.was ORDER BY d.n))[1] AS was, (array_agg(d."is" ORDER BY d.n))[count(*)] AS "is"
         FROM noted d GROUP BY d.kind, d.id, d.part
     ), sides AS (
         SELECT p.kind, p.id, p.part, p.n, s.is_before, jsonb_object_agg(camel(f.key), f.value) AS fields
@@ -148,7 +153,7 @@ END $$;
 CREATE FUNCTION audit_hash(previous bytea, number bigint, entry text) RETURNS bytea IMMUTABLE LANGUAGE sql RETURN
     sha256(convert_to(encode(previous, 'hex') || ' ' || number || ' ' || encode(sha256(convert_to(entry, 'UTF8')), 'hex'), 'UTF8'));
 
-CREATE FUNCTION chain_changes() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION chain_notes() RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     -- Whoever writes past the program is known by the name they have in the database.
     author jsonb := coalesce(nullif(current_setting('rolecall.author', true), '')::jsonb - 'bulk', jsonb_build_object(
@@ -161,27 +166,34 @@ DECLARE
     numbers bigint[];
     links bytea[];
     the_chain int;
+    the_entry text;
+    the_number bigint;
     link bytea;
 BEGIN
     PERFORM set_config('rolecall.notes', '', true);
-    DELETE FROM audit_pending WHERE number = NEW.number;
     IF cardinality(entries) = 0 THEN
-        RETURN NULL;
+        RETURN;
     END IF;
     -- From here to the end of the commit nobody else writes to this chain: as late as can be.
     the_chain := take_chain();
     link := coalesce((SELECT hash FROM audit_heads WHERE chain = the_chain), decode(repeat('00', 32), 'hex'));
     links := ARRAY[link];
-    FOR i IN 1 .. cardinality(entries) LOOP
-        numbers := numbers || nextval('audit_events_number_seq');
-        link := audit_hash(link, numbers[i], entries[i]);
+    FOREACH the_entry IN ARRAY entries LOOP
+        the_number := nextval('audit_events_number_seq');
+        link := audit_hash(link, the_number, the_entry);
+        numbers := numbers || the_number;
         links := links || link;
     END LOOP;
     INSERT INTO audit_events (number, chain, entry, previous, hash) OVERRIDING SYSTEM VALUE
     SELECT e.number, the_chain, e.entry, e.previous, e.hash
     FROM unnest(numbers, entries, links[:cardinality(entries)], links[2:]) AS e (number, entry, previous, hash);
-    INSERT INTO audit_heads AS h (chain, number, count, hash) VALUES (the_chain, numbers[cardinality(numbers)], cardinality(entries), link)
+    INSERT INTO audit_heads AS h (chain, number, count, hash) VALUES (the_chain, the_number, cardinality(entries), link)
     ON CONFLICT (chain) DO UPDATE SET number = EXCLUDED.number, count = h.count + EXCLUDED.count, hash = EXCLUDED.hash;
+END $$;
+CREATE FUNCTION chain_changes() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    DELETE FROM audit_pending WHERE number = NEW.number;
+    PERFORM chain_notes();
     RETURN NULL;
 END $$;
 CREATE CONSTRAINT TRIGGER chain_changes AFTER INSERT ON audit_pending DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION chain_changes();

@@ -146,3 +146,18 @@ async def test_the_hashed_text_is_json_with_its_keys_in_order(db: Db) -> None:
     entry = await fetch_value(db, "SELECT entry FROM audit_events")
 
     assert entry == json.dumps(in_order(json.loads(entry)), ensure_ascii=False)
+
+
+async def test_a_transaction_that_changes_very_much_is_chained_in_parts(client: httpx2.AsyncClient, db: Db) -> None:
+    large = json.dumps("x" * 1024 * 1024)
+    async with db.transaction():
+        for n in range(36):
+            await execute(
+                db, "INSERT INTO settings (name, value) VALUES (%(name)s, %(value)s)", name=f"n{n}", value=large
+            )
+
+    rows = await fetch_rows(db, "SELECT entry FROM audit_events WHERE action = 'Change' ORDER BY number")
+    parts = [json.loads(entry)["after"].keys() for (entry,) in rows]
+
+    assert sum(len(part) for part in parts[-2:]) == 36
+    assert (await verdict(client))["ok"]
