@@ -56,7 +56,7 @@ BUGS = [
         "imports",
         "an import writes outside of a transaction",
         "application_imports/build.py",
-        'async with transaction(db, "import-build"):',
+        'async with written_by(db, "import-build", by_system("run_import", clock.now(), bulk=True)):',
         "if True:",
     ),
     Bug(
@@ -99,10 +99,10 @@ BUGS = [
     ),
     Bug(
         "decisions",
-        "a move does not look at the status it moves from",
-        "access_requests/moving.py",
-        "FROM access_requests WHERE id = ANY(%(ids)s) AND status = ANY(%(allowed)s)\n                            ORDER",
-        "FROM access_requests WHERE id = ANY(%(ids)s)\n                            ORDER",
+        "two decide on one request at once",
+        "access_requests/actions.py",
+        "FROM access_requests r WHERE id = %(id)s FOR UPDATE OF r",
+        "FROM access_requests r WHERE id = %(id)s",
     ),
     Bug(
         "decisions",

@@ -1,0 +1,16 @@
+"""The bugs that the battery plants keep their places while the code moves on."""
+
+import pytest
+
+from tests.battery.planted import BUGS, Bug
+from tests.battery.rows import ROWS
+from tests.cli.commands import REPOSITORY
+
+
+@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.name)
+def test_a_bug_has_one_place(bug: Bug) -> None:
+    assert (REPOSITORY / "rolecall" / bug.file).read_text().count(bug.right) == 1
+
+
+def test_every_row_has_a_bug() -> None:
+    assert {bug.row for bug in BUGS} == {row.name for row in ROWS}
