@@ -17,10 +17,10 @@ from rolecall.console import actions as console
 from rolecall.core.db import Db, fetch_rows, fetch_value
 from tests.access_requests.test_concurrency import ENTRIES, status_after
 from tests.access_requests.walking import Cast, a_cast, body_of, detail_of, events_of
-from tests.battery.service import Whole
+from tests.battery.service import LATER, Whole, a_whole_service
 from tests.builders import an_application, facts
 from tests.personnel_events.bodies import day
-from tests.webhooks.receivers import Receiver
+from tests.webhooks.receivers import Receiver, receiving
 from tests.webhooks.sending import a_hook
 
 REQUESTS = "/api/access-requests"
@@ -39,7 +39,7 @@ class Crew:
         self.unknown: dict[str, set[str]] = defaultdict(set)
         self.decisions: dict[str, list[str]] = {}
         self.files: dict[str, bytes] = {}
-        self.refusals = Counter[int]()
+        self.figures = ""
 
     async def set_up(self, db: Db, roots: Path) -> None:
         self.cast: Cast = await a_cast(db)
@@ -85,7 +85,6 @@ class Crew:
             await asyncio.sleep(0.05)
             return None
         if answer.status_code >= 500:
-            self.refusals[answer.status_code] += 1
             await asyncio.sleep(0.05)
             return None
         return answer
@@ -264,3 +263,23 @@ class Crew:
             doubtful = len([outcome for outcome in outcomes if outcome in ("unknown", "timeout", "connect")])
             assert 1 <= arrivals[id] <= 1 + doubtful, (id, outcomes, arrivals[id])
         return sum(n - 1 for n in arrivals.values())
+
+
+@asynccontextmanager
+async def under_work(folder: Path, **settings: str) -> AsyncIterator[Crew]:
+    """A service and a crew at work until the end of the block; a later service then shows what became of it all."""
+    settings |= {"ROLECALL_WEBHOOK_ALLOW": "127.0.0.0/8", "ROLECALL_IMPORT_ROOTS": str(folder)}
+    data_dir = folder / "here"
+    async with receiving() as receiver:
+        with a_whole_service(data_dir, "--workers", "1", **settings) as service:
+            async with service.client() as client, service.db() as db:
+                crew = Crew(service, client, receiver)
+                await crew.set_up(db, folder)
+            async with service.client() as crew.client, crew.at_work():
+                yield crew
+            crashes = service.crashes()
+        with a_whole_service(data_dir, "--workers", "1", **settings, **LATER) as crew.service:
+            async with crew.service.db() as db:
+                await crew.settled(db)
+                crew.figures = await crew.check(db, data_dir / "files")
+    assert not crashes, crashes[:3]
