@@ -11,13 +11,15 @@ PIP := $(PY) -m pip install --quiet --quiet --disable-pip-version-check --no-inp
 LOCKED := $(PIP) --no-compile --require-hashes
 CONSOLE := $(shell find rolecall/console -name '*.html' -o -name '*.py')
 
-.PHONY: help run setup browser pictures check test test-external battery battery-ci battery-planted schemathesis sbom ages bench bench-import bench-console rehearse lock clean
+.PHONY: help run install setup browser pictures check test test-external battery battery-ci battery-planted schemathesis sbom ages bench bench-import bench-console rehearse lock clean
 
 help: ## Show what can be made
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' Makefile | expand -t 24
 
 run: $(VENV)/package.stamp ## Run the service with a sample company; PORT=8000
 	@$(PY) -m rolecall demo --data-dir .rolecall/demo --port $(PORT)
+
+install: $(VENV)/package.stamp ## Make .venv with the rolecall command in it, and no more
 
 setup: $(VENV)/package.stamp $(VENV)/dev.stamp ## Make .venv with everything, and the rolecall command in it
 

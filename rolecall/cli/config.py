@@ -24,21 +24,27 @@ _WOULD_CHANGE = 2
 def config() -> None:
     """Applications, connectors, schedules, models, policy, hooks and settings as YAML.
 
-    Example: `rolecall config export > rolecall.yaml`
+    Example: `rolecall config export rolecall.yaml`
     """
 
 
 @config.command
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False), required=False)
 @profile_option
-def export(profile: str | None) -> None:
-    """Print how the service is set up. Secrets of hooks are not part of it.
+def export(file: Path | None, profile: str | None) -> None:
+    """Print how the service is set up, or write it to a file. Secrets of hooks are not part of it.
 
-    Example: `rolecall config export > rolecall.yaml`
+    Example: `rolecall config export rolecall.yaml`
     """
     import yaml
 
     with connected(profile) as client:
-        click.echo(yaml.safe_dump(client.send(calls.get_configuration()), sort_keys=False, allow_unicode=True, width=120), nl=False)  # fmt: skip # noqa: E501
+        found = client.send(calls.get_configuration())
+    text = yaml.safe_dump(found, sort_keys=False, allow_unicode=True, width=120)
+    if file:
+        file.write_text(text)
+    else:
+        click.echo(text, nl=False)
 
 
 @config.command
@@ -102,7 +108,8 @@ def _send(client: "Client", file: Path, call: "Callable[[Any], calls.Call[Config
 def _report(file: Path, mistakes: "list[tuple[int, errors.Problem]]") -> int:
     for line, problem in mistakes:
         click.echo(f"{file}:{line}: {problem.field}: {problem.message}", err=True)
-    report(errors.Failed(f"{len(mistakes)} mistakes; nothing was applied"))
+    count = "1 mistake" if len(mistakes) == 1 else f"{len(mistakes)} mistakes"
+    report(errors.Failed(f"{count}; nothing was applied"))
     return 5
 
 

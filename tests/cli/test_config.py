@@ -63,7 +63,8 @@ def test_a_file_is_planned_applied_and_then_says_nothing_new(call: Caller, file:
     treasury = next(entry for entry in yaml.safe_load(exported)["applications"] if entry["name"] == "Treasury")
     assert treasury["connector"]["files"][0]["columns"] == {"Kennung": "Username"}
     assert treasury["guard"] == {"maxRemovedPercent": 20, "maxNewPercent": 50, "minCount": 5}
-    file.write_text(exported)
+    assert call("config", "export", file)[1] == ""
+    assert file.read_text() == exported
     assert call("config", "plan", file)[0] == 0
 
 
