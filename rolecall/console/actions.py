@@ -22,12 +22,15 @@ from rolecall.console.model import (
     new_secret,
     sha256,
 )
+from rolecall.core.authors import AuthorKind, by, sign
+from rolecall.core.caller import Caller
 from rolecall.core.checking import Facts, check
 from rolecall.core.db import Db, execute, fetch_one, fetch_value
 from rolecall.core.errors import Conflict, Invalid, NotFound, RateLimited
 from rolecall.identities import actions as identities
 from rolecall.identities.model import IdentityType
 from rolecall.identities.shapes import NewIdentity
+from rolecall.web.correlation import correlation_id
 
 _SEEN_PRECISION = timedelta(minutes=1)
 _LOOKING = asyncio.Semaphore(2)
@@ -201,13 +204,18 @@ async def forget_old_sessions(db: Db, now: datetime) -> None:
 
 
 async def _open_session(db: Db, identity_id: UUID, now: datetime) -> str:
+    """From here on it is known who acts, so the entry is theirs."""
     secret = new_secret()
-    await execute(
-        db,
-        """INSERT INTO console_sessions (sha256, identity_id, created_at, seen_at)
-           VALUES (%(sha256)s, %(id)s, %(now)s, %(now)s)""",
-        sha256=sha256(secret),
-        id=identity_id,
-        now=now,
-    )
+    name = (await queries.people_names(db, [identity_id]))[identity_id]
+    caller = Caller(identity_id, name, frozenset())
+    async with db.transaction():
+        await sign(db, by(AuthorKind.PERSON, caller, "sign_in", now, correlation_id.get()))
+        await execute(
+            db,
+            """INSERT INTO console_sessions (sha256, identity_id, created_at, seen_at)
+               VALUES (%(sha256)s, %(id)s, %(now)s, %(now)s)""",
+            sha256=sha256(secret),
+            id=identity_id,
+            now=now,
+        )
     return secret

@@ -29,6 +29,13 @@ async def test_a_change_in_the_console_is_an_entry_of_the_person(
     assert "<b>now" not in entry
 
 
+async def test_whoever_signs_in_is_named(administrator: httpx2.AsyncClient, db: Db) -> None:
+    entry = json.loads(await fetch_value(db, "SELECT entry FROM audit_events WHERE action = 'Sign in'"))
+
+    assert entry["caller"]["kind"] == "Person"
+    assert entry["caller"]["id"] == entry["entity"]["id"]
+
+
 async def test_the_console_verifies_and_exports_the_chain(
     administrator: httpx2.AsyncClient, number: int, db: Db
 ) -> None:
