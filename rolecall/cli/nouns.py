@@ -12,7 +12,7 @@ import rich_click as click
 
 from rolecall.cli.output import Form, field_option, json_option
 from rolecall.cli.profiles import access, profile_option
-from rolecall.cli.verbs import NAMED, NOUNS, WORDS, Verb
+from rolecall.cli.verbs import HELP, NAMED, NOUNS, WORDS, Verb
 from rolecall.client import calls, errors
 from rolecall.client.answers import Json, Page
 
@@ -154,7 +154,9 @@ def _option(noun: str, name: str, hint: Any, required: bool) -> click.Parameter:
         return click.Option([f"--{word}/--no-{word}", name], default=None)
     if settings.get("multiple"):
         word = word.removesuffix("s")
-    return click.RichOption([f"--{word}", name], required=required, **settings)
+    words = _known_words(noun, name)
+    help = HELP.get(name) or (f"One of {', '.join(words)}." if words else None)
+    return click.Option([f"--{word}", name], required=required, help=help, **settings)
 
 
 def _spoken(name: str) -> str:
@@ -182,8 +184,12 @@ def _without_none(hint: Any) -> Any:
     return rest[0] if len(rest) == 1 else str
 
 
+def _known_words(noun: str, name: str) -> list[str]:
+    return WORDS.get((noun, name)) or WORDS.get(("", name), [])
+
+
 def _words(noun: str, name: str) -> Callable[[Any, Any, str], list[Any]]:
-    words = WORDS.get((noun, name)) or WORDS.get(("", name), [])
+    words = _known_words(noun, name)
     return lambda _context, _parameter, typed: [word for word in words if word.lower().startswith(typed.lower())]
 
 

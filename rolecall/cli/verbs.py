@@ -218,3 +218,29 @@ WORDS: dict[tuple[str, str], list[str]] = {
     ("request", "type"): ["Add", "Change", "Remove", "Suspend", "Restore"],
     ("event", "type"): ["Onboard", "Offboard", "RoleTransition", "Absence"],
 }
+
+_A_TIME, _A_PERSON, _A_NAME = "A date, or a date and time.", "The id of an identity.", "A name or an id."
+# What an option wants, where its name and its words do not say it.
+HELP = {
+    "access": "A list of applicationId, groups and permissions.",
+    "access_request_id": "The id of a request.",
+    "application_id": _A_NAME,
+    "approved_access": "Less than was asked: a list of header, section, permission and access.",
+    "as_of": "A date, a date and time, or the number of an import.",
+    "conditions": "A list of groups, each a list of field, operator and value.",
+    "connector": "Its name and files, as the API takes it; `rolecall config` is easier to read.",
+    "custom_fields": "A custom field by its number; may be given several times.",
+    "effective_date": _A_TIME,
+    "end_date": _A_TIME,
+    "events": "What the hook hears of; may be given several times.",
+    "guard": "maxRemovedPercent, maxNewPercent and minCount.",
+    "identity_id": _A_PERSON,
+    "owner_id": _A_PERSON,
+    "privileges": "A list of header, section, permission and access.",
+    "provisioner_ids": "The id of an identity; may be given several times.",
+    "reviewer_id": "Whose response it is; left out, your own.",
+    "schedule": "A cron line and the locations of the files.",
+    "scheduled_start": _A_TIME,
+    "supervisor_id": _A_PERSON,
+    "webhook_id": _A_NAME,
+}
