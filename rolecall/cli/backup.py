@@ -23,7 +23,7 @@ def backup(file: Path, with_key: bool, data_dir: Path | None) -> None:
     from rolecall.operate.backup import back_up
 
     settings = configuration.load(data_dir=data_dir)
-    if not settings.data_dir.exists():
+    if settings.database_url is None and not settings.data_dir.exists():
         raise CannotRun(f"There is no data folder {settings.data_dir}; name it with --data-dir")
     with folder.database(settings) as here:
         folder.migrate(here)

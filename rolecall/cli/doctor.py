@@ -33,7 +33,7 @@ def doctor(data_dir: Path | None, as_json: bool) -> None:
     from rolecall.operate.doctor import out_of_reach
 
     settings = configuration.load(data_dir=data_dir)
-    if not settings.data_dir.exists():
+    if settings.database_url is None and not settings.data_dir.exists():
         raise CannotRun(f"There is no data folder {settings.data_dir}; name it with --data-dir")
 
     async def act(config: "Config", db: "Db") -> "list[Finding]":

@@ -49,7 +49,9 @@ def _trouble(check: str, detail: str, advice: str) -> Finding:
 
 async def examine(db: Db, config: Config) -> list[Finding]:
     """The checks that need tables come last, and only where the tables are those of this version."""
-    findings = [await _clock(db), *_disk(config.data_dir), *_permissions(config)]
+    findings = [await _clock(db)]
+    if config.data_dir.exists():
+        findings += [*_disk(config.data_dir), *_permissions(config)]
     findings.append(version := await _version(db))
     if version.state is State.OK:
         findings += [await check(db) for check in _CHECKS]

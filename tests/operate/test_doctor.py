@@ -85,7 +85,7 @@ def test_a_database_of_another_version_is_told(clean_database: str, tmp_path: Pa
 
 
 def test_a_database_out_of_reach_is_a_finding_not_a_crash(tmp_path: Path) -> None:
-    code, findings = examined("postgresql://127.0.0.1:1/none", tmp_path)
+    code, findings = examined("postgresql://127.0.0.1:1/none", tmp_path / "not made")
 
     assert (code, list(findings)) == (1, ["database"])
 
