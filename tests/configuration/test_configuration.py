@@ -231,3 +231,24 @@ async def test_the_connector_of_the_builders_is_read_back(db: Db, client: httpx2
 
     assert [file["name"] for file in connector["files"]] == [file["name"] for file in CONNECTOR["files"]]
     assert (await client.get("/api/applications/x/configuration")).status_code == 404
+
+
+async def test_what_changes_is_audited_and_a_plan_leaves_no_trace(db: Db, client: httpx2.AsyncClient) -> None:
+    async def entries() -> list[tuple[str, str]]:
+        items = (await client.get("/api/audit-events")).json()["items"]
+        return [
+            (item["caller"]["name"], item["entity"]["name"])
+            for item in items
+            if item["entity"]["kind"] == "Application"
+        ]
+
+    wanted = {"applications": [{"name": "Payroll", "priority": "High"}]}
+
+    await client.post(f"{URL}/plan", json=wanted)
+    assert await entries() == []
+    await client.put(URL, json=wanted)
+    made = await entries()
+    await client.put(URL, json=wanted)
+
+    assert set(made) == {("API Token - tests", "Payroll")}
+    assert await entries() == made
