@@ -15,7 +15,7 @@ from rolecall.application_imports.queries import IMPORTS
 from rolecall.applications.queries import APPLICATIONS
 from rolecall.core.migrate import migrate
 from rolecall.core.paging import Listing
-from rolecall.core.postgres import embedded
+from rolecall.core.postgres import DATABASE, embedded
 from rolecall.identities.queries import IDENTITIES
 from rolecall.personnel_events.queries import EVENTS
 
@@ -115,12 +115,12 @@ def company() -> Iterator[dict[str, str]]:
 
 
 def _made(server: str, name: str, sizes: dict[str, int]) -> str:
-    url = psycopg.conninfo.make_conninfo(server, dbname=name)
+    url = _named(server, name)
     with psycopg.connect(server, autocommit=True) as db:
         if db.execute("SELECT 1 FROM pg_database WHERE datname = %s", (name,)).fetchone():
             return url
         db.execute(f"CREATE DATABASE {name}_new")
-    fresh = psycopg.conninfo.make_conninfo(server, dbname=f"{name}_new")
+    fresh = _named(server, f"{name}_new")
     migrate(fresh)
     started = time.perf_counter()
     counted = seed(fresh, sizes)
@@ -129,6 +129,11 @@ def _made(server: str, name: str, sizes: dict[str, int]) -> str:
     with psycopg.connect(server, autocommit=True) as db:
         db.execute(f"ALTER DATABASE {name}_new RENAME TO {name}")
     return url
+
+
+def _named(server: str, database: str) -> str:
+    """A URL, as the rivals want it."""
+    return server.replace(f"/{DATABASE}?", f"/{database}?")
 
 
 def seed(url: str, sizes: dict[str, int]) -> dict[str, float]:
