@@ -93,37 +93,38 @@ def struct_row(shape: type[T], sql: str) -> Callable[[AsyncCursor[Any]], Callabl
     return factory
 
 
+# Cursors of the client hold nothing on the server, so they are left, not closed.
 async def fetch_all(db: Db, shape: type[T], sql: str, **params: object) -> list[T]:
-    async with db.cursor(binary=True, row_factory=struct_row(shape, sql)) as cursor:
-        await cursor.execute(sql, params)
-        return await cursor.fetchall()
+    cursor = db.cursor(binary=True, row_factory=struct_row(shape, sql))
+    await cursor.execute(sql, params)
+    return await cursor.fetchall()
 
 
 async def fetch_one(db: Db, shape: type[T], sql: str, **params: object) -> T | None:
-    async with db.cursor(binary=True, row_factory=struct_row(shape, sql)) as cursor:
-        await cursor.execute(sql, params)
-        return await cursor.fetchone()
+    cursor = db.cursor(binary=True, row_factory=struct_row(shape, sql))
+    await cursor.execute(sql, params)
+    return await cursor.fetchone()
 
 
 async def fetch_rows(db: Db, sql: str, **params: object) -> list[TupleRow]:
-    async with db.cursor(binary=True) as cursor:
-        await cursor.execute(sql, params)
-        return await cursor.fetchall()
+    cursor = db.cursor(binary=True)
+    await cursor.execute(sql, params)
+    return await cursor.fetchall()
 
 
 async def fetch_value(db: Db, sql: str, **params: object) -> Any:
     """The first column of the first row, or None."""
-    async with db.cursor(binary=True) as cursor:
-        await cursor.execute(sql, params)
-        row = await cursor.fetchone()
+    cursor = db.cursor(binary=True)
+    await cursor.execute(sql, params)
+    row = await cursor.fetchone()
     return row[0] if row else None
 
 
 async def execute(db: Db, sql: str, **params: object) -> int:
     """Run a statement; how many rows it touched."""
-    async with db.cursor() as cursor:
-        await cursor.execute(sql, params)
-        return cursor.rowcount
+    cursor = db.cursor()
+    await cursor.execute(sql, params)
+    return cursor.rowcount
 
 
 async def insert_rows(db: Db, table: str, rows: Sequence[dict[str, Any]]) -> None:
