@@ -1,8 +1,11 @@
 """Templates: autoescaped, strict about what they name; every text from outside is text."""
 
+import hashlib
 import re
 import unicodedata
 from datetime import datetime, timedelta
+from functools import cache
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
@@ -12,6 +15,7 @@ from markupsafe import Markup, escape
 from rolecall.console.charts import shares
 from rolecall.core.caller import Scope
 
+STATIC = Path(__file__).parent / "static"
 _environment = Environment(
     loader=PackageLoader("rolecall.console"),
     autoescape=True,
@@ -93,6 +97,13 @@ def _with(query: dict[str, Any], **changes: Any) -> str:
     return f"?{urlencode(kept)}" if kept else "?"
 
 
+@cache
+def _asset(name: str) -> str:
+    """The address of a file in `static`, another one when its content is another."""
+    digest = hashlib.sha256((STATIC / name).read_bytes()).hexdigest()
+    return f"/static/{name}?v={digest[:12]}"
+
+
 _environment.filters |= {
     "when": _when,
     "day": _day,
@@ -113,4 +124,4 @@ NAVIGATION = [
     ("Audit", "/audit", "scroll-text", Scope.AUDIT_READ),
     ("Settings", "/settings", "settings", Scope.CONFIG_MANAGE),
 ]
-_environment.globals |= {"shares": shares, "with_query": _with, "NAVIGATION": NAVIGATION}
+_environment.globals |= {"asset": _asset, "shares": shares, "with_query": _with, "NAVIGATION": NAVIGATION}

@@ -1,8 +1,8 @@
-from pathlib import Path
-
 from litestar import Router
+from litestar.datastructures import CacheControlHeader
 from litestar.static_files import create_static_files_router
 
+from rolecall.console.rendering import STATIC
 from rolecall.console.screens import (
     access_models,
     applications,
@@ -32,5 +32,10 @@ SCREENS = (
 )
 router = Router("/", route_handlers=[handler for each in SCREENS for handler in each.HANDLERS], tags=["Console"])
 static = create_static_files_router(
-    "/static", [Path(__file__).parent / "static"], include_in_schema=False, tags=["Console"]
+    "/static",
+    [STATIC],
+    # Not for ever: while processes of two versions run, the older one may answer for the newer.
+    cache_control=CacheControlHeader(max_age=3600),
+    include_in_schema=False,
+    tags=["Console"],
 )

@@ -57,6 +57,9 @@ async def test_pages_are_strict_about_what_they_load(administrator: httpx2.Async
 
     assert page.headers["content-security-policy"].startswith("default-src 'self'; frame-ancestors 'none'")
     assert page.headers["cache-control"] == "no-store"
+    style = re.search(r'href="(/static/console.css[^"]*)"', page.text)
+    assert style
+    assert (await administrator.get(style[1])).headers["cache-control"] == "max-age=3600"
     assert not re.search(r"\sstyle=|\son[a-z]+=|<style|<script(?! src=)", page.text)
 
 

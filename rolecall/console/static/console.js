@@ -28,11 +28,29 @@ const chosen = () => document.querySelector("[data-rows] tr.chosen");
 function choose(step) {
   const all = rows();
   const next = all[Math.min(Math.max(all.indexOf(chosen()) + step, 0), all.length - 1)];
-  chosen()?.classList.remove("chosen");
-  next?.classList.add("chosen");
+  mark(next);
   next?.scrollIntoView({ block: "nearest" });
   if (next && document.querySelector("[data-split]")) next.querySelector("a").click();
 }
+
+function mark(row) {
+  chosen()?.querySelector("a").removeAttribute("aria-current");
+  chosen()?.classList.remove("chosen");
+  row?.classList.add("chosen");
+}
+
+// Only the detail is another one: what the rest of the page says about it follows.
+document.addEventListener("htmx:beforeRequest", (event) => {
+  const row = event.target.closest("[data-split] tr[data-href]");
+  if (!row) return;
+  mark(row);
+  row.querySelector("a").setAttribute("aria-current", "true");
+});
+document.addEventListener("htmx:afterSwap", (event) => {
+  if (event.detail.target.id !== "detail") return;
+  document.querySelector("[data-split]").classList.replace("closed", "opened");
+  document.querySelector(".notice")?.remove();
+});
 
 function reject() {
   const form = document.getElementById("reject");
