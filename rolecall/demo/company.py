@@ -33,6 +33,7 @@ from rolecall.demo.applications import (
     files_of,
     identities_file,
 )
+from rolecall.demo.hooks import Hooks, receiving
 from rolecall.demo.people import Person, roster
 from rolecall.demo.story import Event, Model, Request, Who
 from rolecall.identities import queries as identities
@@ -65,14 +66,15 @@ async def make_company(config: Config) -> str:
     """Returns the secret of a token that may do everything."""
     async with make_pool(config) as pool:
         try:
-            return await _Company(config, pool).live()
+            async with receiving(config, pool) as hooks:
+                return await _Company(config, pool, hooks).live()
         finally:
             clock.travel_home()
 
 
 class _Company:
-    def __init__(self, config: Config, pool: Pool) -> None:
-        self.config, self.pool = config, pool
+    def __init__(self, config: Config, pool: Pool, hooks: Hooks) -> None:
+        self.config, self.pool, self.hooks = config, pool, hooks
         self.midnight = datetime.combine(clock.now().date(), time(), UTC)
         self.people = roster(self.midnight.date())
         self.ids: dict[Who, str] = {}
@@ -87,6 +89,7 @@ class _Company:
             await self._spend(day)
         for request in story.REQUESTS:
             await self._ask(request)
+        await self.hooks.finish()
         return secret
 
     def _travel(self, day: int, hour: int) -> None:
@@ -155,12 +158,15 @@ class _Company:
                 await self._announce(event)
         if day == story.DRIFT_DAY:
             await self._import_what_changed()
+        if day == story.HOOKS_DAY:
+            await self.hooks.create()
         for _ in range(story.REQUESTS_A_DAY):
             application, privilege = self.chance.choice(story.USUAL)
             who = Who(self.chance.choice(application.departments), self.chance.randint(1, 4))
             await self._ask(Request("Add", application, who, (privilege,), ""))
         await self._answer_what_waits()
         await self._work()
+        await self.hooks.deliver()
 
     async def _work(self) -> None:
         """The worker's turn. Imports run side by side; all else in order, for the same numbers every time."""

@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from rolecall.access_requests.model import RequestEvent
 from rolecall.demo.applications import (
     CORPORATE_DIRECTORY,
     CUSTOMER_DESK,
@@ -90,6 +91,28 @@ MODELS = (
           ((FINANCE_LEDGER, "Bookkeeper"), (CORPORATE_DIRECTORY, "Finance Share"))),
     Model("Treasury", "To pay what we owe", "department", "Treasury",
           ((FINANCE_LEDGER, "Payments Officer"), (CORPORATE_DIRECTORY, "Finance Share"))),
+)  # fmt: skip
+
+
+class Hook(NamedTuple):
+    """A program that is told of requests, and what it answers; `callbacks` is what it says about them afterwards."""
+
+    name: str
+    path: str
+    events: tuple[RequestEvent, ...]
+    status: int
+    answer: str
+    callbacks: tuple[str, ...] = ()
+    paused: bool = False
+
+
+# When the hooks were added.
+HOOKS_DAY = -3
+HOOKS = (
+    Hook("Ticket system", "tickets", tuple(RequestEvent), 201, '{"ticket": "HAL-1042"}',
+         ("HAL-1042 is with the service desk", "HAL-1041 was closed: the account is made"), paused=True),
+    Hook("Chat alerts", "alerts", (RequestEvent.CREATED, RequestEvent.REOPENED), 503, "Down for maintenance"),
+    Hook("Old intranet", "intranet", (RequestEvent.COMPLETED,), 410, "This page has moved"),
 )  # fmt: skip
 
 Privilege = tuple[str, str, str]

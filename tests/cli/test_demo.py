@@ -66,6 +66,8 @@ def test_the_company_has_everything_there_is_to_see(client: httpx2.Client) -> No
     assert {"Completed", "Scheduled", "Canceled"} <= {event["status"] for event in events}
     assert {run["status"] for run in imports} == {"Finished", "Failed", "Canceled"}
     assert len({run["application"]["id"] for run in imports}) == 6
+    deliveries = all_of(client, "/api/webhook-deliveries")
+    assert {one["status"] for one in deliveries} == {"Delivered", "Failed", "Pending", "Parked"}
 
 
 def test_a_request_has_its_whole_story(client: httpx2.Client) -> None:

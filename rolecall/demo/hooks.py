@@ -1,0 +1,85 @@
+"""The programs that the sample company tells about its requests: on loopback, and gone once the company is made.
+
+Later deliveries are refused before a socket is made, as loopback is none of the addresses that hooks may reach.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from ipaddress import ip_network
+from uuid import UUID
+
+import msgspec
+from aiohttp import web
+
+from rolecall.core import clock
+from rolecall.core.authors import by_system, written_by
+from rolecall.core.checking import Facts
+from rolecall.core.config import Config
+from rolecall.core.db import Db, Pool
+from rolecall.demo.story import HOOKS, Hook
+from rolecall.webhooks import actions, queries
+from rolecall.webhooks.model import DeliveryStatus
+from rolecall.webhooks.sender import Sender
+
+
+class Hooks:
+    def __init__(self, config: Config, pool: Pool, url: str, sender: Sender) -> None:
+        self.config, self.pool, self.url, self.sender = config, pool, url, sender
+        self.ids: dict[Hook, UUID] = {}
+
+    async def create(self) -> None:
+        for hook in HOOKS:
+            raw = {"name": hook.name, "url": f"{self.url}/{hook.path}", "events": list(hook.events)}
+            async with self._transaction() as db:
+                self.ids[hook], _ = await actions.create_hook(db, raw, self._facts(), self.config)
+
+    async def deliver(self) -> None:
+        """Whatever is due, until nothing is."""
+        await self.sender.turn(self.pool, self.config, clock.now())
+        while not self.sender.is_idle:
+            await self.sender.rest()
+            await self.sender.turn(self.pool, self.config, clock.now())
+
+    async def finish(self) -> None:
+        """Tests, what a receiver called back with, and a hook that somebody paused."""
+        for id in self.ids.values():
+            async with self._transaction() as db:
+                await actions.test_hook(db, id, self.config, clock.now())
+        await self.deliver()
+        for hook, id in self.ids.items():
+            async with self._transaction() as db:
+                page = await queries.newest_first(db, 1, webhook_id=id, status=DeliveryStatus.DELIVERED)
+                arrived = [item for item in page.items if item.access_request_id]
+                for item, content in zip(arrived, hook.callbacks, strict=False):
+                    await actions.accept_callback(db, str(item.id), content, clock.now())
+                if hook.paused:
+                    await actions.change_hook(db, id, {"enabled": False}, self._facts(), self.config)
+
+    @asynccontextmanager
+    async def _transaction(self) -> AsyncIterator[Db]:
+        async with self.pool.connection() as db, written_by(db, "company", by_system("make_company", clock.now())):
+            yield db
+
+    def _facts(self) -> Facts:
+        return Facts(now=clock.now(), zone=self.config.timezone)
+
+
+async def _answer(request: web.Request) -> web.Response:
+    hook = next(hook for hook in HOOKS if hook.path == request.match_info["path"])
+    return web.Response(status=hook.status, text=hook.answer)
+
+
+@asynccontextmanager
+async def receiving(config: Config, pool: Pool) -> AsyncIterator[Hooks]:
+    app = web.Application()
+    app.router.add_post("/{path}", _answer)
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        port = runner.addresses[0][1]
+        reaching = msgspec.structs.replace(config, webhook_allow=(ip_network("127.0.0.1/32"),))
+        async with Sender(pool, reaching, wake=lambda: None) as sender:
+            yield Hooks(reaching, pool, f"http://127.0.0.1:{port}", sender)
+    finally:
+        await runner.cleanup()
