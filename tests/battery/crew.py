@@ -127,6 +127,7 @@ class Crew:
         while True:
             with suppress(httpx2.TransportError):
                 answer = await self.client.get(path)
+                assert answer.status_code != 404, f"{path} was acknowledged and is lost"
                 if answer.status_code == 200:
                     return dict(answer.json())
             await asyncio.sleep(0.05)
