@@ -25,7 +25,7 @@ QUICK, THOROUGH = "examples,fuzzing", "examples,coverage,fuzzing,stateful"
 # The phases, how many examples of each, and the cases that must come of it.
 FORMS = {
     "short": (QUICK, 2, 300),
-    "ci": (QUICK, 14, 1200),
+    "ci": (QUICK, 17, 1400),
     "long": (THOROUGH, 25, 2000),
     "full": (THOROUGH, 110, 20000),
 }
