@@ -21,6 +21,7 @@ from rolecall.core.config import Config
 from rolecall.core.db import Db, fetch_rows, fetch_value, make_pool
 from tests.application_imports.running import Files, Imports
 from tests.builders import an_application
+from tests.figures import measured
 
 ROWS = int(os.environ.get("ROLECALL_KILL_ROWS", "20000"))
 KILLS = int(os.environ.get("ROLECALL_KILLS", "3"))
@@ -96,6 +97,7 @@ async def test_a_worker_killed_at_any_moment_leaves_all_or_nothing(imports: Impo
         assert ended == "Finished", (await imports.get(run["id"]))["log"]
         before = await content_of(db, application)
         await _is_whole(db, application, run["number"], f" {turn}", turn + 1)
+    measured(f"{KILLS} kills during imports of {ROWS:,} rows: each all or nothing, then taken up again and whole")
 
 
 async def _is_whole(db: Db, application: UUID, number: int, mark: str, times: int) -> None:

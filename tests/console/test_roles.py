@@ -9,6 +9,7 @@ from rolecall.console.frame import Screen
 from rolecall.console.model import SCOPES, Role
 from rolecall.core.config import Config
 from rolecall.core.db import Db, execute
+from tests.figures import measured
 
 PROVIDER = {("GET", "/sign-in/oidc"), ("GET", "/sign-in/oidc/callback")}
 OPEN = PROVIDER | {(method, path) for method in ("GET", "POST") for path in ("/sign-in", "/sign-in/{id:str}")}
@@ -28,6 +29,7 @@ def address(path: str) -> str:
 
 
 def test_only_signing_in_is_open() -> None:
+    measured(f"{len(SCREENS)} screens × {len(Role)} roles")
     assert {key for key, screen in SCREENS.items() if screen.is_open} == OPEN
 
 

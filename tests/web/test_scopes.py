@@ -9,6 +9,7 @@ from rolecall.core.config import Config
 from rolecall.core.db import Db
 from rolecall.web.openapi import Route, routes_of
 from tests.builders import a_token
+from tests.figures import measured
 
 # Open to anyone, by design; everything else needs a token.
 OPEN = {
@@ -53,4 +54,5 @@ async def test_a_route_opens_to_its_own_scope_alone(anonymous: httpx2.AsyncClien
 
 
 def test_a_route_is_found_at_all() -> None:
+    measured(f"{len(SCOPED)} routes × no token, its own scope, all {len(Scope) - 1} others")
     assert len(SCOPED) > 10

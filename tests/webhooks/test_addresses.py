@@ -23,6 +23,7 @@ from rolecall.core.config import Config
 from rolecall.core.db import Db, execute
 from rolecall.webhooks import guard, outgoing
 from tests.builders import an_access_request
+from tests.figures import measured
 from tests.webhooks.receivers import Receiver, hang, hang_up
 from tests.webhooks.sending import EVENTS, Post, a_hook, deliveries
 
@@ -144,6 +145,7 @@ async def test_no_spelling_is_tested_or_sent_to(
 
     assert tested == []
     assert dialled == []
+    measured(f"{len(SPELLINGS)} spellings × http, https × create, update, test, send: {len(dialled)} connections")
     page = (await client.get("/api/webhook-deliveries")).json()
     assert page["totalCount"] == len(URLS)
     outcomes = [
