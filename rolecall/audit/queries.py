@@ -7,7 +7,7 @@ import msgspec
 
 from rolecall.audit.model import Head, Row, Walk, seal_of
 from rolecall.audit.shapes import AuditEventItem, Entry, Verdict
-from rolecall.core.db import Db, fetch_all, fetch_rows
+from rolecall.core.db import Db, fetch_all, fetch_rows, stream_rows
 from rolecall.core.errors import NotFound
 from rolecall.core.paging import Listing, Page, fetch_listed
 
@@ -60,11 +60,10 @@ async def heads(db: Db) -> list[Head]:
 
 
 async def rows(db: Db, condition: str = "true", **params: object) -> AsyncIterator[Row]:
-    """By number, from one snapshot, however many there are."""
+    """By number."""
     sql = f"SELECT {_COLUMNS} FROM audit_events WHERE {condition} ORDER BY number"
-    async with db.cursor(binary=True) as cursor:
-        async for values in cursor.stream(sql, params, size=_AT_ONCE):
-            yield Row(*values)
+    async for values in stream_rows(db, sql, **params):
+        yield Row(*values)
 
 
 async def verify(db: Db, known: Sequence[Head] = ()) -> Verdict:

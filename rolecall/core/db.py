@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any, TypeVar
 
 import msgspec
-from psycopg import AsyncConnection, AsyncCursor, OperationalError
+from psycopg import AsyncConnection, AsyncCursor, OperationalError, capabilities
 from psycopg.rows import TupleRow
 from psycopg.types.json import set_json_loads
 from psycopg_pool import AsyncConnectionPool
@@ -20,6 +20,7 @@ Pool = AsyncConnectionPool[Db]
 T = TypeVar("T", bound=msgspec.Struct)
 
 PATIENCE_SECONDS = 5.0
+_AT_ONCE = 1000
 
 set_json_loads(msgspec.json.decode)
 
@@ -110,6 +111,15 @@ async def fetch_rows(db: Db, sql: str, **params: object) -> list[TupleRow]:
     cursor = db.cursor(binary=True)
     await cursor.execute(sql, params)
     return await cursor.fetchall()
+
+
+async def stream_rows(db: Db, sql: str, **params: object) -> AsyncGenerator[TupleRow]:
+    """Rows as they come, from one snapshot, however many there are."""
+    # Several at a time where libpq can (17 and newer).
+    size = _AT_ONCE if capabilities.has_stream_chunked() else 1
+    async with db.cursor(binary=True) as cursor:
+        async for row in cursor.stream(sql, params, size=size):
+            yield row
 
 
 async def fetch_value(db: Db, sql: str, **params: object) -> Any:

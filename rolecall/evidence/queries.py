@@ -5,7 +5,7 @@ from uuid import UUID
 import msgspec
 
 from rolecall.access_requests import queries as access_requests
-from rolecall.core.db import Db, fetch_rows
+from rolecall.core.db import Db, fetch_rows, stream_rows
 from rolecall.core.errors import Invalid, NotFound
 from rolecall.effective_access.queries import access_of
 from rolecall.evidence.shapes import Evidence, ImportEvidence, ImportFile
@@ -76,13 +76,12 @@ async def things_of(db: Db, id: UUID, evidence: Evidence) -> list[UUID]:
 
 async def links_to(db: Db, things: Sequence[UUID]) -> AsyncIterator[tuple[int, int, str]]:
     """Chain, number and digest of every entry, from the first about these things in each chain to its end."""
-    async with db.cursor(binary=True) as cursor:
-        async for row in cursor.stream(
-            """SELECT e.chain, e.number, encode(sha256(convert_to(e.entry, 'UTF8')), 'hex') FROM audit_events e
-               JOIN (SELECT chain, min(number) AS first FROM audit_events WHERE entity_id = ANY(%(things)s)
-                     GROUP BY chain) s ON s.chain = e.chain AND e.number >= s.first
-               ORDER BY e.number""",
-            {"things": list(things)},
-            size=1000,
-        ):
-            yield row
+    async for chain, number, digest in stream_rows(
+        db,
+        """SELECT e.chain, e.number, encode(sha256(convert_to(e.entry, 'UTF8')), 'hex') FROM audit_events e
+           JOIN (SELECT chain, min(number) AS first FROM audit_events WHERE entity_id = ANY(%(things)s)
+                 GROUP BY chain) s ON s.chain = e.chain AND e.number >= s.first
+           ORDER BY e.number""",
+        things=list(things),
+    ):
+        yield chain, number, digest
