@@ -3,8 +3,22 @@ from typing import Any
 import httpx2
 import pytest
 
+from rolecall.access_models.shapes import ModelChanges
+from rolecall.applications.shapes import ApplicationChanges
+from rolecall.configuration.shapes import (
+    ApplicationEntry,
+    ApplicationEntryBody,
+    ModelEntry,
+    ModelEntryBody,
+    SettingsEntry,
+    SettingsEntryBody,
+    WebhookEntry,
+    WebhookEntryBody,
+)
 from rolecall.core.caller import Scope
 from rolecall.core.db import Db, execute
+from rolecall.settings.shapes import SettingsBody
+from rolecall.webhooks.shapes import HookChanges
 from tests.builders import CONNECTOR, a_token, an_access_model, an_application, an_identity
 from tests.conftest import EMPTY
 
@@ -252,3 +266,19 @@ async def test_what_changes_is_audited_and_a_plan_leaves_no_trace(db: Db, client
 
     assert set(made) == {("API Token - tests", "Payroll")}
     assert await entries() == made
+
+
+def test_a_file_can_say_all_that_can_be_set() -> None:
+    def said(shape: Any) -> set[str]:
+        return set(shape.model_fields if hasattr(shape, "model_fields") else shape.__struct_fields__)
+
+    named = {"owner_id": "owner", "provisioner_ids": "provisioners", "application_id": "application"}
+    for body, entry, entry_body in [
+        (SettingsBody, SettingsEntry, SettingsEntryBody),
+        (ApplicationChanges, ApplicationEntry, ApplicationEntryBody),
+        (ModelChanges, ModelEntry, ModelEntryBody),
+        (HookChanges, WebhookEntry, WebhookEntryBody),
+    ]:
+        wanted = {named.get(field, field) for field in said(body)}
+        assert wanted <= said(entry), entry
+        assert said(entry) == said(entry_body), entry_body
