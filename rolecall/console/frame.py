@@ -253,12 +253,17 @@ def _sentence(error: Invalid | Conflict) -> str:
 def _error_page(error: RolecallError) -> Page:
     match error:
         case NotFound():
-            return Page("error.html", {"message": str(error)}, 404)
+            return Page("error.html", {"message": f"There is no such {_in_words(error.resource)}"}, 404)
         case Forbidden():
             return Page("error.html", {"message": "Your role does not allow this"}, 403)
         case Invalid():
             return Page("error.html", {"message": _sentence(error)}, 400)
     return Page("error.html", {"message": str(error)}, 400)
+
+
+def _in_words(name: str) -> str:
+    """`AccessRequest` is an access request."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()
 
 
 # What a page shows when it is not known who asks.

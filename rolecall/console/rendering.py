@@ -124,4 +124,20 @@ NAVIGATION = [
     ("Audit", "/audit", "scroll-text", Scope.AUDIT_READ),
     ("Settings", "/settings", "settings", Scope.CONFIG_MANAGE),
 ]
-_environment.globals |= {"asset": _asset, "shares": shares, "with_query": _with, "NAVIGATION": NAVIGATION}
+# Screens that belong to one with another beginning.
+_PART_OF = {"/imports": "/applications", "/deliveries": "/webhooks", "/people": "/identities"}
+
+
+def _is_at(path: str, href: str) -> bool:
+    """Whether the path is on a screen of this part of the console."""
+    first = "/" + path.split("/")[1] if path else ""
+    return _PART_OF.get(first, first) == href
+
+
+_environment.globals |= {
+    "is_at": _is_at,
+    "asset": _asset,
+    "shares": shares,
+    "with_query": _with,
+    "NAVIGATION": NAVIGATION,
+}

@@ -29,6 +29,7 @@ class Invalid(RolecallError):
 class NotFound(RolecallError):
     def __init__(self, resource: str, id: object) -> None:
         super().__init__(f"{resource} with id {id} not found")
+        self.resource = resource
 
 
 class Unauthorized(RolecallError):

@@ -166,7 +166,15 @@ function follow(root) {
   });
 }
 
+// On a narrow screen the navigation scrolls: where one is must be in sight.
+function showPlace() {
+  const place = document.querySelector("nav a[aria-current]");
+  const list = place?.closest("ul");
+  if (place && place.offsetLeft + place.offsetWidth > list.clientWidth) list.scrollLeft = place.offsetLeft - 48;
+}
+
 function begin(root) {
+  if (root === document.body || root === document) showPlace();
   localTimes(root);
   nameCells(root);
   follow(document);
