@@ -3,7 +3,8 @@
 import logging
 import os
 import sys
-from typing import Any
+from datetime import UTC, datetime
+from typing import Any, BinaryIO
 
 import msgspec
 import structlog
@@ -16,8 +17,25 @@ _SHARED: list[Processor] = [
 ]
 
 
+_log = structlog.get_logger("rolecall.http")
+_ENCODER = msgspec.json.Encoder(enc_hook=repr)
+_json_lines: BinaryIO | None = None
+
+
+def say_request(**fields: Any) -> None:
+    """The line of a request; as JSON past structlog, which takes a third as long as reading the record."""
+    if _json_lines is None:
+        _log.info("request", **fields)
+        return
+    line = {**fields, "event": "request", "level": "info", "time": datetime.now(UTC)}
+    _json_lines.write(_ENCODER.encode(line) + b"\n")
+    _json_lines.flush()
+
+
 def configure(form: str) -> None:
     """Once a process. Libraries that log through `logging` come out the same way, from warnings up."""
+    global _json_lines  # noqa: PLW0603
+    _json_lines = sys.stderr.buffer if form == "json" else None
     render = _json_renderer() if form == "json" else _text_renderer()
     structlog.configure(
         processors=[*_SHARED, *render],
@@ -49,4 +67,4 @@ def _text_renderer() -> list[Processor]:
 
 
 def _encode(event: Any, **_: Any) -> str:
-    return msgspec.json.encode(event, enc_hook=repr).decode()
+    return _ENCODER.encode(event).decode()

@@ -3,15 +3,13 @@
 import time
 from typing import Any
 
-import structlog
 from litestar.enums import ScopeType
 from litestar.types import ASGIApp, Message, Receive, Scope, Send
 
 from rolecall.core.config import Config
+from rolecall.core.logs import say_request
 from rolecall.web import correlation
 from rolecall.web.proxies import sender
-
-log = structlog.get_logger("rolecall.http")
 
 # What every answer says unless its route says otherwise.
 _HEADERS = [
@@ -71,8 +69,8 @@ class Edge:
             correlation.correlation_id.reset(token)
             took = round((time.perf_counter() - started) * 1000, 1)
             # A probe that goes well is no event.
-            say = log.debug if status == 200 and scope["path"] in _PROBES else log.info
-            say("request", method=method, path=_told(scope["path"]), status=status, ms=took, correlation_id=id)
+            if status != 200 or scope["path"] not in _PROBES:
+                say_request(method=method, path=_told(scope["path"]), status=status, ms=took, correlation_id=id)
 
 
 def _told(path: str) -> str:
