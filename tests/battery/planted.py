@@ -65,7 +65,7 @@ BUGS = [
         "access_requests/model.py",
         '"The access was provisioned",\n    _OPEN,',
         '"The access was provisioned",\n    _OPEN | _SNOOZED,',
-        {"ROLECALL_MODEL_CALLS": "3000"},
+        {"ROLECALL_MODEL_CALLS": "1000"},
     ),
     Bug(
         "schemathesis",
