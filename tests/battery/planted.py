@@ -61,10 +61,10 @@ BUGS = [
     ),
     Bug(
         "model",
-        "work that rests can be resolved",
+        "what is done can be assigned",
         "access_requests/model.py",
-        '"The access was provisioned",\n    _OPEN,',
-        '"The access was provisioned",\n    _OPEN | _SNOOZED,',
+        'ASSIGN = Move("Assigned", "The request was assigned", _NOT_DONE, None',
+        'ASSIGN = Move("Assigned", "The request was assigned", frozenset(WorkStatus), None',
         {"ROLECALL_MODEL_CALLS": "1000"},
     ),
     Bug(
