@@ -23,6 +23,7 @@ from playwright.async_api import Error as PlaywrightError
 from psycopg import sql
 
 from rolecall.console import actions
+from rolecall.console.frame import SESSION_COOKIE
 from rolecall.core import clock
 from rolecall.core.config import Config
 from rolecall.core.db import Db, session_options
@@ -151,13 +152,14 @@ class Visit:
 
 
 async def a_visit(browser: Browser, site: Site, db: Db, person: UUID | None = None, *, scripts: bool = True) -> Visit:
+    """Signed in already: how that is done in a browser, one flow walks."""
     context = await browser.new_context(java_script_enabled=scripts, base_url=site.url)
     context.set_default_timeout(15_000)
     visit = Visit(context, await context.new_page(), site)
     link = await actions.create_link(db, person or site.company.administrator, clock.now())
-    await visit.go(f"/sign-in/{link}")
-    await visit.press("Sign in")
-    await visit.page.wait_for_url(f"{site.url}/")
+    session = await actions.sign_in_by_link(db, link, clock.now())
+    assert session
+    await context.add_cookies([{"name": SESSION_COOKIE, "value": session, "url": site.url, "httpOnly": True}])
     return visit
 
 

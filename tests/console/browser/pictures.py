@@ -21,13 +21,15 @@ SHEET = {
     "/requests": None,
     "/requests/": "/requests",
     "/events/calendar": None,
-    "/events/": "/events",
+    "/events/": "/events?status=Resolved",
     "/identities/": "/identities?name=a",
     "/applications": None,
     "/applications/": "/applications",
-    "/imports/": "/imports?page=1",
+    "/imports/": "/applications",
     "/access-models/": "/access-models",
     "/webhooks": None,
+    "/deliveries/": "/deliveries?status=Delivered",
+    "/audit": None,
     "/settings": None,
 }
 README = {"console-requests.png": "/requests?status=Pending", "console-home.png": "/"}

@@ -160,6 +160,10 @@ async def test_somebody_signs_in_and_out_and_is_out_when_the_session_ends(visit:
     email = await fetch_value(site_db, "SELECT email_address FROM identities WHERE id = %(id)s", id=person)
     await actions.set_role(site_db, person, Role.AUDITOR)
     await actions.set_password(site_db, person, password, datetime.now(UTC))
+    await visit.context.clear_cookies()
+    await visit.go(f"/sign-in/{await actions.create_link(site_db, person, datetime.now(UTC))}")
+    await visit.press("Sign in")
+    await visit.sees("Good to see you, Una")
     await page.get_by_role("button", name="Sign out").click()
     await page.wait_for_url("**/sign-in")
 
