@@ -56,7 +56,7 @@ battery-planted: setup ## A deliberate bug for every row, which the row must not
 	@$(PY) -m tests.battery.planted $(ARGS)
 
 schemathesis: setup ## The service against its own document, the long form: some 5,000 cases
-	@ROLECALL_SCHEMATHESIS=long $(PY) -m pytest -n 0 -s tests/contract/test_schemathesis.py
+	@ROLECALL_BATTERY=row ROLECALL_SCHEMATHESIS=long $(PY) -m pytest -n 0 -s tests/contract/test_schemathesis.py
 
 bench: setup browser $(VENV)/bench.stamp ## The benchmarks; ARGS=http for one
 	@$(PY) -m bench $(ARGS)

@@ -21,7 +21,15 @@ from rolecall.core.migrate import migrate
 from rolecall.core.postgres import embedded
 from rolecall.tokens import actions as tokens
 from tests.asgi import serving
+from tests.battery.rows import ROWS
 
+# What the battery runs in its short form is not run twice.
+collect_ignore = [
+    path.removeprefix("tests/")
+    for row in ROWS
+    for path in row.tests
+    if row.ci is not None and "ROLECALL_BATTERY" not in os.environ
+]
 TEMPLATE = "rolecall_template"
 _LOCK = 7_426_001
 BASE_URL = "http://rolecall.test"

@@ -1,6 +1,7 @@
 """`make battery`: every row of the table, or those that are named; `ROLECALL_BATTERY=ci` runs the short form.
 
 A setting that is already in the environment wins over the row's own, so that a long row can be made shorter.
+After `ROLECALL_BATTERY_SECONDS` no further row begins; what was left out is said.
 """
 
 import os
@@ -83,10 +84,14 @@ def write_report(results: dict[str, Result]) -> None:
 def main() -> int:
     form = os.environ.get("ROLECALL_BATTERY", "full")
     chosen = [row for row in ROWS if row.name in (sys.argv[1:] or [row.name])]
-    results = {}
+    results: dict[str, Result] = {}
+    last_start = time.monotonic() + float(os.environ.get("ROLECALL_BATTERY_SECONDS", "inf"))
     for row in chosen:
         settings = row.full if form == "full" else row.ci
         if settings is None:
+            continue
+        if time.monotonic() > last_start:
+            print(f"not begun {row.name}: the time is up", flush=True)
             continue
         result = results[row.name] = run(row, settings)
         word = "ok    " if result.passed else "FAILED"
