@@ -205,12 +205,12 @@ async def test_an_import_whose_build_was_killed_is_taken_up_again(
 
 
 async def test_a_build_that_breaks_down_fails_its_import_and_nothing_else(imports: Imports, db: Db) -> None:
-    await imports.upload(await an_application(db), {"Users": "Username\nada\n"})
+    run = await imports.upload(await an_application(db), {"Users": "Username\nada\n"})
     broken = msgspec.structs.replace(imports.config, files_url="dir::file:///nowhere")
 
     async with make_pool(broken) as pool:
         assert await running.run_next_import(pool, broken, clock.now())
 
-    rows = await fetch_rows(db, "SELECT i.status, l.line FROM application_imports i JOIN import_log l ON true")
-    assert rows[-1][0] == "Failed"
-    assert "a fault inside the service; its log says more" in rows[-1][1]
+    run = await imports.get(run["id"])
+    assert run["status"] == "Failed"
+    assert "a fault inside the service; its log says more" in run["log"]
