@@ -2,8 +2,8 @@
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime, time, timedelta
 from uuid import UUID
 
@@ -17,7 +17,7 @@ from rolecall.application_imports.run import run_next_import
 from rolecall.applications import actions as applications
 from rolecall.applications import queries as applications_queries
 from rolecall.core import clock
-from rolecall.core.authors import by_system, written_by
+from rolecall.core.authors import AuthorKind, by_command_line, written_by
 from rolecall.core.caller import Caller, Scope
 from rolecall.core.checking import Facts, Json
 from rolecall.core.config import Config
@@ -35,6 +35,7 @@ from rolecall.demo.applications import (
 )
 from rolecall.demo.hooks import Hooks, receiving
 from rolecall.demo.people import Person, roster
+from rolecall.demo.signing import signed
 from rolecall.demo.story import Event, Model, Request, Who
 from rolecall.identities import queries as identities
 from rolecall.personnel_events import actions as events
@@ -75,7 +76,8 @@ async def make_company(config: Config) -> str:
 class _Company:
     def __init__(self, config: Config, pool: Pool, hooks: Hooks) -> None:
         self.config, self.pool, self.hooks = config, pool, hooks
-        self.midnight = datetime.combine(clock.now().date(), time(), UTC)
+        self.began = clock.now()
+        self.midnight = datetime.combine(self.began.date(), time(), UTC)
         self.people = roster(self.midnight.date())
         self.ids: dict[Who, str] = {}
         self.application_ids: dict[str, UUID] = {}
@@ -89,11 +91,12 @@ class _Company:
             await self._spend(day)
         for request in story.REQUESTS:
             await self._ask(request)
-        await self.hooks.finish()
+        await self.hooks.finish(self.clerk)
         return secret
 
     def _travel(self, day: int, hour: int) -> None:
-        clock.travel_to(self.midnight + timedelta(days=day, hours=hour))
+        """The last day ends now, early as it may be: nothing has happened in the future."""
+        clock.travel_to(min(self.midnight + timedelta(days=day, hours=hour), self.began))
 
     def _date(self, day: int) -> str:
         return (self.midnight + timedelta(days=day)).date().isoformat()
@@ -101,19 +104,18 @@ class _Company:
     def _facts(self) -> Facts:
         return Facts(now=clock.now(), zone=self.config.timezone)
 
-    @asynccontextmanager
-    async def _transaction(self) -> AsyncIterator[Db]:
-        async with self.pool.connection() as db, written_by(db, "company", by_system("make_company", clock.now())):
-            yield db
+    def _by_clerk(self, action: Callable[..., object]) -> AbstractAsyncContextManager[Db]:
+        return signed(self.pool, self.clerk, action, AuthorKind.TOKEN)
 
     async def _token(self, name: str) -> tuple[str, Caller]:
-        async with self._transaction() as db:
+        author = by_command_line("token create", clock.now())
+        async with self.pool.connection() as db, written_by(db, "company", author):
             made = await tokens.create_token(db, None, {"name": name, "scopes": list(Scope)}, self._facts())
         return made.secret, Caller(made.id, display_name(name), _ALL_SCOPES)
 
     async def _set_up(self) -> None:
         """The personnel file first: from it come the people who own and run everything else."""
-        async with self._transaction() as db:
+        async with self._by_clerk(applications.create_application) as db:
             self.records_id = await applications.create_application(db, body_of_people_records(), self._facts())
         await self._upload(self.records_id, {"Identities": identities_file(self.people)})
         await self._work()
@@ -121,7 +123,7 @@ class _Company:
         engineers = [self.ids[Who("IT Operations", position)] for position in (1, 2)]
         for application in APPLICATIONS:
             raw = body_of(application, self.ids[Who(application.owner, 0)], engineers)
-            async with self._transaction() as db:
+            async with self._by_clerk(applications.create_application) as db:
                 self.application_ids[application.name] = await applications.create_application(db, raw, self._facts())
             await self._import(application, self.people)
         await self._work()
@@ -139,12 +141,13 @@ class _Company:
             "conditions": [[{"field": model.field, "operator": "is", "value": model.value}]],
             "access": [{"applicationId": id, "groups": names} for id, names in groups.items()],
         }
-        async with self._transaction() as db:
+        async with self._by_clerk(access_models.create_model) as db:
             made = await access_models.create_model(db, raw, self._facts())
+        async with self._by_clerk(access_models.commit_model) as db:
             await access_models.commit_model(db, self.clerk, str(made.id), clock.now())
 
     async def _meet_people(self) -> None:
-        async with self._transaction() as db:
+        async with self.pool.connection() as db:
             id_of: dict[str, UUID] = dict(await fetch_rows(db, "SELECT employee_id, id FROM identities"))
         for department in {person.department for person in self.people}:
             team = [person for person in self.people if person.department == department]
@@ -159,7 +162,7 @@ class _Company:
         if day == story.DRIFT_DAY:
             await self._import_what_changed()
         if day == story.HOOKS_DAY:
-            await self.hooks.create()
+            await self.hooks.create(self.clerk)
         for _ in range(story.REQUESTS_A_DAY):
             application, privilege = self.chance.choice(story.USUAL)
             who = Who(self.chance.choice(application.departments), self.chance.randint(1, 4))
@@ -181,7 +184,7 @@ class _Company:
             pass
 
     async def _upload(self, application_id: UUID, files: dict[str, bytes]) -> UUID:
-        async with self._transaction() as db:
+        async with self.pool.connection() as db:
             detail = await applications_queries.get(db, application_id)
         assert detail.connector
         groups = {group.name: group.file_group_id for group in detail.connector.files or ()}
@@ -192,7 +195,7 @@ class _Company:
                 digest = await writing.finish()
                 file_name = f"{name.lower()}.csv"
                 upload.files.append(UploadedFile(str(groups[name]), file_name, writing.path, writing.size, digest))
-            async with self._transaction() as db:
+            async with self._by_clerk(imports.upload_import) as db:
                 return await imports.upload_import(db, self.clerk, upload, (), self._facts(), self.config.store)
 
     async def _import(self, application: Application, people: Sequence[Person]) -> UUID:
@@ -213,7 +216,7 @@ class _Company:
         broken["Users"] += b"no.such.user,only,three\r\n"
         await self._upload(self.application_ids[FINANCE_LEDGER.name], broken)
         mistake = await self._import(FINANCE_LEDGER, self.people[:100])
-        async with self._transaction() as db:
+        async with self._by_clerk(imports.cancel_import) as db:
             await imports.cancel_import(db, {"applicationImportId": str(mistake)}, self._facts())
 
     async def _announce(self, event: Event) -> None:
@@ -226,22 +229,24 @@ class _Company:
             raw["identity"] = dict(event.identity)
             if event.kind == "onboard":
                 raw["identity"]["supervisorId"] = self.ids[Who(event.identity["department"], 0)]
-        async with self._transaction() as db:
-            id = await _MAKE[event.kind](db, self.clerk, raw, self._facts())
-            if event.canceled:
+        make = _MAKE[event.kind]
+        async with self._by_clerk(make) as db:
+            id = await make(db, self.clerk, raw, self._facts())
+        if event.canceled:
+            async with self._by_clerk(events.cancel_event) as db:
                 await events.cancel_event(db, self.clerk, id, {"comment": event.canceled}, self._facts())
 
     async def _answer_what_waits(self) -> None:
         """Most people answer the next day; every fifth request waits a week."""
-        async with self._transaction() as db:
+        async with self.pool.connection() as db:
             waiting = (await requests_queries.stalled(db, 1, clock.now())).items
         for item in waiting:
             if item.waiting_days < (7 if item.number % 5 == 0 else 1):
                 continue
             for person in item.waiting_for[:1]:
                 raw = {"type": _AWAITED_TYPE[item.status], "response": Response.APPROVED}
-                async with self._transaction() as db:
-                    caller = Caller(person.id, person.name, _ALL_SCOPES)
+                caller = Caller(person.id, person.name, _ALL_SCOPES)
+                async with signed(self.pool, caller, requests.respond) as db:
                     await requests.respond(db, caller, str(item.id), raw, self._facts())
 
     async def _ask(self, request: Request) -> None:
@@ -258,16 +263,16 @@ class _Company:
         if request.start is not None:
             raw["scheduledStart"] = self._date(request.start)
         raw |= {"group": request.group} if request.group else {"identityId": self.ids[request.who]}
-        async with self._transaction() as db:
-            detail = await requests.request_access(db, await self._person(db, request.who), raw, self._facts())
+        asker = await self._person(request.who)
+        async with signed(self.pool, asker, requests.request_access) as db:
+            detail = await requests.request_access(db, asker, raw, self._facts())
         for step in request.steps:
-            async with self._transaction() as db:
-                detail = await self._step(db, detail, step)
+            detail = await self._step(detail, step)
 
-    async def _step(self, db: Db, detail: AccessRequestDetail, step: str) -> AccessRequestDetail:
+    async def _step(self, detail: AccessRequestDetail, step: str) -> AccessRequestDetail:
         if step in _ANSWERS:
-            return await self._answer(db, detail, *_ANSWERS[step])
-        engineer = await self._person(db, Who("IT Operations", 1))
+            return await self._answer(detail, *_ANSWERS[step])
+        engineer = await self._person(Who("IT Operations", 1))
         verb, raw = {
             "assign": (requests.assign, {"assigneeId": str(engineer.id)}),
             "comment": (requests.comment, {"content": story.REMARK}),
@@ -275,10 +280,11 @@ class _Company:
             "reopen": (requests.reopen, {"comment": "The role is not active yet"}),
             "cancel": (requests.cancel, {"comment": "Asked for by mistake"}),
         }[step]
-        return await verb(db, engineer, str(detail.id), raw, self._facts())
+        async with signed(self.pool, engineer, verb) as db:
+            return await verb(db, engineer, str(detail.id), raw, self._facts())
 
     async def _answer(
-        self, db: Db, detail: AccessRequestDetail, type: RequirementType, response: Response, at_most: int
+        self, detail: AccessRequestDetail, type: RequirementType, response: Response, at_most: int
     ) -> AccessRequestDetail:
         """As those who are asked: of each rule the first."""
         rules = [rule for asked in detail.requirements if asked.type == type for rule in asked.rules]
@@ -286,10 +292,12 @@ class _Company:
         for reviewer in list(reviewers)[:at_most]:
             caller = Caller(reviewer.id, reviewer.name, _ALL_SCOPES)
             raw = {"type": type, "response": response}
-            detail = await requests.respond(db, caller, str(detail.id), raw, self._facts())
+            async with signed(self.pool, caller, requests.respond) as db:
+                detail = await requests.respond(db, caller, str(detail.id), raw, self._facts())
         return detail
 
-    async def _person(self, db: Db, who: Who) -> Caller:
+    async def _person(self, who: Who) -> Caller:
         """Acting for themselves, as in the console."""
-        identity = await identities.get(db, self.ids[who])
+        async with self.pool.connection() as db:
+            identity = await identities.get(db, self.ids[who])
         return Caller(identity.id, f"{identity.first_name} {identity.last_name}", _ALL_SCOPES)

@@ -12,10 +12,12 @@ import msgspec
 from aiohttp import web
 
 from rolecall.core import clock
-from rolecall.core.authors import by_system, written_by
+from rolecall.core.authors import AuthorKind
+from rolecall.core.caller import NOBODY, Caller
 from rolecall.core.checking import Facts
 from rolecall.core.config import Config
-from rolecall.core.db import Db, Pool
+from rolecall.core.db import Pool
+from rolecall.demo.signing import signed
 from rolecall.demo.story import HOOKS, Hook
 from rolecall.webhooks import actions, queries
 from rolecall.webhooks.model import DeliveryStatus
@@ -27,10 +29,10 @@ class Hooks:
         self.config, self.pool, self.url, self.sender = config, pool, url, sender
         self.ids: dict[Hook, UUID] = {}
 
-    async def create(self) -> None:
+    async def create(self, clerk: Caller) -> None:
         for hook in HOOKS:
             raw = {"name": hook.name, "url": f"{self.url}/{hook.path}", "events": list(hook.events)}
-            async with self._transaction() as db:
+            async with signed(self.pool, clerk, actions.create_hook, AuthorKind.TOKEN) as db:
                 self.ids[hook], _ = await actions.create_hook(db, raw, self._facts(), self.config)
 
     async def deliver(self) -> None:
@@ -40,25 +42,21 @@ class Hooks:
             await self.sender.rest()
             await self.sender.turn(self.pool, self.config, clock.now())
 
-    async def finish(self) -> None:
+    async def finish(self, clerk: Caller) -> None:
         """Tests, what a receiver called back with, and a hook that somebody paused."""
         for id in self.ids.values():
-            async with self._transaction() as db:
+            async with signed(self.pool, clerk, actions.test_hook, AuthorKind.TOKEN) as db:
                 await actions.test_hook(db, id, self.config, clock.now())
         await self.deliver()
         for hook, id in self.ids.items():
-            async with self._transaction() as db:
+            async with signed(self.pool, NOBODY, actions.accept_callback) as db:
                 page = await queries.newest_first(db, 1, webhook_id=id, status=DeliveryStatus.DELIVERED)
                 arrived = [item for item in page.items if item.access_request_id]
                 for item, content in zip(arrived, hook.callbacks, strict=False):
                     await actions.accept_callback(db, str(item.id), content, clock.now())
-                if hook.paused:
+            if hook.paused:
+                async with signed(self.pool, clerk, actions.change_hook, AuthorKind.TOKEN) as db:
                     await actions.change_hook(db, id, {"enabled": False}, self._facts(), self.config)
-
-    @asynccontextmanager
-    async def _transaction(self) -> AsyncIterator[Db]:
-        async with self.pool.connection() as db, written_by(db, "company", by_system("make_company", clock.now())):
-            yield db
 
     def _facts(self) -> Facts:
         return Facts(now=clock.now(), zone=self.config.timezone)

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +79,16 @@ def test_a_request_has_its_whole_story(client: httpx2.Client) -> None:
     assert detail["target"]["privileges"]
     assert detail["requirements"]
     assert {"Created", "Approved"} <= {entry["action"] for entry in detail["activity"]}
+
+
+def test_the_audit_says_who_did_what_and_nothing_happened_tomorrow(client: httpx2.Client) -> None:
+    entries = all_of(client, "/api/audit-events")
+
+    callers = {entry["action"]: entry["caller"]["kind"] for entry in entries}
+    assert callers["Respond"] == callers["Request access"] == "Person"
+    assert callers["Upload import"] == callers["Commit model"] == "Token"
+    assert callers["Accept callback"] == "Anyone"
+    assert max(entry["createdDate"] for entry in entries) <= datetime.now(UTC).isoformat()
 
 
 @needs_curl
