@@ -83,8 +83,8 @@ def receive(told: Connection) -> None:
     uvloop.run(serve())
 
 
-async def prepare(db: Db, config: Config, url: str, deliveries: int, hooks: int) -> None:
-    """Requests made by the product's own actions; each event goes to every hook."""
+async def prepare(db: Db, config: Config, url: str, hooks: int) -> NewRequest:
+    """Hooks, and what to ask for."""
     facts = Facts(now=datetime.now(UTC), zone=ZoneInfo("UTC"))
     application = await applications.create_application(db, {"name": "Payroll"}, facts)
     person = check(NewIdentity, {"firstName": "Ada", "lastName": "Lovelace", "email": "ada@example.com"}, facts)
@@ -92,15 +92,19 @@ async def prepare(db: Db, config: Config, url: str, deliveries: int, hooks: int)
     for n in range(hooks):
         hook = {"name": f"Hook {n}", "url": url, "events": [RequestEvent.CREATED]}
         await webhooks.create_hook(db, hook, facts, config)
-    asked = NewRequest(
+    return NewRequest(
         action=RequestAction.ADD,
         application_id=application,
         identity_id=identity,
         privileges=[NewPrivilege(header="Ledger", permission=f"Permission {n}") for n in range(5)],
     )
-    for _ in range(deliveries // hooks // 100):
-        async with db.transaction():
-            await access_requests.create_requests(db, SYSTEM, [asked] * 100, clock.now())
+
+
+async def ask(db: Db, asked: NewRequest, times: int) -> None:
+    """Requests made by the product's own actions; each event goes to every hook."""
+    async with db.transaction():
+        await access_requests.create_requests(db, SYSTEM, [asked] * times, clock.now())
+    await db.execute("VACUUM ANALYZE")
 
 
 async def database_seconds(db: Db) -> float:
@@ -134,7 +138,7 @@ async def post_bare(url: str, body: bytes, count: int, side_by_side: int) -> Non
         await asyncio.gather(*(post(session) for _ in range(side_by_side)))
 
 
-async def deliver(pool: Pool, config: Config, count: int) -> None:
+async def deliver(pool: Pool, config: Config) -> None:
     """The worker's loop, until everything has arrived and is written down."""
     waker = asyncio.Event()
     async with Sender(pool, config, waker.set) as sender:
@@ -145,22 +149,25 @@ async def deliver(pool: Pool, config: Config, count: int) -> None:
                 break
             await waker.wait()
     async with pool.connection() as db:
-        arrived = await fetch_value(db, "SELECT count(*) FROM webhook_deliveries WHERE status = 'Delivered'")
-    assert arrived == count, f"{arrived} of {count} arrived"
+        missing = await fetch_value(db, "SELECT count(*) FROM webhook_deliveries WHERE status <> 'Delivered'")
+    assert missing == 0, f"{missing} did not arrive"
 
 
 async def run(config: Config, url: str, count: int, hooks: int) -> Figures:
     async with make_pool(config) as pool:
         async with pool.connection() as db:
-            await prepare(db, config, url, count, hooks)
-            await db.execute("VACUUM ANALYZE")
+            asked = await prepare(db, config, url, hooks)
+            await ask(db, asked, count // hooks // 10)
             body: bytes = await fetch_value(db, "SELECT body FROM webhook_deliveries LIMIT 1")
         side_by_side = hooks * IN_FLIGHT_A_HOOK
+        # A tenth of it first, to warm up.
         await post_bare(url, body, count // 10, side_by_side)
+        await deliver(pool, config)
         bare, bare_cpu = await timed(lambda: post_bare(url, body, count, side_by_side))
         async with pool.connection() as db:
+            await ask(db, asked, count // hooks)
             before = await database_seconds(db)
-        durable, durable_cpu = await timed(lambda: deliver(pool, config, count))
+        durable, durable_cpu = await timed(lambda: deliver(pool, config))
         async with pool.connection() as db:
             database_cpu = await database_seconds(db) - before
     return Figures(

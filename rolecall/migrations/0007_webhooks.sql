@@ -45,7 +45,7 @@ CREATE TABLE webhook_deliveries (
     CONSTRAINT only_pending_is_due CHECK ((status = 'Pending') = (next_attempt_on IS NOT NULL))
     -- The body goes beside the row, which changes several times.
 ) WITH (toast_tuple_target = 256);
-CREATE INDEX webhook_deliveries_due ON webhook_deliveries (webhook_id, next_attempt_on) WHERE status = 'Pending';
+CREATE INDEX webhook_deliveries_due ON webhook_deliveries (webhook_id, next_attempt_on, number) WHERE status = 'Pending';
 CREATE INDEX webhook_deliveries_in_flight ON webhook_deliveries (webhook_id) WHERE lease IS NOT NULL;
 CREATE INDEX webhook_deliveries_in_turn ON webhook_deliveries (webhook_id, access_request_id, number) WHERE untried AND status = 'Pending';
 CREATE INDEX ON webhook_deliveries (access_request_id, list_key);

@@ -5,6 +5,7 @@ import re
 import socket
 from collections.abc import Iterable
 from concurrent.futures import Executor
+from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 
 from yarl import URL
@@ -58,6 +59,7 @@ def _plain(address: str) -> Address:
     return (found.ipv4_mapped or found) if isinstance(found, IPv6Address) else found
 
 
+@lru_cache(maxsize=1024)
 def parse(text: str) -> URL | None:
     """The URL as the sender will read it: one parser, so that nothing can mean two things."""
     if len(text) > LONGEST_URL or not text.isprintable() or set(text) & set(" \\"):

@@ -66,7 +66,7 @@ class Sender:
         # Should this turn fail, another follows.
         self._set_alarm(now + _SOON)
         ended = list(self._ended)
-        async with self._pool.connection() as db, transaction(db, "deliveries-turn"):
+        async with self._pool.connection() as db, db.pipeline(), transaction(db, "deliveries-turn"):
             await outbox.settle(db, ended, now)
             hooks = self._sendable(await outbox.lock_due_hooks(db, now))
             claims = await outbox.claim(db, [hook for hook, _ in hooks.values()], self._free, now)
