@@ -98,16 +98,17 @@ async def commit_model(db: Db, caller: Caller, id: str, now: datetime) -> Access
     )
     await execute(
         db,
-        """WITH matching AS MATERIALIZED (
+        """DELETE FROM access_model_members WHERE model_id = %(id)s AND identity_id NOT IN (
                SELECT i.id FROM access_models m, identities_matching(m.definition -> 'conditions') AS i
-               WHERE m.id = %(id)s AND m.is_in_effect
-           ), stale AS (
-               SELECT identity_id FROM access_model_members WHERE model_id = %(id)s EXCEPT SELECT id FROM matching
-           ), gone AS (
-               DELETE FROM access_model_members m USING stale s
-               WHERE m.model_id = %(id)s AND m.identity_id = s.identity_id
-           )
-           INSERT INTO access_model_members (model_id, identity_id, since) SELECT %(id)s, id, %(now)s FROM matching
+               WHERE m.id = %(id)s AND m.is_in_effect)""",
+        id=model.id,
+    )
+    await execute(
+        db,
+        """INSERT INTO access_model_members (model_id, identity_id, since, list_key)
+           SELECT m.id, i.id, %(now)s, access_model_place(i.list_key, m.id)
+           FROM access_models m, identities_matching(m.definition -> 'conditions') AS who JOIN identities i USING (id)
+           WHERE m.id = %(id)s AND m.is_in_effect
            ON CONFLICT DO NOTHING""",
         id=model.id,
         now=now,

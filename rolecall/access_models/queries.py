@@ -1,4 +1,4 @@
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -10,7 +10,7 @@ from rolecall.access_models.shapes import AccessModelDetail, AccessModelItem
 from rolecall.core.db import Db, fetch_all, fetch_rows, fetch_value
 from rolecall.core.errors import NotFound
 from rolecall.core.ids import known_guid
-from rolecall.core.paging import Page, fetch_page
+from rolecall.core.paging import Listing, Page, fetch_listed, fetch_page, totals_by
 from rolecall.identities import queries as identities
 from rolecall.identities.shapes import IdentityDetail
 
@@ -28,17 +28,23 @@ async def by_name(db: Db, page: int) -> Page[AccessModelItem]:
 
 
 async def get(db: Db, id: str | UUID) -> AccessModelDetail:
+    known = known_guid("AccessModel", str(id))
     rows = await fetch_rows(
         db,
-        """SELECT id, 'Access Model' AS kind, version,
-                  (SELECT count(*) FROM access_model_members WHERE model_id = m.id) AS member_count,
-                  definition, draft, created_at, changed_at
-           FROM access_models m WHERE id = %(id)s""",
-        id=known_guid("AccessModel", str(id)),
+        """SELECT id, 'Access Model' AS kind, version, definition, draft, created_at, changed_at
+           FROM access_models WHERE id = %(id)s""",
+        id=known,
     )
-    for *first, definition, draft, created, changed in rows:
-        return AccessModelDetail(*(*first, _definition(definition), _definition(draft), created, changed))
-    raise NotFound("AccessModel", id)
+    if not rows:
+        raise NotFound("AccessModel", id)
+    *first, definition, draft, created, changed = rows[0]
+    members = (await member_counts(db, [known]))[known]
+    return AccessModelDetail(*(*first, members, _definition(definition), _definition(draft), created, changed))
+
+
+async def member_counts(db: Db, ids: Sequence[UUID]) -> dict[UUID, int]:
+    counts = await totals_by(db, "access_model_members", "model_id", [str(id) for id in ids])
+    return {id: counts[str(id)] for id in ids}
 
 
 def _definition(stored: Any) -> Definition | None:
@@ -57,18 +63,20 @@ async def is_taken(db: Db, name: str, *, other_than: UUID | None = None) -> bool
     return taken
 
 
+MEMBERS = Listing(
+    table="access_model_members",
+    row="m",
+    columns=identities.COLUMNS,
+    joins=f"JOIN identities i ON i.id = m.identity_id {identities.SUPERVISOR}",
+    make=identities.from_row,
+    facets=("model_id",),
+)
+
+
 async def members(db: Db, id: str, page: int) -> Page[IdentityDetail]:
     """Whom the committed model matches, by name."""
     model = await get(db, id)
-    return await fetch_page(
-        db,
-        identities.from_row,
-        page,
-        total="SELECT count(*) FROM access_model_members WHERE model_id = %(id)s",
-        items=f"""SELECT {identities.COLUMNS} FROM access_model_members m JOIN identities i ON i.id = m.identity_id
-                  {identities.SUPERVISOR} WHERE m.model_id = %(id)s ORDER BY i.list_key""",
-        id=model.id,
-    )
+    return await fetch_listed(db, MEMBERS, page, model_id=model.id)
 
 
 async def matching(db: Db, identity_id: UUID, changes: Mapping[str, object] | None = None) -> frozenset[UUID]:

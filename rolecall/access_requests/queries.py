@@ -5,8 +5,9 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 import msgspec
+from msgspec.structs import replace
 
-from rolecall.access_requests.model import AWAITED, DESCRIPTIONS
+from rolecall.access_requests.model import DESCRIPTIONS
 from rolecall.access_requests.shapes import (
     AccessModelReference,
     AccessRequestDetail,
@@ -28,7 +29,7 @@ from rolecall.applications.queries import SUMMARY_COLUMNS, SUMMARY_WIDTH, summar
 from rolecall.core.db import Db, fetch_rows
 from rolecall.core.errors import NotFound
 from rolecall.core.ids import known_guid
-from rolecall.core.paging import Listing, Page, fetch_listed, fetch_page
+from rolecall.core.paging import Listing, Page, fetch_listed
 from rolecall.identities import queries as identities
 from rolecall.settings.policy import RequestAction, RequirementType
 from rolecall.work_items.model import WorkStatus
@@ -210,7 +211,6 @@ async def is_unmet(db: Db, id: UUID, type: RequirementType) -> bool:
     return bool(unmet)
 
 
-_WAITING = ", ".join(f"'{status}'" for status in AWAITED.values())
 # The rules that an open requirement still waits for, and whom they ask.
 _UNMET = """
     SELECT json_agg(json_build_array(p.reviewer_id, p.reviewer_name) ORDER BY p.rule, p.position) AS reviewers,
@@ -222,31 +222,36 @@ _UNMET = """
                                                   AND met.rule = p.rule AND met.response = 'Approved')"""
 
 
-async def stalled(db: Db, page: int, now: datetime) -> Page[StalledItem]:
-    """What waits for people, the longest first; an open request waits for its assignee, if it has one."""
-
-    def make(row: Sequence[Any]) -> StalledItem:
-        item, (since, reviewers, reasons) = _item(row[:_WIDTH]), row[_WIDTH:]
-        asked = {id: PersonReference(UUID(id), name) for id, name in reviewers or ()}
-        return StalledItem(
-            item.id,
-            item.kind,
-            item.number,
-            item.action,
-            item.status,
-            item.target,
-            [item.assignee] if item.assignee and item.status == WorkStatus.OPEN else list(asked.values()),
-            waiting_since=since,
-            waiting_days=(now - since).days,
-            reasons=reasons or [],
-        )
-
-    return await fetch_page(
-        db,
-        make,
-        page,
-        total=f"SELECT count(*) FROM access_requests WHERE status IN ({_WAITING})",
-        items=f"""SELECT {_COLUMNS}, r.status_since, unmet.reviewers, unmet.reasons
-                  FROM access_requests r {_JOINS} LEFT JOIN LATERAL ({_UNMET}) AS unmet ON true
-                  WHERE r.status IN ({_WAITING}) ORDER BY r.status_since, r.number""",
+def _stalled_item(row: Sequence[Any]) -> StalledItem:
+    item, (since, reviewers, reasons) = _item(row[:_WIDTH]), row[_WIDTH:]
+    asked = {id: PersonReference(UUID(id), name) for id, name in reviewers or ()}
+    return StalledItem(
+        item.id,
+        item.kind,
+        item.number,
+        item.action,
+        item.status,
+        item.target,
+        # An open request waits for its assignee, if it has one.
+        [item.assignee] if item.assignee and item.status == WorkStatus.OPEN else list(asked.values()),
+        waiting_since=since,
+        waiting_days=0,
+        reasons=reasons or [],
     )
+
+
+WAITING = Listing(
+    table="waiting_requests",
+    row="w",
+    columns=f"{_COLUMNS}, r.status_since, unmet.reviewers, unmet.reasons",
+    joins=f"JOIN access_requests r ON r.id = w.request_id {_JOINS} LEFT JOIN LATERAL ({_UNMET}) AS unmet ON true",
+    make=_stalled_item,
+)
+
+
+async def stalled(db: Db, page: int, now: datetime) -> Page[StalledItem]:
+    """What waits for people, the longest first."""
+    found = await fetch_listed(db, WAITING, page)
+    # A page may be kept for days; how long its items wait is not.
+    items = [replace(item, waiting_days=(now - item.waiting_since).days) for item in found.items]
+    return replace(found, items=items)

@@ -14,6 +14,7 @@ async def pin_account(db: Db, id: UUID, raw: Json, facts: Facts) -> None:
     """A person's word about an account; no import changes it."""
     body = check(PinBody, raw, await with_mentioned_identities(db, facts, raw))
     pin = Match.NEVER if body.never else Match.PINNED
+    await matching.take_turn(db)
     pinned = await execute(
         db,
         """UPDATE accounts SET pin = %(pin)s, match = %(pin)s, identity_id = %(identity)s, matched_on = %(now)s
@@ -28,6 +29,7 @@ async def pin_account(db: Db, id: UUID, raw: Json, facts: Facts) -> None:
 
 
 async def unpin_account(db: Db, id: UUID, now: datetime) -> None:
+    await matching.take_turn(db)
     if not await execute(db, "UPDATE accounts SET pin = NULL WHERE id = %(id)s", id=id):
         raise NotFound("Account", id)
     await matching.match_one(db, id, now)

@@ -8,9 +8,6 @@ from rolecall.core.db import Db, execute, fetch_rows, fetch_value
 # Nudged by the trigger that notes changes of identities.
 CHANNEL = "matching"
 
-# Imports and changes of identities match one after the other: neither may miss what the other is about to commit.
-_LOCK = "SELECT pg_advisory_xact_lock(hashtextextended('matching', 0))"
-
 # The first way that fits anyone decides; several fits are a dispute. A leaver's account still belongs to the leaver,
 # so only names, the weakest way, ask for an active identity.
 _MATCH = """
@@ -43,9 +40,14 @@ _MATCH = """
     FROM found f WHERE f.number = a.number AND (f.match, f.identity_id) IS DISTINCT FROM (a.match, a.identity_id)"""
 
 
+async def take_turn(db: Db) -> None:
+    """Imports, changes of identities and pins match one after the other: none may miss what another is to commit."""
+    await execute(db, "SELECT pg_advisory_xact_lock(hashtextextended('matching', 0))")
+
+
 async def match_imported(db: Db, import_number: int, now: datetime) -> None:
     """The accounts that an import made or altered; call it last in the import's transaction."""
-    await execute(db, _LOCK)
+    await take_turn(db)
     if not await fetch_value(db, "SELECT EXISTS (SELECT FROM identities)"):
         return
     await execute(
@@ -59,7 +61,7 @@ async def match_imported(db: Db, import_number: int, now: datetime) -> None:
 
 async def match_changed_identities(db: Db, now: datetime) -> int:
     """The accounts that may be touched by what changed in identities since the last time; how many found another."""
-    await execute(db, _LOCK)
+    await take_turn(db)
     return await execute(
         db,
         f"""WITH changed AS (DELETE FROM identities_to_match RETURNING *),

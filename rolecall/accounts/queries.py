@@ -5,11 +5,13 @@ from datetime import UTC, datetime
 from typing import Any, TypeVar
 from uuid import UUID
 
+from msgspec.structs import replace
+
 from rolecall.accounts.model import Match, pairs, valid
 from rolecall.accounts.shapes import Account, AccountItem, GroupItem, Held, Membership, PermissionItem
 from rolecall.core.db import Db, fetch_all, fetch_rows, fetch_value
 from rolecall.core.errors import NotFound
-from rolecall.core.paging import Page, Settled, fetch_page, fetch_settled
+from rolecall.core.paging import Page, Settled, fetch_settled
 
 AsOf = int | None
 T = TypeVar("T")
@@ -45,6 +47,12 @@ ACCOUNTS = Settled(
              WHERE a.application_id = %(application)s""",
     key={"a.username": "text"},
     make=_account_item,
+)
+# Matches change between imports; how often they did is part of the list's name.
+ACCOUNTS_BY_MATCH = replace(
+    ACCOUNTS,
+    rows=f"{ACCOUNTS.rows} AND a.match = %(match)s",
+    version="(SELECT ', matched ' || coalesce(max(number), 0) FROM matchings WHERE application_id = %(application)s)",
 )
 GROUPS = Settled(
     columns="g.id, g.name, v.description, v.nomenclature, v.metadata",
@@ -82,18 +90,7 @@ async def accounts_of(
     """By username."""
     if match is None:
         return await _after(db, "accounts", ACCOUNTS, application_id, page, as_of)
-    # Matches change between imports, and mostly it is the few without one that are asked for.
-    rows = f"{ACCOUNTS.rows} AND a.match = %(match)s"
-    return await fetch_page(
-        db,
-        _account_item,
-        page,
-        total=f"SELECT count(*) {rows}",
-        items=f"SELECT {ACCOUNTS.columns} {rows} ORDER BY a.username",
-        application=application_id,
-        as_of=await last_import(db, application_id, as_of),
-        match=match,
-    )
+    return await _after(db, f"{match} accounts", ACCOUNTS_BY_MATCH, application_id, page, as_of, match=match)
 
 
 async def groups_of(db: Db, application_id: UUID, page: int, as_of: int | datetime | None = None) -> Page[GroupItem]:
@@ -109,11 +106,17 @@ async def permissions_of(
 
 
 async def _after(
-    db: Db, kind: str, settled: Settled[T], application_id: UUID, page: int, as_of: int | datetime | None
+    db: Db,
+    kind: str,
+    settled: Settled[T],
+    application_id: UUID,
+    page: int,
+    as_of: int | datetime | None,
+    **params: object,
 ) -> Page[T]:
     number = await last_import(db, application_id, as_of)
     name = f"{kind} of {application_id} after {number}"
-    return await fetch_settled(db, settled, name, page, application=application_id, as_of=number)
+    return await fetch_settled(db, settled, name, page, application=application_id, as_of=number, **params)
 
 
 async def account_item(db: Db, id: UUID) -> AccountItem:

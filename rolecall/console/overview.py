@@ -44,8 +44,7 @@ async def tiles(db: Db, person: Person, now: datetime) -> Tiles:
     rows = await fetch_rows(
         db,
         f"""SELECT
-              (SELECT count(*) FROM access_requests WHERE status IN ('Pending', 'Open', 'Resolved')
-               AND status_since < %(overdue)s),
+              (SELECT count(*) FROM waiting_requests WHERE list_key < time_key(%(overdue)s, 0)),
               (SELECT count(*) FROM personnel_events WHERE status IN ('Scheduled', 'Pending', 'Open')
                AND list_key >= time_key(%(now)s, 0) AND list_key < time_key(%(now)s + interval '7 days', 0)),
               (SELECT count(*) {_TROUBLED}),

@@ -238,15 +238,6 @@ async def console_people(db: Db) -> list[ConsolePerson]:
     )
 
 
-async def member_counts(db: Db, model_ids: Sequence[UUID]) -> dict[UUID, int]:
-    rows = await fetch_rows(
-        db,
-        "SELECT model_id, count(*) FROM access_model_members WHERE model_id = ANY(%(ids)s) GROUP BY 1",
-        ids=list(model_ids),
-    )
-    return dict(rows)
-
-
 async def hook_names(db: Db, ids: Sequence[UUID]) -> dict[UUID, str]:
     return dict(await fetch_rows(db, "SELECT id, name FROM webhooks WHERE id = ANY(%(ids)s)", ids=list(ids)))
 

@@ -176,12 +176,16 @@ _COUNTED = """
 
 
 class Settled(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
-    """A list that never changes again: where its pages begin is found once. `key` is its order, columns and types."""
+    """A list that never changes again: where its pages begin is found once. `key` is its order, columns and types.
+
+    One that does change has a `version`: SQL for a text that is another whenever the list is.
+    """
 
     columns: str
     rows: str
     key: dict[str, str]
     make: Callable[[Sequence[Any]], T]
+    version: str = "''"
 
     @property
     def order(self) -> str:
@@ -203,7 +207,7 @@ async def fetch_stretch(
     sql = f"""
         SELECT place.total, item.* FROM (
             SELECT total, key FROM settled_pages
-            WHERE list = %(list)s AND page IN (0, %(page)s) ORDER BY page DESC LIMIT 1
+            WHERE list = {_full_name(settled)} AND page IN (0, %(page)s) ORDER BY page DESC LIMIT 1
         ) AS place LEFT JOIN LATERAL (
             SELECT {settled.columns} {settled.rows} AND ({settled.order}) >= ({start})
             ORDER BY {settled.order} LIMIT %(take)s OFFSET %(within)s
@@ -216,20 +220,24 @@ async def fetch_stretch(
     return rows[0][0], [settled.make(row[1:]) for row in rows if row[1] is not None]
 
 
-async def _find_pages(db: Db, settled: Settled[Any], name: str, **params: object) -> None:
-    key = ", ".join(f"{column}::text" for column in settled.key)
+def _full_name(settled: Settled[Any]) -> str:
+    return f"%(list)s::text || {settled.version}"
+
+
+async def _find_pages(db: Db, settled: Settled[Any], list: str, **params: object) -> None:
+    key, name = ", ".join(f"{column}::text" for column in settled.key), _full_name(settled)
     await execute(
         db,
         f"""WITH numbered AS MATERIALIZED (
                 SELECT ARRAY[{key}] AS key, row_number() OVER (ORDER BY {settled.order}) - 1 AS place {settled.rows}
             ), counted AS (SELECT count(*) AS total FROM numbered)
             INSERT INTO settled_pages (list, page, total, key)
-            SELECT %(list)s, 0, total, NULL FROM counted
+            SELECT {name}, 0, total, NULL FROM counted
             UNION ALL
-            SELECT %(list)s, place / {PAGE_SIZE} + 1, total, key FROM numbered, counted WHERE place %% {PAGE_SIZE} = 0
+            SELECT {name}, place / {PAGE_SIZE} + 1, total, key FROM numbered, counted WHERE place %% {PAGE_SIZE} = 0
             ON CONFLICT DO NOTHING""",
         **params,
-        list=name,
+        list=list,
     )
 
 

@@ -36,7 +36,33 @@ CALL keep_list('access_requests', 'application_id', 'status', 'action');
 CREATE INDEX ON access_requests (identity_id, list_key);
 CREATE INDEX access_requests_to_start ON access_requests (scheduled_start) WHERE status = 'Scheduled';
 CREATE INDEX access_requests_to_wake ON access_requests (snoozed_until) WHERE status = 'Snoozed';
-CREATE INDEX access_requests_waiting ON access_requests (status_since, number) WHERE status IN ('Pending', 'Open', 'Resolved');
+
+-- What waits for people, the longest first; true at every commit of a request. No foreign key: none is ever deleted.
+CREATE TABLE waiting_requests (
+    request_id uuid PRIMARY KEY,
+    list_key   text COLLATE "C" NOT NULL
+);
+CALL keep_list('waiting_requests');
+
+CREATE FUNCTION keep_waiting_requests() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    waiting CONSTANT text[] := '{Pending,Open,Resolved}';
+BEGIN
+    IF TG_OP = 'UPDATE' THEN
+        -- By an array, not a join: the plan is kept from the first update of a session, perhaps of thousands.
+        DELETE FROM waiting_requests WHERE request_id = ANY (ARRAY(
+            SELECT id FROM (SELECT id, status_since FROM old_rows WHERE status = ANY (waiting)
+                            EXCEPT SELECT id, status_since FROM new_rows WHERE status = ANY (waiting)) AS moved));
+    END IF;
+    INSERT INTO waiting_requests (request_id, list_key)
+    SELECT id, time_key(status_since, number) FROM new_rows WHERE status = ANY (waiting)
+    ON CONFLICT DO NOTHING;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER keep_waiting_on_insert AFTER INSERT ON access_requests REFERENCING NEW TABLE AS new_rows
+    FOR EACH STATEMENT EXECUTE FUNCTION keep_waiting_requests();
+CREATE TRIGGER keep_waiting_on_update AFTER UPDATE ON access_requests REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
+    FOR EACH STATEMENT EXECUTE FUNCTION keep_waiting_requests();
 
 CREATE TABLE privileges (
     request_id       uuid NOT NULL REFERENCES access_requests,

@@ -23,6 +23,23 @@ CREATE TABLE accounts (
     CONSTRAINT match_is_known CHECK (match IN ('Pinned', 'Never', 'Employee ID', 'Email', 'Name', 'Disputed', 'Unmatched'))
 );
 CREATE INDEX ON accounts (identity_id) WHERE identity_id IS NOT NULL;
+CREATE INDEX ON accounts (application_id, match, username);
+
+-- How often the accounts of an application found other matches: what names the lists of accounts by match. Whoever
+-- matches holds the lock of `accounts/matching.py`, so nobody waits for these rows.
+CREATE TABLE matchings (
+    application_id uuid PRIMARY KEY,
+    number         bigint NOT NULL
+);
+
+CREATE FUNCTION count_matching() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO matchings SELECT DISTINCT application_id, 1 FROM new_rows
+    ON CONFLICT (application_id) DO UPDATE SET number = matchings.number + 1;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER count_matching AFTER UPDATE ON accounts REFERENCING NEW TABLE AS new_rows
+    FOR EACH STATEMENT EXECUTE FUNCTION count_matching();
 
 CREATE TABLE account_versions (
     account_number   int NOT NULL,

@@ -42,9 +42,14 @@ CREATE TABLE access_model_members (
     model_id    uuid NOT NULL,
     identity_id uuid NOT NULL,
     since       timestamptz NOT NULL DEFAULT now(),
+    -- The identity's place among all, then the model: what access_model_place makes.
+    list_key    text COLLATE "C" NOT NULL,
     PRIMARY KEY (model_id, identity_id)
 );
 CREATE INDEX ON access_model_members (identity_id);
+CALL keep_list('access_model_members', 'model_id');
+
+CREATE FUNCTION access_model_place(identity_key text, model_id uuid) RETURNS text IMMUTABLE LANGUAGE sql RETURN identity_key || chr(1) || model_id::text;
 
 CREATE FUNCTION access_model_grants_in(access jsonb)
 RETURNS TABLE (application_id uuid, is_group boolean, header text, section text, permission text, access text)
@@ -91,21 +96,37 @@ CREATE FUNCTION access_model_matches(source text) RETURNS text STABLE LANGUAGE s
 CREATE FUNCTION access_model_lock() RETURNS int IMMUTABLE LANGUAGE sql RETURN hashtext('access models');
 
 CREATE FUNCTION refresh_access_model_members() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    stale_models uuid[];
+    stale_people uuid[];
+    fresh_models uuid[];
+    fresh_people uuid[];
 BEGIN
     PERFORM pg_advisory_xact_lock_shared(access_model_lock());
     IF NOT EXISTS (SELECT FROM access_models WHERE is_in_effect) THEN
         RETURN NULL;
     END IF;
     EXECUTE format($sql$
-        WITH matching AS MATERIALIZED (%s), stale AS (
+        WITH matching AS MATERIALIZED (%s), present AS MATERIALIZED (
             SELECT m.model_id, m.identity_id FROM access_model_members m JOIN new_rows n ON n.id = m.identity_id
-            EXCEPT SELECT model_id, identity_id FROM matching
-        ), gone AS (
-            DELETE FROM access_model_members m USING stale s WHERE m.model_id = s.model_id AND m.identity_id = s.identity_id
-        )
-        INSERT INTO access_model_members (model_id, identity_id) SELECT model_id, identity_id FROM matching
-        ON CONFLICT DO NOTHING
-    $sql$, access_model_matches('new_rows'));
+        ), stale AS (TABLE present EXCEPT TABLE matching), fresh AS (TABLE matching EXCEPT TABLE present)
+        SELECT * FROM (SELECT array_agg(model_id), array_agg(identity_id) FROM stale) AS s,
+                      (SELECT array_agg(model_id), array_agg(identity_id) FROM fresh) AS f
+    $sql$, access_model_matches('new_rows')) INTO stale_models, stale_people, fresh_models, fresh_people;
+    -- A statement for each kind of change, as a kept list wants it.
+    IF TG_OP = 'UPDATE' THEN
+        DELETE FROM access_model_members m USING unnest(stale_models, stale_people) AS s (model_id, identity_id)
+        WHERE m.model_id = s.model_id AND m.identity_id = s.identity_id;
+        -- Planned each time: what is best for one person is not for thousands.
+        EXECUTE 'UPDATE access_model_members m SET list_key = access_model_place(n.list_key, m.model_id)
+                 FROM new_rows n WHERE n.id = m.identity_id AND m.list_key <> access_model_place(n.list_key, m.model_id)';
+    END IF;
+    IF fresh_models IS NOT NULL THEN
+        INSERT INTO access_model_members (model_id, identity_id, list_key)
+        SELECT f.model_id, i.id, access_model_place(i.list_key, f.model_id)
+        FROM unnest(fresh_models, fresh_people) AS f (model_id, identity_id) JOIN identities i ON i.id = f.identity_id
+        ON CONFLICT DO NOTHING;
+    END IF;
     RETURN NULL;
 END $$;
 CREATE TRIGGER refresh_members_on_insert AFTER INSERT ON identities REFERENCING NEW TABLE AS new_rows

@@ -128,6 +128,30 @@ async def test_members_are_listed_by_name(client: httpx2.AsyncClient, db: Db) ->
     assert page["totalCount"] == 3
 
 
+async def test_every_page_of_members_is_right_after_thousands_joined_left_and_were_renamed(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
+    id = await an_access_model(db)
+    await db.execute(
+        """INSERT INTO identities (id, first_name, last_name, department, created_date, updated_date, first_seen_date,
+                                   last_name_key, first_name_key)
+           SELECT md5(n::text)::uuid, 'Ada', 'Last ' || n, CASE n % 3 WHEN 0 THEN 'IT' ELSE 'Finance' END, now(), now(),
+                  now(), 'last ' || n, 'ada' FROM generate_series(1, 4500) AS n"""
+    )
+    await db.execute(
+        """UPDATE identities SET department = CASE WHEN right(last_name, 1) = '7' THEN 'IT' ELSE 'Finance' END,
+                                 last_name_key = reverse(last_name_key)"""
+    )
+    rows = await db.execute("SELECT id FROM identities WHERE department = 'Finance' ORDER BY list_key")
+    expected = [str(id) for (id,) in await rows.fetchall()]
+
+    for page in (1, 40, 81, 82):
+        found = await sent(client, "GET", f"{id}/members?page={page}")
+        assert [item["id"] for item in found["items"]] == expected[(page - 1) * 50 : page * 50]
+        assert (found["totalCount"], found["totalPages"]) == (len(expected), 81)
+    assert (await sent(client, "GET", str(id)))["memberCount"] == len(expected)
+
+
 async def test_every_broken_rule_is_told_at_once(client: httpx2.AsyncClient, db: Db) -> None:
     await an_access_model(db, "Taken")
     nobody, nothing, crm = str(uuid4()), str(uuid4()), str(await an_application(db))

@@ -3,9 +3,14 @@ from typing import Any
 
 import httpx2
 
+from rolecall.access_requests.actions import create_requests
+from rolecall.access_requests.model import NewPrivilege, NewRequest
 from rolecall.core import clock
+from rolecall.core.caller import SYSTEM
 from rolecall.core.db import Db
+from rolecall.settings.policy import RequestAction
 from tests.access_requests.walking import STEPS, a_cast, a_request_that_is, done
+from tests.builders import an_application
 
 
 async def stalled(client: httpx2.AsyncClient) -> list[dict[str, Any]]:
@@ -44,3 +49,25 @@ async def test_an_open_request_waits_for_its_assignee(client: httpx2.AsyncClient
     (item,) = await stalled(client)
 
     assert item["waitingFor"] == [{"id": cast.grace, "name": "Grace Hopper"}]
+
+
+async def test_the_last_page_of_what_waits_is_right_as_requests_come_and_go(client: httpx2.AsyncClient, db: Db) -> None:
+    cast = await a_cast(db)
+    first = await a_request_that_is(client, db, "Pending", cast)
+    privilege = NewPrivilege(header="Ledger", permission="Post")
+    asked = NewRequest(
+        action=RequestAction.ADD,
+        application_id=await an_application(db, "Books"),
+        identity_id=cast.ada_id,
+        privileges=[privilege],
+    )
+    async with db.transaction():
+        ids = await create_requests(db, SYSTEM, [asked] * 119, clock.now())
+    await done(client, ids[0], "cancel")
+    clock.travel_to(clock.now() + timedelta(days=1))
+    await done(client, first, "respond", type="Approve", response="Approved", reviewerId=cast.grace)
+
+    page = (await client.get("/api/access-requests/stalled", params={"page": 3})).json()
+
+    assert (page["totalCount"], page["totalPages"]) == (119, 3)
+    assert [item["id"] for item in page["items"]] == [*(str(id) for id in ids[101:]), str(first)]

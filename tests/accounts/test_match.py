@@ -54,6 +54,33 @@ async def test_accounts_match_by_employee_id_then_mail_then_name(
     assert ([item["username"] for item in disputed["items"]], disputed["totalCount"]) == (["disputed"], 1)
 
 
+async def test_every_page_of_accounts_by_match_follows_pins_and_people(
+    client: httpx2.AsyncClient, config: Config, db: Db
+) -> None:
+    application = await an_application(db)
+    lines = "".join(f"user{n:03},,,,user{n}@x.test,\n" for n in range(120))
+    await an_identity(db, "Ada")
+    await Imports(client, config).finish(application, {"Users": HEADER + lines})
+
+    async def unmatched(page: int) -> tuple[list[str], int]:
+        answer = await client.get(
+            f"/api/applications/{application}/accounts", params={"match": "Unmatched", "page": page}
+        )
+        found = answer.json()
+        return [item["username"] for item in found["items"]], found["totalCount"]
+
+    names = [f"user{n:03}" for n in range(120)]
+    assert await unmatched(3) == (names[100:], 120)
+    first = (await client.get(f"/api/applications/{application}/accounts")).json()["items"][0]
+    await client.put(f"/api/accounts/{first['id']}/match", json={"never": True})
+    assert await unmatched(3) == (names[101:], 119)
+    await an_identity(db, "Eve", email="user110@x.test")
+    await matching.match_changed_identities(db, clock.now())
+    assert await unmatched(3) == ([name for name in names[101:] if name != "user110"], 118)
+    await client.delete(f"/api/accounts/{first['id']}/match")
+    assert await unmatched(1) == (names[:50], 119)
+
+
 async def test_a_pin_survives_every_import(client: httpx2.AsyncClient, config: Config, db: Db) -> None:
     imports = Imports(client, config)
     ada, bob = await an_identity(db, email="ada@x.test"), await an_identity(db, "Bob", "B")

@@ -23,7 +23,7 @@ _SPARE_CONDITIONS, _SPARE_GROUPS = 2, 1
 @screen("GET", "/access-models", scope=_READ)
 async def show_models(db: Db, query: dict[str, Any]) -> Page:
     page = await queries.by_name(db, query["page"])
-    members = await console.member_counts(db, [item.id for item in page.items])
+    members = await queries.member_counts(db, [item.id for item in page.items])
     return Page("access_models.html", {"page": page, "query": query, "members": members})
 
 
