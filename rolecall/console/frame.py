@@ -170,7 +170,7 @@ async def _act(spec: Screen, services: Services, request: AnyRequest) -> ASGIRes
     async with services.pool.connection() as db:
         visit = await _visit(services, request, db, now)
     if visit.person is None and not spec.is_open:
-        return _go(services.config, SeeOther("/sign-in"))
+        return _go(services.config, SeeOther(f"/sign-in?next={quote(_back(request))}"))
     try:
         _permit(spec, visit)
         # Read without a connection in hand: a slow sender must not keep others waiting.
@@ -253,12 +253,25 @@ def _sentence(error: Invalid | Conflict) -> str:
 def _error_page(error: RolecallError) -> Page:
     match error:
         case NotFound():
-            return Page("error.html", {"message": f"There is no such {_in_words(error.resource)}"}, 404)
+            return _problem(404, f"There is no such {_in_words(error.resource)}")
         case Forbidden():
-            return Page("error.html", {"message": "Your role does not allow this"}, 403)
+            return _problem(403, "Your role does not allow this")
         case Invalid():
-            return Page("error.html", {"message": _sentence(error)}, 400)
-    return Page("error.html", {"message": str(error)}, 400)
+            return _problem(400, _sentence(error))
+    return _problem(400, str(error))
+
+
+# What somebody can do about it.
+_ADVICE = {
+    403: "An administrator can give you another role.",
+    404: "It may have been removed, or the address is not complete.",
+    500: "It is in the log. Try again in a moment.",
+    503: "Try again in a moment.",
+}
+
+
+def _problem(status: int, message: str) -> Page:
+    return Page("error.html", {"message": message, "advice": _ADVICE.get(status)}, status)
 
 
 def _in_words(name: str) -> str:
@@ -277,12 +290,12 @@ _NOBODY: dict[str, Any] = {
 
 
 def error_page(status: int, message: str) -> ASGIResponse:
-    return _html(status, _error_text(message))
+    return _html(status, _error_text(Page("error.html", {"message": message, "advice": None}, status)))
 
 
-def _error_text(message: str) -> str:
+def _error_text(page: Page) -> str:
     """For whoever it is."""
-    return render("error.html", **_NOBODY, now=clock.now(), correlation_id=correlation_id.get(), message=message)
+    return render(page.template, **_NOBODY, now=clock.now(), correlation_id=correlation_id.get(), **page.values)
 
 
 ErrorHandler = Callable[[AnyRequest, Any], Response[ErrorBody]]
@@ -298,8 +311,9 @@ def for_browsers(answer: ErrorHandler) -> Callable[[AnyRequest, Any], Response[A
         if is_api or "text/html" not in request.headers.get("accept", ""):
             return plain
         headers = {**plain.headers, "Content-Security-Policy": CSP}
-        text = _error_text(_IN_WORDS.get(plain.status_code or 500, plain.content.message))
-        return Response(text, status_code=plain.status_code, headers=headers, media_type=MediaType.HTML)
+        status = plain.status_code or 500
+        text = _error_text(_problem(status, _IN_WORDS.get(status, plain.content.message)))
+        return Response(text, status_code=status, headers=headers, media_type=MediaType.HTML)
 
     return answer_in_kind
 
@@ -320,6 +334,7 @@ def _answer(visit: Visit, answer: Answer) -> ASGIResponse:
         "notice_kind": visit.session and visit.session.notice_kind,
         "path": visit.request.scope["path"],
         "now": visit.now,
+        "zone": visit.config.timezone,
         "correlation_id": correlation_id.get(),
     }
     return _html(answer.status, render(answer.template, **shown, **answer.values))

@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
+from zoneinfo import ZoneInfo
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
@@ -44,6 +45,13 @@ def _day(moment: datetime | None) -> Markup:
     return Markup('<time datetime="{0}" title="{0}" data-day>{1}</time>').format(exact, f"{moment:%Y-%m-%d}")
 
 
+def _date(moment: datetime | None, zone: ZoneInfo) -> Markup:
+    """A day of the calendar, which begins in the zone of the service: the same for every reader."""
+    if moment is None:
+        return Markup("—")
+    return Markup('<time datetime="{0}">{0}</time>').format(moment.astimezone(zone).date().isoformat())
+
+
 _UNITS = ((86400, "d"), (3600, "h"), (60, "min"))
 
 
@@ -52,7 +60,7 @@ def _age(moment: datetime, now: datetime) -> str:
     return next((f"{seconds // size} {unit}" for size, unit in _UNITS if seconds >= size), "now")
 
 
-_SPANS = ((86400, "day"), (3600, "hour"), (60, "minute"), (1, "second"))
+_SPANS = ((86400, "day"), (3600, "hour"), (60, "minute"), (1, "second"), (0.001, "millisecond"))
 
 
 def _lasting(seconds: float | None) -> str:
@@ -60,7 +68,7 @@ def _lasting(seconds: float | None) -> str:
     if seconds is None:
         return "—"
     size, unit = next((span for span in _SPANS if seconds >= span[0]), _SPANS[-1])
-    count = f"{seconds / size:.1f}".removesuffix(".0")
+    count = f"{seconds / size:.{0 if size < 1 else 1}f}".removesuffix(".0")
     return f"{count} {unit}{'' if count == '1' else 's'}"
 
 
@@ -107,6 +115,7 @@ def _asset(name: str) -> str:
 _environment.filters |= {
     "when": _when,
     "day": _day,
+    "date": _date,
     "shown": _shown,
     "marked": _marked,
     "as_word": _as_word,
@@ -125,7 +134,7 @@ NAVIGATION = [
     ("Settings", "/settings", "settings", Scope.CONFIG_MANAGE),
 ]
 # Screens that belong to one with another beginning.
-_PART_OF = {"/imports": "/applications", "/deliveries": "/webhooks", "/people": "/identities"}
+_PART_OF = {"/imports": "/applications", "/accounts": "/applications", "/deliveries": "/webhooks"}
 
 
 def _is_at(path: str, href: str) -> bool:

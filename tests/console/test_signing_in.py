@@ -8,6 +8,7 @@ from rolecall.core import clock
 from rolecall.core.checking import Facts
 from rolecall.core.db import Db, execute, fetch_value
 from rolecall.web import limits
+from tests.console.conftest import ORIGIN
 
 PASSWORD = "correct horse battery"
 
@@ -104,7 +105,11 @@ async def test_of_many_passwords_at_once_few_are_looked_at(visitor: httpx2.Async
 async def test_a_session_that_rested_too_long_is_over(administrator: httpx2.AsyncClient, facts: Facts) -> None:
     clock.travel_to(facts.now + timedelta(hours=12, minutes=1))
 
-    assert (await administrator.get("/requests")).status_code == 303
+    shown = await administrator.get("/requests?status=Open")
+    sent = await administrator.post("/settings", headers={"Referer": f"{ORIGIN}/settings?from=here"})
+
+    assert (shown.status_code, shown.headers["location"]) == (303, "/sign-in?next=/requests%3Fstatus%3DOpen")
+    assert (sent.status_code, sent.headers["location"]) == (303, "/sign-in?next=/settings%3Ffrom%3Dhere")
 
 
 async def test_a_disabled_person_is_out_on_the_next_request(administrator: httpx2.AsyncClient, db: Db) -> None:

@@ -2,11 +2,14 @@
 
 // Made once: a formatter costs more than the page's times together.
 const day = new Intl.DateTimeFormat(undefined, { dateStyle: "medium" });
+// A day of the calendar is the same in every zone.
+const date = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeZone: "UTC" });
 const minute = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
 
 function localTimes(root) {
   for (const time of root.querySelectorAll("time[datetime]:not([data-local])")) {
-    time.textContent = ("day" in time.dataset ? day : minute).format(new Date(time.dateTime));
+    const format = time.dateTime.length === 10 ? date : "day" in time.dataset ? day : minute;
+    time.textContent = format.format(new Date(time.dateTime));
     time.dataset.local = "";
   }
 }
@@ -14,7 +17,7 @@ function localTimes(root) {
 // On a narrow screen a row is a card: each cell says what its column is called.
 function nameCells(root) {
   for (const table of root.querySelectorAll("table.cards")) {
-    const names = [...table.querySelectorAll("thead th")].map((cell) => cell.textContent.trim());
+    const names = [...table.querySelectorAll("thead th")].map((cell) => (cell.querySelector(".unseen") ? "" : cell.textContent.trim()));
     for (const row of table.querySelectorAll("tbody tr")) {
       [...row.children].forEach((cell, n) => (cell.dataset.name = names[n] ?? ""));
     }
@@ -99,9 +102,25 @@ document.addEventListener("click", (event) => {
   if (button) return copy(button);
   if (event.target.closest("[data-key=r]")) {
     event.preventDefault();
-    reject();
+    return reject();
+  }
+  // A row is as good as the link in it, unless somebody selects its text.
+  const row = event.target.closest("tr[data-href]");
+  if (row && !event.target.closest("a, button, input, select, label, [popover]") && getSelection().isCollapsed) {
+    row.querySelector("a").click();
   }
 });
+
+for (const type of ["dragover", "drop"]) {
+  document.addEventListener(type, (event) => {
+    const field = event.target.closest(".drop")?.querySelector("input[type=file]");
+    if (!field) return;
+    event.preventDefault();
+    if (type === "dragover") return;
+    field.files = event.dataTransfer.files;
+    field.dispatchEvent(new Event("change", { bubbles: true }));
+  });
+}
 
 // The people whom a field may mean, while somebody types.
 let asked;
@@ -166,11 +185,13 @@ function follow(root) {
   });
 }
 
-// On a narrow screen the navigation scrolls: where one is must be in sight.
+// On a narrow screen the navigation and tabs scroll: where one is must be in sight.
 function showPlace() {
-  const place = document.querySelector("nav a[aria-current]");
-  const list = place?.closest("ul");
-  if (place && place.offsetLeft + place.offsetWidth > list.clientWidth) list.scrollLeft = place.offsetLeft - 48;
+  for (const place of document.querySelectorAll("nav a[aria-current], .tabs a[aria-current]")) {
+    const list = place.closest("ul");
+    const left = place.offsetLeft - list.offsetLeft;
+    if (left + place.offsetWidth > list.clientWidth) list.scrollLeft = left - 48;
+  }
 }
 
 function begin(root) {
