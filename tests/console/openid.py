@@ -5,8 +5,9 @@ import hashlib
 import secrets
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from html import escape
 from typing import Any
-from urllib.parse import parse_qsl, quote_plus, urlsplit
+from urllib.parse import parse_qsl, quote_plus, urlencode, urlsplit
 
 import aiohttp
 from aiohttp import web
@@ -41,6 +42,14 @@ class OpenIdProvider:
     async def keys(self, _: web.Request) -> web.Response:
         self.asked.append("keys")
         return web.json_response({"keys": [self.key.as_dict(private=False)]})
+
+    async def authorize(self, request: web.Request) -> web.Response:
+        """What a person sees who was sent here."""
+        back = f"{request.query['redirect_uri']}?{urlencode(self.sign_in(str(request.url)))}"
+        page = (
+            f'<!doctype html><title>Provider</title><a href="{escape(back)}">Continue as {escape(self.email or "")}</a>'
+        )
+        return web.Response(text=page, content_type="text/html")
 
     def sign_in(self, location: str) -> dict[str, str]:
         """As somebody who was sent to the provider: what the browser brings back."""
@@ -77,10 +86,11 @@ class OpenIdProvider:
 
 
 @asynccontextmanager
-async def providing() -> AsyncIterator[OpenIdProvider]:
+async def providing(name: str = "127.0.0.1") -> AsyncIterator[OpenIdProvider]:
     provider = OpenIdProvider()
     app = web.Application()
     app.router.add_get("/.well-known/openid-configuration", provider.discovery)
+    app.router.add_get("/authorize", provider.authorize)
     app.router.add_get("/keys", provider.keys)
     app.router.add_post("/token", provider.token)
     app.router.add_get("/userinfo", provider.userinfo)
@@ -88,8 +98,7 @@ async def providing() -> AsyncIterator[OpenIdProvider]:
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0)
     await site.start()
-    host, port = runner.addresses[0][:2]
-    provider.url = f"http://{host}:{port}"
+    provider.url = f"http://{name}:{runner.addresses[0][1]}"
     try:
         yield provider
     finally:

@@ -30,6 +30,7 @@ from rolecall.core.db import Db, session_options
 from tests.cli.commands import Running, environment, eventually, free_port
 from tests.conftest import TEMPLATE, with_database
 from tests.console.company import Company, a_company
+from tests.console.openid import CLIENT_ID, CLIENT_SECRET, OpenIdProvider, providing
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
@@ -39,8 +40,7 @@ def find_browser() -> str | None:
     return os.environ.get("ROLECALL_BROWSER") or next(filter(None, map(shutil.which, BROWSERS)), None)
 
 
-@pytest.fixture(scope="session")
-def browser_path() -> str:
+def need_browser() -> str:
     """Without a browser these tests are skipped at a desk and fail in continuous integration."""
     if found := find_browser():
         return found
@@ -48,6 +48,11 @@ def browser_path() -> str:
     if os.environ.get("CI"):
         pytest.fail(message)
     pytest.skip(message)
+
+
+@pytest.fixture(scope="session")
+def browser_path() -> str:
+    return need_browser()
 
 
 @pytest.fixture(scope="session")
@@ -65,6 +70,7 @@ class Site(msgspec.Struct, frozen=True):
     url: str
     config: Config
     company: Company
+    provider: OpenIdProvider
 
 
 @pytest.fixture(scope="session")
@@ -75,8 +81,11 @@ async def site(browser_path: str, own_database: str, tmp_path_factory: pytest.Te
     async with await _connect(own_database, url) as db:
         company = await a_company(db, config)
     variables = {"ROLECALL_DATABASE_URL": own_database, "ROLECALL_BASE_URL": url, "ROLECALL_TICK_SECONDS": "1"}
-    with _service(port, data_dir, variables):
-        yield Site(url, config, company)
+    # By this name it is another site to a browser, which decides what a cookie goes along with.
+    async with providing("localhost") as provider:
+        variables |= {"ROLECALL_OIDC_ISSUER": provider.url, "ROLECALL_OIDC_CLIENT_ID": CLIENT_ID}
+        with _service(port, data_dir, variables | {"ROLECALL_OIDC_CLIENT_SECRET": CLIENT_SECRET}):
+            yield Site(url, config, company, provider)
 
 
 class _service:  # noqa: N801
@@ -121,8 +130,8 @@ async def browser(browser_path: str) -> AsyncIterator[Browser]:
 class Visit:
     """A signed-in person's window; nothing may leave the origin, and nothing may break the page's own policy."""
 
-    def __init__(self, context: BrowserContext, page: Page, site: Site) -> None:
-        self.context, self.page, self.site = context, page, site
+    def __init__(self, context: BrowserContext, page: Page, site: Site, *, has_scripts: bool) -> None:
+        self.context, self.page, self.site, self.has_scripts = context, page, site, has_scripts
         self.strays: list[str] = []
         self.complaints: list[str] = []
         page.on("request", self._note_request)
@@ -153,9 +162,10 @@ class Visit:
 
 async def a_visit(browser: Browser, site: Site, db: Db, person: UUID | None = None, *, scripts: bool = True) -> Visit:
     """Signed in already: how that is done in a browser, one flow walks."""
-    context = await browser.new_context(java_script_enabled=scripts, base_url=site.url)
+    # Far west of the service: a day of the calendar must not become the one before.
+    context = await browser.new_context(java_script_enabled=scripts, base_url=site.url, timezone_id="Pacific/Honolulu")
     context.set_default_timeout(15_000)
-    visit = Visit(context, await context.new_page(), site)
+    visit = Visit(context, await context.new_page(), site, has_scripts=scripts)
     link = await actions.create_link(db, person or site.company.administrator, clock.now())
     session = await actions.sign_in_by_link(db, link, clock.now())
     assert session

@@ -8,7 +8,7 @@ import axe_playwright_python
 import pytest
 
 import rolecall
-from tests.console.browser.conftest import Visit
+from tests.console.browser.conftest import Visit, need_browser
 from tests.console.test_roles import PROVIDER, SCREENS
 from tests.console.test_screens import address
 
@@ -51,6 +51,18 @@ async def test_no_screen_breaks_a_rule_of_accessibility_or_scrolls_sideways(scri
                 ]
 
     assert not problems, "\n".join(problems)
+
+
+@pytest.mark.parametrize(("ci", "outcome"), [("1", pytest.fail.Exception), ("", pytest.skip.Exception)])
+def test_continuous_integration_never_goes_without_a_browser(
+    monkeypatch: pytest.MonkeyPatch, ci: str, outcome: type[BaseException]
+) -> None:
+    monkeypatch.delenv("ROLECALL_BROWSER", raising=False)
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setenv("CI", ci)
+
+    with pytest.raises(outcome, match="make browser"):
+        need_browser()
 
 
 @pytest.mark.parametrize(("names", "kilobytes"), [("console.css", 15), ("console.js htmx.min.js", 25)])

@@ -88,7 +88,8 @@ async def test_an_operator_uploads_watches_continues_and_cancels(visit: Visit, s
 async def test_personnel_staff_onboard_somebody_and_follow_it(visit: Visit) -> None:
     page = visit.page
     await visit.go("/events/new?type=Onboard")
-    await page.get_by_label("First day of work").fill((datetime.now(UTC) + timedelta(days=3)).date().isoformat())
+    first_day = (datetime.now(UTC) + timedelta(days=3)).date()
+    await page.get_by_label("First day of work").fill(first_day.isoformat())
     await page.get_by_label("First name").fill("Mary")
     await visit.press("Preview")
     await visit.sees("Last name is required")
@@ -100,6 +101,8 @@ async def test_personnel_staff_onboard_somebody_and_follow_it(visit: Visit) -> N
     await visit.sees("Clerks")
     await visit.press("Create event")
     await visit.sees("Onboard is scheduled")
+    shown = f"{first_day:%b} {first_day.day}, {first_day.year}" if visit.has_scripts else first_day.isoformat()
+    assert shown in await page.locator(".facts").inner_text()
 
     for _ in range(40):
         await page.reload()
@@ -151,6 +154,7 @@ async def test_the_secret_of_a_token_is_shown_once(visit: Visit) -> None:
     assert secret not in await page.content()
 
     await page.get_by_role("button", name=f"Revoke {name}").click()
+    await visit.press("Revoke", within=":popover-open")
     await visit.sees("The token is revoked")
 
 
@@ -166,6 +170,9 @@ async def test_somebody_signs_in_and_out_and_is_out_when_the_session_ends(visit:
     await visit.sees("Good to see you, Una")
     await page.get_by_role("button", name="Sign out").click()
     await page.wait_for_url("**/sign-in")
+    box = await page.locator("main").bounding_box()
+    assert box
+    assert abs(box["x"] + box["width"] / 2 - 640) < 1, "whoever was signed out sees a page as wide as before"
 
     await page.get_by_label("E-mail").fill(email)
     await page.get_by_label("Password").fill("wrong")
@@ -182,5 +189,38 @@ async def test_somebody_signs_in_and_out_and_is_out_when_the_session_ends(visit:
         "UPDATE console_sessions SET seen_at = seen_at - interval '1 day' WHERE identity_id = %(id)s",
         id=person,
     )
-    await visit.go("/requests")
-    await page.wait_for_url("**/sign-in?next=/requests")
+    await visit.go("/requests?status=Open")
+    await page.wait_for_url("**/sign-in?next=/**")
+    await page.get_by_label("E-mail").fill(email)
+    await page.get_by_label("Password").fill(password)
+    await visit.press("Sign in")
+    await page.wait_for_url("**/requests?status=Open")
+
+
+async def test_a_provider_signs_in_who_has_a_role_here_and_nobody_else(visit: Visit, site_db: Db) -> None:
+    page, provider = visit.page, visit.site.provider
+    person = await an_identity(site_db, "Olga", "Pen", email=f"olga{datetime.now(UTC):%f}@example.com")
+    await actions.set_role(site_db, person, Role.AUDITOR)
+    provider.email = await fetch_value(site_db, "SELECT email_address FROM identities WHERE id = %(id)s", id=person)
+
+    async def sign_in() -> None:
+        await page.get_by_role("link", name="Sign in with localhost").click()
+        await page.get_by_role("link", name=f"Continue as {provider.email}").click()
+
+    await visit.context.clear_cookies()
+    await visit.go("/audit?action=Sign+in")
+    await sign_in()
+    await page.wait_for_url("**/audit?action=Sign+in")
+    await visit.sees("Auditor")
+    assert not await page.get_by_role("link", name="Settings").count()
+
+    await page.get_by_role("button", name="Sign out").click()
+    await page.wait_for_url("**/sign-in")
+    provider.email = "stranger@example.com"
+    await sign_in()
+    await visit.sees("stranger@example.com has no role here. Ask Ada Admin for one")
+    await visit.go("/audit")
+    await page.wait_for_url("**/sign-in?next=/**")
+
+    assert all(url.startswith(f"{provider.url}/authorize") for url in visit.strays)
+    visit.strays.clear()
