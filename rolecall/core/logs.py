@@ -1,5 +1,6 @@
 """Logs: one line an event, to stderr, as text for people or JSON for programs. Bodies are never logged."""
 
+import asyncio
 import logging
 import os
 import sys
@@ -20,6 +21,7 @@ _SHARED: list[Processor] = [
 _log = structlog.get_logger("rolecall.http")
 _ENCODER = msgspec.json.Encoder(enc_hook=repr)
 _json_lines: BinaryIO | None = None
+_unwritten: list[bytes] = []
 
 
 def say_request(**fields: Any) -> None:
@@ -27,9 +29,17 @@ def say_request(**fields: Any) -> None:
     if _json_lines is None:
         _log.info("request", **fields)
         return
+    # Those of one turn of the loop are written together: at each write other threads get their turn, and we wait.
+    if not _unwritten:
+        asyncio.get_running_loop().call_soon(_write, _json_lines)
     line = {**fields, "event": "request", "level": "info", "time": datetime.now(UTC)}
-    _json_lines.write(_ENCODER.encode(line) + b"\n")
-    _json_lines.flush()
+    _unwritten.append(_ENCODER.encode(line) + b"\n")
+
+
+def _write(lines: BinaryIO) -> None:
+    lines.writelines(_unwritten)
+    lines.flush()
+    _unwritten.clear()
 
 
 def configure(form: str) -> None:
