@@ -16,6 +16,7 @@ CREATE TABLE application_imports (
     CONSTRAINT finished_imports_have_metrics CHECK ((metrics IS NOT NULL) = (status = 'Finished'))
 );
 CREATE INDEX application_imports_by_number ON application_imports (application_id, number);
+CREATE INDEX application_imports_finished ON application_imports (application_id, number) WHERE status = 'Finished';
 CREATE INDEX application_imports_at_work ON application_imports (status, number) WHERE status IN ('Pending', 'Running', 'Canceling');
 CALL keep_list('application_imports', 'application_id');
 
