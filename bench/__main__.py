@@ -35,8 +35,10 @@ def main() -> None:
         environ = os.environ | {FILE: str(file), FOLDER: company}
         for name in names:
             print(f"\n== {name}", flush=True)
+            began = time.monotonic()
             if subprocess.run([sys.executable, "-m", f"bench.{name}"], check=False, env=environ).returncode:
                 failed.append(name)
+            print(f"== {name} took {time.monotonic() - began:.0f} s", flush=True)
         found = gathered(file)
     minutes = (time.monotonic() - started) / 60
     print("\n" + table(found))

@@ -16,14 +16,12 @@ import psycopg
 from playwright.async_api import Page, async_playwright
 
 from bench.figures import Found, tell
-from bench.seeding import seed
+from bench.seeding import company_of
 from rolecall.console import actions
 from rolecall.core import clock
 from rolecall.core.checking import Facts
 from rolecall.core.config import Config
 from rolecall.core.db import session_options
-from rolecall.core.migrate import migrate
-from rolecall.core.postgres import embedded
 from tests.cli.commands import a_service
 from tests.console.browser.conftest import ARGUMENTS, find_browser
 
@@ -68,7 +66,6 @@ _WATCH = """heading => {
 
 async def prepare(url: str, config: Config) -> str:
     """The secret of a link for the administrator whom every request asks."""
-    seed(url, SIZES)
     options = session_options(config.base_url)
     async with await psycopg.AsyncConnection.connect(url, autocommit=True, options=options) as db:
         link = await actions.create_administrator(db, EMAIL, Facts(now=clock.now(), zone=config.timezone))
@@ -134,8 +131,7 @@ def report(times: dict[str, list[float]]) -> bool:
 
 
 def main() -> None:
-    with tempfile.TemporaryDirectory(prefix="rolecall-bench-") as folder, embedded(Path(folder) / "data") as url:
-        migrate(url)
+    with tempfile.TemporaryDirectory(prefix="rolecall-bench-") as folder, company_of(**SIZES) as url:
         link = asyncio.run(prepare(url, Config()))
         arguments = ("--workers", "2")
         with a_service(Path(folder) / "service", *arguments, ROLECALL_DATABASE_URL=url) as service:

@@ -181,7 +181,13 @@ def wait_for(port: int) -> None:
     raise TimeoutError("the service did not start")
 
 
-async def run_imports(url: str, token: str, files: dict[str, dict[str, Path]]) -> dict[str, dict[str, Any]]:
+# Which files each import brings.
+STEPS = {"first": "first", "changed": "changed", "unchanged": "changed"}
+
+
+async def run_imports(
+    url: str, token: str, files: dict[str, dict[str, Path]], steps: dict[str, str] = STEPS
+) -> dict[str, dict[str, Any]]:
     guard = {"maxRemovedPercent": 100, "maxNewPercent": 1000000, "minCount": 1000000}
     connector = {
         "name": "Standard files",
@@ -193,7 +199,7 @@ async def run_imports(url: str, token: str, files: dict[str, dict[str, Path]]) -
         async with session.post("/api/applications", json=body) as answer:
             application = await answer.json()
         groups = {group["name"]: group["fileGroupId"] for group in application["connector"]["files"]}
-        for label, chosen in (("first", "first"), ("changed", "changed"), ("unchanged", "changed")):
+        for label, chosen in steps.items():
             started = time.perf_counter()
             form = aiohttp.FormData()
             for name, path in files[chosen].items():
@@ -259,9 +265,7 @@ def conventional(database: str, files: dict[str, dict[str, Path]]) -> dict[str, 
     took = {}
     with psycopg.connect(database) as db:
         db.execute(CONVENTIONAL_TABLES)
-        for number, (label, chosen) in enumerate(
-            (("first", "first"), ("changed", "changed"), ("unchanged", "changed"))
-        ):
+        for number, (label, chosen) in enumerate(STEPS.items()):
             started = time.perf_counter()
             import_conventionally(db, number, {name: read(path) for name, path in files[chosen].items()})
             db.commit()

@@ -25,7 +25,7 @@ import structlog
 import uvloop
 
 from bench.figures import Found, tell
-from bench.seeding import LISTINGS, SMALL, company
+from bench.seeding import LISTINGS, SMALL, company, id_of
 from rolecall.app import create_app
 from rolecall.core.caller import Scope
 from rolecall.core.checking import Facts
@@ -35,7 +35,7 @@ from rolecall.core.paging import PAGE_SIZE
 from rolecall.tokens import actions as tokens
 
 BAR_DEPTH, BAR_SIZE, BAR_UPKEEP, BAR_WRITES = 1.5, 1.3, 0.25, 300
-ROUNDS = 40
+ROUNDS = 30
 WRITERS = 16
 PAGES = ("first", "middle", "3/4", "last", "beyond")
 
@@ -50,6 +50,15 @@ FILTERS: dict[str, dict[str, str]] = {
     },
     "personnel_events": {"type": "type", "status": "status", "identity_id": "identityId"},
     "application_imports": {"application_id": "applicationId"},
+    "waiting_requests": {},
+    "access_model_members": {},
+    "accounts": {"match": "match"},
+}
+# Lists that are not found under the name of their table.
+PATHS = {
+    "waiting_requests": "/api/access-requests/stalled",
+    "access_model_members": f"/api/access-models/{id_of('model', 1)}/members",
+    "accounts": f"/api/applications/{id_of('application', 1)}/accounts",
 }
 
 
@@ -110,7 +119,7 @@ class Case(msgspec.Struct):
 
     @property
     def path(self) -> str:
-        return f"/api/{self.table.replace('_', '-')}"
+        return PATHS.get(self.table, f"/api/{self.table.replace('_', '-')}")
 
     def median(self, page: str) -> float:
         return statistics.median(self.took[page])

@@ -8,24 +8,20 @@ The database is the embedded one, fsync on. Beside each figure stands the same f
 import argparse
 import asyncio
 import sys
-import tempfile
 import time
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import psycopg
 
 from bench.figures import Found, tell
-from bench.seeding import seed
+from bench.seeding import company_of
 from rolecall.access_models import actions
 from rolecall.core.caller import SYSTEM
 from rolecall.core.checking import Facts
 from rolecall.core.db import Db, session_options
-from rolecall.core.migrate import migrate
-from rolecall.core.postgres import embedded
 
 BAR_COMMIT = 5.0
 MODELS = 100
@@ -103,14 +99,8 @@ def main() -> None:
     options.add_argument("--rows", type=int, default=100_000)
     rows = options.parse_args().rows
     results = []
-    with tempfile.TemporaryDirectory() as folder, embedded(Path(folder)) as server:
-        for size in (rows, rows // 10):
-            with psycopg.connect(server, autocommit=True) as db:
-                db.execute(f"CREATE DATABASE models_{size}")  # type: ignore[arg-type]
-            url = psycopg.conninfo.make_conninfo(server, dbname=f"models_{size}")
-            migrate(url)
-            little = dict.fromkeys(("access_requests", "personnel_events", "application_imports"), 100)
-            seed(url, {"identities": size, "applications": 10, **little})
+    for size in (rows, rows // 10):
+        with company_of(identities=size, applications=10) as url:
             results.append(asyncio.run(run(url, size)))
     big, small = results
     print(f"{'':32} {rows:>10,} {rows // 10:>10,}")

@@ -1,16 +1,25 @@
-"""A company of any size, the same every time: rows are made in SQL from their number alone."""
+"""A company of any size, the same every time: rows are made in SQL from their number alone.
 
+    [ROLECALL_BENCH_FOLDER=…] python -m bench.seeding
+
+Where the folder is named, the company stays there, and the benchmarks that are given the same folder find it made.
+"""
+
+import hashlib
 import os
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import psycopg
 
-from rolecall.access_requests.queries import ACCESS_REQUESTS
+from rolecall.access_models.queries import MEMBERS
+from rolecall.access_requests.queries import ACCESS_REQUESTS, WAITING
 from rolecall.application_imports.queries import IMPORTS
 from rolecall.applications.queries import APPLICATIONS
 from rolecall.core.migrate import migrate
@@ -26,7 +35,7 @@ SMALL = 10_000
 APPLICATION_COUNT = 40
 
 LISTINGS: dict[str, Listing[Any]] = {
-    listing.table: listing for listing in (IDENTITIES, APPLICATIONS, ACCESS_REQUESTS, EVENTS, IMPORTS)
+    listing.table: listing for listing in (IDENTITIES, APPLICATIONS, ACCESS_REQUESTS, WAITING, EVENTS, IMPORTS, MEMBERS)
 }
 # Pseudo-random and repeatable: the same number and salt give the same value below `range`.
 _FUNCTIONS = """
@@ -78,25 +87,74 @@ _EVENTS = """
                 WHEN pick < 4 THEN 'Canceled' ELSE 'Completed' END,
            pg_temp.id_of('identity', 1), 'API Token - bench',
            pg_temp.id_of('identity', 1 + pg_temp.pick('who', n, {identities})),
-           date_trunc('day', timestamptz '2020-01-01' + n * (interval '7 years' / {rows}))
+           date_trunc('day', timestamptz '2020-01-01' + n * (interval '7 years' / greatest({rows}, 1)))
     FROM generate_series(1, {rows}) AS n, LATERAL (SELECT pg_temp.pick('event', n, 100)::int AS pick) AS made
 """
 _IMPORTS = """
-    INSERT INTO application_imports (id, application_id, type, status, created_by, created_at, build_start, build_end)
+    INSERT INTO application_imports (id, application_id, type, status, created_by, created_at, build_start, build_end,
+                                     metrics)
     SELECT pg_temp.id_of('import', n),
-           pg_temp.id_of('application', 1 + pg_temp.pick('import', n, {applications})), 'API',
-           CASE WHEN n > {rows} - 20 THEN 'Pending' ELSE 'Failed' END, 'API Token - bench', t,
-           CASE WHEN n <= {rows} - 20 THEN t END, CASE WHEN n <= {rows} - 20 THEN t + interval '5 seconds' END
+           pg_temp.id_of('application', CASE WHEN n = 1 THEN 1 ELSE 1 + pg_temp.pick('import', n, {applications}) END),
+           'API', CASE WHEN n = 1 THEN 'Finished' WHEN n > {rows} - 20 THEN 'Pending' ELSE 'Failed' END,
+           'API Token - bench', t,
+           CASE WHEN n <= {rows} - 20 THEN t END, CASE WHEN n <= {rows} - 20 THEN t + interval '5 seconds' END,
+           CASE WHEN n = 1 THEN '{{}}'::jsonb END
     FROM generate_series(1, {rows}) AS n,
          LATERAL (SELECT timestamptz '2020-01-01' + n * interval '1 hour' AS t) AS made
 """
-TABLES = {
-    "identities": _IDENTITIES,
-    "applications": _APPLICATIONS,
-    "access_requests": _REQUESTS,
-    "personnel_events": _EVENTS,
-    "application_imports": _IMPORTS,
-}
+_WAITING = """
+    INSERT INTO waiting_requests
+    SELECT id, time_key(status_since, number) FROM access_requests WHERE status IN ('Pending', 'Open', 'Resolved')
+"""
+# Not in effect: who is onboarded meanwhile need not be matched.
+_MODELS = """
+    INSERT INTO access_models (id, version, definition, name_key, created_at, changed_at)
+    SELECT pg_temp.id_of('model', n), 1, jsonb_build_object(
+               'name', 'Model ' || n, 'description', '', 'ownerId', NULL, 'enabled', false, 'access', '[]'::jsonb,
+               'conditions', jsonb_build_array(jsonb_build_array(
+                   jsonb_build_object('field', 'division', 'operator', 'is', 'value', 'Division 0')))),
+           'model ' || n, timestamptz '2026-01-01', timestamptz '2026-01-01'
+    FROM generate_series(1, {rows}) AS n
+"""
+_MEMBERS = """
+    INSERT INTO access_model_members
+    SELECT pg_temp.id_of('model', 1), id, timestamptz '2026-01-01',
+           access_model_place(list_key, pg_temp.id_of('model', 1))
+    FROM identities WHERE division = 'Division 0' LIMIT {rows}
+"""
+# Of the first application, by its first import; a twentieth of them is nobody's.
+_ACCOUNTS = """
+    INSERT INTO accounts (number, application_id, username, match, identity_id)
+    SELECT n, pg_temp.id_of('application', 1), 'user' || n, CASE WHEN n % 20 = 0 THEN 'Unmatched' ELSE 'Email' END,
+           CASE WHEN n % 20 > 0 THEN pg_temp.id_of('identity', n) END
+    FROM generate_series(1, {rows}) AS n
+"""
+_VERSIONS = """
+    INSERT INTO account_versions
+    SELECT number, 1, NULL, username, '', '', username || '@example.com', '', true, false, '', '', '{{}}', '', ''
+    FROM accounts
+"""
+# Two at a time; what stands together is made in this order.
+TABLES = (
+    {
+        "identities": _IDENTITIES,
+        "access_models": _MODELS,
+        "access_model_members": _MEMBERS,
+        "personnel_events": _EVENTS,
+        "accounts": _ACCOUNTS,
+        "account_versions": _VERSIONS,
+    },
+    {
+        "applications": _APPLICATIONS,
+        "access_requests": _REQUESTS,
+        "waiting_requests": _WAITING,
+        "application_imports": _IMPORTS,
+    },
+)
+
+
+def id_of(kind: str, number: int) -> UUID:
+    return UUID(hashlib.md5(f"{kind}{number}".encode()).hexdigest())
 
 
 @contextmanager
@@ -108,10 +166,29 @@ def company() -> Iterator[dict[str, str]]:
         "access_requests": ROWS,
         "personnel_events": ROWS // 5,
         "application_imports": ROWS // 20,
+        "access_models": 1,
+        "access_model_members": ROWS // 10,
+        "accounts": ROWS // 10,
     }
-    small = {**dict.fromkeys(sizes, SMALL), "applications": APPLICATION_COUNT}
-    with tempfile.TemporaryDirectory() as unkept, embedded(Path(os.environ.get(FOLDER) or unkept)) as server:
+    small = {**dict.fromkeys(sizes, SMALL), "applications": APPLICATION_COUNT, "access_models": 1}
+    with _server() as server:
         yield {"big": _made(server, f"big_{ROWS}", sizes), "small": _made(server, "small", small)}
+
+
+@contextmanager
+def company_of(**sizes: int) -> Iterator[str]:
+    """The URL of a database of so many, to be changed at will; it is gone in the end."""
+    name = f"own_{os.getpid()}_{sizes['identities']}"
+    with _server() as server:
+        yield _made(server, name, sizes)
+        with psycopg.connect(server, autocommit=True) as db:
+            db.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@contextmanager
+def _server() -> Iterator[str]:
+    with tempfile.TemporaryDirectory() as unkept, embedded(Path(os.environ.get(FOLDER) or unkept)) as server:
+        yield server
 
 
 def _made(server: str, name: str, sizes: dict[str, int]) -> str:
@@ -119,13 +196,15 @@ def _made(server: str, name: str, sizes: dict[str, int]) -> str:
     with psycopg.connect(server, autocommit=True) as db:
         if db.execute("SELECT 1 FROM pg_database WHERE datname = %s", (name,)).fetchone():
             return url
+        # What was begun and not finished.
+        db.execute(f"DROP DATABASE IF EXISTS {name}_new")
         db.execute(f"CREATE DATABASE {name}_new")
     fresh = _named(server, f"{name}_new")
     migrate(fresh)
     started = time.perf_counter()
-    counted = seed(fresh, sizes)
-    said = ", ".join(f"{sizes[table]:,} {table} in {seconds:.1f} s" for table, seconds in counted.items())
-    print(f"made {name} in {time.perf_counter() - started:.0f} s; counted {said}", flush=True)
+    seconds = seed(fresh, sizes)
+    said = ", ".join(f"{table} {each:.0f} s" for table, each in seconds.items() if each >= 1)
+    print(f"made {name} in {time.perf_counter() - started:.0f} s {said and f'({said})'}", flush=True)
     with psycopg.connect(server, autocommit=True) as db:
         db.execute(f"ALTER DATABASE {name}_new RENAME TO {name}")
     return url
@@ -137,18 +216,45 @@ def _named(server: str, database: str) -> str:
 
 
 def seed(url: str, sizes: dict[str, int]) -> dict[str, float]:
-    """Fill an empty database and count its lists; the seconds that counting each took."""
+    """Fill an empty database and count its lists; the seconds that each table took."""
+    with ThreadPoolExecutor(len(TABLES)) as pool:
+        filled = list(pool.map(lambda tables: _fill(url, tables, sizes), TABLES))
+        # Not before all is filled: what others still write keeps rows from being seen as old.
+        counted = list(pool.map(lambda tables: _count(url, tables), TABLES))
+    return {
+        table: seconds + after[table]
+        for before, after in zip(filled, counted, strict=True)
+        for table, seconds in before.items()
+    }
+
+
+def _fill(url: str, tables: dict[str, str], sizes: dict[str, int]) -> dict[str, float]:
+    among = {name: sizes[name] for name in ("identities", "applications")}
     seconds = {}
-    with psycopg.connect(url, autocommit=True, options="-c timezone=UTC -c maintenance_work_mem=256MB") as db:
+    with _connection(url) as db:
         db.execute(_FUNCTIONS)
-        for table, insert in TABLES.items():
-            with _nothing_but_rows(db, table):
-                db.execute(insert.format(rows=sizes[table], **{k: sizes[k] for k in ("identities", "applications")}))
-            db.execute(f"VACUUM ANALYZE {table}")
+        for table, insert in tables.items():
             started = time.perf_counter()
-            db.execute("SELECT recount_list(%s, %s)", (table, list(LISTINGS[table].facets)))
+            with _nothing_but_rows(db, table):
+                db.execute(insert.format(rows=sizes.get(table, 0), **among))
             seconds[table] = time.perf_counter() - started
     return seconds
+
+
+def _count(url: str, tables: Iterable[str]) -> dict[str, float]:
+    seconds = {}
+    with _connection(url) as db:
+        for table in tables:
+            started = time.perf_counter()
+            db.execute(f"VACUUM ANALYZE {table}")
+            if table in LISTINGS:
+                db.execute("SELECT recount_list(%s, %s)", (table, list(LISTINGS[table].facets)))
+            seconds[table] = time.perf_counter() - started
+    return seconds
+
+
+def _connection(url: str) -> psycopg.Connection:
+    return psycopg.connect(url, autocommit=True, options="-c timezone=UTC -c maintenance_work_mem=256MB")
 
 
 @contextmanager
@@ -166,3 +272,8 @@ def _nothing_but_rows(db: psycopg.Connection, table: str) -> Iterator[None]:
     db.execute("SET session_replication_role = DEFAULT")
     for _, definition in indexes:
         db.execute(definition)
+
+
+if __name__ == "__main__":
+    with company() as urls:
+        print(*urls.values(), sep="\n")
