@@ -11,6 +11,8 @@ import httpx2
 import psycopg
 import pytest
 from psycopg import sql
+from xdist.remote import Producer
+from xdist.scheduler import LoadScopeScheduling
 
 from rolecall.core import clock
 from rolecall.core.caller import Scope
@@ -30,6 +32,8 @@ collect_ignore = [
     for path in row.tests
     if row.ci is not None and "ROLECALL_BATTERY" not in os.environ
 ]
+# Where tests share what is dear to start, a file at a time.
+_SHARING = ("tests/console/browser/", "tests/cli/", "tests/client/test_client.py", "tests/web/test_replica.py")
 TEMPLATE = "rolecall_template"
 _LOCK = 7_426_001
 BASE_URL = "http://rolecall.test"
@@ -59,6 +63,22 @@ def pytest_configure(config: pytest.Config) -> None:
         own = tempfile.mkdtemp(prefix="rolecall-tests-")
         os.environ["PYTEST_DEBUG_TEMPROOT"] = own
         config.add_cleanup(lambda: shutil.rmtree(own, ignore_errors=True))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What takes long begins early."""
+    items.sort(key=lambda item: (item.get_closest_marker("timeout") is None, not item.nodeid.startswith(_SHARING)))
+
+
+class _Together(LoadScopeScheduling):
+    """Tests that share a service stay on the worker that started it; the others go where there is time."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return nodeid.partition("::")[0] if nodeid.startswith(_SHARING) else nodeid
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> _Together:
+    return _Together(config, log)
 
 
 @pytest.fixture(scope="session")

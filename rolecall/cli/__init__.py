@@ -53,6 +53,14 @@ class _Commands(click.RichGroup):
         command: click.Command = getattr(import_module(f"rolecall.cli.{_COMMANDS[name]}"), name)
         return command
 
+    def invoke(self, context: click.Context) -> object:
+        try:
+            return super().invoke(context)
+        except tuple(_EXIT_CODES) as error:
+            for line in _lines(error):
+                click.echo(f"Error: {line}", err=True)
+            context.exit(next(code for kind, code in _EXIT_CODES.items() if isinstance(error, kind)))
+
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, message="%(version)s")
@@ -67,12 +75,7 @@ def main() -> None:
     # A command that is told to stop still leaves its database and folders in order.
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda number, _: sys.exit(128 + number))
-    try:
-        rolecall(prog_name="rolecall")
-    except tuple(_EXIT_CODES) as error:
-        for line in _lines(error):
-            click.echo(f"Error: {line}", err=True)
-        sys.exit(next(code for kind, code in _EXIT_CODES.items() if isinstance(error, kind)))
+    rolecall(prog_name="rolecall")
 
 
 def _lines(error: Exception) -> list[str]:

@@ -1,5 +1,6 @@
 """The command line as people use it: a process of its own, on a real data folder."""
 
+import fcntl
 import os
 import signal
 import socket
@@ -30,6 +31,13 @@ def rolecall(*arguments: object, **variables: str) -> subprocess.CompletedProces
         [sys.executable, "-m", "rolecall", *map(str, arguments)],
         capture_output=True, text=True, check=False, env=environment(**variables), timeout=60,
     )  # fmt: skip
+
+
+def typed(*arguments: object) -> subprocess.CompletedProcess[str]:
+    """The same in this process: for what a command does and says, a new Python each time is a second of waiting."""
+    unset = dict.fromkeys(name for name in os.environ if name.startswith("ROLECALL_"))
+    done = CliRunner().invoke(root, [str(word) for word in arguments], env=unset)
+    return subprocess.CompletedProcess(arguments, done.exit_code, done.stdout, done.stderr)
 
 
 def free_port() -> int:
@@ -68,10 +76,22 @@ class Running:
         return self.process.wait(40)
 
 
+def a_folder(data_dir: Path) -> None:
+    """As `rolecall migrate` makes it, which one worker of a run does for all."""
+    made = Path(os.environ["PYTEST_DEBUG_TEMPROOT"]) / "migrated"
+    with open(f"{made}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not made.exists():
+            assert rolecall("migrate", "--data-dir", made).returncode == 0
+    subprocess.run(["cp", "-a", made, data_dir], check=True)  # The database's user owns its files.
+
+
 @contextmanager
 def a_service(
     data_dir: Path, *arguments: str, command: str = "serve", seconds: float = PATIENCE_SECONDS, **variables: str
 ) -> Iterator[Running]:
+    if command == "serve" and not data_dir.exists():
+        a_folder(data_dir)
     port = free_port()
     log_file = data_dir.parent / f"{data_dir.name}.log"
     with log_file.open("w") as log:

@@ -4,7 +4,7 @@ from pathlib import Path
 import psycopg
 
 from rolecall.core.postgres import embedded
-from tests.cli.commands import rolecall
+from tests.cli.commands import typed
 
 
 def test_the_chain_is_verified_exported_and_held_against_a_kept_head(tmp_path: Path) -> None:
@@ -12,14 +12,14 @@ def test_the_chain_is_verified_exported_and_held_against_a_kept_head(tmp_path: P
     here = ("--data-dir", folder)
     with embedded(folder) as url:
         for name in ("one", "two", "three"):
-            rolecall("token", "create", name, *here)
+            typed("token", "create", name, *here)
         kept = tmp_path / "head.json"
-        kept.write_text(rolecall("audit", "head", *here).stdout)
+        kept.write_text(typed("audit", "head", *here).stdout)
 
-        whole = rolecall("audit", "verify", "--head", kept, *here)
+        whole = typed("audit", "verify", "--head", kept, *here)
         assert (whole.returncode, whole.stdout.split()[:2]) == (0, ["3", "entries"])
 
-        lines = [json.loads(line) for line in rolecall("audit", "export", *here).stdout.splitlines()]
+        lines = [json.loads(line) for line in typed("audit", "export", *here).stdout.splitlines()]
         assert [line["entry"]["entity"]["name"] for line in lines] == ["one", "two", "three"]
         assert lines[0]["entry"]["caller"]["kind"] == "Command Line"
         assert lines[0]["entry"]["action"] == "rolecall token create"
@@ -31,9 +31,9 @@ def test_the_chain_is_verified_exported_and_held_against_a_kept_head(tmp_path: P
             db.execute(
                 "UPDATE audit_heads SET (number, count, hash) = (SELECT 2, 2, hash FROM audit_events WHERE number = 2)"
             )
-        assert rolecall("audit", "verify", *here).returncode == 0
-        cut = rolecall("audit", "verify", "--head", kept, *here)
+        assert typed("audit", "verify", *here).returncode == 0
+        cut = typed("audit", "verify", "--head", kept, *here)
         assert (cut.returncode, "Entry 3 (chain 1)" in cut.stdout, "cut off" in cut.stdout) == (1, True, True)
 
-        unfit = rolecall("audit", "verify", "--head", __file__, *here)
+        unfit = typed("audit", "verify", "--head", __file__, *here)
         assert unfit.returncode == 2

@@ -3,7 +3,7 @@ import sys
 
 import pytest
 
-from tests.cli.commands import environment, rolecall
+from tests.cli.commands import environment, rolecall, typed
 
 TOKEN = ["token", "token create", "token list", "token revoke"]
 CONFIG = ["config", "config export", "config plan", "config apply", "config schema"]
@@ -33,7 +33,7 @@ def test_the_command_names_itself_and_its_commands() -> None:
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_helps_with_an_example(command: str) -> None:
-    said = rolecall(*command.split(), "--help")
+    said = typed(*command.split(), "--help")
 
     assert said.returncode == 0
     assert "Example:" in said.stdout

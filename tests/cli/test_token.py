@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from rolecall.core.postgres import embedded
-from tests.cli.commands import rolecall
+from tests.cli.commands import rolecall, typed
 
 
 @pytest.fixture(scope="module")
@@ -14,7 +14,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def token(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return rolecall("token", *arguments, "--data-dir", folder)
+    return typed("token", *arguments, "--data-dir", folder)
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -10,7 +10,7 @@ import pytest
 
 from rolecall.core.postgres import embedded
 from tests.builders import CONNECTOR
-from tests.cli.commands import a_service, eventually, rolecall
+from tests.cli.commands import a_service, eventually, typed
 
 # A worker's sign of life is nobody's record.
 _PASSING = {"heartbeats"}
@@ -38,7 +38,7 @@ def files(folder: Path) -> dict[str, str]:
 def test_a_backup_of_a_running_service_is_restored_whole_and_served_from(tmp_path: Path) -> None:
     old, new, archive = tmp_path / "old", tmp_path / "new", tmp_path / "backup.tar"
     with a_service(old, "--workers", "1") as service:
-        token = rolecall("token", "create", "ci", "--scope", "all", "--data-dir", old).stdout.strip()
+        token = typed("token", "create", "ci", "--scope", "all", "--data-dir", old).stdout.strip()
         headers = {"Authorization": f"Bearer {token}"}
         with httpx2.Client(base_url=service.url, headers=headers) as client:
             app = client.post("/api/applications", json={"name": "Payroll", "connector": CONNECTOR}).json()
@@ -51,7 +51,7 @@ def test_a_backup_of_a_running_service_is_restored_whole_and_served_from(tmp_pat
             hook = {"name": "Tickets", "url": "https://hooks.example.com/", "events": ["AccessRequestCreated"]}
             assert client.post("/api/webhooks", json=hook).status_code == 201
 
-            made = rolecall("backup", archive, "--with-key", "--data-dir", old)
+            made = typed("backup", archive, "--with-key", "--data-dir", old)
 
             assert made.returncode == 0, made.stderr
             # What comes later is not in it.
@@ -59,7 +59,7 @@ def test_a_backup_of_a_running_service_is_restored_whole_and_served_from(tmp_pat
     assert archive.stat().st_mode & 0o077 == 0
     assert list(tmp_path.glob(".*")) == []
 
-    restored = rolecall("restore", archive, "--data-dir", new)
+    restored = typed("restore", archive, "--data-dir", new)
 
     assert restored.returncode == 0, restored.stderr
     with embedded(old) as there, embedded(new) as here:
@@ -82,21 +82,21 @@ def test_a_backup_of_a_running_service_is_restored_whole_and_served_from(tmp_pat
     assert files(new) == files(old)
     assert len(files(new)) == 1
     assert (new / "secret.key").read_text() == (old / "secret.key").read_text()
-    assert rolecall("audit", "verify", "--data-dir", new).returncode == 0
+    assert typed("audit", "verify", "--data-dir", new).returncode == 0
     with a_service(new, "--workers", "1") as service:
         answer = httpx2.get(f"{service.url}/api/applications", headers=headers)
         assert [found["name"] for found in answer.json()["items"]] == ["Payroll"]
-        assert rolecall("restore", archive, "--force", "--data-dir", new).returncode == 1
+        assert typed("restore", archive, "--force", "--data-dir", new).returncode == 1
 
-    again = rolecall("restore", archive, "--data-dir", new)
+    again = typed("restore", archive, "--data-dir", new)
     assert (again.returncode, "not empty" in again.stderr) == (1, True)
     broken = tmp_path / "broken.tar"
     whole = bytearray(archive.read_bytes())
     with tarfile.open(archive) as opened:
         whole[opened.getmember("database.dump").offset_data + 2000] ^= 1
     broken.write_bytes(whole)
-    damaged = rolecall("restore", broken, "--force", "--data-dir", new)
+    damaged = typed("restore", broken, "--force", "--data-dir", new)
     assert (damaged.returncode, "damaged" in damaged.stderr) == (1, True)
-    assert rolecall("restore", archive, "--force", "--data-dir", new).returncode == 0
+    assert typed("restore", archive, "--force", "--data-dir", new).returncode == 0
     with embedded(new) as here:
         assert contents(here) == after
