@@ -14,7 +14,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from bench.figures import FILE, Found, gathered
-from bench.seeding import FOLDER, ROWS
+from bench.seeding import FOLDER, ROWS, SMALL
 from rolecall.core.postgres import BIN
 
 # Each is a module of this package that can be run by itself; the rivals are run by `http`.
@@ -72,8 +72,9 @@ Python {platform.python_version()}, PostgreSQL {number} (embedded, fsync on), {p
 
 {table(found)}
 
-How each is measured stands at the head of its file in `bench/`. Ratios are of one run, each program on its own in turn;
-rates are the best of three rounds, since whatever else runs on a machine only takes away.
+How each is measured stands at the head of its file in `bench/`. Ratios are of one run, in which programs took turns;
+rates are the best of several rounds, since whatever else runs on a machine only takes away. Lists are measured in
+processor time; the small company has {SMALL:,} of each, and accounts, members and what waits in proportion.
 What follows from them: [scaling](scaling.md), [lists](lists.md).
 """
 

@@ -1,6 +1,6 @@
 """Imports through the HTTP upload of a real service, beside a raw COPY of the same bytes and the conventional way.
 
-python -m bench.imports [--accounts 100000] [--assignments 1000000] [--without-convention]
+python -m bench.imports [--accounts 100000] [--assignments 1000000] [--convention none|first|all]
 """
 
 import argparse
@@ -256,7 +256,7 @@ CATALOGUE = ("Header", "Section", "Permission")
 Fields = dict[str, str]
 
 
-def conventional(database: str, files: dict[str, dict[str, Path]]) -> dict[str, float]:
+def conventional(database: str, files: dict[str, dict[str, Path]], steps: dict[str, str]) -> dict[str, float]:
     """csv.DictReader, a dict of what is there, a dict of what should be, executemany of the difference.
 
     It does the same work with less: accounts, groups, permissions, who holds which, and a list of changes with before
@@ -265,7 +265,7 @@ def conventional(database: str, files: dict[str, dict[str, Path]]) -> dict[str, 
     took = {}
     with psycopg.connect(database) as db:
         db.execute(CONVENTIONAL_TABLES)
-        for number, (label, chosen) in enumerate(STEPS.items()):
+        for number, (label, chosen) in enumerate(steps.items()):
             started = time.perf_counter()
             import_conventionally(db, number, {name: read(path) for name, path in files[chosen].items()})
             db.commit()
@@ -363,7 +363,7 @@ def main() -> None:
     options = argparse.ArgumentParser()
     options.add_argument("--accounts", type=int, default=100_000)
     options.add_argument("--assignments", type=int, default=1_000_000)
-    options.add_argument("--without-convention", action="store_true")
+    options.add_argument("--convention", choices=("none", "first", "all"), default="first", help="which of its imports")
     options.add_argument("--logs", action="store_true", help="print the logs of the imports")
     given = options.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -375,7 +375,8 @@ def main() -> None:
             results = asyncio.run(run_imports(url, token, files))
             peak = memory.stop()
             raw = min(raw_copy(database, files["first"]) for _ in range(3))
-            convention = {} if given.without_convention else conventional(database, files)
+            steps = {"none": {}, "first": {"first": "first"}, "all": STEPS}[given.convention]
+            convention = conventional(database, files, steps) if steps else {}
     if given.logs:
         for result in results.values():
             print(result["log"], json.dumps(result["metrics"]), "\n")

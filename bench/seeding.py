@@ -118,8 +118,7 @@ _MODELS = """
 """
 _MEMBERS = """
     INSERT INTO access_model_members
-    SELECT pg_temp.id_of('model', 1), id, timestamptz '2026-01-01',
-           access_model_place(list_key, pg_temp.id_of('model', 1))
+    SELECT pg_temp.id_of('model', 1), id, timestamptz '2026-01-01', list_key
     FROM identities WHERE division = 'Division 0' LIMIT {rows}
 """
 # Of the first application, by its first import; a twentieth of them is nobody's.

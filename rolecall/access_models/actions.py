@@ -106,9 +106,9 @@ async def commit_model(db: Db, caller: Caller, id: str, now: datetime) -> Access
     await execute(
         db,
         """INSERT INTO access_model_members (model_id, identity_id, since, list_key)
-           SELECT m.id, i.id, %(now)s, access_model_place(i.list_key, m.id)
+           SELECT m.id, i.id, %(now)s, i.list_key
            FROM access_models m, identities_matching(m.definition -> 'conditions') AS who JOIN identities i USING (id)
-           WHERE m.id = %(id)s AND m.is_in_effect
+           WHERE m.id = %(id)s AND m.is_in_effect ORDER BY i.list_key
            ON CONFLICT DO NOTHING""",
         id=model.id,
         now=now,

@@ -42,14 +42,14 @@ CREATE TABLE access_model_members (
     model_id    uuid NOT NULL,
     identity_id uuid NOT NULL,
     since       timestamptz NOT NULL DEFAULT now(),
-    -- The identity's place among all, then the model: what access_model_place makes.
+    -- The identity's place among all.
     list_key    text COLLATE "C" NOT NULL,
     PRIMARY KEY (model_id, identity_id)
 );
 CREATE INDEX ON access_model_members (identity_id);
 CALL keep_list('access_model_members', 'model_id');
-
-CREATE FUNCTION access_model_place(identity_key text, model_id uuid) RETURNS text IMMUTABLE LANGUAGE sql RETURN identity_key || chr(1) || model_id::text;
+-- Nobody lists the members of all models together.
+DROP INDEX access_model_members_listed_;
 
 CREATE FUNCTION access_model_grants_in(access jsonb)
 RETURNS TABLE (application_id uuid, is_group boolean, header text, section text, permission text, access text)
@@ -118,12 +118,12 @@ BEGIN
         DELETE FROM access_model_members m USING unnest(stale_models, stale_people) AS s (model_id, identity_id)
         WHERE m.model_id = s.model_id AND m.identity_id = s.identity_id;
         -- Planned each time: what is best for one person is not for thousands.
-        EXECUTE 'UPDATE access_model_members m SET list_key = access_model_place(n.list_key, m.model_id)
-                 FROM new_rows n WHERE n.id = m.identity_id AND m.list_key <> access_model_place(n.list_key, m.model_id)';
+        EXECUTE 'UPDATE access_model_members m SET list_key = n.list_key
+                 FROM new_rows n WHERE n.id = m.identity_id AND n.list_key <> m.list_key';
     END IF;
     IF fresh_models IS NOT NULL THEN
         INSERT INTO access_model_members (model_id, identity_id, list_key)
-        SELECT f.model_id, i.id, access_model_place(i.list_key, f.model_id)
+        SELECT f.model_id, i.id, i.list_key
         FROM unnest(fresh_models, fresh_people) AS f (model_id, identity_id) JOIN identities i ON i.id = f.identity_id
         ON CONFLICT DO NOTHING;
     END IF;
