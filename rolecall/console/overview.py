@@ -98,6 +98,16 @@ class TroubledImport(msgspec.Struct, frozen=True):
     status: str
     build_start: datetime | None
     held: str | None
+    last_line: str | None
+
+    @property
+    def why(self) -> str:
+        return self.held or why_failed(self.last_line or "")
+
+
+def why_failed(line: str) -> str:
+    """What the last line in the log of an import says: `2030-01-31T09:00:00Z Failed: the reason`."""
+    return line.partition("Failed: ")[2]
 
 
 async def troubled_imports(db: Db, now: datetime) -> list[TroubledImport]:
@@ -105,7 +115,8 @@ async def troubled_imports(db: Db, now: datetime) -> list[TroubledImport]:
     return await fetch_all(
         db,
         TroubledImport,
-        f"""SELECT r.id, r.number, a.name AS application, r.status, r.build_start, u.held
+        f"""SELECT r.id, r.number, a.name AS application, r.status, r.build_start, u.held,
+              (SELECT l.line FROM import_log l WHERE l.import_id = r.id ORDER BY l.number DESC LIMIT 1) AS last_line
             {_TROUBLED.replace("WHERE", "JOIN applications a ON a.id = r.application_id WHERE")}
             ORDER BY r.number DESC LIMIT {PAGE_SIZE}""",
         since=now - TROUBLE_LASTS,

@@ -104,6 +104,16 @@ async def why_held(db: Db, import_id: UUID) -> str | None:
     return held
 
 
+async def held_imports(db: Db) -> set[UUID]:
+    """Those that wait for somebody to decide: one an application at most."""
+    rows = await fetch_rows(
+        db,
+        """SELECT i.id FROM import_runs u JOIN application_imports i ON i.id = u.import_id
+           WHERE u.held IS NOT NULL AND i.status = 'Running'""",
+    )
+    return {id for (id,) in rows}
+
+
 async def log_after(db: Db, import_id: UUID, number: int) -> list[tuple[int, str]]:
     rows = await fetch_rows(
         db,

@@ -42,7 +42,9 @@ _GUARD = ("guard.maxRemovedPercent", "guard.maxNewPercent", "guard.minCount")
 async def show_applications(db: Db, query: dict[str, Any]) -> Page:
     page = await queries.by_name(db, query["page"])
     beside = await console.beside_applications(db, [item.id for item in page.items])
-    return Page("applications.html", {"page": page, "query": query, "beside": beside})
+    return Page(
+        "applications.html", {"page": page, "query": query, "beside": beside, "held": await console.held_imports(db)}
+    )
 
 
 @screen("GET", "/applications/new", scope=Scope.CONFIG_MANAGE)
@@ -150,6 +152,7 @@ async def show_application(db: Db, id: str, query: dict[str, Any], config: Confi
             "query": query,
             "matches": list(Match),
             "page": page,
+            "held": await console.held_imports(db),
             "base_url": config.base_url,
         },
     )

@@ -39,7 +39,8 @@ _STREAM_LOOKS = 40
 async def show_imports(db: Db, query: dict[str, Any], now: datetime) -> Page:
     if query.get("only"):
         return Page("troubled_imports.html", {"imports": await overview.troubled_imports(db, now)})
-    return Page("imports.html", {"page": await queries.newest_first(db, query["page"], None), "query": query})
+    page = await queries.newest_first(db, query["page"], None)
+    return Page("imports.html", {"page": page, "query": query, "held": await console.held_imports(db)})
 
 
 @screen(
@@ -62,6 +63,7 @@ async def show_import(db: Db, id: str, query: dict[str, Any]) -> Page:
             "changes": list(ChangeType),
             "files": await console.files_of(db, run.id),
             "held": await console.why_held(db, run.id),
+            "failure": overview.why_failed(log[-1][1]) if run.status == ImportStatus.FAILED and log else None,
             "is_over": ImportStatus(run.status) in ENDED,
             "rejects": await queries.rejects_of(db, run.id, 1),
         },

@@ -151,7 +151,7 @@ document.addEventListener("change", async (event) => {
       const columns = head.split(/[,;\t]/).map((name) => name.trim().replace(/^"|"$/g, ""));
       const names = columns.filter((name) => known.has(same(name)));
       const others = columns.filter((name) => !known.has(same(name)));
-      lines.append(`\nKnown: ${names.join(", ") || "none"}${others.length ? `. Kept beside: ${others.join(", ")}` : ""}`);
+      lines.append(`\nKnown: ${names.join(", ") || "none"}${others.length ? `. Also kept: ${others.join(", ")}` : ""}`);
       lines.append(...rest.filter(Boolean).map((line) => `\n${line.slice(0, 120)}`));
     }
     place.append(lines);

@@ -81,6 +81,8 @@ async def test_an_operator_uploads_watches_continues_and_cancels(visit: Visit, s
     await page.locator("h1 .status.canceled").wait_for()
     await upload({"Users": FEW})
     await visit.sees("The guard holds this import")
+    await visit.go("/imports")
+    await page.locator("tbody tr", has=page.locator(".status.held")).first.get_by_role("link").click()
     await visit.press("Continue anyway")
     await page.locator("h1 .status.finished").wait_for()
 
