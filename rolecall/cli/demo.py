@@ -97,7 +97,7 @@ def _prepare(config: "Config") -> None:
 
         click.echo("Making a sample company; this takes some seconds", err=True)
         (config.data_dir / _UNFINISHED).touch()
-        _keep(config.data_dir / _TOKEN_FILE, asyncio.run(make_company(config)))
+        _keep(config.data_dir / _TOKEN_FILE, asyncio.run(make_company(config, _ADMINISTRATOR)))
         (config.data_dir / _UNFINISHED).unlink()
     _keep(config.data_dir / _LINK_FILE, in_transaction(config, _invite))
 

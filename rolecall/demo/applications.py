@@ -168,10 +168,13 @@ def files_of(application: Application, people: Sequence[Person], today: date) ->
 
 
 def _users(users: Iterable[Person], today: date) -> Table:
-    header = ("Username", "First Name", "Last Name", "Email", "Employee ID", "Active", "Last Login", "Office")
+    header = ("Username", "Name", "Email", "Employee ID", "Active", "Last Login", "Office")
     return [
         header,
-        *((p.username, p.first, p.last, p.email, p.employee_id, "Yes", today.isoformat(), p.office) for p in users),
+        *(
+            (p.username, f"{p.first} {p.last}", p.email, p.employee_id, "Yes", today.isoformat(), p.office)
+            for p in users
+        ),
     ]
 
 

@@ -16,6 +16,7 @@ from rolecall.application_imports import actions as imports
 from rolecall.application_imports.run import run_next_import
 from rolecall.applications import actions as applications
 from rolecall.applications import queries as applications_queries
+from rolecall.console import actions as console
 from rolecall.core import clock
 from rolecall.core.authors import AuthorKind, by_command_line, written_by
 from rolecall.core.caller import Caller, Scope
@@ -63,12 +64,12 @@ _ANSWERS = {
 _AWAITED_TYPE = {status: type for type, status in AWAITED.items()}
 
 
-async def make_company(config: Config) -> str:
-    """Returns the secret of a token that may do everything."""
+async def make_company(config: Config, administrator: str) -> str:
+    """The administrator is named by e-mail. Returns the secret of a token that may do everything."""
     async with make_pool(config) as pool:
         try:
             async with receiving(config, pool) as hooks:
-                return await _Company(config, pool, hooks).live()
+                return await _Company(config, pool, hooks).live(administrator)
         finally:
             clock.travel_home()
 
@@ -83,7 +84,7 @@ class _Company:
         self.application_ids: dict[str, UUID] = {}
         self.chance = random.Random(1905)  # noqa: S311
 
-    async def live(self) -> str:
+    async def live(self, administrator: str) -> str:
         self._travel(story.FIRST_DAY, 7)
         secret, self.clerk = await self._token("demo")
         await self._set_up()
@@ -92,7 +93,15 @@ class _Company:
         for request in story.REQUESTS:
             await self._ask(request)
         await self.hooks.finish(self.clerk)
+        await self._let_in(administrator)
         return secret
+
+    async def _let_in(self, administrator: str) -> None:
+        """Last, so that what nobody else can decide waits for whoever tries the company."""
+        async with self._by_clerk(console.set_role) as db:
+            await console.create_administrator(db, administrator, self._facts())
+            for who, role in story.ROLES.items():
+                await console.set_role(db, UUID(self.ids[who]), role)
 
     def _travel(self, day: int, hour: int) -> None:
         """The last day ends now, early as it may be: nothing has happened in the future."""
@@ -128,9 +137,9 @@ class _Company:
             await self._import(application, self.people)
         await self._work()
         for model in story.MODELS:
-            await self._commit(model)
+            await self._model(model)
 
-    async def _commit(self, model: Model) -> None:
+    async def _model(self, model: Model) -> None:
         groups: dict[str, list[str]] = {}
         for application, group in model.groups:
             groups.setdefault(str(self.application_ids[application.name]), []).append(group)
@@ -143,6 +152,8 @@ class _Company:
         }
         async with self._by_clerk(access_models.create_model) as db:
             made = await access_models.create_model(db, raw, self._facts())
+        if model.is_draft:
+            return
         async with self._by_clerk(access_models.commit_model) as db:
             await access_models.commit_model(db, self.clerk, str(made.id), clock.now())
 
@@ -161,6 +172,8 @@ class _Company:
                 await self._announce(event)
         if day == story.DRIFT_DAY:
             await self._import_what_changed()
+        if day == story.SHORT_DAY:
+            await self._import(story.SHORT, self.people[:140])
         if day == story.HOOKS_DAY:
             await self.hooks.create(self.clerk)
         for _ in range(story.REQUESTS_A_DAY):

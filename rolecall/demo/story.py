@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from rolecall.access_requests.model import RequestEvent
+from rolecall.console.model import Role
 from rolecall.demo.applications import (
     CORPORATE_DIRECTORY,
     CUSTOMER_DESK,
@@ -14,8 +15,10 @@ from rolecall.demo.applications import (
 
 FIRST_DAY = -30
 # When some systems send their files again.
-DRIFT_DAY = -7
+DRIFT_DAY = -6
 DRIFTING = (CORPORATE_DIRECTORY, CUSTOMER_DESK)
+# When one sends a file that ends too soon, which the guard holds.
+SHORT_DAY, SHORT = -1, CORPORATE_DIRECTORY
 
 
 class Who(NamedTuple):
@@ -77,6 +80,7 @@ class Model(NamedTuple):
     field: str
     value: str
     groups: tuple[tuple[Application, str], ...]
+    is_draft: bool = False
 
 
 MODELS = (
@@ -91,6 +95,8 @@ MODELS = (
           ((FINANCE_LEDGER, "Bookkeeper"), (CORPORATE_DIRECTORY, "Finance Share"))),
     Model("Treasury", "To pay what we owe", "department", "Treasury",
           ((FINANCE_LEDGER, "Payments Officer"), (CORPORATE_DIRECTORY, "Finance Share"))),
+    Model("Marketing", "To run campaigns; still to be agreed", "department", "Marketing",
+          ((CUSTOMER_DESK, "Campaigner"),), is_draft=True),
 )  # fmt: skip
 
 
@@ -107,6 +113,13 @@ class Hook(NamedTuple):
 
 
 # When the hooks were added.
+# Beside the administrator.
+ROLES = {
+    Who("Human Resources", 0): Role.OPERATOR,
+    Who("Sales", 0): Role.REVIEWER,
+    Who("IT Operations", 1): Role.PROVISIONER,
+    Who("Legal", 0): Role.AUDITOR,
+}
 HOOKS_DAY = -3
 HOOKS = (
     Hook("Ticket system", "tickets", tuple(RequestEvent), 201, '{"ticket": "HAL-1042"}',
