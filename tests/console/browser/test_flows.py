@@ -2,12 +2,16 @@
 
 from datetime import UTC, datetime, timedelta
 
+from rolecall.application_imports import actions as imports
+from rolecall.application_imports.job import application_lock
 from rolecall.console import actions
 from rolecall.console.model import Role
+from rolecall.core.caller import Caller, Scope
 from rolecall.core.db import Db, execute, fetch_value
 from tests.builders import an_access_request, an_application, an_identity
 from tests.console.browser.conftest import Visit
 from tests.console.company import FILES
+from tests.console.company import upload as upload_files
 from tests.webhooks.receivers import accept, answering, receiving
 
 FEW = "Username,Name\nada,Ada Lovelace\n"
@@ -35,6 +39,31 @@ async def test_a_reviewer_approves_and_rejects_from_the_keyboard(scripted: Visit
         await fetch_value(site_db, "SELECT status FROM access_requests WHERE id = %(id)s", id=id) for id in made
     }
     assert statuses == {"Open", "Canceled"}
+
+
+async def test_a_reviewer_rejects_with_a_reason_and_answers_several_at_once(visit: Visit, site_db: Db) -> None:
+    person = await an_identity(site_db, "Sev", "Eral", supervisorId=str(visit.site.company.administrator))
+    application = visit.site.company.ids["applications"]
+    made = [await an_access_request(site_db, application_id=application, identity_id=person) for _ in range(3)]
+    page = visit.page
+    await visit.go(f"/requests?asks=Approve&selected={made[0]}")
+
+    await page.get_by_role("link", name="Reject…").click()
+    if not visit.has_scripts and not await page.locator("#reject[open]").count():
+        await page.get_by_text("Reject with a reason").click()
+    await page.get_by_label("Reason for rejecting").fill("Not in this quarter")
+    await visit.press("Reject")
+    await visit.sees("is Canceled")
+    for id in made[1:]:
+        await page.locator(f"input[name=id][value='{id}']").check()
+    await page.get_by_text("Answer those chosen").click()
+    await visit.press("Approve chosen")
+    await visit.sees("Open; #")
+
+    statuses = [
+        await fetch_value(site_db, "SELECT status FROM access_requests WHERE id = %(id)s", id=id) for id in made
+    ]
+    assert statuses == ["Canceled", "Open", "Open"]
 
 
 async def test_a_provisioner_resolves_verifies_and_reopens(visit: Visit, site_db: Db) -> None:
@@ -85,6 +114,27 @@ async def test_an_operator_uploads_watches_continues_and_cancels(visit: Visit, s
     await page.locator("tbody tr", has=page.locator(".status.held")).first.get_by_role("link").click()
     await visit.press("Continue anyway")
     await page.locator("h1 .status.finished").wait_for()
+
+
+async def test_the_log_of_an_import_is_seen_as_it_is_written(scripted: Visit, site_db: Db) -> None:
+    page, site = scripted.page, scripted.site
+    application = await an_application(site_db, f"Slow {datetime.now(UTC):%f}")
+    caller = Caller(site.company.administrator, "Ada Admin", frozenset(Scope))
+    key = application_lock(application)
+    # As if another worker had it: it stays as it is until this one lets go.
+    await execute(site_db, "SELECT pg_advisory_lock(%(key)s)", key=key)
+    run = await upload_files(site_db, site.config, caller, application, {"Users": FEW})
+    await scripted.go(f"/imports/{run}")
+    await scripted.sees("Waiting for its turn")
+    await page.evaluate("document.body.dataset.same = 'yes'")
+
+    await imports.log_line(site_db, run, "Half of it is read", datetime.now(UTC))
+    await page.locator("#log", has_text="Half of it is read").wait_for()
+    assert await page.locator("body[data-same]").count(), "the line came to the page that was there"
+    await execute(site_db, "SELECT pg_advisory_unlock(%(key)s)", key=key)
+
+    await page.locator("h1 .status.finished").wait_for()
+    await scripted.sees("Half of it is read")
 
 
 async def test_personnel_staff_onboard_somebody_and_follow_it(visit: Visit) -> None:
