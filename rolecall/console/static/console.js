@@ -24,7 +24,7 @@ function nameCells(root) {
   }
 }
 
-const typing = (target) => target.closest("input, textarea, select, dialog, [contenteditable]");
+const typing = (target) => target.closest("input, textarea, select, [contenteditable]");
 const rows = () => [...document.querySelectorAll("[data-rows] tr[data-href]")];
 const chosen = () => document.querySelector("[data-rows] tr.chosen");
 
@@ -79,7 +79,8 @@ document.addEventListener("keydown", (event) => {
     KEYS["/"]();
     return;
   }
-  if (event.metaKey || event.ctrlKey || event.altKey) return;
+  // What is open on top of the page has the keys to itself.
+  if (event.metaKey || event.ctrlKey || event.altKey || document.querySelector(":popover-open, dialog[open]")) return;
   if (event.key === "Escape" && typing(event.target)) return event.target.blur();
   if (typing(event.target) || (event.key === "Enter" && event.target.closest("a, button, summary"))) return;
   const act = KEYS[event.key];

@@ -21,6 +21,7 @@ SHEET = {
     "/requests": None,
     "/requests/": "/requests",
     "/events/calendar": None,
+    "/events/new": None,
     "/events/": "/events?status=Resolved",
     "/identities/": "/identities?name=a",
     "/applications": None,
