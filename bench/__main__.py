@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
-from bench.figures import FILE, Found, gathered
+from bench.figures import FILE, MISSED, Found, gathered
 from bench.seeding import FOLDER, ROWS, SMALL
 from rolecall.core.postgres import BIN
 
@@ -29,7 +29,7 @@ def main() -> None:
     names = sys.argv[1:] or NAMES
     if unknown := set(names) - set(NAMES):
         sys.exit(f"No benchmark is named {', '.join(sorted(unknown))}; there are {', '.join(NAMES)}")
-    failed = []
+    ended: dict[str, int] = {}
     started, busy = time.monotonic(), busy_seconds()
     adopt_orphans()
     with tempfile.TemporaryDirectory(prefix="rolecall-bench-") as folder:
@@ -40,8 +40,7 @@ def main() -> None:
         for name in names:
             print(f"\n== {name}", flush=True)
             began = time.monotonic()
-            if subprocess.run([sys.executable, "-m", f"bench.{name}"], check=False, env=environ).returncode:
-                failed.append(name)
+            ended[name] = subprocess.run([sys.executable, "-m", f"bench.{name}"], check=False, env=environ).returncode
             reap()
             print(f"== {name} took {time.monotonic() - began:.0f} s", flush=True)
         found = gathered(file)
@@ -50,9 +49,12 @@ def main() -> None:
     others = max(0, 1 - used / (busy_seconds() - busy))
     print(f"\n{minutes:.1f} minutes, {used:,.0f} seconds of processor time; of what was used, {others:.0%} by others")
     print("\n" + table(found))
+    missed = [name for name, code in ended.items() if code == MISSED]
+    broken = [name for name, code in ended.items() if code not in (0, MISSED)]
+    said = [f"{what}: {', '.join(of)}" for what, of in (("Below a bar", missed), ("Broke down", broken)) if of]
     if names == NAMES:
-        PAGE.write_text(page(found, minutes, others))
-    sys.exit(f"Below its bar: {', '.join(failed)}" if failed else 0)
+        PAGE.write_text(page(found, minutes, others, broken))
+    sys.exit("\n".join(said) or 0)
 
 
 def adopt_orphans() -> None:
@@ -84,7 +86,8 @@ def table(found: list[Found]) -> str:
     return "\n".join([lines[0], rule, *lines[1:]])
 
 
-def page(found: list[Found], minutes: float, others: float) -> str:
+def page(found: list[Found], minutes: float, others: float, broken: list[str]) -> str:
+    lost = f"\n**Broke down, so that rows are missing: {', '.join(broken)}.**\n" if broken else ""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     server = subprocess.run([BIN / "postgres", "--version"], capture_output=True, text=True, check=True).stdout
     parts = ", ".join(f"{name} {version(name)}" for name in ("litestar", "granian", "psycopg", "msgspec", "polars"))
@@ -98,7 +101,7 @@ Python {platform.python_version()}, PostgreSQL {number} (embedded, fsync on), {p
 {ROWS:,} identities, {ROWS:,} access requests, {ROWS // 5:,} personnel events, {ROWS // 20:,} imports.
 
 {table(found)}
-
+{lost}
 How each is measured stands at the head of its file in `bench/`. Ratios are of one run, in which programs took turns;
 rates are the best of several rounds, since whatever else runs on a machine only takes away. Lists are measured in
 processor time; the small company has {SMALL:,} of each, and accounts, members and what waits in proportion.

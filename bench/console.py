@@ -15,7 +15,7 @@ from pathlib import Path
 import psycopg
 from playwright.async_api import Page, async_playwright
 
-from bench.figures import Found, tell
+from bench.figures import MISSED, Found, tell
 from bench.seeding import company_of
 from rolecall.console import actions
 from rolecall.core import clock
@@ -133,10 +133,11 @@ def report(times: dict[str, list[float]]) -> bool:
 def main() -> None:
     with tempfile.TemporaryDirectory(prefix="rolecall-bench-") as folder, company_of(**SIZES) as url:
         link = asyncio.run(prepare(url, Config()))
-        arguments = ("--workers", "2")
-        with a_service(Path(folder) / "service", *arguments, ROLECALL_DATABASE_URL=url) as service:
+        data_dir = Path(folder) / "service"
+        data_dir.mkdir()
+        with a_service(data_dir, "--workers", "2", ROLECALL_DATABASE_URL=url) as service:
             held = report(asyncio.run(measure(service.url, link)))
-    sys.exit(not held)
+    sys.exit(0 if held else MISSED)
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ import psycopg
 import structlog
 import uvloop
 
-from bench.figures import Found, tell
+from bench.figures import MISSED, Found, tell
 from bench.seeding import LISTINGS, company, id_of
 from rolecall.app import create_app
 from rolecall.core.caller import Scope
@@ -281,7 +281,7 @@ def main() -> None:
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(50))
     with company() as urls:
         held = uvloop.run(run(urls))
-    sys.exit(not held)
+    sys.exit(0 if held else MISSED)
 
 
 if __name__ == "__main__":
