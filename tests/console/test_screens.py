@@ -1,12 +1,14 @@
 """Every screen shows a record of its own; the screens are the application's, so a new one cannot be forgotten."""
 
 import re
+from html import unescape
 
 import httpx2
 import pytest
 
+from rolecall.console.model import SCOPES, Role
 from rolecall.core.config import Config
-from rolecall.core.db import Db
+from rolecall.core.db import Db, execute
 from tests.console.company import Company, a_company
 from tests.console.test_roles import PROVIDER, SCREENS
 
@@ -31,6 +33,42 @@ async def test_every_screen_shows_its_record(administrator: httpx2.AsyncClient, 
             assert answer.status_code == 200, (path, answer.text)
 
 
+@pytest.mark.parametrize("role", [Role.OPERATOR, Role.AUDITOR])
+async def test_no_link_leads_where_one_may_not_go(
+    administrator: httpx2.AsyncClient, company: Company, db: Db, role: Role
+) -> None:
+    await execute(db, "UPDATE console_roles SET role = %(role)s", role=role)
+
+    assert await dead_ends(administrator, {path: address(path, company) for path in seen_by(role)}) == []
+
+
+@pytest.mark.parametrize("role", [Role.ADMINISTRATOR, Role.REVIEWER])
+async def test_an_empty_service_has_no_dead_end_either(administrator: httpx2.AsyncClient, db: Db, role: Role) -> None:
+    await execute(db, "UPDATE console_roles SET role = %(role)s", role=role)
+
+    assert await dead_ends(administrator, {path: path for path in seen_by(role) if "{" not in path}) == []
+
+
+def seen_by(role: Role) -> list[str]:
+    files = ("/sign-in/{id:str}", "/log", ".csv", ".jsonl", "{file:str}")
+    return [
+        path
+        for (method, path), screen in SCREENS.items()
+        if method == "GET" and (method, path) not in PROVIDER
+        if screen.scope in {None, *SCOPES[role]} and not path.endswith(files)
+    ]
+
+
+async def dead_ends(client: httpx2.AsyncClient, screens: dict[str, str]) -> list[tuple[str, int]]:
+    links = set[str]()
+    for screen in screens.values():
+        page = await client.get(screen)
+        links |= {unescape(link).partition("#")[0] for link in re.findall(r'<a [^>]*href="(/[^"]*)"', page.text)}
+    assert len(links) > 10
+    statuses = {link: (await client.get(link)).status_code for link in sorted(links)}
+    return [(link, status) for link, status in statuses.items() if status not in (200, 303)]
+
+
 async def test_every_tab_shows_its_part(administrator: httpx2.AsyncClient, company: Company) -> None:
     for kind, tabs in {
         "applications": ("accounts", "groups", "permissions", "imports", "connector"),
@@ -49,7 +87,23 @@ async def test_an_unknown_page_is_told_in_html_with_its_correlation_id(administr
 
     assert answer.status_code == 404
     assert answer.headers["x-correlation-id"] in answer.text
+    assert "the address is not complete" in answer.text
     assert of_api.json()["message"] == "No such route"
+
+
+async def test_a_fault_of_ours_is_told_in_words_with_its_correlation_id(
+    administrator: httpx2.AsyncClient, db: Db
+) -> None:
+    await db.execute("ALTER TABLE console_roles RENAME TO gone")
+    try:
+        answer = await administrator.get("/requests", headers={"Accept": "text/html"})
+    finally:
+        await db.execute("ALTER TABLE gone RENAME TO console_roles")
+
+    assert answer.status_code == 500
+    assert "Something went wrong" in answer.text
+    assert answer.headers["x-correlation-id"] in answer.text
+    assert "gone" not in answer.text
 
 
 async def test_pages_are_strict_about_what_they_load(administrator: httpx2.AsyncClient) -> None:
