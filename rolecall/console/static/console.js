@@ -203,6 +203,12 @@ function begin(root) {
 }
 
 document.addEventListener("htmx:load", (event) => begin(event.target));
+document.addEventListener("htmx:afterSettle", (event) => {
+  if (event.detail.target !== document.body) return;
+  showPlace();
+  // After the jump to the top that comes with another page.
+  requestAnimationFrame(() => document.getElementById(location.hash.slice(1))?.scrollIntoView());
+});
 // A page that came back from the browser's own memory may be old.
 addEventListener("pageshow", (event) => event.persisted && location.reload());
 if (!window.htmx) begin(document);

@@ -2,6 +2,8 @@
 
 from datetime import UTC, datetime, timedelta
 
+from playwright.async_api import expect
+
 from rolecall.application_imports import actions as imports
 from rolecall.application_imports.job import application_lock
 from rolecall.console import actions
@@ -155,7 +157,7 @@ async def test_personnel_staff_onboard_somebody_and_follow_it(visit: Visit) -> N
     await page.get_by_label("Last name").fill("Shelley")
     await page.get_by_label("Department").fill("Finance")
     await visit.press("Preview")
-    await visit.sees("What it would do")
+    await expect(page.get_by_role("heading", name="What it would do")).to_be_in_viewport()
     await visit.sees("Clerks")
     await visit.press("Create event")
     await visit.sees("Onboard is scheduled")
