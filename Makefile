@@ -4,6 +4,9 @@ PYTHON ?= python3
 PORT ?= 8000
 ARGS ?=
 
+# Every process would read all its code anew: twice the time to start.
+unexport PYTHONDONTWRITEBYTECODE
+
 VENV := .venv
 PY := $(VENV)/bin/python
 # The lock files name every package with its digest, so nothing is left to resolve.
