@@ -3,7 +3,7 @@
 import os
 import shutil
 import tempfile
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -124,10 +124,27 @@ def with_database(url: str, name: str) -> str:
     return psycopg.conninfo.make_conninfo(url, dbname=name)
 
 
+@pytest.fixture(scope="session")
+def cleaner(database_url: str) -> Iterator[Callable[[], None]]:
+    """By a connection that stays: one that is new must first learn of every table there is."""
+    db = psycopg.connect(database_url, autocommit=True)
+
+    def clean() -> None:
+        nonlocal db
+        try:
+            db.execute(EMPTY)
+        except psycopg.OperationalError:
+            # Some tests end every connection.
+            db = psycopg.connect(database_url, autocommit=True)
+            db.execute(EMPTY)
+
+    yield clean
+    db.close()
+
+
 @pytest.fixture
-def clean_database(database_url: str) -> str:
-    with psycopg.connect(database_url, autocommit=True) as db:
-        db.execute(EMPTY)
+def clean_database(database_url: str, cleaner: Callable[[], None]) -> str:
+    cleaner()
     return database_url
 
 

@@ -1,5 +1,6 @@
 """Reads may come from a server that follows the first: a real one, streaming from the tests' own."""
 
+import asyncio
 import os
 import subprocess
 from collections.abc import AsyncIterator, Iterator
@@ -68,6 +69,14 @@ async def readings(follower: Db) -> int:
     return count
 
 
+async def caught_up(db: Db, follower: Db) -> None:
+    written: str = await fetch_value(db, "SELECT pg_current_wal_lsn()::text")
+    while True:
+        if await fetch_value(follower, "SELECT pg_last_wal_replay_lsn() >= %(written)s::pg_lsn", written=written):
+            return
+        await asyncio.sleep(0.02)
+
+
 async def total(client: httpx2.AsyncClient) -> int:
     answer = await client.get("/api/identities")
     assert answer.status_code == 200, answer.text
@@ -76,6 +85,7 @@ async def total(client: httpx2.AsyncClient) -> int:
 
 async def test_a_replica_that_follows_answers_reads(client: httpx2.AsyncClient, db: Db, follower: Db) -> None:
     id = await an_identity(db)
+    await caught_up(db, follower)
 
     answer = await client.get(f"/api/identities/{id}")
 

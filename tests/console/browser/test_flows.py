@@ -184,7 +184,9 @@ async def test_a_delivery_that_failed_is_resent(visit: Visit) -> None:
         assert (await page.locator("#secret").inner_text()).startswith("whsec_")
         await page.get_by_role("link", name="Done").click()
         await visit.press("Send a test")
-        await _until(visit, ".status.failed")
+        # Before it is there, loading the page again would be loading the webhook's.
+        await page.wait_for_url("**/deliveries/*")
+        await _until(visit, "h1 .status.failed")
         await visit.sees("not now")
 
         receiver.answer = accept
