@@ -205,7 +205,7 @@ def _problem(entry: Any) -> Problem:
 
 def human_name(path: Sequence[str | int]) -> str:
     """`identity.firstName` → `First name`; `applicationImportId` → `Application import ID`."""
-    word = next((part for part in reversed(path) if isinstance(part, str)), "body")
+    word = next((part for part in reversed(path) if isinstance(part, str) and part), "body")
     words = re.sub(r"(?<=[a-z])(?=[A-Z0-9])", " ", word).lower()
     words = re.sub(r"\b(id|url)\b", lambda found: found[0].upper(), words)
     return words[0].upper() + words[1:]

@@ -147,6 +147,7 @@ async def test_every_broken_rule_is_told_at_once(client: httpx2.AsyncClient, db:
         ({"columns": {"Log On": "Username", "log-on": "Name"}}, ("columns", "Header logon is mapped twice")),
         ({"columns": {"A\x00": "Username"}}, ("columns", "Columns must not contain NUL characters")),
         ({"columns": ["Username"]}, ("columns", "Columns must be an object")),
+        ({"columns": {"": 1}}, ("columns.", "Columns must be a string")),
         ({"encoding": "zip"}, ("encoding", "Encoding must be a character encoding such as windows-1252")),
         ({"encoding": "utf-8\x00"}, ("encoding", "Encoding must be a character encoding such as windows-1252")),
     ],

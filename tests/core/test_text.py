@@ -25,6 +25,7 @@ def test_words_are_matched_without_case_and_spaces() -> None:
         (["identityId"], "Identity ID"),
         (["customFields", 2, "number"], "Number"),
         (["customFields", 2], "Custom fields"),
+        (["columns", ""], "Columns"),
         ([], "Body"),
     ],
 )
