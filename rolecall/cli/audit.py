@@ -46,7 +46,7 @@ def verify(head_file: Path | None, data_dir: Path | None, as_json: bool) -> None
     elif verdict.broken:
         click.echo(f"Entry {verdict.broken.number} (chain {verdict.broken.chain}): {verdict.broken.reason}")
     else:
-        click.echo(f"{verdict.count} entries in {len(verdict.heads)} chains fit; head {verdict.head}")
+        click.echo(f"{verdict.count} entries in {len(verdict.heads)} chain(s) fit; head {verdict.head}")
     sys.exit(0 if verdict.ok else 1)
 
 

@@ -7,7 +7,7 @@ it is; every page works without JavaScript.
 
 import inspect
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime, timedelta
 from typing import Any, Literal
 from urllib.parse import parse_qs, quote, urlsplit
@@ -99,6 +99,8 @@ class Screen(msgspec.Struct, frozen=True):
     is_open: bool
     query: dict[str, Reader]
     read_body: ReadBody
+    # For a path with a verb: the operation that each stands for.
+    verbs: Mapping[str, str]
     function: Function
     wants: frozenset[str]
 
@@ -122,13 +124,14 @@ def screen(
     open: bool = False,
     query: dict[str, Reader] | None = None,
     read_body: ReadBody = _read_form,
+    verbs: Mapping[str, str] | None = None,
 ) -> Callable[[Function], HTTPRouteHandler]:
     """Without a scope any role may; `open` needs no one signed in."""
 
     def decorate(function: Function) -> HTTPRouteHandler:
         readers = {name: _or_nothing(reader) for name, reader in (query or {}).items()}
         wants = frozenset(inspect.signature(function).parameters)
-        spec = Screen(scope, open, readers, read_body, function, wants)
+        spec = Screen(scope, open, readers, read_body, verbs or {}, function, wants)
         serve = _show if method == "GET" else _act
 
         async def endpoint(request: Request[Any, Any, Any]) -> ASGIResponse:
@@ -197,9 +200,10 @@ async def _visit(services: Services, request: AnyRequest, db: Db, now: datetime)
 
 
 def _author(spec: Screen, visit: Visit) -> Author:
-    action = visit.request.path_params.get("verb") or spec.function.__name__
+    """What somebody does is called as in the API, wherever they do it."""
+    action = spec.verbs.get(visit.request.path_params.get("verb", ""), spec.function.__name__)
     caller = visit.caller if visit.person else NOBODY
-    return by(AuthorKind.PERSON, caller, str(action), visit.now, correlation_id.get())
+    return by(AuthorKind.PERSON, caller, action, visit.now, correlation_id.get())
 
 
 def _permit(spec: Screen, visit: Visit) -> None:

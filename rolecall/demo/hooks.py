@@ -32,7 +32,7 @@ class Hooks:
     async def create(self, clerk: Caller) -> None:
         for hook in HOOKS:
             raw = {"name": hook.name, "url": f"{self.url}/{hook.path}", "events": list(hook.events)}
-            async with signed(self.pool, clerk, actions.create_hook, AuthorKind.TOKEN) as db:
+            async with signed(self.pool, clerk, "create_webhook", AuthorKind.TOKEN) as db:
                 self.ids[hook], _ = await actions.create_hook(db, raw, self._facts(), self.config)
 
     async def deliver(self) -> None:
@@ -45,17 +45,17 @@ class Hooks:
     async def finish(self, clerk: Caller) -> None:
         """Tests, what a receiver called back with, and a hook that somebody paused."""
         for id in self.ids.values():
-            async with signed(self.pool, clerk, actions.test_hook, AuthorKind.TOKEN) as db:
+            async with signed(self.pool, clerk, "test_webhook", AuthorKind.TOKEN) as db:
                 await actions.test_hook(db, id, self.config, clock.now())
         await self.deliver()
         for hook, id in self.ids.items():
-            async with signed(self.pool, NOBODY, actions.accept_callback) as db:
+            async with signed(self.pool, NOBODY, "accept_callback") as db:
                 page = await queries.newest_first(db, 1, webhook_id=id, status=DeliveryStatus.DELIVERED)
                 arrived = [item for item in page.items if item.access_request_id]
                 for item, content in zip(arrived, hook.callbacks, strict=False):
                     await actions.accept_callback(db, str(item.id), content, clock.now())
             if hook.paused:
-                async with signed(self.pool, clerk, actions.change_hook, AuthorKind.TOKEN) as db:
+                async with signed(self.pool, clerk, "change_webhook", AuthorKind.TOKEN) as db:
                     await actions.change_hook(db, id, {"enabled": False}, self._facts(), self.config)
 
     def _facts(self) -> Facts:

@@ -85,8 +85,8 @@ def test_the_audit_says_who_did_what_and_nothing_happened_tomorrow(client: httpx
     entries = all_of(client, "/api/audit-events")
 
     callers = {entry["action"]: entry["caller"]["kind"] for entry in entries}
-    assert callers["Respond"] == callers["Request access"] == "Person"
-    assert callers["Upload import"] == callers["Commit model"] == "Token"
+    assert callers["Respond"] == callers["Create access request"] == "Person"
+    assert callers["Upload import"] == callers["Commit access model"] == "Token"
     assert callers["Accept callback"] == "Anyone"
     assert max(entry["createdDate"] for entry in entries) <= datetime.now(UTC).isoformat()
 

@@ -14,10 +14,13 @@ from tests.figures import measured
 PROVIDER = {("GET", "/sign-in/oidc"), ("GET", "/sign-in/oidc/callback")}
 OPEN = PROVIDER | {(method, path) for method in ("GET", "POST") for path in ("/sign-in", "/sign-in/{id:str}")}
 MISSING = "0198f7a0-0000-7000-8000-000000000000"
+ROUTES = [r for r in create_app(Config(database_url="postgresql://")).app.routes if isinstance(r, HTTPRoute)]
+OPERATIONS = {
+    handler.fn.__name__ for route in ROUTES for handler in route.route_handlers if "screen" not in handler.opt
+}
 SCREENS: dict[tuple[str, str], Screen] = {
     (str(method), route.path): handler.opt["screen"]
-    for route in create_app(Config(database_url="postgresql://")).app.routes
-    if isinstance(route, HTTPRoute)
+    for route in ROUTES
     for handler in route.route_handlers
     if "screen" in handler.opt
     for method in handler.http_methods
@@ -38,6 +41,20 @@ def test_what_changes_something_needs_a_scope() -> None:
     unscoped = {key for key, screen in SCREENS.items() if key[0] == "POST" and not screen.scope}
 
     assert unscoped - OPEN == own_affairs
+
+
+def test_what_somebody_does_is_called_as_in_the_api() -> None:
+    """The audit is filtered by these names. Those that the API does not have are the console's own."""
+    own = {"sign_in", "sign_in_by_link", "sign_out", "change_password", "set_role", "make_link"}
+    own |= {"create_event", "respond_to_several", "archive", "add_rule", "remove_rule"}
+    names = {
+        name
+        for (method, _), screen in SCREENS.items()
+        for name in (screen.verbs.values() or [screen.function.__name__])
+        if method == "POST"
+    }
+
+    assert names - OPERATIONS == own
 
 
 async def test_every_other_screen_asks_to_sign_in(visitor: httpx2.AsyncClient) -> None:

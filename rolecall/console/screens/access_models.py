@@ -90,7 +90,7 @@ def _permission(line: str) -> Json:
 
 
 @screen("POST", "/access-models/new", scope=_WRITE)
-async def create_model(db: Db, form: Form, facts: Facts) -> Page | SeeOther:
+async def create_access_model(db: Db, form: Form, facts: Facts) -> Page | SeeOther:
     try:
         async with db.transaction():
             found = await actions.create_model(db, _said(await with_people(db, form, "ownerId")), facts)
@@ -158,7 +158,7 @@ async def show_edit_form(db: Db, id: str) -> Page:
 
 
 @screen("POST", "/access-models/{id:str}/edit", scope=_WRITE)
-async def change_model(db: Db, id: str, form: Form, facts: Facts) -> Page | SeeOther:
+async def change_access_model(db: Db, id: str, form: Form, facts: Facts) -> Page | SeeOther:
     try:
         async with db.transaction():
             await actions.change_model(db, id, _said(await with_people(db, form, "ownerId")), facts)
@@ -169,7 +169,7 @@ async def change_model(db: Db, id: str, form: Form, facts: Facts) -> Page | SeeO
 
 
 @screen("POST", "/access-models/{id:str}/commit", scope=_WRITE)
-async def commit(db: Db, caller: Caller, id: str, facts: Facts) -> SeeOther:
+async def commit_access_model(db: Db, caller: Caller, id: str, facts: Facts) -> SeeOther:
     found = await actions.commit_model(db, caller, id, facts.now)
     return SeeOther(f"/access-models/{id}", f"Version {found.version} is in effect")
 
@@ -177,9 +177,9 @@ async def commit(db: Db, caller: Caller, id: str, facts: Facts) -> SeeOther:
 HANDLERS: list[HTTPRouteHandler] = [
     show_models,
     show_new_form,
-    create_model,
+    create_access_model,
     show_model,
     show_edit_form,
-    change_model,
-    commit,
+    change_access_model,
+    commit_access_model,
 ]

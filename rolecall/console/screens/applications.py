@@ -179,7 +179,7 @@ async def archive(db: Db, id: str, form: Form, facts: Facts) -> SeeOther:
 
 
 @screen("POST", "/applications/{id:str}/stage", scope=Scope.IMPORTS_WRITE)
-async def stage(db: Db, caller: Caller, id: str, facts: Facts) -> SeeOther:
+async def stage_import(db: Db, caller: Caller, id: str, facts: Facts) -> SeeOther:
     run = await imports.stage_import(db, caller, {"applicationId": id}, facts, ImportType.MANUAL)
     return SeeOther(f"/imports/{run}", "The import is staged")
 
@@ -202,7 +202,7 @@ async def show_account(db: Db, id: str) -> Page:
 
 
 @screen("POST", "/accounts/{id:str}/match", scope=Scope.CONFIG_MANAGE)
-async def pin(db: Db, id: str, form: Form, facts: Facts) -> SeeOther:
+async def pin_account(db: Db, id: str, form: Form, facts: Facts) -> SeeOther:
     never = first(form, "never") == "yes"
     raw = {"never": True} if never else given(await with_people(db, form, "identityId"), "identityId")
     await account_actions.pin_account(db, known_guid("Account", id), raw, facts)
@@ -210,7 +210,7 @@ async def pin(db: Db, id: str, form: Form, facts: Facts) -> SeeOther:
 
 
 @screen("POST", "/accounts/{id:str}/unpin", scope=Scope.CONFIG_MANAGE)
-async def unpin(db: Db, id: str, now: datetime) -> SeeOther:
+async def unpin_account(db: Db, id: str, now: datetime) -> SeeOther:
     await account_actions.unpin_account(db, known_guid("Account", id), now)
     return SeeOther(f"/accounts/{id}", "The pin is gone; the account is matched by its fields again")
 
@@ -223,8 +223,8 @@ HANDLERS: list[HTTPRouteHandler] = [
     change_application,
     show_application,
     archive,
-    stage,
+    stage_import,
     show_account,
-    pin,
-    unpin,
+    pin_account,
+    unpin_account,
 ]

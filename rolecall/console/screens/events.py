@@ -126,7 +126,10 @@ async def show_event(db: Db, id: str) -> Page:
     return Page("event.html", {"event": event, "is_over": event.status in (WorkStatus.COMPLETED, WorkStatus.CANCELED)})
 
 
-@screen("POST", "/events/{id:str}/{verb:str}", scope=Scope.PERSONNEL_EVENTS_WRITE)
+_OPERATIONS = {verb: act.__name__ for verb, (act, *_) in VERBS.items()}
+
+
+@screen("POST", "/events/{id:str}/{verb:str}", scope=Scope.PERSONNEL_EVENTS_WRITE, verbs=_OPERATIONS)
 async def perform(db: Db, caller: Caller, id: str, verb: str, form: Form, facts: Facts) -> SeeOther:
     if verb not in VERBS:
         raise NotFound("Verb", verb)

@@ -111,13 +111,13 @@ async def download(db: Db, id: str, request: AnyRequest, config: Config) -> ASGI
 
 
 @screen("POST", "/imports/{id:str}/cancel", scope=Scope.IMPORTS_WRITE)
-async def cancel(db: Db, id: str, facts: Facts) -> SeeOther:
+async def cancel_import(db: Db, id: str, facts: Facts) -> SeeOther:
     await actions.cancel_import(db, {"applicationImportId": id}, facts)
     return SeeOther(f"/imports/{id}", "The import is being canceled")
 
 
 @screen("POST", "/imports/{id:str}/continue", scope=Scope.IMPORTS_WRITE)
-async def go_on(db: Db, id: str, now: datetime) -> SeeOther:
+async def continue_import(db: Db, id: str, now: datetime) -> SeeOther:
     await actions.continue_import(db, known_guid("ApplicationImport", id), now)
     return SeeOther(f"/imports/{id}", "The import goes on; the guard is lifted for this run")
 
@@ -147,7 +147,7 @@ async def _upload_page(db: Db, id: UUID, config: Config, problems: dict[str, str
 
 
 @screen("POST", "/applications/{id:str}/upload", scope=Scope.IMPORTS_WRITE, read_body=read_upload)
-async def upload(db: Db, caller: Caller, id: str, raw: Upload, facts: Facts, config: Config) -> Page | SeeOther:
+async def upload_import(db: Db, caller: Caller, id: str, raw: Upload, facts: Facts, config: Config) -> Page | SeeOther:
     application_id = known_guid("Application", id)
     try:
         async with db.transaction():
@@ -162,9 +162,9 @@ HANDLERS: list[HTTPRouteHandler] = [
     show_import,
     stream_log,
     download,
-    cancel,
-    go_on,
+    cancel_import,
+    continue_import,
     roll_back,
     show_upload,
-    upload,
+    upload_import,
 ]

@@ -111,7 +111,7 @@ async def _form(db: Db, form: Form, problems: dict[str, str]) -> Page:
 
 
 @screen("POST", "/requests/new", scope=Scope.ACCESS_REQUESTS_WRITE)
-async def create(db: Db, caller: Caller, form: Form, facts: Facts) -> Page | SeeOther:
+async def create_access_request(db: Db, caller: Caller, form: Form, facts: Facts) -> Page | SeeOther:
     try:
         async with db.transaction():
             named = await with_people(db, form, "identityId")
@@ -195,7 +195,10 @@ async def _respond(db: Db, person: Person, id: str, form: Form, facts: Facts) ->
     return await actions.respond(db, person.caller(), id, {**raw, "reviewerId": str(mine)}, facts)
 
 
-@screen("POST", "/requests/{id:str}/{verb:str}", scope=Scope.ACCESS_REQUESTS_WRITE)
+_OPERATIONS = {verb: act.__name__ for verb, (act, *_) in VERBS.items()}
+
+
+@screen("POST", "/requests/{id:str}/{verb:str}", scope=Scope.ACCESS_REQUESTS_WRITE, verbs=_OPERATIONS)
 async def perform(db: Db, caller: Caller, id: str, verb: str, form: Form, facts: Facts) -> SeeOther:
     if verb not in VERBS:
         raise NotFound("Verb", verb)
@@ -204,7 +207,7 @@ async def perform(db: Db, caller: Caller, id: str, verb: str, form: Form, facts:
 
 
 @screen("POST", "/requests/{id:str}/assign", scope=Scope.ACCESS_REQUESTS_WRITE)
-async def assign_to_me(db: Db, caller: Caller, id: str, form: Form, facts: Facts) -> SeeOther:
+async def assign(db: Db, caller: Caller, id: str, form: Form, facts: Facts) -> SeeOther:
     request = await actions.assign(db, caller, id, {"assigneeId": str(caller.id)}, facts)
     return SeeOther(_after(form, id), f"Request #{request.number} is yours")
 
@@ -248,11 +251,11 @@ HANDLERS: list[HTTPRouteHandler] = [
     show_inbox,
     show_waiting,
     show_form,
-    create,
+    create_access_request,
     show_request,
     respond_to_several,
     respond,
-    assign_to_me,
+    assign,
     snooze,
     comment,
     perform,

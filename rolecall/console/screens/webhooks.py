@@ -55,7 +55,7 @@ def _said(form: Form) -> Json:
 
 
 @screen("POST", "/webhooks/new", scope=_SCOPE)
-async def create_hook(db: Db, form: Form, facts: Facts, config: Config) -> Page:
+async def create_webhook(db: Db, form: Form, facts: Facts, config: Config) -> Page:
     try:
         async with db.transaction():
             id, secret = await actions.create_hook(db, _said(form), facts, config)
@@ -96,7 +96,7 @@ async def _hook_page(db: Db, id: str, form: Form, problems: dict[str, str]) -> P
 
 
 @screen("POST", "/webhooks/{id:str}", scope=_SCOPE)
-async def change_hook(db: Db, id: str, form: Form, facts: Facts, config: Config) -> Page | SeeOther:
+async def change_webhook(db: Db, id: str, form: Form, facts: Facts, config: Config) -> Page | SeeOther:
     try:
         async with db.transaction():
             await actions.change_hook(db, known_guid("Webhook", id), _said(form), facts, config)
@@ -106,13 +106,22 @@ async def change_hook(db: Db, id: str, form: Form, facts: Facts, config: Config)
 
 
 @screen("POST", "/webhooks/{id:str}/rotate", scope=_SCOPE)
-async def rotate_secret(db: Db, id: str, facts: Facts, config: Config) -> Page:
+async def rotate_webhook_secret(db: Db, id: str, facts: Facts, config: Config) -> Page:
     hook = await queries.get_hook(db, id)
     secret = await actions.rotate_secret(db, hook.id, config, facts.now)
     return _secret_page(f"/webhooks/{id}", hook.name, secret)
 
 
-@screen("POST", "/webhooks/{id:str}/{verb:str}", scope=_SCOPE)
+_OPERATIONS = {
+    "test": "test_webhook",
+    "pause": "change_webhook",
+    "resume": "change_webhook",
+    "recover": "recover_webhook",
+    "delete": "delete_webhook",
+}
+
+
+@screen("POST", "/webhooks/{id:str}/{verb:str}", scope=_SCOPE, verbs=_OPERATIONS)
 async def perform(db: Db, id: str, verb: str, form: Form, facts: Facts, config: Config) -> SeeOther:
     hook = known_guid("Webhook", id)
     match verb:
@@ -155,7 +164,7 @@ async def show_delivery(db: Db, id: str) -> Page:
 
 
 @screen("POST", "/deliveries/{id:str}/resend", scope=_SCOPE)
-async def resend(db: Db, id: str, facts: Facts) -> SeeOther:
+async def resend_webhook_delivery(db: Db, id: str, facts: Facts) -> SeeOther:
     await actions.resend_delivery(db, id, facts.now)
     return SeeOther(f"/deliveries/{id}", "The delivery is due now; look again in a moment")
 
@@ -163,12 +172,12 @@ async def resend(db: Db, id: str, facts: Facts) -> SeeOther:
 HANDLERS: list[HTTPRouteHandler] = [
     show_hooks,
     show_form,
-    create_hook,
+    create_webhook,
     show_hook,
-    change_hook,
-    rotate_secret,
+    change_webhook,
+    rotate_webhook_secret,
     perform,
     show_deliveries,
     show_delivery,
-    resend,
+    resend_webhook_delivery,
 ]
