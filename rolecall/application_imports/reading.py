@@ -55,7 +55,7 @@ _SIGNATURES = {
 
 
 def read(content: bytes, encoding: str | None = None) -> Table:
-    if not content.strip():
+    if not content or content.isspace():
         raise BrokenFile("the file is empty")
     if content.startswith(b"PK\x03\x04"):
         return _read_xlsx(content)

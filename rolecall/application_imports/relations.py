@@ -120,17 +120,16 @@ class Tally(msgspec.Struct):
 
 
 async def tally(db: Db, relation: Relation, number: int) -> Tally:
-    """Sets, not a join: the planner knows nothing yet of the import's rows, and would take them one by one."""
-    key = ", ".join(relation.key)
-    rows = await fetch_rows(
-        db,
-        f"""WITH opened AS MATERIALIZED (SELECT {key} FROM {relation.table} WHERE from_import = {number:d}),
-                 closed AS MATERIALIZED (SELECT {key} FROM {relation.table} WHERE until_import = {number:d})
-            SELECT (SELECT count(*) FROM opened), (SELECT count(*) FROM closed),
-                   (SELECT count(*) FROM (SELECT * FROM opened INTERSECT SELECT * FROM closed) AS altered)""",
-    )
-    opened, closed, both = rows[0]
-    return Tally(opened - both, both, closed - both)
+    since, until = (f"FROM {relation.table} WHERE {column} = {number:d}" for column in ("from_import", "until_import"))
+    [(opened, closed)] = await fetch_rows(db, f"SELECT (SELECT count(*) {since}), (SELECT count(*) {until})")
+    altered = 0
+    if opened and closed:
+        # Sets, not a join: the planner knows nothing yet of the import's rows, and would take them one by one.
+        key = ", ".join(relation.key)
+        [(altered,)] = await fetch_rows(
+            db, f"SELECT count(*) FROM (SELECT {key} {since} INTERSECT SELECT {key} {until}) AS altered"
+        )
+    return Tally(opened - altered, altered, closed - altered)
 
 
 async def put_back(db: Db, relation: Relation, application_id: UUID, number: int, to: int) -> None:

@@ -18,8 +18,8 @@ class Known(NamedTuple):
     frame: pl.DataFrame
     name: list[str]
 
-    def with_numbers_for(self, names: pl.DataFrame, numbers: Sequence[int]) -> "Known":
-        new = names.with_columns(number=pl.Series(numbers, dtype=pl.Int32), is_present=pl.lit(False))
+    def with_numbers_for(self, names: pl.DataFrame, numbers: pl.Series) -> "Known":
+        new = names.with_columns(number=numbers, is_present=pl.lit(False))
         return Known(pl.concat([self.frame, new], how="diagonal"), self.name)
 
     def missing(self, names: pl.DataFrame) -> pl.DataFrame:
@@ -109,8 +109,7 @@ class State:
         )
         return pl.DataFrame(rows, schema=dict.fromkeys(relation.key, pl.Int32), orient="row")
 
-    async def numbers(self, sequence: str, count: int) -> list[int]:
-        if not count:
-            return []
-        rows = await fetch_rows(self.db, f"SELECT nextval('{sequence}')::int FROM generate_series(1, %(n)s)", n=count)
-        return sorted(row[0] for row in rows)
+    async def numbers(self, sequence: str, count: int) -> pl.Series:
+        query = f"SELECT nextval('{sequence}')::int FROM generate_series(1, %(n)s)"
+        text = await copy_out(self.db, query, n=count) if count else b""
+        return as_frame(text, ["number"]).get_column("number").sort()
