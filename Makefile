@@ -49,13 +49,13 @@ test: setup browser ## The test suite, on an embedded PostgreSQL; ARGS="-k name"
 test-external: setup browser ## The same on a separately started PostgreSQL, or on yours: ROLECALL_TEST_DATABASE_URL
 	@$(PY) -m tests.external $(ARGS)
 
-battery: setup ## Everything that proves reliability, an hour or two; ARGS=kill for one row; writes docs/reliability.md
+battery: setup browser ## Everything that proves reliability, an hour or two; ARGS=kill for one row; writes docs/reliability.md
 	@$(PY) -m tests.battery $(ARGS)
 
-battery-ci: setup ## The same in its short form, some minutes
+battery-ci: setup browser ## The same in its short form, some minutes
 	@ROLECALL_BATTERY=ci $(PY) -m tests.battery $(ARGS)
 
-battery-planted: setup ## A deliberate bug for every row, which the row must notice
+battery-planted: setup browser ## A deliberate bug for every row, which the row must notice
 	@$(PY) -m tests.battery.planted $(ARGS)
 
 schemathesis: setup ## The service against its own document, the long form: some 5,000 cases

@@ -86,15 +86,17 @@ def held(row: dict[str, str]) -> tuple[str, ...]:
     return row["Access"] or "None", row["Value"], row["Description"]
 
 
-def counted(before: dict[Any, Any], now: dict[Any, Any], touched: Any = None) -> dict[str, int]:
+def changed(before: dict[Any, Any], now: dict[Any, Any], touched: Any = None) -> dict[str, set[Any]]:
     both = before.keys() & now.keys()
-    altered = {name for name in both if before[name] != now[name] or (touched and touched(name))}
     return {
-        "total": len(now),
-        "new": len(now.keys() - before.keys()),
-        "altered": len(altered),
-        "removed": len(before.keys() - now.keys()),
+        "new": now.keys() - before.keys(),
+        "altered": {name for name in both if before[name] != now[name] or (touched and touched(name))},
+        "removed": before.keys() - now.keys(),
     }
+
+
+def counted(before: dict[Any, Any], now: dict[Any, Any], touched: Any = None) -> dict[str, int]:
+    return {"total": len(now)} | {change: len(keys) for change, keys in changed(before, now, touched).items()}
 
 
 def metrics(before: State, now: State) -> dict[str, Any]:
@@ -106,12 +108,20 @@ def metrics(before: State, now: State) -> dict[str, Any]:
     }
 
 
-def changes(before: State, now: State) -> dict[str, dict[str, int]]:
-    pairs = {
-        "Account": (before.users, now.users),
-        "Group": (before.groups, now.groups),
-        "Membership": (dict.fromkeys(before.memberships), dict.fromkeys(now.memberships)),
-        "Permission": (before.permissions, now.permissions),
-        "Assignment": (before.assignments, now.assignments),
+def changes(before: State, now: State) -> dict[str, dict[str, list[str]]]:
+    """What each change list names."""
+
+    def path(parts: Any) -> str:
+        return " / ".join(filter(None, parts))
+
+    pairs: dict[str, tuple[dict[Any, Any], dict[Any, Any], Any]] = {
+        "Account": (before.users, now.users, str),
+        "Group": (before.groups, now.groups, str),
+        "Membership": (dict.fromkeys(before.memberships), dict.fromkeys(now.memberships), " in ".join),
+        "Permission": (before.permissions, now.permissions, path),
+        "Assignment": (before.assignments, now.assignments, lambda key: f"{key[0] or key[1]}: {path(key[2:])}"),
     }
-    return {kind: {k: v for k, v in counted(*pair).items() if k != "total"} for kind, pair in pairs.items()}
+    return {
+        kind: {change: sorted(map(named, keys)) for change, keys in changed(was, is_).items()}
+        for kind, (was, is_, named) in pairs.items()
+    }

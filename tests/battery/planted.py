@@ -53,6 +53,27 @@ BUGS = [
         {"ROLECALL_FAULT_POINTS": "request.before", "ROLECALL_FAULT_TIMES": "5"},
     ),
     Bug(
+        "documents",
+        "an option was renamed, and a page was not",
+        "cli/evidence.py",
+        '@click.option("--as-of"',
+        '@click.option("--at", "as_of"',
+    ),
+    Bug(
+        "screens",
+        "what is quiet is too faint to read in the dark",
+        "console/static/console.css",
+        "--quiet: light-dark(#566072, #9aa5b6)",
+        "--quiet: light-dark(#566072, #4a5466)",
+    ),
+    Bug(
+        "imports",
+        "what changed counts as removed too",
+        "application_imports/changes.py",
+        '"r.until_import = %(n)s AND o.from_import IS NULL"',
+        '"r.until_import = %(n)s"',
+    ),
+    Bug(
         "imports",
         "an import writes outside of a transaction",
         "application_imports/build.py",

@@ -20,6 +20,37 @@ SHARED_MACHINE = {"ROLECALL_BACK_WITHIN_SECONDS": "6"}
 # In this order: where time is short, what the suite leaves to the battery comes first.
 ROWS = [
     Row(
+        "documents",
+        "every command of the documents typed, the sample company made",
+        "all of it works as written",
+        ("tests/cli/test_pages.py", "tests/cli/test_demo.py"),
+        ci={},
+    ),
+    Row(
+        "screens",
+        "every screen in a browser, by axe, light and dark",
+        "0 rules of accessibility broken, nothing wider than a telephone",
+        ("tests/console/browser/test_every_screen.py",),
+        full={"ROLECALL_BROWSER_LONG": "1"},
+        ci={},
+    ),
+    Row(
+        "imports",
+        "kill -9 of the worker during imports; random files against a naive model",
+        "all or nothing of each import, taken up again; equal",
+        ("tests/application_imports/test_run_interrupted.py", "tests/application_imports/test_run_property.py"),
+        full={"ROLECALL_KILLS": "50", "ROLECALL_EXAMPLES": "200"},
+        ci={"ROLECALL_EXAMPLES": "20"},
+    ),
+    Row(
+        "decisions",
+        "concurrent approvals, cancels and claims",
+        "each record's history is one legal path",
+        ("tests/access_requests/test_concurrency.py", "tests/webhooks/test_claim.py"),
+        full={"ROLECALL_DECISIONS": "20000"},
+        ci={},
+    ),
+    Row(
         "schemathesis",
         "Schemathesis, all checks, on the whole document",
         "0 failures, 0 answers of 500",
@@ -76,24 +107,10 @@ ROWS = [
         ci={"ROLECALL_SOAK_SECONDS": "60"},
     ),
     Row(
-        "imports",
-        "kill -9 of the worker during imports",
-        "all or nothing of each import, taken up again",
-        ("tests/application_imports/test_run_interrupted.py",),
-        full={"ROLECALL_KILLS": "50"},
-    ),
-    Row(
         "addresses",
         "address corpus × create, update, test, send",
         "0 connections",
         ("tests/webhooks/test_addresses.py",),
-    ),
-    Row(
-        "decisions",
-        "concurrent approvals, cancels and claims",
-        "each record's history is one legal path",
-        ("tests/access_requests/test_concurrency.py", "tests/webhooks/test_claim.py"),
-        full={"ROLECALL_DECISIONS": "20000"},
     ),
     Row(
         "scopes",

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.commands import REPOSITORY, Running, a_service, environment, rolecall
+from tests.figures import measured
 
 # In the order in which a newcomer reads; what one page makes, the next may use.
 FIRST = ("first-hour", "first-application", "joiner-mover-leaver", "approvals", "configuration", "api", "command-line")
@@ -78,3 +79,5 @@ def test_what_the_pages_say_works(service: Running, variables: dict[str, str], d
             f"{page}\n{script}\n--- printed\n{run.stdout[-2000:]}\n--- said\n{run.stderr[-2000:]}"
         )
         assert '"error":' not in run.stdout, page.name
+    run_here = [len(blocks(page)) for page in pages()]
+    measured(f"{sum(run_here)} blocks of commands on {sum(map(bool, run_here))} pages")

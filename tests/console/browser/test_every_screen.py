@@ -11,6 +11,7 @@ import rolecall
 from tests.console.browser.conftest import Visit, need_browser
 from tests.console.test_roles import MISSING, PROVIDER, SCREENS
 from tests.console.test_screens import address
+from tests.figures import measured
 
 AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text()
 STANDARDS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
@@ -64,6 +65,7 @@ async def test_no_screen_breaks_a_rule_of_accessibility_or_scrolls_sideways(scri
                 ]
 
     assert not problems, "\n".join(problems)
+    measured(f"{len(PAGES[part::3])} screens")
 
 
 @pytest.mark.parametrize(("ci", "outcome"), [("1", pytest.fail.Exception), ("", pytest.skip.Exception)])
