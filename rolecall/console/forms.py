@@ -1,5 +1,8 @@
 """Forms as bodies: what was filled in, as the JSON that the API's actions check."""
 
+from typing import Any, NamedTuple
+from uuid import UUID
+
 from rolecall.console import finding
 from rolecall.console.frame import Form
 from rolecall.core.checking import Json
@@ -48,3 +51,25 @@ async def with_people(db: Db, form: Form, *names: str) -> Form:
     if problems:
         raise Invalid(*problems)
     return found
+
+
+class Sought(NamedTuple):
+    """Whose records a list shows, as its form says it."""
+
+    id: UUID | None
+    words: str
+    problems: dict[str, str]
+
+
+_NOBODY = UUID(int=0)
+
+
+async def sought(db: Db, query: dict[str, Any]) -> Sought:
+    """A link gives an id, a form words; words that name nobody find nothing."""
+    id, words = query.get("identityId"), query.get("person", "")
+    if not words:
+        return Sought(id, await finding.label_of(db, id) if id else "", {})
+    try:
+        return Sought(UUID(await finding.the_person(db, "person", words)), words, {})
+    except Invalid as error:
+        return Sought(_NOBODY, words, problems_by_field(error))

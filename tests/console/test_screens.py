@@ -81,6 +81,29 @@ async def test_every_tab_shows_its_part(administrator: httpx2.AsyncClient, compa
     assert "would join" in simulated.text
 
 
+@pytest.mark.parametrize(("path", "who"), [("/requests", "Ada Lovelace"), ("/events", "Joan Clarke")])
+async def test_a_list_shows_what_concerns_one_person(
+    administrator: httpx2.AsyncClient, company: Company, path: str, who: str
+) -> None:
+    found, others, unknown = [
+        (await administrator.get(path, params={"person": words})).text for words in (who, "Grace Hopper", "Nobody Here")
+    ]
+
+    assert "data-href" in found
+    assert f'value="{who}"' in found
+    assert "data-href" not in others
+    assert "data-href" not in unknown
+    assert "Nobody is called Nobody Here" in unknown
+
+
+async def test_requests_are_shown_for_one_application(administrator: httpx2.AsyncClient, company: Company) -> None:
+    application = company.ids["applications"]
+
+    shown = (await administrator.get("/requests", params={"applicationId": str(application)})).text
+
+    assert f'<option value="{application}" selected>Payroll</option>' in shown
+
+
 async def test_an_unknown_page_is_told_in_html_with_its_correlation_id(administrator: httpx2.AsyncClient) -> None:
     answer = await administrator.get("/nowhere", headers={"Accept": "text/html"})
     of_api = await administrator.get("/api/nowhere", headers={"Accept": "text/html"})

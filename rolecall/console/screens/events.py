@@ -6,8 +6,8 @@ from litestar.handlers import HTTPRouteHandler
 
 from rolecall.console import finding
 from rolecall.console import queries as console
-from rolecall.console.forms import first, given, problems_by_field, shown, with_people
-from rolecall.console.frame import Form, Page, SeeOther, screen
+from rolecall.console.forms import first, given, problems_by_field, shown, sought, with_people
+from rolecall.console.frame import Form, Page, SeeOther, screen, some_words
 from rolecall.core.caller import Caller, Scope
 from rolecall.core.checking import Facts
 from rolecall.core.config import Config
@@ -23,7 +23,7 @@ from rolecall.settings.policy import EventType
 from rolecall.web.bodies import Reader, a_guid, a_word_of
 from rolecall.work_items.model import WorkStatus
 
-_FILTERS = {"type": a_word_of(EventType), "status": a_word_of(WorkStatus), "identityId": a_guid}
+_FILTERS = {"type": a_word_of(EventType), "status": a_word_of(WorkStatus), "identityId": a_guid, "person": some_words}
 _PERSON = ("firstName", "lastName", "email", "title", "department", "division", "company", "office", "supervisorId")
 _IDENTITY = tuple(f"identity.{name}" for name in (*_PERSON, "identityType", *(f"customField{n}" for n in range(1, 10))))
 # What the form of each type asks for, and the action it calls.
@@ -46,12 +46,19 @@ VERBS = {
 
 @screen("GET", "/events", scope=Scope.PERSONNEL_EVENTS_READ, query=_FILTERS)
 async def show_events(db: Db, query: dict[str, Any]) -> Page:
+    who = await sought(db, query)
     page = await queries.by_effective_date(
-        db, query["page"], identity_id=query.get("identityId"), type=query.get("type"), status=query.get("status")
+        db, query["page"], identity_id=who.id, type=query.get("type"), status=query.get("status")
     )
-    counts = await totals_by(db, "personnel_events", "status", list(WorkStatus))
-    shown = {"page": page, "query": query, "types": list(EventType), "tabs": [None, *WorkStatus], "counts": counts}
-    return Page("events.html", shown)
+    values = {
+        "page": page,
+        "query": query,
+        "types": list(EventType),
+        "who": who,
+        "tabs": [None, *WorkStatus],
+        "counts": await totals_by(db, "personnel_events", "status", list(WorkStatus)),
+    }
+    return Page("events.html", values)
 
 
 def _month(text: str) -> date:

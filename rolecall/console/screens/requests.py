@@ -8,8 +8,8 @@ from rolecall.access_requests import actions, model, queries
 from rolecall.access_requests.shapes import AccessRequestDetail
 from rolecall.console import finding, overview
 from rolecall.console import queries as console
-from rolecall.console.forms import first, given, problems_by_field, shown, with_people
-from rolecall.console.frame import Form, Page, SeeOther, screen
+from rolecall.console.forms import first, given, problems_by_field, shown, sought, with_people
+from rolecall.console.frame import Form, Page, SeeOther, screen, some_words
 from rolecall.console.model import Person
 from rolecall.core.caller import Caller, Scope
 from rolecall.core.checking import Facts, Json
@@ -23,6 +23,7 @@ from rolecall.work_items.model import WorkStatus
 
 _FILTERS = {
     "identityId": a_guid,
+    "person": some_words,
     "applicationId": a_guid,
     "status": a_word_of(WorkStatus),
     "type": a_word_of(RequestAction),
@@ -49,13 +50,14 @@ VERBS = {
 
 @screen("GET", "/requests", scope=Scope.ACCESS_REQUESTS_READ, query=_FILTERS)
 async def show_inbox(db: Db, caller: Caller, person: Person, query: dict[str, Any]) -> Page:
+    who = await sought(db, query)
     page: Any = (
         await overview.asking(db, person, query["asks"], query["page"])
         if query.get("asks")
         else await queries.newest_first(
             db,
             query["page"],
-            identity_id=query.get("identityId"),
+            identity_id=who.id,
             application_id=query.get("applicationId"),
             status=query.get("status"),
             action=query.get("type"),
@@ -73,6 +75,8 @@ async def show_inbox(db: Db, caller: Caller, person: Person, query: dict[str, An
             "tabs": TABS,
             "asks": list(RequirementType),
             "actions": list(RequestAction),
+            "who": who,
+            "applications": await console.live_applications(db),
             "may_respond": Scope.ACCESS_REQUESTS_WRITE in caller.scopes,
             "chosen": chosen,
             "next": _next(ids, chosen),
