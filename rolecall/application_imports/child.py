@@ -16,7 +16,8 @@ from rolecall.core import clock
 log = structlog.get_logger("rolecall.imports")
 
 # The allocator of polars keeps what it no longer needs for ten seconds unless told not to: half as much memory again.
-_FRUGAL = {"_RJEM_MALLOC_CONF": "dirty_decay_ms:0,muzzy_decay_ms:0"}
+# Not at all is too little: a frame would be made of pages that were given back for the frame before it.
+_FRUGAL = {"_RJEM_MALLOC_CONF": "dirty_decay_ms:100,muzzy_decay_ms:0"}
 # What multiprocessing says of a child when the process that forked it is gone.
 _UNKNOWN = 255
 _FATAL: dict[int, str] = {

@@ -12,7 +12,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import IO
@@ -31,18 +31,30 @@ _SOCKET = ".s.PGSQL.5432"
 _SOCKET_PATH_LIMIT = 100
 _START_SECONDS = 120
 _LINGER_SECONDS = 15
-_SETTINGS = {
-    "listen_addresses": "''",
-    "port": "5432",
-    "max_connections": "200",
-    "shared_buffers": "128MB",
-    "max_wal_size": "2GB",
-    "log_checkpoints": "off",
-}
+_MIB = 1024 * 1024
+_CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
 
 
 class PostgresError(CannotRun):
     """The embedded server cannot run here; the message says why."""
+
+
+def _shared_buffers() -> int:
+    """Bytes: an eighth of the memory, which is more than the indexes of a large import need."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    with suppress(OSError, ValueError):
+        memory = min(memory, int(_CGROUP_LIMIT.read_text()))
+    return min(max(memory // 8, 128 * _MIB), 512 * _MIB)
+
+
+_SETTINGS = {
+    "listen_addresses": "''",
+    "port": "5432",
+    "max_connections": "200",
+    "shared_buffers": f"{_shared_buffers() // _MIB}MB",
+    "max_wal_size": "2GB",
+    "log_checkpoints": "off",
+}
 
 
 @contextmanager

@@ -98,3 +98,14 @@ def test_a_server_that_cannot_start_says_why(tmp_path: Path, monkeypatch: pytest
         embedded(tmp_path / "here"),
     ):
         pass
+
+
+@pytest.mark.parametrize(("limit", "mebibytes"), [("536870912", 128), ("2147483648", 256), ("99999999999999", 512)])
+def test_shared_buffers_follow_the_memory_of_the_container(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, limit: str, mebibytes: int
+) -> None:
+    (tmp_path / "memory.max").write_text(limit)
+    monkeypatch.setattr(postgres, "_CGROUP_LIMIT", tmp_path / "memory.max")
+    monkeypatch.setattr("os.sysconf", {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": 4 * 2**20}.__getitem__)
+
+    assert postgres._shared_buffers() == mebibytes * 2**20
