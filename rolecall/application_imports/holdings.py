@@ -70,10 +70,9 @@ class Draft:
     async def _accounts(self) -> None:
         users = self.deltas.get(Content.USERS)
         every = users is not None and users.is_whole
-        names = _union(
-            delta.mentioned("username") for delta in self.deltas.values() if "username" in delta.after.columns
-        )
-        known = await self.state.known(ACCOUNTS, None if every else names)
+        mentions = [delta for delta in self.deltas.values() if "username" in delta.after.columns]
+        names = None if every else _union(delta.mentioned("username") for delta in mentions)
+        known = await self.state.known(ACCOUNTS, names)
         present = known.frame.filter("is_present")
         change = Difference(present.clear(), present.clear(), present.clear())
         if users:
@@ -96,11 +95,11 @@ class Draft:
     async def _groups(self) -> None:
         listed = self.deltas.get(Content.GROUPS)
         mentions = [d for d in self.deltas.values() if d.content != Content.GROUPS and "group" in d.after.columns]
-        names = _union(delta.mentioned("group") for delta in [*([listed] if listed else []), *mentions])
-        names = names.filter(pl.col("group") != "")
+        naming = [*([listed] if listed else []), *mentions]
         every = listed is not None and listed.is_whole
-        known = await self.state.known(GROUPS, None if every else names)
-        added = _union(delta.after.select("group") for delta in [*([listed] if listed else []), *mentions])
+        names = None if every else _union(delta.mentioned("group") for delta in naming).filter(pl.col("group") != "")
+        known = await self.state.known(GROUPS, names)
+        added = _union(delta.after.select("group") for delta in naming)
         new = known.missing(added.filter(pl.col("group") != ""))
         self.groups = known.with_numbers_for(new, await self.state.numbers("holder_numbers", new.height))
         self.new_groups = self.groups.frame.tail(new.height).select("number", "group")
@@ -150,7 +149,9 @@ class Draft:
             self._let_go(Content.PERMISSIONS, ASSIGNMENTS, held)
             return
         after = self._holders(delta.after)
-        said = after.group_by(_NAME).agg(
+        # A permission is mostly said alike by all who hold it.
+        said = after.select(*_NAME, "description", "risk_rating").unique()
+        said = said.group_by(_NAME).agg(
             pl.col("description").max(),
             pl.col("description").min().alias("other"),
             pl.col("risk_rating").replace_strict(_RISKS, range(5), return_dtype=pl.Int8).max().alias("risk"),

@@ -224,19 +224,24 @@ def together(content: Content, parts: Sequence[Rows]) -> Rows:
 
 def name_keys(frame: pl.DataFrame) -> pl.DataFrame:
     """`first_name_key` and `last_name_key`, as identities have them; a full name stands in for missing halves."""
+    halves = {"first_name_key": pl.col("first_name"), "last_name_key": pl.col("last_name")}
     only_full = (pl.col("first_name") == "") & (pl.col("last_name") == "") & (pl.col("name") != "")
-    reversed_ = pl.col("name").str.contains(",", literal=True)
-    comma, space = (
-        pl.col("name").str.extract_groups(r"^([^,]*),(.*)$"),
-        pl.col("name").str.extract_groups(r"^(.*) (\S+)$"),
-    )
-    first = pl.when(reversed_).then(comma.struct.field("2")).otherwise(space.struct.field("1"))
-    last = pl.when(reversed_).then(comma.struct.field("1")).otherwise(space.struct.field("2"))
-    chosen = frame.with_columns(
-        first_name_key=pl.when(only_full).then(first.fill_null("").str.strip_chars()).otherwise("first_name"),
-        last_name_key=pl.when(only_full).then(last.fill_null("").str.strip_chars()).otherwise("last_name"),
-    )
-    return chosen.with_columns(sort_keys(chosen.get_column(name)) for name in ("first_name_key", "last_name_key"))
+    if frame.select(only_full.any()).item():
+        halves = {
+            key: pl.when(only_full).then(half.fill_null("").str.strip_chars()).otherwise(halves[key])
+            for key, half in zip(halves, _halves_of(pl.col("name")), strict=True)
+        }
+    chosen = frame.with_columns(**halves)
+    return chosen.with_columns(sort_keys(chosen.get_column(name)) for name in halves)
+
+
+def _halves_of(name: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
+    """First and last name of `Lovelace, Ada` and of `Ada Lovelace`."""
+    is_reversed = name.str.contains(",", literal=True)
+    comma, space = name.str.extract_groups(r"^([^,]*),(.*)$"), name.str.extract_groups(r"^(.*) (\S+)$")
+    first = pl.when(is_reversed).then(comma.struct.field("2")).otherwise(space.struct.field("1"))
+    last = pl.when(is_reversed).then(comma.struct.field("1")).otherwise(space.struct.field("2"))
+    return first, last
 
 
 def sort_keys(names: pl.Series) -> pl.Series:
