@@ -47,6 +47,10 @@ _MEMORY_PER_BYTE = 6
 _CPU_SECONDS = 300
 _LOOK_AT_MEMORY = 0.05
 _STATM = Path("/proc/self/statm")
+# Until it knows what new pages hold, an index of ranges has all of them read.
+_SUMMARIZE = """
+    SELECT brin_summarize_new_values(i.indexrelid) FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
+    JOIN pg_am a ON a.oid = c.relam WHERE i.indrelid = %(table)s::regclass AND a.amname = 'brin'"""
 
 Tell = Callable[[str], Awaitable[None]]
 
@@ -101,6 +105,7 @@ async def build(job: Job) -> Ended:
             # For the next import and for readers of this one, before autovacuum comes by.
             for table in grown:
                 await execute(db, f"ANALYZE {table}")
+                await execute(db, _SUMMARIZE, table=table)
         return Ended(Outcome.FINISHED)
     except BrokenFile as broken:
         return Ended(Outcome.FAILED, str(broken))

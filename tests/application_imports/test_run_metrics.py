@@ -1,5 +1,5 @@
-from rolecall.core.db import Db
-from tests.application_imports.running import Imports
+from rolecall.core.db import Db, fetch_value
+from tests.application_imports.running import Files, Imports
 from tests.builders import an_application
 
 USERS = "Username,Email,Active\nada,ada@x.test,Yes\nbob,bob@x.test,\ncyd,cyd@x.test,No\n"
@@ -56,3 +56,17 @@ async def test_an_account_counts_once_whatever_changed_on_it(imports: Imports, d
         "groups": changes(3, new=1, altered=1),
         "permissions": {"total": 3, "new": 1},
     }
+
+
+async def test_what_a_large_import_wrote_is_found_without_reading_everything(imports: Imports, db: Db) -> None:
+    # More than fit into the first range of pages.
+    names = [f"u{n}" for n in range(30_000)]
+    files: Files = {
+        "Users": "\n".join(["Username", *names, ""]),
+        "Memberships": "\n".join(["Username,Group", *(f"{name},staff" for name in names), ""]),
+    }
+
+    await imports.finish(await an_application(db), files)
+
+    assert await fetch_value(db, "SELECT reltuples::int FROM pg_class WHERE relname = 'memberships'") == len(names)
+    assert await fetch_value(db, "SELECT brin_summarize_new_values('memberships_from_import_idx')") == 0
