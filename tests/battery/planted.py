@@ -67,6 +67,13 @@ BUGS = [
         "--quiet: light-dark(#566072, #4a5466)",
     ),
     Bug(
+        "upkeep",
+        "a backup leaves out the webhooks",
+        "operate/backup.py",
+        '_run("pg_dump", "--format=custom", ',
+        '_run("pg_dump", "--format=custom", "--exclude-table-data=webhooks", ',
+    ),
+    Bug(
         "imports",
         "what changed counts as removed too",
         "application_imports/changes.py",

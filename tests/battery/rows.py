@@ -51,6 +51,13 @@ ROWS = [
         ci={},
     ),
     Row(
+        "upkeep",
+        "a running service backed up and restored elsewhere; a version on the schema of the next",
+        "the same content, served; nobody notices",
+        ("tests/operate/test_backup.py", "tests/cli/test_upgrade.py"),
+        ci={},
+    ),
+    Row(
         "schemathesis",
         "Schemathesis, all checks, on the whole document",
         "0 failures, 0 answers of 500",
