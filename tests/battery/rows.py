@@ -36,9 +36,13 @@ ROWS = [
     ),
     Row(
         "imports",
-        "kill -9 of the worker during imports; random files against a naive model",
-        "all or nothing of each import, taken up again; equal",
-        ("tests/application_imports/test_run_interrupted.py", "tests/application_imports/test_run_property.py"),
+        "kill -9 of the worker during imports; random files against a naive model; broken files",
+        "all or nothing of each import, taken up again; equal; failed with a reason",
+        (
+            "tests/application_imports/test_run_interrupted.py",
+            "tests/application_imports/test_run_property.py",
+            "tests/application_imports/test_run_broken_files.py",
+        ),
         full={"ROLECALL_KILLS": "50", "ROLECALL_EXAMPLES": "200"},
         ci={"ROLECALL_EXAMPLES": "20"},
     ),
@@ -52,9 +56,9 @@ ROWS = [
     ),
     Row(
         "upkeep",
-        "a running service backed up and restored elsewhere; a version on the schema of the next",
-        "the same content, served; nobody notices",
-        ("tests/operate/test_backup.py", "tests/cli/test_upgrade.py"),
+        "a whole service started, killed in parts, stopped, backed up and restored elsewhere, upgraded while it runs",
+        "back by itself, the same content, nobody notices",
+        ("tests/cli/test_serve.py", "tests/operate/test_backup.py", "tests/cli/test_upgrade.py"),
         ci={},
     ),
     Row(
