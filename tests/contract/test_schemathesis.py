@@ -27,7 +27,7 @@ FORMS = {
     "short": (QUICK, 2, 300),
     "ci": (QUICK, 17, 1400),
     "long": (THOROUGH, 25, 2000),
-    "full": (THOROUGH, 190, 20000),
+    "full": (THOROUGH, 250, 20000),
 }
 FORM = os.environ.get("ROLECALL_SCHEMATHESIS", "short")
 EVENTS = ["AccessRequestCreated", "AccessRequestAssigned", "AccessRequestCanceled"]
