@@ -5,8 +5,9 @@ from typing import NamedTuple
 
 import polars as pl
 
-from rolecall.application_imports.deltas import Delta, Doubt
+from rolecall.application_imports.deltas import Delta
 from rolecall.application_imports.diff import Difference, difference
+from rolecall.application_imports.draft import involved
 from rolecall.application_imports.finish import Run
 from rolecall.application_imports.frames import as_csv, as_frame
 from rolecall.application_imports.relations import IDENTITIES, close_intervals, copy_in, copy_out, open_intervals
@@ -38,7 +39,7 @@ async def draw_up(db: Db, run: Run, people: Delta) -> PeopleDraft:
     )
     before = as_frame(text, ["employee_id", "identity_id", "fields"])
     if people.gone is not None:
-        before = _involved(people, before)
+        before = involved(people, before, ["employee_id"])
     return PeopleDraft(before, difference(before, after, ["employee_id"], ["fields"]))
 
 
@@ -56,16 +57,6 @@ async def write(db: Db, run: Run, draft: PeopleDraft, now: datetime) -> None:
         columns = ("identity_id", application, "employee_id", "fields", number)
         await open_intervals(db, IDENTITIES, as_csv(known.select(*columns)))
     await _open_for_new_people(db, run, opened.filter(pl.col("identity_id").is_null()), now)
-
-
-def _involved(people: Delta, before: pl.DataFrame) -> pl.DataFrame:
-    assert people.gone is not None
-    there = before.select("employee_id")
-    if people.gone.join(there, on="employee_id", how="anti").height:
-        raise Doubt(people.content, "a line that went was not among what is known")
-    if people.after.join(there, on="employee_id", how="semi").join(people.gone, on="employee_id", how="anti").height:
-        raise Doubt(people.content, "a line repeats what another line says")
-    return before.join(people.mentioned("employee_id"), on="employee_id", how="semi")
 
 
 async def _open_for_new_people(db: Db, run: Run, people: pl.DataFrame, now: datetime) -> None:

@@ -94,11 +94,11 @@ class State:
             yield
             return
         names = ", ".join(columns)
-        await execute(self.db, f"CREATE TEMP TABLE wanted ON COMMIT DROP AS SELECT {names} FROM {table} LIMIT 0")
-        await copy_in(self.db, f"wanted ({names})", as_csv(frame))
-        await execute(self.db, "ANALYZE wanted")
-        yield
-        await execute(self.db, "DROP TABLE wanted")
+        async with self.db.transaction():
+            await execute(self.db, f"CREATE TEMP TABLE wanted ON COMMIT DROP AS SELECT {names} FROM {table} LIMIT 0")
+            await copy_in(self.db, f"wanted ({names})", as_csv(frame))
+            await execute(self.db, "ANALYZE wanted")
+            yield
 
     async def held_by(self, accounts: pl.DataFrame, relation: Relation) -> pl.DataFrame:
         rows = await fetch_rows(

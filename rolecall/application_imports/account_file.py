@@ -1,0 +1,46 @@
+"""A file of users becomes accounts and what is said of them."""
+
+from datetime import datetime
+
+import polars as pl
+
+from rolecall.application_imports.deltas import Delta
+from rolecall.application_imports.diff import Difference, difference
+from rolecall.application_imports.draft import Draft, involved
+from rolecall.application_imports.relations import ACCOUNTS
+from rolecall.application_imports.rows import name_keys
+from rolecall.application_imports.state import Known
+
+_NAME = ["username"]
+
+
+class AccountDraft(Draft):
+    """`known` are the accounts that the file is about, `present` those of them that are there after the import."""
+
+    known: Known
+    present: pl.DataFrame
+    removed: pl.DataFrame
+    # Whether `known` are all the accounts that the application ever had.
+    is_all = False
+
+    async def draw_up(self, users: Delta | None, now: datetime) -> None:
+        self.is_all = users is not None and users.is_whole
+        names = users.mentioned(*_NAME) if users else pl.DataFrame(schema=dict.fromkeys(_NAME, pl.String))
+        known = await self.state.known(ACCOUNTS, None if self.is_all else names)
+        there = known.frame.filter("is_present")
+        change = Difference(there.clear(), there.clear(), there.clear())
+        if users:
+            before = there if users.is_whole else involved(users, there, _NAME)
+            change = difference(before, name_keys(users.after), _NAME, ACCOUNTS.values)
+            self.count(users, change)
+        new = known.missing(change.new.select(_NAME))
+        self.known = known.with_numbers_for(new, await self.state.numbers("holder_numbers", new.height))
+        made = self.known.frame.tail(new.height).select("number", *_NAME)
+        matched_on = pl.lit(now.isoformat()).alias("matched_on")
+        self.insert("accounts (number, username, matched_on, application_id)", made.with_columns(matched_on))
+        stay = there.select(_NAME).join(change.removed, on=_NAME, how="anti")
+        still = pl.concat([stay, change.new.select(_NAME)])
+        self.present = self.known.frame.select(*_NAME, "number").join(still, on=_NAME, how="semi")
+        self.removed = change.removed.select("number")
+        if users:
+            self.change(ACCOUNTS, change, {"account_number": self.known})
