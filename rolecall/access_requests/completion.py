@@ -54,18 +54,18 @@ async def _holders(db: Db, news: Sequence[NewRequest]) -> dict[int, _Holder]:
         """SELECT asked.n, holder.* FROM unnest(%(applications)s::uuid[], %(identities)s::uuid[], %(names)s::text[])
                 WITH ORDINALITY AS asked (application_id, identity_id, name, n)
            CROSS JOIN LATERAL (
-               (SELECT a.number, a.id, a.username, '', v.metadata
+               (SELECT a.number, a.id, a.username, '', v.metadata::json
                 FROM accounts a JOIN account_versions v ON v.account_number = a.number AND v.until_import IS NULL
                 WHERE a.application_id = asked.application_id AND a.username = asked.name
                       AND asked.identity_id IS NOT NULL)
                UNION ALL
-               (SELECT a.number, a.id, a.username, '', v.metadata
+               (SELECT a.number, a.id, a.username, '', v.metadata::json
                 FROM accounts a JOIN account_versions v ON v.account_number = a.number AND v.until_import IS NULL
                 WHERE a.application_id = asked.application_id AND a.identity_id = asked.identity_id
                       AND asked.name IS NULL
                 ORDER BY v.is_active DESC, a.username LIMIT 1)
                UNION ALL
-               (SELECT g.number, g.id, g.name, v.nomenclature, v.metadata
+               (SELECT g.number, g.id, g.name, v.nomenclature, v.metadata::json
                 FROM groups g JOIN group_versions v ON v.group_number = g.number AND v.until_import IS NULL
                 WHERE g.application_id = asked.application_id AND g.name = asked.name AND asked.identity_id IS NULL)
            ) AS holder""",

@@ -20,8 +20,8 @@ _LAST_MOMENT = datetime(9999, 12, 31, tzinfo=UTC)
 
 _ACCOUNT_ITEM = """
     a.id, a.username, v.name, v.email, v.is_active, v.is_locked, nullif(v.last_login, '') AS last_login,
-    a.identity_id, a.match, v.metadata, a.matched_on"""
-_ACCOUNT = "a.id, a.application_id, a.username, v.name, v.email, v.is_active, v.is_locked, v.metadata"
+    a.identity_id, a.match, v.metadata::json, a.matched_on"""
+_ACCOUNT = "a.id, a.application_id, a.username, v.name, v.email, v.is_active, v.is_locked, v.metadata::json"
 
 
 def _account_item(row: Sequence[Any]) -> AccountItem:
@@ -55,7 +55,7 @@ ACCOUNTS_BY_MATCH = replace(
     version="(SELECT ', matched ' || coalesce(max(number), 0) FROM matchings WHERE application_id = %(application)s)",
 )
 GROUPS = Settled(
-    columns="g.id, g.name, v.description, v.nomenclature, v.metadata",
+    columns="g.id, g.name, v.description, v.nomenclature, v.metadata::json",
     rows=f"""FROM groups g JOIN group_versions v ON v.group_number = g.number AND {_THEN}
              WHERE g.application_id = %(application)s""",
     key={"g.name": "text"},
@@ -178,7 +178,7 @@ async def find_account(db: Db, application_id: UUID, username: str) -> Account |
 async def find_group(db: Db, application_id: UUID, name: str) -> GroupItem | None:
     rows = await fetch_rows(
         db,
-        """SELECT g.id, g.name, v.description, v.nomenclature, v.metadata FROM groups g
+        """SELECT g.id, g.name, v.description, v.nomenclature, v.metadata::json FROM groups g
            JOIN group_versions v ON v.group_number = g.number AND v.until_import IS NULL
            WHERE g.application_id = %(application)s AND g.name = %(name)s""",
         application=application_id,

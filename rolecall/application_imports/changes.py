@@ -49,6 +49,7 @@ _NAMES: dict[Kind, tuple[str, str]] = {
     Kind.IDENTITY: ("i.last_name || ', ' || i.first_name", "JOIN identities i ON i.id = r.identity_id"),
 }
 _INTERNAL = {"firstNameKey", "lastNameKey"}
+_JSON = {"metadata": "::json"}
 
 # Which rows `r` make a change, and the row before it.
 _ROWS = {
@@ -123,7 +124,7 @@ def _changes(relation: Relation, type: ChangeType) -> Settled[ChangeItem]:
 
 
 def _object(row: str, columns: Sequence[str]) -> str:
-    pairs = ", ".join(f"'{_camel(column)}', {row}.{column}" for column in columns)
+    pairs = ", ".join(f"'{_camel(column)}', {row}.{column}{_JSON.get(column, '')}" for column in columns)
     return f"json_build_object({pairs})"
 
 

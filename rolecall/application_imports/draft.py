@@ -1,5 +1,6 @@
 """What an import will change, found out before any of it is written: differences that become intervals."""
 
+import secrets
 import time
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -19,7 +20,7 @@ MANY = 5_000
 
 
 class Insert(NamedTuple):
-    """Rows of something that exists from now on; `into` names a table and its columns."""
+    """Rows of something that exists from now on; `into` names a table and its columns, `id` and application last."""
 
     into: str
     rows: pl.DataFrame
@@ -42,7 +43,7 @@ class Draft:
 
     def insert(self, into: str, rows: pl.DataFrame) -> None:
         application = pl.lit(str(self.state.application_id)).alias("application_id")
-        self.inserts.append(Insert(into, rows.with_columns(application)))
+        self.inserts.append(Insert(into, rows.with_columns(_ids(rows.height), application)))
 
     def change(self, relation: Relation, change: Difference, numbers: dict[str, Known]) -> None:
         for column, known in numbers.items():
@@ -98,6 +99,13 @@ def involved(delta: Delta, present: pl.DataFrame, name: list[str]) -> pl.DataFra
 def union(frames: Iterable[pl.DataFrame], column: str) -> pl.DataFrame:
     found = list(frames)
     return pl.concat(found).unique() if found else pl.DataFrame(schema={column: pl.String})
+
+
+def _ids(count: int) -> pl.Series:
+    """Random UUIDs. Made here: a default that differs from row to row has COPY insert its rows one by one."""
+    digits = secrets.token_hex(16 * count)
+    each = (digits[start : start + 32] for start in range(0, len(digits), 32))
+    return pl.Series("id", [f"{of[:12]}4{of[13:16]}a{of[17:]}" for of in each], pl.String)
 
 
 def _in_order(rows: pl.DataFrame, relation: Relation) -> pl.DataFrame:

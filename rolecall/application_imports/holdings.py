@@ -75,7 +75,7 @@ class HoldingDraft(Draft):
         new = known.missing(added.filter(pl.col("group") != ""))
         self.groups = known.with_numbers_for(new, await self.state.numbers("holder_numbers", new.height))
         made = self.groups.frame.tail(new.height).select("number", "group")
-        self.insert("groups (number, name, application_id)", made)
+        self.insert("groups (number, name, id, application_id)", made)
         present = self.groups.frame.filter("is_present")
         blank = {"description": "", "nomenclature": "", "parent": "", "metadata": "{}"}
         only_named = added.filter(pl.col("group") != "").join(present, on="group", how="anti")
@@ -139,7 +139,7 @@ class HoldingDraft(Draft):
         new = known.missing(said.select(_NAME))
         self.permissions = known.with_numbers_for(new, await self.state.numbers("permissions_number_seq", new.height))
         made = self.permissions.frame.tail(new.height).select("number", *_NAME)
-        self.insert("permissions (number, header, section, permission, application_id)", made)
+        self.insert("permissions (number, header, section, permission, id, application_id)", made)
         present = self.permissions.frame.filter("is_present")
         catalogue = difference(present, said.select(*_NAME, *PERMISSIONS.values), _NAME, PERMISSIONS.values)
         after = self.permissions.number(after, "permission_number")
@@ -219,7 +219,7 @@ class HoldingDraft(Draft):
             db,
             f"""WITH stripped AS (
                     UPDATE group_versions v SET until_import = %(number)s FROM groups g WHERE {unlisted}
-                    AND (v.description, v.nomenclature, v.parent, v.metadata::text) <> ('', '', '', '{{}}')
+                    AND (v.description, v.nomenclature, v.parent, v.metadata) <> ('', '', '', '{{}}')
                     RETURNING v.group_number)
                 INSERT INTO group_versions (group_number, from_import, description, nomenclature, parent, metadata)
                 SELECT group_number, %(number)s, '', '', '', '{{}}' FROM stripped""",

@@ -54,8 +54,8 @@ CREATE TABLE account_versions (
     is_locked        boolean NOT NULL,
     last_login       text NOT NULL,
     password_changed text NOT NULL,
-    -- An object of header and value, keys in order: the same metadata is the same text.
-    metadata         json NOT NULL,
+    -- A JSON object of header and value, keys in order: the same metadata is the same text.
+    metadata         text NOT NULL,
     -- Made by core/text.sort_key, as an identity's are: matching by name ignores case.
     first_name_key   text COLLATE "C" NOT NULL,
     last_name_key    text COLLATE "C" NOT NULL,
@@ -82,7 +82,7 @@ CREATE TABLE group_versions (
     description  text NOT NULL,
     nomenclature text NOT NULL,
     parent       text NOT NULL,
-    metadata     json NOT NULL,
+    metadata     text NOT NULL,
     PRIMARY KEY (group_number, from_import)
 );
 CREATE INDEX ON group_versions (from_import);
