@@ -23,6 +23,7 @@ import time
 import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from functools import partial
 from itertools import cycle
 from operator import add, truediv
 from pathlib import Path
@@ -97,17 +98,17 @@ def request_for(path: str, secret: str) -> bytes:
     return "\r\n".join([*lines, "", ""]).encode()
 
 
-async def load(port: int, path: str, secret: str, connections: int, seconds: float) -> float:
-    """Requests a second."""
-    return await load_all([port], path, secret, connections, seconds)
+async def load(port: int, paths: Sequence[str], secret: str, connections: int, seconds: float) -> float:
+    """Requests a second; each connection asks for one of the paths, again and again."""
+    return await load_all([port], paths, secret, connections, seconds)
 
 
-async def load_all(ports: Sequence[int], path: str, secret: str, connections: int, seconds: float) -> float:
+async def load_all(ports: Sequence[int], paths: Sequence[str], secret: str, connections: int, seconds: float) -> float:
     """Requests a second, of several processes together."""
-    request, loop = request_for(path, secret), asyncio.get_running_loop()
+    loop = asyncio.get_running_loop()
     made = [
-        await loop.create_connection(lambda: Connection(request), "127.0.0.1", ports[n % len(ports)])
-        for n in range(connections)
+        await loop.create_connection(partial(Connection, request_for(path, secret)), "127.0.0.1", port)
+        for _, port, path in zip(range(connections), cycle(ports), cycle(paths))
     ]
     started, before = time.perf_counter(), sum(each.count for _, each in made)
     await asyncio.sleep(seconds)
@@ -188,12 +189,14 @@ def others_writing(url: str) -> Iterator[None]:
         writer.join()
 
 
-def measure(url: str, secret: str, paths: dict[str, str], options: argparse.Namespace) -> dict[tuple[str, str], Figure]:
+def measure(
+    url: str, secret: str, paths: dict[str, list[str]], options: argparse.Namespace
+) -> dict[tuple[str, str], Figure]:
     figures = {(name, what): Figure() for name, asked in ASKED.items() for what in asked}
     elsewhere = psycopg.conninfo.make_conninfo(url, dbname="postgres")
     answers = Path(options.folder) / "answers.json"
     with running("service", url, answers) as (_, port):
-        ready = {path: fetch(port, path, secret) for path in (paths[GET], paths[FIRST])}
+        ready = {path: fetch(port, path, secret) for path in (*paths[GET], *paths[FIRST])}
         answers.write_bytes(msgspec.json.encode(ready))
     *rivals, slow = ASKED
     with ExitStack() as stack:
@@ -211,11 +214,11 @@ def measure(url: str, secret: str, paths: dict[str, str], options: argparse.Name
 
 
 def load_once(
-    url: str, pid: int, port: int, path: str, secret: str, options: argparse.Namespace, figure: Figure
+    url: str, pid: int, port: int, paths: list[str], secret: str, options: argparse.Namespace, figure: Figure
 ) -> None:
-    uvloop.run(load(port, path, secret, options.connections, 0.2))
+    uvloop.run(load(port, paths, secret, options.connections, 0.2))
     program, database = cpu_seconds(pid), database_seconds(url)
-    rate = uvloop.run(load(port, path, secret, options.connections, options.seconds))
+    rate = uvloop.run(load(port, paths, secret, options.connections, options.seconds))
     requests = max(rate * options.seconds, 1)
     figure.per_second.append(rate)
     figure.program_us.append((cpu_seconds(pid) - program) / requests * 1e6)
@@ -261,6 +264,13 @@ def report(figures: dict[tuple[str, str], Figure]) -> bool:
     )
 
 
+def some_identities(url: str, count: int) -> list[str]:
+    """The paths of so many people."""
+    with psycopg.connect(url) as db:
+        rows = db.execute("SELECT id FROM identities ORDER BY id LIMIT %s", (count,)).fetchall()
+    return [f"/api/identities/{id}" for (id,) in rows]
+
+
 def make_token(url: str) -> str:
     secret = new_secret()
     with psycopg.connect(url) as db:
@@ -281,10 +291,13 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, company() as urls:
         options.folder, url = folder, urls["big"]
         secret = make_token(url)
-        with psycopg.connect(url) as db:
-            (id,) = db.execute("SELECT id FROM identities ORDER BY list_key OFFSET 1000 LIMIT 1").fetchone() or ("",)
         page = "/api/identities"
-        paths = {GET: f"{page}/{id}", FIRST: page, WRITTEN: page, DEEP: f"{page}?page={min(10_000, ROWS // 50)}"}
+        paths = {
+            GET: some_identities(url, options.connections),
+            FIRST: [page],
+            WRITTEN: [page],
+            DEEP: [f"{page}?page={min(10_000, ROWS // 50)}"],
+        }
         held = report(measure(url, secret, paths, options))
     sys.exit(0 if held else MISSED)
 

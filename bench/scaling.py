@@ -15,6 +15,8 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +25,7 @@ import uvloop
 
 from bench import imports
 from bench.figures import MISSED, Found, tell
-from bench.http import Connection, load, load_all, make_token, request_for, running
+from bench.http import Connection, load, load_all, make_token, request_for, running, some_identities
 from bench.seeding import ROWS, company
 from rolecall.core.postgres import embedded
 
@@ -65,16 +67,14 @@ class Paced(Connection):
             self.transport.write(self.request)
 
 
-async def latencies(port: int, path: str, secret: str, rate: float, seconds: float) -> list[float]:
-    request, loop = request_for(path, secret), asyncio.get_running_loop()
+async def latencies(port: int, paths: list[str], secret: str, rate: float, seconds: float) -> list[float]:
+    loop = asyncio.get_running_loop()
     period, start = CONNECTIONS / rate, time.perf_counter() + 0.2
     made = [
         await loop.create_connection(
-            lambda n=n: Paced(request, period, start + n * period / CONNECTIONS),  # type: ignore[misc]
-            "127.0.0.1",
-            port,
+            partial(Paced, request_for(path, secret), period, start + n * period / CONNECTIONS), "127.0.0.1", port
         )
-        for n in range(CONNECTIONS)
+        for n, path in zip(range(CONNECTIONS), cycle(paths))
     ]
     await asyncio.sleep(seconds)
     for transport, _ in made:
@@ -94,13 +94,13 @@ def processes(count: int, url: str) -> Iterator[tuple[list[int], list[int]]]:
         yield [pid for pid, _ in made], [port for _, port in made]
 
 
-def more_processes(url: str, path: str, secret: str) -> bool:
+def more_processes(url: str, paths: list[str], secret: str) -> bool:
     rates: dict[int, list[float]] = {count: [] for count in PROCESSES}
     for _ in range(ROUNDS):
         for count in PROCESSES:
             with processes(count, url) as (_, ports):
-                uvloop.run(load_all(ports, path, secret, 2 * CONNECTIONS, 1))
-                rates[count].append(uvloop.run(load_all(ports, path, secret, 2 * CONNECTIONS, SECONDS)))
+                uvloop.run(load_all(ports, paths, secret, 2 * CONNECTIONS, 1))
+                rates[count].append(uvloop.run(load_all(ports, paths, secret, 2 * CONNECTIONS, SECONDS)))
     for count in PROCESSES:
         tell(Found("scaling", f"get one, API processes: {count}", max(rates[count]), "/s"))
     return tell(
@@ -108,12 +108,12 @@ def more_processes(url: str, path: str, secret: str) -> bool:
     )
 
 
-def below_saturation(url: str, path: str, secret: str) -> bool:
+def below_saturation(url: str, paths: list[str], secret: str) -> bool:
     seen = []
     with processes(1, url) as (_, [port]):
-        full = max(uvloop.run(load(port, path, secret, CONNECTIONS, SECONDS)) for _ in range(ROUNDS))
+        full = max(uvloop.run(load(port, paths, secret, CONNECTIONS, SECONDS)) for _ in range(ROUNDS))
         for _ in range(QUIET_ROUNDS):
-            took = uvloop.run(latencies(port, path, secret, SHARE * full, SECONDS))
+            took = uvloop.run(latencies(port, paths, secret, SHARE * full, SECONDS))
             *_, high = statistics.quantiles(took, n=100)
             middle = statistics.median(took)
             print(f"at {SHARE * full:,.0f}/s: median {middle * 1000:.2f} ms, 99 % within {high * 1000:.2f} ms")
@@ -123,14 +123,14 @@ def below_saturation(url: str, path: str, secret: str) -> bool:
     return tell(Found("scaling", what, high / middle, "×", BAR_TAIL, at_most=True))
 
 
-def memory(url: str, paths: list[str], secret: str) -> bool:
+def memory(url: str, kinds: list[list[str]], secret: str) -> bool:
     """Of one process, after a tenth of the requests and after all of them."""
     with processes(1, url) as ([pid], [port]):
         done, sizes = 0.0, [0, 0]
         for n, share in enumerate((0.1, 1)):
             while done < share * REQUESTS:
-                for path in paths:
-                    done += 2 * uvloop.run(load(port, path, secret, CONNECTIONS, 2))
+                for paths in kinds:
+                    done += 2 * uvloop.run(load(port, paths, secret, CONNECTIONS, 2))
             sizes[n] = imports.resident(pid)
     print(f"memory {sizes[0] / 2**20:.0f} MiB after a tenth, {sizes[1] / 2**20:.0f} MiB after {done:,.0f} requests")
     grown = Found(
@@ -177,14 +177,13 @@ def main() -> None:
         url = urls["big"]
         secret = make_token(url)
         with psycopg.connect(url) as db:
-            (id,) = db.execute("SELECT id FROM identities ORDER BY list_key OFFSET 1000 LIMIT 1").fetchone() or ("",)
             for table in ("identities", "access_requests", "personnel_events"):
                 tell(Found("scaling", f"a row of {table} with its indexes", _bytes_a_row(db, table), "B"))
-        one, deep = f"/api/identities/{id}", f"/api/identities?page={ROWS // 100}"
+        ones, deep = some_identities(url, CONNECTIONS), f"/api/identities?page={ROWS // 100}"
         held = [
-            more_processes(url, one, secret),
-            below_saturation(url, one, secret),
-            memory(url, [one, "/api/identities", deep], secret),
+            more_processes(url, ones, secret),
+            below_saturation(url, ones, secret),
+            memory(url, [ones, ["/api/identities"], [deep]], secret),
         ]
     held.append(two_workers())
     sys.exit(0 if all(held) else MISSED)

@@ -16,7 +16,6 @@ from rolecall.core.config import Config
 from rolecall.core.faults import fault
 
 Db = AsyncConnection[TupleRow]
-Pool = AsyncConnectionPool[Db]
 T = TypeVar("T", bound=msgspec.Struct)
 
 PATIENCE_SECONDS = 5.0
@@ -39,11 +38,19 @@ def session_options(base_url: str) -> str:
     return " ".join(f"-c {name}={value}" for name, value in settings.items())
 
 
+class Pool(AsyncConnectionPool[Db]):
+    """`lookups`: queries that requests share, by their text; see `together.py`."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.lookups: dict[str, Any] = {}
+
+
 def make_pool(config: Config, url: str | None = None) -> Pool:
     """A closed pool: open it inside the event loop that uses it."""
     url = url or config.database_url
     assert url
-    return AsyncConnectionPool(
+    return Pool(
         url,
         kwargs={"autocommit": True, "options": session_options(config.base_url), "prepare_threshold": 1},
         min_size=1,

@@ -5,10 +5,11 @@ from uuid import UUID
 import msgspec
 
 from rolecall.core.checking import Facts, Json, mentioned_ids
-from rolecall.core.db import Db, fetch_one, fetch_rows
+from rolecall.core.db import Db, Pool, fetch_one, fetch_rows
 from rolecall.core.errors import NotFound
 from rolecall.core.ids import known_guid
 from rolecall.core.paging import Listing, Page, fetch_listed
+from rolecall.core.together import fetch_by_id
 from rolecall.identities.shapes import IdentityDetail
 
 # An identity `i` with its supervisor `s`, in the order of IdentityDetail; for every query that shows a person.
@@ -27,13 +28,19 @@ def from_row(row: Sequence[Any]) -> IdentityDetail:
 IDENTITIES = Listing(table="identities", row="i", columns=COLUMNS, joins=SUPERVISOR, make=from_row)
 
 
+_BY_ID = f"SELECT {COLUMNS} FROM identities i {SUPERVISOR} WHERE i.id = ANY(%(ids)s)"
+
+
 async def get(db: Db, id: str) -> IdentityDetail:
-    found = await fetch_one(
-        db,
-        IdentityDetail,
-        f"SELECT {COLUMNS} FROM identities i {SUPERVISOR} WHERE i.id = %(id)s",
-        id=known_guid("Identity", id),
-    )
+    return _there(id, await fetch_one(db, IdentityDetail, _BY_ID, ids=[known_guid("Identity", id)]))
+
+
+async def get_with_others(pool: Pool, id: str) -> IdentityDetail:
+    """In one query with everyone who is asked for at the same time."""
+    return _there(id, await fetch_by_id(pool, IdentityDetail, _BY_ID, known_guid("Identity", id)))
+
+
+def _there(id: str, found: IdentityDetail | None) -> IdentityDetail:
     if found:
         return found
     raise NotFound("Identity", id)

@@ -3,7 +3,7 @@ from typing import Any
 from litestar import Router
 
 from rolecall.core.caller import Scope
-from rolecall.core.db import Db
+from rolecall.core.db import Db, Pool
 from rolecall.core.paging import Page
 from rolecall.identities import queries
 from rolecall.identities.shapes import IdentityDetail
@@ -17,9 +17,9 @@ async def list_identities(db: Db, query: dict[str, Any]) -> Page[IdentityDetail]
 
 
 @operation("GET", "/{id:str}", scope=Scope.IDENTITIES_READ)
-async def get_identity(db: Db, id: str) -> IdentityDetail:
+async def get_identity(pool: Pool, id: str) -> IdentityDetail:
     """Get one identity."""
-    return await queries.get(db, id)
+    return await queries.get_with_others(pool, id)
 
 
 router = Router("/api/identities", route_handlers=[list_identities, get_identity], tags=["Access governance"])

@@ -1,7 +1,8 @@
 """One way to serve an operation: who may, what came in, one transaction, the answer after its commit.
 
 A function decorated with `operation` names what it needs among its parameters: `db`, `caller`, `now`, `facts`, `raw`
-(the body), `query` (page and filters), `id` (from the path), `config`, `request`.
+(the body), `query` (page and filters), `id` (from the path), `config`, `request`; a read that shares its query with
+others that come at the same time names `pool` instead of `db`.
 """
 
 import asyncio
@@ -88,8 +89,9 @@ class Call(msgspec.Struct):
     request: AnyRequest
     config: Config
     now: datetime
-    db: Db
     caller: Caller
+    db: Db | None = None
+    pool: Pool | None = None
     raw: Any = None
     query: dict[str, Any] = {}
     id: str = ""
@@ -162,13 +164,16 @@ async def _read(spec: Operation, services: Services, request: AnyRequest, now: d
     query = read_query(request, spec.query) if spec.query is not None else {}
 
     async def read(pool: Pool) -> Any:
+        call = Call(request, services.config, now, caller, query=query, id=request.path_params.get("id", ""))
+        if "pool" in spec.wants:
+            call.pool = pool
+            return await _perform(spec, call)
         # Not `pool.connection()`: there is no transaction to end.
-        db = await pool.getconn()
+        call.db = await pool.getconn()
         try:
-            call = Call(request, services.config, now, db, caller, query=query, id=request.path_params.get("id", ""))
             return await _perform(spec, call)
         finally:
-            await pool.putconn(db)
+            await pool.putconn(call.db)
 
     replica = services.replica
     answer = await _read_from(replica, services.pool, read) if replica else await read(services.pool)
@@ -196,7 +201,8 @@ async def _write(spec: Operation, services: Services, request: AnyRequest, now: 
         async with services.pool.connection() as db, written_by(db, "request", author):
             if key and (kept := await idempotency.kept_answer(db, key)):
                 return Answer(*kept)
-            call = Call(request, services.config, now, db, caller, carried.raw, id=request.path_params.get("id", ""))
+            id = request.path_params.get("id", "")
+            call = Call(request, services.config, now, caller, db, raw=carried.raw, id=id)
             answer = _encoded(await _perform(spec, call))
             if key:
                 await idempotency.keep_answer(db, key, spec.status, None if spec.secret else answer)

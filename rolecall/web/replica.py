@@ -8,6 +8,7 @@ from psycopg import Error
 from psycopg_pool import PoolTimeout
 
 from rolecall.core.db import Pool, fetch_value
+from rolecall.core.together import Together
 
 log = structlog.get_logger("rolecall.replica")
 
@@ -23,35 +24,26 @@ class Replica:
     def __init__(self, primary: Pool, pool: Pool) -> None:
         self.primary, self.pool = primary, pool
         self._resting_until = 0.0
-        self._look_under_way: asyncio.Task[bool] | None = None
-        self._next_look: asyncio.Task[bool] | None = None
+        self._looks = Together(self._look)
 
     async def is_current(self) -> bool:
-        """Whether it shows everything that was committed when this was asked, by whomever.
-
-        All who ask at once share one look. A look that is under way began too early for who asks now.
-        """
+        """Whether it shows everything that was committed when this was asked, by whomever."""
         if time.monotonic() < self._resting_until:
             return False
-        if self._next_look is None:
-            self._next_look = asyncio.create_task(self._look_after(self._look_under_way))
-        return await asyncio.shield(self._next_look)
+        return await self._looks.ask(None)
 
     def rest(self, fault: Exception) -> None:
         log.warning("replica out of reach", reason=str(fault))
         self._resting_until = time.monotonic() + _REST_SECONDS
 
-    async def _look_after(self, earlier: asyncio.Task[bool] | None) -> bool:
-        if earlier:
-            await asyncio.wait([earlier])
-        self._look_under_way, self._next_look = self._next_look, None
+    async def _look(self, _: set[None]) -> bool:
         try:
-            return await self._look()
+            return await self._has_caught_up()
         except (Error, PoolTimeout) as fault:
             self.rest(fault)
             return False
 
-    async def _look(self) -> bool:
+    async def _has_caught_up(self) -> bool:
         async with self.primary.connection() as db:
             written = await fetch_value(db, "SELECT pg_current_wal_flush_lsn()::text")
         async with self.pool.connection(timeout=_REACH_SECONDS) as db:

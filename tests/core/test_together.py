@@ -1,0 +1,81 @@
+import asyncio
+from uuid import UUID, uuid4
+
+import msgspec
+import pytest
+
+from rolecall.core.config import Config
+from rolecall.core.db import make_pool
+from rolecall.core.together import Together, fetch_by_id
+
+
+class Clerk:
+    """Answers one question at a time, when told to."""
+
+    def __init__(self) -> None:
+        self.asked: list[set[str]] = []
+        self.is_asked = asyncio.Event()
+        self.may_answer = asyncio.Event()
+
+    async def answer(self, keys: set[str]) -> str:
+        self.asked.append(keys)
+        self.is_asked.set()
+        await self.may_answer.wait()
+        if "nonsense" in keys:
+            raise ValueError("nonsense")
+        return f"answer {len(self.asked)}"
+
+
+async def test_who_asks_while_an_answer_is_on_its_way_is_in_the_next_question() -> None:
+    clerk = Clerk()
+    together = Together(clerk.answer)
+    first = asyncio.create_task(together.ask("a"))
+    await asyncio.wait_for(clerk.is_asked.wait(), 10)
+    later = [asyncio.create_task(together.ask(key)) for key in "abb"]
+    await asyncio.sleep(0.01)
+    assert clerk.asked == [{"a"}]
+
+    clerk.may_answer.set()
+
+    assert await asyncio.gather(first, *later) == ["answer 1", "answer 2", "answer 2", "answer 2"]
+    assert clerk.asked == [{"a"}, {"a", "b"}]
+
+
+async def test_who_gives_up_does_not_take_the_others_along() -> None:
+    clerk = Clerk()
+    together = Together(clerk.answer)
+    first, second = (asyncio.create_task(together.ask(key)) for key in "ab")
+    await asyncio.wait_for(clerk.is_asked.wait(), 10)
+
+    first.cancel()
+    clerk.may_answer.set()
+
+    assert await second == "answer 1"
+    assert first.cancelled()
+
+
+async def test_a_failure_is_told_to_all_who_asked_and_to_nobody_after_them() -> None:
+    clerk = Clerk()
+    clerk.may_answer.set()
+    together = Together(clerk.answer)
+
+    failed = await asyncio.gather(together.ask("nonsense"), together.ask("a"), return_exceptions=True)
+
+    assert [type(each) for each in failed] == [ValueError, ValueError]
+    assert await together.ask("a") == "answer 2"
+
+
+class Row(msgspec.Struct):
+    id: UUID
+    asked_with: int
+
+
+@pytest.mark.usefixtures("clean_database")
+async def test_rows_are_fetched_by_one_query_and_each_asker_gets_its_own(config: Config) -> None:
+    there, gone = [uuid4() for _ in range(3)], uuid4()
+    sql = f"""SELECT id, cardinality(%(ids)s::uuid[]) AS asked_with FROM unnest(%(ids)s::uuid[]) AS t (id)
+              WHERE id <> '{gone}'"""
+    async with make_pool(config) as pool:
+        found = await asyncio.gather(*(fetch_by_id(pool, Row, sql, id) for id in [*there, gone, there[0]]))
+
+    assert found == [Row(there[0], 4), Row(there[1], 4), Row(there[2], 4), None, Row(there[0], 4)]
