@@ -25,7 +25,7 @@ import uvloop
 
 from bench import imports
 from bench.figures import MISSED, Found, tell
-from bench.http import Connection, load, load_all, make_token, request_for, running, some_identities
+from bench.http import PROGRAMS, TICK, Connection, load, load_all, make_token, request_for, running, some_identities
 from bench.seeding import ROWS, company
 from rolecall.core.postgres import embedded
 
@@ -33,6 +33,8 @@ BAR_PROCESSES, BAR_TAIL, BAR_MEMORY, BAR_WORKERS = 1.6, 5, 1.05, 1.3
 REQUESTS = int(os.environ.get("ROLECALL_BENCH_REQUESTS", "100000"))
 PROCESSES = (1, 2, 4)
 CONNECTIONS = 16
+# So many that each of four processes has enough to do.
+MANY_CONNECTIONS = 128
 SECONDS = 3.0
 ROUNDS = 2
 # One that nothing else disturbs is enough, and on a busy machine rare.
@@ -94,33 +96,56 @@ def processes(count: int, url: str) -> Iterator[tuple[list[int], list[int]]]:
         yield [pid for pid, _ in made], [port for _, port in made]
 
 
+@contextmanager
+def busy_cores() -> Iterator[list[float]]:
+    """How many cores the whole machine kept busy meanwhile: what is left of two is all that more processes can win."""
+    found: list[float] = []
+    started, before = time.perf_counter(), busy_seconds()
+    yield found
+    found.append((busy_seconds() - before) / (time.perf_counter() - started))
+
+
+def busy_seconds() -> float:
+    user, nice, system, _, _, irq, soft, *_ = map(int, Path("/proc/stat").read_text().split()[1:9])
+    return (user + nice + system + irq + soft) / TICK
+
+
 def more_processes(url: str, paths: list[str], secret: str) -> bool:
     rates: dict[int, list[float]] = {count: [] for count in PROCESSES}
+    busy: dict[int, list[float]] = {count: [] for count in PROCESSES}
     for _ in range(ROUNDS):
         for count in PROCESSES:
             with processes(count, url) as (_, ports):
-                uvloop.run(load_all(ports, paths, secret, 2 * CONNECTIONS, 1))
-                rates[count].append(uvloop.run(load_all(ports, paths, secret, 2 * CONNECTIONS, SECONDS)))
+                uvloop.run(load_all(ports, paths, secret, MANY_CONNECTIONS, 1))
+                with busy_cores() as cores:
+                    rates[count].append(uvloop.run(load_all(ports, paths, secret, MANY_CONNECTIONS, SECONDS)))
+                busy[count].append(cores[0])
     for count in PROCESSES:
         tell(Found("scaling", f"get one, API processes: {count}", max(rates[count]), "/s"))
+    tell(Found("scaling", "cores busy while one API process answers, client and database included", max(busy[1])))
     return tell(
         Found("scaling", "four API processes, of one", max(rates[PROCESSES[-1]]) / max(rates[1]), "×", BAR_PROCESSES)
     )
 
 
 def below_saturation(url: str, paths: list[str], secret: str) -> bool:
-    seen = []
-    with processes(1, url) as (_, [port]):
-        full = max(uvloop.run(load(port, paths, secret, CONNECTIONS, SECONDS)) for _ in range(ROUNDS))
-        for _ in range(QUIET_ROUNDS):
+    """Beside the service, a bare program at the same rate: what of the tail is the machine's."""
+    seen: dict[str, list[tuple[float, float]]] = {"service": [], "select": []}
+    with ExitStack() as stack, tempfile.TemporaryDirectory() as folder:
+        answers = Path(folder) / "answers"
+        answers.write_text("{}")
+        ports = {name: stack.enter_context(running(name, url, answers))[1] for name in seen}
+        full = max(uvloop.run(load(ports["service"], paths, secret, CONNECTIONS, SECONDS)) for _ in range(ROUNDS))
+        for name, port in list(ports.items()) * QUIET_ROUNDS:
             took = uvloop.run(latencies(port, paths, secret, SHARE * full, SECONDS))
             *_, high = statistics.quantiles(took, n=100)
             middle = statistics.median(took)
-            print(f"at {SHARE * full:,.0f}/s: median {middle * 1000:.2f} ms, 99 % within {high * 1000:.2f} ms")
-            seen.append((high, middle))
-    high, middle = min(seen)
+            print(f"{name} at {SHARE * full:,.0f}/s: median {middle * 1000:.2f} ms, 99 % in {high * 1000:.2f} ms")
+            seen[name].append((high, middle))
+    tails = {name: high / middle for name, (high, middle) in ((name, min(each)) for name, each in seen.items())}
     what = f"p99 at {SHARE:.0%} of saturation, of the median"
-    return tell(Found("scaling", what, high / middle, "×", BAR_TAIL, at_most=True))
+    tell(Found("scaling", f"{what}: {PROGRAMS['select']}", tails["select"], "×"))
+    return tell(Found("scaling", what, tails["service"], "×", BAR_TAIL, at_most=True))
 
 
 def memory(url: str, kinds: list[list[str]], secret: str) -> bool:
@@ -164,7 +189,10 @@ async def _side_by_side(address: str, token: str, files: Any) -> tuple[float, fl
         results = await imports.run_imports(address, token, files, {"first": "first"})
         return float(results["first"]["import"])
 
-    return min([await one() for _ in range(2)]), max(await asyncio.gather(one(), one()))
+    with busy_cores() as cores:
+        alone = min([await one() for _ in range(2)])
+    tell(Found("scaling", "cores busy while one import runs", cores[0]))
+    return alone, max(await asyncio.gather(one(), one()))
 
 
 def _bytes_a_row(db: psycopg.Connection, table: str) -> float:
@@ -179,7 +207,7 @@ def main() -> None:
         with psycopg.connect(url) as db:
             for table in ("identities", "access_requests", "personnel_events"):
                 tell(Found("scaling", f"a row of {table} with its indexes", _bytes_a_row(db, table), "B"))
-        ones, deep = some_identities(url, CONNECTIONS), f"/api/identities?page={ROWS // 100}"
+        ones, deep = some_identities(url, MANY_CONNECTIONS), f"/api/identities?page={ROWS // 100}"
         held = [
             more_processes(url, ones, secret),
             below_saturation(url, ones, secret),
