@@ -36,7 +36,7 @@ CONNECTIONS = 16
 # So many that each of four processes has enough to do.
 MANY_CONNECTIONS = 128
 SECONDS = 3.0
-ROUNDS = 2
+ROUNDS = 3
 # One that nothing else disturbs is enough, and on a busy machine rare.
 QUIET_ROUNDS = 5
 SHARE = 0.6
