@@ -156,7 +156,7 @@ async def _keep_rejects(db: Db, findings: Findings) -> None:
             await cursor.executemany(
                 """INSERT INTO import_rejects (import_id, file_id, line, reason, row)
                    VALUES (%s, %s, %s, %s, %s)""",
-                [(findings.of_run.id, *reject[:3], Jsonb(reject.row)) for reject in delta.rejected_rows()],
+                [(findings.run.id, *reject[:3], Jsonb(reject.row)) for reject in delta.rejected_rows()],
             )
 
 

@@ -33,7 +33,7 @@ Drawn = TypeVar("Drawn")
 class Findings:
     def __init__(self, job: Job, run: Run) -> None:
         self.job = job
-        self.of_run = run
+        self.run = run
         self.before: Sources = {}
         self.groups: dict[Content, FileGroup] = {}
         self.files: dict[Content, list[StoredFile]] = {}
@@ -45,7 +45,7 @@ class Findings:
 
     async def sort(self, db: Db) -> None:
         """Which files are there, of which content, and what came before them."""
-        run = self.of_run
+        run = self.run
         self.before = await sources_after(db, run.application_id)
         sent = await files_of(db, run.id)
         for group in await groups_of(db, run.application_id):
@@ -54,7 +54,7 @@ class Findings:
 
     async def accounts(self, db: Db) -> AccountDraft:
         async def draw_up() -> AccountDraft:
-            draft = AccountDraft(State(db, self.of_run.application_id), self.of_run.number)
+            draft = AccountDraft(State(db, self.run.application_id), self.run.number)
             await draft.draw_up(self.deltas.get(Content.USERS), clock.now())
             return draft
 
@@ -63,7 +63,7 @@ class Findings:
 
     async def holdings(self, db: Db, accounts: AccountDraft) -> HoldingDraft:
         """And people, if there is a file of them."""
-        run = self.of_run
+        run = self.run
 
         async def draw_up() -> HoldingDraft:
             draft = HoldingDraft(State(db, run.application_id), run.number, accounts, self.deltas, self.unchanged)
@@ -112,7 +112,7 @@ class Findings:
         await self._tell(db, f"{group.name}: {rows}, {how} read in {took:.1f} s")
 
     def settings(self, group: FileGroup) -> str:
-        return settings_of(group, self.of_run.connector, self.job.timezone)
+        return settings_of(group, self.run.connector, self.job.timezone)
 
     async def _tell(self, db: Db, message: str) -> None:
-        await actions.log_line(db, self.of_run.id, message, clock.now())
+        await actions.log_line(db, self.run.id, message, clock.now())

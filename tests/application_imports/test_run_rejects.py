@@ -57,3 +57,17 @@ async def test_without_leave_a_malformed_row_fails_the_import(imports: Imports, 
         "Failed: users.csv, line 3: Active is perhaps: expected True/False, Yes/No, Y/N or 1/0"
         " (and 3 more malformed rows)"
     )
+
+
+async def test_accounts_that_were_on_their_way_in_are_undone_with_a_broken_file(imports: Imports, db: Db) -> None:
+    application = await an_application(db)
+    many = "".join(f"user{n}\n" for n in range(30_000))
+    files = {"Users": f"Username\n{many}", "Permissions": "Username,Permission\nuser1,Read\nnobody,Read\n"}
+
+    run = await imports.run(application, files)
+
+    assert run["log"].splitlines()[-1][21:] == "Failed: permissions.csv, line 3: Username nobody is not among the users"
+    assert await imports.items(f"/api/applications/{application}/accounts") == []
+    assert await fetch_value(db, "SELECT count(*) FROM accounts") == 0
+    mended = await imports.finish(application, {**files, "Permissions": "Username,Permission\nuser1,Read\n"})
+    assert (mended["metrics"]["users"]["new"], mended["metrics"]["permissions"]["new"]) == (30_000, 1)
