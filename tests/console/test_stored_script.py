@@ -21,6 +21,10 @@ CODES = re.compile(
 )
 
 
+# What must be JSON to be read at all.
+JSON = {"metadata": "json_build_object('Note', %(script)s::text)::text"}
+
+
 async def columns(db: Db) -> list[tuple[str, str]]:
     rows = await fetch_rows(
         db,
@@ -36,8 +40,8 @@ async def test_no_screen_runs_what_somebody_wrote(administrator: httpx2.AsyncCli
     company = await a_company(db, config)
     written = []
     for table, column in await columns(db):
-        sql = f'UPDATE "{table}" SET "{column}" = "{column}" || %(script)s'
-        if await execute(db, sql, script=SCRIPT):
+        scripted = JSON.get(column, f'"{column}" || %(script)s')
+        if await execute(db, f'UPDATE "{table}" SET "{column}" = {scripted}', script=SCRIPT):
             written.append(f"{table}.{column}")
 
     shown, obeyed = "", []
