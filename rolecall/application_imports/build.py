@@ -120,6 +120,8 @@ async def _build(db: Db, job: Job) -> list[str]:
     if sum(delta.after.height for delta in findings.deltas.values()) >= MANY:
         # The planner takes what this transaction wrote for a row or two, and would go through it in nested loops.
         await execute(db, "SET LOCAL enable_nestloop = off")
+        # Matching a hundred thousand accounts sorts several times what PostgreSQL keeps in memory by itself.
+        await execute(db, "SET LOCAL work_mem = '64MB'")
     if findings.people:
         await people_file.write(db, run, findings.people, clock.now())
     await _keep_rejects(db, findings)
