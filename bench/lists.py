@@ -173,18 +173,17 @@ async def reading(url: str) -> AsyncIterator[Reader]:
         yield Reader(one, Path(f"/proc/{rows[0][0]}/schedstat"))
 
 
-async def time_pages(writer: psycopg.AsyncConnection, pairs: Sequence[tuple[Reader, Case]]) -> None:
+async def time_pages(writer: psycopg.AsyncConnection, big: tuple[Reader, Case], small: tuple[Reader, Case]) -> None:
     """Round after round over the pages of a list in both databases, so that a disturbance falls on all alike."""
-    for reader, case in pairs:
-        await look_at(reader, case)
-    reader, small = pairs[-1]
-    if small.total < PAGE_SIZE:
+    await look_at(*big)
+    await look_at(*small)
+    if small[1].total < PAGE_SIZE:
         # A page that is not full costs less than one that is: a short list is held against the whole one.
-        small.query = {}
-        await look_at(reader, small)
+        small[1].query = {}
+        await look_at(*small)
     for n in range(ROUNDS + 10):
         for name in PAGES:
-            for reader, case in pairs:
+            for reader, case in (big, small):
                 await writer.execute("SELECT pg_current_xact_id()")
                 started = reader.cost()
                 await reader.api.ask("GET", case.path, {**case.query, "page": case.pages[name]})
@@ -271,7 +270,7 @@ async def run(urls: dict[str, str]) -> bool:
         reading(urls["small"]) as small,
     ):
         for one, other in pairs:
-            await time_pages(writer, [(big, one), (small, other)])
+            await time_pages(writer, (big, one), (small, other))
     held = report(pairs)
     async with api(urls["big"], WRITERS) as busy:
         on, off = await time_upkeep(busy, urls["big"], 1000)

@@ -11,7 +11,7 @@ from rolecall.application_imports.relations import ACCOUNTS
 from rolecall.application_imports.rows import name_keys
 from rolecall.application_imports.state import Known
 
-_NAME = ["username"]
+_USERNAME = ["username"]
 
 
 class AccountDraft(Draft):
@@ -25,23 +25,23 @@ class AccountDraft(Draft):
 
     async def draw_up(self, users: Delta | None, now: datetime) -> None:
         self.is_all = users is not None and users.is_whole
-        names = users.mentioned(*_NAME) if users else pl.DataFrame(schema=dict.fromkeys(_NAME, pl.String))
+        names = users.mentioned(*_USERNAME) if users else pl.DataFrame(schema=dict.fromkeys(_USERNAME, pl.String))
         known = await self.state.known(ACCOUNTS, None if self.is_all else names)
         there = known.frame.filter("is_present")
         change = Difference(there.clear(), there.clear(), there.clear())
         if users:
-            before = there if users.is_whole else involved(users, there, _NAME)
-            change = difference(before, name_keys(users.after), _NAME, ACCOUNTS.values)
+            before = there if users.is_whole else involved(users, there, _USERNAME)
+            change = difference(before, name_keys(users.after), _USERNAME, ACCOUNTS.values)
             self.count(users, change)
         # In order, as all their indexes will be.
-        new = known.missing(change.new.select(_NAME)).sort(_NAME)
+        new = known.missing(change.new.select(_USERNAME)).sort(_USERNAME)
         self.known = known.with_numbers_for(new, await self.state.numbers("holder_numbers", new.height))
-        made = self.known.frame.tail(new.height).select("number", *_NAME)
+        made = self.known.frame.tail(new.height).select("number", *_USERNAME)
         matched_on = pl.lit(now.isoformat()).alias("matched_on")
         self.insert("accounts (number, username, matched_on, id, application_id)", made.with_columns(matched_on))
-        stay = there.select(_NAME).join(change.removed, on=_NAME, how="anti")
-        still = pl.concat([stay, change.new.select(_NAME)])
-        self.present = self.known.frame.select(*_NAME, "number").join(still, on=_NAME, how="semi")
+        stay = there.select(_USERNAME).join(change.removed, on=_USERNAME, how="anti")
+        still = pl.concat([stay, change.new.select(_USERNAME)])
+        self.present = self.known.frame.select(*_USERNAME, "number").join(still, on=_USERNAME, how="semi")
         self.removed = change.removed.select("number")
         if users:
             self.change(ACCOUNTS, change, {"account_number": self.known})

@@ -122,34 +122,37 @@ async def _build(db: Db, job: Job) -> list[str]:
         await execute(db, "SET LOCAL enable_nestloop = off")
         # Matching a hundred thousand accounts sorts several times what PostgreSQL keeps in memory by itself.
         await execute(db, "SET LOCAL work_mem = '64MB'")
+    started = time.perf_counter()
     if findings.people:
         await people_file.write(db, run, findings.people, clock.now())
     await _keep_rejects(db, findings)
+    seconds = accounts.seconds + holdings.seconds + time.perf_counter() - started
     totals = _totals(findings, accounts.applied | holdings.applied)
     said = await finish(db, run, clock.now(), _sources(findings, holdings.stale), totals)
-    written = f"Changes written in {accounts.seconds + holdings.seconds:.1f} s"
-    for line in [written, *_repeats_told(findings), *said, "Finished"]:
+    for line in [f"Changes written in {seconds:.1f} s", *said, "Finished"]:
         await actions.log_line(db, run.id, line, clock.now())
     return [*accounts.grown(), *holdings.grown()]
 
 
 async def _write(db: Db, job: Job, findings: Findings) -> tuple[AccountDraft, HoldingDraft]:
     """Accounts are written while a thread finds out what they hold: the database and this process are busy at once."""
-
-    async def find_holdings() -> HoldingDraft:
-        async with _connection(job) as beside:
-            return await findings.holdings(beside, accounts)
-
     async with _connection(job) as beside:
         accounts = await findings.accounts(beside)
     writing = asyncio.create_task(accounts.write(db))
     try:
-        holdings = await asyncio.to_thread(asyncio.run, find_holdings())
-    finally:
-        # A file may be broken: then what was written is undone, which takes a connection that is free.
-        await writing
+        holdings = await asyncio.to_thread(asyncio.run, _find_holdings(job, findings, accounts))
+    except BaseException:
+        # What was written will be undone, which takes a connection that is free.
+        await asyncio.wait({writing})
+        raise
+    await writing
     await holdings.write(db)
     return accounts, holdings
+
+
+async def _find_holdings(job: Job, findings: Findings, accounts: AccountDraft) -> HoldingDraft:
+    async with _connection(job) as beside:
+        return await findings.holdings(beside, accounts)
 
 
 async def _keep_rejects(db: Db, findings: Findings) -> None:
@@ -160,14 +163,6 @@ async def _keep_rejects(db: Db, findings: Findings) -> None:
                    VALUES (%s, %s, %s, %s, %s)""",
                 [(findings.run.id, *reject[:3], Jsonb(reject.row)) for reject in delta.rejected_rows()],
             )
-
-
-def _repeats_told(findings: Findings) -> list[str]:
-    return [
-        f"{delta.group.name}: {delta.repeats:,} repeated rows merged"
-        for delta in findings.deltas.values()
-        if delta.repeats
-    ]
 
 
 def _sources(findings: Findings, stale: set[Content]) -> Sources:
@@ -191,8 +186,9 @@ def _totals(findings: Findings, applied: dict[Content, dict[int, int]]) -> list[
     totals = []
     for content, files in findings.files.items():
         delta = findings.deltas.get(content)
-        source = findings.before.get(content)
-        known = dict(zip(source.digests, source.rows, strict=True)) if source and delta is None else {}
+        # Files that were not read are the same as before.
+        source = findings.before[content] if delta is None else None
+        known = dict(zip(source.digests, source.rows, strict=True)) if source else {}
         for i, file in enumerate(files):
             read = delta.rows[i] if delta else known[file.sha256.hex()]
             rejected = sum(reject.file == i for reject in delta.rejects) if delta else 0

@@ -58,8 +58,7 @@ class Findings:
             await draft.draw_up(self.deltas.get(Content.USERS), clock.now())
             return draft
 
-        await self._read(db, {Content.USERS})
-        return await self._without_doubt(db, draw_up)
+        return await self._find(db, {Content.USERS}, draw_up)
 
     async def holdings(self, db: Db, accounts: AccountDraft) -> HoldingDraft:
         """And people, if there is a file of them."""
@@ -73,8 +72,15 @@ class Findings:
             await draft.draw_up()
             return draft
 
-        await self._read(db, self.groups.keys() - {Content.USERS})
-        return await self._without_doubt(db, draw_up)
+        return await self._find(db, self.groups.keys() - {Content.USERS}, draw_up)
+
+    async def _find(self, db: Db, contents: set[Content], draw_up: Callable[[], Awaitable[Drawn]]) -> Drawn:
+        await self._read(db, contents)
+        drawn = await self._without_doubt(db, draw_up)
+        for content, delta in self.deltas.items():
+            if content in contents and delta.repeats:
+                await self._tell(db, f"{delta.group.name}: {delta.repeats:,} repeated rows merged")
+        return drawn
 
     async def _without_doubt(self, db: Db, draw_up: Callable[[], Awaitable[Drawn]]) -> Drawn:
         """A doubt about what lines mean is settled by reading the files whole."""

@@ -60,6 +60,10 @@ class State:
     async def known(self, relation: Relation, wanted: pl.DataFrame | None) -> Known:
         """Of the names wanted, or all: those that the application ever had."""
         table, name, said, extra = _ENTITIES[relation.table]
+        flags = ["is_present", "is_listed"] if extra else ["is_present"]
+        columns = [*said, "number", *flags, *relation.values]
+        if wanted is not None and not wanted.height:
+            return Known(as_frame(b"", columns), said)
         selected = ", ".join(f"e.{column}" for column in name)
         values = ", ".join(f"v.{column}::text" for column in relation.values)
         same = " AND ".join(f"w.{column} = e.{column}" for column in name)
@@ -72,8 +76,7 @@ class State:
                     WHERE e.application_id = %(application)s""",
                 application=self.application_id,
             )
-        flags = ["is_present", "is_listed"] if extra else ["is_present"]
-        return Known(as_frame(text, [*said, "number", *flags, *relation.values]), said)
+        return Known(as_frame(text, columns), said)
 
     async def current(self, relation: Relation, keys: pl.DataFrame | None = None) -> pl.DataFrame:
         """The rows that are valid: of the application, or with these keys."""

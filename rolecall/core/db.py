@@ -3,7 +3,7 @@
 import select
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, TypeVar
 
 import msgspec
@@ -39,11 +39,10 @@ def session_options(base_url: str) -> str:
 
 
 class Pool(AsyncConnectionPool[Db]):
-    """`lookups`: queries that requests share, by their text; see `together.py`."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.lookups: dict[str, Any] = {}
+    @cached_property
+    def lookups(self) -> dict[tuple[type, str], Any]:
+        """Queries that requests share: `together.py`."""
+        return {}
 
 
 def make_pool(config: Config, url: str | None = None) -> Pool:

@@ -16,6 +16,7 @@ V = TypeVar("V")
 T = TypeVar("T", bound=msgspec.Struct)
 
 _id_of = attrgetter("id")
+_PATIENCE_SECONDS = 0.25
 
 
 class Together(Generic[K, V]):
@@ -36,7 +37,8 @@ class Together(Generic[K, V]):
 
     async def _ask_after(self, earlier: asyncio.Task[V] | None) -> V:
         if earlier and not earlier.done():
-            await asyncio.wait([earlier])
+            # One whose connection hangs must not keep all others waiting.
+            await asyncio.wait([earlier], timeout=_PATIENCE_SECONDS)
         self._under_way, self._next = self._next, None
         keys, self._keys = self._keys, set()
         return await self._ask(keys)
@@ -44,9 +46,9 @@ class Together(Generic[K, V]):
 
 async def fetch_by_id(pool: Pool, shape: type[T], sql: str, id: UUID) -> T | None:
     """The row with this id; the query is for all `ids` that are asked for at once."""
-    lookup: Together[UUID, dict[UUID, T]] | None = pool.lookups.get(sql)
+    lookup: Together[UUID, dict[UUID, T]] | None = pool.lookups.get((shape, sql))
     if lookup is None:
-        lookup = pool.lookups[sql] = Together(partial(_look_up, pool, shape, sql))
+        lookup = pool.lookups[shape, sql] = Together(partial(_look_up, pool, shape, sql))
     return (await lookup.ask(id)).get(id)
 
 

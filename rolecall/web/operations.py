@@ -120,6 +120,8 @@ def operation(
     """
 
     def decorate(function: Callable[..., Awaitable[Any]]) -> HTTPRouteHandler:
+        wants = frozenset(inspect.signature(function).parameters)
+        assert "pool" not in wants or (method == "GET" and "db" not in wants), function
         spec = Operation(
             method=method,
             scope=scope,
@@ -131,7 +133,7 @@ def operation(
             secret=secret,
             settle_seconds=settle_seconds,
             function=function,
-            wants=frozenset(inspect.signature(function).parameters),
+            wants=wants,
         )
         serve = _read if method == "GET" else _write
 

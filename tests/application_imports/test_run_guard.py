@@ -36,9 +36,10 @@ async def test_growth_is_held_too(imports: Imports, db: Db) -> None:
     application = await an_application(db)
     await imports.finish(application, {"Users": users(*range(100))})
 
-    held = await imports.run(application, {"Users": users(*range(151))})
+    held = await imports.run(application, {"Users": users(*range(151), 150)})
 
     assert "it would add 51 accounts to 100, more than 50 %" in held["log"]
+    assert "Users: 1 repeated rows merged" in held["log"]
 
 
 async def test_small_applications_are_not_guarded(imports: Imports, db: Db) -> None:

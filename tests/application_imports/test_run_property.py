@@ -137,13 +137,13 @@ async def _import(db: Db, config: Config, application: UUID, files: dict[str, li
 async def _state(db: Db, application: UUID) -> State:
     users = await fetch_rows(
         db,
-        """SELECT a.username, v.name, v.email, v.is_active, v.metadata FROM accounts a JOIN account_versions v
+        """SELECT a.username, v.name, v.email, v.is_active, v.metadata::json FROM accounts a JOIN account_versions v
            ON v.account_number = a.number AND v.until_import IS NULL WHERE a.application_id = %(id)s""",
         id=application,
     )
     groups = await fetch_rows(
         db,
-        """SELECT g.name, v.description, v.nomenclature, v.metadata FROM groups g JOIN group_versions v
+        """SELECT g.name, v.description, v.nomenclature, v.metadata::json FROM groups g JOIN group_versions v
            ON v.group_number = g.number AND v.until_import IS NULL WHERE g.application_id = %(id)s""",
         id=application,
     )

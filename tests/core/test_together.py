@@ -41,6 +41,26 @@ async def test_who_asks_while_an_answer_is_on_its_way_is_in_the_next_question() 
     assert clerk.asked == [{"a"}, {"a", "b"}]
 
 
+async def test_one_that_hangs_keeps_the_next_waiting_for_a_moment_only() -> None:
+    asked = []
+
+    async def answer(keys: set[str]) -> str:
+        asked.append(keys)
+        if "hang" in keys:
+            await asyncio.Event().wait()
+        return "answer"
+
+    together = Together(answer)
+    hanging = asyncio.create_task(together.ask("hang"))
+    await asyncio.sleep(0.01)
+
+    assert await asyncio.wait_for(together.ask("a"), 10) == "answer"
+    assert await asyncio.wait_for(together.ask("b"), 10) == "answer"
+    assert asked == [{"hang"}, {"a"}, {"b"}]
+    assert not hanging.done()
+    hanging.cancel()
+
+
 async def test_who_gives_up_does_not_take_the_others_along() -> None:
     clerk = Clerk()
     together = Together(clerk.answer)
