@@ -33,7 +33,7 @@ from rolecall.core.paging import Listing, Page, fetch_listed
 from rolecall.identities import queries as identities
 from rolecall.settings.policy import RequestAction, RequirementType
 from rolecall.work_items.model import WorkStatus
-from rolecall.work_items.queries import activity_by_item, comments_by_item, grouped
+from rolecall.work_items.queries import grouped, history_of
 from rolecall.work_items.shapes import PersonReference, person
 
 _OWN = """
@@ -118,8 +118,7 @@ async def details(db: Db, ids: Sequence[UUID]) -> list[AccessRequestDetail]:
     privileges = await _privileges(db, ids)
     requirements = await _requirements(db, ids)
     related = await _related_items(db, ids)
-    activity = await activity_by_item(db, ids)
-    comments = await comments_by_item(db, ids)
+    history = await history_of(db, ids)
 
     def detail(row: Sequence[Any]) -> AccessRequestDetail:
         id, (metadata, models) = row[0], row[_WIDTH:]
@@ -127,7 +126,7 @@ async def details(db: Db, ids: Sequence[UUID]) -> list[AccessRequestDetail]:
         def target(*shared: Any) -> DetailTarget:
             return DetailTarget(*(*shared, privileges[id], msgspec.convert(metadata, list[Pair])))
 
-        found = (activity[id], comments[id], related[id], requirements[id])
+        found = (*history[id], related[id], requirements[id])
         return _request(row, AccessRequestDetail, target, *found, msgspec.convert(models, list[AccessModelReference]))
 
     return [detail(row) for row in rows]

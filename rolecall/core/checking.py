@@ -25,11 +25,12 @@ Json = dict[str, Any]
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
-    """What checks may ask about: the day, and which of the mentioned records exist."""
+    """What checks and plans may ask about: the day, the settings, and which of the mentioned records exist."""
 
     now: datetime
     zone: ZoneInfo
     enabled_custom_fields: frozenset[int] = frozenset()
+    approval_lead_days: int = 0
     identities: frozenset[UUID] = frozenset()
     applications: frozenset[UUID] = frozenset()
     archived_applications: frozenset[UUID] = frozenset()

@@ -1,4 +1,4 @@
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -18,7 +18,7 @@ from rolecall.identities.queries import get as get_identity
 from rolecall.identities.queries import with_mentioned_identities
 from rolecall.identities.shapes import IdentityChanges
 from rolecall.personnel_events import queries
-from rolecall.personnel_events.model import OVER, Event, Period, StageName, plan
+from rolecall.personnel_events.model import OVER, Event, Period, PlannedStage, StageName, plan
 from rolecall.personnel_events.shapes import (
     AbsenceBody,
     AssignBody,
@@ -134,8 +134,11 @@ def _require_at_work(event: Event) -> None:
 
 
 async def gather_facts(db: Db, raw: Json, facts: Facts) -> Facts:
-    enabled = (await settings.get(db)).enabled_custom_fields()
-    return await with_mentioned_identities(db, msgspec.structs.replace(facts, enabled_custom_fields=enabled), raw)
+    current = await settings.get(db)
+    facts = msgspec.structs.replace(
+        facts, enabled_custom_fields=current.enabled_custom_fields(), approval_lead_days=current.approval_lead_days
+    )
+    return await with_mentioned_identities(db, facts, raw)
 
 
 async def _create_event(
@@ -166,7 +169,7 @@ async def _create_event(
         needed_on=period.needed_on,
         needed_until=period.needed_until,
     )
-    await _create_stages(db, id, type, period)
+    await _create_stages(db, id, plan(type, period, facts.approval_lead_days))
     await record_activity(
         db,
         id,
@@ -180,9 +183,7 @@ async def _create_event(
     return id
 
 
-async def _create_stages(db: Db, event_id: UUID, type: EventType, period: Period) -> None:
-    lead_days = (await settings.get(db)).approval_lead_days
-    stages = plan(type, period, lead_days)
+async def _create_stages(db: Db, event_id: UUID, stages: Sequence[PlannedStage]) -> None:
     await execute(
         db,
         """INSERT INTO stages (event_id, sequence, name, status, scheduled_start)

@@ -23,7 +23,6 @@ from rolecall.personnel_events.shapes import (
     RoleTransitionBody,
 )
 from rolecall.personnel_events.situations import situation_of
-from rolecall.settings import queries as settings
 from rolecall.settings.policy import EventType
 
 _BODIES: dict[EventType, type[EventBody]] = {
@@ -38,13 +37,12 @@ async def preview(db: Db, raw: Json, facts: Facts) -> EventPreview:
     type = check(EventTypeBody, raw, facts).type
     body = check(_BODIES[type], raw, facts)
     end_date = body.end_date if isinstance(body, AbsenceBody) else None
-    lead_days = (await settings.get(db)).approval_lead_days
     # Whoever joins is an identity while we look, so that models match them as they will.
     async with db.transaction(force_rollback=True):
         requests = await _requests(db, type, body, Times(body.effective_date, end_date), facts)
     shown = await applications.summaries(db, {request.application_id for request in requests})
     return EventPreview(
-        stages=plan(type, Period(body.effective_date, end_date, facts.zone), lead_days),
+        stages=plan(type, Period(body.effective_date, end_date, facts.zone), facts.approval_lead_days),
         access_requests=[_shown(request, shown[request.application_id]) for request in requests],
     )
 

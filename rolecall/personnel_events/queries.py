@@ -73,11 +73,12 @@ async def get(db: Db, id: str) -> EventDetail:
     if not rows:
         raise NotFound("PersonnelEvent", id)
     item = _item(rows[0])
+    history = (await work_items.history_of(db, [event_id]))[event_id]
     return EventDetail(
         **{name: getattr(item, name) for name in EventItem.__struct_fields__},
         stages=await _stages(db, event_id),
-        activity=await work_items.activity_of(db, event_id),
-        comments=await work_items.comments_of(db, event_id),
+        activity=history.activity,
+        comments=history.comments,
     )
 
 

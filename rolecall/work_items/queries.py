@@ -1,49 +1,36 @@
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
-from rolecall.core.db import Db, fetch_all, fetch_rows
+from rolecall.core.db import Db, fetch_rows
 from rolecall.work_items.shapes import ActivityEntry, Comment
 
 T = TypeVar("T")
 
 
-async def activity_of(db: Db, item_id: UUID) -> list[ActivityEntry]:
-    return await fetch_all(
-        db,
-        ActivityEntry,
-        "SELECT created_date, author, action, content FROM activity WHERE item_id = %(id)s ORDER BY number",
-        id=item_id,
-    )
+class History(NamedTuple):
+    activity: list[ActivityEntry]
+    comments: list[Comment]
 
 
-async def comments_of(db: Db, item_id: UUID) -> list[Comment]:
-    return await fetch_all(
-        db,
-        Comment,
-        "SELECT created_date, author, content FROM comments WHERE item_id = %(id)s ORDER BY number",
-        id=item_id,
-    )
-
-
-async def activity_by_item(db: Db, item_ids: Sequence[UUID]) -> dict[UUID, list[ActivityEntry]]:
+async def history_of(db: Db, item_ids: Sequence[UUID]) -> dict[UUID, History]:
+    """What happened to each item and what was said of it, oldest first."""
     rows = await fetch_rows(
         db,
-        "SELECT item_id, created_date, author, action, content FROM activity WHERE item_id = ANY(%(ids)s)"
-        " ORDER BY number",
+        """SELECT item_id, false AS is_comment, number, created_date, author, action, content
+           FROM activity WHERE item_id = ANY(%(ids)s)
+           UNION ALL SELECT item_id, true, number, created_date, author, NULL, content
+           FROM comments WHERE item_id = ANY(%(ids)s) ORDER BY number""",
         ids=list(item_ids),
     )
-    return grouped(rows, ActivityEntry)
-
-
-async def comments_by_item(db: Db, item_ids: Sequence[UUID]) -> dict[UUID, list[Comment]]:
-    rows = await fetch_rows(
-        db,
-        "SELECT item_id, created_date, author, content FROM comments WHERE item_id = ANY(%(ids)s) ORDER BY number",
-        ids=list(item_ids),
-    )
-    return grouped(rows, Comment)
+    by_item = defaultdict[UUID, History](lambda: History([], []))
+    for item_id, is_comment, _, created_date, author, action, content in rows:
+        if is_comment:
+            by_item[item_id].comments.append(Comment(created_date, author, content))
+        else:
+            by_item[item_id].activity.append(ActivityEntry(created_date, author, action, content))
+    return by_item
 
 
 def grouped(rows: Iterable[Sequence[Any]], make: Callable[..., T]) -> dict[Any, list[T]]:

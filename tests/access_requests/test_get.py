@@ -125,4 +125,4 @@ async def test_a_detail_takes_the_same_number_of_statements_however_much_it_show
             await queries.details(db, ids)
             return Counted.statements - before
 
-        assert await statements_of(few) == await statements_of(many) == await statements_of(few, many) == 6
+        assert await statements_of(few) == await statements_of(many) == await statements_of(few, many) == 5
