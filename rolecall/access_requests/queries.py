@@ -27,9 +27,8 @@ from rolecall.access_requests.shapes import (
 from rolecall.accounts.model import Pair
 from rolecall.applications.queries import SUMMARY_COLUMNS, SUMMARY_WIDTH, summary_from_row
 from rolecall.core.db import Db, fetch_rows
-from rolecall.core.errors import NotFound
-from rolecall.core.ids import known_guid
 from rolecall.core.paging import Listing, Page, fetch_listed
+from rolecall.core.together import get_one
 from rolecall.identities import queries as identities
 from rolecall.settings.policy import RequestAction, RequirementType
 from rolecall.work_items.model import WorkStatus
@@ -102,9 +101,11 @@ async def newest_first(
 
 
 async def get(db: Db, id: str | UUID) -> AccessRequestDetail:
-    for found in await details(db, [known_guid("AccessRequest", str(id))]):
-        return found
-    raise NotFound("AccessRequest", id)
+    return await get_one(db, "AccessRequest", by_id, id)
+
+
+async def by_id(db: Db, ids: Sequence[UUID]) -> dict[UUID, AccessRequestDetail]:
+    return {found.id: found for found in await details(db, ids)}
 
 
 async def details(db: Db, ids: Sequence[UUID]) -> list[AccessRequestDetail]:
@@ -180,15 +181,16 @@ async def _related_items(db: Db, ids: Sequence[UUID]) -> dict[UUID, list[Related
     return grouped(rows, RelatedItemReference)
 
 
-async def summaries_by_stage(db: Db, event_id: UUID) -> dict[str, list[AccessRequestSummary]]:
-    """A personnel event's requests by the name of the stage that lists them, each stage's by number."""
+async def summaries_by_stage(db: Db, event_ids: Sequence[UUID]) -> dict[tuple[UUID, str], list[AccessRequestSummary]]:
+    """Personnel events' requests by the event and the name of the stage that lists them, each stage's by number."""
     rows = await fetch_rows(
         db,
-        f"""SELECT {_COLUMNS}, l.stage FROM related_items l JOIN access_requests r ON r.id = l.request_id {_JOINS}
-            WHERE l.item_id = %(id)s ORDER BY r.number""",
-        id=event_id,
+        f"""SELECT {_COLUMNS}, l.item_id, l.stage
+            FROM related_items l JOIN access_requests r ON r.id = l.request_id {_JOINS}
+            WHERE l.item_id = ANY(%(ids)s) ORDER BY r.number""",
+        ids=list(event_ids),
     )
-    return grouped(((row[_WIDTH], row) for row in rows), _summary)
+    return grouped(((row[_WIDTH:], row) for row in rows), _summary)
 
 
 def _summary(row: Sequence[Any]) -> AccessRequestSummary:

@@ -17,8 +17,9 @@ from rolecall.access_requests.shapes import (
 )
 from rolecall.core.caller import Caller, Scope
 from rolecall.core.checking import Facts, Json
-from rolecall.core.db import Db
+from rolecall.core.db import Db, Pool
 from rolecall.core.paging import Page
+from rolecall.core.together import get_with_others
 from rolecall.settings.policy import RequestAction
 from rolecall.web.bodies import a_guid, a_word_of
 from rolecall.web.operations import operation, optional_json
@@ -48,9 +49,9 @@ async def list_access_requests(db: Db, query: dict[str, Any]) -> Page[AccessRequ
 
 
 @operation("GET", "/{id:str}", scope=_READ, tags=_SPECIFIED)
-async def get_access_request(db: Db, id: str) -> AccessRequestDetail:
+async def get_access_request(pool: Pool, id: str) -> AccessRequestDetail:
     """Get one access request."""
-    return await queries.get(db, id)
+    return await get_with_others(pool, "AccessRequest", queries.by_id, id)
 
 
 @operation("POST", "/", scope=_WRITE, status=201, body=NewRequestBody, tags=_ADDED)

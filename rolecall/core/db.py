@@ -40,7 +40,7 @@ def session_options(base_url: str) -> str:
 
 class Pool(AsyncConnectionPool[Db]):
     @cached_property
-    def lookups(self) -> dict[tuple[type, str], Any]:
+    def lookups(self) -> dict[Any, Any]:
         """Queries that requests share: `together.py`."""
         return {}
 

@@ -3,19 +3,18 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from functools import partial
-from operator import attrgetter
 from typing import Generic, TypeVar
 from uuid import UUID
 
-import msgspec
-
-from rolecall.core.db import Pool, fetch_all
+from rolecall.core.db import Db, Pool
+from rolecall.core.errors import NotFound
+from rolecall.core.ids import known_guid
 
 K = TypeVar("K")
 V = TypeVar("V")
-T = TypeVar("T", bound=msgspec.Struct)
+# What is there of these ids, each by its id.
+Find = Callable[[Db, list[UUID]], Awaitable[dict[UUID, V]]]
 
-_id_of = attrgetter("id")
 _PATIENCE_SECONDS = 0.25
 
 
@@ -44,15 +43,30 @@ class Together(Generic[K, V]):
         return await self._ask(keys)
 
 
-async def fetch_by_id(pool: Pool, shape: type[T], sql: str, id: UUID) -> T | None:
-    """The row with this id; the query is for all `ids` that are asked for at once."""
-    lookup: Together[UUID, dict[UUID, T]] | None = pool.lookups.get((shape, sql))
+async def get_one(db: Db, kind: str, find: Find[V], id: str | UUID) -> V:
+    guid = known_guid(kind, str(id))
+    return _there(kind, id, (await find(db, [guid])).get(guid))
+
+
+async def get_with_others(pool: Pool, kind: str, find: Find[V], id: str) -> V:
+    """Found in one go with all that are asked for at the same time."""
+    guid = known_guid(kind, id)
+    lookup: Together[UUID, dict[UUID, V]] | None = pool.lookups.get(find)
     if lookup is None:
-        lookup = pool.lookups[shape, sql] = Together(partial(_look_up, pool, shape, sql))
-    return (await lookup.ask(id)).get(id)
+        lookup = pool.lookups[find] = Together(partial(_look_up, pool, find))
+    return _there(kind, id, (await lookup.ask(guid)).get(guid))
 
 
-async def _look_up(pool: Pool, shape: type[T], sql: str, ids: set[UUID]) -> dict[UUID, T]:
-    async with pool.connection() as db:
-        rows = await fetch_all(db, shape, sql, ids=list(ids))
-    return {_id_of(row): row for row in rows}
+async def _look_up(pool: Pool, find: Find[V], ids: set[UUID]) -> dict[UUID, V]:
+    # Not `pool.connection()`: there is no transaction to end.
+    db = await pool.getconn()
+    try:
+        return await find(db, list(ids))
+    finally:
+        await pool.putconn(db)
+
+
+def _there(kind: str, id: str | UUID, found: V | None) -> V:
+    if found is None:
+        raise NotFound(kind, id)
+    return found

@@ -5,11 +5,9 @@ from uuid import UUID
 import msgspec
 
 from rolecall.core.checking import Facts, Json, mentioned_ids
-from rolecall.core.db import Db, Pool, fetch_one, fetch_rows
-from rolecall.core.errors import NotFound
-from rolecall.core.ids import known_guid
+from rolecall.core.db import Db, fetch_all, fetch_rows
 from rolecall.core.paging import Listing, Page, fetch_listed
-from rolecall.core.together import fetch_by_id
+from rolecall.core.together import get_one
 from rolecall.identities.shapes import IdentityDetail
 
 # An identity `i` with its supervisor `s`, in the order of IdentityDetail; for every query that shows a person.
@@ -31,19 +29,12 @@ IDENTITIES = Listing(table="identities", row="i", columns=COLUMNS, joins=SUPERVI
 _BY_ID = f"SELECT {COLUMNS} FROM identities i {SUPERVISOR} WHERE i.id = ANY(%(ids)s)"
 
 
+async def by_id(db: Db, ids: Sequence[UUID]) -> dict[UUID, IdentityDetail]:
+    return {found.id: found for found in await fetch_all(db, IdentityDetail, _BY_ID, ids=list(ids))}
+
+
 async def get(db: Db, id: str) -> IdentityDetail:
-    return _there(id, await fetch_one(db, IdentityDetail, _BY_ID, ids=[known_guid("Identity", id)]))
-
-
-async def get_with_others(pool: Pool, id: str) -> IdentityDetail:
-    """In one query with everyone who is asked for at the same time."""
-    return _there(id, await fetch_by_id(pool, IdentityDetail, _BY_ID, known_guid("Identity", id)))
-
-
-def _there(id: str, found: IdentityDetail | None) -> IdentityDetail:
-    if found:
-        return found
-    raise NotFound("Identity", id)
+    return await get_one(db, "Identity", by_id, id)
 
 
 async def by_name(db: Db, page: int) -> Page[IdentityDetail]:

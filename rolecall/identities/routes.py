@@ -5,6 +5,7 @@ from litestar import Router
 from rolecall.core.caller import Scope
 from rolecall.core.db import Db, Pool
 from rolecall.core.paging import Page
+from rolecall.core.together import get_with_others
 from rolecall.identities import queries
 from rolecall.identities.shapes import IdentityDetail
 from rolecall.web.operations import operation
@@ -19,7 +20,7 @@ async def list_identities(db: Db, query: dict[str, Any]) -> Page[IdentityDetail]
 @operation("GET", "/{id:str}", scope=Scope.IDENTITIES_READ)
 async def get_identity(pool: Pool, id: str) -> IdentityDetail:
     """Get one identity."""
-    return await queries.get_with_others(pool, id)
+    return await get_with_others(pool, "Identity", queries.by_id, id)
 
 
 router = Router("/api/identities", route_handlers=[list_identities, get_identity], tags=["Access governance"])

@@ -3,12 +3,14 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+import msgspec
+
 from rolecall.access_requests import queries as access_requests
 from rolecall.core.caller import Caller
 from rolecall.core.db import Db, fetch_rows, fetch_value
 from rolecall.core.errors import NotFound
-from rolecall.core.ids import known_guid
 from rolecall.core.paging import Listing, Page, fetch_listed
+from rolecall.core.together import get_one
 from rolecall.identities import queries as identities
 from rolecall.personnel_events.model import Event, Stage, StageName, done_when, works_on
 from rolecall.personnel_events.shapes import EventDetail, EventItem, StageDetail
@@ -67,41 +69,42 @@ async def by_effective_date(
     return await fetch_listed(db, EVENTS, page, identity_id=identity_id, type=type, status=status)
 
 
-async def get(db: Db, id: str) -> EventDetail:
-    event_id = known_guid("PersonnelEvent", id)
-    rows = await fetch_rows(db, f"SELECT {_COLUMNS} FROM personnel_events e {_JOINS} WHERE e.id = %(id)s", id=event_id)
-    if not rows:
-        raise NotFound("PersonnelEvent", id)
-    item = _item(rows[0])
-    history = (await work_items.history_of(db, [event_id]))[event_id]
-    return EventDetail(
-        **{name: getattr(item, name) for name in EventItem.__struct_fields__},
-        stages=await _stages(db, event_id),
-        activity=history.activity,
-        comments=history.comments,
-    )
+async def get(db: Db, id: str | UUID) -> EventDetail:
+    return await get_one(db, "PersonnelEvent", by_id, id)
 
 
-async def _stages(db: Db, event_id: UUID) -> list[StageDetail]:
+async def by_id(db: Db, ids: Sequence[UUID]) -> dict[UUID, EventDetail]:
+    """The same few statements for one event as for many."""
+    sql = f"SELECT {_COLUMNS} FROM personnel_events e {_JOINS} WHERE e.id = ANY(%(ids)s)"
+    items = [_item(row) for row in await fetch_rows(db, sql, ids=list(ids))]
+    stages = await _stages(db, ids)
+    history = await work_items.history_of(db, ids)
+    return {
+        item.id: EventDetail(
+            **msgspec.structs.asdict(item),
+            stages=stages[item.id],
+            activity=history[item.id].activity,
+            comments=history[item.id].comments,
+        )
+        for item in items
+    }
+
+
+async def _stages(db: Db, event_ids: Sequence[UUID]) -> dict[UUID, list[StageDetail]]:
     rows = await fetch_rows(
         db,
-        """SELECT name, status, started_on, scheduled_start, completed_on, completed_by_id, completed_by_name
-           FROM stages WHERE event_id = %(id)s ORDER BY sequence""",
-        id=event_id,
+        """SELECT event_id, event_id, name, status, started_on, scheduled_start, completed_on, completed_by_id,
+                  completed_by_name
+           FROM stages WHERE event_id = ANY(%(ids)s) ORDER BY event_id, sequence""",
+        ids=list(event_ids),
     )
-    requests = await access_requests.summaries_by_stage(db, event_id)
-    return [
-        StageDetail(
-            name=name,
-            status=status,
-            started_on=started_on,
-            scheduled_start=scheduled_start,
-            completed_on=completed_on,
-            completed_by=person(by_id, by_name),
-            access_requests=requests.get(name, []),
-        )
-        for name, status, started_on, scheduled_start, completed_on, by_id, by_name in rows
-    ]
+    requests = await access_requests.summaries_by_stage(db, event_ids)
+
+    def stage(event_id: UUID, name: StageName, *rest: Any) -> StageDetail:
+        *status_and_dates, by_id, by_name = rest
+        return StageDetail(*(name, *status_and_dates, person(by_id, by_name), requests[event_id, name]))
+
+    return work_items.grouped(rows, stage)
 
 
 async def lock(db: Db, id: UUID) -> Event:

@@ -4,9 +4,10 @@ from litestar import Router
 
 from rolecall.core.caller import Caller, Scope
 from rolecall.core.checking import Facts, Json
-from rolecall.core.db import Db
+from rolecall.core.db import Db, Pool
 from rolecall.core.ids import known_guid
 from rolecall.core.paging import Page
+from rolecall.core.together import get_with_others
 from rolecall.personnel_events import actions, queries
 from rolecall.personnel_events.previewing import preview
 from rolecall.personnel_events.shapes import (
@@ -32,25 +33,25 @@ from rolecall.work_items.model import WorkStatus
 @operation("POST", "/onboard", scope=Scope.PERSONNEL_EVENTS_WRITE, status=201, body=OnboardBody)
 async def onboard(db: Db, caller: Caller, raw: Json, facts: Facts) -> EventDetail:
     """Create an onboarding event and the identity of the person who joins."""
-    return await queries.get(db, str(await actions.onboard(db, caller, raw, facts)))
+    return await queries.get(db, await actions.onboard(db, caller, raw, facts))
 
 
 @operation("POST", "/offboard", scope=Scope.PERSONNEL_EVENTS_WRITE, status=201, body=OffboardBody)
 async def offboard(db: Db, caller: Caller, raw: Json, facts: Facts) -> EventDetail:
     """Create an offboarding event."""
-    return await queries.get(db, str(await actions.offboard(db, caller, raw, facts)))
+    return await queries.get(db, await actions.offboard(db, caller, raw, facts))
 
 
 @operation("POST", "/role-transition", scope=Scope.PERSONNEL_EVENTS_WRITE, status=201, body=RoleTransitionBody)
 async def transition_role(db: Db, caller: Caller, raw: Json, facts: Facts) -> EventDetail:
     """Create a role transition event; only the identity fields that are given will change."""
-    return await queries.get(db, str(await actions.transition_role(db, caller, raw, facts)))
+    return await queries.get(db, await actions.transition_role(db, caller, raw, facts))
 
 
 @operation("POST", "/leave-of-absence", scope=Scope.PERSONNEL_EVENTS_WRITE, status=201, body=AbsenceBody)
 async def begin_absence(db: Db, caller: Caller, raw: Json, facts: Facts) -> EventDetail:
     """Create a leave of absence event."""
-    return await queries.get(db, str(await actions.begin_absence(db, caller, raw, facts)))
+    return await queries.get(db, await actions.begin_absence(db, caller, raw, facts))
 
 
 @operation(
@@ -67,9 +68,9 @@ async def list_events(db: Db, query: dict[str, Any]) -> Page[EventItem]:
 
 
 @operation("GET", "/{id:str}", scope=Scope.PERSONNEL_EVENTS_READ)
-async def get_event(db: Db, id: str) -> EventDetail:
+async def get_event(pool: Pool, id: str) -> EventDetail:
     """Get one personnel event."""
-    return await queries.get(db, id)
+    return await get_with_others(pool, "PersonnelEvent", queries.by_id, id)
 
 
 @operation("POST", "/{id:str}/assign", scope=Scope.PERSONNEL_EVENTS_WRITE, body=AssignBody)

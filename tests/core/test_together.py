@@ -1,12 +1,11 @@
 import asyncio
 from uuid import UUID, uuid4
 
-import msgspec
 import pytest
 
 from rolecall.core.config import Config
-from rolecall.core.db import make_pool
-from rolecall.core.together import Together, fetch_by_id
+from rolecall.core.db import Db, fetch_rows, make_pool
+from rolecall.core.together import Together, get_one, get_with_others
 
 
 class Clerk:
@@ -85,17 +84,21 @@ async def test_a_failure_is_told_to_all_who_asked_and_to_nobody_after_them() -> 
     assert await together.ask("a") == "answer 2"
 
 
-class Row(msgspec.Struct):
-    id: UUID
-    asked_with: int
-
-
 @pytest.mark.usefixtures("clean_database")
-async def test_rows_are_fetched_by_one_query_and_each_asker_gets_its_own(config: Config) -> None:
+async def test_what_is_asked_for_at_once_is_found_at_once_and_each_asker_gets_its_own(config: Config) -> None:
     there, gone = [uuid4() for _ in range(3)], uuid4()
-    sql = f"""SELECT id, cardinality(%(ids)s::uuid[]) AS asked_with FROM unnest(%(ids)s::uuid[]) AS t (id)
-              WHERE id <> '{gone}'"""
-    async with make_pool(config) as pool:
-        found = await asyncio.gather(*(fetch_by_id(pool, Row, sql, id) for id in [*there, gone, there[0]]))
 
-    assert found == [Row(there[0], 4), Row(there[1], 4), Row(there[2], 4), None, Row(there[0], 4)]
+    async def find(db: Db, ids: list[UUID]) -> dict[UUID, tuple[UUID, int]]:
+        rows = await fetch_rows(db, "SELECT id FROM unnest(%(ids)s) AS t (id) WHERE id <> %(gone)s", ids=ids, gone=gone)
+        return {id: (id, len(ids)) for (id,) in rows}
+
+    async with make_pool(config) as pool:
+        asked = (get_with_others(pool, "Thing", find, str(id)) for id in [*there, gone, there[0]])
+        *found, missing, again = await asyncio.gather(*asked, return_exceptions=True)
+        async with pool.connection() as db:
+            alone = await get_one(db, "Thing", find, there[0])
+
+    assert found == [(id, 4) for id in there]
+    assert again == found[0]
+    assert str(missing) == f"Thing with id {gone} not found"
+    assert alone == (there[0], 1)
