@@ -21,7 +21,7 @@ from bench.seeding import FOLDER, ROWS, SMALL
 from rolecall.core.postgres import BIN
 
 # Each is a module of this package that can be run by itself; the rivals are run by `http`.
-NAMES = ["http", "lists", "scaling", "imports", "workflow", "models", "webhooks", "audit", "console"]
+NAMES = ["http", "tail", "lists", "scaling", "imports", "workflow", "models", "webhooks", "audit", "console"]
 PAGE = Path(__file__).parent.parent / "docs" / "performance.md"
 
 

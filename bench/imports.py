@@ -232,14 +232,19 @@ def raw_copy(database: str, files: dict[str, Path]) -> float:
         db.execute("DROP TABLE IF EXISTS raw_lines")
         db.execute("CREATE TABLE raw_lines (line text)")
         started = time.perf_counter()
-        with db.transaction(), db.cursor().copy("COPY raw_lines FROM STDIN") as copy:
-            for path in files.values():
-                with path.open("rb") as file:
-                    while piece := file.read(1 << 18):
-                        copy.write(piece)
+        with db.transaction():
+            copy_lines(db, "raw_lines", files)
         took = time.perf_counter() - started
         db.execute("DROP TABLE raw_lines")
     return took
+
+
+def copy_lines(db: psycopg.Connection[Any], target: str, files: dict[str, Path]) -> None:
+    with db.cursor().copy(f"COPY {target} FROM STDIN") as copy:
+        for path in files.values():
+            with path.open("rb") as file:
+                while piece := file.read(1 << 18):
+                    copy.write(piece)
 
 
 CONVENTIONAL_TABLES = """

@@ -1,9 +1,9 @@
-"""One API process and four, how late answers come below saturation, memory over many requests, two workers, and sizes.
+"""One API process and four, memory over many requests, two workers, and sizes.
 
     [ROLECALL_BENCH_REQUESTS=100000] python -m bench.scaling
 
-The client and the database share the cores with the processes that are measured. Latency is counted from the moment a
-request was due, at 60 % of what the process can do, whether or not the one before had been answered.
+The client and the database share the cores with the processes that are measured, so what is left of the cores while one
+process is at work is all that more of them can win; it is told beside. Ratios are the median of those of many turns.
 """
 
 import asyncio
@@ -12,11 +12,11 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from functools import partial
-from itertools import cycle
+from operator import truediv
 from pathlib import Path
 from typing import Any
 
@@ -25,64 +25,18 @@ import uvloop
 
 from bench import imports
 from bench.figures import MISSED, Found, tell
-from bench.http import PROGRAMS, TICK, Connection, load, load_all, make_token, request_for, running, some_identities
+from bench.http import TICK, load, load_all, make_token, running, some_identities
 from bench.seeding import ROWS, company
 from rolecall.core.postgres import embedded
 
-BAR_PROCESSES, BAR_TAIL, BAR_MEMORY, BAR_WORKERS = 1.6, 5, 1.05, 1.3
+BAR_PROCESSES, BAR_MEMORY, BAR_WORKERS = 1.6, 1.05, 1.3
 REQUESTS = int(os.environ.get("ROLECALL_BENCH_REQUESTS", "100000"))
 PROCESSES = (1, 2, 4)
-CONNECTIONS = 16
 # So many that each of four processes has enough to do.
-MANY_CONNECTIONS = 128
-SECONDS = 3.0
-ROUNDS = 3
-# One that nothing else disturbs is enough, and on a busy machine rare.
-QUIET_ROUNDS = 5
-SHARE = 0.6
+CONNECTIONS = 128
+TURNS, TURN_SECONDS = 12, 0.7
 ACCOUNTS, ASSIGNMENTS = 50_000, 500_000
-
-
-class Paced(Connection):
-    """Asks when the next request is due, or at once if the answer before came too late."""
-
-    def __init__(self, request: bytes, period: float, first: float) -> None:
-        super().__init__(request)
-        self.period, self.due = period, first
-        self.took: list[float] = []
-
-    def connection_made(self, transport: Any) -> None:
-        self.transport = transport
-        self._wait()
-
-    def go_on(self) -> None:
-        self.took.append(time.perf_counter() - self.due)
-        self.due += self.period
-        self._wait()
-
-    def _wait(self) -> None:
-        wait = self.due - time.perf_counter()
-        asyncio.get_running_loop().call_later(max(wait, 0), self._ask)
-
-    def _ask(self) -> None:
-        if not self.transport.is_closing():
-            self.transport.write(self.request)
-
-
-async def latencies(port: int, paths: list[str], secret: str, rate: float, seconds: float) -> list[float]:
-    loop = asyncio.get_running_loop()
-    period, start = CONNECTIONS / rate, time.perf_counter() + 0.2
-    made = [
-        await loop.create_connection(
-            partial(Paced, request_for(path, secret), period, start + n * period / CONNECTIONS), "127.0.0.1", port
-        )
-        for n, path in zip(range(CONNECTIONS), cycle(paths))
-    ]
-    await asyncio.sleep(seconds)
-    for transport, _ in made:
-        transport.abort()
-    # The first answers of each find caches cold.
-    return [took for _, each in made for took in each.took[10:]]
+IMPORT_ROUNDS = 3
 
 
 @contextmanager
@@ -111,41 +65,26 @@ def busy_seconds() -> float:
 
 
 def more_processes(url: str, paths: list[str], secret: str) -> bool:
+    """All are up, and asked in turn: one, then two others, then four."""
     rates: dict[int, list[float]] = {count: [] for count in PROCESSES}
-    busy: dict[int, list[float]] = {count: [] for count in PROCESSES}
-    for _ in range(ROUNDS):
-        for count in PROCESSES:
-            with processes(count, url) as (_, ports):
-                uvloop.run(load_all(ports, paths, secret, MANY_CONNECTIONS, 1))
-                with busy_cores() as cores:
-                    rates[count].append(uvloop.run(load_all(ports, paths, secret, MANY_CONNECTIONS, SECONDS)))
-                busy[count].append(cores[0])
+    busy: list[float] = []
+    with processes(1 + PROCESSES[-1], url) as (_, [first, *others]):
+        for count in (*PROCESSES, *PROCESSES * TURNS):
+            ports = others[:count] if count > 1 else [first]
+            with busy_cores() as cores:
+                rates[count].append(uvloop.run(load_all(ports, paths, secret, CONNECTIONS, TURN_SECONDS)))
+            if count == 1:
+                busy.append(cores[0])
+    # The first turn of each finds caches cold.
+    warm = {count: each[1:] for count, each in rates.items()}
     for count in PROCESSES:
-        tell(Found("scaling", f"get one, API processes: {count}", max(rates[count]), "/s"))
-    tell(Found("scaling", "cores busy while one API process answers, client and database included", max(busy[1])))
-    return tell(
-        Found("scaling", "four API processes, of one", max(rates[PROCESSES[-1]]) / max(rates[1]), "×", BAR_PROCESSES)
-    )
-
-
-def below_saturation(url: str, paths: list[str], secret: str) -> bool:
-    """Beside the service, a bare program at the same rate: what of the tail is the machine's."""
-    seen: dict[str, list[tuple[float, float]]] = {"service": [], "select": []}
-    with ExitStack() as stack, tempfile.TemporaryDirectory() as folder:
-        answers = Path(folder) / "answers"
-        answers.write_text("{}")
-        ports = {name: stack.enter_context(running(name, url, answers))[1] for name in seen}
-        full = max(uvloop.run(load(ports["service"], paths, secret, CONNECTIONS, SECONDS)) for _ in range(ROUNDS))
-        for name, port in list(ports.items()) * QUIET_ROUNDS:
-            took = uvloop.run(latencies(port, paths, secret, SHARE * full, SECONDS))
-            *_, high = statistics.quantiles(took, n=100)
-            middle = statistics.median(took)
-            print(f"{name} at {SHARE * full:,.0f}/s: median {middle * 1000:.2f} ms, 99 % in {high * 1000:.2f} ms")
-            seen[name].append((high, middle))
-    tails = {name: high / middle for name, (high, middle) in ((name, min(each)) for name, each in seen.items())}
-    what = f"p99 at {SHARE:.0%} of saturation, of the median"
-    tell(Found("scaling", f"{what}: {PROGRAMS['select']}", tails["select"], "×"))
-    return tell(Found("scaling", what, tails["service"], "×", BAR_TAIL, at_most=True))
+        tell(Found("scaling", f"get one, API processes: {count}", statistics.median(warm[count]), "/s"))
+    alone = statistics.median(busy[1:])
+    tell(Found("scaling", "cores busy while one API process answers, client and database included", alone))
+    tell(Found("scaling", "API processes that so many cores have room for, of one", (os.cpu_count() or 1) / alone, "×"))
+    _, two, four = (statistics.median(map(truediv, warm[count], warm[1])) for count in PROCESSES)
+    tell(Found("scaling", "two API processes, of one", two, "×"))
+    return tell(Found("scaling", "four API processes, of one", four, "×", BAR_PROCESSES))
 
 
 def memory(url: str, kinds: list[list[str]], secret: str) -> bool:
@@ -155,7 +94,7 @@ def memory(url: str, kinds: list[list[str]], secret: str) -> bool:
         for n, share in enumerate((0.1, 1)):
             while done < share * REQUESTS:
                 for paths in kinds:
-                    done += 2 * uvloop.run(load(port, paths, secret, CONNECTIONS, 2))
+                    done += 2 * uvloop.run(load(port, paths, secret, 16, 2))
             sizes[n] = imports.resident(pid)
     print(f"memory {sizes[0] / 2**20:.0f} MiB after a tenth, {sizes[1] / 2**20:.0f} MiB after {done:,.0f} requests")
     grown = Found(
@@ -165,7 +104,7 @@ def memory(url: str, kinds: list[list[str]], secret: str) -> bool:
 
 
 def two_workers() -> bool:
-    """The same import for one application, then for two at once; a second worker stands by."""
+    """The same import for one application, then for two at once; a second worker stands by. Beside it, bare COPYs."""
     with tempfile.TemporaryDirectory() as folder:
         files = imports.make_files(Path(folder), ACCOUNTS, ASSIGNMENTS)
         data_dir = Path(folder) / "rolecall"
@@ -174,25 +113,55 @@ def two_workers() -> bool:
             command = [sys.executable, "-m", "rolecall", "worker"]
             second = subprocess.Popen(command, env=environ, stderr=subprocess.DEVNULL)
             try:
-                alone, together = asyncio.run(_side_by_side(address, token, files))
+                ours, bare = asyncio.run(_side_by_side(address, token, files, url))
             finally:
                 second.terminate()
                 second.wait()
             with psycopg.connect(url) as db:
                 tell(Found("scaling", "an assignment with its indexes", _bytes_a_row(db, "assignments"), "B"))
-    print(f"one import {alone:.1f} s, two side by side {together:.1f} s")
-    return tell(Found("scaling", "two imports side by side, of one", together / alone, "×", BAR_WORKERS, True))
+    tell(Found("scaling", "two bare COPYs into indexed tables side by side, of one", bare, "×"))
+    return tell(Found("scaling", "two imports side by side, of one", ours, "×", BAR_WORKERS, at_most=True))
 
 
-async def _side_by_side(address: str, token: str, files: Any) -> tuple[float, float]:
-    async def one() -> float:
+async def _side_by_side(address: str, token: str, files: Any, url: str) -> tuple[float, float]:
+    """How much longer two take than one: imports, and bare COPYs of the same bytes; the median of a few rounds."""
+
+    async def imported() -> float:
         results = await imports.run_imports(address, token, files, {"first": "first"})
         return float(results["first"]["import"])
 
-    with busy_cores() as cores:
-        alone = min([await one() for _ in range(2)])
-    tell(Found("scaling", "cores busy while one import runs", cores[0]))
-    return alone, max(await asyncio.gather(one(), one()))
+    async def copied() -> float:
+        return await asyncio.to_thread(indexed_copy, url, files["first"])
+
+    async def more(one: Callable[[], Awaitable[float]]) -> float:
+        with busy_cores() as cores:
+            alone = await one()
+        busy.append(cores[0])
+        together = max(await asyncio.gather(one(), one()))
+        print(f"{one.__name__}: one {alone:.1f} s, two side by side {together:.1f} s", flush=True)
+        return together / alone
+
+    busy: list[float] = []
+    await imported()
+    ours = [await more(imported) for _ in range(IMPORT_ROUNDS)]
+    tell(Found("scaling", "cores busy while one import runs", statistics.median(busy)))
+    bare = [await more(copied) for _ in range(IMPORT_ROUNDS)]
+    return statistics.median(ours), statistics.median(bare)
+
+
+def indexed_copy(url: str, files: dict[str, Path]) -> float:
+    """The lines, each with a number and found by an index: the least that storing them for use takes."""
+    name = f"lines_{threading.get_ident()}"
+    with psycopg.connect(url) as db:
+        db.execute(f"CREATE TABLE {name} (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, line text)")
+        db.execute(f"CREATE INDEX ON {name} (line)")
+        db.commit()
+        started = time.perf_counter()
+        imports.copy_lines(db, f"{name} (line)", files)
+        db.commit()
+        took = time.perf_counter() - started
+        db.execute(f"DROP TABLE {name}")
+    return took
 
 
 def _bytes_a_row(db: psycopg.Connection, table: str) -> float:
@@ -207,10 +176,9 @@ def main() -> None:
         with psycopg.connect(url) as db:
             for table in ("identities", "access_requests", "personnel_events"):
                 tell(Found("scaling", f"a row of {table} with its indexes", _bytes_a_row(db, table), "B"))
-        ones, deep = some_identities(url, MANY_CONNECTIONS), f"/api/identities?page={ROWS // 100}"
+        ones, deep = some_identities(url, CONNECTIONS), f"/api/identities?page={ROWS // 100}"
         held = [
             more_processes(url, ones, secret),
-            below_saturation(url, ones, secret),
             memory(url, [ones, ["/api/identities"], [deep]], secret),
         ]
     held.append(two_workers())

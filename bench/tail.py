@@ -1,0 +1,199 @@
+"""How late answers come at 60 % of saturation, and how much of that is the machine's.
+
+    python -m bench.tail
+
+Requests are due at even times, whether or not those before were answered, and latency is counted from when one was due.
+Beside the service, at 60 % of what each can do: a bare program with one SELECT, and one that sends bytes it has ready.
+
+A virtual machine may be slowed down by its host for a moment, which no program on it can help. So a thousand times a
+second the client times a small piece of work, by its own processor time, which others on the machine do not add to; a
+piece that takes four times as long as usual tells such a moment. What was due just after one, or waited through one, is
+told apart: the bar is held against the rest, and the whole is told beside it.
+"""
+
+import asyncio
+import ctypes
+import gc
+import math
+import os
+import statistics
+import sys
+import tempfile
+import time
+from bisect import bisect_left
+from collections import deque
+from contextlib import ExitStack
+from functools import partial
+from itertools import cycle
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import uvloop
+
+from bench.figures import MISSED, Found, tell
+from bench.http import PROGRAMS, Connection, fetch, load, make_token, request_for, running, some_identities
+from bench.seeding import company
+
+BAR = 5
+SHARE = 0.6
+CONNECTIONS = 16
+SECONDS = 3.0
+ROUNDS = 5
+ASKED = ("service", "select", "bytes")
+# A piece of work that takes so many times as long as usual; what is due so soon after it still waits for what piled up.
+SLOW, SOON_SECONDS = 4, 0.3
+PIECE_EVERY = 0.001
+
+
+class Answered(msgspec.Struct):
+    due: float
+    took: float
+
+
+class Paced(Connection):
+    """Asks when told to, or as soon as what was due before is answered."""
+
+    def __init__(self, request: bytes) -> None:
+        super().__init__(request)
+        self.due = deque[float]()
+        self.answered: list[Answered] = []
+
+    def connection_made(self, transport: Any) -> None:
+        self.transport = transport
+
+    def ask(self, due: float) -> None:
+        self.due.append(due)
+        if len(self.due) == 1:
+            self.transport.write(self.request)
+
+    def go_on(self) -> None:
+        due = self.due.popleft()
+        self.answered.append(Answered(due, time.perf_counter() - due))
+        if self.due:
+            self.transport.write(self.request)
+
+
+class Machine:
+    """When it was slow: the processor time of the same piece of work, again and again."""
+
+    def __init__(self) -> None:
+        self.pieces: list[tuple[float, float]] = []
+        self._next = 0.0
+
+    def look(self, now: float) -> None:
+        if now >= self._next:
+            self._next = now + PIECE_EVERY
+            started = time.thread_time()
+            {str(n): [n] for n in range(100)}
+            self.pieces.append((now, time.thread_time() - started))
+
+    def slow_moments(self) -> list[float]:
+        usual = statistics.median(took for _, took in self.pieces)
+        return [moment for moment, took in self.pieces if took > SLOW * usual]
+
+
+class Round(msgspec.Struct):
+    answered: list[Answered]
+    slow: list[float]
+
+    def kept_pace(self) -> list[Answered]:
+        """What did not meet a slow moment of the machine."""
+
+        def is_calm(one: Answered) -> bool:
+            n = bisect_left(self.slow, one.due - SOON_SECONDS)
+            return n == len(self.slow) or self.slow[n] > one.due + one.took
+
+        return [one for one in self.answered if is_calm(one)]
+
+
+def timer(period: float) -> int:
+    """A file that can be read once a period; an event loop's own timers know milliseconds only."""
+    libc, monotonic, nonblocking = ctypes.CDLL(None), 1, os.O_NONBLOCK
+    file = libc.timerfd_create(monotonic, nonblocking)
+    seconds, nanoseconds = divmod(round(period * 1e9), 10**9)
+    libc.timerfd_settime(file, 0, (ctypes.c_long * 4)(seconds, nanoseconds, seconds, nanoseconds), None)
+    return int(file)
+
+
+async def ask_evenly(port: int, paths: list[str], secret: str, rate: float) -> Round:
+    loop, machine = asyncio.get_running_loop(), Machine()
+    made = [
+        await loop.create_connection(partial(Paced, request_for(path, secret)), "127.0.0.1", port)
+        for _, path in zip(range(CONNECTIONS), cycle(paths))
+    ]
+    connections = cycle([connection for _, connection in made])
+    started = due = time.perf_counter()
+    ticks = timer(max(1 / rate, 0.0001))
+
+    def tick() -> None:
+        nonlocal due
+        os.read(ticks, 8)
+        now = time.perf_counter()
+        while due <= now:
+            next(connections).ask(due)
+            due += 1 / rate
+        machine.look(now)
+
+    loop.add_reader(ticks, tick)
+    await asyncio.sleep(SECONDS)
+    loop.remove_reader(ticks)
+    os.close(ticks)
+    await asyncio.sleep(0.3)
+    for transport, _ in made:
+        transport.abort()
+    # The first answers of each find caches cold.
+    answered = [one for _, connection in made for one in connection.answered if one.due > started + 0.2]
+    return Round(answered, machine.slow_moments())
+
+
+def tail(answered: list[Answered]) -> tuple[float, float]:
+    """The 99th of 100, and the median."""
+    took = [one.took for one in answered]
+    return statistics.quantiles(took, n=100)[-1], statistics.median(took)
+
+
+def measure(url: str, secret: str) -> dict[str, list[Round]]:
+    paths = some_identities(url, CONNECTIONS)
+    with ExitStack() as stack, tempfile.TemporaryDirectory() as folder:
+        answers = Path(folder) / "answers"
+        with running("service", url, answers) as (_, port):
+            answers.write_bytes(msgspec.json.encode({path: fetch(port, path, secret) for path in paths}))
+        ports = {name: stack.enter_context(running(name, url, answers))[1] for name in ASKED}
+        rounds: dict[str, list[Round]] = {name: [] for name in ASKED}
+        for name, port in list(ports.items()) * ROUNDS:
+            # Anew each time: a machine that has become slower is saturated sooner.
+            rate = SHARE * uvloop.run(load(port, paths, secret, CONNECTIONS, 1))
+            rounds[name].append(uvloop.run(ask_evenly(port, paths, secret, rate)))
+            high, middle = tail(rounds[name][-1].answered)
+            print(f"{name} at {rate:,.0f}/s: median {middle * 1e3:.2f} ms, 99 % in {high * 1e3:.2f} ms", flush=True)
+    return rounds
+
+
+def report(rounds: dict[str, list[Round]]) -> bool:
+    what = f"p99 at {SHARE:.0%} of saturation, of the median"
+    for name in reversed(ASKED):
+        tell(Found("tail", f"{what}: {PROGRAMS[name]}", ratio([each.answered for each in rounds[name]]), "×"))
+    calm = [calm for each in rounds["service"] if len(calm := each.kept_pace()) >= 100]
+    share = sum(map(len, calm)) / sum(len(each.answered) for each in rounds["service"])
+    tell(Found("tail", "requests that met no slow moment of the machine", 100 * share, "%"))
+    found = Found("tail", f"{what}: {PROGRAMS['service']}, those requests", ratio(calm), "×", BAR, at_most=True)
+    return tell(found)
+
+
+def ratio(rounds: list[list[Answered]]) -> float:
+    """The median of the rounds; where not one is left, nothing was held."""
+    return statistics.median(high / middle for high, middle in map(tail, rounds)) if rounds else math.inf
+
+
+def main() -> None:
+    # A client that looks for garbage measures itself.
+    gc.freeze()
+    gc.disable()
+    with company() as urls:
+        held = report(measure(urls["big"], make_token(urls["big"])))
+    sys.exit(0 if held else MISSED)
+
+
+if __name__ == "__main__":
+    main()
