@@ -19,7 +19,7 @@ from rolecall.console.frame import for_browsers
 from rolecall.core import config as configuration
 from rolecall.core.checking import Json
 from rolecall.core.config import Config
-from rolecall.core.db import make_pool
+from rolecall.core.db import ONE_PLAN_FOR_ALL, make_pool
 from rolecall.effective_access.routes import router as effective_access
 from rolecall.identities.routes import router as identities
 from rolecall.personnel_events import routes as personnel_events
@@ -81,8 +81,8 @@ def build() -> Litestar:
 
 
 def furnish(app: Litestar, config: Config) -> Edge:
-    pool, keyring = make_pool(config), Keyring()
-    replica = Replica(pool, make_pool(config, config.read_url)) if config.read_url else None
+    pool, keyring = make_pool(config, **ONE_PLAN_FOR_ALL), Keyring()
+    replica = Replica(pool, make_pool(config, config.read_url, **ONE_PLAN_FOR_ALL)) if config.read_url else None
     app.state.services = Services(config, pool, keyring.authenticate, imports_queries.count_failing_schedules, replica)
     return Edge(app, config)
 

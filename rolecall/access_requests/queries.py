@@ -1,13 +1,14 @@
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from itertools import groupby
+from operator import attrgetter
 from typing import Any, TypeVar
 from uuid import UUID
 
 import msgspec
 from msgspec.structs import replace
 
-from rolecall.access_requests.model import DESCRIPTIONS
+from rolecall.access_requests.model import DESCRIPTIONS, Response
 from rolecall.access_requests.shapes import (
     AccessModelReference,
     AccessRequestDetail,
@@ -15,7 +16,6 @@ from rolecall.access_requests.shapes import (
     AccessRequestSummary,
     DetailTarget,
     ItemTarget,
-    Permission,
     Privilege,
     RelatedItemReference,
     Requirement,
@@ -26,13 +26,13 @@ from rolecall.access_requests.shapes import (
 )
 from rolecall.accounts.model import Pair
 from rolecall.applications.queries import SUMMARY_COLUMNS, SUMMARY_WIDTH, summary_from_row
-from rolecall.core.db import Db, fetch_rows
+from rolecall.core.db import Db, fetch_rows, json_rows
 from rolecall.core.paging import Listing, Page, fetch_listed
 from rolecall.core.together import get_one
 from rolecall.identities import queries as identities
 from rolecall.settings.policy import RequestAction, RequirementType
 from rolecall.work_items.model import WorkStatus
-from rolecall.work_items.queries import grouped, history_of
+from rolecall.work_items.queries import History, grouped, history_of
 from rolecall.work_items.shapes import PersonReference, person
 
 _OWN = """
@@ -108,77 +108,64 @@ async def by_id(db: Db, ids: Sequence[UUID]) -> dict[UUID, AccessRequestDetail]:
     return {found.id: found for found in await details(db, ids)}
 
 
+class _Asked(msgspec.Struct, rename="camel"):
+    type: RequirementType
+    rule: int
+    reason: str
+    reviewer: PersonReference
+    response: Response
+
+
+class _Parts(History):
+    privileges: list[Privilege]
+    metadata: list[Pair]
+    responses: list[_Asked]
+    related_items: list[RelatedItemReference]
+    access_models: list[AccessModelReference]
+
+
+_read_parts = msgspec.json.Decoder(_Parts).decode
+# Imports tell nothing more of a permission than these fields.
+_PRIVILEGES = """
+    initial_access AS "initialAccess", requested_access AS "requestedAccess", approved_access AS "approvedAccess",
+    json_build_object('header', header, 'section', section, 'permission', permission, 'description', description,
+                      'riskRating', risk_rating, 'metadata', '[]'::json, 'value', value) AS permission,
+    sources, origins FROM privileges WHERE request_id = r.id ORDER BY position"""
+_RESPONSES = """
+    type, rule, reason, json_build_object('id', reviewer_id, 'name', reviewer_name) AS reviewer, response
+    FROM responses WHERE request_id = r.id ORDER BY type, rule, position"""
+_RELATED_ITEMS = "item_id AS id, kind, number, status FROM related_items WHERE request_id = r.id ORDER BY kind, number"
+_DETAILS = f"""
+    SELECT {_COLUMNS}, json_build_object(
+        'privileges', {json_rows(_PRIVILEGES)}, 'metadata', r.metadata, 'responses', {json_rows(_RESPONSES)},
+        'relatedItems', {json_rows(_RELATED_ITEMS)}, 'accessModels', r.access_models, {history_of("r.id")})::text
+    FROM access_requests r {_JOINS} WHERE r.id = ANY(%(ids)s) ORDER BY r.number"""
+
+
 async def details(db: Db, ids: Sequence[UUID]) -> list[AccessRequestDetail]:
-    """By number; the same few statements for one request as for thousands."""
-    rows = await fetch_rows(
-        db,
-        f"""SELECT {_COLUMNS}, r.metadata, r.access_models FROM access_requests r {_JOINS}
-            WHERE r.id = ANY(%(ids)s) ORDER BY r.number""",
-        ids=list(ids),
-    )
-    privileges = await _privileges(db, ids)
-    requirements = await _requirements(db, ids)
-    related = await _related_items(db, ids)
-    history = await history_of(db, ids)
-
-    def detail(row: Sequence[Any]) -> AccessRequestDetail:
-        id, (metadata, models) = row[0], row[_WIDTH:]
-
-        def target(*shared: Any) -> DetailTarget:
-            return DetailTarget(*(*shared, privileges[id], msgspec.convert(metadata, list[Pair])))
-
-        found = (*history[id], related[id], requirements[id])
-        return _request(row, AccessRequestDetail, target, *found, msgspec.convert(models, list[AccessModelReference]))
-
-    return [detail(row) for row in rows]
+    """By number."""
+    return [_detail(row) for row in await fetch_rows(db, _DETAILS, ids=list(ids))]
 
 
-async def _privileges(db: Db, ids: Sequence[UUID]) -> dict[UUID, list[Privilege]]:
-    rows = await fetch_rows(
-        db,
-        """SELECT request_id, initial_access, requested_access, approved_access, sources, origins,
-                  header, section, permission, description, risk_rating, value
-           FROM privileges WHERE request_id = ANY(%(ids)s) ORDER BY request_id, position""",
-        ids=list(ids),
-    )
+def _detail(row: Sequence[Any]) -> AccessRequestDetail:
+    parts = _read_parts(row[_WIDTH])
 
-    def make(initial: Any, requested: Any, approved: Any, sources: Any, origins: Any, *permission: Any) -> Privilege:
-        *words, value = permission
-        # Imports tell nothing more of a permission.
-        return Privilege(initial, requested, approved, Permission(*(*words, [], value)), sources, origins)
+    def target(*shared: Any) -> DetailTarget:
+        return DetailTarget(*(*shared, parts.privileges, parts.metadata))
 
-    return grouped(rows, make)
-
-
-async def _requirements(db: Db, ids: Sequence[UUID]) -> dict[UUID, list[Requirement]]:
-    rows = await fetch_rows(
-        db,
-        """SELECT request_id, type, rule, reason, reviewer_id, reviewer_name, response
-           FROM responses WHERE request_id = ANY(%(ids)s) ORDER BY request_id, type, rule, position""",
-        ids=list(ids),
-    )
-    by_type = (
-        (request_id, Requirement(type, DESCRIPTIONS[type], _rules(asked)))
-        for (request_id, type), asked in groupby(rows, key=lambda row: (row[0], row[1]))
-    )
-    return grouped(by_type, lambda requirement: requirement)
-
-
-def _rules(rows: Any) -> list[Rule]:
-    return [
-        Rule(reason, [ReviewerResponse(PersonReference(id, name), response) for *_, id, name, response in asked])
-        for (_, reason), asked in groupby(rows, key=lambda row: (row[2], row[3]))
+    requirements = [
+        Requirement(type, DESCRIPTIONS[type], _rules(asked))
+        for type, asked in groupby(parts.responses, key=attrgetter("type"))
     ]
+    rest = (parts.activity, parts.comments, parts.related_items, requirements, parts.access_models)
+    return _request(row, AccessRequestDetail, target, *rest)
 
 
-async def _related_items(db: Db, ids: Sequence[UUID]) -> dict[UUID, list[RelatedItemReference]]:
-    rows = await fetch_rows(
-        db,
-        """SELECT request_id, item_id, kind, number, status FROM related_items
-           WHERE request_id = ANY(%(ids)s) ORDER BY request_id, kind, number""",
-        ids=list(ids),
-    )
-    return grouped(rows, RelatedItemReference)
+def _rules(responses: Iterable[_Asked]) -> list[Rule]:
+    return [
+        Rule(reason, [ReviewerResponse(each.reviewer, each.response) for each in asked])
+        for (_, reason), asked in groupby(responses, key=attrgetter("rule", "reason"))
+    ]
 
 
 async def summaries_by_stage(db: Db, event_ids: Sequence[UUID]) -> dict[tuple[UUID, str], list[AccessRequestSummary]]:

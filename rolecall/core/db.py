@@ -24,7 +24,7 @@ _AT_ONCE = 1000
 set_json_loads(msgspec.json.decode)
 
 
-def session_options(base_url: str) -> str:
+def session_options(base_url: str, **more: str) -> str:
     """What every connection is told. The triggers that freeze a webhook's body need the base URL."""
     settings = {
         "timezone": "UTC",
@@ -34,6 +34,7 @@ def session_options(base_url: str) -> str:
         # Sorting what an index has half sorted looks cheap to the planner, and reads a whole filter for 50 rows of it.
         "enable_incremental_sort": "off",
         "rolecall.base_url": base_url,
+        **more,
     }
     return " ".join(f"-c {name}={value}" for name, value in settings.items())
 
@@ -45,13 +46,17 @@ class Pool(AsyncConnectionPool[Db]):
         return {}
 
 
-def make_pool(config: Config, url: str | None = None) -> Pool:
+# For requests, which read and write a few rows whatever the values: to plan for each takes longer than to do it.
+ONE_PLAN_FOR_ALL = {"plan_cache_mode": "force_generic_plan"}
+
+
+def make_pool(config: Config, url: str | None = None, **settings: str) -> Pool:
     """A closed pool: open it inside the event loop that uses it."""
     url = url or config.database_url
     assert url
     return Pool(
         url,
-        kwargs={"autocommit": True, "options": session_options(config.base_url), "prepare_threshold": 1},
+        kwargs={"autocommit": True, "options": session_options(config.base_url, **settings), "prepare_threshold": 1},
         min_size=1,
         max_size=config.pool_size,
         timeout=PATIENCE_SECONDS,
@@ -141,6 +146,11 @@ async def execute(db: Db, sql: str, **params: object) -> int:
     cursor = db.cursor()
     await cursor.execute(sql, params)
     return cursor.rowcount
+
+
+def json_rows(select: str) -> str:
+    """SQL for rows within a row: what belongs to a thing is read with it, in one statement, as it was at one moment."""
+    return f"(SELECT coalesce(json_agg(part), '[]') FROM (SELECT {select}) AS part)"
 
 
 async def insert_rows(db: Db, table: str, rows: Sequence[dict[str, Any]]) -> None:

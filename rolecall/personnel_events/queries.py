@@ -4,10 +4,11 @@ from typing import Any
 from uuid import UUID
 
 import msgspec
+from msgspec.structs import asdict
 
 from rolecall.access_requests import queries as access_requests
 from rolecall.core.caller import Caller
-from rolecall.core.db import Db, fetch_rows, fetch_value
+from rolecall.core.db import Db, fetch_rows, fetch_value, json_rows
 from rolecall.core.errors import NotFound
 from rolecall.core.paging import Listing, Page, fetch_listed
 from rolecall.core.together import get_one
@@ -73,38 +74,32 @@ async def get(db: Db, id: str | UUID) -> EventDetail:
     return await get_one(db, "PersonnelEvent", by_id, id)
 
 
+class _Parts(work_items.History):
+    stages: list[StageDetail]
+
+
+_read_parts = msgspec.json.Decoder(_Parts).decode
+# Which requests a stage lists comes after.
+_STAGES = """
+    name, status, started_on AS "startedOn", scheduled_start AS "scheduledStart", completed_on AS "completedOn",
+    CASE WHEN completed_by_id IS NOT NULL THEN json_build_object('id', completed_by_id, 'name', completed_by_name) END
+    AS "completedBy", '[]'::json AS "accessRequests" FROM stages WHERE event_id = e.id ORDER BY sequence"""
+_DETAILS = f"""
+    SELECT {_COLUMNS}, json_build_object('stages', {json_rows(_STAGES)}, {work_items.history_of("e.id")})::text
+    FROM personnel_events e {_JOINS} WHERE e.id = ANY(%(ids)s)"""
+
+
 async def by_id(db: Db, ids: Sequence[UUID]) -> dict[UUID, EventDetail]:
-    """The same few statements for one event as for many."""
-    sql = f"SELECT {_COLUMNS} FROM personnel_events e {_JOINS} WHERE e.id = ANY(%(ids)s)"
-    items = [_item(row) for row in await fetch_rows(db, sql, ids=list(ids))]
-    stages = await _stages(db, ids)
-    history = await work_items.history_of(db, ids)
-    return {
-        item.id: EventDetail(
-            **msgspec.structs.asdict(item),
-            stages=stages[item.id],
-            activity=history[item.id].activity,
-            comments=history[item.id].comments,
-        )
-        for item in items
-    }
+    rows = await fetch_rows(db, _DETAILS, ids=list(ids))
+    requests = await access_requests.summaries_by_stage(db, ids)
 
+    def detail(row: Sequence[Any]) -> EventDetail:
+        item, parts = _item(row[:-1]), _read_parts(row[-1])
+        for stage in parts.stages:
+            stage.access_requests = requests[item.id, stage.name]
+        return EventDetail(**asdict(item), **asdict(parts))
 
-async def _stages(db: Db, event_ids: Sequence[UUID]) -> dict[UUID, list[StageDetail]]:
-    rows = await fetch_rows(
-        db,
-        """SELECT event_id, event_id, name, status, started_on, scheduled_start, completed_on, completed_by_id,
-                  completed_by_name
-           FROM stages WHERE event_id = ANY(%(ids)s) ORDER BY event_id, sequence""",
-        ids=list(event_ids),
-    )
-    requests = await access_requests.summaries_by_stage(db, event_ids)
-
-    def stage(event_id: UUID, name: StageName, *rest: Any) -> StageDetail:
-        *status_and_dates, by_id, by_name = rest
-        return StageDetail(*(name, *status_and_dates, person(by_id, by_name), requests[event_id, name]))
-
-    return work_items.grouped(rows, stage)
+    return {row[0]: detail(row) for row in rows}
 
 
 async def lock(db: Db, id: UUID) -> Event:
