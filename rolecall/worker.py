@@ -17,7 +17,6 @@ from psycopg_pool import PoolTimeout
 from rolecall.access_requests import moving as access_requests
 from rolecall.access_requests.closed_loop import close_loop, finished_imports
 from rolecall.accounts import matching
-from rolecall.accounts.matching import CHANNEL as MATCHING_CHANNEL
 from rolecall.application_imports import actions as imports
 from rolecall.application_imports.run import run_next_import
 from rolecall.application_imports.schedule import fire_schedules
@@ -123,7 +122,7 @@ LOOPS = [
     Loop("lists", keep_lists, every=5),
     Loop(imports.CHANNEL, imports.finish_canceling),
     *[Loop(imports.CHANNEL, run_next_import, every=5) for _ in range(_IMPORTS_AT_ONCE)],
-    Loop(MATCHING_CHANNEL, match_accounts),
+    Loop("matching", match_accounts, every=1),
     Loop("access-requests", open_due_requests),
     Loop("finished_imports", close_loops),
     Loop("personnel-events", follow_events),

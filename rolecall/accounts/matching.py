@@ -5,9 +5,6 @@ from uuid import UUID
 
 from rolecall.core.db import Db, execute, fetch_rows, fetch_value
 
-# Nudged by the trigger that notes changes of identities.
-CHANNEL = "matching"
-
 # The first way that fits anyone decides; several fits are a dispute. A leaver's account still belongs to the leaver,
 # so only names, the weakest way, ask for an active identity.
 _MATCH = """

@@ -236,9 +236,6 @@ BEGIN
              EXCEPT SELECT id, employee_id, email_address, last_name_key, first_name_key, status FROM old_rows)
         ) AS changed;
     END IF;
-    IF FOUND THEN
-        PERFORM pg_notify('matching', '');
-    END IF;
     RETURN NULL;
 END $$;
 CREATE TRIGGER note_to_match_on_insert AFTER INSERT ON identities REFERENCING NEW TABLE AS new_rows
