@@ -40,8 +40,8 @@ async def create_administrator(db: Db, email: str, facts: Facts) -> str:
     """The secret of a one-time link for the identity with that e-mail, made if there is none."""
     identity_id = await fetch_value(
         db,
-        """SELECT id FROM identities WHERE lower(email_address) = lower(%(email)s) AND status = 'Active'
-           ORDER BY first_seen_date, id LIMIT 1""",
+        """SELECT id FROM identities WHERE lower(email_address) = lower(%(email)s) AND email_address <> ''
+           AND status = 'Active' ORDER BY first_seen_date, id LIMIT 1""",
         email=email,
     )
     if identity_id is None:

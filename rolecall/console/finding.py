@@ -18,6 +18,8 @@ from rolecall.identities.shapes import IdentityDetail
 _LAST = chr(1114111)
 # As their indexes have them.
 _KEYS = {"last": "i.list_key", "first": "left(i.first_name_key, 300)"}
+_EMAIL = "lower(i.email_address)"
+_MOST_PEOPLE = 20
 _IN_BRACKETS = re.compile(r"\(([^()]+)\)\s*$")
 
 
@@ -28,25 +30,40 @@ class Found(msgspec.Struct, frozen=True):
     address: str
 
 
-def _people(words: str) -> tuple[str, dict[str, object]]:
-    """SQL and its values for people whose names begin like this, whichever name comes first."""
+def _people(words: str, limit: int | None = None, more: str = "") -> tuple[str, dict[str, object]]:
+    """SQL that begins a statement with `found`, and its values: people whose names begin like this, in either order.
+
+    Each way of finding them reads one index as it goes: the planner cannot know how many there are, and need not guess.
+    """
+    ways, values = _ways(words)
+    parts = [
+        f"(SELECT i.id, i.list_key FROM identities i WHERE {condition} {more}"
+        f"{'' if limit is None else f' ORDER BY {key} LIMIT {limit:d}'})"
+        for key, condition in ways
+    ]
+    nobody = "SELECT id, list_key FROM identities WHERE false"
+    return f"WITH found AS MATERIALIZED ({' UNION '.join(parts) or nobody})", values
+
+
+def _ways(words: str) -> tuple[list[tuple[str, str]], dict[str, object]]:
+    """The key of an index, and what is asked of it; with the values."""
     if "@" in words:
-        return "lower(i.email_address) = lower(%(email)s) AND i.email_address <> ''", {"email": words.strip()}
+        return [(_EMAIL, f"{_EMAIL} = lower(%(email)s) AND i.email_address <> ''")], {"email": words.strip()}
     last, comma, first = (part.strip() for part in words.partition(","))
     if not comma:
         first, _, last = (part.strip() for part in words.strip().rpartition(" "))
-    pairs = [(last, first)] if comma else [(last, first), (first or "", last)]
+    pairs = [(last, first)] if comma else [(last, first), (first, last)]
     values: dict[str, object] = {}
-    either = []
+    ways = []
     for n, pair in enumerate(pairs):
         both = []
         for key, name in zip(_KEYS, pair, strict=True):
             if beginning := _beginning(name):
                 values |= {f"{key}_{n}": beginning, f"{key}_{n}_end": beginning + _LAST}
-                both.append(f"{_KEYS[key]} >= %({key}_{n})s AND {_KEYS[key]} < %({key}_{n}_end)s")
+                both.append((_KEYS[key], f"{_KEYS[key]} >= %({key}_{n})s AND {_KEYS[key]} < %({key}_{n}_end)s"))
         if both:
-            either.append(f"({' AND '.join(both)})")
-    return f"({' OR '.join(either)})" if either else "false", values
+            ways.append((both[0][0], " AND ".join(condition for _, condition in both)))
+    return ways, values
 
 
 def _beginning(name: str) -> str:
@@ -58,14 +75,15 @@ def _identity(row: Sequence[Any]) -> IdentityDetail:
 
 
 async def identities_named(db: Db, words: str, page: int) -> Page[IdentityDetail]:
-    condition, values = _people(words)
+    found, values = _people(words)
     return await fetch_page(
         db,
         _identity,
         page,
-        total=f"SELECT count(*) FROM identities i WHERE {condition}",
-        items=f"""SELECT {identities.COLUMNS} FROM identities i {identities.SUPERVISOR}
-                  WHERE {condition} ORDER BY i.list_key""",
+        beginning=found,
+        total="SELECT count(*) FROM found",
+        items=f"""SELECT {identities.COLUMNS} FROM found JOIN identities i USING (id) {identities.SUPERVISOR}
+                  ORDER BY found.list_key""",
         **values,
     )
 
@@ -86,12 +104,11 @@ _CANDIDATE = "SELECT i.id, i.first_name || ' ' || i.last_name AS name, i.email_a
 
 
 async def candidates(db: Db, words: str, limit: int = 10) -> list[Candidate]:
-    condition, values = _people(words)
+    found, values = _people(words, limit, "AND i.status = 'Active'")
     return await fetch_all(
         db,
         Candidate,
-        f"""{_CANDIDATE} FROM identities i WHERE {condition} AND i.status = 'Active'
-            ORDER BY i.list_key LIMIT {limit:d}""",
+        f"{found} {_CANDIDATE} FROM found JOIN identities i USING (id) ORDER BY found.list_key LIMIT {limit:d}",
         **values,
     )
 
@@ -123,10 +140,11 @@ async def search(db: Db, words: str) -> list[Found]:
     beginning = _beginning(words.strip())
     if not beginning:
         return []
-    condition, values = _people(words)
+    found, values = _people(words, _MOST_PEOPLE)
     rows = await fetch_rows(
         db,
-        f"""(SELECT 'Application', name, CASE WHEN is_archived THEN 'archived' ELSE 'priority ' || priority END,
+        f"""{found}
+            (SELECT 'Application', name, CASE WHEN is_archived THEN 'archived' ELSE 'priority ' || priority END,
                     '/applications/' || id FROM applications
              WHERE list_key >= %(beginning)s AND list_key < %(end)s ORDER BY list_key LIMIT 10)
             UNION ALL
@@ -134,7 +152,8 @@ async def search(db: Db, words: str) -> list[Found]:
              WHERE name_key >= %(beginning)s AND name_key < %(end)s ORDER BY name_key LIMIT 10)
             UNION ALL
             (SELECT 'Person', i.first_name || ' ' || i.last_name, concat_ws(', ', nullif(i.title, ''), i.status),
-                    '/identities/' || i.id FROM identities i WHERE {condition} ORDER BY i.list_key LIMIT 20)""",
+                    '/identities/' || i.id
+             FROM found JOIN identities i USING (id) ORDER BY found.list_key LIMIT {_MOST_PEOPLE})""",
         beginning=beginning,
         end=beginning + _LAST,
         **values,

@@ -86,9 +86,10 @@ async def asking(db: Db, person: Person, type: RequirementType, page: int) -> Pa
 
 
 _TROUBLED = """
-    FROM application_imports r LEFT JOIN import_runs u ON u.import_id = r.id
-    WHERE r.status = 'Failed' AND r.list_key >= time_key(%(since)s, 0)
-       OR r.status = 'Running' AND u.held IS NOT NULL"""
+    FROM (SELECT id FROM application_imports WHERE status = 'Failed' AND list_key >= time_key(%(since)s, 0)
+          UNION ALL
+          SELECT i.id FROM application_imports i JOIN import_runs u ON u.import_id = i.id
+          WHERE i.status = 'Running' AND u.held IS NOT NULL) AS troubled"""
 
 
 class TroubledImport(msgspec.Struct, frozen=True):
@@ -117,7 +118,8 @@ async def troubled_imports(db: Db, now: datetime) -> list[TroubledImport]:
         TroubledImport,
         f"""SELECT r.id, r.number, a.name AS application, r.status, r.build_start, u.held,
               (SELECT l.line FROM import_log l WHERE l.import_id = r.id ORDER BY l.number DESC LIMIT 1) AS last_line
-            {_TROUBLED.replace("WHERE", "JOIN applications a ON a.id = r.application_id WHERE")}
+            {_TROUBLED} JOIN application_imports r USING (id) LEFT JOIN import_runs u ON u.import_id = r.id
+            JOIN applications a ON a.id = r.application_id
             ORDER BY r.number DESC LIMIT {PAGE_SIZE}""",
         since=now - TROUBLE_LASTS,
     )

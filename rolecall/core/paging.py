@@ -278,12 +278,22 @@ async def totals_by(db: Db, table: str, column: str, values: Sequence[str]) -> d
 
 
 async def fetch_page(
-    db: Db, make: Callable[[Sequence[Any]], T], page: int, *, total: str, items: str, **params: object
+    db: Db,
+    make: Callable[[Sequence[Any]], T],
+    page: int,
+    *,
+    total: str,
+    items: str,
+    beginning: str = "",
+    **params: object,
 ) -> Page[T]:
-    """For lists that stay small. `total` selects one number; `items` ordered rows, their first column never null."""
+    """For lists that stay small. `total` selects one number; `items` ordered rows, their first column never null.
+
+    Both may use what `beginning`, a WITH clause, defines.
+    """
     rows = await fetch_rows(
         db,
-        f"SELECT t.total, p.* FROM ({total}) AS t(total)"
+        f"{beginning} SELECT t.total, p.* FROM ({total}) AS t(total)"
         f" LEFT JOIN LATERAL ({items} LIMIT {PAGE_SIZE} OFFSET %(offset)s) AS p ON true",
         offset=min((page - 1) * PAGE_SIZE, _FURTHEST),
         **params,
