@@ -21,7 +21,7 @@ from bench.seeding import company_of
 from rolecall.access_models import actions
 from rolecall.core.caller import SYSTEM
 from rolecall.core.checking import Facts
-from rolecall.core.db import Db, session_options
+from rolecall.core.db import ONE_PLAN_FOR_ALL, Db, session_options
 
 BAR_COMMIT = 5.0
 MODELS = 100
@@ -70,7 +70,7 @@ async def run(url: str, rows: int) -> dict[str, tuple[float, str]]:
         took[name] = seconds, f"{Statements.count} statements{say(result)}"
         return result
 
-    options = session_options("http://127.0.0.1:8000")
+    options = session_options("http://127.0.0.1:8000", **ONE_PLAN_FOR_ALL)
     async with await psycopg.AsyncConnection.connect(
         url, autocommit=True, options=options, cursor_factory=Statements
     ) as db:
