@@ -39,7 +39,7 @@ BAR = 5
 SHARE = 0.6
 CONNECTIONS = 16
 SECONDS = 3.0
-ROUNDS = 5
+ROUNDS = 4
 ASKED = ("service", "select", "bytes")
 # A piece of work that takes so many times as long as usual; what is due so soon after it still waits for what piled up.
 SLOW, SOON_SECONDS = 4, 0.3
