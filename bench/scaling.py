@@ -34,9 +34,9 @@ REQUESTS = int(os.environ.get("ROLECALL_BENCH_REQUESTS", "100000"))
 PROCESSES = (1, 2, 4)
 # So many that each of four processes has enough to do.
 CONNECTIONS = 128
-TURNS, TURN_SECONDS = 12, 0.7
+TURNS, TURN_SECONDS = 10, 0.7
 ACCOUNTS, ASSIGNMENTS = 50_000, 500_000
-IMPORT_ROUNDS, COPY_ROUNDS = 3, 2
+ROUNDS = 2
 
 
 @contextmanager
@@ -143,9 +143,9 @@ async def _side_by_side(address: str, token: str, files: Any, url: str) -> tuple
 
     busy: list[float] = []
     await imported()
-    ours = [await more(imported) for _ in range(IMPORT_ROUNDS)]
+    ours = [await more(imported) for _ in range(ROUNDS)]
     tell(Found("scaling", "cores busy while one import runs", statistics.median(busy)))
-    bare = [await more(copied) for _ in range(COPY_ROUNDS)]
+    bare = [await more(copied) for _ in range(ROUNDS)]
     return statistics.median(ours), statistics.median(bare)
 
 
@@ -179,7 +179,7 @@ def main() -> None:
         ones, deep = some_identities(url, CONNECTIONS), f"/api/identities?page={ROWS // 100}"
         held = [
             more_processes(url, ones, secret),
-            memory(url, [(ones, 6), (["/api/identities"], 1), ([deep], 1)], secret),
+            memory(url, [(ones, 8), (["/api/identities"], 1), ([deep], 1)], secret),
         ]
     held.append(two_workers())
     sys.exit(0 if all(held) else MISSED)

@@ -8,7 +8,8 @@ Beside the service, at 60 % of what each can do: a bare program with one SELECT,
 A virtual machine may be slowed down by its host for a moment, which no program on it can help. So a thousand times a
 second the client times a small piece of work, by its own processor time, which others on the machine do not add to; a
 piece that takes four times as long as usual tells such a moment. What was due just after one, or waited through one, is
-told apart: the bar is held against the rest, and the whole is told beside it.
+told apart: the bar is held against the rest, and the whole is told beside it. The longer an answer takes, the likelier
+it meets such a moment, so what is told apart holds more of the slow answers than of the quick.
 """
 
 import asyncio
@@ -140,8 +141,11 @@ async def ask_evenly(port: int, paths: list[str], secret: str, rate: float) -> R
     loop.remove_reader(ticks)
     os.close(ticks)
     await asyncio.sleep(0.3)
-    for transport, _ in made:
+    over = time.perf_counter()
+    for transport, connection in made:
         transport.abort()
+        # What was never answered is late all the same.
+        connection.answered += [Answered(due, over - due) for due in connection.due]
     # The first answers of each find caches cold.
     answered = [one for _, connection in made for one in connection.answered if one.due > started + 0.2]
     return Round(answered, machine.slow_moments())

@@ -108,7 +108,7 @@ async def by_id(db: Db, ids: Sequence[UUID]) -> dict[UUID, AccessRequestDetail]:
     return {found.id: found for found in await details(db, ids)}
 
 
-class _Asked(msgspec.Struct, rename="camel"):
+class _Asked(msgspec.Struct):
     type: RequirementType
     rule: int
     reason: str

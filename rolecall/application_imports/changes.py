@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
-from functools import cache, partial
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -51,11 +51,12 @@ _NAMES: dict[Kind, tuple[str, str]] = {
 _INTERNAL = {"firstNameKey", "lastNameKey"}
 _JSON = {"metadata": "::json"}
 
-# Which rows `r` make a change, and the row before it.
+# Which rows `r` make a change of import n, and the row before it. The number is written out: one import has millions of
+# rows, the next has ten, and no plan serves both.
 _ROWS = {
-    ChangeType.NEW: ("r.from_import = %(n)s AND o.from_import IS NULL", "o.until_import = %(n)s"),
-    ChangeType.ALTERED: ("r.from_import = %(n)s AND o.from_import IS NOT NULL", "o.until_import = %(n)s"),
-    ChangeType.REMOVED: ("r.until_import = %(n)s AND o.from_import IS NULL", "o.from_import = %(n)s"),
+    ChangeType.NEW: ("r.from_import = {n:d} AND o.from_import IS NULL", "o.until_import = {n:d}"),
+    ChangeType.ALTERED: ("r.from_import = {n:d} AND o.from_import IS NOT NULL", "o.until_import = {n:d}"),
+    ChangeType.REMOVED: ("r.until_import = {n:d} AND o.from_import IS NULL", "o.from_import = {n:d}"),
 }
 
 
@@ -91,7 +92,7 @@ async def _stretch(
     db: Db, import_id: UUID, number: int, relation: Relation, type: ChangeType, skip: int, take: int
 ) -> list[ChangeItem]:
     name = f"{type} of {relation.table} by {import_id}"
-    _, items = await fetch_stretch(db, _changes(relation, type), name, skip, take, n=number)
+    _, items = await fetch_stretch(db, _changes(relation, type, number), name, skip, take)
     return items
 
 
@@ -108,11 +109,10 @@ def _within(
         offset = max(offset - count, 0)
 
 
-@cache
-def _changes(relation: Relation, type: ChangeType) -> Settled[ChangeItem]:
+def _changes(relation: Relation, type: ChangeType, number: int) -> Settled[ChangeItem]:
     assert relation.kind
     name, joins = _NAMES[relation.kind]
-    which, other = _ROWS[type]
+    which, other = (part.format(n=number) for part in _ROWS[type])
     shown = relation.values
     return Settled(
         columns=f"{name}, {_object('r', shown)}, {_object('o', shown)}",

@@ -16,8 +16,9 @@ from rolecall.identities import queries as identities
 from rolecall.identities.shapes import IdentityDetail
 
 _LAST = chr(1114111)
-# As their indexes have them.
+# As their indexes have them, and in which order.
 _KEYS = {"last": "i.list_key", "first": "left(i.first_name_key, 300)"}
+_ORDERS = {"last": "i.list_key", "first": "left(i.first_name_key, 300), i.list_key"}
 _EMAIL = "lower(i.email_address)"
 _MOST_PEOPLE = 20
 _IN_BRACKETS = re.compile(r"\(([^()]+)\)\s*$")
@@ -38,15 +39,15 @@ def _people(words: str, limit: int | None = None, more: str = "") -> tuple[str, 
     ways, values = _ways(words)
     parts = [
         f"(SELECT i.id, i.list_key FROM identities i WHERE {condition} {more}"
-        f"{'' if limit is None else f' ORDER BY {key} LIMIT {limit:d}'})"
-        for key, condition in ways
+        f"{'' if limit is None else f' ORDER BY {order} LIMIT {limit:d}'})"
+        for order, condition in ways
     ]
     nobody = "SELECT id, list_key FROM identities WHERE false"
     return f"WITH found AS MATERIALIZED ({' UNION '.join(parts) or nobody})", values
 
 
 def _ways(words: str) -> tuple[list[tuple[str, str]], dict[str, object]]:
-    """The key of an index, and what is asked of it; with the values."""
+    """The order of an index, and what is asked of it; with the values."""
     if "@" in words:
         return [(_EMAIL, f"{_EMAIL} = lower(%(email)s) AND i.email_address <> ''")], {"email": words.strip()}
     last, comma, first = (part.strip() for part in words.partition(","))
@@ -60,7 +61,7 @@ def _ways(words: str) -> tuple[list[tuple[str, str]], dict[str, object]]:
         for key, name in zip(_KEYS, pair, strict=True):
             if beginning := _beginning(name):
                 values |= {f"{key}_{n}": beginning, f"{key}_{n}_end": beginning + _LAST}
-                both.append((_KEYS[key], f"{_KEYS[key]} >= %({key}_{n})s AND {_KEYS[key]} < %({key}_{n}_end)s"))
+                both.append((_ORDERS[key], f"{_KEYS[key]} >= %({key}_{n})s AND {_KEYS[key]} < %({key}_{n}_end)s"))
         if both:
             ways.append((both[0][0], " AND ".join(condition for _, condition in both)))
     return ways, values
@@ -80,7 +81,7 @@ async def identities_named(db: Db, words: str, page: int) -> Page[IdentityDetail
         db,
         _identity,
         page,
-        beginning=found,
+        given=found,
         total="SELECT count(*) FROM found",
         items=f"""SELECT {identities.COLUMNS} FROM found JOIN identities i USING (id) {identities.SUPERVISOR}
                   ORDER BY found.list_key""",

@@ -34,6 +34,7 @@ def session_options(base_url: str, **more: str) -> str:
         # Sorting what an index has half sorted looks cheap to the planner, and reads a whole filter for 50 rows of it.
         "enable_incremental_sort": "off",
         "rolecall.base_url": base_url,
+        "plan_cache_mode": "auto",
         **more,
     }
     return " ".join(f"-c {name}={value}" for name, value in settings.items())
@@ -42,7 +43,7 @@ def session_options(base_url: str, **more: str) -> str:
 class Pool(AsyncConnectionPool[Db]):
     @cached_property
     def lookups(self) -> dict[Any, Any]:
-        """Queries that requests share: `together.py`."""
+        """Queries that requests share, by the function that asks: `together.py`."""
         return {}
 
 

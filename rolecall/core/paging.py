@@ -210,9 +210,9 @@ async def fetch_stretch(
             WHERE list = {_full_name(settled)} AND page IN (0, %(page)s) ORDER BY page DESC LIMIT 1
         ) AS place LEFT JOIN LATERAL (
             SELECT {settled.columns} {settled.rows} AND ({settled.order}) >= ({start})
-            ORDER BY {settled.order} LIMIT %(take)s OFFSET %(within)s
+            ORDER BY {settled.order} LIMIT {take:d} OFFSET {within:d}
         ) AS item ON true"""
-    given = {**params, "list": name, "page": min(page + 1, 2**31 - 1), "take": take, "within": within}
+    given = {**params, "list": name, "page": min(page + 1, 2**31 - 1)}
     rows = await fetch_rows(db, sql, **given)
     if not rows:
         await _find_pages(db, settled, name, **params)
@@ -284,16 +284,16 @@ async def fetch_page(
     *,
     total: str,
     items: str,
-    beginning: str = "",
+    given: str = "",
     **params: object,
 ) -> Page[T]:
     """For lists that stay small. `total` selects one number; `items` ordered rows, their first column never null.
 
-    Both may use what `beginning`, a WITH clause, defines.
+    Both may use what `given`, a WITH clause, defines.
     """
     rows = await fetch_rows(
         db,
-        f"{beginning} SELECT t.total, p.* FROM ({total}) AS t(total)"
+        f"{given} SELECT t.total, p.* FROM ({total}) AS t(total)"
         f" LEFT JOIN LATERAL ({items} LIMIT {PAGE_SIZE} OFFSET %(offset)s) AS p ON true",
         offset=min((page - 1) * PAGE_SIZE, _FURTHEST),
         **params,

@@ -1,4 +1,4 @@
-"""One question for all who ask at the same time."""
+"""A record by its id, and one question for all who ask at the same time."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

@@ -32,12 +32,12 @@ async def find_identity(db: Db, text: str) -> UUID:
 
 
 async def evidence_of(db: Db, id: UUID, as_of: datetime | None) -> Evidence:
-    events = await fetch_rows(db, "SELECT id FROM personnel_events WHERE identity_id = %(id)s ORDER BY number", id=id)
-    requests = await fetch_rows(db, "SELECT id FROM access_requests WHERE identity_id = %(id)s ORDER BY number", id=id)
+    events = await fetch_rows(db, "SELECT id FROM personnel_events WHERE identity_id = %(id)s", id=id)
+    requests = await fetch_rows(db, "SELECT id FROM access_requests WHERE identity_id = %(id)s", id=id)
     return Evidence(
         identity=await identities.get(db, str(id)),
         access=await access_of(db, id, as_of),
-        events=[await personnel_events.get(db, str(event)) for (event,) in events],
+        events=list((await personnel_events.by_id(db, [event for (event,) in events])).values()),
         requests=await access_requests.details(db, [request for (request,) in requests]),
         imports=await _imports(db, id),
     )

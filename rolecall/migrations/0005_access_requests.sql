@@ -80,7 +80,12 @@ CREATE TABLE privileges (
     value            text NOT NULL,
     sources          text[] NOT NULL,
     origins          text[] NOT NULL,
-    PRIMARY KEY (request_id, position)
+    PRIMARY KEY (request_id, position),
+    CONSTRAINT initial_access_is_known CHECK (initial_access IN ('None', 'Unrestricted', 'Grant', 'Deny', 'Modify')),
+    CONSTRAINT requested_access_is_known CHECK (requested_access IN ('None', 'Unrestricted', 'Grant', 'Deny', 'Modify')),
+    CONSTRAINT approved_access_is_known CHECK (approved_access IN ('None', 'Unrestricted', 'Grant', 'Deny', 'Modify')),
+    CONSTRAINT lowered_access_is_known CHECK (lowered_access IN ('None', 'Unrestricted', 'Grant', 'Deny', 'Modify')),
+    CONSTRAINT risk_rating_is_known CHECK (risk_rating IN ('None', 'Low', 'Moderate', 'High', 'Critical'))
 );
 
 -- Who is asked, and what they said: a requirement is the rules of one type, a rule the rows of one number.

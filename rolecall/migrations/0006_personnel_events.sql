@@ -32,6 +32,7 @@ CREATE TABLE stages (
     completed_by_id   uuid,
     completed_by_name text,
     PRIMARY KEY (event_id, sequence),
+    CONSTRAINT name_is_known CHECK (name IN ('Approval', 'Provision', 'Verification', 'Transition', 'Removal')),
     CONSTRAINT status_is_known CHECK (status IN ('Open', 'Completed', 'Canceled', 'Scheduled', 'Snoozed'))
 );
 -- What the tick reads: its size is what is still to come, its cost what is due.

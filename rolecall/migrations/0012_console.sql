@@ -34,4 +34,4 @@ CREATE TABLE console_passwords (
 
 -- What waits for a person, and people by their first names.
 CREATE INDEX responses_to_give ON responses (reviewer_id, type) WHERE response = 'Pending';
-CREATE INDEX identities_by_first_name ON identities (left(first_name_key, 300));
+CREATE INDEX identities_by_first_name ON identities (left(first_name_key, 300), list_key);

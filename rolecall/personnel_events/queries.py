@@ -86,10 +86,11 @@ _STAGES = """
     AS "completedBy", '[]'::json AS "accessRequests" FROM stages WHERE event_id = e.id ORDER BY sequence"""
 _DETAILS = f"""
     SELECT {_COLUMNS}, json_build_object('stages', {json_rows(_STAGES)}, {work_items.history_of("e.id")})::text
-    FROM personnel_events e {_JOINS} WHERE e.id = ANY(%(ids)s)"""
+    FROM personnel_events e {_JOINS} WHERE e.id = ANY(%(ids)s) ORDER BY e.number"""
 
 
 async def by_id(db: Db, ids: Sequence[UUID]) -> dict[UUID, EventDetail]:
+    """By number."""
     rows = await fetch_rows(db, _DETAILS, ids=list(ids))
     requests = await access_requests.summaries_by_stage(db, ids)
 

@@ -77,8 +77,8 @@ BUGS = [
         "imports",
         "what changed counts as removed too",
         "application_imports/changes.py",
-        '"r.until_import = %(n)s AND o.from_import IS NULL"',
-        '"r.until_import = %(n)s"',
+        '"r.until_import = {n:d} AND o.from_import IS NULL"',
+        '"r.until_import = {n:d}"',
     ),
     Bug(
         "imports",

@@ -61,6 +61,13 @@ async def test_no_more_are_suggested_than_asked_for_and_those_who_left_are_not(c
     assert len(await finding.candidates(company, "A", 1)) == 1
 
 
+async def test_of_many_namesakes_the_first_of_the_list_are_suggested(company: Db) -> None:
+    for last in "ZYXWVU":
+        await an_identity(company, "Grace", last)
+
+    assert [each.name for each in await finding.candidates(company, "Grace", 3)] == ["Grace U", "Grace V", "Grace W"]
+
+
 async def test_finding_people_reads_an_index_however_few_there_are(company: Db) -> None:
     """A plan that goes through the whole list until it has found enough is quick, unless there is nobody to find."""
     await company.execute("SET enable_seqscan = off")

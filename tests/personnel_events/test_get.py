@@ -1,7 +1,11 @@
+from uuid import UUID
+
 import httpx2
+import msgspec
 import pytest
 
 from rolecall.core.db import Db
+from rolecall.personnel_events import queries
 from tests.builders import an_identity
 from tests.personnel_events.bodies import EVENTS, MISSING, created, day
 
@@ -12,6 +16,19 @@ async def test_an_event_reads_as_it_was_created(client: httpx2.AsyncClient, db: 
     )
 
     assert (await client.get(f"{EVENTS}/{event['id']}")).json() == event
+
+
+async def test_events_that_are_read_together_keep_their_own_parts(client: httpx2.AsyncClient, db: Db) -> None:
+    events = [
+        await created(
+            client, "offboard", identityId=str(await an_identity(db)), effectiveDate=day(n), comment=f"Thanks {n}"
+        )
+        for n in (3, 9)
+    ]
+
+    found = await queries.by_id(db, [UUID(event["id"]) for event in reversed(events)])
+
+    assert [msgspec.to_builtins(event) for event in found.values()] == events
 
 
 @pytest.mark.parametrize("id", [MISSING, "nonsense", "1"])

@@ -1,0 +1,17 @@
+import pytest
+
+from rolecall.app import create_app
+from rolecall.core.config import Config
+from rolecall.core.db import fetch_value, make_pool
+from rolecall.web.services import Services
+
+
+@pytest.mark.usefixtures("clean_database")
+async def test_what_requests_ask_is_planned_once_and_the_work_of_workers_each_time(config: Config) -> None:
+    services: Services = create_app(config).app.state.services
+    found = []
+    for pool in (services.pool, make_pool(config)):
+        async with pool, pool.connection() as db:
+            found.append(await fetch_value(db, "SHOW plan_cache_mode"))
+
+    assert found == ["force_generic_plan", "auto"]
