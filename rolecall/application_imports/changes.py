@@ -52,11 +52,11 @@ _INTERNAL = {"firstNameKey", "lastNameKey"}
 _JSON = {"metadata": "::json"}
 
 # Which rows `r` make a change of import n, and the row before it. The number is written out: one import has millions of
-# rows, the next has ten, and no plan serves both.
+# rows, the next has ten, and no plan serves both. Not `IS NULL`, which the planner takes for no row: it would sort all.
 _ROWS = {
-    ChangeType.NEW: ("r.from_import = {n:d} AND o.from_import IS NULL", "o.until_import = {n:d}"),
+    ChangeType.NEW: ("r.from_import = {n:d} AND coalesce(o.from_import, 0) < 1", "o.until_import = {n:d}"),
     ChangeType.ALTERED: ("r.from_import = {n:d} AND o.from_import IS NOT NULL", "o.until_import = {n:d}"),
-    ChangeType.REMOVED: ("r.until_import = {n:d} AND o.from_import IS NULL", "o.from_import = {n:d}"),
+    ChangeType.REMOVED: ("r.until_import = {n:d} AND coalesce(o.from_import, 0) < 1", "o.from_import = {n:d}"),
 }
 
 

@@ -77,7 +77,7 @@ BUGS = [
         "imports",
         "what changed counts as removed too",
         "application_imports/changes.py",
-        '"r.until_import = {n:d} AND o.from_import IS NULL"',
+        '"r.until_import = {n:d} AND coalesce(o.from_import, 0) < 1"',
         '"r.until_import = {n:d}"',
     ),
     Bug(
