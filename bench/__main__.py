@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
-from bench.figures import FILE, MISSED, Found, gathered
+from bench.figures import FILE, MISSED, Found, busy_seconds, gathered
 from bench.seeding import FOLDER, ROWS, SMALL
 from rolecall.core.postgres import BIN
 
@@ -69,12 +69,6 @@ def reap() -> None:
             pass
 
 
-def busy_seconds() -> float:
-    """Of all processors, by anyone."""
-    user, nice, system, _, _, *interrupts = map(int, Path("/proc/stat").read_text().splitlines()[0].split()[1:9])
-    return (user + nice + system + sum(interrupts)) / os.sysconf("SC_CLK_TCK")
-
-
 def table(found: list[Found]) -> str:
     rows = [("", "found", "bar", ""), *(one.cells for one in found)]
     widths = [max(len(row[n]) for row in rows) for n in range(4)]
@@ -103,8 +97,9 @@ Python {platform.python_version()}, PostgreSQL {number} (embedded, fsync on), {p
 {table(found)}
 {lost}
 How each is measured stands at the head of its file in `bench/`. Ratios are of one run, in which programs took turns;
-rates are the best of several rounds, since whatever else runs on a machine only takes away. Lists are measured in
-processor time; the small company has {SMALL:,} of each, and accounts, members and what waits in proportion.
+rates are the best of several rounds, since whatever else runs on a machine only takes away; those of one, two and four
+processes are medians. Lists are measured in processor time; the small company has {SMALL:,} of each, and accounts,
+members and what waits in proportion.
 What follows from them: [scaling](scaling.md), [lists](lists.md).
 """
 

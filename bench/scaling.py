@@ -24,8 +24,8 @@ import psycopg
 import uvloop
 
 from bench import imports
-from bench.figures import MISSED, Found, tell
-from bench.http import TICK, load, load_all, make_token, running, some_identities
+from bench.figures import MISSED, Found, busy_seconds, tell
+from bench.http import load, load_all, make_token, running, some_identities
 from bench.seeding import ROWS, company
 from rolecall.core.postgres import embedded
 
@@ -57,11 +57,6 @@ def busy_cores() -> Iterator[list[float]]:
     started, before = time.perf_counter(), busy_seconds()
     yield found
     found.append((busy_seconds() - before) / (time.perf_counter() - started))
-
-
-def busy_seconds() -> float:
-    user, nice, system, _, _, irq, soft, *_ = map(int, Path("/proc/stat").read_text().split()[1:9])
-    return (user + nice + system + irq + soft) / TICK
 
 
 def more_processes(url: str, paths: list[str], secret: str) -> bool:

@@ -1,8 +1,6 @@
 """Finding people and records by what somebody types."""
 
 import re
-from collections.abc import Sequence
-from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -71,15 +69,11 @@ def _beginning(name: str) -> str:
     return sort_key(name).partition("\x02")[0].replace("\x00", "")
 
 
-def _identity(row: Sequence[Any]) -> IdentityDetail:
-    return identities.from_row(row)
-
-
 async def identities_named(db: Db, words: str, page: int) -> Page[IdentityDetail]:
     found, values = _people(words)
     return await fetch_page(
         db,
-        _identity,
+        identities.from_row,
         page,
         given=found,
         total="SELECT count(*) FROM found",

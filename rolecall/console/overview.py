@@ -11,7 +11,7 @@ from rolecall.access_requests.model import AWAITED
 from rolecall.access_requests.shapes import AccessRequestDetail
 from rolecall.console.model import Person
 from rolecall.core.db import Db, fetch_all, fetch_one, fetch_rows, fetch_value
-from rolecall.core.paging import PAGE_SIZE, Page
+from rolecall.core.paging import LAST_KEY, PAGE_SIZE, Page
 from rolecall.settings.policy import Level, RequirementType
 
 OVERDUE = timedelta(days=7)
@@ -25,8 +25,6 @@ _ASKED = """
       AND r.status = %(status)s AND r.reporter_id <> %(own)s AND r.identity_id IS DISTINCT FROM %(own)s
       AND NOT EXISTS (SELECT FROM responses met WHERE met.request_id = p.request_id AND met.type = p.type
                                                   AND met.rule = p.rule AND met.response = 'Approved')"""
-# Where nobody knows how much lies beyond a bound, the planner takes it for a third of a table; between two, for little.
-_END = "chr(1114111)"
 
 
 class Tiles(msgspec.Struct, frozen=True):
@@ -87,9 +85,10 @@ async def asking(db: Db, person: Person, type: RequirementType, page: int) -> Pa
     return Page(found, total, page, PAGE_SIZE, -(-total // PAGE_SIZE))
 
 
+# With both ends named: what lies beyond a bound nobody knows, the planner takes for a third of a table.
 _TROUBLED = f"""
     FROM (SELECT id FROM application_imports
-          WHERE status = 'Failed' AND list_key >= time_key(%(since)s, 0) AND list_key < {_END}
+          WHERE status = 'Failed' AND list_key >= time_key(%(since)s, 0) AND list_key < {LAST_KEY}
           UNION ALL
           SELECT i.id FROM application_imports i JOIN import_runs u ON u.import_id = i.id
           WHERE i.status = 'Running' AND u.held IS NOT NULL) AS troubled"""
@@ -163,7 +162,7 @@ async def medians(db: Db, now: datetime) -> Times:
                       AS to_approve,
                   percentile_cont(0.5) WITHIN GROUP (ORDER BY extract(epoch FROM resolved_on - started_on)::float8)
                       AS to_resolve
-           FROM access_requests WHERE list_key >= time_key(%(since)s, 0) AND list_key < {_END}""",
+           FROM access_requests WHERE list_key >= time_key(%(since)s, 0) AND list_key < {LAST_KEY}""",
         since=now - timedelta(days=CHART_DAYS),
     )
     assert found
@@ -175,7 +174,8 @@ async def by_day(db: Db, now: datetime) -> dict[datetime, dict[str, int]]:
     rows = await fetch_rows(
         db,
         f"""SELECT date_trunc('day', created_at, 'UTC'), status, count(*) FROM access_requests
-           WHERE list_key >= time_key(date_trunc('day', %(since)s, 'UTC'), 0) AND list_key < {_END} GROUP BY 1, 2""",
+           WHERE list_key >= time_key(date_trunc('day', %(since)s, 'UTC'), 0) AND list_key < {LAST_KEY}
+           GROUP BY 1, 2""",
         since=now - timedelta(days=CHART_DAYS - 1),
     )
     today = now.replace(hour=0, minute=0, second=0, microsecond=0)

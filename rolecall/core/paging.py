@@ -15,6 +15,8 @@ from rolecall.core.db import Db, execute, fetch_rows, fetch_value
 
 PAGE_SIZE = 50
 LAST_PAGE = 10**18 - 1
+# SQL for what no key of a list comes after.
+LAST_KEY = "chr(1114111)"
 _FURTHEST = 2**62
 
 T = TypeVar("T")
@@ -148,7 +150,7 @@ _DOWN = _Way(
     seek="<",
     read="<=",
     until=">=",
-    end="chr(1114111)",
+    end=LAST_KEY,
     nearest=f"CASE WHEN {_FAR} THEN width_bucket(total + net - %(offset)s + gross - 1, starts) + 1 END",
     before=f"coalesce(total - starts[n] - {_SHIFT}, 0)",
 )
