@@ -1,3 +1,5 @@
+import pytest
+
 from rolecall.core.db import Db, fetch_value
 from tests.application_imports.running import Files, Imports
 from tests.builders import an_application
@@ -68,5 +70,6 @@ async def test_what_a_large_import_wrote_is_found_without_reading_everything(imp
 
     await imports.finish(await an_application(db), files)
 
-    assert await fetch_value(db, "SELECT reltuples::int FROM pg_class WHERE relname = 'memberships'") == len(names)
+    rows = await fetch_value(db, "SELECT reltuples::int FROM pg_class WHERE relname = 'memberships'")
+    assert rows == pytest.approx(len(names), rel=0.2)
     assert await fetch_value(db, "SELECT brin_summarize_new_values('memberships_from_import_idx')") == 0
