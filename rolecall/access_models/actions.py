@@ -125,8 +125,8 @@ async def _checked(db: Db, shape: type[B], raw: Json, facts: Facts, id: UUID | N
     facts = await with_mentioned_applications(db, await with_mentioned_identities(db, facts, raw), raw)
     # One at a time, so that two never take the same name.
     await execute(db, "LOCK TABLE access_models IN SHARE ROW EXCLUSIVE MODE")
-    name = raw.get("name")
-    taken = isinstance(name, str) and "\x00" not in name and await queries.is_taken(db, name, other_than=id)
+    name = str(raw.get("name", "")).strip()
+    taken = "\x00" not in name and await queries.is_taken(db, name, other_than=id)
     return check(shape, raw, facts, [Problem("name", f"An access model named {name} exists already")] if taken else ())
 
 

@@ -96,8 +96,9 @@ async def _rules_across(db: Db, raw: Json, current: Current) -> list[Problem]:
         problems.append(
             Problem("isIdentitySource", "An application with a file of identities must be an identity source")
         )
-    if await _is_taken(db, raw.get("name"), current.id):
-        problems += _taken(raw["name"]).problems
+    name = str(raw.get("name", "")).strip()
+    if await _is_taken(db, name, current.id):
+        problems += _taken(name).problems
     return problems
 
 
@@ -105,16 +106,16 @@ def _groups_in(connector: object) -> dict[str, str]:
     """Content by name, of whatever is well formed: the rest is reported by the shape."""
     files = connector.get("files") if isinstance(connector, dict) else None
     entries = [file for file in files if isinstance(file, dict)] if isinstance(files, list) else []
-    return {str(file.get("name")): fold(str(file.get("content"))) for file in entries}
+    return {str(file.get("name")).strip(): fold(str(file.get("content"))) for file in entries}
 
 
 def _locations_in(schedule: object) -> frozenset[str]:
     locations = schedule.get("locations") if isinstance(schedule, dict) else None
-    return frozenset(locations) if isinstance(locations, dict) else frozenset()
+    return frozenset(name.strip() for name in locations) if isinstance(locations, dict) else frozenset()
 
 
-async def _is_taken(db: Db, name: object, but: UUID | None) -> bool:
-    if not isinstance(name, str) or "\x00" in name:
+async def _is_taken(db: Db, name: str, but: UUID | None) -> bool:
+    if "\x00" in name:
         return False
     holder = await fetch_value(db, "SELECT id FROM applications WHERE name = %(name)s", name=name)
     return holder is not None and holder != but

@@ -10,6 +10,7 @@ from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
 from rolecall.applications.model import FIELDS, Content, Guard, ImportStatus, ImportType, same_header
 from rolecall.core.checking import (
+    STRIPPED,
     Body,
     Flag,
     Guid,
@@ -211,7 +212,7 @@ class ConnectorBody(Body):
 
 class ScheduleBody(Body):
     cron: Name256
-    locations: dict[str, Location] = Field(default_factory=dict)
+    locations: dict[Annotated[str, STRIPPED], Location] = Field(default_factory=dict)
 
     @field_validator("cron")
     @classmethod

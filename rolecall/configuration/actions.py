@@ -79,7 +79,7 @@ class _Applying:
         """Those that have a name, with their place; what has none is reported already."""
         for number, name in enumerate(_names(self.raw, section)):
             if isinstance(name, str) and "\x00" not in name:
-                yield f"{section}.{number}", self.raw[section][number]
+                yield f"{section}.{number}", {**self.raw[section][number], "name": name}
 
     def _is_sound(self, place: str) -> bool:
         """Whether its shape is right; if not, that is reported already."""
@@ -134,7 +134,7 @@ class _Applying:
             await access_models.commit_model(self.db, self.caller, str(id), self.facts.now)
 
     async def webhook(self, place: str, entry: Json) -> None:
-        name = entry["name"].strip()
+        name = entry["name"]
         known = (await queries.ids_by_name(self.db, "webhooks", [name])).get(name)
 
         async def write(given: Json) -> None:
@@ -193,6 +193,7 @@ class _Applying:
     async def _person(self, place: str, name: object) -> str | None:
         if not isinstance(name, str) or not self._is_sound(place):
             return None
+        name = name.strip()
         found = (await ids_of(self.db, [name]))[name]
         if len(found) == 1:
             return str(found[0])
@@ -203,6 +204,7 @@ class _Applying:
     async def _application(self, place: str, name: object) -> str | None:
         if not isinstance(name, str) or not self._is_sound(place):
             return None
+        name = name.strip()
         if found := (await queries.ids_by_name(self.db, "applications", [name])).get(name):
             return str(found)
         # One of this file that was not made has problems of its own.
@@ -214,10 +216,11 @@ class _Applying:
 def _names(raw: Json, section: str) -> list[Any]:
     """Of its entries, in order; whatever is no entry has none."""
     entries = raw.get(section)
-    return [
+    names = [
         entry.get("name") if isinstance(entry, dict) else None
         for entry in (entries if isinstance(entries, list) else ())
     ]
+    return [name.strip() if isinstance(name, str) else name for name in names]
 
 
 def _repeated(raw: Json) -> Iterator[Problem]:

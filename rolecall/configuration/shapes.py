@@ -18,7 +18,7 @@ from rolecall.applications.shapes import (
     Schedule,
     ScheduleBody,
 )
-from rolecall.core.checking import Body, Flag, Json, Name256, OptionalName256, Text2048, one_of
+from rolecall.core.checking import Body, Flag, Json, Name100, Name256, OptionalName256, Text2048, one_of
 from rolecall.core.errors import Problem
 from rolecall.settings.model import CustomField
 from rolecall.settings.policy import EventType, Level, RequestAction, RequirementType, Responder
@@ -157,7 +157,7 @@ class ModelEntryBody(Body):
 
 
 class WebhookEntryBody(Body):
-    name: Annotated[Name256, Field(max_length=100)]
+    name: Name100
     url: Annotated[OptionalName256, Field(max_length=LONGEST_URL)] | None = None
     events: list[Annotated[RequestEvent, one_of(RequestEvent)]] | None = None
     application: OptionalName256 | None = None

@@ -111,6 +111,10 @@ def _moment(value: object, info: ValidationInfo) -> object:
         raise broken("{name} must be an ISO 8601 date or date-time") from None
 
 
+def _strip(value: object) -> object:
+    return value.strip() if isinstance(value, str) else value
+
+
 def _not_blank(value: object) -> object:
     if isinstance(value, str) and not value.strip():
         raise broken("{name} must not be blank")
@@ -143,11 +147,16 @@ _DATE = Annotated[str, Field(json_schema_extra={"anyOf": [{"format": "date"}, {"
 Text = Annotated[str, BeforeValidator(_text, json_schema_input_type=_ANY_TEXT)]
 Name = Annotated[str, BeforeValidator(_required, json_schema_input_type=_SOME_TEXT)]
 OptionalName = Annotated[str, BeforeValidator(_not_blank, json_schema_input_type=_SOME_TEXT)]
-Text128 = Annotated[Text, Field(max_length=128)]
-Text256 = Annotated[Text, Field(max_length=256)]
-Text2048 = Annotated[Text, Field(max_length=2048)]
-Name256 = Annotated[Name, Field(max_length=256)]
-OptionalName256 = Annotated[OptionalName, Field(max_length=256)]
+# Blanks around a name are nobody's intention: two must not differ by them. What people write at length stays as it is.
+STRIPPED = BeforeValidator(_strip)
+Text100 = Annotated[Text, STRIPPED, Field(max_length=100)]
+Text128 = Annotated[Text, STRIPPED, Field(max_length=128)]
+Text256 = Annotated[Text, STRIPPED, Field(max_length=256)]
+Text2048 = Annotated[Text, STRIPPED, Field(max_length=2048)]
+Name100 = Annotated[Name, STRIPPED, Field(max_length=100)]
+Name256 = Annotated[Name, STRIPPED, Field(max_length=256)]
+OptionalName100 = Annotated[OptionalName, STRIPPED, Field(max_length=100)]
+OptionalName256 = Annotated[OptionalName, STRIPPED, Field(max_length=256)]
 Flag = Annotated[bool, Strict()]
 Guid = Annotated[UUID, BeforeValidator(_guid)]
 Moment = Annotated[datetime, BeforeValidator(_moment, json_schema_input_type=_DATE)]

@@ -3,14 +3,14 @@ from uuid import UUID
 
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
-from rolecall.core.checking import Body, Guid, Name256, Text, broken, facts_of, one_of
+from rolecall.core.checking import Body, Guid, Name256, Text100, broken, facts_of, one_of
 from rolecall.settings.policy import EventType, Level, RequestAction, RequirementType, Responder
 
 
 class CustomFieldBody(Body):
     number: Annotated[int, Field(ge=1, le=9)]
     enabled: bool | None = None
-    label: Annotated[Text, Field(max_length=100)] | None = None
+    label: Text100 | None = None
 
 
 def _exists(id: UUID, info: ValidationInfo) -> UUID:

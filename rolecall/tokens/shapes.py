@@ -6,7 +6,7 @@ import msgspec
 from pydantic import Field, ValidationInfo, field_validator
 
 from rolecall.core.caller import Scope
-from rolecall.core.checking import Body, Name, broken, one_of
+from rolecall.core.checking import Body, Name100, broken, one_of
 from rolecall.tokens.model import DEFAULT_DAYS, DEFAULT_SCOPES
 
 
@@ -26,7 +26,7 @@ class NewToken(TokenItem):
 
 
 class TokenBody(Body):
-    name: Annotated[Name, Field(max_length=100)]
+    name: Name100
     scopes: list[Annotated[Scope, one_of(Scope)]] = Field(DEFAULT_SCOPES, min_length=1)
     expires_in_days: Annotated[int, Field(ge=1, le=3650)] | None = DEFAULT_DAYS
 
@@ -35,4 +35,4 @@ class TokenBody(Body):
     def printable(cls, name: str, _: ValidationInfo) -> str:
         if not name.isprintable():
             raise broken("{name} must be printable characters")
-        return name.strip()
+        return name

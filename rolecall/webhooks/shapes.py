@@ -7,7 +7,7 @@ from pydantic import AfterValidator, Field, RootModel
 
 from rolecall.access_requests.model import RequestEvent
 from rolecall.applications.shapes import ApplicationId
-from rolecall.core.checking import Body, Moment, Name, OptionalName, broken, one_of
+from rolecall.core.checking import Body, Moment, Name, Name100, OptionalName, OptionalName100, broken, one_of
 from rolecall.webhooks.guard import LONGEST_URL
 from rolecall.webhooks.model import LARGEST_CALLBACK, DeliveryStatus, DisabledReason, Outcome
 
@@ -81,7 +81,7 @@ class LagBucket(msgspec.Struct, frozen=True):
 def _printable(name: str) -> str:
     if not name.isprintable():
         raise broken("{name} must be printable characters")
-    return name.strip()
+    return name
 
 
 def _in_order(events: list[RequestEvent]) -> list[RequestEvent]:
@@ -92,7 +92,7 @@ Events = Annotated[list[Annotated[RequestEvent, one_of(RequestEvent)]], Field(mi
 
 
 class NewHook(Body):
-    name: Annotated[Name, Field(max_length=100), AfterValidator(_printable)]
+    name: Annotated[Name100, AfterValidator(_printable)]
     url: Annotated[Name, Field(max_length=LONGEST_URL)]
     events: Events
     application_id: ApplicationId | None = None
@@ -100,7 +100,7 @@ class NewHook(Body):
 
 
 class HookChanges(Body):
-    name: Annotated[OptionalName, Field(max_length=100), AfterValidator(_printable)] | None = None
+    name: Annotated[OptionalName100, AfterValidator(_printable)] | None = None
     url: Annotated[OptionalName, Field(max_length=LONGEST_URL)] | None = None
     events: Events | None = None
     application_id: ApplicationId | None = None

@@ -243,3 +243,11 @@ async def test_a_name_with_a_nul_is_a_broken_rule(client: httpx2.AsyncClient) ->
 
     assert answer.status_code == 400
     assert answer.json()["errors"] == [{"field": "name", "message": "Name must not contain NUL characters"}]
+
+
+async def test_two_names_never_differ_by_a_blank(client: httpx2.AsyncClient) -> None:
+    first = await client.post(PATH, json={"name": " Clerks "})
+    again = await client.post(PATH, json={"name": "Clerks\t"})
+
+    assert first.json()["draft"]["name"] == "Clerks"
+    assert again.json()["errors"] == [{"field": "name", "message": "An access model named Clerks exists already"}]

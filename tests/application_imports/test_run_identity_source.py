@@ -105,3 +105,15 @@ async def test_a_source_can_be_put_back(imports: Imports, client: httpx2.AsyncCl
     found = await people(client)
     assert answer.status_code == 201
     assert (found["Ada"]["status"], found["Charles"]["title"]) == ("Active", "Director")
+
+
+async def test_blanks_around_what_a_file_says_go(imports: Imports, client: httpx2.AsyncClient, db: Db) -> None:
+    long = "t" * 256
+    row = f'E1 ," Ada  May\t",\u00a0Lovelace ," ada@x.test "," {long} ",,"  blue"\n'
+
+    await imports.finish(await hr(db), {"People": HEADER + row})
+
+    [ada] = (await client.get("/api/identities")).json()["items"]
+    assert (ada["firstName"], ada["lastName"], ada["emailAddress"]) == ("Ada  May", "Lovelace", "ada@x.test")
+    assert ada["title"] == long
+    assert await fetch_rows(db, "SELECT employee_id, custom_fields FROM identities") == [("E1", {"3": "blue"})]

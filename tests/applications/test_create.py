@@ -206,3 +206,26 @@ async def test_creating_needs_the_scope(client: httpx2.AsyncClient, db: Db) -> N
     answer = await client.post(PATH, json={"name": "X"}, headers={"Authorization": f"Bearer {token.secret}"})
 
     assert answer.status_code == 403
+
+
+async def test_two_names_never_differ_by_a_blank(client: httpx2.AsyncClient) -> None:
+    groups = [{**FILES[0], "name": " People "}, {**FILES[1], "name": "People"}]
+    first = await client.post(PATH, json={"name": " Payroll\t"})
+    assert first.json()["name"] == "Payroll"
+
+    again = await client.post(PATH, json={"name": "Payroll ", "connector": {**CONNECTOR, "files": groups}})
+
+    assert sorted(problems(again)) == [
+        ("connector.files", "Two file groups are named People"),
+        ("name", "An application named Payroll exists already"),
+    ]
+
+
+async def test_a_location_names_its_file_group_whatever_blanks_are_around(client: httpx2.AsyncClient, db: Db) -> None:
+    connector = {**CONNECTOR, "files": [{**FILES[0], "name": "People "}]}
+    schedule = {"cron": "0 6 * * *", "locations": {" People": "people.csv"}}
+
+    answer = await client.post(PATH, json={"name": "Payroll", "connector": connector, "schedule": schedule})
+
+    assert answer.status_code == 201, answer.text
+    assert await fetch_rows(db, "SELECT locations FROM schedules") == [({"People": "people.csv"},)]

@@ -282,3 +282,20 @@ def test_a_file_can_say_all_that_can_be_set() -> None:
         wanted = {named.get(field, field) for field in said(body)}
         assert wanted <= said(entry), entry
         assert said(entry) == said(entry_body), entry_body
+
+
+async def test_names_are_meant_without_the_blanks_around_them(client: httpx2.AsyncClient, db: Db) -> None:
+    await an_identity(db, email="ada@example.com")
+    said = {
+        "applications": [{"name": " Wiki", "owner": " ada@example.com "}],
+        "accessModels": [{"name": "Readers ", "access": [{"application": "Wiki ", "groups": [" Readers"]}]}],
+        "webhooks": [{"name": " Desk ", "url": "https://desk.example.com/", "events": ["AccessRequestCreated"]}],
+    }
+
+    first = await client.put(URL, json=said)
+    again = await client.put(URL, json=said)
+    twice = await client.put(URL, json={"applications": [{"name": "Wiki"}, {"name": "Wiki "}]})
+
+    assert [change["name"] for change in first.json()["changes"]] == ["Wiki", "Readers", "Desk"], first.text
+    assert again.json() == {"changes": []}
+    assert twice.json()["errors"] == [{"field": "applications.1.name", "message": "Wiki is there twice"}]

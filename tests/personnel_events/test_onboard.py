@@ -5,7 +5,7 @@ import httpx2
 import pytest
 
 from rolecall.core import clock
-from rolecall.core.db import Db
+from rolecall.core.db import Db, fetch_rows
 from tests.builders import an_identity
 from tests.personnel_events.bodies import EVENTS, MISSING, created, day, midnight, planned, problems
 
@@ -202,3 +202,37 @@ async def test_the_same_key_makes_one_event_and_one_identity(client: httpx2.Asyn
     assert [answer.status_code for answer in answers] == [201, 201]
     assert answers[0].json() == answers[1].json()
     assert (await client.get("/api/identities")).json()["totalCount"] == 1
+
+
+async def test_blanks_around_what_is_said_of_a_person_go_and_those_within_stay(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
+    await client.patch("/api/settings", json={"customFields": [{"number": 3, "enabled": True}]})
+    said = {
+        "firstName": " Ada  May\t",
+        "lastName": "\u00a0Lovelace ",
+        "department": " Notes ",
+        "customField3": " blue\n",
+    }
+
+    event = await created(client, "onboard", identity=said | {"email": " ada@example.com "}, effectiveDate=day(1))
+
+    person = event["affectedIdentity"]
+    assert (person["firstName"], person["lastName"]) == ("Ada  May", "Lovelace")
+    assert (person["department"], person["emailAddress"]) == ("Notes", "ada@example.com")
+    [(custom,)] = await fetch_rows(db, "SELECT custom_fields FROM identities")
+    assert custom == {"3": "blue"}
+
+
+async def test_blanks_around_a_text_do_not_count_towards_its_length(client: httpx2.AsyncClient) -> None:
+    long = {"firstName": f" {'a' * 256} ", "lastName": "Lovelace", "department": f"{'d' * 128}   "}
+
+    event = await created(client, "onboard", identity=long, effectiveDate=day(1))
+
+    assert event["affectedIdentity"]["firstName"] == "a" * 256
+    assert await problems(
+        client, "onboard", identity=long | {"firstName": f" {'a' * 257}", "lastName": " \t "}, effectiveDate=day(1)
+    ) == {
+        "identity.firstName": "First name must be at most 256 characters",
+        "identity.lastName": "Last name is required",
+    }

@@ -98,3 +98,17 @@ async def test_the_end_must_be_after_the_start(client: httpx2.AsyncClient, db: D
     found = await problems(client, "role-transition", identityId=ada, effectiveDate=day(5), endDate=day(5))
 
     assert found == {"endDate": "End date must be after effective date"}
+
+
+async def test_blanks_around_what_changes_go(client: httpx2.AsyncClient, db: Db) -> None:
+    ada = str(await an_identity(db))
+
+    event = await created(
+        client,
+        "role-transition",
+        identityId=ada,
+        effectiveDate=day(1),
+        identity={"lastName": " King ", "title": f" {'t' * 256}\n"},
+    )
+
+    assert (event["affectedIdentity"]["lastName"], event["affectedIdentity"]["title"]) == ("King", "t" * 256)
