@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import rich_click as click
 
-from rolecall.cli.folder import data_dir_option, service_url, with_database
+from rolecall.cli.folder import data_dir_option, service_url, with_made_database
 
 if TYPE_CHECKING:
     from rolecall.core.config import Config
@@ -37,5 +37,5 @@ def create(email: str, data_dir: Path | None) -> None:
         secret = await create_administrator(db, email, Facts(now=clock.now(), zone=config.timezone))
         return f"{service_url(config)}/sign-in/{secret}"
 
-    click.echo(with_database(data_dir, act))
+    click.echo(with_made_database(data_dir, act))
     click.echo(f"{email} is an administrator; the link works once", err=True)

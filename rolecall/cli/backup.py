@@ -18,15 +18,10 @@ def backup(file: Path, with_key: bool, data_dir: Path | None) -> None:
     Example: `rolecall backup rolecall-monday.tar --data-dir /var/lib/rolecall`
     """
     from rolecall.core import clock
-    from rolecall.core import config as configuration
-    from rolecall.core.errors import CannotRun
     from rolecall.operate.backup import back_up
 
-    settings = configuration.load(data_dir=data_dir)
-    if settings.database_url is None and not settings.data_dir.exists():
-        raise CannotRun(f"There is no data folder {settings.data_dir}; name it with --data-dir")
-    with folder.database(settings) as here:
-        folder.migrate(here)
+    # As it is, whatever its version: a backup comes before an upgrade.
+    with folder.found_database(data_dir) as here, folder.clear_refusals():
         made = back_up(here, file.absolute(), clock.now(), with_key=with_key)
     size = file.stat().st_size
     click.echo(f"{file}: the database and {made.file_count} files, {size:,} bytes", err=True)
@@ -50,7 +45,7 @@ def restore(file: Path, force: bool, data_dir: Path | None) -> None:
     settings = configuration.load(data_dir=data_dir)
     manifest = backup.read_manifest(file)
     # No service may run on the folder meanwhile.
-    with folder.occupied(settings.data_dir, ""), folder.database(settings) as here:
+    with folder.occupied(settings.data_dir, ""), folder.database(settings) as here, folder.clear_refusals():
         if not force and not backup.is_empty(here):
             raise CannotRun(
                 "The database is not empty; choose another folder with --data-dir, or replace it with --force"

@@ -28,13 +28,7 @@ def doctor(data_dir: Path | None, as_json: bool) -> None:
     """
     import psycopg
 
-    from rolecall.core import config as configuration
-    from rolecall.core.errors import CannotRun
     from rolecall.operate.doctor import out_of_reach
-
-    settings = configuration.load(data_dir=data_dir)
-    if settings.database_url is None and not settings.data_dir.exists():
-        raise CannotRun(f"There is no data folder {settings.data_dir}; name it with --data-dir")
 
     async def act(config: "Config", db: "Db") -> "list[Finding]":
         from rolecall.operate.doctor import examine
@@ -42,7 +36,7 @@ def doctor(data_dir: Path | None, as_json: bool) -> None:
         return await examine(db, config)
 
     try:
-        with folder.database(settings) as here:
+        with folder.found_database(data_dir) as here:
             findings = folder.in_transaction(here, act, snapshot=True)
     except psycopg.OperationalError as error:
         findings = [out_of_reach(error)]

@@ -73,27 +73,72 @@ def database(config: "Config") -> Iterator["Config"]:
         yield msgspec.structs.replace(config, database_url=url)
 
 
+@contextmanager
+def found_database(data_dir: Path | None) -> Iterator["Config"]:
+    """One that is there: a folder whose name is mistyped must not become a new, empty service."""
+    from rolecall.core import config as configuration
+    from rolecall.core.errors import CannotRun
+    from rolecall.core.postgres import is_made
+
+    config = configuration.load(data_dir=data_dir)
+    if config.database_url is None and not is_made(config.data_dir):
+        raise CannotRun(
+            f"There is no database in the folder {config.data_dir.absolute()};"
+            " name another with --data-dir or ROLECALL_DATA_DIR, or make one with `rolecall serve`"
+        )
+    with database(config) as here:
+        yield here
+
+
 def migrate(config: "Config") -> list[str]:
     """Bring the database to this version; the names of what was applied."""
-    import psycopg
-
-    from rolecall.core import migrate
-    from rolecall.core.errors import CannotRun
+    from rolecall.core.migrate import migrate
 
     assert config.database_url
+    with clear_refusals():
+        return migrate(config.database_url)
+
+
+@contextmanager
+def clear_refusals() -> Iterator[None]:
+    """What the database refuses is said in one line."""
+    import psycopg
+
+    from rolecall.core.errors import CannotRun
+
     try:
-        return migrate.migrate(config.database_url)
+        yield
     except psycopg.OperationalError as error:
         raise CannotRun(f"The database is out of reach: {' '.join(str(error).split())}") from error
+    except psycopg.errors.InsufficientPrivilege as error:
+        raise CannotRun(
+            f"The database's user may not do that: {error.diag.message_primary};"
+            " run `rolecall migrate` once with the URL of one who may"
+        ) from error
 
 
 def with_database(data_dir: Path | None, act: Callable[["Config", "Db"], Awaitable[T]], *, snapshot: bool = False) -> T:
-    """What `act` returns, done in one transaction on the folder's database at this version."""
-    from rolecall.core import config as configuration
+    """What `act` returns, done in one transaction on a database that is there and at this version."""
+    from rolecall.core.migrate import check
 
-    with database(configuration.load(data_dir=data_dir)) as config:
-        migrate(config)
+    with found_database(data_dir) as config:
+        assert config.database_url
+        with clear_refusals():
+            check(config.database_url)
         return in_transaction(config, act, snapshot=snapshot)
+
+
+def with_made_database(data_dir: Path | None, act: Callable[["Config", "Db"], Awaitable[T]]) -> T:
+    """The same for what people do before the first `serve`: where there is no database it makes one, and says so."""
+    from rolecall.core import config as configuration
+    from rolecall.core.migrate import is_new
+
+    settings = configuration.load(data_dir=data_dir)
+    place = "database of ROLECALL_DATABASE_URL" if settings.database_url else f"folder {settings.data_dir.absolute()}"
+    with database(settings) as config:
+        if is_new(migrate(config)):
+            click.echo(f"The {place} had no database of Rolecall: a new one is made, with nothing in it", err=True)
+        return in_transaction(config, act)
 
 
 def in_transaction(config: "Config", act: Callable[["Config", "Db"], Awaitable[T]], *, snapshot: bool = False) -> T:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import rich_click as click
 
-from rolecall.cli.folder import data_dir_option, with_database
+from rolecall.cli.folder import data_dir_option, with_database, with_made_database
 from rolecall.cli.output import json_option, show_json, show_table
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def create(name: str, scopes: tuple[str, ...], expires: str, data_dir: Path | No
 
         return await create_token(db, None, raw, Facts(now=clock.now(), zone=config.timezone))
 
-    made = with_database(data_dir, act)
+    made = with_made_database(data_dir, act)
     if as_json:
         show_json(made)
     else:

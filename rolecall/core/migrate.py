@@ -38,23 +38,50 @@ async def differences(db: Db) -> tuple[list[str], list[str]]:
     return sorted(known - applied), sorted(applied - known)
 
 
+def check(url: str) -> None:
+    """For commands that find a database and must not make or change one; raises unless it is at this version."""
+    with psycopg.connect(url, autocommit=True) as db:
+        applied, todo = _applied(db), pending(db)
+    if not applied:
+        raise MigrationError("the database is empty; `rolecall serve` or `rolecall migrate` makes one in it")
+    if todo:
+        raise MigrationError(
+            f"the database is older than this program: it lacks {', '.join(file.name for file in todo)};"
+            " run `rolecall migrate`, or start `rolecall serve`"
+        )
+
+
+def is_new(applied: list[str]) -> bool:
+    """Of what `migrate` applied: whether there was nothing before."""
+    return applied[:1] == [file.name for file in _files()[:1]]
+
+
 def pending(db: psycopg.Connection) -> list[Path]:
-    db.execute(
-        "CREATE TABLE IF NOT EXISTS migrations ("
-        " name text PRIMARY KEY, sha256 text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())"
-    )
-    applied: dict[str, str] = dict(db.execute("SELECT name, sha256 FROM migrations").fetchall())
-    files = _files()
+    applied, files = _applied(db), _files()
     for file in files:
         if applied.get(file.name, _digest(file)) != _digest(file):
             raise MigrationError(f"{file.name} was changed after it was applied; add a new migration instead")
     if unknown := applied.keys() - {file.name for file in files}:
-        raise MigrationError(f"the database is newer than this program: it has {', '.join(sorted(unknown))}")
+        raise MigrationError(
+            f"the database is newer than this program: it has {', '.join(sorted(unknown))};"
+            " run the newer program, or restore a backup from before"
+        )
     return [file for file in files if file.name not in applied]
+
+
+def _applied(db: psycopg.Connection) -> dict[str, str]:
+    """Names and digests. Whoever finds all in place needs no right to create anything."""
+    exists = db.execute("SELECT to_regclass('migrations')").fetchone() != (None,)
+    return dict(db.execute("SELECT name, sha256 FROM migrations").fetchall()) if exists else {}
 
 
 def _apply(db: psycopg.Connection) -> list[str]:
     todo = pending(db)
+    if todo:
+        db.execute(
+            "CREATE TABLE IF NOT EXISTS migrations ("
+            " name text PRIMARY KEY, sha256 text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())"
+        )
     for file in todo:
         with db.transaction():
             db.execute(file.read_bytes())

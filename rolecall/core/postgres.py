@@ -75,6 +75,11 @@ def embedded(data_dir: Path) -> Iterator[str]:
                     server.stop()
 
 
+def is_made(data_dir: Path) -> bool:
+    """Whether the folder has a database."""
+    return (data_dir / "postgres" / "PG_VERSION").exists()
+
+
 def revive(data_dir: Path) -> bool:
     """Start the folder's server again if it has died; whether it had."""
     data_dir = data_dir.absolute()
@@ -133,7 +138,7 @@ class _Server:
         for folder in {self.folder, self.sockets}:
             folder.mkdir(mode=0o700, exist_ok=True)
             self._give(folder)
-        if not (self.folder / "PG_VERSION").exists():
+        if not is_made(self.folder.parent):
             self._initialise()
         options = " ".join(f"-c {name}={value}" for name, value in _SETTINGS.items())
         command = (

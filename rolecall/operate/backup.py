@@ -53,6 +53,8 @@ def back_up(config: Config, target: Path, now: datetime, *, with_key: bool) -> M
     try:
         with psycopg.connect(config.database_url or "") as db:
             db.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+            if not _value(db, "SELECT to_regclass('migrations') IS NOT NULL"):
+                raise CannotRun("The database is empty: there is nothing to back up")
             snapshot = _value(db, "SELECT pg_export_snapshot()")
             files = _named_files(db)
             applied = [name for (name,) in db.execute("SELECT name FROM migrations ORDER BY name").fetchall()]

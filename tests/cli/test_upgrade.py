@@ -73,7 +73,10 @@ def test_a_version_works_on_the_schema_of_the_next(service: Running, tmp_path: P
 
     refused = rolecall("migrate", "--data-dir", service.data_dir)
     assert refused.returncode == 1
-    assert refused.stderr == "Error: the database is newer than this program: it has 9999_next.sql\n"
+    assert refused.stderr == (
+        "Error: the database is newer than this program: it has 9999_next.sql;"
+        " run the newer program, or restore a backup from before\n"
+    )
 
 
 FOUNDATION = """

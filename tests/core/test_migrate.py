@@ -1,3 +1,4 @@
+import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -62,3 +63,36 @@ def test_a_database_of_a_newer_program_is_refused(url: str, tmp_path: Path) -> N
 
     with pytest.raises(migrate.MigrationError, match=r"newer than this program: it has 0002_second\.sql"):
         migrate.migrate(url)
+
+
+def test_a_migrated_database_needs_no_right_to_create(url: str) -> None:
+    migrate.migrate(url)
+    role = f"plain_{os.getpid()}"
+    with psycopg.connect(url, autocommit=True) as db:
+        db.execute(f"CREATE ROLE {role}")
+        db.execute(f"GRANT SELECT ON ALL TABLES IN SCHEMA public TO {role}")
+        db.execute(f"GRANT {role} TO CURRENT_USER")
+        try:
+            as_plain = psycopg.conninfo.make_conninfo(url, options=f"-c role={role}")
+            with psycopg.connect(as_plain) as plain, pytest.raises(psycopg.errors.InsufficientPrivilege):
+                plain.execute("CREATE TABLE may_not (x int)")
+
+            assert migrate.migrate(as_plain) == []
+            migrate.check(as_plain)
+        finally:
+            db.execute(f"DROP OWNED BY {role}")
+            db.execute(f"DROP ROLE {role}")
+
+
+def test_a_check_makes_and_changes_nothing(url: str, tmp_path: Path) -> None:
+    with pytest.raises(migrate.MigrationError, match="the database is empty"):
+        migrate.check(url)
+    with psycopg.connect(url) as db:
+        assert db.execute("SELECT to_regclass('migrations')").fetchone() == (None,)
+    assert migrate.is_new(migrate.migrate(url))
+    (tmp_path / "0003_third.sql").write_text("CREATE TABLE third (x int);")
+
+    with pytest.raises(migrate.MigrationError, match=r"older than this program: it lacks 0003_third\.sql; run"):
+        migrate.check(url)
+
+    assert not migrate.is_new(migrate.migrate(url))

@@ -1,0 +1,78 @@
+"""A folder whose name is mistyped does not become a new, empty service."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from rolecall.core.postgres import embedded
+from tests.cli.commands import rolecall, typed
+from tests.conftest import with_database
+
+FINDING = [
+    ("token", "list"),
+    ("token", "revoke", "ci"),
+    ("audit", "verify"),
+    ("audit", "head"),
+    ("audit", "export"),
+    ("evidence", "ada@example.com"),
+    ("doctor",),
+    ("backup", "/dev/null/backup.tar"),
+]
+
+
+@pytest.mark.parametrize("words", FINDING, ids=" ".join)
+def test_what_reads_a_database_makes_none(words: tuple[str, ...], tmp_path: Path) -> None:
+    for folder in (tmp_path, tmp_path / "mistyped"):
+        refused = typed(*words, "--data-dir", folder)
+
+        assert (refused.returncode, refused.stdout) == (1, "")
+        assert refused.stderr == (
+            f"Error: There is no database in the folder {folder};"
+            " name another with --data-dir or ROLECALL_DATA_DIR, or make one with `rolecall serve`\n"
+        )
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_first_token_and_the_first_administrator_may_make_it_and_say_so(tmp_path: Path) -> None:
+    said = f"The folder {tmp_path / 'here'} had no database of Rolecall: a new one is made, with nothing in it\n"
+    with embedded(tmp_path / "here"):
+        before = typed("token", "list", "--data-dir", tmp_path / "here")
+        first = typed("token", "create", "ci", "--data-dir", tmp_path / "here")
+        second = typed("admin", "create", "ada@example.com", "--data-dir", tmp_path / "here")
+
+    assert (before.returncode, "the database is empty" in before.stderr) == (1, True)
+    assert (first.returncode, first.stderr.startswith(said)) == (0, True)
+    assert (second.returncode, "a new one" in second.stderr) == (0, False)
+
+
+@pytest.fixture
+def empty_database(server_url: str, tmp_path: Path) -> Iterator[str]:
+    name = f"empty_{tmp_path.name}"[:60]
+    with psycopg.connect(server_url, autocommit=True) as db:
+        db.execute(f'CREATE DATABASE "{name}"')
+        yield with_database(server_url, name)
+        db.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
+
+
+def test_an_empty_database_of_ones_own_is_not_filled_by_who_reads(empty_database: str, tmp_path: Path) -> None:
+    listed = rolecall("token", "list", ROLECALL_DATABASE_URL=empty_database)
+    saved = rolecall("backup", tmp_path / "x.tar", ROLECALL_DATABASE_URL=empty_database)
+
+    assert (listed.returncode, listed.stderr.count("\n"), "is empty" in listed.stderr) == (1, 1, True)
+    assert (saved.returncode, saved.stderr) == (1, "Error: The database is empty: there is nothing to back up\n")
+    with psycopg.connect(empty_database) as db:
+        assert db.execute("SELECT count(*) FROM pg_tables WHERE schemaname = 'public'").fetchone() == (0,)
+    made = rolecall("token", "create", "ci", ROLECALL_DATABASE_URL=empty_database)
+    assert "The database of ROLECALL_DATABASE_URL had no database of Rolecall" in made.stderr
+
+
+def test_a_database_out_of_reach_is_one_line_for_every_command(tmp_path: Path) -> None:
+    nowhere = "postgresql://127.0.0.1:1/none"
+
+    for words in (("token", "list"), ("backup", tmp_path / "x.tar")):
+        failed = rolecall(*words, "--data-dir", tmp_path, ROLECALL_DATABASE_URL=nowhere)
+
+        assert (failed.returncode, failed.stderr.count("\n")) == (1, 1)
+        assert failed.stderr.startswith("Error: The database is out of reach: ")
