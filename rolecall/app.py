@@ -22,6 +22,7 @@ from rolecall.core.config import Config
 from rolecall.core.db import ONE_PLAN_FOR_ALL, make_pool
 from rolecall.effective_access.routes import router as effective_access
 from rolecall.identities.routes import router as identities
+from rolecall.operate.routes import router as metrics
 from rolecall.personnel_events import routes as personnel_events
 from rolecall.settings.routes import router as settings
 from rolecall.tokens.keyring import Keyring
@@ -32,6 +33,7 @@ from rolecall.web.errors import HANDLERS
 from rolecall.web.health import router as health
 from rolecall.web.openapi import document
 from rolecall.web.replica import Replica
+from rolecall.web.request_times import RequestTimes
 from rolecall.web.services import Services
 from rolecall.webhooks.payload import EVENTS, Payload
 from rolecall.webhooks.routes import callbacks, deliveries, hooks
@@ -53,6 +55,7 @@ ROUTERS = [
     hooks,
     effective_access,
     identities,
+    metrics,
     personnel_events.router,
     personnel_events.administration,
     rollbacks,
@@ -83,14 +86,18 @@ def build() -> Litestar:
 def furnish(app: Litestar, config: Config) -> Edge:
     pool, keyring = make_pool(config, **ONE_PLAN_FOR_ALL), Keyring()
     replica = Replica(pool, make_pool(config, config.read_url, **ONE_PLAN_FOR_ALL)) if config.read_url else None
-    app.state.services = Services(config, pool, keyring.authenticate, imports_queries.count_failing_schedules, replica)
-    return Edge(app, config)
+    times = RequestTimes()
+    app.state.services = Services(
+        config, pool, keyring.authenticate, imports_queries.count_failing_schedules, times, replica
+    )
+    return Edge(app, config, times)
 
 
 @asynccontextmanager
 async def _open_pool(app: Litestar) -> AsyncGenerator[None]:
     services: Services = app.state.services
-    async with services.pool, services.replica.pool if services.replica else nullcontext():
+    replica = services.replica.pool if services.replica else nullcontext()
+    async with services.pool, replica, services.request_times.kept(services.pool):
         yield
 
 

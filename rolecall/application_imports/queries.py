@@ -1,4 +1,5 @@
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -15,7 +16,7 @@ from rolecall.applications.queries import (
     summary_from_row,
 )
 from rolecall.applications.shapes import FileGroup, Import
-from rolecall.core.db import Db, fetch_one, fetch_rows, fetch_value
+from rolecall.core.db import Db, fetch_all, fetch_one, fetch_rows, fetch_value
 from rolecall.core.errors import NotFound
 from rolecall.core.paging import Listing, Page, Settled, fetch_listed, fetch_settled
 
@@ -158,3 +159,54 @@ async def failing_schedules(db: Db) -> list[FailingSchedule]:
 
 async def count_failing_schedules(db: Db) -> int:
     return len(await failing_schedules(db))
+
+
+class EndedImports(msgspec.Struct, frozen=True):
+    status: str
+    count: int
+    seconds: float
+
+
+class ImportNumbers(msgspec.Struct, frozen=True):
+    """For the metrics: what is at work, what waits and for how long, and what became of all that ended."""
+
+    by_status: dict[str, int]
+    held: int
+    oldest_wait_seconds: float
+    ended: list[EndedImports]
+    rows: dict[str, int]
+
+
+async def numbers(db: Db, now: datetime) -> ImportNumbers:
+    at_work = await fetch_rows(
+        db,
+        """SELECT s.status, count(i.id), count(r.held), min(i.created_at)
+           FROM unnest(ARRAY['Pending', 'Running', 'Canceling']) AS s (status)
+           LEFT JOIN application_imports i ON i.status = s.status AND i.status IN ('Pending', 'Running', 'Canceling')
+           LEFT JOIN import_runs r ON r.import_id = i.id AND i.status = 'Running'
+           GROUP BY s.status""",
+    )
+    ended = await fetch_all(
+        db,
+        EndedImports,
+        """SELECT s.status, count(i.id) AS count,
+                  coalesce(sum(extract(epoch FROM i.build_end - coalesce(i.build_start, i.build_end))), 0)::float8
+                  AS seconds
+           FROM unnest(ARRAY['Canceled', 'Failed', 'Finished']) AS s (status)
+           LEFT JOIN application_imports i ON i.status = s.status GROUP BY s.status ORDER BY s.status""",
+    )
+    rows = await fetch_rows(
+        db,
+        """SELECT outcome, coalesce(sum((file ->> outcome)::bigint), 0)::bigint
+           FROM unnest(ARRAY['applied', 'rejected', 'unchanged']) AS outcome
+           LEFT JOIN (import_runs r CROSS JOIN jsonb_array_elements(r.totals) AS file) ON true
+           GROUP BY outcome ORDER BY outcome""",
+    )
+    oldest = {status: since for status, _, _, since in at_work}["Pending"]
+    return ImportNumbers(
+        {status: count for status, count, _, _ in at_work},
+        sum(held for _, _, held, _ in at_work),
+        max((now - oldest).total_seconds(), 0.0) if oldest else 0.0,
+        ended,
+        dict(rows),
+    )

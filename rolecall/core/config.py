@@ -48,6 +48,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     oidc_issuer: str | None = None
     oidc_client_id: str | None = None
     oidc_client_secret: str | None = None
+    metrics_token: str | None = None
     max_body_bytes: int = 1 * MIB
     max_file_bytes: int = 100 * MIB
     max_upload_bytes: int = 250 * MIB
@@ -186,6 +187,7 @@ _TEXTS: dict[str, Callable[[str], object]] = {
     "oidc_issuer": _issuer,
     "oidc_client_id": str,
     "oidc_client_secret": str,
+    "metrics_token": str,
 }
 _NUMBERS = ("pool_size", "max_body_bytes", "max_file_bytes", "max_upload_bytes", "max_upload_files")
 _READERS = _TEXTS | {field: _positive(field.upper()) for field in _NUMBERS}

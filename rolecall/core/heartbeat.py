@@ -21,10 +21,13 @@ async def bury_the_dead(db: Db) -> None:
 
 
 async def some_worker_lives(db: Db) -> bool:
-    return bool(
-        await fetch_value(
-            db,
-            "SELECT count(*) FROM heartbeats WHERE beaten_at > now() - make_interval(secs => %(stale)s)",
-            stale=_STALE_SECONDS,
-        )
+    return await living_workers(db) > 0
+
+
+async def living_workers(db: Db) -> int:
+    count: int = await fetch_value(
+        db,
+        "SELECT count(*) FROM heartbeats WHERE beaten_at > now() - make_interval(secs => %(stale)s)",
+        stale=_STALE_SECONDS,
     )
+    return count

@@ -10,6 +10,7 @@ from rolecall.core.config import Config
 from rolecall.core.logs import say_request
 from rolecall.web import correlation
 from rolecall.web.proxies import sender
+from rolecall.web.request_times import RequestTimes
 
 # What every answer says unless its route says otherwise.
 _HEADERS = [
@@ -18,7 +19,7 @@ _HEADERS = [
     (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
     (b"cache-control", b"no-store"),
 ]
-_PROBES = ("/healthz", "/readyz")
+_PROBES = ("/healthz", "/readyz", "/metrics")
 # Paths whose rest is a secret: whoever knows it may.
 _CAPABILITIES = ("/sign-in/", "/webhooks/callback/")
 _HSTS = (b"strict-transport-security", b"max-age=31536000")
@@ -29,8 +30,9 @@ _ASKED_AS: dict[str, Any] = {"HEAD": "GET", "OPTIONS": "-"}
 
 
 class Edge:
-    def __init__(self, app: ASGIApp, config: Config) -> None:
+    def __init__(self, app: ASGIApp, config: Config, times: RequestTimes) -> None:
         self.app = app
+        self.times = times
         self.proxies = config.trusted_proxies
         self.headers = [*_HEADERS, *([_HSTS] if config.base_url.startswith("https://") else [])]
 
@@ -67,10 +69,17 @@ class Edge:
             await self.app(scope, receive, send_with_headers)
         finally:
             correlation.correlation_id.reset(token)
-            took = round((time.perf_counter() - started) * 1000, 1)
+            seconds = time.perf_counter() - started
+            self.times.add(method, scope.get("path_template", ""), status, seconds)
             # A probe that goes well is no event.
             if status != 200 or scope["path"] not in _PROBES:
-                say_request(method=method, path=_told(scope["path"]), status=status, ms=took, correlation_id=id)
+                say_request(
+                    method=method,
+                    path=_told(scope["path"]),
+                    status=status,
+                    ms=round(seconds * 1000, 1),
+                    correlation_id=id,
+                )
 
 
 def _told(path: str) -> str:

@@ -10,6 +10,7 @@ from rolecall.core.config import Config
 from rolecall.core.db import Db, Pool
 from rolecall.web.limits import Counter
 from rolecall.web.replica import Replica
+from rolecall.web.request_times import RequestTimes
 
 # What lives in packages above this one is handed down by `app.py`.
 Authenticate = Callable[[Pool, str, datetime], Awaitable[Caller]]
@@ -21,6 +22,7 @@ class Services(msgspec.Struct, frozen=True):
     pool: Pool
     authenticate: Authenticate
     failing_schedules: CountFailing
+    request_times: RequestTimes
     replica: Replica | None = None
     failures: Counter = msgspec.field(default_factory=Counter)
     requests: Counter = msgspec.field(default_factory=Counter)

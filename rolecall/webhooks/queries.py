@@ -6,7 +6,7 @@ import msgspec
 from rolecall.core.db import Db, fetch_all, fetch_one, fetch_rows, fetch_value
 from rolecall.core.errors import NotFound
 from rolecall.core.ids import known_guid
-from rolecall.core.paging import Listing, Page, fetch_listed, fetch_page
+from rolecall.core.paging import Listing, Page, fetch_listed, fetch_page, totals_by
 from rolecall.webhooks.model import DeliveryStatus
 from rolecall.webhooks.shapes import (
     Attempt,
@@ -99,12 +99,8 @@ async def _callbacks(db: Db, delivery_id: UUID) -> list[Callback]:
 
 
 async def numbers(db: Db, now: datetime) -> DeliveryNumbers:
-    by_status = await fetch_rows(
-        db,
-        """SELECT status, (SELECT count(*) FROM webhook_deliveries d WHERE d.status = s.status)
-           FROM unnest(%(statuses)s::text[]) AS s (status)""",
-        statuses=[DeliveryStatus.PENDING, DeliveryStatus.FAILED, DeliveryStatus.PARKED],
-    )
+    waiting = [DeliveryStatus.PENDING, DeliveryStatus.FAILED, DeliveryStatus.PARKED]
+    by_status = await totals_by(db, "webhook_deliveries", "status", waiting)
     oldest: datetime | None = await fetch_value(
         db,
         """SELECT min(d.next_attempt_on) FROM webhooks h CROSS JOIN LATERAL (
@@ -118,4 +114,4 @@ async def numbers(db: Db, now: datetime) -> DeliveryNumbers:
            FROM webhook_tallies GROUP BY outcome, within ORDER BY outcome, within""",
     )
     late = max((now - oldest).total_seconds(), 0.0) if oldest else 0.0
-    return DeliveryNumbers(dict(by_status), late, lag)
+    return DeliveryNumbers(by_status, late, lag)

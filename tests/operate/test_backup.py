@@ -12,8 +12,8 @@ from rolecall.core.postgres import embedded
 from tests.builders import CONNECTOR
 from tests.cli.commands import a_service, eventually, typed
 
-# A worker's sign of life is nobody's record.
-_PASSING = {"heartbeats"}
+# Signs of life and the times of requests are nobody's record.
+_PASSING = {"heartbeats", "request_times"}
 
 
 def contents(url: str) -> dict[str, tuple[int, str]]:

@@ -1,0 +1,150 @@
+"""What Prometheus is told, in its text format. Everything is read from the database: any API process tells of all."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from enum import StrEnum
+from itertools import groupby
+from math import inf, isinf
+
+import msgspec
+
+from rolecall import __version__
+from rolecall.application_imports import queries as imports
+from rolecall.core.db import Db
+from rolecall.core.heartbeat import living_workers
+from rolecall.core.paging import totals_by
+from rolecall.web import request_times
+from rolecall.webhooks import queries as webhooks
+from rolecall.webhooks.model import LAG_BUCKETS
+from rolecall.work_items.model import WorkStatus
+
+Labels = Mapping[str, object]
+_AT_WORK = [status for status in WorkStatus if status not in (WorkStatus.COMPLETED, WorkStatus.CANCELED)]
+
+
+class Kind(StrEnum):
+    COUNTER = "counter"
+    GAUGE = "gauge"
+    HISTOGRAM = "histogram"
+    SUMMARY = "summary"
+
+
+class Bucket(msgspec.Struct, frozen=True):
+    """How many events took no longer than `within` but longer than the bucket before, and how long together."""
+
+    within: float
+    count: int
+    seconds: float
+
+
+class Metric(msgspec.Struct, frozen=True):
+    name: str
+    kind: Kind
+    help: str
+    # The end of the name, labels, value.
+    samples: list[tuple[str, Labels, float]]
+
+
+async def gather(db: Db, now: datetime) -> list[Metric]:
+    return [
+        Metric("rolecall_info", Kind.GAUGE, "The version that answers.", [("", {"version": __version__}, 1)]),
+        _gauge("workers_alive", "Workers that showed a sign of life within 20 s.", await living_workers(db)),
+        await _requests(db),
+        *await _deliveries(db, now),
+        *await _imports(db, now),
+        await _statuses(db, "access_requests", "Access requests at work, by status."),
+        await _statuses(db, "personnel_events", "Personnel events at work, by status."),
+    ]
+
+
+async def _requests(db: Db) -> Metric:
+    samples: list[tuple[str, Labels, float]] = []
+    found = await request_times.all_times(db)
+    for (route, method, status), buckets in groupby(found, lambda bucket: (bucket.route, bucket.method, bucket.status)):
+        counted = [Bucket(bucket.within, bucket.requests, bucket.seconds) for bucket in buckets]
+        labels = {"method": method, "route": route, "status": status}
+        samples += _histogram(labels, request_times.BUCKETS, counted)
+    return Metric("http_request_seconds", Kind.HISTOGRAM, "How long requests took.", samples)
+
+
+async def _deliveries(db: Db, now: datetime) -> Iterator[Metric]:
+    numbers = await webhooks.numbers(db, now)
+    lag: list[tuple[str, Labels, float]] = []
+    for outcome, buckets in groupby(numbers.lag, lambda bucket: bucket.outcome):
+        counted = [Bucket(bucket.within, bucket.attempts, bucket.seconds) for bucket in buckets]
+        lag += _histogram({"outcome": outcome}, (*LAG_BUCKETS, inf), counted)
+    return iter(
+        [
+            Metric(
+                "webhook_delivery_lag_seconds", Kind.HISTOGRAM, "How long after it was due an attempt had ended.", lag
+            ),
+            _by("webhook_deliveries", "Deliveries that have not arrived.", "status", numbers.by_status),
+            _gauge(
+                "webhook_delivery_late_seconds",
+                "How long the delivery that is due for longest has been due.",
+                numbers.oldest_due_seconds,
+            ),
+        ]
+    )
+
+
+async def _imports(db: Db, now: datetime) -> Iterator[Metric]:
+    numbers = await imports.numbers(db, now)
+    took: list[tuple[str, Labels, float]] = []
+    for ended in numbers.ended:
+        took += [("_sum", {"status": ended.status}, ended.seconds), ("_count", {"status": ended.status}, ended.count)]
+    rows: list[tuple[str, Labels, float]] = [("", {"outcome": name}, count) for name, count in numbers.rows.items()]
+    return iter(
+        [
+            _by("imports", "Imports at work, by status.", "status", numbers.by_status),
+            _gauge("imports_held", "Imports that the guard holds until a person decides.", numbers.held),
+            _gauge(
+                "import_wait_seconds", "How long the oldest import that waits has waited.", numbers.oldest_wait_seconds
+            ),
+            Metric("import_seconds", Kind.SUMMARY, "How long imports took from their start to their end.", took),
+            Metric("import_rows_total", Kind.COUNTER, "Rows of imported files, by what became of them.", rows),
+        ]
+    )
+
+
+async def _statuses(db: Db, table: str, help: str) -> Metric:
+    return _by(table, help, "status", await totals_by(db, table, "status", _AT_WORK))
+
+
+def _gauge(name: str, help: str, value: float) -> Metric:
+    return Metric(name, Kind.GAUGE, help, [("", {}, value)])
+
+
+def _by(name: str, help: str, label: str, values: Mapping[str, int]) -> Metric:
+    return Metric(name, Kind.GAUGE, help, [("", {label: key}, value) for key, value in sorted(values.items())])
+
+
+def _histogram(
+    labels: Labels, bounds: Sequence[float], counted: Sequence[Bucket]
+) -> Iterator[tuple[str, Labels, float]]:
+    """Prometheus counts what took no longer than each bound."""
+    for bound in bounds:
+        upto = sum(bucket.count for bucket in counted if bucket.within <= bound)
+        yield "_bucket", {**labels, "le": _number(bound)}, upto
+    yield "_sum", labels, sum(bucket.seconds for bucket in counted)
+    yield "_count", labels, sum(bucket.count for bucket in counted)
+
+
+def exposition(metrics: Sequence[Metric]) -> bytes:
+    return "".join(line + "\n" for metric in metrics for line in _lines(metric)).encode()
+
+
+def _lines(metric: Metric) -> Iterator[str]:
+    yield f"# HELP {metric.name} {metric.help}"
+    yield f"# TYPE {metric.name} {metric.kind}"
+    for end, labels, value in metric.samples:
+        told = ",".join(f'{name}="{_escaped(str(label))}"' for name, label in labels.items())
+        yield f"{metric.name}{end}{{{told}}} {_number(value)}" if told else f"{metric.name}{end} {_number(value)}"
+
+
+def _number(value: float) -> str:
+    return "+Inf" if isinf(value) else repr(value)
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
