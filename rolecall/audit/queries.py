@@ -1,5 +1,6 @@
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
@@ -9,7 +10,7 @@ from rolecall.audit.model import Head, Row, Walk, seal_of
 from rolecall.audit.shapes import AuditEventItem, Entry, Verdict
 from rolecall.core.db import Db, fetch_all, fetch_rows, stream_rows
 from rolecall.core.errors import NotFound
-from rolecall.core.paging import Listing, Page, fetch_listed
+from rolecall.core.paging import Listing, Page, fetch_listed, fetch_page
 
 _COLUMNS = "number, chain, entry, previous, hash"
 _AT_ONCE = 1000
@@ -40,10 +41,63 @@ def _item(values: Sequence[Any]) -> AuditEventItem:
 EVENTS = Listing(table="audit_events", row="a", columns=_COLUMNS, make=_item, newest_first=True)
 
 
-async def newest_first(
-    db: Db, page: int, *, entity_id: UUID | None = None, caller_id: UUID | None = None, action: str | None = None
-) -> Page[AuditEventItem]:
-    return await fetch_listed(db, EVENTS, page, entity_id=entity_id, caller_id=caller_id, action=action)
+class Filter(msgspec.Struct, frozen=True, kw_only=True):
+    """Which entries; None is any. `since` is among them, `until` is not."""
+
+    entity_id: UUID | None = None
+    caller_id: UUID | None = None
+    action: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+
+    @property
+    def is_of_a_time(self) -> bool:
+        return self.since is not None or self.until is not None
+
+    @property
+    def sql(self) -> str:
+        given = [condition for name, condition in _CONDITIONS.items() if getattr(self, name) is not None]
+        return " AND ".join([*given, _TIME] if self.is_of_a_time else given or ["true"])
+
+    @property
+    def values(self) -> dict[str, Any]:
+        return {
+            "entity_id": self.entity_id,
+            "caller_id": self.caller_id,
+            "action": self.action,
+            "first_key": _key(self.since, ""),
+            "end_key": _key(self.until, "~"),
+        }
+
+
+_CONDITIONS = {
+    "entity_id": "entity_id = %(entity_id)s",
+    "caller_id": "caller_id = %(caller_id)s",
+    "action": "action_key = lower(%(action)s)",
+}
+# Both ends, always: of one alone the planner believes that it is a third of the table.
+_TIME = "created_key >= %(first_key)s AND created_key < %(end_key)s"
+
+
+def _key(moment: datetime | None, otherwise: str) -> str:
+    return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds") if moment else otherwise
+
+
+async def newest_first(db: Db, page: int, which: Filter) -> Page[AuditEventItem]:
+    if not which.is_of_a_time:
+        key = which.action and which.action.lower()
+        return await fetch_listed(
+            db, EVENTS, page, entity_id=which.entity_id, caller_id=which.caller_id, action_key=key
+        )
+    # Counted and read along the index of times: it costs what was written in that time.
+    return await fetch_page(
+        db,
+        _item,
+        page,
+        total=f"SELECT count(*) FROM audit_events WHERE {which.sql}",
+        items=f"SELECT {_COLUMNS} FROM audit_events WHERE {which.sql} ORDER BY created_key DESC, number DESC",
+        **which.values,
+    )
 
 
 async def get(db: Db, number: str) -> AuditEventItem:
@@ -59,11 +113,16 @@ async def heads(db: Db) -> list[Head]:
     return await fetch_all(db, Head, sql)
 
 
-async def rows(db: Db, condition: str = "true", **params: object) -> AsyncIterator[Row]:
-    """By number."""
-    sql = f"SELECT {_COLUMNS} FROM audit_events WHERE {condition} ORDER BY number"
+async def rows(db: Db, condition: str = "true", order: str = "number", **params: object) -> AsyncIterator[Row]:
+    sql = f"SELECT {_COLUMNS} FROM audit_events WHERE {condition} ORDER BY {order}"
     async for values in stream_rows(db, sql, **params):
         yield Row(*values)
+
+
+def rows_of(db: Db, which: Filter) -> AsyncIterator[Row]:
+    """Everything by number, the entries of a time as they were made."""
+    order = "created_key, number" if which.is_of_a_time else "number"
+    return rows(db, which.sql, order, **which.values)
 
 
 async def verify(db: Db, known: Sequence[Head] = ()) -> Verdict:

@@ -666,10 +666,16 @@ def apply_configuration(configuration: Json) -> Call[answers.ConfigurationChange
 
 
 def list_audit_events(
-    *, entity_id: Id | None = None, caller_id: Id | None = None, action: str | None = None
+    *,
+    entity_id: Id | None = None,
+    caller_id: Id | None = None,
+    action: str | None = None,
+    from_: str | None = None,
+    until: str | None = None,
 ) -> Call[Page[answers.AuditEvent]]:
     """List who changed what, newest first."""
-    return _get(Page[answers.AuditEvent], "/api/audit-events", entity_id=entity_id, caller_id=caller_id, action=action)
+    filters = {"entity_id": entity_id, "caller_id": caller_id, "action": action, "from": from_, "until": until}
+    return _get(Page[answers.AuditEvent], "/api/audit-events", **filters)
 
 
 def verify_audit_events() -> Call[answers.AuditVerdict]:

@@ -8,7 +8,7 @@ it is; every page works without JavaScript.
 import inspect
 import re
 from collections.abc import Awaitable, Callable, Mapping
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import Any, Literal
 from urllib.parse import parse_qs, quote, urlsplit
 
@@ -222,6 +222,19 @@ def _words(text: str) -> str:
 
 
 some_words = Reader(_words, {"type": "string"})
+
+
+def _day(text: str) -> date:
+    try:
+        day = date.fromisoformat(text)
+    except ValueError:
+        day = date.min
+    if not 1900 <= day.year <= 9000:
+        raise ValueError("must be a date such as 2030-01-31")
+    return day
+
+
+a_day = Reader(_day, {"type": "string", "format": "date"})
 
 
 def one_among(*words: str) -> Reader:

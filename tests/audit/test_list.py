@@ -8,7 +8,7 @@ import pytest
 from rolecall.console import actions as console
 from rolecall.core import clock
 from rolecall.core.config import Config
-from rolecall.core.db import Db, fetch_rows, fetch_value
+from rolecall.core.db import Db, execute, fetch_rows, fetch_value
 from tests.application_imports.running import Imports
 from tests.builders import an_access_request, an_application, an_identity, facts
 from tests.working import let_the_worker_work
@@ -57,6 +57,61 @@ async def test_the_list_is_newest_first_and_filtered_by_thing_caller_and_action(
     assert len(await entries(client, callerId=str(token))) == 3
     assert len(await entries(client, action="Create application")) == 2
     assert await entries(client, action="Create application", entityId=str(token)) == []
+
+
+async def made_at(db: Db, entity_id: str, moment: str) -> None:
+    """The entries about it as if they were made then."""
+    await execute(
+        db,
+        """UPDATE audit_events SET entry = jsonb_set(entry::jsonb, '{createdDate}', to_jsonb(%(moment)s::text))::text
+           WHERE entity_id = %(id)s""",
+        id=entity_id,
+        moment=moment,
+    )
+
+
+@pytest.fixture
+async def named_by_day(client: httpx2.AsyncClient, db: Db) -> list[str]:
+    """Applications made on either side of a midnight in UTC, and at it, each named for its moment."""
+    moments = ["2036-03-01T23:59:59.9Z", "2036-03-02T00:00:00Z", "2036-03-02T12:00:00.5Z", "2036-03-03T00:00:00Z"]
+    for moment in moments:
+        application = (await client.post("/api/applications", json={"name": moment})).json()["id"]
+        await made_at(db, application, moment)
+    return moments
+
+
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        ({"from": "2036-03-02"}, slice(1, 4)),
+        ({"from": "2036-03-02", "until": "2036-03-02"}, slice(1, 3)),
+        ({"from": "2036-03-01", "until": "2036-03-02T06:00:00Z"}, slice(0, 2)),
+        ({"from": "2036-03-02T06:00:00+00:00", "until": "2036-03-02T18:00:00Z"}, slice(2, 3)),
+        ({"from": "2036-03-01", "until": "2036-03-05", "action": "CREATE APPLICATION"}, slice(0, 4)),
+        ({"from": "2036-03-01", "action": "Change application"}, slice(0, 0)),
+        ({"from": "2037-01-01", "until": "2036-01-01"}, slice(0, 0)),
+    ],
+)
+async def test_entries_of_days_and_moments(
+    client: httpx2.AsyncClient, named_by_day: list[str], asked: dict[str, str], found: slice
+) -> None:
+    answer = (await client.get(PATH, params=asked)).json()
+
+    assert [entry["entity"]["name"] for entry in answer["items"]] == named_by_day[found][::-1]
+    assert answer["totalCount"] == len(named_by_day[found])
+
+
+async def test_a_time_that_is_none_is_told(client: httpx2.AsyncClient) -> None:
+    answer = await client.get(PATH, params={"from": "yesterday", "until": "2036-02-30"})
+
+    assert answer.status_code == 400
+    assert answer.json()["errors"][0]["field"] == "from"
+
+
+async def test_the_action_ignores_case(client: httpx2.AsyncClient, db: Db) -> None:
+    await client.post("/api/applications", json={"name": "Payroll"})
+
+    assert len(await entries(client, action="create APPLICATION")) == 1
 
 
 async def test_an_import_is_one_entry_whatever_it_brings(client: httpx2.AsyncClient, db: Db, config: Config) -> None:

@@ -1,10 +1,13 @@
 import json
+import re
+from html import unescape
 
 import httpx2
 import pytest
 
 from rolecall.core.config import Config
 from rolecall.core.db import Db, execute, fetch_value
+from tests.audit.test_list import made_at
 from tests.console.company import a_company
 
 
@@ -46,3 +49,34 @@ async def test_the_console_verifies_and_exports_the_chain(
     await execute(db, "DELETE FROM audit_events WHERE number = 2")
 
     assert "Entry <a" in (await administrator.get("/audit/verify")).text
+
+
+async def test_days_are_those_of_the_reader_on_the_screen_and_in_the_export(
+    administrator: httpx2.AsyncClient, db: Db
+) -> None:
+    await administrator.post("/applications/new", data={"name": "Late", "priority": "Low"})
+    application = await fetch_value(db, "SELECT id FROM applications")
+    # Still the first of March in Honolulu, ten hours behind.
+    await made_at(db, application, "2036-03-02T05:00:00Z")
+    number = await fetch_value(db, "SELECT max(number) FROM audit_events")
+
+    for zone, day, is_there in (
+        ("Pacific/Honolulu", "2036-03-01", True),
+        ("Pacific/Honolulu", "2036-03-02", False),
+        ("", "2036-03-02", True),
+        ("No/Where", "2036-03-01", False),
+    ):
+        asked = {"from": day, "until": day, "zone": zone, "action": "create application"}
+        page = (await administrator.get("/audit", params=asked)).text
+        export = unescape(re.search(r'href="(/audit/export[^"]*)"', page)[1])  # type: ignore[index]
+        lines = (await administrator.get(export)).text.splitlines()
+
+        assert (f'href="/audit/{number}"' in page) == is_there, (zone, day)
+        assert [json.loads(line)["number"] for line in lines] == [number] * is_there
+
+
+async def test_a_day_that_is_none_is_told(administrator: httpx2.AsyncClient) -> None:
+    answer = await administrator.get("/audit", params={"from": "0001-01-01"})
+
+    assert answer.status_code == 400
+    assert "From must be a date such as 2030-01-31" in answer.text

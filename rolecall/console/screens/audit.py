@@ -1,5 +1,7 @@
 from collections.abc import AsyncGenerator
+from datetime import datetime, time, timedelta
 from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import msgspec
 from litestar.handlers import HTTPRouteHandler
@@ -8,12 +10,29 @@ from litestar.response.streaming import ASGIStreamingResponse
 
 from rolecall.audit import queries
 from rolecall.audit.shapes import AuditEventItem
-from rolecall.console.frame import Page, screen, some_words
+from rolecall.console.frame import Page, a_day, screen, some_words
 from rolecall.core.caller import Scope
+from rolecall.core.config import Config
 from rolecall.core.db import Db, Pool
-from rolecall.web.bodies import a_guid
+from rolecall.web.bodies import Reader, a_guid
 
-_FILTERS = {"entityId": a_guid, "callerId": a_guid, "action": some_words}
+
+def _zone(text: str) -> ZoneInfo | None:
+    """The reader's, if it is one that is known here."""
+    try:
+        return ZoneInfo(text)
+    except (ValueError, OSError, ZoneInfoNotFoundError):
+        return None
+
+
+_FILTERS = {
+    "entityId": a_guid,
+    "callerId": a_guid,
+    "action": some_words,
+    "from": a_day,
+    "until": a_day,
+    "zone": Reader(_zone, {"type": "string"}),
+}
 # Where a thing is shown.
 _PLACES = {
     "Access Model": "/access-models",
@@ -30,15 +49,24 @@ _PLACES = {
 
 
 @screen("GET", "/audit", scope=Scope.AUDIT_READ, query=_FILTERS)
-async def show_entries(db: Db, query: dict[str, Any]) -> Page:
-    page = await queries.newest_first(
-        db,
-        query["page"],
+async def show_entries(db: Db, query: dict[str, Any], config: Config) -> Page:
+    which = _which(query, config)
+    page = await queries.newest_first(db, query["page"], which)
+    zone = query.get("zone") or config.timezone
+    return Page("audit.html", {"page": page, "query": query, "zone_of_days": zone, "some": which != queries.Filter()})
+
+
+def _which(query: dict[str, Any], config: Config) -> queries.Filter:
+    """Days from midnight to midnight where the reader is; without a script, where the service is."""
+    zone = query.get("zone") or config.timezone
+    first, last = query.get("from"), query.get("until")
+    return queries.Filter(
         entity_id=query.get("entityId"),
         caller_id=query.get("callerId"),
         action=query.get("action"),
+        since=datetime.combine(first, time(), zone) if first else None,
+        until=datetime.combine(last + timedelta(days=1), time(), zone) if last else None,
     )
-    return Page("audit.html", {"page": page, "query": query})
 
 
 @screen("GET", "/audit/{id:str}", scope=Scope.AUDIT_READ)
@@ -66,15 +94,16 @@ async def verify(db: Db) -> Page:
     return Page("audit_verdict.html", {"verdict": await queries.verify(db)})
 
 
-@screen("GET", "/audit/export.jsonl", scope=Scope.AUDIT_READ)
-async def export(pool: Pool) -> ASGIResponse:
+@screen("GET", "/audit/export.jsonl", scope=Scope.AUDIT_READ, query=_FILTERS)
+async def export(pool: Pool, query: dict[str, Any], config: Config) -> ASGIResponse:
     headers = {"Content-Disposition": 'attachment; filename="audit.jsonl"'}
-    return ASGIStreamingResponse(iterator=_lines(pool), media_type="application/jsonl", headers=headers)
+    lines = _lines(pool, _which(query, config))
+    return ASGIStreamingResponse(iterator=lines, media_type="application/jsonl", headers=headers)
 
 
-async def _lines(pool: Pool) -> AsyncGenerator[bytes]:
+async def _lines(pool: Pool, which: queries.Filter) -> AsyncGenerator[bytes]:
     async with pool.connection() as db:
-        async for row in queries.rows(db):
+        async for row in queries.rows_of(db, which):
             yield queries.as_line(row)
 
 

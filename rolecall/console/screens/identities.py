@@ -11,7 +11,7 @@ from rolecall.access_models.model import Grant
 from rolecall.access_requests import queries as requests
 from rolecall.console import finding
 from rolecall.console import queries as console
-from rolecall.console.frame import Page, screen, some_words
+from rolecall.console.frame import Page, a_day, screen, some_words
 from rolecall.core.caller import Scope
 from rolecall.core.config import Config
 from rolecall.core.db import Db
@@ -21,7 +21,6 @@ from rolecall.identities import queries
 from rolecall.identities.model import IdentityStatus
 from rolecall.identities.shapes import IdentityDetail
 from rolecall.personnel_events import queries as events
-from rolecall.web.bodies import Reader
 
 
 @screen("GET", "/identities", scope=Scope.IDENTITIES_READ, query={"name": some_words})
@@ -38,21 +37,11 @@ async def suggest_people(db: Db, query: dict[str, Any]) -> Page:
     return Page("people.html", {"people": await finding.candidates(db, words) if words else []})
 
 
-def _day(text: str) -> date:
-    try:
-        return date.fromisoformat(text)
-    except ValueError:
-        raise ValueError("must be a date such as 2030-01-31") from None
-
-
-_AS_OF = {"asOf": Reader(_day, {"type": "string", "format": "date"})}
-
-
 def _end_of(day: date | None, config: Config) -> datetime | None:
     return datetime.combine(day, time(23, 59, 59), config.timezone) if day else None
 
 
-@screen("GET", "/identities/{id:str}", scope=Scope.IDENTITIES_READ, query=_AS_OF)
+@screen("GET", "/identities/{id:str}", scope=Scope.IDENTITIES_READ, query={"asOf": a_day})
 async def show_identity(db: Db, id: str, query: dict[str, Any], config: Config) -> Page:
     identity = await queries.get(db, id)
     day = query.get("asOf")
@@ -86,7 +75,7 @@ async def _missing(db: Db, identity: IdentityDetail, access: EffectiveAccess) ->
     return [g for g in granted if (g.application_id, g.header, g.section, g.permission) not in held]
 
 
-@screen("GET", "/identities/{id:str}/access.csv", scope=Scope.IDENTITIES_READ, query=_AS_OF)
+@screen("GET", "/identities/{id:str}/access.csv", scope=Scope.IDENTITIES_READ, query={"asOf": a_day})
 async def export_access(db: Db, id: str, query: dict[str, Any], config: Config) -> ASGIResponse:
     identity = await queries.get(db, id)
     access = await access_of(db, identity.id, _end_of(query.get("asOf"), config))
