@@ -55,9 +55,11 @@ def _date(moment: datetime | None, zone: ZoneInfo) -> Markup:
 _UNITS = ((86400, "d"), (3600, "h"), (60, "min"))
 
 
-def _age(moment: datetime, now: datetime) -> str:
+def _age(moment: datetime, now: datetime) -> Markup:
     seconds = max(0, int((now - moment) / timedelta(seconds=1)))
-    return next((f"{seconds // size} {unit}" for size, unit in _UNITS if seconds >= size), "now")
+    age = next((f"{seconds // size} {unit}" for size, unit in _UNITS if seconds >= size), "now")
+    exact = f"{moment:%Y-%m-%dT%H:%M:%SZ}"
+    return Markup('<time datetime="{0}" title="{0}" data-age>{1}</time>').format(exact, age)
 
 
 _SPANS = ((86400, "day"), (3600, "hour"), (60, "minute"), (1, "second"), (0.001, "millisecond"))

@@ -4,12 +4,16 @@
 const day = new Intl.DateTimeFormat(undefined, { dateStyle: "medium" });
 // A day of the calendar is the same in every zone.
 const date = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeZone: "UTC" });
+const exact = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "long" });
 const minute = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
 
 function localTimes(root) {
   for (const time of root.querySelectorAll("time[datetime]:not([data-local])")) {
-    const format = time.dateTime.length === 10 ? date : "day" in time.dataset ? day : minute;
-    time.textContent = format.format(new Date(time.dateTime));
+    const isDay = time.dateTime.length === 10;
+    const moment = new Date(time.dateTime);
+    const format = isDay ? date : "day" in time.dataset ? day : minute;
+    if (!("age" in time.dataset)) time.textContent = format.format(moment);
+    if (!isDay) time.title = `${exact.format(moment)} (${time.dateTime})`;
     time.dataset.local = "";
   }
 }
@@ -27,33 +31,63 @@ function nameCells(root) {
 const typing = (target) => target.closest("input, textarea, select, [contenteditable]");
 const rows = () => [...document.querySelectorAll("[data-rows] tr[data-href]")];
 const chosen = () => document.querySelector("[data-rows] tr.chosen");
+const split = () => document.querySelector("[data-split]");
+const link = (row) => row?.querySelector("a");
 
-function choose(step) {
+// A key that is kept pressed moves the choice; the detail is fetched for where it stops.
+const RESTS = 120;
+let resting;
+
+function choose(step, held) {
   const all = rows();
   const next = all[Math.min(Math.max(all.indexOf(chosen()) + step, 0), all.length - 1)];
+  if (!next || next === chosen()) return;
   mark(next);
-  next?.scrollIntoView({ block: "nearest" });
-  if (next && document.querySelector("[data-split]")) next.querySelector("a").click();
+  link(next).focus({ preventScroll: true });
+  next.scrollIntoView({ block: "nearest" });
+  if (!split()) return;
+  htmx.trigger(next.closest("table"), "htmx:abort");
+  clearTimeout(resting);
+  resting = setTimeout(() => link(next).click(), held ? RESTS : 0);
 }
 
 function mark(row) {
-  chosen()?.querySelector("a").removeAttribute("aria-current");
+  link(chosen())?.removeAttribute("aria-current");
   chosen()?.classList.remove("chosen");
   row?.classList.add("chosen");
+  const detail = document.getElementById("detail");
+  if (!row || !detail) return;
+  link(row).setAttribute("aria-current", "true");
+  // Until the detail is the chosen one's, nothing in it can be done.
+  const waits = detail.dataset.id !== row.dataset.id;
+  detail.toggleAttribute("inert", waits);
+  detail.ariaBusy = waits;
 }
 
 // Only the detail is another one: what the rest of the page says about it follows.
 document.addEventListener("htmx:beforeRequest", (event) => {
   const row = event.target.closest("[data-split] tr[data-href]");
-  if (!row) return;
-  mark(row);
-  row.querySelector("a").setAttribute("aria-current", "true");
+  if (row) mark(row);
 });
 document.addEventListener("htmx:afterSwap", (event) => {
   if (event.detail.target.id !== "detail") return;
-  document.querySelector("[data-split]").classList.replace("closed", "opened");
-  document.querySelector(".notice")?.remove();
+  split().classList.replace("closed", "opened");
+  document.querySelector("main > .notice")?.remove();
+  say(document.querySelector("#detail :is(h1, h2)")?.textContent);
 });
+
+// For those who hear the page: what is said must be written into a place that was there before.
+function say(text) {
+  const place = document.getElementById("told");
+  if (place) setTimeout(() => (place.textContent = text), 50);
+}
+
+// An answer is given once, and only to what is seen.
+let acting = false;
+const isSent = (detail) => detail.requestConfig.verb !== "get";
+document.addEventListener("htmx:beforeRequest", (event) => (acting ||= isSent(event.detail)));
+document.addEventListener("htmx:afterRequest", (event) => (acting &&= !isSent(event.detail)));
+const answerable = () => !acting && !document.querySelector("#detail[inert]");
 
 function reject() {
   const form = document.getElementById("reject");
@@ -65,13 +99,14 @@ function reject() {
 const KEYS = {
   "/": () => document.getElementById("search")?.focus(),
   "?": () => document.getElementById("keys")?.showModal(),
-  j: () => choose(1),
-  k: () => choose(-1),
-  Enter: () => chosen()?.querySelector("a")?.click(),
+  j: (held) => choose(1, held),
+  k: (held) => choose(-1, held),
+  Enter: () => link(chosen())?.click(),
   Escape: () => document.querySelector("[data-back]")?.click(),
-  a: () => document.querySelector("[data-key=a]")?.click(),
-  r: reject,
+  a: () => answerable() && document.querySelector("[data-key=a]")?.click(),
+  r: () => answerable() && reject(),
 };
+const HELD = ["j", "k"];
 
 document.addEventListener("keydown", (event) => {
   if ((event.metaKey || event.ctrlKey) && event.key === "k") {
@@ -84,11 +119,56 @@ document.addEventListener("keydown", (event) => {
   if (event.key === "Escape" && typing(event.target)) return event.target.blur();
   if (typing(event.target) || (event.key === "Enter" && event.target.closest("a, button, summary"))) return;
   const act = KEYS[event.key];
-  if (act) {
-    event.preventDefault();
-    act();
-  }
+  if (!act) return;
+  event.preventDefault();
+  if (!event.repeat || HELD.includes(event.key)) act(event.repeat);
 });
+
+// The service is away, or somebody is signed out meanwhile: the page stays as it is, with all that was typed, and says so.
+function why(detail) {
+  const { status, responseURL } = detail.xhr;
+  if (status === 0) return "The service cannot be reached";
+  if (status === 500) return "Something went wrong in the service";
+  if (status > 500) return `The service is away (${status})`;
+  const isAsked = new URL(responseURL).pathname === "/sign-in" && !location.pathname.startsWith("/sign-in");
+  return isAsked && isSent(detail) && detail.requestConfig.path !== "/sign-out" && "You are signed out. Sign in in another window, then try again here";
+}
+
+document.addEventListener("htmx:sendError", (event) => tellAway(event.detail));
+document.addEventListener("htmx:beforeSwap", (event) => {
+  document.getElementById("away")?.remove();
+  if (!why(event.detail)) return;
+  event.detail.shouldSwap = false;
+  tellAway(event.detail);
+});
+
+const made = (name, ...parts) => {
+  const element = document.createElement(name);
+  element.append(...parts);
+  return element;
+};
+
+function tellAway(detail) {
+  document.getElementById("away")?.remove();
+  const id = detail.xhr.getResponseHeader("x-correlation-id");
+  const again = made("button", "Try again");
+  const close = made("button", "Close");
+  const kept = isSent(detail) ? " What you typed is still here." : "";
+  const place = made("div", made("p", `${why(detail)}.${kept}`), again, " ", close);
+  if (id) again.before(made("p", "To ask about this, name ", made("code", id)));
+  Object.assign(place, { id: "away", className: "notice bad", role: "alert" });
+  close.className = "second";
+  place.addEventListener("click", (event) => {
+    if (event.target === again || event.target === close) place.remove();
+    if (event.target === again) sendAgain(detail.requestConfig);
+  });
+  document.body.append(place);
+}
+
+function sendAgain({ elt, triggeringEvent }) {
+  if (elt.matches("form")) elt.requestSubmit(triggeringEvent?.submitter);
+  else elt.click();
+}
 
 async function copy(button) {
   const text = document.querySelector(button.dataset.copy).textContent.trim();
@@ -195,10 +275,19 @@ function showPlace() {
   }
 }
 
+// A day that somebody asks for is a day where they are.
+function nameZone(root) {
+  for (const field of root.querySelectorAll("[data-zone]")) field.value = Intl.DateTimeFormat().resolvedOptions().timeZone;
+}
+
 function begin(root) {
-  if (root === document.body || root === document) showPlace();
+  if (root === document.body || root === document) {
+    showPlace();
+    if (split()) chosen()?.scrollIntoView({ block: "nearest" });
+  }
   localTimes(root);
   nameCells(root);
+  nameZone(root);
   follow(document);
 }
 
@@ -207,8 +296,20 @@ document.addEventListener("htmx:afterSettle", (event) => {
   if (event.detail.target !== document.body) return;
   showPlace();
   // After the jump to the top that comes with another page.
-  requestAnimationFrame(() => document.getElementById(location.hash.slice(1))?.scrollIntoView());
+  requestAnimationFrame(() => {
+    document.getElementById(location.hash.slice(1))?.scrollIntoView();
+    arrive(isSent(event.detail));
+  });
 });
+
+// Who has done something goes on where it is said what came of it, or with the next in the list.
+function arrive(acted) {
+  const notice = document.querySelector("main > .notice");
+  const row = split() && chosen();
+  say(notice?.textContent ?? document.title);
+  row?.scrollIntoView({ block: "nearest" });
+  if (acted) (document.querySelector("[aria-invalid=true]") ?? link(row) ?? notice)?.focus({ preventScroll: Boolean(row) });
+}
 // A page that came back from the browser's own memory may be old.
 addEventListener("pageshow", (event) => event.persisted && location.reload());
 if (!window.htmx) begin(document);

@@ -18,6 +18,7 @@ from playwright.async_api import (
     Page,
     Request,
     async_playwright,
+    expect,
 )
 from playwright.async_api import Error as PlaywrightError
 from psycopg import sql
@@ -32,7 +33,12 @@ from tests.conftest import TEMPLATE, with_database
 from tests.console.company import Company, a_company
 from tests.console.openid import CLIENT_ID, CLIENT_SECRET, OpenIdProvider, providing
 
+# An answer of 4xx or none at all is the page's to say, and it does; a request may be given up for a newer one.
+SAID_BY_THE_PAGE = ("Failed to load resource", "htmx:sendAbort", "htmx:sendError", "htmx:afterRequest")
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+# On a busy machine a page takes its time.
+_PATIENCE = 30_000
+expect.set_options(timeout=_PATIENCE)
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 
 
@@ -143,8 +149,7 @@ class Visit:
             self.strays.append(request.url)
 
     def _note_complaint(self, message: ConsoleMessage) -> None:
-        # That an answer was 4xx is the page's to say, and it does.
-        if message.type in ("error", "warning") and "Failed to load resource" not in message.text:
+        if message.type in ("error", "warning") and not message.text.startswith(SAID_BY_THE_PAGE):
             self.complaints.append(message.text)
 
     async def go(self, path: str) -> None:
@@ -164,7 +169,7 @@ async def a_visit(browser: Browser, site: Site, db: Db, person: UUID | None = No
     """Signed in already: how that is done in a browser, one flow walks."""
     # Far west of the service: a day of the calendar must not become the one before.
     context = await browser.new_context(java_script_enabled=scripts, base_url=site.url, timezone_id="Pacific/Honolulu")
-    context.set_default_timeout(15_000)
+    context.set_default_timeout(_PATIENCE)
     visit = Visit(context, await context.new_page(), site, has_scripts=scripts)
     link = await actions.create_link(db, person or site.company.administrator, clock.now())
     session = await actions.sign_in_by_link(db, link, clock.now())

@@ -1,0 +1,112 @@
+"""What keys do, and what they leave alone."""
+
+import asyncio
+from uuid import UUID
+
+from playwright.async_api import Request, Route, expect
+
+from rolecall.core.db import Db, fetch_value
+from tests.builders import an_access_request, an_identity
+from tests.console.browser.conftest import Visit
+
+# At once, so that no clock decides what comes between.
+PRESS = """([key, times]) => {
+  for (let n = 0; n < times; n++) {
+    document.body.dispatchEvent(new KeyboardEvent("keydown", { key, repeat: n > 0, bubbles: true }));
+  }
+}"""
+
+
+async def waiting(visit: Visit, db: Db, count: int) -> list[UUID]:
+    """Requests that the administrator is asked about, newest first, in an inbox that shows them."""
+    person = await an_identity(db, "Kit", "Keys", supervisorId=str(visit.site.company.administrator))
+    application = visit.site.company.ids["applications"]
+    made = [await an_access_request(db, application_id=application, identity_id=person) for _ in range(count)]
+    return made[::-1]
+
+
+def sent(visit: Visit) -> list[str]:
+    """What is asked of the inbox from here on."""
+    urls = list[str]()
+
+    def note(request: Request) -> None:
+        if "/requests" in request.url:
+            urls.append(f"{request.method} {request.url.removeprefix(visit.site.url)}")
+
+    visit.page.on("request", note)
+    return urls
+
+
+async def status(db: Db, id: UUID) -> str:
+    found: str = await fetch_value(db, "SELECT status FROM access_requests WHERE id = %(id)s", id=id)
+    return found
+
+
+async def test_a_key_kept_pressed_fetches_the_detail_where_it_stops(scripted: Visit, site_db: Db) -> None:
+    made = await waiting(scripted, site_db, 8)
+    await scripted.go("/requests")
+    asked = sent(scripted)
+
+    await scripted.page.evaluate(PRESS, ["j", 6])
+    await expect(scripted.page.locator("tr.chosen")).to_have_attribute("data-id", str(made[6]))
+    await expect(scripted.page.locator("#detail")).to_have_attribute("data-id", str(made[6]))
+
+    assert asked == [f"GET /requests?selected={made[6]}"]
+    await expect(scripted.page.locator("tr.chosen a")).to_be_focused()
+    await expect(scripted.page.locator("#told")).to_contain_text(f"#{await number(site_db, made[6])}")
+
+
+async def number(db: Db, id: UUID) -> int:
+    found: int = await fetch_value(db, "SELECT number FROM access_requests WHERE id = %(id)s", id=id)
+    return found
+
+
+async def test_an_answer_goes_to_what_is_shown_once_and_not_to_what_loads(scripted: Visit, site_db: Db) -> None:
+    page, loaded = scripted.page, asyncio.Event()
+    first, second, third = await waiting(scripted, site_db, 3)
+    await scripted.go("/requests")
+    asked = sent(scripted)
+
+    async def late(route: Route) -> None:
+        await loaded.wait()
+        await route.continue_()
+
+    await page.route(f"**/requests?selected={second}*", late)
+    await page.keyboard.press("j")
+    await expect(page.locator("#detail")).to_have_attribute("aria-busy", "true")
+    for key in ("a", "r", "Control+a", "Alt+a", "Meta+a"):
+        await page.keyboard.press(key)
+    loaded.set()
+    await expect(page.locator("#detail")).to_have_attribute("data-id", str(second))
+    assert not [url for url in asked if url.startswith("POST")]
+
+    await page.evaluate(PRESS, ["a", 5])
+    await expect(page.locator("#detail")).to_have_attribute("data-id", str(third))
+    await expect(page.locator("tr.chosen a")).to_be_focused()
+    await expect(page.locator("#told")).to_contain_text("is Open")
+
+    assert [await status(site_db, id) for id in (first, second, third)] == ["Pending", "Open", "Pending"]
+
+
+async def test_no_key_acts_in_a_field_or_under_a_dialog(scripted: Visit, site_db: Db) -> None:
+    page = scripted.page
+    first, _ = await waiting(scripted, site_db, 2)
+    await scripted.go("/requests")
+    await page.keyboard.press("?")
+    await page.evaluate(PRESS, ["j", 1])
+    await page.evaluate(PRESS, ["a", 1])
+    await page.keyboard.press("Escape")
+    await page.locator("#content").fill("")
+    await page.locator("#content").press_sequentially("jar")
+
+    await expect(page.locator("#content")).to_have_value("jar")
+    await expect(page.locator("tr.chosen")).to_have_attribute("data-id", str(first))
+    assert await status(site_db, first) == "Pending"
+
+
+async def test_the_detail_stays_in_sight_beside_a_long_list(scripted: Visit, site_db: Db) -> None:
+    made = await waiting(scripted, site_db, 30)
+    await scripted.go(f"/requests?selected={made[28]}")
+
+    await expect(scripted.page.locator("tr.chosen")).to_be_in_viewport()
+    await expect(scripted.page.locator("#detail h2").first).to_be_in_viewport()
