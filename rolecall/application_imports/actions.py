@@ -18,7 +18,6 @@ from rolecall.core.db import Db, Pool, execute, fetch_rows
 from rolecall.core.errors import Conflict, Invalid, NotFound, Problem
 from rolecall.core.files import Store, Upload, UploadedFile
 from rolecall.core.ids import new_id
-from rolecall.core.moves import move
 from rolecall.core.nudge import nudge
 
 CHANNEL = "imports"
@@ -65,12 +64,26 @@ async def stage_import(db: Db, caller: Caller, raw: Json, facts: Facts, type: Im
 async def cancel_import(db: Db, raw: Json, facts: Facts) -> UUID:
     """Ask for a stop; the worker is the one that reaches Canceled."""
     id = check(CancelBody, raw, facts).application_import_id
-    if not await move(db, "application_imports", id, ImportStatus.CANCELING, MOVES):
+    if not await move_import(db, id, ImportStatus.CANCELING):
         status = await queries.status_of(db, id)
         message = f"Application import is already {status}" if status else f"ApplicationImport with id {id} not found"
         raise Invalid.on("applicationImportId", message)
     await nudge(db, CHANNEL)
     return id
+
+
+async def move_import(db: Db, id: UUID, to: ImportStatus, **columns: object) -> bool:
+    """Whether the move happened, setting `columns` with it; when not, nothing changed."""
+    changes = ", ".join(f"{name} = %({name})s" for name in ("status", *columns))
+    moved = await execute(
+        db,
+        f"UPDATE application_imports SET {changes} WHERE id = %(id)s AND status = ANY(%(allowed)s)",
+        id=id,
+        status=to,
+        allowed=[status for status, targets in MOVES.items() if to in targets],
+        **columns,
+    )
+    return moved == 1
 
 
 async def continue_import(db: Db, id: UUID, now: datetime) -> None:
@@ -163,12 +176,11 @@ async def finish_canceling(pool: Pool, _: Config, now: datetime) -> bool:
     async with pool.connection() as db, written_by(db, "canceling", by_system("finish_canceling", now)):
         rows = await fetch_rows(
             db,
-            """UPDATE application_imports SET status = 'Canceled', build_end = %(now)s
-               WHERE status = 'Canceling' AND build_start IS NULL RETURNING id""",
-            now=now,
+            "SELECT id FROM application_imports WHERE status = 'Canceling' AND build_start IS NULL ORDER BY number",
         )
         for (id,) in rows:
-            await log_line(db, id, "Canceled before it started", now)
+            if await move_import(db, id, ImportStatus.CANCELED, build_end=now):
+                await log_line(db, id, "Canceled before it started", now)
     return False
 
 

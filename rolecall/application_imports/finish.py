@@ -8,14 +8,14 @@ from psycopg.types.json import Jsonb
 
 from rolecall.accounts import matching
 from rolecall.application_imports import guard, identity_source
-from rolecall.application_imports.model import MOVES, ImportStatus
+from rolecall.application_imports.actions import move_import
+from rolecall.application_imports.model import ImportStatus
 from rolecall.application_imports.relations import RELATIONS, Kind, Tally, tally
 from rolecall.application_imports.sources import Sources
 from rolecall.applications.model import Guard
 from rolecall.applications.shapes import Changes, Metrics, PermissionChanges
 from rolecall.core import clock
 from rolecall.core.db import Db, execute, fetch_one, fetch_rows
-from rolecall.core.moves import allowed_from
 from rolecall.core.nudge import nudge
 
 FINISHED_CHANNEL = "finished_imports"
@@ -195,16 +195,8 @@ async def _keep(
         changes=Jsonb(msgspec.to_builtins(tallies)),
         sources=Jsonb(msgspec.to_builtins(sources)),
     )
-    moved = await execute(
-        db,
-        """UPDATE application_imports SET status = 'Finished', build_end = %(now)s, metrics = %(metrics)s
-           WHERE id = %(id)s AND status = ANY(%(allowed)s)""",
-        id=run.id,
-        now=now,
-        metrics=Jsonb(msgspec.to_builtins(metrics)),
-        allowed=allowed_from(MOVES, ImportStatus.FINISHED),
-    )
-    if not moved:
+    told = Jsonb(msgspec.to_builtins(metrics))
+    if not await move_import(db, run.id, ImportStatus.FINISHED, build_end=now, metrics=told):
         raise Canceled
     await execute(
         db,

@@ -96,12 +96,7 @@ async def _start(db: Db, id: UUID) -> bool:
         now = clock.now()
         match ImportStatus(status):
             case ImportStatus.PENDING:
-                await execute(
-                    db,
-                    "UPDATE application_imports SET status = 'Running', build_start = %(now)s WHERE id = %(id)s",
-                    id=id,
-                    now=now,
-                )
+                await actions.move_import(db, id, ImportStatus.RUNNING, build_start=now)
                 await actions.log_line(db, id, "Started", now)
             case ImportStatus.RUNNING if attempts >= MAX_ATTEMPTS:
                 await _close(db, id, ImportStatus.FAILED, f"Failed: interrupted {attempts} times, not tried again")
@@ -239,17 +234,7 @@ async def _wait_for_build(db: Db, application_id: UUID) -> None:
 
 async def _close(db: Db, id: UUID, status: ImportStatus, line: str) -> None:
     now = clock.now()
-    origin = ImportStatus.CANCELING if status == ImportStatus.CANCELED else ImportStatus.RUNNING
-    closed = await execute(
-        db,
-        """UPDATE application_imports SET status = %(status)s, build_end = %(now)s
-           WHERE id = %(id)s AND status = %(origin)s""",
-        id=id,
-        status=status,
-        origin=origin,
-        now=now,
-    )
-    if closed:
+    if await actions.move_import(db, id, status, build_end=now):
         await actions.log_line(db, id, line, now)
     # A cancel may come between: then the next turn ends it.
     await nudge(db, actions.CHANNEL)
