@@ -21,6 +21,7 @@ from rolecall.access_requests.model import (
     NewPrivilege,
     NewRequest,
     Response,
+    gives,
 )
 from rolecall.access_requests.shapes import (
     AccessRequestDetail,
@@ -84,7 +85,16 @@ async def request_access(db: Db, caller: Caller, raw: Json, facts: Facts) -> Acc
         scheduled_start=body.scheduled_start,
         comment=body.comment,
     )
+    await _require_present(db, new)
     return await queries.get(db, await create_request(db, caller, new, facts.now))
+
+
+async def _require_present(db: Db, new: NewRequest) -> None:
+    """Nothing is given to somebody who has left; what they have may be taken."""
+    if new.identity_id and gives(new.action, [privilege.requested_access for privilege in new.privileges]):
+        identity = await identities.get(db, str(new.identity_id))
+        if identity.status != IdentityStatus.ACTIVE:
+            raise Invalid.on("identityId", f"Identity is {identity.status}: nothing is given to somebody who has left")
 
 
 _OWN = "Nobody decides on a request of their own"

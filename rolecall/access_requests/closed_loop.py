@@ -29,7 +29,9 @@ async def close_loop(db: Db, import_id: UUID, now: datetime) -> None:
     run = await _take(db, import_id)
     if run is None:
         return
-    async for requests, evidence in _judged(db, run, await _resolved(db, run)):
+    resolved = await _resolved(db, run)
+    await moving.hold(db, resolved)
+    async for requests, evidence in _judged(db, run, resolved):
         await _verify_or_reopen(db, requests, evidence, now)
     async for requests, evidence in _judged(db, run, await _done_and_touched(db, run)):
         await _report_drift(db, requests, evidence, now)

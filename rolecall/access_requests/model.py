@@ -1,4 +1,4 @@
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from enum import StrEnum
 from uuid import UUID
@@ -152,6 +152,20 @@ SAID = {
     (RequirementType.VERIFY, Response.APPROVED): "verified",
     (RequirementType.VERIFY, Response.REJECTED): "did not verify",
 }
+
+
+_TAKEN_AWAY = frozenset({Access.NONE, Access.DENY})
+
+
+def gives(action: str, accesses: Iterable[str]) -> bool:
+    """Whether a request that asks for these accesses would give somebody something."""
+    match RequestAction(action):
+        case RequestAction.ADD | RequestAction.RESTORE:
+            return True
+        case RequestAction.CHANGE:
+            return not _TAKEN_AWAY.issuperset(accesses)
+        case RequestAction.REMOVE | RequestAction.SUSPEND:
+            return False
 
 
 class NewPrivilege(msgspec.Struct, frozen=True, kw_only=True):

@@ -21,11 +21,12 @@ from rolecall.access_requests.model import (
     VERIFY,
     Move,
     RequestEvent,
+    gives,
 )
 from rolecall.access_requests.shapes import AccessRequestDetail
 from rolecall.core.caller import SYSTEM, Caller
-from rolecall.core.db import Db, execute, fetch_rows
-from rolecall.identities.model import WEBHOOK_TYPES
+from rolecall.core.db import Db, execute, fetch_rows, insert_rows
+from rolecall.identities.model import WEBHOOK_TYPES, IdentityStatus
 from rolecall.settings.policy import RequirementType
 from rolecall.work_items.actions import record_activity_of
 
@@ -35,6 +36,11 @@ Text = str | Mapping[UUID, str]
 Verb = Callable[[Db, Ids, Caller, datetime], Awaitable[list[UUID]]]
 
 _BATCH = 500
+
+
+async def hold(db: Db, ids: Ids) -> None:
+    """Whoever works on several requests takes them first, in one order: two that meet never wait for each other."""
+    await execute(db, "SELECT FROM access_requests WHERE id = ANY(%(ids)s) ORDER BY number FOR UPDATE", ids=list(ids))
 
 
 async def move(
@@ -51,7 +57,7 @@ async def move(
     moved = await fetch_rows(
         db,
         f"""WITH locked AS (SELECT id FROM access_requests WHERE id = ANY(%(ids)s) AND status = ANY(%(allowed)s)
-                            ORDER BY id FOR UPDATE)
+                            ORDER BY number FOR UPDATE)
             UPDATE access_requests r SET {", ".join(changes)} FROM locked WHERE r.id = locked.id RETURNING r.id""",
         ids=list(ids),
         allowed=list(move.allowed),
@@ -85,7 +91,7 @@ async def approve(db: Db, ids: Ids, caller: Caller, now: datetime, text: Text | 
         ids=approved,
         now=now,
     )
-    await move(db, START, [id for (id,) in due], SYSTEM, now)
+    await _open(db, START, [id for (id,) in due], SYSTEM, now)
     return approved
 
 
@@ -123,7 +129,7 @@ async def reopen(db: Db, ids: Ids, caller: Caller, now: datetime, text: Text | N
            WHERE request_id = ANY(%(ids)s) AND type IN ('Resolve', 'Verify') AND response <> 'Pending'""",
         ids=ids,
     )
-    return await move(db, REOPEN, ids, caller, now, text)
+    return await _open(db, REOPEN, ids, caller, now, text)
 
 
 async def cancel(db: Db, ids: Ids, caller: Caller, now: datetime, text: Text | None = None) -> list[UUID]:
@@ -131,7 +137,7 @@ async def cancel(db: Db, ids: Ids, caller: Caller, now: datetime, text: Text | N
 
 
 async def resume(db: Db, ids: Ids, caller: Caller, now: datetime, text: Text | None = None) -> list[UUID]:
-    return await move(db, RESUME, ids, caller, now, text)
+    return await _open(db, RESUME, ids, caller, now, text)
 
 
 async def move_due(db: Db, now: datetime) -> bool:
@@ -144,9 +150,48 @@ async def move_due(db: Db, now: datetime) -> bool:
                 ORDER BY {column} LIMIT {_BATCH} FOR UPDATE SKIP LOCKED""",
             now=now,
         )
-        await move(db, due, [id for (id,) in rows], SYSTEM, now, text)
+        await _open(db, due, [id for (id,) in rows], SYSTEM, now, text)
         full = full or len(rows) == _BATCH
     return full
+
+
+async def _open(db: Db, opening: Move, ids: Ids, caller: Caller, now: datetime, text: Text | None = None) -> list[UUID]:
+    """To those who do the work, but for what would give something to somebody who has left."""
+    withheld = set(await withhold(db, ids, now))
+    return await move(db, opening, [id for id in ids if id not in withheld], caller, now, text)
+
+
+async def withhold(db: Db, ids: Ids, now: datetime) -> list[UUID]:
+    """Cancel those that would give something to somebody who has left, and say so."""
+    rows = await fetch_rows(
+        db,
+        """SELECT r.id, i.status, r.action, array(SELECT requested_access FROM privileges p WHERE p.request_id = r.id)
+           FROM access_requests r JOIN identities i ON i.id = r.identity_id
+           WHERE r.id = ANY(%(ids)s) AND i.status <> %(active)s""",
+        ids=list(ids),
+        active=IdentityStatus.ACTIVE,
+    )
+    why = {
+        id: f"Nothing is given to somebody who has left: the identity is {status}"
+        for id, status, action, accesses in rows
+        if gives(action, accesses)
+    }
+    canceled = await move(db, CANCEL, list(why), SYSTEM, now, why)
+    comments = [{"item_id": id, "created_date": now, "author": SYSTEM.name, "content": why[id]} for id in canceled]
+    await insert_rows(db, "comments", comments)
+    return canceled
+
+
+async def withhold_from(db: Db, identity_id: UUID, now: datetime) -> None:
+    """Whatever waits to be given to somebody who has just left."""
+    rows = await fetch_rows(
+        db,
+        """SELECT id FROM access_requests WHERE identity_id = %(identity)s AND status = ANY(%(waiting)s)
+           ORDER BY number FOR UPDATE""",
+        identity=identity_id,
+        waiting=list(CANCEL.allowed - VERIFY.allowed),
+    )
+    await withhold(db, [id for (id,) in rows], now)
 
 
 async def _lock(db: Db, move: Move, ids: Ids) -> list[UUID]:
@@ -154,7 +199,7 @@ async def _lock(db: Db, move: Move, ids: Ids) -> list[UUID]:
     rows = await fetch_rows(
         db,
         """SELECT id FROM access_requests WHERE id = ANY(%(ids)s) AND status = ANY(%(allowed)s)
-           ORDER BY id FOR UPDATE""",
+           ORDER BY number FOR UPDATE""",
         ids=list(ids),
         allowed=list(move.allowed),
     )

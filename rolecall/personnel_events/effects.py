@@ -9,7 +9,7 @@ import msgspec
 from rolecall.access_requests import queries as access_requests
 from rolecall.access_requests.creation import create_requests
 from rolecall.access_requests.model import CANCEL, NewRequest, RelatedItem
-from rolecall.access_requests.moving import move
+from rolecall.access_requests.moving import hold, move, withhold_from
 from rolecall.core.caller import SYSTEM
 from rolecall.core.db import Db, execute
 from rolecall.identities import actions as identities
@@ -18,7 +18,7 @@ from rolecall.personnel_events.model import Event, StageName
 from rolecall.personnel_events.planning import Times, planned_requests
 from rolecall.personnel_events.situations import situation_of
 from rolecall.settings.policy import EventType
-from rolecall.work_items.actions import add_comment, record_activity
+from rolecall.work_items.actions import add_comment, record_activity, record_activity_of
 
 
 async def make_requests(db: Db, event: Event, now: datetime) -> None:
@@ -28,9 +28,28 @@ async def make_requests(db: Db, event: Event, now: datetime) -> None:
     await _create(db, event, StageName.APPROVAL, planned, now)
 
 
-async def disable_leaver(db: Db, event: Event, now: datetime) -> None:
+async def part_with_leaver(db: Db, event: Event, now: datetime) -> None:
+    """From now on nothing is given to them, and what they got since approval began is taken too."""
     if event.type is EventType.OFFBOARD:
         await identities.disable_identity(db, event.identity_id, event.needed_on, now)
+        await withhold_from(db, event.identity_id, now)
+        await _remove_late_accounts(db, event, now)
+
+
+async def _remove_late_accounts(db: Db, event: Event, now: datetime) -> None:
+    situation = await situation_of(db, event.type, event.identity_id)
+    known = await queries.targets_of(db, event.id)
+    late = [held for held in situation.accounts if held.is_active and (held.application_id, held.username) not in known]
+    times = Times(event.needed_on, event.needed_until)
+    planned = planned_requests(event.type, event.identity_id, times, msgspec.structs.replace(situation, accounts=late))
+    made = await _create(db, event, StageName.APPROVAL, planned, now)
+    if not made:
+        return
+    why = "The account was not there when approval began"
+    await record_activity_of(db, made, author=SYSTEM.name, action="Found", content=why, now=now)
+    names = ", ".join(held.username for held in late)
+    content = f"Accounts that were not there when approval began are removed too: {names}"
+    await record_activity(db, event.id, author=SYSTEM.name, action="Accounts Found", content=content, now=now)
 
 
 async def apply_changes(db: Db, event: Event, now: datetime) -> None:
@@ -53,7 +72,9 @@ async def drop_changes(db: Db, event: Event) -> None:
 
 async def restore_access(db: Db, event: Event, now: datetime) -> None:
     """Exactly what the leave suspended; what is not restored is said in a comment."""
-    suspended = await access_requests.details(db, await queries.requests_of(db, event.id, StageName.APPROVAL))
+    made = await queries.requests_of(db, event.id, StageName.APPROVAL)
+    await hold(db, made)
+    suspended = await access_requests.details(db, made)
     plan = await restoring.plan_of(db, event, suspended)
     # A suspension that nobody got to is no longer wanted.
     await move(db, CANCEL, plan.unneeded, SYSTEM, now, "The leave is over")

@@ -164,6 +164,17 @@ async def requests_of(db: Db, event_id: UUID, stage: StageName | None = None) ->
     return [id for (id,) in rows]
 
 
+async def targets_of(db: Db, event_id: UUID) -> set[tuple[UUID, str]]:
+    """Application and name of what the event's requests are about."""
+    rows = await fetch_rows(
+        db,
+        """SELECT r.application_id, r.target_name FROM related_items l JOIN access_requests r ON r.id = l.request_id
+           WHERE l.item_id = %(id)s""",
+        id=event_id,
+    )
+    return {(application_id, name) for application_id, name in rows}
+
+
 async def waits_for_requests(db: Db, event: Event, stage: StageName) -> bool:
     waits: bool = await fetch_value(
         db,

@@ -7,7 +7,13 @@ from uuid import UUID
 from rolecall.core.caller import SYSTEM, Caller
 from rolecall.core.db import Db, execute, fetch_rows
 from rolecall.personnel_events import queries
-from rolecall.personnel_events.effects import apply_changes, disable_leaver, drop_changes, make_requests, restore_access
+from rolecall.personnel_events.effects import (
+    apply_changes,
+    drop_changes,
+    make_requests,
+    part_with_leaver,
+    restore_access,
+)
 from rolecall.personnel_events.model import Event, Stage, StageName, status_of
 from rolecall.work_items.actions import record_activity
 from rolecall.work_items.model import WorkStatus
@@ -81,7 +87,7 @@ async def _nothing(_: Db, __: Event, ___: datetime) -> None:
 # What a stage does when it opens.
 _OPENING: dict[StageName, Callable[[Db, Event, datetime], Awaitable[None]]] = {
     StageName.APPROVAL: make_requests,
-    StageName.PROVISION: disable_leaver,
+    StageName.PROVISION: part_with_leaver,
     StageName.TRANSITION: apply_changes,
     StageName.VERIFICATION: _nothing,
     StageName.REMOVAL: restore_access,

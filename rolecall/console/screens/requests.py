@@ -5,6 +5,7 @@ from uuid import UUID
 from litestar.handlers import HTTPRouteHandler
 
 from rolecall.access_requests import actions, model, queries
+from rolecall.access_requests.moving import hold
 from rolecall.access_requests.shapes import AccessRequestDetail
 from rolecall.console import finding, overview
 from rolecall.console import queries as console
@@ -15,6 +16,7 @@ from rolecall.core.caller import Caller, Scope
 from rolecall.core.checking import Facts, Json
 from rolecall.core.db import Db
 from rolecall.core.errors import Conflict, Invalid, NotFound
+from rolecall.core.ids import guid
 from rolecall.core.paging import totals_by
 from rolecall.settings.policy import RequestAction, RequirementType
 from rolecall.web.bodies import a_guid, a_word_of
@@ -232,6 +234,7 @@ async def comment(db: Db, caller: Caller, id: str, form: Form, facts: Facts) -> 
 async def respond_to_several(db: Db, person: Person, form: Form, facts: Facts) -> SeeOther:
     """Each on its own: what one refuses does not undo the others."""
     results = list[str]()
+    await hold(db, [known for id in form.get("id", []) if (known := guid(id))])
     for id in form.get("id", []):
         try:
             async with db.transaction():
