@@ -81,4 +81,4 @@ def main() -> None:
 def _lines(error: Exception) -> list[str]:
     if isinstance(error, errors.Invalid):
         return [problem.message for problem in error.problems]
-    return [str(error)]
+    return str(error).splitlines()

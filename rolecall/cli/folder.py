@@ -110,7 +110,12 @@ def clear_refusals() -> Iterator[None]:
         yield
     except psycopg.OperationalError as error:
         raise CannotRun(f"The database is out of reach: {' '.join(str(error).split())}") from error
-    except psycopg.errors.InsufficientPrivilege as error:
+    except psycopg.ProgrammingError as error:
+        if error.sqlstate is None:
+            # Without what was said: it repeats the URL, which may hold a password.
+            raise CannotRun("ROLECALL_DATABASE_URL cannot be read as the URL of a PostgreSQL database") from None
+        if not isinstance(error, psycopg.errors.InsufficientPrivilege):
+            raise
         raise CannotRun(
             f"The database's user may not do that: {error.diag.message_primary};"
             " run `rolecall migrate` once with the URL of one who may"

@@ -1,8 +1,10 @@
 """Settings of a process, from `ROLECALL_…` variables; `ROLECALL_…_FILE` names a file that holds the value."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from difflib import get_close_matches
 from ipaddress import IPv4Network, IPv6Network, ip_network
+from math import inf, nan
 from pathlib import Path
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -16,11 +18,14 @@ MIB = 1024 * 1024
 SECRET_KEY_BYTES = 32
 Network = IPv4Network | IPv6Network
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
+# Variables of the client's commands and of tests.
+_OF_OTHERS = ("ROLECALL_URL", "ROLECALL_TOKEN", "ROLECALL_PROFILE", "ROLECALL_FAULTS", "ROLECALL_TEST_DATABASE_URL")
+_ALIKE = 0.85
 _OIDC = ("oidc_issuer", "oidc_client_id", "oidc_client_secret")
 
 
 class ConfigError(CannotRun):
-    """A setting that cannot work; the message says which and what would."""
+    """Settings that cannot work; each line of the message says which and what would."""
 
 
 class RateLimit(msgspec.Struct, frozen=True):
@@ -60,11 +65,33 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def load(environ: Mapping[str, str] = os.environ, **overrides: object) -> Config:
-    given = {field: _setting(environ, field) for field in Config.__struct_fields__}
-    read = {field: _READERS[field](text) for field, text in given.items() if text is not None}
+    """Raises one error for all that is wrong."""
+    read: dict[str, object] = {}
+    problems = list(_misspelt(environ))
+    for field in Config.__struct_fields__:
+        try:
+            if (text := _setting(environ, field)) is not None:
+                read[field] = _READERS[field](text)
+        except ConfigError as problem:
+            problems.append(str(problem))
+            read[field] = None
     if missing := [name for name in _OIDC if name not in read] if read.keys() & {*_OIDC} else []:
-        raise ConfigError(f"ROLECALL_{missing[0].upper()} is not set; signing in by OpenID Connect needs all of them")
+        problems.append(f"ROLECALL_{missing[0].upper()} is not set; signing in by OpenID Connect needs all of them")
+    if problems:
+        raise ConfigError("\n".join(problems))
     return msgspec.structs.replace(Config(), **read | {k: v for k, v in overrides.items() if v is not None})
+
+
+def _misspelt(environ: Mapping[str, str]) -> Iterator[str]:
+    """Names that nearly are a setting's. Others are let be: Kubernetes, for one, sets ROLECALL_SERVICE_HOST."""
+    known = [f"ROLECALL_{field.upper()}" for field in Config.__struct_fields__]
+    files = [f"{name}_FILE" for name in known]
+    for name in sorted(environ):
+        if name.startswith("ROLECALL_") and name not in (*known, *files, *_OF_OTHERS):
+            # Without what all have in common, which would make all of them alike.
+            bare = [each.removeprefix("ROLECALL_") for each in (*known, *files)]
+            if near := get_close_matches(name.removeprefix("ROLECALL_"), bare, 1, _ALIKE):
+                yield f"{name} is no setting; is ROLECALL_{near[0]} meant?"
 
 
 def _setting(environ: Mapping[str, str], field: str) -> str | None:
@@ -74,7 +101,19 @@ def _setting(environ: Mapping[str, str], field: str) -> str | None:
             return Path(file).read_text().strip()
         except OSError as error:
             raise ConfigError(f"{name}_FILE: {error.strerror}: {file}") from error
+        except UnicodeDecodeError as error:
+            raise ConfigError(f"{name}_FILE: not a text in UTF-8: {file}") from error
     return environ.get(name) or None
+
+
+def _database_url(name: str) -> Callable[[str], str]:
+    def read(text: str) -> str:
+        # Never with the text: a password may be in it.
+        if not text.startswith(("postgresql://", "postgres://")) and "=" not in text:
+            raise ConfigError(f"ROLECALL_{name} is not a URL such as postgresql://rolecall@db.example.com/rolecall")
+        return text
+
+    return read
 
 
 def _files_url(text: str) -> str:
@@ -88,7 +127,7 @@ def _files_url(text: str) -> str:
 def _zone(text: str) -> ZoneInfo:
     try:
         return ZoneInfo(text)
-    except (ZoneInfoNotFoundError, ValueError) as error:
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
         raise ConfigError(f"ROLECALL_TIMEZONE: {text!r} is not a time zone such as Europe/Zurich") from error
 
 
@@ -103,9 +142,12 @@ def _positive(name: str) -> Callable[[str], int]:
 
 def _seconds(text: str) -> float:
     try:
-        return float(text)
-    except ValueError as error:
-        raise ConfigError(f"ROLECALL_TICK_SECONDS: {text!r} is not a number of seconds") from error
+        seconds = float(text)
+    except ValueError:
+        seconds = nan
+    if not 0 <= seconds < inf:
+        raise ConfigError(f"ROLECALL_TICK_SECONDS: {text!r} is not a number of seconds")
+    return seconds
 
 
 def _rate_limit(text: str) -> RateLimit:
@@ -129,6 +171,7 @@ def _url(name: str, text: str) -> str:
     try:
         parts = urlsplit(text)
         fits = parts.scheme in ("http", "https") and parts.hostname and not parts.query and not parts.fragment
+        fits = fits and parts.port != 0  # One that is no number raises.
     except ValueError:
         fits = False
     if not fits or not text.isprintable() or set(text) & set(" \\"):
@@ -171,8 +214,8 @@ def _roots(text: str) -> tuple[str, ...]:
 
 
 _TEXTS: dict[str, Callable[[str], object]] = {
-    "database_url": str,
-    "read_url": str,
+    "database_url": _database_url("DATABASE_URL"),
+    "read_url": _database_url("READ_URL"),
     "data_dir": Path,
     "files_url": _files_url,
     "base_url": _base_url,

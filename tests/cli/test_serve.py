@@ -61,6 +61,32 @@ def test_a_folder_that_cannot_be_written_is_refused() -> None:
     assert refused.stderr == "Error: The data folder /dev/null/here cannot be written: Not a directory\n"
 
 
+def test_settings_that_cannot_work_are_refused_a_line_each(tmp_path: Path) -> None:
+    refused = rolecall(
+        "serve",
+        "--data-dir",
+        tmp_path / "here",
+        ROLECALL_TIMZEONE="UTC",
+        ROLECALL_TIMEZONE="Mars",
+        ROLECALL_POOL_SIZE="0",
+    )
+
+    assert refused.returncode == 1
+    assert [line.split(" ")[1].rstrip(":") for line in refused.stderr.splitlines()] == [
+        "ROLECALL_TIMZEONE", "ROLECALL_TIMEZONE", "ROLECALL_POOL_SIZE",
+    ]  # fmt: skip
+    assert all(line.startswith("Error: ") for line in refused.stderr.splitlines())
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("url", ["postgresql://[me:hunter2@db", "postgresql://me:hunter2@127.0.0.1:port/x"])
+def test_a_database_url_that_cannot_be_read_is_said_without_it(tmp_path: Path, url: str) -> None:
+    refused = rolecall("serve", "--data-dir", tmp_path, "--port", free_port(), ROLECALL_DATABASE_URL=url)
+
+    assert (refused.returncode, refused.stderr.count("\n"), "hunter2" in refused.stderr) == (1, 1, False)
+    assert "Traceback" not in refused.stderr
+
+
 @pytest.mark.parametrize("role", ["api", "worker"])
 def test_a_killed_process_is_started_again(service: Running, role: str) -> None:
     (killed,) = service.children(f"rolecall {role}")

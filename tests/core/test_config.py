@@ -56,7 +56,14 @@ def test_a_file_may_hold_the_value(tmp_path: Path) -> None:
     ("name", "value"),
     [
         ("ROLECALL_TIMEZONE", "Mars/Olympus"),
+        ("ROLECALL_TIMEZONE", "Europe"),
+        ("ROLECALL_TIMEZONE", "/etc/hosts"),
         ("ROLECALL_TICK_SECONDS", "soon"),
+        ("ROLECALL_TICK_SECONDS", "nan"),
+        ("ROLECALL_TICK_SECONDS", "-1"),
+        ("ROLECALL_TICK_SECONDS", "inf"),
+        ("ROLECALL_BASE_URL", "https://rolecall.example.com:port"),
+        ("ROLECALL_DATABASE_URL", "db.example.com"),
         ("ROLECALL_RATE_LIMIT", "many"),
         ("ROLECALL_RATE_LIMIT", "0"),
         ("ROLECALL_LOG", "xml"),
@@ -67,3 +74,52 @@ def test_a_file_may_hold_the_value(tmp_path: Path) -> None:
 def test_what_cannot_work_is_refused_by_name(name: str, value: str) -> None:
     with pytest.raises(ConfigError, match=name):
         config.load({name: value})
+
+
+def test_everything_that_is_wrong_is_said_at_once() -> None:
+    environ = {
+        "ROLECALL_TIMZEONE": "Europe/Zurich",
+        "ROLECALL_TIMEZONE": "Mars/Olympus",
+        "ROLECALL_POOL_SIZE": "ten",
+        "ROLECALL_BASE_URL": "rolecall",
+        "ROLECALL_OIDC_ISSUER": "http://provider.example.com",
+    }
+
+    with pytest.raises(ConfigError) as refused:
+        config.load(environ)
+
+    assert str(refused.value).splitlines() == [
+        "ROLECALL_TIMZEONE is no setting; is ROLECALL_TIMEZONE meant?",
+        "ROLECALL_BASE_URL: 'rolecall' is not a URL such as https://rolecall.example.com",
+        "ROLECALL_TIMEZONE: 'Mars/Olympus' is not a time zone such as Europe/Zurich",
+        "ROLECALL_POOL_SIZE: 'ten' is not a whole number above 0",
+        "ROLECALL_OIDC_ISSUER: 'http://provider.example.com' is not an https URL",
+        "ROLECALL_OIDC_CLIENT_ID is not set; signing in by OpenID Connect needs all of them",
+    ]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["ROLECALL_TIME_ZONE", "ROLECALL_DATADIR", "ROLECALL_BASEURL", "ROLECALL_LOGS", "ROLECALL_SECRET_KEY_FLIE"],
+)
+def test_a_name_that_is_nearly_a_settings_is_refused(name: str) -> None:
+    with pytest.raises(ConfigError, match=f"{name} is no setting; is ROLECALL_"):
+        config.load({name: "x"})
+
+
+def test_names_of_others_are_let_be() -> None:
+    kubernetes = {
+        "ROLECALL_SERVICE_HOST": "10.0.0.1",
+        "ROLECALL_PORT": "tcp://10.0.0.1:80",
+        "ROLECALL_SERVICE_PORT": "80",
+    }
+    client = {"ROLECALL_URL": "https://a.example", "ROLECALL_TOKEN": "rct_x", "ROLECALL_PROFILE": "x"}
+
+    assert config.load(kubernetes | client | {"ROLECALL_HOST": "a.example"}) == config.Config()
+
+
+def test_a_password_in_what_cannot_be_read_is_not_repeated() -> None:
+    with pytest.raises(ConfigError) as refused:
+        config.load({"ROLECALL_DATABASE_URL": "mysql://rolecall:hunter2@db/rolecall"})
+
+    assert "hunter2" not in str(refused.value)
