@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def evidence(identity: str, as_of: str | None, output: Path | None, data_dir: Path | None) -> None:
     """Write what is known of a person's access, and what proves it, into a zip file.
 
-    IDENTITY is an id, an employee id or an e-mail address. The file holds the access with its reasons, personnel
+    IDENTITY is a whole name, an e-mail, an employee ID or an id. The file holds the access with its reasons, personnel
     events, requests with approvals, imports with the digests of their files, audit entries with the links to the heads
     of their chains, a page to read, and `verify.py`, which checks all of it with nothing but Python.
 

@@ -254,6 +254,11 @@ def list_identities() -> Call[Page[answers.Identity]]:
     return _get(Page[answers.Identity], "/api/identities")
 
 
+def search_identities(text: str, *, whole: bool = False) -> Call[Page[answers.Identity]]:
+    """Find people by the beginnings of their names, or by e-mail, employee ID or id; `whole`: by whole names alone."""
+    return _get(Page[answers.Identity], "/api/identities/search", q=text, whole="true" if whole else None)
+
+
 def get_identity(identity_id: Id) -> Call[answers.Identity]:
     """Show an identity."""
     return _get(answers.Identity, "/api/identities/{}", identity_id)

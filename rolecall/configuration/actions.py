@@ -14,7 +14,6 @@ from rolecall.access_models import actions as access_models
 from rolecall.access_models import queries as model_queries
 from rolecall.applications import actions as applications
 from rolecall.configuration import queries
-from rolecall.configuration.people import ids_of
 from rolecall.configuration.shapes import (
     ConfigurationBody,
     ConfigurationChanges,
@@ -27,6 +26,7 @@ from rolecall.core.checking import Facts, Json, check
 from rolecall.core.config import Config
 from rolecall.core.db import Db
 from rolecall.core.errors import Forbidden, Invalid, Problem
+from rolecall.identities import finding
 from rolecall.settings import actions as settings
 from rolecall.webhooks import actions as webhooks
 
@@ -193,12 +193,11 @@ class _Applying:
     async def _person(self, place: str, name: object) -> str | None:
         if not isinstance(name, str) or not self._is_sound(place):
             return None
-        name = name.strip()
-        found = (await ids_of(self.db, [name]))[name]
-        if len(found) == 1:
-            return str(found[0])
-        several = f"{len(found)} identities fit {name}; give an employee ID"
-        self.problems.append(Problem(place, several if found else f"No identity has the e-mail or employee ID {name}"))
+        fits, name = await finding.meant(self.db, name), name.strip()
+        if len(fits) == 1:
+            return str(fits[0].id)
+        nobody = f"No identity has the name, e-mail or employee ID {name}"
+        self.problems.append(Problem(place, finding.several(name, fits) if fits else nobody))
         return None
 
     async def _application(self, place: str, name: object) -> str | None:

@@ -5,19 +5,13 @@ from uuid import UUID
 
 import msgspec
 
-from rolecall.core.db import Db, fetch_all, fetch_rows
+from rolecall.core.db import Db, fetch_rows
 from rolecall.core.errors import Invalid
 from rolecall.core.ids import guid
-from rolecall.core.paging import Page, fetch_page
-from rolecall.core.text import sort_key
-from rolecall.identities import queries as identities
-from rolecall.identities.shapes import IdentityDetail
+from rolecall.identities import finding
+from rolecall.identities.model import IdentityStatus
 
 _LAST = chr(1114111)
-# As their indexes have them, and in which order.
-_KEYS = {"last": "i.list_key", "first": "left(i.first_name_key, 300)"}
-_ORDERS = {"last": "i.list_key", "first": "left(i.first_name_key, 300), i.list_key"}
-_EMAIL = "lower(i.email_address)"
 _MOST_PEOPLE = 20
 _IN_BRACKETS = re.compile(r"\(([^()]+)\)\s*$")
 
@@ -29,113 +23,39 @@ class Found(msgspec.Struct, frozen=True):
     address: str
 
 
-def _people(words: str, limit: int | None = None, more: str = "") -> tuple[str, dict[str, object]]:
-    """SQL that begins a statement with `found`, and its values: people whose names begin like this, in either order.
-
-    Each way of finding them reads one index as it goes: the planner cannot know how many there are, and need not guess.
-    """
-    ways, values = _ways(words)
-    parts = [
-        f"(SELECT i.id, i.list_key FROM identities i WHERE {condition} {more}"
-        f"{'' if limit is None else f' ORDER BY {order} LIMIT {limit:d}'})"
-        for order, condition in ways
-    ]
-    nobody = "SELECT id, list_key FROM identities WHERE false"
-    return f"WITH found AS MATERIALIZED ({' UNION '.join(parts) or nobody})", values
-
-
-def _ways(words: str) -> tuple[list[tuple[str, str]], dict[str, object]]:
-    """The order of an index, and what is asked of it; with the values."""
-    if "@" in words:
-        return [(_EMAIL, f"{_EMAIL} = lower(%(email)s) AND i.email_address <> ''")], {"email": words.strip()}
-    last, comma, first = (part.strip() for part in words.partition(","))
-    if not comma:
-        first, _, last = (part.strip() for part in words.strip().rpartition(" "))
-    pairs = [(last, first)] if comma else [(last, first), (first, last)]
-    values: dict[str, object] = {}
-    ways = []
-    for n, pair in enumerate(pairs):
-        both = []
-        for key, name in zip(_KEYS, pair, strict=True):
-            if beginning := _beginning(name):
-                values |= {f"{key}_{n}": beginning, f"{key}_{n}_end": beginning + _LAST}
-                both.append((_ORDERS[key], f"{_KEYS[key]} >= %({key}_{n})s AND {_KEYS[key]} < %({key}_{n}_end)s"))
-        if both:
-            ways.append((both[0][0], " AND ".join(condition for _, condition in both)))
-    return ways, values
-
-
-def _beginning(name: str) -> str:
-    return sort_key(name).partition("\x02")[0].replace("\x00", "")
-
-
-async def identities_named(db: Db, words: str, page: int) -> Page[IdentityDetail]:
-    found, values = _people(words)
-    return await fetch_page(
-        db,
-        identities.from_row,
-        page,
-        given=found,
-        total="SELECT count(*) FROM found",
-        items=f"""SELECT {identities.COLUMNS} FROM found JOIN identities i USING (id) {identities.SUPERVISOR}
-                  ORDER BY found.list_key""",
-        **values,
-    )
-
-
-class Candidate(msgspec.Struct, frozen=True):
-    id: UUID
-    name: str
-    email: str
-    title: str
-
-    @property
-    def label(self) -> str:
-        """What a field for a person holds; `the_person` reads it back."""
-        return f"{self.name} ({self.email or self.id})"
-
-
-_CANDIDATE = "SELECT i.id, i.first_name || ' ' || i.last_name AS name, i.email_address AS email, i.title"
-
-
-async def candidates(db: Db, words: str, limit: int = 10) -> list[Candidate]:
-    found, values = _people(words, limit, "AND i.status = 'Active'")
-    return await fetch_all(
-        db,
-        Candidate,
-        f"{found} {_CANDIDATE} FROM found JOIN identities i USING (id) ORDER BY found.list_key LIMIT {limit:d}",
-        **values,
-    )
-
-
 async def label_of(db: Db, id: UUID | None) -> str:
     """The label of whoever has that id, or nothing."""
-    rows = await fetch_all(db, Candidate, f"{_CANDIDATE} FROM identities i WHERE i.id = %(id)s", id=id)
-    return rows[0].label if rows else ""
+    found = await finding.candidate(db, id)
+    return found.label if found else ""
 
 
 async def the_person(db: Db, field: str, words: str) -> str:
-    """The id of the one person that the words name: a label, an id, an e-mail or a name."""
+    """The id of the one person that the words name: a label, an id, an e-mail, an employee ID or a name."""
     inner = _IN_BRACKETS.search(words)
     said = inner[1].strip() if inner else words.strip()
     if found := guid(said):
         return str(found)
-    among = await candidates(db, said, 2)
+    fits = await finding.meant(db, said) or await finding.candidates(db, said)
+    # Of namesakes, one who has left is rarely meant.
+    among = [each for each in fits if each.status == IdentityStatus.ACTIVE] or fits
     if len(among) == 1:
         return str(among[0].id)
-    problem = f"Several people are called {said}; give an e-mail" if among else f"Nobody is called {said}"
-    raise Invalid.on(field, problem)
+    raise Invalid.on(field, finding.several(said, among) if among else f"Nobody is called {said}")
 
 
 async def search(db: Db, words: str) -> list[Found]:
-    """Requests, events and imports by number; else applications, access models and people by name."""
+    """Requests, events and imports by number; applications and access models by name; people as people name them."""
     number = words.strip().removeprefix("#")
-    if number.isascii() and number.isdecimal() and len(number) < 18:
-        return await _numbered(db, int(number))
-    beginning = _beginning(words.strip())
+    is_number = number.isascii() and number.isdecimal() and len(number) < 18
+    numbered = await _numbered(db, int(number)) if is_number else []
+    return [*numbered, *await _named(db, words.strip())]
+
+
+async def _named(db: Db, words: str) -> list[Found]:
+    beginning = finding.beginning(words)
     if not beginning:
         return []
-    found, values = _people(words, _MOST_PEOPLE)
+    found, values = finding.people(words, _MOST_PEOPLE)
     rows = await fetch_rows(
         db,
         f"""{found}

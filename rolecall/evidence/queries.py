@@ -9,26 +9,19 @@ from rolecall.core.db import Db, fetch_rows, stream_rows
 from rolecall.core.errors import Invalid, NotFound
 from rolecall.effective_access.queries import access_of
 from rolecall.evidence.shapes import Evidence, ImportEvidence, ImportFile
+from rolecall.identities import finding
 from rolecall.identities import queries as identities
 from rolecall.personnel_events import queries as personnel_events
 
 
 async def find_identity(db: Db, text: str) -> UUID:
-    """By id, employee id or e-mail, whatever the case."""
-    rows = await fetch_rows(
-        db,
-        """SELECT id FROM identities WHERE id::text = lower(%(text)s) UNION
-           SELECT id FROM identities WHERE lower(employee_id) = lower(%(text)s) UNION
-           SELECT id FROM identities WHERE lower(email_address) = lower(%(text)s) AND email_address <> ''""",
-        text=text,
-    )
-    if not rows:
+    """By id, employee ID, e-mail or whole name, whatever the case."""
+    fits = await finding.meant(db, text)
+    if not fits:
         raise NotFound("Identity", text)
-    if len(rows) > 1:
-        ids = ", ".join(str(id) for (id,) in rows)
-        raise Invalid.on("identity", f"{text} fits several people; name one by id: {ids}")
-    found: UUID = rows[0][0]
-    return found
+    if len(fits) > 1:
+        raise Invalid.on("identity", finding.several(text, fits))
+    return fits[0].id
 
 
 async def evidence_of(db: Db, id: UUID, as_of: datetime | None) -> Evidence:

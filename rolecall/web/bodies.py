@@ -125,6 +125,7 @@ class Reader(msgspec.Struct, frozen=True):
 
     read: Callable[[str], object]
     schema: Json
+    required: bool = False
 
 
 def _guid(text: str) -> UUID:
@@ -139,6 +140,12 @@ def _page(text: str) -> int:
     raise ValueError("must be a whole number, 1 or more")
 
 
+def _flag(text: str) -> bool:
+    if (word := fold(text)) in ("true", "false"):
+        return word == "true"
+    raise ValueError("must be true or false")
+
+
 def a_word_of(kind: type[StrEnum]) -> Reader:
     words = {fold(member.value): member for member in kind}
 
@@ -151,6 +158,7 @@ def a_word_of(kind: type[StrEnum]) -> Reader:
 
 
 a_guid = Reader(_guid, {"type": "string", "format": "uuid"})
+a_flag = Reader(_flag, {"type": "boolean"})
 a_page = Reader(_page, {"type": "integer", "minimum": 1, "maximum": LAST_PAGE, "default": 1})
 
 
@@ -163,6 +171,8 @@ def read_query(request: AnyRequest, filters: dict[str, Reader]) -> Json:
         try:
             if len(values) > 1:
                 raise ValueError("must be given once")
+            if reader.required and not "".join(values).strip():
+                raise ValueError("is required")
             if values:
                 given[name] = reader.read(values[0])
         except ValueError as error:

@@ -182,7 +182,7 @@ def _parameters(route: Route, operation: Operation) -> Iterator[Json]:
         yield {"name": name, "in": "path", "required": True, "schema": _GUID}
     paged = {"page": a_page} if get_origin(operation.answer) is Page else {}
     for name, reader in {**paged, **(operation.query or {})}.items():
-        yield {"name": name, "in": "query", "schema": reader.schema}
+        yield {"name": name, "in": "query", "schema": reader.schema} | ({"required": True} if reader.required else {})
     if operation.method != "GET" and operation.scope:
         yield _IDEMPOTENCY_KEY
 

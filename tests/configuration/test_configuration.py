@@ -16,7 +16,7 @@ from rolecall.configuration.shapes import (
     WebhookEntryBody,
 )
 from rolecall.core.caller import Scope
-from rolecall.core.db import Db, execute
+from rolecall.core.db import Db, execute, fetch_rows
 from rolecall.settings.shapes import SettingsBody
 from rolecall.webhooks.shapes import HookChanges
 from tests.builders import CONNECTOR, a_token, an_access_model, an_application, an_identity
@@ -185,19 +185,22 @@ async def test_all_mistakes_are_told_at_once_and_nothing_is_applied(db: Db, clie
         "applications.3.schedule.locations.Users", "applications.4.connector.files.0.x", "applications.5",
         "accessModels.0.owner", "webhooks.0.application", "webhooks.0.url", "webhooks.0.events", "colours",
     }  # fmt: skip
-    assert told["accessModels.0.owner"] == "No identity has the e-mail or employee ID nobody"
+    assert told["accessModels.0.owner"] == "No identity has the name, e-mail or employee ID nobody"
     assert (await client.get(URL)).json() == before
 
 
 async def test_a_name_that_fits_several_people_or_none_is_a_mistake(db: Db, client: httpx2.AsyncClient) -> None:
     await people(db)
-    entry = {"name": "Ledger", "owner": "desk@example.com", "provisioners": ["E-2", "nobody"]}
+    entry = {"name": "Ledger", "owner": "desk@example.com", "provisioners": ["e-2", "Ada Lovelace", "nobody"]}
+    ids = dict(await fetch_rows(db, "SELECT first_name, id FROM identities"))
 
     answer = await client.post(f"{URL}/plan", json={"applications": [entry]})
 
+    fits = [f"{name} Lovelace, desk@example.com, {ids[name]}" for name in ("Bob", "Eve")]
+    several = f"desk@example.com fits several people; name one by id: {'; '.join(fits)}"
     assert answer.json()["errors"] == [
-        {"field": "applications.0.owner", "message": "2 identities fit desk@example.com; give an employee ID"},
-        {"field": "applications.0.provisioners.1", "message": "No identity has the e-mail or employee ID nobody"},
+        {"field": "applications.0.owner", "message": several},
+        {"field": "applications.0.provisioners.2", "message": "No identity has the name, e-mail or employee ID nobody"},
     ]
 
 

@@ -12,7 +12,9 @@ import pytest
 
 from rolecall.core.config import Config
 from rolecall.core.db import Db, execute
+from rolecall.core.errors import Invalid, NotFound
 from rolecall.evidence import verify
+from rolecall.evidence.queries import find_identity
 from tests.application_imports.running import Imports
 from tests.builders import an_application, an_identity
 from tests.cli.commands import rolecall
@@ -87,6 +89,20 @@ def test_a_bundle_shows_the_person_and_checks_itself_offline(bundle: Path, ada: 
     assert "<b>Lovelace" not in page
     assert checked(folder / "verify.py").stdout == "Everything matches\n"
     assert checked(folder / "verify.py", bundle).returncode == 0
+
+
+async def test_a_person_is_named_as_people_name_them_and_several_who_fit_are_told(db: Db) -> None:
+    ada, other = [await an_identity(db, "Ada", "Lovelace", email=f"ada{n}@example.com") for n in (1, 2)]
+    await execute(db, "UPDATE identities SET employee_id = 'E-1', status = 'Removed' WHERE id = %(id)s", id=ada)
+
+    assert {await find_identity(db, words) for words in ("ADA1@example.com", "e-1", str(ada).upper())} == {ada}
+    with pytest.raises(NotFound, match="Ada Love not found"):
+        await find_identity(db, "Ada Love")
+    with pytest.raises(Invalid) as several:
+        await find_identity(db, "Lovelace, Ada")
+    told = {f"Ada Lovelace, ada{n}@example.com, {id}" for n, id in ((1, ada), (2, other))}
+    (problem,) = several.value.problems
+    assert set(problem.message.partition(": ")[2].split("; ")) == told
 
 
 def test_one_byte_changed_in_any_member_is_named_and_what_is_missing_or_added(bundle: Path) -> None:

@@ -23,6 +23,7 @@ from rolecall.core.config import Config
 from rolecall.core.db import Db
 from rolecall.core.errors import Invalid
 from rolecall.core.ids import known_guid
+from rolecall.identities import finding as people
 from rolecall.settings.policy import Level
 from rolecall.web.bodies import a_word_of
 
@@ -189,7 +190,7 @@ async def show_account(db: Db, id: str) -> Page:
     account = await accounts.account_item(db, known_guid("Account", id))
     application_id = await console.application_of_account(db, account.id)
     label = await finding.label_of(db, account.identity_id)
-    candidates = [] if label else await finding.candidates(db, account.email or account.name or account.username)
+    candidates = [] if label else await people.candidates(db, account.email or account.name or account.username)
     return Page(
         "account_match.html",
         {

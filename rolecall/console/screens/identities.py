@@ -9,7 +9,6 @@ from litestar.response.base import ASGIResponse
 from rolecall.access_models import queries as models
 from rolecall.access_models.model import Grant
 from rolecall.access_requests import queries as requests
-from rolecall.console import finding
 from rolecall.console import queries as console
 from rolecall.console.frame import Page, a_day, screen, some_words
 from rolecall.core.caller import Scope
@@ -17,7 +16,7 @@ from rolecall.core.config import Config
 from rolecall.core.db import Db
 from rolecall.effective_access.queries import access_of
 from rolecall.effective_access.shapes import EffectiveAccess
-from rolecall.identities import queries
+from rolecall.identities import finding, queries
 from rolecall.identities.model import IdentityStatus
 from rolecall.identities.shapes import IdentityDetail
 from rolecall.personnel_events import queries as events
@@ -26,7 +25,7 @@ from rolecall.personnel_events import queries as events
 @screen("GET", "/identities", scope=Scope.IDENTITIES_READ, query={"name": some_words})
 async def show_identities(db: Db, query: dict[str, Any]) -> Page:
     name, page = query.get("name"), query["page"]
-    found = await (finding.identities_named(db, name, page) if name else queries.by_name(db, page))
+    found = await (finding.search(db, name, page) if name else queries.by_name(db, page))
     return Page("identities.html", {"page": found, "query": query})
 
 

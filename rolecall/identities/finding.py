@@ -1,0 +1,139 @@
+"""Finding people as people name them: by name, e-mail, employee ID or id."""
+
+from collections.abc import Iterator, Sequence
+from uuid import UUID
+
+import msgspec
+
+from rolecall.core.db import Db, fetch_all
+from rolecall.core.ids import guid
+from rolecall.core.paging import Page, fetch_page
+from rolecall.core.text import sort_key
+from rolecall.identities import queries
+from rolecall.identities.model import IdentityStatus
+from rolecall.identities.shapes import IdentityDetail
+
+# What is known of a person by one index each, as the index has it, and what is asked of it.
+_EXACTLY = {
+    "i.id": "i.id = %(id)s::uuid",
+    "lower(i.employee_id)": "lower(i.employee_id) IN (lower(%(said)s), lower(%(words)s)) AND i.employee_id <> ''",
+    "lower(i.email_address)": "lower(i.email_address) IN (lower(%(said)s), lower(%(words)s)) AND i.email_address <> ''",
+}
+# Names as their indexes have them, and in which order.
+_KEYS = {"last": "i.list_key", "first": "left(i.first_name_key, 300)"}
+_ORDERS = {"last": "i.list_key", "first": "left(i.first_name_key, 300), i.list_key"}
+_LONGEST_KEY = 300
+# What comes after every name that begins like this, and after the name itself however its accents are set.
+_AFTER_ALL, _AFTER_WHOLE = chr(1114111), "\x03"
+_MOST_WORDS = 8
+_MOST_NAMESAKES = 10
+
+
+Values = dict[str, object]
+
+
+def people(words: str, limit: int | None = None, more: str = "", *, whole: bool = False) -> tuple[str, Values]:
+    """SQL that begins a statement with `found`, and its values: those whose names begin so, or whose whole name it is.
+
+    Each way of finding them reads one index as it goes: the planner cannot know how many there are, and need not guess.
+    """
+    said = words.replace("\x00", "")
+    words = " ".join(said.split())
+    values: Values = {"id": guid(words), "said": said, "words": words}
+    ways = [*_EXACTLY.items(), *_by_name(words, whole, values)]
+    parts = [
+        f"(SELECT i.id, i.list_key FROM identities i WHERE {condition} {more}"
+        f"{'' if limit is None else f' ORDER BY {order} LIMIT {limit:d}'})"
+        for order, condition in ways
+    ]
+    return f"WITH found AS MATERIALIZED ({' UNION '.join(parts)})", values
+
+
+def _by_name(words: str, whole: bool, values: Values) -> Iterator[tuple[str, str]]:
+    """The order of an index, and what is asked of it; the values are added to the others."""
+    end = _AFTER_WHOLE if whole else _AFTER_ALL
+    for n, pair in enumerate(_as_names(words)):
+        both = []
+        for key, name in zip(_KEYS, pair, strict=True):
+            if begins := beginning(name):
+                values |= {f"{key}_{n}": begins, f"{key}_{n}_end": begins + end}
+                both.append((_ORDERS[key], f"{_KEYS[key]} >= %({key}_{n})s AND {_KEYS[key]} < %({key}_{n}_end)s"))
+        if len(both) == 2 or (both and not whole):
+            yield both[0][0], " AND ".join(condition for _, condition in both)
+
+
+def _as_names(words: str) -> Iterator[tuple[str, str]]:
+    """Last and first name, wherever one may end and the other begin."""
+    last, comma, first = words.partition(",")
+    if comma:
+        yield last.strip(), first.strip()
+    parts = words.split(" ", _MOST_WORDS - 1)
+    for cut in range(len(parts)):
+        one, other = " ".join(parts[:cut]), " ".join(parts[cut:])
+        yield from ((other, one), (one, other))
+
+
+def beginning(name: str) -> str:
+    """What the sort key of every name begins with that begins like this, with accents or without."""
+    return sort_key(name).partition("\x02")[0][:_LONGEST_KEY]
+
+
+async def search(db: Db, words: str, page: int, *, whole: bool = False) -> Page[IdentityDetail]:
+    """In the order of the list of identities."""
+    found, values = people(words, whole=whole)
+    return await fetch_page(
+        db,
+        queries.from_row,
+        page,
+        given=found,
+        total="SELECT count(*) FROM found",
+        items=f"""SELECT {queries.COLUMNS} FROM found JOIN identities i USING (id) {queries.SUPERVISOR}
+                  ORDER BY found.list_key""",
+        **values,
+    )
+
+
+class Candidate(msgspec.Struct, frozen=True):
+    id: UUID
+    name: str
+    email: str
+    title: str
+    status: IdentityStatus
+
+    @property
+    def label(self) -> str:
+        """What a field for a person holds."""
+        return f"{self.name} ({self.email or self.id})"
+
+
+_CANDIDATE = "SELECT i.id, i.first_name || ' ' || i.last_name AS name, i.email_address AS email, i.title, i.status"
+
+
+async def candidates(db: Db, words: str, limit: int = 10) -> list[Candidate]:
+    """Whom somebody may be about to name: active people whose names begin like this."""
+    return await _candidates(db, *people(words, limit, "AND i.status = 'Active'"), limit)
+
+
+async def meant(db: Db, words: str) -> list[Candidate]:
+    """Whom the words name: by whole name, whole e-mail, whole employee ID or id."""
+    return await _candidates(db, *people(words, _MOST_NAMESAKES, whole=True), _MOST_NAMESAKES)
+
+
+async def _candidates(db: Db, found: str, values: Values, limit: int) -> list[Candidate]:
+    return await fetch_all(
+        db,
+        Candidate,
+        f"{found} {_CANDIDATE} FROM found JOIN identities i USING (id) ORDER BY found.list_key LIMIT {limit:d}",
+        **values,
+    )
+
+
+async def candidate(db: Db, id: UUID | None) -> Candidate | None:
+    rows = await fetch_all(db, Candidate, f"{_CANDIDATE} FROM identities i WHERE i.id = %(id)s", id=id)
+    return rows[0] if rows else None
+
+
+def several(words: str, fits: Sequence[Candidate]) -> str:
+    """What to say when words name more than one."""
+    named = "; ".join(", ".join(filter(None, (each.name, each.email, str(each.id)))) for each in fits)
+    return f"{words} fits several people; name one by id: {named}"

@@ -1,0 +1,161 @@
+from typing import Any
+
+import httpx2
+import pytest
+
+from rolecall.core.db import Db, execute
+from rolecall.identities import finding
+from tests.builders import a_token, an_identity
+
+PEOPLE = {
+    ("Ada", "Lovelace"): {"email": "ada@example.com"},
+    ("Anna", "Andersen"): {"email": "Anna.A@example.com"},
+    ("Lovell", "Adams"): {},
+    ("Ludwig Maria", "van Beethoven"): {},
+    ("Éva", "Núñez"): {},
+}
+ID = "0192e4a0-7c1e-7000-8000-00000000000a"
+
+
+@pytest.fixture
+async def company(db: Db) -> Db:
+    for (first, last), fields in PEOPLE.items():
+        await an_identity(db, first, last, **fields)
+    await execute(db, "UPDATE identities SET employee_id = 'E-7', status = 'Disabled' WHERE last_name = 'Adams'")
+    await execute(db, "UPDATE identities SET id = %(id)s WHERE last_name = 'Andersen'", id=ID)
+    return db
+
+
+async def found(client: httpx2.AsyncClient, words: str, **more: Any) -> list[str]:
+    answer = await client.get("/api/identities/search", params={"q": words, **more})
+    assert answer.status_code == 200, answer.text
+    page = answer.json()
+    assert page["totalCount"] == len(page["items"])
+    return [item["lastName"] for item in page["items"]]
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("ada", ["Adams", "Lovelace"]),
+        ("an", ["Andersen"]),
+        ("Ada Love", ["Adams", "Lovelace"]),
+        ("Love  Ada", ["Adams", "Lovelace"]),
+        ("Love, Ada", ["Lovelace"]),
+        ("Love,", ["Lovelace"]),
+        ("ludwig van", ["van Beethoven"]),
+        ("van Beet", ["van Beethoven"]),
+        ("Ludwig Maria van B", ["van Beethoven"]),
+        ("EVA nunez", ["Núñez"]),
+        ("Núñez", ["Núñez"]),
+        ("ANNA.a@example.com ", ["Andersen"]),
+        ("anna.a@example", []),
+        ("e-7", ["Adams"]),
+        ("e-", []),
+        (ID.upper(), ["Andersen"]),
+        ("nobody@example.com", []),
+        ("@", []),
+        ("Zuse", []),
+        ("a b c d e f g h i j k l m n o p", []),
+    ],
+)
+async def test_people_are_found_by_how_their_names_begin_and_by_what_is_theirs_alone(
+    client: httpx2.AsyncClient, company: Db, words: str, expected: list[str]
+) -> None:
+    assert await found(client, words) == expected
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("Ada Lovelace", ["Lovelace"]),
+        ("lovelace, ada", ["Lovelace"]),
+        ("Lovelace Ada", ["Lovelace"]),
+        ("Ada Love", []),
+        ("Ada", []),
+        ("Lovelace,", []),
+        ("Ludwig Maria van Beethoven", ["van Beethoven"]),
+        ("van Beethoven, Ludwig Maria", ["van Beethoven"]),
+        ("Ludwig Beethoven", []),
+        ("Éva Nunez", ["Núñez"]),
+        ("ada@EXAMPLE.com", ["Lovelace"]),
+        ("E-7", ["Adams"]),
+        (ID, ["Andersen"]),
+    ],
+)
+async def test_a_whole_name_means_nobody_whose_name_only_begins_so(
+    client: httpx2.AsyncClient, company: Db, words: str, expected: list[str]
+) -> None:
+    assert await found(client, words, whole="true") == expected
+
+
+async def test_those_found_are_paged_in_the_order_of_the_list(client: httpx2.AsyncClient, db: Db) -> None:
+    for number in range(60):
+        await an_identity(db, f"Grace {number % 7}", "Hopper")
+    await an_identity(db, "Grace", "Adams")
+    await an_identity(db, "Bob", "Stone")
+
+    pages = [(await client.get("/api/identities/search", params={"q": "Grace", "page": n})).json() for n in (1, 2, 3)]
+    listed = [
+        item for n in (1, 2) for item in (await client.get("/api/identities", params={"page": n})).json()["items"]
+    ]
+
+    assert [item for page in pages for item in page["items"]] == [
+        each for each in listed if each["lastName"] != "Stone"
+    ]
+    assert [(page["totalCount"], page["totalPages"], len(page["items"])) for page in pages] == [
+        (61, 2, 50),
+        (61, 2, 11),
+        (61, 2, 0),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("asked", "problem"),
+    [
+        ({}, ("q", "Q is required")),
+        ({"q": " "}, ("q", "Q is required")),
+        ({"q": "a\x00"}, ("q", "Q must not contain NUL characters")),
+        ({"q": "a", "page": "0"}, ("page", "Page must be a whole number, 1 or more")),
+        ({"q": "a", "whole": "perhaps"}, ("whole", "Whole must be true or false")),
+    ],
+)
+async def test_who_is_looked_for_must_be_said(
+    client: httpx2.AsyncClient, asked: dict[str, str], problem: tuple[str, str]
+) -> None:
+    answer = await client.get("/api/identities/search", params=asked)
+
+    assert answer.status_code == 400
+    assert [(each["field"], each["message"]) for each in answer.json()["errors"]] == [problem]
+
+
+async def test_only_who_may_read_identities_may_look_for_them(client: httpx2.AsyncClient, db: Db) -> None:
+    narrow = await a_token(db, "narrow", scopes=["config:manage"])
+
+    answer = await client.get(
+        "/api/identities/search", params={"q": "Ada"}, headers={"Authorization": f"Bearer {narrow.secret}"}
+    )
+
+    assert answer.status_code == 403
+
+
+async def test_finding_people_costs_what_is_found_however_many_there_are(db: Db) -> None:
+    """A plan that goes through the whole list until it has found enough is quick, unless there is nobody to find."""
+    await execute(
+        db,
+        """INSERT INTO identities (id, first_name, last_name, first_name_key, last_name_key, email_address, employee_id,
+                                   created_date, updated_date, first_seen_date)
+           SELECT gen_random_uuid(), 'A', 'B', md5('f' || n), md5('l' || n), md5('e' || n), md5('i' || n), now(), now(),
+                  now()
+           FROM generate_series(1, 5000) AS n""",
+    )
+    await db.execute("ANALYZE identities")
+    for words in ("Zuse", "Konrad Zuse", "Zuse, Konrad", "nobody@example.com"):
+        for limit in (None, 10):
+            for whole in (False, True):
+                sql, values = finding.people(words, limit, whole=whole)
+                rows = await db.execute(f"EXPLAIN {sql} SELECT * FROM found", values)
+                plan = "\n".join(row[0] for row in await rows.fetchall())
+
+                assert "Seq Scan" not in plan, plan
+                assert plan.count("Index Cond") == plan.count("Index Scan") + plan.count("Index Only Scan") > 0, plan
