@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Union, get_args, get_origin, get_type_hin
 
 import rich_click as click
 
-from rolecall.cli.output import Form, field_option, json_option
+from rolecall.cli.output import Form, field_option, json_option, visible
 from rolecall.cli.profiles import access, profile_option
-from rolecall.cli.verbs import HELP, NAMED, NOUNS, WORDS, Verb
+from rolecall.cli.verbs import A_PERSON, HELP, NAMED, NOUNS, PEOPLE, WORDS, Verb
 from rolecall.client import calls, errors
-from rolecall.client.answers import Json, Page
+from rolecall.client.answers import Identity, Json, Page
 
 if TYPE_CHECKING:
     from rolecall.client import Client
@@ -38,9 +38,9 @@ def connected(profile: str | None) -> Iterator["Client"]:
 
 
 def report(error: errors.Failed) -> None:
-    click.echo(f"Error: {error}", err=True)
+    click.echo(visible(f"Error: {error}", keep="\n"), err=True)
     for problem in error.problems if isinstance(error, errors.Invalid) else ():
-        click.echo(f"  {problem.field}: {problem.message}", err=True)
+        click.echo(visible(f"  {problem.field}: {problem.message}", keep="\n"), err=True)
     if error.correlation_id:
         click.echo(f"  correlation id {error.correlation_id}", err=True)
 
@@ -77,7 +77,7 @@ def _command(noun: str, name: str, verb: Verb) -> click.Command:
         name=name,
         callback=act,
         params=list(_parameters(noun, verb.call)),
-        help=f"{inspect.getdoc(verb.call)}\n\nExample: `{verb.example}`",
+        help="\n\n".join([inspect.getdoc(verb.call) or "", *_told(verb.call), f"Example: `{verb.example}`"]),
     )
     for option in (profile_option, field_option, json_option, *(_LIST_OPTIONS if verb.columns else ())):
         option(made)
@@ -109,17 +109,46 @@ def _as_meant(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _resolved(client: "Client", given: dict[str, Any]) -> dict[str, Any]:
-    return {name: _id(client, NAMED[name], value) if name in NAMED else value for name, value in given.items()}
+    """With ids for what is named otherwise."""
+
+    def id(name: str, value: Any) -> Any:
+        if not isinstance(value, str):
+            return [id(name, each) for each in value]
+        return _written_id(value) or (_person(client, value) if name in PEOPLE else _id(client, NAMED[name], value))
+
+    return {name: id(name, value) if name in PEOPLE or name in NAMED else value for name, value in given.items()}
+
+
+def _written_id(text: str) -> str | None:
+    """In the usual form, if it is one: in braces, as a URN or without hyphens too."""
+    from uuid import UUID
+
+    try:
+        return str(UUID(text.strip()))
+    except ValueError:
+        return None
+
+
+def _person(client: "Client", words: str) -> str:
+    """The id of whoever is called so."""
+    found = client.send(calls.search_identities(words, whole=True)) if words.strip() else None
+    if not found or not found.items:
+        raise errors.NotFound(f"Nobody has the name, e-mail, employee ID or id {words}")
+    if found.total_count > 1:
+        fits = [errors.Problem(f"{p.first_name} {p.last_name}", _known_by(p)) for p in found.items]
+        raise errors.Invalid(f"{words} fits {found.total_count} people; name one by e-mail or id", problems=tuple(fits))
+    return str(found.items[0].id)
+
+
+def _known_by(person: Identity) -> str:
+    return ", ".join(filter(None, (person.email_address, person.title, person.status, str(person.id))))
 
 
 def _id(client: "Client", listing: Callable[[], calls.Call[Page[Any]]], name: str) -> str:
     """Of the record with this name; an id is taken as it is."""
-    from uuid import UUID
-
-    try:
-        return str(UUID(name))
-    except ValueError:
-        found = [item for item in client.each(listing()) if item.name.casefold() == name.casefold()]
+    if id := _written_id(name):
+        return id
+    found = [item for item in client.each(listing()) if item.name.casefold() == name.casefold()]
     if len(found) != 1:
         raise errors.NotFound(f"{len(found) or 'Nothing'} named {name}")
     return str(found[0].id)
@@ -151,12 +180,19 @@ def _argument(noun: str, name: str, hint: Any, required: bool) -> click.Paramete
 def _option(noun: str, name: str, hint: Any, required: bool) -> click.Parameter:
     word, settings = _spoken(name), _settings(noun, name, hint)
     if hint is bool:
-        return click.Option([f"--{word}/--no-{word}", name], default=None)
+        return click.Option([f"--{word}/--no-{word}", name], default=None, help=HELP.get(name))
     if settings.get("multiple"):
         word = word.removesuffix("s")
     words = _known_words(noun, name)
     help = HELP.get(name) or (f"One of {', '.join(words)}." if words else None)
     return click.Option([f"--{word}", name], required=required, help=help, **settings)
+
+
+def _told(call: Callable[..., Any]) -> Iterator[str]:
+    """What an argument wants, which has no help of its own."""
+    for parameter in inspect.signature(call).parameters.values():
+        if parameter.name in PEOPLE and parameter.kind is parameter.POSITIONAL_OR_KEYWORD:
+            yield f"{_spoken(parameter.name).upper()}: {A_PERSON[0].lower()}{A_PERSON[1:]}"
 
 
 def _spoken(name: str) -> str:

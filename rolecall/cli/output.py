@@ -47,7 +47,7 @@ def show_json(value: object) -> None:
 def show_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     if not sys.stdout.isatty():
         for row in (headers, *rows):
-            click.echo("\t".join(_visible(cell) for cell in row))
+            click.echo("\t".join(visible(cell) for cell in row))
         return
     from rich.console import Console
     from rich.table import Table
@@ -55,7 +55,7 @@ def show_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
     table = Table(*headers, box=None, header_style="bold", pad_edge=False)
     for row in rows:
-        table.add_row(*(Text(_visible(cell)) for cell in row))
+        table.add_row(*(Text(visible(cell)) for cell in row))
     Console().print(table)
 
 
@@ -93,7 +93,7 @@ def _fields(value: dict[str, Any], above: str = "") -> Iterator[tuple[str, str]]
             for number, entry in enumerate(field):
                 yield from _fields(entry, f"{above}{name}.{number}.")
         elif field not in (None, "", []):
-            yield f"{above}{name}", _visible(_cell(field), keep="\n").replace("\n", "\n\t")
+            yield f"{above}{name}", visible(_cell(field), keep="\n").replace("\n", "\n\t")
 
 
 def _reached(item: Any, path: str) -> Any:
@@ -120,6 +120,6 @@ def _cell(value: Any) -> str:
     return str(value)
 
 
-def _visible(cell: str, keep: str = "") -> str:
+def visible(cell: str, keep: str = "") -> str:
     """Control characters are shown, not obeyed by the terminal."""
     return "".join(c if c.isprintable() or c in keep else f"\\u{ord(c):04x}" for c in cell)

@@ -47,7 +47,7 @@ NOUNS = {
                 ("id", "header", "section", "permission", "risk_rating"),
             ),
             "rollback": Verb(calls.roll_back, "rolecall app rollback Payroll 17"),
-            "pin": Verb(calls.pin_account, f"rolecall app pin ACCOUNT {_ID}"),
+            "pin": Verb(calls.pin_account, "rolecall app pin ACCOUNT ada@example.com"),
             "unpin": Verb(calls.unpin_account, "rolecall app unpin ACCOUNT"),
         },
     ),
@@ -75,8 +75,9 @@ NOUNS = {
         "People, and what they can do.",
         {
             "list": Verb(calls.list_identities, "rolecall identity list --all", _PEOPLE),
-            "show": Verb(calls.get_identity, f"rolecall identity show {_ID}"),
-            "access": Verb(calls.get_access, f"rolecall identity access {_ID} --as-of 2026-12-01"),
+            "search": Verb(calls.search_identities, 'rolecall identity search "Lovelace, A"', _PEOPLE),
+            "show": Verb(calls.get_identity, 'rolecall identity show "Ada Lovelace"'),
+            "access": Verb(calls.get_access, "rolecall identity access ada@example.com --as-of 2026-12-01"),
         },
     ),
     "event": Noun(
@@ -92,19 +93,20 @@ NOUNS = {
                 calls.onboard,
                 "rolecall event onboard --first-name Ada --last-name Byron --effective-date 2035-01-01",
             ),
-            "offboard": Verb(calls.offboard, f"rolecall event offboard {_ID} --effective-date 2035-01-01"),
+            "offboard": Verb(calls.offboard, 'rolecall event offboard "Ada Lovelace" --effective-date 2035-01-01'),
             "transition": Verb(
                 calls.transition_role,
-                f"rolecall event transition {_ID} --title Controller --effective-date 2035-01-01",
+                "rolecall event transition ada@example.com --title Controller --effective-date 2035-01-01",
             ),
             "absence": Verb(
                 calls.begin_absence,
-                f"rolecall event absence {_ID} --effective-date 2035-01-01 --end-date 2035-03-01",
+                "rolecall event absence E-1815 --effective-date 2035-01-01 --end-date 2035-03-01",
             ),
             "preview": Verb(
-                calls.preview_event, f"rolecall event preview Offboard --identity {_ID} --effective-date 2035-01-01"
+                calls.preview_event,
+                "rolecall event preview Offboard --identity ada@example.com --effective-date 2035-01-01",
             ),
-            "assign": Verb(calls.assign_event, f"rolecall event assign {_ID} ASSIGNEE"),
+            "assign": Verb(calls.assign_event, f'rolecall event assign {_ID} "Grace Hopper"'),
             "return-date": Verb(calls.set_return_date, f"rolecall event return-date {_ID} 2035-03-01"),
             "cancel": Verb(calls.cancel_event, f'rolecall event cancel {_ID} --comment "Stays after all"'),
             "comment": Verb(calls.comment_on_event, f'rolecall event comment {_ID} "Badge is ready"'),
@@ -121,15 +123,16 @@ NOUNS = {
             "show": Verb(calls.get_request, f"rolecall request show {_ID}"),
             "create": Verb(
                 calls.create_request,
-                f"""rolecall request create Add Payroll --identity {_ID} --privileges '[{{"permission": "Post"}}]'""",
+                "rolecall request create Add Payroll --identity ada@example.com"
+                """ --privileges '[{"permission": "Post"}]'""",
             ),
             "stalled": Verb(
                 calls.list_stalled_requests,
                 "rolecall request stalled",
                 ("id", "status", "waiting_days", "target.application.name", "target.name", "waiting_for", "reasons"),
             ),
-            "decide": Verb(calls.respond, f"rolecall request decide {_ID} Approved --reviewer REVIEWER"),
-            "assign": Verb(calls.assign_request, f"rolecall request assign {_ID} ASSIGNEE"),
+            "decide": Verb(calls.respond, f"rolecall request decide {_ID} Approved --reviewer grace@example.com"),
+            "assign": Verb(calls.assign_request, f'rolecall request assign {_ID} "Grace Hopper"'),
             "resolve": Verb(calls.resolve_request, f'rolecall request resolve {_ID} --comment "Done in SAP"'),
             "verify": Verb(calls.verify_request, f"rolecall request verify {_ID}"),
             "reopen": Verb(calls.reopen_request, f'rolecall request reopen {_ID} --comment "Still there"'),
@@ -190,6 +193,9 @@ NAMED: dict[str, Callable[[], calls.Call[Any]]] = {
     "model_id": calls.list_models,
 }
 
+# Where a person's whole name, e-mail or employee ID does as well as an id.
+PEOPLE = {"identity_id", "owner_id", "provisioner_ids", "supervisor_id", "reviewer_id", "assignee_id"}
+
 _WORK = ["Pending", "Open", "Resolved", "Completed", "Canceled", "Scheduled", "Snoozed"]
 # Words that a shell may complete; the service has the last word.
 WORDS: dict[tuple[str, str], list[str]] = {
@@ -219,7 +225,8 @@ WORDS: dict[tuple[str, str], list[str]] = {
     ("event", "type"): ["Onboard", "Offboard", "RoleTransition", "Absence"],
 }
 
-_A_TIME, _A_PERSON, _A_NAME = "A date, or a date and time.", "The id of an identity.", "A name or an id."
+_A_TIME, _A_NAME = "A date, or a date and time.", "A name or an id."
+A_PERSON = "A whole name, an e-mail, an employee ID or an id."
 # What an option wants, where its name and its words do not say it.
 HELP = {
     "access": "A list of applicationId, groups and permissions.",
@@ -234,13 +241,14 @@ HELP = {
     "end_date": _A_TIME,
     "events": "What the hook hears of; may be given several times.",
     "guard": "maxRemovedPercent, maxNewPercent and minCount.",
-    "identity_id": _A_PERSON,
-    "owner_id": _A_PERSON,
+    "identity_id": A_PERSON,
+    "owner_id": A_PERSON,
     "privileges": "A list of header, section, permission and access.",
-    "provisioner_ids": "The id of an identity; may be given several times.",
-    "reviewer_id": "Whose response it is; left out, your own.",
+    "provisioner_ids": "A whole name, an e-mail, an employee ID or an id; may be given several times.",
+    "reviewer_id": "Whose response it is, by whole name, e-mail, employee ID or id; left out, your own.",
     "schedule": "A cron line and the locations of the files.",
     "scheduled_start": _A_TIME,
-    "supervisor_id": _A_PERSON,
+    "supervisor_id": A_PERSON,
     "webhook_id": _A_NAME,
+    "whole": "Only those whose whole name it is.",
 }

@@ -1,0 +1,84 @@
+"""People in client commands, named as people name them."""
+
+import json
+
+import pytest
+
+from tests.cli.commands import Caller
+
+
+@pytest.fixture(scope="module")
+def people(call: Caller) -> dict[str, str]:
+    """Ids by title, of which two have a name in common."""
+    named = {"Countess": ("Ada", "King"), "Admiral": ("Grace", "Murray"), "Singer": ("Grace\x1b[31m", "Murray Hopper")}
+    named |= {"Twin": ("Grace", "Murray")}
+    ids = {}
+    for title, (first, last) in named.items():
+        fields = ("--first-name", first, "--last-name", last, "--title", title, "--email", f"{title}@example.com")
+        code, id, said = call(
+            "event", "onboard", *fields, "--effective-date", "2035-01-01", "--field", "affectedIdentity.id"
+        )
+        assert code == 0, said
+        ids[title] = id.strip()
+    return ids
+
+
+@pytest.mark.parametrize(
+    "words", ["Ada King", "king, ada", "COUNTESS@example.com", "{id}", "{{{id}}}", "urn:uuid:{id}"]
+)
+def test_a_person_is_named_as_people_name_them(call: Caller, people: dict[str, str], words: str) -> None:
+    id = people["Countess"]
+
+    shown = call("identity", "show", words.format(id=id.upper()), "--field", "id")
+
+    assert shown == (0, f"{id}\n", "")
+
+
+def test_people_are_named_in_options_too(call: Caller, people: dict[str, str]) -> None:
+    code, _, said = call(
+        "app", "create", "Treasury", "--owner", "Ada King", "--provisioner", "King, Ada",
+        "--provisioner", "admiral@example.com",
+    )  # fmt: skip
+    assert code == 0, said
+
+    known = json.loads(call("app", "configuration", "Treasury", "--json")[1])
+    changed = call("event", "offboard", "Ada King", "--effective-date", "2035-01-01", "--field", "affectedIdentity.id")
+
+    assert known["ownerId"] == people["Countess"]
+    assert known["provisionerIds"] == [people["Countess"], people["Admiral"]]
+    assert changed[1].strip() == people["Countess"]
+    assert call("event", "list", "--identity", "Ada King", "--field", "affectedIdentity.id")[1].split() == [
+        people["Countess"],
+        people["Countess"],
+    ]
+
+
+def test_of_several_who_fit_one_can_be_chosen(call: Caller, people: dict[str, str]) -> None:
+    code, printed, said = call("event", "offboard", "Grace Murray", "--effective-date", "2035-01-01")
+
+    assert (code, printed) == (5, "")
+    lines = said.splitlines()
+    assert lines[0] == "Error: Grace Murray fits 2 people; name one by e-mail or id"
+    assert sorted(lines[1:]) == [
+        f"  Grace Murray: {title}@example.com, {title}, Active, {people[title]}" for title in ("Admiral", "Twin")
+    ]
+
+
+def test_who_is_not_there_is_told_as_asked_for(call: Caller, people: dict[str, str]) -> None:
+    missing = call("identity", "access", "Ada Kin")
+    blank = call("request", "list", "--identity", " ")
+    forbidden = call("identity", "show", "Ada King", ROLECALL_TOKEN="rct_wrong")
+
+    assert missing == (3, "", "Error: Nobody has the name, e-mail, employee ID or id Ada Kin\n")
+    assert (blank[0], forbidden[0]) == (3, 4)
+
+
+def test_people_are_searched_by_how_their_names_begin(call: Caller, people: dict[str, str]) -> None:
+    code, printed, _ = call("identity", "search", "murray grace")
+    _, as_json, _ = call("identity", "search", "Murray, Gr", "--json")
+
+    assert code == 0
+    assert "\x1b" not in printed
+    assert len(printed.splitlines()) == 4
+    assert {person["id"] for person in json.loads(as_json)} == set(people.values()) - {people["Countess"]}
+    assert len(json.loads(call("identity", "search", "Murray, Grace", "--whole", "--json")[1])) == 2
