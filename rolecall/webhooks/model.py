@@ -61,6 +61,8 @@ ATTEMPT_TAKES = timedelta(seconds=15)
 LEASE = timedelta(seconds=45)
 IN_FLIGHT_A_HOOK = 8
 IN_FLIGHT_A_WORKER = 512
+# Of these, for the first delivery of hooks that have none in flight: those that hold many can never hold all.
+KEPT_FOR_OTHERS = 64
 # The circuit breaker: after so many failures in a row a hook is probed by one attempt at a time, until one succeeds.
 FAILURES_UNTIL_PROBED = 16
 

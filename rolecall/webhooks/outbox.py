@@ -17,6 +17,7 @@ from rolecall.webhooks.model import (
     FAILURES_UNTIL_PROBED,
     GONE,
     IN_FLIGHT_A_HOOK,
+    KEPT_FOR_OTHERS,
     LAG_BUCKETS,
     LEASE,
     Answer,
@@ -56,11 +57,14 @@ async def lock_due_hooks(db: Db, now: datetime) -> list[DueHook]:
                   CASE WHEN h.previous_secret_expires_on > %(now)s THEN h.previous_secret END AS previous_secret,
                   CASE WHEN h.failures < %(probed)s THEN %(room)s ELSE 1 END AS room
            FROM webhooks h
-           WHERE h.deleted_on IS NULL AND EXISTS (
+           -- Not EXISTS, which may be planned as a look at all that is due: one is enough.
+           CROSS JOIN LATERAL (
                SELECT FROM webhook_deliveries d
                WHERE d.webhook_id = h.id AND d.status = 'Pending' AND d.next_attempt_on <= %(now)s
-                 AND (h.enabled OR d.access_request_id IS NULL))
-           FOR NO KEY UPDATE SKIP LOCKED""",
+                 AND (h.enabled OR d.access_request_id IS NULL)
+               ORDER BY d.next_attempt_on LIMIT 1) AS due
+           WHERE h.deleted_on IS NULL
+           FOR NO KEY UPDATE OF h SKIP LOCKED""",
         now=now,
         probed=FAILURES_UNTIL_PROBED,
         room=IN_FLIGHT_A_HOOK,
@@ -68,14 +72,19 @@ async def lock_due_hooks(db: Db, now: datetime) -> list[DueHook]:
 
 
 async def claim(db: Db, hooks: Sequence[DueHook], limit: int, now: datetime) -> list[Claim]:
-    """Lease what is due and begin its attempts. The hooks are locked, so what is in flight cannot grow meanwhile."""
+    """Lease what is due and begin its attempts. The hooks are locked, so what is in flight cannot grow meanwhile.
+
+    Hooks take turns: the first of each before the second of any. Some of the room is kept for hooks that have none in
+    flight and answer; so whoever fills the rest, with many or with those that hang, delays no other.
+    """
     if not hooks or limit <= 0:
         return []
     return await fetch_all(
         db,
         Claim,
-        """WITH due AS MATERIALIZED (
-               SELECT d.id, d.next_attempt_on
+        f"""WITH due AS MATERIALIZED (
+               SELECT h.id AS webhook_id, d.id, d.next_attempt_on, d.place + in_flight.n AS nth,
+                      d.place + in_flight.n = 1 AND h.failures < %(probed)s AS is_first
                FROM unnest(%(hooks)s::uuid[], %(rooms)s::int[]) AS due_hook (id, room)
                JOIN webhooks h USING (id)
                CROSS JOIN LATERAL (
@@ -83,20 +92,27 @@ async def claim(db: Db, hooks: Sequence[DueHook], limit: int, now: datetime) -> 
                    SELECT count(*) AS n FROM webhook_deliveries f
                    WHERE f.webhook_id = h.id AND f.lease IS NOT NULL AND f.next_attempt_on > %(on_its_way)s
                ) AS in_flight
+               -- A number in the text: the planner must know that it is few of however many are due.
                CROSS JOIN LATERAL (
-                   SELECT d.id, d.next_attempt_on FROM webhook_deliveries d
-                   WHERE d.webhook_id = h.id AND d.status = 'Pending' AND d.next_attempt_on <= %(now)s
-                     AND (h.enabled OR d.access_request_id IS NULL)
-                     AND NOT (d.untried AND EXISTS (
-                         SELECT FROM webhook_deliveries e
-                         WHERE e.webhook_id = h.id AND e.access_request_id = d.access_request_id
-                           AND e.number < d.number AND e.untried AND e.status = 'Pending'))
-                   ORDER BY d.next_attempt_on, d.number LIMIT greatest(due_hook.room - in_flight.n, 0)) AS d
-               LIMIT %(limit)s),
+                   SELECT id, next_attempt_on, row_number() OVER (ORDER BY next_attempt_on, number) AS place FROM (
+                       SELECT d.id, d.next_attempt_on, d.number FROM webhook_deliveries d
+                       WHERE d.webhook_id = h.id AND d.status = 'Pending' AND d.next_attempt_on <= %(now)s
+                         AND (h.enabled OR d.access_request_id IS NULL)
+                         AND NOT (d.untried AND EXISTS (
+                             SELECT FROM webhook_deliveries e
+                             WHERE e.webhook_id = h.id AND e.access_request_id = d.access_request_id
+                               AND e.number < d.number AND e.untried AND e.status = 'Pending'))
+                       ORDER BY d.next_attempt_on, d.number LIMIT {IN_FLIGHT_A_HOOK}) AS oldest) AS d
+               WHERE in_flight.n < due_hook.room AND d.place + in_flight.n <= due_hook.room),
+           in_turn AS MATERIALIZED (
+               SELECT id, next_attempt_on, is_first,
+                      row_number() OVER (ORDER BY is_first DESC, nth, next_attempt_on, webhook_id) AS place FROM due),
            claimed AS (
                UPDATE webhook_deliveries d
                SET lease = %(lease)s, next_attempt_on = %(until)s, attempt_count = attempt_count + 1, step = step + 1
-               FROM due WHERE d.id = due.id AND d.status = 'Pending' AND d.next_attempt_on <= %(now)s
+               FROM in_turn due
+               WHERE due.place <= CASE WHEN due.is_first THEN %(limit)s ELSE %(limit)s - %(kept)s END
+                 AND d.id = due.id AND d.status = 'Pending' AND d.next_attempt_on <= %(now)s
                RETURNING d.id, d.webhook_id, d.access_request_id IS NULL AS is_test, d.body,
                          d.attempt_count AS number, d.step, due.next_attempt_on AS due_on, d.lease),
            abandoned AS (
@@ -113,6 +129,8 @@ async def claim(db: Db, hooks: Sequence[DueHook], limit: int, now: datetime) -> 
         hooks=[hook.id for hook in hooks],
         rooms=[hook.room for hook in hooks],
         limit=limit,
+        kept=KEPT_FOR_OTHERS,
+        probed=FAILURES_UNTIL_PROBED,
         now=now,
         lease=uuid4(),
         until=now + LEASE,

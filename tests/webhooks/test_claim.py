@@ -1,6 +1,7 @@
 """Leases, order and limits: what several workers may and may not do at once."""
 
 import asyncio
+from collections import Counter
 from datetime import timedelta
 from typing import Any
 
@@ -12,7 +13,7 @@ from rolecall.core import clock
 from rolecall.core.config import Config
 from rolecall.core.db import Db, execute, fetch_rows, make_pool
 from rolecall.webhooks import outbox
-from rolecall.webhooks.model import FAILURES_UNTIL_PROBED, Answer, Claim, Outcome
+from rolecall.webhooks.model import FAILURES_UNTIL_PROBED, IN_FLIGHT_A_HOOK, KEPT_FOR_OTHERS, Answer, Claim, Outcome
 from rolecall.webhooks.outbox import Ended
 from rolecall.webhooks.sender import Sender
 from tests.builders import an_access_request
@@ -20,11 +21,31 @@ from tests.webhooks.receivers import Receiver, accept, answering
 from tests.webhooks.sending import Post, a_hook, deliveries, delivery, outcomes
 
 
-async def claim(db: Db) -> list[Claim]:
+async def claim(db: Db, limit: int = 100) -> list[Claim]:
     """What a worker does before it sends; here it then dies."""
     async with db.transaction():
         now = clock.now()
-        return await outbox.claim(db, await outbox.lock_due_hooks(db, now), 100, now)
+        return await outbox.claim(db, await outbox.lock_due_hooks(db, now), limit, now)
+
+
+async def claimed_by_hook(db: Db, limit: int) -> Counter[str]:
+    """How many each hook got, by the hook's name."""
+    names = dict(await fetch_rows(db, "SELECT id, name FROM webhooks"))
+    return Counter(names[each.webhook_id] for each in await claim(db, limit))
+
+
+async def a_backlog(client: httpx2.AsyncClient, db: Db, name: str, due: int) -> None:
+    """A hook with so many deliveries that are due."""
+    hook = await a_hook(client, "http://127.0.0.1:9/hook", name=name)
+    await execute(
+        db,
+        """INSERT INTO webhook_deliveries (id, webhook_id, event, status, body, created_date, next_attempt_on)
+           SELECT gen_random_uuid(), %(hook)s, 'WebhookTest', 'Pending', '', %(now)s, %(now)s
+           FROM generate_series(1, %(due)s)""",
+        hook=hook["id"],
+        due=due,
+        now=clock.now() - timedelta(hours=1),
+    )
 
 
 async def test_the_attempt_is_written_down_before_anything_is_sent(client: httpx2.AsyncClient, db: Db) -> None:
@@ -177,6 +198,38 @@ async def test_never_more_than_eight_are_in_flight_for_a_hook_whoever_sends(
     assert len({received.id for received in receiver.received}) == len(receiver.received) == 60
     page = (await client.get("/api/webhook-deliveries", params={"status": "Delivered"})).json()
     assert page["totalCount"] == 60
+
+
+async def test_hooks_take_turns_however_much_one_of_them_has(client: httpx2.AsyncClient, db: Db) -> None:
+    await a_backlog(client, db, "Huge", 5000)
+    for name in ("One", "Two", "Three"):
+        await a_backlog(client, db, name, 3)
+
+    assert await claimed_by_hook(db, 4) == {"Huge": 1, "One": 1, "Two": 1, "Three": 1}
+    # Past what is kept for others there is room for eight: the second and third of each.
+    assert await claimed_by_hook(db, KEPT_FOR_OTHERS + 8) == {"Huge": 2, "One": 2, "Two": 2, "Three": 2}
+
+
+async def test_what_is_kept_for_others_goes_to_hooks_that_have_none_in_flight(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
+    await a_backlog(client, db, "Huge", 5000)
+    assert await claimed_by_hook(db, KEPT_FOR_OTHERS + 3) == {"Huge": 3}
+
+    assert await claimed_by_hook(db, KEPT_FOR_OTHERS) == {}
+    await a_backlog(client, db, "Other", 5)
+    assert await claimed_by_hook(db, KEPT_FOR_OTHERS) == {"Other": 1}
+    assert await claimed_by_hook(db, KEPT_FOR_OTHERS) == {}
+    assert await claimed_by_hook(db, 2 * KEPT_FOR_OTHERS) == {"Huge": IN_FLIGHT_A_HOOK - 3, "Other": 4}
+
+
+async def test_a_hook_that_only_fails_takes_nothing_of_what_is_kept(client: httpx2.AsyncClient, db: Db) -> None:
+    await a_backlog(client, db, "Dead", 50)
+    await a_backlog(client, db, "Sound", 50)
+    await execute(db, "UPDATE webhooks SET failures = %(n)s WHERE name = 'Dead'", n=FAILURES_UNTIL_PROBED)
+
+    assert await claimed_by_hook(db, KEPT_FOR_OTHERS) == {"Sound": 1}
+    assert await claimed_by_hook(db, KEPT_FOR_OTHERS + 1) == {"Dead": 1}
 
 
 async def test_what_a_dead_worker_held_keeps_no_room_for_longer_than_an_attempt_takes(
