@@ -10,7 +10,7 @@ from rolecall.accounts.shapes import AccountItem, GroupItem, PermissionItem, Pin
 from rolecall.applications import queries as applications
 from rolecall.core import clock
 from rolecall.core.caller import Scope
-from rolecall.core.checking import Facts, Json
+from rolecall.core.checking import Facts, Json, require_past
 from rolecall.core.config import Config
 from rolecall.core.db import Db
 from rolecall.core.ids import known_guid
@@ -39,38 +39,43 @@ _AS_OF_FORMS = [{"format": "date"}, {"format": "date-time"}, {"pattern": "^[0-9]
 an_as_of = Reader(_as_of, {"type": "string", "anyOf": _AS_OF_FORMS})
 
 
-async def _state(db: Db, application: str, query: dict[str, Any], config: Config) -> tuple[UUID, int | datetime | None]:
+async def _state(
+    db: Db, application: str, query: dict[str, Any], config: Config, now: datetime
+) -> tuple[UUID, int | datetime | None]:
     id = known_guid("Application", application)
     await applications.get(db, id)
     text: str | None = query.get("asOf")
-    if text is None:
-        return id, None
+    if text is None or text.isdecimal():
+        return id, int(text) if text else None
     try:
-        return id, int(text) if text.isdecimal() else clock.parse(text, config.timezone)
+        moment = clock.parse(text, config.timezone)
     except OverflowError:  # a time zone away from the first or the last moment there is
-        return id, datetime(1 if text.startswith("0") else 9999, 1, 1, tzinfo=UTC)
+        moment = datetime(1 if text.startswith("0") else 9999, 1, 1, tzinfo=UTC)
+    return id, require_past("asOf", moment, now)
 
 
 @operation(
     "GET", "/{id:str}/accounts", scope=Scope.APPLICATIONS_READ, query={"asOf": an_as_of, "match": a_word_of(Match)}
 )
-async def list_accounts(db: Db, id: str, query: dict[str, Any], config: Config) -> Page[AccountItem]:
+async def list_accounts(db: Db, id: str, query: dict[str, Any], config: Config, now: datetime) -> Page[AccountItem]:
     """List an application's accounts by username, now or as of a time or an import."""
-    application_id, as_of = await _state(db, id, query, config)
+    application_id, as_of = await _state(db, id, query, config, now)
     return await queries.accounts_of(db, application_id, query["page"], as_of, query.get("match"))
 
 
 @operation("GET", "/{id:str}/groups", scope=Scope.APPLICATIONS_READ, query={"asOf": an_as_of})
-async def list_groups(db: Db, id: str, query: dict[str, Any], config: Config) -> Page[GroupItem]:
+async def list_groups(db: Db, id: str, query: dict[str, Any], config: Config, now: datetime) -> Page[GroupItem]:
     """List an application's groups by name, now or as of a time or an import."""
-    application_id, as_of = await _state(db, id, query, config)
+    application_id, as_of = await _state(db, id, query, config, now)
     return await queries.groups_of(db, application_id, query["page"], as_of)
 
 
 @operation("GET", "/{id:str}/permissions", scope=Scope.APPLICATIONS_READ, query={"asOf": an_as_of})
-async def list_permissions(db: Db, id: str, query: dict[str, Any], config: Config) -> Page[PermissionItem]:
+async def list_permissions(
+    db: Db, id: str, query: dict[str, Any], config: Config, now: datetime
+) -> Page[PermissionItem]:
     """List an application's permissions, now or as of a time or an import."""
-    application_id, as_of = await _state(db, id, query, config)
+    application_id, as_of = await _state(db, id, query, config, now)
     return await queries.permissions_of(db, application_id, query["page"], as_of)
 
 

@@ -34,9 +34,12 @@ def evidence(identity: str, as_of: str | None, output: Path | None, data_dir: Pa
         from datetime import time
 
         from rolecall.core import clock
+        from rolecall.core.errors import Invalid
         from rolecall.evidence.bundle import write_bundle
         from rolecall.evidence.queries import find_identity
 
+        if day and day > clock.now().astimezone(config.timezone).date():
+            raise Invalid.on("asOf", "As of must not be in the future")
         id = await find_identity(db, identity)
         moment = datetime.combine(day, time(23, 59, 59), config.timezone) if day else None
         place = output or Path(f"evidence-{id}.zip")

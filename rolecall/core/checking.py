@@ -6,7 +6,7 @@ holds every broken rule.
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from enum import StrEnum
 from typing import Annotated, Any, Literal, TypeVar
 from uuid import UUID
@@ -61,6 +61,16 @@ def check(shape: type[B], raw: Json, facts: Facts, also: Iterable[Problem] = ())
     if problems:
         raise Invalid(*problems)
     return body
+
+
+_CLOCKS_DIFFER = timedelta(minutes=5)
+
+
+def require_past(field: str, moment: datetime, now: datetime) -> datetime:
+    """Nobody knows yet what will be; a clock that goes a little ahead of ours is forgiven."""
+    if moment > now + _CLOCKS_DIFFER:
+        raise Invalid.on(field, f"{human_name([field])} must not be in the future")
+    return moment
 
 
 def mentioned_ids(raw: Any) -> list[UUID]:

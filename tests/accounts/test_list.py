@@ -1,4 +1,7 @@
+from datetime import UTC, datetime, timedelta
+
 import httpx2
+import pytest
 
 from rolecall.core.db import Db
 from tests.builders import an_application
@@ -28,9 +31,23 @@ async def test_as_of_must_be_a_time_or_a_number(client: httpx2.AsyncClient, db: 
     assert [problem["field"] for problem in answer.json()["errors"]] == ["asOf", "match"]
 
 
-async def test_any_moment_or_number_may_be_asked_for(client: httpx2.AsyncClient, db: Db) -> None:
+@pytest.mark.parametrize("list", ["accounts", "groups", "permissions"])
+async def test_as_of_must_not_be_in_the_future(client: httpx2.AsyncClient, db: Db, list: str) -> None:
+    path, now = f"/api/applications/{await an_application(db)}/{list}", datetime.now(UTC)
+
+    for ahead in (timedelta(minutes=6), timedelta(days=400)):
+        answer = await client.get(path, params={"asOf": (now + ahead).isoformat()})
+        assert (answer.status_code, answer.json()["errors"]) == (
+            400,
+            [{"field": "asOf", "message": "As of must not be in the future"}],
+        )
+    # Clocks differ a little.
+    assert (await client.get(path, params={"asOf": (now + timedelta(minutes=4)).isoformat()})).status_code == 200
+
+
+async def test_any_past_moment_or_number_may_be_asked_for(client: httpx2.AsyncClient, db: Db) -> None:
     id = await an_application(db)
 
-    for as_of in ("2026-12-01", "2026-12-01T10:00:00+02:00", "17"):
+    for as_of in ("2025-12-01", "2025-12-01T10:00:00+02:00", "17"):
         answer = await client.get(f"/api/applications/{id}/groups", params={"asOf": as_of})
         assert (answer.status_code, answer.json()["items"]) == (200, [])

@@ -160,3 +160,16 @@ async def test_a_command_to_copy_holds_nothing_for_the_shell(
 
     assert "users-reboot-id.csv" in page.text
     assert "$(reboot)" not in page.text.partition("curl")[2].partition("</pre>")[0]
+
+
+async def test_access_of_a_day_to_come_is_refused_on_the_page_that_asked(
+    administrator: httpx2.AsyncClient, company: Company
+) -> None:
+    path = f"/identities/{company.ids['identities']}"
+
+    page = await administrator.get(path, params={"asOf": "8999-12-31"})
+    file = await administrator.get(f"{path}/access.csv", params={"asOf": "8999-12-31"})
+
+    assert (page.status_code, file.status_code) == (200, 400)
+    assert 'role="alert">As of must not be in the future' in page.text
+    assert "Access now" in page.text

@@ -107,6 +107,17 @@ async def test_as_of_must_be_a_time(client: httpx2.AsyncClient, db: Db, text: st
     assert answer.json()["errors"] == [{"field": "asOf", "message": "As of must be an ISO 8601 date or date-time"}]
 
 
+async def test_as_of_must_not_be_in_the_future(client: httpx2.AsyncClient, db: Db) -> None:
+    path, now = f"/api/identities/{await an_identity(db)}/access", datetime.now(UTC)
+
+    answer = await client.get(path, params={"asOf": (now + timedelta(minutes=6)).isoformat()})
+    soon = await client.get(path, params={"asOf": (now + timedelta(minutes=4)).isoformat()})
+
+    assert answer.status_code == 400
+    assert answer.json()["errors"] == [{"field": "asOf", "message": "As of must not be in the future"}]
+    assert soon.status_code == 200
+
+
 async def test_an_unknown_identity(client: httpx2.AsyncClient) -> None:
     answer = await client.get("/api/identities/nonsense/access")
 

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 import zipfile
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from uuid import UUID
 
@@ -141,6 +142,15 @@ async def test_entries_that_were_changed_before_the_bundle_was_made_do_not_match
 
     assert result.returncode == 1
     assert "does not match its hash" in result.stdout
+
+
+def test_nobody_has_evidence_of_a_day_to_come(ada: UUID, clean_database: str, tmp_path: Path) -> None:
+    file, tomorrow = tmp_path / "ada.zip", datetime.now(UTC).date() + timedelta(days=2)
+
+    said = rolecall("evidence", ada, "-o", file, "--as-of", tomorrow, ROLECALL_DATABASE_URL=clean_database)
+
+    assert (said.returncode, file.exists()) == (5, False)
+    assert "As of must not be in the future" in said.stderr
 
 
 async def test_a_bundle_is_held_against_a_kept_head(

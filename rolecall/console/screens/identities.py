@@ -12,8 +12,10 @@ from rolecall.access_requests import queries as requests
 from rolecall.console import queries as console
 from rolecall.console.frame import Page, a_day, screen, some_words
 from rolecall.core.caller import Scope
+from rolecall.core.checking import Facts
 from rolecall.core.config import Config
 from rolecall.core.db import Db
+from rolecall.core.errors import Invalid
 from rolecall.effective_access.queries import access_of
 from rolecall.effective_access.shapes import EffectiveAccess
 from rolecall.identities import finding, queries
@@ -36,14 +38,18 @@ async def suggest_people(db: Db, query: dict[str, Any]) -> Page:
     return Page("people.html", {"people": await finding.candidates(db, words) if words else []})
 
 
+FUTURE = "As of must not be in the future"
+
+
 def _end_of(day: date | None, config: Config) -> datetime | None:
     return datetime.combine(day, time(23, 59, 59), config.timezone) if day else None
 
 
 @screen("GET", "/identities/{id:str}", scope=Scope.IDENTITIES_READ, query={"asOf": a_day})
-async def show_identity(db: Db, id: str, query: dict[str, Any], config: Config) -> Page:
+async def show_identity(db: Db, id: str, query: dict[str, Any], config: Config, facts: Facts) -> Page:
     identity = await queries.get(db, id)
-    day = query.get("asOf")
+    asked = query.get("asOf")
+    day = asked if asked and asked <= facts.today else None
     access = await access_of(db, identity.id, _end_of(day, config))
     missing = [] if day else await _missing(db, identity, access)
     return Page(
@@ -51,6 +57,8 @@ async def show_identity(db: Db, id: str, query: dict[str, Any], config: Config) 
         {
             "identity": identity,
             "as_of": day,
+            "today": facts.today,
+            "problem": FUTURE if asked and not day else None,
             "access": access.applications,
             "missing": missing,
             "names": await console.application_names(db, [grant.application_id for grant in missing]),
@@ -75,9 +83,11 @@ async def _missing(db: Db, identity: IdentityDetail, access: EffectiveAccess) ->
 
 
 @screen("GET", "/identities/{id:str}/access.csv", scope=Scope.IDENTITIES_READ, query={"asOf": a_day})
-async def export_access(db: Db, id: str, query: dict[str, Any], config: Config) -> ASGIResponse:
+async def export_access(db: Db, id: str, query: dict[str, Any], config: Config, facts: Facts) -> ASGIResponse:
     identity = await queries.get(db, id)
-    access = await access_of(db, identity.id, _end_of(query.get("asOf"), config))
+    if (day := query.get("asOf")) and day > facts.today:
+        raise Invalid.on("asOf", FUTURE)
+    access = await access_of(db, identity.id, _end_of(day, config))
     text = StringIO()
     table = csv.writer(text)
     table.writerow(("Application", "Username", "Header", "Section", "Permission", "Access", "Risk", "Group", "Import"))
