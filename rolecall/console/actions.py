@@ -10,6 +10,7 @@ from rolecall.console import queries
 from rolecall.console.model import (
     ATTEMPT_LASTS,
     LINK_LASTS,
+    LONGEST_EMAIL,
     NO_PASSWORD,
     SESSION_LASTS,
     SHORTEST_PASSWORD,
@@ -25,9 +26,10 @@ from rolecall.console.model import (
 from rolecall.core.authors import AuthorKind, by, sign
 from rolecall.core.caller import Caller
 from rolecall.core.checking import Facts, check
-from rolecall.core.db import Db, execute, fetch_one, fetch_value
+from rolecall.core.db import Db, execute, fetch_one, fetch_rows, fetch_value
 from rolecall.core.errors import Conflict, Invalid, NotFound, RateLimited
 from rolecall.identities import actions as identities
+from rolecall.identities import queries as identity_queries
 from rolecall.identities.model import IdentityType
 from rolecall.identities.shapes import NewIdentity
 from rolecall.web.correlation import correlation_id
@@ -37,39 +39,73 @@ _LOOKING = asyncio.Semaphore(2)
 
 
 async def create_administrator(db: Db, email: str, facts: Facts) -> str:
-    """The secret of a one-time link for the identity with that e-mail, made if there is none."""
-    identity_id = await fetch_value(
-        db,
-        """SELECT id FROM identities WHERE lower(email_address) = lower(%(email)s) AND email_address <> ''
-           AND status = 'Active' ORDER BY first_seen_date, id LIMIT 1""",
-        email=email,
-    )
+    """The secret of a one-time link for whoever signs in, or can be reached, by that e-mail; made if nobody does."""
+    person = await queries.person_with_email(db, email)
+    identity_id = person.id if person else await _reached_by(db, email)
     if identity_id is None:
         first, _, last = email.partition("@")[0].partition(".")
         raw = {"firstName": first.title() or "Console", "lastName": last.title() or "Administrator", "email": email}
         body = check(NewIdentity, {**raw, "identityType": IdentityType.ADMINISTRATOR}, facts)
         identity_id = await identities.create_identity(db, body, facts.now)
-    await set_role(db, identity_id, Role.ADMINISTRATOR)
+    await set_role(db, identity_id, Role.ADMINISTRATOR, email)
     return await create_link(db, identity_id, facts.now)
 
 
-async def set_role(db: Db, identity_id: UUID, role: Role | None) -> None:
-    """Without a role a person cannot sign in, and is signed out. The last administrator stays one."""
+async def _reached_by(db: Db, email: str) -> UUID | None:
+    id: UUID | None = await fetch_value(
+        db,
+        """SELECT id FROM identities WHERE lower(email_address) = lower(%(email)s) AND email_address <> ''
+           AND status = 'Active' ORDER BY first_seen_date, id LIMIT 1""",
+        email=email,
+    )
+    return id
+
+
+async def set_role(db: Db, identity_id: UUID, role: Role | None, email: str | None = None) -> None:
+    """Without a role a person cannot sign in; with another role or address they sign in anew.
+
+    The address stays as it was, unless another is given. The last administrator stays one.
+    """
     async with db.transaction():
         # Two administrators must not each remove the other at once.
         await execute(db, "LOCK TABLE console_roles IN SHARE ROW EXCLUSIVE MODE")
-        await execute(db, "DELETE FROM console_roles WHERE identity_id = %(id)s", id=identity_id)
-        if role is None:
-            await execute(db, "DELETE FROM console_sessions WHERE identity_id = %(id)s", id=identity_id)
-        else:
+        had = await fetch_rows(
+            db, "DELETE FROM console_roles WHERE identity_id = %(id)s RETURNING role, email", id=identity_id
+        )
+        if role is not None:
+            address = await _address(db, identity_id, had[0][1] if had else None, email)
             await execute(
                 db,
-                "INSERT INTO console_roles (identity_id, role) VALUES (%(id)s, %(role)s)",
+                "INSERT INTO console_roles (identity_id, role, email) VALUES (%(id)s, %(role)s, %(email)s)",
                 id=identity_id,
                 role=role,
+                email=address,
             )
+        if role is None or had != [(role, address)]:
+            await _forget_sign_ins(db, identity_id)
         if not await fetch_value(db, "SELECT count(*) FROM console_roles WHERE role = 'Administrator'"):
             raise Conflict("Somebody must stay administrator")
+
+
+async def _address(db: Db, identity_id: UUID, had: str | None, given: str | None) -> str:
+    """By which a person signs in from now on; nobody else does."""
+    known = had if had is not None else (await identity_queries.get(db, str(identity_id))).email_address
+    address = known if given is None else given.strip()
+    if len(address) > LONGEST_EMAIL or not address.isprintable():
+        raise Invalid.on("email", f"E-mail must be at most {LONGEST_EMAIL} characters that can be printed")
+    others = "SELECT identity_id FROM console_roles WHERE lower(email) = lower(%(email)s) AND email <> ''"
+    if other := await fetch_value(db, others, email=address):
+        name = (await queries.people_names(db, [other]))[other]
+        raise Invalid.on("email", f"{name} signs in as {address}; give another e-mail")
+    return address
+
+
+async def _forget_sign_ins(db: Db, identity_id: UUID, but: bytes = b"") -> None:
+    """Links before sessions: one that is used just now makes a session that is seen here."""
+    await execute(db, "DELETE FROM sign_in_links WHERE identity_id = %(id)s", id=identity_id)
+    await execute(
+        db, "DELETE FROM console_sessions WHERE identity_id = %(id)s AND sha256 <> %(but)s", id=identity_id, but=but
+    )
 
 
 async def create_link(db: Db, identity_id: UUID, now: datetime) -> str:
@@ -90,8 +126,9 @@ async def sign_in_by_link(db: Db, link: str, now: datetime) -> str | None:
     """The secret of a new session; a link works once."""
     identity_id = await fetch_value(
         db,
-        """UPDATE sign_in_links SET used_at = %(now)s
-           WHERE sha256 = %(sha256)s AND used_at IS NULL AND expires_at > %(now)s RETURNING identity_id""",
+        """UPDATE sign_in_links l SET used_at = %(now)s FROM identities i
+           WHERE l.sha256 = %(sha256)s AND l.used_at IS NULL AND l.expires_at > %(now)s
+           AND i.id = l.identity_id AND i.status = 'Active' RETURNING l.identity_id""",
         sha256=sha256(link),
         now=now,
     )
@@ -102,7 +139,21 @@ async def sign_in_by_password(db: Db, email: str, password: str, now: datetime) 
     person = await queries.person_with_email(db, email)
     argon2 = await queries.password_of(db, person) if person else None
     matches = await _matches(password, argon2 or NO_PASSWORD)
-    return await _open_session(db, person.id, now) if person and argon2 and matches else None
+    if not (person and argon2 and matches and await _is_still_so(db, person, argon2)):
+        return None
+    return await _open_session(db, person.id, now)
+
+
+async def _is_still_so(db: Db, person: Person, argon2: str) -> bool:
+    """It took a while to look at the password: whoever changes it now waits, and ends the session."""
+    return bool(
+        await fetch_value(
+            db,
+            "SELECT true FROM console_passwords WHERE identity_id = %(id)s AND argon2 = %(argon2)s FOR SHARE",
+            id=person.id,
+            argon2=argon2,
+        )
+    )
 
 
 async def begin_attempt(db: Db, state: str, attempt: Attempt, now: datetime) -> None:
@@ -143,20 +194,15 @@ async def _matches(password: str, argon2: str) -> bool:
 
 
 async def change_password(db: Db, person: Person, session: Session, current: str, new: str, now: datetime) -> None:
-    """Whoever has one must know it. Other sessions end: the reason to change it may be that somebody else has one."""
+    """Whoever has one must know it: the reason to change it may be that somebody else has a session."""
     argon2 = await queries.password_of(db, person)
     if argon2 and not await _matches(current, argon2):
         raise Invalid.on("current", "The current password is wrong")
-    await set_password(db, person.id, new, now)
-    await execute(
-        db,
-        "DELETE FROM console_sessions WHERE identity_id = %(id)s AND sha256 <> %(sha256)s",
-        id=person.id,
-        sha256=session.sha256,
-    )
+    await set_password(db, person.id, new, now, session)
 
 
-async def set_password(db: Db, identity_id: UUID, password: str, now: datetime) -> None:
+async def set_password(db: Db, identity_id: UUID, password: str, now: datetime, session: Session | None = None) -> None:
+    """Links and sessions end, but for the one in which it is set."""
     if len(password) < SHORTEST_PASSWORD:
         raise Invalid.on("password", f"Password must be at least {SHORTEST_PASSWORD} characters")
     await execute(
@@ -167,6 +213,7 @@ async def set_password(db: Db, identity_id: UUID, password: str, now: datetime) 
         argon2=hash_password(password),
         now=now,
     )
+    await _forget_sign_ins(db, identity_id, session.sha256 if session else b"")
 
 
 async def sign_out(db: Db, session: Session) -> None:
@@ -203,8 +250,11 @@ async def forget_old_sessions(db: Db, now: datetime) -> None:
     await execute(db, "DELETE FROM sign_in_attempts WHERE expires_at < %(now)s", now=now)
 
 
-async def _open_session(db: Db, identity_id: UUID, now: datetime) -> str:
-    """From here on it is known who acts, so the entry is theirs."""
+async def _open_session(db: Db, identity_id: UUID, now: datetime) -> str | None:
+    """For who still has a role. From here on it is known who acts, so the entry is theirs."""
+    has_role = "SELECT true FROM console_roles WHERE identity_id = %(id)s FOR SHARE"
+    if not await fetch_value(db, has_role, id=identity_id):
+        return None
     secret = new_secret()
     name = (await queries.people_names(db, [identity_id]))[identity_id]
     caller = Caller(identity_id, name, frozenset())

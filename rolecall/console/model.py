@@ -36,6 +36,7 @@ SESSION_LASTS = timedelta(days=7)
 LINK_LASTS = timedelta(hours=24)
 ATTEMPT_LASTS = timedelta(minutes=10)
 SHORTEST_PASSWORD = 12
+LONGEST_EMAIL = 256
 
 
 class Person(msgspec.Struct, frozen=True):

@@ -9,7 +9,7 @@ from rolecall.console.model import Person, Role, Session, sha256
 from rolecall.core.db import Db, fetch_all, fetch_one, fetch_rows, fetch_value
 
 _PERSON = """
-    SELECT i.id, i.first_name || ' ' || i.last_name AS name, i.email_address AS email, r.role
+    SELECT i.id, i.first_name || ' ' || i.last_name AS name, r.email, r.role
     FROM identities i JOIN console_roles r ON r.identity_id = i.id"""
 
 
@@ -30,11 +30,11 @@ async def person_of(db: Db, session: Session) -> Person | None:
 
 
 async def person_with_email(db: Db, email: str) -> Person | None:
+    """By the address that came with the role: an identity's own may become somebody else's."""
     return await fetch_one(
         db,
         Person,
-        f"""{_PERSON} WHERE lower(i.email_address) = lower(%(email)s) AND i.email_address <> '' AND i.status = 'Active'
-            ORDER BY i.first_seen_date, i.id LIMIT 1""",
+        f"{_PERSON} WHERE lower(r.email) = lower(%(email)s) AND r.email <> '' AND i.status = 'Active'",
         email=email,
     )
 
@@ -241,7 +241,7 @@ async def console_people(db: Db) -> list[ConsolePerson]:
     return await fetch_all(
         db,
         ConsolePerson,
-        """SELECT i.id, i.first_name || ' ' || i.last_name AS name, i.email_address AS email, i.status, r.role,
+        """SELECT i.id, i.first_name || ' ' || i.last_name AS name, r.email, i.status, r.role,
                   EXISTS (SELECT FROM console_passwords p WHERE p.identity_id = i.id) AS has_password,
                   (SELECT max(seen_at) FROM console_sessions s WHERE s.identity_id = i.id) AS seen_at
            FROM console_roles r JOIN identities i ON i.id = r.identity_id ORDER BY i.list_key""",

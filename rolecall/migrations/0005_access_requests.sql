@@ -136,5 +136,8 @@ CREATE INDEX ON access_request_events (request_id, number);
 CREATE TABLE console_roles (
     identity_id uuid PRIMARY KEY REFERENCES identities,
     role        text NOT NULL,
+    -- By which they sign in: as it was when the role was given, whatever the identity's becomes.
+    email       text NOT NULL DEFAULT '',
     CONSTRAINT role_is_known CHECK (role IN ('Administrator', 'Operator', 'Reviewer', 'Provisioner', 'Auditor'))
 );
+CREATE UNIQUE INDEX one_role_an_address ON console_roles (lower(email)) WHERE email <> '';

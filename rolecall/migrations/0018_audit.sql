@@ -229,7 +229,7 @@ CALL keep_audit('settings', '''Settings''', $$'00000000-0000-0000-0000-000000000
 CALL keep_audit('tokens', '''Token''', 'r.id', $$to_jsonb(r) - '{id,public_id,secret_sha256,last_used_at}'::text[]$$);
 CALL keep_audit('webhooks', '''Webhook''', 'r.id', $$to_jsonb(r) - '{id,secret,previous_secret,failures,failing_since}'::text[]$$);
 CALL keep_audit('webhook_callbacks', '''Webhook Delivery''', 'r.delivery_id', $$jsonb_build_object('content', r.content)$$, $$'callbacks.' || r.number$$);
-CALL keep_audit('console_roles', '''Console User''', 'r.identity_id', $$jsonb_build_object('role', r.role)$$);
+CALL keep_audit('console_roles', '''Console User''', 'r.identity_id', $$jsonb_build_object('role', r.role, 'email', r.email)$$);
 CALL keep_audit('console_passwords', '''Console User''', 'r.identity_id', $$jsonb_build_object('setAt', r.set_at)$$, $$'password'$$);
 CALL keep_audit('console_sessions', '''Console User''', 'r.identity_id', $$jsonb_build_object('createdAt', r.created_at)$$, $$'session'$$);
 CALL keep_audit('sign_in_links', '''Console User''', 'r.identity_id', $$jsonb_build_object('expiresAt', r.expires_at, 'usedAt', r.used_at)$$, $$'signInLink'$$);

@@ -148,7 +148,7 @@ async def set_role(db: Db, form: Form) -> SeeOther:
     named = await with_people(db, form, "identityId")
     id = known_guid("Identity", first(named, "identityId"))
     role = next((role for role in Role if role == first(form, "role")), None)
-    await console.set_role(db, id, role)
+    await console.set_role(db, id, role, first(form, "email") or None)
     name = (await queries.people_names(db, [id]))[id]
     return SeeOther("/settings/people", f"{name} is {role}" if role else f"{name} can no longer sign in")
 
