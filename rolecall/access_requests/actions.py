@@ -38,7 +38,7 @@ from rolecall.core.caller import Caller
 from rolecall.core.checking import Facts, Json, check
 from rolecall.core.db import Db, execute, fetch_one, fetch_rows, fetch_value
 from rolecall.core.errors import Conflict, Invalid, NotFound, Problem
-from rolecall.core.ids import known_guid
+from rolecall.core.ids import guid, known_guid
 from rolecall.identities import queries as identities
 from rolecall.identities.model import IdentityStatus
 from rolecall.settings.policy import RequestAction, RequirementType
@@ -67,7 +67,8 @@ _TARGET = Problem("identityId", "Either identity ID or group is required, not bo
 async def request_access(db: Db, caller: Caller, raw: Json, facts: Facts) -> AccessRequestDetail:
     facts = await with_mentioned_applications(db, await identities.with_mentioned_identities(db, facts, raw), raw)
     one_target = (raw.get("identityId") is None) != (raw.get("group") is None)
-    body = check(NewRequestBody, raw, facts, () if one_target else [_TARGET])
+    problems = [*([] if one_target else [_TARGET]), *await _somebody_elses(db, raw)]
+    body = check(NewRequestBody, raw, facts, problems)
     new = NewRequest(
         action=body.action,
         application_id=body.application_id,
@@ -97,11 +98,29 @@ async def _require_present(db: Db, new: NewRequest) -> None:
             raise Invalid.on("identityId", f"Identity is {identity.status}: nothing is given to somebody who has left")
 
 
+async def _somebody_elses(db: Db, raw: Json) -> list[Problem]:
+    """An account that is named must not be another identity's: who approves would look at the wrong person."""
+    application, identity, name = guid(raw.get("applicationId")), guid(raw.get("identityId")), raw.get("targetName")
+    if not (application and identity and isinstance(name, str)) or "\x00" in name:
+        return []
+    found = await fetch_value(
+        db,
+        """SELECT true FROM accounts a
+           JOIN account_versions v ON v.account_number = a.number AND v.until_import IS NULL
+           WHERE a.application_id = %(application)s AND a.username = %(name)s AND a.identity_id <> %(identity)s""",
+        application=application,
+        identity=identity,
+        name=name,
+    )
+    return [Problem("targetName", f"Account {name} belongs to somebody else")] if found else []
+
+
 _OWN = "Nobody decides on a request of their own"
+ABOUT_THEM = "Nobody cancels or snoozes what others asked about them"
 
 
 class _Held(msgspec.Struct, frozen=True):
-    """A request locked for a verb; `is_own` when the caller asked for it or it is for them.
+    """A request locked for a verb; `is_own` when the caller asked for it or it is for them, `is_about` when only that.
 
     `now` is no earlier than what happened to it last: another verb may have come between the call and the lock.
     """
@@ -109,6 +128,7 @@ class _Held(msgspec.Struct, frozen=True):
     id: UUID
     status: WorkStatus
     is_own: bool
+    is_about: bool
     now: datetime
 
 
@@ -118,6 +138,7 @@ async def _hold(db: Db, caller: Caller, id: str | UUID, now: datetime) -> _Held:
         _Held,
         """SELECT id, status, %(caller)s IN (reporter_id, identity_id)
                               AND EXISTS (SELECT FROM identities WHERE id = %(caller)s) AS is_own,
+                  coalesce(identity_id = %(caller)s AND reporter_id <> %(caller)s, false) AS is_about,
                   %(now)s::timestamptz AS now
            FROM access_requests r WHERE id = %(id)s FOR UPDATE OF r""",
         id=known_guid("AccessRequest", str(id)),
@@ -135,6 +156,8 @@ def _may(held: _Held, move: Move, *, decides: bool = False) -> None:
         raise Conflict(f"An access request that is {held.status} cannot be {move.name.lower()}")
     if decides and held.is_own:
         raise Conflict(_OWN)
+    if move in (CANCEL, SNOOZE) and held.is_about:
+        raise Conflict(ABOUT_THEM)
 
 
 async def _say(db: Db, held: _Held, caller: Caller, comment: str | None) -> None:

@@ -108,11 +108,16 @@ async def set_return_date(db: Db, caller: Caller, id: UUID, raw: Json, facts: Fa
     await settle(db, event, caller, facts.now)
 
 
+ABOUT_THEM = "Nobody cancels an event that others reported about them"
+
+
 async def cancel_event(db: Db, caller: Caller, id: UUID, raw: Json, facts: Facts) -> None:
     """With its requests that are not done. What has taken effect stays."""
     event = await queries.lock(db, id)
     body = check(CancelBody, raw, facts)
     _require_at_work(event)
+    if caller.id == event.identity_id != event.reporter.id:
+        raise Conflict(ABOUT_THEM)
     await cancel_stages(db, event)
     await record(db, event, caller, "Canceled", f"{event.type} canceled", facts.now)
     if body.comment and body.comment.strip():

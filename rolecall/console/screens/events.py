@@ -8,6 +8,7 @@ from rolecall.console import finding
 from rolecall.console import queries as console
 from rolecall.console.forms import first, given, problems_by_field, shown, sought, with_people
 from rolecall.console.frame import Form, Page, SeeOther, screen, some_words
+from rolecall.console.model import Person
 from rolecall.core.caller import Caller, Scope
 from rolecall.core.checking import Facts
 from rolecall.core.config import Config
@@ -128,9 +129,11 @@ async def create_event(db: Db, caller: Caller, form: Form, facts: Facts) -> Page
 
 
 @screen("GET", "/events/{id:str}", scope=Scope.PERSONNEL_EVENTS_READ)
-async def show_event(db: Db, id: str) -> Page:
+async def show_event(db: Db, id: str, person: Person) -> Page:
     event = await queries.get(db, id)
-    return Page("event.html", {"event": event, "is_over": event.status in (WorkStatus.COMPLETED, WorkStatus.CANCELED)})
+    is_over = event.status in (WorkStatus.COMPLETED, WorkStatus.CANCELED)
+    is_about = event.affected_identity.id == person.id != event.reporter.id
+    return Page("event.html", {"event": event, "is_over": is_over, "why_not": actions.ABOUT_THEM if is_about else None})
 
 
 _OPERATIONS = {verb: act.__name__ for verb, (act, *_) in VERBS.items()}

@@ -149,15 +149,19 @@ async def _shown(db: Db, request: AccessRequestDetail, person: Person) -> dict[s
     waits_for = _waits_for(request, awaited)
     target = request.target.affected_identity
     is_own = person.id in (request.reporter.id, target and target.id)
+    is_about = target is not None and target.id == person.id != request.reporter.id
+    verbs = {name: _why_not(name, move, status) for name, (_, move) in VERBS.items()}
+    if is_about and not verbs["cancel"]:
+        verbs["cancel"] = actions.ABOUT_THEM
     return {
         "request": request,
         "milestones": MILESTONES,
-        "verbs": {name: _why_not(name, move, status) for name, (_, move) in VERBS.items()},
+        "verbs": verbs,
         "awaited": awaited,
         "asked": awaited if waits_for.keys() & {*person.answers_as} and not is_own else None,
         "is_own": is_own,
         "waits_for": list(waits_for.values()),
-        "is_open": status is WorkStatus.OPEN,
+        "may_snooze": status is WorkStatus.OPEN and not is_about,
         "is_over": status in (WorkStatus.COMPLETED, WorkStatus.CANCELED),
         "rejecting": False,
         "deliveries": deliveries.items if deliveries else [],

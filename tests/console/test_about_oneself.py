@@ -1,0 +1,79 @@
+"""Nobody gets rid of what others asked about them."""
+
+from uuid import UUID
+
+import httpx2
+
+from rolecall.access_requests import queries as requests
+from rolecall.core.caller import Caller
+from rolecall.core.checking import Facts
+from rolecall.core.db import Db, execute, fetch_value
+from rolecall.personnel_events import actions as events
+from tests.builders import an_access_request
+from tests.console.conftest import ORIGIN
+
+
+async def me(db: Db) -> UUID:
+    id: UUID = await fetch_value(db, "SELECT identity_id FROM console_roles")
+    return id
+
+
+async def status_of(db: Db, table: str, id: UUID) -> str:
+    return str(await fetch_value(db, f"SELECT status FROM {table} WHERE id = %(id)s", id=id))
+
+
+async def post(browser: httpx2.AsyncClient, page: str, verb: str, **form: str) -> str:
+    """What the page says afterwards."""
+    answer = await browser.post(f"{page}/{verb}", data=form, headers={"Referer": f"{ORIGIN}{page}"})
+    assert answer.headers["location"] == page
+    return (await browser.get(page)).text
+
+
+async def test_what_others_asked_about_somebody_they_neither_cancel_nor_snooze(
+    administrator: httpx2.AsyncClient, db: Db
+) -> None:
+    id = await an_access_request(db, "Remove", identity_id=await me(db))
+    await execute(db, "UPDATE access_requests SET status = 'Open' WHERE id = %(id)s", id=id)
+    page = f"/requests/{id}"
+
+    shown = (await administrator.get(page)).text
+    canceled = await post(administrator, page, "cancel")
+    snoozed = await post(administrator, page, "snooze", until="2099-01-01")
+
+    assert "<li>Nobody cancels or snoozes what others asked about them</li>" in shown
+    assert f'action="{page}/cancel"' not in shown
+    assert f'action="{page}/snooze"' not in shown
+    for said in (canceled, snoozed):
+        assert said.count("Nobody cancels or snoozes what others asked about them") == 2
+    assert await status_of(db, "access_requests", id) == "Open"
+
+
+async def test_their_own_requests_and_those_of_others_they_cancel(administrator: httpx2.AsyncClient, db: Db) -> None:
+    mine = await an_access_request(db, identity_id=await me(db))
+    await execute(db, "UPDATE access_requests SET reporter_id = identity_id WHERE id = %(id)s", id=mine)
+    others = await an_access_request(db)
+
+    for id in (mine, others):
+        assert f'action="/requests/{id}/cancel"' in (await administrator.get(f"/requests/{id}")).text
+        await post(administrator, f"/requests/{id}", "cancel")
+        assert (await requests.get(db, id)).status == "Canceled"
+
+
+async def test_nobody_cancels_their_own_offboarding_that_another_reported(
+    administrator: httpx2.AsyncClient, db: Db, facts: Facts
+) -> None:
+    ada = await me(db)
+    body = {"identityId": str(ada), "effectiveDate": "2099-01-01"}
+    known = Facts(now=facts.now, zone=facts.zone, approval_lead_days=7)
+    theirs = await events.offboard(db, Caller(UUID(int=7), "API Token - hr", frozenset()), body, known)
+    own = await events.offboard(db, Caller(ada, "Ada Admin", frozenset()), body, known)
+
+    shown = (await administrator.get(f"/events/{theirs}")).text
+    said = await post(administrator, f"/events/{theirs}", "cancel")
+    await post(administrator, f"/events/{own}", "cancel")
+
+    assert "<li>Nobody cancels an event that others reported about them</li>" in shown
+    assert f'action="/events/{theirs}/cancel"' not in shown
+    assert said.count("Nobody cancels an event that others reported about them") == 2
+    assert await status_of(db, "personnel_events", theirs) == "Scheduled"
+    assert await status_of(db, "personnel_events", own) == "Canceled"
