@@ -21,6 +21,10 @@ class Job(msgspec.Struct, frozen=True):
     timezone: str
     input_bytes: int
 
+    def __repr__(self) -> str:
+        """Without the database's password: this may reach a log."""
+        return f"Job({self.import_id})"
+
 
 class Outcome(StrEnum):
     FINISHED = "finished"

@@ -10,6 +10,8 @@ from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import msgspec
+from psycopg import ProgrammingError
+from psycopg.conninfo import conninfo_to_dict
 
 from rolecall.core.errors import CannotRun
 from rolecall.core.files import Store, file_system
@@ -63,6 +65,10 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     def store(self) -> Store:
         return Store(self.data_dir / "files", self.files_url)
 
+    def __repr__(self) -> str:
+        """Without its secrets: this may reach a log."""
+        return f"Config({self.data_dir})"
+
 
 def load(environ: Mapping[str, str] = os.environ, **overrides: object) -> Config:
     """Raises one error for all that is wrong."""
@@ -107,10 +113,21 @@ def _setting(environ: Mapping[str, str], field: str) -> str | None:
 
 
 def _database_url(name: str) -> Callable[[str], str]:
+    """Whatever cannot be is refused here, unseen: PostgreSQL would repeat it, and so a password with an `@` in it."""
+
     def read(text: str) -> str:
-        # Never with the text: a password may be in it.
-        if not text.startswith(("postgresql://", "postgres://")) and "=" not in text:
-            raise ConfigError(f"ROLECALL_{name} is not a URL such as postgresql://rolecall@db.example.com/rolecall")
+        try:
+            given = conninfo_to_dict(text)
+            ports = str(given.get("port") or "").replace(",", "")
+            fits = not ports or ports.isdecimal()
+            fits &= not any("@" in str(given.get(part) or "")[1:] for part in ("host", "dbname"))
+        except ProgrammingError:
+            fits = False
+        if not fits:
+            raise ConfigError(
+                f"ROLECALL_{name} is not a URL such as postgresql://rolecall@db.example.com/rolecall;"
+                " in a password, write @ as %40, / as %2F and % as %25"
+            ) from None
         return text
 
     return read

@@ -18,6 +18,7 @@ from typing import IO, Any, cast
 
 import msgspec
 import psycopg
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from rolecall import __version__
 from rolecall.core import migrate
@@ -59,8 +60,8 @@ def back_up(config: Config, target: Path, now: datetime, *, with_key: bool) -> M
             files = _named_files(db)
             applied = [name for (name,) in db.execute("SELECT name FROM migrations ORDER BY name").fetchall()]
             os.close(os.open(dump, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-            _run("pg_dump", "--format=custom", "--no-owner", "--no-privileges", f"--snapshot={snapshot}",
-                 f"--file={dump}", f"--dbname={config.database_url}")  # fmt: skip
+            _run(config, "pg_dump", "--format=custom", "--no-owner", "--no-privileges", f"--snapshot={snapshot}",
+                 f"--file={dump}")  # fmt: skip
         key = config.data_dir / KEY_FILE
         has_key = with_key and key.exists()
         manifest = Manifest(__version__, now, applied, _digest(dump), len(files), has_key)
@@ -108,8 +109,8 @@ def restore(config: Config, source: Path) -> None:
             if _digest(dump) != manifest.dump_sha256:
                 raise CannotRun(f"{source} is damaged: the database in it is not the one that was written")
             with _replacing(config.database_url or "") as db:
-                _run("pg_restore", "--no-owner", "--no-privileges", "--exit-on-error", "--single-transaction",
-                     f"--dbname={config.database_url}", str(dump))  # fmt: skip
+                _run(config, "pg_restore", "--no-owner", "--no-privileges", "--exit-on-error", "--single-transaction",
+                     str(dump))  # fmt: skip
                 for file in _named_files(db):
                     _put_back(archive, config.store, file)
             if manifest.has_key:
@@ -214,7 +215,16 @@ def _value(db: psycopg.Connection, sql: str) -> Any:
     return row and row[0]
 
 
-def _run(program: str, *arguments: str) -> None:
-    done = subprocess.run((str(BIN / program), *arguments), capture_output=True, check=False, text=True)
+def _run(config: Config, program: str, *arguments: str) -> None:
+    """The password goes by the environment: everybody on the machine sees the arguments."""
+    told: dict[str, Any] = conninfo_to_dict(config.database_url or "")
+    secret = {"PGPASSWORD": told.pop("password")} if told.get("password") else {}
+    done = subprocess.run(
+        (str(BIN / program), f"--dbname={make_conninfo(**told)}", *arguments),
+        capture_output=True,
+        check=False,
+        text=True,
+        env=os.environ | secret,
+    )
     if done.returncode:
         raise CannotRun(f"{program}: {' '.join(done.stderr.split())}")
