@@ -1,6 +1,7 @@
 """Logs: one line an event, to stderr, as text for people or JSON for programs. Bodies are never logged."""
 
 import asyncio
+import json
 import logging
 import os
 import sys
@@ -9,7 +10,7 @@ from typing import Any, BinaryIO
 
 import msgspec
 import structlog
-from structlog.typing import Processor
+from structlog.typing import EventDict, Processor
 
 _SHARED: list[Processor] = [
     structlog.contextvars.merge_contextvars,
@@ -33,7 +34,7 @@ def say_request(**fields: Any) -> None:
     if not _unwritten:
         asyncio.get_running_loop().call_soon(_write, _json_lines)
     line = {**fields, "event": "request", "level": "info", "time": datetime.now(UTC)}
-    _unwritten.append(_ENCODER.encode(line) + b"\n")
+    _unwritten.append(_encode(line).encode() + b"\n")
 
 
 def _write(lines: BinaryIO) -> None:
@@ -70,11 +71,28 @@ def _json_renderer() -> list[Processor]:
 def _text_renderer() -> list[Processor]:
     colors = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
     return [
-        structlog.dev.ConsoleRenderer(
-            colors=colors, pad_event_to=0, timestamp_key="time", exception_formatter=structlog.dev.plain_traceback
-        )
+        structlog.processors.format_exc_info,
+        _in_one_line,
+        structlog.dev.ConsoleRenderer(colors=colors, pad_event_to=0, timestamp_key="time"),
     ]
 
 
+def _in_one_line(_: object, __: str, event: EventDict) -> EventDict:
+    """What comes from outside can neither end the line nor tell the terminal anything."""
+    if "exception" in event:
+        event["raised"] = " | ".join(line.strip() for line in event.pop("exception").splitlines())
+    return {key: _shown(value) for key, value in event.items()}
+
+
+def _shown(value: object) -> object:
+    text = value if isinstance(value, str) else repr(value)
+    return value if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
 def _encode(event: Any, **_: Any) -> str:
-    return _ENCODER.encode(event).decode()
+    """JSON leaves as they are what a terminal obeys and what some readers take for the end of a line."""
+    try:
+        text = _ENCODER.encode(event).decode()
+    except UnicodeEncodeError:  # half a character, of a file's name for instance
+        text = json.dumps(event, default=str)
+    return text if text.isascii() else "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text)

@@ -2,6 +2,8 @@ import json
 import subprocess
 import sys
 
+import pytest
+
 from tests.cli.commands import environment
 
 PROGRAM = """
@@ -18,11 +20,24 @@ try:
 except ZeroDivisionError as fault:
     log.error("failed", exc_info=fault)
 """
+FORGER = """
+import logging, sys
+import structlog
+from rolecall.core import logs
+logs.configure(sys.argv[1])
+bad = "a\\n2030-01-01T00:00:00Z [info] forged\\x1b[31m\\u202e\\u2028\\x85\\udc80 user=root"
+structlog.get_logger("test").info(bad, path=bad, names=[bad])
+logging.getLogger("a.library").warning("warned of %s", bad)
+try:
+    raise ValueError(bad)
+except ValueError as fault:
+    structlog.get_logger("test").error("failed", exc_info=fault)
+"""
 
 
-def lines(form: str) -> list[str]:
+def lines(form: str, program: str = PROGRAM) -> list[str]:
     run = subprocess.run(
-        [sys.executable, "-c", PROGRAM, form], capture_output=True, text=True, check=True, env=environment()
+        [sys.executable, "-c", program, form], capture_output=True, text=True, check=True, env=environment()
     )
     assert run.stdout == ""
     return run.stderr.splitlines()
@@ -38,9 +53,22 @@ def test_json_logs_are_one_object_a_line() -> None:
 
 
 def test_text_logs_are_for_people_and_without_colour_in_a_pipe() -> None:
-    said, warned, *_ = lines("text")
+    said, warned, failed = lines("text")
 
     assert "said" in said
     assert "number=1" in said
     assert "warned of it" in warned
+    assert "ZeroDivisionError: division by zero" in failed
     assert "\x1b" not in said
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_what_comes_from_outside_ends_no_line_and_moves_no_cursor(form: str) -> None:
+    said = lines(form, FORGER)
+
+    assert len(said) == 3
+    for line in said:
+        assert "forged" in line
+        assert not {*line} & {"\x1b", "\x85", "\u2028"}
+    if form == "text":
+        assert all(line.isprintable() for line in said)
