@@ -25,12 +25,13 @@ from rolecall.application_imports.draft import MANY
 from rolecall.application_imports.findings import Findings
 from rolecall.application_imports.finish import Canceled, FileTotals, Held, finish
 from rolecall.application_imports.holdings import HoldingDraft
-from rolecall.application_imports.job import TOO_MUCH_MEMORY, Ended, Job, Outcome, application_lock, find_run
+from rolecall.application_imports.job import DISK_FULL, TOO_MUCH_MEMORY, Ended, Job, Outcome, application_lock, find_run
 from rolecall.application_imports.sources import Source, Sources
 from rolecall.applications.model import Content
 from rolecall.core import clock
 from rolecall.core.authors import by_system, written_by
 from rolecall.core.db import Db, execute, session_options
+from rolecall.core.files import is_disk_full
 
 GIB = 1024**3
 _MEMORY = 1 * GIB
@@ -99,7 +100,7 @@ async def build(job: Job) -> Ended:
     except Canceled:
         return Ended(Outcome.CANCELED)
     except (OperationalError, InterfaceError) as error:
-        return Ended(Outcome.LOST, str(error))
+        return Ended(Outcome.FAILED, DISK_FULL) if is_disk_full(error) else Ended(Outcome.LOST, str(error))
 
 
 @asynccontextmanager

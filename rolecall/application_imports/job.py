@@ -10,6 +10,7 @@ from rolecall.applications.model import Guard
 from rolecall.core.db import Db, fetch_rows
 from rolecall.core.files import Store
 
+DISK_FULL = "the disk is full; make room, then import the files again"
 TOO_MUCH_MEMORY = "the files need more memory than an import may take"
 
 

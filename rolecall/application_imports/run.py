@@ -14,13 +14,14 @@ from rolecall.application_imports import actions, rollback, sources
 from rolecall.application_imports.broken import BrokenFile
 from rolecall.application_imports.child import build_in_child
 from rolecall.application_imports.finish import Canceled, FileTotals, Run, finish
-from rolecall.application_imports.job import Ended, Job, Outcome, application_lock, find_run
+from rolecall.application_imports.job import DISK_FULL, Ended, Job, Outcome, application_lock, find_run
 from rolecall.application_imports.model import ImportStatus
 from rolecall.application_imports.schedule import fetch_files
 from rolecall.core import clock
 from rolecall.core.authors import by_system, written_by
 from rolecall.core.config import Config
 from rolecall.core.db import Db, Pool, execute, fetch_rows, fetch_value
+from rolecall.core.files import is_disk_full
 from rolecall.core.nudge import nudge
 
 log = structlog.get_logger("rolecall.imports")
@@ -154,6 +155,10 @@ async def _build(pool: Pool, config: Config, run: Run) -> Ended:
         return Ended(Outcome.FAILED, str(broken))
     except Canceled:
         return Ended(Outcome.CANCELED)
+    except (OSError, OperationalError) as error:
+        if is_disk_full(error):
+            return Ended(Outcome.FAILED, DISK_FULL)
+        raise
 
 
 async def _unchanged(db: Db, run: Run, zone: str) -> list[FileTotals] | None:

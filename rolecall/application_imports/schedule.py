@@ -20,7 +20,7 @@ from rolecall.core.authors import by_system, written_by
 from rolecall.core.caller import SYSTEM
 from rolecall.core.config import Config
 from rolecall.core.db import Db, Pool, execute, fetch_rows, fetch_value
-from rolecall.core.files import Upload, UploadedFile, Writing
+from rolecall.core.files import Upload, UploadedFile, Writing, is_disk_full
 
 _PIECE = 1024 * 1024
 
@@ -97,6 +97,8 @@ async def _fetch(config: Config, group: FileGroup, location: str) -> UploadedFil
         sha256 = await writing.finish()
     except OSError as error:
         writing.abandon()
+        if is_disk_full(error):
+            raise
         raise BrokenFile(f"{group.name}: {location} cannot be read: {error}") from None
     except BaseException:
         writing.abandon()

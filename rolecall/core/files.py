@@ -10,6 +10,7 @@ import os
 from asyncio import CancelledError
 from contextlib import suppress
 from datetime import datetime, timedelta
+from errno import EDQUOT, ENOSPC
 from io import FileIO
 from pathlib import Path
 from types import TracebackType
@@ -18,6 +19,7 @@ from uuid import UUID
 
 import msgspec
 from psycopg import InterfaceError, OperationalError
+from psycopg.errors import DiskFull
 
 from rolecall.core.faults import fault
 from rolecall.core.ids import new_id
@@ -26,6 +28,11 @@ from rolecall.core.ids import new_id
 _PIECE = 1024 * 1024
 # The commit may or may not have happened.
 _OUTCOME_UNKNOWN = (OperationalError, InterfaceError, CancelledError)
+
+
+def is_disk_full(error: BaseException) -> bool:
+    """Ours or the database's; what was begun is undone."""
+    return isinstance(error, DiskFull) or (isinstance(error, OSError) and error.errno in (ENOSPC, EDQUOT))
 
 
 def file_system(url: str) -> tuple[Any, str]:
@@ -148,14 +155,14 @@ class UploadedFile(msgspec.Struct):
     async def keep(self, store: Store, id: UUID, now: datetime) -> str:
         """Its location in the store from now on."""
         location = f"{now:%Y/%m/%d}/{id}"
-        await asyncio.to_thread(store.put, self.path, location)
+        # Said before: what fails on the way is removed from either place.
         self.place = store, location
+        await asyncio.to_thread(store.put, self.path, location)
         return location
 
     def discard(self) -> None:
-        if self.place is None:
-            self.path.unlink(missing_ok=True)
-        else:
+        self.path.unlink(missing_ok=True)
+        if self.place is not None:
             store, location = self.place
             store.remove(location)
 
@@ -173,7 +180,7 @@ class Upload(msgspec.Struct):
         return self
 
     def __exit__(self, _: object, error: BaseException | None, traceback: TracebackType | None) -> None:
-        rolled_back = error is not None and not isinstance(error, _OUTCOME_UNKNOWN)
+        rolled_back = error is not None and (is_disk_full(error) or not isinstance(error, _OUTCOME_UNKNOWN))
         for file in self.files:
             if rolled_back or file.place is None:
                 file.discard()

@@ -11,6 +11,7 @@ from psycopg_pool import PoolTimeout
 
 from rolecall.core import errors
 from rolecall.core.errors import Problem
+from rolecall.core.files import is_disk_full
 from rolecall.web.correlation import correlation_id
 
 log = structlog.get_logger("rolecall.errors")
@@ -72,8 +73,13 @@ def answer_framework(request: Request[Any, Any, Any], error: HTTPException) -> R
 
 
 def answer_outage(_: Request[Any, Any, Any], error: Exception) -> Response[ErrorBody]:
-    log.error("database out of reach", reason=str(error), correlation_id=correlation_id.get())
-    return answer(503, "unavailable", "The database is out of reach", {"Retry-After": _RETRY_AFTER_OUTAGE})
+    what = "disk is full" if is_disk_full(error) else "database is out of reach"
+    log.error(what, reason=str(error), correlation_id=correlation_id.get())
+    return answer(503, "unavailable", f"The {what}", {"Retry-After": _RETRY_AFTER_OUTAGE})
+
+
+def answer_file_fault(request: Request[Any, Any, Any], error: OSError) -> Response[ErrorBody]:
+    return answer_outage(request, error) if is_disk_full(error) else answer_crash(request, error)
 
 
 def answer_crash(_: Request[Any, Any, Any], error: Exception) -> Response[ErrorBody]:
@@ -87,5 +93,6 @@ HANDLERS: dict[int | type[Exception], _Handler] = {
     OperationalError: answer_outage,
     InterfaceError: answer_outage,
     PoolTimeout: answer_outage,
+    OSError: answer_file_fault,
     Exception: answer_crash,
 }

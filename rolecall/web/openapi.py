@@ -79,7 +79,9 @@ FAULTS = {
     415: Fault("unsupported_media_type", "The body is of another kind.", "Send the body as application/json"),
     429: Fault("rate_limited", "Too many requests.", "Too many requests; try again in 30 s", "Retry-After"),
     500: Fault("server_error", "A fault of the service; its log has more.", "Something went wrong"),
-    503: Fault("unavailable", "The database is out of reach.", "The database is out of reach", "Retry-After"),
+    503: Fault(
+        "unavailable", "The database is out of reach, or a disk is full.", "The database is out of reach", "Retry-After"
+    ),
 }
 
 
