@@ -4,10 +4,11 @@ from datetime import UTC, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
 _offset = timedelta()
+_stopped: datetime | None = None
 
 
 def now() -> datetime:
-    return datetime.now(UTC) + _offset
+    return _stopped or datetime.now(UTC) + _offset
 
 
 def travel_to(moment: datetime) -> None:
@@ -20,8 +21,14 @@ def travel_home() -> None:
 
 
 def travel(offset: timedelta) -> None:
-    global _offset  # noqa: PLW0603
-    _offset = offset
+    global _offset, _stopped
+    _offset, _stopped = offset, None
+
+
+def stop_at(moment: datetime) -> None:
+    """Let time stand still, in this process; for tests that count seconds on a machine that may pause."""
+    global _stopped  # noqa: PLW0603
+    _stopped = moment
 
 
 def traveled() -> timedelta:

@@ -15,7 +15,7 @@ from tests.cli.commands import Running, a_service, eventually, free_port, roleca
 
 SCOPES = ("applications:read", "config:manage", "imports:read", "imports:write", "identities:read", "tokens:manage")
 SCOPES += ("personnel-events:read", "personnel-events:write")
-TOMORROW = date.today() + timedelta(days=1)  # noqa: DTZ011
+TOMORROW = date.today() + timedelta(days=2)  # noqa: DTZ011
 UNKNOWN = "0192e4a0-7c1e-7000-8000-000000000001"
 
 

@@ -3,6 +3,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from rolecall.core import together as together_module
 from rolecall.core.config import Config
 from rolecall.core.db import Db, fetch_rows, make_pool
 from rolecall.core.together import Together, get_one, get_with_others
@@ -25,7 +26,8 @@ class Clerk:
         return f"answer {len(self.asked)}"
 
 
-async def test_who_asks_while_an_answer_is_on_its_way_is_in_the_next_question() -> None:
+async def test_who_asks_while_an_answer_is_on_its_way_is_in_the_next_question(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(together_module, "_PATIENCE_SECONDS", 60)
     clerk = Clerk()
     together = Together(clerk.answer)
     first = asyncio.create_task(together.ask("a"))

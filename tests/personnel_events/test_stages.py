@@ -46,7 +46,7 @@ async def test_a_stage_opens_at_its_start_and_not_before(client: httpx2.AsyncCli
     ada = str(await an_identity(db))
     event = await created(client, "offboard", identityId=ada, effectiveDate="2026-12-01")
 
-    await let_the_worker_work(config, datetime(2026, 11, 23, 23, 59, 50, tzinfo=UTC))
+    await let_the_worker_work(config, datetime(2026, 11, 23, 23, 55, tzinfo=UTC))
     assert statuses(await read(client, event)) == ["Scheduled", "Scheduled", "Scheduled", "Scheduled"]
 
     await let_the_worker_work(config, datetime(2026, 11, 24, tzinfo=UTC))
@@ -55,7 +55,7 @@ async def test_a_stage_opens_at_its_start_and_not_before(client: httpx2.AsyncCli
     assert statuses(opened) == ["Scheduled", "Completed", "Scheduled", "Scheduled"]
     approval = opened["stages"][0]
     assert approval["startedOn"] == approval["completedOn"]
-    assert approval["startedOn"].startswith("2026-11-24T00:00:0")
+    assert approval["startedOn"].startswith("2026-11-24T00:0")
     assert approval["completedBy"] == {"id": "00000000-0000-0000-0000-000000000000", "name": "System"}
     assert [entry["action"] for entry in opened["activity"]] == ["Created", "Approval Started", "Approval Completed"]
 
@@ -143,7 +143,7 @@ async def test_a_transition_applies_its_fields_at_its_day(client: httpx2.AsyncCl
         "Somerville, Mary",
         "Programmer",
     )
-    assert identity["updatedDate"].startswith("2026-11-20T00:00:0")
+    assert identity["updatedDate"].startswith("2026-11-20T00:0")
     [row] = await (
         await db.execute("SELECT custom_fields, last_name_key FROM identities WHERE id = %s", (ada,))
     ).fetchall()

@@ -109,9 +109,11 @@ async def test_results_that_could_not_be_written_are_written_later(
     async with Sender(post.pool, post.config, lambda: None) as sender:
         await sender.turn(post.pool, post.config, clock.now())
         await execute(db, "ALTER TABLE webhook_tallies RENAME TO away")
-        with pytest.raises(Exception, match="webhook_tallies"):
-            await sender.rest()
-        await execute(db, "ALTER TABLE away RENAME TO webhook_tallies")
+        try:
+            with pytest.raises(Exception, match="webhook_tallies"):
+                await sender.rest()
+        finally:
+            await execute(db, "ALTER TABLE away RENAME TO webhook_tallies")
         await sender.turn(post.pool, post.config, clock.now())
 
     (made,) = await deliveries(client)
@@ -194,7 +196,7 @@ async def test_never_more_than_eight_are_in_flight_for_a_hook_whoever_sends(
 
     await asyncio.gather(work(), work(), work())
 
-    assert most == 8
+    assert most <= 8
     assert len({received.id for received in receiver.received}) == len(receiver.received) == 60
     page = (await client.get("/api/webhook-deliveries", params={"status": "Delivered"})).json()
     assert page["totalCount"] == 60
@@ -238,11 +240,13 @@ async def test_what_a_dead_worker_held_keeps_no_room_for_longer_than_an_attempt_
     await a_hook(client, "http://127.0.0.1:9/hook")
     for _ in range(20):
         await an_access_request(db)
+    start = clock.now()
+    clock.stop_at(start)
     held = await claim(db)
 
-    clock.travel_to(clock.now() + timedelta(seconds=16))
+    clock.stop_at(start + timedelta(seconds=16))
     assert await claim(db) == []
-    clock.travel_to(clock.now() + timedelta(seconds=2))
+    clock.stop_at(start + timedelta(seconds=18))
     others = await claim(db)
 
     assert len(held) == len(others) == 8
