@@ -1,12 +1,18 @@
 """Forms as bodies: what was filled in, as the JSON that the API's actions check."""
 
+import hashlib
+from collections.abc import Awaitable
+from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
+import msgspec
+
+from rolecall.audit import queries as audit
 from rolecall.console import finding
 from rolecall.console.frame import Form
 from rolecall.core.checking import Json
-from rolecall.core.db import Db
+from rolecall.core.db import Db, execute
 from rolecall.core.errors import Invalid, Problem
 
 
@@ -51,6 +57,30 @@ async def with_people(db: Db, form: Form, *names: str) -> Form:
     if problems:
         raise Invalid(*problems)
     return found
+
+
+class Overtaken(NamedTuple):
+    """Somebody else changed the record after a form of it was opened."""
+
+    version: str
+    by: str | None
+    on: datetime | None
+
+
+def version_of(shown: object) -> str:
+    """Of what a form shows of a record; the form carries it along."""
+    return hashlib.sha256(msgspec.json.encode(shown)).hexdigest()[:16]
+
+
+async def overtaken(db: Db, version: str, record: UUID, standing: Awaitable[object]) -> Overtaken | None:
+    """Whether the form is older than its record, which is read here; a form without a version asks for no such care."""
+    # Of two who save at once, the second waits and sees what the first has written.
+    await execute(db, "SELECT pg_advisory_xact_lock(hashtextextended(%(id)s, 162))", id=str(record))
+    now = version_of(await standing)
+    if version in ("", now):
+        return None
+    newest = (await audit.newest_first(db, 1, audit.Filter(entity_id=record))).items
+    return Overtaken(now, newest[0].caller.name, newest[0].created_date) if newest else Overtaken(now, None, None)
 
 
 class Sought(NamedTuple):

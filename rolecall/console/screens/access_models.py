@@ -7,7 +7,7 @@ from rolecall.access_models.shapes import AccessModelDetail
 from rolecall.accounts.model import Access
 from rolecall.console import finding
 from rolecall.console import queries as console
-from rolecall.console.forms import first, given, problems_by_field, with_people
+from rolecall.console.forms import Overtaken, first, given, overtaken, problems_by_field, version_of, with_people
 from rolecall.console.frame import Form, Page, SeeOther, one_among, screen
 from rolecall.core.caller import Caller, Scope
 from rolecall.core.checking import Facts, Json
@@ -33,7 +33,12 @@ async def show_new_form(db: Db) -> Page:
 
 
 async def _form(
-    db: Db, raw: Json, owner: str, problems: dict[str, str], found: AccessModelDetail | None = None
+    db: Db,
+    raw: Json,
+    owner: str,
+    problems: dict[str, str],
+    found: AccessModelDetail | None = None,
+    late: Overtaken | None = None,
 ) -> Page:
     """The model as a form: its groups of conditions and its applications, each with lines to spare."""
     blank = {"field": "", "operator": "", "value": ""}
@@ -47,8 +52,9 @@ async def _form(
         "operators": list(model.Operator),
         "applications": await console.live_applications(db),
         "model": found,
+        "late": late,
     }
-    return Page("access_model_form.html", values, 400 if problems else 200)
+    return Page("access_model_form.html", values, 409 if late else 400 if problems else 200)
 
 
 def _said(form: Form) -> Json:
@@ -132,12 +138,21 @@ async def show_model(db: Db, id: str, query: dict[str, Any], facts: Facts) -> Pa
 @screen("GET", "/access-models/{id:str}/edit", scope=_WRITE)
 async def show_edit_form(db: Db, id: str) -> Page:
     found = await queries.get(db, id)
+    raw = await _standing(db, id)
+    owner = await finding.label_of(db, raw["ownerId"])
+    return await _form(db, {**raw, "version": version_of(raw)}, owner, {}, found)
+
+
+async def _standing(db: Db, id: str) -> Json:
+    """What an edit begins with: the draft, or else what is in effect."""
+    found = await queries.get(db, id)
     standing = found.draft or found.committed
     assert standing
-    raw = {
+    return {
         "name": standing.name,
         "description": standing.description,
         "enabled": standing.enabled,
+        "ownerId": standing.owner_id,
         "conditions": [
             [{"field": one.field, "operator": one.operator, "value": one.value} for one in group]
             for group in standing.conditions
@@ -154,17 +169,19 @@ async def show_edit_form(db: Db, id: str) -> Page:
             for one in standing.access
         ],
     }
-    return await _form(db, raw, await finding.label_of(db, standing.owner_id), {}, found)
 
 
 @screen("POST", "/access-models/{id:str}/edit", scope=_WRITE)
 async def change_access_model(db: Db, id: str, form: Form, facts: Facts) -> Page | SeeOther:
+    found = await queries.get(db, id)
+    version, owner = first(form, "version"), first(form, "ownerId")
+    if late := await overtaken(db, version, found.id, _standing(db, id)):
+        return await _form(db, {**_said(form), "version": late.version}, owner, {}, found, late)
     try:
         async with db.transaction():
             await actions.change_model(db, id, _said(await with_people(db, form, "ownerId")), facts)
     except Invalid as error:
-        found = await queries.get(db, id)
-        return await _form(db, _said(form), first(form, "ownerId"), problems_by_field(error), found)
+        return await _form(db, {**_said(form), "version": version}, owner, problems_by_field(error), found)
     return SeeOther(f"/access-models/{id}?tab=simulation", "The draft is saved; nothing takes effect before its commit")
 
 

@@ -15,7 +15,17 @@ from rolecall.applications.model import Guard
 from rolecall.applications.shapes import ApplicationDetail
 from rolecall.console import finding
 from rolecall.console import queries as console
-from rolecall.console.forms import first, given, problems_by_field, put, shown, with_people
+from rolecall.console.forms import (
+    Overtaken,
+    first,
+    given,
+    overtaken,
+    problems_by_field,
+    put,
+    shown,
+    version_of,
+    with_people,
+)
 from rolecall.console.frame import Form, Page, SeeOther, one_among, screen
 from rolecall.core.caller import Caller, Scope
 from rolecall.core.checking import Facts, Json
@@ -55,9 +65,20 @@ async def show_new_form() -> Page:
     return _form({name: [f"{value:g}"] for name, value in zip(_GUARD, values, strict=True)}, {})
 
 
-def _form(form: Form, problems: dict[str, str], application: ApplicationDetail | None = None) -> Page:
-    values = {"form": shown(form), "problems": problems, "priorities": list(Level), "application": application}
-    return Page("application_form.html", values, 400 if problems else 200)
+def _form(
+    form: Form,
+    problems: dict[str, str],
+    application: ApplicationDetail | None = None,
+    late: Overtaken | None = None,
+) -> Page:
+    values = {
+        "form": shown(form),
+        "problems": problems,
+        "priorities": list(Level),
+        "application": application,
+        "late": late,
+    }
+    return Page("application_form.html", values, 409 if late else 400 if problems else 200)
 
 
 async def _said(db: Db, form: Form) -> Json:
@@ -97,9 +118,16 @@ async def create_application(db: Db, form: Form, facts: Facts) -> Page | SeeOthe
 @screen("GET", "/applications/{id:str}/edit", scope=Scope.CONFIG_MANAGE)
 async def show_edit_form(db: Db, id: str) -> Page:
     application = await queries.get(db, known_guid("Application", id))
+    standing = await _standing(db, application.id)
+    return _form({**standing, "version": [version_of(standing)]}, {}, application)
+
+
+async def _standing(db: Db, id: UUID) -> Form:
+    """The application as its form."""
+    application = await queries.get(db, id)
     known = await console.application_facts(db, application.id)
     labels = [await finding.label_of(db, person) for person in known.provisioner_ids]
-    form: Form = {
+    return {
         "name": [application.name],
         "priority": [application.priority],
         "isIdentitySource": ["yes" if known.is_identity_source else ""],
@@ -109,12 +137,13 @@ async def show_edit_form(db: Db, id: str) -> Page:
         **{f"schedule.locations.{name}": [place] for name, place in (known.locations or {}).items()},
         **{f"guard.{name}": [f"{value:g}"] for name, value in known.guard.items()},
     }
-    return _form(form, {}, application)
 
 
 @screen("POST", "/applications/{id:str}/edit", scope=Scope.CONFIG_MANAGE)
 async def change_application(db: Db, id: str, form: Form, facts: Facts) -> Page | SeeOther:
     application = await queries.get(db, known_guid("Application", id))
+    if late := await overtaken(db, first(form, "version"), application.id, _standing(db, application.id)):
+        return _form({**form, "version": [late.version]}, {}, application, late)
     try:
         async with db.transaction():
             raw = {"ownerId": None, "schedule": None, **await _said(db, form)}

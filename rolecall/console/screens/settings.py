@@ -7,7 +7,7 @@ from litestar.handlers import HTTPRouteHandler
 from rolecall import __version__
 from rolecall.console import actions as console
 from rolecall.console import queries
-from rolecall.console.forms import first, given, problems_by_field, shown, with_people
+from rolecall.console.forms import Overtaken, first, given, overtaken, problems_by_field, shown, version_of, with_people
 from rolecall.console.frame import Form, Page, SeeOther, screen
 from rolecall.console.model import Role
 from rolecall.core.caller import Caller, Scope
@@ -31,19 +31,52 @@ _CHOICES = {
 }
 
 
+_NUMBERS = ("approvalLeadDays", "webhookRetentionDays")
+# The settings are one record, which the audit knows by this.
+_SETTINGS = UUID(int=0)
+
+
 @screen("GET", "/settings", scope=Scope.CONFIG_MANAGE)
 async def show_settings(db: Db, config: Config) -> Page:
-    return await _settings_page(db, config, {})
+    return await _settings_page(db, config)
 
 
-async def _settings_page(db: Db, config: Config, problems: dict[str, str]) -> Page:
+async def _standing(db: Db) -> Form:
+    """The settings as their form."""
     known = await settings.get(db)
+    return {
+        "approvalLeadDays": [str(known.approval_lead_days)],
+        "webhookRetentionDays": [str(known.webhook_retention_days)],
+        **{f"enabled.{one.number}": ["yes" if one.enabled else ""] for one in known.custom_fields},
+        **{f"label.{one.number}": [one.label] for one in known.custom_fields},
+    }
+
+
+class _Refused(msgspec.Struct, frozen=True):
+    """A form that is shown again, and why."""
+
+    form: Form = {}
+    problems: dict[str, str] = {}
+    late: Overtaken | None = None
+
+
+_FRESH = _Refused()
+
+
+async def _settings_page(db: Db, config: Config, general: _Refused = _FRESH, added: _Refused = _FRESH) -> Page:
+    known, standing = await settings.get(db), await _standing(db)
+    shown_form = general.form or {**standing, "version": [version_of(standing)]}
     people = [rule.identity_id for rule in known.approval_policy if rule.identity_id]
     return Page(
         "settings.html",
         {
-            "settings": known,
-            "problems": problems,
+            "policy": [(rule, version_of(rule)) for rule in known.approval_policy],
+            "form": shown(shown_form),
+            "problems": general.problems,
+            "late": general.late,
+            "added": shown(added.form),
+            "added_conditions": {name: added.form.get(name, []) for name in _CHOICES},
+            "added_problems": added.problems,
             "names": await queries.people_names(db, people),
             "types": list(policy.RequirementType),
             "responders": list(policy.Responder),
@@ -52,18 +85,24 @@ async def _settings_page(db: Db, config: Config, problems: dict[str, str]) -> Pa
             "config": config,
             "worker_lives": await some_worker_lives(db),
         },
-        400 if problems else 200,
+        409 if general.late else 400 if general.problems or added.problems else 200,
     )
 
 
 @screen("POST", "/settings", scope=Scope.CONFIG_MANAGE)
-async def change_settings(db: Db, form: Form, facts: Facts) -> SeeOther:
+async def change_settings(db: Db, form: Form, facts: Facts, config: Config) -> Page | SeeOther:
+    if late := await overtaken(db, first(form, "version"), _SETTINGS, _standing(db)):
+        return await _settings_page(db, config, _Refused({**form, "version": [late.version]}, late=late))
     fields = [
         {"number": n, "enabled": first(form, f"enabled.{n}") == "yes", "label": first(form, f"label.{n}")}
         for n in range(1, 10)
     ]
-    numbers = {name: _whole(first(form, name)) for name in ("approvalLeadDays", "webhookRetentionDays")}
-    await actions.change_settings(db, {"customFields": fields, **numbers}, facts)
+    numbers = {name: _whole(first(form, name)) for name in _NUMBERS}
+    try:
+        async with db.transaction():
+            await actions.change_settings(db, {"customFields": fields, **numbers}, facts)
+    except Invalid as error:
+        return await _settings_page(db, config, _Refused(form, problems_by_field(error)))
     return SeeOther("/settings", "The settings are saved")
 
 
@@ -85,7 +124,7 @@ async def add_rule(db: Db, form: Form, facts: Facts, config: Config) -> Page | S
             await actions.change_settings(db, {"approvalPolicy": [*await _policy(db), rule]}, facts)
     except Invalid as error:
         problems = {field.rpartition(".")[2]: said for field, said in problems_by_field(error).items()}
-        return await _settings_page(db, config, problems)
+        return await _settings_page(db, config, added=_Refused(form, problems))
     return SeeOther("/settings#policy", "The rule is added")
 
 
@@ -94,7 +133,7 @@ async def remove_rule(db: Db, form: Form, facts: Facts) -> SeeOther:
     """The rule that was shown at this place, if it still says the same."""
     rules = await _policy(db)
     place = _whole(first(form, "place"))
-    if not isinstance(place, int) or place >= len(rules) or rules[place]["reason"] != first(form, "reason"):
+    if not isinstance(place, int) or place >= len(rules) or version_of(rules[place]) != first(form, "version"):
         raise Invalid.on("place", "The policy has changed meanwhile; look again")
     await actions.change_settings(db, {"approvalPolicy": rules[:place] + rules[place + 1 :]}, facts)
     return SeeOther("/settings#policy", "The rule is removed")

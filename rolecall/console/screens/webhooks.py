@@ -5,7 +5,7 @@ from litestar.handlers import HTTPRouteHandler
 
 from rolecall.access_requests.model import CONDITIONS, RequestEvent
 from rolecall.console import queries as console
-from rolecall.console.forms import first, given, problems_by_field, shown
+from rolecall.console.forms import Overtaken, first, given, overtaken, problems_by_field, shown, version_of
 from rolecall.console.frame import Form, Page, SeeOther, screen
 from rolecall.core.caller import Scope
 from rolecall.core.checking import Facts, Json
@@ -70,17 +70,23 @@ def _secret_page(href: str, name: str, secret: str) -> Page:
 
 @screen("GET", "/webhooks/{id:str}", scope=_SCOPE)
 async def show_hook(db: Db, id: str) -> Page:
+    standing = await _standing(db, id)
+    return await _hook_page(db, id, {**standing, "version": [version_of(standing)]}, {})
+
+
+async def _standing(db: Db, id: str) -> Form:
+    """The hook as its form."""
     hook = await queries.get_hook(db, id)
-    form = {
+    return {
         "name": [hook.name],
         "url": [hook.url],
         "applicationId": [str(hook.application_id or "")],
         "enabled": ["yes" if hook.enabled else ""],
+        "events": [str(event) for event in hook.events],
     }
-    return await _hook_page(db, id, {**form, "events": [str(event) for event in hook.events]}, {})
 
 
-async def _hook_page(db: Db, id: str, form: Form, problems: dict[str, str]) -> Page:
+async def _hook_page(db: Db, id: str, form: Form, problems: dict[str, str], late: Overtaken | None = None) -> Page:
     hook = await queries.get_hook(db, id)
     numbers = await console.hook_numbers(db, [hook.id])
     return Page(
@@ -88,18 +94,22 @@ async def _hook_page(db: Db, id: str, form: Form, problems: dict[str, str]) -> P
         {
             **(await _form(db, form, problems)).values,
             "hook": hook,
+            "late": late,
             "numbers": numbers[hook.id],
             "deliveries": (await queries.newest_first(db, 1, webhook_id=hook.id)).items[:20],
         },
-        400 if problems else 200,
+        409 if late else 400 if problems else 200,
     )
 
 
 @screen("POST", "/webhooks/{id:str}", scope=_SCOPE)
 async def change_webhook(db: Db, id: str, form: Form, facts: Facts, config: Config) -> Page | SeeOther:
+    hook = await queries.get_hook(db, id)
+    if late := await overtaken(db, first(form, "version"), hook.id, _standing(db, id)):
+        return await _hook_page(db, id, {**form, "version": [late.version]}, {}, late)
     try:
         async with db.transaction():
-            await actions.change_hook(db, known_guid("Webhook", id), _said(form), facts, config)
+            await actions.change_hook(db, hook.id, _said(form), facts, config)
     except Invalid as error:
         return await _hook_page(db, id, form, problems_by_field(error))
     return SeeOther(f"/webhooks/{id}", "The webhook is changed")
