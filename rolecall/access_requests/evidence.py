@@ -79,7 +79,9 @@ def judge(request: AccessRequestDetail, evidence: Evidence) -> Finding:
     shown = evidence.shown(request)
     about = Content.GROUPS if request.target.type == TargetType.GROUP else Content.USERS
     if about not in evidence.run.files:
-        return Finding([], set(), undecided=True)
+        # A group may be told of by its permissions alone.
+        by_permissions = about == Content.GROUPS and request.target.privileges
+        return _privileges(request, shown, evidence, set()) if by_permissions else Finding([], set(), undecided=True)
     name = request.target.name
     match RequestAction(request.action):
         case RequestAction.REMOVE:
@@ -120,7 +122,7 @@ def _privileges(request: AccessRequestDetail, shown: Shown, evidence: Evidence, 
             if _has(shown, privilege):
                 contradictions.append(f"{request.target.name} still has {_words(privilege)}")
         elif not _has(shown, privilege):
-            contradictions.append(f"{request.target.name} does not have {_words(privilege)}")
+            contradictions.append(f"{request.target.name} {_instead(shown, privilege)}")
     return Finding(contradictions, contents, undecided)
 
 
@@ -132,6 +134,13 @@ def _has(shown: Shown, privilege: Privilege) -> bool:
     """What was approved; of what was taken away, anything at all."""
     held = shown.access.get(_key(privilege), set())
     return bool(held - _NOTHING) if _is_taken_away(privilege) else privilege.approved_access in held
+
+
+def _instead(shown: Shown, privilege: Privilege) -> str:
+    held = sorted(shown.access.get(_key(privilege), ()))
+    if not held:
+        return f"does not have {_words(privilege)}"
+    return f"has {_words(privilege)} as {' and '.join(held)}, not {privilege.approved_access}"
 
 
 def _key(privilege: Privilege) -> Key:

@@ -29,7 +29,7 @@ def config() -> None:
 
 
 @config.command
-@click.argument("file", type=click.Path(path_type=Path, dir_okay=False), required=False)
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False, allow_dash=True), required=False)
 @profile_option
 def export(file: Path | None, profile: str | None) -> None:
     """Print how the service is set up, or write it to a file. Secrets of hooks are not part of it.
@@ -41,7 +41,7 @@ def export(file: Path | None, profile: str | None) -> None:
     with connected(profile) as client:
         found = client.send(calls.get_configuration())
     text = yaml.safe_dump(found, sort_keys=False, allow_unicode=True, width=120)
-    if file:
+    if file and str(file) != "-":
         file.write_text(text)
     else:
         click.echo(text, nl=False)

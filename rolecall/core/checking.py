@@ -98,6 +98,10 @@ def facts_of(info: ValidationInfo) -> Facts:
     return facts
 
 
+def _is_blank(value: object) -> bool:
+    return isinstance(value, str) and not value.strip()
+
+
 def _text(value: object) -> object:
     if isinstance(value, str) and "\x00" in value:
         raise broken("{name} must not contain NUL characters")
@@ -105,7 +109,7 @@ def _text(value: object) -> object:
 
 
 def _guid(value: object) -> object:
-    if value == "":
+    if _is_blank(value):
         raise _MISSING
     if found := ids.guid(value):
         return found
@@ -113,7 +117,7 @@ def _guid(value: object) -> object:
 
 
 def _moment(value: object, info: ValidationInfo) -> object:
-    if value == "":
+    if _is_blank(value):
         raise _MISSING
     try:
         return clock.parse(value, facts_of(info).zone) if isinstance(value, str) else datetime.fromisoformat("")
@@ -126,13 +130,13 @@ def _strip(value: object) -> object:
 
 
 def _not_blank(value: object) -> object:
-    if isinstance(value, str) and not value.strip():
+    if _is_blank(value):
         raise broken("{name} must not be blank")
     return _text(value)
 
 
 def _required(value: object) -> object:
-    if isinstance(value, str) and not value.strip():
+    if _is_blank(value):
         raise _MISSING
     return _text(value)
 

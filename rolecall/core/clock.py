@@ -1,8 +1,10 @@
 """The one place that reads the time; everything else is handed `now`."""
 
+import re
 from datetime import UTC, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
+_WRITTEN = re.compile(r"[0-9W-]+([Tt ][0-9:.,]+([Zz]|[+-][0-9:.]+)?)?")
 _offset = timedelta()
 _stopped: datetime | None = None
 
@@ -38,6 +40,9 @@ def traveled() -> timedelta:
 
 def parse(text: str, zone: ZoneInfo) -> datetime:
     """A date is midnight in `zone`; a date-time without offset is local to it. Raises ValueError or OverflowError."""
+    # Python takes any character between date and time.
+    if not _WRITTEN.fullmatch(text):
+        raise ValueError(f"{text} is no ISO 8601 date or date-time")
     moment = datetime.fromisoformat(text)
     if len(text) == len("2026-12-01") and "T" not in text:
         moment = datetime.combine(moment.date(), time())

@@ -3,7 +3,7 @@ from typing import Annotated, Literal
 from uuid import UUID
 
 import msgspec
-from pydantic import AfterValidator, Field, ValidationInfo
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo
 
 from rolecall.core.checking import (
     Body,
@@ -46,7 +46,7 @@ def _exists(id: UUID, info: ValidationInfo) -> UUID:
     raise broken(f"Identity with id {id} not found")
 
 
-def _is_enabled(value: str, info: ValidationInfo) -> str:
+def _is_enabled(value: object, info: ValidationInfo) -> object:
     number = int((info.field_name or "").removeprefix("custom_field_"))
     if number in facts_of(info).enabled_custom_fields:
         return value
@@ -55,7 +55,7 @@ def _is_enabled(value: str, info: ValidationInfo) -> str:
 
 IdentityId = Annotated[Guid, AfterValidator(_exists)]
 IdentityTypeName = Annotated[IdentityType, one_of(IdentityType)]
-CustomFieldValue = Annotated[Text2048, AfterValidator(_is_enabled)]
+CustomFieldValue = Annotated[Text2048, BeforeValidator(_is_enabled)]
 
 
 class IdentityFields(Body):

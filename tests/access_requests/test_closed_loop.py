@@ -81,7 +81,12 @@ async def test_what_an_import_shows_as_asked_is_verified_with_the_evidence(
         ("Add", None, [POSTERS], "ada is not there"),
         ("Add", {"is_active": False}, [], "ada is not active"),
         ("Add", {}, [POSTERS], "ada does not have Group Posters"),
-        ("Add", {"permissions": (("Books", "Close", "Grant", "None"),)}, [CLOSE], "ada does not have Books Close"),
+        (
+            "Add",
+            {"permissions": (("Books", "Close", "Grant", "None"),)},
+            [CLOSE],
+            "ada has Books Close as Grant, not Modify",
+        ),
         ("Change", {"groups": ("Posters",)}, [NO_POSTERS], "ada still has Group Posters"),
         ("Change", None, [POSTERS], "ada is not there"),
         ("Remove", {}, [], "ada is still there"),
@@ -150,6 +155,24 @@ async def test_files_that_are_silent_about_a_part_leave_the_request_alone(
     await an_account(db, ledger, "ada", ada)
 
     assert (await after_import(client, db, config, ledger, id, "Users"))["status"] == "Resolved"
+
+
+async def test_a_group_is_judged_by_its_permissions_where_no_file_lists_groups(
+    client: httpx2.AsyncClient, db: Db, config: Config, ledger: UUID
+) -> None:
+    body = {"action": "Change", "applicationId": str(ledger), "group": "Posters"}
+    body |= {"privileges": [{"header": "Books", "permission": "Close", "access": "Grant"}]}
+    id = (await client.post("/api/access-requests", json=body)).json()["id"]
+    waiting = (await client.get(f"/api/access-requests/{id}")).json()
+    reviewer = waiting["requirements"][0]["rules"][0]["responses"][0]["reviewer"]["id"]
+    approval = {"type": "Approve", "response": "Approved", "reviewerId": reviewer}
+    assert (await client.post(f"/api/access-requests/{id}/respond", json=approval)).status_code == 200
+    assert (await client.post(f"/api/access-requests/{id}/resolve")).json()["status"] == "Resolved"
+
+    request = await after_import(client, db, config, ledger, id, "Users", "Permissions")
+
+    assert request["status"] == "Open"
+    assert request["activity"][-1]["content"].endswith("shows otherwise: Posters does not have Books Close")
 
 
 async def test_an_import_older_than_the_work_contradicts_nothing(

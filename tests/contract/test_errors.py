@@ -97,6 +97,10 @@ async def test_offboard(refused: Post) -> None:
     assert await refused("/api/personnel-events/offboard", {"identityId": UNKNOWN, "effectiveDate": TOMORROW}) == [
         ("identityId", f"Identity with id {UNKNOWN} not found")
     ]
+    assert await refused("/api/personnel-events/offboard", {"identityId": " ", "effectiveDate": " "}) == [
+        ("identityId", "Identity ID is required"),
+        ("effectiveDate", "Effective date is required"),
+    ]
 
 
 async def test_role_transition(refused: Post) -> None:

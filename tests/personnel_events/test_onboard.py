@@ -174,7 +174,9 @@ async def test_an_identity_that_is_no_object_is_one_entry(client: httpx2.AsyncCl
         assert found == {"identity": "Identity must be an object"}
 
 
-@pytest.mark.parametrize("date", ["tomorrow", "2026-13-01", 20261201, True, {}, "9999-12-31T23:59:59-05:00"])
+@pytest.mark.parametrize(
+    "date", ["tomorrow", "2026-13-01", "2030-01-02X10:00", 20261201, True, {}, "9999-12-31T23:59:59-05:00"]
+)
 async def test_a_date_that_cannot_be_read(client: httpx2.AsyncClient, date: object) -> None:
     found = await problems(client, "onboard", identity=ADA, effectiveDate=date)
 
