@@ -39,6 +39,8 @@ _MEMORY = 1 * GIB
 _MEMORY_PER_BYTE = 6
 _CPU_SECONDS = 300
 _LOOK_AT_MEMORY = 0.05
+# A message may quote a file, and a header may have a mebibyte: more than anyone reads, or than a pipe holds.
+_LONGEST_MESSAGE = 4000
 _STATM = Path("/proc/self/statm")
 # Until it knows what new pages hold, an index of ranges has all of them read.
 _SUMMARIZE = """
@@ -57,6 +59,9 @@ def main(job: Job, worker: Connection) -> None:
 
 
 def _say(worker: Connection, ended: Ended) -> None:
+    message = ended.message
+    if len(message) > _LONGEST_MESSAGE:
+        ended = Ended(ended.outcome, message[:_LONGEST_MESSAGE] + "…")
     worker.send_bytes(msgspec.json.encode(ended))
 
 

@@ -18,6 +18,8 @@ log = structlog.get_logger("rolecall.imports")
 # The allocator of polars keeps what it no longer needs for ten seconds unless told not to: half as much memory again.
 # Not at all is too little: a frame would be made of pages that were given back for the frame before it.
 _FRUGAL = {"_RJEM_MALLOC_CONF": "dirty_decay_ms:100,muzzy_decay_ms:0"}
+# A limit of CPU time does not see a build that waits, for a disk or a database that never answers.
+_LONGEST_SECONDS = 3600.0
 # What multiprocessing says of a child when the process that forked it is gone.
 _UNKNOWN = 255
 _FATAL: dict[int, str] = {
@@ -37,14 +39,17 @@ async def build_in_child(job: Job) -> Ended:
         with theirs:
             await asyncio.to_thread(_start, child)
         try:
-            await _until_ended(child.sentinel)
+            async with asyncio.timeout(_LONGEST_SECONDS):
+                await _until_readable(ours)
+            return msgspec.json.decode(ours.recv_bytes(), type=Ended)
+        except TimeoutError:
+            return Ended(Outcome.LOST, "stuck")
+        except (EOFError, OSError):
+            child.join()
+            return _cause_of_death(child.exitcode or 0)
         finally:
             child.kill()
             child.join()
-        try:
-            return msgspec.json.decode(ours.recv_bytes(), type=Ended)
-        except EOFError:
-            return _cause_of_death(child.exitcode or 0)
 
 
 def _start(child: multiprocessing.process.BaseProcess) -> None:
@@ -59,13 +64,14 @@ def _build(job: Job, worker: Connection, traveled: timedelta) -> None:
     main(job, worker)
 
 
-async def _until_ended(sentinel: int) -> None:
-    loop, ended = asyncio.get_running_loop(), asyncio.Event()
-    loop.add_reader(sentinel, ended.set)
+async def _until_readable(pipe: Connection) -> None:
+    """The child has said how it ended, or is gone. Not until it is gone: it may wait for us to listen."""
+    loop, readable = asyncio.get_running_loop(), asyncio.Event()
+    loop.add_reader(pipe.fileno(), readable.set)
     try:
-        await ended.wait()
+        await readable.wait()
     finally:
-        loop.remove_reader(sentinel)
+        loop.remove_reader(pipe.fileno())
 
 
 def _cause_of_death(code: int) -> Ended:

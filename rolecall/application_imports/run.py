@@ -104,11 +104,11 @@ async def _start(db: Db, id: UUID) -> bool:
                 return False
             case ImportStatus.RUNNING:
                 if attempts:
+                    await _wait_for_build(db, application_id)
                     await actions.log_line(
                         db, id, f"Interrupted; started again from its files (try {attempts + 1})", now
                     )
             case ImportStatus.CANCELING:
-                # Whoever built it is gone or going: nothing of it may still be on its way.
                 await _wait_for_build(db, application_id)
                 await _close(db, id, ImportStatus.CANCELED, "Canceled")
                 return False
@@ -226,7 +226,7 @@ async def _end(pool: Pool, run: Run, ended: Ended) -> None:
 
 
 async def _wait_for_build(db: Db, application_id: UUID) -> None:
-    """Until the transaction of a build that was killed is undone; its server process is told to hurry."""
+    """Whoever built it is gone or going: until its transaction is undone; its server process is told to hurry."""
     key = application_lock(application_id) ^ 1
     await execute(
         db,

@@ -86,6 +86,10 @@ BROKEN: dict[str, tuple[bytes, str]] = {
     "broken UTF-16": (b"\xff\xfeU\x00s", "line 1: the text is not utf-16"),
     "10 MB line": (b"Username,Name\nada," + b"x" * 10 * MIB + b"\n", "line 2: a field is longer than 1 MiB"),
     "10 MB header": (b"Username," + b"x" * 10 * MIB + b"\nada,1\n", "line 1: the header is longer than 1 MiB"),
+    "30,000 columns": (
+        b",".join(b"a long header of a column %d" % i for i in range(30_000)) + b"\n",
+        "line 1: the column Username is missing; the columns found are a long header of a column 0, a long",
+    ),
     "PDF": (b"%PDF-1.7\n...", "the file is a PDF"),
     "HTML": (b"<html><body>Please sign in</body></html>", "the file is HTML or XML"),
     "gzip": (b"\x1f\x8b\x08\x00abc", "the file is compressed with gzip"),

@@ -15,6 +15,7 @@ import httpx2
 import msgspec
 import pytest
 
+from rolecall.application_imports import child
 from rolecall.application_imports import run as running
 from rolecall.core import clock
 from rolecall.core.config import Config
@@ -214,3 +215,22 @@ async def test_a_build_that_breaks_down_fails_its_import_and_nothing_else(import
     run = await imports.get(run["id"])
     assert run["status"] == "Failed"
     assert "a fault inside the service; its log says more" in run["log"]
+
+
+async def test_a_build_that_is_stuck_gives_its_place_to_others(
+    imports: Imports, config: Config, db: Db, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = await imports.upload(await an_application(db), {"Users": "Username\nada\n"})
+    stored = config.store.folder / str(await fetch_value(db, "SELECT location FROM import_files"))
+    stored.unlink()
+    # A disk that never answers: nobody writes to this pipe.
+    os.mkfifo(stored)
+    monkeypatch.setattr(child, "_LONGEST_SECONDS", 0.5)
+
+    await imports.work()
+
+    ended = await imports.get(run["id"])
+    assert (ended["status"], ended["log"].splitlines()[-1][21:]) == (
+        "Failed",
+        "Failed: interrupted 3 times, not tried again",
+    )
