@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 def doctor(data_dir: Path | None, as_json: bool) -> None:
     """Look for trouble, and say what to do about each; exit 1 if there is any.
 
-    Worker, migrations, clock, disk, permissions, webhooks, imports, unmatched accounts, audit chain. Changes nothing.
+    Worker, migrations, clock, disks, permissions, deliveries, webhooks and their secrets, imports, unmatched accounts,
+    audit chain. Changes nothing.
 
     Example: `rolecall doctor --data-dir /var/lib/rolecall`
     """

@@ -23,12 +23,23 @@ class CannotUnseal(Exception):
 
 
 def load_key(config: Config) -> bytes:
-    if config.secret_key:
-        return config.secret_key
+    """Made when there is none yet."""
     file = config.data_dir / KEY_FILE
-    if not file.exists():
+    if not config.secret_key and not file.exists():
         _make_key(file)
-    return secret_key(file.read_text().strip())
+    return config.secret_key or _read_key(file)
+
+
+def find_key(config: Config) -> bytes | None:
+    file = config.data_dir / KEY_FILE
+    return config.secret_key or (_read_key(file) if file.exists() else None)
+
+
+def _read_key(file: Path) -> bytes:
+    try:
+        return secret_key(file.read_text().strip())
+    except OSError as error:
+        raise ConfigError(f"The secret key cannot be read from {file}: {error.strerror}") from error
 
 
 def seal(key: bytes, secret: bytes, owner: UUID) -> bytes:

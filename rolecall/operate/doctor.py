@@ -4,15 +4,17 @@ import os
 import shutil
 import stat
 from collections.abc import Awaitable, Callable, Iterator
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
+from urllib.parse import urlsplit
+from uuid import UUID
 
 import msgspec
 
 from rolecall.application_imports.queries import failing_schedules
 from rolecall.audit import queries as audit
-from rolecall.core import clock, migrate
+from rolecall.core import clock, migrate, sealing
 from rolecall.core.config import MIB, Config
 from rolecall.core.db import Db, fetch_rows, fetch_value
 from rolecall.core.heartbeat import some_worker_lives
@@ -21,6 +23,9 @@ from rolecall.core.sealing import KEY_FILE
 MOST_SKEW = timedelta(seconds=5)
 LEAST_FREE_PERCENT, LEAST_FREE_BYTES = 10, 1024 * MIB
 MOST_UNMATCHED_PERCENT = 10
+# An attempt takes 15 s and a lease 45 s at most: what is due for so long, no worker looks at.
+DELIVERIES_LATE = timedelta(minutes=5)
+IMPORTS_WAIT = timedelta(minutes=15)
 _NAMED = 5
 
 
@@ -51,10 +56,11 @@ async def examine(db: Db, config: Config) -> list[Finding]:
     """The checks that need tables come last, and only where the tables are those of this version."""
     findings = [await _clock(db)]
     if config.data_dir.exists():
-        findings += [*_disk(config.data_dir), *_permissions(config)]
+        findings += [*_disks(config), *_permissions(config)]
     findings.append(version := await _version(db))
     if version.state is State.OK:
         findings += [await check(db) for check in _CHECKS]
+        findings.append(await _secrets(db, config))
     return findings
 
 
@@ -102,6 +108,17 @@ async def _clock(db: Db) -> Finding:
     return _trouble("clock", f"this machine and the database are {seconds} apart", "let NTP set both clocks")
 
 
+def _disks(config: Config) -> Iterator[Finding]:
+    """Each once, however many of the folders are on it."""
+    folders = [config.data_dir, config.data_dir / "postgres", config.store.folder]
+    if config.files_url:
+        place = urlsplit(config.files_url)
+        folders += [Path(place.path)] if place.scheme in ("", "file") else []
+    by_disk = {folder.stat().st_dev: folder for folder in reversed(folders) if folder.exists()}
+    for folder in reversed(by_disk.values()):
+        yield from _disk(folder)
+
+
 def _disk(folder: Path) -> Iterator[Finding]:
     usage = shutil.disk_usage(folder)
     percent = 100 * usage.free // usage.total
@@ -142,6 +159,72 @@ async def _hooks(db: Db) -> Finding:
         "webhooks",
         f"failing or disabled by the service: {_some([name for (name,) in rows])}",
         "look at the attempts (`rolecall delivery list`), mend the receiver, enable the hook, recover what is parked",
+    )
+
+
+async def _late_deliveries(db: Db) -> Finding:
+    """A hook with something due has something on its way: a worker that sends sees to it in the same transaction."""
+    rows = await fetch_rows(
+        db,
+        """SELECT h.name, oldest.next_attempt_on FROM webhooks h
+           CROSS JOIN LATERAL (
+               SELECT d.next_attempt_on FROM webhook_deliveries d
+               WHERE d.webhook_id = h.id AND d.status = 'Pending'
+               ORDER BY d.next_attempt_on LIMIT 1) AS oldest
+           WHERE h.enabled AND h.deleted_on IS NULL AND oldest.next_attempt_on < now() - %(late)s
+             AND NOT EXISTS (SELECT FROM webhook_deliveries f
+                             WHERE f.webhook_id = h.id AND f.lease IS NOT NULL AND f.next_attempt_on > now())
+           ORDER BY oldest.next_attempt_on""",
+        late=DELIVERIES_LATE,
+    )
+    if not rows:
+        return _fine("deliveries", "none is due that no worker sends")
+    return _trouble(
+        "deliveries",
+        f"due since {_moment(rows[0][1])} and sent by no worker: those of {_some([name for name, _ in rows])}",
+        "start `rolecall serve` or `rolecall worker`; where one runs, its log says why it sends nothing",
+    )
+
+
+async def _secrets(db: Db, config: Config) -> Finding:
+    rows = await fetch_rows(db, "SELECT id, name, secret FROM webhooks WHERE deleted_on IS NULL ORDER BY name")
+    key = sealing.find_key(config)
+    closed = [name for id, name, secret in rows if not _opens(key, secret, id)]
+    if not closed:
+        return _fine("secrets", f"the key opens the secrets of all {len(rows)} webhooks")
+    return _trouble(
+        "secrets",
+        f"{'there is no key' if key is None else 'sealed with another key'}, so nothing is sent: {_some(closed)}",
+        "put the old secret.key (or ROLECALL_SECRET_KEY) back; if it is lost, rotate the secret of each"
+        " (`rolecall hook rotate-secret`) and tell its receiver",
+    )
+
+
+def _opens(key: bytes | None, sealed: bytes, owner: UUID) -> bool:
+    try:
+        return key is not None and bool(sealing.unseal(key, sealed, owner))
+    except sealing.CannotUnseal:
+        return False
+
+
+async def _waiting_imports(db: Db) -> Finding:
+    """What waits behind another import of its application waits for that one."""
+    rows = await fetch_rows(
+        db,
+        """SELECT a.name || ' #' || i.number, i.created_at FROM application_imports i
+           JOIN applications a ON a.id = i.application_id
+           WHERE i.status = 'Pending' AND i.created_at < now() - %(long)s AND NOT EXISTS (
+               SELECT FROM application_imports o WHERE o.application_id = i.application_id AND o.number < i.number
+               AND o.status IN ('Pending', 'Running', 'Canceling'))
+           ORDER BY i.number""",
+        long=IMPORTS_WAIT,
+    )
+    if not rows:
+        return _fine("waiting imports", "none has waited for long")
+    return _trouble(
+        "waiting imports",
+        f"waiting since {_moment(rows[0][1])}: {_some([name for name, _ in rows])}",
+        "start `rolecall serve` or `rolecall worker`; where one runs, it has others to do first: start another",
     )
 
 
@@ -204,12 +287,18 @@ async def _audit(db: Db) -> Finding:
 
 _CHECKS: list[Callable[[Db], Awaitable[Finding]]] = [
     _worker,
+    _late_deliveries,
     _hooks,
+    _waiting_imports,
     _held_imports,
     _failing_imports,
     _unmatched,
     _audit,
 ]
+
+
+def _moment(when: datetime) -> str:
+    return f"{when.astimezone(UTC):%Y-%m-%d %H:%M}Z"
 
 
 def _some(names: list[str]) -> str:

@@ -13,11 +13,14 @@ from rolecall.core import clock
 from rolecall.core.config import Config
 from rolecall.core.db import Db, execute
 from rolecall.core.ids import new_id
+from rolecall.core.sealing import new_key
 from rolecall.operate import doctor
 from rolecall.operate.doctor import State
+from rolecall.webhooks import outbox
 from tests.application_imports.running import Imports
-from tests.builders import an_application, an_import
+from tests.builders import an_access_request, an_application, an_import
 from tests.cli.commands import rolecall
+from tests.webhooks.sending import a_hook
 
 
 def examined(url: str, folder: Path) -> tuple[int, dict[str, Any]]:
@@ -71,6 +74,79 @@ async def test_every_trouble_is_found_and_explained(
     assert "Payroll" in findings["scheduled imports"]["detail"]
     assert "Tickets" in findings["webhooks"]["detail"]
     assert "100 %" in findings["unmatched accounts"]["detail"]
+
+
+async def test_a_hook_whose_secret_the_key_does_not_open_is_named(
+    client: httpx2.AsyncClient, db: Db, config: Config, tmp_path: Path
+) -> None:
+    await a_hook(client, "https://hooks.example.com/", name="Before")
+    key = tmp_path / "secret.key"
+    kept = key.read_text()
+    assert (await doctor._secrets(db, config)).state is State.OK
+
+    key.write_text(new_key())
+    await a_hook(client, "https://hooks.example.com/", name="After")
+    changed = await doctor._secrets(db, config)
+    key.unlink()
+    lost = await doctor._secrets(db, config)
+    await execute(db, "UPDATE webhooks SET enabled = false, deleted_on = now() WHERE name = 'After'")
+    key.write_text(kept)
+    back = await doctor._secrets(db, config)
+
+    assert (changed.state, changed.detail) == (
+        State.TROUBLE, "sealed with another key, so nothing is sent: Before",
+    )  # fmt: skip
+    assert (lost.state, lost.detail) == (State.TROUBLE, "there is no key, so nothing is sent: After, Before")
+    assert "rotate" in lost.advice
+    assert back.state is State.OK
+
+
+async def test_deliveries_that_no_worker_sends_are_told_apart_from_receivers_that_are_slow(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
+    await a_hook(client, "https://hooks.example.com/", name="Tickets")
+    for _ in range(2):
+        await an_access_request(db)
+    assert (await doctor._late_deliveries(db)).state is State.OK
+    await execute(db, "UPDATE webhook_deliveries SET next_attempt_on = now() - interval '6 minutes'")
+
+    late = await doctor._late_deliveries(db)
+    # One is on its way: the rest waits for the receiver, not for the worker.
+    async with db.transaction():
+        now = clock.now()
+        assert await outbox.claim(db, await outbox.lock_due_hooks(db, now), 512, now)
+    sending = await doctor._late_deliveries(db)
+    await execute(db, "UPDATE webhook_deliveries SET next_attempt_on = now() - interval '6 minutes'")
+    abandoned = await doctor._late_deliveries(db)
+
+    assert (late.state, "Tickets" in late.detail) == (State.TROUBLE, True)
+    assert sending.state is State.OK
+    assert abandoned.state is State.TROUBLE
+
+
+async def test_an_import_that_nobody_takes_is_told(db: Db) -> None:
+    app = await an_application(db, "Payroll")
+    for application, status in ((app, "Pending"), (app, "Pending"), (None, "Running")):
+        await an_import(db, application, status)
+    assert (await doctor._waiting_imports(db)).state is State.OK
+    await execute(db, "UPDATE application_imports SET created_at = now() - interval '16 minutes'")
+
+    found = await doctor._waiting_imports(db)
+
+    assert (found.state, "Payroll #1" in found.detail, "#2" in found.detail) == (State.TROUBLE, True, False)
+
+
+def test_a_disk_is_looked_at_once_however_many_folders_are_on_it(tmp_path: Path) -> None:
+    for name in ("postgres", "files"):
+        (tmp_path / name).mkdir()
+    elsewhere = Path("/dev/shm")
+    disks = {path.stat().st_dev for path in (tmp_path, elsewhere) if path.exists()}
+
+    (here,) = doctor._disks(Config(data_dir=tmp_path))
+    found = list(doctor._disks(Config(data_dir=tmp_path, files_url=f"file://{elsewhere}")))
+
+    assert here.detail.endswith(f"under {tmp_path}")
+    assert len(found) == len(disks)
 
 
 def test_a_database_of_another_version_is_told(clean_database: str, tmp_path: Path) -> None:
