@@ -9,11 +9,12 @@ from rolecall.access_models import queries
 from rolecall.access_models.model import Definition
 from rolecall.access_models.shapes import AccessModelDetail, ModelChanges, NewModel, SimulateBody, Simulation
 from rolecall.access_models.simulation import simulate
+from rolecall.accounts.naming import groups_as_stored, permissions_as_stored
 from rolecall.applications.queries import with_mentioned_applications
 from rolecall.core.caller import Caller
 from rolecall.core.checking import Facts, Json, check
 from rolecall.core.db import Db, execute
-from rolecall.core.errors import Conflict, Problem
+from rolecall.core.errors import Conflict, Invalid, Problem
 from rolecall.core.ids import new_id
 from rolecall.core.text import sort_key
 from rolecall.identities.queries import with_mentioned_identities
@@ -127,7 +128,34 @@ async def _checked(db: Db, shape: type[B], raw: Json, facts: Facts, id: UUID | N
     await execute(db, "LOCK TABLE access_models IN SHARE ROW EXCLUSIVE MODE")
     name = str(raw.get("name", "")).strip()
     taken = "\x00" not in name and await queries.is_taken(db, name, other_than=id)
-    return check(shape, raw, facts, [Problem("name", f"An access model named {name} exists already")] if taken else ())
+    also = [Problem("name", f"An access model named {name} exists already")] if taken else ()
+    return await _as_stored(db, check(shape, raw, facts, also))
+
+
+async def _as_stored(db: Db, body: B) -> B:
+    """Groups and permissions as the applications spell them."""
+    given = body.access or []
+    groups = [(each.application_id, name) for each in given for name in each.groups]
+    permissions = [(each.application_id, asked.key) for each in given for asked in each.permissions]
+    group, permission = iter(await groups_as_stored(db, groups)), iter(await permissions_as_stored(db, permissions))
+    access = [
+        each.model_copy(
+            update={
+                "groups": [next(group) for _ in each.groups],
+                "permissions": [asked.model_copy(update=next(permission)._asdict()) for asked in each.permissions],
+            }
+        )
+        for each in given
+    ]
+    problems = [
+        Problem(f"access.{n}.{kind}s", f"{kind.title()}s must name each {kind} once")
+        for n, each in enumerate(access)
+        for kind, names in (("group", each.groups), ("permission", [asked.key for asked in each.permissions]))
+        if len(set(names)) < len(names)
+    ]
+    if problems:
+        raise Invalid(*problems)
+    return body.model_copy(update={"access": access}) if given else body
 
 
 async def _locked(db: Db, id: str) -> AccessModelDetail:

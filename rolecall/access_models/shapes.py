@@ -7,7 +7,7 @@ from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
 from rolecall.access_models import model
 from rolecall.access_models.model import Definition, Operator
-from rolecall.accounts.model import Access
+from rolecall.accounts.model import Access, PermissionName
 from rolecall.applications.shapes import ApplicationId
 from rolecall.core.checking import Body, Flag, Name256, OptionalName256, Text256, Text2048, broken, one_of
 from rolecall.core.text import fold
@@ -119,6 +119,10 @@ class ModelPermissionBody(Body):
             raise broken("{name} is required")
         return permission
 
+    @property
+    def key(self) -> PermissionName:
+        return PermissionName(self.header, self.section, self.permission)
+
 
 class GrantsBody(Body):
     """What a model gives in one application."""
@@ -136,7 +140,7 @@ class GrantsBody(Body):
     @field_validator("permissions")
     @classmethod
     def each_permission_once(cls, permissions: list[ModelPermissionBody]) -> list[ModelPermissionBody]:
-        if len({(each.header, each.section, each.permission) for each in permissions}) < len(permissions):
+        if len({each.key for each in permissions}) < len(permissions):
             raise broken("{name} must name each permission once")
         return permissions
 

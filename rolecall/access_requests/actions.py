@@ -32,7 +32,8 @@ from rolecall.access_requests.shapes import (
     SnoozeBody,
     VerbBody,
 )
-from rolecall.accounts.model import Access
+from rolecall.accounts import naming
+from rolecall.accounts.model import Access, PermissionName, meant_among
 from rolecall.applications.queries import with_mentioned_applications
 from rolecall.core.caller import Caller
 from rolecall.core.checking import Facts, Json, check
@@ -73,21 +74,37 @@ async def request_access(db: Db, caller: Caller, raw: Json, facts: Facts) -> Acc
         action=body.action,
         application_id=body.application_id,
         identity_id=body.identity_id,
-        target_name=body.target_name or body.group,
+        target_name=body.target_name or await _group(db, body),
         privileges=[
             NewPrivilege(
-                header=asked.header,
-                section=asked.section,
-                permission=asked.permission,
+                header=name.header,
+                section=name.section,
+                permission=name.permission,
                 requested_access=asked.access or _USUAL[body.action],
             )
-            for asked in body.privileges
+            for asked, name in zip(body.privileges, await _names(db, body), strict=True)
         ],
         scheduled_start=body.scheduled_start,
         comment=body.comment,
     )
     await _require_present(db, new)
     return await queries.get(db, await create_request(db, caller, new, facts.now))
+
+
+async def _group(db: Db, body: NewRequestBody) -> str | None:
+    """As the application spells it."""
+    if body.group is None:
+        return None
+    (group,) = await naming.groups_as_stored(db, [(body.application_id, body.group)])
+    return group
+
+
+async def _names(db: Db, body: NewRequestBody) -> list[PermissionName]:
+    """Of the privileges, as the application spells them."""
+    names = await naming.permissions_as_stored(db, [(body.application_id, asked.key) for asked in body.privileges])
+    if len(set(names)) < len(names):
+        raise Invalid.on("privileges", "Privileges must name each permission once")
+    return names
 
 
 async def _require_present(db: Db, new: NewRequest) -> None:
@@ -276,25 +293,28 @@ async def _lower(db: Db, held: _Held, body: RespondBody) -> None:
            FROM privileges WHERE request_id = %(id)s""",
         id=held.id,
     )
-    standing = {(header, section, permission): rest for header, section, permission, *rest in rows}
+    standing = {PermissionName(*name): (access, position) for *name, access, position in rows}
+    names = meant_among(standing, [lowered.key for lowered in body.approved_access])
     problems = []
-    for index, lowered in enumerate(body.approved_access):
+    for index, (lowered, name) in enumerate(zip(body.approved_access, names, strict=True)):
         field = f"approvedAccess.{index}"
-        if lowered.key not in standing:
+        if name not in standing:
             problems.append(Problem(field, "The request has no such privilege"))
+        elif name in names[:index]:
+            problems.append(Problem(field, "Approved access must name each permission once"))
         elif lowered.access is None:
             problems.append(Problem(f"{field}.access", "Access is required"))
-        elif lowered.access != standing[lowered.key][0] and RANK[lowered.access] >= RANK[standing[lowered.key][0]]:
-            problems.append(Problem(f"{field}.access", f"Access must be lower than {standing[lowered.key][0]}"))
+        elif lowered.access != standing[name][0] and RANK[lowered.access] >= RANK[standing[name][0]]:
+            problems.append(Problem(f"{field}.access", f"Access must be lower than {standing[name][0]}"))
     if problems:
         raise Invalid(*problems)
-    for lowered in body.approved_access:
+    for lowered, name in zip(body.approved_access, names, strict=True):
         await execute(
             db,
             "UPDATE privileges SET lowered_access = %(access)s WHERE request_id = %(id)s AND position = %(position)s",
             id=held.id,
             access=lowered.access,
-            position=standing[lowered.key][1],
+            position=standing[name][1],
         )
 
 

@@ -6,7 +6,7 @@ import msgspec
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
 from rolecall.access_requests.model import SAID, Response, TargetType
-from rolecall.accounts.model import Access, Pair
+from rolecall.accounts.model import Access, Pair, PermissionName
 from rolecall.applications.shapes import ApplicationSummary, LiveApplicationId
 from rolecall.core.checking import (
     Body,
@@ -166,8 +166,8 @@ class PrivilegeBody(Body):
         return permission
 
     @property
-    def key(self) -> tuple[str, str, str]:
-        return self.header, self.section, self.permission
+    def key(self) -> PermissionName:
+        return PermissionName(self.header, self.section, self.permission)
 
 
 def _once(privileges: list[PrivilegeBody]) -> list[PrivilegeBody]:

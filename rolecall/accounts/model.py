@@ -1,4 +1,6 @@
+from collections.abc import Collection, Iterable
 from enum import StrEnum
+from typing import NamedTuple
 
 import msgspec
 
@@ -29,6 +31,30 @@ def valid(version: str, as_of: int | None) -> str:
         return f"{version}.until_import IS NULL"
     held = f"({version}.until_import IS NULL OR {version}.until_import > {as_of:d})"
     return f"{version}.from_import <= {as_of:d} AND {held}"
+
+
+class PermissionName(NamedTuple):
+    """Membership of a group is named like a permission: its nomenclature or `Group`, and the group's name."""
+
+    header: str
+    section: str
+    permission: str
+
+    def in_any_case(self) -> tuple[str, ...]:
+        return tuple(map(str.casefold, self))
+
+
+def meant_among(known: Collection[PermissionName], asked: Iterable[PermissionName]) -> list[PermissionName]:
+    """Those of the known that are meant; where none is, or several are, the name as it was written."""
+    fits: dict[tuple[str, ...], list[PermissionName]] = {}
+    for name in known:
+        fits.setdefault(name.in_any_case(), []).append(name)
+
+    def meant(name: PermissionName) -> PermissionName:
+        among = fits.get(name.in_any_case(), [])
+        return among[0] if len(among) == 1 else name
+
+    return [meant(name) for name in asked]
 
 
 class Pair(msgspec.Struct, frozen=True):

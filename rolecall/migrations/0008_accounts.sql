@@ -67,6 +67,14 @@ CREATE INDEX account_versions_by_employee_id ON account_versions (lower(employee
 CREATE INDEX account_versions_by_email ON account_versions (lower(email)) WHERE until_import IS NULL AND email <> '';
 CREATE INDEX account_versions_by_name ON account_versions (last_name_key, first_name_key) WHERE until_import IS NULL AND last_name_key <> '';
 
+-- Names without regard to case; the columns' own collation knows the case of English letters only.
+CREATE FUNCTION in_any_case(name text) RETURNS text LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS
+    'SELECT lower(name COLLATE "default")';
+-- Short, however long the names.
+CREATE FUNCTION permission_in_any_case(header text, section text, permission text) RETURNS text
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS
+    'SELECT md5(lower((header || chr(1) || section || chr(1) || permission) COLLATE "default"))';
+
 CREATE TABLE groups (
     number         int PRIMARY KEY DEFAULT nextval('holder_numbers'),
     id             uuid NOT NULL UNIQUE DEFAULT gen_random_uuid(),
@@ -74,6 +82,7 @@ CREATE TABLE groups (
     name           text COLLATE "C" NOT NULL,
     UNIQUE (application_id, name)
 );
+CREATE INDEX groups_in_any_case ON groups (application_id, in_any_case(name));
 
 CREATE TABLE group_versions (
     group_number int NOT NULL,
@@ -118,6 +127,7 @@ CREATE TABLE permissions (
     permission     text COLLATE "C" NOT NULL
 );
 CREATE UNIQUE INDEX permissions_by_name ON permissions (application_id, header, section, permission);
+CREATE INDEX permissions_in_any_case ON permissions (application_id, permission_in_any_case(header, section, permission));
 
 CREATE TABLE permission_versions (
     permission_number int NOT NULL,
