@@ -106,17 +106,20 @@ def revoke(name_or_id: str, data_dir: Path | None) -> None:
     Example: `rolecall token revoke ci`
     """
 
-    async def act(_: "Config", db: "Db") -> str:
-        import asyncio
+    import time
 
+    from rolecall.tokens.keyring import KNOWN_FOR_SECONDS
+
+    async def act(_: "Config", db: "Db") -> str:
         from rolecall.core import clock
         from rolecall.tokens.actions import revoke_token
-        from rolecall.tokens.keyring import KNOWN_FOR_SECONDS
         from rolecall.tokens.queries import find
 
         found = await find(db, name_or_id)
         await revoke_token(db, found.id, clock.now())
-        await asyncio.sleep(KNOWN_FOR_SECONDS)
         return found.name
 
-    click.echo(f"Token {with_database(data_dir, act)} is revoked", err=True)
+    name = with_database(data_dir, act)
+    # Only now it is committed: whoever let the token in before that knows it for so long.
+    time.sleep(KNOWN_FOR_SECONDS)
+    click.echo(f"Token {name} is revoked", err=True)

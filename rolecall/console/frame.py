@@ -5,6 +5,7 @@ A function decorated with `screen` names what it needs among its parameters, as 
 it is; every page works without JavaScript.
 """
 
+import asyncio
 import inspect
 import re
 from collections.abc import Awaitable, Callable, Mapping
@@ -101,6 +102,7 @@ class Screen(msgspec.Struct, frozen=True):
     read_body: ReadBody
     # For a path with a verb: the operation that each stands for.
     verbs: Mapping[str, str]
+    settle_seconds: float
     function: Function
     wants: frozenset[str]
 
@@ -125,13 +127,14 @@ def screen(
     query: dict[str, Reader] | None = None,
     read_body: ReadBody = _read_form,
     verbs: Mapping[str, str] | None = None,
+    settle_seconds: float = 0,
 ) -> Callable[[Function], HTTPRouteHandler]:
-    """Without a scope any role may; `open` needs no one signed in."""
+    """Without a scope any role may; `open` needs no one signed in; `settle_seconds` as for an operation."""
 
     def decorate(function: Function) -> HTTPRouteHandler:
         readers = {name: _or_nothing(reader) for name, reader in (query or {}).items()}
         wants = frozenset(inspect.signature(function).parameters)
-        spec = Screen(scope, open, readers, read_body, verbs or {}, function, wants)
+        spec = Screen(scope, open, readers, read_body, verbs or {}, settle_seconds, function, wants)
         serve = _show if method == "GET" else _act
 
         async def endpoint(request: Request[Any, Any, Any]) -> ASGIResponse:
@@ -182,6 +185,8 @@ async def _act(spec: Screen, services: Services, request: AnyRequest) -> ASGIRes
             async with services.pool.connection() as visit.db, written_by(visit.db, "screen", _author(spec, visit)):
                 visit.raw = carried.raw
                 answer = await _perform(spec, visit)
+        if spec.settle_seconds:
+            await asyncio.sleep(spec.settle_seconds)
     except (Invalid, Conflict) as error:
         answer = SeeOther(_back(request), _sentence(error), "bad")
     except RolecallError as error:

@@ -1,6 +1,6 @@
 """Whose secret a request carries: looked up, then known for a moment, so that a busy caller costs no look-ups.
 
-A revocation is answered when that moment has passed (`routes.py`): no request that begins after the answer is let in.
+A revocation is answered when that moment has passed since its commit: no request that begins after it is let in.
 """
 
 import time

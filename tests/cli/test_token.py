@@ -1,10 +1,17 @@
+import asyncio
 import json
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from rolecall.core import clock
+from rolecall.core.config import Config
+from rolecall.core.db import Pool, make_pool
+from rolecall.core.errors import Unauthorized
 from rolecall.core.postgres import embedded
+from rolecall.tokens.keyring import Keyring
 from tests.cli.commands import rolecall, typed
 
 
@@ -18,10 +25,10 @@ def token(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _beside_another_process(folder: Path) -> object:
+def url(folder: Path) -> Iterator[str]:
     """As beside a running service; it also spares each command the start of a server."""
-    with embedded(folder):
-        yield
+    with embedded(folder) as url:
+        yield url
 
 
 def test_the_secret_stands_alone_on_stdout(folder: Path) -> None:
@@ -62,6 +69,30 @@ def test_a_token_is_revoked_by_name_or_id(folder: Path) -> None:
     listed = {item["name"]: item for item in json.loads(token(folder, "list", "--json").stdout)}
     assert listed["first"]["revokedOn"]
     assert listed["second"]["revokedOn"]
+
+
+async def _lets_in(pool: Pool, door: Keyring, secret: str) -> bool:
+    try:
+        await door.authenticate(pool, secret, clock.now())
+    except Unauthorized:
+        return False
+    return True
+
+
+async def test_no_process_lets_a_token_in_once_its_revocation_is_said(folder: Path, url: str) -> None:
+    secret = (await asyncio.to_thread(token, folder, "create", "leaving")).stdout.strip()
+    known = []
+    async with make_pool(Config(database_url=url)) as pool:
+        assert await _lets_in(pool, Keyring(), secret)
+        revoking = asyncio.create_task(asyncio.to_thread(token, folder, "revoke", "leaving"))
+        while not revoking.done():
+            door = Keyring()
+            if await _lets_in(pool, door, secret):
+                known.append(door)
+            await asyncio.sleep(0.01)
+
+        assert known
+        assert not [door for door in known if await _lets_in(pool, door, secret)]
 
 
 def test_exit_codes_tell_what_went_wrong(folder: Path) -> None:

@@ -21,6 +21,7 @@ from rolecall.settings import actions, policy
 from rolecall.settings import queries as settings
 from rolecall.tokens import actions as tokens
 from rolecall.tokens import queries as token_queries
+from rolecall.tokens.keyring import KNOWN_FOR_SECONDS
 from rolecall.tokens.model import DEFAULT_DAYS, DEFAULT_SCOPES
 
 _CHOICES = {
@@ -170,7 +171,7 @@ async def create_token(db: Db, caller: Caller, form: Form, facts: Facts) -> Page
     return Page("secret.html", said)
 
 
-@screen("POST", "/settings/tokens/{id:str}/revoke", scope=Scope.TOKENS_MANAGE)
+@screen("POST", "/settings/tokens/{id:str}/revoke", scope=Scope.TOKENS_MANAGE, settle_seconds=KNOWN_FOR_SECONDS)
 async def revoke_token(db: Db, id: str, facts: Facts) -> SeeOther:
     await tokens.revoke_token(db, known_guid("Token", id), facts.now)
     return SeeOther("/settings/tokens", "The token is revoked, with effect on the next request")
