@@ -157,7 +157,8 @@ def _each_application_once(access: list[ModelAccessBody]) -> list[ModelAccessBod
 
 ConditionGroup = Annotated[list[ConditionBody], Field(min_length=1, max_length=50)]
 Conditions = Annotated[list[ConditionGroup], Field(max_length=100)]
-Accesses = Annotated[list[ModelAccessBody], Field(max_length=1000), AfterValidator(_each_application_once)]
+MOST_ACCESSES = 1000
+Accesses = Annotated[list[ModelAccessBody], Field(max_length=MOST_ACCESSES), AfterValidator(_each_application_once)]
 
 
 class ModelChanges(Body):

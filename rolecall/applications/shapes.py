@@ -230,22 +230,28 @@ class GuardBody(Body):
     min_count: Annotated[int, Field(ge=0, le=1_000_000_000)] | None = None
 
 
+MOST_PROVISIONERS = 100
+
+
 class ApplicationFields(Body):
-    """What may be said of an application; `None` is what was left out."""
+    """What may be said of an application, but for its names; `None` is what was left out."""
 
     priority: PriorityName | None = None
     is_identity_source: Flag | None = None
     connector: ConnectorBody | None = None
     schedule: ScheduleBody | None = None
-    owner_id: IdentityId | None = None
-    provisioner_ids: Annotated[list[IdentityId], Field(max_length=100)] | None = None
     guard: GuardBody | None = None
 
 
-class NewApplication(ApplicationFields):
+class PeopledFields(ApplicationFields):
+    owner_id: IdentityId | None = None
+    provisioner_ids: Annotated[list[IdentityId], Field(max_length=MOST_PROVISIONERS)] | None = None
+
+
+class NewApplication(PeopledFields):
     name: Name256
 
 
-class ApplicationChanges(ApplicationFields):
+class ApplicationChanges(PeopledFields):
     name: OptionalName256 | None = None
     is_archived: Flag | None = None

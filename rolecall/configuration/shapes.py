@@ -7,23 +7,21 @@ import msgspec
 from pydantic import BaseModel, Field
 
 from rolecall.access_models.model import Condition, ModelPermission
-from rolecall.access_models.shapes import Conditions, GrantsBody
+from rolecall.access_models.shapes import MOST_ACCESSES, Conditions, GrantsBody
 from rolecall.access_requests.model import RequestEvent
 from rolecall.applications.model import Guard
 from rolecall.applications.shapes import (
-    ConnectorBody,
+    MOST_PROVISIONERS,
+    ApplicationFields,
     ConnectorConfiguration,
-    GuardBody,
-    PriorityName,
     Schedule,
-    ScheduleBody,
 )
-from rolecall.core.checking import Body, Flag, Json, Name100, Name256, OptionalName256, Text2048, one_of
+from rolecall.core.checking import Body, Flag, Json, Name100, Name256, OptionalName256, Text2048
 from rolecall.core.errors import Problem
 from rolecall.settings.model import CustomField
 from rolecall.settings.policy import EventType, Level, RequestAction, RequirementType, Responder
-from rolecall.settings.shapes import CustomFieldBody
-from rolecall.webhooks.guard import LONGEST_URL
+from rolecall.settings.shapes import MOST_RULES, ResponderName, RuleFields, SettingsFields
+from rolecall.webhooks.shapes import HookFields
 
 
 class PolicyEntry(msgspec.Struct, rename="camel"):
@@ -112,34 +110,21 @@ class ConfigurationChanges(msgspec.Struct):
     changes: list[EntryChange]
 
 
-class PolicyEntryBody(Body):
-    type: Annotated[RequirementType, one_of(RequirementType)]
-    reason: Name256
-    responder: Annotated[Responder, one_of(Responder)]
+# An entry has the fields of the operation's body, which say the rules, and names where that has ids.
+class PolicyEntryBody(RuleFields):
     identity: OptionalName256 | None = None
-    actions: list[Annotated[RequestAction, one_of(RequestAction)]] = Field([])
-    event_types: list[Annotated[EventType, one_of(EventType)]] = Field([])
-    priorities: list[Annotated[Level, one_of(Level)]] = Field([])
-    risks: list[Annotated[Level, one_of(Level)]] = Field([])
+    responder: ResponderName
 
 
-class SettingsEntryBody(Body):
-    custom_fields: list[CustomFieldBody] | None = None
-    approval_lead_days: Annotated[int, Field(ge=1, le=99)] | None = None
-    webhook_retention_days: Annotated[int, Field(ge=30, le=3650)] | None = None
-    approval_policy: Annotated[list[PolicyEntryBody], Field(max_length=100)] | None = None
+class SettingsEntryBody(SettingsFields):
+    approval_policy: Annotated[list[PolicyEntryBody], Field(max_length=MOST_RULES)] | None = None
 
 
-class ApplicationEntryBody(Body):
+class ApplicationEntryBody(ApplicationFields):
     name: Name256
-    priority: PriorityName | None = None
-    is_identity_source: Flag | None = None
     is_archived: Flag | None = None
-    connector: ConnectorBody | None = None
-    schedule: ScheduleBody | None = None
     owner: OptionalName256 | None = None
-    provisioners: Annotated[list[Name256], Field(max_length=100)] | None = None
-    guard: GuardBody | None = None
+    provisioners: Annotated[list[Name256], Field(max_length=MOST_PROVISIONERS)] | None = None
 
 
 class GrantsEntryBody(GrantsBody):
@@ -153,15 +138,12 @@ class ModelEntryBody(Body):
     enabled: Flag | None = None
     is_committed: Flag = True
     conditions: Conditions | None = None
-    access: Annotated[list[GrantsEntryBody], Field(max_length=1000)] | None = None
+    access: Annotated[list[GrantsEntryBody], Field(max_length=MOST_ACCESSES)] | None = None
 
 
-class WebhookEntryBody(Body):
+class WebhookEntryBody(HookFields):
     name: Name100
-    url: Annotated[OptionalName256, Field(max_length=LONGEST_URL)] | None = None
-    events: list[Annotated[RequestEvent, one_of(RequestEvent)]] | None = None
     application: OptionalName256 | None = None
-    enabled: bool | None = None
 
 
 class ConfigurationBody(Body):

@@ -19,15 +19,23 @@ def _exists(id: UUID, info: ValidationInfo) -> UUID:
     raise broken(f"Identity with id {id} not found")
 
 
-class ApprovalRuleBody(Body):
+ResponderName = Annotated[Responder, one_of(Responder)]
+
+
+class RuleFields(Body):
+    """What is said of a rule, but for who responds."""
+
     type: Annotated[RequirementType, one_of(RequirementType)]
     reason: Name256
-    identity_id: Annotated[Guid, AfterValidator(_exists)] | None = None
-    responder: Annotated[Responder, one_of(Responder)]
     actions: list[Annotated[RequestAction, one_of(RequestAction)]] = Field([])
     event_types: list[Annotated[EventType, one_of(EventType)]] = Field([])
     priorities: list[Annotated[Level, one_of(Level)]] = Field([])
     risks: list[Annotated[Level, one_of(Level)]] = Field([])
+
+
+class ApprovalRuleBody(RuleFields):
+    identity_id: Annotated[Guid, AfterValidator(_exists)] | None = None
+    responder: ResponderName
 
     @field_validator("responder")
     @classmethod
@@ -37,9 +45,17 @@ class ApprovalRuleBody(Body):
         return responder
 
 
-class SettingsBody(Body):
+MOST_RULES = 100
+
+
+class SettingsFields(Body):
+    """All settings but the policy, which names people."""
+
     custom_fields: list[CustomFieldBody] | None = None
     approval_lead_days: Annotated[int, Field(ge=1, le=99)] | None = None
-    approval_policy: Annotated[list[ApprovalRuleBody], Field(max_length=100)] | None = None
     # No less than the 30 days in which a receiver may answer.
     webhook_retention_days: Annotated[int, Field(ge=30, le=3650)] | None = None
+
+
+class SettingsBody(SettingsFields):
+    approval_policy: Annotated[list[ApprovalRuleBody], Field(max_length=MOST_RULES)] | None = None

@@ -99,12 +99,17 @@ class NewHook(Body):
     enabled: bool = True
 
 
-class HookChanges(Body):
-    name: Annotated[OptionalName100, AfterValidator(_printable)] | None = None
+class HookFields(Body):
+    """What may be said of a hook, but for its names; `None` is what was left out."""
+
     url: Annotated[OptionalName, Field(max_length=LONGEST_URL)] | None = None
     events: Events | None = None
-    application_id: ApplicationId | None = None
     enabled: bool | None = None
+
+
+class HookChanges(HookFields):
+    name: Annotated[OptionalName100, AfterValidator(_printable)] | None = None
+    application_id: ApplicationId | None = None
 
 
 class RecoverBody(Body):

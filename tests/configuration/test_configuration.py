@@ -18,6 +18,7 @@ from rolecall.configuration.shapes import (
 from rolecall.core.caller import Scope
 from rolecall.core.db import Db, execute, fetch_rows
 from rolecall.settings.shapes import SettingsBody
+from rolecall.webhooks.guard import LONGEST_URL
 from rolecall.webhooks.shapes import HookChanges
 from tests.builders import CONNECTOR, a_token, an_access_model, an_application, an_identity
 from tests.conftest import EMPTY
@@ -285,6 +286,23 @@ def test_a_file_can_say_all_that_can_be_set() -> None:
         wanted = {named.get(field, field) for field in said(body)}
         assert wanted <= said(entry), entry
         assert said(entry) == said(entry_body), entry_body
+        # What is called the same has the same rules.
+        for field in (said(body) & said(entry_body)) - {"name", "access", "approval_policy"}:
+            assert entry_body.model_fields[field].annotation == body.model_fields[field].annotation, field
+
+
+async def test_a_hook_as_long_as_the_api_takes_it_can_be_applied(client: httpx2.AsyncClient) -> None:
+    url = "https://desk.example.com/".ljust(LONGEST_URL, "x")
+    hook = {"name": "Desk", "url": url, "events": ["AccessRequestCreated"]}
+    assert (await client.post("/api/webhooks", json=hook)).status_code == 201
+
+    exported = (await client.get(URL)).json()
+    longer = {"webhooks": [{"name": "Desk", "url": url + "x"}]}
+
+    assert (await client.post(f"{URL}/plan", json=exported)).json() == {"changes": []}
+    assert (await client.post(f"{URL}/plan", json=longer)).json()["errors"] == [
+        {"field": "webhooks.0.url", "message": f"URL must be at most {LONGEST_URL} characters"}
+    ]
 
 
 async def test_names_are_meant_without_the_blanks_around_them(client: httpx2.AsyncClient, db: Db) -> None:
