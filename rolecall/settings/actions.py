@@ -1,5 +1,8 @@
+from collections.abc import Callable
+
 import msgspec
 from psycopg.types.json import Jsonb
+from pydantic.alias_generators import to_camel
 
 from rolecall.core.checking import Facts, Json, check, mentioned_ids
 from rolecall.core.db import Db, execute
@@ -10,30 +13,39 @@ from rolecall.settings.shapes import CustomFieldBody, SettingsBody
 
 
 async def change_settings(db: Db, raw: Json, facts: Facts) -> Settings:
-    """Only what is given changes."""
+    """Only what is given is written: what nobody has set follows its default, and nobody is said to have set it."""
     known = msgspec.structs.replace(facts, identities=await queries.people(db, mentioned_ids(raw)))
     body = check(SettingsBody, raw, known)
-    # Two changes at once must not each lose the other's half.
-    await execute(db, "LOCK TABLE settings IN SHARE ROW EXCLUSIVE MODE")
+    await _lock(db)
     settings = await queries.get(db)
+    given = body.model_dump(exclude_none=True)
     if body.custom_fields is not None:
-        settings = msgspec.structs.replace(settings, custom_fields=_merged(settings.custom_fields, body.custom_fields))
-    if body.approval_lead_days is not None:
-        settings = msgspec.structs.replace(settings, approval_lead_days=body.approval_lead_days)
-    if body.webhook_retention_days is not None:
-        settings = msgspec.structs.replace(settings, webhook_retention_days=body.webhook_retention_days)
+        given["custom_fields"] = _merged(settings.custom_fields, body.custom_fields)
     if body.approval_policy is not None:
-        policy = [ApprovalRule(**rule.model_dump()) for rule in body.approval_policy]
-        settings = msgspec.structs.replace(settings, approval_policy=policy)
-    for name, value in msgspec.to_builtins(settings).items():
+        given["approval_policy"] = [ApprovalRule(**rule.model_dump()) for rule in body.approval_policy]
+    settings = msgspec.structs.replace(settings, **given)
+    stored = msgspec.to_builtins(settings)
+    for name in map(to_camel, given):
         await execute(
             db,
             "INSERT INTO settings (name, value) VALUES (%(name)s, %(value)s)"
             " ON CONFLICT (name) DO UPDATE SET value = EXCLUDED.value",
             name=name,
-            value=Jsonb(value),
+            value=Jsonb(stored[name]),
         )
     return settings
+
+
+async def change_policy(db: Db, change: Callable[[list[Json]], list[Json]], facts: Facts) -> None:
+    """`change` gets the rules as JSON has them, and gives those that are to be."""
+    await _lock(db)
+    rules = (await queries.get(db)).approval_policy
+    await change_settings(db, {"approvalPolicy": change(msgspec.json.decode(msgspec.json.encode(rules)))}, facts)
+
+
+async def _lock(db: Db) -> None:
+    """Before anything is read that is written again: two changes at once must not each lose the other's half."""
+    await execute(db, "LOCK TABLE settings IN SHARE ROW EXCLUSIVE MODE")
 
 
 def _merged(fields: list[CustomField], changes: list[CustomFieldBody]) -> list[CustomField]:

@@ -1,8 +1,11 @@
 """What administrators set in the browser."""
 
+import asyncio
+
 import httpx2
 
-from rolecall.core.db import Db
+from rolecall.core.db import Db, execute, fetch_value
+from rolecall.settings import queries as settings
 from tests.builders import a_token
 
 
@@ -16,3 +19,22 @@ async def test_a_token_revoked_in_the_console_is_refused_on_the_next_request(
     await administrator.post(f"/settings/tokens/{token.id}/revoke")
 
     assert (await administrator.get("/api/identities", headers=theirs)).status_code == 401
+
+
+async def test_rules_that_are_added_at_once_are_all_kept(administrator: httpx2.AsyncClient, db: Db) -> None:
+    wanted = {"One looks", "Another looks"}
+    rules = [{"type": "Approve", "reason": reason, "responder": "Supervisor"} for reason in wanted]
+    async with db.transaction():
+        await execute(db, "LOCK TABLE settings IN SHARE ROW EXCLUSIVE MODE")
+        adding = asyncio.gather(*(administrator.post("/settings/policy", data=rule) for rule in rules))
+        await _until_they_wait(db, len(rules))
+
+    assert [answer.status_code for answer in await adding] == [303, 303]
+    assert wanted <= {rule.reason for rule in (await settings.get(db)).approval_policy}
+
+
+async def _until_they_wait(db: Db, many: int) -> None:
+    sql = "SELECT count(*) FROM pg_locks WHERE relation = 'settings'::regclass AND NOT granted"
+    async with asyncio.timeout(30):
+        while await fetch_value(db, sql) < many:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)

@@ -38,6 +38,15 @@ async def test_only_what_is_given_changes(client: httpx2.AsyncClient) -> None:
     ]
 
 
+async def test_only_what_is_given_is_in_the_audit(client: httpx2.AsyncClient) -> None:
+    await change(client, approvalLeadDays=9)
+    await change(client, customFields=[{"number": 3, "enabled": True}], webhookRetentionDays=None)
+
+    entries = (await client.get("/api/audit-events?action=Change settings")).json()["items"]
+
+    assert [set(entry["after"]) for entry in entries] == [{"customFields"}, {"approvalLeadDays"}]
+
+
 @pytest.mark.parametrize("days", [0, 100, "7", 7.5, True])
 async def test_lead_days_are_a_whole_number_from_1_to_99(client: httpx2.AsyncClient, days: object) -> None:
     answer = await change(client, approvalLeadDays=days)

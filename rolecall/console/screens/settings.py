@@ -111,18 +111,13 @@ def _whole(text: str) -> object:
     return int(text[:9]) if text.isascii() and text.isdecimal() else text
 
 
-async def _policy(db: Db) -> list[Json]:
-    rules: list[Json] = msgspec.to_builtins((await settings.get(db)).approval_policy)
-    return rules
-
-
 @screen("POST", "/settings/policy", scope=Scope.CONFIG_MANAGE)
 async def add_rule(db: Db, form: Form, facts: Facts, config: Config) -> Page | SeeOther:
     try:
         async with db.transaction():
             rule = given(await with_people(db, form, "identityId"), "type", "reason", "responder", "identityId")
             rule |= {name: form.get(name, []) for name in _CHOICES}
-            await actions.change_settings(db, {"approvalPolicy": [*await _policy(db), rule]}, facts)
+            await actions.change_policy(db, lambda rules: [*rules, rule], facts)
     except Invalid as error:
         problems = {field.rpartition(".")[2]: said for field, said in problems_by_field(error).items()}
         return await _settings_page(db, config, added=_Refused(form, problems))
@@ -132,11 +127,14 @@ async def add_rule(db: Db, form: Form, facts: Facts, config: Config) -> Page | S
 @screen("POST", "/settings/policy/remove", scope=Scope.CONFIG_MANAGE)
 async def remove_rule(db: Db, form: Form, facts: Facts) -> SeeOther:
     """The rule that was shown at this place, if it still says the same."""
-    rules = await _policy(db)
-    place = _whole(first(form, "place"))
-    if not isinstance(place, int) or place >= len(rules) or version_of(rules[place]) != first(form, "version"):
-        raise Invalid.on("place", "The policy has changed meanwhile; look again")
-    await actions.change_settings(db, {"approvalPolicy": rules[:place] + rules[place + 1 :]}, facts)
+    place, version = _whole(first(form, "place")), first(form, "version")
+
+    def without(rules: list[Json]) -> list[Json]:
+        if not isinstance(place, int) or place >= len(rules) or version_of(rules[place]) != version:
+            raise Invalid.on("place", "The policy has changed meanwhile; look again")
+        return rules[:place] + rules[place + 1 :]
+
+    await actions.change_policy(db, without, facts)
     return SeeOther("/settings#policy", "The rule is removed")
 
 
