@@ -2,18 +2,25 @@
 
 import asyncio
 import glob
+import re
+from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
 from uuid import UUID
 
+import aiohttp
 import fsspec
 from cronsim import CronSim
+from fsspec.implementations.local import LocalFileSystem
+from yarl import URL
 
 from rolecall.application_imports import actions, queries
 from rolecall.application_imports.broken import BrokenFile
 from rolecall.application_imports.finish import Run
 from rolecall.application_imports.model import ImportType
+from rolecall.applications.model import is_plain
 from rolecall.applications.shapes import FileGroup
 from rolecall.core import clock
 from rolecall.core.authors import by_system, written_by
@@ -23,6 +30,8 @@ from rolecall.core.db import Db, Pool, execute, fetch_rows, fetch_value
 from rolecall.core.files import Upload, UploadedFile, Writing, is_disk_full
 
 _PIECE = 1024 * 1024
+_QUERY = re.compile(r"\?[^\s'\"]+")
+_OUTSIDE = "it is outside of ROLECALL_IMPORT_ROOTS"
 
 
 async def fire_schedules(db: Db, config: Config, now: datetime) -> None:
@@ -86,7 +95,7 @@ async def _fetch(config: Config, group: FileGroup, location: str) -> UploadedFil
     try:
         name, source = await asyncio.to_thread(_open, config, location)
     except (OSError, ImportError, ValueError) as error:
-        raise BrokenFile(f"{group.name}: {location} cannot be read: {error}") from None
+        raise _unreadable(group, location, error) from None
     writing = Writing(config.store)
     try:
         with source:
@@ -99,35 +108,68 @@ async def _fetch(config: Config, group: FileGroup, location: str) -> UploadedFil
         writing.abandon()
         if is_disk_full(error):
             raise
-        raise BrokenFile(f"{group.name}: {location} cannot be read: {error}") from None
+        raise _unreadable(group, location, error) from None
     except BaseException:
         writing.abandon()
         raise
     return UploadedFile(str(group.file_group_id), name, writing.path, writing.size, sha256)
 
 
+def _unreadable(group: FileGroup, location: str, error: Exception) -> BrokenFile:
+    """What stands behind the `?` of a URL may be a secret, and more people read logs than schedules."""
+    said = f"{location} cannot be read: {error}"
+    return BrokenFile(f"{group.name}: {re.sub(_QUERY, '?…', said) if '://' in location else said}")
+
+
 def _open(config: Config, location: str) -> tuple[str, BinaryIO]:
-    if "://" in location:
-        return _open_url(config, location)
-    roots = [Path(root).resolve() for root in config.import_roots if "://" not in root]
-    found = [Path(path) for path in glob.glob(location) if Path(path).is_file()]
+    if "://" not in location:
+        roots = [root for root in config.import_roots if "://" not in root]
+        return _open_path(roots, [Path(path) for path in glob.glob(location)])
+    root = _root_of(config, location)
+    # A page that redirects, or lists links, says where to go next: the root holds there, too.
+    options = {"get_client": partial(_client, root), "skip_instance_cache": True} if _is_http(location) else {}
+    files, path = fsspec.core.url_to_fs(location, **options)
+    beginning = f"{str(files._strip_protocol(root)).rstrip('/')}/"
+    listed = files.glob(path) if glob.has_magic(path) else [path]
+    found = [one for one in listed if one.startswith(beginning) and is_plain(one)]
+    if not found:
+        raise FileNotFoundError("there is no such file")
+    if isinstance(files, LocalFileSystem):
+        return _open_path([beginning], [Path(one) for one in found])
+    newest = max(found, key=files.modified) if len(found) > 1 else found[0]
+    return newest.rpartition("/")[2], cast(BinaryIO, files.open(newest, "rb"))
+
+
+def _open_path(roots: Sequence[str], paths: Sequence[Path]) -> tuple[str, BinaryIO]:
+    found = [path for path in paths if path.is_file()]
     if not found:
         raise FileNotFoundError("there is no such file")
     newest = max(found, key=lambda path: path.stat().st_mtime_ns).resolve()
     # Resolved first: neither `..` nor a link leads out.
-    if not any(newest.is_relative_to(root) for root in roots):
-        raise PermissionError("it is outside of ROLECALL_IMPORT_ROOTS")
+    if not any(newest.is_relative_to(Path(root).resolve()) for root in roots):
+        raise PermissionError(_OUTSIDE)
     return newest.name, newest.open("rb")
 
 
-def _open_url(config: Config, location: str) -> tuple[str, BinaryIO]:
-    allowed = (f"{root.rstrip('/')}/" for root in config.import_roots if "://" in root)
+def _root_of(config: Config, url: str) -> str:
+    roots = (f"{root.rstrip('/')}/" for root in config.import_roots if "://" in root)
     # `::` would put one file system into another, past the root.
-    if ".." in location or "::" in location or not location.startswith(tuple(allowed)):
-        raise PermissionError("it is outside of ROLECALL_IMPORT_ROOTS")
-    files, path = fsspec.core.url_to_fs(location)
-    found = files.glob(path) if glob.has_magic(path) else [path]
-    if not found:
-        raise FileNotFoundError("there is no such file")
-    newest = max(found, key=files.modified) if len(found) > 1 else found[0]
-    return newest.rpartition("/")[2], cast(BinaryIO, files.open(newest, "rb"))
+    found = next((root for root in roots if url.startswith(root)), None)
+    if found is None or "::" in url or not is_plain(url):
+        raise PermissionError(_OUTSIDE)
+    return found
+
+
+def _is_http(url: str) -> bool:
+    return url.startswith(("http://", "https://"))
+
+
+async def _client(root: str, **options: Any) -> aiohttp.ClientSession:
+    async def stay(_: object, __: object, redirect: aiohttp.TraceRequestRedirectParams) -> None:
+        target = str(redirect.url.join(URL(redirect.response.headers.get("Location", ""))))
+        if not target.startswith(root) or not is_plain(target):
+            raise PermissionError(_OUTSIDE)
+
+    trace = aiohttp.TraceConfig()
+    trace.on_request_redirect.append(stay)
+    return aiohttp.ClientSession(trace_configs=[trace], **options)

@@ -1,4 +1,5 @@
 from enum import StrEnum
+from urllib.parse import unquote
 
 import msgspec
 
@@ -86,3 +87,10 @@ class ImportStatus(StrEnum):
 def same_header(text: str) -> str:
     """Headers and field names match without case, spaces, dashes or underscores."""
     return "".join(c for c in text.casefold() if not c.isspace() and c not in "-_")
+
+
+def is_plain(url: str) -> bool:
+    """Whether nothing in it leads up or elsewhere, however often somebody decodes it."""
+    while (decoded := unquote(url)) != url:
+        url = decoded
+    return ".." not in url and "\\" not in url and url.isprintable()

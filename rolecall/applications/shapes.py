@@ -8,7 +8,7 @@ import msgspec
 from cronsim import CronSim, CronSimError
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
-from rolecall.applications.model import FIELDS, Content, Guard, ImportStatus, ImportType, same_header
+from rolecall.applications.model import FIELDS, Content, Guard, ImportStatus, ImportType, is_plain, same_header
 from rolecall.core.checking import (
     STRIPPED,
     Body,
@@ -145,7 +145,18 @@ def _is_live(id: UUID, info: ValidationInfo) -> UUID:
 
 ApplicationId = Annotated[Guid, AfterValidator(_exists)]
 LiveApplicationId = Annotated[ApplicationId, AfterValidator(_is_live)]
-Location = Annotated[OptionalName, Field(max_length=2048)]
+
+
+def _is_safe(location: str) -> str:
+    """Of a path the way is looked at when it is read, with its links; of a URL others decide what it means."""
+    if "://" in location and not is_plain(location):
+        raise broken("Location must not hold .. or \\ or what cannot be printed, however they are written")
+    if "://" in location and "@" in location.partition("://")[2].partition("/")[0]:
+        raise broken("Location must not hold a user name or password")
+    return location
+
+
+Location = Annotated[OptionalName, Field(max_length=2048), AfterValidator(_is_safe)]
 PriorityName = Annotated[Level, one_of(Level)]
 
 

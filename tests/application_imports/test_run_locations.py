@@ -1,0 +1,164 @@
+"""However a location is spelled, and wherever a server points, nothing outside of the roots is read."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import msgspec
+import pytest
+from aiohttp import web
+from psycopg.types.json import Jsonb
+
+from rolecall.core.config import Config
+from rolecall.core.db import Db, execute
+from tests.application_imports.running import Imports
+from tests.builders import CONNECTOR, an_application
+
+USERS, SECRET = "Username\nada\n", "Username\nsecret\n"
+OUTSIDE = "it is outside of ROLECALL_IMPORT_ROOTS"
+
+
+class Server(msgspec.Struct):
+    """With a folder that is a root and a file beside it."""
+
+    url: str
+    asked: list[str]
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[Server]:
+    asked = list[str]()
+
+    async def answer(request: web.Request) -> web.Response:
+        asked.append(request.raw_path)
+        if target := request.query.get("to"):
+            raise web.HTTPFound(target)
+        return web.Response(text=USERS if request.path.startswith("/root/") else SECRET)
+
+    app = web.Application()
+    app.router.add_get("/{path:.*}", answer)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    yield Server(f"http://127.0.0.1:{runner.addresses[0][1]}", asked)
+    await runner.cleanup()
+
+
+async def fetched(client: httpx2.AsyncClient, db: Db, config: Config, root: str, location: str) -> dict[str, Any]:
+    """The import that came of it; the location is written past the check that comes when it is saved."""
+    application = await an_application(db, schedule={"cron": "0 6 * * *", "locations": {"Users": "/x"}})
+    await execute(db, "UPDATE schedules SET locations = %(told)s", told=Jsonb({"Users": location}))
+    imports = Imports(client, msgspec.structs.replace(config, import_roots=(root,)))
+    staged = await client.post("/api/application-imports/stage", json={"applicationId": str(application)})
+    await imports.work()
+    return await imports.get(staged.json()["id"])
+
+
+@pytest.mark.parametrize("path", ["users.csv", "users.csv?to=/root/other.csv", "a%20b.csv", "sub//users.csv"])
+async def test_what_is_in_the_root_is_read(
+    client: httpx2.AsyncClient, db: Db, config: Config, server: Server, path: str
+) -> None:
+    run = await fetched(client, db, config, f"{server.url}/root/", f"{server.url}/root/{path}")
+
+    assert run["status"] == "Finished", run["log"]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "../secret.csv",
+        "%2e%2e/secret.csv",
+        "%2E./secret.csv",
+        "%252e%252e/secret.csv",
+        "..%2fsecret.csv",
+        "..\\secret.csv",
+        "%2e%2e%5csecret.csv",
+        "./%2e%2e/secret.csv",
+        "users.csv\t",
+        "x?to=/secret.csv",
+        "x?to=//127.0.0.1:1/root/users.csv",
+        "x?to=/root/%2e%2e/secret.csv",
+    ],
+)
+async def test_nothing_outside_of_a_root_is_read(
+    client: httpx2.AsyncClient, db: Db, config: Config, server: Server, path: str
+) -> None:
+    run = await fetched(client, db, config, f"{server.url}/root", f"{server.url}/root/{path}")
+
+    assert run["status"] == "Failed"
+    assert OUTSIDE in run["log"]
+    assert all(asked.startswith("/root/x?") for asked in server.asked)
+
+
+async def test_a_name_before_the_host_is_another_place(
+    client: httpx2.AsyncClient, db: Db, config: Config, server: Server
+) -> None:
+    host = server.url.removeprefix("http://")
+
+    run = await fetched(client, db, config, f"{server.url}/root/", f"http://ada:secret@{host}/root/users.csv")
+
+    assert OUTSIDE in run["log"]
+    assert server.asked == []
+
+
+async def test_a_link_out_of_a_root_that_is_a_file_url_is_not_followed(
+    client: httpx2.AsyncClient, db: Db, config: Config, tmp_path: Path
+) -> None:
+    (tmp_path / "root").mkdir()
+    (tmp_path / "secret.csv").write_text(SECRET)
+    (tmp_path / "root" / "users.csv").symlink_to(tmp_path / "secret.csv")
+    root = f"file://{tmp_path}/root"
+
+    plain = await fetched(client, db, config, root, f"{root}/users.csv")
+
+    assert plain["status"] == "Failed"
+    assert OUTSIDE in plain["log"]
+
+
+async def test_the_log_shows_no_secret_of_a_query(
+    client: httpx2.AsyncClient, db: Db, config: Config, server: Server
+) -> None:
+    run = await fetched(client, db, config, "http://127.0.0.1:1/", "http://127.0.0.1:1/users.csv?sig=s3cr3t")
+
+    assert run["status"] == "Failed"
+    assert "http://127.0.0.1:1/users.csv?… cannot be read" in run["log"]
+    assert "s3cr3t" not in run["log"]
+
+
+@pytest.mark.parametrize(
+    ("location", "message"),
+    [
+        (
+            "https://files.example.com/hr/%2e%2e/x.csv",
+            "Location must not hold .. or \\ or what cannot be printed, however they are written",
+        ),
+        (
+            "https://files.example.com\\@evil.example/x.csv",
+            "Location must not hold .. or \\ or what cannot be printed, however they are written",
+        ),
+        ("https://ada:secret@files.example.com/x.csv", "Location must not hold a user name or password"),
+        ("sftp://ada@files.example.com/x.csv", "Location must not hold a user name or password"),
+    ],
+)
+async def test_a_url_that_could_lead_elsewhere_is_not_saved(
+    client: httpx2.AsyncClient, location: str, message: str
+) -> None:
+    schedule = {"cron": "0 6 * * *", "locations": {"Users": location}}
+
+    answer = await client.post("/api/applications", json={"name": "P", "connector": CONNECTOR, "schedule": schedule})
+
+    assert answer.status_code == 400
+    assert answer.json()["errors"] == [{"field": "schedule.locations.Users", "message": message}]
+
+
+@pytest.mark.parametrize(
+    "location", ["/srv/exports/../hr/u*.csv", "s3://bucket/hr//users@day.csv", "C:\\hr\\users.csv"]
+)
+async def test_other_locations_are_saved_as_they_are(client: httpx2.AsyncClient, location: str) -> None:
+    schedule = {"cron": "0 6 * * *", "locations": {"Users": location}}
+
+    answer = await client.post("/api/applications", json={"name": "P", "connector": CONNECTOR, "schedule": schedule})
+
+    assert answer.status_code == 201
