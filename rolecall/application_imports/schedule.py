@@ -27,7 +27,7 @@ from rolecall.core.authors import by_system, written_by
 from rolecall.core.caller import SYSTEM
 from rolecall.core.config import Config
 from rolecall.core.db import Db, Pool, execute, fetch_rows, fetch_value
-from rolecall.core.files import Upload, UploadedFile, Writing, is_disk_full
+from rolecall.core.files import Upload, UploadedFile, Writing, is_disk_full, without_path
 
 _PIECE = 1024 * 1024
 _QUERY = re.compile(r"\?[^\s'\"]+")
@@ -112,7 +112,7 @@ async def _fetch(config: Config, group: FileGroup, location: str) -> UploadedFil
     except BaseException:
         writing.abandon()
         raise
-    return UploadedFile(str(group.file_group_id), name, writing.path, writing.size, sha256)
+    return UploadedFile(str(group.file_group_id), without_path(name), writing.path, writing.size, sha256)
 
 
 def _unreadable(group: FileGroup, location: str, error: Exception) -> BrokenFile:
@@ -137,7 +137,7 @@ def _open(config: Config, location: str) -> tuple[str, BinaryIO]:
     if isinstance(files, LocalFileSystem):
         return _open_path([beginning], [Path(one) for one in found])
     newest = max(found, key=files.modified) if len(found) > 1 else found[0]
-    return newest.rpartition("/")[2], cast(BinaryIO, files.open(newest, "rb"))
+    return newest.partition("?")[0] if options else newest, cast(BinaryIO, files.open(newest, "rb"))
 
 
 def _open_path(roots: Sequence[str], paths: Sequence[Path]) -> tuple[str, BinaryIO]:

@@ -43,6 +43,12 @@ def file_system(url: str) -> tuple[Any, str]:
     return files, str(root).rstrip("/")
 
 
+def without_path(name: str) -> str:
+    """`C:\\exports\\users.csv` and `../users.csv` are `users.csv`; what cannot be printed is not kept."""
+    last = name.replace("\\", "/").rpartition("/")[2]
+    return "".join(c for c in last if c.isprintable()).strip()
+
+
 class Store(msgspec.Struct, frozen=True):
     """Where files are kept: a folder of this machine, or a URL that all machines share."""
 

@@ -15,7 +15,7 @@ _PIECE = 256 * 1024
 async def send_file(store: Store, location: str, size: int, name: str) -> ASGIStreamingResponse:
     """Raises FileNotFoundError before anything is sent."""
     file = await asyncio.to_thread(store.open, location)
-    plain = "".join(c if c.isascii() and c not in '"\\%' else "_" for c in name)
+    plain = "".join(c if c.isascii() and c.isprintable() and c not in '"\\%' else "_" for c in name)
     headers = {
         "content-disposition": f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(name, safe='')}",
         "content-length": str(size),

@@ -8,7 +8,7 @@ from multipart import MultipartError, MultipartSegment, ParserLimitReached, Push
 
 from rolecall.core.config import Config
 from rolecall.core.errors import Invalid, TooLarge, UnsupportedMediaType
-from rolecall.core.files import Upload, UploadedFile, Writing
+from rolecall.core.files import Upload, UploadedFile, Writing, without_path
 from rolecall.web.bodies import AnyRequest, Carried, in_time
 
 _MAX_FIELDS = 100
@@ -100,12 +100,6 @@ class _Form:
             self._writing.abandon()
         for file in self.upload.files:
             file.path.unlink(missing_ok=True)
-
-
-def without_path(name: str) -> str:
-    """`C:\\exports\\users.csv` and `../users.csv` are `users.csv`; what cannot be printed is not kept."""
-    last = name.replace("\\", "/").rpartition("/")[2]
-    return "".join(c for c in last if c.isprintable()).strip()
 
 
 def _text(name: str, value: bytearray) -> str:

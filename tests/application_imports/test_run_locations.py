@@ -48,7 +48,9 @@ async def server() -> AsyncIterator[Server]:
 
 async def fetched(client: httpx2.AsyncClient, db: Db, config: Config, root: str, location: str) -> dict[str, Any]:
     """The import that came of it; the location is written past the check that comes when it is saved."""
-    application = await an_application(db, schedule={"cron": "0 6 * * *", "locations": {"Users": "/x"}})
+    application = await an_application(
+        db, f"Of {location!a}", schedule={"cron": "0 6 * * *", "locations": {"Users": "/x"}}
+    )
     await execute(db, "UPDATE schedules SET locations = %(told)s", told=Jsonb({"Users": location}))
     imports = Imports(client, msgspec.structs.replace(config, import_roots=(root,)))
     staged = await client.post("/api/application-imports/stage", json={"applicationId": str(application)})
@@ -125,6 +127,23 @@ async def test_the_log_shows_no_secret_of_a_query(
     assert run["status"] == "Failed"
     assert "http://127.0.0.1:1/users.csv?… cannot be read" in run["log"]
     assert "s3cr3t" not in run["log"]
+
+
+async def test_a_fetched_file_has_a_name_that_can_be_said(
+    client: httpx2.AsyncClient, db: Db, config: Config, server: Server, tmp_path: Path
+) -> None:
+    (tmp_path / "users\r\nSet-Cookie: a=b\udc80.csv").write_text(USERS)
+
+    here = await fetched(client, db, config, str(tmp_path), f"{tmp_path}/users*")
+    there = await fetched(client, db, config, server.url, f"{server.url}/root/users.csv?sig=s3cr3t")
+
+    (file,) = here["files"]
+    sent = await client.get(f"/api/application-imports/{here['id']}/files/{file['id']}")
+    assert file["name"] == "usersSet-Cookie: a=b.csv"
+    assert sent.text == USERS
+    assert 'filename="usersSet-Cookie: a=b.csv";' in sent.headers["content-disposition"]
+    assert [file["name"] for file in there["files"]] == ["users.csv"]
+    assert "s3cr3t" not in there["log"]
 
 
 @pytest.mark.parametrize(
