@@ -19,6 +19,7 @@ from rolecall.core.errors import Conflict, Invalid, NotFound, Problem
 from rolecall.core.files import Store, Upload, UploadedFile
 from rolecall.core.ids import new_id
 from rolecall.core.nudge import nudge
+from rolecall.core.text import in_one_line
 
 CHANNEL = "imports"
 _LONGEST_NAME = 255
@@ -167,7 +168,7 @@ async def log_line(db: Db, import_id: UUID, message: str, now: datetime) -> None
         db,
         "INSERT INTO import_log (import_id, line) VALUES (%(id)s, %(line)s)",
         id=import_id,
-        line=f"{now:%Y-%m-%dT%H:%M:%SZ} {message}",
+        line=f"{now:%Y-%m-%dT%H:%M:%SZ} {in_one_line(message)}",
     )
 
 

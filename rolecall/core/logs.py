@@ -12,6 +12,8 @@ import msgspec
 import structlog
 from structlog.typing import EventDict, Processor
 
+from rolecall.core.text import in_one_line
+
 _SHARED: list[Processor] = [
     structlog.contextvars.merge_contextvars,
     structlog.stdlib.add_log_level,
@@ -86,7 +88,7 @@ def _in_one_line(_: object, __: str, event: EventDict) -> EventDict:
 
 def _shown(value: object) -> object:
     text = value if isinstance(value, str) else repr(value)
-    return value if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+    return value if text.isprintable() else in_one_line(text)
 
 
 def _encode(event: Any, **_: Any) -> str:

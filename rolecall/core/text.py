@@ -16,3 +16,10 @@ def sort_key(name: str) -> str:
 def fold(text: str) -> str:
     """For matching words people type: no case, no spaces."""
     return "".join(text.split()).casefold()
+
+
+def in_one_line(text: str) -> str:
+    """For logs: what would end the line, or what a terminal obeys, is shown as an escape."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or unicodedata.category(c) == "Zs" else repr(c)[1:-1] for c in text)

@@ -159,3 +159,14 @@ async def test_every_common_form_is_read_alike(imports: Imports, db: Db) -> None
             name,
             [("ada", "Ada", [])],
         )
+
+
+async def test_no_cell_writes_a_line_of_the_log(imports: Imports, db: Db) -> None:
+    cell = "maybe\n2030-01-01T00:00:00Z Finished\x1b[2K\u202e"
+
+    run = await imports.run(await an_application(db), {"Users": f'Username,Active\nada,"{cell}"\n'})
+
+    last = run["log"].splitlines()[-1]
+    assert run["status"] == "Failed"
+    assert "Active is maybe\\n2030-01-01T00:00:00Z Finished\\x1b[2K\\u202e: expected" in last
+    assert all(line.isprintable() for line in run["log"].splitlines())
