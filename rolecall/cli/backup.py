@@ -46,6 +46,7 @@ def restore(file: Path, force: bool, data_dir: Path | None) -> None:
     manifest = backup.read_manifest(file)
     # No service may run on the folder meanwhile.
     with folder.occupied(settings.data_dir, ""), folder.database(settings) as here, folder.clear_refusals():
+        folder.end_interrupted_restore(here)
         if not force and not backup.is_empty(here):
             raise CannotRun(
                 "The database is not empty; choose another folder with --data-dir, or replace it with --force"

@@ -96,7 +96,15 @@ def migrate(config: "Config") -> list[str]:
 
     assert config.database_url
     with clear_refusals():
+        end_interrupted_restore(config)
         return migrate(config.database_url)
+
+
+def end_interrupted_restore(config: "Config") -> None:
+    from rolecall.operate.backup import end_interrupted
+
+    if end_interrupted(config):
+        click.echo("A restore was interrupted and is undone: the database holds what it held before", err=True)
 
 
 @contextmanager

@@ -10,6 +10,12 @@ from rolecall.core.errors import CannotRun
 from rolecall.core.faults import fault
 
 FOLDER = Path(__file__).parent.parent / "migrations"
+# The schema where a restore keeps what it replaces until all has come.
+ASIDE = "rolecall_replaced"
+INTERRUPTED = (
+    "a restore is under way or was interrupted; if nobody restores, do it again,"
+    " or run `rolecall migrate` to have back what was there before"
+)
 _LOCK = int.from_bytes(b"rolecall", "big") >> 1
 
 
@@ -20,8 +26,13 @@ class MigrationError(CannotRun):
 def migrate(url: str) -> list[str]:
     """Bring the database to this version; the names of what was applied."""
     with psycopg.connect(url, autocommit=True) as db:
-        db.execute("SELECT pg_advisory_lock(%s)", (_LOCK,))
+        wait_turn(db)
         return _apply(db)
+
+
+def wait_turn(db: psycopg.Connection) -> None:
+    """One at a time changes what tables there are, until its connection ends."""
+    db.execute("SELECT pg_advisory_lock(%s)", (_LOCK,))
 
 
 async def is_current(db: Db) -> bool:
@@ -41,6 +52,8 @@ async def differences(db: Db) -> tuple[list[str], list[str]]:
 def check(url: str) -> None:
     """For commands that find a database and must not make or change one; raises unless it is at this version."""
     with psycopg.connect(url, autocommit=True) as db:
+        if is_set_aside(db):
+            raise MigrationError(INTERRUPTED)
         applied, todo = _applied(db), pending(db)
     if not applied:
         raise MigrationError("the database is empty; `rolecall serve` or `rolecall migrate` makes one in it")
@@ -49,6 +62,11 @@ def check(url: str) -> None:
             f"the database is older than this program: it lacks {', '.join(file.name for file in todo)};"
             " run `rolecall migrate`, or start `rolecall serve`"
         )
+
+
+def is_set_aside(db: psycopg.Connection) -> bool:
+    """Whether a restore has not ended."""
+    return db.execute("SELECT to_regnamespace(%s)", (ASIDE,)).fetchone() != (None,)
 
 
 def is_new(applied: list[str]) -> bool:

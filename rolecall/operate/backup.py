@@ -24,6 +24,7 @@ from rolecall import __version__
 from rolecall.core import migrate
 from rolecall.core.config import Config
 from rolecall.core.errors import CannotRun
+from rolecall.core.faults import fault
 from rolecall.core.files import Store
 from rolecall.core.ids import new_id
 from rolecall.core.postgres import BIN
@@ -31,6 +32,8 @@ from rolecall.core.sealing import KEY_FILE
 
 _MANIFEST, _DUMP, _FILES = "manifest.json", "database.dump", "files/"
 _PIECE = 1024 * 1024
+# In the data folder while a restore is under way.
+_RESTORED_DUMP, _RESTORED_KEY = ".restored.dump", f"{KEY_FILE}.restored"
 
 
 class Manifest(msgspec.Struct, rename="camel"):
@@ -101,39 +104,70 @@ def is_empty(config: Config) -> bool:
 
 def restore(config: Config, source: Path) -> None:
     """Over whatever the database holds: all of it or, if the archive is broken, nothing of it."""
-    dump = config.data_dir / f".{new_id()}.dump"
+    dump = config.data_dir / _RESTORED_DUMP
     try:
         with _opened(source) as archive:
             manifest = msgspec.json.decode(_member(archive, _MANIFEST).read(), type=Manifest)
             _take(_member(archive, _DUMP), dump)
             if _digest(dump) != manifest.dump_sha256:
                 raise CannotRun(f"{source} is damaged: the database in it is not the one that was written")
-            with _replacing(config.database_url or "") as db:
+            with _replacing(config) as db:
                 _run(config, "pg_restore", "--no-owner", "--no-privileges", "--exit-on-error", "--single-transaction",
                      str(dump))  # fmt: skip
+                fault("restore.database-in-place")
                 for file in _named_files(db):
                     _put_back(archive, config.store, file)
-            if manifest.has_key:
-                _take(_member(archive, KEY_FILE), config.data_dir / KEY_FILE)
+                if manifest.has_key:
+                    _take(_member(archive, KEY_FILE), config.data_dir / _RESTORED_KEY)
     finally:
         dump.unlink(missing_ok=True)
 
 
+def end_interrupted(config: Config) -> bool:
+    """After a restore that was killed: what was there before is back, unless all that came is there. If undone."""
+    key = config.data_dir / _RESTORED_KEY
+    with psycopg.connect(config.database_url or "", autocommit=True) as db:
+        if not migrate.is_set_aside(db) and not key.exists():
+            return False
+        # Whoever restores right now has the turn, and leaves nothing to do.
+        migrate.wait_turn(db)
+        undone = migrate.is_set_aside(db)
+        if undone:
+            key.unlink(missing_ok=True)
+            _put_old_back(db)
+        elif key.exists():
+            key.rename(config.data_dir / KEY_FILE)
+    (config.data_dir / _RESTORED_DUMP).unlink(missing_ok=True)
+    return undone
+
+
 @contextmanager
-def _replacing(url: str) -> Iterator[psycopg.Connection]:
-    """What was there stays aside until what comes is whole."""
-    with psycopg.connect(url, autocommit=True) as db:
+def _replacing(config: Config) -> Iterator[psycopg.Connection]:
+    """What was there stays aside until what comes is whole; if this process is killed, `end_interrupted` sees to it."""
+    key = config.data_dir / _RESTORED_KEY
+    with psycopg.connect(config.database_url or "", autocommit=True) as db:
+        migrate.wait_turn(db)
         with db.transaction():
-            db.execute("ALTER SCHEMA public RENAME TO replaced")
+            db.execute(f"ALTER SCHEMA public RENAME TO {migrate.ASIDE}")
             db.execute("CREATE SCHEMA public")
+        fault("restore.old-set-aside")
         try:
             yield db
         except BaseException:
-            with db.transaction():
-                db.execute("DROP SCHEMA public CASCADE")
-                db.execute("ALTER SCHEMA replaced RENAME TO public")
+            key.unlink(missing_ok=True)
+            _put_old_back(db)
             raise
-        db.execute("DROP SCHEMA replaced CASCADE")
+        fault("restore.before-commit")
+        db.execute(f"DROP SCHEMA {migrate.ASIDE} CASCADE")
+        fault("restore.after-commit")
+        if key.exists():
+            key.rename(config.data_dir / KEY_FILE)
+
+
+def _put_old_back(db: psycopg.Connection) -> None:
+    with db.transaction():
+        db.execute("DROP SCHEMA public CASCADE")
+        db.execute(f"ALTER SCHEMA {migrate.ASIDE} RENAME TO public")
 
 
 def _named_files(db: psycopg.Connection) -> list[KeptFile]:

@@ -73,6 +73,9 @@ def out_of_reach(error: Exception) -> Finding:
 
 
 async def _version(db: Db) -> Finding:
+    if await fetch_value(db, "SELECT to_regnamespace(%(aside)s)", aside=migrate.ASIDE):
+        detail, _, advice = migrate.INTERRUPTED.partition("; ")
+        return _trouble("migrations", detail, advice)
     behind, ahead = await migrate.differences(db)
     if ahead:
         return _trouble(

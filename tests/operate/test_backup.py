@@ -1,6 +1,8 @@
 """A service is backed up while it runs, restored elsewhere, compared row by row, and served from there."""
 
 import hashlib
+import json
+import signal
 import tarfile
 from pathlib import Path
 
@@ -10,10 +12,10 @@ import pytest
 
 from rolecall.core.postgres import embedded
 from tests.builders import CONNECTOR
-from tests.cli.commands import a_service, eventually, typed
+from tests.cli.commands import a_folder, a_service, eventually, rolecall, typed
 
-# Signs of life and the times of requests are nobody's record.
-_PASSING = {"heartbeats", "request_times"}
+# Signs of life, times of requests and what the worker has yet to take up are nobody's record.
+_PASSING = {"finished_imports", "heartbeats", "request_times"}
 
 
 def contents(url: str) -> dict[str, tuple[int, str]]:
@@ -100,3 +102,69 @@ def test_a_backup_of_a_running_service_is_restored_whole_and_served_from(tmp_pat
     assert typed("restore", archive, "--force", "--data-dir", new).returncode == 0
     with embedded(new) as here:
         assert contents(here) == after
+
+
+@pytest.fixture(scope="module")
+def other_service(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A backup, with its key, of a service whose one token is named Theirs."""
+    folder = tmp_path_factory.mktemp("other")
+    a_folder(folder / "here")
+    with embedded(folder / "here"):
+        assert typed("token", "create", "Theirs", "--data-dir", folder / "here").returncode == 0
+        (folder / "here/secret.key").write_text("b" * 64)
+        assert typed("backup", folder / "backup.tar", "--with-key", "--data-dir", folder / "here").returncode == 0
+    return folder / "backup.tar"
+
+
+def held(folder: Path) -> tuple[list[str], str]:
+    """The names of a service's tokens, and its key."""
+    listed = typed("token", "list", "--json", "--data-dir", folder)
+    assert listed.returncode == 0, listed.stderr
+    return [token["name"] for token in json.loads(listed.stdout)], (folder / "secret.key").read_text()[0]
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("point", ["old-set-aside", "database-in-place", "before-commit", "after-commit"])
+def test_a_restore_that_is_killed_leaves_the_old_or_the_new_and_says_what_to_do(
+    tmp_path: Path, other_service: Path, point: str
+) -> None:
+    here, faults = tmp_path / "here", tmp_path / "faults"
+    a_folder(here)
+    faults.mkdir()
+    restore = ("restore", other_service, "--force", "--data-dir", here)
+    with embedded(here) as url:
+        assert typed("token", "create", "Ours", "--data-dir", here).returncode == 0
+        (here / "secret.key").write_text("a" * 64)
+        (faults / f"restore.{point}").touch()
+        assert rolecall(*restore, ROLECALL_FAULTS=str(faults)).returncode == -signal.SIGKILL
+        is_undone = point != "after-commit"
+
+        refused = typed("token", "list", "--data-dir", here)
+        examined = typed("doctor", "--json", "--data-dir", here)
+        mended = typed("migrate", "--data-dir", here)
+
+        assert refused.returncode == (1 if is_undone else 0)
+        assert ("`rolecall migrate` to have back what was there" in refused.stderr) == is_undone
+        assert ("a restore is under way or was interrupted" in examined.stdout) == is_undone
+        assert ("A restore was interrupted and is undone" in mended.stderr) == is_undone
+        assert held(here) == ((["Ours"], "a") if is_undone else (["Theirs"], "b"))
+        again = typed(*restore)
+        assert (again.returncode, "interrupted" in again.stderr) == (0, False)
+        assert held(here) == (["Theirs"], "b")
+        with psycopg.connect(url) as db:
+            schemas = db.execute("SELECT count(*) FROM pg_namespace WHERE nspname ~ 'replaced'").fetchone()
+        assert schemas == (0,)
+    assert not [path for path in here.iterdir() if "restored" in path.name]
+
+
+def test_a_restore_begun_again_undoes_the_one_that_was_killed(tmp_path: Path, other_service: Path) -> None:
+    here, faults = tmp_path / "here", tmp_path / "faults"
+    faults.mkdir()
+    (faults / "restore.database-in-place").touch()
+    with embedded(here):
+        killed = rolecall("restore", other_service, "--data-dir", here, ROLECALL_FAULTS=str(faults))
+        again = typed("restore", other_service, "--data-dir", here)
+
+        assert (killed.returncode, again.returncode) == (-signal.SIGKILL, 0)
+        assert "A restore was interrupted and is undone" in again.stderr
+        assert held(here) == (["Theirs"], "b")
