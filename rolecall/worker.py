@@ -53,19 +53,36 @@ class Loop(msgspec.Struct, frozen=True):
     every: float | None = None
 
 
+async def _forget_old_sessions(db: Db, _: Config, now: datetime) -> None:
+    async with written_by(db, "sessions", by_system("forget_old_sessions", now)):
+        await forget_old_sessions(db, now)
+
+
+async def _park_stray_deliveries(db: Db, _: Config, now: datetime) -> None:
+    async with written_by(db, "parking", by_system("park_stray_deliveries", now)):
+        await webhooks.park_stray_deliveries(db)
+
+
+CHORES: dict[str, Callable[[Db, Config, datetime], Awaitable[object]]] = {
+    "forget old answers": lambda db, _, now: forget_old_answers(db, now),
+    "forget settled pages": lambda db, _, now: forget_settled(db, now),
+    "forget old sessions": _forget_old_sessions,
+    "fire schedules": fire_schedules,
+    "sweep files": lambda db, config, now: imports.sweep_files(db, config.store, now),
+    "forget old deliveries": lambda db, _, now: webhooks.forget_old_deliveries(db, now),
+    "park stray deliveries": _park_stray_deliveries,
+    "bury the dead": lambda db, _, __: bury_the_dead(db),
+}
+
+
 async def tick(pool: Pool, config: Config, now: datetime) -> bool:
-    """What is due by the clock."""
-    async with pool.connection() as db:
-        await forget_old_answers(db, now)
-        await forget_settled(db, now)
-        async with written_by(db, "sessions", by_system("forget_old_sessions", now)):
-            await forget_old_sessions(db, now)
-        await fire_schedules(db, config, now)
-        await imports.sweep_files(db, config.store, now)
-        await webhooks.forget_old_deliveries(db, now)
-        async with written_by(db, "parking", by_system("park_stray_deliveries", now)):
-            await webhooks.park_stray_deliveries(db)
-        await bury_the_dead(db)
+    """What is due by the clock: a chore that fails must not keep the others waiting."""
+    for name, chore in CHORES.items():
+        try:
+            async with pool.connection() as db:
+                await chore(db, config, now)
+        except Exception as fault:
+            log.error("chore failed", chore=name, exc_info=fault)
     return False
 
 

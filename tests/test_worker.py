@@ -5,10 +5,11 @@ import msgspec
 import pytest
 
 from rolecall import worker
+from rolecall.core import clock
 from rolecall.core.config import Config
-from rolecall.core.db import Db, Pool, fetch_value
+from rolecall.core.db import Db, Pool, fetch_value, make_pool
 from rolecall.core.nudge import nudge
-from rolecall.worker import Loop, work
+from rolecall.worker import Loop, tick, work
 
 IN_TIME = 10
 
@@ -105,3 +106,13 @@ async def test_a_worker_shows_that_it_lives(calm: Config, db: Db, monkeypatch: p
 
     stop.set()
     await asyncio.wait_for(working, IN_TIME)
+
+
+async def test_a_chore_that_fails_keeps_no_other_from_being_done(config: Config, db: Db) -> None:
+    await db.execute("INSERT INTO heartbeats (worker_id, beaten_at) VALUES (gen_random_uuid(), '2020-01-01Z')")
+    no_files = msgspec.structs.replace(config, files_url="unheard-of://files")
+
+    async with make_pool(no_files) as pool:
+        assert await tick(pool, no_files, clock.now()) is False
+
+    assert await fetch_value(db, "SELECT count(*) FROM heartbeats") == 0

@@ -6,6 +6,7 @@ A row names a file only after it is in place, so a row without its file cannot b
 
 import asyncio
 import hashlib
+import math
 import os
 from asyncio import CancelledError
 from contextlib import suppress
@@ -90,7 +91,7 @@ class Store(msgspec.Struct, frozen=True):
     def unfinished(self, now: datetime) -> list[Path]:
         """What was being written here when its process died."""
         oldest = (now - timedelta(days=1)).timestamp()
-        return [path for path in self.folder.glob("incoming/*") if path.stat().st_mtime < oldest]
+        return [path for path in self.folder.glob("incoming/*") if _last_written(path) < oldest]
 
     def _names(self, day: str) -> list[str]:
         try:
@@ -190,6 +191,13 @@ class Upload(msgspec.Struct):
         for file in self.files:
             if rolled_back or file.place is None:
                 file.discard()
+
+
+def _last_written(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except FileNotFoundError:  # finished or abandoned a moment ago: as new as can be
+        return math.inf
 
 
 def _private(path: str, flags: int) -> int:

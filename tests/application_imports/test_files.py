@@ -81,6 +81,18 @@ async def test_a_sweep_takes_nothing_that_a_row_names(client: httpx2.AsyncClient
     assert [path.read_bytes() for path in kept(config)] == [b"Username\nada\n"]
 
 
+async def test_a_sweep_passes_over_a_file_that_has_just_gone(db: Db, config: Config) -> None:
+    incoming = config.store.folder / "incoming"
+    incoming.mkdir(parents=True, exist_ok=True)
+    # Listed, and not there.
+    (incoming / "gone").symlink_to(incoming / "nowhere")
+    (incoming / "unfinished").write_bytes(b"half a fi")
+
+    await sweep_files(db, config.store, datetime.now(UTC) + timedelta(days=2))
+
+    assert not (incoming / "unfinished").exists()
+
+
 async def test_a_sender_that_goes_away_leaves_nothing(client: httpx2.AsyncClient, config: Config) -> None:
     seen = []
 
