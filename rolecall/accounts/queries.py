@@ -11,7 +11,7 @@ from rolecall.accounts.model import Match, pairs, valid
 from rolecall.accounts.shapes import Account, AccountItem, GroupItem, Held, Membership, PermissionItem
 from rolecall.core.db import Db, fetch_all, fetch_rows, fetch_value
 from rolecall.core.errors import NotFound
-from rolecall.core.paging import Page, Settled, fetch_settled
+from rolecall.core.paging import LAST_KEY, Page, Settled, fetch_page, fetch_settled
 
 AsOf = int | None
 T = TypeVar("T")
@@ -91,6 +91,28 @@ async def accounts_of(
     if match is None:
         return await _after(db, "accounts", ACCOUNTS, application_id, page, as_of)
     return await _after(db, f"{match} accounts", ACCOUNTS_BY_MATCH, application_id, page, as_of, match=match)
+
+
+async def accounts_named(
+    db: Db, application_id: UUID, page: int, beginning: str, match: Match | None = None
+) -> Page[AccountItem]:
+    """Those whose username begins so, as typed or in another common case: along the index of usernames."""
+    rows = f"""FROM unnest(%(beginnings)s::text[]) AS b (beginning)
+               JOIN accounts a ON a.application_id = %(application)s
+                    AND a.username >= b.beginning AND a.username < b.beginning || {LAST_KEY}
+               JOIN account_versions v ON v.account_number = a.number AND {_THEN}
+               WHERE a.match = coalesce(%(match)s, a.match)"""
+    return await fetch_page(
+        db,
+        _account_item,
+        page,
+        total=f"SELECT count(*) {rows}",
+        items=f"SELECT {ACCOUNTS.columns} {rows} ORDER BY a.username",
+        application=application_id,
+        as_of=await last_import(db, application_id),
+        beginnings=list({beginning, beginning.lower(), beginning.upper(), beginning.title(), beginning.capitalize()}),
+        match=match,
+    )
 
 
 async def groups_of(db: Db, application_id: UUID, page: int, as_of: int | datetime | None = None) -> Page[GroupItem]:

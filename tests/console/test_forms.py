@@ -24,7 +24,7 @@ VALUES = {
     "returnDate": IN_A_WEEK, "password": "a long enough secret",
 }  # fmt: skip
 WHAT_FOR = ("type", "response", "never", "archived")
-CHOSEN: dict[str, dict[str, str]] = {"/settings/policy": {"responder": "Identity"}}
+CHOSEN: dict[str, dict[str, str]] = {"/settings/policy#policy": {"responder": "Identity"}}
 MORE = [
     *(f"/applications/{{id:str}}?tab={tab}" for tab in ("accounts", "groups", "permissions", "imports", "connector")),
     *(f"/events/new?type={type}" for type in ("Onboard", "RoleTransition", "Absence", "Offboard")),
@@ -158,7 +158,7 @@ async def test_a_rule_that_changed_meanwhile_is_not_removed(
     administrator: httpx2.AsyncClient, client: httpx2.AsyncClient
 ) -> None:
     page = (await administrator.get("/settings")).text
-    removal = next(form for form in forms_of("/settings", page) if form.action == "/settings/policy/remove")
+    removal = next(form for form in forms_of("/settings", page) if form.action == "/settings/policy/remove#policy")
     policy = (await client.get("/api/settings")).json()["approvalPolicy"]
     policy[0]["risks"] = ["Critical"]
     await client.patch("/api/settings", json={"approvalPolicy": policy})

@@ -96,6 +96,25 @@ async def test_a_list_shows_what_concerns_one_person(
     assert "Nobody is called Nobody Here" in unknown
 
 
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        ({"username": "ad"}, ["ada"]),
+        ({"username": "BOB"}, ["bob"]),
+        ({"username": "a", "match": "Unmatched"}, []),
+        ({"username": "x", "match": "Unmatched"}, ["x"]),
+        ({"username": "da"}, []),
+    ],
+)
+async def test_accounts_are_found_by_the_beginning_of_their_username(
+    administrator: httpx2.AsyncClient, company: Company, asked: dict[str, str], found: list[str]
+) -> None:
+    page = await administrator.get(f"/applications/{company.ids['applications']}", params=asked)
+
+    assert re.findall(r'<a href="/accounts/[^"]*">([^<]*)</a>', page.text) == found
+    assert ("No accounts like this" in page.text) == (not found)
+
+
 async def test_requests_are_shown_for_one_application(administrator: httpx2.AsyncClient, company: Company) -> None:
     application = company.ids["applications"]
 

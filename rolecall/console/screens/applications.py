@@ -26,7 +26,7 @@ from rolecall.console.forms import (
     version_of,
     with_people,
 )
-from rolecall.console.frame import Form, Page, SeeOther, one_among, screen
+from rolecall.console.frame import Form, Page, SeeOther, one_among, screen, some_words
 from rolecall.core.caller import Caller, Scope
 from rolecall.core.checking import Facts, Json
 from rolecall.core.config import Config
@@ -161,7 +161,7 @@ async def change_application(db: Db, id: str, form: Form, facts: Facts) -> Page 
     "GET",
     "/applications/{id:str}",
     scope=Scope.APPLICATIONS_READ,
-    query={"tab": one_among(*TABS), "match": a_word_of(Match)},
+    query={"tab": one_among(*TABS), "match": a_word_of(Match), "username": some_words},
 )
 async def show_application(db: Db, id: str, query: dict[str, Any], config: Config) -> Page:
     application = await queries.get(db, known_guid("Application", id))
@@ -198,6 +198,8 @@ async def _tab(db: Db, id: UUID, tab: str, query: dict[str, Any]) -> Any:
             return await import_queries.newest_first(db, query["page"], id)
         case "connector":
             return None
+    if username := query.get("username"):
+        return await accounts.accounts_named(db, id, query["page"], username, query.get("match"))
     return await accounts.accounts_of(db, id, query["page"], match=query.get("match"))
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import axe_playwright_python
 import pytest
+from playwright.async_api import expect
 
 import rolecall
 from tests.console.browser.conftest import Visit, need_browser
@@ -85,3 +86,18 @@ def test_what_a_page_loads_is_small(names: str, kilobytes: int) -> None:
     static = Path(rolecall.__file__).parent / "console" / "static"
 
     assert sum(len(gzip.compress((static / name).read_bytes())) for name in names.split()) < kilobytes * 1024
+
+
+@pytest.mark.parametrize("path", ["/requests/{id:str}", "/identities/{id:str}"])
+async def test_paper_shows_the_record_alone_black_on_white(scripted: Visit, path: str) -> None:
+    page = scripted.page
+    await page.emulate_media(media="print", color_scheme="dark")
+    await scripted.go(address(path, scripted.site.company))
+
+    await expect(page.locator("h1")).to_be_visible()
+    for part in (".side", ".search", "button", "form"):
+        assert not [part for one in await page.locator(part).all() if await one.is_visible()]
+    colors = await page.evaluate(
+        "() => { const s = getComputedStyle(document.body); return [s.color, s.backgroundColor]; }"
+    )
+    assert colors == ["rgb(0, 0, 0)", "rgb(255, 255, 255)"]

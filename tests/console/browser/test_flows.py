@@ -286,3 +286,14 @@ async def test_a_provider_signs_in_who_has_a_role_here_and_nobody_else(visit: Vi
 
     assert all(url.startswith(f"{provider.url}/authorize") for url in visit.strays)
     visit.strays.clear()
+
+
+async def test_a_comment_is_seen_where_it_was_written(visit: Visit) -> None:
+    page, text = visit.page, f"Said at {datetime.now(UTC):%f}"
+    await visit.go(f"/requests/{visit.site.company.ids['requests']}")
+    await page.get_by_label("Comment").fill(text)
+    await visit.press("Comment")
+
+    await visit.sees("Your comment is there")
+    await expect(page.locator(".activity li", has_text=text)).to_be_in_viewport()
+    await expect(page.locator("main > .notice")).to_be_in_viewport()
