@@ -179,7 +179,8 @@ class _Company:
         for _ in range(story.REQUESTS_A_DAY):
             application, privilege = self.chance.choice(story.USUAL)
             who = Who(self.chance.choice(application.departments), self.chance.randint(1, 4))
-            await self._ask(Request("Add", application, who, (privilege,), ""))
+            if not _has_left(who, day):
+                await self._ask(Request("Add", application, who, (privilege,), ""))
         await self._answer_what_waits()
         await self._work()
         await self.hooks.deliver()
@@ -316,3 +317,8 @@ class _Company:
         async with self.pool.connection() as db:
             identity = await identities.get(db, self.ids[who])
         return Caller(identity.id, f"{identity.first_name} {identity.last_name}", _ALL_SCOPES)
+
+
+def _has_left(who: Who, day: int) -> bool:
+    left = (event for event in story.EVENTS if event.kind == "offboard" and not event.canceled)
+    return any(event.who == who and event.effective < day for event in left)
