@@ -12,11 +12,11 @@ from rolecall.application_imports.actions import move_import
 from rolecall.application_imports.model import ImportStatus
 from rolecall.application_imports.relations import RELATIONS, Kind, Tally, tally
 from rolecall.application_imports.sources import Sources
-from rolecall.applications.model import Guard
 from rolecall.applications.shapes import Changes, Metrics, PermissionChanges
 from rolecall.core import clock
 from rolecall.core.db import Db, execute, fetch_one, fetch_rows
 from rolecall.core.nudge import nudge
+from rolecall.settings.model import Guard
 
 FINISHED_CHANNEL = "finished_imports"
 

@@ -1,6 +1,6 @@
 """An import that would change too much waits for a person."""
 
-from rolecall.applications.model import Guard
+from rolecall.settings.model import Guard
 
 
 def reason_to_hold(guard: Guard, before: dict[str, int], removed: dict[str, int], new_accounts: int) -> str | None:

@@ -6,9 +6,10 @@ from uuid import UUID
 import msgspec
 
 from rolecall.application_imports.finish import Run
-from rolecall.applications.model import Guard
 from rolecall.core.db import Db, fetch_rows
 from rolecall.core.files import Store
+from rolecall.settings import queries as settings
+from rolecall.settings.model import Guard
 
 DISK_FULL = "the disk is full; make room, then import the files again"
 TOO_MUCH_MEMORY = "the files need more memory than an import may take"
@@ -58,4 +59,5 @@ async def find_run(db: Db, import_id: UUID) -> Run:
         id=import_id,
     )
     id, number, application_id, is_identity_source, guard, *rest = rows[0]
-    return Run(id, number, application_id, is_identity_source, msgspec.convert(guard, Guard), *rest)
+    guard = msgspec.convert(guard, Guard) if guard else (await settings.get(db)).guard
+    return Run(id, number, application_id, is_identity_source, guard, *rest)

@@ -5,7 +5,7 @@ import msgspec
 from psycopg.errors import UniqueViolation
 from psycopg.types.json import Jsonb
 
-from rolecall.applications.model import Content, Guard
+from rolecall.applications.model import Content
 from rolecall.applications.shapes import (
     ApplicationChanges,
     ApplicationFields,
@@ -19,15 +19,16 @@ from rolecall.core.errors import Invalid, NotFound, Problem
 from rolecall.core.ids import new_id
 from rolecall.core.text import fold, sort_key
 from rolecall.identities.queries import with_mentioned_identities
+from rolecall.settings import queries as settings
+from rolecall.settings.model import Guard
 
 
 async def create_application(db: Db, raw: Json, facts: Facts) -> UUID:
-    current = Current()
+    current = Current(guard=(await settings.get(db)).guard)
     facts = await with_mentioned_identities(db, facts, raw)
     body = check(NewApplication, raw, facts, await _rules_across(db, raw, current))
     id = new_id()
-    columns = {"id": id, "last_updated": facts.now, "guard": Jsonb(msgspec.to_builtins(Guard()))}
-    columns |= _columns_of(body, raw, current.guard)
+    columns = {"id": id, "last_updated": facts.now, **_columns_of(body, raw, current.guard)}
     try:
         await execute(
             db,
@@ -41,7 +42,7 @@ async def create_application(db: Db, raw: Json, facts: Facts) -> UUID:
 
 
 async def change_application(db: Db, id: UUID, raw: Json, facts: Facts) -> None:
-    """Only what is given changes; a connector, schedule or owner that is given as null goes."""
+    """Only what is given changes; a connector, schedule, owner or guard that is given as null goes."""
     current = await _current(db, id)
     facts = await with_mentioned_identities(db, facts, raw)
     body = check(ApplicationChanges, raw, facts, await _rules_across(db, raw, current))
@@ -55,7 +56,7 @@ async def change_application(db: Db, id: UUID, raw: Json, facts: Facts) -> None:
 
 
 class Current(msgspec.Struct, frozen=True):
-    """What a change is held against; a new application starts from nothing."""
+    """What a change is held against; a new application starts from nothing. The guard is its own or the default."""
 
     id: UUID | None = None
     is_identity_source: bool = False
@@ -77,7 +78,8 @@ async def _current(db: Db, id: UUID) -> Current:
     if not rows:
         raise NotFound("Application", id)
     is_identity_source, guard, groups, locations = rows[0]
-    return Current(id, is_identity_source, msgspec.convert(guard, Guard), groups or {}, frozenset(locations or ()))
+    guard = msgspec.convert(guard, Guard) if guard else (await settings.get(db)).guard
+    return Current(id, is_identity_source, guard, groups or {}, frozenset(locations or ()))
 
 
 async def _rules_across(db: Db, raw: Json, current: Current) -> list[Problem]:
@@ -133,6 +135,8 @@ def _columns_of(body: ApplicationFields, raw: Json, guard: Guard) -> dict[str, A
         columns["name_key"] = sort_key(columns["name"])
     if _is_removed(raw, "ownerId"):
         columns["owner_id"] = None
+    if _is_removed(raw, "guard"):
+        columns["guard"] = None
     if body.guard:
         columns["guard"] = Jsonb(
             {**msgspec.to_builtins(guard), **body.guard.model_dump(by_alias=True, exclude_none=True)}

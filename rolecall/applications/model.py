@@ -1,8 +1,6 @@
 from enum import StrEnum
 from urllib.parse import unquote
 
-import msgspec
-
 
 class Content(StrEnum):
     """What the rows of a file group say."""
@@ -59,14 +57,6 @@ FIELDS: dict[Content, tuple[str, ...]] = {
         *(f"Custom Field {n}" for n in range(1, 10)),
     ),
 }
-
-
-class Guard(msgspec.Struct, frozen=True, rename="camel"):
-    """An import that would change more than this is held."""
-
-    max_removed_percent: float = 20
-    max_new_percent: float = 50
-    min_count: int = 100
 
 
 class ImportType(StrEnum):

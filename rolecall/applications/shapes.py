@@ -8,7 +8,7 @@ import msgspec
 from cronsim import CronSim, CronSimError
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
-from rolecall.applications.model import FIELDS, Content, Guard, ImportStatus, ImportType, is_plain, same_header
+from rolecall.applications.model import FIELDS, Content, ImportStatus, ImportType, is_plain, same_header
 from rolecall.core.checking import (
     STRIPPED,
     Body,
@@ -23,7 +23,9 @@ from rolecall.core.checking import (
     one_of,
 )
 from rolecall.identities.shapes import IdentityId
+from rolecall.settings.model import Guard
 from rolecall.settings.policy import Level
+from rolecall.settings.shapes import GuardBody
 
 
 class ApplicationSummary(msgspec.Struct, rename="camel"):
@@ -117,7 +119,7 @@ class Schedule(msgspec.Struct):
 
 
 class ApplicationConfiguration(msgspec.Struct, rename="camel"):
-    """All that a change may set, as it stands."""
+    """All that a change may set, as it stands. Without a guard of its own, the settings' guards it."""
 
     id: UUID
     name: str
@@ -128,7 +130,7 @@ class ApplicationConfiguration(msgspec.Struct, rename="camel"):
     schedule: Schedule | None
     owner_id: UUID | None
     provisioner_ids: list[UUID]
-    guard: Guard
+    guard: Guard | None
 
 
 def _exists(id: UUID, info: ValidationInfo) -> UUID:
@@ -233,12 +235,6 @@ class ScheduleBody(Body):
         except CronSimError:
             raise broken("{name} must be a cron line such as 0 6 * * 1-5") from None
         return cron
-
-
-class GuardBody(Body):
-    max_removed_percent: Annotated[float, Field(ge=0, le=100)] | None = None
-    max_new_percent: Annotated[float, Field(ge=0, le=1_000_000)] | None = None
-    min_count: Annotated[int, Field(ge=0, le=1_000_000_000)] | None = None
 
 
 MOST_PROVISIONERS = 100

@@ -163,7 +163,7 @@ class ApplicationConfiguration(_Answer):
     schedule: Json | None
     owner_id: UUID | None
     provisioner_ids: list[UUID]
-    guard: Json
+    guard: Json | None
 
 
 class Change(_Answer):

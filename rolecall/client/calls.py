@@ -64,7 +64,7 @@ class ApplicationFields(TypedDict, total=False):
     schedule: Json | None
     owner_id: Id | None
     provisioner_ids: Sequence[Id]
-    guard: Json
+    guard: Json | None
 
 
 class ApplicationChanges(ApplicationFields, total=False):
@@ -97,6 +97,7 @@ class SettingsChanges(TypedDict, total=False):
     approval_lead_days: int
     approval_policy: Sequence[Json]
     webhook_retention_days: int
+    guard: Json
 
 
 def _get(answer: type[T], path: str, *ids: Id, **query: object) -> Call[T]:

@@ -49,7 +49,9 @@ async def settings_entry(db: Db) -> SettingsEntry:
         )
         for rule in found.approval_policy
     ]
-    return SettingsEntry(found.custom_fields, found.approval_lead_days, found.webhook_retention_days, policy)
+    return SettingsEntry(
+        found.custom_fields, found.approval_lead_days, found.webhook_retention_days, policy, found.guard
+    )
 
 
 async def application_entries(db: Db, name: str | None = None) -> list[ApplicationEntry]:

@@ -9,7 +9,6 @@ from pydantic import BaseModel, Field
 from rolecall.access_models.model import Condition, ModelPermission
 from rolecall.access_models.shapes import MOST_ACCESSES, Conditions, GrantsBody
 from rolecall.access_requests.model import RequestEvent
-from rolecall.applications.model import Guard
 from rolecall.applications.shapes import (
     MOST_PROVISIONERS,
     ApplicationFields,
@@ -18,7 +17,7 @@ from rolecall.applications.shapes import (
 )
 from rolecall.core.checking import Body, Flag, Json, Name100, Name256, OptionalName256, Text2048
 from rolecall.core.errors import Problem
-from rolecall.settings.model import CustomField
+from rolecall.settings.model import CustomField, Guard
 from rolecall.settings.policy import EventType, Level, RequestAction, RequirementType, Responder
 from rolecall.settings.shapes import MOST_RULES, ResponderName, RuleFields, SettingsFields
 from rolecall.webhooks.shapes import HookFields
@@ -40,6 +39,7 @@ class SettingsEntry(msgspec.Struct, rename="camel"):
     approval_lead_days: int
     webhook_retention_days: int
     approval_policy: list[PolicyEntry]
+    guard: Guard
 
 
 class ApplicationEntry(msgspec.Struct, rename="camel"):
@@ -51,7 +51,7 @@ class ApplicationEntry(msgspec.Struct, rename="camel"):
     schedule: Schedule | None
     owner: str | None
     provisioners: list[str]
-    guard: Guard
+    guard: Guard | None
 
 
 class GrantsEntry(msgspec.Struct):

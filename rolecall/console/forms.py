@@ -38,6 +38,20 @@ def given(form: Form, *names: str) -> Json:
     return raw
 
 
+def guard_in(form: Form) -> Json:
+    """What is filled in of a guard."""
+    names = ("maxRemovedPercent", "maxNewPercent", "minCount")
+    return {name: _number(text) for name in names if (text := first(form, f"guard.{name}"))}
+
+
+def _number(text: str) -> object:
+    """A number if it is one; the shape says what is wrong with anything else."""
+    try:
+        return int(text) if text.isdecimal() else float(text)
+    except ValueError:
+        return text
+
+
 def put(raw: Json, name: str, value: object) -> None:
     *path, last = name.split(".")
     for part in path:

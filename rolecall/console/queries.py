@@ -149,7 +149,8 @@ class ApplicationFacts(msgspec.Struct, frozen=True):
     is_identity_source: bool
     owner_id: UUID | None
     provisioner_ids: list[UUID]
-    guard: dict[str, float]
+    # Of its own.
+    guard: dict[str, float] | None
     cron: str | None
     locations: dict[str, str] | None
     accounts: int

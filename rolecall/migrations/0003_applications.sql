@@ -8,7 +8,8 @@ CREATE TABLE applications (
     last_updated       timestamptz NOT NULL,
     owner_id           uuid REFERENCES identities,
     provisioner_ids    uuid[] NOT NULL DEFAULT '{}',
-    guard              jsonb NOT NULL,
+    -- Without one of its own, that of the settings.
+    guard              jsonb,
     list_key           text COLLATE "C" GENERATED ALWAYS AS (left(name_key, 300) || chr(1) || id::text) STORED,
     CONSTRAINT priority_is_known CHECK (priority IN ('None', 'Low', 'Moderate', 'High', 'Critical'))
 );

@@ -23,6 +23,8 @@ async def change_settings(db: Db, raw: Json, facts: Facts) -> Settings:
         given["custom_fields"] = _merged(settings.custom_fields, body.custom_fields)
     if body.approval_policy is not None:
         given["approval_policy"] = [ApprovalRule(**rule.model_dump()) for rule in body.approval_policy]
+    if body.guard is not None:
+        given["guard"] = msgspec.structs.replace(settings.guard, **given["guard"])
     settings = msgspec.structs.replace(settings, **given)
     stored = msgspec.to_builtins(settings)
     for name in map(to_camel, given):

@@ -13,6 +13,14 @@ class CustomField(msgspec.Struct, frozen=True):
     label: str = ""
 
 
+class Guard(msgspec.Struct, frozen=True, rename="camel"):
+    """An import that would change more than this is held."""
+
+    max_removed_percent: float = 20
+    max_new_percent: float = 50
+    min_count: int = 100
+
+
 class Settings(msgspec.Struct, frozen=True, rename="camel"):
     """The service's settings; what is not stored has the value written here."""
 
@@ -20,6 +28,8 @@ class Settings(msgspec.Struct, frozen=True, rename="camel"):
     approval_lead_days: int = 7
     webhook_retention_days: int = 90
     approval_policy: Sequence[ApprovalRule] = DEFAULT_POLICY
+    # Of applications that have none of their own.
+    guard: Guard = Guard()
 
     def enabled_custom_fields(self) -> frozenset[int]:
         return frozenset(field.number for field in self.custom_fields if field.enabled)

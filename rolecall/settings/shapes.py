@@ -45,6 +45,12 @@ class ApprovalRuleBody(RuleFields):
         return responder
 
 
+class GuardBody(Body):
+    max_removed_percent: Annotated[float, Field(ge=0, le=100)] | None = None
+    max_new_percent: Annotated[float, Field(ge=0, le=1_000_000)] | None = None
+    min_count: Annotated[int, Field(ge=0, le=1_000_000_000)] | None = None
+
+
 MOST_RULES = 100
 
 
@@ -55,6 +61,7 @@ class SettingsFields(Body):
     approval_lead_days: Annotated[int, Field(ge=1, le=99)] | None = None
     # No less than the 30 days in which a receiver may answer.
     webhook_retention_days: Annotated[int, Field(ge=30, le=3650)] | None = None
+    guard: GuardBody | None = None
 
 
 class SettingsBody(SettingsFields):

@@ -58,6 +58,35 @@ async def test_an_application_has_limits_of_its_own(imports: Imports, db: Db) ->
     assert held["status"] == "Running"
 
 
+async def test_without_limits_of_its_own_it_has_those_of_the_settings(
+    imports: Imports, client: httpx2.AsyncClient, db: Db
+) -> None:
+    plain = await an_application(db)
+    own = await an_application(db, "Ledger", guard={"minCount": 100})
+    answer = await client.patch("/api/settings", json={"guard": {"minCount": 2, "maxRemovedPercent": 10}})
+    assert answer.json()["guard"] == {"maxRemovedPercent": 10, "maxNewPercent": 50, "minCount": 2}
+    for application in (plain, own):
+        await imports.finish(application, {"Users": users(*range(8))})
+
+    held = await imports.run(plain, {"Users": users(*range(7))})
+    await imports.finish(own, {"Users": users(*range(7))})
+
+    assert "Held: it would remove 1 of 8 accounts, more than 10 %" in held["log"]
+
+
+async def test_a_guard_that_is_taken_away_gives_way_to_the_settings(
+    imports: Imports, client: httpx2.AsyncClient, db: Db
+) -> None:
+    application = await an_application(db, guard={"minCount": 2, "maxRemovedPercent": 0})
+    await imports.finish(application, {"Users": users(1, 2)})
+
+    assert (await client.patch(f"/api/applications/{application}", json={"guard": None})).status_code == 200
+    await imports.finish(application, {"Users": users(1)})
+
+    shown = (await client.get(f"/api/applications/{application}/configuration")).json()
+    assert shown["guard"] is None
+
+
 async def a_held_import(imports: Imports, db: Db) -> tuple[UUID, str]:
     application = await an_application(db)
     await imports.finish(application, {"Users": users(*range(100))})

@@ -86,7 +86,7 @@ async def test_null_takes_connector_schedule_and_owner_away(client: httpx2.Async
 async def test_null_leaves_what_cannot_be_taken_away(client: httpx2.AsyncClient, db: Db) -> None:
     id = await an_application(db, "Payroll", priority="High")
 
-    answer = await change(client, id, name=None, priority=None, isArchived=None, guard=None)
+    answer = await change(client, id, name=None, priority=None, isArchived=None)
 
     assert (answer.json()["name"], answer.json()["priority"], answer.json()["isArchived"]) == ("Payroll", "High", False)
 

@@ -38,6 +38,7 @@ RICH: dict[str, Any] = {
     "settings": {
         "customFields": [{"number": 3, "enabled": True, "label": "Cost centre"}],
         "approvalLeadDays": 10,
+        "guard": {"maxRemovedPercent": 15},
         "approvalPolicy": [
             {"type": "approve", "reason": "Bob looks", "responder": "Identity", "identity": "E-2", "actions": ["add"]},
             {"type": "Resolve", "reason": "Someone does it", "responder": "Application Provisioner"},

@@ -22,6 +22,20 @@ async def test_a_fresh_service_has_its_defaults(client: httpx2.AsyncClient) -> N
 
     assert fresh["customFields"] == NOTHING_ENABLED
     assert fresh["approvalLeadDays"] == 7
+    assert fresh["guard"] == {"maxRemovedPercent": 20, "maxNewPercent": 50, "minCount": 100}
+
+
+async def test_of_the_guard_too_only_what_is_given_changes(client: httpx2.AsyncClient) -> None:
+    await change(client, guard={"maxNewPercent": 12.5})
+    answer = await change(client, guard={"minCount": 10}, approvalLeadDays=14)
+    wrong = await change(client, guard={"maxRemovedPercent": 101, "minCount": "many"})
+
+    assert answer.json()["guard"] == {"maxRemovedPercent": 20, "maxNewPercent": 12.5, "minCount": 10}
+    assert wrong.json()["errors"] == [
+        {"field": "guard.maxRemovedPercent", "message": "Max removed percent must be at most 100"},
+        {"field": "guard.minCount", "message": "Min count must be a whole number"},
+    ]
+    assert await settings(client) == answer.json()
 
 
 async def test_only_what_is_given_changes(client: httpx2.AsyncClient) -> None:

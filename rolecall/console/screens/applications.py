@@ -2,6 +2,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+import msgspec
 from litestar.handlers import HTTPRouteHandler
 
 from rolecall.accounts import actions as account_actions
@@ -11,7 +12,6 @@ from rolecall.application_imports import actions as imports
 from rolecall.application_imports import queries as import_queries
 from rolecall.application_imports.model import ImportType
 from rolecall.applications import actions, queries
-from rolecall.applications.model import Guard
 from rolecall.applications.shapes import ApplicationDetail
 from rolecall.console import finding
 from rolecall.console import queries as console
@@ -19,9 +19,9 @@ from rolecall.console.forms import (
     Overtaken,
     first,
     given,
+    guard_in,
     overtaken,
     problems_by_field,
-    put,
     shown,
     version_of,
     with_people,
@@ -34,6 +34,7 @@ from rolecall.core.db import Db
 from rolecall.core.errors import Invalid
 from rolecall.core.ids import known_guid
 from rolecall.identities import finding as people
+from rolecall.settings import queries as settings
 from rolecall.settings.policy import Level
 from rolecall.web.bodies import a_word_of
 
@@ -46,7 +47,6 @@ STANDARD_FILES = [
 ]
 IDENTITY_FILES = [{"name": "Identities", "content": "identities"}]
 TABS = ("accounts", "groups", "permissions", "imports", "connector")
-_GUARD = ("guard.maxRemovedPercent", "guard.maxNewPercent", "guard.minCount")
 
 
 @screen("GET", "/applications", scope=Scope.APPLICATIONS_READ)
@@ -60,9 +60,7 @@ async def show_applications(db: Db, query: dict[str, Any]) -> Page:
 
 @screen("GET", "/applications/new", scope=Scope.CONFIG_MANAGE)
 async def show_new_form() -> Page:
-    guard = Guard()
-    values = (guard.max_removed_percent, guard.max_new_percent, guard.min_count)
-    return _form({name: [f"{value:g}"] for name, value in zip(_GUARD, values, strict=True)}, {})
+    return _form({}, {})
 
 
 def _form(
@@ -88,18 +86,7 @@ async def _said(db: Db, form: Form) -> Json:
     lines = [line.strip() for line in first(form, "provisionerIds").splitlines() if line.strip()]
     raw["provisionerIds"] = [await finding.the_person(db, "provisionerIds", line) for line in lines]
     raw["isIdentitySource"] = first(form, "isIdentitySource") == "yes"
-    for name in _GUARD:
-        if text := first(form, name):
-            put(raw, name, _number(text))
-    return raw
-
-
-def _number(text: str) -> object:
-    """A number if it is one; the shape says what is wrong with anything else."""
-    try:
-        return int(text) if text.isdecimal() else float(text)
-    except ValueError:
-        return text
+    return {**raw, "guard": guard_in(form) or None}
 
 
 @screen("POST", "/applications/new", scope=Scope.CONFIG_MANAGE)
@@ -135,7 +122,7 @@ async def _standing(db: Db, id: UUID) -> Form:
         "provisionerIds": ["\n".join(labels)],
         "schedule.cron": [known.cron or ""],
         **{f"schedule.locations.{name}": [place] for name, place in (known.locations or {}).items()},
-        **{f"guard.{name}": [f"{value:g}"] for name, value in known.guard.items()},
+        **{f"guard.{name}": [f"{value:g}"] for name, value in (known.guard or {}).items()},
     }
 
 
@@ -176,6 +163,7 @@ async def show_application(db: Db, id: str, query: dict[str, Any], config: Confi
         {
             "application": application,
             "known": known,
+            "guard": known.guard or msgspec.to_builtins((await settings.get(db)).guard),
             "names": await console.people_names(db, [id for id in people if id]),
             "tab": tab,
             "tabs": TABS,

@@ -7,7 +7,17 @@ from litestar.handlers import HTTPRouteHandler
 from rolecall import __version__
 from rolecall.console import actions as console
 from rolecall.console import queries
-from rolecall.console.forms import Overtaken, first, given, overtaken, problems_by_field, shown, version_of, with_people
+from rolecall.console.forms import (
+    Overtaken,
+    first,
+    given,
+    guard_in,
+    overtaken,
+    problems_by_field,
+    shown,
+    version_of,
+    with_people,
+)
 from rolecall.console.frame import Form, Page, SeeOther, screen
 from rolecall.console.model import Role
 from rolecall.core.caller import Caller, Scope
@@ -48,6 +58,7 @@ async def _standing(db: Db) -> Form:
     return {
         "approvalLeadDays": [str(known.approval_lead_days)],
         "webhookRetentionDays": [str(known.webhook_retention_days)],
+        **{f"guard.{name}": [f"{value:g}"] for name, value in msgspec.to_builtins(known.guard).items()},
         **{f"enabled.{one.number}": ["yes" if one.enabled else ""] for one in known.custom_fields},
         **{f"label.{one.number}": [one.label] for one in known.custom_fields},
     }
@@ -101,7 +112,7 @@ async def change_settings(db: Db, form: Form, facts: Facts, config: Config) -> P
     numbers = {name: _whole(first(form, name)) for name in _NUMBERS}
     try:
         async with db.transaction():
-            await actions.change_settings(db, {"customFields": fields, **numbers}, facts)
+            await actions.change_settings(db, {"customFields": fields, "guard": guard_in(form), **numbers}, facts)
     except Invalid as error:
         return await _settings_page(db, config, _Refused(form, problems_by_field(error)))
     return SeeOther("/settings", "The settings are saved")
