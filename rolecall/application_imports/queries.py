@@ -175,6 +175,7 @@ class ImportNumbers(msgspec.Struct, frozen=True):
     oldest_wait_seconds: float
     ended: list[EndedImports]
     rows: dict[str, int]
+    skipped: int
 
 
 async def numbers(db: Db, now: datetime) -> ImportNumbers:
@@ -209,4 +210,5 @@ async def numbers(db: Db, now: datetime) -> ImportNumbers:
         max((now - oldest).total_seconds(), 0.0) if oldest else 0.0,
         ended,
         dict(rows),
+        await fetch_value(db, "SELECT coalesce(sum(skipped), 0)::bigint FROM schedule_firings"),
     )

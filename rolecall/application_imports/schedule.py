@@ -12,6 +12,7 @@ from uuid import UUID
 
 import aiohttp
 import fsspec
+import structlog
 from cronsim import CronSim
 from fsspec.implementations.local import LocalFileSystem
 from yarl import URL
@@ -26,8 +27,10 @@ from rolecall.core import clock
 from rolecall.core.authors import by_system, written_by
 from rolecall.core.caller import SYSTEM
 from rolecall.core.config import Config
-from rolecall.core.db import Db, Pool, execute, fetch_rows, fetch_value
+from rolecall.core.db import Db, Pool, execute, fetch_rows
 from rolecall.core.files import Upload, UploadedFile, Writing, is_disk_full, without_path
+
+log = structlog.get_logger("rolecall.imports")
 
 _PIECE = 1024 * 1024
 _QUERY = re.compile(r"\?[^\s'\"]+")
@@ -43,7 +46,8 @@ async def fire_schedules(db: Db, config: Config, now: datetime) -> None:
            LEFT JOIN schedule_firings f ON f.application_id = s.application_id""",
     )
     for application_id, cron, fired_at in rows:
-        if fired_at is None or next(CronSim(cron, fired_at.astimezone(config.timezone))) <= now:
+        due = now if fired_at is None else next(CronSim(cron, fired_at.astimezone(config.timezone)), None)
+        if due and due <= now:
             async with written_by(db, "schedule", by_system("fire_schedule", now)):
                 await _fire(db, application_id, fired_at, now)
 
@@ -60,14 +64,26 @@ async def _fire(db: Db, application_id: UUID, fired_at: datetime | None, now: da
     )
     if fired_at is None or not fired:
         return
-    waits = await fetch_value(
+    at_work = await fetch_rows(
         db,
-        """SELECT true FROM application_imports
-           WHERE application_id = %(id)s AND status = 'Pending' AND type = 'Scheduled' LIMIT 1""",
+        """SELECT id, number, status FROM application_imports
+           WHERE application_id = %(id)s AND status IN ('Pending', 'Running', 'Canceling') AND type = 'Scheduled'
+           ORDER BY number LIMIT 1""",
         id=application_id,
     )
-    if not waits:
+    if not at_work:
         await actions.create_import(db, application_id, type=ImportType.SCHEDULED, created_by=SYSTEM.name, now=now)
+    for id, number, status in at_work:
+        await _skip(db, application_id, id, now)
+        log.warning("schedule skipped", application=str(application_id), run=number, status=status)
+
+
+async def _skip(db: Db, application_id: UUID, import_id: UUID, now: datetime) -> None:
+    """Runs of a schedule never pile up: the one at work says that it kept another from beginning."""
+    await actions.log_line(db, import_id, "The schedule came due again and was skipped: this import is not done", now)
+    await execute(
+        db, "UPDATE schedule_firings SET skipped = skipped + 1 WHERE application_id = %(id)s", id=application_id
+    )
 
 
 async def fetch_files(pool: Pool, config: Config, run: Run) -> None:

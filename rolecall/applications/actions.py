@@ -1,4 +1,4 @@
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import msgspec
@@ -55,13 +55,22 @@ async def change_application(db: Db, id: UUID, raw: Json, facts: Facts) -> None:
     await _set_parts(db, id, body, raw)
 
 
+class Group(NamedTuple):
+    content: str
+    is_optional: bool
+
+
+# File groups by name.
+Groups = dict[str, Group]
+
+
 class Current(msgspec.Struct, frozen=True):
     """What a change is held against; a new application starts from nothing. The guard is its own or the default."""
 
     id: UUID | None = None
     is_identity_source: bool = False
     guard: Guard = Guard()
-    groups: dict[str, str] = {}
+    groups: "Groups" = {}
     located: frozenset[str] = frozenset()
 
 
@@ -69,7 +78,7 @@ async def _current(db: Db, id: UUID) -> Current:
     rows = await fetch_rows(
         db,
         """SELECT a.is_identity_source, a.guard,
-                  (SELECT jsonb_object_agg(g.name, g.content)
+                  (SELECT jsonb_object_agg(g.name, jsonb_build_array(g.content, g.is_optional))
                    FROM file_groups g JOIN connectors c ON c.id = g.connector_id WHERE c.application_id = a.id),
                   (SELECT s.locations FROM schedules s WHERE s.application_id = a.id)
            FROM applications a WHERE a.id = %(id)s FOR UPDATE OF a""",
@@ -79,7 +88,8 @@ async def _current(db: Db, id: UUID) -> Current:
         raise NotFound("Application", id)
     is_identity_source, guard, groups, locations = rows[0]
     guard = msgspec.convert(guard, Guard) if guard else (await settings.get(db)).guard
-    return Current(id, is_identity_source, guard, groups or {}, frozenset(locations or ()))
+    known = {name: Group(*group) for name, group in (groups or {}).items()}
+    return Current(id, is_identity_source, guard, known, frozenset(locations or ()))
 
 
 async def _rules_across(db: Db, raw: Json, current: Current) -> list[Problem]:
@@ -92,9 +102,14 @@ async def _rules_across(db: Db, raw: Json, current: Current) -> list[Problem]:
             problems.append(Problem(f"schedule.locations.{name}", "Unknown file group"))
         else:
             problems.append(Problem("connector", f"The schedule has a location for {name}"))
+    # A schedule without any location is one that is not finished yet.
+    if located and ("schedule" in raw or "connector" in raw):
+        problems += [
+            _unlocated(name, raw) for name, group in groups.items() if not group.is_optional | (name in located)
+        ]
     given = raw.get("isIdentitySource")
     is_identity_source = given if isinstance(given, bool) else current.is_identity_source
-    if Content.IDENTITIES in groups.values() and not is_identity_source:
+    if Content.IDENTITIES in (group.content for group in groups.values()) and not is_identity_source:
         problems.append(
             Problem("isIdentitySource", "An application with a file of identities must be an identity source")
         )
@@ -104,11 +119,24 @@ async def _rules_across(db: Db, raw: Json, current: Current) -> list[Problem]:
     return problems
 
 
-def _groups_in(connector: object) -> dict[str, str]:
-    """Content by name, of whatever is well formed: the rest is reported by the shape."""
+def _unlocated(name: str, raw: Json) -> Problem:
+    if "schedule" in raw:
+        return Problem(f"schedule.locations.{name}", f"Required location missing: {name}")
+    return Problem("connector", f"The schedule has no location for {name}")
+
+
+def _groups_in(connector: object) -> Groups:
+    """Of whatever is well formed: the rest is reported by the shape."""
     files = connector.get("files") if isinstance(connector, dict) else None
     entries = [file for file in files if isinstance(file, dict)] if isinstance(files, list) else []
-    return {str(file.get("name")).strip(): fold(str(file.get("content"))) for file in entries}
+    return {
+        str(file.get("name")).strip(): Group(fold(str(file.get("content"))), _is_optional(file)) for file in entries
+    }
+
+
+def _is_optional(file: Json) -> bool:
+    """One that is not well formed is missed by nobody."""
+    return not isinstance(file.get("name"), str) or file.get("isOptional") not in (None, False)
 
 
 def _locations_in(schedule: object) -> frozenset[str]:

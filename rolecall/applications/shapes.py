@@ -223,6 +223,13 @@ class ConnectorBody(Body):
         return files
 
 
+def _fires(cron: str) -> bool:
+    try:
+        return next(CronSim(cron, datetime(2000, 1, 1, tzinfo=UTC)), None) is not None
+    except CronSimError:
+        return False
+
+
 class ScheduleBody(Body):
     cron: Name256
     locations: dict[Annotated[str, STRIPPED], Location] = Field(default_factory=dict)
@@ -230,11 +237,12 @@ class ScheduleBody(Body):
     @field_validator("cron")
     @classmethod
     def a_cron_line(cls, cron: str) -> str:
-        try:
-            CronSim(cron, datetime(2000, 1, 1, tzinfo=UTC))
-        except CronSimError:
-            raise broken("{name} must be a cron line such as 0 6 * * 1-5") from None
-        return cron
+        if _fires(cron):
+            return cron
+        minute, hour, day, month, weekday = [*cron.split(), *"*****"][:5]
+        if all(map(_fires, (f"{minute} {hour} * {month} {weekday}", f"{minute} {hour} {day} * {weekday}"))):
+            raise broken("{name} never fires: there is no such day in that month")
+        raise broken("{name} must be a cron line such as 0 6 * * 1-5")
 
 
 MOST_PROVISIONERS = 100

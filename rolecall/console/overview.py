@@ -9,6 +9,7 @@ import msgspec
 from rolecall.access_requests import queries as requests
 from rolecall.access_requests.model import AWAITED
 from rolecall.access_requests.shapes import AccessRequestDetail
+from rolecall.applications.model import ImportStatus
 from rolecall.console.model import Person
 from rolecall.core.db import Db, fetch_all, fetch_one, fetch_rows, fetch_value
 from rolecall.core.paging import LAST_KEY, PAGE_SIZE, Page
@@ -113,14 +114,30 @@ def why_failed(line: str) -> str:
     return line.partition("Failed: ")[2]
 
 
+_TROUBLE = """SELECT r.id, r.number, a.name AS application, r.status, r.build_start, u.held,
+              (SELECT l.line FROM import_log l WHERE l.import_id = r.id ORDER BY l.number DESC LIMIT 1) AS last_line"""
+
+
+async def failed_schedule(db: Db, application_id: UUID) -> TroubledImport | None:
+    """The last import by the application's schedule, if it failed."""
+    last = await fetch_one(
+        db,
+        TroubledImport,
+        f"""{_TROUBLE} FROM application_imports r JOIN applications a ON a.id = r.application_id
+            LEFT JOIN import_runs u ON u.import_id = r.id JOIN schedules s ON s.application_id = a.id
+            WHERE a.id = %(id)s AND r.type = 'Scheduled' AND r.status IN ('Finished', 'Failed')
+            ORDER BY r.number DESC LIMIT 1""",
+        id=application_id,
+    )
+    return last if last and last.status == ImportStatus.FAILED else None
+
+
 async def troubled_imports(db: Db, now: datetime) -> list[TroubledImport]:
     """Those that failed lately and those that the guard holds."""
     return await fetch_all(
         db,
         TroubledImport,
-        f"""SELECT r.id, r.number, a.name AS application, r.status, r.build_start, u.held,
-              (SELECT l.line FROM import_log l WHERE l.import_id = r.id ORDER BY l.number DESC LIMIT 1) AS last_line
-            {_TROUBLED} JOIN application_imports r USING (id) LEFT JOIN import_runs u ON u.import_id = r.id
+        f"""{_TROUBLE} {_TROUBLED} JOIN application_imports r USING (id) LEFT JOIN import_runs u ON u.import_id = r.id
             JOIN applications a ON a.id = r.application_id
             ORDER BY r.number DESC LIMIT {PAGE_SIZE}""",
         since=now - TROUBLE_LASTS,

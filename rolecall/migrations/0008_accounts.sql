@@ -212,10 +212,11 @@ CREATE TABLE finished_imports (
     application_id uuid NOT NULL REFERENCES applications
 );
 
--- When an application's schedule last fired.
+-- When an application's schedule last fired, and how often that was skipped because the run before was not done.
 CREATE TABLE schedule_firings (
     application_id uuid PRIMARY KEY REFERENCES applications,
-    fired_at       timestamptz NOT NULL
+    fired_at       timestamptz NOT NULL,
+    skipped        bigint NOT NULL DEFAULT 0
 );
 
 CREATE INDEX ON identities (lower(employee_id)) WHERE employee_id IS NOT NULL;

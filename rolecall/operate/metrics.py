@@ -102,6 +102,12 @@ async def _imports(db: Db, now: datetime) -> Iterator[Metric]:
                 "import_wait_seconds", "How long the oldest import that waits has waited.", numbers.oldest_wait_seconds
             ),
             Metric("import_seconds", Kind.SUMMARY, "How long imports took from their start to their end.", took),
+            Metric(
+                "schedules_skipped_total",
+                Kind.COUNTER,
+                "How often a schedule came due while its import before was at work.",
+                [("", {}, numbers.skipped)],
+            ),
             Metric("import_rows_total", Kind.COUNTER, "Rows of imported files, by what became of them.", rows),
         ]
     )

@@ -111,6 +111,35 @@ async def test_a_schedule_fires_once_when_it_is_due(scheduled: Imports, folder: 
     assert (first["type"], first["status"]) == ("Scheduled", "Finished")
 
 
+async def test_runs_of_a_schedule_never_pile_up(scheduled: Imports, folder: Path, db: Db) -> None:
+    (folder / "users.csv").write_text("Username\nada\nbob\n")
+    application = await an_application(
+        db,
+        schedule={"cron": "* * * * *", "locations": {"Users": str(folder / "users.csv")}},
+        guard={"minCount": 1, "maxRemovedPercent": 0},
+    )
+    start = clock.now()
+
+    async def after(minutes: int) -> list[str]:
+        await fire_schedules(db, scheduled.config, start + timedelta(minutes=minutes))
+        items = await scheduled.items("/api/application-imports", applicationId=str(application))
+        return sorted(item["status"] for item in items)
+
+    assert [await after(0), await after(2), await after(4)] == [[], ["Pending"], ["Pending"]]
+    await scheduled.work()
+    (folder / "users.csv").write_text("Username\nada\n")
+    assert await after(6) == ["Finished", "Pending"]
+    await scheduled.work()
+    # The guard holds it: it is at work for as long as nobody decides.
+    assert [await after(8), await after(10)] == [["Finished", "Running"]] * 2
+
+    runs = await scheduled.items("/api/application-imports", applicationId=str(application))
+    logs = [(await scheduled.get(run["id"]))["log"] for run in runs]
+    assert [log.count("The schedule came due again and was skipped") for log in logs] == [2, 1]
+    metrics = (await scheduled.client.get("/metrics")).text
+    assert "schedules_skipped_total 3" in metrics
+
+
 async def test_three_failures_in_a_row_are_told(scheduled: Imports, folder: Path, db: Db) -> None:
     application = await an_application_with(db, folder / "users.csv", "* * * * *")
     start = clock.now()

@@ -99,7 +99,8 @@ async def test_a_connector_must_still_fit_the_schedule(client: httpx2.AsyncClien
     gone = await change(client, id, connector=None)
     both = await change(client, id, connector=renamed, schedule={**SCHEDULE, "locations": {"People": "users.csv"}})
 
-    assert problems(alone) == problems(gone) == [("connector", "The schedule has a location for Users")]
+    assert problems(gone) == [("connector", "The schedule has a location for Users")]
+    assert problems(alone) == [*problems(gone), ("connector", "The schedule has no location for People")]
     assert both.status_code == 200
     assert await schedule_of(db, id) == [("0 6 * * *", {"People": "users.csv"})]
 
@@ -109,7 +110,10 @@ async def test_a_schedule_fits_the_connector_that_is_kept(client: httpx2.AsyncCl
 
     unknown = await change(client, id, schedule={**SCHEDULE, "locations": {"Badges": "x"}})
 
-    assert problems(unknown) == [("schedule.locations.Badges", "Unknown file group")]
+    assert problems(unknown) == [
+        ("schedule.locations.Badges", "Unknown file group"),
+        ("schedule.locations.Users", "Required location missing: Users"),
+    ]
     assert (await change(client, id, schedule=SCHEDULE)).status_code == 200
 
 

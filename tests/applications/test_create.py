@@ -129,6 +129,7 @@ async def test_every_broken_rule_is_told_at_once(client: httpx2.AsyncClient, db:
             ("schedule.cron", "Cron must be a cron line such as 0 6 * * 1-5"),
             ("schedule.locations.Users", "Users must not be blank"),
             ("schedule.locations.Badges", "Unknown file group"),
+            ("schedule.locations.Groups", "Required location missing: Groups"),
             ("isIdentitySource", "An application with a file of identities must be an identity source"),
             ("ownerId", f"Identity with id {unknown} not found"),
             ("provisionerIds.0", f"Identity with id {unknown} not found"),
@@ -206,6 +207,34 @@ async def test_creating_needs_the_scope(client: httpx2.AsyncClient, db: Db) -> N
     answer = await client.post(PATH, json={"name": "X"}, headers={"Authorization": f"Bearer {token.secret}"})
 
     assert answer.status_code == 403
+
+
+@pytest.mark.parametrize("cron", ["0 6 31 2 *", "0 6 30 2 *", "0 6 31 4,6,9,11 *"])
+async def test_a_schedule_that_never_fires_is_refused(client: httpx2.AsyncClient, cron: str) -> None:
+    answer = await client.post(PATH, json={"name": "Payroll", "schedule": {"cron": cron}})
+
+    assert problems(answer) == [("schedule.cron", "Cron never fires: there is no such day in that month")]
+
+
+@pytest.mark.parametrize("cron", ["0 6 29 2 *", "0 6 31 2 1", "0 6 * * 1#5"])
+async def test_a_schedule_that_fires_seldom_is_not(client: httpx2.AsyncClient, cron: str) -> None:
+    assert (await client.post(PATH, json={"name": "Payroll", "schedule": {"cron": cron}})).status_code == 201
+
+
+async def test_a_schedule_says_where_all_that_is_required_comes_from(client: httpx2.AsyncClient, db: Db) -> None:
+    files = [FILES[0], {**FILES[1], "isOptional": False}, FILES[2]]
+    body = {"name": "Payroll", "connector": {**CONNECTOR, "files": files}}
+    part = {"cron": "0 6 * * *", "locations": {"Users": "users.csv"}}
+
+    some = await client.post(PATH, json={**body, "schedule": part})
+    none = await client.post(PATH, json={**body, "schedule": {"cron": "0 6 * * *"}})
+    wiki = await an_application(db, "Wiki", schedule=part)
+    grown = await client.patch(f"{PATH}/{wiki}", json={"connector": body["connector"]})
+    other = await client.patch(f"{PATH}/{wiki}", json={"priority": "High"})
+
+    assert problems(some) == [("schedule.locations.Groups", "Required location missing: Groups")]
+    assert problems(grown) == [("connector", "The schedule has no location for Groups")]
+    assert (none.status_code, other.status_code) == (201, 200)
 
 
 async def test_two_names_never_differ_by_a_blank(client: httpx2.AsyncClient) -> None:

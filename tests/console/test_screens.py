@@ -9,6 +9,7 @@ import pytest
 from rolecall.console.model import SCOPES, Role
 from rolecall.core.config import Config
 from rolecall.core.db import Db, execute
+from tests.builders import an_application, an_import
 from tests.console.company import Company, a_company
 from tests.console.test_roles import PROVIDER, SCREENS
 
@@ -192,3 +193,44 @@ async def test_access_of_a_day_to_come_is_refused_on_the_page_that_asked(
     assert (page.status_code, file.status_code) == (200, 400)
     assert 'role="alert">As of must not be in the future' in page.text
     assert "Access now" in page.text
+
+
+async def test_a_schedule_that_failed_stands_on_its_application_and_on_the_first_page(
+    administrator: httpx2.AsyncClient, company: Company, db: Db
+) -> None:
+    wiki = await an_application(db, "Wiki", schedule={"cron": "0 5 * * *", "locations": {"Users": "/x.csv"}})
+    run = await an_import(db, wiki, "Failed", type="Scheduled")
+    line = "2026-11-16T05:00:00Z Failed: Users: /x.csv cannot be read"
+    await execute(db, "INSERT INTO import_log (import_id, line) VALUES (%(id)s, %(line)s)", id=run, line=line)
+
+    page = await administrator.get(f"/applications/{wiki}")
+    home = await administrator.get("/")
+
+    assert "The schedule failed last time:</strong> Users: /x.csv cannot be read" in page.text
+    assert re.search(r"<strong>[1-9]\d*</strong>\s*imports failed or held", home.text)
+    await an_import(db, wiki, "Finished", type="Scheduled")
+    assert "failed last time" not in (await administrator.get(f"/applications/{wiki}")).text
+
+
+async def test_the_guard_of_all_is_changed_in_the_settings_and_followed_by_applications(
+    administrator: httpx2.AsyncClient, db: Db
+) -> None:
+    wiki = await an_application(db, "Wiki")
+    form = {"approvalLeadDays": "7", "webhookRetentionDays": "90"}
+    guard = {"guard.maxRemovedPercent": "12.5", "guard.maxNewPercent": "60", "guard.minCount": "5"}
+
+    saved = await administrator.post("/settings", data=form | guard)
+    page = await administrator.get(f"/applications/{wiki}?tab=connector")
+    edited = await administrator.post(
+        f"/applications/{wiki}/edit", data={"name": "Wiki", "priority": "None", "guard.maxRemovedPercent": "3"}
+    )
+    own = await administrator.get(f"/applications/{wiki}?tab=connector")
+    await administrator.post(f"/applications/{wiki}/edit", data={"name": "Wiki", "priority": "None"})
+    again = await administrator.get(f"/applications/{wiki}?tab=connector")
+
+    assert (saved.status_code, edited.status_code) == (303, 303)
+    said = "remove more than 12.5 % or add more than 60 % of at least 5, as the settings say."
+    assert said in page.text
+    assert "remove more than 3 % or add more than 60 % of at least 5." in own.text
+    assert said in again.text
+    assert 'value="12.5"' in (await administrator.get("/settings")).text

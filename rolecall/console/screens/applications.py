@@ -13,7 +13,7 @@ from rolecall.application_imports import queries as import_queries
 from rolecall.application_imports.model import ImportType
 from rolecall.applications import actions, queries
 from rolecall.applications.shapes import ApplicationDetail
-from rolecall.console import finding
+from rolecall.console import finding, overview
 from rolecall.console import queries as console
 from rolecall.console.forms import (
     Overtaken,
@@ -163,6 +163,7 @@ async def show_application(db: Db, id: str, query: dict[str, Any], config: Confi
         {
             "application": application,
             "known": known,
+            "failed": await overview.failed_schedule(db, application.id),
             "guard": known.guard or msgspec.to_builtins((await settings.get(db)).guard),
             "names": await console.people_names(db, [id for id in people if id]),
             "tab": tab,

@@ -112,7 +112,9 @@ async def change_settings(db: Db, form: Form, facts: Facts, config: Config) -> P
     numbers = {name: _whole(first(form, name)) for name in _NUMBERS}
     try:
         async with db.transaction():
-            await actions.change_settings(db, {"customFields": fields, "guard": guard_in(form), **numbers}, facts)
+            await actions.change_settings(
+                db, {"customFields": fields, "guard": guard_in(form) or None, **numbers}, facts
+            )
     except Invalid as error:
         return await _settings_page(db, config, _Refused(form, problems_by_field(error)))
     return SeeOther("/settings", "The settings are saved")
