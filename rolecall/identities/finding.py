@@ -40,7 +40,7 @@ def people(words: str, limit: int | None = None, more: str = "", *, whole: bool 
     """
     said = words.replace("\x00", "")
     words = " ".join(said.split())
-    values: Values = {"id": guid(words), "said": said, "words": words}
+    values: Values = {"id": guid(words.lower().removeprefix("urn:uuid:").strip("{}")), "said": said, "words": words}
     ways = [*_EXACTLY.items(), *_by_name(words, whole, values)]
     parts = [
         f"(SELECT i.id, i.list_key FROM identities i WHERE {condition} {more}"

@@ -53,6 +53,8 @@ async def found(client: httpx2.AsyncClient, words: str, **more: Any) -> list[str
         ("e-7", ["Adams"]),
         ("e-", []),
         (ID.upper(), ["Andersen"]),
+        (f"{{{ID}}}", ["Andersen"]),
+        (f"urn:uuid:{ID}", ["Andersen"]),
         ("nobody@example.com", []),
         ("@", []),
         ("Zuse", []),
