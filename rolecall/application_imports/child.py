@@ -4,13 +4,18 @@ import asyncio
 import multiprocessing
 import os
 import signal
+import sys
+import threading
 from datetime import timedelta
+from importlib.machinery import ModuleSpec
 from multiprocessing.connection import Connection
+from multiprocessing.util import get_temp_dir
 
 import msgspec
 import structlog
 
 from rolecall.application_imports.job import TOO_MUCH_MEMORY, Ended, Job, Outcome
+from rolecall.application_imports.nursery import FOLDER
 from rolecall.core import clock
 
 log = structlog.get_logger("rolecall.imports")
@@ -27,8 +32,9 @@ _FATAL: dict[int, str] = {
     **dict.fromkeys([signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS], TOO_MUCH_MEMORY),
 }
 
+_one_at_a_time = threading.Lock()
 _nursery = multiprocessing.get_context("forkserver")
-_nursery.set_forkserver_preload(["rolecall.application_imports.build"])
+_nursery.set_forkserver_preload(["rolecall.application_imports.nursery", "rolecall.application_imports.build"])
 
 
 async def build_in_child(job: Job) -> Ended:
@@ -54,7 +60,16 @@ async def build_in_child(job: Job) -> Ended:
 
 def _start(child: multiprocessing.process.BaseProcess) -> None:
     os.environ.update(_FRUGAL)
-    child.start()
+    # A module is not run again by every child, as a script would be, with all that it imports.
+    main = sys.modules["__main__"]
+    main.__spec__ = main.__spec__ or ModuleSpec("rolecall.__main__", None)
+    with _one_at_a_time:
+        # For the nursery, which the first of them starts, and for nobody else.
+        os.environ[FOLDER] = get_temp_dir()
+        try:
+            child.start()
+        finally:
+            del os.environ[FOLDER]
 
 
 def _build(job: Job, worker: Connection, traveled: timedelta) -> None:
