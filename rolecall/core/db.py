@@ -3,7 +3,7 @@
 import select
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
-from functools import cache, cached_property
+from functools import cached_property, lru_cache
 from typing import Any, TypeVar
 
 import msgspec
@@ -86,7 +86,8 @@ async def transaction(db: Db, name: str) -> AsyncGenerator[None]:
     fault(f"{name}.after-commit")
 
 
-@cache
+# Of more texts than are written down: some have the number of an import in them.
+@lru_cache(maxsize=1024)
 def struct_row(shape: type[T], sql: str) -> Callable[[AsyncCursor[Any]], Callable[[Sequence[Any]], T]]:
     """Columns become fields by position; their names must agree with the struct's, in order: looked at once."""
     agreed = False
