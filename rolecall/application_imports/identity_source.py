@@ -25,8 +25,8 @@ async def show(db: Db, application_id: UUID, number: int, now: datetime) -> list
     named = await _show_changes(db, application_id, number, now)
     await _sort(db, named)
     await _show_removals(db, application_id, number, now)
-    unknown = await _show_supervisors(db, application_id, number)
-    return [*_unknown_told(unknown), *(await _circles_told(db, application_id))]
+    await _show_supervisors(db, application_id, number)
+    return [*(await _unknown_told(db, application_id)), *(await _circles_told(db, application_id, number))]
 
 
 async def _show_changes(db: Db, application_id: UUID, number: int, now: datetime) -> list[UUID]:
@@ -104,13 +104,14 @@ async def _show_removals(db: Db, application_id: UUID, number: int, now: datetim
     )
 
 
-async def _show_supervisors(db: Db, application_id: UUID, number: int) -> list[tuple[str, str]]:
-    """Everyone is there by now, whatever the order of the file; those whose supervisor is nobody are returned."""
-    said = """identity_versions v LEFT JOIN identities s
-              ON s.employee_id = v.fields ->> 'supervisor_id'"""
+_SAID = "identity_versions v LEFT JOIN identities s ON s.employee_id = v.fields ->> 'supervisor_id'"
+
+
+async def _show_supervisors(db: Db, application_id: UUID, number: int) -> None:
+    """Everyone is there by now, whatever the order of the file."""
     await execute(
         db,
-        f"""UPDATE identities i SET supervisor_id = s.id FROM {said}
+        f"""UPDATE identities i SET supervisor_id = s.id FROM {_SAID}
             LEFT JOIN identity_versions w
             ON w.identity_id = v.identity_id AND w.application_id = v.application_id AND w.until_import = %(number)s
             WHERE v.identity_id = i.id AND v.application_id = %(application)s AND v.until_import IS NULL
@@ -120,29 +121,38 @@ async def _show_supervisors(db: Db, application_id: UUID, number: int) -> list[t
         application=application_id,
         number=number,
     )
+
+
+async def _unknown_told(db: Db, application_id: UUID) -> list[str]:
     rows = await fetch_rows(
         db,
-        f"""SELECT v.employee_id, v.fields ->> 'supervisor_id' FROM {said}
+        f"""SELECT v.employee_id, v.fields ->> 'supervisor_id', count(*) OVER () FROM {_SAID}
             WHERE v.application_id = %(application)s AND v.until_import IS NULL AND s.id IS NULL
-            AND v.fields ->> 'supervisor_id' <> '' ORDER BY 1""",
+            AND v.fields ->> 'supervisor_id' <> '' ORDER BY 1 LIMIT %(most)s""",
         application=application_id,
+        most=_MOST_NAMED,
     )
-    return [(employee, supervisor) for employee, supervisor in rows]
+    told = [f"Supervisor {supervisor} of {employee} is not known" for employee, supervisor, _ in rows]
+    more = rows[0][2] - len(rows) if rows else 0
+    return [*told, f"{more:,} more supervisors are not known"] if more else told
 
 
-def _unknown_told(unknown: list[tuple[str, str]]) -> list[str]:
-    shown = [f"Supervisor {supervisor} of {employee} is not known" for employee, supervisor in unknown[:_MOST_NAMED]]
-    more = len(unknown) - len(shown)
-    return [*shown, f"{more:,} more supervisors are not known"] if more else shown
-
-
-async def _circles_told(db: Db, application_id: UUID) -> list[str]:
+async def _circles_told(db: Db, application_id: UUID, number: int) -> list[str]:
+    """Above whom this import changed: a new circle goes through one of them. Who is above nobody is in none."""
     rows = await fetch_rows(
         db,
-        """SELECT i.id, i.supervisor_id, v.employee_id FROM identities i JOIN identity_versions v
+        """WITH RECURSIVE up(id) AS (
+               SELECT identity_id FROM identity_versions
+               WHERE application_id = %(application)s AND from_import = %(number)s AND until_import IS NULL
+               UNION
+               SELECT i.supervisor_id FROM up JOIN identities i ON i.id = up.id WHERE i.supervisor_id IS NOT NULL)
+           SELECT i.id, i.supervisor_id, v.employee_id FROM up JOIN identities i ON i.id = up.id
+           JOIN identity_versions v
            ON v.identity_id = i.id AND v.application_id = %(application)s AND v.until_import IS NULL
-           WHERE i.supervisor_id IS NOT NULL ORDER BY v.employee_id""",
+           WHERE i.supervisor_id IS NOT NULL AND EXISTS (SELECT FROM identities o WHERE o.supervisor_id = i.id)
+           ORDER BY v.employee_id""",
         application=application_id,
+        number=number,
     )
     names = {id: name for id, _, name in rows}
     found = circles({id: supervisor for id, supervisor, _ in rows})

@@ -86,6 +86,32 @@ async def test_unknown_and_circular_supervisors_are_logged(imports: Imports, db:
     assert "Supervisors go in a circle: E1 → E2 → E1" in run["log"]
 
 
+async def test_a_circle_is_told_by_the_import_that_makes_it_and_by_changes_below_it(imports: Imports, db: Db) -> None:
+    application = await hr(db)
+    circle = ADA + CHARLES.replace(",Director,,", ",Director,E1,")
+    below, aside = "E3,Grace,Hopper,,Admiral,E1,\n", "E4,Alan,Turing,,Reader,E5,\nE5,Alonzo,Church,,,,\n"
+    files = [
+        circle + below + aside,
+        circle + below + aside.replace("Reader", "Dean"),
+        circle + below,
+        circle + below.replace("Admiral", "Captain"),
+    ]
+
+    told = [(await imports.finish(application, {"People": HEADER + file}))["log"] for file in files]
+
+    assert [log.count("Supervisors go in a circle: E1 → E2 → E1") for log in told] == [1, 0, 0, 1]
+
+
+async def test_of_many_unknown_supervisors_some_are_named_and_all_are_counted(imports: Imports, db: Db) -> None:
+    lost = "".join(f"E{n},Grace,Hopper,,,X{n},\n" for n in range(10, 1022))
+
+    run = await imports.finish(await hr(db), {"People": HEADER + lost})
+
+    assert run["log"].count(" is not known") == 10
+    assert "Supervisor X10 of E10 is not known" in run["log"]
+    assert "1,002 more supervisors are not known" in run["log"]
+
+
 async def test_someone_onboarded_is_found_by_mail(imports: Imports, client: httpx2.AsyncClient, db: Db) -> None:
     id = await an_identity(db, "Ada", "Lovelace", email="ADA@x.test")
 
