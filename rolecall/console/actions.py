@@ -1,7 +1,9 @@
 """Signing in and out, and who may."""
 
 import asyncio
+from collections.abc import Callable
 from datetime import datetime, timedelta
+from typing import TypeVar
 from uuid import UUID
 
 import msgspec
@@ -35,7 +37,8 @@ from rolecall.identities.shapes import NewIdentity
 from rolecall.web.correlation import correlation_id
 
 _SEEN_PRECISION = timedelta(minutes=1)
-_LOOKING = asyncio.Semaphore(2)
+_HASHING = asyncio.Semaphore(2)
+T = TypeVar("T")
 
 
 async def create_administrator(db: Db, email: str, facts: Facts) -> str:
@@ -138,7 +141,7 @@ async def sign_in_by_link(db: Db, link: str, now: datetime) -> str | None:
 async def sign_in_by_password(db: Db, email: str, password: str, now: datetime) -> str | None:
     person = await queries.person_with_email(db, email)
     argon2 = await queries.password_of(db, person) if person else None
-    matches = await _matches(password, argon2 or NO_PASSWORD)
+    matches = await _in_turn(is_password, password, argon2 or NO_PASSWORD)
     if not (person and argon2 and matches and await _is_still_so(db, person, argon2)):
         return None
     return await _open_session(db, person.id, now)
@@ -185,18 +188,18 @@ async def sign_in_by_email(db: Db, email: str, now: datetime) -> str | None:
     return await _open_session(db, person.id, now) if person else None
 
 
-async def _matches(password: str, argon2: str) -> bool:
-    """In a thread, and few at once: a password costs 64 MiB and a tenth of a second of a core to look at."""
-    if _LOOKING.locked():
+async def _in_turn(hashing: Callable[..., T], *words: str) -> T:
+    """In a thread, and few at once: a password costs 64 MiB and a tenth of a second of a core."""
+    if _HASHING.locked():
         raise RateLimited(1)
-    async with _LOOKING:
-        return await asyncio.to_thread(is_password, password, argon2)
+    async with _HASHING:
+        return await asyncio.to_thread(hashing, *words)
 
 
 async def change_password(db: Db, person: Person, session: Session, current: str, new: str, now: datetime) -> None:
     """Whoever has one must know it: the reason to change it may be that somebody else has a session."""
     argon2 = await queries.password_of(db, person)
-    if argon2 and not await _matches(current, argon2):
+    if argon2 and not await _in_turn(is_password, current, argon2):
         raise Invalid.on("current", "The current password is wrong")
     await set_password(db, person.id, new, now, session)
 
@@ -210,7 +213,7 @@ async def set_password(db: Db, identity_id: UUID, password: str, now: datetime, 
         """INSERT INTO console_passwords (identity_id, argon2, set_at) VALUES (%(id)s, %(argon2)s, %(now)s)
            ON CONFLICT (identity_id) DO UPDATE SET argon2 = EXCLUDED.argon2, set_at = EXCLUDED.set_at""",
         id=identity_id,
-        argon2=hash_password(password),
+        argon2=await _in_turn(hash_password, password),
         now=now,
     )
     await _forget_sign_ins(db, identity_id, session.sha256 if session else b"")

@@ -1,9 +1,13 @@
 import asyncio
+import threading
 from datetime import timedelta
+from typing import Any
 
 import httpx2
+import pytest
+from cryptography.hazmat.primitives.kdf.argon2 import Argon2id
 
-from rolecall.console import actions, queries
+from rolecall.console import actions, model, queries
 from rolecall.core import clock
 from rolecall.core.checking import Facts
 from rolecall.core.db import Db, execute, fetch_value
@@ -47,6 +51,23 @@ async def test_a_password_signs_in_and_a_wrong_one_does_not(administrator: httpx
     assert wrong.status_code == 401
     assert right.headers["location"] == "/"
     assert (await administrator.get("/requests")).status_code == 200
+
+
+async def test_nobody_waits_while_a_password_is_set(
+    administrator: httpx2.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It takes a tenth of a second of a core, which the thread of all requests does not have."""
+    threads = []
+
+    def watched(**costs: Any) -> Argon2id:
+        threads.append(threading.current_thread())
+        return Argon2id(**costs)
+
+    monkeypatch.setattr(model, "Argon2id", watched)
+    await administrator.post("/account", data={"password": PASSWORD})
+
+    assert threads
+    assert threading.current_thread() not in threads
 
 
 async def test_whoever_changes_a_password_must_know_it(administrator: httpx2.AsyncClient, db: Db, facts: Facts) -> None:
