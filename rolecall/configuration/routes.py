@@ -1,3 +1,4 @@
+import msgspec
 from litestar import Router
 
 from rolecall.configuration import actions, queries
@@ -6,7 +7,9 @@ from rolecall.core.caller import Caller, Scope
 from rolecall.core.checking import Facts, Json
 from rolecall.core.config import Config
 from rolecall.core.db import Db
-from rolecall.web.operations import operation
+from rolecall.web.bodies import AnyRequest, Carried
+from rolecall.web.operations import operation, plain_json
+from rolecall.webhooks import guard
 
 
 @operation("GET", "/", scope=Scope.CONFIG_MANAGE)
@@ -15,13 +18,20 @@ async def get_configuration(db: Db, caller: Caller) -> Configuration:
     return await queries.get(db, caller)
 
 
-@operation("POST", "/plan", scope=Scope.CONFIG_MANAGE, body=ConfigurationBody)
+async def _with_names(request: AnyRequest, config: Config) -> Carried:
+    carried = await plain_json(request, config)
+    hooks = carried.raw.get("webhooks")
+    urls = [hook.get("url") for hook in hooks if isinstance(hook, dict)] if isinstance(hooks, list) else []
+    return msgspec.structs.replace(carried, addresses=await guard.looked_up(urls))
+
+
+@operation("POST", "/plan", scope=Scope.CONFIG_MANAGE, body=ConfigurationBody, read_body=_with_names)
 async def plan_configuration(db: Db, caller: Caller, raw: Json, facts: Facts, config: Config) -> ConfigurationChanges:
     """Tell what applying a configuration would change."""
     return await actions.plan_configuration(db, caller, raw, facts, config)
 
 
-@operation("PUT", "/", scope=Scope.CONFIG_MANAGE, body=ConfigurationBody)
+@operation("PUT", "/", scope=Scope.CONFIG_MANAGE, body=ConfigurationBody, read_body=_with_names)
 async def apply_configuration(db: Db, caller: Caller, raw: Json, facts: Facts, config: Config) -> ConfigurationChanges:
     """Apply a configuration, all of it or nothing. What it does not mention stays as it is."""
     return await actions.apply_configuration(db, caller, raw, facts, config)

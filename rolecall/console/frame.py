@@ -24,7 +24,7 @@ from rolecall.console.rendering import render
 from rolecall.core import clock
 from rolecall.core.authors import Author, AuthorKind, by, written_by
 from rolecall.core.caller import NOBODY, Caller, Scope
-from rolecall.core.checking import Facts
+from rolecall.core.checking import Addresses, Facts
 from rolecall.core.config import Config
 from rolecall.core.db import Db, Pool
 from rolecall.core.errors import Conflict, Forbidden, Invalid, NotFound, RolecallError, UnsupportedMediaType
@@ -67,6 +67,7 @@ class Visit(msgspec.Struct):
     pool: Pool
     raw: Any = None
     query: dict[str, Any] = {}
+    addresses: Addresses = {}
 
     @property
     def form(self) -> Form:
@@ -88,7 +89,7 @@ class Visit(msgspec.Struct):
 
     @property
     def facts(self) -> Facts:
-        return Facts(now=self.now, zone=self.config.timezone)
+        return Facts(now=self.now, zone=self.config.timezone, addresses=self.addresses)
 
 
 Answer = Page | SeeOther | ASGIResponse
@@ -107,7 +108,7 @@ class Screen(msgspec.Struct, frozen=True):
     wants: frozenset[str]
 
 
-async def _read_form(request: AnyRequest, config: Config) -> Carried:
+async def plain_form(request: AnyRequest, config: Config) -> Carried:
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     content = await read_bytes(request, config.max_body_bytes)
     if content and media_type != "application/x-www-form-urlencoded":
@@ -125,7 +126,7 @@ def screen(
     scope: Scope | None = None,
     open: bool = False,
     query: dict[str, Reader] | None = None,
-    read_body: ReadBody = _read_form,
+    read_body: ReadBody = plain_form,
     verbs: Mapping[str, str] | None = None,
     settle_seconds: float = 0,
 ) -> Callable[[Function], HTTPRouteHandler]:
@@ -183,7 +184,7 @@ async def _act(spec: Screen, services: Services, request: AnyRequest) -> ASGIRes
         carried = await spec.read_body(request, services.config)
         with carried.held:
             async with services.pool.connection() as visit.db, written_by(visit.db, "screen", _author(spec, visit)):
-                visit.raw = carried.raw
+                visit.raw, visit.addresses = carried.raw, carried.addresses
                 answer = await _perform(spec, visit)
         if spec.settle_seconds:
             await asyncio.sleep(spec.settle_seconds)

@@ -22,6 +22,8 @@ from rolecall.core.errors import Invalid, Problem
 from rolecall.core.text import fold
 
 Json = dict[str, Any]
+# What names of hosts stand for, of those that could be looked up.
+Addresses = Mapping[str, Sequence[str]]
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,6 +36,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     identities: frozenset[UUID] = frozenset()
     applications: frozenset[UUID] = frozenset()
     archived_applications: frozenset[UUID] = frozenset()
+    addresses: Addresses = {}
 
     @property
     def today(self) -> date:

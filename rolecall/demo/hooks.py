@@ -46,7 +46,7 @@ class Hooks:
         """Tests, what a receiver called back with, and a hook that somebody paused."""
         for id in self.ids.values():
             async with signed(self.pool, clerk, "test_webhook", AuthorKind.TOKEN) as db:
-                await actions.test_hook(db, id, self.config, clock.now())
+                await actions.test_hook(db, id, self._facts(), self.config)
         await self.deliver()
         for hook, id in self.ids.items():
             async with signed(self.pool, NOBODY, "accept_callback") as db:

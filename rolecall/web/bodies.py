@@ -14,7 +14,7 @@ from litestar import Request
 from litestar.exceptions import InternalServerException
 
 from rolecall.core import ids
-from rolecall.core.checking import Json, human_name
+from rolecall.core.checking import Addresses, Json, human_name
 from rolecall.core.errors import Invalid, Problem, TooLarge, UnsupportedMediaType
 from rolecall.core.paging import LAST_PAGE
 from rolecall.core.text import fold
@@ -27,11 +27,13 @@ SLOWEST_BYTES_A_SECOND = 4096
 
 
 class Carried(msgspec.Struct, frozen=True):
-    """A body as read: what it says, the digest for an idempotency key, and what it holds until it is done with."""
+    """A body as read: what it says, the digest for an idempotency key, what it holds until it is done with, and what
+    the names of hosts in it stand for."""
 
     raw: Any
     digest: bytes
     held: AbstractContextManager[Any] = nullcontext()
+    addresses: Addresses = {}
 
 
 async def read_bytes(request: AnyRequest, limit: int, what: str = "The body") -> bytes:

@@ -26,7 +26,7 @@ from pydantic import BaseModel
 from rolecall.core import clock
 from rolecall.core.authors import AuthorKind, by, written_by
 from rolecall.core.caller import NOBODY, Caller, Scope
-from rolecall.core.checking import Facts
+from rolecall.core.checking import Addresses, Facts
 from rolecall.core.config import Config
 from rolecall.core.db import Db, Pool
 from rolecall.core.errors import Forbidden, Unauthorized
@@ -44,8 +44,12 @@ _NOTHING = Carried(None, b"")
 _JSON = (b"content-type", b"application/json")
 
 
-async def _json(request: AnyRequest, config: Config) -> Carried:
+async def plain_json(request: AnyRequest, config: Config) -> Carried:
     return await read_json(request, config.max_body_bytes)
+
+
+async def _no_body(request: AnyRequest, config: Config) -> Carried:
+    return _NOTHING
 
 
 async def optional_json(request: AnyRequest, config: Config) -> Carried:
@@ -95,10 +99,11 @@ class Call(msgspec.Struct):
     raw: Any = None
     query: dict[str, Any] = {}
     id: str = ""
+    addresses: Addresses = {}
 
     @property
     def facts(self) -> Facts:
-        return Facts(now=self.now, zone=self.config.timezone)
+        return Facts(now=self.now, zone=self.config.timezone, addresses=self.addresses)
 
 
 def operation(
@@ -108,7 +113,7 @@ def operation(
     scope: Scope | None,
     status: int = 200,
     body: type[BaseModel] | None = None,
-    read_body: ReadBody = _json,
+    read_body: ReadBody | None = None,
     query: dict[str, Reader] | None = None,
     tags: tuple[str, ...] = (),
     secret: bool = False,
@@ -127,7 +132,7 @@ def operation(
             scope=scope,
             status=status,
             body=body,
-            read_body=read_body,
+            read_body=read_body or (plain_json if body else _no_body),
             query=query,
             answer=get_type_hints(function).get("return"),
             secret=secret,
@@ -196,7 +201,7 @@ async def _read_from(replica: Replica, primary: Pool, read: Callable[[Pool], Awa
 async def _write(spec: Operation, services: Services, request: AnyRequest, now: datetime) -> ASGIApp:
     caller = await _admit(spec, services, request, now)
     # The body is read without a connection in hand: a slow sender must not keep others waiting.
-    carried = await spec.read_body(request, services.config) if spec.body else _NOTHING
+    carried = await spec.read_body(request, services.config)
     with carried.held:
         key = _idempotency_key(request, caller, carried, now)
         author = by(AuthorKind.TOKEN, caller, spec.function.__name__, now, correlation_id.get())
@@ -204,7 +209,7 @@ async def _write(spec: Operation, services: Services, request: AnyRequest, now: 
             if key and (kept := await idempotency.kept_answer(db, key)):
                 return Answer(*kept)
             id = request.path_params.get("id", "")
-            call = Call(request, services.config, now, caller, db, raw=carried.raw, id=id)
+            call = Call(request, services.config, now, caller, db, raw=carried.raw, id=id, addresses=carried.addresses)
             answer = _encoded(await _perform(spec, call))
             if key:
                 await idempotency.keep_answer(db, key, spec.status, None if spec.secret else answer)

@@ -7,14 +7,14 @@ from psycopg.errors import UniqueViolation
 from rolecall.applications.queries import with_mentioned_applications
 from rolecall.audit.actions import record
 from rolecall.core import sealing
-from rolecall.core.checking import Facts, Json, check
+from rolecall.core.checking import Addresses, Facts, Json, check
 from rolecall.core.config import Config
-from rolecall.core.db import Db, execute, fetch_rows, fetch_value
+from rolecall.core.db import Db, Pool, execute, fetch_rows, fetch_value
 from rolecall.core.errors import Conflict, Invalid, NotFound, Problem, RateLimited
 from rolecall.core.ids import known_guid, new_id
 from rolecall.core.nudge import nudge
 from rolecall.settings import queries as settings
-from rolecall.webhooks import guard, outbox
+from rolecall.webhooks import guard, outbox, queries
 from rolecall.webhooks.model import (
     CALLBACK_OPEN_FOR,
     CALLBACKS_A_DELIVERY,
@@ -33,7 +33,7 @@ _FORGOTTEN_AT_ONCE = 1000
 async def create_hook(db: Db, raw: Json, facts: Facts, config: Config) -> tuple[UUID, str]:
     """The hook and its secret, which is shown this once."""
     facts = await with_mentioned_applications(db, facts, raw)
-    body = check(NewHook, raw, facts, await _url_problems(raw, config))
+    body = check(NewHook, raw, facts, _url_problems(raw, facts, config))
     id, secret = new_id(), new_secret()
     try:
         await execute(
@@ -54,7 +54,7 @@ async def change_hook(db: Db, id: UUID, raw: Json, facts: Facts, config: Config)
     """Only what is given changes; an application that is given as null goes."""
     was_enabled = await _lock(db, id)
     facts = await with_mentioned_applications(db, facts, raw)
-    body = check(HookChanges, raw, facts, await _url_problems(raw, config))
+    body = check(HookChanges, raw, facts, _url_problems(raw, facts, config))
     columns = body.model_dump(exclude_none=True)
     if "applicationId" in raw and raw["applicationId"] is None:
         columns["application_id"] = None
@@ -100,14 +100,19 @@ async def rotate_secret(db: Db, id: UUID, config: Config, now: datetime) -> str:
     return shown(secret)
 
 
-async def test_hook(db: Db, id: UUID, config: Config, now: datetime) -> UUID:
+async def names_of_hook(pool: Pool, id: str) -> Addresses:
+    """For its test, before that has a connection."""
+    async with pool.connection() as db:
+        hook = await queries.get_hook(db, id)
+    return await guard.looked_up([hook.url])
+
+
+async def test_hook(db: Db, id: UUID, facts: Facts, config: Config) -> UUID:
     """A delivery of its own kind, sent once, to a disabled hook too."""
-    url = await fetch_value(db, "SELECT url FROM webhooks WHERE id = %(id)s AND deleted_on IS NULL", id=id)
-    if url is None:
-        raise NotFound("Webhook", id)
-    if problem := await guard.problem(url, config.webhook_allow):
+    url = (await queries.get_hook(db, str(id))).url
+    if problem := guard.problem(url, config.webhook_allow, facts.addresses):
         raise Invalid.on("url", problem)
-    delivery = uuid4()
+    delivery, now = uuid4(), facts.now
     await execute(
         db,
         """INSERT INTO webhook_deliveries (id, webhook_id, event, status, body, created_date, next_attempt_on)
@@ -243,11 +248,11 @@ async def _lock(db: Db, id: UUID) -> bool:
     return enabled
 
 
-async def _url_problems(raw: Json, config: Config) -> list[Problem]:
+def _url_problems(raw: Json, facts: Facts, config: Config) -> list[Problem]:
     url = raw.get("url")
     if not isinstance(url, str) or not url.strip() or len(url) > guard.LONGEST_URL:
         return []
-    problem = await guard.problem(url, config.webhook_allow)
+    problem = guard.problem(url, config.webhook_allow, facts.addresses)
     return [Problem("url", problem)] if problem else []
 
 

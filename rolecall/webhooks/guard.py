@@ -10,6 +10,8 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 
 from yarl import URL
 
+from rolecall.core.checking import Addresses
+
 Network = IPv4Network | IPv6Network
 Address = IPv4Address | IPv6Address
 
@@ -82,7 +84,14 @@ def _is_host(host: str) -> bool:
     return _NAME.fullmatch(host) is not None
 
 
-async def problem(text: str, allowed: tuple[Network, ...]) -> str | None:
+async def looked_up(texts: Iterable[object]) -> Addresses:
+    """What the names in URLs stand for now. It can take seconds, so it is asked before there is a transaction."""
+    urls = [url for text in texts if isinstance(text, str) and (url := parse(text))]
+    hosts = {url.raw_host or "" for url in urls}
+    return dict(zip(hosts, await asyncio.gather(*map(_addresses, hosts)), strict=True))
+
+
+def problem(text: str, allowed: tuple[Network, ...], addresses_of: Addresses) -> str | None:
     """What is wrong with sending there, as far as it can be known before the socket connects."""
     url = parse(text)
     if url is None:
@@ -90,12 +99,17 @@ async def problem(text: str, allowed: tuple[Network, ...]) -> str | None:
     if url.user is not None or url.password is not None:
         return HOLDS_CREDENTIALS
     host = url.raw_host or ""
-    addresses = await _addresses(host)
+    addresses = [host] if _is_address(host) else addresses_of.get(host, [])
     if addresses and all(is_allowed(address, allowed) for address in addresses):
         return None
     if any(is_refused(address, allowed) for address in addresses) or _is_local(host):
         return REFUSED
     return NEEDS_HTTPS if url.scheme == "http" else None
+
+
+def _is_address(host: str) -> bool:
+    """Of what `parse` lets through, which is nothing that others could read otherwise."""
+    return ":" in host or _QUAD.fullmatch(host) is not None
 
 
 def _is_local(host: str) -> bool:

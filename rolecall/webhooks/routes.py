@@ -11,8 +11,9 @@ from rolecall.core.db import Db
 from rolecall.core.ids import known_guid
 from rolecall.core.paging import Page
 from rolecall.web.bodies import AnyRequest, Carried, a_guid, a_word_of, read_text
-from rolecall.web.operations import operation
-from rolecall.webhooks import actions, queries
+from rolecall.web.operations import operation, plain_json
+from rolecall.web.services import Services
+from rolecall.webhooks import actions, guard, queries
 from rolecall.webhooks.model import LARGEST_CALLBACK, DeliveryStatus
 from rolecall.webhooks.shapes import (
     CallbackText,
@@ -39,7 +40,17 @@ async def list_webhooks(db: Db, query: dict[str, Any]) -> Page[HookDetail]:
     return await queries.hooks_by_name(db, query["page"])
 
 
-@operation("POST", "/", scope=Scope.WEBHOOKS_MANAGE, status=201, body=NewHook, secret=True)
+async def _with_names(request: AnyRequest, config: Config) -> Carried:
+    carried = await plain_json(request, config)
+    return msgspec.structs.replace(carried, addresses=await guard.looked_up([carried.raw.get("url")]))
+
+
+async def _names_of_hook(request: AnyRequest, _: Config) -> Carried:
+    services: Services = request.app.state.services
+    return Carried(None, b"", addresses=await actions.names_of_hook(services.pool, request.path_params["id"]))
+
+
+@operation("POST", "/", scope=Scope.WEBHOOKS_MANAGE, status=201, body=NewHook, secret=True, read_body=_with_names)
 async def create_webhook(db: Db, raw: Json, facts: Facts, config: Config) -> HookWithSecret:
     """Create a webhook; the answer holds its secret, this once."""
     return await _with_secret(db, *await actions.create_hook(db, raw, facts, config))
@@ -51,7 +62,7 @@ async def get_webhook(db: Db, id: str) -> HookDetail:
     return await queries.get_hook(db, id)
 
 
-@operation("PATCH", "/{id:str}", scope=Scope.WEBHOOKS_MANAGE, body=HookChanges)
+@operation("PATCH", "/{id:str}", scope=Scope.WEBHOOKS_MANAGE, body=HookChanges, read_body=_with_names)
 async def change_webhook(db: Db, id: str, raw: Json, facts: Facts, config: Config) -> HookDetail:
     """Change what is given. Disabling parks the deliveries that wait."""
     await actions.change_hook(db, known_guid("Webhook", id), raw, facts, config)
@@ -64,10 +75,10 @@ async def delete_webhook(db: Db, id: str, now: datetime) -> None:
     await actions.delete_hook(db, known_guid("Webhook", id), now)
 
 
-@operation("POST", "/{id:str}/test", scope=Scope.WEBHOOKS_MANAGE)
-async def test_webhook(db: Db, id: str, config: Config, now: datetime) -> DeliveryDetail:
+@operation("POST", "/{id:str}/test", scope=Scope.WEBHOOKS_MANAGE, read_body=_names_of_hook)
+async def test_webhook(db: Db, id: str, facts: Facts, config: Config) -> DeliveryDetail:
     """Send a sample once; the answer is its delivery, whose attempt tells how it went."""
-    delivery = await actions.test_hook(db, known_guid("Webhook", id), config, now)
+    delivery = await actions.test_hook(db, known_guid("Webhook", id), facts, config)
     return await queries.get_delivery(db, str(delivery))
 
 

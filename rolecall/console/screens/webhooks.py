@@ -6,15 +6,15 @@ from litestar.handlers import HTTPRouteHandler
 from rolecall.access_requests.model import CONDITIONS, RequestEvent
 from rolecall.console import queries as console
 from rolecall.console.forms import Overtaken, first, given, overtaken, problems_by_field, shown, version_of
-from rolecall.console.frame import Form, Page, SeeOther, screen
+from rolecall.console.frame import Form, Page, SeeOther, plain_form, screen
 from rolecall.core.caller import Scope
 from rolecall.core.checking import Facts, Json
 from rolecall.core.config import Config
 from rolecall.core.db import Db
 from rolecall.core.errors import Invalid, NotFound
 from rolecall.core.ids import known_guid
-from rolecall.web.bodies import a_guid, a_word_of
-from rolecall.webhooks import actions, queries
+from rolecall.web.bodies import AnyRequest, Carried, a_guid, a_word_of
+from rolecall.webhooks import actions, guard, queries
 from rolecall.webhooks.model import DeliveryStatus
 
 _SCOPE = Scope.WEBHOOKS_MANAGE
@@ -54,7 +54,17 @@ def _said(form: Form) -> Json:
     }
 
 
-@screen("POST", "/webhooks/new", scope=_SCOPE)
+async def _with_names(request: AnyRequest, config: Config) -> Carried:
+    """The URL of the form, or of the hook that is tested."""
+    carried = await plain_form(request, config)
+    if request.path_params.get("verb") == "test":
+        names = await actions.names_of_hook(request.app.state.services.pool, request.path_params["id"])
+    else:
+        names = await guard.looked_up(carried.raw.get("url", []))
+    return msgspec.structs.replace(carried, addresses=names)
+
+
+@screen("POST", "/webhooks/new", scope=_SCOPE, read_body=_with_names)
 async def create_webhook(db: Db, form: Form, facts: Facts, config: Config) -> Page:
     try:
         async with db.transaction():
@@ -102,7 +112,7 @@ async def _hook_page(db: Db, id: str, form: Form, problems: dict[str, str], late
     )
 
 
-@screen("POST", "/webhooks/{id:str}", scope=_SCOPE)
+@screen("POST", "/webhooks/{id:str}", scope=_SCOPE, read_body=_with_names)
 async def change_webhook(db: Db, id: str, form: Form, facts: Facts, config: Config) -> Page | SeeOther:
     hook = await queries.get_hook(db, id)
     if late := await overtaken(db, first(form, "version"), hook.id, _standing(db, id)):
@@ -131,12 +141,12 @@ _OPERATIONS = {
 }
 
 
-@screen("POST", "/webhooks/{id:str}/{verb:str}", scope=_SCOPE, verbs=_OPERATIONS)
+@screen("POST", "/webhooks/{id:str}/{verb:str}", scope=_SCOPE, verbs=_OPERATIONS, read_body=_with_names)
 async def perform(db: Db, id: str, verb: str, form: Form, facts: Facts, config: Config) -> SeeOther:
     hook = known_guid("Webhook", id)
     match verb:
         case "test":
-            delivery = await actions.test_hook(db, hook, config, facts.now)
+            delivery = await actions.test_hook(db, hook, facts, config)
             return SeeOther(f"/deliveries/{delivery}", "A test is on its way; look again in a moment")
         case "pause" | "resume":
             await actions.change_hook(db, hook, {"enabled": verb == "resume"}, facts, config)

@@ -1,0 +1,72 @@
+"""What the name in a URL stands for can take seconds to learn: nothing is held meanwhile."""
+
+import asyncio
+import socket
+import threading
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any
+
+import httpx2
+import msgspec
+import pytest
+
+from rolecall.core.config import Config
+from rolecall.core.db import Db, execute
+from rolecall.webhooks import guard
+from tests.webhooks.sending import EVENTS, a_hook
+
+SLOW = "https://slow.example.com/"
+Send = Callable[[httpx2.AsyncClient, str], Awaitable[httpx2.Response]]
+SENDS: dict[str, Send] = {
+    "create": lambda client, _: client.post("/api/webhooks", json={"name": "Slow", "url": SLOW, "events": EVENTS}),
+    "change": lambda client, hook: client.patch(f"/api/webhooks/{hook}", json={"url": SLOW}),
+    "test": lambda client, hook: client.post(f"/api/webhooks/{hook}/test"),
+    "apply": lambda client, _: client.put(
+        "/api/configuration", json={"webhooks": [{"name": "Slow", "url": SLOW, "events": EVENTS}]}
+    ),
+}
+
+
+class Nameserver:
+    """Answers for the slow name when it is told to."""
+
+    def __init__(self) -> None:
+        self.is_asked, self.may_answer = threading.Event(), threading.Event()
+
+    def look_up(self, host: str, port: Any, *rest: Any) -> Any:
+        if host in SLOW:
+            self.is_asked.set()
+            self.may_answer.wait(60)
+        return [(socket.AF_INET, socket.SOCK_STREAM, 0, "", ("93.184.216.34", 0))]
+
+
+@pytest.fixture
+def nameserver(monkeypatch: pytest.MonkeyPatch) -> Iterator[Nameserver]:
+    server = Nameserver()
+    monkeypatch.setattr(guard.socket, "getaddrinfo", server.look_up)
+    monkeypatch.setattr(guard, "_LOOKUP_TAKES", 60)
+    yield server
+    server.may_answer.set()
+
+
+@pytest.fixture
+def config(config: Config) -> Config:
+    """With one connection: whoever holds it keeps everyone else waiting."""
+    return msgspec.structs.replace(config, pool_size=1)
+
+
+@pytest.mark.parametrize("verb", SENDS)
+async def test_a_slow_name_holds_no_connection(
+    client: httpx2.AsyncClient, db: Db, nameserver: Nameserver, verb: str
+) -> None:
+    hook = await a_hook(client, "https://hooks.example.com/")
+    if verb == "test":
+        await execute(db, "UPDATE webhooks SET url = %(url)s WHERE id = %(id)s", url=SLOW, id=hook["id"])
+    sending = asyncio.ensure_future(SENDS[verb](client, hook["id"]))
+    assert await asyncio.to_thread(nameserver.is_asked.wait, 30)
+
+    meanwhile = await client.get("/api/webhooks")
+    nameserver.may_answer.set()
+
+    assert meanwhile.status_code == 200
+    assert (await sending).is_success
