@@ -7,6 +7,8 @@ import msgspec
 from rolecall.applications.model import Content
 from rolecall.console.model import Person, Role, Session, sha256
 from rolecall.core.db import Db, fetch_all, fetch_one, fetch_rows, fetch_value
+from rolecall.core.paging import totals_by
+from rolecall.webhooks.model import DeliveryStatus
 
 _PERSON = """
     SELECT i.id, i.first_name || ' ' || i.last_name AS name, r.email, r.role
@@ -262,19 +264,33 @@ class HookNumbers(msgspec.Struct, frozen=True):
 
 async def hook_numbers(db: Db, ids: Sequence[UUID]) -> dict[UUID, HookNumbers]:
     """Deliveries by how they stand, and the newest attempt that did not arrive."""
-    rows = await fetch_rows(
-        db,
-        """SELECT h.id, d.delivered, d.failed, d.waiting,
-                  (SELECT concat_ws(' ', t.outcome, t.status_code) FROM webhook_deliveries d
-                   JOIN webhook_attempts t ON t.delivery_id = d.id
-                   WHERE d.webhook_id = h.id AND d.status <> 'Delivered' AND t.outcome <> 'delivered'
-                   ORDER BY d.number DESC, t.number DESC LIMIT 1)
-           FROM webhooks h CROSS JOIN LATERAL (
-               SELECT count(*) FILTER (WHERE status = 'Delivered') AS delivered,
-                      count(*) FILTER (WHERE status = 'Failed') AS failed,
-                      count(*) FILTER (WHERE status IN ('Pending', 'Parked')) AS waiting
-               FROM webhook_deliveries WHERE webhook_id = h.id) AS d
-           WHERE h.id = ANY(%(ids)s)""",
-        ids=list(ids),
+    hooks, status = [str(id) for id in ids], DeliveryStatus
+    totals = {each: await totals_by(db, "webhook_deliveries", "webhook_id", hooks, status=each) for each in status}
+    problems = await _last_problems(db, ids)
+    return {
+        id: HookNumbers(
+            delivered=totals[status.DELIVERED][hook],
+            failed=totals[status.FAILED][hook],
+            waiting=totals[status.PENDING][hook] + totals[status.PARKED][hook],
+            last_problem=problems.get(id),
+        )
+        for id, hook in zip(ids, hooks, strict=True)
+    }
+
+
+async def _last_problems(db: Db, ids: Sequence[UUID]) -> dict[UUID, str]:
+    """Of each hook, the last attempt for its newest delivery that was tried and has not arrived."""
+    return dict(
+        await fetch_rows(
+            db,
+            """SELECT DISTINCT ON (hook) hook, concat_ws(' ', t.outcome, t.status_code)
+               FROM unnest(%(ids)s::uuid[]) AS hook CROSS JOIN unnest(%(statuses)s::text[]) AS standing
+               CROSS JOIN LATERAL (
+                   SELECT id, list_key FROM webhook_deliveries
+                   WHERE webhook_id = hook AND status = standing AND NOT untried ORDER BY list_key DESC LIMIT 1) AS d
+               JOIN webhook_attempts t ON t.delivery_id = d.id AND t.outcome <> 'delivered'
+               ORDER BY hook, d.list_key DESC, t.number DESC""",
+            ids=list(ids),
+            statuses=[status for status in DeliveryStatus if status != DeliveryStatus.DELIVERED],
+        )
     )
-    return {id: HookNumbers(*rest) for id, *rest in rows}

@@ -10,6 +10,7 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 from psycopg.pq import TransactionStatus
+from psycopg.types.json import Jsonb
 
 from rolecall.core.db import Db, execute, fetch_rows, fetch_value
 
@@ -262,8 +263,8 @@ async def tidy_lists(db: Db) -> None:
         await execute(db, "VACUUM (SKIP_LOCKED) list_changes")
 
 
-async def totals_by(db: Db, table: str, column: str, values: Sequence[str]) -> dict[str, int]:
-    """The kept total of a list for each of these values of a facet."""
+async def totals_by(db: Db, table: str, column: str, values: Sequence[str], **others: str) -> dict[str, int]:
+    """The kept total of a list for each of these values of a facet, among those with these values of others."""
     rows = await fetch_rows(
         db,
         """SELECT value,
@@ -271,10 +272,12 @@ async def totals_by(db: Db, table: str, column: str, values: Sequence[str]) -> d
                    + coalesce((SELECT sum(rows) FROM list_changes WHERE list = %(list)s AND facets @> own.facet), 0)
                   )::bigint
            FROM unnest(%(values)s::text[]) AS value
-           CROSS JOIN LATERAL (SELECT jsonb_build_object(%(column)s::text, value) AS facet) AS own""",
+           CROSS JOIN LATERAL (
+               SELECT jsonb_build_object(%(column)s::text, value) || %(others)s AS facet) AS own""",
         list=table,
         column=column,
         values=list(values),
+        others=Jsonb(others),
     )
     return dict(rows)
 

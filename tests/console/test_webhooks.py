@@ -1,0 +1,71 @@
+"""How hooks stand, at a glance."""
+
+from uuid import UUID
+
+import httpx2
+import pytest
+
+from rolecall.console import queries
+from rolecall.core.config import Config
+from rolecall.core.db import Db, execute
+from rolecall.webhooks import actions
+from tests.builders import facts
+
+
+@pytest.fixture
+async def hook(db: Db, config: Config) -> UUID:
+    raw = {"name": "Desk", "url": "https://desk.example.com/", "events": ["AccessRequestCreated"]}
+    id, _ = await actions.create_hook(db, raw, facts(), config)
+    return id
+
+
+async def deliveries(db: Db, hook: UUID, *rows: tuple[str, str | None]) -> None:
+    """Each with its status and how its one attempt ended, if there was one; oldest first."""
+    for status, outcome in rows:
+        await execute(
+            db,
+            """WITH made AS (
+                   INSERT INTO webhook_deliveries
+                       (id, webhook_id, event, status, body, created_date, next_attempt_on, untried)
+                   VALUES (gen_random_uuid(), %(hook)s, 'AccessRequestCreated', %(status)s, '{}', now(),
+                           CASE WHEN %(status)s = 'Pending' THEN now() END, %(outcome)s::text IS NULL) RETURNING id)
+               INSERT INTO webhook_attempts (delivery_id, number, started_on, ended_on, outcome, status_code)
+               SELECT id, 1, now(), now(), %(outcome)s, CASE WHEN %(outcome)s = 'status' THEN 500 END
+               FROM made WHERE %(outcome)s::text IS NOT NULL""",
+            hook=hook,
+            status=status,
+            outcome=outcome,
+        )
+
+
+async def test_a_hook_shows_how_its_deliveries_stand(administrator: httpx2.AsyncClient, db: Db, hook: UUID) -> None:
+    await deliveries(
+        db, hook, ("Delivered", "delivered"), ("Failed", "dns"), ("Failed", "status"), ("Parked", None),
+        ("Pending", None),
+    )  # fmt: skip
+
+    numbers = await queries.hook_numbers(db, [hook])
+    screen = (await administrator.get(f"/webhooks/{hook}")).text
+
+    assert numbers == {hook: queries.HookNumbers(delivered=1, failed=2, waiting=2, last_problem="status 500")}
+    assert "1 delivered, 2 failed, 2 waiting" in screen
+
+
+async def test_the_newest_problem_is_shown_whatever_became_of_its_delivery(db: Db, hook: UUID) -> None:
+    await deliveries(db, hook, ("Failed", "dns"), ("Pending", "timeout"), ("Delivered", "delivered"), ("Pending", None))
+
+    assert (await queries.hook_numbers(db, [hook]))[hook].last_problem == "timeout"
+
+
+async def test_deliveries_are_not_counted_again_for_the_screen(db: Db, hook: UUID) -> None:
+    """The list of deliveries keeps its totals; they are what is shown."""
+    await deliveries(db, hook, ("Delivered", "delivered"))
+    await execute(db, "SELECT fold_lists()")
+
+    await execute(db, "UPDATE list_contents SET total = total + 1000000 WHERE list = 'webhook_deliveries'")
+
+    assert (await queries.hook_numbers(db, [hook]))[hook].delivered == 1_000_001
+
+
+async def test_a_hook_that_has_sent_nothing_has_no_problem(db: Db, hook: UUID) -> None:
+    assert await queries.hook_numbers(db, [hook]) == {hook: queries.HookNumbers(0, 0, 0, None)}
