@@ -1,7 +1,11 @@
 """What the documents promise is there."""
 
+import ast
 import re
+import sys
 import tomllib
+from collections.abc import Iterator
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
@@ -29,6 +33,30 @@ def test_contributing_says_why_each_dependency_is_there() -> None:
     missing = [name for name in names if name not in page and name.replace("pytest-", "-") not in page]
 
     assert missing == []
+
+
+def test_whatever_is_imported_is_declared() -> None:
+    """What only comes with another package goes when that no longer needs it."""
+    modules = {
+        module for file in (ROOT / "rolecall").rglob("*.py") for module in _imported(ast.parse(file.read_text()))
+    }
+    foreign = modules - sys.stdlib_module_names - {"rolecall"}
+    known = packages_distributions()
+    parts = {"psycopg_pool": "psycopg", "pydantic_core": "pydantic"}
+    needed = {parts.get(module) or known[module][0].lower() for module in foreign}
+
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+
+    assert needed - {re.split(r"[\[>=<;]", requirement)[0] for requirement in declared} == set()
+
+
+def _imported(tree: ast.AST) -> Iterator[str]:
+    """The outermost package of every absolute import, wherever it stands."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (name.name.partition(".")[0] for name in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.module.partition(".")[0]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
