@@ -30,7 +30,12 @@ ROWS = [
         "screens",
         "every screen in a browser, by axe, light and dark; every walk, with and without scripts",
         "0 rules of accessibility broken, nothing wider than a telephone; each gets where it leads",
-        ("tests/console/browser/test_every_screen.py", "tests/console/browser/test_flows.py"),
+        (
+            "tests/console/browser/test_every_screen.py",
+            "tests/console/browser/test_flows.py",
+            "tests/console/browser/test_keys.py",
+            "tests/console/browser/test_away.py",
+        ),
         full={"ROLECALL_BROWSER_LONG": "1"},
         ci={},
     ),

@@ -58,6 +58,7 @@ async def complaint(db: Db) -> str | None:
     return found
 
 
+@pytest.mark.timeout(600)
 async def test_every_form_does_what_it_offers(administrator: httpx2.AsyncClient, company: Company, db: Db) -> None:
     shown = [address(path, company) for path in [*sorted(seen_by(Role.ADMINISTRATOR)), *MORE] if path != "/sign-in"]
     sent, problems = set[tuple[str, ...]](), list[str]()
