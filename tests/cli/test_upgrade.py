@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,10 +11,11 @@ import psycopg
 import pytest
 
 from rolecall.client import Client, calls
+from rolecall.core import migrate
 from rolecall.core.migrate import FOLDER
 from rolecall.core.postgres import embedded
 from tests.builders import CONNECTOR
-from tests.cli.commands import Running, a_service, eventually, rolecall
+from tests.cli.commands import Running, a_service, environment, eventually, rolecall
 from tests.conftest import with_database
 
 # Whatever the next version may add: a table, an index, and a column to everything there is.
@@ -94,6 +97,41 @@ def empty_database(server_url: str) -> Iterator[str]:
         db.execute(f"CREATE DATABASE {name}")
         yield with_database(server_url, name)
         db.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+_WAITING = "SELECT FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY(pg_blocking_pids(pid))"
+
+
+def test_who_comes_second_waits_until_the_first_has_migrated(empty_database: str, tmp_path: Path) -> None:
+    """As two of `serve` on one database; here without what comes after."""
+    command = [sys.executable, "-m", "rolecall", "migrate", "--data-dir", tmp_path / "here"]
+    with psycopg.connect(empty_database, autocommit=True) as first:
+        migrate.wait_turn(first)
+        second = subprocess.Popen(
+            command, env=environment(ROLECALL_DATABASE_URL=empty_database), stderr=subprocess.PIPE, text=True
+        )
+        eventually(lambda: bool(first.execute(_WAITING).fetchall()))
+        assert migrate.is_new(migrate._apply(first))
+
+    _, said = second.communicate(timeout=60)
+    assert (second.returncode, said) == (0, "0 applied; the database is at this version\n")
+
+
+@pytest.mark.parametrize("command", [("serve",), ("token", "create", "ci"), ("token", "list")], ids=" ".join)
+def test_a_newer_schema_is_refused_in_one_line_that_says_what_to_do(
+    empty_database: str, tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    migrate.migrate(empty_database)
+    with psycopg.connect(empty_database, autocommit=True) as db:
+        db.execute("INSERT INTO migrations (name, sha256) VALUES ('9999_next.sql', 'x')")
+
+    refused = rolecall(*command, "--data-dir", tmp_path / "here", ROLECALL_DATABASE_URL=empty_database)
+
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert refused.stderr == (
+        "Error: the database is newer than this program: it has 9999_next.sql;"
+        " run the newer program, or restore a backup from before\n"
+    )
 
 
 def test_migrations_keep_what_is_there_from_the_first_on(empty_database: str) -> None:
