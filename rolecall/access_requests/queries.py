@@ -16,6 +16,7 @@ from rolecall.access_requests.shapes import (
     AccessRequestSummary,
     DetailTarget,
     ItemTarget,
+    LeftoverItem,
     Privilege,
     RelatedItemReference,
     Requirement,
@@ -27,7 +28,7 @@ from rolecall.access_requests.shapes import (
 from rolecall.accounts.model import Pair
 from rolecall.applications.queries import SUMMARY_COLUMNS, SUMMARY_WIDTH, summary_from_row
 from rolecall.core.db import Db, fetch_rows, json_rows
-from rolecall.core.paging import Listing, Page, fetch_listed
+from rolecall.core.paging import Listing, Page, fetch_listed, fetch_page
 from rolecall.core.together import get_one
 from rolecall.identities import queries as identities
 from rolecall.settings.policy import RequestAction, RequirementType
@@ -235,6 +236,34 @@ WAITING = Listing(
     joins=f"JOIN access_requests r ON r.id = w.request_id {_JOINS} LEFT JOIN LATERAL ({_UNMET}) AS unmet ON true",
     make=_stalled_item,
 )
+
+
+# From those who left, of whom there are few, to their accounts.
+_LEFTOVERS = f"""
+    FROM identities i {identities.SUPERVISOR} JOIN accounts c ON c.identity_id = i.id
+    JOIN account_versions v ON v.account_number = c.number AND v.until_import IS NULL AND v.is_active
+    JOIN applications a ON a.id = c.application_id AND NOT a.is_archived
+    WHERE i.status <> 'Active' AND NOT EXISTS (
+        SELECT FROM access_requests r WHERE r.application_id = c.application_id AND r.target_name = c.username
+        AND r.target_type = 'User' AND r.action = 'Remove' AND r.status NOT IN ('Completed', 'Canceled'))"""
+
+
+def _leftover(row: Sequence[Any]) -> LeftoverItem:
+    id, username, *rest = row
+    application = summary_from_row(rest[identities.WIDTH :])
+    return LeftoverItem(id, "Account", username, application, identities.from_row(rest[: identities.WIDTH]))
+
+
+async def leftovers(db: Db, page: int) -> Page[LeftoverItem]:
+    """Active accounts of people who left that nobody is asked to remove, by application and username."""
+    return await fetch_page(
+        db,
+        _leftover,
+        page,
+        total=f"SELECT count(*) {_LEFTOVERS}",
+        items=f"""SELECT c.id, c.username, {identities.COLUMNS}, {SUMMARY_COLUMNS}
+                  {_LEFTOVERS} ORDER BY a.name_key, a.id, c.username""",
+    )
 
 
 async def stalled(db: Db, page: int, now: datetime) -> Page[StalledItem]:

@@ -9,6 +9,7 @@ from rolecall.access_requests.shapes import (
     AccessRequestItem,
     AssignBody,
     CommentBody,
+    LeftoverItem,
     NewRequestBody,
     RespondBody,
     SnoozeBody,
@@ -64,6 +65,12 @@ async def create_access_request(db: Db, caller: Caller, raw: Json, facts: Facts)
 async def list_stalled_requests(db: Db, query: dict[str, Any], now: datetime) -> Page[StalledItem]:
     """List what waits for people: for whom, how long and why, the longest first."""
     return await queries.stalled(db, query["page"], now)
+
+
+@operation("GET", "/leftovers", scope=_READ, query={}, tags=_ADDED)
+async def list_leftovers(db: Db, query: dict[str, Any]) -> Page[LeftoverItem]:
+    """List active accounts of people who left that no removal at work is about."""
+    return await queries.leftovers(db, query["page"])
 
 
 @operation("POST", "/{id:str}/respond", scope=_WRITE, body=RespondBody, tags=_ADDED)
@@ -127,6 +134,7 @@ router = Router(
         get_access_request,
         create_access_request,
         list_stalled_requests,
+        list_leftovers,
         respond,
         assign,
         resolve,

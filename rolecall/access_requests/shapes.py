@@ -150,6 +150,16 @@ class StalledItem(msgspec.Struct, rename="camel"):
     reasons: list[str]
 
 
+class LeftoverItem(msgspec.Struct, rename="camel"):
+    """An active account of somebody who has left, which no removal at work is about; `id` is the account's."""
+
+    id: UUID
+    kind: Literal["Account"]
+    username: str
+    application: ApplicationSummary
+    affected_identity: IdentityDetail
+
+
 class PrivilegeBody(Body):
     """A permission by its names, and the access to it; left out, what the action asks for."""
 

@@ -131,6 +131,11 @@ NOUNS = {
                 "rolecall request stalled",
                 ("id", "status", "waiting_days", "target.application.name", "target.name", "waiting_for", "reasons"),
             ),
+            "leftovers": Verb(
+                calls.list_leftovers,
+                "rolecall request leftovers",
+                ("id", "application.name", "username", "affected_identity.last_name", "affected_identity.status"),
+            ),
             "decide": Verb(calls.respond, f"rolecall request decide {_ID} Approved --reviewer grace@example.com"),
             "assign": Verb(calls.assign_request, f'rolecall request assign {_ID} "Grace Hopper"'),
             "resolve": Verb(calls.resolve_request, f'rolecall request resolve {_ID} --comment "Done in SAP"'),

@@ -347,6 +347,14 @@ class StalledRequest(_Answer):
     reasons: list[str]
 
 
+class Leftover(_Answer):
+    id: UUID
+    kind: str
+    username: str
+    application: ApplicationSummary
+    affected_identity: Identity
+
+
 class Stage(_Answer):
     name: str
     status: str

@@ -409,6 +409,11 @@ def list_stalled_requests() -> Call[Page[answers.StalledRequest]]:
     return _get(Page[answers.StalledRequest], "/api/access-requests/stalled")
 
 
+def list_leftovers() -> Call[Page[answers.Leftover]]:
+    """List active accounts of people who left that no removal at work is about."""
+    return _get(Page[answers.Leftover], "/api/access-requests/leftovers")
+
+
 def get_request(request_id: Id) -> Call[answers.AccessRequest]:
     """Show an access request with its privileges, requirements and story."""
     return _get(answers.AccessRequest, "/api/access-requests/{}", request_id)

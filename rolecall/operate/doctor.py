@@ -12,6 +12,7 @@ from uuid import UUID
 
 import msgspec
 
+from rolecall.access_requests.queries import leftovers
 from rolecall.application_imports.queries import failing_schedules
 from rolecall.audit import queries as audit
 from rolecall.core import clock, migrate, sealing
@@ -277,6 +278,20 @@ async def _unmatched(db: Db) -> Finding:
     )
 
 
+async def _leftovers(db: Db) -> Finding:
+    found = await leftovers(db, 1)
+    if not found.total_count:
+        return _fine("accounts of leavers", "none is active without a request to remove it")
+    example = found.items[0]
+    return Finding(
+        "accounts of leavers",
+        State.WARNING,
+        f"{found.total_count:,} active accounts of people who left, which nobody is asked to remove,"
+        f" for example {example.username} in {example.application.name}",
+        "look at them (`rolecall request leftovers`), and ask for their removal (`rolecall request create Remove`)",
+    )
+
+
 async def _audit(db: Db) -> Finding:
     verdict = await audit.verify(db)
     if verdict.broken is None:
@@ -296,6 +311,7 @@ _CHECKS: list[Callable[[Db], Awaitable[Finding]]] = [
     _held_imports,
     _failing_imports,
     _unmatched,
+    _leftovers,
     _audit,
 ]
 

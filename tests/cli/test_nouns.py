@@ -16,7 +16,7 @@ from tests.cli.commands import Caller, Running, free_port, rolecall
 VERBS = [(noun, verb) for noun in NOUNS for verb in root.get_command(None, noun).list_commands(None)]
 UNKNOWN = "0192e4a0-7c1e-7000-8000-000000000001"
 TABLES = ["app list", "app accounts Payroll", "import list", "identity list", "event list", "request list"]
-TABLES += ["request stalled", "hook list", "delivery list", "model list"]
+TABLES += ["request stalled", "request leftovers", "hook list", "delivery list", "model list"]
 
 
 @pytest.fixture(scope="module")

@@ -18,8 +18,9 @@ from rolecall.operate import doctor
 from rolecall.operate.doctor import State
 from rolecall.webhooks import outbox
 from tests.application_imports.running import Imports
-from tests.builders import an_access_request, an_application, an_import
+from tests.builders import an_access_request, an_application, an_identity, an_import
 from tests.cli.commands import rolecall
+from tests.holdings import an_account
 from tests.webhooks.sending import a_hook
 
 
@@ -147,6 +148,18 @@ def test_a_disk_is_looked_at_once_however_many_folders_are_on_it(tmp_path: Path)
 
     assert here.detail.endswith(f"under {tmp_path}")
     assert len(found) == len(disks)
+
+
+async def test_active_accounts_of_people_who_left_are_told(db: Db, clean_database: str, tmp_path: Path) -> None:
+    ada, wiki = await an_identity(db), await an_application(db, "Wiki")
+    await an_account(db, wiki, "ada", ada)
+    await execute(db, "UPDATE identities SET status = 'Disabled'")
+
+    _, findings = examined(clean_database, tmp_path)
+
+    found = findings["accounts of leavers"]
+    assert (found["state"], "1 active accounts" in found["detail"]) == ("warning", True)
+    assert "for example ada in Wiki" in found["detail"]
 
 
 def test_a_database_of_another_version_is_told(clean_database: str, tmp_path: Path) -> None:

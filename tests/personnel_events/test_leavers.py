@@ -245,3 +245,30 @@ async def test_a_late_account_awaits_the_approval_that_the_policy_asks_for(
     event = await read(client, f"{EVENTS}/{event['id']}")
     assert requests(event) == [("Remove", "alovelace", "Pending")]
     assert [stage["status"] for stage in event["stages"]] == ["Completed", "Open", "Scheduled"]
+
+
+async def test_active_accounts_of_leavers_that_nobody_is_asked_to_remove_are_listed(
+    client: httpx2.AsyncClient, db: Db, config: Config, ada: UUID, boss: str
+) -> None:
+    wiki, ledger = await an_application(db, "Wiki"), await an_application(db, "Ledger")
+    await an_account(db, wiki, "ada", ada)
+    await an_account(db, wiki, "mary", boss)
+    event = await leave(client, config, ada)
+
+    async def listed() -> list[tuple[str, str, str]]:
+        items = (await read(client, f"{REQUESTS}/leftovers"))["items"]
+        return [(i["application"]["name"], i["username"], i["affectedIdentity"]["lastName"]) for i in items]
+
+    assert await listed() == []
+    # What a later import brings is no event's any more.
+    await an_account(db, ledger, "alovelace", ada)
+    await an_account(db, ledger, "old", ada, is_active=False)
+    assert await listed() == [("Ledger", "alovelace", "Lovelace")]
+    # Removed, so it was said, and there all the same.
+    [request] = event["stages"][0]["accessRequests"]
+    assert (await client.post(f"{REQUESTS}/{request['id']}/resolve")).json()["status"] == "Completed"
+    assert await listed() == [("Ledger", "alovelace", "Lovelace"), ("Wiki", "ada", "Lovelace")]
+
+    ask = {"action": "Remove", "applicationId": str(ledger), "identityId": str(ada), "targetName": "alovelace"}
+    assert (await client.post(REQUESTS, json=ask)).status_code == 201
+    assert await listed() == [("Wiki", "ada", "Lovelace")]
