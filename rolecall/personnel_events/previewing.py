@@ -11,11 +11,11 @@ from rolecall.identities import actions as identities
 from rolecall.personnel_events.model import Period, plan
 from rolecall.personnel_events.planning import Times, planned_requests
 from rolecall.personnel_events.shapes import (
+    BODIES,
     AbsenceBody,
     EventBody,
     EventPreview,
     EventTypeBody,
-    OffboardBody,
     OnboardBody,
     PreviewPrivilege,
     PreviewTarget,
@@ -25,17 +25,10 @@ from rolecall.personnel_events.shapes import (
 from rolecall.personnel_events.situations import situation_of
 from rolecall.settings.policy import EventType
 
-_BODIES: dict[EventType, type[EventBody]] = {
-    EventType.ONBOARD: OnboardBody,
-    EventType.OFFBOARD: OffboardBody,
-    EventType.ROLE_TRANSITION: RoleTransitionBody,
-    EventType.ABSENCE: AbsenceBody,
-}
-
 
 async def preview(db: Db, raw: Json, facts: Facts) -> EventPreview:
     type = check(EventTypeBody, raw, facts).type
-    body = check(_BODIES[type], raw, facts)
+    body = check(BODIES[type], raw, facts)
     end_date = body.end_date if isinstance(body, AbsenceBody) else None
     # Whoever joins is an identity while we look, so that models match them as they will.
     async with db.transaction(force_rollback=True):

@@ -3,7 +3,14 @@ from typing import Annotated, Literal
 from uuid import UUID
 
 import msgspec
-from pydantic import AfterValidator, Field, ValidationInfo, ValidatorFunctionWrapHandler, WrapValidator
+from pydantic import (
+    AfterValidator,
+    Field,
+    RootModel,
+    ValidationInfo,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+)
 from pydantic_core import PydanticCustomError, ValidationError
 
 from rolecall.access_requests.model import TargetType
@@ -121,13 +128,35 @@ class EventTypeBody(Body):
     type: Annotated[EventType, one_of(EventType)]
 
 
-class PreviewBody(EventTypeBody):
-    """Any of the four bodies, and which."""
+BODIES: dict[EventType, type[EventBody]] = {
+    EventType.ONBOARD: OnboardBody,
+    EventType.OFFBOARD: OffboardBody,
+    EventType.ROLE_TRANSITION: RoleTransitionBody,
+    EventType.ABSENCE: AbsenceBody,
+}
 
-    identity_id: IdentityId | None = None
-    effective_date: EffectiveDate
-    end_date: EndDate | None = None
-    identity: IdentityChanges | None = None
+
+class OnboardPreview(OnboardBody):
+    type: Literal[EventType.ONBOARD]
+
+
+class OffboardPreview(OffboardBody):
+    type: Literal[EventType.OFFBOARD]
+
+
+class RoleTransitionPreview(RoleTransitionBody):
+    type: Literal[EventType.ROLE_TRANSITION]
+
+
+class AbsencePreview(AbsenceBody):
+    type: Literal[EventType.ABSENCE]
+
+
+Previews = OnboardPreview | OffboardPreview | RoleTransitionPreview | AbsencePreview
+
+
+class PreviewBody(RootModel[Annotated[Previews, Field(discriminator="type")]]):
+    """One of the four bodies, and which."""
 
 
 class PreviewPrivilege(msgspec.Struct, rename="camel"):

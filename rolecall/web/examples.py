@@ -70,7 +70,7 @@ def example_of(schema: Json, schemas: Json, *, asked: bool = False, field: str =
     schema = schemas[shape] if shape else schema
     known = _KNOWN.get(field, _KNOWN.get(field.partition(".")[2]))
     match schema:
-        case {"anyOf": [first, *_]}:
+        case {"anyOf": [first, *_]} | {"oneOf": [first, *_]}:
             return example_of(first, schemas, asked=asked, field=field)
         case {"properties": fields}:
             made = {name: _value_of(shape, name, schema, schemas, asked) for name in fields}

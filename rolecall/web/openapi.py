@@ -196,7 +196,7 @@ def _content(operation: Operation, components: Components) -> Json:
         files = {"description": "A file, named by its file group's GUID; repeat the name for several.", **_FILE}
         components.schemas[operation.body.__name__]["additionalProperties"] = files
         return {"multipart/form-data": {"schema": schema}}
-    if issubclass(operation.body, RootModel):
+    if issubclass(operation.body, RootModel) and operation.body.model_fields["root"].annotation is str:
         return {"text/plain": {"schema": schema, "example": "Ticket 4711 opened"}}
     return {"application/json": {"schema": schema, "example": example_of(schema, components.schemas, asked=True)}}
 

@@ -7,6 +7,8 @@ import pytest
 
 from rolecall.app import create_app
 from rolecall.core.config import Config
+from rolecall.personnel_events.shapes import BODIES
+from rolecall.settings.policy import EventType
 from rolecall.web.openapi import document, routes_of
 from rolecall.webhooks.payload import EVENTS, Payload
 
@@ -133,6 +135,17 @@ def test_the_limits_of_the_specification_are_in_the_bodies() -> None:
         "department": 128,
         **{f"customField{n}": 2048 for n in range(1, 10)},
     }
+
+
+@pytest.mark.parametrize("type", EventType)
+def test_a_preview_takes_what_its_event_takes(type: EventType) -> None:
+    schemas = DOCUMENT["components"]["schemas"]
+    options = [schemas[option["$ref"].rpartition("/")[2]] for option in schemas["PreviewBody"]["oneOf"]]
+    [told] = [option for option in options if option["properties"]["type"]["const"] == type]
+    checked = schemas[BODIES[type].__name__]
+
+    assert told["properties"] == {**checked["properties"], "type": {"const": type, "type": "string"}}
+    assert set(told["required"]) == {*checked["required"], "type"}
 
 
 def test_an_upload_is_multipart() -> None:
