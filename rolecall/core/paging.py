@@ -12,6 +12,7 @@ import msgspec
 from psycopg.pq import TransactionStatus
 from psycopg.types.json import Jsonb
 
+from rolecall.core import clock
 from rolecall.core.db import Db, execute, fetch_rows, fetch_value
 
 PAGE_SIZE = 50
@@ -234,13 +235,15 @@ async def _find_pages(db: Db, settled: Settled[Any], list: str, **params: object
         f"""WITH numbered AS MATERIALIZED (
                 SELECT ARRAY[{key}] AS key, row_number() OVER (ORDER BY {settled.order}) - 1 AS place {settled.rows}
             ), counted AS (SELECT count(*) AS total FROM numbered)
-            INSERT INTO settled_pages (list, page, total, key)
-            SELECT {name}, 0, total, NULL FROM counted
+            INSERT INTO settled_pages (list, page, total, key, found_on)
+            SELECT {name}, 0, total, NULL::text[], %(now)s::timestamptz FROM counted
             UNION ALL
-            SELECT {name}, place / {PAGE_SIZE} + 1, total, key FROM numbered, counted WHERE place %% {PAGE_SIZE} = 0
+            SELECT {name}, place / {PAGE_SIZE} + 1, total, key, %(now)s
+            FROM numbered, counted WHERE place %% {PAGE_SIZE} = 0
             ON CONFLICT DO NOTHING""",
         **params,
         list=list,
+        now=clock.now(),
     )
 
 

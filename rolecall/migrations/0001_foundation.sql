@@ -1,3 +1,7 @@
+-- When what this transaction writes was written: its author says so, by the clock that the program goes by.
+CREATE FUNCTION written_on() RETURNS timestamptz STABLE LANGUAGE sql RETURN
+    coalesce((nullif(current_setting('rolecall.author', true), '')::jsonb ->> 'createdDate')::timestamptz, now());
+
 -- Lists that stay flat: docs/lists.md is the one page about all of this.
 --
 -- The contents of a list under one filter: how many rows, and which key stands at about every thousandth place
@@ -224,7 +228,7 @@ CREATE TABLE settled_pages (
     page     int NOT NULL,
     total    bigint NOT NULL,
     key      text[] COLLATE "C",
-    found_on timestamptz NOT NULL DEFAULT now(),
+    found_on timestamptz NOT NULL,
     PRIMARY KEY (list, page)
 );
 CREATE INDEX settled_pages_by_age ON settled_pages (found_on) WHERE page = 0;

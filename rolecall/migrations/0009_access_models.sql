@@ -41,7 +41,7 @@ CREATE INDEX ON access_model_grants (application_id, permission);
 CREATE TABLE access_model_members (
     model_id    uuid NOT NULL,
     identity_id uuid NOT NULL,
-    since       timestamptz NOT NULL DEFAULT now(),
+    since       timestamptz NOT NULL,
     -- The identity's place among all.
     list_key    text COLLATE "C" NOT NULL,
     PRIMARY KEY (model_id, identity_id)
@@ -101,6 +101,7 @@ DECLARE
     stale_people uuid[];
     fresh_models uuid[];
     fresh_people uuid[];
+    moment timestamptz := written_on();
 BEGIN
     PERFORM pg_advisory_xact_lock_shared(access_model_lock());
     IF NOT EXISTS (SELECT FROM access_models WHERE is_in_effect) THEN
@@ -122,8 +123,8 @@ BEGIN
                  FROM new_rows n WHERE n.id = m.identity_id AND n.list_key <> m.list_key';
     END IF;
     IF fresh_models IS NOT NULL THEN
-        INSERT INTO access_model_members (model_id, identity_id, list_key)
-        SELECT f.model_id, i.id, i.list_key
+        INSERT INTO access_model_members (model_id, identity_id, since, list_key)
+        SELECT f.model_id, i.id, moment, i.list_key
         FROM unnest(fresh_models, fresh_people) AS f (model_id, identity_id) JOIN identities i ON i.id = f.identity_id
         ON CONFLICT DO NOTHING;
     END IF;

@@ -4,7 +4,7 @@ import socket
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, timedelta
 from email.utils import parsedate_to_datetime
 from typing import Any, Self
 
@@ -12,6 +12,7 @@ import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
 from yarl import URL
 
+from rolecall.core import clock
 from rolecall.webhooks import guard
 from rolecall.webhooks.model import ATTEMPT_TAKES, Answer, Outcome
 
@@ -132,7 +133,7 @@ def retry_after(text: str) -> timedelta:
     if text.isascii() and text.isdecimal():
         return timedelta(seconds=int(text[:9]))
     try:
-        return max(parsedate_to_datetime(text).astimezone(UTC) - datetime.now(UTC), timedelta(0))
+        return max(parsedate_to_datetime(text).astimezone(UTC) - clock.now(), timedelta(0))
     except (ValueError, OverflowError):
         return timedelta(0)
 

@@ -1,11 +1,13 @@
 """Drafting, changing, committing, listing and reading access models."""
 
+from datetime import timedelta
 from typing import Any
 from uuid import uuid4
 
 import httpx2
 
-from rolecall.core.db import Db
+from rolecall.core import clock
+from rolecall.core.db import Db, fetch_value
 from tests.builders import an_access_model, an_application, an_identity
 
 PATH = "/api/access-models"
@@ -251,3 +253,18 @@ async def test_two_names_never_differ_by_a_blank(client: httpx2.AsyncClient) -> 
 
     assert first.json()["draft"]["name"] == "Clerks"
     assert again.json()["errors"] == [{"field": "name", "message": "An access model named Clerks exists already"}]
+
+
+async def test_who_joins_is_a_member_since_then_by_the_clock_of_who_made_them(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
+    await an_access_model(db)
+    then = clock.now() + timedelta(days=20)
+    clock.stop_at(then)
+
+    person = {"firstName": "Ada", "lastName": "Lovelace", "department": "Finance"}
+    body = {"identity": person, "effectiveDate": "2035-06-01"}
+    answer = await client.post("/api/personnel-events/onboard", json=body)
+
+    assert answer.status_code == 201, answer.text
+    assert await fetch_value(db, "SELECT since FROM access_model_members") == then

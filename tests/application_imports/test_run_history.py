@@ -168,8 +168,11 @@ async def test_where_pages_begin_is_forgotten_after_a_week_and_found_again(impor
     application = await an_application(db)
     await imports.finish(application, FIRST)
     path = f"/api/applications/{application}/accounts"
+    clock.stop_at(clock.now() + timedelta(days=20))
     before = await names(imports, path)
 
+    await forget_settled(db, clock.now() + timedelta(days=6))
+    assert await fetch_value(db, "SELECT count(*) FROM settled_pages") == 2
     await forget_settled(db, clock.now() + timedelta(days=8))
 
     assert await fetch_value(db, "SELECT count(*) FROM settled_pages") == 0
