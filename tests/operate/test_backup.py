@@ -1,18 +1,26 @@
 """A service is backed up while it runs, restored elsewhere, compared row by row, and served from there."""
 
+import asyncio
 import hashlib
 import json
 import signal
 import tarfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import httpx2
 import psycopg
 import pytest
 
+from rolecall.core import clock
+from rolecall.core.config import Config
+from rolecall.core.db import Db
 from rolecall.core.postgres import embedded
-from tests.builders import CONNECTOR
+from rolecall.operate.backup import back_up, restore
+from tests.application_imports.running import Imports
+from tests.builders import CONNECTOR, an_application
 from tests.cli.commands import a_folder, a_service, eventually, rolecall, typed
+from tests.conftest import with_database
 
 # Signs of life, times of requests and what the worker has yet to take up are nobody's record.
 _PASSING = {"finished_imports", "heartbeats", "request_times"}
@@ -131,12 +139,12 @@ def test_a_restore_that_is_killed_leaves_the_old_or_the_new_and_says_what_to_do(
     here, faults = tmp_path / "here", tmp_path / "faults"
     a_folder(here)
     faults.mkdir()
-    restore = ("restore", other_service, "--force", "--data-dir", here)
+    words = ("restore", other_service, "--force", "--data-dir", here)
     with embedded(here) as url:
         assert typed("token", "create", "Ours", "--data-dir", here).returncode == 0
         (here / "secret.key").write_text("a" * 64)
         (faults / f"restore.{point}").touch()
-        assert rolecall(*restore, ROLECALL_FAULTS=str(faults)).returncode == -signal.SIGKILL
+        assert rolecall(*words, ROLECALL_FAULTS=str(faults)).returncode == -signal.SIGKILL
         is_undone = point != "after-commit"
 
         refused = typed("token", "list", "--data-dir", here)
@@ -148,7 +156,7 @@ def test_a_restore_that_is_killed_leaves_the_old_or_the_new_and_says_what_to_do(
         assert ("a restore is under way or was interrupted" in examined.stdout) == is_undone
         assert ("A restore was interrupted and is undone" in mended.stderr) == is_undone
         assert held(here) == ((["Ours"], "a") if is_undone else (["Theirs"], "b"))
-        again = typed(*restore)
+        again = typed(*words)
         assert (again.returncode, "interrupted" in again.stderr) == (0, False)
         assert held(here) == (["Theirs"], "b")
         with psycopg.connect(url) as db:
@@ -168,3 +176,39 @@ def test_a_restore_begun_again_undoes_the_one_that_was_killed(tmp_path: Path, ot
         assert (killed.returncode, again.returncode) == (-signal.SIGKILL, 0)
         assert "A restore was interrupted and is undone" in again.stderr
         assert held(here) == (["Theirs"], "b")
+
+
+@pytest.fixture
+def empty_database(server_url: str, tmp_path: Path) -> Iterator[str]:
+    name = f"restored_{tmp_path.name}"[:60]
+    with psycopg.connect(server_url, autocommit=True) as db:
+        db.execute(f'CREATE DATABASE "{name}"')
+        yield with_database(server_url, name)
+        db.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
+
+
+async def test_a_backup_beside_imports_has_every_file_that_its_database_names(
+    client: httpx2.AsyncClient, db: Db, config: Config, empty_database: str, tmp_path: Path
+) -> None:
+    imports, app, archive = Imports(client, config), await an_application(db, "Payroll"), tmp_path / "backup.tar"
+    await imports.finish(app, {"Users": "Username\nada\n"})
+
+    saving = asyncio.create_task(asyncio.to_thread(back_up, config, archive, clock.now(), with_key=False))
+    names = ["ada"]
+    while not saving.done():
+        names.append(f"user{len(names)}")
+        await imports.finish(app, {"Users": "\n".join(["Username", *names])})
+    made = await saving
+    elsewhere = Config(database_url=empty_database, data_dir=tmp_path / "elsewhere")
+    elsewhere.data_dir.mkdir()
+    await asyncio.to_thread(restore, elsewhere, archive)
+
+    with psycopg.connect(empty_database) as there:
+        named = there.execute("SELECT location, encode(sha256, 'hex') FROM import_files ORDER BY 1").fetchall()
+        ended = there.execute(
+            """SELECT count(*) FROM application_imports i WHERE i.status = 'Finished'
+               AND NOT EXISTS (SELECT FROM import_files f WHERE f.import_id = i.id)"""
+        ).fetchone()
+    assert 1 <= len(named) == made.file_count <= len(names)
+    assert dict(named) == {place.removeprefix("files/"): digest for place, digest in files(elsewhere.data_dir).items()}
+    assert ended == (0,)

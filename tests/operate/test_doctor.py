@@ -19,7 +19,7 @@ from rolecall.operate.doctor import State
 from rolecall.webhooks import outbox
 from tests.application_imports.running import Imports
 from tests.builders import an_access_request, an_application, an_identity, an_import
-from tests.cli.commands import rolecall
+from tests.cli.commands import REPOSITORY, rolecall
 from tests.holdings import an_account
 from tests.webhooks.sending import a_hook
 
@@ -198,3 +198,12 @@ def test_a_disk_that_fills_is_told_before_it_is_full(
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
 
     assert [found.state for found in doctor._disk(tmp_path)] == [state]
+
+
+async def test_the_page_says_what_to_do_about_every_finding(db: Db, config: Config) -> None:
+    page = (REPOSITORY / "docs/operating.md").read_text()
+
+    findings = await doctor.examine(db, config)
+
+    assert len(findings) > 10
+    assert [found.check for found in findings if f"| `{found.check}`" not in page] == []
