@@ -308,14 +308,15 @@ async def _lower(db: Db, held: _Held, body: RespondBody) -> None:
             problems.append(Problem(f"{field}.access", f"Access must be lower than {standing[name][0]}"))
     if problems:
         raise Invalid(*problems)
-    for lowered, name in zip(body.approved_access, names, strict=True):
-        await execute(
-            db,
-            "UPDATE privileges SET lowered_access = %(access)s WHERE request_id = %(id)s AND position = %(position)s",
-            id=held.id,
-            access=lowered.access,
-            position=standing[name][1],
-        )
+    await execute(
+        db,
+        """UPDATE privileges p SET lowered_access = l.access
+           FROM unnest(%(positions)s::int[], %(access)s::text[]) AS l (position, access)
+           WHERE p.request_id = %(id)s AND p.position = l.position""",
+        id=held.id,
+        positions=[standing[name][1] for name in names],
+        access=[lowered.access for lowered in body.approved_access],
+    )
 
 
 async def _record_response(db: Db, held: _Held, body: RespondBody, reviewer_id: UUID) -> int:

@@ -50,9 +50,9 @@ class _Held(msgspec.Struct, frozen=True):
 async def access_of(db: Db, identity_id: UUID, as_of: datetime | None) -> EffectiveAccess:
     accounts = await _accounts(db, identity_id, as_of)
     held: dict[UUID, list[_Held]] = defaultdict(list)
-    # The accounts of one application share the import that was its last.
-    for (application_id, number), there in groupby(accounts, key=lambda entry: (entry[0].application_id, entry[1])):
-        for account_id, entry in await _holdings(db, application_id, [account.id for account, _ in there], number):
+    # Those of one application share the import that was its last; now, after all imports, one question serves all.
+    for number, alike in groupby(accounts, key=lambda entry: entry[1]):
+        for account_id, entry in await _holdings(db, [account for account, _ in alike], number):
             held[account_id].append(entry)
     imports = await _imports(db, {entry.from_import for entries in held.values() for entry in entries})
     requests = await _requests(db, identity_id, as_of)
@@ -90,22 +90,23 @@ async def _accounts(db: Db, identity_id: UUID, as_of: datetime | None) -> list[t
     return [(account, number) for account, number in await accounts_queries.of_identity_at(db, identity_id, as_of)]
 
 
-async def _holdings(
-    db: Db, application_id: UUID, account_ids: Sequence[UUID], number: int | None
-) -> Iterator[tuple[UUID, _Held]]:
+async def _holdings(db: Db, accounts: Sequence[Account], number: int | None) -> Iterator[tuple[UUID, _Held]]:
     """Groups first, then permissions, each account's by name."""
-    memberships = await accounts_queries.memberships(db, account_ids, number)
-    permissions = await accounts_queries.permissions_held(db, account_ids, number)
+    application = {account.id: account.application_id for account in accounts}
+    memberships = await accounts_queries.memberships(db, list(application), number)
+    permissions = await accounts_queries.permissions_held(db, list(application), number)
     through = {(member.account_id, member.group): member for member in memberships}
 
     def a_membership(member: Membership) -> _Held:
         header, group = member.nomenclature or "Group", member.group
-        asked, given = (application_id, header, "", group), (application_id, True, "", "", group)
+        there = application[member.account_id]
+        asked, given = (there, header, "", group), (there, True, "", "", group)
         return _Held(asked, given, header, "", group, Access.GRANT, "", Level.NONE, "", member.from_import)
 
     def a_permission(held: Held) -> _Held:
         words, since = (held.header, held.section, held.permission), held.from_import
-        asked, given = (application_id, *words), (application_id, False, *words)
+        there = application[held.holder_id]
+        asked, given = (there, *words), (there, False, *words)
         if held.group:
             # It is there because the group is, and since both are.
             member = through[held.holder_id, held.group]

@@ -1,9 +1,7 @@
 from datetime import UTC, datetime
 from typing import Any
-from uuid import UUID
 
 import httpx2
-import psycopg
 import pytest
 
 from rolecall.access_requests import queries
@@ -12,6 +10,7 @@ from rolecall.core.db import Db
 from rolecall.core.ids import new_id
 from rolecall.settings.policy import Level
 from tests.builders import an_access_request, an_application, an_identity
+from tests.counting import counting
 
 
 async def detail_of(client: httpx2.AsyncClient, id: object) -> dict[str, Any]:
@@ -103,15 +102,8 @@ async def test_an_unknown_request_is_not_found(client: httpx2.AsyncClient, id: s
 
 
 async def test_a_detail_is_read_by_one_statement_however_much_it_shows(clean_database: str) -> None:
-    class Counted(psycopg.AsyncCursor[Any]):
-        statements = 0
-
-        async def execute(self, *args: Any, **kwargs: Any) -> Any:
-            Counted.statements += 1
-            return await super().execute(*args, **kwargs)
-
-    counting = await psycopg.AsyncConnection.connect(clean_database, autocommit=True, cursor_factory=Counted)
-    async with counting as db:
+    async with counting(clean_database) as counts:
+        db = counts.db
         few = await an_access_request(db, privileges=[])
         many = await an_access_request(
             db,
@@ -120,9 +112,5 @@ async def test_a_detail_is_read_by_one_statement_however_much_it_shows(clean_dat
             comment="Please",
         )
 
-        async def statements_of(*ids: UUID) -> int:
-            before = Counted.statements
-            await queries.details(db, ids)
-            return Counted.statements - before
-
-        assert await statements_of(few) == await statements_of(many) == await statements_of(few, many) == 1
+        for ids in ([few], [many], [few, many]):
+            assert await counts.of(queries.details(db, ids)) == 1

@@ -3,12 +3,16 @@ from uuid import UUID
 
 import httpx2
 
+from rolecall.access_requests import actions
 from rolecall.access_requests.model import NewPrivilege
 from rolecall.accounts.model import Access
-from rolecall.core.db import Db
+from rolecall.core.caller import SYSTEM
+from rolecall.core.checking import Facts
+from rolecall.core.db import Db, fetch_rows
 from rolecall.settings.policy import Level
 from tests.access_requests.walking import a_cast, a_request_that_is, detail_of, do, done
 from tests.builders import an_access_request, an_application, an_identity
+from tests.counting import counting
 
 APPROVED = {"type": "Approve", "response": "Approved"}
 
@@ -84,6 +88,26 @@ async def test_approved_access_is_what_was_requested_unless_a_reviewer_lowered_i
     second = await done(client, id, "respond", **APPROVED, reviewerId=str(owner))
     assert [privilege["approvedAccess"] for privilege in second["target"]["privileges"]] == ["Grant", "Modify"]
     assert [privilege["requestedAccess"] for privilege in second["target"]["privileges"]] == ["Unrestricted", "Modify"]
+
+
+async def test_lowering_much_takes_as_many_statements_as_lowering_little(clean_database: str, facts: Facts) -> None:
+    async def lowers(much: int) -> int:
+        boss = await an_identity(db, "Bo", "Boss")
+        ada = await an_identity(db, "Ada", "Lovelace", supervisorId=str(boss))
+        names = [f"Permission {n}" for n in range(much)]
+        asked = [NewPrivilege(header="Sales", permission=name, requested_access=Access.MODIFY) for name in names]
+        id = await an_access_request(db, identity_id=ada, privileges=asked)
+        lowered = [{"header": "Sales", "permission": name, "access": "Grant"} for name in reversed(names)]
+        raw = {**APPROVED, "reviewerId": str(boss), "approvedAccess": lowered}
+        async with db.transaction():
+            return await counts.of(actions.respond(db, SYSTEM, str(id), raw, facts))
+
+    async with counting(clean_database) as counts:
+        db = counts.db
+        assert await lowers(2) == await lowers(30)
+        approved = await fetch_rows(db, "SELECT approved_access, count(*) FROM privileges GROUP BY approved_access")
+
+    assert approved == [("Grant", 32)]
 
 
 async def test_approved_access_is_never_raised(client: httpx2.AsyncClient, db: Db) -> None:

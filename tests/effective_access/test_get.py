@@ -6,7 +6,9 @@ import httpx2
 import pytest
 
 from rolecall.core.db import Db
+from rolecall.effective_access import queries
 from tests.builders import an_access_model, an_application, an_identity
+from tests.counting import counting
 from tests.holdings import an_account, remove_account
 
 
@@ -58,6 +60,25 @@ async def test_every_entry_says_what_it_is_and_why(client: httpx2.AsyncClient, d
             "group": "",
             "why": {"import": run, "accessRequests": [], "accessModels": []},
         },
+    ]
+
+
+async def test_access_in_many_applications_is_asked_for_as_often_as_in_one(clean_database: str) -> None:
+    async with counting(clean_database) as counts:
+        db = counts.db
+        ada, grace = await an_identity(db), await an_identity(db, "Grace", "Hopper")
+        for person, systems in ((ada, 1), (grace, 5)):
+            for n in range(systems):
+                there, held = await an_application(db, f"{person} {n}"), (("Books", f"Close {n}", "Grant", "Low"),)
+                await an_account(db, there, f"user{n}", person, groups=(f"Group {n}",), permissions=held)
+
+        of_one = await counts.of(queries.access_of(db, ada, None))
+        of_five = await counts.of(queries.access_of(db, grace, None))
+        found = await queries.access_of(db, grace, None)
+
+    assert of_one == of_five
+    assert [[e.permission for e in there.accounts[0].access] for there in found.applications] == [
+        [f"Group {n}", f"Close {n}"] for n in range(5)
     ]
 
 
