@@ -153,8 +153,9 @@ def _is_safe(location: str) -> str:
     """Of a path the way is looked at when it is read, with its links; of a URL others decide what it means."""
     if "://" in location and not is_plain(location):
         raise broken("Location must not hold .. or \\ or what cannot be printed, however they are written")
-    if "://" in location and "@" in location.partition("://")[2].partition("/")[0]:
-        raise broken("Location must not hold a user name or password")
+    # A user's name is part of where SFTP looks; a password is everybody's who reads schedules.
+    if "://" in location and ":" in location.partition("://")[2].partition("/")[0].rpartition("@")[0]:
+        raise broken("Location must not hold a password")
     return location
 
 
