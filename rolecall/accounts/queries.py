@@ -98,9 +98,13 @@ async def accounts_named(
 ) -> Page[AccountItem]:
     """Those whose username begins so, as typed or in another common case: along the index of usernames."""
     rows = f"""FROM unnest(%(beginnings)s::text[]) AS b (beginning)
-               JOIN accounts a ON a.application_id = %(application)s
-                    AND a.username >= b.beginning AND a.username < b.beginning || {LAST_KEY}
-               JOIN account_versions v ON v.account_number = a.number AND {_THEN}
+               CROSS JOIN LATERAL (
+                   SELECT * FROM accounts WHERE application_id = %(application)s
+                   AND username >= b.beginning AND username < b.beginning || {LAST_KEY} OFFSET 0
+               ) AS a
+               CROSS JOIN LATERAL (
+                   SELECT * FROM account_versions v WHERE v.account_number = a.number AND {_THEN} LIMIT 1
+               ) AS v
                WHERE a.match = coalesce(%(match)s, a.match)"""
     return await fetch_page(
         db,
