@@ -5,7 +5,7 @@ from uuid import UUID
 import msgspec
 from psycopg.types.json import Jsonb
 
-from rolecall.access_models.model import RANK, Definition, Grant
+from rolecall.access_models.model import Definition, Grant
 from rolecall.access_models.shapes import AccessModelDetail, AccessModelItem
 from rolecall.core.db import Db, fetch_all, fetch_rows, fetch_value
 from rolecall.core.errors import NotFound
@@ -100,8 +100,9 @@ async def granted(db: Db, model_ids: Iterable[UUID]) -> list[Grant]:
         db,
         Grant,
         """SELECT g.application_id, g.header, g.section, g.permission,
-                  (array_agg(g.access ORDER BY array_position(%(rising)s, g.access) DESC))[1] AS access,
-                  min(g.description) AS description, min(g.risk_rating) AS risk_rating,
+                  (array_agg(g.access ORDER BY access_rank(g.access) DESC))[1] AS access,
+                  min(g.description) AS description,
+                  (array_agg(g.risk_rating ORDER BY risk_rank(g.risk_rating) DESC))[1] AS risk_rating,
                   array_agg(DISTINCT m.name) AS models
            FROM access_model_privileges g
            JOIN access_models m ON m.id = g.model_id
@@ -110,5 +111,4 @@ async def granted(db: Db, model_ids: Iterable[UUID]) -> list[Grant]:
            GROUP BY a.name_key, g.application_id, g.header, g.section, g.permission
            ORDER BY a.name_key, g.application_id, g.header, g.section, g.permission""",
         ids=list(model_ids),
-        rising=sorted(RANK, key=lambda access: RANK[access]),
     )

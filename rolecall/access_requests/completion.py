@@ -9,7 +9,7 @@ import msgspec
 from rolecall.access_requests.model import NewPrivilege, NewRequest
 from rolecall.access_requests.shapes import AccessModelReference
 from rolecall.accounts import queries as accounts
-from rolecall.accounts.model import Access
+from rolecall.accounts.model import Access, group_header
 from rolecall.accounts.shapes import Held, Membership
 from rolecall.core.db import Db, fetch_rows
 from rolecall.settings.policy import Level, RequestAction
@@ -164,12 +164,11 @@ _KNOWN = """
     LEFT JOIN permission_versions pv ON pv.permission_number = p.number AND pv.until_import IS NULL
     LEFT JOIN groups g ON g.application_id = asked.application_id AND g.name = asked.permission AND asked.section = ''
     LEFT JOIN group_versions gv ON gv.group_number = g.number AND gv.until_import IS NULL
-                                   AND asked.header = coalesce(nullif(gv.nomenclature, ''), 'Group')
+                                   AND asked.header = group_header(gv.nomenclature)
     LEFT JOIN memberships m ON m.account_number = asked.holder AND m.group_number = gv.group_number
                                AND m.until_import IS NULL
     LEFT JOIN LATERAL (
-        SELECT array_agg(s.access::text ORDER BY via.is_direct DESC, array_position(
-                   ARRAY['None', 'Deny', 'Grant', 'Modify', 'Unrestricted'], s.access::text) DESC) AS access,
+        SELECT array_agg(s.access::text ORDER BY via.is_direct DESC, access_rank(s.access::text) DESC) AS access,
                array_agg(s.value ORDER BY via.is_direct DESC) AS value,
                array_agg(via.name ORDER BY via.name) AS sources, array_agg(DISTINCT s.from_import) AS imports
         FROM (SELECT asked.holder, 'Direct', true
@@ -192,7 +191,7 @@ async def held_privileges(db: Db, account_ids: Sequence[UUID]) -> dict[UUID, lis
 
 def _membership(member: Membership) -> NewPrivilege:
     return NewPrivilege(
-        header=member.nomenclature or "Group",
+        header=group_header(member.nomenclature),
         permission=member.group,
         description=member.description,
         initial_access=Access.GRANT,

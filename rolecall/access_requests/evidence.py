@@ -10,7 +10,7 @@ import msgspec
 from rolecall.access_requests.model import TargetType
 from rolecall.access_requests.shapes import AccessRequestDetail, Privilege
 from rolecall.accounts import queries as accounts
-from rolecall.accounts.model import Access, valid
+from rolecall.accounts.model import GROUP_HEADER, Access, group_header, valid
 from rolecall.applications.model import Content
 from rolecall.core.db import Db, fetch_rows
 from rolecall.settings.policy import RequestAction
@@ -112,7 +112,7 @@ def came_back(request: AccessRequestDetail, evidence: Evidence) -> list[str]:
 def _privileges(request: AccessRequestDetail, shown: Shown, evidence: Evidence, contents: set[Content]) -> Finding:
     contradictions, undecided = [], False
     for privilege in request.target.privileges:
-        is_membership = _key(privilege) in evidence.memberships or privilege.permission.header == "Group"
+        is_membership = _key(privilege) in evidence.memberships or privilege.permission.header == GROUP_HEADER
         content = Content.MEMBERSHIPS if is_membership else Content.PERMISSIONS
         if content not in evidence.run.files:
             undecided = True
@@ -182,7 +182,7 @@ async def _held_by_accounts(
     held: dict[UUID, dict[Key, set[Access]]] = defaultdict(lambda: defaultdict(set))
     memberships: set[Key] = set()
     for member in await accounts.memberships(db, ids, run.number):
-        for header in {member.nomenclature or "Group", "Group"}:
+        for header in {group_header(member.nomenclature), GROUP_HEADER}:
             memberships.add((header, "", member.group))
             held[member.account_id][header, "", member.group].add(Access.GRANT)
     for entry in await accounts.permissions_held(db, ids, run.number):
@@ -212,7 +212,7 @@ async def _known_groups(db: Db, run: Run, requests: Sequence[AccessRequestDetail
     names = {privilege.permission.permission for request in requests for privilege in request.target.privileges}
     rows = await fetch_rows(
         db,
-        """SELECT DISTINCT coalesce(nullif(v.nomenclature, ''), 'Group'), g.name
+        """SELECT DISTINCT group_header(v.nomenclature), g.name
            FROM groups g JOIN group_versions v ON v.group_number = g.number
            WHERE g.application_id = %(application)s AND g.name = ANY(%(names)s)""",
         application=run.application_id,

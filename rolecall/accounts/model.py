@@ -25,6 +25,14 @@ class Access(StrEnum):
     MODIFY = "Modify"
 
 
+GROUP_HEADER = "Group"
+
+
+def group_header(nomenclature: str) -> str:
+    """What membership of a group goes by; SQL knows it by the same name."""
+    return nomenclature or GROUP_HEADER
+
+
 def valid(version: str, as_of: int | None) -> str:
     """SQL: whether the interval row `version` holds now, or held after the import numbered `as_of`."""
     if as_of is None:

@@ -21,11 +21,11 @@ async def permissions_as_stored(db: Db, asked: Sequence[tuple[UUID, PermissionNa
                      AND permission_in_any_case(p.header, p.section, p.permission)
                          = permission_in_any_case(asked.header, asked.section, asked.permission)
                UNION
-               SELECT coalesce(nullif(v.nomenclature, ''), 'Group'), '', g.name FROM groups g
+               SELECT group_header(v.nomenclature), '', g.name FROM groups g
                JOIN group_versions v ON v.group_number = g.number AND v.until_import IS NULL
                WHERE g.application_id = asked.application_id AND asked.section = ''
                      AND in_any_case(g.name) = in_any_case(asked.permission)
-                     AND in_any_case(coalesce(nullif(v.nomenclature, ''), 'Group')) = in_any_case(asked.header)
+                     AND in_any_case(group_header(v.nomenclature)) = in_any_case(asked.header)
            ) AS fits
            GROUP BY asked.n HAVING count(*) = 1""",
         applications=[application_id for application_id, _ in asked],

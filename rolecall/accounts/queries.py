@@ -189,30 +189,6 @@ async def of_identity_at(db: Db, identity_id: UUID, moment: datetime) -> list[tu
     return [(_account(row[1:]), row[0]) for row in rows]
 
 
-async def find_account(db: Db, application_id: UUID, username: str) -> Account | None:
-    rows = await fetch_rows(
-        db,
-        f"""SELECT {_ACCOUNT} FROM accounts a
-            JOIN account_versions v ON v.account_number = a.number AND v.until_import IS NULL
-            WHERE a.application_id = %(application)s AND a.username = %(username)s""",
-        application=application_id,
-        username=username,
-    )
-    return _account(rows[0]) if rows else None
-
-
-async def find_group(db: Db, application_id: UUID, name: str) -> GroupItem | None:
-    rows = await fetch_rows(
-        db,
-        """SELECT g.id, g.name, v.description, v.nomenclature, v.metadata::json FROM groups g
-           JOIN group_versions v ON v.group_number = g.number AND v.until_import IS NULL
-           WHERE g.application_id = %(application)s AND g.name = %(name)s""",
-        application=application_id,
-        name=name,
-    )
-    return _group_item(rows[0]) if rows else None
-
-
 async def memberships(db: Db, account_ids: Sequence[UUID], as_of: AsOf = None) -> list[Membership]:
     return await fetch_all(
         db,

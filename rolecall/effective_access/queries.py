@@ -9,7 +9,7 @@ from uuid import UUID
 import msgspec
 
 from rolecall.accounts import queries as accounts_queries
-from rolecall.accounts.model import Access
+from rolecall.accounts.model import Access, group_header
 from rolecall.accounts.shapes import Account, Held, Membership
 from rolecall.applications import queries as applications
 from rolecall.core.db import Db, fetch_rows
@@ -98,7 +98,7 @@ async def _holdings(db: Db, accounts: Sequence[Account], number: int | None) -> 
     through = {(member.account_id, member.group): member for member in memberships}
 
     def a_membership(member: Membership) -> _Held:
-        header, group = member.nomenclature or "Group", member.group
+        header, group = group_header(member.nomenclature), member.group
         there = application[member.account_id]
         asked, given = (there, header, "", group), (there, True, "", "", group)
         return _Held(asked, given, header, "", group, Access.GRANT, "", Level.NONE, "", member.from_import)

@@ -75,6 +75,15 @@ CREATE FUNCTION permission_in_any_case(header text, section text, permission tex
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS
     'SELECT md5(lower((header || chr(1) || section || chr(1) || permission) COLLATE "default"))';
 
+-- What membership of a group goes by, where a privilege is named.
+CREATE FUNCTION group_header(nomenclature text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN coalesce(nullif(nomenclature, ''), 'Group');
+-- The words of access and of risk, rising; their own order is the alphabet's.
+CREATE FUNCTION access_rank(access text) RETURNS int LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN array_position(ARRAY['None', 'Deny', 'Grant', 'Modify', 'Unrestricted'], access);
+CREATE FUNCTION risk_rank(rating text) RETURNS int LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN array_position(ARRAY['None', 'Low', 'Moderate', 'High', 'Critical'], rating);
+
 CREATE TABLE groups (
     number         int PRIMARY KEY DEFAULT nextval('holder_numbers'),
     id             uuid NOT NULL UNIQUE DEFAULT gen_random_uuid(),

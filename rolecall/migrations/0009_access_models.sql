@@ -153,12 +153,12 @@ CREATE FUNCTION group_risk(number int) RETURNS text STABLE LANGUAGE sql BEGIN AT
         SELECT v.risk_rating FROM assignments s
         JOIN permission_versions v ON v.permission_number = s.permission_number AND v.until_import IS NULL
         WHERE s.holder_number = number AND s.until_import IS NULL
-        ORDER BY array_position(ARRAY['None', 'Low', 'Moderate', 'High', 'Critical'], v.risk_rating) DESC LIMIT 1), 'None');
+        ORDER BY risk_rank(v.risk_rating) DESC LIMIT 1), 'None');
 END;
 
 -- What models give in the words of a privilege: membership of a group goes by the group's nomenclature.
 CREATE VIEW access_model_privileges AS
-    SELECT g.model_id, g.application_id, coalesce(nullif(v.nomenclature, ''), 'Group') AS header, g.section, g.permission,
+    SELECT g.model_id, g.application_id, group_header(v.nomenclature) AS header, g.section, g.permission,
            g.access, coalesce(v.description, '') AS description, group_risk(o.number) AS risk_rating
     FROM access_model_grants g
     LEFT JOIN groups o ON o.application_id = g.application_id AND o.name = g.permission

@@ -95,7 +95,7 @@ async def _gone(db: Db, event: Event, suspended: Sequence[AccessRequestDetail]) 
            WHERE r.identity_id = %(identity)s AND r.action IN ('Change', 'Remove') AND r.status <> 'Canceled'
              AND r.created_at > %(since)s AND p.requested_access = 'None'
            UNION ALL
-           SELECT g.application_id, coalesce(nullif(v.nomenclature, ''), 'Group'), '', g.name, 'the group is gone'
+           SELECT g.application_id, group_header(v.nomenclature), '', g.name, 'the group is gone'
            FROM groups g JOIN group_versions v ON v.group_number = g.number
            WHERE g.application_id = ANY(%(applications)s) AND g.name = ANY(%(names)s)
              AND EXISTS (SELECT FROM group_listings listed WHERE listed.group_number = g.number)
