@@ -9,10 +9,9 @@ from rolecall.access_models import model
 from rolecall.access_models.model import Definition, Operator
 from rolecall.accounts.model import Access, PermissionName
 from rolecall.applications.shapes import ApplicationId
-from rolecall.core.checking import Body, Flag, Name256, OptionalName256, Text256, Text2048, broken, one_of
+from rolecall.core.checking import Body, Flag, IdentityId, Name256, OptionalName256, Text256, Text2048, broken, one_of
 from rolecall.core.text import fold
 from rolecall.identities.model import IdentityType
-from rolecall.identities.shapes import IdentityId
 
 
 class AccessModelItem(msgspec.Struct, rename="camel"):

@@ -11,6 +11,7 @@ from rolecall.applications.shapes import ApplicationSummary, LiveApplicationId
 from rolecall.core.checking import (
     Body,
     Guid,
+    IdentityId,
     Moment,
     Name,
     OptionalName,
@@ -20,7 +21,7 @@ from rolecall.core.checking import (
     facts_of,
     one_of,
 )
-from rolecall.identities.shapes import IdentityDetail, IdentityId
+from rolecall.identities.shapes import IdentityDetail
 from rolecall.settings.policy import Level, RequestAction, RequirementType
 from rolecall.work_items.model import WorkStatus
 from rolecall.work_items.shapes import ActivityEntry, Comment, PersonReference

@@ -6,8 +6,7 @@ import msgspec
 from pydantic import model_validator
 
 from rolecall.accounts.model import Access, Match, Pair
-from rolecall.core.checking import Body, broken
-from rolecall.identities.shapes import IdentityId
+from rolecall.core.checking import Body, IdentityId, broken
 from rolecall.settings.policy import Level
 
 

@@ -5,6 +5,7 @@ from uuid import UUID
 
 from rolecall.core.db import Db, execute, fetch_rows
 from rolecall.core.text import sort_key
+from rolecall.settings.model import CUSTOM_FIELDS
 
 _TEXTS = {
     "first_name": "first_name",
@@ -42,7 +43,7 @@ async def _show_changes(db: Db, application_id: UUID, number: int, now: datetime
     custom = [
         f"CASE WHEN {changed(f'custom_field_{n}')} THEN jsonb_build_object('{n}', v.fields ->> 'custom_field_{n}')"
         " ELSE '{}' END"
-        for n in range(1, 10)
+        for n in CUSTOM_FIELDS
     ]
     # Back in the source is back at work, unless the source says otherwise.
     status = f"""CASE WHEN {changed("status")} THEN v.fields ->> 'status'

@@ -12,6 +12,7 @@ from rolecall.applications.model import Content
 from rolecall.core import clock
 from rolecall.core.text import fold, sort_key
 from rolecall.identities.model import IdentityStatus, IdentityType
+from rolecall.settings.model import CUSTOM_FIELDS
 
 YES_NO = {"true": True, "yes": True, "y": True, "1": True, "false": False, "no": False, "n": False, "0": False}
 ACCESS = {
@@ -87,7 +88,7 @@ _ANY_TEXT = {
     "Group": "group", "Description": "description", "Nomenclature": "nomenclature", "Parent": "parent",
     "Header": "header", "Section": "section", "Permission": "permission", "Value": "value",
     "Title": "title", "Company": "company", "Division": "division", "Department": "department", "Office": "office",
-    "Supervisor ID": "supervisor_id", **{f"Custom Field {n}": f"custom_field_{n}" for n in range(1, 10)},
+    "Supervisor ID": "supervisor_id", **{f"Custom Field {n}": f"custom_field_{n}" for n in CUSTOM_FIELDS},
 }  # fmt: skip
 FIELDS = {
     **{name: _Field(column) for name, column in _ANY_TEXT.items()},
@@ -102,7 +103,7 @@ FIELDS = {
 }
 _MOMENTS = {"last_login", "password_changed", "created", "updated"}
 _CANONICAL = r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$"
-LENGTHS = {"department": 128, **{f"custom_field_{n}": 2048 for n in range(1, 10)}}
+LENGTHS = {"department": 128, **{f"custom_field_{n}": 2048 for n in CUSTOM_FIELDS}}
 _LENGTH = 256
 
 

@@ -1,6 +1,8 @@
 from enum import StrEnum
 from urllib.parse import unquote
 
+from rolecall.settings.model import CUSTOM_FIELDS
+
 
 class Content(StrEnum):
     """What the rows of a file group say."""
@@ -54,7 +56,7 @@ FIELDS: dict[Content, tuple[str, ...]] = {
         "Created",
         "Updated",
         "Status",
-        *(f"Custom Field {n}" for n in range(1, 10)),
+        *(f"Custom Field {n}" for n in CUSTOM_FIELDS),
     ),
 }
 

@@ -14,6 +14,7 @@ from rolecall.core.checking import (
     Body,
     Flag,
     Guid,
+    IdentityId,
     Name256,
     OptionalName,
     OptionalName256,
@@ -22,7 +23,6 @@ from rolecall.core.checking import (
     facts_of,
     one_of,
 )
-from rolecall.identities.shapes import IdentityId
 from rolecall.settings.model import Guard
 from rolecall.settings.policy import Level
 from rolecall.settings.shapes import GuardBody

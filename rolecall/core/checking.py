@@ -13,7 +13,16 @@ from uuid import UUID
 from zoneinfo import ZoneInfo
 
 import msgspec
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, Strict, ValidationError, ValidationInfo
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    Strict,
+    ValidationError,
+    ValidationInfo,
+)
 from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
@@ -119,6 +128,12 @@ def _guid(value: object) -> object:
     raise broken("{name} must be a GUID")
 
 
+def _is_an_identity(id: UUID, info: ValidationInfo) -> UUID:
+    if id in facts_of(info).identities:
+        return id
+    raise broken(f"Identity with id {id} not found")
+
+
 def _moment(value: object, info: ValidationInfo) -> object:
     if _is_blank(value):
         raise _MISSING
@@ -176,6 +191,7 @@ OptionalName100 = Annotated[OptionalName, STRIPPED, Field(max_length=100)]
 OptionalName256 = Annotated[OptionalName, STRIPPED, Field(max_length=256)]
 Flag = Annotated[bool, Strict()]
 Guid = Annotated[UUID, BeforeValidator(_guid)]
+IdentityId = Annotated[Guid, AfterValidator(_is_an_identity)]
 Moment = Annotated[datetime, BeforeValidator(_moment, json_schema_input_type=_DATE)]
 
 

@@ -9,6 +9,7 @@ from rolecall.core.ids import new_id
 from rolecall.core.text import sort_key
 from rolecall.identities.model import IdentityType
 from rolecall.identities.shapes import IdentityFields, NewIdentity
+from rolecall.settings.model import CUSTOM_FIELDS
 
 # What a body calls a field, and the column that keeps it.
 _COLUMNS = {
@@ -44,7 +45,7 @@ def columns_of(body: IdentityFields) -> dict[str, object]:
 
 def custom_fields(body: IdentityFields) -> dict[str, str]:
     """By number, as text: `{"3": "blue"}`."""
-    return {str(n): value for n in range(1, 10) if (value := getattr(body, f"custom_field_{n}")) is not None}
+    return {str(n): value for n in CUSTOM_FIELDS if (value := getattr(body, f"custom_field_{n}")) is not None}
 
 
 async def change_identity(

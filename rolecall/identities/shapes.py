@@ -3,11 +3,11 @@ from typing import Annotated, Literal
 from uuid import UUID
 
 import msgspec
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo
+from pydantic import BeforeValidator, Field, ValidationInfo
 
 from rolecall.core.checking import (
     Body,
-    Guid,
+    IdentityId,
     Name256,
     OptionalName256,
     Text128,
@@ -40,12 +40,6 @@ class IdentityDetail(msgspec.Struct, rename="camel"):
     status: IdentityStatus
 
 
-def _exists(id: UUID, info: ValidationInfo) -> UUID:
-    if id in facts_of(info).identities:
-        return id
-    raise broken(f"Identity with id {id} not found")
-
-
 def _is_enabled(value: object, info: ValidationInfo) -> object:
     number = int((info.field_name or "").removeprefix("custom_field_"))
     if number in facts_of(info).enabled_custom_fields:
@@ -53,7 +47,6 @@ def _is_enabled(value: object, info: ValidationInfo) -> object:
     raise broken(f"Custom field {number} is not enabled")
 
 
-IdentityId = Annotated[Guid, AfterValidator(_exists)]
 IdentityTypeName = Annotated[IdentityType, one_of(IdentityType)]
 CustomFieldValue = Annotated[Text2048, BeforeValidator(_is_enabled)]
 

@@ -17,8 +17,8 @@ from rolecall.access_requests.model import TargetType
 from rolecall.access_requests.shapes import AccessRequestSummary
 from rolecall.accounts.model import Access
 from rolecall.applications.shapes import ApplicationSummary
-from rolecall.core.checking import Body, Moment, Name, Text, broken, facts_of, one_of
-from rolecall.identities.shapes import IdentityChanges, IdentityDetail, IdentityId, NewIdentity
+from rolecall.core.checking import Body, IdentityId, Moment, Name, Text, broken, facts_of, one_of
+from rolecall.identities.shapes import IdentityChanges, IdentityDetail, NewIdentity
 from rolecall.personnel_events.model import PlannedStage, StageName
 from rolecall.settings.policy import EventType, Level, RequestAction
 from rolecall.work_items.model import WorkStatus

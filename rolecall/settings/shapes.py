@@ -1,22 +1,16 @@
 from typing import Annotated
-from uuid import UUID
 
-from pydantic import AfterValidator, Field, ValidationInfo, field_validator
+from pydantic import Field, ValidationInfo, field_validator
 
-from rolecall.core.checking import Body, Guid, Name256, Text100, broken, facts_of, one_of
+from rolecall.core.checking import Body, IdentityId, Name256, Text100, broken, one_of
+from rolecall.settings.model import CUSTOM_FIELDS
 from rolecall.settings.policy import EventType, Level, RequestAction, RequirementType, Responder
 
 
 class CustomFieldBody(Body):
-    number: Annotated[int, Field(ge=1, le=9)]
+    number: Annotated[int, Field(ge=CUSTOM_FIELDS[0], le=CUSTOM_FIELDS[-1])]
     enabled: bool | None = None
     label: Text100 | None = None
-
-
-def _exists(id: UUID, info: ValidationInfo) -> UUID:
-    if id in facts_of(info).identities:
-        return id
-    raise broken(f"Identity with id {id} not found")
 
 
 ResponderName = Annotated[Responder, one_of(Responder)]
@@ -34,7 +28,7 @@ class RuleFields(Body):
 
 
 class ApprovalRuleBody(RuleFields):
-    identity_id: Annotated[Guid, AfterValidator(_exists)] | None = None
+    identity_id: IdentityId | None = None
     responder: ResponderName
 
     @field_validator("responder")

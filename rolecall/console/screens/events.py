@@ -20,13 +20,16 @@ from rolecall.identities.model import IdentityType
 from rolecall.personnel_events import actions, previewing, queries
 from rolecall.personnel_events.shapes import EventPreview
 from rolecall.settings import queries as settings
+from rolecall.settings.model import CUSTOM_FIELDS
 from rolecall.settings.policy import EventType
 from rolecall.web.bodies import Reader, a_guid, a_word_of
 from rolecall.work_items.model import WorkStatus
 
 _FILTERS = {"type": a_word_of(EventType), "status": a_word_of(WorkStatus), "identityId": a_guid, "person": some_words}
 _PERSON = ("firstName", "lastName", "email", "title", "department", "division", "company", "office", "supervisorId")
-_IDENTITY = tuple(f"identity.{name}" for name in (*_PERSON, "identityType", *(f"customField{n}" for n in range(1, 10))))
+_IDENTITY = tuple(
+    f"identity.{name}" for name in (*_PERSON, "identityType", *(f"customField{n}" for n in CUSTOM_FIELDS))
+)
 # What the form of each type asks for, and the action it calls.
 KINDS = {
     EventType.ONBOARD: (actions.onboard, ("effectiveDate", "comment", *_IDENTITY)),

@@ -29,6 +29,7 @@ from rolecall.core.heartbeat import some_worker_lives
 from rolecall.core.ids import known_guid
 from rolecall.settings import actions, policy
 from rolecall.settings import queries as settings
+from rolecall.settings.model import CUSTOM_FIELDS
 from rolecall.tokens import actions as tokens
 from rolecall.tokens import queries as token_queries
 from rolecall.tokens.keyring import KNOWN_FOR_SECONDS
@@ -107,7 +108,7 @@ async def change_settings(db: Db, form: Form, facts: Facts, config: Config) -> P
         return await _settings_page(db, config, _Refused({**form, "version": [late.version]}, late=late))
     fields = [
         {"number": n, "enabled": first(form, f"enabled.{n}") == "yes", "label": first(form, f"label.{n}")}
-        for n in range(1, 10)
+        for n in CUSTOM_FIELDS
     ]
     numbers = {name: _whole(first(form, name)) for name in _NUMBERS}
     try:
