@@ -39,6 +39,10 @@ def summary_from_row(row: Sequence[Any]) -> ApplicationSummary:
 APPLICATIONS = Listing(table="applications", row="a", columns=SUMMARY_COLUMNS, make=summary_from_row)
 
 
+async def names(db: Db, ids: Iterable[UUID]) -> dict[UUID, str]:
+    return dict(await fetch_rows(db, "SELECT id, name FROM applications WHERE id = ANY(%(ids)s)", ids=list(ids)))
+
+
 async def summaries(db: Db, ids: Iterable[UUID]) -> dict[UUID, ApplicationSummary]:
     rows = await fetch_rows(
         db, f"SELECT {SUMMARY_COLUMNS} FROM applications a WHERE a.id = ANY(%(ids)s)", ids=list(ids)

@@ -83,7 +83,7 @@ async def model_entries(db: Db, name: str | None = None) -> list[ModelEntry]:
     )
     found = [(committed, msgspec.convert(definition, Definition)) for committed, definition in rows]
     names = await names_of(db, [each.owner_id for _, each in found])
-    named = await application_names(db, {access.application_id for _, each in found for access in each.access})
+    named = await applications.names(db, {access.application_id for _, each in found for access in each.access})
     return [_model(each, committed, names, named) for committed, each in found]
 
 
@@ -112,10 +112,6 @@ async def webhook_entries(db: Db, name: str | None = None) -> list[WebhookEntry]
            ORDER BY lower(h.name), h.name""",
         name=name,
     )
-
-
-async def application_names(db: Db, ids: Iterable[UUID]) -> dict[UUID, str]:
-    return dict(await fetch_rows(db, "SELECT id, name FROM applications WHERE id = ANY(%(ids)s)", ids=list(ids)))
 
 
 async def ids_by_name(db: Db, table: str, names: Iterable[Any]) -> dict[str, UUID]:

@@ -59,6 +59,13 @@ def put(raw: Json, name: str, value: object) -> None:
     raw[last] = value
 
 
+def permission_in(line: str) -> Json:
+    """`Header / Section / Permission`, of which the last is always there."""
+    *above, permission = (part.strip() for part in line.split(" / "))
+    header, section = (*above, "", "")[:2]
+    return {"header": header, "section": section, "permission": permission}
+
+
 async def with_people(db: Db, form: Form, *names: str) -> Form:
     """Fields in which a person is named hold the person's id from here on."""
     found, problems = dict(form), list[Problem]()

@@ -62,10 +62,6 @@ async def people_names(db: Db, ids: Sequence[UUID]) -> dict[UUID, str]:
     return dict(rows)
 
 
-async def application_names(db: Db, ids: Sequence[UUID]) -> dict[UUID, str]:
-    return dict(await fetch_rows(db, "SELECT id, name FROM applications WHERE id = ANY(%(ids)s)", ids=list(ids)))
-
-
 class Named(msgspec.Struct, frozen=True):
     id: UUID
     name: str

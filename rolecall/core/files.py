@@ -1,7 +1,7 @@
 """Files that are kept: written to this machine's disk, hashed on the way, synced, then put in their place at once.
 
 A row names a file only after it is in place, so a row without its file cannot be; a file without its row can
-(a process died in between) and is swept a day later.
+(a process died in between) and is swept in the week after.
 """
 
 import asyncio

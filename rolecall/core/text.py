@@ -1,4 +1,4 @@
-"""Text: how names sort and how field names are said to people."""
+"""Text: how names sort, when words are the same, and how a log shows them."""
 
 import unicodedata
 

@@ -27,7 +27,7 @@ CREATE TABLE list_changes (
 );
 CREATE INDEX ON list_changes (list);
 
--- Rows from one remembered key to the next; changes that may wait; rows of one statement that count as bulk.
+-- Rows from one remembered key to the next; changes that may wait.
 CREATE FUNCTION list_stride() RETURNS int IMMUTABLE LANGUAGE sql RETURN 1000;
 CREATE FUNCTION list_patience() RETURNS int IMMUTABLE LANGUAGE sql RETURN 256;
 

@@ -90,7 +90,7 @@ _DETAILS = f"""
 
 
 async def by_id(db: Db, ids: Sequence[UUID]) -> dict[UUID, EventDetail]:
-    """By number."""
+    """In the order of their numbers."""
     rows = await fetch_rows(db, _DETAILS, ids=list(ids))
     requests = await access_requests.summaries_by_stage(db, ids)
 

@@ -5,9 +5,19 @@ from litestar.handlers import HTTPRouteHandler
 from rolecall.access_models import actions, model, queries
 from rolecall.access_models.shapes import AccessModelDetail
 from rolecall.accounts.model import Access
+from rolecall.applications import queries as application_queries
 from rolecall.console import finding
 from rolecall.console import queries as console
-from rolecall.console.forms import Overtaken, first, given, overtaken, problems_by_field, version_of, with_people
+from rolecall.console.forms import (
+    Overtaken,
+    first,
+    given,
+    overtaken,
+    permission_in,
+    problems_by_field,
+    version_of,
+    with_people,
+)
 from rolecall.console.frame import Form, Page, SeeOther, one_among, screen
 from rolecall.core.caller import Caller, Scope
 from rolecall.core.checking import Facts, Json
@@ -88,11 +98,9 @@ def _access(form: Form, n: int) -> Json | None:
 
 
 def _permission(line: str) -> Json:
-    """`Header / Section / Permission = Access`; of the names the last is always there."""
+    """`Header / Section / Permission = Access`."""
     names, _, access = line.partition(" = ")
-    *above, permission = (part.strip() for part in names.split(" / "))
-    header, section = (*above, "", "")[:2]
-    return {"header": header, "section": section, "permission": permission, "access": access.strip() or Access.GRANT}
+    return {**permission_in(names), "access": access.strip() or Access.GRANT}
 
 
 @screen("POST", "/access-models/new", scope=_WRITE)
@@ -127,7 +135,7 @@ async def show_model(db: Db, id: str, query: dict[str, Any], facts: Facts) -> Pa
             "tab": tab,
             "tabs": TABS,
             "query": query,
-            "names": await console.application_names(db, applications),
+            "names": await application_queries.names(db, applications),
             "owners": await console.people_names(db, [one.owner_id for one in definitions if one.owner_id]),
             "members": await queries.members(db, id, query["page"]) if tab == "members" else None,
             "simulation": simulation,

@@ -9,7 +9,7 @@ from litestar.response.base import ASGIResponse
 from rolecall.access_models import queries as models
 from rolecall.access_models.model import Grant
 from rolecall.access_requests import queries as requests
-from rolecall.console import queries as console
+from rolecall.applications import queries as applications
 from rolecall.console.frame import Page, a_day, screen, some_words
 from rolecall.core.caller import Scope
 from rolecall.core.checking import Facts
@@ -61,7 +61,7 @@ async def show_identity(db: Db, id: str, query: dict[str, Any], config: Config, 
             "problem": FUTURE if asked and not day else None,
             "access": access.applications,
             "missing": missing,
-            "names": await console.application_names(db, [grant.application_id for grant in missing]),
+            "names": await applications.names(db, [grant.application_id for grant in missing]),
             "events": await events.by_effective_date(db, 1, identity_id=identity.id),
             "requests": await requests.newest_first(db, 1, identity_id=identity.id),
         },

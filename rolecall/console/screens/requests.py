@@ -9,11 +9,11 @@ from rolecall.access_requests.moving import hold
 from rolecall.access_requests.shapes import AccessRequestDetail
 from rolecall.console import finding, overview
 from rolecall.console import queries as console
-from rolecall.console.forms import first, given, problems_by_field, shown, sought, with_people
+from rolecall.console.forms import first, given, permission_in, problems_by_field, shown, sought, with_people
 from rolecall.console.frame import Form, Page, SeeOther, screen, some_words
 from rolecall.console.model import Person
 from rolecall.core.caller import Caller, Scope
-from rolecall.core.checking import Facts, Json
+from rolecall.core.checking import Facts
 from rolecall.core.db import Db
 from rolecall.core.errors import Conflict, Invalid, NotFound
 from rolecall.core.ids import guid
@@ -122,18 +122,11 @@ async def create_access_request(db: Db, caller: Caller, form: Form, facts: Facts
         async with db.transaction():
             named = await with_people(db, form, "identityId")
             raw = given(named, "action", "applicationId", "identityId", "scheduledStart", "comment")
-            raw["privileges"] = [_privilege(line) for line in first(form, "privileges").splitlines() if line.strip()]
+            raw["privileges"] = [permission_in(line) for line in first(form, "privileges").splitlines() if line.strip()]
             request = await actions.request_access(db, caller, raw, facts)
     except Invalid as error:
         return await _form(db, form, problems_by_field(error))
     return SeeOther(f"/requests/{request.id}", f"Request #{request.number} is {request.status}")
-
-
-def _privilege(line: str) -> Json:
-    """`Header / Section / Permission`, of which the last is always there."""
-    *above, permission = (part.strip() for part in line.split(" / "))
-    header, section = (*above, "", "")[:2]
-    return {"header": header, "section": section, "permission": permission}
 
 
 @screen("GET", "/requests/{id:str}", scope=Scope.ACCESS_REQUESTS_READ)
