@@ -39,7 +39,8 @@ ALTERATIONS = {
     "altered": ("UPDATE audit_events SET entry = replace(entry, ': 11', ': 99') WHERE number = 3", 3, "altered"),
     "altered, its hash too": (
         """UPDATE audit_events SET entry = other, hash = audit_hash(previous, number, other)
-           FROM (SELECT replace(entry, ': 11', ': 99') AS other FROM audit_events WHERE number = 3) o WHERE number = 3""",
+           FROM (SELECT replace(entry, ': 11', ': 99') AS other FROM audit_events WHERE number = 3) o
+           WHERE number = 3""",
         4,
         "does not follow entry 3",
     ),
