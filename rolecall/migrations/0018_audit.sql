@@ -8,7 +8,6 @@ CREATE TABLE audit_events (
     entry     text NOT NULL,
     previous  bytea NOT NULL,
     hash      bytea NOT NULL,
-    action    text NOT NULL GENERATED ALWAYS AS (entry::jsonb ->> 'action') STORED,
     action_key text COLLATE "C" NOT NULL GENERATED ALWAYS AS (lower(entry::jsonb ->> 'action')) STORED,
     -- To the microsecond, also where the entry leaves naughts out: as text it sorts as time does.
     created_key text COLLATE "C" NOT NULL GENERATED ALWAYS AS (left(rtrim(entry::jsonb ->> 'createdDate', 'Z') || '.000000', 26)) STORED,

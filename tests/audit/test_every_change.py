@@ -69,7 +69,8 @@ class Calls:
         assert answer.status_code in (200, 201, 204), f"{path}: {answer.text}"
         left = await fetch_value(
             self.db,
-            "SELECT count(*) FROM audit_events WHERE entry::jsonb ->> 'correlationId' = %(id)s AND action = %(action)s",
+            "SELECT count(*) FROM audit_events WHERE entry::jsonb @> jsonb_build_object('correlationId', %(id)s::text,"
+            " 'action', %(action)s::text)",
             id=answer.headers["x-correlation-id"],
             action=ROUTES[method, path].operation.function.__name__.replace("_", " ").capitalize(),  # type: ignore[union-attr]
         )

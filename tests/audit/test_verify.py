@@ -166,7 +166,7 @@ async def test_a_transaction_that_changes_very_much_is_chained_in_parts(client: 
                 db, "INSERT INTO settings (name, value) VALUES (%(name)s, %(value)s)", name=f"n{n}", value=large
             )
 
-    rows = await fetch_rows(db, "SELECT entry FROM audit_events WHERE action = 'Change' ORDER BY number")
+    rows = await fetch_rows(db, "SELECT entry FROM audit_events WHERE action_key = 'change' ORDER BY number")
     parts = [json.loads(entry)["after"].keys() for (entry,) in rows]
 
     assert sum(len(part) for part in parts[-2:]) == 36
