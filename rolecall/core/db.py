@@ -48,7 +48,7 @@ class Pool(AsyncConnectionPool[Db]):
 
 
 # For requests, which read and write a few rows whatever the values: to plan for each takes longer than to do it.
-# One made while a table is empty must serve when it is not: an index is taken at once where seeking is said to be cheap.
+# One made for an empty table must serve when it is full: where seeking is said to be cheap, an index is taken at once.
 ONE_PLAN_FOR_ALL = {"plan_cache_mode": "force_generic_plan", "random_page_cost": "1.1"}
 
 
