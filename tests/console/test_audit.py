@@ -33,7 +33,7 @@ async def test_a_change_in_the_console_is_an_entry_of_the_person(
 
 
 async def test_whoever_signs_in_is_named(administrator: httpx2.AsyncClient, db: Db) -> None:
-    entry = json.loads(await fetch_value(db, "SELECT entry FROM audit_events WHERE action = 'Sign in'"))
+    entry = json.loads(await fetch_value(db, "SELECT entry FROM audit_events WHERE action_key = 'sign in'"))
 
     assert entry["caller"]["kind"] == "Person"
     assert entry["caller"]["id"] == entry["entity"]["id"]
