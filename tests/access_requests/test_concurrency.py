@@ -49,7 +49,7 @@ def status_after(actions: list[str]) -> str:
     return status
 
 
-@pytest.mark.timeout(60 + DECISIONS // 10)
+@pytest.mark.timeout(900 + DECISIONS // 10)
 async def test_concurrent_decisions_leave_one_legal_path_each(config: Config, db: Db, token: str) -> None:
     cast, olga = await a_cast(db), str(await an_identity(db, "Olga", "Owner"))
     crm = await an_application(db, priority="High", ownerId=olga, provisionerIds=[cast.peter])

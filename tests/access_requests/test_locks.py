@@ -58,7 +58,7 @@ class Crew:
                 await asyncio.sleep(0.005)
 
 
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(900)
 async def test_work_on_the_same_requests_never_ends_in_a_deadlock(config: Config, db: Db) -> None:
     async with make_pool(config) as pool:
         for turn in range(ROUNDS):

@@ -232,7 +232,7 @@ async def a_world(config: Config, runner: asyncio.Runner, client: httpx2.AsyncCl
     return world
 
 
-@pytest.mark.timeout(120 + CALLS // 10)
+@pytest.mark.timeout(900 + CALLS // 10)
 def test_random_calls_agree_with_the_model(config: Config) -> None:
     with asyncio.Runner() as runner:
         service = serving(config)

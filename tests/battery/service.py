@@ -19,7 +19,7 @@ from tests.cli.commands import Running, a_service, rolecall
 from tests.cli.test_serve import postmaster
 from tests.listening import Api
 
-PATIENCE_SECONDS = 30
+PATIENCE_SECONDS = 120
 # Past every lease and every wait for a second attempt.
 LATER = {"ROLECALL_TRAVELED_SECONDS": "600"}
 

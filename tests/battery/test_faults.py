@@ -18,7 +18,7 @@ from tests.figures import measured
 
 TIMES = int(os.environ.get("ROLECALL_FAULT_TIMES", "1"))
 CHOSEN = re.compile(os.environ.get("ROLECALL_FAULT_POINTS", ""))
-PATIENCE_SECONDS = 60
+PATIENCE_SECONDS = 240
 # Passed while a service is made, before there is work.
 AT_THE_START = {"migration.before-commit", "migration.after-commit", "key.before-sync", "key.after-sync"}
 # Passed by a child of the worker, which stays.

@@ -17,7 +17,7 @@ from click.testing import CliRunner
 from rolecall.cli import rolecall as root
 
 REPOSITORY = Path(__file__).parents[2]
-PATIENCE_SECONDS = 30
+PATIENCE_SECONDS = 120
 
 
 def environment(**variables: str) -> dict[str, str]:

