@@ -80,6 +80,8 @@ async def _next_form(client: httpx2.AsyncClient, url: str, sent: set[tuple[str, 
     if page.status_code == 404:
         return None
     assert page.status_code in (200, 303), (url, page.text)
+    # A value that a template took for a macro of the same name.
+    assert "&lt;Macro" not in page.text, url
     for form in forms_of(url, page.text):
         # One address may serve several forms, told apart by what they are for; how a visit ends is tested elsewhere.
         key = (form.method, form.action, *(field.value for field in form.fields if field.name in WHAT_FOR))
