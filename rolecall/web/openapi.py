@@ -28,7 +28,8 @@ _ABOUT = """Access governance: who has access to what, why, and who said so.
 Every answer carries `X-Correlation-Id`, taken from a valid W3C `traceparent` header if one was sent; error bodies
 repeat it. Lists have 50 items a page. Times go out in UTC; they come in as a date or a date-time, and without an
 offset they are in the service's time zone. Unknown fields of a body are ignored; an optional field that is null counts
-as absent. Words of an enumeration are read without regard to case and spaces."""
+as absent, and so does `""` for an optional id, date, word of an enumeration or comment. Words of an enumeration are
+read without regard to case and spaces."""
 
 _TAGS = {
     "Access governance": "The operations of the specification.",
