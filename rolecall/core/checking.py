@@ -22,6 +22,7 @@ from pydantic import (
     Strict,
     ValidationError,
     ValidationInfo,
+    WithJsonSchema,
 )
 from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError, PydanticUseDefault
@@ -189,7 +190,8 @@ def one_of(kind: Iterable[StrEnum]) -> BeforeValidator:
 _ANY_TEXT = Annotated[str, Field(pattern=r"^[^\x00]*$")]
 _SOME_TEXT = Annotated[str, Field(pattern=rf"^[^\x00]*[^\x00{INVISIBLE}][^\x00]*$")]
 _A_NAME = Annotated[str, Field(pattern=rf"^[^{CONTROL}]*[^{CONTROL}{INVISIBLE}][^{CONTROL}]*$")]
-_DATE = Annotated[str, Field(json_schema_extra={"anyOf": [{"format": "date"}, {"format": "date-time"}]})]
+# The type stands in each option: generators of clients read one option at a time.
+_DATE = Annotated[str, WithJsonSchema({"anyOf": [{"type": "string", "format": f} for f in ("date", "date-time")]})]
 _T = TypeVar("_T")
 _CONTROL_FREE = BeforeValidator(_without_control)
 

@@ -36,7 +36,8 @@ _TAGS = {
     "Administration": "What it takes to run the service.",
 }
 _GUID = {"type": "string", "format": "uuid"}
-_FILE = {"type": "string", "contentMediaType": "application/octet-stream"}
+# OpenAPI 3.1 says it by the media type; most generators of clients still look for the format of 3.0.
+_FILE: Json = {"type": "string", "format": "binary", "contentMediaType": "application/octet-stream"}
 _HEADERS: Json = {
     "X-Correlation-Id": (
         "Identifies the request in the service's log.",
@@ -194,12 +195,20 @@ def _content(operation: Operation, components: Components) -> Json:
     assert operation.body
     schema = components.body(operation.body)
     if operation.read_body is read_upload:
-        files = {"description": "A file, named by its file group's GUID; repeat the name for several.", **_FILE}
-        components.schemas[operation.body.__name__]["additionalProperties"] = files
+        _describe_form(components.schemas[operation.body.__name__])
         return {"multipart/form-data": {"schema": schema}}
     if issubclass(operation.body, RootModel) and operation.body.model_fields["root"].annotation is str:
         return {"text/plain": {"schema": schema, "example": "Ticket 4711 opened"}}
     return {"application/json": {"schema": schema, "example": example_of(schema, components.schemas, asked=True)}}
+
+
+def _describe_form(form: Json) -> None:
+    """Describe what the body's class cannot: files under dynamic names, and fields that the query may hold instead."""
+    # Not a list of files: openapi-python-client writes code for one that does not compile.
+    about = "A file, named by its file group's GUID; repeat the name for several."
+    form["additionalProperties"] = {"description": about, **_FILE}
+    for name in form.pop("required"):
+        form["properties"][name]["description"] = "Required here or in the query."
 
 
 def _answer(operation: Operation, components: Components) -> Json:
