@@ -14,7 +14,7 @@ PIP := $(PY) -m pip install --quiet --quiet --disable-pip-version-check --no-inp
 LOCKED := $(PIP) --no-compile --require-hashes
 CONSOLE := $(shell find rolecall/console -name '*.html' -o -name '*.py')
 
-.PHONY: help run install setup browser pictures check test test-external battery battery-ci battery-planted schemathesis sbom ages bench bench-import bench-console rehearse lock clean
+.PHONY: help run install setup browser pictures check test test-external battery battery-ci battery-planted schemathesis sbom ages bench bench-import bench-console rehearse lock lock-add clean
 
 help: ## Show what can be made
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' Makefile | expand -t 24
@@ -84,6 +84,9 @@ rehearse: setup ## What deploy/Dockerfile does, without a container engine; need
 
 lock: setup ## Pin the dependencies anew, to the newest versions that fit; needs the network
 	@$(PY) .ci/locks.py write
+
+lock-add: setup ## Pin what pyproject.toml asks for besides, and keep all other versions; needs the network
+	@$(PY) .ci/locks.py add
 
 clean: ## Remove .venv and the sample company
 	@rm -rf $(VENV) .rolecall/demo

@@ -1,4 +1,5 @@
-"""The lock files: `write` pins the dependencies of pyproject.toml, `check` fails when they changed since."""
+"""The lock files: `write` pins the dependencies of pyproject.toml to the newest versions, `add` keeps the versions that
+are pinned already, `check` fails when the dependencies changed since."""
 
 import hashlib
 import json
@@ -27,11 +28,17 @@ def made_from(file: str) -> str:
     return f"# make lock, from dependencies {hashlib.sha256(asked.encode()).hexdigest()}\n"
 
 
-def write() -> None:
+def add() -> None:
+    write(keep=True)
+
+
+def write(keep: bool = False) -> None:
     earlier: list[str] = []
     for file, asked in ASKED.items():
         # Together they are one environment: a later file leaves out what an earlier one has, and agrees with it.
         options = [f"--constraint={name}" for name in earlier]
+        # The versions in a file that is there are preferred, unless told to upgrade.
+        options += [f"--output-file={file}", *([] if keep else ["--upgrade"])]
         options += [f"--no-emit-package={name}" for name in [*names_in(earlier), *LEFT_OUT.get(file, [])]]
         command = ["-m", "uv", "pip", "compile", "-", "--universal", "--generate-hashes", "--no-header", "--quiet"]
         pinned = subprocess.run(
@@ -40,7 +47,7 @@ def write() -> None:
         )  # fmt: skip
         if pinned.returncode:
             sys.exit(pinned.stderr)
-        Path(file).write_text(made_from(file) + pinned.stdout)
+        Path(file).write_text(made_from(file) + Path(file).read_text())
         earlier.append(file)
 
 
@@ -56,4 +63,4 @@ def check() -> None:
 
 
 if __name__ == "__main__":
-    {"write": write, "check": check}[sys.argv[1]]()
+    {"write": write, "add": add, "check": check}[sys.argv[1]]()

@@ -9,7 +9,18 @@ from rolecall.access_models import model
 from rolecall.access_models.model import Definition, Operator
 from rolecall.accounts.model import Access, PermissionName
 from rolecall.applications.shapes import ApplicationId
-from rolecall.core.checking import Body, Flag, IdentityId, Name256, OptionalName256, Text256, Text2048, broken, one_of
+from rolecall.core.checking import (
+    Body,
+    Flag,
+    IdentityId,
+    Maybe,
+    Name256,
+    OptionalName256,
+    Text256,
+    Text2048,
+    broken,
+    one_of,
+)
 from rolecall.core.text import fold
 from rolecall.identities.model import IdentityType
 
@@ -109,7 +120,7 @@ class ModelPermissionBody(Body):
     header: Text256 = ""
     section: Text256 = ""
     permission: Text256 = Field("", validate_default=True)
-    access: Annotated[Access, one_of(Access), AfterValidator(_gives)] = Access.GRANT
+    access: Maybe[Annotated[Access, one_of(Access), AfterValidator(_gives)]] = Access.GRANT
 
     @field_validator("permission")
     @classmethod
@@ -165,7 +176,7 @@ class ModelChanges(Body):
 
     name: OptionalName256 | None = None
     description: Text2048 | None = None
-    owner_id: IdentityId | None = None
+    owner_id: Maybe[IdentityId | None] = None
     enabled: Flag | None = None
     conditions: Conditions | None = None
     access: Accesses | None = None

@@ -67,7 +67,7 @@ _TARGET = Problem("identityId", "Either identity ID or group is required, not bo
 
 async def request_access(db: Db, caller: Caller, raw: Json, facts: Facts) -> AccessRequestDetail:
     facts = await with_mentioned_applications(db, await identities.with_mentioned_identities(db, facts, raw), raw)
-    one_target = (raw.get("identityId") is None) != (raw.get("group") is None)
+    one_target = (raw.get("identityId") in (None, "")) != (raw.get("group") is None)
     problems = [*([] if one_target else [_TARGET]), *await _somebody_elses(db, raw)]
     body = check(NewRequestBody, raw, facts, problems)
     new = NewRequest(

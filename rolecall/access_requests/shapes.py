@@ -12,10 +12,11 @@ from rolecall.core.checking import (
     Body,
     Guid,
     IdentityId,
+    Maybe,
     Moment,
-    Name,
-    OptionalName,
+    OptionalComment,
     OptionalName256,
+    SomeText,
     Text256,
     broken,
     facts_of,
@@ -167,7 +168,7 @@ class PrivilegeBody(Body):
     header: Text256 = ""
     section: Text256 = ""
     permission: Text256 = Field("", validate_default=True)
-    access: Annotated[Access, one_of(Access)] | None = None
+    access: Maybe[Annotated[Access, one_of(Access)] | None] = None
 
     @field_validator("permission")
     @classmethod
@@ -194,15 +195,15 @@ class NewRequestBody(Body):
     action: Annotated[RequestAction, one_of(RequestAction)]
     application_id: LiveApplicationId
     group: OptionalName256 | None = None
-    identity_id: IdentityId | None = None
+    identity_id: Maybe[IdentityId | None] = None
     target_name: OptionalName256 | None = None
     privileges: Privileges = Field([])
-    scheduled_start: Moment | None = None
-    comment: OptionalName | None = None
+    scheduled_start: Maybe[Moment | None] = None
+    comment: OptionalComment = None
 
 
 class VerbBody(Body):
-    comment: OptionalName | None = None
+    comment: OptionalComment = None
 
 
 class RespondBody(VerbBody):
@@ -210,7 +211,7 @@ class RespondBody(VerbBody):
 
     type: Annotated[RequirementType, one_of(RequirementType)]
     response: Annotated[Response, one_of([Response.APPROVED, Response.REJECTED])]
-    reviewer_id: Guid | None = None
+    reviewer_id: Maybe[Guid | None] = None
     approved_access: Privileges = Field([])
 
     @field_validator("response")
@@ -237,4 +238,4 @@ class SnoozeBody(VerbBody):
 
 
 class CommentBody(Body):
-    content: Name
+    content: SomeText

@@ -6,7 +6,7 @@ import msgspec
 from pydantic import model_validator
 
 from rolecall.accounts.model import Access, Match, Pair
-from rolecall.core.checking import Body, IdentityId, broken
+from rolecall.core.checking import Body, IdentityId, Maybe, broken
 from rolecall.settings.policy import Level
 
 
@@ -81,7 +81,7 @@ class Held(msgspec.Struct):
 class PinBody(Body):
     """Always this identity, or `never` any."""
 
-    identity_id: IdentityId | None = None
+    identity_id: Maybe[IdentityId | None] = None
     never: bool = False
 
     @model_validator(mode="after")

@@ -27,7 +27,11 @@ async def show(db: Db, application_id: UUID, number: int, now: datetime) -> list
     await _sort(db, named)
     await _show_removals(db, application_id, number, now)
     await _show_supervisors(db, application_id, number)
-    return [*(await _unknown_told(db, application_id)), *(await _circles_told(db, application_id, number))]
+    return [
+        *(await _own_told(db, application_id)),
+        *(await _unknown_told(db, application_id)),
+        *(await _circles_told(db, application_id, number)),
+    ]
 
 
 async def _show_changes(db: Db, application_id: UUID, number: int, now: datetime) -> list[UUID]:
@@ -105,7 +109,9 @@ async def _show_removals(db: Db, application_id: UUID, number: int, now: datetim
     )
 
 
-_SAID = "identity_versions v LEFT JOIN identities s ON s.employee_id = v.fields ->> 'supervisor_id'"
+# Whose own employee ID stands there has no supervisor, as the head of a company in many HR systems.
+_SAID = """identity_versions v
+    LEFT JOIN identities s ON s.employee_id = v.fields ->> 'supervisor_id' AND s.id <> v.identity_id"""
 
 
 async def _show_supervisors(db: Db, application_id: UUID, number: int) -> None:
@@ -124,18 +130,32 @@ async def _show_supervisors(db: Db, application_id: UUID, number: int) -> None:
     )
 
 
+async def _own_told(db: Db, application_id: UUID) -> list[str]:
+    """Log the rows that name a person as their own supervisor; they count as rows without a supervisor."""
+    named, more = await _supervisors_where(db, application_id, "v.fields ->> 'supervisor_id' = v.employee_id")
+    told = [f"{employee} is their own supervisor in the file; no supervisor is set" for employee, _ in named]
+    return [*told, f"{more:,} more are their own supervisors"] if more else told
+
+
 async def _unknown_told(db: Db, application_id: UUID) -> list[str]:
+    """Log the supervisors whom no identity has as employee ID."""
+    unknown = "s.id IS NULL AND v.fields ->> 'supervisor_id' NOT IN ('', v.employee_id)"
+    named, more = await _supervisors_where(db, application_id, unknown)
+    told = [f"Supervisor {supervisor} of {employee} is not known" for employee, supervisor in named]
+    return [*told, f"{more:,} more supervisors are not known"] if more else told
+
+
+async def _supervisors_where(db: Db, application_id: UUID, condition: str) -> tuple[list[tuple[str, str]], int]:
+    """Return some rows, as employee and supervisor, and how many more there are."""
     rows = await fetch_rows(
         db,
         f"""SELECT v.employee_id, v.fields ->> 'supervisor_id', count(*) OVER () FROM {_SAID}
-            WHERE v.application_id = %(application)s AND v.until_import IS NULL AND s.id IS NULL
-            AND v.fields ->> 'supervisor_id' <> '' ORDER BY 1 LIMIT %(most)s""",
+            WHERE v.application_id = %(application)s AND v.until_import IS NULL AND {condition}
+            ORDER BY 1 LIMIT %(most)s""",
         application=application_id,
         most=_MOST_NAMED,
     )
-    told = [f"Supervisor {supervisor} of {employee} is not known" for employee, supervisor, _ in rows]
-    more = rows[0][2] - len(rows) if rows else 0
-    return [*told, f"{more:,} more supervisors are not known"] if more else told
+    return [(employee, supervisor) for employee, supervisor, _ in rows], rows[0][2] - len(rows) if rows else 0
 
 
 async def _circles_told(db: Db, application_id: UUID, number: int) -> list[str]:

@@ -35,12 +35,22 @@ _ADDED = ("Administration",)
 
 
 @operation(
-    "POST", "/upload", scope=Scope.IMPORTS_WRITE, status=201, body=UploadBody, read_body=read_upload, tags=_SPECIFIED
+    "POST",
+    "/upload",
+    scope=Scope.IMPORTS_WRITE,
+    status=201,
+    body=UploadBody,
+    read_body=read_upload,
+    query={"applicationId": a_guid},
+    tags=_SPECIFIED,
 )
 async def upload_import(
     db: Db, caller: Caller, raw: Upload, facts: Facts, request: AnyRequest, config: Config
 ) -> Import:
-    """Upload files and stage an import."""
+    """Upload files and stage an import.
+
+    Name the application in the query or in the form.
+    """
     queried = request.query_params.getall("applicationId", [])
     return await queries.get_alone(db, await actions.upload_import(db, caller, raw, queried, facts, config.store))
 

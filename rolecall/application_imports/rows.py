@@ -10,7 +10,7 @@ from rolecall.application_imports.columns import Layout
 from rolecall.application_imports.reading import Table
 from rolecall.applications.model import Content
 from rolecall.core import clock
-from rolecall.core.text import fold, sort_key
+from rolecall.core.text import CONTROL, INVISIBLE, fold, sort_key
 from rolecall.identities.model import IdentityStatus, IdentityType
 from rolecall.settings.model import CUSTOM_FIELDS
 
@@ -105,6 +105,8 @@ _MOMENTS = {"last_login", "password_changed", "created", "updated"}
 _CANONICAL = r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$"
 LENGTHS = {"department": 128, **{f"custom_field_{n}": 2048 for n in CUSTOM_FIELDS}}
 _LENGTH = 256
+# As core.text.is_blank.
+_BLANK = f"^[{CONTROL}{INVISIBLE}]*$"
 
 
 def sift(content: Content, table: Table, layout: Layout, zone: ZoneInfo, fields: Sequence[str]) -> Rows:
@@ -160,6 +162,9 @@ def _blank_keys(content: Content) -> list[pl.Expr]:
     def blank(name: str) -> pl.Expr:
         return pl.when(pl.col(name) == "").then(pl.lit(f"{name} is blank"))
 
+    def unseen(name: str) -> pl.Expr:
+        return pl.when(pl.col(name).str.contains(_BLANK)).then(pl.lit(f"{name} is blank"))
+
     match content:
         case Content.USERS:
             return [blank("Username")]
@@ -168,7 +173,7 @@ def _blank_keys(content: Content) -> list[pl.Expr]:
         case Content.MEMBERSHIPS:
             return [blank("Username"), blank("Group")]
         case Content.IDENTITIES:
-            return [blank("Employee ID"), blank("First Name"), blank("Last Name")]
+            return [blank("Employee ID"), unseen("First Name"), unseen("Last Name")]
         case Content.PERMISSIONS:
             user, group = pl.col("Username") == "", pl.col("Group") == ""
             return [
@@ -198,6 +203,9 @@ def _misread(content: Content, named: Mapping[str, _Field]) -> list[pl.Expr]:
                 bad = pl.col(name).str.len_chars() > limit
                 said = pl.lit(f"{name} must be at most {limit} characters")
             wrong.append(pl.when(bad).then(said))
+        for name in ("First Name", "Last Name"):
+            bad = pl.col(name).str.contains(f"[{CONTROL}]")
+            wrong.append(pl.when(bad).then(pl.lit(f"{name} must not contain control characters")))
     return wrong
 
 

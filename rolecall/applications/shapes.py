@@ -15,6 +15,7 @@ from rolecall.core.checking import (
     Flag,
     Guid,
     IdentityId,
+    Maybe,
     Name256,
     OptionalName,
     OptionalName256,
@@ -252,7 +253,7 @@ MOST_PROVISIONERS = 100
 class ApplicationFields(Body):
     """What may be said of an application, but for its names; `None` is what was left out."""
 
-    priority: PriorityName | None = None
+    priority: Maybe[PriorityName | None] = None
     is_identity_source: Flag | None = None
     connector: ConnectorBody | None = None
     schedule: ScheduleBody | None = None
@@ -260,7 +261,7 @@ class ApplicationFields(Body):
 
 
 class PeopledFields(ApplicationFields):
-    owner_id: IdentityId | None = None
+    owner_id: Maybe[IdentityId | None] = None
     provisioner_ids: Annotated[list[IdentityId], Field(max_length=MOST_PROVISIONERS)] | None = None
 
 

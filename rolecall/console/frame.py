@@ -8,7 +8,7 @@ it is; every page works without JavaScript.
 import asyncio
 import inspect
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from typing import Any, Literal
 from urllib.parse import parse_qs, quote, urlsplit
@@ -53,6 +53,23 @@ class SeeOther(msgspec.Struct, frozen=True):
     notice: str | None = None
     kind: Literal["good", "bad"] = "good"
     session: str | None = None
+
+
+class Result(msgspec.Struct, frozen=True):
+    """What came of one of several records that were acted on together."""
+
+    text: str
+    failed: bool = False
+
+
+def failure(record: str, error: RolecallError) -> Result:
+    return Result(f"{record} is unchanged: {_sentence(error)}", failed=True)
+
+
+def several(location: str, results: Sequence[Result]) -> SeeOther:
+    """Report a result for each record, a line with a mark for each; one failure makes the notice a bad one."""
+    lines = [f"{'✗' if one.failed else '✓'} {' '.join(one.text.split())}" for one in results]
+    return SeeOther(location, "\n".join(lines), "bad" if any(one.failed for one in results) else "good")
 
 
 class Visit(msgspec.Struct):
@@ -269,7 +286,8 @@ def _back(request: AnyRequest) -> str:
     return (f"{referer.path}?{referer.query}" if referer.query else referer.path or "/") if same else "/"
 
 
-def _sentence(error: Invalid | Conflict) -> str:
+def _sentence(error: RolecallError) -> str:
+    """Say in words what is wrong, with every broken rule."""
     return ". ".join(problem.message for problem in error.problems) if isinstance(error, Invalid) else str(error)
 
 

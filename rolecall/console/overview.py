@@ -19,7 +19,7 @@ OVERDUE = timedelta(days=7)
 TROUBLE_LASTS = timedelta(days=7)
 CHART_DAYS = 30
 
-# What a person is asked to respond to now; nobody decides on their own request.
+# What a person is asked to respond to now; requests of their own are left out.
 _ASKED = """
     FROM responses p JOIN access_requests r ON r.id = p.request_id
     WHERE p.reviewer_id = ANY(%(me)s) AND p.response = 'Pending' AND p.asked AND p.type = %(type)s
@@ -70,6 +70,20 @@ async def _count_asked(db: Db, person: Person, type: RequirementType) -> int:
     return count
 
 
+async def asked_among(db: Db, person: Person, type: RequirementType, ids: Sequence[UUID]) -> set[UUID]:
+    """Return which of these requests wait for this person's response."""
+    rows = await fetch_rows(
+        db,
+        f"SELECT DISTINCT p.request_id {_ASKED} AND p.request_id = ANY(%(ids)s)",
+        ids=list(ids),
+        own=person.id,
+        me=list(person.answers_as),
+        type=type,
+        status=AWAITED[type],
+    )
+    return {id for (id,) in rows}
+
+
 async def asking(db: Db, person: Person, type: RequirementType, page: int) -> Page[AccessRequestDetail]:
     """The requests that wait for this person's response, the oldest first."""
     total = await _count_asked(db, person, type)
@@ -86,10 +100,14 @@ async def asking(db: Db, person: Person, type: RequirementType, page: int) -> Pa
     return Page(found, total, page, PAGE_SIZE, -(-total // PAGE_SIZE))
 
 
-# With both ends named: what lies beyond a bound nobody knows, the planner takes for a third of a table.
+# A failure counts until the application's next success. Both ends are named, because the planner takes what lies beyond
+# one bound for a third of the table.
 _TROUBLED = f"""
-    FROM (SELECT id FROM application_imports
-          WHERE status = 'Failed' AND list_key >= time_key(%(since)s, 0) AND list_key < {LAST_KEY}
+    FROM (SELECT f.id FROM application_imports f
+          WHERE f.status = 'Failed' AND f.list_key >= time_key(%(since)s, 0) AND f.list_key < {LAST_KEY}
+            AND NOT EXISTS (SELECT FROM application_imports later
+                            WHERE later.application_id = f.application_id AND later.number > f.number
+                              AND later.status = 'Finished')
           UNION ALL
           SELECT i.id FROM application_imports i JOIN import_runs u ON u.import_id = i.id
           WHERE i.status = 'Running' AND u.held IS NOT NULL) AS troubled"""
@@ -133,7 +151,7 @@ async def failed_schedule(db: Db, application_id: UUID) -> TroubledImport | None
 
 
 async def troubled_imports(db: Db, now: datetime) -> list[TroubledImport]:
-    """Those that failed lately and those that the guard holds."""
+    """List recent failures that no success of the application followed, and imports that the guard holds."""
     return await fetch_all(
         db,
         TroubledImport,

@@ -22,13 +22,14 @@ from pydantic import (
     Strict,
     ValidationError,
     ValidationInfo,
+    WithJsonSchema,
 )
 from pydantic.alias_generators import to_camel
-from pydantic_core import PydanticCustomError
+from pydantic_core import PydanticCustomError, PydanticUseDefault
 
 from rolecall.core import clock, ids
 from rolecall.core.errors import Invalid, Problem
-from rolecall.core.text import fold
+from rolecall.core.text import CONTROL, INVISIBLE, fold, has_control, is_blank
 
 Json = dict[str, Any]
 # What names of hosts stand for, of those that could be looked up.
@@ -42,6 +43,8 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     zone: ZoneInfo
     enabled_custom_fields: frozenset[int] = frozenset()
     approval_lead_days: int = 0
+    # The identity that the body is about, if it names one.
+    subject: UUID | None = None
     identities: frozenset[UUID] = frozenset()
     applications: frozenset[UUID] = frozenset()
     archived_applications: frozenset[UUID] = frozenset()
@@ -53,7 +56,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Body(BaseModel):
-    """What comes in. Unknown fields are ignored; an optional field that is null counts as absent."""
+    """Define a request body. Ignore unknown fields; treat an optional field that is null as absent."""
 
     model_config = ConfigDict(
         alias_generator=to_camel, frozen=True, extra="ignore", strict=True, hide_input_in_errors=True
@@ -111,7 +114,7 @@ def facts_of(info: ValidationInfo) -> Facts:
 
 
 def _is_blank(value: object) -> bool:
-    return isinstance(value, str) and not value.strip()
+    return isinstance(value, str) and is_blank(value)
 
 
 def _text(value: object) -> object:
@@ -147,16 +150,28 @@ def _strip(value: object) -> object:
     return value.strip() if isinstance(value, str) else value
 
 
+def _required(value: object) -> object:
+    if _is_blank(value):
+        raise _MISSING
+    return _text(value)
+
+
 def _not_blank(value: object) -> object:
     if _is_blank(value):
         raise broken("{name} must not be blank")
     return _text(value)
 
 
-def _required(value: object) -> object:
+def _without_control(value: object) -> object:
+    if isinstance(value, str) and has_control(value):
+        raise broken("{name} must not contain control characters")
+    return value
+
+
+def _absent_if_blank(value: object) -> object:
     if _is_blank(value):
-        raise _MISSING
-    return _text(value)
+        raise PydanticUseDefault
+    return value
 
 
 def one_of(kind: Iterable[StrEnum]) -> BeforeValidator:
@@ -173,13 +188,21 @@ def one_of(kind: Iterable[StrEnum]) -> BeforeValidator:
 
 # How the checks are written in the document; a schema cannot say all that they do.
 _ANY_TEXT = Annotated[str, Field(pattern=r"^[^\x00]*$")]
-_SOME_TEXT = Annotated[str, Field(pattern=r"^[^\x00]*[^\x00\s][^\x00]*$")]
-_DATE = Annotated[str, Field(json_schema_extra={"anyOf": [{"format": "date"}, {"format": "date-time"}]})]
+_SOME_TEXT = Annotated[str, Field(pattern=rf"^[^\x00]*[^\x00{INVISIBLE}][^\x00]*$")]
+_A_NAME = Annotated[str, Field(pattern=rf"^[^{CONTROL}]*[^{CONTROL}{INVISIBLE}][^{CONTROL}]*$")]
+# The type stands in each option: generators of clients read one option at a time.
+_DATE = Annotated[str, WithJsonSchema({"anyOf": [{"type": "string", "format": f} for f in ("date", "date-time")]})]
+_T = TypeVar("_T")
+_CONTROL_FREE = BeforeValidator(_without_control)
 
 Text = Annotated[str, BeforeValidator(_text, json_schema_input_type=_ANY_TEXT)]
-Name = Annotated[str, BeforeValidator(_required, json_schema_input_type=_SOME_TEXT)]
-OptionalName = Annotated[str, BeforeValidator(_not_blank, json_schema_input_type=_SOME_TEXT)]
-# Blanks around a name are nobody's intention: two must not differ by them. What people write at length stays as it is.
+SomeText = Annotated[str, BeforeValidator(_required, json_schema_input_type=_SOME_TEXT)]
+OptionalText = Annotated[str, BeforeValidator(_not_blank, json_schema_input_type=_SOME_TEXT)]
+Name = Annotated[str, _CONTROL_FREE, BeforeValidator(_required, json_schema_input_type=_A_NAME)]
+OptionalName = Annotated[str, _CONTROL_FREE, BeforeValidator(_not_blank, json_schema_input_type=_A_NAME)]
+# An optional id, date, word of an enumeration or comment: "" counts as absent, and the default applies.
+Maybe = Annotated[_T, BeforeValidator(_absent_if_blank)]
+# White space around a name is never meant: two names must not differ by it. Longer texts stay as they were written.
 STRIPPED = BeforeValidator(_strip)
 Text100 = Annotated[Text, STRIPPED, Field(max_length=100)]
 Text128 = Annotated[Text, STRIPPED, Field(max_length=128)]
@@ -193,6 +216,7 @@ Flag = Annotated[bool, Strict()]
 Guid = Annotated[UUID, BeforeValidator(_guid)]
 IdentityId = Annotated[Guid, AfterValidator(_is_an_identity)]
 Moment = Annotated[datetime, BeforeValidator(_moment, json_schema_input_type=_DATE)]
+OptionalComment = Maybe[Text | None]
 
 
 def _as_meant(value: Any) -> Any:

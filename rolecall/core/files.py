@@ -24,6 +24,7 @@ from psycopg.errors import DiskFull
 
 from rolecall.core.faults import fault
 from rolecall.core.ids import new_id
+from rolecall.core.text import is_blank
 
 # Small enough to bound memory, large enough that going to a thread costs nothing.
 _PIECE = 1024 * 1024
@@ -45,9 +46,13 @@ def file_system(url: str) -> tuple[Any, str]:
 
 
 def without_path(name: str) -> str:
-    """`C:\\exports\\users.csv` and `../users.csv` are `users.csv`; what cannot be printed is not kept."""
+    """Reduce `C:\\exports\\users.csv` and `../users.csv` to `users.csv`, and drop what cannot be printed.
+
+    Return "" for what names no file: a folder, `.` and `..`, or nothing visible.
+    """
     last = name.replace("\\", "/").rpartition("/")[2]
-    return "".join(c for c in last if c.isprintable()).strip()
+    kept = "".join(c for c in last if c.isprintable()).strip()
+    return "" if kept in (".", "..") or is_blank(kept) else kept
 
 
 class Store(msgspec.Struct, frozen=True):

@@ -1,9 +1,19 @@
 """Text: how names sort, when words are the same, and how a log shows them."""
 
+import re
 import unicodedata
 
 # Letters that Unicode's root order places with a base letter but that do not decompose into it.
 _BASE = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ð": "d", "ħ": "h", "ı": "i", "æ": "ae", "œ": "oe", "þ": "th"})
+# Characters of a regular expression's class, as Python and JSON Schema both read them. Control characters and breaks of
+# lines; then white space and what Unicode calls default ignorable: zero-width characters, fillers, directional marks.
+CONTROL = r"\x00-\x1f\x7f-\x9f\u2028\u2029"
+INVISIBLE = (
+    r"\s\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u2800\u3164"
+    r"\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8"
+)
+_HAS_CONTROL = re.compile(f"[{CONTROL}]")
+_IS_BLANK = re.compile(rf"[{CONTROL}{INVISIBLE}\U000e0000-\U000e0fff]*")
 
 
 def sort_key(name: str) -> str:
@@ -11,6 +21,16 @@ def sort_key(name: str) -> str:
     letters = unicodedata.normalize("NFKD", name.casefold()).translate(_BASE)
     base = "".join(c for c in letters if not unicodedata.combining(c))
     return base if base == letters else f"{base}\x02{letters}"
+
+
+def is_blank(text: str) -> bool:
+    """Tell whether a text shows nothing: it is empty, or made of white space and zero-width characters only."""
+    return _IS_BLANK.fullmatch(text) is not None
+
+
+def has_control(text: str) -> bool:
+    """Tell whether a text holds control characters or line breaks."""
+    return _HAS_CONTROL.search(text) is not None
 
 
 def fold(text: str) -> str:

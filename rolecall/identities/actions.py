@@ -37,10 +37,15 @@ async def create_identity(db: Db, body: NewIdentity, now: datetime) -> UUID:
 
 
 def columns_of(body: IdentityFields) -> dict[str, object]:
-    """The columns that the given fields set, sort keys included."""
-    given = {column: value for field, column in _COLUMNS.items() if (value := getattr(body, field, None)) is not None}
+    """Map the given fields to the columns they set, sort keys included."""
+    given = {column: getattr(body, field) for field, column in _COLUMNS.items() if _is_given(body, field)}
     keys = {f"{name}_key": sort_key(str(given[name])) for name in ("last_name", "first_name") if name in given}
     return {**given, **keys}
+
+
+def _is_given(body: IdentityFields, field: str) -> bool:
+    """Tell whether a body sets a field; a supervisor that it sets to nobody is taken away."""
+    return getattr(body, field) is not None or (field == "supervisor_id" and field in body.model_fields_set)
 
 
 def custom_fields(body: IdentityFields) -> dict[str, str]:

@@ -3,11 +3,19 @@ from typing import Annotated, Literal
 from uuid import UUID
 
 import msgspec
-from pydantic import BeforeValidator, Field, ValidationInfo
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    ValidationInfo,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+)
 
 from rolecall.core.checking import (
     Body,
     IdentityId,
+    Maybe,
     Name256,
     OptionalName256,
     Text128,
@@ -17,6 +25,7 @@ from rolecall.core.checking import (
     facts_of,
     one_of,
 )
+from rolecall.core.text import is_blank
 from rolecall.identities.model import IdentityStatus, IdentityType
 
 
@@ -52,16 +61,16 @@ CustomFieldValue = Annotated[Text2048, BeforeValidator(_is_enabled)]
 
 
 class IdentityFields(Body):
-    """What may be said of a person; `None` is what was left out."""
+    """Define the fields of an identity that a body may set; `None` stands for a field that was left out."""
 
     email: Text256 | None = None
-    supervisor_id: IdentityId | None = None
+    supervisor_id: Maybe[IdentityId | None] = None
     company: Text256 | None = None
     division: Text256 | None = None
     department: Text128 | None = None
     office: Text256 | None = None
     title: Text256 | None = None
-    identity_type: IdentityTypeName | None = None
+    identity_type: Maybe[IdentityTypeName | None] = None
     custom_field_1: CustomFieldValue | None = Field(None, alias="customField1")
     custom_field_2: CustomFieldValue | None = Field(None, alias="customField2")
     custom_field_3: CustomFieldValue | None = Field(None, alias="customField3")
@@ -78,6 +87,25 @@ class NewIdentity(IdentityFields):
     last_name: Name256
 
 
+def _not_the_subject(id: UUID, info: ValidationInfo) -> UUID:
+    if id == facts_of(info).subject:
+        raise broken("{name} must be another identity")
+    return id
+
+
+def _or_nobody(value: object, read: ValidatorFunctionWrapHandler) -> object:
+    return None if isinstance(value, str) and is_blank(value) else read(value)
+
+
+# Set to None, as opposed to left out, it takes the supervisor away: the body says so by "".
+SupervisorChange = Annotated[
+    IdentityId | None,
+    AfterValidator(_not_the_subject),
+    WrapValidator(_or_nobody, json_schema_input_type=UUID | Literal[""] | None),
+]
+
+
 class IdentityChanges(IdentityFields):
+    supervisor_id: SupervisorChange = None
     first_name: OptionalName256 | None = None
     last_name: OptionalName256 | None = None

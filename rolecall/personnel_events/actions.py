@@ -11,7 +11,7 @@ from rolecall.core.caller import Caller
 from rolecall.core.checking import Facts, Json, check
 from rolecall.core.db import Db, execute
 from rolecall.core.errors import Conflict, Invalid
-from rolecall.core.ids import new_id
+from rolecall.core.ids import guid, new_id
 from rolecall.identities import actions as identities
 from rolecall.identities.model import IdentityStatus
 from rolecall.identities.queries import get as get_identity
@@ -120,7 +120,7 @@ async def cancel_event(db: Db, caller: Caller, id: UUID, raw: Json, facts: Facts
         raise Conflict(ABOUT_THEM)
     await cancel_stages(db, event)
     await record(db, event, caller, "Canceled", f"{event.type} canceled", facts.now)
-    if body.comment and body.comment.strip():
+    if body.comment:
         await add_comment(db, id, author=caller.name, content=body.comment, now=facts.now)
     await settle(db, event, caller, facts.now)
     requests = await queries.requests_of(db, id)
@@ -141,7 +141,10 @@ def _require_at_work(event: Event) -> None:
 async def gather_facts(db: Db, raw: Json, facts: Facts) -> Facts:
     current = await settings.get(db)
     facts = msgspec.structs.replace(
-        facts, enabled_custom_fields=current.enabled_custom_fields(), approval_lead_days=current.approval_lead_days
+        facts,
+        enabled_custom_fields=current.enabled_custom_fields(),
+        approval_lead_days=current.approval_lead_days,
+        subject=guid(raw.get("identityId")),
     )
     return await with_mentioned_identities(db, facts, raw)
 
@@ -183,7 +186,7 @@ async def _create_event(
         content=f"{type} with effect from {body.effective_date.astimezone(facts.zone).date()}",
         now=facts.now,
     )
-    if body.comment and body.comment.strip():
+    if body.comment:
         await add_comment(db, id, author=caller.name, content=body.comment, now=facts.now)
     return id
 

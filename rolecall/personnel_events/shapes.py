@@ -17,7 +17,7 @@ from rolecall.access_requests.model import TargetType
 from rolecall.access_requests.shapes import AccessRequestSummary
 from rolecall.accounts.model import Access
 from rolecall.applications.shapes import ApplicationSummary
-from rolecall.core.checking import Body, IdentityId, Moment, Name, Text, broken, facts_of, one_of
+from rolecall.core.checking import Body, IdentityId, Maybe, Moment, OptionalComment, SomeText, broken, facts_of, one_of
 from rolecall.identities.shapes import IdentityChanges, IdentityDetail, NewIdentity
 from rolecall.personnel_events.model import PlannedStage, StageName
 from rolecall.settings.policy import EventType, Level, RequestAction
@@ -83,13 +83,13 @@ EndDate = Annotated[Moment, AfterValidator(_after_the_start)]
 class OnboardBody(Body):
     identity: NewIdentity
     effective_date: EffectiveDate
-    comment: Text | None = None
+    comment: OptionalComment = None
 
 
 class OffboardBody(Body):
     identity_id: IdentityId
     effective_date: EffectiveDate
-    comment: Text | None = None
+    comment: OptionalComment = None
 
 
 class AbsenceBody(Body):
@@ -97,8 +97,8 @@ class AbsenceBody(Body):
     # The effective date without its own rule: a start in the past still lets the end be judged.
     start: Annotated[Moment | None, WrapValidator(_if_readable)] = Field(None, alias="effectiveDate")
     effective_date: EffectiveDate
-    end_date: EndDate | None = None
-    comment: Text | None = None
+    end_date: Maybe[EndDate | None] = None
+    comment: OptionalComment = None
 
 
 class RoleTransitionBody(AbsenceBody):
@@ -117,11 +117,11 @@ class ReturnDateBody(Body):
 
 
 class CancelBody(Body):
-    comment: Text | None = None
+    comment: OptionalComment = None
 
 
 class CommentBody(Body):
-    content: Name
+    content: SomeText
 
 
 class EventTypeBody(Body):

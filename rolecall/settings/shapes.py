@@ -2,7 +2,7 @@ from typing import Annotated
 
 from pydantic import Field, ValidationInfo, field_validator
 
-from rolecall.core.checking import Body, IdentityId, Name256, Text100, broken, one_of
+from rolecall.core.checking import Body, IdentityId, Maybe, Name256, Text100, broken, one_of
 from rolecall.settings.model import CUSTOM_FIELDS
 from rolecall.settings.policy import EventType, Level, RequestAction, RequirementType, Responder
 
@@ -28,7 +28,7 @@ class RuleFields(Body):
 
 
 class ApprovalRuleBody(RuleFields):
-    identity_id: IdentityId | None = None
+    identity_id: Maybe[IdentityId | None] = None
     responder: ResponderName
 
     @field_validator("responder")

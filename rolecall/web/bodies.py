@@ -17,7 +17,7 @@ from rolecall.core import ids
 from rolecall.core.checking import Addresses, Json, human_name
 from rolecall.core.errors import Invalid, Problem, TooLarge, UnsupportedMediaType
 from rolecall.core.paging import LAST_PAGE
-from rolecall.core.text import fold
+from rolecall.core.text import fold, is_blank
 
 AnyRequest = Request[Any, Any, Any]
 
@@ -99,7 +99,7 @@ async def read_text(request: AnyRequest, limit: int) -> Carried:
         raise Invalid.on("body", "Body is not valid UTF-8") from None
     if "\x00" in text:
         raise Invalid.on("body", "Body must not contain NUL characters")
-    if not text.strip():
+    if is_blank(text):
         raise Invalid.on("body", "Body is required")
     return Carried(text, hashlib.sha256(content).digest())
 

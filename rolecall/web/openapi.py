@@ -28,14 +28,16 @@ _ABOUT = """Access governance: who has access to what, why, and who said so.
 Every answer carries `X-Correlation-Id`, taken from a valid W3C `traceparent` header if one was sent; error bodies
 repeat it. Lists have 50 items a page. Times go out in UTC; they come in as a date or a date-time, and without an
 offset they are in the service's time zone. Unknown fields of a body are ignored; an optional field that is null counts
-as absent. Words of an enumeration are read without regard to case and spaces."""
+as absent, and so does `""` for an optional id, date, word of an enumeration or comment. Words of an enumeration are
+read without regard to case and spaces."""
 
 _TAGS = {
     "Access governance": "The operations of the specification.",
     "Administration": "What it takes to run the service.",
 }
 _GUID = {"type": "string", "format": "uuid"}
-_FILE = {"type": "string", "contentMediaType": "application/octet-stream"}
+# OpenAPI 3.1 says it by the media type; most generators of clients still look for the format of 3.0.
+_FILE: Json = {"type": "string", "format": "binary", "contentMediaType": "application/octet-stream"}
 _HEADERS: Json = {
     "X-Correlation-Id": (
         "Identifies the request in the service's log.",
@@ -193,12 +195,20 @@ def _content(operation: Operation, components: Components) -> Json:
     assert operation.body
     schema = components.body(operation.body)
     if operation.read_body is read_upload:
-        files = {"description": "A file, named by its file group's GUID; repeat the name for several.", **_FILE}
-        components.schemas[operation.body.__name__]["additionalProperties"] = files
+        _describe_form(components.schemas[operation.body.__name__])
         return {"multipart/form-data": {"schema": schema}}
     if issubclass(operation.body, RootModel) and operation.body.model_fields["root"].annotation is str:
         return {"text/plain": {"schema": schema, "example": "Ticket 4711 opened"}}
     return {"application/json": {"schema": schema, "example": example_of(schema, components.schemas, asked=True)}}
+
+
+def _describe_form(form: Json) -> None:
+    """Describe what the body's class cannot: files under dynamic names, and fields that the query may hold instead."""
+    # Not a list of files: openapi-python-client writes code for one that does not compile.
+    about = "A file, named by its file group's GUID; repeat the name for several."
+    form["additionalProperties"] = {"description": about, **_FILE}
+    for name in form.pop("required"):
+        form["properties"][name]["description"] = "Required here or in the query."
 
 
 def _answer(operation: Operation, components: Components) -> Json:

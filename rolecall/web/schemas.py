@@ -99,6 +99,11 @@ def _any_of(options: list[Json]) -> Json:
     return {"anyOf": options}
 
 
+def _flat(options: list[Json]) -> list[Json]:
+    """Merge a choice within a choice: generators of clients give up on nested ones."""
+    return [inner for option in options for inner in (option["anyOf"] if option.keys() == {"anyOf"} else [option])]
+
+
 def _short(name: str) -> str:
     """`rolecall__personnel_events__shapes__CancelBody`, where a name is not unique, is `PersonnelEventsCancelBody`."""
     *path, last = name.split("__")
@@ -114,7 +119,7 @@ def _tidy(schema: Any) -> Any:
             kept = {name: _tidy(inner) for name, inner in properties.items()}
             return {**_tidy(rest), "properties": kept}
         case {"anyOf": options, **rest}:
-            return {**_any_of([_tidy(option) for option in options]), **_tidy(rest)}
+            return {**_any_of(_flat([_tidy(option) for option in options])), **_tidy(rest)}
         case dict():
             noise = {"title", "description"} if schema.get("type") == "object" or "enum" in schema else {"title"}
             kept = {key: _tidy(value) for key, value in schema.items() if key not in noise}

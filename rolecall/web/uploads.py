@@ -1,7 +1,9 @@
 """A multipart form, its files streamed to disk and hashed on the way; limits are met before the disk is."""
 
 import hashlib
-from contextlib import ExitStack
+import re
+from contextlib import ExitStack, suppress
+from urllib.parse import unquote_to_bytes
 
 import msgspec
 from multipart import MultipartError, MultipartSegment, ParserLimitReached, PushMultipartParser, parse_options_header
@@ -56,7 +58,7 @@ async def _read(request: AnyRequest, config: Config, boundary: str, form: "_Form
 
 
 class _Form:
-    """The parts as they come: a part with a file name is a file, any other a field."""
+    """Collect the parts as they come: a part with a file name is a file, any other a field."""
 
     def __init__(self, config: Config) -> None:
         self.upload = Upload()
@@ -68,11 +70,12 @@ class _Form:
 
     def begin(self, part: MultipartSegment) -> None:
         self._name = part.name or ""
-        if part.filename is None:
+        filename = _filename_of(part)
+        if filename is None:
             return
         if len(self.upload.files) == self._config.max_upload_files:
             raise TooLarge(f"More than {self._config.max_upload_files} files")
-        self._file_name = without_path(part.filename)
+        self._file_name = without_path(filename)
         self._writing = Writing(self._config.store)
 
     async def take(self, chunk: bytes) -> None:
@@ -100,6 +103,20 @@ class _Form:
             self._writing.abandon()
         for file in self.upload.files:
             file.path.unlink(missing_ok=True)
+
+
+_QUOTED = re.compile(r'"(?:\\"|[^"])*"')
+_EXTENDED = re.compile(r";\s*filename\*\s*=\s*(utf-8|iso-8859-1)'[^';]*'([^;\s]*)", re.IGNORECASE)
+
+
+def _filename_of(part: MultipartSegment) -> str | None:
+    """Prefer `filename*` (RFC 6266) where it can be decoded; the parser reads `filename` only."""
+    extended = _EXTENDED.search(_QUOTED.sub("", part.header("Content-Disposition", "")))
+    if extended:
+        with suppress(UnicodeDecodeError):
+            return unquote_to_bytes(extended[2]).decode(extended[1])
+    filename: str | None = part.filename
+    return filename
 
 
 def _text(name: str, value: bytearray) -> str:

@@ -7,7 +7,17 @@ from pydantic import AfterValidator, Field, RootModel
 
 from rolecall.access_requests.model import RequestEvent
 from rolecall.applications.shapes import ApplicationId
-from rolecall.core.checking import Body, Moment, Name, Name100, OptionalName, OptionalName100, broken, one_of
+from rolecall.core.checking import (
+    Body,
+    Maybe,
+    Moment,
+    Name100,
+    OptionalName100,
+    OptionalText,
+    SomeText,
+    broken,
+    one_of,
+)
 from rolecall.webhooks.guard import LONGEST_URL
 from rolecall.webhooks.model import LARGEST_CALLBACK, DeliveryStatus, DisabledReason, Outcome
 
@@ -93,28 +103,28 @@ Events = Annotated[list[Annotated[RequestEvent, one_of(RequestEvent)]], Field(mi
 
 class NewHook(Body):
     name: Annotated[Name100, AfterValidator(_printable)]
-    url: Annotated[Name, Field(max_length=LONGEST_URL)]
+    url: Annotated[SomeText, Field(max_length=LONGEST_URL)]
     events: Events
-    application_id: ApplicationId | None = None
+    application_id: Maybe[ApplicationId | None] = None
     enabled: bool = True
 
 
 class HookFields(Body):
     """What may be said of a hook, but for its names; `None` is what was left out."""
 
-    url: Annotated[OptionalName, Field(max_length=LONGEST_URL)] | None = None
+    url: Annotated[OptionalText, Field(max_length=LONGEST_URL)] | None = None
     events: Events | None = None
     enabled: bool | None = None
 
 
 class HookChanges(HookFields):
     name: Annotated[OptionalName100, AfterValidator(_printable)] | None = None
-    application_id: ApplicationId | None = None
+    application_id: Maybe[ApplicationId | None] = None
 
 
 class RecoverBody(Body):
     since: Moment
 
 
-class CallbackText(RootModel[Annotated[Name, Field(max_length=LARGEST_CALLBACK)]]):
+class CallbackText(RootModel[Annotated[SomeText, Field(max_length=LARGEST_CALLBACK)]]):
     """Plain text, not JSON."""

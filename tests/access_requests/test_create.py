@@ -130,3 +130,24 @@ async def test_the_same_key_makes_one_request(client: httpx2.AsyncClient, db: Db
 
     assert answers[0].json() == answers[1].json()
     assert (await client.get(PATH)).json()["totalCount"] == 1
+
+
+async def test_empty_optional_fields_count_as_absent(client: httpx2.AsyncClient, db: Db) -> None:
+    crm = await an_application(db)
+    privilege = {"permission": "Post", "access": ""}
+
+    answer = await create(
+        client,
+        action="Add",
+        applicationId=str(crm),
+        group="Clerks",
+        identityId="",
+        scheduledStart="",
+        comment=" ",
+        privileges=[privilege],
+    )
+
+    assert answer.status_code == 201, answer.text
+    request = answer.json()
+    assert (request["scheduledStart"], request["comments"]) == (None, [])
+    assert [one["requestedAccess"] for one in request["target"]["privileges"]] == ["Grant"]

@@ -41,6 +41,15 @@ async def test_a_comment_given_with_a_verb_is_in_the_event(client: httpx2.AsyncC
     assert (comment["author"], comment["content"]) == ("API Token - tests", "Ticket 4711")
 
 
+@pytest.mark.parametrize("comment", ["", " \n", "\u200b"])
+async def test_blank_comment_given_with_a_verb_is_no_comment(client: httpx2.AsyncClient, db: Db, comment: str) -> None:
+    id = await a_request_that_is(client, db, "Open", await a_cast(db))
+
+    request = await done(client, id, "resolve", comment=comment)
+
+    assert (request["status"], request["comments"]) == ("Resolved", [])
+
+
 async def test_a_comment_may_come_in_any_status_and_moves_nothing(client: httpx2.AsyncClient, db: Db) -> None:
     id = await a_request_that_is(client, db, "Canceled", await a_cast(db))
     before = await detail_of(client, id)

@@ -5,7 +5,9 @@ from uuid import uuid4
 import httpx2
 import pytest
 
-from rolecall.core.db import Db, execute
+from rolecall.application_imports.actions import finish_canceling
+from rolecall.core.config import Config
+from rolecall.core.db import Db, execute, make_pool
 from tests.builders import an_application, an_import
 
 PATH = "/api/application-imports"
@@ -41,6 +43,23 @@ async def test_those_not_started_come_first_then_the_newest_start(client: httpx2
         await an_import(db, id, "Pending" if start is None else "Running", build_start=start)
 
     assert [item["number"] for item in (await page(client))["items"]] == [5, 2, 4, 1, 3]
+
+
+async def test_import_canceled_before_it_started_is_listed_at_its_cancelation(
+    client: httpx2.AsyncClient, db: Db, config: Config
+) -> None:
+    application = await an_application(db)
+    earlier = await an_import(db, application, "Finished", build_start=NOON, build_end=NOON)
+    canceled = await an_import(db, application, "Canceling")
+    waiting = await an_import(db, application)
+    async with make_pool(config) as pool:
+        await finish_canceling(pool, config, NOON + timedelta(hours=1))
+    later = await an_import(db, application, "Finished", build_start=NOON + timedelta(hours=2), build_end=NOON)
+
+    listed = [item["id"] for item in (await page(client))["items"]]
+    of_application = [item["id"] for item in (await page(client, applicationId=str(application)))["items"]]
+
+    assert listed == of_application == [str(id) for id in (waiting, later, canceled, earlier)]
 
 
 async def test_pages_of_equal_starts_never_overlap(client: httpx2.AsyncClient, db: Db) -> None:

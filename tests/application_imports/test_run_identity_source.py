@@ -2,6 +2,7 @@ from typing import Any
 from uuid import UUID
 
 import httpx2
+import pytest
 
 from rolecall.core.db import Db, fetch_rows
 from tests.application_imports.running import Imports
@@ -143,3 +144,43 @@ async def test_blanks_around_what_a_file_says_go(imports: Imports, client: httpx
     assert (ada["firstName"], ada["lastName"], ada["emailAddress"]) == ("Ada  May", "Lovelace", "ada@x.test")
     assert ada["title"] == long
     assert await fetch_rows(db, "SELECT employee_id, custom_fields FROM identities") == [("E1", {"3": "blue"})]
+
+
+async def test_own_supervisor_in_a_file_is_no_supervisor_and_is_logged(
+    imports: Imports, client: httpx2.AsyncClient, db: Db
+) -> None:
+    run = await imports.finish(await hr(db), {"People": HEADER + ADA + CHARLES.replace(",Director,,", ",Director,E2,")})
+
+    found = await people(client)
+    assert (found["Ada"]["supervisorName"], found["Charles"]["supervisorName"]) == ("Babbage, Charles", "")
+    assert "E2 is their own supervisor in the file; no supervisor is set" in run["log"]
+    assert "is not known" not in run["log"]
+    assert "circle" not in run["log"]
+
+
+async def test_person_who_becomes_own_supervisor_in_a_file_loses_the_old_one(
+    imports: Imports, client: httpx2.AsyncClient, db: Db
+) -> None:
+    application = await hr(db)
+    await imports.finish(application, {"People": HEADER + ADA + CHARLES})
+
+    await imports.finish(application, {"People": HEADER + ADA.replace(",E2,", ",E1,") + CHARLES})
+
+    assert (await people(client))["Ada"]["supervisorName"] == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("\u200b\u2060", "line 2: First Name is blank"),
+        ('"Ada\x1bByron"', "line 2: First Name must not contain control characters"),
+        ('"Ada\u2028Byron"', "line 2: First Name must not contain control characters"),
+    ],
+)
+async def test_names_in_a_file_must_show_and_hold_no_control_characters(
+    imports: Imports, db: Db, name: str, reason: str
+) -> None:
+    run = await imports.run(await hr(db), {"People": HEADER + ADA.replace("Ada", name)})
+
+    assert run["status"] == "Failed"
+    assert reason in run["log"]

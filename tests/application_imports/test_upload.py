@@ -242,6 +242,42 @@ async def test_file_names_lose_any_path(
     assert len(kept(config)) == 1
 
 
+@pytest.mark.parametrize(
+    ("parameters", "name"),
+    [
+        ("filename=\"plain.csv\"; filename*=UTF-8''na%C3%AFve%20list.csv", "naïve list.csv"),
+        ("filename*=utf-8'de'%E2%82%AC.csv; filename=plain.csv", "€.csv"),
+        ("filename*=ISO-8859-1''%A3%20rates.csv", "£ rates.csv"),
+        ("filename=\"plain.csv\"; filename*=UTF-8''..%2F..%5Cetc%2Fusers.csv", "users.csv"),
+        ("filename=\"plain.csv\"; filename*=UTF-8''%FF.csv", "plain.csv"),
+        ("filename=\"plain.csv\"; filename*=Shift-JIS''%83.csv", "plain.csv"),
+        ('filename="plain.csv"; filename*=nonsense', "plain.csv"),
+        ("filename=\"a; filename*=UTF-8''b.csv\"", "a; filename*=UTF-8''b.csv"),
+        ('filename="a \\"; filename*=UTF-8\'\'b.csv"', "a \"; filename*=UTF-8''b.csv"),
+    ],
+)
+async def test_extended_file_name_wins_where_it_can_be_read(
+    client: httpx2.AsyncClient, db: Db, parameters: str, name: str
+) -> None:
+    id = await an_application(db)
+    groups = await groups_of(db, id)
+
+    answer = await upload_raw(client, id, (f'name="{groups["Users"]}"; {parameters}', "1"))
+
+    assert answer.status_code == 201, answer.text
+    assert [file["name"] for file in answer.json()["files"]] == [name]
+
+
+@pytest.mark.parametrize("sent", [".", "..", "exports/..", "..\\\\", " ", "\u200b", "\u3164"])
+async def test_what_names_no_file_is_refused(client: httpx2.AsyncClient, db: Db, sent: str) -> None:
+    id = await an_application(db)
+    groups = await groups_of(db, id)
+
+    answer = await upload_raw(client, id, (f'name="{groups["Users"]}"; filename="{sent}"', "1"))
+
+    assert problems(answer) == [(groups["Users"], "File name is required")]
+
+
 @pytest.mark.parametrize("media_type", ["application/json", "text/csv", "multipart/mixed; boundary=x", ""])
 async def test_a_body_that_is_not_multipart_is_refused_unread(client: httpx2.AsyncClient, media_type: str) -> None:
     async def body() -> Any:

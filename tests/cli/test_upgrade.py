@@ -152,6 +152,48 @@ def test_migrations_keep_what_is_there_from_the_first_on(empty_database: str) ->
     }  # fmt: skip
 
 
+CANCELED_IMPORT = """
+INSERT INTO applications (id, name, name_key, last_updated)
+VALUES ('00000000-0000-4000-8000-000000000001', 'CRM', 'crm', now());
+INSERT INTO application_imports (id, application_id, type, status, created_by, created_at, build_start, build_end,
+                                 metrics)
+SELECT gen_random_uuid(), '00000000-0000-4000-8000-000000000001', 'API', status, 'Ada', now(), started, ended, metrics
+FROM (VALUES ('Canceled', NULL, timestamptz '2026-01-02', NULL),
+             ('Finished', timestamptz '2026-01-03', timestamptz '2026-01-03', '{}'::jsonb),
+             ('Pending', NULL, NULL, NULL)) AS imports (status, started, ended, metrics);
+INSERT INTO identities (id, first_name, last_name, first_name_key, last_name_key, supervisor_id, created_date,
+                        updated_date, first_seen_date)
+VALUES ('00000000-0000-4000-8000-000000000002', 'Ada', 'Byron', 'ada', 'byron', '00000000-0000-4000-8000-000000000002',
+        now(), now(), now());
+INSERT INTO personnel_events (id, type, reporter_id, reporter_name, identity_id, needed_on, changes)
+SELECT gen_random_uuid(), 'Role Transition', id, 'Ada', id, now(),
+       jsonb_build_object('supervisor_id', id, 'title', 'Countess') FROM identities;
+"""
+
+
+def test_migration_moves_canceled_imports_and_removes_own_supervisors(empty_database: str) -> None:
+    files = sorted(FOLDER.glob("[0-9]*.sql"))
+    before = [file for file in files if file.name < "0024"]
+    with psycopg.connect(empty_database, autocommit=True) as db:
+        for file in before:
+            with db.transaction():
+                db.execute(file.read_bytes())
+        db.execute(CANCELED_IMPORT)
+
+        for file in files[len(before) :]:
+            with db.transaction():
+                db.execute(file.read_bytes())
+
+        by_key = "SELECT status FROM application_imports ORDER BY list_key DESC"
+        assert [status for (status,) in db.execute(by_key)] == ["Pending", "Finished", "Canceled"]
+        counted = """SELECT key FROM list_changes WHERE list = 'application_imports' AND facets <> '{}'
+                     GROUP BY key HAVING sum(rows) <> 0 ORDER BY key DESC"""
+        keys = "SELECT list_key FROM application_imports ORDER BY list_key DESC"
+        assert db.execute(counted).fetchall() == db.execute(keys).fetchall()
+        assert db.execute("SELECT supervisor_id FROM identities").fetchall() == [(None,)]
+        assert db.execute("SELECT changes FROM personnel_events").fetchall() == [({"title": "Countess"},)]
+
+
 def contents(db: psycopg.Connection) -> dict[str, list[dict[str, object]]]:
     """The tables of the foundation that people fill, row by row; what the service derives may change."""
     return {

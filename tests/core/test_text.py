@@ -2,7 +2,7 @@ import pytest
 
 from rolecall.core.checking import human_name
 from rolecall.core.ids import guid, new_id
-from rolecall.core.text import fold, sort_key
+from rolecall.core.text import fold, has_control, is_blank, sort_key
 
 
 def test_names_sort_by_letters_then_accents_and_never_by_case() -> None:
@@ -11,6 +11,24 @@ def test_names_sort_by_letters_then_accents_and_never_by_case() -> None:
     ordered = sorted(names, key=sort_key)
 
     assert ordered == ["Elan", "elan", "élan", "ÉLAN", "Lukas", "Łukasz", "Oster", "Østergård", "Ostler", "Zed"]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "  ", "\u200b", "\u2060\ufeff", "\u3164", "\u00ad\u200d", "\u2800", "\n\t", "\U000e0041"]
+)
+def test_text_without_visible_character_is_blank(text: str) -> None:
+    assert is_blank(text)
+
+
+@pytest.mark.parametrize("text", ["x", "\u200bx", "李", "🙂", "علی\u200cرضا", "-"])
+def test_text_with_visible_character_is_not_blank(text: str) -> None:
+    assert not is_blank(text)
+
+
+@pytest.mark.parametrize("character", ["\n", "\r", "\t", "\x1b", "\x7f", "\x85", "\u2028", "\u2029"])
+def test_control_characters_and_line_breaks_are_recognised(character: str) -> None:
+    assert has_control(f"Ada{character}Byron")
+    assert not has_control("Ada\u00a0O’Brien-Łukasz علی\u200cرضا")
 
 
 def test_words_are_matched_without_case_and_spaces() -> None:

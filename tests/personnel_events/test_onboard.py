@@ -238,3 +238,31 @@ async def test_blanks_around_a_text_do_not_count_towards_its_length(client: http
         "identity.firstName": "First name must be at most 256 characters",
         "identity.lastName": "Last name is required",
     }
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("\u200b\u200d\ufeff", "First name is required"),
+        ("\u3164", "First name is required"),
+        ("Ada\nByron", "First name must not contain control characters"),
+        ("Ada\x1b[31m", "First name must not contain control characters"),
+        ("Ada\u2028Byron", "First name must not contain control characters"),
+    ],
+)
+async def test_names_must_show_and_hold_no_control_characters(
+    client: httpx2.AsyncClient, name: str, message: str
+) -> None:
+    found = await problems(client, "onboard", identity=ADA | {"firstName": name}, effectiveDate=day(0))
+
+    assert found == {"identity.firstName": message}
+
+
+async def test_empty_optional_fields_count_as_absent(client: httpx2.AsyncClient) -> None:
+    identity = ADA | {"supervisorId": "", "identityType": "", "email": ""}
+
+    event = await created(client, "onboard", identity=identity, effectiveDate=day(0), comment="")
+
+    person = event["affectedIdentity"]
+    assert (person["supervisorName"], person["type"], person["emailAddress"]) == ("", "Employee", "")
+    assert event["comments"] == []

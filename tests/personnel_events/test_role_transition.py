@@ -1,8 +1,13 @@
-import httpx2
+from datetime import UTC, datetime
 
+import httpx2
+import pytest
+
+from rolecall.core.config import Config
 from rolecall.core.db import Db
 from tests.builders import an_identity
 from tests.personnel_events.bodies import EVENTS, MISSING, created, day, midnight, planned, problems
+from tests.working import let_the_worker_work
 
 
 async def test_the_answer_shows_the_person_as_they_will_be(client: httpx2.AsyncClient, db: Db) -> None:
@@ -112,3 +117,77 @@ async def test_blanks_around_what_changes_go(client: httpx2.AsyncClient, db: Db)
     )
 
     assert (event["affectedIdentity"]["lastName"], event["affectedIdentity"]["title"]) == ("King", "t" * 256)
+
+
+async def test_empty_supervisor_takes_the_supervisor_away(client: httpx2.AsyncClient, db: Db, config: Config) -> None:
+    boss = str(await an_identity(db, "Charles", "Babbage"))
+    ada = str(await an_identity(db, supervisorId=boss))
+    body = {"identityId": ada, "effectiveDate": day(0), "identity": {"supervisorId": ""}}
+
+    preview = await client.post(f"{EVENTS}/preview", json={"type": "RoleTransition", **body})
+    event = await created(client, "role-transition", **body)
+
+    assert preview.status_code == 200, preview.text
+    assert event["affectedIdentity"]["supervisorName"] == ""
+    assert (await client.get(f"/api/identities/{ada}")).json()["supervisorName"] == "Babbage, Charles"
+
+    await let_the_worker_work(config, datetime.now(UTC))
+
+    assert (await client.get(f"/api/identities/{ada}")).json()["supervisorName"] == ""
+    changed = (await client.get(f"{EVENTS}/{event['id']}")).json()
+    assert changed["affectedIdentity"]["supervisorName"] == ""
+    assert "Changed supervisor id" in [entry["content"] for entry in changed["activity"]]
+
+
+async def test_null_supervisor_keeps_the_supervisor(client: httpx2.AsyncClient, db: Db) -> None:
+    boss = str(await an_identity(db, "Charles", "Babbage"))
+    ada = str(await an_identity(db, supervisorId=boss))
+
+    event = await created(
+        client, "role-transition", identityId=ada, effectiveDate=day(0), identity={"supervisorId": None}
+    )
+
+    assert event["affectedIdentity"]["supervisorName"] == "Babbage, Charles"
+
+
+@pytest.mark.parametrize("path", ["role-transition", "preview"])
+async def test_nobody_becomes_their_own_supervisor(client: httpx2.AsyncClient, db: Db, path: str) -> None:
+    ada = str(await an_identity(db))
+    identity = {"supervisorId": ada.upper(), "lastName": " "}
+
+    found = await problems(
+        client, path, type="Role Transition", identityId=ada, effectiveDate=day(0), identity=identity
+    )
+
+    assert found == {
+        "identity.supervisorId": "Supervisor ID must be another identity",
+        "identity.lastName": "Last name must not be blank",
+    }
+
+
+async def test_names_must_show_and_hold_no_control_characters(client: httpx2.AsyncClient, db: Db) -> None:
+    ada = str(await an_identity(db))
+    identity = {"firstName": "\u200b\u2060", "lastName": "Love\nlace"}
+
+    found = await problems(client, "role-transition", identityId=ada, effectiveDate=day(0), identity=identity)
+
+    assert found == {
+        "identity.firstName": "First name must not be blank",
+        "identity.lastName": "Last name must not contain control characters",
+    }
+
+
+async def test_empty_optional_fields_are_left_as_they_are(client: httpx2.AsyncClient, db: Db) -> None:
+    ada = str(await an_identity(db, identityType="Vendor"))
+
+    event = await created(
+        client,
+        "role-transition",
+        identityId=ada,
+        effectiveDate=day(0),
+        endDate="",
+        comment=" ",
+        identity={"identityType": ""},
+    )
+
+    assert (event["neededUntil"], event["comments"], event["affectedIdentity"]["type"]) == (None, [], "Vendor")

@@ -6,7 +6,7 @@ from litestar.handlers import HTTPRouteHandler
 
 from rolecall.console import finding
 from rolecall.console import queries as console
-from rolecall.console.forms import first, given, problems_by_field, shown, sought, with_people
+from rolecall.console.forms import first, given, problems_by_field, put, shown, sought, with_people
 from rolecall.console.frame import Form, Page, SeeOther, screen, some_words
 from rolecall.console.model import Person
 from rolecall.core.caller import Caller, Scope
@@ -122,6 +122,8 @@ async def create_event(db: Db, caller: Caller, form: Form, facts: Facts) -> Page
     try:
         async with db.transaction():
             raw = given(await with_people(db, form, "identityId", "identity.supervisorId"), *fields)
+            if first(form, "noSupervisor") and not first(form, "identity.supervisorId"):
+                put(raw, "identity.supervisorId", "")
             if first(form, "preview"):
                 known = await actions.gather_facts(db, raw, facts)
                 return await _form(db, type, form, preview=await previewing.preview(db, {**raw, "type": type}, known))

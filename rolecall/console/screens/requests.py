@@ -10,12 +10,12 @@ from rolecall.access_requests.shapes import AccessRequestDetail
 from rolecall.console import finding, overview
 from rolecall.console import queries as console
 from rolecall.console.forms import first, given, permission_in, problems_by_field, shown, sought, with_people
-from rolecall.console.frame import Form, Page, SeeOther, screen, some_words
+from rolecall.console.frame import Form, Page, Result, SeeOther, failure, screen, several, some_words
 from rolecall.console.model import Person
 from rolecall.core.caller import Caller, Scope
 from rolecall.core.checking import Facts
 from rolecall.core.db import Db
-from rolecall.core.errors import Conflict, Invalid, NotFound
+from rolecall.core.errors import Conflict, Forbidden, Invalid, NotFound
 from rolecall.core.ids import guid
 from rolecall.core.paging import totals_by
 from rolecall.settings.policy import RequestAction, RequirementType
@@ -33,6 +33,7 @@ _FILTERS = {
     "selected": a_guid,
 }
 TABS = [None, *WorkStatus]
+_AWAITED: dict[WorkStatus | None, RequirementType] = {status: type for type, status in model.AWAITED.items()}
 MILESTONES = {
     "approved_on": "Approved",
     "started_on": "Started",
@@ -66,6 +67,7 @@ async def show_inbox(db: Db, caller: Caller, person: Person, query: dict[str, An
         )
     )
     ids = [item.id for item in page.items]
+    verb = query.get("asks") or _AWAITED.get(query.get("status"))
     chosen: UUID | None = query.get("selected") or (ids[0] if ids else None)
     return Page(
         "requests.html",
@@ -79,12 +81,20 @@ async def show_inbox(db: Db, caller: Caller, person: Person, query: dict[str, An
             "actions": list(RequestAction),
             "who": who,
             "applications": await console.live_applications(db),
-            "may_respond": Scope.ACCESS_REQUESTS_WRITE in caller.scopes,
+            "verb": verb,
+            "answerable": await _answerable(db, person, verb, ids),
             "chosen": chosen,
             "next": _next(ids, chosen),
             **(await _shown(db, await queries.get(db, chosen), person) if chosen else {"request": None}),
         },
     )
+
+
+async def _answerable(db: Db, person: Person, type: RequirementType | None, ids: list[UUID]) -> set[UUID]:
+    """Return which of the listed requests can be selected: those that wait for this person, of one type."""
+    if type is None or Scope.ACCESS_REQUESTS_WRITE not in person.caller().scopes:
+        return set()
+    return await overview.asked_among(db, person, type, ids)
 
 
 def _next(ids: list[UUID], chosen: UUID | None) -> UUID | None:
@@ -136,7 +146,7 @@ async def show_request(db: Db, person: Person, id: str) -> Page:
 
 async def _shown(db: Db, request: AccessRequestDetail, person: Person) -> dict[str, Any]:
     status = WorkStatus(request.status)
-    awaited = {status: type for type, status in model.AWAITED.items()}.get(status)
+    awaited = _AWAITED.get(status)
     sees_hooks = Scope.WEBHOOKS_MANAGE in person.caller().scopes
     deliveries = await webhooks.newest_first(db, 1, access_request_id=request.id) if sees_hooks else None
     waits_for = _waits_for(request, awaited)
@@ -229,21 +239,25 @@ async def comment(db: Db, caller: Caller, id: str, form: Form, facts: Facts) -> 
 
 @screen("POST", "/requests/respond", scope=Scope.ACCESS_REQUESTS_WRITE)
 async def respond_to_several(db: Db, person: Person, form: Form, facts: Facts) -> SeeOther:
-    """Each on its own: what one refuses does not undo the others."""
-    results = list[str]()
-    await hold(db, [known for id in form.get("id", []) if (known := guid(id))])
-    for id in form.get("id", []):
-        try:
-            async with db.transaction():
-                request = await _respond(db, person, id, form, facts)
-            results.append(f"#{request.number} {request.status}")
-        except (Invalid, Conflict) as error:
-            found = await queries.get(db, id)
-            message = error.problems[0].message if isinstance(error, Invalid) else str(error)
-            results.append(f"#{found.number} unchanged: {message}")
-    if not results:
-        raise Invalid.on("id", "Choose at least one request")
-    return SeeOther(_after(form, ""), "; ".join(results))
+    """Respond to each request on its own: what fails does not undo the others, and each has its result."""
+    ids = form.get("id", [])
+    if not ids:
+        raise Invalid.on("id", "Select at least one request")
+    await hold(db, [known for id in ids if (known := guid(id))])
+    return several(_after(form, ""), [await _respond_to_one(db, person, id, form, facts) for id in ids])
+
+
+async def _respond_to_one(db: Db, person: Person, id: str, form: Form, facts: Facts) -> Result:
+    try:
+        request = await queries.get(db, id)
+    except NotFound as error:
+        return Result(str(error), failed=True)
+    try:
+        async with db.transaction():
+            request = await _respond(db, person, id, form, facts)
+    except (Invalid, Conflict, Forbidden) as error:
+        return failure(f"#{request.number}", error)
+    return Result(f"#{request.number} is {request.status}")
 
 
 def _after(form: Form, id: str) -> str:

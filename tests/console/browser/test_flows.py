@@ -1,5 +1,6 @@
 """The day's work, done in a browser."""
 
+import re
 from datetime import UTC, datetime, timedelta
 
 from playwright.async_api import expect
@@ -64,9 +65,9 @@ async def test_a_reviewer_rejects_with_a_reason_and_answers_several_at_once(visi
     await visit.sees("is Canceled")
     for id in made[1:]:
         await page.locator(f"input[name=id][value='{id}']").check()
-    await page.get_by_text("Answer those chosen").click()
-    await visit.press("Approve chosen")
-    await visit.sees("Open; #")
+    await page.get_by_text("Respond to selected").click()
+    await visit.press("Approve selected")
+    await expect(page.locator(".results .good", has_text=re.compile(r"#\d+ is Open"))).to_have_count(2)
 
     statuses = [
         await fetch_value(site_db, "SELECT status FROM access_requests WHERE id = %(id)s", id=id) for id in made
@@ -121,7 +122,37 @@ async def test_an_operator_uploads_watches_continues_and_cancels(visit: Visit, s
     await visit.go("/imports")
     await page.locator("tbody tr", has=page.locator(".status.held")).first.get_by_role("link").click()
     await visit.press("Continue anyway")
+    question = page.locator("#continue:popover-open")
+    await expect(question).to_contain_text("it would remove 2 of 3 accounts")
+    await question.get_by_role("button", name="Keep it as it is").click()
+    await expect(page.locator("h1 .status.held")).to_be_visible()
+    await visit.press("Continue anyway")
+    await visit.press("Continue anyway", within="#continue")
     await page.locator("h1 .status.finished").wait_for()
+
+
+async def test_resolving_several_shows_failures_in_red(visit: Visit, site_db: Db) -> None:
+    person = await an_identity(site_db, "Mixed", "Results", supervisorId=str(visit.site.company.administrator))
+    application = visit.site.company.ids["applications"]
+    made = [await an_access_request(site_db, application_id=application, identity_id=person) for _ in range(2)]
+    page = visit.page
+    for id in made:
+        await visit.go(f"/requests/{id}")
+        await visit.press("Approve")
+        await visit.sees("is Open")
+    await visit.go(f"/requests?asks=Resolve&selected={made[0]}")
+    for id in made:
+        await page.locator(f"input[name=id][value='{id}']").check()
+    await page.get_by_text("Respond to selected").click()
+    await execute(site_db, "UPDATE access_requests SET status = 'Canceled' WHERE id = %(id)s", id=made[1])
+
+    await visit.press("Resolve selected")
+
+    await expect(page.locator(".results .good")).to_have_text(re.compile(r"^✓ #\d+ is Resolved$"))
+    failed = page.locator(".results .bad")
+    await expect(failed).to_contain_text("An access request that is Canceled awaits no response of type Resolve")
+    color = await failed.evaluate("each => getComputedStyle(each).color")
+    assert color != await page.locator(".results .good").evaluate("each => getComputedStyle(each).color")
 
 
 async def test_the_log_of_an_import_is_seen_as_it_is_written(scripted: Visit, site_db: Db) -> None:
