@@ -13,6 +13,13 @@ def sort_key(name: str) -> str:
     return base if base == letters else f"{base}\x02{letters}"
 
 
+def name_key(name: str) -> str:
+    """Return what names are compared by: one Unicode form, no case, single blanks, no invisible characters."""
+    if not name.isascii():
+        name = "".join(c for c in unicodedata.normalize("NFKC", name) if unicodedata.category(c) != "Cf")
+    return " ".join(name.split()).casefold()
+
+
 def fold(text: str) -> str:
     """For matching words people type: no case, no spaces."""
     return "".join(text.split()).casefold()
