@@ -22,7 +22,7 @@ from rolecall.core.ids import new_id
 from rolecall.identities import actions as identities
 from rolecall.identities.queries import with_mentioned_identities
 from rolecall.identities.shapes import NewIdentity
-from rolecall.settings.policy import RequestAction
+from rolecall.settings.policy import Level, RequestAction
 from rolecall.tokens import actions as tokens
 from rolecall.tokens.shapes import NewToken
 
@@ -76,9 +76,15 @@ async def an_import(db: Db, application_id: UUID | None = None, status: str = "P
 
 
 async def an_access_request(db: Db, action: str = "Add", **fields: Any) -> UUID:
-    """For a new identity in a new application unless they are given; asks for one permission. `now` sets its time."""
+    """For a new identity in a new application unless they are given; asks for one permission. `now` sets its time.
+
+    Privileges without a rating have none, as if the catalogue rated them so; else names without an import are Critical.
+    """
     now = fields.pop("now", None) or datetime.now(UTC)
     asked = {"privileges": [NewPrivilege(header="Ledger", permission="Post entries")], **fields}
+    asked["privileges"] = [
+        msgspec.structs.replace(each, risk_rating=each.risk_rating or Level.NONE) for each in asked["privileges"]
+    ]
     if "application_id" not in asked:
         asked["application_id"] = await an_application(db, f"Application {new_id()}")
     if "identity_id" not in asked:

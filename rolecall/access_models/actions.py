@@ -9,7 +9,7 @@ from rolecall.access_models import queries
 from rolecall.access_models.model import Definition
 from rolecall.access_models.shapes import AccessModelDetail, ModelChanges, NewModel, SimulateBody, Simulation
 from rolecall.access_models.simulation import simulate
-from rolecall.accounts.naming import groups_as_stored, permissions_as_stored
+from rolecall.accounts.naming import look_up_groups, look_up_permissions
 from rolecall.applications.queries import with_mentioned_applications
 from rolecall.core.caller import Caller
 from rolecall.core.checking import Facts, Json, check
@@ -137,7 +137,8 @@ async def _as_stored(db: Db, body: B) -> B:
     given = body.access or []
     groups = [(each.application_id, name) for each in given for name in each.groups]
     permissions = [(each.application_id, asked.key) for each in given for asked in each.permissions]
-    group, permission = iter(await groups_as_stored(db, groups)), iter(await permissions_as_stored(db, permissions))
+    group = (found.name.permission for found in await look_up_groups(db, groups))
+    permission = (found.name for found in await look_up_permissions(db, permissions))
     access = [
         each.model_copy(
             update={

@@ -5,7 +5,8 @@ import msgspec
 
 from rolecall.access_models.model import RANK
 from rolecall.access_requests import moving, queries
-from rolecall.access_requests.creation import create_requests
+from rolecall.access_requests.asking import read_request
+from rolecall.access_requests.creation import create_completed, create_requests
 from rolecall.access_requests.model import (
     ASSIGN,
     AWAITED,
@@ -18,10 +19,8 @@ from rolecall.access_requests.model import (
     SNOOZE,
     VERIFY,
     Move,
-    NewPrivilege,
     NewRequest,
     Response,
-    gives,
 )
 from rolecall.access_requests.shapes import (
     AccessRequestDetail,
@@ -32,17 +31,16 @@ from rolecall.access_requests.shapes import (
     SnoozeBody,
     VerbBody,
 )
-from rolecall.accounts import naming
-from rolecall.accounts.model import Access, PermissionName, meant_among
+from rolecall.accounts.model import PermissionName, meant_among
 from rolecall.applications.queries import with_mentioned_applications
 from rolecall.core.caller import Caller
 from rolecall.core.checking import Facts, Json, check
 from rolecall.core.db import Db, execute, fetch_one, fetch_rows, fetch_value
 from rolecall.core.errors import Conflict, Invalid, NotFound, Problem
-from rolecall.core.ids import guid, known_guid
+from rolecall.core.ids import known_guid
 from rolecall.identities import queries as identities
 from rolecall.identities.model import IdentityStatus
-from rolecall.settings.policy import RequestAction, RequirementType
+from rolecall.settings.policy import RequirementType
 from rolecall.work_items.actions import add_comment, record_activity
 from rolecall.work_items.model import WorkStatus
 
@@ -52,84 +50,14 @@ async def create_request(db: Db, caller: Caller, new: NewRequest, now: datetime)
     return id
 
 
-# What is asked of a privilege when its access is left out.
-_USUAL = {
-    RequestAction.ADD: Access.GRANT,
-    RequestAction.CHANGE: Access.GRANT,
-    RequestAction.RESTORE: Access.GRANT,
-    RequestAction.REMOVE: Access.NONE,
-    RequestAction.SUSPEND: Access.NONE,
-}
-
-
-_TARGET = Problem("identityId", "Either identity ID or group is required, not both")
-
-
 async def request_access(db: Db, caller: Caller, raw: Json, facts: Facts) -> AccessRequestDetail:
     facts = await with_mentioned_applications(db, await identities.with_mentioned_identities(db, facts, raw), raw)
-    one_target = (raw.get("identityId") in (None, "")) != (raw.get("group") is None)
-    problems = [*([] if one_target else [_TARGET]), *await _somebody_elses(db, raw)]
+    new, problems = await read_request(db, raw, facts)
     body = check(NewRequestBody, raw, facts, problems)
-    new = NewRequest(
-        action=body.action,
-        application_id=body.application_id,
-        identity_id=body.identity_id,
-        target_name=body.target_name or await _group(db, body),
-        privileges=[
-            NewPrivilege(
-                header=name.header,
-                section=name.section,
-                permission=name.permission,
-                requested_access=asked.access or _USUAL[body.action],
-            )
-            for asked, name in zip(body.privileges, await _names(db, body), strict=True)
-        ],
-        scheduled_start=body.scheduled_start,
-        comment=body.comment,
-    )
-    await _require_present(db, new)
-    return await queries.get(db, await create_request(db, caller, new, facts.now))
-
-
-async def _group(db: Db, body: NewRequestBody) -> str | None:
-    """As the application spells it."""
-    if body.group is None:
-        return None
-    (group,) = await naming.groups_as_stored(db, [(body.application_id, body.group)])
-    return group
-
-
-async def _names(db: Db, body: NewRequestBody) -> list[PermissionName]:
-    """Of the privileges, as the application spells them."""
-    names = await naming.permissions_as_stored(db, [(body.application_id, asked.key) for asked in body.privileges])
-    if len(set(names)) < len(names):
-        raise Invalid.on("privileges", "Privileges must name each permission once")
-    return names
-
-
-async def _require_present(db: Db, new: NewRequest) -> None:
-    """Nothing is given to somebody who has left; what they have may be taken."""
-    if new.identity_id and gives(new.action, [privilege.requested_access for privilege in new.privileges]):
-        identity = await identities.get(db, str(new.identity_id))
-        if identity.status != IdentityStatus.ACTIVE:
-            raise Invalid.on("identityId", f"Identity is {identity.status}: nothing is given to somebody who has left")
-
-
-async def _somebody_elses(db: Db, raw: Json) -> list[Problem]:
-    """An account that is named must not be another identity's: who approves would look at the wrong person."""
-    application, identity, name = guid(raw.get("applicationId")), guid(raw.get("identityId")), raw.get("targetName")
-    if not (application and identity and isinstance(name, str)) or "\x00" in name:
-        return []
-    found = await fetch_value(
-        db,
-        """SELECT true FROM accounts a
-           JOIN account_versions v ON v.account_number = a.number AND v.until_import IS NULL
-           WHERE a.application_id = %(application)s AND a.username = %(name)s AND a.identity_id <> %(identity)s""",
-        application=application,
-        identity=identity,
-        name=name,
-    )
-    return [Problem("targetName", f"Account {name} belongs to somebody else")] if found else []
+    assert new
+    new = msgspec.structs.replace(new, scheduled_start=body.scheduled_start, comment=body.comment)
+    (id,) = await create_completed(db, caller, [new], facts.now)
+    return await queries.get(db, id)
 
 
 _OWN = "Nobody decides on a request of their own"
@@ -282,7 +210,7 @@ async def _asked_reviewer(db: Db, held: _Held, body: RespondBody, caller: Caller
 
 
 async def _lower(db: Db, held: _Held, body: RespondBody) -> None:
-    """Each reviewer may lower what is approved, never raise it; the lowest stands."""
+    """Lower what is approved; a reviewer never raises it, and the lowest of several stands."""
     if not body.approved_access:
         return
     if (body.type, body.response) != (RequirementType.APPROVE, Response.APPROVED):

@@ -1,4 +1,7 @@
-"""What imports and access models know of what is asked: the account, what it has now, how risky it is, who gives it."""
+"""Look up what a new request leaves out: its account, what the account holds, and what the catalogue says of it.
+
+Every privilege gets its description, risk rating, raw value and metadata here, so that one place rates them all.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,9 +12,9 @@ import msgspec
 from rolecall.access_requests.model import NewPrivilege, NewRequest
 from rolecall.access_requests.shapes import AccessModelReference
 from rolecall.accounts import queries as accounts
-from rolecall.accounts.model import Access, group_header
+from rolecall.accounts.model import Access, group_header, pairs
 from rolecall.accounts.shapes import Held, Membership
-from rolecall.core.db import Db, fetch_rows
+from rolecall.core.db import Db, fetch_all, fetch_rows
 from rolecall.settings.policy import Level, RequestAction
 from rolecall.work_items.queries import grouped
 
@@ -19,13 +22,10 @@ _TAKES_ALL = {RequestAction.REMOVE, RequestAction.SUSPEND}
 
 
 async def complete(db: Db, news: Sequence[NewRequest]) -> list[NewRequest]:
-    """The requests with their target and privileges told in full."""
+    """Return the requests with their targets and privileges filled in."""
     holders = await _holders(db, news)
     names = await _names(db, [new for n, new in enumerate(news) if n not in holders and new.target_name is None])
-    found = [
-        holders[n].told_of(new) if n in holders else msgspec.structs.replace(new, target_name=_name(new, names))
-        for n, new in enumerate(news)
-    ]
+    found = [holders[n].told_of(new) if n in holders else _without_holder(new, names) for n, new in enumerate(news)]
     return await _privileges(db, found, holders)
 
 
@@ -37,6 +37,7 @@ class _Holder(msgspec.Struct, frozen=True):
     name: str
     nomenclature: str
     metadata: dict[str, str]
+    risk: str
 
     def told_of(self, new: NewRequest) -> NewRequest:
         return msgspec.structs.replace(
@@ -44,28 +45,29 @@ class _Holder(msgspec.Struct, frozen=True):
             target_name=self.name,
             nomenclature=new.nomenclature or self.nomenclature,
             metadata=new.metadata or tuple(self.metadata.items()),
+            target_risk=Level(self.risk),
         )
 
 
 async def _holders(db: Db, news: Sequence[NewRequest]) -> dict[int, _Holder]:
-    """By name, or the identity's account in the application: an active one rather than another."""
+    """Find each target by name, or the identity's account in the application: an active one rather than another."""
     rows = await fetch_rows(
         db,
         """SELECT asked.n, holder.* FROM unnest(%(applications)s::uuid[], %(identities)s::uuid[], %(names)s::text[])
                 WITH ORDINALITY AS asked (application_id, identity_id, name, n)
            CROSS JOIN LATERAL (
-               (SELECT a.number, a.id, a.username, '', v.metadata::json
+               (SELECT a.number, a.id, a.username, '', v.metadata::json, 'None'
                 FROM accounts a JOIN account_versions v ON v.account_number = a.number AND v.until_import IS NULL
                 WHERE a.application_id = asked.application_id AND a.username = asked.name
                       AND asked.identity_id IS NOT NULL)
                UNION ALL
-               (SELECT a.number, a.id, a.username, '', v.metadata::json
+               (SELECT a.number, a.id, a.username, '', v.metadata::json, 'None'
                 FROM accounts a JOIN account_versions v ON v.account_number = a.number AND v.until_import IS NULL
                 WHERE a.application_id = asked.application_id AND a.identity_id = asked.identity_id
                       AND asked.name IS NULL
                 ORDER BY v.is_active DESC, a.username LIMIT 1)
                UNION ALL
-               (SELECT g.number, g.id, g.name, v.nomenclature, v.metadata::json
+               (SELECT g.number, g.id, g.name, v.nomenclature, v.metadata::json, privilege_risk(NULL, g.number)
                 FROM groups g JOIN group_versions v ON v.group_number = g.number AND v.until_import IS NULL
                 WHERE g.application_id = asked.application_id AND g.name = asked.name AND asked.identity_id IS NULL)
            ) AS holder""",
@@ -87,8 +89,11 @@ async def _names(db: Db, unnamed: Sequence[NewRequest]) -> dict[UUID | None, str
     return dict(rows)
 
 
-def _name(new: NewRequest, names: dict[UUID | None, str]) -> str:
-    return names[new.identity_id] if new.target_name is None else new.target_name
+def _without_holder(new: NewRequest, names: dict[UUID | None, str]) -> NewRequest:
+    """Name the account that is not there yet; a group that no import brought counts as Critical."""
+    name = names[new.identity_id] if new.target_name is None else new.target_name
+    risk = Level.NONE if new.identity_id else Level.CRITICAL
+    return msgspec.structs.replace(new, target_name=name, target_risk=risk)
 
 
 async def _privileges(db: Db, news: list[NewRequest], holders: dict[int, _Holder]) -> list[NewRequest]:
@@ -100,9 +105,7 @@ async def _privileges(db: Db, news: list[NewRequest], holders: dict[int, _Holder
             news[n] = msgspec.structs.replace(news[n], privileges=lost)
     known = await _known(db, news, holders)
     return [
-        msgspec.structs.replace(
-            new, privileges=[known.get((n, position), asked) for position, asked in enumerate(new.privileges)]
-        )
+        msgspec.structs.replace(new, privileges=[known[n, position] for position in range(len(new.privileges))])
         for n, new in enumerate(news)
     ]
 
@@ -111,54 +114,74 @@ def _asking(privilege: NewPrivilege, access: Access) -> NewPrivilege:
     return msgspec.structs.replace(privilege, requested_access=access)
 
 
+class _Found(msgspec.Struct, frozen=True):
+    """What an application's data says of a privilege; `risk` is null when the catalogue does not have it."""
+
+    access: str
+    description: str
+    risk: str | None
+    held_value: str | None
+    usual_value: str
+    metadata: dict[str, str]
+    sources: list[str]
+    imports: list[int]
+
+
 async def _known(
     db: Db, news: Sequence[NewRequest], holders: dict[int, _Holder]
 ) -> dict[tuple[int, int], NewPrivilege]:
-    """Privileges of which only the names are given, with all that the application's data says of them."""
+    """Fill in all privileges, by their request's place and their own."""
     asked = {
-        (n, position): privilege
-        for n, new in enumerate(news)
-        for position, privilege in enumerate(new.privileges)
-        if privilege.initial_access is None
+        (n, position): privilege for n, new in enumerate(news) for position, privilege in enumerate(new.privileges)
     }
     if not asked:
         return {}
-    rows = await fetch_rows(
+    found = await fetch_all(
         db,
+        _Found,
         _KNOWN,
-        holders=[holders[n].number if n in holders else None for n, _ in asked],
+        # What is held is looked up only where the request does not say it.
+        holders=[
+            holders[n].number if n in holders and privilege.initial_access is None else None
+            for (n, _), privilege in asked.items()
+        ],
         applications=[news[n].application_id for n, _ in asked],
         headers=[privilege.header for privilege in asked.values()],
         sections=[privilege.section for privilege in asked.values()],
         permissions=[privilege.permission for privilege in asked.values()],
+        accesses=[privilege.requested_access for privilege in asked.values()],
     )
-    return {
-        place: msgspec.structs.replace(
-            privilege,
-            initial_access=Access(access),
-            description=privilege.description or description,
-            risk_rating=privilege.risk_rating if privilege.risk_rating != Level.NONE else Level(risk),
-            value=privilege.value or value,
-            sources=privilege.sources or sources,
-            origins=privilege.origins or [f"Import {number}" for number in imports],
-        )
-        for (place, privilege), (access, description, risk, value, sources, imports) in zip(
-            asked.items(), rows, strict=True
-        )
-    }
+    return {place: _filled(asked[place], known) for place, known in zip(asked, found, strict=True)}
+
+
+def _filled(privilege: NewPrivilege, found: _Found) -> NewPrivilege:
+    access = privilege.initial_access or Access(found.access)
+    value = found.usual_value if access in (Access.NONE, Access.DENY) else found.held_value or ""
+    return msgspec.structs.replace(
+        privilege,
+        initial_access=access,
+        description=privilege.description or found.description,
+        risk_rating=Level(found.risk) if found.risk else privilege.risk_rating or Level.CRITICAL,
+        metadata=privilege.metadata or pairs(found.metadata),
+        value=privilege.value or value,
+        sources=privilege.sources or found.sources,
+        origins=privilege.origins or [f"Import {number}" for number in found.imports],
+    )
 
 
 # What a holder has directly goes before what it has through a group; of several groups, the most that one gives.
 _KNOWN = """
-    SELECT coalesce(held.access[1], CASE WHEN m.from_import IS NOT NULL THEN 'Grant' END, 'None'),
-           coalesce(pv.description, gv.description, ''),
-           coalesce(pv.risk_rating, CASE WHEN gv.group_number IS NOT NULL THEN group_risk(gv.group_number) END, 'None'),
-           coalesce(held.value[1], ''),
-           coalesce(held.sources, CASE WHEN m.from_import IS NOT NULL THEN ARRAY['Direct'] END, '{}'),
-           coalesce(held.imports, CASE WHEN m.from_import IS NOT NULL THEN ARRAY[m.from_import] END, '{}')
+    SELECT coalesce(held.access[1], CASE WHEN m.from_import IS NOT NULL THEN 'Grant' END, 'None') AS access,
+           coalesce(pv.description, gv.description, '') AS description,
+           known_risk(p.number, gv.group_number) AS risk,
+           held.value[1] AS held_value,
+           coalesce(usual_value(p.number, asked.access), '') AS usual_value,
+           coalesce(gv.metadata, '{}')::json AS metadata,
+           coalesce(held.sources, CASE WHEN m.from_import IS NOT NULL THEN ARRAY['Direct'] END, '{}') AS sources,
+           coalesce(held.imports, CASE WHEN m.from_import IS NOT NULL THEN ARRAY[m.from_import] END, '{}') AS imports
     FROM unnest(%(holders)s::int[], %(applications)s::uuid[], %(headers)s::text[], %(sections)s::text[],
-                %(permissions)s::text[])
-         WITH ORDINALITY AS asked (holder, application_id, header, section, permission, n)
+                %(permissions)s::text[], %(accesses)s::text[])
+         WITH ORDINALITY AS asked (holder, application_id, header, section, permission, access, n)
     LEFT JOIN permissions p ON p.application_id = asked.application_id AND p.header = asked.header
                                AND p.section = asked.section AND p.permission = asked.permission
     LEFT JOIN permission_versions pv ON pv.permission_number = p.number AND pv.until_import IS NULL
@@ -181,7 +204,7 @@ _KNOWN = """
 
 
 async def held_privileges(db: Db, account_ids: Sequence[UUID]) -> dict[UUID, list[NewPrivilege]]:
-    """Groups first, then what an account holds itself; what it holds through a group goes with the group."""
+    """List an account's groups, then what it holds itself; what it holds through a group goes with the group."""
     memberships = await accounts.memberships(db, account_ids)
     direct = [held for held in await accounts.permissions_held(db, account_ids) if not held.group]
     rows = [(member.account_id, _membership(member)) for member in memberships]
@@ -206,7 +229,6 @@ def _permission(held: Held) -> NewPrivilege:
         section=held.section,
         permission=held.permission,
         description=held.description,
-        risk_rating=Level(held.risk_rating),
         value=held.value,
         initial_access=Access(held.access),
         sources=["Direct"],
@@ -215,7 +237,7 @@ def _permission(held: Held) -> NewPrivilege:
 
 
 async def granting_models(db: Db, news: Sequence[NewRequest]) -> dict[int, list[AccessModelReference]]:
-    """By place in `news`: the models in effect that give what is asked, and whether they will match the identity."""
+    """Find the models in effect that give what is asked, by place in `news`, and whether they will match."""
     asked = [(n, new, privilege) for n, new in enumerate(news) for privilege in new.privileges]
     rows = await fetch_rows(
         db,

@@ -14,16 +14,18 @@ from rolecall.core.caller import SYSTEM, Caller
 from rolecall.core.db import Db, insert_rows
 from rolecall.core.ids import new_id
 from rolecall.settings import queries as settings
-from rolecall.settings.policy import RequirementType
+from rolecall.settings.policy import Level, RequirementType
 from rolecall.work_items.actions import record_activity_of
 from rolecall.work_items.model import WorkStatus
 
 
 async def create_requests(db: Db, caller: Caller, news: Sequence[NewRequest], now: datetime) -> list[UUID]:
-    """In this order. What needs no approval is approved at once, and started when nothing keeps it waiting."""
-    if not news:
-        return []
-    news = await complete(db, news)
+    """Look up what the requests leave out and create them, in this order."""
+    return await create_completed(db, caller, await complete(db, news), now) if news else []
+
+
+async def create_completed(db: Db, caller: Caller, news: Sequence[NewRequest], now: datetime) -> list[UUID]:
+    """Create requests that `complete` has seen. One that needs no approval is approved and, when due, started."""
     models = await granting_models(db, news)
     policy = (await settings.get(db)).approval_policy
     people = await people_for(db, policy, news)
@@ -84,7 +86,8 @@ def _privilege(privilege: NewPrivilege) -> dict[str, Any]:
         "section": privilege.section,
         "permission": privilege.permission,
         "description": privilege.description,
-        "risk_rating": privilege.risk_rating,
+        "risk_rating": privilege.risk_rating or Level.CRITICAL,
+        "metadata": list(privilege.metadata),
         "value": privilege.value,
         "sources": list(privilege.sources),
         "origins": list(privilege.origins),

@@ -5,8 +5,9 @@ from uuid import UUID
 
 import msgspec
 
-from rolecall.accounts.model import Access
-from rolecall.settings.policy import Level, RequestAction, RequirementType
+from rolecall.access_models.model import RANK
+from rolecall.accounts.model import Access, Pair
+from rolecall.settings.policy import EventType, Level, RequestAction, RequirementType
 from rolecall.work_items.model import WorkStatus
 
 
@@ -168,8 +169,16 @@ def gives(action: str, accesses: Iterable[str]) -> bool:
             return False
 
 
+def raises(held: str, asked: str) -> bool:
+    """Whether access grows. Lifting a denial counts: what groups give applies again without it."""
+    return RANK[asked] > RANK[held] or (held == Access.DENY and asked == Access.NONE)
+
+
 class NewPrivilege(msgspec.Struct, frozen=True, kw_only=True):
-    """What is asked; `None` as initial access is looked up in the application's imported data."""
+    """What is asked for; what is left out is looked up in the application's imported data.
+
+    `risk_rating` counts only where the catalogue no longer has the name; without it such a name is Critical.
+    """
 
     header: str
     permission: str
@@ -177,7 +186,8 @@ class NewPrivilege(msgspec.Struct, frozen=True, kw_only=True):
     requested_access: Access = Access.GRANT
     initial_access: Access | None = None
     description: str = ""
-    risk_rating: Level = Level.NONE
+    risk_rating: Level | None = None
+    metadata: Sequence[Pair] = ()
     value: str = ""
     sources: Sequence[str] = ()
     origins: Sequence[str] = ()
@@ -199,6 +209,7 @@ class NewRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     For an identity, a `target_name` left out is the account's username, its e-mail or its name.
     `models_in_effect` are the models that match the identity after fulfilment; left out, those that match it now.
+    `target_risk` is that of the group, where the request is about a whole group.
     """
 
     action: RequestAction
@@ -212,3 +223,24 @@ class NewRequest(msgspec.Struct, frozen=True, kw_only=True):
     related: RelatedItem | None = None
     models_in_effect: frozenset[UUID] | None = None
     comment: str | None = None
+    target_risk: Level = Level.NONE
+
+    def raises_access(self) -> bool:
+        """Whether it must be approved as an Add, for what it asks and what the target holds.
+
+        The end of a leave only gives back what the leave took, which was agreed to with the leave.
+        """
+        match self.action:
+            case RequestAction.ADD:
+                return True
+            case RequestAction.RESTORE:
+                return self.related is None or self.related.event_type != EventType.ABSENCE
+            case RequestAction.CHANGE:
+                return any(raises(each.initial_access or "None", each.requested_access) for each in self.privileges)
+            case RequestAction.REMOVE | RequestAction.SUSPEND:
+                return False
+
+    def risk(self) -> Level:
+        """The highest of its privileges, or of the group that it is about as a whole."""
+        ratings = [privilege.risk_rating or Level.NONE for privilege in self.privileges]
+        return max(ratings, key=list(Level).index) if ratings else self.target_risk

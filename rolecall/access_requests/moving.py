@@ -10,6 +10,7 @@ from uuid import UUID
 import msgspec
 
 from rolecall.access_requests import queries
+from rolecall.access_requests.fitting import overtaken
 from rolecall.access_requests.model import (
     APPROVE,
     CANCEL,
@@ -156,13 +157,15 @@ async def move_due(db: Db, now: datetime) -> bool:
 
 
 async def _open(db: Db, opening: Move, ids: Ids, caller: Caller, now: datetime, text: Text | None = None) -> list[UUID]:
-    """To those who do the work, but for what would give something to somebody who has left."""
+    """Hand requests to those who do the work, but for those that may no longer give what they would."""
     withheld = set(await withhold(db, ids, now))
+    if opening is START:
+        withheld.update(await _cancel_overtaken(db, ids, now))
     return await move(db, opening, [id for id in ids if id not in withheld], caller, now, text)
 
 
 async def withhold(db: Db, ids: Ids, now: datetime) -> list[UUID]:
-    """Cancel those that would give something to somebody who has left, and say so."""
+    """Cancel requests that would give something to an identity that has left, and say so."""
     rows = await fetch_rows(
         db,
         """SELECT r.id, i.status, r.action, array(SELECT requested_access FROM privileges p WHERE p.request_id = r.id)
@@ -176,6 +179,25 @@ async def withhold(db: Db, ids: Ids, now: datetime) -> list[UUID]:
         for id, status, action, accesses in rows
         if gives(action, accesses)
     }
+    return await _cancel_because(db, why, now)
+
+
+async def _cancel_overtaken(db: Db, ids: Ids, now: datetime) -> list[UUID]:
+    """Cancel requests that would now raise access and that no reviewer approved, and say so."""
+    rows = await fetch_rows(
+        db,
+        """SELECT r.id FROM access_requests r
+           WHERE r.id = ANY(%(ids)s) AND r.action IN ('Change', 'Remove', 'Suspend')
+             AND NOT EXISTS (SELECT FROM responses a WHERE a.request_id = r.id AND a.type = 'Approve')
+             AND EXISTS (SELECT FROM privileges p
+                         WHERE p.request_id = r.id AND p.approved_access NOT IN ('None', 'Deny'))""",
+        ids=list(ids),
+    )
+    why = await overtaken(db, await queries.details(db, [id for (id,) in rows]))
+    return await _cancel_because(db, why, now)
+
+
+async def _cancel_because(db: Db, why: Mapping[UUID, str], now: datetime) -> list[UUID]:
     canceled = await move(db, CANCEL, list(why), SYSTEM, now, why)
     comments = [{"item_id": id, "created_date": now, "author": SYSTEM.name, "content": why[id]} for id in canceled]
     await insert_rows(db, "comments", comments)

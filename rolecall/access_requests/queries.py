@@ -126,11 +126,10 @@ class _Parts(History):
 
 
 _read_parts = msgspec.json.Decoder(_Parts).decode
-# Imports tell nothing more of a permission than these fields.
 _PRIVILEGES = """
     initial_access AS "initialAccess", requested_access AS "requestedAccess", approved_access AS "approvedAccess",
     json_build_object('header', header, 'section', section, 'permission', permission, 'description', description,
-                      'riskRating', risk_rating, 'metadata', '[]'::json, 'value', value) AS permission,
+                      'riskRating', risk_rating, 'metadata', metadata, 'value', value) AS permission,
     sources, origins FROM privileges WHERE request_id = r.id ORDER BY position"""
 _RESPONSES = """
     type, rule, reason, json_build_object('id', reviewer_id, 'name', reviewer_name) AS reviewer, response
@@ -154,19 +153,26 @@ def _detail(row: Sequence[Any]) -> AccessRequestDetail:
     def target(*shared: Any) -> DetailTarget:
         return DetailTarget(*(*shared, parts.privileges, parts.metadata))
 
+    is_over = row[3] in (WorkStatus.COMPLETED, WorkStatus.CANCELED)
     requirements = [
-        Requirement(type, DESCRIPTIONS[type], _rules(asked))
+        Requirement(type, DESCRIPTIONS[type], _rules(asked, is_over=is_over))
         for type, asked in groupby(parts.responses, key=attrgetter("type"))
     ]
     rest = (parts.activity, parts.comments, parts.related_items, requirements, parts.access_models)
     return _request(row, AccessRequestDetail, target, *rest)
 
 
-def _rules(responses: Iterable[_Asked]) -> list[Rule]:
-    return [
-        Rule(reason, [ReviewerResponse(each.reviewer, each.response) for each in asked])
-        for (_, reason), asked in groupby(responses, key=attrgetter("rule", "reason"))
-    ]
+def _rules(responses: Iterable[_Asked], *, is_over: bool) -> list[Rule]:
+    """Group responses by rule. Once a request is over no one is asked: reviewers who did not answer are left out."""
+
+    def shown(asked: Iterable[_Asked]) -> list[ReviewerResponse]:
+        return [
+            ReviewerResponse(each.reviewer, each.response)
+            for each in asked
+            if not (is_over and each.response == Response.PENDING)
+        ]
+
+    return [Rule(reason, shown(asked)) for (_, reason), asked in groupby(responses, key=attrgetter("rule", "reason"))]
 
 
 async def summaries_by_stage(db: Db, event_ids: Sequence[UUID]) -> dict[tuple[UUID, str], list[AccessRequestSummary]]:

@@ -7,7 +7,7 @@ import msgspec
 
 from rolecall.access_requests.model import NewRequest
 from rolecall.core.db import Db, fetch_rows
-from rolecall.settings.policy import ApprovalRule, Level, RequirementType, Responder
+from rolecall.settings.policy import ApprovalRule, RequirementType, Responder
 from rolecall.work_items.shapes import PersonReference
 
 # Who responds while the console has no administrator.
@@ -60,13 +60,14 @@ class People(msgspec.Struct, frozen=True):
 
 
 def who_is_asked(policy: Sequence[ApprovalRule], new: NewRequest, reporter_id: UUID, people: People) -> list[Asked]:
-    """By the rules that apply. Nobody decides on a request of their own, made by them or for them."""
-    risk = max((privilege.risk_rating for privilege in new.privileges), key=list(Level).index, default=Level.NONE)
+    """Apply the policy's rules. Who made the request or is affected by it is never asked."""
+    raises, risk = new.raises_access(), new.risk()
     own = {new.identity_id, reporter_id}
     asked = []
     for rule in policy:
         if rule.applies(
             action=new.action,
+            raises=raises,
             event_type=new.related.event_type if new.related else None,
             priority=people.applications[new.application_id].priority,
             risk=risk,

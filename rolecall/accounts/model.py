@@ -4,6 +4,8 @@ from typing import NamedTuple
 
 import msgspec
 
+from rolecall.core.text import name_key
+
 
 class Match(StrEnum):
     """How an account came to its identity, or why it has none."""
@@ -48,18 +50,22 @@ class PermissionName(NamedTuple):
     section: str
     permission: str
 
-    def in_any_case(self) -> tuple[str, ...]:
-        return tuple(map(str.casefold, self))
+    def key(self) -> tuple[str, ...]:
+        """What names are compared by."""
+        return tuple(map(name_key, self))
+
+    def words(self) -> str:
+        return " ".join(part for part in self if part)
 
 
 def meant_among(known: Collection[PermissionName], asked: Iterable[PermissionName]) -> list[PermissionName]:
     """Those of the known that are meant; where none is, or several are, the name as it was written."""
     fits: dict[tuple[str, ...], list[PermissionName]] = {}
     for name in known:
-        fits.setdefault(name.in_any_case(), []).append(name)
+        fits.setdefault(name.key(), []).append(name)
 
     def meant(name: PermissionName) -> PermissionName:
-        among = fits.get(name.in_any_case(), [])
+        among = fits.get(name.key(), [])
         return among[0] if len(among) == 1 else name
 
     return [meant(name) for name in asked]

@@ -1,14 +1,130 @@
-"""Permissions and groups by name: other letters' case means the one that exists, if one alone does."""
+"""Look up permissions and groups by the names that people write, in the catalogue of an application.
 
-from collections.abc import Sequence
+Case, blanks and Unicode forms do not matter where one entry alone fits. A name that the catalogue lacks gets a
+complaint with the nearest names; an application without a catalogue of that kind accepts any name.
+"""
+
+import asyncio
+import heapq
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import TypeVar
 from uuid import UUID
 
-from rolecall.accounts.model import PermissionName
+import msgspec
+
+from rolecall.accounts.model import GROUP_HEADER, PermissionName
 from rolecall.core.db import Db, fetch_rows
+from rolecall.core.text import name_key
+
+K = TypeVar("K")
+# Comparing with a large catalogue takes time: of a long list of unknown names only the first get suggestions.
+_SUGGESTED = 3
+_MOST_NEAREST, _LEAST_LIKENESS = 3, 0.6
 
 
-async def permissions_as_stored(db: Db, asked: Sequence[tuple[UUID, PermissionName]]) -> list[PermissionName]:
-    """Of an application each, in the same order; what does not exist, or fits several, stays as it was written."""
+class Lookup(msgspec.Struct, frozen=True):
+    """A name as the application spells it, or as written; `complaint` says that its catalogue lacks the name."""
+
+    name: PermissionName
+    complaint: str | None = None
+
+
+class Catalogue:
+    def __init__(self, application: str, permissions: list[PermissionName], groups: list[PermissionName]) -> None:
+        self.application = application
+        self.permissions = permissions
+        self.groups = groups
+        self.suggested = 0
+
+    @cached_property
+    def every(self) -> list[PermissionName]:
+        return [*self.permissions, *self.groups]
+
+    @cached_property
+    def _by_key(self) -> dict[tuple[str, ...], list[PermissionName]]:
+        return _grouped((name.key(), name) for name in self.every)
+
+    @cached_property
+    def _by_permission(self) -> dict[str, list[PermissionName]]:
+        return _grouped((name_key(name.permission), name) for name in self.every)
+
+    @cached_property
+    def _groups_by_key(self) -> dict[str, list[PermissionName]]:
+        return _grouped((name_key(group.permission), group) for group in self.groups)
+
+    @cached_property
+    def _group_headers(self) -> set[str]:
+        """A header that only permissions have does not speak of groups, even if it is `Group`."""
+        ours = {name_key(group.header) for group in self.groups}
+        return ours | ({name_key(GROUP_HEADER)} - {name_key(each.header) for each in self.permissions})
+
+    def find(self, name: PermissionName) -> Lookup:
+        fits = self._by_key.get(name.key()) or self._with_parts_left_out(name)
+        if name in fits or len(fits) == 1:
+            return Lookup(name if name in fits else fits[0])
+        is_group = not name.section and name_key(name.header) in self._group_headers
+        kind, known = ("Group", self.groups) if is_group else ("Permission", self.permissions)
+        if not known and not fits:
+            return Lookup(name)
+        return Lookup(name, self._complain(kind, name.permission if is_group else name.words(), fits or self.every))
+
+    def find_group(self, name: str) -> Lookup:
+        fits = self._groups_by_key.get(name_key(name), [])
+        exact = [group for group in fits if group.permission == name]
+        if len(exact or fits) == 1:
+            return Lookup((exact or fits)[0])
+        written = PermissionName(GROUP_HEADER, "", name)
+        return Lookup(written, self._complain("Group", name, fits or self.groups) if self.groups else None)
+
+    def _with_parts_left_out(self, name: PermissionName) -> list[PermissionName]:
+        """Find the names that a header or a section left out can stand for; `Group` stands for any group's header."""
+        header, section, permission = name.key()
+        if not permission:
+            return []
+        if not section and header == name_key(GROUP_HEADER):
+            return self._groups_by_key.get(permission, [])
+        return [
+            found
+            for found in self._by_permission.get(permission, [])
+            if header in ("", name_key(found.header)) and section in ("", name_key(found.section))
+        ]
+
+    def _complain(self, kind: str, words: str, among: Sequence[PermissionName]) -> str:
+        complaint = f"{kind} {words} is not known in {self.application}"
+        self.suggested += 1
+        if self.suggested > _SUGGESTED:
+            return complaint
+        *most, last = nearest(words, {_shown(each, kind) for each in among}) or [""]
+        return f"{complaint}; did you mean {', '.join(most)}{' or ' if most else ''}{last}?" if last else complaint
+
+
+def _grouped(entries: Iterable[tuple[K, PermissionName]]) -> dict[K, list[PermissionName]]:
+    found: dict[K, list[PermissionName]] = {}
+    for key, name in dict.fromkeys(entries):
+        found.setdefault(key, []).append(name)
+    return found
+
+
+def _shown(name: PermissionName, kind: str) -> str:
+    return name.permission if kind == "Group" else name.words()
+
+
+def nearest(words: str, among: Iterable[str]) -> list[str]:
+    """Return the names most like these words, by the pairs of letters they share; the best first."""
+    pairs = _pairs(words)
+    likeness = ((2 * len(pairs & (its := _pairs(each))) / (len(pairs) + len(its)), each) for each in among)
+    best = heapq.nsmallest(_MOST_NEAREST, ((-like, each) for like, each in likeness if like >= _LEAST_LIKENESS))
+    return [each for _, each in best]
+
+
+def _pairs(words: str) -> set[str]:
+    padded = f" {name_key(words)} "
+    return {padded[start : start + 2] for start in range(len(padded) - 1)}
+
+
+async def look_up_permissions(db: Db, asked: Sequence[tuple[UUID, PermissionName]]) -> list[Lookup]:
+    """Look up permissions and memberships, each in an application, in the order asked."""
     rows = await fetch_rows(
         db,
         """SELECT asked.n, min(fits.header), min(fits.section), min(fits.permission)
@@ -33,14 +149,23 @@ async def permissions_as_stored(db: Db, asked: Sequence[tuple[UUID, PermissionNa
         sections=[name.section for _, name in asked],
         permissions=[name.permission for _, name in asked],
     )
-    stored = {n - 1: PermissionName(*name) for n, *name in rows}
-    return [stored.get(n, name) for n, (_, name) in enumerate(asked)]
+    found = {n - 1: Lookup(PermissionName(*name)) for n, *name in rows}
+    missing = [(n, application, name) for n, (application, name) in enumerate(asked) if n not in found]
+    catalogues = await _catalogues(db, {application for _, application, _ in missing})
+
+    def search() -> dict[int, Lookup]:
+        return {n: catalogues[application].find(name) for n, application, name in missing}
+
+    # The event loop goes on while a large catalogue is searched.
+    found |= await asyncio.to_thread(search) if missing else {}
+    return [found[n] for n in range(len(asked))]
 
 
-async def groups_as_stored(db: Db, asked: Sequence[tuple[UUID, str]]) -> list[str]:
+async def look_up_groups(db: Db, asked: Sequence[tuple[UUID, str]]) -> list[Lookup]:
+    """Look up groups by name alone, each in an application, in the order asked."""
     rows = await fetch_rows(
         db,
-        """SELECT asked.n, min(g.name)
+        """SELECT asked.n, min(group_header(v.nomenclature)), '', min(g.name)
            FROM unnest(%(applications)s::uuid[], %(names)s::text[]) WITH ORDINALITY AS asked (application_id, name, n)
            JOIN groups g ON g.application_id = asked.application_id AND in_any_case(g.name) = in_any_case(asked.name)
            JOIN group_versions v ON v.group_number = g.number AND v.until_import IS NULL
@@ -48,5 +173,32 @@ async def groups_as_stored(db: Db, asked: Sequence[tuple[UUID, str]]) -> list[st
         applications=[application_id for application_id, _ in asked],
         names=[name for _, name in asked],
     )
-    stored: dict[int, str] = {n - 1: name for n, name in rows}
-    return [stored.get(n, name) for n, (_, name) in enumerate(asked)]
+    found = {n - 1: Lookup(PermissionName(*name)) for n, *name in rows}
+    missing = [(n, application, name) for n, (application, name) in enumerate(asked) if n not in found]
+    catalogues = await _catalogues(db, {application for _, application, _ in missing})
+    found |= {n: catalogues[application].find_group(name) for n, application, name in missing}
+    return [found[n] for n in range(len(asked))]
+
+
+async def _catalogues(db: Db, application_ids: Iterable[UUID]) -> dict[UUID, Catalogue]:
+    return {id: await _catalogue(db, id) for id in application_ids}
+
+
+async def _catalogue(db: Db, application_id: UUID) -> Catalogue:
+    names = await fetch_rows(db, "SELECT name FROM applications WHERE id = %(id)s", id=application_id)
+    rows = await fetch_rows(
+        db,
+        """SELECT false, p.header, p.section, p.permission FROM permissions p
+           JOIN permission_versions v ON v.permission_number = p.number AND v.until_import IS NULL
+           WHERE p.application_id = %(id)s
+           UNION ALL
+           SELECT true, group_header(v.nomenclature), '', g.name FROM groups g
+           JOIN group_versions v ON v.group_number = g.number AND v.until_import IS NULL
+           WHERE g.application_id = %(id)s""",
+        id=application_id,
+    )
+    return Catalogue(
+        "".join(name for (name,) in names),
+        [PermissionName(*name) for is_group, *name in rows if not is_group],
+        [PermissionName(*name) for is_group, *name in rows if is_group],
+    )

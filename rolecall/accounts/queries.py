@@ -190,16 +190,24 @@ async def of_identity_at(db: Db, identity_id: UUID, moment: datetime) -> list[tu
 
 
 async def memberships(db: Db, account_ids: Sequence[UUID], as_of: AsOf = None) -> list[Membership]:
+    """List the groups that accounts are in. A group is rated once, however many of the accounts it has."""
     return await fetch_all(
         db,
         Membership,
-        f"""SELECT a.id AS account_id, g.name AS group, v.nomenclature, v.description, m.from_import
-            FROM accounts a
-            JOIN memberships m ON m.account_number = a.number AND {valid("m", as_of)}
-            JOIN groups g ON g.number = m.group_number
+        f"""WITH held AS MATERIALIZED (
+                SELECT a.id, m.group_number, m.from_import FROM accounts a
+                JOIN memberships m ON m.account_number = a.number AND {valid("m", as_of)} WHERE a.id = ANY(%(ids)s)
+            ), rated AS MATERIALIZED (
+                SELECT group_number, group_risk_at(group_number, %(as_of)s) AS risk_rating
+                FROM (SELECT DISTINCT group_number FROM held) AS each
+            )
+            SELECT h.id AS account_id, g.name AS group, v.nomenclature, v.description, r.risk_rating, h.from_import
+            FROM held h JOIN rated r USING (group_number)
+            JOIN groups g ON g.number = h.group_number
             JOIN group_versions v ON v.group_number = g.number AND {valid("v", as_of)}
-            WHERE a.id = ANY(%(ids)s) ORDER BY a.id, g.name""",
+            ORDER BY h.id, g.name""",
         ids=list(account_ids),
+        as_of=as_of,
     )
 
 

@@ -60,6 +60,7 @@ class Membership(msgspec.Struct):
     group: str
     nomenclature: str
     description: str
+    risk_rating: Level
     from_import: int
 
 

@@ -96,6 +96,8 @@ async def finish(
     after = Totals(
         *(getattr(before, name) + tallies[kind].new - tallies[kind].removed for kind, name in _KINDS.items())
     )
+    if tallies[Kind.ASSIGNMENT].total:
+        await _count_values(db, run.number)
     metrics = await _metrics(db, run, before, after, tallies) if is_changed else _unchanged(run, after)
     people = await identity_source.show(db, run.application_id, run.number, now) if tallies[Kind.IDENTITY].total else []
     if is_changed:
@@ -165,6 +167,24 @@ async def _altered(db: Db, number: int, what: str) -> int:
         n=number,
     )
     return int(rows[0][0])
+
+
+async def _count_values(db: Db, number: int) -> None:
+    """Keep how many hold each permission with each raw value, from what this import opened and closed."""
+    counted = "value <> '' AND access NOT IN ('None', 'Deny') GROUP BY 1, 2, 3"
+    await execute(
+        db,
+        f"""INSERT INTO permission_values AS v (permission_number, access, digest, value, holders)
+            SELECT permission_number, access, md5(value), value, sum(holders) FROM (
+                SELECT permission_number, access, value, count(*) AS holders
+                FROM assignments WHERE from_import = %(number)s AND {counted}
+                UNION ALL
+                SELECT permission_number, access, value, -count(*)
+                FROM assignments WHERE until_import = %(number)s AND {counted}
+            ) AS changed GROUP BY 1, 2, 4 HAVING sum(holders) <> 0
+            ON CONFLICT (permission_number, access, digest) DO UPDATE SET holders = v.holders + EXCLUDED.holders""",
+        number=number,
+    )
 
 
 async def _keep(

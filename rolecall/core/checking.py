@@ -6,8 +6,10 @@ holds every broken rule.
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import date, datetime, timedelta
 from enum import StrEnum
+from functools import cache
 from typing import Annotated, Any, Literal, TypeVar
 from uuid import UUID
 from zoneinfo import ZoneInfo
@@ -23,6 +25,7 @@ from pydantic import (
     ValidationError,
     ValidationInfo,
     WithJsonSchema,
+    create_model,
 )
 from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError, PydanticUseDefault
@@ -76,6 +79,33 @@ def check(shape: type[B], raw: Json, facts: Facts, also: Iterable[Problem] = ())
     if problems:
         raise Invalid(*problems)
     return body
+
+
+@cache
+def _single_fields(shape: type[BaseModel]) -> dict[str, type[BaseModel]]:
+    fields: dict[str, Any] = {name: (field.annotation, field) for name, field in shape.model_fields.items()}
+    return {name: create_model(f"{shape.__name__}_{name}", __base__=Body, **{name: fields[name]}) for name in fields}
+
+
+def valid_fields(shape: type[BaseModel], raw: Json, facts: Facts) -> dict[str, Any]:
+    """Return the fields that are given and valid on their own.
+
+    Rules that need the database can then be checked although another field is broken, so that one answer has all.
+    """
+    found, meant = {}, _as_meant(raw)
+    for name, single in _single_fields(shape).items():
+        with suppress(ValidationError):
+            found[name] = getattr(single.model_validate(meant, context=facts), name)
+    return found
+
+
+def valid_entries(shape: type[B], entries: object, facts: Facts) -> dict[int, B]:
+    """Return the entries of a list that are valid on their own, by their place."""
+    found = {}
+    for place, entry in enumerate(_as_meant(entries) if isinstance(entries, list) else ()):
+        with suppress(ValidationError):
+            found[place] = shape.model_validate(entry, context=facts)
+    return found
 
 
 _CLOCKS_DIFFER = timedelta(minutes=5)

@@ -33,6 +33,13 @@ def has_control(text: str) -> bool:
     return _HAS_CONTROL.search(text) is not None
 
 
+def name_key(name: str) -> str:
+    """Return what names are compared by: one Unicode form, no case, single blanks, no invisible characters."""
+    if not name.isascii():
+        name = "".join(c for c in unicodedata.normalize("NFKC", name) if unicodedata.category(c) != "Cf")
+    return " ".join(name.split()).casefold()
+
+
 def fold(text: str) -> str:
     """For matching words people type: no case, no spaces."""
     return "".join(text.split()).casefold()

@@ -101,7 +101,8 @@ async def _holdings(db: Db, accounts: Sequence[Account], number: int | None) -> 
         header, group = group_header(member.nomenclature), member.group
         there = application[member.account_id]
         asked, given = (there, header, "", group), (there, True, "", "", group)
-        return _Held(asked, given, header, "", group, Access.GRANT, "", Level.NONE, "", member.from_import)
+        risk = Level(member.risk_rating)
+        return _Held(asked, given, header, "", group, Access.GRANT, "", risk, "", member.from_import)
 
     def a_permission(held: Held) -> _Held:
         words, since = (held.header, held.section, held.permission), held.from_import

@@ -17,9 +17,12 @@ Grants = Mapping[UUID, Mapping[Key, NewPrivilege]]
 
 
 class HeldAccount(msgspec.Struct, frozen=True):
+    """`holds` is what the account has or is about to get; only a role transition asks for it."""
+
     application_id: UUID
     username: str
     is_active: bool
+    holds: frozenset[Key] = frozenset()
 
 
 class Situation(msgspec.Struct, frozen=True):
@@ -80,12 +83,13 @@ def _of_account(action: RequestAction, account: HeldAccount, times: Times) -> Ne
 def _difference(application_id: UUID, situation: Situation, times: Times) -> Iterator[NewRequest]:
     before, after = situation.before.get(application_id, {}), situation.after.get(application_id, {})
     gained = [given for name, given in after.items() if not _same(given, before.get(name))]
-    lost = [_taken(given) for name, given in before.items() if name not in after]
     account = _account_in(application_id, situation.accounts)
     if account is None:
         if gained:
             yield _add(application_id, gained, times)
         return
+    # What the models gave but the account does not hold cannot be taken away.
+    lost = [_taken(given) for name, given in before.items() if name not in after and name in account.holds]
 
     def request(action: RequestAction, privileges: list[NewPrivilege], start: datetime) -> NewRequest:
         return msgspec.structs.replace(

@@ -23,7 +23,7 @@ from rolecall.personnel_events.shapes import (
     RoleTransitionBody,
 )
 from rolecall.personnel_events.situations import situation_of
-from rolecall.settings.policy import EventType
+from rolecall.settings.policy import EventType, Level
 
 
 async def preview(db: Db, raw: Json, facts: Facts) -> EventPreview:
@@ -65,7 +65,7 @@ def _shown(request: NewRequest, application: ApplicationSummary) -> RequestPrevi
             section=privilege.section,
             permission=privilege.permission,
             description=privilege.description,
-            risk_rating=privilege.risk_rating,
+            risk_rating=privilege.risk_rating or Level.CRITICAL,
         )
         for privilege in request.privileges
     ]

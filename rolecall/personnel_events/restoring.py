@@ -71,7 +71,7 @@ def _restore(
 
 
 def _back(privilege: Privilege) -> NewPrivilege:
-    """What it was before the leave."""
+    """Ask for what it was before the leave."""
     what = privilege.permission
     return NewPrivilege(
         header=what.header,
@@ -80,6 +80,7 @@ def _back(privilege: Privilege) -> NewPrivilege:
         description=what.description,
         risk_rating=what.risk_rating,
         value=what.value,
+        metadata=what.metadata,
         requested_access=privilege.initial_access,
         sources=privilege.sources,
         origins=privilege.origins,

@@ -1,15 +1,16 @@
-"""What an event's requests follow from, read from accounts and access models."""
+"""Read from accounts and access models what an event's requests follow from."""
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
 from rolecall.access_models import queries as access_models
 from rolecall.access_requests.model import NewPrivilege
 from rolecall.accounts import queries as accounts
-from rolecall.accounts.model import Access
-from rolecall.core.db import Db, fetch_value
+from rolecall.accounts.model import Access, group_header
+from rolecall.accounts.shapes import Account
+from rolecall.core.db import Db, fetch_rows, fetch_value
 from rolecall.personnel_events.planning import Grants, HeldAccount, Key, Situation, key
 from rolecall.settings.policy import EventType, Level
 
@@ -22,9 +23,11 @@ async def situation_of(
     custom_fields: Mapping[str, str] | None = None,
 ) -> Situation:
     """`changes` and `custom_fields` are what a role transition will set."""
+    found = await accounts.of_identity(db, identity_id)
+    holds = await _holdings(db, identity_id, found) if type is EventType.ROLE_TRANSITION else {}
     held = [
-        HeldAccount(account.application_id, account.username, account.is_active)
-        for account in await accounts.of_identity(db, identity_id)
+        HeldAccount(account.application_id, account.username, account.is_active, holds.get(account.id, frozenset()))
+        for account in found
     ]
     match type:
         case EventType.ONBOARD:
@@ -40,6 +43,31 @@ async def situation_of(
             models = await access_models.matching(db, identity_id, will_be)
             before = await _grants(db, await access_models.matching(db, identity_id))
             return Situation(held, before=before, after=await _grants(db, models), models_after=models)
+
+
+async def _holdings(db: Db, identity_id: UUID, found: Sequence[Account]) -> dict[UUID, frozenset[Key]]:
+    """Return what accounts hold, themselves or through groups, and what they are to get and no import shows yet."""
+    ids = [account.id for account in found]
+    holds = defaultdict[UUID, set[Key]](set)
+    for member in await accounts.memberships(db, ids):
+        holds[member.account_id].add((group_header(member.nomenclature), "", member.group))
+    for held in await accounts.permissions_held(db, ids):
+        if held.access not in (Access.NONE, Access.DENY):
+            holds[held.holder_id].add((held.header, held.section, held.permission))
+    coming = await fetch_rows(
+        db,
+        """SELECT r.application_id, p.header, p.section, p.permission
+           FROM access_requests r JOIN privileges p ON p.request_id = r.id
+           WHERE r.identity_id = %(identity)s AND r.action IN ('Add', 'Change', 'Restore') AND r.status <> 'Canceled'
+             AND p.requested_access NOT IN ('None', 'Deny')
+             AND (r.status <> 'Completed' OR NOT EXISTS (
+                 SELECT FROM application_imports i WHERE i.application_id = r.application_id
+                 AND i.status = 'Finished' AND i.created_at > r.completed_on))""",
+        identity=identity_id,
+    )
+    for account in found:
+        holds[account.id] |= {tuple(key) for application, *key in coming if application == account.application_id}
+    return {id: frozenset(keys) for id, keys in holds.items()}
 
 
 async def _grants(db: Db, models: Collection[UUID]) -> Grants:

@@ -57,9 +57,11 @@ class ApprovalRule(msgspec.Struct, frozen=True, rename="camel"):
     priorities: Sequence[Level] = ()
     risks: Sequence[Level] = ()
 
-    def applies(self, *, action: str, event_type: str | None, priority: str, risk: str) -> bool:
+    def applies(self, *, action: str, raises: bool, event_type: str | None, priority: str, risk: str) -> bool:
+        """`raises` tells that access grows, by any action: that is approved as an Add."""
+        as_add = raises and self.type is RequirementType.APPROVE and RequestAction.ADD in self.actions
         conditions: list[tuple[Sequence[str], str | None]] = [
-            (self.actions, action),
+            (() if as_add else self.actions, action),
             (self.event_types, event_type),
             (self.priorities, priority),
             (self.risks, risk),

@@ -39,7 +39,7 @@ async def resolved(client: httpx2.AsyncClient, db: Db, ledger: UUID, action: str
     id = await an_access_request(
         db, action, application_id=ledger, identity_id=ada, target_name="ada", now=NOON, **fields
     )
-    if action in ("Add", "Change"):
+    if action in ("Add", "Change", "Restore"):
         answer = await client.post(
             f"/api/access-requests/{id}/respond",
             json={"type": "Approve", "response": "Approved", "reviewerId": str(boss)},

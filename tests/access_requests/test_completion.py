@@ -4,9 +4,12 @@ from typing import Any
 from uuid import UUID
 
 import httpx2
+import pytest
 
+from rolecall.core.config import Config
 from rolecall.core.db import Db
-from tests.access_requests.walking import PATH
+from tests.access_requests.walking import PATH, detail_of, events_of
+from tests.application_imports.running import Files, Imports
 from tests.builders import an_access_model, an_access_request, an_application, an_identity
 from tests.holdings import an_account
 
@@ -38,7 +41,7 @@ async def test_initial_access_is_what_the_account_has_now(client: httpx2.AsyncCl
     asked = [
         {"header": "Books", "permission": "Post", "access": "Grant"},
         {"header": "Group", "permission": "Clerks", "access": "None"},
-        {"header": "Books", "permission": "Void"},
+        {"header": "Books", "permission": "Read", "access": "Modify"},
     ]
 
     request = await created(client, ledger, identityId=str(ada), privileges=asked)
@@ -47,7 +50,7 @@ async def test_initial_access_is_what_the_account_has_now(client: httpx2.AsyncCl
     assert told(request) == [
         ("Post", "Modify", "Grant", "High", ["Direct"]),
         ("Clerks", "Grant", "None", "None", ["Direct"]),
-        ("Void", "None", "Grant", "None", []),
+        ("Read", "Grant", "Modify", "None", ["Direct"]),
     ]
     assert request["target"]["privileges"][0]["origins"] == ["Import 1"]
     # The risk is High: the application's owner is asked as well.
@@ -64,6 +67,126 @@ async def test_what_is_removed_without_a_word_is_everything(client: httpx2.Async
         ("Clerks", "Grant", "None", "None", ["Direct"]),
         ("Post", "Modify", "None", "High", ["Direct"]),
     ]
+
+
+async def a_nested_ledger(db: Db, ada: UUID) -> UUID:
+    """Ada is in Clerks, below Staff, below Officers, which may post: Critical. Officers is below Clerks, a cycle."""
+    ledger = await an_application(db)
+    groups = ("Clerks", "Staff", "Officers", "Guests")
+    await an_account(db, ledger, "root", None, groups=groups, permissions=(("Books", "Post", "Grant", "Critical"),))
+    await db.execute("UPDATE assignments SET holder_number = (SELECT number FROM groups WHERE name = 'Officers')")
+    for child, parent in (("Clerks", "STAFF"), ("Staff", "Officers"), ("Officers", "Clerks"), ("Guests", "Nowhere")):
+        await db.execute(
+            "UPDATE group_versions SET parent = %s WHERE group_number = (SELECT number FROM groups WHERE name = %s)",
+            (parent, child),
+        )
+    await an_account(db, ledger, "ada01", ada, groups=("Clerks", "Guests"))
+    return ledger
+
+
+@pytest.mark.parametrize("action", ["Remove", "Suspend"])
+async def test_whole_account_requests_rate_groups_through_their_parents(
+    client: httpx2.AsyncClient, db: Db, action: str
+) -> None:
+    ada, olga = await an_identity(db), await an_identity(db, "Olga", "Owner")
+    ledger = await a_nested_ledger(db, ada)
+    await client.patch(f"/api/applications/{ledger}", json={"ownerId": str(olga)})
+    rule = {"type": "Approve", "reason": "Critical", "responder": "Application Owner", "risks": ["Critical"]}
+    await client.patch("/api/settings", json={"approvalPolicy": [rule]})
+
+    request = await created(client, ledger, action=action, identityId=str(ada))
+
+    assert told(request) == [
+        ("Clerks", "Grant", "None", "Critical", ["Direct"]),
+        ("Guests", "Grant", "None", "None", ["Direct"]),
+    ]
+    assert request["status"] == "Pending"
+
+
+async def test_previews_and_effective_access_rate_groups_like_requests(client: httpx2.AsyncClient, db: Db) -> None:
+    ada = await an_identity(db)
+    await a_nested_ledger(db, ada)
+    body = {"type": "Offboard", "identityId": str(ada), "effectiveDate": "2099-01-01"}
+
+    preview = (await client.post("/api/personnel-events/preview", json=body)).json()
+    access = (await client.get(f"/api/identities/{ada}/access")).json()
+
+    previewed = preview["accessRequests"][0]["target"]["privileges"]
+    assert [each["riskRating"] for each in previewed] == ["Critical", "None"]
+    held = access["applications"][0]["accounts"][0]["access"]
+    assert [each["riskRating"] for each in held if each["header"] == "Group"] == ["Critical", "None"]
+
+
+async def test_a_whole_group_is_as_risky_as_what_it_gives(client: httpx2.AsyncClient, db: Db) -> None:
+    ledger = await a_nested_ledger(db, await an_identity(db))
+    rule = {"type": "Approve", "reason": "Critical", "responder": "Application Owner", "risks": ["Critical"]}
+    await client.patch("/api/settings", json={"approvalPolicy": [rule]})
+
+    risky = await created(client, ledger, action="Remove", group="clerks")
+    harmless = await created(client, ledger, action="Remove", group="Guests")
+
+    assert (risky["status"], harmless["status"]) == ("Pending", "Open")
+
+
+FILES: Files = {
+    "Users": "Username,Employee ID\nada,\nbo,\ncy,\ndi,\n",
+    "Groups": "Group,Nomenclature,Description,Cost Centre\nClerks,Role,Keeps the books,4711\n",
+    "Memberships": "Username,Group\nbo,Clerks\n",
+    "Permissions": (
+        "Username,Header,Section,Permission,Access,Value\n"
+        "bo,Books,,Post,Grant,P1\ncy,Books,,Post,Grant,P1\ndi,Books,,Post,Grant,P9\n"
+        "ada,Books,,Close,None,N\nbo,Books,,Close,Modify,C7\ncy,Books,,Read,Grant,\n"
+    ),
+}
+
+
+def catalogued(request: dict[str, Any]) -> list[tuple[str, str, list[dict[str, str]]]]:
+    return [
+        (each["permission"]["permission"], each["permission"]["value"], each["permission"]["metadata"])
+        for each in request["target"]["privileges"]
+    ]
+
+
+async def test_value_and_metadata_come_from_the_catalogue(client: httpx2.AsyncClient, db: Db, config: Config) -> None:
+    imports = Imports(client, config)
+    ledger, eve = await an_application(db, "Ledger"), await an_identity(db, "Eve", "Newcomer")
+    assert (await imports.run(ledger, FILES))["status"] == "Finished"
+    asked = [
+        {"header": "Books", "permission": "Post"},
+        {"header": "Books", "permission": "Close", "access": "Unrestricted"},
+        {"header": "Books", "permission": "Read"},
+        {"header": "Role", "permission": "Clerks"},
+    ]
+    cost_centre = [{"key": "Cost Centre", "value": "4711"}]
+
+    request = await created(client, ledger, action="Add", identityId=str(eve), privileges=asked)
+    (event, *_) = await events_of(db, request["id"])
+
+    expected = [("Post", "P1", []), ("Close", "C7", []), ("Read", "", []), ("Clerks", "", cost_centre)]
+    assert catalogued(request) == catalogued(event["request"]) == expected
+
+    # Two of three now have P9; what the request was made with stays.
+    changed = str(FILES["Permissions"]).replace("cy,Books,,Post,Grant,P1", "cy,Books,,Post,Grant,P9")
+    files: Files = {**FILES, "Permissions": changed}
+    assert (await imports.run(ledger, files))["status"] == "Finished"
+    later = await created(client, ledger, action="Add", identityId=str(eve), privileges=asked[:1])
+
+    assert catalogued(later) == [("Post", "P9", [])]
+    assert catalogued(await detail_of(client, request["id"])) == expected
+
+
+async def test_a_whole_account_request_carries_its_own_values_and_metadata(
+    client: httpx2.AsyncClient, db: Db, config: Config
+) -> None:
+    imports = Imports(client, config)
+    ledger, bo = await an_application(db, "Ledger"), await an_identity(db, "Bo", "Boss", email="bo@example.com")
+    users = "Username,Email\nada,\nbo,bo@example.com\ncy,\ndi,\n"
+    assert (await imports.run(ledger, {**FILES, "Users": users}))["status"] == "Finished"
+
+    request = await created(client, ledger, action="Suspend", identityId=str(bo))
+
+    cost_centre = [{"key": "Cost Centre", "value": "4711"}]
+    assert catalogued(request) == [("Clerks", "", cost_centre), ("Close", "C7", []), ("Post", "P1", [])]
 
 
 async def test_an_active_account_is_meant_rather_than_another(client: httpx2.AsyncClient, db: Db) -> None:
@@ -162,5 +285,5 @@ async def test_an_account_of_somebody_else_is_not_asked_for(client: httpx2.Async
 
     assert refused.status_code == 400
     assert [problem["field"] for problem in refused.json()["errors"]] == ["action", "targetName"]
-    assert refused.json()["errors"][1]["message"] == "Account zoe belongs to somebody else"
+    assert refused.json()["errors"][1]["message"] == "Account zoe belongs to another identity"
     assert (unmatched["target"]["name"], unknown["target"]["name"]) == ("shared", "ada.new")

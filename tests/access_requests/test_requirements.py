@@ -5,10 +5,13 @@ from uuid import UUID
 
 import httpx2
 
-from rolecall.access_requests.model import NewPrivilege, RelatedItem
+from rolecall.access_requests.creation import create_requests
+from rolecall.access_requests.model import NewPrivilege, NewRequest, RelatedItem
+from rolecall.core import clock
+from rolecall.core.caller import SYSTEM, Caller
 from rolecall.core.db import Db
 from rolecall.core.ids import new_id
-from rolecall.settings.policy import Level
+from rolecall.settings.policy import Level, RequestAction
 from tests.access_requests.walking import PATH, detail_of
 from tests.builders import an_access_request, an_application, an_identity
 
@@ -98,6 +101,20 @@ async def test_nobody_is_asked_about_a_request_of_their_own(client: httpx2.Async
         ("Resolve", ["Olga Owner"]),
         ("Verify", ["Olga Owner"]),
     ]
+
+
+async def test_the_reporter_is_not_asked_to_decide(client: httpx2.AsyncClient, db: Db) -> None:
+    boss = await an_identity(db, "Bo", "Boss")
+    ada = await an_identity(db, supervisorId=str(boss))
+    crm = await an_application(db, ownerId=str(boss), provisionerIds=[str(boss)], priority="High")
+    await an_administrator(db, "Alma")
+    new = NewRequest(action=RequestAction.ADD, application_id=crm, identity_id=ada, privileges=[RISKY])
+
+    (by_boss,) = await create_requests(db, Caller(boss, "Bo Boss", frozenset()), [new], clock.now())
+    (by_other,) = await create_requests(db, SYSTEM, [new], clock.now())
+
+    assert {name for _, reviewers in await names(client, by_boss) for name in reviewers} == {"Alma Admin"}
+    assert {name for _, reviewers in await names(client, by_other) for name in reviewers} == {"Bo Boss"}
 
 
 async def test_whoever_left_is_not_asked(client: httpx2.AsyncClient, db: Db) -> None:

@@ -2,6 +2,7 @@ from typing import Any
 from uuid import UUID
 
 import httpx2
+import pytest
 
 from rolecall.access_requests import actions
 from rolecall.access_requests.model import NewPrivilege
@@ -10,7 +11,7 @@ from rolecall.core.caller import SYSTEM
 from rolecall.core.checking import Facts
 from rolecall.core.db import Db, fetch_rows
 from rolecall.settings.policy import Level
-from tests.access_requests.walking import a_cast, a_request_that_is, detail_of, do, done
+from tests.access_requests.walking import a_cast, a_request_that_is, detail_of, do, done, events_of
 from tests.builders import an_access_request, an_application, an_identity
 from tests.counting import counting
 
@@ -71,7 +72,7 @@ async def test_one_rejection_cancels(client: httpx2.AsyncClient, db: Db) -> None
     detail = await done(client, id, "respond", type="approve", response="REJECTED", reviewerId=str(boss))
 
     assert detail["status"] == "Canceled"
-    assert responses(detail, "Approve") == ["Rejected", "Pending"]
+    assert responses(detail, "Approve") == ["Rejected"]
     assert detail["activity"][-1]["action"] == "Rejected"
     assert [privilege["approvedAccess"] for privilege in detail["target"]["privileges"]] == ["None", "None"]
 
@@ -127,6 +128,50 @@ async def test_approved_access_is_never_raised(client: httpx2.AsyncClient, db: D
         {"field": "approvedAccess.2.access", "message": "Access is required"},
     ]
     assert (await detail_of(client, id))["activity"][-1]["action"] == "Created"
+
+
+@pytest.mark.parametrize(("requested", "lowered"), [(Access.DENY, "None"), (Access.NONE, "Deny")])
+async def test_neither_deny_nor_none_is_lower_than_the_other(
+    client: httpx2.AsyncClient, db: Db, requested: Access, lowered: str
+) -> None:
+    boss = await an_identity(db, "Bo", "Boss")
+    ada = await an_identity(db, "Ada", "Lovelace", supervisorId=str(boss))
+    asked = [NewPrivilege(header="Sales", permission="Leads", requested_access=requested)]
+    id = await an_access_request(db, "Change", identity_id=ada, privileges=asked)
+    access = [{"header": "Sales", "permission": "Leads", "access": lowered}]
+
+    answer = await do(client, id, "respond", **APPROVED, reviewerId=str(boss), approvedAccess=access)
+
+    assert answer.json()["errors"] == [
+        {"field": "approvedAccess.0.access", "message": f"Access must be lower than {requested}"}
+    ]
+
+
+async def test_a_request_that_is_over_lists_no_one_as_pending(client: httpx2.AsyncClient, db: Db) -> None:
+    boss = await an_identity(db, "Bo", "Boss")
+    ada = await an_identity(db, "Ada", "Lovelace", supervisorId=str(boss))
+    provisioners = [str(await an_identity(db, name, "Engineer")) for name in ("Pia", "Per")]
+    crm = await an_application(db, "CRM", provisionerIds=provisioners)
+    asked = {"identity_id": ada, "application_id": crm}
+    worked, canceled = await an_access_request(db, **asked), await an_access_request(db, **asked)
+
+    await done(client, worked, "respond", **APPROVED, reviewerId=str(boss))
+    work = {"type": "Resolve", "response": "Approved", "reviewerId": provisioners[1]}
+    completed = await done(client, worked, "respond", **work)
+    dropped = await done(client, canceled, "cancel")
+
+    assert completed["status"] == "Completed"
+    (rule,) = completed["requirements"][1]["rules"]
+    assert [(each["reviewer"]["name"], each["response"]) for each in rule["responses"]] == [
+        ("Per Engineer", "Approved")
+    ]
+    # The rules stay: they say what would have been needed.
+    assert [(each["type"], each["rules"]) for each in dropped["requirements"]] == [
+        ("Approve", [{"reason": "The supervisor approves added and changed access", "responses": []}]),
+        ("Resolve", [{"reason": "The provisioner makes the change", "responses": []}]),
+    ]
+    (event,) = [event for event in await events_of(db, canceled) if event["name"] == "AccessRequestCanceled"]
+    assert event["request"]["requirements"] == dropped["requirements"]
 
 
 async def test_only_whoever_is_asked_may_respond(client: httpx2.AsyncClient, db: Db) -> None:

@@ -16,6 +16,10 @@ def group(name: str, access: Access = Access.GRANT) -> NewPrivilege:
     return NewPrivilege(header="Group", permission=name, requested_access=access)
 
 
+def holding(*groups: str, username: str = "ada") -> HeldAccount:
+    return HeldAccount(LEDGER, username, True, frozenset(key(group(name)) for name in groups))
+
+
 def gives(application: UUID, *privileges: NewPrivilege) -> Grants:
     return {application: {key(privilege): privilege for privilege in privileges}}
 
@@ -59,7 +63,7 @@ def test_a_gain_without_an_account_is_an_add_and_a_loss_without_one_is_nothing()
 def test_a_difference_where_there_is_an_account_is_one_change() -> None:
     before = gives(LEDGER, group("Posters"), group("Everyone"))
     after = gives(LEDGER, group("Closers"), group("Everyone"))
-    situation = Situation([HeldAccount(LEDGER, "ada", True)], before=before, after=after)
+    situation = Situation([holding("Posters", "Everyone")], before=before, after=after)
 
     assert plan(EventType.ROLE_TRANSITION, situation) == [
         ("Change", LEDGER, "ada", ["Closers Grant", "Posters None"], START)
@@ -68,7 +72,7 @@ def test_a_difference_where_there_is_an_account_is_one_change() -> None:
 
 def test_with_an_end_date_the_loss_waits_for_it() -> None:
     before, after = gives(LEDGER, group("Posters")), gives(LEDGER, group("Closers"))
-    situation = Situation([HeldAccount(LEDGER, "ada", True)], before=before, after=after)
+    situation = Situation([holding("Posters")], before=before, after=after)
 
     assert plan(EventType.ROLE_TRANSITION, situation, FOR_A_MONTH) == [
         ("Change", LEDGER, "ada", ["Closers Grant"], START),
@@ -77,15 +81,28 @@ def test_with_an_end_date_the_loss_waits_for_it() -> None:
 
 
 def test_losing_all_that_models_gave_somewhere_is_a_remove() -> None:
-    situation = Situation([HeldAccount(LEDGER, "ada", True)], before=gives(LEDGER, group("Posters")))
+    situation = Situation([holding("Posters")], before=gives(LEDGER, group("Posters")))
 
     assert plan(EventType.ROLE_TRANSITION, situation) == [("Remove", LEDGER, "ada", ["Posters None"], START)]
     assert plan(EventType.ROLE_TRANSITION, situation, FOR_A_MONTH) == [("Remove", LEDGER, "ada", ["Posters None"], END)]
 
 
+def test_what_the_account_does_not_hold_is_not_removed() -> None:
+    before = gives(LEDGER, group("Posters"), group("Closers"))
+    some, none = Situation([holding("Closers")], before=before), Situation([holding("Else")], before=before)
+    gaining = Situation([holding()], before=before, after=gives(LEDGER, group("Readers")))
+
+    assert plan(EventType.ROLE_TRANSITION, some) == [("Remove", LEDGER, "ada", ["Closers None"], START)]
+    assert plan(EventType.ROLE_TRANSITION, none) == []
+    assert plan(EventType.ROLE_TRANSITION, gaining) == [("Change", LEDGER, "ada", ["Readers Grant"], START)]
+    assert plan(EventType.ROLE_TRANSITION, gaining, FOR_A_MONTH) == [
+        ("Change", LEDGER, "ada", ["Readers Grant"], START)
+    ]
+
+
 def test_only_a_loss_among_more_is_a_change() -> None:
     before = gives(LEDGER, group("Posters"), group("Everyone"))
-    situation = Situation([HeldAccount(LEDGER, "ada", True)], before=before, after=gives(LEDGER, group("Everyone")))
+    situation = Situation([holding("Posters")], before=before, after=gives(LEDGER, group("Everyone")))
 
     assert plan(EventType.ROLE_TRANSITION, situation) == [("Change", LEDGER, "ada", ["Posters None"], START)]
 

@@ -45,7 +45,8 @@ async def test_an_onboarding_shows_stages_and_requests_and_stores_nothing(client
                     "section": "",
                     "permission": "Posters",
                     "description": "",
-                    "riskRating": "None",
+                    # No import has brought the group.
+                    "riskRating": "Critical",
                 }
             ],
         },

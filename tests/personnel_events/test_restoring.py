@@ -1,4 +1,4 @@
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -9,7 +9,7 @@ from rolecall.access_requests.model import NewPrivilege
 from rolecall.accounts.model import Access
 from rolecall.core import clock
 from rolecall.core.config import Config
-from rolecall.core.db import Db
+from rolecall.core.db import Db, fetch_rows
 from tests.builders import an_access_request, an_application, an_identity
 from tests.holdings import a_finished_import, an_account
 from tests.personnel_events.bodies import EVENTS, created
@@ -117,6 +117,36 @@ async def test_what_another_request_took_away_stays_away(
 
     assert restored == ["Readers"]
     assert comments == [f"Group Posters of ada in Ledger is not restored: access request {number} takes it away"]
+
+
+@pytest.mark.parametrize(("seconds", "stays_away"), [(-1, False), (0, False), (1, True)])
+async def test_only_what_was_taken_since_the_suspension_stays_away(
+    client: httpx2.AsyncClient, db: Db, config: Config, leave: Leave, seconds: int, stays_away: bool
+) -> None:
+    await suspended(client, leave)
+    rows = await fetch_rows(db, "SELECT created_at FROM access_requests WHERE action = 'Suspend'")
+    taken = NewPrivilege(header="Group", permission="Posters", requested_access=Access.NONE)
+    at = rows[0][0] + timedelta(seconds=seconds)
+    await an_access_request(
+        db, "Change", application_id=leave.ledger, identity_id=leave.ada, privileges=[taken], now=at
+    )
+
+    _, restored, _ = await back(client, config, leave)
+
+    assert restored == (["Readers"] if stays_away else ["Posters", "Readers"])
+
+
+async def test_the_end_of_a_leave_is_not_approved_as_an_add(
+    client: httpx2.AsyncClient, db: Db, config: Config, leave: Leave
+) -> None:
+    await suspended(client, leave)
+    adds = {"type": "Approve", "reason": "Adds", "responder": "Supervisor", "actions": ["Add"]}
+    await client.patch("/api/settings", json={"approvalPolicy": [adds]})
+
+    event, restored, _ = await back(client, config, leave)
+
+    (request,) = event["stages"][2]["accessRequests"]
+    assert (request["status"], restored) == ("Open", ["Posters", "Readers"])
 
 
 async def test_a_group_that_is_gone_does_not_come_back(

@@ -84,6 +84,11 @@ class Company:
         assert ended["status"] == "Finished", ended["log"]
         return int(ended["number"])
 
+    async def lists(self, application: str, *groups: str) -> None:
+        """Import groups that nobody is in yet, so that models name what the catalogue has."""
+        files: Files = {"Users": "Username\nroot\n", "Groups": "\n".join(["Group", *groups, ""])}
+        await self.imports.finish(UUID(application), files)
+
     async def work(self, at: datetime | None = None) -> None:
         await let_the_worker_work(self.config, at)
 
@@ -129,6 +134,8 @@ async def test_a_joiner_with_three_models_across_two_applications(company: Compa
     boss = await company.employee("Mary", "Somerville")
     ledger = await company.application("Ledger", priority="High", ownerId=owner)
     wiki = await company.application("Wiki")
+    await company.lists(ledger, "Posters", "Closers", "Auditors")
+    await company.lists(wiki, "Readers", "Finance")
     await company.model("Everybody", "Finance", (wiki, ["Readers"]))
     await company.model("Clerks", "Finance", (ledger, ["Posters"]), (wiki, ["Finance"]))
     await company.model("Closers", "Finance", (ledger, ["Closers"]))
@@ -252,6 +259,8 @@ async def test_a_mover_whose_roles_overlap(company: Company) -> None:
     boss, next_boss = await company.employee("Mary", "Somerville"), await company.employee("Grace", "Hopper")
     ada = await company.employee("Ada", "Lovelace", email="ada@example.com", department="Finance", supervisorId=boss)
     ledger, wiki, cases = [await company.application(name, priority="High") for name in ("Ledger", "Wiki", "Cases")]
+    await company.lists(wiki, "Legal")
+    await company.lists(cases, "Readers")
     await company.model("Clerks", "Finance", (ledger, ["Posters"]), (wiki, ["Everyone", "Finance"]))
     await company.model("Lawyers", "Legal", (cases, ["Readers"]), (wiki, ["Everyone", "Legal"]))
     await company.holds(ledger, {"ada": ("ada@example.com", "yes", ["Posters"])})

@@ -1,0 +1,149 @@
+"""Read a request that a person or a program asks for, and find everything that is wrong with it.
+
+Rules that need the database are checked on the fields that are valid on their own, so that one answer reports all
+problems: names must be known, the account must not be another identity's, and the access must fit the action.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from rolecall.access_requests.completion import complete
+from rolecall.access_requests.fitting import TWICE, misfits, restored
+from rolecall.access_requests.model import NewPrivilege, NewRequest, gives
+from rolecall.access_requests.shapes import NewRequestBody, PrivilegeBody
+from rolecall.accounts.model import Access, PermissionName
+from rolecall.accounts.naming import look_up_groups, look_up_permissions
+from rolecall.core.checking import Facts, Json, valid_entries, valid_fields
+from rolecall.core.db import Db, fetch_rows
+from rolecall.core.errors import Problem
+from rolecall.core.text import name_key
+from rolecall.identities import queries as identities
+from rolecall.identities.model import IdentityStatus
+from rolecall.settings.policy import RequestAction
+
+# What is asked of a privilege when its access is left out.
+_USUAL = {
+    RequestAction.ADD: Access.GRANT,
+    RequestAction.CHANGE: Access.GRANT,
+    RequestAction.REMOVE: Access.NONE,
+    RequestAction.SUSPEND: Access.NONE,
+}
+_TARGET = Problem("identityId", "Either identity ID or group is required, not both")
+
+
+class _Target(msgspec.Struct, frozen=True):
+    """An account or a group, as the application spells it."""
+
+    identity_id: UUID | None
+    name: str | None
+    problems: Sequence[Problem] = ()
+
+
+async def read_request(db: Db, raw: Json, facts: Facts) -> tuple[NewRequest | None, list[Problem]]:
+    """Return the request with all that imports know of it, if enough is valid, and the problems found."""
+    fields = valid_fields(NewRequestBody, raw, facts)
+    entries = valid_entries(PrivilegeBody, raw.get("privileges"), facts)
+    problems = [] if (raw.get("identityId") in (None, "")) != (raw.get("group") is None) else [_TARGET]
+    application_id, action = fields.get("application_id"), fields.get("action")
+    if application_id is None:
+        return None, problems
+    target = await _target(db, application_id, fields)
+    problems += target.problems
+    # A Restore names what was suspended, in the catalogue or not.
+    sought = {} if action is RequestAction.RESTORE else entries
+    names, unknown = await _names(db, application_id, sought)
+    problems += unknown
+    if action is None or problems or (target.identity_id is None and target.name is None):
+        return None, problems
+    new = NewRequest(
+        action=action,
+        application_id=application_id,
+        identity_id=target.identity_id,
+        target_name=target.name,
+        privileges=[
+            _asked(name, entry.access or _USUAL[action]) for entry, name in zip(sought.values(), names, strict=True)
+        ],
+    )
+    (new,) = await complete(db, [new])
+    if action is RequestAction.RESTORE:
+        new, misfit = await restored(db, new, entries)
+    else:
+        misfit = misfits(new, entries)
+    return new, [*misfit, *await _leaver(db, new)]
+
+
+def _asked(name: PermissionName, access: Access) -> NewPrivilege:
+    return NewPrivilege(header=name.header, section=name.section, permission=name.permission, requested_access=access)
+
+
+async def _names(
+    db: Db, application_id: UUID, entries: Mapping[int, PrivilegeBody]
+) -> tuple[list[PermissionName], list[Problem]]:
+    """Spell privileges as the application does; names that its catalogue lacks are problems."""
+    found = await look_up_permissions(db, [(application_id, entry.key) for entry in entries.values()])
+    names = [lookup.name for lookup in found]
+    problems = [
+        Problem(f"privileges.{place}.permission", lookup.complaint)
+        for place, lookup in zip(entries, found, strict=True)
+        if lookup.complaint
+    ]
+    # Equal spellings are found by the check of the body itself.
+    written = {entry.key for entry in entries.values()}
+    if len(set(names)) < len(names) and len(written) == len(entries):
+        problems.append(TWICE)
+    return names, problems
+
+
+async def _target(db: Db, application_id: UUID, fields: Mapping[str, Any]) -> _Target:
+    identity_id, group, name = fields.get("identity_id"), fields.get("group"), fields.get("target_name")
+    if identity_id is None:
+        if group is None:
+            return _Target(None, None)
+        (found,) = await look_up_groups(db, [(application_id, group)])
+        problems = [Problem("group", found.complaint)] if found.complaint else []
+        return _Target(None, found.name.permission, problems)
+    if name is None:
+        return _Target(identity_id, None)
+    return await _account(db, application_id, identity_id, name)
+
+
+async def _account(db: Db, application_id: UUID, identity_id: UUID, name: str) -> _Target:
+    """Find the account that is named. Reviewers would look at the wrong person if it were another identity's."""
+    rows = await fetch_rows(
+        db,
+        """SELECT a.username, a.identity_id FROM accounts a
+           JOIN account_versions v ON v.account_number = a.number AND v.until_import IS NULL
+           WHERE a.application_id = %(application)s AND username_key(a.username) = ANY(%(keys)s::text[])
+           ORDER BY a.username""",
+        application=application_id,
+        keys=await _username_keys(db, name),
+    )
+    owners: dict[str, UUID | None] = dict(rows)
+    if name in owners and owners[name] in (None, identity_id):
+        return _Target(identity_id, name)
+    for username, owner in rows:
+        if owner not in (None, identity_id):
+            problem = Problem("targetName", f"Account {username} belongs to another identity")
+            return _Target(identity_id, name, [problem])
+    return _Target(identity_id, rows[0][0] if rows else name)
+
+
+async def _username_keys(db: Db, name: str) -> list[str]:
+    """As written, and without the blanks and invisible characters that would make it look like another."""
+    rows = await fetch_rows(
+        db, "SELECT username_key(name) FROM unnest(%(names)s::text[]) AS name", names=[name, name_key(name)]
+    )
+    return [key for (key,) in rows]
+
+
+async def _leaver(db: Db, new: NewRequest) -> list[Problem]:
+    """Nothing is given to an identity that has left; what it holds may be taken."""
+    if new.identity_id is None or not gives(new.action, [each.requested_access for each in new.privileges]):
+        return []
+    identity = await identities.get(db, str(new.identity_id))
+    if identity.status == IdentityStatus.ACTIVE:
+        return []
+    return [Problem("identityId", f"Identity is {identity.status}: nothing is given to somebody who has left")]

@@ -1,0 +1,182 @@
+"""Check that the access a request asks for fits its action, when it is asked for and again when it starts.
+
+Remove and Suspend only lower access; Restore gives back what a Suspend of the same target took, and no more.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from uuid import UUID
+
+import msgspec
+
+from rolecall.access_models.model import RANK
+from rolecall.access_requests.completion import complete
+from rolecall.access_requests.model import NewPrivilege, NewRequest, TargetType, raises
+from rolecall.access_requests.shapes import AccessRequestDetail, PrivilegeBody
+from rolecall.accounts.model import Access, Pair, PermissionName, meant_among
+from rolecall.core.db import Db, fetch_rows, fetch_value
+from rolecall.core.errors import Problem
+from rolecall.settings.policy import Level, RequestAction
+
+_LOWERING = frozenset({RequestAction.REMOVE, RequestAction.SUSPEND})
+# Actions that may leave less than was held; an Add and a Restore are approved as a raise.
+_KEEPING = _LOWERING | {RequestAction.CHANGE}
+TWICE = Problem("privileges", "Privileges must name each permission once")
+
+
+def misfits(new: NewRequest, places: Iterable[int]) -> list[Problem]:
+    """Find privileges that do not lower access although the action only lowers; `places` are those of the body.
+
+    A request about the whole account names no privileges, and lists all that the account holds.
+    """
+    if new.action not in _LOWERING:
+        return []
+    return [
+        Problem(f"privileges.{place}.access", complaint)
+        for place, privilege in zip(places, new.privileges, strict=False)
+        if (complaint := _not_lower(privilege.initial_access or Access.NONE, privilege.requested_access))
+    ]
+
+
+def _not_lower(held: Access, asked: Access) -> str | None:
+    if held == Access.DENY and asked == Access.NONE:
+        return "Access must be Deny: to lift a denial raises access and needs a Change"
+    if RANK[asked] == 0 or RANK[asked] < RANK[held]:
+        return None
+    return f"Access must be lower than {held}" if RANK[held] else "Access must be None"
+
+
+async def restored(db: Db, new: NewRequest, asked: Mapping[int, PrivilegeBody]) -> tuple[NewRequest, list[Problem]]:
+    """Let a Restore ask for what was suspended: all of it, or the privileges that are asked for by their place."""
+    suspended = await _suspended(db, new)
+    names = meant_among(suspended, [each.key for each in asked.values()])
+    privileges, problems = [suspended[name] for name in names if name in suspended], []
+    for (place, each), name in zip(asked.items(), names, strict=True):
+        field, taken = f"privileges.{place}.access", suspended.get(name)
+        if taken is None:
+            problems.append(Problem(field, f"{name.words()} of {new.target_name} is not suspended"))
+        elif each.access not in (None, taken.requested_access):
+            problems.append(Problem(field, f"Access must be {taken.requested_access}, as it was before the suspension"))
+    if len(set(names)) < len(names):
+        problems.append(TWICE)
+    if not asked:
+        privileges = list(suspended.values())
+        if not privileges and not await _is_suspended(db, new):
+            problems.append(Problem("action", f"{new.target_name} is not suspended"))
+    (filled,) = await complete(db, [msgspec.structs.replace(new, privileges=privileges)])
+    return filled, problems
+
+
+# Suspensions that were carried out, of the target of a new request.
+_SUSPENSIONS = """
+    FROM access_requests s
+    WHERE s.application_id = %(application)s AND s.target_type = %(type)s AND s.target_name = %(name)s
+      AND s.identity_id IS NOT DISTINCT FROM %(identity)s::uuid
+      AND s.action = 'Suspend' AND s.status IN ('Resolved', 'Completed')"""
+_LATER = """
+    FROM access_requests later
+    WHERE later.application_id = s.application_id AND later.target_type = s.target_type
+      AND later.target_name = s.target_name AND later.number > s.number AND later.status <> 'Canceled'"""
+
+
+def _of_target(new: NewRequest) -> dict[str, object]:
+    return {
+        "application": new.application_id,
+        "type": TargetType.USER if new.identity_id else TargetType.GROUP,
+        "name": new.target_name,
+        "identity": new.identity_id,
+    }
+
+
+async def _is_suspended(db: Db, new: NewRequest) -> bool:
+    """Whether the target as a whole is suspended: an account may hold nothing that could be named."""
+    found: bool = await fetch_value(
+        db,
+        f"""SELECT EXISTS (SELECT {_SUSPENSIONS}
+            AND NOT EXISTS (SELECT {_LATER} AND later.action IN ('Restore', 'Remove')))""",
+        **_of_target(new),
+    )
+    return found
+
+
+async def _suspended(db: Db, new: NewRequest) -> dict[PermissionName, NewPrivilege]:
+    """Return what suspensions of the target took, unless it was given back or taken away for good since."""
+    rows = await fetch_rows(
+        db,
+        f"""SELECT p.header, p.section, p.permission, p.initial_access, p.description, p.risk_rating, p.value,
+                   p.metadata, p.sources, p.origins
+            FROM (SELECT s.* {_SUSPENSIONS}) AS s JOIN privileges p ON p.request_id = s.id
+            WHERE p.initial_access <> 'None' AND NOT EXISTS (
+                SELECT {_LATER} AND later.action IN ('Restore', 'Remove', 'Change') AND EXISTS (
+                    SELECT FROM privileges q WHERE q.request_id = later.id
+                    AND (q.header, q.section, q.permission) = (p.header, p.section, p.permission)
+                    AND (later.action = 'Restore' OR q.requested_access = 'None')))
+            ORDER BY s.number, p.position""",
+        **_of_target(new),
+    )
+    return {PermissionName(*row[:3]): _taken(*row) for row in rows}
+
+
+def _taken(
+    header: str,
+    section: str,
+    permission: str,
+    access: str,
+    description: str,
+    risk: str,
+    value: str,
+    metadata: list[dict[str, str]],
+    sources: list[str],
+    origins: list[str],
+) -> NewPrivilege:
+    return NewPrivilege(
+        header=header,
+        section=section,
+        permission=permission,
+        requested_access=Access(access),
+        description=description,
+        risk_rating=Level(risk),
+        value=value,
+        metadata=msgspec.convert(metadata, list[Pair]),
+        sources=sources,
+        origins=origins,
+    )
+
+
+async def overtaken(db: Db, requests: Sequence[AccessRequestDetail]) -> dict[UUID, str]:
+    """Find requests that would now raise access although they did not when they were approved, and say why.
+
+    What the target holds may have been lowered between the approval and the start.
+    """
+    watched = {request.id: again for request in requests if (again := _still_asked(request)).privileges}
+    completed = await complete(db, list(watched.values()))
+    found = {}
+    for id, new in zip(watched, completed, strict=True):
+        for each in new.privileges:
+            held = each.initial_access or Access.NONE
+            if raises(held, each.requested_access):
+                name = PermissionName(each.header, each.section, each.permission).words()
+                found[id] = f"{new.target_name} now has {name} as {held}: {each.requested_access} would raise it"
+    return found
+
+
+def _still_asked(request: AccessRequestDetail) -> NewRequest:
+    """The request with the privileges that leave some access and were approved as no raise."""
+    target = request.target
+    return NewRequest(
+        action=RequestAction(request.action),
+        application_id=target.application.id,
+        identity_id=target.affected_identity.id if target.affected_identity else None,
+        target_name=target.name,
+        privileges=[
+            NewPrivilege(
+                header=each.permission.header,
+                section=each.permission.section,
+                permission=each.permission.permission,
+                requested_access=Access(each.approved_access),
+            )
+            for each in target.privileges
+            if request.action in _KEEPING
+            and each.approved_access not in (Access.NONE, Access.DENY)
+            and not raises(each.initial_access, each.approved_access)
+        ],
+    )

@@ -1,0 +1,248 @@
+"""Access fits the action: Remove and Suspend lower, Restore gives back, and every raise is approved as an Add."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import httpx2
+import pytest
+
+from rolecall.core import clock
+from rolecall.core.config import Config
+from rolecall.core.db import Db, execute
+from tests.access_requests.walking import PATH, detail_of, done
+from tests.builders import an_application, an_identity
+from tests.holdings import an_account
+from tests.working import let_the_worker_work
+
+NOON = datetime(2026, 11, 2, 12, tzinfo=UTC)
+HELD = (
+    ("Books", "Post", "Modify", "High"),
+    ("Books", "Close", "Unrestricted", "Critical"),
+    ("Books", "Read", "Grant", "None"),
+    ("Books", "Void", "Deny", "None"),
+    ("Books", "Audit", "None", "None"),
+)
+
+
+class Cast:
+    """Ada has an account in the ledger; Bo is her supervisor, Olga owns the ledger."""
+
+    ada: UUID
+    bo: UUID
+    olga: UUID
+    ledger: UUID
+
+
+@pytest.fixture
+async def cast(db: Db) -> Cast:
+    cast = Cast()
+    cast.bo, cast.olga = await an_identity(db, "Bo", "Boss"), await an_identity(db, "Olga", "Owner")
+    cast.ada = await an_identity(db, "Ada", "Lovelace", supervisorId=str(cast.bo))
+    cast.ledger = await an_application(db, "Ledger", ownerId=str(cast.olga))
+    await an_account(db, cast.ledger, "ada", cast.ada, groups=("Clerks",), permissions=HELD)
+    return cast
+
+
+def named(permission: str, access: str | None = None, header: str = "Books") -> dict[str, Any]:
+    return {"header": header, "permission": permission, **({"access": access} if access else {})}
+
+
+async def ask(client: httpx2.AsyncClient, cast: Cast, action: str, *privileges: dict[str, Any], **body: Any) -> Any:
+    target = {} if "group" in body else {"identityId": str(cast.ada)}
+    raw = {"action": action, "applicationId": str(cast.ledger), "privileges": list(privileges), **target, **body}
+    return (await client.post(PATH, json=raw)).json()
+
+
+def approvers(request: Any) -> list[str]:
+    return [
+        answer["reviewer"]["name"]
+        for requirement in request["requirements"]
+        if requirement["type"] == "Approve"
+        for rule in requirement["rules"]
+        for answer in rule["responses"]
+    ]
+
+
+def asked(request: Any) -> list[tuple[str, str, str]]:
+    return [
+        (each["permission"]["permission"], each["initialAccess"], each["requestedAccess"])
+        for each in request["target"]["privileges"]
+    ]
+
+
+async def suspended(client: httpx2.AsyncClient, cast: Cast, *privileges: dict[str, Any], **body: Any) -> Any:
+    request = await ask(client, cast, "Suspend", *privileges, **body)
+    return await done(client, request["id"], "resolve")
+
+
+@pytest.mark.parametrize("action", ["Remove", "Suspend"])
+@pytest.mark.parametrize(
+    ("permission", "access", "message"),
+    [
+        ("Post", "Unrestricted", "Access must be lower than Modify"),
+        ("Post", "Modify", "Access must be lower than Modify"),
+        ("Close", "Unrestricted", "Access must be lower than Unrestricted"),
+        ("Read", "Grant", "Access must be lower than Grant"),
+        ("Void", "Grant", "Access must be None"),
+        ("Void", "None", "Access must be Deny: to lift a denial raises access and needs a Change"),
+        ("Audit", "Grant", "Access must be None"),
+    ],
+)
+async def test_remove_and_suspend_never_raise_access(
+    client: httpx2.AsyncClient, cast: Cast, action: str, permission: str, access: str, message: str
+) -> None:
+    answer = await ask(client, cast, action, named("Clerks", header="Group"), named(permission, access))
+
+    assert answer["errors"] == [{"field": "privileges.1.access", "message": message}]
+
+
+@pytest.mark.parametrize(
+    ("permission", "access"),
+    [("Post", "Grant"), ("Post", "None"), ("Post", "Deny"), ("Close", "Modify"), ("Void", "Deny"), ("Audit", "None")],
+)
+async def test_remove_lowers_access_without_approval(
+    client: httpx2.AsyncClient, cast: Cast, permission: str, access: str
+) -> None:
+    request = await ask(client, cast, "Remove", named(permission, access))
+
+    assert (request["status"], approvers(request)) == ("Open", [])
+    assert request["target"]["privileges"][0]["approvedAccess"] == access
+
+
+async def test_misfits_are_reported_together_with_other_problems(client: httpx2.AsyncClient, cast: Cast) -> None:
+    answer = await ask(
+        client, cast, "Remove", named("Post", "Unrestricted"), named("Read", "Grant"), scheduledStart="soon"
+    )
+
+    assert [each["field"] for each in answer["errors"]] == [
+        "scheduledStart",
+        "privileges.0.access",
+        "privileges.1.access",
+    ]
+
+
+async def test_a_group_keeps_no_more_than_it_has_when_it_is_removed(
+    client: httpx2.AsyncClient, db: Db, cast: Cast
+) -> None:
+    await execute(db, "UPDATE assignments SET holder_number = (SELECT number FROM groups)")
+
+    refused = await ask(client, cast, "Remove", named("Post", "Unrestricted"), group="Clerks")
+    lowered = await ask(client, cast, "Remove", named("Post", "Grant"), group="Clerks")
+
+    assert refused["errors"] == [{"field": "privileges.0.access", "message": "Access must be lower than Modify"}]
+    assert asked(lowered) == [("Post", "Modify", "Grant")]
+
+
+async def test_restore_of_what_was_never_suspended_is_refused(client: httpx2.AsyncClient, cast: Cast) -> None:
+    whole = await ask(client, cast, "Restore")
+    one = await ask(client, cast, "Restore", named("Close", "Grant"))
+    # A suspension that nobody carried out took nothing.
+    await ask(client, cast, "Suspend", named("Close"))
+    waiting = await ask(client, cast, "Restore", named("Close"))
+
+    assert whole["errors"] == [{"field": "action", "message": "ada is not suspended"}]
+    not_suspended = [{"field": "privileges.0.access", "message": "Books Close of ada is not suspended"}]
+    assert one["errors"] == waiting["errors"] == not_suspended
+
+
+async def test_restore_gives_back_exactly_what_was_suspended(client: httpx2.AsyncClient, cast: Cast) -> None:
+    await suspended(client, cast, named("Post"), named("Read"))
+
+    more = await ask(client, cast, "Restore", named("Post", "Unrestricted"), named("Close", "Grant"), named("Read"))
+    request = await ask(client, cast, "Restore")
+
+    assert more["errors"] == [
+        {"field": "privileges.0.access", "message": "Access must be Modify, as it was before the suspension"},
+        {"field": "privileges.1.access", "message": "Books Close of ada is not suspended"},
+    ]
+    assert asked(request) == [("Post", "Modify", "Modify"), ("Read", "Grant", "Grant")]
+
+
+async def test_a_restore_by_hand_is_approved_as_an_add(client: httpx2.AsyncClient, cast: Cast) -> None:
+    await suspended(client, cast)
+
+    modest = await ask(client, cast, "Restore", named(" READ "))
+    rest = await ask(client, cast, "Restore")
+
+    assert (modest["status"], approvers(modest)) == ("Pending", ["Bo Boss"])
+    assert asked(modest) == [("Read", "Grant", "Grant")]
+    # What is not given back yet, of high risk: the owner is asked as well.
+    assert [name for name, _, _ in asked(rest)] == ["Clerks", "Close", "Post", "Void"]
+    assert approvers(rest) == ["Bo Boss", "Olga Owner"]
+
+
+async def test_nothing_is_restored_twice_or_after_it_was_taken_for_good(client: httpx2.AsyncClient, cast: Cast) -> None:
+    await suspended(client, cast, named("Post"), named("Read"), named("Close"))
+    restored = await ask(client, cast, "Restore", named("Post"))
+    await ask(client, cast, "Remove", named("Close"))
+
+    again = await ask(client, cast, "Restore", named("Post"))
+    rest = await ask(client, cast, "Restore")
+    await done(client, restored["id"], "cancel")
+    after_cancel = await ask(client, cast, "Restore", named("Post"))
+
+    assert again["errors"] == [{"field": "privileges.0.access", "message": "Books Post of ada is not suspended"}]
+    assert asked(rest) == [("Read", "Grant", "Grant")]
+    assert asked(after_cancel) == [("Post", "Modify", "Modify")]
+
+
+async def test_another_account_of_the_person_is_not_restored(client: httpx2.AsyncClient, db: Db, cast: Cast) -> None:
+    await an_account(db, cast.ledger, "ada.admin", cast.ada)
+    await suspended(client, cast, named("Post"), targetName="ada")
+
+    answer = await ask(client, cast, "Restore", named("Post"), targetName="ada.admin")
+
+    assert answer["errors"][0]["message"] == "Books Post of ada.admin is not suspended"
+
+
+async def test_a_suspended_group_is_restored(client: httpx2.AsyncClient, db: Db, cast: Cast) -> None:
+    await execute(db, "UPDATE assignments SET holder_number = (SELECT number FROM groups)")
+    await suspended(client, cast, named("Close"), group="Clerks")
+
+    request = await ask(client, cast, "Restore", group="clerks")
+
+    assert asked(request) == [("Close", "Unrestricted", "Unrestricted")]
+    assert approvers(request)
+
+
+@pytest.mark.parametrize(
+    ("permission", "access", "raises"),
+    [("Post", "Unrestricted", True), ("Void", "None", True), ("Post", "Grant", False), ("Audit", "Deny", False)],
+)
+async def test_a_change_that_raises_access_is_approved_as_an_add(
+    client: httpx2.AsyncClient, cast: Cast, permission: str, access: str, raises: bool
+) -> None:
+    policy = [
+        {"type": "Approve", "reason": "Adds", "responder": "Supervisor", "actions": ["Add"]},
+        {"type": "Resolve", "reason": "Adds only", "responder": "Application Owner", "actions": ["Add"]},
+    ]
+    assert (await client.patch("/api/settings", json={"approvalPolicy": policy})).status_code == 200
+
+    request = await ask(client, cast, "Change", named(permission, access))
+
+    assert approvers(request) == (["Bo Boss"] if raises else [])
+    # Only the approval is that of an Add; the work is still that of a Change.
+    (work,) = [each for each in request["requirements"] if each["type"] == "Resolve"]
+    assert [rule["reason"] for rule in work["rules"]] != ["Adds only"]
+
+
+async def test_a_lowering_that_became_a_raise_is_canceled_at_its_start(
+    client: httpx2.AsyncClient, db: Db, config: Config, cast: Cast
+) -> None:
+    clock.travel_to(NOON)
+    later = (NOON + timedelta(days=3)).isoformat()
+    lowering = await ask(client, cast, "Remove", named("Post", "Grant"), scheduledStart=later)
+    standing = await ask(client, cast, "Remove", named("Close", "Grant"), scheduledStart=later)
+    await execute(
+        db,
+        """UPDATE assignments SET until_import = 2 WHERE permission_number =
+               (SELECT number FROM permissions WHERE permission = 'Post')""",
+    )
+
+    await let_the_worker_work(config, NOON + timedelta(days=3, minutes=1))
+
+    canceled = await detail_of(client, lowering["id"])
+    why = "ada now has Books Post as None: Grant would raise it"
+    assert (canceled["status"], canceled["comments"][-1]["content"]) == ("Canceled", why)
+    assert (await detail_of(client, standing["id"]))["status"] == "Open"

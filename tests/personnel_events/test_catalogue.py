@@ -1,0 +1,83 @@
+"""What events ask for, seen against the catalogue and against what accounts hold."""
+
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+import httpx2
+import pytest
+
+from rolecall.access_requests.model import NewPrivilege
+from rolecall.core import clock
+from rolecall.core.config import Config
+from rolecall.core.db import Db
+from tests.builders import an_access_model, an_access_request, an_application, an_identity
+from tests.holdings import an_account
+from tests.personnel_events.bodies import EVENTS, created
+from tests.working import let_the_worker_work
+
+NOW = datetime(2026, 11, 2, 9, tzinfo=UTC)
+
+
+@pytest.fixture(autouse=True)
+def november() -> None:
+    clock.travel_to(NOW)
+
+
+async def asked(client: httpx2.AsyncClient, config: Config, event: Any) -> list[Any]:
+    await let_the_worker_work(config)
+    event = (await client.get(f"{EVENTS}/{event['id']}")).json()
+    ids = [request["id"] for request in event["stages"][0]["accessRequests"]]
+    return [(await client.get(f"/api/access-requests/{id}")).json() for id in ids]
+
+
+def rated(request: Any) -> list[tuple[str, str]]:
+    return [
+        (each["permission"]["permission"], each["permission"]["riskRating"]) for each in request["target"]["privileges"]
+    ]
+
+
+async def test_names_of_models_that_the_catalogue_lacks_are_critical(
+    client: httpx2.AsyncClient, db: Db, config: Config
+) -> None:
+    ledger = await an_application(db, "Ledger")
+    await an_account(db, ledger, "root", None, groups=("Clerks",), permissions=(("Books", "Post", "Grant", "Low"),))
+    names = [{"header": "Books", "permission": "Post"}, {"header": "Books", "permission": "Pots"}]
+    access = {"applicationId": str(ledger), "groups": ["Clerks", "Clerkz"], "permissions": names}
+    await an_access_model(db, access=[access])
+    person = {"firstName": "Eve", "lastName": "Newcomer", "department": "Finance"}
+
+    event = await created(client, "onboard", identity=person, effectiveDate="2026-11-02")
+    (request,) = await asked(client, config, event)
+
+    assert rated(request) == [("Post", "Low"), ("Pots", "Critical"), ("Clerks", "None"), ("Clerkz", "Critical")]
+    # The owner approves as well, or the administrators for them.
+    assert len(request["requirements"][0]["rules"]) == 2
+
+
+async def test_a_role_transition_removes_only_what_is_held_or_coming(
+    client: httpx2.AsyncClient, db: Db, config: Config
+) -> None:
+    ada, ledger = await an_identity(db, department="Finance"), await an_application(db, "Ledger")
+    await an_account(db, ledger, "ada", ada, groups=("Held",), permissions=(("Books", "Denied", "Deny", "None"),))
+    groups = ["Held", "Never", "Coming", "Given", "Canceled"]
+    denied = [{"header": "Books", "permission": "Denied"}]
+    await an_access_model(db, access=[{"applicationId": str(ledger), "groups": groups, "permissions": denied}])
+    await a_request(db, ada, ledger, "Coming")
+    # Completed, and no import came since.
+    for name, status in (("Given", "Completed"), ("Canceled", "Canceled")):
+        id = await a_request(db, ada, ledger, name)
+        await db.execute("UPDATE access_requests SET status = %s, completed_on = now() WHERE id = %s", (status, id))
+
+    event = await created(
+        client, "role-transition", identityId=str(ada), effectiveDate="2026-11-02", identity={"department": "Sales"}
+    )
+    (request,) = await asked(client, config, event)
+
+    assert request["action"] == "Remove"
+    assert sorted(name for name, _ in rated(request)) == ["Coming", "Given", "Held"]
+
+
+async def a_request(db: Db, identity: UUID, application: UUID, group: str) -> UUID:
+    privileges = [NewPrivilege(header="Group", permission=group)]
+    return await an_access_request(db, identity_id=identity, application_id=application, privileges=privileges)
