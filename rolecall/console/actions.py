@@ -15,6 +15,7 @@ from rolecall.console.model import (
     LONGEST_EMAIL,
     NO_PASSWORD,
     SESSION_LASTS,
+    SESSION_RESTS,
     SHORTEST_PASSWORD,
     Attempt,
     Person,
@@ -25,7 +26,7 @@ from rolecall.console.model import (
     new_secret,
     sha256,
 )
-from rolecall.core.authors import AuthorKind, by, sign
+from rolecall.core.authors import SIGN, Author, AuthorKind, by, sign, signature
 from rolecall.core.caller import Caller
 from rolecall.core.checking import Facts, check
 from rolecall.core.db import Db, execute, fetch_one, fetch_rows, fetch_value
@@ -223,6 +224,25 @@ async def sign_out(db: Db, session: Session) -> None:
     await execute(db, "DELETE FROM console_sessions WHERE sha256 = %(sha256)s", sha256=session.sha256)
 
 
+async def sign_as_person(db: Db, session: Session, author: Author) -> Person | None:
+    """Judge session, role and identity inside the writing transaction, and lock them against revocation until it ends.
+
+    Whatever takes a role away or disables an identity deletes the session, so these two locks are enough.
+    """
+    rows = await fetch_rows(
+        db,
+        f"""SELECT i.id, i.first_name || ' ' || i.last_name, r.email, r.role, {SIGN}
+            FROM console_sessions s JOIN console_roles r USING (identity_id) JOIN identities i ON i.id = s.identity_id
+            WHERE s.sha256 = %(sha256)s AND i.status = 'Active'
+            AND s.seen_at > %(seen_after)s AND s.created_at > %(created_after)s FOR KEY SHARE OF s, r""",
+        sha256=session.sha256,
+        seen_after=author.created_date - SESSION_RESTS,
+        created_after=author.created_date - SESSION_LASTS,
+        author=signature(author),
+    )
+    return Person(*rows[0][:-1]) if rows else None
+
+
 async def mark_seen(db: Db, session: Session, now: datetime) -> None:
     """Written at most once a minute; a notice that was shown goes."""
     if session.notice is None and now - session.seen_at < _SEEN_PRECISION:
@@ -254,8 +274,9 @@ async def forget_old_sessions(db: Db, now: datetime) -> None:
 
 
 async def _open_session(db: Db, identity_id: UUID, now: datetime) -> str | None:
-    """For who still has a role. From here on it is known who acts, so the entry is theirs."""
-    has_role = "SELECT true FROM console_roles WHERE identity_id = %(id)s FOR SHARE"
+    """Open a session for an active identity with a role. From here on the author is known, so the entry is theirs."""
+    has_role = """SELECT true FROM console_roles r JOIN identities i ON i.id = r.identity_id
+                  WHERE r.identity_id = %(id)s AND i.status = 'Active' FOR SHARE OF r"""
     if not await fetch_value(db, has_role, id=identity_id):
         return None
     secret = new_secret()

@@ -136,7 +136,7 @@ async def _whom(db: Db) -> str:
     return " or ".join(await queries.administrators(db)) or "your administrator"
 
 
-@screen("POST", "/sign-out")
+@screen("POST", "/sign-out", revokes=True)
 async def sign_out(db: Db, session: Session) -> SeeOther:
     await actions.sign_out(db, session)
     return SeeOther("/sign-in", session="")
@@ -148,7 +148,7 @@ async def show_account(db: Db, person: Person) -> Page:
     return Page("account.html", {"shortest": SHORTEST_PASSWORD, "has_password": has_password})
 
 
-@screen("POST", "/account")
+@screen("POST", "/account", revokes=True)
 async def change_password(
     db: Db, person: Person, session: Session, form: Form, now: datetime, request: AnyRequest
 ) -> SeeOther:
