@@ -26,15 +26,17 @@ from rolecall.console.model import (
     new_secret,
     sha256,
 )
-from rolecall.core.authors import SIGN, Author, AuthorKind, by, sign, signature
+from rolecall.core.authors import SIGN, Author, AuthorKind, by, sign, signature, wait_to_revoke
 from rolecall.core.caller import Caller
 from rolecall.core.checking import Facts, check
 from rolecall.core.db import Db, execute, fetch_one, fetch_rows, fetch_value
 from rolecall.core.errors import Conflict, Invalid, NotFound, RateLimited
 from rolecall.identities import actions as identities
+from rolecall.identities import administrators
 from rolecall.identities import queries as identity_queries
 from rolecall.identities.model import IdentityType
 from rolecall.identities.shapes import NewIdentity
+from rolecall.personnel_events.actions import require_another_administrator
 from rolecall.web.correlation import correlation_id
 
 _SEEN_PRECISION = timedelta(minutes=1)
@@ -66,13 +68,14 @@ async def _reached_by(db: Db, email: str) -> UUID | None:
 
 
 async def set_role(db: Db, identity_id: UUID, role: Role | None, email: str | None = None) -> None:
-    """Without a role a person cannot sign in; with another role or address they sign in anew.
+    """Give a person a role, or take it away; without a role a person cannot sign in.
 
-    The address stays as it was, unless another is given. The last administrator stays one.
+    With another role or address they sign in again. The address stays as it was, unless another is given. The last
+    active administrator stays one.
     """
     async with db.transaction():
-        # Two administrators must not each remove the other at once.
-        await execute(db, "LOCK TABLE console_roles IN SHARE ROW EXCLUSIVE MODE")
+        await wait_to_revoke(db)
+        is_removed = role is not Role.ADMINISTRATOR and await administrators.is_one(db, identity_id)
         had = await fetch_rows(
             db, "DELETE FROM console_roles WHERE identity_id = %(id)s RETURNING role, email", id=identity_id
         )
@@ -87,8 +90,11 @@ async def set_role(db: Db, identity_id: UUID, role: Role | None, email: str | No
             )
         if role is None or had != [(role, address)]:
             await _forget_sign_ins(db, identity_id)
-        if not await fetch_value(db, "SELECT count(*) FROM console_roles WHERE role = 'Administrator'"):
-            raise Conflict("Somebody must stay administrator")
+        # After the locks on the role and its sessions, which this person's own offboardings hold meanwhile.
+        if is_removed:
+            await require_another_administrator(db, identity_id)
+        if not await administrators.active(db):
+            raise Conflict("Make someone administrator first: an active administrator must exist")
 
 
 async def _address(db: Db, identity_id: UUID, had: str | None, given: str | None) -> str:

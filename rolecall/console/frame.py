@@ -27,7 +27,15 @@ from rolecall.core.caller import NOBODY, Caller, Scope
 from rolecall.core.checking import Addresses, Facts
 from rolecall.core.config import Config
 from rolecall.core.db import Db, Pool, transaction
-from rolecall.core.errors import Conflict, Forbidden, Invalid, NotFound, RolecallError, Unauthorized, UnsupportedMediaType
+from rolecall.core.errors import (
+    Conflict,
+    Forbidden,
+    Invalid,
+    NotFound,
+    RolecallError,
+    Unauthorized,
+    UnsupportedMediaType,
+)
 from rolecall.web.bodies import AnyRequest, Carried, Reader, read_bytes, read_query
 from rolecall.web.correlation import correlation_id
 from rolecall.web.errors import ErrorBody

@@ -56,9 +56,7 @@ LOSSES = (take_role, end_session, disable, let_session_expire)
 async def test_who_loses_the_right_while_the_form_comes_creates_nothing(
     administrator: httpx2.AsyncClient, db: Db, lose: Any
 ) -> None:
-    answer = await administrator.post(
-        "/settings/tokens", content=slowly(NEW_TOKEN, lambda: lose(db)), headers=FORM
-    )
+    answer = await administrator.post("/settings/tokens", content=slowly(NEW_TOKEN, lambda: lose(db)), headers=FORM)
 
     assert (answer.status_code, answer.headers["location"]) == (303, "/sign-in?next=/")
     assert await fetch_value(db, "SELECT count(*) FROM tokens") == 0

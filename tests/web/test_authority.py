@@ -77,9 +77,7 @@ async def test_token_that_loses_a_scope_while_the_body_comes_gives_no_more_than_
         await execute(db, "UPDATE tokens SET scopes = '{tokens:manage}' WHERE id = %(id)s", id=token.id)
 
     body = b'{"name": "wide", "scopes": ["audit:read"]}'
-    answer = await anonymous.post(
-        "/api/tokens", content=slowly(body, narrow), headers={**JSON, **bearer(token.secret)}
-    )
+    answer = await anonymous.post("/api/tokens", content=slowly(body, narrow), headers={**JSON, **bearer(token.secret)})
 
     assert (answer.status_code, answer.json()["message"]) == (403, "The token lacks the scope audit:read")
 
@@ -88,7 +86,9 @@ async def test_token_revoked_during_an_upload_stages_no_import(anonymous: httpx2
     application = await an_application(db, connector=CONNECTOR)
     token = await a_token(db, "uploader", scopes=["imports:write"])
     group = await fetch_value(db, "SELECT id FROM file_groups WHERE name = 'Users'")
-    part = f'--x\r\nContent-Disposition: form-data; name="{group}"; filename="u.csv"\r\n\r\nUsername\r\nada\r\n--x--\r\n'
+    part = (
+        f'--x\r\nContent-Disposition: form-data; name="{group}"; filename="u.csv"\r\n\r\nUsername\r\nada\r\n--x--\r\n'
+    )
 
     async def revoke() -> None:
         await execute(db, "UPDATE tokens SET revoked_at = now() WHERE id = %(id)s", id=token.id)
