@@ -39,6 +39,7 @@ from rolecall.identities.shapes import NewIdentity
 from rolecall.personnel_events.actions import require_another_administrator
 from rolecall.web.correlation import correlation_id
 
+SIGN_IN_AGAIN = "Sign in again by a new link, or with your identity provider, and set a first password right after"
 _SEEN_PRECISION = timedelta(minutes=1)
 _HASHING = asyncio.Semaphore(2)
 T = TypeVar("T")
@@ -204,10 +205,15 @@ async def _in_turn(hashing: Callable[..., T], *words: str) -> T:
 
 
 async def change_password(db: Db, person: Person, session: Session, current: str, new: str, now: datetime) -> None:
-    """Whoever has one must know it: the reason to change it may be that somebody else has a session."""
+    """Set a password on proof of who asks, since somebody else may have the session.
+
+    The proof is the current password; for a first one, a sign-in by link or provider a few minutes ago.
+    """
     argon2 = await queries.password_of(db, person)
     if argon2 and not await _in_turn(is_password, current, argon2):
         raise Invalid.on("current", "The current password is wrong")
+    if not argon2 and not session.may_set_first_password(now):
+        raise Conflict(SIGN_IN_AGAIN)
     await set_password(db, person.id, new, now, session)
 
 

@@ -11,7 +11,8 @@ async def active(db: Db) -> dict[UUID, str]:
     """Return the names of active administrators by id."""
     rows = await fetch_rows(
         db,
-        """SELECT i.id, i.first_name || ' ' || i.last_name FROM console_roles r JOIN identities i ON i.id = r.identity_id
+        """SELECT i.id, i.first_name || ' ' || i.last_name
+           FROM console_roles r JOIN identities i ON i.id = r.identity_id
            WHERE r.role = 'Administrator' AND i.status = 'Active' ORDER BY i.list_key""",
     )
     return dict(rows)

@@ -167,10 +167,16 @@ async def test_revocation_waits_for_a_write_that_has_begun(
     assert [action for (action,) in actions] == ["Revoke token", "Create application"]
 
 
+WAITING = """SELECT count(*) FROM pg_stat_activity
+             WHERE wait_event_type = 'Lock' AND datname = current_database()"""
+
+
 async def _until_waiting(db: Db, count: int) -> None:
-    async with asyncio.timeout(10):
-        while await fetch_value(db, "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'") != count:
-            await asyncio.sleep(0.02)
+    for _ in range(500):
+        if await fetch_value(db, WAITING) == count:
+            return
+        await asyncio.sleep(0.02)
+    raise AssertionError(f"{count} transactions should wait for a lock")
 
 
 async def test_tokens_that_revoke_each_other_do_not_deadlock(anonymous: httpx2.AsyncClient, db: Db) -> None:
