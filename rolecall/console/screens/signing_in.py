@@ -36,8 +36,13 @@ log = structlog.get_logger("rolecall.console")
 
 
 def _sign_in_page(config: Config, problem: str | None, next: str = "/", email: str = "", status: int = 200) -> Page:
-    values = {"problem": problem, "next": next, "email": email, "provider": _provider_name(config)}
-    values["passwords"] = config.passwords
+    values = {
+        "problem": problem,
+        "next": next,
+        "email": email,
+        "provider": _provider_name(config),
+        "passwords": config.passwords,
+    }
     return Page("sign_in.html", values, status)
 
 
