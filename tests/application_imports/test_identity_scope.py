@@ -24,7 +24,9 @@ async def an_application_of(db: Db, *, is_source: bool) -> UUID:
     return await an_application(db, schedule={"cron": "0 5 * * *", "locations": {"Users": "/srv/users.csv"}})
 
 
-async def perform(client: httpx2.AsyncClient, db: Db, operation: str, application: UUID, secret: str) -> httpx2.Response:
+async def perform(
+    client: httpx2.AsyncClient, db: Db, operation: str, application: UUID, secret: str
+) -> httpx2.Response:
     """Call an operation that is valid but for the scope."""
     headers = {"Authorization": f"Bearer {secret}"}
     body: dict[str, Any] = {}
