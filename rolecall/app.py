@@ -25,6 +25,7 @@ from rolecall.identities.routes import router as identities
 from rolecall.operate.routes import router as metrics
 from rolecall.personnel_events import routes as personnel_events
 from rolecall.settings.routes import router as settings
+from rolecall.tokens.actions import sign_as_token
 from rolecall.tokens.keyring import Keyring
 from rolecall.tokens.routes import router as tokens
 from rolecall.web.docs import documentation
@@ -88,7 +89,7 @@ def furnish(app: Litestar, config: Config) -> Edge:
     replica = Replica(pool, make_pool(config, config.read_url, **ONE_PLAN_FOR_ALL)) if config.read_url else None
     times = RequestTimes()
     app.state.services = Services(
-        config, pool, keyring.authenticate, imports_queries.count_failing_schedules, times, replica
+        config, pool, keyring.authenticate, sign_as_token, imports_queries.count_failing_schedules, times, replica
     )
     return Edge(app, config, times)
 

@@ -22,6 +22,7 @@ from rolecall.access_requests.model import (
     NewRequest,
     Response,
 )
+from rolecall.access_requests.permitted import DECIDED, Standing, refusal, standing_of
 from rolecall.access_requests.shapes import (
     AccessRequestDetail,
     AssignBody,
@@ -60,49 +61,32 @@ async def request_access(db: Db, caller: Caller, raw: Json, facts: Facts) -> Acc
     return await queries.get(db, id)
 
 
-_OWN = "Nobody decides on a request of their own"
-ABOUT_THEM = "Nobody cancels or snoozes what others asked about them"
-
-
 class _Held(msgspec.Struct, frozen=True):
-    """A request locked for a verb; `is_own` when the caller asked for it or it is for them, `is_about` when only that.
+    """A request locked for a verb.
 
     `now` is no earlier than what happened to it last: another verb may have come between the call and the lock.
     """
 
     id: UUID
     status: WorkStatus
-    is_own: bool
-    is_about: bool
+    standing: Standing
     now: datetime
 
 
 async def _hold(db: Db, caller: Caller, id: str | UUID, now: datetime) -> _Held:
-    held = await fetch_one(
-        db,
-        _Held,
-        """SELECT id, status, %(caller)s IN (reporter_id, identity_id)
-                              AND EXISTS (SELECT FROM identities WHERE id = %(caller)s) AS is_own,
-                  coalesce(identity_id = %(caller)s AND reporter_id <> %(caller)s, false) AS is_about,
-                  %(now)s::timestamptz AS now
-           FROM access_requests r WHERE id = %(id)s FOR UPDATE OF r""",
-        id=known_guid("AccessRequest", str(id)),
-        caller=caller.id,
-        now=now,
-    )
-    if held is None:
+    known = known_guid("AccessRequest", str(id))
+    status = await fetch_value(db, "SELECT status FROM access_requests WHERE id = %(id)s FOR UPDATE", id=known)
+    if status is None:
         raise NotFound("AccessRequest", id)
-    last = await fetch_value(db, "SELECT max(created_date) FROM activity WHERE item_id = %(id)s", id=held.id)
-    return msgspec.structs.replace(held, now=max(now, last))
+    standing = await standing_of(db, caller.id, known)
+    return _Held(known, WorkStatus(status), standing, max(now, standing.latest))
 
 
-def _may(held: _Held, move: Move, *, decides: bool = False) -> None:
+def _may(held: _Held, move: Move) -> None:
     if held.status not in move.allowed:
         raise Conflict(f"An access request that is {held.status} cannot be {move.name.lower()}")
-    if decides and held.is_own:
-        raise Conflict(_OWN)
-    if move in (CANCEL, SNOOZE) and held.is_about:
-        raise Conflict(ABOUT_THEM)
+    if why := refusal(held.standing, move):
+        raise Conflict(why)
 
 
 async def _say(db: Db, held: _Held, caller: Caller, comment: str | None) -> None:
@@ -111,21 +95,21 @@ async def _say(db: Db, held: _Held, caller: Caller, comment: str | None) -> None
 
 
 async def _perform(
-    db: Db, caller: Caller, id: str, raw: Json, facts: Facts, move: Move, verb: moving.Verb, *, decides: bool = False
+    db: Db, caller: Caller, id: str, raw: Json, facts: Facts, move: Move, verb: moving.Verb
 ) -> AccessRequestDetail:
     held, body = await _hold(db, caller, id, facts.now), check(VerbBody, raw, facts)
-    _may(held, move, decides=decides)
+    _may(held, move)
     await _say(db, held, caller, body.comment)
     await verb(db, [held.id], caller, held.now)
     return await queries.get(db, held.id)
 
 
 async def resolve(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> AccessRequestDetail:
-    return await _perform(db, caller, id, raw, facts, RESOLVE, moving.resolve, decides=True)
+    return await _perform(db, caller, id, raw, facts, RESOLVE, moving.resolve)
 
 
 async def verify(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> AccessRequestDetail:
-    return await _perform(db, caller, id, raw, facts, VERIFY, moving.verify, decides=True)
+    return await _perform(db, caller, id, raw, facts, VERIFY, moving.verify)
 
 
 async def reopen(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> AccessRequestDetail:
@@ -170,13 +154,13 @@ async def comment(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> A
 
 
 async def respond(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> AccessRequestDetail:
-    """A reviewer's answer, their own or recorded by the caller; the last one that is needed moves the request."""
+    """Record a reviewer's answer, their own or another's; the last one that is needed moves the request."""
     held, body = await _hold(db, caller, id, facts.now), check(RespondBody, raw, facts)
     reviewer = await _asked_reviewer(db, held, body, caller)
     if held.status != AWAITED[body.type]:
         raise Conflict(f"An access request that is {held.status} awaits no response of type {body.type}")
-    if held.is_own:
-        raise Conflict(_OWN)
+    if why := refusal(held.standing, DECIDED[body.type], reviewer.id):
+        raise Conflict(why)
     await _lower(db, held, body)
     if not await _record_response(db, held, body, reviewer.id):
         raise Conflict(f"{reviewer.name} has responded already")

@@ -24,12 +24,15 @@ from rolecall.access_requests.model import (
     RequestEvent,
     gives,
 )
+from rolecall.access_requests.requirements import ADMINISTRATORS
 from rolecall.access_requests.shapes import AccessRequestDetail
 from rolecall.core.caller import SYSTEM, Caller
 from rolecall.core.db import Db, execute, fetch_rows, insert_rows
+from rolecall.identities import administrators
 from rolecall.identities.model import WEBHOOK_TYPES, IdentityStatus
 from rolecall.settings.policy import RequirementType
 from rolecall.work_items.actions import record_activity_of
+from rolecall.work_items.shapes import PersonReference
 
 Ids = Sequence[UUID]
 # What the activity entry says: of all, or of each.
@@ -106,8 +109,38 @@ async def resolve(db: Db, ids: Ids, caller: Caller, now: datetime, text: Text | 
         ids=ids,
     )
     to_verify = {id for (id,) in verified}
+    await _ask_others_to_verify(db, list(to_verify), caller)
     resolved = await move(db, RESOLVE, [id for id in ids if id in to_verify], caller, now, text)
     return resolved + await move(db, FINISH, [id for id in ids if id not in to_verify], caller, now, text)
+
+
+async def _ask_others_to_verify(db: Db, ids: Ids, caller: Caller) -> None:
+    """Ask the administrators where all who are asked to verify carried the request out: it would wait for no one."""
+    rules = await fetch_rows(
+        db,
+        """SELECT v.request_id, v.rule, v.last, v.reason,
+                  array_remove(ARRAY[r.reporter_id, r.identity_id], NULL) || c.by
+           FROM (SELECT request_id, rule, max(position) AS last, min(reason) AS reason, array_agg(reviewer_id) AS asked
+                 FROM responses WHERE request_id = ANY(%(ids)s) AND type = 'Verify' GROUP BY request_id, rule) v
+           JOIN access_requests r ON r.id = v.request_id
+           CROSS JOIN LATERAL (SELECT array_remove(ARRAY[%(caller)s, r.assignee_id], NULL) || array(
+               SELECT p.reviewer_id FROM responses p
+               WHERE p.request_id = r.id AND p.type = 'Resolve' AND p.response = 'Approved') AS by) c
+           WHERE v.asked <@ c.by""",
+        ids=list(ids),
+        caller=caller.id,
+    )
+    if not rules:
+        return
+    active = await administrators.active(db)
+    rows = []
+    for request_id, rule, last, reason, excluded in rules:
+        able = [PersonReference(id, name) for id, name in active.items() if id not in excluded] or [ADMINISTRATORS]
+        for position, reviewer in enumerate(able, last + 1):
+            row = {"request_id": request_id, "type": RequirementType.VERIFY, "rule": rule, "position": position}
+            asked = {"reviewer_id": reviewer.id, "reviewer_name": reviewer.name, "response": "Pending", "asked": True}
+            rows.append(row | {"reason": reason} | asked)
+    await insert_rows(db, "responses", rows)
 
 
 async def verify(db: Db, ids: Ids, caller: Caller, now: datetime, text: Text | None = None) -> list[UUID]:

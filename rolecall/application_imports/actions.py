@@ -11,11 +11,11 @@ from rolecall.application_imports.shapes import CancelBody, RollbackBody, StageB
 from rolecall.applications.shapes import FileGroup
 from rolecall.core import ids
 from rolecall.core.authors import by_system, written_by
-from rolecall.core.caller import Caller
+from rolecall.core.caller import Caller, Scope
 from rolecall.core.checking import Facts, Json, check
 from rolecall.core.config import Config
 from rolecall.core.db import Db, Pool, execute, fetch_rows
-from rolecall.core.errors import Conflict, Invalid, NotFound, Problem
+from rolecall.core.errors import Conflict, Forbidden, Invalid, NotFound, Problem
 from rolecall.core.files import Store, Upload, UploadedFile
 from rolecall.core.ids import new_id
 from rolecall.core.nudge import nudge
@@ -41,6 +41,7 @@ async def upload_import(
         raise Invalid(differs, *_file_problems(upload, None))
     raw = {"applicationId": "".join(given)}
     target = await _target(db, raw)
+    _require_right(caller, target is not None and target.is_identity_source)
     problems = [*_target_problems(raw, target), *_file_problems(upload, target)]
     if target and target.file_groups is None:
         problems.append(Problem("applicationId", "Application does not support file imports"))
@@ -55,6 +56,7 @@ async def upload_import(
 async def stage_import(db: Db, caller: Caller, raw: Json, facts: Facts, type: ImportType = ImportType.API) -> UUID:
     """Run the schedule once, now."""
     target = await _target(db, raw)
+    _require_right(caller, target is not None and target.is_identity_source)
     problems = _target_problems(raw, target)
     if target and not target.has_schedule:
         problems.append(Problem("applicationId", "Application has no import schedule"))
@@ -62,9 +64,10 @@ async def stage_import(db: Db, caller: Caller, raw: Json, facts: Facts, type: Im
     return await create_import(db, body.application_id, type=type, created_by=caller.name, now=facts.now)
 
 
-async def cancel_import(db: Db, raw: Json, facts: Facts) -> UUID:
+async def cancel_import(db: Db, caller: Caller, raw: Json, facts: Facts) -> UUID:
     """Ask for a stop; the worker is the one that reaches Canceled."""
     id = check(CancelBody, raw, facts).application_import_id
+    _require_right(caller, await queries.is_of_identity_source(db, id))
     if not await move_import(db, id, ImportStatus.CANCELING):
         status = await queries.status_of(db, id)
         message = f"Application import is already {status}" if status else f"ApplicationImport with id {id} not found"
@@ -87,8 +90,9 @@ async def move_import(db: Db, id: UUID, to: ImportStatus, **columns: object) -> 
     return moved == 1
 
 
-async def continue_import(db: Db, id: UUID, now: datetime) -> None:
-    """A person lifts the guard, for this run alone."""
+async def continue_import(db: Db, caller: Caller, id: UUID, now: datetime) -> None:
+    """Lift the guard, for this run alone."""
+    _require_right(caller, await queries.is_of_identity_source(db, id))
     continued = await execute(
         db,
         """UPDATE import_runs r SET held = NULL, is_unguarded = true FROM application_imports i
@@ -109,6 +113,7 @@ async def roll_back(
     target = await queries.target(db, application_id)
     if target is None:
         raise NotFound("Application", application_id)
+    _require_right(caller, target.is_identity_source)
     if target.is_archived:
         raise Conflict("Application is archived")
     number = check(RollbackBody, raw, facts).import_number
@@ -122,6 +127,12 @@ async def roll_back(
         number=number,
     )
     return id
+
+
+def _require_right(caller: Caller, is_identity_source: bool) -> None:
+    """Refuse imports of an identity source without the scope for it: they say who there is and who supervises whom."""
+    if is_identity_source and Scope.IDENTITIES_WRITE not in caller.scopes:
+        raise Forbidden(Scope.IDENTITIES_WRITE)
 
 
 async def create_import(db: Db, application_id: UUID, *, type: ImportType, created_by: str, now: datetime) -> UUID:

@@ -9,6 +9,7 @@ from psycopg.types.json import Jsonb
 from rolecall.accounts import matching
 from rolecall.application_imports import guard, identity_source
 from rolecall.application_imports.actions import move_import
+from rolecall.application_imports.broken import BrokenFile
 from rolecall.application_imports.model import ImportStatus
 from rolecall.application_imports.relations import RELATIONS, Kind, Tally, tally
 from rolecall.application_imports.sources import Sources
@@ -16,6 +17,7 @@ from rolecall.applications.shapes import Changes, Metrics, PermissionChanges
 from rolecall.core import clock
 from rolecall.core.db import Db, execute, fetch_one, fetch_rows
 from rolecall.core.nudge import nudge
+from rolecall.identities import administrators
 from rolecall.settings.model import Guard
 
 FINISHED_CHANNEL = "finished_imports"
@@ -99,7 +101,7 @@ async def finish(
     if tallies[Kind.ASSIGNMENT].total:
         await _count_values(db, run.number)
     metrics = await _metrics(db, run, before, after, tallies) if is_changed else _unchanged(run, after)
-    people = await identity_source.show(db, run.application_id, run.number, now) if tallies[Kind.IDENTITY].total else []
+    people = await _show_people(db, run, now) if tallies[Kind.IDENTITY].total else []
     if is_changed:
         await matching.match_imported(db, run.number, now)
     else:
@@ -107,6 +109,19 @@ async def finish(
     # Matching many accounts takes its time, and belongs to the build.
     await _keep(db, run, clock.now(), after, metrics, tallies, sources, files)
     return [*_told(files), *_changes_told(tallies), *people, *(await _matches_told(db, run, after))]
+
+
+async def _show_people(db: Db, run: Run, now: datetime) -> list[str]:
+    """Show what the source says in the identities, unless that leaves the console without an administrator."""
+    before = await administrators.active(db)
+    said = await identity_source.show(db, run.application_id, run.number, now)
+    gone = before.keys() - (await administrators.active(db)).keys()
+    if gone:
+        await administrators.take_turns(db)
+        if not await administrators.active(db):
+            names = ", ".join(name for id, name in before.items() if id in gone)
+            raise BrokenFile(f"no active administrator would be left without {names}; make someone else one first")
+    return said
 
 
 def _hold(run: Run, before: Totals, tallies: dict[Kind, Tally]) -> None:

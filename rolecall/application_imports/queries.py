@@ -69,6 +69,7 @@ class Target(msgspec.Struct, frozen=True):
     """What an import must know of its application before it is made."""
 
     is_archived: bool
+    is_identity_source: bool
     has_schedule: bool
     file_groups: list[FileGroup] | None
 
@@ -76,10 +77,25 @@ class Target(msgspec.Struct, frozen=True):
         return {group.file_group_id: group for group in self.file_groups or ()}
 
 
+# Also one that is no longer marked as such: a rollback would still change people.
+_IS_IDENTITY_SOURCE = """(a.is_identity_source OR EXISTS (
+    SELECT FROM identity_versions v WHERE v.application_id = a.id AND v.until_import IS NULL))"""
+
+
+async def is_of_identity_source(db: Db, import_id: UUID) -> bool:
+    found = await fetch_value(
+        db,
+        f"""SELECT {_IS_IDENTITY_SOURCE} FROM application_imports r JOIN applications a ON a.id = r.application_id
+            WHERE r.id = %(id)s""",
+        id=import_id,
+    )
+    return bool(found)
+
+
 async def target(db: Db, application_id: UUID) -> Target | None:
     rows = await fetch_rows(
         db,
-        """SELECT a.is_archived, EXISTS (SELECT FROM schedules s WHERE s.application_id = a.id),
+        f"""SELECT a.is_archived, {_IS_IDENTITY_SOURCE}, EXISTS (SELECT FROM schedules s WHERE s.application_id = a.id),
                   coalesce(c.is_file_based, false),
                   (SELECT json_agg(json_build_array(g.id, g.name, g.is_optional, g.is_multiple) ORDER BY g.position)
                    FROM file_groups g WHERE g.connector_id = c.id)
@@ -88,9 +104,9 @@ async def target(db: Db, application_id: UUID) -> Target | None:
     )
     if not rows:
         return None
-    is_archived, has_schedule, is_file_based, groups = rows[0]
+    is_archived, is_identity_source, has_schedule, is_file_based, groups = rows[0]
     files = [FileGroup(UUID(id), *rest) for id, *rest in groups or ()]
-    return Target(is_archived, has_schedule, files if is_file_based else None)
+    return Target(is_archived, is_identity_source, has_schedule, files if is_file_based else None)
 
 
 class StoredFile(msgspec.Struct, frozen=True):

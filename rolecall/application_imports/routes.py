@@ -50,6 +50,7 @@ async def upload_import(
     """Upload files and stage an import.
 
     Name the application in the query or in the form.
+    An identity source needs the scope `identities:write` besides.
     """
     queried = request.query_params.getall("applicationId", [])
     return await queries.get_alone(db, await actions.upload_import(db, caller, raw, queried, facts, config.store))
@@ -57,14 +58,20 @@ async def upload_import(
 
 @operation("POST", "/stage", scope=Scope.IMPORTS_WRITE, status=201, body=StageBody, tags=_SPECIFIED)
 async def stage_import(db: Db, caller: Caller, raw: Json, facts: Facts) -> Import:
-    """Stage a scheduled import."""
+    """Stage a scheduled import.
+
+    An identity source needs the scope `identities:write` besides.
+    """
     return await queries.get_alone(db, await actions.stage_import(db, caller, raw, facts))
 
 
 @operation("POST", "/cancel", scope=Scope.IMPORTS_WRITE, body=CancelBody, tags=_SPECIFIED)
-async def cancel_import(db: Db, raw: Json, facts: Facts) -> ImportDetail:
-    """Cancel an import."""
-    return await queries.get(db, await actions.cancel_import(db, raw, facts))
+async def cancel_import(db: Db, caller: Caller, raw: Json, facts: Facts) -> ImportDetail:
+    """Cancel an import.
+
+    An identity source needs the scope `identities:write` besides.
+    """
+    return await queries.get(db, await actions.cancel_import(db, caller, raw, facts))
 
 
 @operation("GET", "/", scope=Scope.IMPORTS_READ, query={"applicationId": a_guid}, tags=_SPECIFIED)
@@ -110,16 +117,22 @@ async def list_rejects(db: Db, id: str, query: dict[str, Any]) -> Page[RejectIte
 
 
 @operation("POST", "/{id:str}/continue", scope=Scope.IMPORTS_WRITE, tags=_ADDED)
-async def continue_import(db: Db, id: str, now: datetime) -> ImportDetail:
-    """Lift the guard for a held import."""
+async def continue_import(db: Db, caller: Caller, id: str, now: datetime) -> ImportDetail:
+    """Lift the guard for a held import.
+
+    An identity source needs the scope `identities:write` besides.
+    """
     import_id = known_guid("ApplicationImport", id)
-    await actions.continue_import(db, import_id, now)
+    await actions.continue_import(db, caller, import_id, now)
     return await queries.get(db, import_id)
 
 
 @operation("POST", "/{id:str}/rollback", scope=Scope.IMPORTS_WRITE, status=201, body=RollbackBody, tags=_ADDED)
 async def roll_back(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> Import:
-    """Stage an import that puts an application's data back as after an earlier one."""
+    """Stage an import that puts an application's data back as after an earlier one.
+
+    An identity source needs the scope `identities:write` besides.
+    """
     application_id = known_guid("Application", id)
     return await queries.get_alone(db, await actions.roll_back(db, caller, application_id, raw, facts))
 

@@ -15,6 +15,7 @@ from rolecall.console.model import (
     LONGEST_EMAIL,
     NO_PASSWORD,
     SESSION_LASTS,
+    SESSION_RESTS,
     SHORTEST_PASSWORD,
     Attempt,
     Person,
@@ -25,17 +26,20 @@ from rolecall.console.model import (
     new_secret,
     sha256,
 )
-from rolecall.core.authors import AuthorKind, by, sign
+from rolecall.core.authors import SIGN, Author, AuthorKind, by, sign, signature, wait_to_revoke
 from rolecall.core.caller import Caller
 from rolecall.core.checking import Facts, check
 from rolecall.core.db import Db, execute, fetch_one, fetch_rows, fetch_value
 from rolecall.core.errors import Conflict, Invalid, NotFound, RateLimited
 from rolecall.identities import actions as identities
+from rolecall.identities import administrators
 from rolecall.identities import queries as identity_queries
 from rolecall.identities.model import IdentityType
 from rolecall.identities.shapes import NewIdentity
+from rolecall.personnel_events.actions import require_another_administrator
 from rolecall.web.correlation import correlation_id
 
+SIGN_IN_AGAIN = "Sign in again by a new link, or with your identity provider, and set a first password right after"
 _SEEN_PRECISION = timedelta(minutes=1)
 _HASHING = asyncio.Semaphore(2)
 T = TypeVar("T")
@@ -65,13 +69,14 @@ async def _reached_by(db: Db, email: str) -> UUID | None:
 
 
 async def set_role(db: Db, identity_id: UUID, role: Role | None, email: str | None = None) -> None:
-    """Without a role a person cannot sign in; with another role or address they sign in anew.
+    """Give a person a role, or take it away; without a role a person cannot sign in.
 
-    The address stays as it was, unless another is given. The last administrator stays one.
+    With another role or address they sign in again. The address stays as it was, unless another is given. The last
+    active administrator stays one.
     """
     async with db.transaction():
-        # Two administrators must not each remove the other at once.
-        await execute(db, "LOCK TABLE console_roles IN SHARE ROW EXCLUSIVE MODE")
+        await wait_to_revoke(db)
+        is_removed = role is not Role.ADMINISTRATOR and await administrators.is_one(db, identity_id)
         had = await fetch_rows(
             db, "DELETE FROM console_roles WHERE identity_id = %(id)s RETURNING role, email", id=identity_id
         )
@@ -86,8 +91,11 @@ async def set_role(db: Db, identity_id: UUID, role: Role | None, email: str | No
             )
         if role is None or had != [(role, address)]:
             await _forget_sign_ins(db, identity_id)
-        if not await fetch_value(db, "SELECT count(*) FROM console_roles WHERE role = 'Administrator'"):
-            raise Conflict("Somebody must stay administrator")
+        # After the locks on the role and its sessions, which this person's own offboardings hold meanwhile.
+        if is_removed:
+            await require_another_administrator(db, identity_id)
+        if not await administrators.active(db):
+            raise Conflict("Make someone administrator first: an active administrator must exist")
 
 
 async def _address(db: Db, identity_id: UUID, had: str | None, given: str | None) -> str:
@@ -197,10 +205,15 @@ async def _in_turn(hashing: Callable[..., T], *words: str) -> T:
 
 
 async def change_password(db: Db, person: Person, session: Session, current: str, new: str, now: datetime) -> None:
-    """Whoever has one must know it: the reason to change it may be that somebody else has a session."""
+    """Set a password on proof of who asks, since somebody else may have the session.
+
+    The proof is the current password; for a first one, a sign-in by link or provider a few minutes ago.
+    """
     argon2 = await queries.password_of(db, person)
     if argon2 and not await _in_turn(is_password, current, argon2):
         raise Invalid.on("current", "The current password is wrong")
+    if not argon2 and not session.may_set_first_password(now):
+        raise Conflict(SIGN_IN_AGAIN)
     await set_password(db, person.id, new, now, session)
 
 
@@ -221,6 +234,25 @@ async def set_password(db: Db, identity_id: UUID, password: str, now: datetime, 
 
 async def sign_out(db: Db, session: Session) -> None:
     await execute(db, "DELETE FROM console_sessions WHERE sha256 = %(sha256)s", sha256=session.sha256)
+
+
+async def sign_as_person(db: Db, session: Session, author: Author) -> Person | None:
+    """Judge session, role and identity inside the writing transaction, and lock them against revocation until it ends.
+
+    Whatever takes a role away or disables an identity deletes the session, so these two locks are enough.
+    """
+    rows = await fetch_rows(
+        db,
+        f"""SELECT i.id, i.first_name || ' ' || i.last_name, r.email, r.role, {SIGN}
+            FROM console_sessions s JOIN console_roles r USING (identity_id) JOIN identities i ON i.id = s.identity_id
+            WHERE s.sha256 = %(sha256)s AND i.status = 'Active'
+            AND s.seen_at > %(seen_after)s AND s.created_at > %(created_after)s FOR KEY SHARE OF s, r""",
+        sha256=session.sha256,
+        seen_after=author.created_date - SESSION_RESTS,
+        created_after=author.created_date - SESSION_LASTS,
+        author=signature(author),
+    )
+    return Person(*rows[0][:-1]) if rows else None
 
 
 async def mark_seen(db: Db, session: Session, now: datetime) -> None:
@@ -254,8 +286,9 @@ async def forget_old_sessions(db: Db, now: datetime) -> None:
 
 
 async def _open_session(db: Db, identity_id: UUID, now: datetime) -> str | None:
-    """For who still has a role. From here on it is known who acts, so the entry is theirs."""
-    has_role = "SELECT true FROM console_roles WHERE identity_id = %(id)s FOR SHARE"
+    """Open a session for an active identity with a role. From here on the author is known, so the entry is theirs."""
+    has_role = """SELECT true FROM console_roles r JOIN identities i ON i.id = r.identity_id
+                  WHERE r.identity_id = %(id)s AND i.status = 'Active' FOR SHARE OF r"""
     if not await fetch_value(db, has_role, id=identity_id):
         return None
     secret = new_secret()

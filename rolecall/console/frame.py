@@ -22,12 +22,20 @@ from rolecall.console import actions, queries
 from rolecall.console.model import SESSION_LASTS, Person, Session
 from rolecall.console.rendering import render
 from rolecall.core import clock
-from rolecall.core.authors import Author, AuthorKind, by, written_by
+from rolecall.core.authors import Author, AuthorKind, by, sign, wait_to_revoke
 from rolecall.core.caller import NOBODY, Caller, Scope
 from rolecall.core.checking import Addresses, Facts
 from rolecall.core.config import Config
-from rolecall.core.db import Db, Pool
-from rolecall.core.errors import Conflict, Forbidden, Invalid, NotFound, RolecallError, UnsupportedMediaType
+from rolecall.core.db import Db, Pool, transaction
+from rolecall.core.errors import (
+    Conflict,
+    Forbidden,
+    Invalid,
+    NotFound,
+    RolecallError,
+    Unauthorized,
+    UnsupportedMediaType,
+)
 from rolecall.web.bodies import AnyRequest, Carried, Reader, read_bytes, read_query
 from rolecall.web.correlation import correlation_id
 from rolecall.web.errors import ErrorBody
@@ -121,6 +129,7 @@ class Screen(msgspec.Struct, frozen=True):
     # For a path with a verb: the operation that each stands for.
     verbs: Mapping[str, str]
     settle_seconds: float
+    revokes: bool
     function: Function
     wants: frozenset[str]
 
@@ -146,13 +155,14 @@ def screen(
     read_body: ReadBody = plain_form,
     verbs: Mapping[str, str] | None = None,
     settle_seconds: float = 0,
+    revokes: bool = False,
 ) -> Callable[[Function], HTTPRouteHandler]:
-    """Without a scope any role may; `open` needs no one signed in; `settle_seconds` as for an operation."""
+    """Without a scope any role may; `open` needs no one signed in; `settle_seconds`, `revokes` as for an operation."""
 
     def decorate(function: Function) -> HTTPRouteHandler:
         readers = {name: _or_nothing(reader) for name, reader in (query or {}).items()}
         wants = frozenset(inspect.signature(function).parameters)
-        spec = Screen(scope, open, readers, read_body, verbs or {}, settle_seconds, function, wants)
+        spec = Screen(scope, open, readers, read_body, verbs or {}, settle_seconds, revokes, function, wants)
         serve = _show if method == "GET" else _act
 
         async def endpoint(request: Request[Any, Any, Any]) -> ASGIResponse:
@@ -200,11 +210,14 @@ async def _act(spec: Screen, services: Services, request: AnyRequest) -> ASGIRes
         # Read without a connection in hand: a slow sender must not keep others waiting.
         carried = await spec.read_body(request, services.config)
         with carried.held:
-            async with services.pool.connection() as visit.db, written_by(visit.db, "screen", _author(spec, visit)):
+            async with services.pool.connection() as visit.db, transaction(visit.db, "screen"):
+                await _sign(spec, visit)
                 visit.raw, visit.addresses = carried.raw, carried.addresses
                 answer = await _perform(spec, visit)
         if spec.settle_seconds:
             await asyncio.sleep(spec.settle_seconds)
+    except Unauthorized:
+        answer = SeeOther(f"/sign-in?next={quote(_back(request))}")
     except (Invalid, Conflict) as error:
         answer = SeeOther(_back(request), _sentence(error), "bad")
     except RolecallError as error:
@@ -222,8 +235,23 @@ async def _visit(services: Services, request: AnyRequest, db: Db, now: datetime)
     return Visit(request, services.config, now, db, session if person else None, person, services.pool)
 
 
+async def _sign(spec: Screen, visit: Visit) -> None:
+    """Judge the person again inside the writing transaction, at its time: the form may have taken minutes to come."""
+    if spec.revokes:
+        await wait_to_revoke(visit.db)
+    visit.now = clock.now()
+    if visit.session:
+        visit.person = await actions.sign_as_person(visit.db, visit.session, _author(spec, visit))
+    if visit.person is None:
+        visit.session = None
+        if not spec.is_open:
+            raise Unauthorized
+        await sign(visit.db, _author(spec, visit))
+    _permit(spec, visit)
+
+
 def _author(spec: Screen, visit: Visit) -> Author:
-    """What somebody does is called as in the API, wherever they do it."""
+    """Name an action as the API does, so that the audit has one name for it."""
     action = spec.verbs.get(visit.request.path_params.get("verb", ""), spec.function.__name__)
     caller = visit.caller if visit.person else NOBODY
     return by(AuthorKind.PERSON, caller, action, visit.now, correlation_id.get())

@@ -34,6 +34,8 @@ SCOPES: dict[Role, frozenset[Scope]] = {
 SESSION_RESTS = timedelta(hours=12)
 SESSION_LASTS = timedelta(days=7)
 LINK_LASTS = timedelta(hours=24)
+# How long a sign-in by link or provider proves who sets a first password.
+FIRST_PASSWORD_WITHIN = timedelta(minutes=10)
 ATTEMPT_LASTS = timedelta(minutes=10)
 SHORTEST_PASSWORD = 12
 LONGEST_EMAIL = 256
@@ -66,6 +68,9 @@ class Session(msgspec.Struct, frozen=True):
 
     def is_live(self, now: datetime) -> bool:
         return now - self.seen_at < SESSION_RESTS and now - self.created_at < SESSION_LASTS
+
+    def may_set_first_password(self, now: datetime) -> bool:
+        return now - self.created_at < FIRST_PASSWORD_WITHIN
 
 
 class Attempt(msgspec.Struct, frozen=True):

@@ -8,6 +8,7 @@ import msgspec
 
 from rolecall.access_requests import queries as requests
 from rolecall.access_requests.model import AWAITED
+from rolecall.access_requests.permitted import CARRIED_OUT_BY
 from rolecall.access_requests.shapes import AccessRequestDetail
 from rolecall.applications.model import ImportStatus
 from rolecall.console.model import Person
@@ -19,11 +20,12 @@ OVERDUE = timedelta(days=7)
 TROUBLE_LASTS = timedelta(days=7)
 CHART_DAYS = 30
 
-# What a person is asked to respond to now; requests of their own are left out.
-_ASKED = """
+# What a person is asked to respond to now; nobody decides on their own request, or verifies what they carried out.
+_ASKED = f"""
     FROM responses p JOIN access_requests r ON r.id = p.request_id
     WHERE p.reviewer_id = ANY(%(me)s) AND p.response = 'Pending' AND p.asked AND p.type = %(type)s
       AND r.status = %(status)s AND r.reporter_id <> %(own)s AND r.identity_id IS DISTINCT FROM %(own)s
+      AND %(own)s <> ALL ({CARRIED_OUT_BY})
       AND NOT EXISTS (SELECT FROM responses met WHERE met.request_id = p.request_id AND met.type = p.type
                                                   AND met.rule = p.rule AND met.response = 'Approved')"""
 

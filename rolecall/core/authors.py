@@ -69,17 +69,33 @@ def in_words(name: str) -> str:
     return words[:1].upper() + words[1:]
 
 
+# Name the author of the rest of the transaction; for statements that judge the author in the same round trip.
+SIGN = "set_config('rolecall.author', %(author)s, true)"
+
+
 async def sign(db: Db, author: Author) -> None:
-    """For what is left of this transaction."""
-    await execute(db, "SELECT set_config('rolecall.author', %(author)s, true)", author=_ENCODE(author).decode())
+    """Name the author of the rest of this transaction."""
+    await execute(db, f"SELECT {SIGN}", author=signature(author))
+
+
+def signature(author: Author) -> str:
+    return _ENCODE(author).decode()
 
 
 _ENCODE = msgspec.json.Encoder().encode
 
 
+async def wait_to_revoke(db: Db) -> None:
+    """Serialise transactions that revoke tokens, roles or sessions, to avoid deadlocks.
+
+    Each of them holds a lock on its own token or session and waits for the one it revokes.
+    """
+    await execute(db, "SELECT pg_advisory_xact_lock(hashtext('revocation'), 0)")
+
+
 @asynccontextmanager
 async def written_by(db: Db, name: str, author: Author) -> AsyncIterator[None]:
-    """A transaction of this author, its fault points called `name`."""
+    """Run a transaction of this author; `name` is what its fault points are called."""
     async with transaction(db, name):
         await sign(db, author)
         yield

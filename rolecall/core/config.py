@@ -55,6 +55,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     oidc_issuer: str | None = None
     oidc_client_id: str | None = None
     oidc_client_secret: str | None = None
+    passwords: bool = True
     metrics_token: str | None = None
     max_body_bytes: int = 1 * MIB
     max_file_bytes: int = 100 * MIB
@@ -180,6 +181,15 @@ def _log(text: str) -> str:
     return text
 
 
+def _on_or_off(name: str) -> Callable[[str], bool]:
+    def read(text: str) -> bool:
+        if text not in ("on", "off"):
+            raise ConfigError(f"ROLECALL_{name}: {text!r} is neither on nor off")
+        return text == "on"
+
+    return read
+
+
 def _base_url(text: str) -> str:
     return _url("BASE_URL", text).rstrip("/")
 
@@ -247,6 +257,7 @@ _TEXTS: dict[str, Callable[[str], object]] = {
     "oidc_issuer": _issuer,
     "oidc_client_id": str,
     "oidc_client_secret": str,
+    "passwords": _on_or_off("PASSWORDS"),
     "metrics_token": str,
 }
 _NUMBERS = ("pool_size", "max_body_bytes", "max_file_bytes", "max_upload_bytes", "max_upload_files")

@@ -231,7 +231,7 @@ class _Company:
         await self._upload(self.application_ids[FINANCE_LEDGER.name], broken)
         mistake = await self._import(FINANCE_LEDGER, self.people[:100])
         async with self._by_clerk("cancel_import") as db:
-            await imports.cancel_import(db, {"applicationImportId": str(mistake)}, self._facts())
+            await imports.cancel_import(db, self.clerk, {"applicationImportId": str(mistake)}, self._facts())
 
     async def _announce(self, event: Event) -> None:
         raw: Json = {"effectiveDate": self._date(event.effective), "comment": event.comment}

@@ -58,7 +58,7 @@ async def examine(db: Db, config: Config) -> list[Finding]:
     findings = [await _clock(db)]
     if config.data_dir.exists():
         findings += [*_disks(config), *_permissions(config)]
-    findings.append(version := await _version(db))
+    findings += [_signing_in(config), version := await _version(db)]
     if version.state is State.OK:
         findings += [await check(db) for check in _CHECKS]
         findings.append(await _secrets(db, config))
@@ -89,6 +89,17 @@ async def _version(db: Db) -> Finding:
             "run `rolecall migrate`, or start `rolecall serve`",
         )
     return _fine("migrations", "the database is at this version")
+
+
+def _signing_in(config: Config) -> Finding:
+    if config.passwords or config.oidc_issuer:
+        return _fine("sign-in", "people can sign in with a password or an OpenID provider")
+    return Finding(
+        "sign-in",
+        State.WARNING,
+        "passwords are off and no OpenID provider is set: people sign in by one-time links alone",
+        "set ROLECALL_OIDC_ISSUER, or leave ROLECALL_PASSWORDS out",
+    )
 
 
 async def _worker(db: Db) -> Finding:

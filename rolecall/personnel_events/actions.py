@@ -6,13 +6,14 @@ import msgspec
 from psycopg.types.json import Jsonb
 
 from rolecall.access_requests.model import CANCEL
-from rolecall.access_requests.moving import move
+from rolecall.access_requests.moving import move, withhold_from
 from rolecall.core.caller import Caller
 from rolecall.core.checking import Facts, Json, check
 from rolecall.core.db import Db, execute
 from rolecall.core.errors import Conflict, Invalid
 from rolecall.core.ids import guid, new_id
 from rolecall.identities import actions as identities
+from rolecall.identities import administrators
 from rolecall.identities.model import IdentityStatus
 from rolecall.identities.queries import get as get_identity
 from rolecall.identities.queries import with_mentioned_identities
@@ -47,7 +48,17 @@ async def onboard(db: Db, caller: Caller, raw: Json, facts: Facts) -> UUID:
 async def offboard(db: Db, caller: Caller, raw: Json, facts: Facts) -> UUID:
     facts = await gather_facts(db, raw, facts)
     body = check(OffboardBody, raw, facts)
+    if await administrators.is_one(db, body.identity_id):
+        await require_another_administrator(db, body.identity_id)
     return await _create_event(db, caller, facts, EventType.OFFBOARD, body.identity_id, body)
+
+
+async def require_another_administrator(db: Db, identity_id: UUID) -> None:
+    """Refuse to lose the last active administrator; those who are being offboarded do not count as others."""
+    await administrators.take_turns(db)
+    others = (await administrators.active(db)).keys() - {identity_id}
+    if not others - await queries.leaving(db, others):
+        raise Conflict(administrators.LAST)
 
 
 async def transition_role(db: Db, caller: Caller, raw: Json, facts: Facts) -> UUID:
@@ -82,9 +93,11 @@ async def assign_event(db: Db, caller: Caller, id: UUID, raw: Json, facts: Facts
 
 
 async def set_return_date(db: Db, caller: Caller, id: UUID, raw: Json, facts: Facts) -> None:
-    """When a leave ends; the date may change until the return has begun."""
+    """Set when a leave ends; the date may change until the return has begun."""
     event = await queries.lock(db, id)
     body = check(ReturnDateBody, raw, facts)
+    if caller.id == event.identity_id:
+        raise Conflict(OWN_LEAVE)
     if event.type is not EventType.ABSENCE:
         raise Conflict("Only a leave of absence has a return date")
     if body.end_date <= event.needed_on:
@@ -108,16 +121,21 @@ async def set_return_date(db: Db, caller: Caller, id: UUID, raw: Json, facts: Fa
     await settle(db, event, caller, facts.now)
 
 
+OWN_LEAVE = "Nobody sets the return date of their own leave"
 ABOUT_THEM = "Nobody cancels an event that others reported about them"
 
 
 async def cancel_event(db: Db, caller: Caller, id: UUID, raw: Json, facts: Facts) -> None:
-    """With its requests that are not done. What has taken effect stays."""
+    """Cancel an event with its requests that are not done. What has taken effect stays.
+
+    An onboarding that has not taken effect leaves the identity it made disabled.
+    """
     event = await queries.lock(db, id)
     body = check(CancelBody, raw, facts)
     _require_at_work(event)
     if caller.id == event.identity_id != event.reporter.id:
         raise Conflict(ABOUT_THEM)
+    never_came = event.type is EventType.ONBOARD and not _has_taken_effect(event)
     await cancel_stages(db, event)
     await record(db, event, caller, "Canceled", f"{event.type} canceled", facts.now)
     if body.comment:
@@ -125,6 +143,21 @@ async def cancel_event(db: Db, caller: Caller, id: UUID, raw: Json, facts: Facts
     await settle(db, event, caller, facts.now)
     requests = await queries.requests_of(db, id)
     await move(db, CANCEL, requests, caller, facts.now, f"Personnel event {event.number} was canceled")
+    if never_came:
+        await _disable_newcomer(db, event, caller, facts)
+
+
+def _has_taken_effect(event: Event) -> bool:
+    [provision] = [stage for stage in event.stages if stage.name is StageName.PROVISION]
+    return provision.status is not WorkStatus.SCHEDULED
+
+
+async def _disable_newcomer(db: Db, event: Event, caller: Caller, facts: Facts) -> None:
+    if await administrators.is_last(db, event.identity_id):
+        raise Conflict(administrators.LAST)
+    await identities.disable_identity(db, event.identity_id, facts.now, facts.now)
+    await withhold_from(db, event.identity_id, facts.now)
+    await record(db, event, caller, "Identity Disabled", "The onboarding had not taken effect", facts.now)
 
 
 async def comment_on_event(db: Db, caller: Caller, id: UUID, raw: Json, facts: Facts) -> None:

@@ -13,6 +13,7 @@ from rolecall.access_requests.moving import hold, move, withhold_from
 from rolecall.core.caller import SYSTEM
 from rolecall.core.db import Db, execute
 from rolecall.identities import actions as identities
+from rolecall.identities import administrators
 from rolecall.personnel_events import queries, restoring
 from rolecall.personnel_events.model import Event, StageName
 from rolecall.personnel_events.planning import Times, planned_requests
@@ -29,11 +30,27 @@ async def make_requests(db: Db, event: Event, now: datetime) -> None:
 
 
 async def part_with_leaver(db: Db, event: Event, now: datetime) -> None:
-    """From now on nothing is given to them, and what they got since approval began is taken too."""
-    if event.type is EventType.OFFBOARD:
+    """Disable a leaver: from now on nothing is given to them, and what they got since approval began is taken too.
+
+    The last active administrator stays active, since nobody could give roles any more; the event says so.
+    """
+    if event.type is not EventType.OFFBOARD:
+        return
+    if await administrators.is_last(db, event.identity_id):
+        await record_activity(
+            db, event.id, author=SYSTEM.name, action="Identity Not Disabled", content=_LAST_ADMINISTRATOR, now=now
+        )
+        await add_comment(db, event.id, author=SYSTEM.name, content=_LAST_ADMINISTRATOR, now=now)
+    else:
         await identities.disable_identity(db, event.identity_id, event.needed_on, now)
         await withhold_from(db, event.identity_id, now)
-        await _remove_late_accounts(db, event, now)
+    await _remove_late_accounts(db, event, now)
+
+
+_LAST_ADMINISTRATOR = (
+    "The identity was not disabled: it is the last active administrator."
+    " Make someone else administrator, then offboard it again"
+)
 
 
 async def _remove_late_accounts(db: Db, event: Event, now: datetime) -> None:

@@ -1,4 +1,4 @@
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -13,7 +13,7 @@ from rolecall.core.errors import NotFound
 from rolecall.core.paging import Listing, Page, fetch_listed
 from rolecall.core.together import get_one
 from rolecall.identities import queries as identities
-from rolecall.personnel_events.model import Event, Stage, StageName, done_when, works_on
+from rolecall.personnel_events.model import OVER, Event, Stage, StageName, done_when, works_on
 from rolecall.personnel_events.shapes import EventDetail, EventItem, StageDetail
 from rolecall.settings.policy import EventType
 from rolecall.work_items import queries as work_items
@@ -68,6 +68,19 @@ async def by_effective_date(
     status: WorkStatus | None = None,
 ) -> Page[EventItem]:
     return await fetch_listed(db, EVENTS, page, identity_id=identity_id, type=type, status=status)
+
+
+async def leaving(db: Db, identity_ids: Iterable[UUID]) -> set[UUID]:
+    """Return those of the identities that an offboarding is at work for."""
+    rows = await fetch_rows(
+        db,
+        """SELECT DISTINCT identity_id FROM personnel_events
+           WHERE identity_id = ANY(%(ids)s) AND type = %(type)s AND NOT status = ANY(%(over)s)""",
+        ids=list(identity_ids),
+        type=EventType.OFFBOARD,
+        over=list(OVER),
+    )
+    return {id for (id,) in rows}
 
 
 async def get(db: Db, id: str | UUID) -> EventDetail:

@@ -3,10 +3,11 @@ from uuid import UUID
 
 import msgspec
 
+from rolecall.core.authors import SIGN, Author, signature
 from rolecall.core.caller import Caller
 from rolecall.core.checking import Facts, Json, check
-from rolecall.core.db import Db, execute
-from rolecall.core.errors import Forbidden, Invalid, NotFound
+from rolecall.core.db import Db, execute, fetch_value
+from rolecall.core.errors import Forbidden, Invalid, NotFound, Unauthorized
 from rolecall.core.ids import new_id
 from rolecall.tokens import queries
 from rolecall.tokens.model import Token, new_secret, public_id, sha256
@@ -45,15 +46,35 @@ async def create_token(db: Db, caller: Caller | None, raw: Json, facts: Facts) -
 
 
 async def revoke_token(db: Db, id: UUID, now: datetime) -> None:
-    """Takes effect on the next request; revoking twice keeps the first time."""
-    revoked = await execute(
-        db, "UPDATE tokens SET revoked_at = coalesce(revoked_at, %(now)s) WHERE id = %(id)s", id=id, now=now
-    )
-    if not revoked:
+    """Revoke a token at once: writes that have begun with it commit first, later ones are refused.
+
+    Revoking twice keeps the first time.
+    """
+    # Conflicts with the lock of `sign_as_token`, which an UPDATE of a column that is no key would not.
+    if not await fetch_value(db, "SELECT true FROM tokens WHERE id = %(id)s FOR UPDATE", id=id):
         raise NotFound("Token", id)
+    await execute(db, "UPDATE tokens SET revoked_at = coalesce(revoked_at, %(now)s) WHERE id = %(id)s", id=id, now=now)
+
+
+async def sign_as_token(db: Db, caller: Caller, author: Author) -> Caller:
+    """Judge the token inside the writing transaction, and lock it against revocation until the commit.
+
+    Returns the caller with the scopes that the token has now. KEY SHARE does not block updates of `last_used_at`.
+    """
+    scopes = await fetch_value(
+        db,
+        f"""SELECT scopes, {SIGN} FROM tokens
+            WHERE id = %(id)s AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > %(now)s) FOR KEY SHARE""",
+        id=caller.id,
+        now=author.created_date,
+        author=signature(author),
+    )
+    if scopes is None:
+        raise Unauthorized
+    return msgspec.structs.replace(caller, scopes=frozenset(scopes))
 
 
 async def keep_last_use(db: Db, token: Token, now: datetime) -> None:
-    """To the minute, so that a busy token is not written at every request."""
+    """Keep the time of the last use to the minute, so that a busy token is not written at every request."""
     if token.last_used_at is None or now - token.last_used_at > _LAST_USE_PRECISION:
         await execute(db, "UPDATE tokens SET last_used_at = %(now)s WHERE id = %(id)s", id=token.id, now=now)

@@ -24,11 +24,11 @@ from psycopg_pool import PoolTimeout
 from pydantic import BaseModel
 
 from rolecall.core import clock
-from rolecall.core.authors import AuthorKind, by, written_by
+from rolecall.core.authors import AuthorKind, by, sign, wait_to_revoke
 from rolecall.core.caller import NOBODY, Caller, Scope
 from rolecall.core.checking import Addresses, Facts
 from rolecall.core.config import Config
-from rolecall.core.db import Db, Pool
+from rolecall.core.db import Db, Pool, transaction
 from rolecall.core.errors import Forbidden, Unauthorized
 from rolecall.web import idempotency, limits
 from rolecall.web.bodies import AnyRequest, Carried, Reader, read_json, read_optional_json, read_query
@@ -69,6 +69,7 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     answer: Any
     secret: bool
     settle_seconds: float
+    revokes: bool
     function: Callable[..., Awaitable[Any]]
     wants: frozenset[str]
 
@@ -118,10 +119,12 @@ def operation(
     tags: tuple[str, ...] = (),
     secret: bool = False,
     settle_seconds: float = 0,
+    revokes: bool = False,
 ) -> Callable[[Callable[..., Awaitable[Any]]], HTTPRouteHandler]:
     """`scope=None` is open to anyone, without a caller. `secret`: the answer is shown once and never kept.
 
     `settle_seconds` is how long the answer waits after the commit, where processes remember what was changed.
+    `revokes`: the operation takes authority away, and such operations run one at a time.
     """
 
     def decorate(function: Callable[..., Awaitable[Any]]) -> HTTPRouteHandler:
@@ -137,6 +140,7 @@ def operation(
             answer=get_type_hints(function).get("return"),
             secret=secret,
             settle_seconds=settle_seconds,
+            revokes=revokes,
             function=function,
             wants=wants,
         )
@@ -203,9 +207,9 @@ async def _write(spec: Operation, services: Services, request: AnyRequest, now: 
     # The body is read without a connection in hand: a slow sender must not keep others waiting.
     carried = await spec.read_body(request, services.config)
     with carried.held:
-        key = _idempotency_key(request, caller, carried, now)
-        author = by(AuthorKind.TOKEN, caller, spec.function.__name__, now, correlation_id.get())
-        async with services.pool.connection() as db, written_by(db, "request", author):
+        async with services.pool.connection() as db, transaction(db, "request"):
+            caller, now = await _sign(spec, services, db, caller)
+            key = _idempotency_key(request, caller, carried, now)
             if key and (kept := await idempotency.kept_answer(db, key)):
                 return Answer(*kept)
             id = request.path_params.get("id", "")
@@ -216,6 +220,21 @@ async def _write(spec: Operation, services: Services, request: AnyRequest, now: 
     if spec.settle_seconds:
         await asyncio.sleep(spec.settle_seconds)
     return Answer(spec.status, answer)
+
+
+async def _sign(spec: Operation, services: Services, db: Db, caller: Caller) -> tuple[Caller, datetime]:
+    """Judge the caller again inside the writing transaction, at its time: the body may have taken minutes to come."""
+    if spec.revokes:
+        await wait_to_revoke(db)
+    now = clock.now()
+    author = by(AuthorKind.TOKEN, caller, spec.function.__name__, now, correlation_id.get())
+    if spec.scope is None:
+        await sign(db, author)
+        return caller, now
+    caller = await services.sign_as_token(db, caller, author)
+    if spec.scope not in caller.scopes:
+        raise Forbidden(spec.scope)
+    return caller, now
 
 
 async def _admit(spec: Operation, services: Services, request: AnyRequest, now: datetime) -> Caller:

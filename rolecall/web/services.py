@@ -5,6 +5,7 @@ from datetime import datetime
 
 import msgspec
 
+from rolecall.core.authors import Author
 from rolecall.core.caller import Caller
 from rolecall.core.config import Config
 from rolecall.core.db import Db, Pool
@@ -14,6 +15,8 @@ from rolecall.web.request_times import RequestTimes
 
 # What lives in packages above this one is handed down by `app.py`.
 Authenticate = Callable[[Pool, str, datetime], Awaitable[Caller]]
+# Judges the token in the writing transaction, and names the author of what follows.
+SignAsToken = Callable[[Db, Caller, Author], Awaitable[Caller]]
 CountFailing = Callable[[Db], Awaitable[int]]
 
 
@@ -21,6 +24,7 @@ class Services(msgspec.Struct, frozen=True):
     config: Config
     pool: Pool
     authenticate: Authenticate
+    sign_as_token: SignAsToken
     failing_schedules: CountFailing
     request_times: RequestTimes
     replica: Replica | None = None

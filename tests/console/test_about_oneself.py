@@ -5,11 +5,13 @@ from uuid import UUID
 import httpx2
 
 from rolecall.access_requests import queries as requests
+from rolecall.console import actions as console
+from rolecall.console.model import Role
 from rolecall.core.caller import Caller
 from rolecall.core.checking import Facts
 from rolecall.core.db import Db, execute, fetch_value
 from rolecall.personnel_events import actions as events
-from tests.builders import an_access_request
+from tests.builders import an_access_request, an_identity
 from tests.console.conftest import ORIGIN
 
 
@@ -63,6 +65,8 @@ async def test_nobody_cancels_their_own_offboarding_that_another_reported(
     administrator: httpx2.AsyncClient, db: Db, facts: Facts
 ) -> None:
     ada = await me(db)
+    grace = await an_identity(db, "Grace", "Hopper")
+    await console.set_role(db, grace, Role.ADMINISTRATOR, "grace@example.com")
     body = {"identityId": str(ada), "effectiveDate": "2099-01-01"}
     known = Facts(now=facts.now, zone=facts.zone, approval_lead_days=7)
     theirs = await events.offboard(db, Caller(UUID(int=7), "API Token - hr", frozenset()), body, known)
@@ -77,3 +81,20 @@ async def test_nobody_cancels_their_own_offboarding_that_another_reported(
     assert said.count("Nobody cancels an event that others reported about them") == 2
     assert await status_of(db, "personnel_events", theirs) == "Scheduled"
     assert await status_of(db, "personnel_events", own) == "Canceled"
+
+
+async def test_nobody_sets_the_return_date_of_their_own_leave(
+    administrator: httpx2.AsyncClient, db: Db, facts: Facts
+) -> None:
+    ada = await me(db)
+    body = {"identityId": str(ada), "effectiveDate": "2099-01-01"}
+    known = Facts(now=facts.now, zone=facts.zone, approval_lead_days=7)
+    leave = await events.begin_absence(db, Caller(UUID(int=7), "API Token - hr", frozenset()), body, known)
+
+    shown = (await administrator.get(f"/events/{leave}")).text
+    said = await post(administrator, f"/events/{leave}", "return-date", endDate="2099-02-01")
+
+    assert "<li>Nobody sets the return date of their own leave</li>" in shown
+    assert f'action="/events/{leave}/return-date"' not in shown
+    assert said.count("Nobody sets the return date of their own leave") == 2
+    assert await fetch_value(db, "SELECT needed_until FROM personnel_events") is None

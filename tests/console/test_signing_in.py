@@ -4,14 +4,17 @@ from datetime import timedelta
 from typing import Any
 
 import httpx2
+import msgspec
 import pytest
 from cryptography.hazmat.primitives.kdf.argon2 import Argon2id
 
 from rolecall.console import actions, model, queries
 from rolecall.core import clock
 from rolecall.core.checking import Facts
+from rolecall.core.config import Config
 from rolecall.core.db import Db, execute, fetch_value
 from rolecall.web import limits
+from tests.asgi import a_service
 from tests.console.conftest import ORIGIN
 
 PASSWORD = "correct horse battery"
@@ -81,6 +84,50 @@ async def test_whoever_changes_a_password_must_know_it(administrator: httpx2.Asy
     assert "The current password is wrong" in again.text
     assert not await actions.sign_in_by_password(db, "ada.admin@example.com", PASSWORD, facts.now)
     assert await actions.sign_in_by_password(db, "ada.admin@example.com", "another horse battery", facts.now)
+
+
+async def test_first_password_needs_a_sign_in_a_few_minutes_ago(
+    administrator: httpx2.AsyncClient, db: Db, facts: Facts
+) -> None:
+    clock.travel_to(facts.now + timedelta(minutes=11))
+
+    page = (await administrator.get("/account")).text
+    sent = await administrator.post("/account", data={"password": PASSWORD}, headers={"Referer": f"{ORIGIN}/account"})
+    told = (await administrator.get("/account")).text
+    count = await fetch_value(db, "SELECT count(*) FROM console_passwords")
+    link = await actions.create_link(db, await fetch_value(db, "SELECT identity_id FROM console_roles"), clock.now())
+    await administrator.post(f"/sign-in/{link}")
+    await administrator.post("/account", data={"password": PASSWORD})
+
+    assert 'name="password"' not in page
+    assert sent.status_code == 303
+    assert told.count(actions.SIGN_IN_AGAIN) == 2
+    assert count == 0
+    assert await fetch_value(db, "SELECT count(*) FROM console_passwords") == 1
+
+
+async def test_passwords_that_are_off_neither_sign_in_nor_are_set(
+    config: Config, administrator: httpx2.AsyncClient, facts: Facts, db: Db
+) -> None:
+    await administrator.post("/account", data={"password": PASSWORD})
+    async with a_service(msgspec.structs.replace(config, base_url=ORIGIN, passwords=False)) as app:
+        transport = httpx2.ASGITransport(app, raise_app_exceptions=False)
+        async with httpx2.AsyncClient(transport=transport, base_url=ORIGIN, headers={"Origin": ORIGIN}) as browser:
+            page = (await browser.get("/sign-in")).text
+            right = await browser.post("/sign-in", data={"email": "ada.admin@example.com", "password": PASSWORD})
+            link = await actions.create_administrator(db, "ada.admin@example.com", facts)
+            await browser.post(f"/sign-in/{link}")
+            account = (await browser.get("/account")).text
+            another = {"current": PASSWORD, "password": "another horse battery"}
+            await browser.post("/account", data=another, headers={"Referer": f"{ORIGIN}/account"})
+            told = (await browser.get("/account")).text
+
+    assert "/sign-in" not in page.partition("<form")[2]
+    assert (right.status_code, "set-cookie" in right.headers) == (403, False)
+    assert "Passwords are switched off" in right.text
+    assert 'name="password"' not in account
+    assert "Passwords are switched off" in told
+    assert await actions.sign_in_by_password(db, "ada.admin@example.com", PASSWORD, facts.now)
 
 
 async def test_a_new_password_ends_all_other_sessions(administrator: httpx2.AsyncClient, db: Db, facts: Facts) -> None:

@@ -68,6 +68,7 @@ def test_a_file_may_hold_the_value(tmp_path: Path) -> None:
         ("ROLECALL_RATE_LIMIT", "0"),
         ("ROLECALL_LOG", "xml"),
         ("ROLECALL_POOL_SIZE", "-1"),
+        ("ROLECALL_PASSWORDS", "no"),
         ("ROLECALL_DATABASE_URL_FILE", "/nowhere/url"),
     ],
 )

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import msgspec
 import psycopg
 import pytest
 
@@ -207,3 +208,13 @@ async def test_the_page_says_what_to_do_about_every_finding(db: Db, config: Conf
 
     assert len(findings) > 10
     assert [found.check for found in findings if f"| `{found.check}`" not in page] == []
+
+
+async def test_passwords_off_without_a_provider_is_a_warning(db: Db, config: Config) -> None:
+    off = msgspec.structs.replace(config, passwords=False)
+
+    found = {finding.check: finding.state for finding in await doctor.examine(db, off)}
+    with_provider = msgspec.structs.replace(off, oidc_issuer="https://provider.example.com")
+    other = {finding.check: finding.state for finding in await doctor.examine(db, with_provider)}
+
+    assert (found["sign-in"], other["sign-in"]) == (State.WARNING, State.OK)

@@ -1,11 +1,12 @@
 from datetime import UTC, datetime
+from uuid import UUID
 
 import httpx2
 
 from rolecall.core import clock
 from rolecall.core.config import Config
 from rolecall.core.db import Db
-from tests.builders import an_application, an_identity
+from tests.builders import an_access_model, an_access_request, an_application, an_identity
 from tests.holdings import an_account
 from tests.personnel_events.bodies import EVENTS, MISSING, created, day
 from tests.working import let_the_worker_work
@@ -67,3 +68,38 @@ async def test_verbs_of_an_unknown_event(client: httpx2.AsyncClient) -> None:
             answer = await client.post(f"{EVENTS}/{id}/{verb}", json={})
             assert answer.status_code == 404
             assert answer.json()["message"] == f"PersonnelEvent with id {id} not found"
+
+
+async def test_canceled_onboarding_that_has_not_taken_effect_disables_its_identity(
+    client: httpx2.AsyncClient, db: Db, config: Config
+) -> None:
+    event = await created(
+        client, "onboard", identity={"firstName": "Ada", "lastName": "Lovelace"}, effectiveDate=day(3)
+    )
+    id = event["affectedIdentity"]["id"]
+    await let_the_worker_work(config, clock.now())
+    request = await an_access_request(db, identity_id=UUID(id))
+
+    answer = await client.post(f"{EVENTS}/{event['id']}/cancel", json={})
+
+    assert answer.status_code == 200, answer.text
+    found = (await client.get(f"/api/identities/{id}")).json()
+    assert found["status"] == "Disabled"
+    assert found["inactivatedDate"][:10] == day(0)
+    assert (await client.get(f"/api/access-requests/{request}")).json()["status"] == "Canceled"
+    assert answer.json()["activity"][-1]["action"] == "Identity Disabled"
+
+
+async def test_canceled_onboarding_that_has_taken_effect_leaves_its_identity_active(
+    client: httpx2.AsyncClient, db: Db, config: Config
+) -> None:
+    application = await an_application(db)
+    await an_access_model(db, access=[{"applicationId": str(application), "groups": ["Clerks"]}])
+    person = {"firstName": "Ada", "lastName": "Lovelace", "department": "Finance"}
+    event = await created(client, "onboard", identity=person, effectiveDate=day(0))
+    await let_the_worker_work(config, clock.now())
+
+    answer = await client.post(f"{EVENTS}/{event['id']}/cancel", json={})
+
+    assert answer.status_code == 200, answer.text
+    assert answer.json()["affectedIdentity"]["status"] == "Active"

@@ -1,10 +1,15 @@
 from typing import Any
+from uuid import UUID
 
 import httpx2
+import pytest
 
+from rolecall.core.caller import Caller, Scope
 from rolecall.core.config import Config
 from rolecall.core.db import Db
-from tests.builders import an_identity
+from rolecall.core.errors import Conflict
+from rolecall.personnel_events import actions
+from tests.builders import an_identity, facts
 from tests.personnel_events.bodies import EVENTS, created, day, midnight, planned
 from tests.working import let_the_worker_work
 
@@ -58,3 +63,14 @@ async def test_a_return_that_is_over_keeps_its_date(client: httpx2.AsyncClient, 
     answer = await returning(client, event, day(10))
 
     assert (answer.status_code, answer.json()["message"]) == (409, "Personnel event is already Completed")
+
+
+async def test_person_on_leave_cannot_set_their_own_return_date(db: Db, client: httpx2.AsyncClient) -> None:
+    ada = await an_identity(db)
+    leave = await created(client, "leave-of-absence", identityId=str(ada), effectiveDate=day(1))
+    themselves = Caller(ada, "Ada Lovelace", frozenset(Scope))
+
+    with pytest.raises(Conflict, match="Nobody sets the return date of their own leave"):
+        await actions.set_return_date(db, themselves, UUID(leave["id"]), {"endDate": day(9)}, facts())
+
+    assert (await client.get(f"{EVENTS}/{leave['id']}")).json()["neededUntil"] is None

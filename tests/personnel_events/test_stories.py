@@ -66,7 +66,7 @@ class Company:
             identity={"firstName": first, "lastName": last, **fields},
             effectiveDate=clock.now().date().isoformat(),
         )
-        await self.post(f"{EVENTS}/{event['id']}/cancel")
+        await self.work(clock.now())
         return str(event["affectedIdentity"]["id"])
 
     async def holds(self, application: str, accounts: dict[str, tuple[str, str, Sequence[str]]]) -> int:

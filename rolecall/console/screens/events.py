@@ -138,7 +138,14 @@ async def show_event(db: Db, id: str, person: Person) -> Page:
     event = await queries.get(db, id)
     is_over = event.status in (WorkStatus.COMPLETED, WorkStatus.CANCELED)
     is_about = event.affected_identity.id == person.id != event.reporter.id
-    return Page("event.html", {"event": event, "is_over": is_over, "why_not": actions.ABOUT_THEM if is_about else None})
+    values = {
+        "event": event,
+        "is_over": is_over,
+        "why_not": actions.ABOUT_THEM if is_about else None,
+        "is_own_leave": event.type == EventType.ABSENCE and event.affected_identity.id == person.id,
+        "own_leave": actions.OWN_LEAVE,
+    }
+    return Page("event.html", values)
 
 
 _OPERATIONS = {verb: act.__name__ for verb, (act, *_) in VERBS.items()}

@@ -22,7 +22,7 @@ from rolecall.core.caller import Caller, Scope
 from rolecall.core.checking import Facts
 from rolecall.core.config import Config
 from rolecall.core.db import Db, Pool
-from rolecall.core.errors import Invalid, NotFound
+from rolecall.core.errors import Forbidden, Invalid, NotFound
 from rolecall.core.files import Upload
 from rolecall.core.ids import known_guid
 from rolecall.web.bodies import AnyRequest, a_word_of
@@ -56,6 +56,7 @@ async def show_import(db: Db, id: str, query: dict[str, Any]) -> Page:
         "import.html",
         {
             "run": run,
+            "is_identity_source": await queries.is_of_identity_source(db, run.id),
             "log": log,
             "page": await changes.changes_of(db, run.id, query["page"], query.get("kind"), query.get("change")),
             "query": query,
@@ -111,14 +112,14 @@ async def download(db: Db, id: str, request: AnyRequest, config: Config) -> ASGI
 
 
 @screen("POST", "/imports/{id:str}/cancel", scope=Scope.IMPORTS_WRITE)
-async def cancel_import(db: Db, id: str, facts: Facts) -> SeeOther:
-    await actions.cancel_import(db, {"applicationImportId": id}, facts)
+async def cancel_import(db: Db, caller: Caller, id: str, facts: Facts) -> SeeOther:
+    await actions.cancel_import(db, caller, {"applicationImportId": id}, facts)
     return SeeOther(f"/imports/{id}", "The import is being canceled")
 
 
 @screen("POST", "/imports/{id:str}/continue", scope=Scope.IMPORTS_WRITE)
-async def continue_import(db: Db, id: str, now: datetime) -> SeeOther:
-    await actions.continue_import(db, known_guid("ApplicationImport", id), now)
+async def continue_import(db: Db, caller: Caller, id: str, now: datetime) -> SeeOther:
+    await actions.continue_import(db, caller, known_guid("ApplicationImport", id), now)
     return SeeOther(f"/imports/{id}", "The import goes on; the guard is lifted for this run")
 
 
@@ -131,7 +132,10 @@ async def roll_back(db: Db, caller: Caller, id: str, facts: Facts) -> SeeOther:
 
 
 @screen("GET", "/applications/{id:str}/upload", scope=Scope.IMPORTS_WRITE)
-async def show_upload(db: Db, id: str, config: Config) -> Page:
+async def show_upload(db: Db, caller: Caller, id: str, config: Config) -> Page:
+    target = await queries.target(db, known_guid("Application", id))
+    if target and target.is_identity_source and Scope.IDENTITIES_WRITE not in caller.scopes:
+        raise Forbidden(Scope.IDENTITIES_WRITE)
     return await _upload_page(db, known_guid("Application", id), config, {})
 
 

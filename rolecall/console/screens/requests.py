@@ -4,7 +4,7 @@ from uuid import UUID
 
 from litestar.handlers import HTTPRouteHandler
 
-from rolecall.access_requests import actions, model, queries
+from rolecall.access_requests import actions, model, permitted, queries
 from rolecall.access_requests.moving import hold
 from rolecall.access_requests.shapes import AccessRequestDetail
 from rolecall.console import finding, overview
@@ -151,30 +151,28 @@ async def _shown(db: Db, request: AccessRequestDetail, person: Person) -> dict[s
     deliveries = await webhooks.newest_first(db, 1, access_request_id=request.id) if sees_hooks else None
     waits_for = _waits_for(request, awaited)
     target = request.target.affected_identity
-    is_own = person.id in (request.reporter.id, target and target.id)
-    is_about = target is not None and target.id == person.id != request.reporter.id
-    verbs = {name: _why_not(name, move, status) for name, (_, move) in VERBS.items()}
-    if is_about and not verbs["cancel"]:
-        verbs["cancel"] = actions.ABOUT_THEM
+    standing = await permitted.standing_of(db, person.id, request.id)
+    verbs = {name: _why_not(name, move, status, standing) for name, (_, move) in VERBS.items()}
+    asked = awaited if waits_for.keys() & {*person.answers_as} else None
     return {
         "request": request,
         "milestones": MILESTONES,
         "verbs": verbs,
         "awaited": awaited,
-        "asked": awaited if waits_for.keys() & {*person.answers_as} and not is_own else None,
-        "is_own": is_own,
+        "asked": None if asked and permitted.refusal(standing, permitted.DECIDED[asked]) else asked,
+        "is_own": person.id in (request.reporter.id, target and target.id),
         "waits_for": list(waits_for.values()),
-        "may_snooze": status is WorkStatus.OPEN and not is_about,
-        "is_over": status in (WorkStatus.COMPLETED, WorkStatus.CANCELED),
+        "may_snooze": not _why_not("snooze", model.SNOOZE, status, standing),
+        "may_assign": not _why_not("assign", model.ASSIGN, status, standing),
         "rejecting": False,
         "deliveries": deliveries.items if deliveries else [],
     }
 
 
-def _why_not(verb: str, move: model.Move, status: WorkStatus) -> str | None:
-    """Why a button cannot be pressed, or nothing."""
+def _why_not(verb: str, move: model.Move, status: WorkStatus, standing: permitted.Standing) -> str | None:
+    """Say why a button cannot be pressed, or nothing."""
     if status in move.allowed:
-        return None
+        return permitted.refusal(standing, move)
     return f"{verb.capitalize()} needs a request that is {' or '.join(s for s in WorkStatus if s in move.allowed)}"
 
 

@@ -183,7 +183,13 @@ async def create_token(db: Db, caller: Caller, form: Form, facts: Facts) -> Page
     return Page("secret.html", said)
 
 
-@screen("POST", "/settings/tokens/{id:str}/revoke", scope=Scope.TOKENS_MANAGE, settle_seconds=KNOWN_FOR_SECONDS)
+@screen(
+    "POST",
+    "/settings/tokens/{id:str}/revoke",
+    scope=Scope.TOKENS_MANAGE,
+    settle_seconds=KNOWN_FOR_SECONDS,
+    revokes=True,
+)
 async def revoke_token(db: Db, id: str, facts: Facts) -> SeeOther:
     await tokens.revoke_token(db, known_guid("Token", id), facts.now)
     return SeeOther("/settings/tokens", "The token is revoked, with effect on the next request")
@@ -194,7 +200,7 @@ async def show_people(db: Db) -> Page:
     return Page("people_and_roles.html", {"people": await queries.console_people(db), "roles": list(Role)})
 
 
-@screen("POST", "/settings/people", scope=Scope.CONFIG_MANAGE)
+@screen("POST", "/settings/people", scope=Scope.CONFIG_MANAGE, revokes=True)
 async def set_role(db: Db, form: Form) -> SeeOther:
     """An empty role takes the right to sign in away."""
     named = await with_people(db, form, "identityId")

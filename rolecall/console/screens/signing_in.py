@@ -11,7 +11,7 @@ from rolecall.console.frame import Form, Page, SeeOther, a_cookie, cookie_name, 
 from rolecall.console.model import ATTEMPT_LASTS, SHORTEST_PASSWORD, Attempt, Person, Session, new_secret
 from rolecall.core.config import Config
 from rolecall.core.db import Db
-from rolecall.core.errors import NotFound, RateLimited
+from rolecall.core.errors import Conflict, NotFound, RateLimited
 from rolecall.web import limits
 from rolecall.web.bodies import AnyRequest
 from rolecall.web.services import Services
@@ -20,7 +20,8 @@ _ATTEMPT = "rolecall-attempt"
 _LONGEST_NEXT = 2000
 _WRONG = "E-mail or password is wrong"
 _SPENT = "This link was used already or has expired"
-_DOWN = "Signing in with {} does not work just now: {}. Try again in a moment, or sign in with your password"
+_NO_PASSWORDS = "Passwords are switched off"
+_DOWN = "Signing in with {} does not work just now: {}. Try again in a moment, or sign in {}"
 _NOT_YOURS = "This sign-in was not begun in this browser, was used already or took too long. Begin it again"
 _NO_ROLE = "{} has no role here. Ask {} for one"
 # Where people know their provider by another name than its address.
@@ -35,7 +36,13 @@ log = structlog.get_logger("rolecall.console")
 
 
 def _sign_in_page(config: Config, problem: str | None, next: str = "/", email: str = "", status: int = 200) -> Page:
-    values = {"problem": problem, "next": next, "email": email, "provider": _provider_name(config)}
+    values = {
+        "problem": problem,
+        "next": next,
+        "email": email,
+        "provider": _provider_name(config),
+        "passwords": config.passwords,
+    }
     return Page("sign_in.html", values, status)
 
 
@@ -52,6 +59,8 @@ async def show_sign_in(request: AnyRequest, config: Config) -> Page:
 @screen("POST", "/sign-in", open=True)
 async def sign_in(db: Db, form: Form, now: datetime, request: AnyRequest, config: Config) -> Page | SeeOther:
     email, password, next = (form.get(name, [""])[0] for name in ("email", "password", "next"))
+    if not config.passwords:
+        return _sign_in_page(config, _NO_PASSWORDS, next, status=403)
     services: Services = request.app.state.services
     try:
         # Before the password is looked at: past the limit, the right one is refused as well.
@@ -101,7 +110,8 @@ async def go_to_provider(db: Db, request: AnyRequest, config: Config, now: datet
 
 def _down(config: Config, error: Exception) -> Page:
     log.warning("the OpenID provider cannot be asked", reason=str(error), issuer=config.oidc_issuer)
-    return _sign_in_page(config, _DOWN.format(_provider_name(config), error), status=503)
+    other_way = "with your password" if config.passwords else "by a link from an administrator"
+    return _sign_in_page(config, _DOWN.format(_provider_name(config), error, other_way), status=503)
 
 
 @screen("GET", "/sign-in/oidc/callback", open=True)
@@ -136,22 +146,30 @@ async def _whom(db: Db) -> str:
     return " or ".join(await queries.administrators(db)) or "your administrator"
 
 
-@screen("POST", "/sign-out")
+@screen("POST", "/sign-out", revokes=True)
 async def sign_out(db: Db, session: Session) -> SeeOther:
     await actions.sign_out(db, session)
     return SeeOther("/sign-in", session="")
 
 
 @screen("GET", "/account")
-async def show_account(db: Db, person: Person) -> Page:
+async def show_account(db: Db, person: Person, session: Session, now: datetime, config: Config) -> Page:
     has_password = await queries.password_of(db, person) is not None
-    return Page("account.html", {"shortest": SHORTEST_PASSWORD, "has_password": has_password})
+    values = {
+        "shortest": SHORTEST_PASSWORD,
+        "has_password": has_password,
+        "why_not": None if has_password or session.may_set_first_password(now) else actions.SIGN_IN_AGAIN,
+        "passwords": config.passwords,
+    }
+    return Page("account.html", values)
 
 
-@screen("POST", "/account")
+@screen("POST", "/account", revokes=True)
 async def change_password(
-    db: Db, person: Person, session: Session, form: Form, now: datetime, request: AnyRequest
+    db: Db, person: Person, session: Session, form: Form, now: datetime, request: AnyRequest, config: Config
 ) -> SeeOther:
+    if not config.passwords:
+        raise Conflict(_NO_PASSWORDS)
     services: Services = request.app.state.services
     services.sign_ins.count(person.email.lower(), limits.SIGN_INS_OF_A_PERSON, now)
     current, new = (form.get(name, [""])[0] for name in ("current", "password"))

@@ -1,0 +1,116 @@
+"""Decide who may move an access request; actions and console ask here and nowhere else.
+
+An API token acts by its scope. A person acts by role, or by how they stand to the request: it is theirs, it is asked
+of them, it is assigned to them, or they provision the application. Separation of duties holds for every person,
+administrators included.
+"""
+
+from datetime import datetime
+from uuid import UUID
+
+import msgspec
+
+from rolecall.access_requests.model import (
+    APPROVE,
+    ASSIGN,
+    CANCEL,
+    REOPEN,
+    RESOLVE,
+    RESUME,
+    SNOOZE,
+    VERIFY,
+    Move,
+)
+from rolecall.core.db import Db, fetch_one
+from rolecall.settings.policy import RequirementType
+
+OWN = "Nobody decides on a request of their own"
+ABOUT_THEM = "Nobody cancels or snoozes what others asked about them"
+CARRIED_OUT = "Whoever carried out a request does not verify it; another person can, or the application's next import"
+NOT_THEIRS = "This request is neither yours nor asked of you"
+
+_PROVISIONING = frozenset({ASSIGN, RESOLVE, SNOOZE, RESUME, REOPEN})
+_EVERY_MOVE = _PROVISIONING | {VERIFY, CANCEL}
+_BY_ROLE: dict[str | None, frozenset[Move]] = {"Administrator": _EVERY_MOVE, "Operator": _EVERY_MOVE}
+_BY_RELATION = {
+    "is_reporter": _EVERY_MOVE,
+    "is_asked": _EVERY_MOVE,
+    "is_assignee": _PROVISIONING,
+    "is_provisioner": _PROVISIONING,
+}
+_NOTHING = "Auditor"
+# The move that a response of each type decides on.
+DECIDED = {RequirementType.APPROVE: APPROVE, RequirementType.RESOLVE: RESOLVE, RequirementType.VERIFY: VERIFY}
+
+
+class Standing(msgspec.Struct, frozen=True):
+    """How a caller stands to a request.
+
+    `carried_out_by`: who resolved it last, and who was assigned to it then. `latest`: when something last happened.
+    """
+
+    caller_id: UUID
+    is_person: bool
+    role: str | None
+    is_reporter: bool
+    is_affected: bool
+    is_asked: bool
+    is_assignee: bool
+    is_provisioner: bool
+    carried_out_by: list[UUID]
+    latest: datetime
+
+    @property
+    def reach(self) -> frozenset[Move]:
+        """The moves that role and relations allow, whoever has decided before."""
+        related = [moves for relation, moves in _BY_RELATION.items() if getattr(self, relation)]
+        return _BY_ROLE.get(self.role, frozenset()).union(*related) if self.role != _NOTHING else frozenset()
+
+
+def refusal(standing: Standing, move: Move, reviewer_id: UUID | None = None) -> str | None:
+    """Say why a caller may not make a move, or nothing; `reviewer_id` is the person whose answer is recorded."""
+    is_own = standing.is_person and (standing.is_reporter or standing.is_affected)
+    if is_own and move in DECIDED.values():
+        return OWN
+    actors = {reviewer_id} | ({standing.caller_id} if standing.is_person else set())
+    if move is VERIFY and actors & {*standing.carried_out_by}:
+        return CARRIED_OUT
+    if move in (CANCEL, SNOOZE) and standing.is_affected and not standing.is_reporter:
+        return ABOUT_THEM
+    # Who may approve is asked by name, and looked up with the answer.
+    if standing.is_person and move is not APPROVE and move not in standing.reach:
+        return NOT_THEIRS
+    return None
+
+
+# For a Resolved request `r`. The event has the assignee of that moment: a verifier may be assigned later.
+CARRIED_OUT_BY = """
+    CASE WHEN r.status <> 'Resolved' THEN '{}' ELSE
+        array(SELECT p.reviewer_id FROM responses p
+              WHERE p.request_id = r.id AND p.type = 'Resolve' AND p.response = 'Approved')
+        || coalesce((SELECT array_remove(ARRAY[e.caller_id, (e.request #>> '{assignee,id}')::uuid], NULL)
+                     FROM access_request_events e WHERE e.request_id = r.id AND e.name = 'AccessRequestResolved'
+                     ORDER BY e.number DESC LIMIT 1), '{}') END"""
+
+
+async def standing_of(db: Db, caller_id: UUID, request_id: UUID) -> Standing:
+    """Read how a caller stands to a request. After the lock, if any: it then sees what the lock waited for."""
+    found = await fetch_one(
+        db,
+        Standing,
+        f"""SELECT %(caller)s::uuid AS caller_id, EXISTS (SELECT FROM identities WHERE id = %(caller)s) AS is_person,
+                   (SELECT c.role FROM console_roles c WHERE c.identity_id = %(caller)s) AS role,
+                   r.reporter_id = %(caller)s AS is_reporter,
+                   coalesce(r.identity_id = %(caller)s, false) AS is_affected,
+                   EXISTS (SELECT FROM responses p
+                           WHERE p.request_id = r.id AND p.reviewer_id = %(caller)s AND p.asked) AS is_asked,
+                   coalesce(r.assignee_id = %(caller)s, false) AS is_assignee,
+                   %(caller)s = ANY(a.provisioner_ids) AS is_provisioner,
+                   {CARRIED_OUT_BY} AS carried_out_by,
+                   (SELECT max(t.created_date) FROM activity t WHERE t.item_id = r.id) AS latest
+            FROM access_requests r JOIN applications a ON a.id = r.application_id WHERE r.id = %(id)s""",
+        caller=caller_id,
+        id=request_id,
+    )
+    assert found
+    return found

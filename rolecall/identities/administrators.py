@@ -1,0 +1,41 @@
+"""The console's active administrators: there is always one, so that someone can give roles."""
+
+from uuid import UUID
+
+from rolecall.core.db import Db, execute, fetch_rows, fetch_value
+
+LAST = "This is the last active administrator. Make someone else administrator first"
+
+
+async def active(db: Db) -> dict[UUID, str]:
+    """Return the names of active administrators by id."""
+    rows = await fetch_rows(
+        db,
+        """SELECT i.id, i.first_name || ' ' || i.last_name
+           FROM console_roles r JOIN identities i ON i.id = r.identity_id
+           WHERE r.role = 'Administrator' AND i.status = 'Active' ORDER BY i.list_key""",
+    )
+    return dict(rows)
+
+
+async def is_one(db: Db, identity_id: UUID) -> bool:
+    found = await fetch_value(
+        db,
+        """SELECT true FROM console_roles r JOIN identities i ON i.id = r.identity_id
+           WHERE r.identity_id = %(id)s AND r.role = 'Administrator' AND i.status = 'Active'""",
+        id=identity_id,
+    )
+    return bool(found)
+
+
+async def is_last(db: Db, identity_id: UUID) -> bool:
+    """Tell whether an identity is the last active administrator, and keep that true until the commit."""
+    if not await is_one(db, identity_id):
+        return False
+    await take_turns(db)
+    return not (await active(db)).keys() - {identity_id}
+
+
+async def take_turns(db: Db) -> None:
+    """Serialise transactions that remove administrators: none may remove the one that another counts on."""
+    await execute(db, "SELECT pg_advisory_xact_lock(hashtext('administrators'), 0)")

@@ -1,0 +1,33 @@
+"""In the console, imports of an identity source are the administrators' alone."""
+
+import httpx2
+import pytest
+
+from rolecall.console.model import Role
+from rolecall.core.db import Db, execute
+from tests.builders import an_application, an_import
+
+HR = {"name": "HR file", "vendor": "Rolecall", "files": [{"name": "People", "content": "identities"}]}
+SCHEDULE = {"cron": "0 5 * * *", "locations": {"People": "/srv/people.csv"}}
+
+
+@pytest.mark.parametrize("role", [Role.ADMINISTRATOR, Role.OPERATOR, Role.PROVISIONER])
+async def test_only_administrators_import_people(administrator: httpx2.AsyncClient, db: Db, role: Role) -> None:
+    application = await an_application(db, "HR", isIdentitySource=True, connector=HR, schedule=SCHEDULE)
+    finished = await an_import(db, application, "Finished")
+    await execute(db, "UPDATE console_roles SET role = %(role)s", role=role)
+
+    page = (await administrator.get(f"/applications/{application}")).text
+    shown = (await administrator.get(f"/imports/{finished}")).text
+    form = await administrator.get(f"/applications/{application}/upload")
+    answers = [
+        await administrator.post(path)
+        for path in (f"/imports/{finished}/rollback", f"/applications/{application}/stage")
+    ]
+
+    may = role is Role.ADMINISTRATOR
+    assert (f'/applications/{application}/upload"' in page) is may
+    assert (f'/applications/{application}/stage"' in page) is may
+    assert (f'/imports/{finished}/rollback"' in shown) is may
+    assert (form.status_code == 200) is may
+    assert [answer.status_code for answer in answers] == ([303, 303] if may else [403, 403])

@@ -1,0 +1,75 @@
+"""A request's page offers what its reader may do, and says why not otherwise."""
+
+from uuid import UUID
+
+import httpx2
+import pytest
+
+from rolecall.access_requests.permitted import CARRIED_OUT, NOT_THEIRS
+from rolecall.console import actions as console
+from rolecall.console.model import Role
+from rolecall.core.db import Db, execute, fetch_value
+from tests.builders import an_access_request, an_application, an_identity
+from tests.console.conftest import ORIGIN
+
+
+@pytest.fixture
+async def reviewer(administrator: httpx2.AsyncClient, db: Db) -> httpx2.AsyncClient:
+    """Signed in as a Reviewer; somebody else is administrator."""
+    grace = await an_identity(db, "Grace", "Hopper")
+    await execute(db, "UPDATE console_roles SET role = 'Reviewer'")
+    await execute(
+        db,
+        "INSERT INTO console_roles (identity_id, role, email) VALUES (%(id)s, 'Administrator', 'g@example.com')",
+        id=grace,
+    )
+    return administrator
+
+
+async def me(db: Db) -> UUID:
+    id: UUID = await fetch_value(db, "SELECT identity_id FROM console_sessions")
+    return id
+
+
+async def test_reviewer_sees_why_they_cannot_move_a_request_of_others(reviewer: httpx2.AsyncClient, db: Db) -> None:
+    id = await an_access_request(db, "Remove")
+    page = f"/requests/{id}"
+
+    shown = (await reviewer.get(page)).text
+    for verb in ("cancel", "resolve", "assign"):
+        answer = await reviewer.post(f"{page}/{verb}", headers={"Referer": f"{ORIGIN}{page}"})
+        assert (answer.status_code, answer.headers["location"]) == (303, page)
+    told = (await reviewer.get(page)).text
+
+    for verb in ("cancel", "resolve", "assign", "snooze"):
+        assert f'action="{page}/{verb}"' not in shown
+    assert shown.count(NOT_THEIRS) == 1
+    assert told.count(NOT_THEIRS) == 2
+    assert await fetch_value(db, "SELECT status FROM access_requests WHERE id = %(id)s", id=id) == "Open"
+
+
+async def test_who_resolved_is_not_offered_to_verify(administrator: httpx2.AsyncClient, db: Db) -> None:
+    own = await me(db)
+    other = await an_identity(db, "Grace", "Hopper")
+    await console.set_role(db, other, Role.ADMINISTRATOR, "grace@example.com")
+    ledger = await an_application(db, "Ledger", priority="High", ownerId=str(own), provisionerIds=[str(own)])
+    id = await an_access_request(db, "Remove", application_id=ledger)
+    page = f"/requests/{id}"
+    assert (
+        f'action="{page}/resolve"' in (await administrator.get(page)).text
+        or "Resolve <kbd>a" in (await administrator.get(page)).text
+    )
+    await administrator.post(f"{page}/resolve", headers={"Referer": f"{ORIGIN}{page}"})
+
+    shown = (await administrator.get(page)).text
+    inbox = (await administrator.get("/requests?asks=Verify")).text
+    bulk = {"id": str(id), "type": "Verify", "response": "Approved"}
+    await administrator.post("/requests/respond", data=bulk)
+    told = (await administrator.get(page)).text
+
+    assert f'action="{page}/verify"' not in shown
+    assert 'name="response" value="Approved"' not in shown
+    assert CARRIED_OUT.partition(";")[0] in shown.replace("&#39;", "'")
+    assert f"/requests/{id}" not in inbox
+    assert "unchanged: Whoever carried out" in told
+    assert await fetch_value(db, "SELECT status FROM access_requests WHERE id = %(id)s", id=id) == "Resolved"

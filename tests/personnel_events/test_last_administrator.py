@@ -1,0 +1,152 @@
+"""The console always has an active administrator: nothing removes the last one."""
+
+import asyncio
+from typing import Any
+from uuid import UUID
+
+import httpx2
+import psycopg
+import pytest
+
+from rolecall.console import actions as console
+from rolecall.console.model import Role
+from rolecall.core import clock
+from rolecall.core.config import Config
+from rolecall.core.db import Db, execute, fetch_value
+from rolecall.core.errors import Conflict
+from rolecall.identities import administrators
+from tests.application_imports.running import Imports
+from tests.builders import an_application, an_identity
+from tests.personnel_events.bodies import EVENTS, created, day
+from tests.working import let_the_worker_work
+
+HR = {"name": "HR file", "vendor": "Rolecall", "files": [{"name": "People", "content": "identities"}]}
+HEADER = "Employee ID,First Name,Last Name,Email,Status\n"
+ADA = "E1,Ada,Lovelace,ada@x.test,Active\n"
+CHARLES = "E2,Charles,Babbage,cb@x.test,Active\n"
+
+
+@pytest.fixture
+async def ada(db: Db) -> UUID:
+    id = await an_identity(db)
+    await console.set_role(db, id, Role.ADMINISTRATOR, "ada@example.com")
+    return id
+
+
+async def another(db: Db, name: str = "Grace", role: Role = Role.ADMINISTRATOR) -> UUID:
+    id = await an_identity(db, name, "Hopper")
+    await console.set_role(db, id, role, f"{name}@example.com")
+    return id
+
+
+async def offboard(client: httpx2.AsyncClient, id: UUID, on: int) -> httpx2.Response:
+    return await client.post(f"{EVENTS}/offboard", json={"identityId": str(id), "effectiveDate": day(on)})
+
+
+async def status(db: Db, id: UUID) -> str:
+    return str(await fetch_value(db, "SELECT status FROM identities WHERE id = %(id)s", id=id))
+
+
+@pytest.mark.parametrize("on", [0, 30])
+async def test_last_administrator_cannot_be_offboarded(client: httpx2.AsyncClient, db: Db, ada: UUID, on: int) -> None:
+    await another(db, role=Role.OPERATOR)
+
+    answer = await offboard(client, ada, on)
+
+    assert (answer.status_code, answer.json()["error"]) == (409, "conflict")
+    assert answer.json()["message"] == administrators.LAST
+    assert await fetch_value(db, "SELECT count(*) FROM personnel_events") == 0
+
+
+async def test_administrator_who_is_leaving_is_not_counted_on(client: httpx2.AsyncClient, db: Db, ada: UUID) -> None:
+    grace = await another(db)
+    leaving = await offboard(client, grace, 30)
+
+    refused = await offboard(client, ada, 60)
+    await client.post(f"{EVENTS}/{leaving.json()['id']}/cancel", json={})
+    allowed = await offboard(client, ada, 60)
+
+    assert (leaving.status_code, refused.status_code, allowed.status_code) == (201, 409, 201)
+
+
+async def test_two_offboardings_at_once_leave_one_of_the_last_two(
+    client: httpx2.AsyncClient, db: Db, ada: UUID
+) -> None:
+    grace = await another(db)
+
+    answers = await asyncio.gather(*(offboard(client, id, 0) for id in (ada, grace)))
+
+    assert sorted(answer.status_code for answer in answers) == [201, 409]
+
+
+async def test_offboarding_that_takes_effect_never_disables_the_last_one(
+    client: httpx2.AsyncClient, db: Db, config: Config, ada: UUID
+) -> None:
+    grace = await another(db)
+    event = await created(client, "offboard", identityId=str(ada), effectiveDate=day(0))
+    await execute(db, "UPDATE identities SET status = 'Disabled' WHERE id = %(id)s", id=grace)
+
+    await let_the_worker_work(config, clock.now())
+
+    assert await status(db, ada) == "Active"
+    found = (await client.get(f"{EVENTS}/{event['id']}")).json()
+    said = "The identity was not disabled: it is the last active administrator."
+    assert found["status"] == "Completed"
+    assert found["comments"][0]["content"].startswith(said)
+    assert "Identity Not Disabled" in [entry["action"] for entry in found["activity"]]
+
+
+async def test_administrators_besides_others_are_disabled_as_before(
+    client: httpx2.AsyncClient, db: Db, config: Config, ada: UUID
+) -> None:
+    await another(db)
+    await created(client, "offboard", identityId=str(ada), effectiveDate=day(0))
+
+    await let_the_worker_work(config, clock.now())
+
+    assert await status(db, ada) == "Disabled"
+
+
+async def test_role_of_the_last_active_administrator_stays(db: Db, ada: UUID) -> None:
+    grace = await another(db)
+    await execute(db, "UPDATE identities SET status = 'Disabled' WHERE id = %(id)s", id=grace)
+
+    for role in (None, Role.OPERATOR):
+        with pytest.raises(Conflict, match="last active administrator"):
+            await console.set_role(db, ada, role)
+    await console.set_role(db, grace, None)
+
+    assert await administrators.is_last(db, ada)
+
+
+async def test_removals_of_two_roles_wait_for_each_other(db: Db, ada: UUID, clean_database: str) -> None:
+    grace = await another(db)
+    async with await psycopg.AsyncConnection.connect(clean_database, autocommit=True) as other:
+        results: list[Any] = await asyncio.gather(
+            console.set_role(db, ada, None), console.set_role(other, grace, None), return_exceptions=True
+        )
+
+    assert sorted(type(result).__name__ for result in results) == ["Conflict", "NoneType"]
+
+
+@pytest.mark.parametrize("file", [CHARLES, ADA.replace("Active", "Disabled") + CHARLES], ids=["removed", "disabled"])
+async def test_import_that_would_remove_the_last_administrator_fails(
+    client: httpx2.AsyncClient, config: Config, db: Db, file: str
+) -> None:
+    imports = Imports(client, config)
+    source = await an_application(db, "HR", isIdentitySource=True, connector=HR)
+    await imports.finish(source, {"People": HEADER + ADA + CHARLES})
+    ada = await fetch_value(db, "SELECT id FROM identities WHERE employee_id = 'E1'")
+    await console.set_role(db, ada, Role.ADMINISTRATOR, "ada@example.com")
+
+    refused = await imports.run(source, {"People": HEADER + file})
+    before = await status(db, ada)
+    await another(db)
+    await imports.finish(source, {"People": HEADER + file})
+
+    assert refused["status"] == "Failed"
+    assert refused["log"].endswith(
+        "Failed: no active administrator would be left without Ada Lovelace; make someone else one first"
+    )
+    assert before == "Active"
+    assert await status(db, ada) in ("Removed", "Disabled")
