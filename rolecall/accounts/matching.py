@@ -57,7 +57,10 @@ async def match_imported(db: Db, import_number: int, now: datetime) -> None:
 
 
 async def match_changed_identities(db: Db, now: datetime) -> int:
-    """The accounts that may be touched by what changed in identities since the last time; how many found another."""
+    """Match again the accounts that changes of identities may concern; return how many found another identity."""
+    # Asked every second: while nothing changed, neither wait for an import's turn nor read all accounts.
+    if not await fetch_value(db, "SELECT EXISTS (SELECT FROM identities_to_match)"):
+        return 0
     await take_turn(db)
     return await execute(
         db,

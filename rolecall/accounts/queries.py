@@ -172,7 +172,10 @@ async def of_identity(db: Db, identity_id: UUID) -> list[Account]:
 
 
 async def of_identity_at(db: Db, identity_id: UUID, moment: datetime) -> list[tuple[Account, int]]:
-    """The identity's accounts at that moment, each with the import that was its application's last then."""
+    """The identity's accounts at that moment, each with the import that was its application's last then.
+
+    Whose an account was then counts; today's match where none is known of then, and today's pin always.
+    """
     rows = await fetch_rows(
         db,
         f"""SELECT last.number, {_ACCOUNT} FROM accounts a
@@ -182,7 +185,13 @@ async def of_identity_at(db: Db, identity_id: UUID, moment: datetime) -> list[tu
                           AND r.build_end <= %(moment)s) AS last ON true
             JOIN account_versions v ON v.account_number = a.number AND v.from_import <= last.number
                  AND (v.until_import IS NULL OR v.until_import > last.number)
-            WHERE a.identity_id = %(identity)s ORDER BY p.name_key, p.id, a.username""",
+            LEFT JOIN LATERAL (SELECT m.identity_id FROM past_matches m
+                               WHERE m.account_number = a.number AND m.since <= %(moment)s AND m.until > %(moment)s
+                               ORDER BY m.since DESC LIMIT 1) AS past ON a.pin IS NULL
+            WHERE a.number IN (SELECT number FROM accounts WHERE identity_id = %(identity)s
+                               UNION SELECT account_number FROM past_matches WHERE identity_id = %(identity)s)
+            AND coalesce(past.identity_id, a.identity_id) = %(identity)s
+            ORDER BY p.name_key, p.id, a.username""",
         identity=identity_id,
         moment=moment,
     )

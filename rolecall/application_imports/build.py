@@ -27,6 +27,7 @@ from rolecall.application_imports.finish import Canceled, FileTotals, Held, fini
 from rolecall.application_imports.holdings import HoldingDraft
 from rolecall.application_imports.job import DISK_FULL, TOO_MUCH_MEMORY, Ended, Job, Outcome, application_lock, find_run
 from rolecall.application_imports.sources import Source, Sources
+from rolecall.application_imports.steps import Steps
 from rolecall.applications.model import Content
 from rolecall.core import clock
 from rolecall.core.authors import by_system, written_by
@@ -120,7 +121,8 @@ async def _build(db: Db, job: Job) -> list[str]:
     run = await find_run(db, job.import_id)
     # The worker's lock keeps others from starting; this one keeps a build whose worker died from overlapping.
     await execute(db, "SELECT pg_advisory_xact_lock(%(key)s)", key=application_lock(run.application_id) ^ 1)
-    findings = Findings(job, run)
+    steps = Steps(job.started)
+    findings = Findings(job, run, steps)
     await findings.sort(db)
     accounts, holdings = await _write(db, job, findings)
     if sum(delta.after.height for delta in findings.deltas.values()) >= MANY:
@@ -128,21 +130,21 @@ async def _build(db: Db, job: Job) -> list[str]:
         await execute(db, "SET LOCAL enable_nestloop = off")
         # Matching a hundred thousand accounts sorts several times what PostgreSQL keeps in memory by itself.
         await execute(db, "SET LOCAL work_mem = '64MB'")
-    started = time.perf_counter()
     if findings.people:
         await people_file.write(db, run, findings.people, clock.now())
     await _keep_rejects(db, findings)
-    seconds = accounts.seconds + holdings.seconds + time.perf_counter() - started
+    written = steps.done("Changes written")
     totals = _totals(findings, accounts.applied | holdings.applied)
-    said = await finish(db, run, clock.now(), _sources(findings, holdings.stale), totals)
-    for line in [f"Changes written in {seconds:.1f} s", *said, "Finished"]:
+    said = await finish(db, run, steps, _sources(findings, holdings.stale), totals)
+    for line in [written, *said, "Finished"]:
         await actions.log_line(db, run.id, line, clock.now())
-    return [*accounts.grown(), *holdings.grown()]
+    return [*accounts.grown(), *holdings.grown(), *(findings.people.grown() if findings.people else [])]
 
 
 async def _write(db: Db, job: Job, findings: Findings) -> tuple[AccountDraft, HoldingDraft]:
     """Accounts are written while a thread finds out what they hold: the database and this process are busy at once."""
     async with _connection(job) as beside:
+        await findings.tell(beside, findings.steps.done("Prepared"))
         accounts = await findings.accounts(beside)
     writing = asyncio.create_task(accounts.write(db))
     try:

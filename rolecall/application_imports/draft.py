@@ -1,7 +1,6 @@
 """What an import will change, found out before any of it is written: differences that become intervals."""
 
 import secrets
-import time
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -39,11 +38,10 @@ class Draft:
         self.changes: list[Change] = []
         # Rows of each file that changed something.
         self.applied: dict[Content, dict[int, int]] = {}
-        self.seconds = 0.0
 
     def insert(self, into: str, rows: pl.DataFrame) -> None:
         application = pl.lit(str(self.state.application_id)).alias("application_id")
-        self.inserts.append(Insert(into, rows.with_columns(_ids(rows.height), application)))
+        self.inserts.append(Insert(into, rows.with_columns(random_ids(rows.height), application)))
 
     def change(self, relation: Relation, change: Difference, numbers: dict[str, Known]) -> None:
         for column, known in numbers.items():
@@ -60,7 +58,6 @@ class Draft:
         self.applied[delta.content] = dict(files.group_by("file").len().iter_rows())
 
     async def write(self, db: Db) -> None:
-        started = time.perf_counter()
         for into, rows in self.inserts:
             if rows.height:
                 await copy_in(db, into, as_csv(rows))
@@ -73,7 +70,6 @@ class Draft:
                 opened = change.opened.select(*relation.key, *relation.values, number)
                 await open_intervals(db, relation, as_csv(_in_order(opened, relation)))
         await self.settle(db)
-        self.seconds = time.perf_counter() - started
 
     async def settle(self, db: Db) -> None:
         """What follows from the changes, found out in the database."""
@@ -101,7 +97,7 @@ def union(frames: Iterable[pl.DataFrame], column: str) -> pl.DataFrame:
     return pl.concat(found).unique() if found else pl.DataFrame(schema={column: pl.String})
 
 
-def _ids(count: int) -> pl.Series:
+def random_ids(count: int) -> pl.Series:
     """Random UUIDs. Made here: a default that differs from row to row has COPY insert its rows one by one."""
     digits = secrets.token_hex(16 * count)
     each = (digits[start : start + 32] for start in range(0, len(digits), 32))

@@ -1,6 +1,5 @@
 """What the files of an import say, and what that changes. Looked up beside the transaction that writes it."""
 
-import time
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 from zoneinfo import ZoneInfo
@@ -23,6 +22,7 @@ from rolecall.application_imports.sources import (
     sources_after,
 )
 from rolecall.application_imports.state import State
+from rolecall.application_imports.steps import Steps
 from rolecall.applications.model import Content
 from rolecall.core import clock
 from rolecall.core.db import Db
@@ -31,9 +31,10 @@ Drawn = TypeVar("Drawn")
 
 
 class Findings:
-    def __init__(self, job: Job, run: Run) -> None:
+    def __init__(self, job: Job, run: Run, steps: Steps) -> None:
         self.job = job
         self.run = run
+        self.steps = steps
         self.before: Sources = {}
         self.groups: dict[Content, FileGroup] = {}
         self.files: dict[Content, list[StoredFile]] = {}
@@ -58,7 +59,7 @@ class Findings:
             await draft.draw_up(self.deltas.get(Content.USERS), clock.now())
             return draft
 
-        return await self._find(db, {Content.USERS}, draw_up)
+        return await self._find(db, "Accounts compared", {Content.USERS}, draw_up)
 
     async def holdings(self, db: Db, accounts: AccountDraft) -> HoldingDraft:
         """And people, if there is a file of them."""
@@ -72,14 +73,15 @@ class Findings:
             await draft.draw_up()
             return draft
 
-        return await self._find(db, self.groups.keys() - {Content.USERS}, draw_up)
+        return await self._find(db, "Access compared", self.groups.keys() - {Content.USERS}, draw_up)
 
-    async def _find(self, db: Db, contents: set[Content], draw_up: Callable[[], Awaitable[Drawn]]) -> Drawn:
+    async def _find(self, db: Db, step: str, contents: set[Content], draw_up: Callable[[], Awaitable[Drawn]]) -> Drawn:
         await self._read(db, contents)
         drawn = await self._without_doubt(db, draw_up)
         for content, delta in self.deltas.items():
             if content in contents and delta.repeats:
-                await self._tell(db, f"{delta.group.name}: {delta.repeats:,} repeated rows merged")
+                await self.tell(db, f"{delta.group.name}: {delta.repeats:,} repeated rows merged")
+        await self.tell(db, self.steps.done(step))
         return drawn
 
     async def _without_doubt(self, db: Db, draw_up: Callable[[], Awaitable[Drawn]]) -> Drawn:
@@ -88,7 +90,7 @@ class Findings:
             try:
                 return await draw_up()
             except Doubt as doubt:
-                await self._tell(db, f"{self.groups[doubt.content].name}: read whole, because {doubt.reason}")
+                await self.tell(db, f"{self.groups[doubt.content].name}: read whole, because {doubt.reason}")
                 self.unchanged.discard(doubt.content)
                 await self._read_group(db, doubt.content, None)
 
@@ -98,13 +100,12 @@ class Findings:
                 continue
             source, settings = self.before.get(content), self.settings(group)
             if is_unchanged(source, settings, self.files[content]):
-                await self._tell(db, f"{group.name}: the same files as before")
+                await self.tell(db, f"{group.name}: the same files as before")
                 self.unchanged.add(content)
             else:
                 await self._read_group(db, content, source if source and source.settings == settings else None)
 
     async def _read_group(self, db: Db, content: Content, source: Source | None) -> None:
-        started = time.perf_counter()
         group, files, zone = self.groups[content], self.files[content], ZoneInfo(self.job.timezone)
         delta = None
         if source and source.is_by_line and not source.is_stale and self.reader is None:
@@ -112,13 +113,12 @@ class Findings:
         if delta is None:
             delta = deltas.read_whole(group, files, self.job.store, zone, self.reader)
         self.deltas[content] = delta
-        took = time.perf_counter() - started
         how = f"{delta.after.height:,} rows" if delta.is_whole else f"{delta.after.height:,} changed lines"
         rows = f"{sum(delta.rows):,} rows in {len(files)} file(s)"
-        await self._tell(db, f"{group.name}: {rows}, {how} read in {took:.1f} s")
+        await self.tell(db, self.steps.done(f"{group.name}: {rows}, {how} read"))
 
     def settings(self, group: FileGroup) -> str:
         return settings_of(group, self.run.connector, self.job.timezone)
 
-    async def _tell(self, db: Db, message: str) -> None:
+    async def tell(self, db: Db, message: str) -> None:
         await actions.log_line(db, self.run.id, message, clock.now())

@@ -13,6 +13,7 @@ from rolecall.application_imports.broken import BrokenFile
 from rolecall.application_imports.model import ImportStatus
 from rolecall.application_imports.relations import RELATIONS, Kind, Tally, tally
 from rolecall.application_imports.sources import Sources
+from rolecall.application_imports.steps import Steps
 from rolecall.applications.shapes import Changes, Metrics, PermissionChanges
 from rolecall.core import clock
 from rolecall.core.db import Db, execute, fetch_one, fetch_rows
@@ -87,9 +88,10 @@ async def totals_of(db: Db, application_id: UUID) -> Totals:
 
 
 async def finish(
-    db: Db, run: Run, now: datetime, sources: Sources, files: list[FileTotals], *, is_changed: bool = True
+    db: Db, run: Run, steps: Steps, sources: Sources, files: list[FileTotals], *, is_changed: bool = True
 ) -> list[str]:
-    """What to say in the log. Nothing is committed here."""
+    """Count, guard, match and record what the import changed, without a commit; return the lines for its log."""
+    now = clock.now()
     before = await totals_of(db, run.application_id)
     tallies = {kind: Tally() for kind in Kind}
     if is_changed:
@@ -100,15 +102,22 @@ async def finish(
     )
     if tallies[Kind.ASSIGNMENT].total:
         await _count_values(db, run.number)
-    metrics = await _metrics(db, run, before, after, tallies) if is_changed else _unchanged(run, after)
-    people = await _show_people(db, run, now) if tallies[Kind.IDENTITY].total else []
+    counted = await _counted(db, run, before, tallies)
+    metrics = _metrics(run, after, counted)
+    lines = [*_told(files), *_changes_told(counted), steps.done("Changes counted")]
+    if tallies[Kind.IDENTITY].total:
+        lines += await _show_people(db, run, now)
+        lines += [steps.done("Identities updated")]
     if is_changed:
         await matching.match_imported(db, run.number, now)
     else:
         await matching.match_changed_identities(db, now)
-    # Matching many accounts takes its time, and belongs to the build.
-    await _keep(db, run, clock.now(), after, metrics, tallies, sources, files)
-    return [*_told(files), *_changes_told(tallies), *people, *(await _matches_told(db, run, after))]
+    lines += await _matches_told(db, run, after)
+    # The last step ends with the build: the steps add up to what its import shows.
+    end = clock.now()
+    lines += [steps.done("Accounts matched", end)]
+    await _keep(db, run, end, after, metrics, tallies, sources, files)
+    return lines
 
 
 async def _show_people(db: Db, run: Run, now: datetime) -> list[str]:
@@ -133,26 +142,22 @@ def _hold(run: Run, before: Totals, tallies: dict[Kind, Tally]) -> None:
         raise Held(reason)
 
 
-async def _metrics(db: Db, run: Run, before: Totals, after: Totals, tallies: dict[Kind, Tally]) -> Metrics:
-    accounts, groups = tallies[Kind.ACCOUNT], tallies[Kind.GROUP]
-    altered_accounts, altered_groups = accounts.altered, groups.altered
-    if before.accounts or before.groups:
-        altered_accounts = await _altered(db, run.number, "account")
-        altered_groups = await _altered(db, run.number, "group")
-    people = tallies[Kind.IDENTITY]
-    users = Changes(after.accounts, accounts.new, altered_accounts, accounts.removed)
-    if run.is_identity_source:
-        users = Changes(after.identities, people.new, people.altered, people.removed)
-    return Metrics(
-        users,
-        Changes(after.groups, groups.new, altered_groups, groups.removed),
-        PermissionChanges(after.permissions, tallies[Kind.PERMISSION].new),
-    )
+async def _counted(db: Db, run: Run, before: Totals, tallies: dict[Kind, Tally]) -> dict[Kind, Tally]:
+    """Count an account or a group as altered when what it holds changed; the log and the metrics both say this."""
+    # The first import alters nothing.
+    if not (before.accounts or before.groups) or not any(tally.total for tally in tallies.values()):
+        return tallies
+    altered = {kind: await _altered(db, run.number, kind.lower()) for kind in (Kind.ACCOUNT, Kind.GROUP)}
+    return tallies | {kind: msgspec.structs.replace(tallies[kind], altered=count) for kind, count in altered.items()}
 
 
-def _unchanged(run: Run, after: Totals) -> Metrics:
-    users = after.identities if run.is_identity_source else after.accounts
-    return Metrics(Changes(users), Changes(after.groups), PermissionChanges(after.permissions))
+def _metrics(run: Run, after: Totals, counted: dict[Kind, Tally]) -> Metrics:
+    def changes(kind: Kind) -> Changes:
+        tally = counted[kind]
+        return Changes(getattr(after, _KINDS[kind]), tally.new, tally.altered, tally.removed)
+
+    users = changes(Kind.IDENTITY if run.is_identity_source else Kind.ACCOUNT)
+    return Metrics(users, changes(Kind.GROUP), PermissionChanges(after.permissions, counted[Kind.PERMISSION].new))
 
 
 # What alters an account or a group beside its own fields. Members do not alter a group.
@@ -250,10 +255,10 @@ def _told(files: list[FileTotals]) -> list[str]:
     ]
 
 
-def _changes_told(tallies: dict[Kind, Tally]) -> list[str]:
+def _changes_told(counted: dict[Kind, Tally]) -> list[str]:
     return [
         f"{_KINDS[kind].capitalize()}: {tally.new:,} new, {tally.altered:,} altered, {tally.removed:,} removed"
-        for kind, tally in tallies.items()
+        for kind, tally in counted.items()
         if tally.total
     ] or ["Nothing changed"]
 

@@ -1,5 +1,6 @@
 """What the worker and its child tell each other."""
 
+from datetime import datetime
 from enum import StrEnum
 from uuid import UUID
 
@@ -22,6 +23,8 @@ class Job(msgspec.Struct, frozen=True):
     store: Store
     timezone: str
     input_bytes: int
+    # When this try began; the steps of its log count from there.
+    started: datetime
 
     def __repr__(self) -> str:
         """Without the database's password: this may reach a log."""

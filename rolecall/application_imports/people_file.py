@@ -5,14 +5,17 @@ from typing import NamedTuple
 
 import polars as pl
 
+from rolecall.application_imports import identity_source
 from rolecall.application_imports.deltas import Delta
 from rolecall.application_imports.diff import Difference, difference
-from rolecall.application_imports.draft import involved
+from rolecall.application_imports.draft import MANY, involved, random_ids
 from rolecall.application_imports.finish import Run
 from rolecall.application_imports.frames import as_csv, as_frame
 from rolecall.application_imports.relations import IDENTITIES, close_intervals, copy_in, copy_out, open_intervals
 from rolecall.application_imports.rows import sort_keys
 from rolecall.core.db import Db, execute
+from rolecall.identities.model import IdentityStatus, IdentityType
+from rolecall.settings.model import CUSTOM_FIELDS
 
 
 class PeopleDraft(NamedTuple):
@@ -20,11 +23,17 @@ class PeopleDraft(NamedTuple):
 
     before: pl.DataFrame
     change: Difference
+    # The fields that the file has a column for.
+    said: set[str]
 
     @property
     def applied(self) -> dict[int, int]:
         """Rows that change something, by file."""
         return dict(self.change.opened.group_by("file").len().iter_rows())
+
+    def grown(self) -> list[str]:
+        """The tables that got many rows."""
+        return ["identities", "identity_versions"] if self.change.opened.height >= MANY else []
 
 
 async def draw_up(db: Db, run: Run, people: Delta) -> PeopleDraft:
@@ -40,11 +49,11 @@ async def draw_up(db: Db, run: Run, people: Delta) -> PeopleDraft:
     before = as_frame(text, ["employee_id", "identity_id", "fields"])
     if people.gone is not None:
         before = involved(people, before, ["employee_id"])
-    return PeopleDraft(before, difference(before, after, ["employee_id"], ["fields"]))
+    return PeopleDraft(before, difference(before, after, ["employee_id"], ["fields"]), set(said))
 
 
 async def write(db: Db, run: Run, draft: PeopleDraft, now: datetime) -> None:
-    before, change = draft
+    before, change = draft.before, draft.change
     application = pl.lit(str(run.application_id)).alias("application_id")
     gone = pl.concat([part.select("employee_id") for part in (change.altered, change.removed)])
     closed = before.join(gone, on="employee_id", how="semi").select("identity_id", application)
@@ -53,58 +62,108 @@ async def write(db: Db, run: Run, draft: PeopleDraft, now: datetime) -> None:
     opened = change.opened.join(before.select("employee_id", "identity_id"), on="employee_id", how="left")
     known = opened.filter(pl.col("identity_id").is_not_null())
     if known.height:
-        number = pl.lit(run.number).alias("from_import")
-        columns = ("identity_id", application, "employee_id", "fields", number)
-        await open_intervals(db, IDENTITIES, as_csv(known.select(*columns)))
-    await _open_for_new_people(db, run, opened.filter(pl.col("identity_id").is_null()), now)
+        await _open(db, run, known)
+    new = opened.filter(pl.col("identity_id").is_null()).drop("identity_id")
+    await _open_for_new_people(db, run, new, draft.said, now)
 
 
-async def _open_for_new_people(db: Db, run: Run, people: pl.DataFrame, now: datetime) -> None:
+async def _open_for_new_people(db: Db, run: Run, people: pl.DataFrame, said: set[str], now: datetime) -> None:
     """Someone with the employee id; else the one person onboarded with the e-mail; else a new identity."""
     if not people.height:
         return
-    await execute(
+    people = await _found(db, people, said)
+    made, known = people.filter("is_made"), people.filter(~pl.col("is_made"))
+    if made.height:
+        await identity_source.prepare(db)
+        await copy_in(db, "made_people (identity_id)", as_csv(made.select("identity_id")))
+        await execute(db, "ANALYZE made_people")
+        new = _as_identities(made, said, now)
+        await copy_in(db, f"identities ({', '.join(new.columns)})", as_csv(new))
+    if known.height:
+        await execute(
+            db,
+            """UPDATE identities i SET employee_id = k.employee_id
+               FROM unnest(%(ids)s::uuid[], %(employee_ids)s::text[]) AS k (id, employee_id)
+               WHERE k.id = i.id AND i.employee_id IS NULL""",
+            ids=known.get_column("identity_id").to_list(),
+            employee_ids=known.get_column("employee_id").to_list(),
+        )
+    await _open(db, run, people)
+
+
+async def _found(db: Db, people: pl.DataFrame, said: set[str]) -> pl.DataFrame:
+    """The people with `identity_id`, `supervisor` (an identity, if known) and whether the identity is to be made."""
+    text = await copy_out(
         db,
-        """CREATE TEMP TABLE people (employee_id text, fields json, first_name_key text, last_name_key text,
-                                     identity_id uuid, is_made boolean NOT NULL DEFAULT false) ON COMMIT DROP""",
+        """SELECT id, coalesce(employee_id, ''), CASE WHEN employee_id IS NULL THEN email_address ELSE '' END
+           FROM identities WHERE employee_id IS NOT NULL OR (email_address <> '' AND status <> 'Removed')""",
     )
-    keyed = people.select(
+    there = as_frame(text, ["identity_id", "employee_id", "email"])
+    by_id = there.filter(pl.col("employee_id") != "").select("employee_id", known=pl.col("identity_id"))
+    people = people.join(by_id, on="employee_id", how="left", maintain_order="left")
+    if "email" in said:
+        people = _by_email(people, there.filter(pl.col("employee_id") == ""))
+    made = people.filter(pl.col("known").is_null()).select("employee_id")
+    # In order, as the indexes on them will be.
+    ids = made.with_columns(random_ids(made.height).sort().alias("made"))
+    people = people.join(ids, on="employee_id", how="left", maintain_order="left")
+    people = people.with_columns(identity_id=pl.coalesce("known", "made"), is_made=pl.col("known").is_null()).drop(
+        "known", "made"
+    )
+    above = pl.concat([people.select("employee_id", "identity_id"), by_id.rename({"known": "identity_id"})])
+    above = above.unique("employee_id").rename({"employee_id": "supervisor_id", "identity_id": "supervisor"})
+    people = people.join(above, on="supervisor_id", how="left", maintain_order="left")
+    # Nobody is their own supervisor, whatever the file says.
+    is_own = pl.col("supervisor") == pl.col("identity_id")
+    return people.with_columns(supervisor=pl.when(~is_own).then("supervisor"))
+
+
+def _by_email(people: pl.DataFrame, onboarded: pl.DataFrame) -> pl.DataFrame:
+    """Where `known` is missing, the one identity without employee id that has the e-mail, if one person has it."""
+    key = pl.col("email").str.to_lowercase()
+    one = onboarded.select(key, onboarded=pl.col("identity_id")).filter(pl.len().over("email") == 1)
+    is_single = pl.col("key").is_unique() & pl.col("known").is_null()
+    found = people.with_columns(key=key).with_columns(is_single=is_single)
+    found = found.join(one, left_on="key", right_on="email", how="left", maintain_order="left")
+    matched = pl.when("is_single").then("onboarded")
+    return found.with_columns(known=pl.coalesce("known", matched)).drop("key", "is_single", "onboarded")
+
+
+def _as_identities(people: pl.DataFrame, said: set[str], now: datetime) -> pl.DataFrame:
+    """Rows of `identities` as the source has them, complete: nothing is left to update."""
+    defaults = {"type": IdentityType.EMPLOYEE.value, "status": IdentityStatus.ACTIVE.value}
+
+    def shown(column: str, field: str) -> pl.Expr:
+        return (pl.col(field) if field in said else pl.lit(defaults.get(field, ""))).alias(column)
+
+    def date(column: str, field: str) -> pl.Expr:
+        moment = pl.lit(now.isoformat())
+        given = pl.when(pl.col(field) != "").then(pl.col(field)) if field in said else pl.when(False).then(moment)
+        return given.otherwise(moment).alias(column)
+
+    custom = [pl.col(f"custom_field_{n}").alias(str(n)) for n in CUSTOM_FIELDS if f"custom_field_{n}" in said]
+    rows = people.select(
+        pl.col("identity_id").alias("id"),
         "employee_id",
-        "fields",
+        *(shown(column, field) for column, field in (*identity_source.TEXTS.items(), ("status", "status"))),
+        (pl.struct(custom).struct.json_encode() if custom else pl.lit("{}")).alias("custom_fields"),
+        pl.col("supervisor").alias("supervisor_id"),
+        date("created_date", "created"),
+        date("updated_date", "updated"),
+        pl.lit(now.isoformat()).alias("first_seen_date"),
         sort_keys(people.get_column("first_name")).alias("first_name_key"),
         sort_keys(people.get_column("last_name")).alias("last_name_key"),
     )
-    await copy_in(db, "people (employee_id, fields, first_name_key, last_name_key)", as_csv(keyed))
-    await execute(db, "ANALYZE people")
-    await execute(db, "UPDATE people p SET identity_id = i.id FROM identities i WHERE i.employee_id = p.employee_id")
-    await execute(
-        db,
-        """UPDATE people p SET identity_id = one.id
-           FROM (SELECT lower(email_address) AS email, (array_agg(id))[1] AS id FROM identities
-                 WHERE employee_id IS NULL AND email_address <> '' AND status <> 'Removed'
-                 GROUP BY 1 HAVING count(*) = 1) AS one
-           JOIN (SELECT lower(fields ->> 'email') AS email FROM people GROUP BY 1 HAVING count(*) = 1) AS single
-           USING (email)
-           WHERE p.identity_id IS NULL AND lower(p.fields ->> 'email') = one.email""",
+    is_active = pl.col("status") == IdentityStatus.ACTIVE.value
+    return rows.with_columns(pl.when(~is_active).then(pl.lit(now.isoformat())).alias("inactivated_date"))
+
+
+async def _open(db: Db, run: Run, people: pl.DataFrame) -> None:
+    columns = (
+        "identity_id",
+        pl.lit(str(run.application_id)).alias("application_id"),
+        "employee_id",
+        "fields",
+        pl.lit(run.number).alias("from_import"),
     )
-    await execute(db, "UPDATE people SET identity_id = gen_random_uuid(), is_made = true WHERE identity_id IS NULL")
-    await execute(
-        db,
-        """INSERT INTO identities (id, employee_id, first_name, last_name, first_name_key, last_name_key,
-                                   created_date, updated_date, first_seen_date)
-           SELECT identity_id, employee_id, fields ->> 'first_name', fields ->> 'last_name', first_name_key,
-                  last_name_key, %(now)s, %(now)s, %(now)s FROM people WHERE is_made""",
-        now=now,
-    )
-    await execute(
-        db,
-        """UPDATE identities i SET employee_id = p.employee_id FROM people p
-           WHERE p.identity_id = i.id AND i.employee_id IS NULL""",
-    )
-    await execute(
-        db,
-        """INSERT INTO identity_versions (identity_id, application_id, employee_id, fields, from_import)
-           SELECT identity_id, %(application)s, employee_id, fields, %(number)s FROM people""",
-        application=run.application_id,
-        number=run.number,
-    )
+    await open_intervals(db, IDENTITIES, as_csv(people.select(*columns)))

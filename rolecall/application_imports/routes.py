@@ -50,7 +50,7 @@ async def upload_import(
     """Upload files and stage an import.
 
     Name the application in the query or in the form.
-    An identity source needs the scope `identities:write` besides.
+    An identity source needs the scope `identities:write` as well.
     """
     queried = request.query_params.getall("applicationId", [])
     return await queries.get_alone(db, await actions.upload_import(db, caller, raw, queried, facts, config.store))
@@ -60,7 +60,7 @@ async def upload_import(
 async def stage_import(db: Db, caller: Caller, raw: Json, facts: Facts) -> Import:
     """Stage a scheduled import.
 
-    An identity source needs the scope `identities:write` besides.
+    An identity source needs the scope `identities:write` as well.
     """
     return await queries.get_alone(db, await actions.stage_import(db, caller, raw, facts))
 
@@ -69,7 +69,7 @@ async def stage_import(db: Db, caller: Caller, raw: Json, facts: Facts) -> Impor
 async def cancel_import(db: Db, caller: Caller, raw: Json, facts: Facts) -> ImportDetail:
     """Cancel an import.
 
-    An identity source needs the scope `identities:write` besides.
+    An identity source needs the scope `identities:write` as well.
     """
     return await queries.get(db, await actions.cancel_import(db, caller, raw, facts))
 
@@ -120,7 +120,7 @@ async def list_rejects(db: Db, id: str, query: dict[str, Any]) -> Page[RejectIte
 async def continue_import(db: Db, caller: Caller, id: str, now: datetime) -> ImportDetail:
     """Lift the guard for a held import.
 
-    An identity source needs the scope `identities:write` besides.
+    An identity source needs the scope `identities:write` as well.
     """
     import_id = known_guid("ApplicationImport", id)
     await actions.continue_import(db, caller, import_id, now)
@@ -131,7 +131,7 @@ async def continue_import(db: Db, caller: Caller, id: str, now: datetime) -> Imp
 async def roll_back(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> Import:
     """Stage an import that puts an application's data back as after an earlier one.
 
-    An identity source needs the scope `identities:write` besides.
+    An identity source needs the scope `identities:write` as well.
     """
     application_id = known_guid("Application", id)
     return await queries.get_alone(db, await actions.roll_back(db, caller, application_id, raw, facts))

@@ -17,6 +17,7 @@ from rolecall.application_imports.finish import Canceled, FileTotals, Run, finis
 from rolecall.application_imports.job import DISK_FULL, Ended, Job, Outcome, application_lock, find_run
 from rolecall.application_imports.model import ImportStatus
 from rolecall.application_imports.schedule import fetch_files
+from rolecall.application_imports.steps import Steps
 from rolecall.core import clock
 from rolecall.core.authors import by_system, written_by
 from rolecall.core.config import Config
@@ -67,10 +68,11 @@ async def _locked(db: Db, key: int) -> AsyncIterator[bool]:
 
 
 async def _see_through(pool: Pool, config: Config, db: Db, id: UUID) -> bool:
-    if not await _start(db, id):
+    started = await _start(db, id)
+    if started is None:
         return False
     run = await find_run(db, id)
-    building = asyncio.create_task(_build(pool, config, run))
+    building = asyncio.create_task(_build(pool, config, run, started))
     over = asyncio.Event()
     watching = asyncio.create_task(_cancel_when_asked(pool, id, building, over))
     try:
@@ -84,8 +86,8 @@ async def _see_through(pool: Pool, config: Config, db: Db, id: UUID) -> bool:
     return True
 
 
-async def _start(db: Db, id: UUID) -> bool:
-    """Whether there is something to build; says so in the log."""
+async def _start(db: Db, id: UUID) -> datetime | None:
+    """Mark the import as running and log it; return when, or None if there is nothing to build."""
     async with written_by(db, "import-start", by_system(_RUN, clock.now())):
         rows = await fetch_rows(
             db,
@@ -101,7 +103,7 @@ async def _start(db: Db, id: UUID) -> bool:
                 await actions.log_line(db, id, "Started", now)
             case ImportStatus.RUNNING if attempts >= MAX_ATTEMPTS:
                 await _close(db, id, ImportStatus.FAILED, f"Failed: interrupted {attempts} times, not tried again")
-                return False
+                return None
             case ImportStatus.RUNNING:
                 if attempts:
                     await _wait_for_build(db, application_id)
@@ -111,16 +113,16 @@ async def _start(db: Db, id: UUID) -> bool:
             case ImportStatus.CANCELING:
                 await _wait_for_build(db, application_id)
                 await _close(db, id, ImportStatus.CANCELED, "Canceled")
-                return False
+                return None
             case ImportStatus.FINISHED | ImportStatus.FAILED | ImportStatus.CANCELED:
-                return False
+                return None
         await execute(
             db,
             """INSERT INTO import_runs AS r (import_id, attempts) VALUES (%(id)s, 1)
                ON CONFLICT (import_id) DO UPDATE SET attempts = r.attempts + 1""",
             id=id,
         )
-    return True
+    return now
 
 
 async def _cancel_when_asked(pool: Pool, id: UUID, building: asyncio.Task[Ended], over: asyncio.Event) -> None:
@@ -136,20 +138,20 @@ async def _cancel_when_asked(pool: Pool, id: UUID, building: asyncio.Task[Ended]
                 building.cancel()
 
 
-async def _build(pool: Pool, config: Config, run: Run) -> Ended:
+async def _build(pool: Pool, config: Config, run: Run, started: datetime) -> Ended:
     try:
         if run.rollback_to is not None:
-            return await _in_process(pool, run, [])
+            return await _in_process(pool, run, started, [])
         if run.is_scheduled:
             await fetch_files(pool, config, run)
         async with pool.connection() as db:
             totals = await _unchanged(db, run, str(config.timezone))
             size = await _input_bytes(db, run)
         if totals is not None:
-            return await _in_process(pool, run, totals)
+            return await _in_process(pool, run, started, totals)
         assert config.database_url
         return await build_in_child(
-            Job(run.id, config.database_url, config.base_url, config.store, str(config.timezone), size)
+            Job(run.id, config.database_url, config.base_url, config.store, str(config.timezone), size, started)
         )
     except BrokenFile as broken:
         return Ended(Outcome.FAILED, str(broken))
@@ -193,18 +195,20 @@ async def _input_bytes(db: Db, run: Run) -> int:
     return int(size or 0)
 
 
-async def _in_process(pool: Pool, run: Run, totals: list[FileTotals]) -> Ended:
-    """What needs no parsing needs no child."""
+async def _in_process(pool: Pool, run: Run, started: datetime, totals: list[FileTotals]) -> Ended:
+    """Build without a child process what needs no parsing: a rollback, or files that are the same as before."""
+    steps = Steps(started)
     async with pool.connection() as db, written_by(db, "import-unchanged", by_system(_RUN, clock.now(), bulk=True)):
         await execute(db, "SELECT pg_advisory_xact_lock(%(key)s)", key=application_lock(run.application_id) ^ 1)
+        lines = [steps.done("Prepared")]
         if run.rollback_to is not None:
             after = await rollback.put_back_all(db, run, run.rollback_to)
+            lines += [f"Put back as after import {run.rollback_to}", steps.done("Changes written")]
         else:
             after = await sources.sources_after(db, run.application_id)
-        is_changed = run.rollback_to is not None
-        said = await finish(db, run, clock.now(), after, totals, is_changed=is_changed)
-        first = f"Put back as after import {run.rollback_to}" if is_changed else "The same files as before"
-        for line in [first, *said, "Finished"]:
+            lines += ["The same files as before"]
+        said = await finish(db, run, steps, after, totals, is_changed=run.rollback_to is not None)
+        for line in [*lines, *said, "Finished"]:
             await actions.log_line(db, run.id, line, clock.now())
     return Ended(Outcome.FINISHED)
 

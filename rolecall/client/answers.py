@@ -222,6 +222,7 @@ class EffectiveAccess(_Answer):
 class ApplicationAccess(_Answer):
     application: ApplicationSummary
     accounts: list["AccountAccess"]
+    no_data_before: datetime | None
 
 
 class AccountAccess(_Answer):

@@ -265,8 +265,8 @@ def get_identity(identity_id: Id) -> Call[answers.Identity]:
     return _get(answers.Identity, "/api/identities/{}", identity_id)
 
 
-def get_access(identity_id: Id, *, as_of: When | None = None) -> Call[answers.EffectiveAccess]:
-    """Show what an identity can do, now or as of a time, and why."""
+def get_access(identity_id: Id, *, as_of: When | int | None = None) -> Call[answers.EffectiveAccess]:
+    """Show what an identity can do, now or as of a time or an import, and why."""
     return _get(answers.EffectiveAccess, "/api/identities/{}/access", identity_id, as_of=as_of)
 
 

@@ -1,8 +1,12 @@
-"""What an identity can do, and why."""
+"""What an identity can do, and why, now or at a past moment.
+
+What an account holds is read from the intervals of imports. The reasons are intervals too: a request counts from its
+resolution until another takes the access away, a model while it matches the identity.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from itertools import chain, groupby
 from uuid import UUID
 
@@ -12,7 +16,8 @@ from rolecall.accounts import queries as accounts_queries
 from rolecall.accounts.model import Access, group_header
 from rolecall.accounts.shapes import Account, Held, Membership
 from rolecall.applications import queries as applications
-from rolecall.core.db import Db, fetch_rows
+from rolecall.core.db import Db, fetch_rows, fetch_value
+from rolecall.core.errors import Invalid
 from rolecall.effective_access.shapes import (
     AccessEntry,
     AccountAccess,
@@ -26,6 +31,8 @@ from rolecall.effective_access.shapes import (
 from rolecall.settings.policy import Level
 from rolecall.work_items.shapes import PersonReference
 
+# Now is when everything has happened, and what has ended is over.
+_FOREVER = datetime(9999, 12, 31, tzinfo=UTC)
 # How a request names what it gives: application, header, section, permission.
 Asked = tuple[UUID, str, str, str]
 # How a model does: application, whether it is a group, header, section, permission.
@@ -47,7 +54,28 @@ class _Held(msgspec.Struct, frozen=True):
     from_import: int
 
 
+class _Given(msgspec.Struct, frozen=True):
+    """A request that gave something; `account` is the username it was for, if it named an account."""
+
+    account: str | None
+    reason: RequestReason
+
+
+async def moment_after(db: Db, import_number: int) -> datetime:
+    """Return when the last finished import up to this number ended."""
+    moment: datetime | None = await fetch_value(
+        db,
+        """SELECT build_end FROM application_imports WHERE status = 'Finished' AND number <= %(number)s
+           ORDER BY number DESC LIMIT 1""",
+        number=import_number,
+    )
+    if moment is None:
+        raise Invalid.on("asOf", f"No import numbered {import_number} or less has finished")
+    return moment
+
+
 async def access_of(db: Db, identity_id: UUID, as_of: datetime | None) -> EffectiveAccess:
+    """Gather what the identity's accounts hold, with the reasons; for a past moment, as both were then."""
     accounts = await _accounts(db, identity_id, as_of)
     held: dict[UUID, list[_Held]] = defaultdict(list)
     # Those of one application share the import that was its last; now, after all imports, one question serves all.
@@ -58,8 +86,9 @@ async def access_of(db: Db, identity_id: UUID, as_of: datetime | None) -> Effect
     requests = await _requests(db, identity_id, as_of)
     models = await _models(db, identity_id, as_of)
 
-    def shown(entry: _Held) -> AccessEntry:
-        why = Why(imports[entry.from_import], requests.get(entry.asked, []), models.get(entry.given, []))
+    def shown(entry: _Held, username: str) -> AccessEntry:
+        given = [given.reason for given in requests.get(entry.asked, []) if given.account in (None, username)]
+        why = Why(imports[entry.from_import], given, models.get(entry.given, []))
         return AccessEntry(
             entry.header,
             entry.section,
@@ -73,14 +102,16 @@ async def access_of(db: Db, identity_id: UUID, as_of: datetime | None) -> Effect
 
     by_application = defaultdict[UUID, list[AccountAccess]](list)
     for account, _ in accounts:
-        access = [shown(entry) for entry in held[account.id]]
+        access = [shown(entry, account.username) for entry in held[account.id]]
         by_application[account.application_id].append(
             AccountAccess(account.id, account.username, account.is_active, account.is_locked, access)
         )
-    summaries = await applications.summaries(db, by_application)
-    return EffectiveAccess(
-        identity_id, as_of, [ApplicationAccess(summaries[id], found) for id, found in by_application.items()]
-    )
+    first = await _first_imports(db, list(by_application), as_of)
+    summaries = await applications.summaries(db, {*by_application, *first})
+    # Those with accounts are in order already; those without data follow by name.
+    found = [ApplicationAccess(summaries[id], of, first.pop(id, None)) for id, of in by_application.items()]
+    unknown = [ApplicationAccess(summaries[id], [], moment) for id, moment in first.items()]
+    return EffectiveAccess(identity_id, as_of, [*found, *unknown])
 
 
 async def _accounts(db: Db, identity_id: UUID, as_of: datetime | None) -> list[tuple[Account, int | None]]:
@@ -131,45 +162,86 @@ async def _imports(db: Db, numbers: Iterable[int]) -> dict[int, ImportReason]:
     return {number: ImportReason(number, build_end) for number, build_end in rows}
 
 
-async def _requests(db: Db, identity_id: UUID, as_of: datetime | None) -> dict[Asked, list[RequestReason]]:
-    """The requests that gave something, completed by then, and who approved them."""
+async def _first_imports(db: Db, application_ids: Sequence[UUID], as_of: datetime | None) -> dict[UUID, datetime]:
+    """When the first import finished: of these applications, and of all that had no data yet at a past moment."""
     rows = await fetch_rows(
         db,
-        """SELECT r.application_id, p.header, p.section, p.permission, r.id, r.number, r.action, r.completed_on,
-                  (SELECT json_agg(json_build_object('id', s.reviewer_id, 'name', s.reviewer_name)
-                                   ORDER BY s.rule, s.position)
-                   FROM responses s
-                   WHERE s.request_id = r.id AND s.type = 'Approve' AND s.response = 'Approved')
-           FROM access_requests r JOIN privileges p ON p.request_id = r.id
-           WHERE r.identity_id = %(identity)s AND r.status = 'Completed' AND p.approved_access NOT IN ('None', 'Deny')
-             AND (%(as_of)s::timestamptz IS NULL OR r.completed_on <= %(as_of)s)
-           ORDER BY r.list_key""",
-        identity=identity_id,
+        """SELECT a.id, first.build_end FROM applications a
+           CROSS JOIN LATERAL (SELECT r.build_end FROM application_imports r
+                               WHERE r.application_id = a.id AND r.status = 'Finished'
+                               ORDER BY r.number LIMIT 1) AS first
+           WHERE a.id = ANY(%(ids)s) OR (first.build_end > %(as_of)s::timestamptz AND (NOT a.is_identity_source
+               OR EXISTS (SELECT FROM accounts c WHERE c.application_id = a.id)))
+           ORDER BY a.name_key, a.id""",
+        ids=list(application_ids),
         as_of=as_of,
     )
-    found = defaultdict[Asked, list[RequestReason]](list)
-    for application_id, header, section, permission, id, number, action, completed_on, approvals in rows:
+    return dict(rows)
+
+
+# A request is fulfilled from its resolution on, unless it was reopened or canceled after that. What it gives counts
+# until a later one takes it away, from the same account as far as both name accounts.
+_REQUESTS = """
+    WITH fulfilled AS MATERIALIZED (
+        SELECT r.id, r.number, r.application_id, r.action, r.list_key, f.since,
+               CASE WHEN r.completed_on <= %(as_of)s THEN r.completed_on END AS completed_on,
+               (SELECT a.username FROM accounts a
+                WHERE a.application_id = r.application_id AND a.username = r.target_name) AS account
+        FROM access_requests r CROSS JOIN LATERAL (
+            SELECT coalesce(r.resolved_on, r.completed_on) AS since WHERE r.status IN ('Resolved', 'Completed')
+            UNION ALL
+            SELECT l.since FROM past_resolutions l WHERE l.request_id = r.id AND l.until > %(as_of)s
+        ) AS f
+        WHERE r.identity_id = %(identity)s AND f.since <= %(as_of)s
+    ), changed AS MATERIALIZED (
+        SELECT f.*, p.header, p.section, p.permission, p.approved_access IN ('None', 'Deny') AS is_taken
+        FROM fulfilled f JOIN privileges p ON p.request_id = f.id
+    )
+    SELECT g.application_id, g.header, g.section, g.permission, g.account, g.id, g.number, g.action, g.since,
+           g.completed_on,
+           (SELECT json_agg(json_build_object('id', s.reviewer_id, 'name', s.reviewer_name)
+                            ORDER BY s.rule, s.position)
+            FROM responses s
+            WHERE s.request_id = g.id AND s.type = 'Approve' AND s.response = 'Approved')
+    FROM changed g
+    WHERE NOT g.is_taken AND NOT EXISTS (
+        SELECT FROM changed t WHERE t.is_taken AND (t.since, t.number) > (g.since, g.number)
+        AND (t.application_id, t.header, t.section, t.permission)
+            = (g.application_id, g.header, g.section, g.permission)
+        AND coalesce(t.account = g.account, true))
+    ORDER BY g.list_key"""
+
+
+async def _requests(db: Db, identity_id: UUID, as_of: datetime | None) -> dict[Asked, list[_Given]]:
+    """The requests that had given something by then, and who approved them."""
+    rows = await fetch_rows(db, _REQUESTS, identity=identity_id, as_of=as_of or _FOREVER)
+    found = defaultdict[Asked, list[_Given]](list)
+    for application_id, header, section, permission, account, *reason, approvals in rows:
         people = msgspec.convert(approvals or [], list[PersonReference])
-        reason = RequestReason(id, number, action, completed_on, people)
-        found[application_id, header, section, permission].append(reason)
+        given = _Given(account, RequestReason(*(*reason, people)))
+        found[application_id, header, section, permission].append(given)
     return found
 
 
 async def _models(db: Db, identity_id: UUID, as_of: datetime | None) -> dict[Given, list[ModelReason]]:
-    """The models that match the identity and did then, with what each gave in the version of that time."""
+    """The models that matched the identity then, with the name and the grants of the version of that time."""
     rows = await fetch_rows(
         db,
-        """SELECT given.application_id, given.is_group, given.header, given.section, given.permission, m.id, m.name
-           FROM access_model_members x JOIN access_models m ON m.id = x.model_id
+        """SELECT given.application_id, given.is_group, given.header, given.section, given.permission, m.id,
+                  at_the_time.definition ->> 'name'
+           FROM (SELECT model_id FROM access_model_members
+                 WHERE identity_id = %(identity)s AND since <= %(as_of)s
+                 UNION
+                 SELECT model_id FROM past_model_members
+                 WHERE identity_id = %(identity)s AND since <= %(as_of)s AND until > %(as_of)s) AS x
+           JOIN access_models m ON m.id = x.model_id
            CROSS JOIN LATERAL (SELECT v.definition FROM access_model_versions v
-                               WHERE v.model_id = m.id
-                                 AND v.committed_at <= coalesce(%(as_of)s::timestamptz, 'infinity')
+                               WHERE v.model_id = m.id AND v.committed_at <= %(as_of)s
                                ORDER BY v.version DESC LIMIT 1) AS at_the_time
            CROSS JOIN LATERAL access_model_grants_in(at_the_time.definition -> 'access') AS given
-           WHERE x.identity_id = %(identity)s AND x.since <= coalesce(%(as_of)s::timestamptz, 'infinity')
            ORDER BY m.name_key, m.id""",
         identity=identity_id,
-        as_of=as_of,
+        as_of=as_of or _FOREVER,
     )
     found = defaultdict[Given, list[ModelReason]](list)
     for application_id, is_group, header, section, permission, id, name in rows:

@@ -1,3 +1,4 @@
+import re
 from datetime import datetime
 from typing import Any
 
@@ -15,23 +16,30 @@ from rolecall.identities import queries as identities
 from rolecall.web.bodies import Reader
 from rolecall.web.operations import operation
 
-_A_TIME = Reader(str, {"type": "string", "anyOf": [{"format": "date"}, {"format": "date-time"}]})
+_FORMS = [{"format": "date"}, {"format": "date-time"}, {"pattern": "^[0-9]{1,9}$"}]
+_AS_OF = Reader(str, {"type": "string", "anyOf": _FORMS})
 
 
-def _moment(text: str | None, config: Config, now: datetime) -> datetime | None:
+async def _moment(db: Db, text: str | None, config: Config, now: datetime) -> datetime | None:
     if text is None:
         return None
+    if _NUMBER.fullmatch(text):
+        return await queries.moment_after(db, int(text))
     try:
         return require_past("asOf", clock.parse(text, config.timezone), now)
     except (ValueError, OverflowError):
-        raise Invalid.on("asOf", "As of must be an ISO 8601 date or date-time") from None
+        message = "As of must be an ISO 8601 date or date-time, or the number of an import"
+        raise Invalid.on("asOf", message) from None
 
 
-@operation("GET", "/{id:str}/access", scope=Scope.IDENTITIES_READ, query={"asOf": _A_TIME})
+_NUMBER = re.compile("[0-9]{1,9}")
+
+
+@operation("GET", "/{id:str}/access", scope=Scope.IDENTITIES_READ, query={"asOf": _AS_OF})
 async def get_access(db: Db, id: str, query: dict[str, Any], config: Config, now: datetime) -> EffectiveAccess:
-    """What an identity can do, now or at a time, by application, each entry with why."""
+    """List what an identity can do by application, each entry with why; now, or as of a time or an import."""
     identity = await identities.get(db, id)
-    return await queries.access_of(db, identity.id, _moment(query.get("asOf"), config, now))
+    return await queries.access_of(db, identity.id, await _moment(db, query.get("asOf"), config, now))
 
 
 router = Router("/api/identities", route_handlers=[get_access], tags=["Administration"])

@@ -17,10 +17,13 @@ class ImportReason(msgspec.Struct, rename="camel"):
 
 
 class RequestReason(msgspec.Struct, rename="camel"):
+    """A request that gave the access at `resolvedOn`; `completedOn` is null if it was not completed by then."""
+
     id: UUID
     number: int
     action: RequestAction
-    completed_on: datetime
+    resolved_on: datetime
+    completed_on: datetime | None
     approved_by: list[PersonReference]
 
 
@@ -30,7 +33,7 @@ class ModelReason(msgspec.Struct):
 
 
 class Why(msgspec.Struct, rename="camel"):
-    """`accessRequests` brought it, `accessModels` say that it belongs there; both may be empty: then nobody asked."""
+    """`accessRequests` gave the access, `accessModels` grant it; both empty: no request or model is on record."""
 
     application_import: ImportReason = msgspec.field(name="import")
     access_requests: list[RequestReason]
@@ -58,13 +61,19 @@ class AccountAccess(msgspec.Struct, rename="camel"):
     access: list[AccessEntry]
 
 
-class ApplicationAccess(msgspec.Struct):
+class ApplicationAccess(msgspec.Struct, rename="camel"):
+    """`noDataBefore` is when the first import finished; if `asOf` is earlier, nothing is known of the application."""
+
     application: ApplicationSummary
     accounts: list[AccountAccess]
+    no_data_before: datetime | None
+
+    def is_unknown(self, as_of: datetime | None) -> bool:
+        return as_of is not None and self.no_data_before is not None and as_of < self.no_data_before
 
 
 class EffectiveAccess(msgspec.Struct, rename="camel"):
-    """`asOf` is null for now."""
+    """`asOf` is null for now. For a past moment, applications without data of that time are listed too."""
 
     identity_id: UUID
     as_of: datetime | None

@@ -13,6 +13,10 @@ from rolecall.identities import finding
 from rolecall.identities import queries as identities
 from rolecall.personnel_events import queries as personnel_events
 
+# Those of the identity now, and those that were.
+_ACCOUNTS = """SELECT number FROM accounts WHERE identity_id = %(id)s
+               UNION SELECT account_number FROM past_matches WHERE identity_id = %(id)s"""
+
 
 async def find_identity(db: Db, text: str) -> UUID:
     """By id, employee ID, e-mail or whole name, whatever the case."""
@@ -40,7 +44,7 @@ async def _imports(db: Db, id: UUID) -> list[ImportEvidence]:
     """Those that brought, altered or removed something of the person's accounts, or what is said of the person."""
     rows = await fetch_rows(
         db,
-        """WITH held AS (SELECT number FROM accounts WHERE identity_id = %(id)s), numbers AS (
+        f"""WITH held AS ({_ACCOUNTS}), numbers AS (
                SELECT from_import, until_import FROM account_versions WHERE account_number IN (SELECT number FROM held)
                UNION ALL
                SELECT from_import, until_import FROM memberships WHERE account_number IN (SELECT number FROM held)
@@ -62,7 +66,7 @@ async def _imports(db: Db, id: UUID) -> list[ImportEvidence]:
 
 async def things_of(db: Db, id: UUID, evidence: Evidence) -> list[UUID]:
     """Whatever an audit entry about the person may be about."""
-    accounts = await fetch_rows(db, "SELECT id FROM accounts WHERE identity_id = %(id)s", id=id)
+    accounts = await fetch_rows(db, f"SELECT id FROM accounts WHERE number IN ({_ACCOUNTS})", id=id)
     worked_on = [*(event.id for event in evidence.events), *(request.id for request in evidence.requests)]
     return [id, *(account for (account,) in accounts), *worked_on, *(run.id for run in evidence.imports)]
 

@@ -38,6 +38,8 @@ Head of the audit: <code>{_text(head)}</code></p>"""
     yield _table((), [(fact.replace("_", " "), getattr(person, fact)) for fact in _FACTS])
     yield "<h2>Access</h2>"
     for there in evidence.access.applications:
+        if there.is_unknown(evidence.access.as_of) and there.no_data_before:
+            yield f"<h3>{_text(there.application.name)}</h3><p>No data before {_time(there.no_data_before)}.</p>"
         for account in there.accounts:
             state = "" if account.is_active else ", not active"
             yield f"<h3>{_text(there.application.name)}: {_text(account.username)}{state}</h3>"

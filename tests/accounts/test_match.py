@@ -113,6 +113,40 @@ async def test_a_pin_says_one_thing(client: httpx2.AsyncClient, config: Config, 
     assert (unknown.status_code, unknown.json()["message"]) == (404, f"Account with id {ada} not found")
 
 
+async def test_leaver_is_matched_by_employee_id_and_email_but_never_by_name(
+    client: httpx2.AsyncClient, config: Config, db: Db
+) -> None:
+    gone = await an_identity(db, "Ada", "Lovelace", email="ada@x.test")
+    namesake = await an_identity(db, "John", "Smith", email="john@x.test")
+    other = await an_identity(db, "John", "Smith")
+    await db.execute("UPDATE identities SET employee_id = 'E1', status = 'Removed' WHERE id = %s", (gone,))
+    await db.execute("UPDATE identities SET status = 'Disabled' WHERE id = %s", (namesake,))
+    application = await an_application(db)
+
+    await Imports(client, config).finish(
+        application,
+        {
+            "Users": HEADER
+            + "by-id,,,,,E1\n"
+            + "by-mail,,,,john@x.test,\n"
+            + "by-name,,Ada,Lovelace,,\n"
+            + "namesake,,John,Smith,,\n"
+        },
+    )
+
+    expected = {
+        "by-id": ("Employee ID", str(gone)),
+        "by-mail": ("Email", str(namesake)),
+        "by-name": ("Unmatched", None),
+        "namesake": ("Name", str(other)),
+    }
+    assert await matches(client, application) == expected
+    # Matching again, because identities changed, follows the same rule.
+    await db.execute("UPDATE identities SET title = 'Gone', status = 'Disabled' WHERE id = %s", (gone,))
+    await match_again(db)
+    assert await matches(client, application) == expected
+
+
 async def test_accounts_match_again_when_identities_change(client: httpx2.AsyncClient, config: Config, db: Db) -> None:
     application = await an_application(db)
     await Imports(client, config).finish(application, {"Users": HEADER + "a,,,,ada@x.test,\nj,,John,Smith,,\n"})

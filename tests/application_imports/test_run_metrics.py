@@ -73,3 +73,45 @@ async def test_what_a_large_import_wrote_is_found_without_reading_everything(imp
     rows = await fetch_value(db, "SELECT reltuples::int FROM pg_class WHERE relname = 'memberships'")
     assert rows == pytest.approx(len(names), rel=0.2)
     assert await fetch_value(db, "SELECT brin_summarize_new_values('memberships_from_import_idx')") == 0
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"Users": USERS.replace("ada@x.test", "ada@y.test")},
+        {"Memberships": MEMBERSHIPS + "ada,staff\n"},
+        {"Permissions": PERMISSIONS + "cyd,,Ledger,,Post,Y\n"},
+        {"Permissions": PERMISSIONS.replace("ada,,Ledger,,Post,Y\n", "")},
+        {"Permissions": PERMISSIONS + ",staff,Ledger,,Post,Y\n"},
+    ],
+    ids=["email", "membership", "permission", "permission taken", "permission of a group"],
+)
+async def test_log_and_metrics_count_the_same_users_and_groups_as_altered(
+    imports: Imports, db: Db, changed: Files
+) -> None:
+    application = await an_application(db)
+    await imports.finish(application, ALL)
+
+    run = await imports.finish(application, ALL | changed)
+
+    metrics = run["metrics"]
+    assert metrics["users"]["altered"] + metrics["groups"]["altered"] == 1
+    for kind, name in (("users", "Accounts"), ("groups", "Groups")):
+        line = f"{name}: 0 new, {metrics[kind]['altered']} altered, 0 removed"
+        assert (line in run["log"]) == bool(metrics[kind]["altered"]), run["log"]
+
+
+async def test_log_and_metrics_of_an_identity_source_count_the_same_people_as_altered(imports: Imports, db: Db) -> None:
+    source = await an_application(
+        db,
+        "HR",
+        isIdentitySource=True,
+        connector={"name": "HR file", "files": [{"name": "People", "content": "identities"}]},
+    )
+    people = "Employee ID,First Name,Last Name,Title\nE1,Ada,Lovelace,Analyst\nE2,Bob,Stone,Clerk\n"
+    await imports.finish(source, {"People": people})
+
+    run = await imports.finish(source, {"People": people.replace("Clerk", "Chief").replace("E1,", "E3,")})
+
+    assert run["metrics"]["users"] == changes(2, new=1, altered=1, removed=1)
+    assert "Identities: 1 new, 1 altered, 1 removed" in run["log"]

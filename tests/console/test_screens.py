@@ -195,6 +195,20 @@ async def test_access_of_a_day_to_come_is_refused_on_the_page_that_asked(
     assert "Access now" in page.text
 
 
+async def test_access_before_the_first_import_is_shown_as_not_known(
+    administrator: httpx2.AsyncClient, company: Company
+) -> None:
+    path = f"/identities/{company.ids['identities']}"
+
+    page = await administrator.get(path, params={"asOf": "2001-01-31"})
+    file = await administrator.get(f"{path}/access.csv", params={"asOf": "2001-01-31"})
+
+    assert "No data on 2001-01-31" in page.text
+    assert "no data before" in page.text
+    assert "No accounts were matched" not in page.text
+    assert ",No data before 20" in file.text
+
+
 async def test_a_schedule_that_failed_stands_on_its_application_and_on_the_first_page(
     administrator: httpx2.AsyncClient, company: Company, db: Db
 ) -> None:

@@ -137,9 +137,12 @@ async def test_entries_that_were_changed_before_the_bundle_was_made_do_not_match
     result = checked(verify.__file__, file)
     with zipfile.ZipFile(file) as archive:
         access = json.loads(archive.read("access.json"))
+        page = archive.read("report.html").decode()
 
-    assert (access["asOf"], access["applications"]) == ("2020-01-31T23:59:59Z", [])
-
+    [there] = access["applications"]
+    assert (access["asOf"], there["accounts"]) == ("2020-01-31T23:59:59Z", [])
+    assert there["noDataBefore"] > "2020-01-31"
+    assert "No data before" in page
     assert result.returncode == 1
     assert "does not match its hash" in result.stdout
 

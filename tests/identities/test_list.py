@@ -23,6 +23,19 @@ async def test_names_sort_by_unicode_rules_and_ignore_case(client: httpx2.AsyncC
     assert await names(client) == ["Eden, A", "ELAN, A", "elan, C", "Élan, B", "Frank, A", "Zed, A"]
 
 
+async def test_names_with_marks_stand_among_their_base_letters(client: httpx2.AsyncClient, db: Db) -> None:
+    names_in_order = ["abel", "Ångström", "Eden", "elan", "Élan", "ELAND", "muller", "Müller", "Orr", "Østby", "Zed"]
+    for name in sorted(names_in_order):
+        await an_identity(db, "Ada", name)
+        await an_identity(db, name, "Same")
+
+    found = await names(client)
+
+    last = [name.partition(", ")[0] for name in found if name.endswith(", Ada")]
+    first = [name.partition(", ")[2] for name in found if name.startswith("Same, ")]
+    assert (last, first) == (names_in_order, names_in_order)
+
+
 async def test_pages_of_equal_names_never_overlap(client: httpx2.AsyncClient, db: Db) -> None:
     made = {str(await an_identity(db, "Same", "Name")) for _ in range(120)}
 

@@ -59,7 +59,8 @@ async def show_identity(db: Db, id: str, query: dict[str, Any], config: Config, 
             "as_of": day,
             "today": facts.today,
             "problem": FUTURE if asked and not day else None,
-            "access": access.applications,
+            "access": [there for there in access.applications if not there.is_unknown(access.as_of)],
+            "unknown": [there for there in access.applications if there.is_unknown(access.as_of)],
             "missing": missing,
             "names": await applications.names(db, [grant.application_id for grant in missing]),
             "events": await events.by_effective_date(db, 1, identity_id=identity.id),
@@ -92,6 +93,10 @@ async def export_access(db: Db, id: str, query: dict[str, Any], config: Config, 
     table = csv.writer(text)
     table.writerow(("Application", "Username", "Header", "Section", "Permission", "Access", "Risk", "Group", "Import"))
     for there in access.applications:
+        if there.is_unknown(access.as_of):
+            table.writerow(
+                (_harmless(there.application.name), f"No data before {there.no_data_before:%Y-%m-%dT%H:%M:%SZ}")
+            )
         for account in there.accounts:
             for e in account.access:
                 row = (there.application.name, account.username, e.header, e.section, e.permission, e.access)

@@ -1,0 +1,21 @@
+"""The steps of a build and how long each took."""
+
+from datetime import datetime
+
+from rolecall.core import clock
+
+
+class Steps:
+    """Split a build's time into consecutive steps, so that the logged times add up to the whole.
+
+    What runs beside a step costs no time of its own: only what is left of it after that step does.
+    """
+
+    def __init__(self, started: datetime) -> None:
+        self._at = started
+
+    def done(self, step: str, now: datetime | None = None) -> str:
+        """Return the log line of a step that ends now and began where the step before it ended."""
+        now = now or clock.now()
+        took, self._at = now - self._at, now
+        return f"{step} in {max(took.total_seconds(), 0):.1f} s"
