@@ -13,7 +13,7 @@ import msgspec
 from rolecall.access_requests.completion import complete
 from rolecall.access_requests.fitting import TWICE, misfits, restored
 from rolecall.access_requests.model import NewPrivilege, NewRequest, gives
-from rolecall.access_requests.shapes import NewRequestBody, PrivilegeBody
+from rolecall.access_requests.shapes import MOST_PRIVILEGES, NewRequestBody, PrivilegeBody
 from rolecall.accounts.model import Access, PermissionName
 from rolecall.accounts.naming import look_up_groups, look_up_permissions
 from rolecall.core.checking import Facts, Json, valid_entries, valid_fields
@@ -45,8 +45,8 @@ class _Target(msgspec.Struct, frozen=True):
 async def read_request(db: Db, raw: Json, facts: Facts) -> tuple[NewRequest | None, list[Problem]]:
     """Return the request with all that imports know of it, if enough is valid, and the problems found."""
     fields = valid_fields(NewRequestBody, raw, facts)
-    entries = valid_entries(PrivilegeBody, raw.get("privileges"), facts)
-    problems = [] if (raw.get("identityId") in (None, "")) != (raw.get("group") is None) else [_TARGET]
+    entries = valid_entries(PrivilegeBody, raw.get("privileges"), facts, most=MOST_PRIVILEGES)
+    problems = [] if _is_given(raw, "identityId") != _is_given(raw, "group") else [_TARGET]
     application_id, action = fields.get("application_id"), fields.get("action")
     if application_id is None:
         return None, problems
@@ -73,6 +73,11 @@ async def read_request(db: Db, raw: Json, facts: Facts) -> tuple[NewRequest | No
     else:
         misfit = misfits(new, entries)
     return new, [*misfit, *await _leaver(db, new)]
+
+
+def _is_given(raw: Json, field: str) -> bool:
+    value = raw.get(field)
+    return value is not None and not (isinstance(value, str) and not value.strip())
 
 
 def _asked(name: PermissionName, access: Access) -> NewPrivilege:
@@ -116,10 +121,12 @@ async def _account(db: Db, application_id: UUID, identity_id: UUID, name: str) -
         db,
         """SELECT a.username, a.identity_id FROM accounts a
            JOIN account_versions v ON v.account_number = a.number AND v.until_import IS NULL
-           WHERE a.application_id = %(application)s AND username_key(a.username) = ANY(%(keys)s::text[])
+           WHERE a.application_id = %(application)s
+             AND username_key(a.username) = ANY(ARRAY(SELECT username_key(n) FROM unnest(%(names)s::text[]) AS n))
            ORDER BY a.username""",
         application=application_id,
-        keys=await _username_keys(db, name),
+        # As written, and without the blanks and invisible characters that would make it look like another.
+        names=[name, name_key(name)],
     )
     owners: dict[str, UUID | None] = dict(rows)
     if name in owners and owners[name] in (None, identity_id):
@@ -129,14 +136,6 @@ async def _account(db: Db, application_id: UUID, identity_id: UUID, name: str) -
             problem = Problem("targetName", f"Account {username} belongs to another identity")
             return _Target(identity_id, name, [problem])
     return _Target(identity_id, rows[0][0] if rows else name)
-
-
-async def _username_keys(db: Db, name: str) -> list[str]:
-    """As written, and without the blanks and invisible characters that would make it look like another."""
-    rows = await fetch_rows(
-        db, "SELECT username_key(name) FROM unnest(%(names)s::text[]) AS name", names=[name, name_key(name)]
-    )
-    return [key for (key,) in rows]
 
 
 async def _leaver(db: Db, new: NewRequest) -> list[Problem]:

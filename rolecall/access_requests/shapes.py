@@ -188,7 +188,8 @@ def _once(privileges: list[PrivilegeBody]) -> list[PrivilegeBody]:
     return privileges
 
 
-Privileges = Annotated[list[PrivilegeBody], Field(max_length=1000), AfterValidator(_once)]
+MOST_PRIVILEGES = 1000
+Privileges = Annotated[list[PrivilegeBody], Field(max_length=MOST_PRIVILEGES), AfterValidator(_once)]
 
 
 class NewRequestBody(Body):

@@ -99,10 +99,10 @@ def valid_fields(shape: type[BaseModel], raw: Json, facts: Facts) -> dict[str, A
     return found
 
 
-def valid_entries(shape: type[B], entries: object, facts: Facts) -> dict[int, B]:
-    """Return the entries of a list that are valid on their own, by their place."""
+def valid_entries(shape: type[B], entries: object, facts: Facts, *, most: int) -> dict[int, B]:
+    """Return the entries of a list that are valid on their own, by their place; of a list that is too long, some."""
     found = {}
-    for place, entry in enumerate(_as_meant(entries) if isinstance(entries, list) else ()):
+    for place, entry in enumerate(_as_meant(entries[:most]) if isinstance(entries, list) else ()):
         with suppress(ValidationError):
             found[place] = shape.model_validate(entry, context=facts)
     return found
