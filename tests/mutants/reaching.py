@@ -1,4 +1,4 @@
-"""Choose the tests that can notice a mutant, the most specific first."""
+"""Choose the tests that can notice a mutant, the quickest and most specific first."""
 
 import ast
 import re
@@ -71,7 +71,8 @@ class Reach:
         if not found:
             found = self._through({(_package(mutant.file), name) for name in mutant.names})
             found |= {test for test in self.seconds if test.startswith(own)}
-        return sorted(found, key=lambda test: (not test.startswith(own), self.breadth[test], test))
+        cost = {test: self.breadth[test] * max(self.seconds[test], 0.1) for test in found}
+        return sorted(found, key=lambda test: (not test.startswith(own), cost[test], test))
 
     def _through(self, names: set[Name]) -> set[str]:
         """Find the tests of all functions that use these names, directly or by names made of them."""
