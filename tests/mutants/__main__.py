@@ -42,7 +42,7 @@ _SLOW = ("tests/console/browser", "tests/battery", "tests/cli/test_serve.py")
 
 
 class Accepted(msgspec.Struct, frozen=True):
-    """A mutant that may survive, and why."""
+    """A mutant that may survive, and why; it is not run."""
 
     file: str
     before: str
@@ -89,7 +89,7 @@ def trace(url: str, places: Sequence[str]) -> list[Trace]:
     listed = [path for place in places for path in sorted((ROOT / place).rglob("test_*.py")) or [ROOT / place]]
     files = [path for path in listed if not str(path.relative_to(ROOT)).startswith(_SLOW)]
     kept.mkdir(parents=True, exist_ok=True)
-    names = {str(path.relative_to(ROOT)): kept / f"{code[:12]}-{_digest([path])[:12]}.jsonl" for path in files}
+    names = {str(path.relative_to(ROOT)): kept / f"{code[:12]}-{_digest([path])[:12]}.json" for path in files}
     missing = [name for name, stored in names.items() if not stored.exists()]
     if missing:
         print(f"Tracing {len(missing)} files of tests", flush=True)
@@ -97,14 +97,18 @@ def trace(url: str, places: Sequence[str]) -> list[Trace]:
             environ = _environ(url, ROLECALL_MUTANTS_TRACE=folder)
             command = [*_PYTEST, "-p", "tests.mutants.tracing", "-n", str(PROCESSES), *missing]
             subprocess.run(command, cwd=ROOT, env=environ, check=False)
-            found = defaultdict(list)
+            found: dict[str, list[Trace]] = defaultdict(list)
             for out in Path(folder).glob("*.jsonl"):
-                for line in out.read_text().splitlines():
-                    found[line.partition("::")[0].partition('"test": "')[2]].append(line)
+                for each in msgspec.json.decode(b"[%s]" % b",".join(out.read_bytes().splitlines()), type=list[Trace]):
+                    found[each.test.partition("::")[0]].append(each)
+        # A test that fails without a mutant would seem to notice all of them.
+        failed = [each.test for traces in found.values() for each in traces if not each.passed]
         for name in missing:
-            names[name].write_text("\n".join(found[name]))
-    lines = [line for stored in names.values() for line in stored.read_text().splitlines()]
-    return [msgspec.json.decode(line, type=Trace) for line in lines]
+            if not any(test.startswith(f"{name}::") for test in failed):
+                names[name].write_bytes(msgspec.json.encode(found[name]))
+        if failed:
+            sys.exit("These tests fail without a mutant:\n" + "\n".join(failed))
+    return [each for stored in names.values() for each in msgspec.json.decode(stored.read_bytes(), type=list[Trace])]
 
 
 def run(
@@ -113,7 +117,11 @@ def run(
     """Yield each mutant with its verdict and the test that noticed it."""
     jobs: list[list[str]] = [[] for _ in range(PROCESSES)]
     tests: set[str] = set()
+    accepted = accepted_mutants()
     for id, mutant in enumerate(mutants):
+        if mutant.key in accepted:
+            yield mutant, "accepted", ""
+            continue
         chosen = list(_within(reach.tests(mutant), reach.seconds, most))
         if not chosen:
             yield mutant, "untested", ""
@@ -196,20 +204,27 @@ def report(verdicts: Sequence[tuple[Mutant, str, str]]) -> int:
         for group in (package, "all"):
             counts[group]["all"] += 1
             counts[group]["killed"] += is_killed
+            counts[group]["timeout"] += verdict == "timeout"
         if not is_killed:
             reason = accepted.get(mutant.key)
             counts[package]["open"] += reason is None
             counts["all"]["open"] += reason is None
-            lines.append(f"{mutant.file}:{mutant.line} {mutant.function} {verdict}{f' ({reason})' if reason else ''}")
+            lines.append(f"{mutant.file}:{mutant.line} {mutant.function} {verdict}{f': {reason}' if reason else ''}")
             lines.append(f"    - {mutant.before}\n    + {mutant.after}")
     print("\n".join(lines))
     (KEPT / "survivors.txt").write_text("\n".join(lines))
     for package, count in sorted(counts.items(), key=lambda each: (each[0] == "all", each[0])):
         share = 100 * count["killed"] / count["all"]
         alive = count["all"] - count["killed"]
-        told = f"{count['all']:5} mutants, {share:5.1f} % killed, {alive} alive, {count['open']} of them unexplained"
+        told = f"{count['all']:5} mutants, {share:5.1f} % killed ({count['timeout']} by the time limit), {alive} alive"
+        told += f", {count['open']} of them unexplained"
         print(f"{package:<18} {told}")
     return 0 if 100 * counts["all"]["killed"] >= GOAL * counts["all"]["all"] else 1
+
+
+def _last_survivors() -> set[tuple[str, ...]]:
+    last = KEPT / "last.json"
+    return {tuple(key) for key in json.loads(last.read_text())} if last.exists() else set()
 
 
 def main() -> int:
@@ -227,8 +242,7 @@ def main() -> int:
         sys.exit("\n".join(f"No such mutant: {key}" for key in sorted(stale)))
     last = KEPT / "last.json"
     if asked.survivors:
-        alive = {tuple(key) for key in json.loads(last.read_text())}
-        mutants = [mutant for mutant in mutants if mutant.key in alive]
+        mutants = [mutant for mutant in mutants if mutant.key in _last_survivors()]
     mutants = [mutant for mutant in mutants if not asked.words or any(word in mutant.file for word in asked.words)]
     if asked.sample:
         mutants = random.Random(0).sample(mutants, min(asked.sample, len(mutants)))
@@ -243,7 +257,10 @@ def main() -> int:
             verdicts.append((mutant, verdict, by))
             if len(verdicts) % 100 == 0:
                 print(f"{len(verdicts)} of {len(mutants)}", flush=True)
-    last.write_text(json.dumps([mutant.key for mutant, verdict, _ in verdicts if verdict in ("survived", "untested")]))
+    # Survivors of other parts stay known from their own runs.
+    judged = {mutant.key for mutant, _, _ in verdicts}
+    alive = {mutant.key for mutant, verdict, _ in verdicts if verdict in ("survived", "untested")}
+    last.write_text(json.dumps(sorted(alive | (_last_survivors() - judged))))
     return report(verdicts)
 
 

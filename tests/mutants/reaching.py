@@ -15,6 +15,7 @@ from tests.mutants.mutate import Mutant
 class Trace(msgspec.Struct, frozen=True):
     test: str
     seconds: float
+    passed: bool
     lines: dict[str, list[int]]
 
 

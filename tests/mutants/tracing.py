@@ -22,6 +22,7 @@ ROOT = Path(__file__).parents[2]
 _TRACED = {str(ROOT / target) for target in TARGETS}
 _PACKAGE = f"{ROOT / 'rolecall'}{os.sep}"
 _hit: dict[str, set[int]] = defaultdict(set)
+_failed: set[str] = set()
 
 
 def _on_line(frame: FrameType, event: str, _: Any) -> Any:
@@ -38,6 +39,11 @@ def _on_call(frame: FrameType, _: str, __: Any) -> Any:
     return _on_line if file in _TRACED else None
 
 
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    if report.failed:
+        _failed.add(report.nodeid)
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     _hit.clear()
@@ -50,6 +56,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
         sys.settrace(None)
         threading.settrace(None)  # type: ignore[arg-type]
         lines = {str(Path(file).relative_to(ROOT)): sorted(hit) for file, hit in _hit.items()}
-        seen = {"test": item.nodeid, "seconds": round(time.perf_counter() - started, 3), "lines": lines}
+        seconds = round(time.perf_counter() - started, 3)
+        seen = {"test": item.nodeid, "seconds": seconds, "passed": item.nodeid not in _failed, "lines": lines}
         with Path(os.environ["ROLECALL_MUTANTS_TRACE"], f"{os.getpid()}.jsonl").open("a") as out:
             out.write(json.dumps(seen) + "\n")
