@@ -14,7 +14,7 @@ PIP := $(PY) -m pip install --quiet --quiet --disable-pip-version-check --no-inp
 LOCKED := $(PIP) --no-compile --require-hashes
 CONSOLE := $(shell find rolecall/console -name '*.html' -o -name '*.py')
 
-.PHONY: help run install setup browser pictures check test test-external battery battery-ci battery-planted schemathesis sbom ages bench bench-import bench-console rehearse lock lock-add clean
+.PHONY: help run install setup browser pictures check test test-external battery battery-ci battery-planted mutants schemathesis sbom ages bench bench-import bench-console rehearse lock lock-add clean
 
 help: ## Show what can be made
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' Makefile | expand -t 24
@@ -57,6 +57,9 @@ battery-ci: setup browser ## The same in its short form, some minutes
 
 battery-planted: setup browser ## A deliberate bug for every row, which the row must notice
 	@$(PY) -m tests.battery.planted $(ARGS)
+
+mutants: setup ## Small bugs planted in the code that decides, which the suite must notice; ARGS="tokens --sample 100"
+	@$(PY) -m tests.mutants $(ARGS)
 
 schemathesis: setup ## The service against its own document, the long form: some 5,000 cases
 	@ROLECALL_BATTERY=row ROLECALL_SCHEMATHESIS=long $(PY) -m pytest -n 0 -s tests/contract/test_schemathesis.py

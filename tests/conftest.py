@@ -99,6 +99,10 @@ def server_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def database_url(server_url: str) -> Iterator[str]:
+    """Clone the template, or use the database that ROLECALL_TEST_DATABASE names and leave it."""
+    if kept := os.environ.get("ROLECALL_TEST_DATABASE"):
+        yield with_database(server_url, kept)
+        return
     name = f"rolecall_test_{os.environ.get('PYTEST_XDIST_WORKER', 'gw')}_{os.getpid()}"
     with psycopg.connect(server_url, autocommit=True) as db:
         db.execute("SELECT pg_advisory_lock(%s)", (_LOCK,))

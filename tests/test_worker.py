@@ -11,7 +11,7 @@ from rolecall.core.db import Db, Pool, fetch_value, make_pool
 from rolecall.core.nudge import nudge
 from rolecall.worker import Loop, tick, work
 
-IN_TIME = 10
+IN_TIME = 60
 
 
 @pytest.fixture

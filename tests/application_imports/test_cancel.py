@@ -120,5 +120,5 @@ async def test_a_cancel_wakes_the_worker(client: httpx2.AsyncClient, db: Db, cle
 
         await cancel(client, id)
 
-        notices = [notice.channel async for notice in listening.notifies(timeout=10, stop_after=1)]
+        notices = [notice.channel async for notice in listening.notifies(timeout=60, stop_after=1)]
     assert notices == ["imports"]

@@ -1,7 +1,8 @@
 """`make battery`: every row of the table, or those that are named; `ROLECALL_BATTERY=ci` runs the short form.
 
 A setting that is already in the environment wins over the row's own, so that a long row can be made shorter.
-After `ROLECALL_BATTERY_SECONDS` no further row begins; what was left out is said.
+The short form begins with another row at each commit and skips rows that do not fit into `ROLECALL_BATTERY_SECONDS`:
+a row that a slow machine leaves out today has its turn at a later commit.
 """
 
 import os
@@ -89,24 +90,61 @@ def write_report(results: dict[str, Result]) -> None:
     REPORT.write_text(HEAD.format(machine=machine()) + "\n".join(rows) + rest)
 
 
+def commit() -> str:
+    """Name the commit, or nothing where the tree has none."""
+    asked = ["git", "rev-parse", "--verify", "--quiet", "HEAD"]
+    try:
+        return subprocess.run(asked, cwd=REPOSITORY, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+
+
+def rotated(rows: list[Row], commit: str) -> list[Row]:
+    """Begin with a row that follows from the commit, so that each row comes first in its turn."""
+    first = int(commit or "0", 16) % len(rows) if rows else 0
+    return rows[first:] + rows[:first]
+
+
+class Budget:
+    """What is left of the time; a machine that needs longer than usual gets fewer rows."""
+
+    def __init__(self, seconds: float) -> None:
+        self.left = seconds
+        self.usual = 0.0
+        self.needed = 0.0
+
+    def fits(self, row: Row) -> bool:
+        pace = max(1.0, self.needed / self.usual) if self.usual else 1.0
+        return row.ci_seconds * pace <= self.left
+
+    def spend(self, row: Row, seconds: float) -> None:
+        self.left -= seconds
+        self.usual += row.ci_seconds
+        self.needed += seconds
+
+
+def run_short_form(rows: list[Row]) -> dict[str, Result]:
+    rows = rotated([row for row in rows if row.ci is not None], commit())
+    budget = Budget(float(os.environ.get("ROLECALL_BATTERY_SECONDS", "inf")))
+    print(f"order: {', '.join(row.name for row in rows)}", flush=True)
+    results: dict[str, Result] = {}
+    for row in rows:
+        if budget.fits(row):
+            results[row.name] = tell(row, run(row, row.ci or {}))
+            budget.spend(row, results[row.name].seconds)
+        else:
+            print(f"left out {row.name}: it does not fit into the {budget.left:.0f} s that are left", flush=True)
+    return results
+
+
 def main() -> int:
     form = os.environ.get("ROLECALL_BATTERY", "full")
     chosen = [row for row in ROWS if row.name in (sys.argv[1:] or [row.name])]
-    results: dict[str, Result] = {}
-    last_start = time.monotonic() + float(os.environ.get("ROLECALL_BATTERY_SECONDS", "inf"))
-    for row in chosen:
-        settings = row.full if form == "full" else row.ci
-        if settings is None:
-            continue
-        if time.monotonic() > last_start:
-            print(f"not begun {row.name}: the time is up", flush=True)
-            continue
-        result = results[row.name] = tell(row, run(row, settings))
-        if form == "ci" and not result.passed:
-            print(f"once more {row.name}", flush=True)
-            results[row.name] = tell(row, run(row, settings))
     if form == "full":
+        results = {row.name: tell(row, run(row, row.full)) for row in chosen}
         write_report(results)
+    else:
+        results = run_short_form(chosen)
     print(f"{form}: {sum(result.seconds for result in results.values()):.0f} s")
     return 0 if all(result.passed for result in results.values()) else 1
 

@@ -13,11 +13,12 @@ class Row(msgspec.Struct, frozen=True):
     full: Settings = {}
     # None where the suite itself runs the short form.
     ci: Settings | None = None
+    # What the short form usually takes on two cores.
+    ci_seconds: float = 0
 
 
 # Where others work at the same time, the time says little; losses are losses anywhere.
 SHARED_MACHINE = {"ROLECALL_BACK_WITHIN_SECONDS": "30"}
-# In this order: where time is short, what the suite leaves to the battery comes first.
 ROWS = [
     Row(
         "documents",
@@ -25,6 +26,7 @@ ROWS = [
         "all of it works as written",
         ("tests/cli/test_pages.py", "tests/cli/test_demo.py"),
         ci={},
+        ci_seconds=60,
     ),
     Row(
         "screens",
@@ -38,6 +40,7 @@ ROWS = [
         ),
         full={"ROLECALL_BROWSER_LONG": "1"},
         ci={},
+        ci_seconds=60,
     ),
     Row(
         "imports",
@@ -50,6 +53,7 @@ ROWS = [
         ),
         full={"ROLECALL_KILLS": "50", "ROLECALL_EXAMPLES": "200"},
         ci={"ROLECALL_EXAMPLES": "20"},
+        ci_seconds=60,
     ),
     Row(
         "decisions",
@@ -58,6 +62,7 @@ ROWS = [
         ("tests/access_requests/test_concurrency.py", "tests/webhooks/test_claim.py"),
         full={"ROLECALL_DECISIONS": "20000"},
         ci={},
+        ci_seconds=45,
     ),
     Row(
         "upkeep",
@@ -65,6 +70,7 @@ ROWS = [
         "back by itself, the same content, nobody notices",
         ("tests/cli/test_serve.py", "tests/operate/test_backup.py", "tests/cli/test_upgrade.py"),
         ci={},
+        ci_seconds=60,
     ),
     Row(
         "schemathesis",
@@ -73,6 +79,7 @@ ROWS = [
         ("tests/contract/test_schemathesis.py",),
         full={"ROLECALL_SCHEMATHESIS": "full"},
         ci={"ROLECALL_SCHEMATHESIS": "ci"},
+        ci_seconds=75,
     ),
     Row(
         "model",
@@ -81,6 +88,7 @@ ROWS = [
         ("tests/access_requests/test_state_machine.py",),
         full={"ROLECALL_MODEL_CALLS": "100000"},
         ci={"ROLECALL_MODEL_CALLS": "3000"},
+        ci_seconds=75,
     ),
     Row(
         "deliveries",
@@ -89,6 +97,7 @@ ROWS = [
         ("tests/webhooks/test_endure.py",),
         full={"ROLECALL_DELIVERIES": "20000", "ROLECALL_WORKER_KILLS": "10"},
         ci={"ROLECALL_DELIVERIES": "500", "ROLECALL_WORKER_KILLS": "3"},
+        ci_seconds=40,
     ),
     Row(
         "kill",
@@ -97,6 +106,7 @@ ROWS = [
         ("tests/battery/test_kill.py",),
         full={"ROLECALL_KILL_CYCLES": "500"},
         ci={"ROLECALL_KILL_CYCLES": "20", **SHARED_MACHINE},
+        ci_seconds=70,
     ),
     Row(
         "fuzz",
@@ -105,6 +115,7 @@ ROWS = [
         ("tests/battery/test_fuzz.py",),
         full={"ROLECALL_FUZZ_CASES": "100000"},
         ci={"ROLECALL_FUZZ_CASES": "5000"},
+        ci_seconds=70,
     ),
     Row(
         "faults",
@@ -113,6 +124,7 @@ ROWS = [
         ("tests/battery/test_faults.py",),
         full={"ROLECALL_FAULT_TIMES": "10"},
         ci={"ROLECALL_FAULT_TIMES": "1", **SHARED_MACHINE},
+        ci_seconds=140,
     ),
     Row(
         "soak",
@@ -121,6 +133,7 @@ ROWS = [
         ("tests/battery/test_soak.py",),
         full={"ROLECALL_SOAK_SECONDS": "720"},
         ci={"ROLECALL_SOAK_SECONDS": "60"},
+        ci_seconds=80,
     ),
     Row(
         "addresses",

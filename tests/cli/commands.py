@@ -29,7 +29,7 @@ def environment(**variables: str) -> dict[str, str]:
 def rolecall(*arguments: object, **variables: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "rolecall", *map(str, arguments)],
-        capture_output=True, text=True, check=False, env=environment(**variables), timeout=60,
+        capture_output=True, text=True, check=False, env=environment(**variables), timeout=300,
     )  # fmt: skip
 
 

@@ -71,6 +71,19 @@ def test_a_token_is_revoked_by_name_or_id(folder: Path) -> None:
     assert listed["second"]["revokedOn"]
 
 
+def test_a_name_wins_over_an_id_and_no_other_token_is_revoked(folder: Path) -> None:
+    token(folder, "create", "bystander")
+    id = json.loads(token(folder, "create", "by its id", "--json").stdout)["id"]
+    token(folder, "create", id)
+
+    assert token(folder, "revoke", id).returncode == 0
+    assert token(folder, "revoke", "unknown").returncode != 0
+
+    listed = {item["name"]: item["revokedOn"] for item in json.loads(token(folder, "list", "--json").stdout)}
+    assert listed[id]
+    assert (listed["by its id"], listed["bystander"]) == (None, None)
+
+
 async def _lets_in(pool: Pool, door: Keyring, secret: str) -> bool:
     try:
         await door.authenticate(pool, secret, clock.now())

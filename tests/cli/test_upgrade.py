@@ -113,7 +113,7 @@ def test_who_comes_second_waits_until_the_first_has_migrated(empty_database: str
         eventually(lambda: bool(first.execute(_WAITING).fetchall()))
         assert migrate.is_new(migrate._apply(first))
 
-    _, said = second.communicate(timeout=60)
+    _, said = second.communicate(timeout=300)
     assert (second.returncode, said) == (0, "0 applied; the database is at this version\n")
 
 

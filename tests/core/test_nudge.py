@@ -11,12 +11,12 @@ async def test_a_nudge_wakes_every_loop_of_its_channel_and_no_other(clean_databa
     listening = asyncio.create_task(listen(clean_database, wakers))
     first, second, other = (waker for _, waker in wakers)
     for _, waker in wakers:
-        await asyncio.wait_for(waker.wait(), 10)
+        await asyncio.wait_for(waker.wait(), 60)
         waker.clear()
 
     await nudge(db, "imports")
 
-    await asyncio.wait_for(asyncio.gather(first.wait(), second.wait()), 10)
+    await asyncio.wait_for(asyncio.gather(first.wait(), second.wait()), 60)
     assert not other.is_set()
     listening.cancel()
 
@@ -27,6 +27,6 @@ async def test_a_nudge_waits_for_the_commit(clean_database: str, db: Db) -> None
         async with db.transaction():
             await nudge(db, "imports")
             before = [notice async for notice in listening.notifies(timeout=0.1)]
-        after = [notice.channel async for notice in listening.notifies(timeout=10, stop_after=1)]
+        after = [notice.channel async for notice in listening.notifies(timeout=60, stop_after=1)]
 
     assert (before, after) == ([], ["imports"])

@@ -1,4 +1,4 @@
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 import httpx2
 
@@ -22,14 +22,43 @@ async def test_tokens_are_listed_newest_first_without_their_secrets(client: http
     assert list(first["items"][0]) == fields
 
 
-async def test_the_last_use_is_known_to_the_minute(config: Config, token: str) -> None:
-    async def last_used() -> datetime:
-        """As a process sees it that has not met the token yet."""
-        async with serving(config) as client:
-            answer = await client.get("/api/tokens", headers={"Authorization": f"Bearer {token}"})
-        return datetime.fromisoformat(answer.json()["items"][0]["lastUsedOn"])
+async def test_tokens_of_one_moment_are_listed_by_descending_id(client: httpx2.AsyncClient, db: Db) -> None:
+    moment = clock.now() + timedelta(days=1)
+    ids = [str((await a_token(db, f"token {n}", now=moment)).id) for n in range(4)]
 
-    first = await last_used()
-    assert await last_used() == first
-    clock.travel_to(clock.now() + timedelta(minutes=2))
-    assert await last_used() > first
+    items = (await client.get("/api/tokens")).json()["items"]
+
+    assert [item["id"] for item in items][:4] == sorted(ids, reverse=True)
+
+
+async def last_uses(config: Config, secret: str) -> dict[str, str | None]:
+    """List the last use of each token by name, as a process sees it that has not met the token yet."""
+    async with serving(config) as client:
+        answer = await client.get("/api/tokens", headers={"Authorization": f"Bearer {secret}"})
+    return {item["name"]: item["lastUsedOn"] for item in answer.json()["items"]}
+
+
+async def test_last_use_is_written_once_a_minute_and_for_its_own_token_alone(config: Config, db: Db) -> None:
+    moment = datetime(2030, 1, 1, 12, tzinfo=UTC)
+    secret = (await a_token(db, "busy", now=moment, scopes=["tokens:manage"])).secret
+    await a_token(db, "idle", now=moment)
+    uses = []
+    for seconds in (0, 60, 61):
+        clock.stop_at(moment + timedelta(seconds=seconds))
+        uses.append(await last_uses(config, secret))
+
+    assert uses == [
+        {"busy": "2030-01-01T12:00:00Z", "idle": None},
+        {"busy": "2030-01-01T12:00:00Z", "idle": None},
+        {"busy": "2030-01-01T12:01:01Z", "idle": None},
+    ]
+
+
+async def test_use_of_an_expired_token_is_not_a_use(config: Config, token: str, db: Db) -> None:
+    expired = (await a_token(db, "expired", now=clock.now() - timedelta(days=2), expiresInDays=1)).secret
+
+    async with serving(config) as client:
+        answer = await client.get("/api/tokens", headers={"Authorization": f"Bearer {expired}"})
+
+    assert answer.status_code == 401
+    assert (await last_uses(config, token))["expired"] is None

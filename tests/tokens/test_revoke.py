@@ -1,4 +1,4 @@
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
 import httpx2
@@ -40,6 +40,16 @@ async def test_a_token_that_is_known_ends_when_it_expires(client: httpx2.AsyncCl
 
     clock.travel_to(clock.now() + timedelta(days=1))
 
+    assert (await client.get("/api/identities", headers=theirs)).status_code == 401
+
+
+async def test_a_token_ends_at_the_very_moment_it_expires(client: httpx2.AsyncClient, db: Db) -> None:
+    moment = datetime(2030, 1, 1, 12, tzinfo=UTC)
+    theirs = {"Authorization": f"Bearer {(await a_token(db, 'short', now=moment, expiresInDays=1)).secret}"}
+
+    clock.stop_at(moment + timedelta(days=1, microseconds=-1))
+    assert (await client.get("/api/identities", headers=theirs)).status_code == 200
+    clock.stop_at(moment + timedelta(days=1))
     assert (await client.get("/api/identities", headers=theirs)).status_code == 401
 
 

@@ -31,7 +31,7 @@ class Arrivals:
         return web.Response(status=self.statuses.pop(0) if self.statuses else 200)
 
     async def next(self) -> float:
-        return await asyncio.wait_for(self.queue.get(), 20)
+        return await asyncio.wait_for(self.queue.get(), 60)
 
 
 @asynccontextmanager
@@ -108,7 +108,7 @@ async def test_a_worker_that_is_stopped_keeps_what_is_on_its_way(
     await a_hook(client, receiver.url)
     async with working(config) as stop:
         await an_access_request(db)
-        await asyncio.wait_for(arrived.wait(), 20)
+        await asyncio.wait_for(arrived.wait(), 60)
         stop.set()
         await asyncio.sleep(0)
         answer_now.set()

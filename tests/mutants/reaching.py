@@ -1,0 +1,107 @@
+"""Choose the tests that can notice a mutant, the quickest and most specific first."""
+
+import ast
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+from itertools import product
+from pathlib import Path
+
+import msgspec
+
+from tests.mutants.mutate import Mutant
+
+
+class Trace(msgspec.Struct, frozen=True):
+    test: str
+    seconds: float
+    passed: bool
+    lines: dict[str, list[int]]
+
+
+Name = tuple[str, str]  # package and name
+
+
+class _Function(msgspec.Struct, frozen=True):
+    file: str
+    name: str
+    first: int
+
+
+class Reach:
+    def __init__(self, root: Path, traces: Iterable[Trace]) -> None:
+        self.seconds: dict[str, float] = {}
+        self.breadth: dict[str, int] = {}
+        # Tests by file and line.
+        self.hits: dict[str, dict[int, set[str]]] = defaultdict(lambda: defaultdict(set))
+        for trace in traces:
+            self.seconds[trace.test] = trace.seconds
+            self.breadth[trace.test] = sum(map(len, trace.lines.values()))
+            for file, lines in trace.lines.items():
+                for line in lines:
+                    self.hits[file][line].add(trace.test)
+        # Functions by the names they mention, and names by the names they are made of; names have their package.
+        self.mentions: dict[Name, set[_Function]] = defaultdict(set)
+        self.derived: dict[Name, set[Name]] = defaultdict(set)
+        for path in sorted((root / "rolecall").rglob("*.py")):
+            file, text = str(path.relative_to(root)), path.read_text()
+            packages = {_package(file), *re.findall(r"rolecall\.(\w+)", text)}
+            for statement in ast.parse(text).body:
+                self._read(file, packages, statement)
+
+    def _read(self, file: str, packages: set[str], statement: ast.stmt) -> None:
+        if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
+            first = min([statement.lineno, *(decorator.lineno for decorator in statement.decorator_list)])
+            for name in product(packages, _names(statement)):
+                self.mentions[name].add(_Function(file, statement.name, first))
+        elif isinstance(statement, ast.ClassDef):
+            for inner in statement.body:
+                self._read(file, packages, inner)
+            for name in product(packages, _names(statement)):
+                self.derived[name].add((_package(file), statement.name))
+        elif isinstance(statement, ast.Assign | ast.AnnAssign) and statement.value:
+            targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+            made = {(_package(file), name) for target in targets for name in _names(target)}
+            for name in product(packages, _names(statement.value)):
+                self.derived[name] |= made
+
+    def tests(self, mutant: Mutant) -> list[str]:
+        lines, (first, last) = self.hits[mutant.file], mutant.lines
+        found = {test for line in range(first, last + 1) for test in lines.get(line, ())} if mutant.function else set()
+        own = f"tests/{_package(mutant.file)}/"
+        if not found:
+            found = self._through({(_package(mutant.file), name) for name in mutant.names})
+            found |= {test for test in self.seconds if test.startswith(own)}
+        cost = {test: self.breadth[test] * max(self.seconds[test], 0.1) for test in found}
+        return sorted(found, key=lambda test: (not test.startswith(own), cost[test], test))
+
+    def _through(self, names: set[Name]) -> set[str]:
+        """Find the tests of all functions that use these names, directly or by names made of them."""
+        found: set[str] = set()
+        waiting, seen = list(names), set(names)
+        while waiting:
+            name = waiting.pop()
+            further = set(self.derived[name])
+            for function in self.mentions[name]:
+                tests = self._calling(function)
+                found |= tests
+                # A function that no test calls here runs in a process that a test starts.
+                further |= set() if tests else {(_package(function.file), function.name)}
+            waiting += further - seen
+            seen |= further
+        return found
+
+    def _calling(self, function: _Function) -> set[str]:
+        if function.file.startswith("rolecall/cli/"):
+            own = f"tests/cli/test_{Path(function.file).name}::"
+            return {test for test in self.seconds if test.startswith(own)}
+        return self.hits[function.file].get(function.first, set())
+
+
+def _package(file: str) -> str:
+    return Path(file).parts[1].removesuffix(".py")
+
+
+def _names(node: ast.AST) -> set[str]:
+    found = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+    return found | {part.attr for part in ast.walk(node) if isinstance(part, ast.Attribute)}

@@ -1,0 +1,172 @@
+"""Run tests against mutants: a pytest plugin that collects all tests once and forks a process for each mutant.
+
+The fork replaces the code of the mutated function in place. A mutant of code that runs on import needs the package
+imported again, which takes longer. Processes that the tests start read the mutated file from this copy of the tree.
+"""
+
+import gc
+import json
+import os
+import signal
+import sys
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from types import CodeType, FunctionType
+from typing import Any
+
+import psycopg
+import pytest
+
+Job = dict[str, Any]
+_clock = int(time.time())
+
+
+def pytest_runtestloop(session: pytest.Session) -> bool:
+    items = {item.nodeid: item for item in session.items}
+    functions = _functions()
+    _build_service()
+    gc.collect()
+    gc.freeze()
+    killers: dict[str, Counter[str]] = defaultdict(Counter)
+    work, out = Path(os.environ["ROLECALL_MUTANTS_WORK"]), Path(os.environ["ROLECALL_MUTANTS_RESULTS"])
+    for line in work.read_text().splitlines():
+        job = json.loads(line)
+        known = killers[f"{job['file']} {job['function']}"]
+        job["tests"].sort(key=lambda test, known=known: -known[test])
+        started = time.monotonic()
+        verdict, killer = _judge(job, session, items, functions)
+        known[killer] += 1
+        seconds = round(time.monotonic() - started, 2)
+        with out.open("a") as results:
+            results.write(json.dumps({"id": job["id"], "verdict": verdict, "by": killer, "seconds": seconds}) + "\n")
+    return True
+
+
+def _functions() -> dict[str, list[FunctionType]]:
+    """Find every function object of the service, wrapped ones too, by file."""
+    found = defaultdict(list)
+    for thing in gc.get_objects():
+        if type(thing) is FunctionType and thing.__code__.co_filename.startswith(str(Path.cwd() / "rolecall")):
+            found[thing.__code__.co_filename].append(thing)
+    return found
+
+
+def _build_service() -> None:
+    """Build the routes once instead of once per mutant."""
+    asgi = sys.modules["tests.asgi"]
+    asgi._idle.extend([asgi.build(), asgi.build()])
+
+
+def _judge(
+    job: Job, session: pytest.Session, items: dict[str, pytest.Item], functions: dict[str, list[FunctionType]]
+) -> tuple[str, str]:
+    file = Path.cwd() / job["file"]
+    original = file.read_bytes()
+    source = original[: job["start"]] + job["text"].encode() + original[job["end"] :]
+    reader, writer = os.pipe()
+    _write(file, source)
+    child = os.fork()
+    if child == 0:
+        os.setsid()
+        os.close(reader)
+        with Path(os.environ["ROLECALL_MUTANTS_LOG"]).open("ab", 0) as log:
+            os.dup2(log.fileno(), 1)
+            os.dup2(log.fileno(), 2)
+        code = 1
+        try:
+            if job["function"]:
+                _swap(source, file, functions)
+                code = _run_items(session, [items[test] for test in job["tests"]], writer)
+            else:
+                code = _run_again(job["tests"], writer)
+        finally:
+            os._exit(code)
+    os.close(writer)
+    verdict = _wait(child, job["limit"])
+    with os.fdopen(reader) as said:
+        killer = said.read() or "import"
+    _write(file, original)
+    if verdict == "timeout":
+        _renew_database()
+    return verdict, killer if verdict == "killed" else ""
+
+
+def _write(file: Path, source: bytes) -> None:
+    """Write with a time of its own: compiled code is looked up by the second."""
+    global _clock  # noqa: PLW0603
+    _clock += 1
+    file.write_bytes(source)
+    os.utime(file, (_clock, _clock))
+
+
+def _wait(child: int, limit: float) -> str:
+    end = time.monotonic() + limit
+    verdict = "timeout"
+    while time.monotonic() < end:
+        pid, status = os.waitpid(child, os.WNOHANG)
+        if pid:
+            verdict = "survived" if status == 0 else "killed"
+            break
+        time.sleep(0.01)
+    # What the tests have started ends too.
+    with suppress(ProcessLookupError):
+        os.killpg(child, signal.SIGKILL)
+    if verdict == "timeout":
+        os.waitpid(child, 0)
+    return verdict
+
+
+def _renew_database() -> None:
+    """Replace the database that a killed process may have left locked."""
+    name = os.environ["ROLECALL_TEST_DATABASE"]
+    with psycopg.connect(os.environ["ROLECALL_TEST_DATABASE_URL"], autocommit=True) as db:
+        db.execute(f"DROP DATABASE {name} WITH (FORCE)")
+        db.execute(f"CREATE DATABASE {name} TEMPLATE rolecall_template")
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _codes(constant)
+
+
+def _swap(source: bytes, file: Path, functions: dict[str, list[FunctionType]]) -> None:
+    """Give every function of the file its code from the source, where it is still the same function."""
+    changed = {_place(code): code for code in _codes(compile(source, str(file), "exec", dont_inherit=True))}
+    for function in functions[str(file)]:
+        if code := changed.get(_place(function.__code__)):
+            function.__code__ = code
+
+
+def _place(code: CodeType) -> tuple[str, int, tuple[str, ...]]:
+    return code.co_qualname, code.co_firstlineno, code.co_freevars
+
+
+def _run_items(session: pytest.Session, items: list[pytest.Item], said: int) -> int:
+    for item, following in zip(items, [*items[1:], None], strict=True):
+        item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+        if session.testsfailed:
+            os.write(said, item.nodeid.encode())
+            return 1
+    return 0
+
+
+class _Teller:
+    def __init__(self, said: int) -> None:
+        self.said = said
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            os.write(self.said, report.nodeid.encode())
+            os._exit(1)
+
+
+def _run_again(tests: list[str], said: int) -> int:
+    """Import the package and the tests again, and run them in a session of their own."""
+    for name in [name for name in sys.modules if name.partition(".")[0] in ("rolecall", "tests", "conftest")]:
+        del sys.modules[name]
+    return pytest.main(["-n", "0", "-x", "-q", "-s", "-p", "no:cacheprovider", *tests], plugins=[_Teller(said)])

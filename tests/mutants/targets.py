@@ -1,0 +1,13 @@
+"""The files that are mutated: those that decide who may do what, and what an auditor reads."""
+
+from pathlib import Path
+
+_ROOT = Path(__file__).parents[2]
+_PACKAGES = ("access_requests", "audit", "evidence", "personnel_events", "tokens")
+TARGETS = sorted(
+    [
+        "rolecall/accounts/matching.py",
+        "rolecall/settings/policy.py",
+        *(str(path.relative_to(_ROOT)) for name in _PACKAGES for path in (_ROOT / "rolecall" / name).glob("*.py")),
+    ]
+)
