@@ -9,6 +9,7 @@ from multipart import MultipartError, MultipartSegment, ParserLimitReached, Push
 from rolecall.core.config import Config
 from rolecall.core.errors import Invalid, TooLarge, UnsupportedMediaType
 from rolecall.core.files import Upload, UploadedFile, Writing, without_path
+from rolecall.core.text import is_storable
 from rolecall.web.bodies import AnyRequest, Carried, in_time
 
 _MAX_FIELDS = 100
@@ -68,6 +69,8 @@ class _Form:
 
     def begin(self, part: MultipartSegment) -> None:
         self._name = part.name or ""
+        if not is_storable(self._name):
+            raise Invalid.on("body", "The name of a form field must be UTF-8 text without NUL characters")
         if part.filename is None:
             return
         if len(self.upload.files) == self._config.max_upload_files:
@@ -104,9 +107,12 @@ class _Form:
 
 def _text(name: str, value: bytearray) -> str:
     try:
-        return value.decode()
+        text = value.decode()
     except UnicodeDecodeError:
         raise Invalid.on(name, "Form field must be UTF-8 text") from None
+    if "\x00" in text:
+        raise Invalid.on(name, "Form field must not contain NUL characters")
+    return text
 
 
 def _too_large(config: Config) -> TooLarge:

@@ -100,9 +100,9 @@ ROWS = [
     ),
     Row(
         "fuzz",
-        "raw HTTP, multipart, CSV and XLSX fuzz",
+        "raw HTTP, multipart, CSV and XLSX fuzz; hostile values in every form, query and path of the console",
         "0 answers of 500, under 1 s CPU each",
-        ("tests/battery/test_fuzz.py",),
+        ("tests/battery/test_fuzz.py", "tests/battery/test_fuzz_console.py"),
         full={"ROLECALL_FUZZ_CASES": "100000"},
         ci={"ROLECALL_FUZZ_CASES": "5000"},
     ),
