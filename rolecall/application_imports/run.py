@@ -13,10 +13,10 @@ from psycopg_pool import PoolTimeout
 from rolecall.application_imports import actions, rollback, sources
 from rolecall.application_imports.broken import BrokenFile
 from rolecall.application_imports.child import build_in_child
+from rolecall.application_imports.fetching import fetch_files
 from rolecall.application_imports.finish import Canceled, FileTotals, Run, finish
 from rolecall.application_imports.job import DISK_FULL, Ended, Job, Outcome, application_lock, find_run
 from rolecall.application_imports.model import ImportStatus
-from rolecall.application_imports.schedule import fetch_files
 from rolecall.application_imports.steps import Steps
 from rolecall.core import clock
 from rolecall.core.authors import by_system, written_by

@@ -1,4 +1,4 @@
-"""The chain as mathematics: what links one entry to the one before it, and what a walk along it finds."""
+"""The hash chains: how an entry is linked to the one before it, and what a walk along the chains finds."""
 
 import hashlib
 from collections.abc import Sequence
@@ -6,6 +6,8 @@ from collections.abc import Sequence
 import msgspec
 
 START = bytes(32)
+FIRST = 1
+CHAINS = range(1, 17)
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -26,6 +28,13 @@ class Head(msgspec.Struct, frozen=True):
     hash: str
 
 
+class Checkpoint(msgspec.Struct, frozen=True):
+    """The heads of all chains as the last writer of one chain saw them: number and hash by chain."""
+
+    chain: int
+    seen: dict[int, tuple[int, str]]
+
+
 class Break(msgspec.Struct, frozen=True):
     number: int
     chain: int
@@ -33,49 +42,113 @@ class Break(msgspec.Struct, frozen=True):
 
 
 def link(previous: bytes, number: int, entry: str) -> bytes:
-    """Over a digest of the entry: links can be shown to somebody who may not read every entry."""
+    """Hash a digest of the entry, so that links can be shown to people who may not read every entry."""
     digest = hashlib.sha256(entry.encode()).hexdigest()
     return hashlib.sha256(f"{previous.hex()} {number} {digest}".encode()).digest()
 
 
 def seal_of(heads: Sequence[Head]) -> str:
-    """All heads in one hash."""
+    """Hash all heads into one."""
     lines = [f"{head.chain} {head.number} {head.count} {head.hash}\n" for head in heads]
     return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
-class Walk:
-    """Along all chains at once, by number; remembers the first thing that is wrong."""
+def heads_broken(heads: Sequence[Head], checkpoints: Sequence[Checkpoint]) -> list[Break]:
+    """Compare each chain's head with its own checkpoint: both are written by the same transaction."""
+    ends = {head.chain: (head.number, head.hash) for head in heads}
+    kept = {checkpoint.chain: checkpoint.seen for checkpoint in checkpoints}
+    found = []
+    for chain in sorted({*CHAINS, *ends, *kept}):
+        number, hash = ends.get(chain, (0, ""))
+        seen = kept.get(chain, {}).get(chain, (0, ""))
+        if chain not in kept or chain not in CHAINS:
+            found.append(Break(number, chain, "the chain has no checkpoint: it was removed"))
+        elif chain not in ends and seen != (0, ""):
+            found.append(Break(seen[0], chain, "the chain has no head: it was removed"))
+        elif (number, hash) != seen:
+            found.append(Break(max(number, seen[0]), chain, "the head of the chain was changed after the last entry"))
+    return found
 
-    def __init__(self, heads: Sequence[Head]) -> None:
+
+class Mark(msgspec.Struct, frozen=True):
+    """An entry that must be there, and what it means when it is missing or another one."""
+
+    chain: int
+    number: int
+    hash: str
+    missing: str
+    differs: str
+    # How many entries the chain has up to it, where that is known.
+    count: int | None = None
+
+
+def mark_of(head: Head) -> Mark:
+    return Mark(
+        head.chain,
+        head.number,
+        head.hash,
+        "the last entry of the chain is missing: its end was cut off",
+        "the entry is not the one that the head names: the chain was rewritten",
+        head.count,
+    )
+
+
+def sighting(by: int, chain: int, number: int, hash: str) -> Mark:
+    """What the checkpoint of chain `by` saw as the head of another chain, or of its own."""
+    when = f"when chain {by} was last written"
+    return Mark(
+        chain,
+        number,
+        hash,
+        f"the entry was there {when} and is missing: the end of its chain was cut off",
+        f"the entry is not the one that was there {when}: the chain was rewritten",
+    )
+
+
+class Walk:
+    """Walk along all chains at once, by number, and remember the first entry that is wrong.
+
+    Every mark must be met. With `heads`, each chain must also end at its head; without, entries may follow.
+    """
+
+    def __init__(self, marks: Sequence[Mark], heads: Sequence[Head] | None = None) -> None:
         self.count = 0
         self.broken: Break | None = None
         self._last: dict[int, Row] = {}
         self._counts: dict[int, int] = {}
-        self._heads = {(head.chain, head.number): head for head in heads}
+        self._marks: dict[tuple[int, int], list[Mark]] = {}
+        for mark in (*(mark_of(head) for head in heads or ()), *marks):
+            self._marks.setdefault((mark.chain, mark.number), []).append(mark)
+        self._ends = None if heads is None else {head.chain: head.number for head in heads}
 
     def step(self, row: Row) -> None:
         self.count += 1
         before = self._last.get(row.chain)
         self._last[row.chain] = row
         self._counts[row.chain] = self._counts.get(row.chain, 0) + 1
-        if row.hash != link(row.previous, row.number, row.entry):
+        if row.number < FIRST or row.chain not in CHAINS:
+            self._note(row.number, row.chain, "no entry has this number in this chain: it was added")
+        elif row.hash != link(row.previous, row.number, row.entry):
             self._note(row.number, row.chain, "the entry does not match its hash: it was altered")
         elif row.previous != (before.hash if before else START):
             after = f"entry {before.number}" if before else "the beginning of its chain"
             self._note(row.number, row.chain, f"the entry does not follow {after}: one between was altered or removed")
-        if head := self._heads.pop((row.chain, row.number), None):
-            self._meet(head, row)
+        elif self._ends is not None and row.chain not in self._ends:
+            self._note(row.number, row.chain, "the chain has no head: the entry was added, or the head was removed")
+        elif self._ends is not None and row.number > self._ends[row.chain]:
+            self._note(row.number, row.chain, "the entry comes after the head of its chain: it was added")
+        for mark in self._marks.pop((row.chain, row.number), ()):
+            self._meet(mark, row)
 
     def end(self) -> None:
-        for head in self._heads.values():
-            self._note(head.number, head.chain, "the last entry of the chain is missing: its end was cut off")
+        for marks in self._marks.values():
+            self._note(marks[0].number, marks[0].chain, marks[0].missing)
 
-    def _meet(self, head: Head, row: Row) -> None:
-        if head.hash != row.hash.hex():
-            self._note(row.number, row.chain, "the entry is not the one that the head names: the chain was rewritten")
-        elif head.count != self._counts[row.chain]:
-            self._note(row.number, row.chain, f"the head counts {head.count} entries, the chain has others")
+    def _meet(self, mark: Mark, row: Row) -> None:
+        if mark.hash != row.hash.hex():
+            self._note(row.number, row.chain, mark.differs)
+        elif mark.count not in (None, self._counts[row.chain]):
+            self._note(row.number, row.chain, f"the head counts {mark.count} entries, the chain has others")
 
     def _note(self, number: int, chain: int, reason: str) -> None:
         if self.broken is None or number < self.broken.number:

@@ -6,7 +6,7 @@ from uuid import UUID
 
 import msgspec
 
-from rolecall.audit.model import Head, Row, Walk, seal_of
+from rolecall.audit.model import Checkpoint, Head, Row, Walk, heads_broken, mark_of, seal_of, sighting
 from rolecall.audit.shapes import AuditEventItem, Entry, Verdict
 from rolecall.core.db import Db, fetch_all, fetch_rows, stream_rows
 from rolecall.core.errors import NotFound
@@ -125,20 +125,50 @@ def rows_of(db: Db, which: Filter) -> AsyncIterator[Row]:
     return rows(db, which.sql, order, **which.values)
 
 
+# One statement, so that heads, checkpoints and entries are read from one snapshot, whatever is written meanwhile.
+_EVERYTHING = """
+    SELECT * FROM (
+        SELECT '-9223372036854775808'::bigint AS place, 'head' AS what, chain, number, count,
+               NULL::text AS entry, NULL::bytea AS previous, hash, NULL::int AS kept_by
+        FROM audit_heads
+        UNION ALL
+        SELECT '-9223372036854775808'::bigint, 'checkpoint', s.chain, s.number, NULL, NULL, NULL, s.hash, c.chain
+        FROM audit_checkpoints c
+        LEFT JOIN LATERAL unnest(c.chains, c.numbers, c.hashes) AS s (chain, number, hash) ON true
+        UNION ALL
+        SELECT number, 'entry', chain, number, NULL, entry, previous, hash, NULL FROM audit_events
+    ) AS everything ORDER BY place"""
+
+
 async def verify(db: Db, known: Sequence[Head] = ()) -> Verdict:
-    """Along every chain, to its head and to the heads that somebody has kept."""
-    # The heads first: an entry that is written meanwhile comes after them.
-    now = await heads(db)
-    walks = [Walk(now), Walk(known)]
-    async for row in rows(db):
-        for walk in walks:
-            walk.step(row)
-        if row.number % _AT_ONCE == 0:
-            await asyncio.sleep(0)
-    for walk in walks:
-        walk.end()
-    broken = min((walk.broken for walk in walks if walk.broken), key=lambda found: found.number, default=None)
-    return Verdict(broken is None, walks[0].count, seal_of(now), now, broken)
+    """Walk along every chain to its head, to what checkpoints saw and to the heads that were kept elsewhere."""
+    now: list[Head] = []
+    seen: dict[int, dict[int, tuple[int, str]]] = {}
+    walk: Walk | None = None
+    async for _, what, chain, number, count, entry, previous, hash, kept_by in stream_rows(db, _EVERYTHING):
+        if what == "head":
+            now.append(Head(chain, number, count, hash.hex()))
+        elif what == "checkpoint":
+            seen.setdefault(kept_by, {})
+            if chain is not None:
+                seen[kept_by][chain] = number, hash.hex()
+        else:
+            walk = walk or _walk(now, seen, known)
+            walk.step(Row(number, chain, entry, previous, hash))
+            if walk.count % _AT_ONCE == 0:
+                await asyncio.sleep(0)
+    now.sort(key=lambda head: head.chain)
+    walk = walk or _walk(now, seen, known)
+    walk.end()
+    checkpoints = [Checkpoint(chain, heads) for chain, heads in seen.items()]
+    found = [*([walk.broken] if walk.broken else []), *heads_broken(now, checkpoints)]
+    broken = min(found, key=lambda each: each.number, default=None)
+    return Verdict(broken is None, walk.count, seal_of(now), now, broken)
+
+
+def _walk(heads: Sequence[Head], seen: dict[int, dict[int, tuple[int, str]]], known: Sequence[Head]) -> Walk:
+    sightings = [sighting(by, chain, *head) for by, others in seen.items() for chain, head in others.items()]
+    return Walk([*map(mark_of, known), *sightings], heads)
 
 
 def as_line(row: Row) -> bytes:

@@ -28,10 +28,10 @@ def occupied(data_dir: Path, url: str) -> Iterator[None]:
     import os
 
     from rolecall.core.errors import CannotRun
-    from rolecall.core.postgres import make_folder
+    from rolecall.core.postgres import make_folder, open_private
 
     make_folder(data_dir)
-    with (data_dir / _LOCK).open("a+") as lock:
+    with open_private(data_dir / _LOCK) as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

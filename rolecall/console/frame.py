@@ -11,7 +11,7 @@ import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from typing import Any, Literal
-from urllib.parse import parse_qs, quote, urlsplit
+from urllib.parse import SplitResult, parse_qs, quote, urlsplit
 
 import msgspec
 from litestar import MediaType, Request, Response
@@ -36,6 +36,7 @@ from rolecall.core.errors import (
     Unauthorized,
     UnsupportedMediaType,
 )
+from rolecall.core.text import is_storable
 from rolecall.web.bodies import AnyRequest, Carried, Reader, read_bytes, read_query
 from rolecall.web.correlation import correlation_id
 from rolecall.web.errors import ErrorBody
@@ -44,6 +45,7 @@ from rolecall.web.services import Services
 
 LONGEST_TEXT = 256
 SESSION_COOKIE = "rolecall"
+FIRST_YEAR, LAST_YEAR = 1900, 9000
 _MOST_FIELDS = 10_000
 Form = dict[str, list[str]]
 
@@ -134,15 +136,22 @@ class Screen(msgspec.Struct, frozen=True):
     wants: frozenset[str]
 
 
+class BrokenForm(RolecallError):
+    """A form that no page of ours sends; the answer is a page of its own, not the form again."""
+
+
 async def plain_form(request: AnyRequest, config: Config) -> Carried:
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     content = await read_bytes(request, config.max_body_bytes)
     if content and media_type != "application/x-www-form-urlencoded":
         raise UnsupportedMediaType("Send the form as application/x-www-form-urlencoded")
     try:
-        return Carried(parse_qs(content.decode(), keep_blank_values=True, max_num_fields=_MOST_FIELDS), b"")
+        form = parse_qs(content.decode(), keep_blank_values=True, max_num_fields=_MOST_FIELDS)
     except ValueError:
-        raise Invalid.on("body", "The form cannot be read") from None
+        raise BrokenForm("The form cannot be read") from None
+    if not all(is_storable(text) for name, values in form.items() for text in (name, *values)):
+        raise BrokenForm("A field of the form holds a NUL character, which no text has")
+    return Carried(form, b"")
 
 
 def screen(
@@ -208,7 +217,7 @@ async def _act(spec: Screen, services: Services, request: AnyRequest) -> ASGIRes
     try:
         _permit(spec, visit)
         # Read without a connection in hand: a slow sender must not keep others waiting.
-        carried = await spec.read_body(request, services.config)
+        carried = await _read_body(spec, request, services.config)
         with carried.held:
             async with services.pool.connection() as visit.db, transaction(visit.db, "screen"):
                 await _sign(spec, visit)
@@ -226,6 +235,13 @@ async def _act(spec: Screen, services: Services, request: AnyRequest) -> ASGIRes
         async with services.pool.connection() as db:
             await actions.leave_notice(db, visit.session, answer.notice, answer.kind)
     return _answer(visit, answer)
+
+
+async def _read_body(spec: Screen, request: AnyRequest, config: Config) -> Carried:
+    try:
+        return await spec.read_body(request, config)
+    except Invalid as error:
+        raise BrokenForm(_sentence(error)) from None
 
 
 async def _visit(services: Services, request: AnyRequest, db: Db, now: datetime) -> Visit:
@@ -280,7 +296,7 @@ def _day(text: str) -> date:
         day = date.fromisoformat(text)
     except ValueError:
         day = date.min
-    if not 1900 <= day.year <= 9000:
+    if not FIRST_YEAR <= day.year <= LAST_YEAR:
         raise ValueError("must be a date such as 2030-01-31")
     return day
 
@@ -299,7 +315,15 @@ def _is_from_here(request: AnyRequest, config: Config) -> bool:
     if site is not None:
         return site == "same-origin"
     origin = request.headers.get("origin")
-    return origin is None or urlsplit(origin).netloc in (request.headers.get("host"), urlsplit(config.base_url).netloc)
+    return origin is None or _parts(origin).netloc in (request.headers.get("host"), urlsplit(config.base_url).netloc)
+
+
+def _parts(url: str) -> SplitResult:
+    """Split what a header says; what is no URL is another site's."""
+    try:
+        return urlsplit(url)
+    except ValueError:
+        return urlsplit("//invalid")
 
 
 def _here(request: AnyRequest) -> str:
@@ -309,7 +333,7 @@ def _here(request: AnyRequest) -> str:
 
 def _back(request: AnyRequest) -> str:
     """The page that held the form; never another site."""
-    referer = urlsplit(request.headers.get("referer", ""))
+    referer = _parts(request.headers.get("referer", ""))
     same = referer.netloc == request.headers.get("host")
     return (f"{referer.path}?{referer.query}" if referer.query else referer.path or "/") if same else "/"
 

@@ -135,6 +135,8 @@ def _database_url(name: str) -> Callable[[str], str]:
 
 
 def _files_url(text: str) -> str:
+    if _is_http(text):
+        raise ConfigError("ROLECALL_FILES_URL: files cannot be kept at an http URL; name a bucket or a folder")
     try:
         file_system(text)
     except (ValueError, ImportError) as error:
@@ -236,8 +238,17 @@ def _networks(name: str) -> Callable[[str], tuple[Network, ...]]:
 
 
 def _roots(text: str) -> tuple[str, ...]:
-    """Folders and URLs, parted by commas, that scheduled imports may read from."""
-    return tuple(part.strip() for part in text.split(",") if part.strip())
+    """Read the folders and URLs, separated by commas, that scheduled imports may read from."""
+    roots = tuple(part.strip() for part in text.split(",") if part.strip())
+    for root in roots:
+        if _is_http(root):
+            _url("IMPORT_ROOTS", root)
+    return roots
+
+
+def _is_http(text: str) -> bool:
+    """Look behind `::` too, which puts one file system into another."""
+    return any(part.lower().startswith(("http:", "https:")) for part in text.split("::"))
 
 
 _TEXTS: dict[str, Callable[[str], object]] = {

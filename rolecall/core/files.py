@@ -117,7 +117,8 @@ class Writing:
 
     def __init__(self, store: Store) -> None:
         folder = store.folder / "incoming"
-        store.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for outer in (store.folder.parent, store.folder):
+            outer.mkdir(mode=0o700, parents=True, exist_ok=True)
         folder.mkdir(mode=0o700, exist_ok=True)
         self.path = folder / str(new_id())
         self.size = 0

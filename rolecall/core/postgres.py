@@ -65,7 +65,7 @@ def embedded(data_dir: Path) -> Iterator[str]:
     data_dir = data_dir.absolute()
     make_folder(data_dir)
     server = _Server(data_dir)
-    with (data_dir / "postgres.users").open("a") as users:
+    with open_private(data_dir / "postgres.users") as users:
         with _turn(data_dir):
             fcntl.flock(users, fcntl.LOCK_SH)
             server.start()
@@ -94,18 +94,39 @@ def revive(data_dir: Path) -> bool:
 
 
 def make_folder(folder: Path) -> None:
+    """Make the data folder, or close one that is open to other users of the machine."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
         raise CannotRun(f"The data folder {folder} cannot be written: {error.strerror}") from error
+    status = folder.stat()
+    # Root's PostgreSQL runs as another user and passes through. A folder such as /tmp is everyone's, and stays so.
+    most = 0o701 if os.geteuid() == 0 else 0o700
+    if not status.st_mode & stat.S_ISVTX:
+        _restrict(folder, status, most)
+
+
+def open_private(path: Path) -> IO[str]:
+    """Open a lock file that no other user can open: anyone who can open it can hold the lock."""
+    handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    _restrict(handle, os.fstat(handle), 0o600)
+    return os.fdopen(handle, "a+")
+
+
+def _restrict(target: Path | int, status: os.stat_result, most: int) -> None:
+    mode = stat.S_IMODE(status.st_mode)
+    # Only the owner may change it; then the folder is as its owner, or a volume's, wants it.
+    if mode & 0o777 & ~most:
+        with suppress(PermissionError):
+            os.chmod(target, mode & ~(0o777 & ~most))
 
 
 @contextmanager
 def _turn(data_dir: Path) -> Iterator[None]:
     """Processes start and stop the server one at a time."""
-    with (data_dir / "postgres.lock").open("a") as lock:
+    with open_private(data_dir / "postgres.lock") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 

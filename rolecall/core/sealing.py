@@ -56,7 +56,7 @@ def unseal(key: bytes, sealed: bytes, owner: UUID) -> bytes:
 
 def _make_key(file: Path) -> None:
     """Two processes may start at once: whoever links first has made the key of both."""
-    file.parent.mkdir(parents=True, exist_ok=True)
+    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     fresh = file.with_name(f"{KEY_FILE}.{secrets.token_hex(8)}")
     try:
         with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as made:

@@ -45,6 +45,14 @@ def fold(text: str) -> str:
     return "".join(text.split()).casefold()
 
 
+def is_storable(text: str) -> bool:
+    """Tell whether PostgreSQL can hold the text: it has no NUL and can be written as UTF-8."""
+    try:
+        return b"\x00" not in text.encode()
+    except UnicodeEncodeError:
+        return False
+
+
 def in_one_line(text: str) -> str:
     """For logs: what would end the line, or what a terminal obeys, is shown as an escape."""
     if text.isprintable():

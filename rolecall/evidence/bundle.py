@@ -67,7 +67,7 @@ async def write_bundle(db: Db, file: IO[bytes], id: UUID, as_of: datetime | None
                 member.write(audit.as_line(row))
                 entries.append(audit.item_of(row))
         with bundle.writing("links.txt") as member:
-            async for chain, number, digest in queries.links_to(db, things):
+            async for chain, number, digest in queries.links(db):
                 member.write(f"{chain} {number} {digest}\n".encode())
         bundle.add("heads.json", _readable({"head": seal_of(heads), "heads": heads}))
         bundle.add("report.html", report(evidence, entries, seal_of(heads), now).encode())

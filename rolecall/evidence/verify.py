@@ -1,8 +1,8 @@
-"""Checks a bundle of evidence offline, with Python 3.8 or newer and nothing else.
+"""Check a bundle of evidence offline, with Python 3.8 or newer and nothing else.
 
 python verify.py                     the folder that this file is in
 python verify.py evidence.zip        a bundle as it was written
-python verify.py … --head head.json  also against heads of the audit chains that somebody has kept elsewhere
+python verify.py … --head head.json  also against heads of the audit chains that were kept elsewhere, before the bundle
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 MANIFEST, SEAL = "manifest.json", "manifest.sha256"
+START = "00" * 32
 
 
 class Bundle:
@@ -37,7 +38,7 @@ def sha256(content: bytes) -> str:
 
 
 def check(bundle: Bundle, kept: Iterable[dict[str, Any]] = ()) -> list[str]:
-    """What does not match, in sentences; nothing when all is well."""
+    """List what does not match, in sentences; nothing when all is well."""
     try:
         manifest = bundle.read(MANIFEST)
         if sha256(manifest) != bundle.read(SEAL).decode().strip():
@@ -45,7 +46,11 @@ def check(bundle: Bundle, kept: Iterable[dict[str, Any]] = ()) -> list[str]:
         members = json.loads(manifest)["members"]
     except (KeyError, OSError, ValueError, zipfile.BadZipFile) as error:
         return [f"{MANIFEST} or {SEAL} cannot be read: {error}"]
-    return list(check_members(bundle, members)) or [*check_chains(bundle, kept), *check_imports(bundle)]
+    changed = list(check_members(bundle, members))
+    try:
+        return changed or [*check_chains(bundle, kept), *check_imports(bundle)]
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        return [f"the bundle cannot be read: {error!r}"]
 
 
 def check_members(bundle: Bundle, members: dict[str, str]) -> Iterator[str]:
@@ -63,48 +68,84 @@ def check_members(bundle: Bundle, members: dict[str, str]) -> Iterator[str]:
             yield f"{name} was changed"
 
 
-def entries_of(bundle: Bundle) -> dict[int, Any]:
-    """Entries by number; each with the text that is hashed, which ends its line."""
-    found: dict[int, Any] = {}
+def entries_of(bundle: Bundle) -> Iterator[dict[str, Any]]:
+    """Read each entry with the text that is hashed, which ends its line."""
     for line in bundle.read("audit.jsonl").decode().split("\n"):
         if line:
             entry = json.loads(line)
             entry["text"] = line[line.index('"entry":') + len('"entry":') : -1]
-            found[entry["number"]] = entry
-    return found
+            yield entry
+
+
+class Chain:
+    """One chain as the links show it, from its beginning."""
+
+    def __init__(self, number: int) -> None:
+        self.number, self.last, self.count, self.hash = number, 0, 0, START
+
+    def step(self, number: int, digest: str) -> None:
+        self.hash = sha256(f"{self.hash} {number} {digest}".encode())
+        self.last, self.count = number, self.count + 1
 
 
 def check_chains(bundle: Bundle, kept: Iterable[dict[str, Any]]) -> Iterator[str]:
-    """From the first entry in each chain along every link to the head; other people's entries are there as digests."""
-    entries = entries_of(bundle)
+    """Follow every link from the beginning of each chain to its head; entries of other people are only digests."""
+    entries: dict[int, dict[str, Any]] = {}
+    for entry in entries_of(bundle):
+        if entry["number"] in entries:
+            yield f"audit entry {entry['number']} is there twice"
+        entries[entry["number"]] = entry
     ends = {(head["chain"], head["number"]): head["hash"] for head in kept}
-    hashes: dict[int, str] = {}
-    seen = set()
+    chains: dict[int, Chain] = {}
+    unlinked = set(entries)
     for line in bundle.read("links.txt").decode().splitlines():
         first, second, digest = line.split()
-        chain, number = int(first), int(second)
-        entry = entries.get(number)
-        if entry:
-            seen.add(number)
-            digest = sha256(entry["text"].encode())
-            if hashes.setdefault(chain, entry["previousHash"]) != entry["previousHash"]:
-                yield f"audit entry {number} does not follow the one before it in chain {chain}"
-        hashes[chain] = sha256(f"{hashes.get(chain)} {number} {digest}".encode())
-        if entry and hashes[chain] != entry["hash"]:
-            yield f"audit entry {number} does not match its hash"
-        if ends.get((chain, number), hashes[chain]) != hashes[chain]:
-            yield f"chain {chain} at entry {number} is not what the kept head says"
-    for number in sorted(entries.keys() - seen):
+        number, chain = int(second), chains.setdefault(int(first), Chain(int(first)))
+        yield from check_link(chain, number, digest, entries.get(number))
+        unlinked.discard(number)
+        # Taken out when it is met: what is left was never met.
+        if ends.pop((chain.number, number), chain.hash) != chain.hash:
+            yield f"chain {chain.number} at entry {number} is not what the kept head says"
+    for number in sorted(unlinked):
         yield f"audit entry {number} is in no chain"
-    for head in json.loads(bundle.read("heads.json"))["heads"]:
-        if hashes.get(head["chain"], head["hash"]) != head["hash"]:
-            yield f"chain {head['chain']} does not end at its head"
+    for missed in sorted(ends):
+        yield f"chain {missed[0]} does not come to entry {missed[1]}, which the kept head says it has"
+    yield from check_heads(json.loads(bundle.read("heads.json")), chains)
+
+
+def check_link(chain: Chain, number: int, digest: str, entry: dict[str, Any] | None) -> Iterator[str]:
+    if number <= chain.last:
+        yield f"link {number} of chain {chain.number} does not come after link {chain.last}"
+    before = chain.hash
+    if entry and entry["chain"] == chain.number:
+        digest = sha256(entry["text"].encode())
+    chain.step(number, digest)
+    if entry is None:
+        return
+    if entry["chain"] != chain.number:
+        yield f"audit entry {number} is in chain {chain.number}, not in chain {entry['chain']} as it says"
+    elif entry["previousHash"] != before:
+        yield f"audit entry {number} does not follow the one before it in chain {chain.number}"
+    elif entry["hash"] != chain.hash:
+        yield f"audit entry {number} does not match its hash"
+
+
+def check_heads(said: dict[str, Any], chains: dict[int, Chain]) -> Iterator[str]:
+    """Every chain ends at its head, and every head ends a chain."""
+    lines = "".join(f"{head['chain']} {head['number']} {head['count']} {head['hash']}\n" for head in said["heads"])
+    if sha256(lines.encode()) != said["head"]:
+        yield "the heads do not match the hash over all of them"
+    heads = {head["chain"]: (head["number"], head["count"], head["hash"]) for head in said["heads"]}
+    for number in sorted(heads.keys() | chains.keys()):
+        chain = chains.get(number, Chain(number))
+        if heads.get(number) != (chain.last, chain.count, chain.hash):
+            yield f"chain {number} does not end at its head"
 
 
 def check_imports(bundle: Bundle) -> Iterator[str]:
-    """The files of an import are those that its audit entries name."""
+    """Compare the files of each import with those that its audit entries name."""
     named: dict[str, set[str]] = {}
-    for entry in entries_of(bundle).values():
+    for entry in entries_of(bundle):
         for field, value in (entry["entry"]["after"] or {}).items():
             if entry["entry"]["entity"]["kind"] == "Import" and field.startswith("files."):
                 named.setdefault(entry["entry"]["entity"]["id"], set()).add(value["sha256"])

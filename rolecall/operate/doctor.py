@@ -146,9 +146,10 @@ def _disk(folder: Path) -> Iterator[Finding]:
 
 
 def _permissions(config: Config) -> Iterator[Finding]:
-    """What others must not read: the database, the files, the key."""
+    """Check what others must not read or hold: the database, the files, the key, the locks."""
     problems = []
-    for name, most in (("postgres", 0o700), ("files", 0o700), (KEY_FILE, 0o600)):
+    locks = [(name, 0o600) for name in ("serve.lock", "postgres.lock", "postgres.users")]
+    for name, most in (("postgres", 0o700), ("files", 0o700), (KEY_FILE, 0o600), *locks):
         path = config.data_dir / name
         if path.exists() and (mode := stat.S_IMODE(path.stat().st_mode)) & ~most:
             problems.append(_trouble("permissions", f"{path} has mode {mode:o}", f"run `chmod {most:o} {path}`"))

@@ -1,26 +1,54 @@
-"""Metrics for Prometheus: open to this machine, and to whoever has the token that was set for them."""
+"""Metrics for Prometheus: open to programs on this machine, and to callers with `ROLECALL_METRICS_TOKEN`."""
 
 import hmac
+from collections.abc import Sequence
 from ipaddress import IPv6Address, ip_address
+from urllib.parse import urlsplit
 
 from litestar import Response, Router, get
 
 from rolecall.core import clock
+from rolecall.core.config import Network
 from rolecall.core.errors import Unauthorized
 from rolecall.operate import metrics
 from rolecall.web import limits
 from rolecall.web.bodies import AnyRequest
+from rolecall.web.proxies import is_among
 from rolecall.web.services import Services
 
 _FORMAT = "text/plain; version=0.0.4"
-_FORWARDED = ("x-forwarded-for", "forwarded")
+# Headers that a proxy adds; a program that asks us itself has none of them.
+_PROXIED = {
+    "cdn-loop",
+    "client-ip",
+    "forwarded",
+    "true-client-ip",
+    "via",
+    "x-client-ip",
+    "x-cluster-client-ip",
+    "x-host",
+    "x-real-ip",
+}
+_PROXIED_BEGIN = (
+    "x-forwarded",
+    "x-original-",
+    "x-envoy-",
+    "x-amz",
+    "x-azure-",
+    "x-cloud-",
+    "cf-",
+    "fastly-",
+    "akamai-",
+)
 
 
 @get("/metrics", opt={"open": True})
 async def tell_metrics(request: AnyRequest) -> Response[bytes]:
     services: Services = request.app.state.services
     now = clock.now()
-    if not _is_local(request) and not _has_token(request, services.config.metrics_token):
+    if not _is_local(request, services.config.trusted_proxies) and not _has_token(
+        request, services.config.metrics_token
+    ):
         services.failures.count(request.client and request.client.host, limits.FAILED_AUTHENTICATIONS, now)
         raise Unauthorized
     await services.request_times.keep(services.pool)
@@ -29,12 +57,31 @@ async def tell_metrics(request: AnyRequest) -> Response[bytes]:
     return Response(told, media_type=_FORMAT)
 
 
-def _is_local(request: AnyRequest) -> bool:
-    """What a proxy on this machine passes on comes from elsewhere."""
-    if request.client is None or any(name in request.headers for name in _FORWARDED):
+def _is_local(request: AnyRequest, proxies: Sequence[Network]) -> bool:
+    """Tell whether a program on this machine asks for this machine: what a proxy passes on comes from elsewhere."""
+    if request.client is None or is_among(request.client.host, proxies) or any(map(_is_of_a_proxy, request.headers)):
         return False
+    # A page of another site, whose name stands for this machine, sends its own name.
+    return _is_loopback(request.client.host) and _is_loopback(_name(request.headers.getall("host", [])))
+
+
+def _is_of_a_proxy(header: str) -> bool:
+    return header.lower() in _PROXIED or header.lower().startswith(_PROXIED_BEGIN)
+
+
+def _name(hosts: Sequence[str]) -> str:
+    """Return the host without its port; nothing when it is missing, given twice or none."""
     try:
-        address = ip_address(request.client.host)
+        return urlsplit(f"//{hosts[0]}").hostname or "" if len(hosts) == 1 else ""
+    except ValueError:
+        return ""
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        address = ip_address(host)
     except ValueError:
         return False
     mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None

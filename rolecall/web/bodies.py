@@ -17,7 +17,7 @@ from rolecall.core import ids
 from rolecall.core.checking import Addresses, Json, human_name
 from rolecall.core.errors import Invalid, Problem, TooLarge, UnsupportedMediaType
 from rolecall.core.paging import LAST_PAGE
-from rolecall.core.text import fold, is_blank
+from rolecall.core.text import fold, is_blank, is_storable
 
 AnyRequest = Request[Any, Any, Any]
 
@@ -165,9 +165,13 @@ a_page = Reader(_page, {"type": "integer", "minimum": 1, "maximum": LAST_PAGE, "
 
 
 def read_query(request: AnyRequest, filters: dict[str, Reader]) -> Json:
-    """The page and the filters that were given, by name; every bad one is reported."""
+    """Read the page and the filters that were given, by name; report every bad one."""
     given: Json = {"page": 1}
-    problems = []
+    problems = [
+        Problem("query", "Query must not contain NUL characters")
+        for name, value in request.query_params.multi_items()
+        if name not in filters and not (is_storable(name) and is_storable(value))
+    ][:1]
     for name, reader in {"page": a_page, **filters}.items():
         values = request.query_params.getall(name, [])
         try:
@@ -175,6 +179,8 @@ def read_query(request: AnyRequest, filters: dict[str, Reader]) -> Json:
                 raise ValueError("must be given once")
             if reader.required and not "".join(values).strip():
                 raise ValueError("is required")
+            if not all(map(is_storable, values)):
+                raise ValueError("must not contain NUL characters")
             if values:
                 given[name] = reader.read(values[0])
         except ValueError as error:

@@ -8,6 +8,7 @@ from litestar.types import ASGIApp, Message, Receive, Scope, Send
 
 from rolecall.core.config import Config
 from rolecall.core.logs import say_request
+from rolecall.core.text import is_storable
 from rolecall.web import correlation
 from rolecall.web.proxies import sender
 from rolecall.web.request_times import RequestTimes
@@ -19,6 +20,7 @@ _HEADERS = [
     (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
     (b"cache-control", b"no-store"),
 ]
+_LONGEST_PART = 255
 _PROBES = ("/healthz", "/readyz", "/metrics")
 # Paths whose rest is a secret: whoever knows it may.
 _CAPABILITIES = ("/sign-in/", "/webhooks/callback/")
@@ -46,7 +48,11 @@ class Edge:
         if self.proxies and (peer := scope["client"]):
             forwarded = b",".join(value for name, value in scope["headers"] if name == b"x-forwarded-for")
             scope["client"] = (sender(peer[0], forwarded.decode("latin-1"), self.proxies), peer[1])
-        method = scope["method"]
+        method, path = scope["method"], scope["path"]
+        if not _can_be(path):
+            # No route has it: the answer is that of any unknown one.
+            scope["path"] = "/api/-" if path.startswith("/api/") else "/-"
+            scope["raw_path"] = scope["path"].encode()
         bodiless = method in _ASKED_AS
         if bodiless:
             scope["method"] = _ASKED_AS[method]
@@ -72,18 +78,26 @@ class Edge:
             seconds = time.perf_counter() - started
             self.times.add(method, scope.get("path_template", ""), status, seconds)
             # A probe that goes well is no event.
-            if status != 200 or scope["path"] not in _PROBES:
+            if status != 200 or path not in _PROBES:
                 say_request(
                     method=method,
-                    path=_told(scope["path"]),
+                    path=_told(path),
                     status=status,
                     ms=round(seconds * 1000, 1),
                     correlation_id=id,
                 )
 
 
+def _can_be(path: str) -> bool:
+    """Tell whether a record or a file can have this path: it is text, and no part of it is longer than a file name."""
+    if len(path) <= _LONGEST_PART and path.isascii() and path.isprintable():
+        return True
+    parts = path.split("/")
+    return is_storable(path) and all(len(part.encode()) <= _LONGEST_PART for part in parts)
+
+
 def _told(path: str) -> str:
-    """What a log may know of it."""
+    """Leave out what a log must not know."""
     return next((f"{start}…" for start in _CAPABILITIES if path.startswith(start)), path)
 
 

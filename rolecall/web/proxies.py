@@ -10,13 +10,13 @@ def sender(peer: str, forwarded: str, trusted: Sequence[Network]) -> str:
     """The nearest address that is no trusted proxy: each proxy adds on the right whom it was asked by."""
     address = peer
     for claimed in reversed(forwarded.split(",")):
-        if not _is_among(address, trusted) or not _is_address(claimed.strip()):
+        if not is_among(address, trusted) or not _is_address(claimed.strip()):
             break
         address = claimed.strip()
     return address
 
 
-def _is_among(address: str, networks: Sequence[Network]) -> bool:
+def is_among(address: str, networks: Sequence[Network]) -> bool:
     return _is_address(address) and any(ip_address(address) in network for network in networks)
 
 

@@ -11,6 +11,7 @@ from multipart import MultipartError, MultipartSegment, ParserLimitReached, Push
 from rolecall.core.config import Config
 from rolecall.core.errors import Invalid, TooLarge, UnsupportedMediaType
 from rolecall.core.files import Upload, UploadedFile, Writing, without_path
+from rolecall.core.text import is_storable
 from rolecall.web.bodies import AnyRequest, Carried, in_time
 
 _MAX_FIELDS = 100
@@ -70,6 +71,8 @@ class _Form:
 
     def begin(self, part: MultipartSegment) -> None:
         self._name = part.name or ""
+        if not is_storable(self._name):
+            raise Invalid.on("body", "The name of a form field must be UTF-8 text without NUL characters")
         filename = _filename_of(part)
         if filename is None:
             return
@@ -121,9 +124,12 @@ def _filename_of(part: MultipartSegment) -> str | None:
 
 def _text(name: str, value: bytearray) -> str:
     try:
-        return value.decode()
+        text = value.decode()
     except UnicodeDecodeError:
         raise Invalid.on(name, "Form field must be UTF-8 text") from None
+    if "\x00" in text:
+        raise Invalid.on(name, "Form field must not contain NUL characters")
+    return text
 
 
 def _too_large(config: Config) -> TooLarge:

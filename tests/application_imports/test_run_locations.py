@@ -1,6 +1,8 @@
 """However a location is spelled, and wherever a server points, nothing outside of the roots is read."""
 
-from collections.abc import AsyncIterator
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ import pytest
 from aiohttp import web
 from psycopg.types.json import Jsonb
 
+from rolecall.application_imports.http_source import is_never_a_source
 from rolecall.core.config import Config
 from rolecall.core.db import Db, execute
 from tests.application_imports.running import Imports
@@ -17,6 +20,8 @@ from tests.builders import CONNECTOR, an_application
 
 USERS, SECRET = "Username\nada\n", "Username\nsecret\n"
 OUTSIDE = "it is outside of ROLECALL_IMPORT_ROOTS"
+# The headers that a client library may follow.
+REDIRECTING = ("Location", "URI", "Refresh", "Content-Location", "Link")
 
 
 class Server(msgspec.Struct):
@@ -26,24 +31,31 @@ class Server(msgspec.Struct):
     asked: list[str]
 
 
+@asynccontextmanager
+async def listening(answer: Callable[[web.Request], Awaitable[web.StreamResponse]]) -> AsyncIterator[str]:
+    app = web.Application()
+    app.router.add_get("/{path:.*}", answer)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    yield f"http://127.0.0.1:{runner.addresses[0][1]}"
+    await runner.cleanup()
+
+
 @pytest.fixture
 async def server() -> AsyncIterator[Server]:
     asked = list[str]()
 
     async def answer(request: web.Request) -> web.Response:
         asked.append(request.raw_path)
-        if target := request.query.get("to"):
-            raise web.HTTPFound(target)
-        return web.Response(text=USERS if request.path.startswith("/root/") else SECRET)
+        headers = {name: value for name, value in request.query.items() if name in REDIRECTING}
+        if "to" in request.query:
+            headers["Location"] = request.query["to"]
+        status = int(request.query.get("status", "302" if headers else "200"))
+        return web.Response(text=USERS if request.path.startswith("/root/") else SECRET, status=status, headers=headers)
 
-    app = web.Application()
-    app.router.add_get("/{path:.*}", answer)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    yield Server(f"http://127.0.0.1:{runner.addresses[0][1]}", asked)
-    await runner.cleanup()
+    async with listening(answer) as url:
+        yield Server(url, asked)
 
 
 async def fetched(client: httpx2.AsyncClient, db: Db, config: Config, root: str, location: str) -> dict[str, Any]:
@@ -92,6 +104,88 @@ async def test_nothing_outside_of_a_root_is_read(
     assert run["status"] == "Failed"
     assert OUTSIDE in run["log"]
     assert all(asked.startswith("/root/x?") for asked in server.asked)
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+@pytest.mark.parametrize("header", ["URI", "Refresh", "Content-Location", "Link"])
+async def test_redirect_without_location_is_not_followed(
+    client: httpx2.AsyncClient, db: Db, config: Config, server: Server, header: str, status: int
+) -> None:
+    path = f"/root/x?status={status}&{header}=/secret.csv"
+
+    run = await fetched(client, db, config, f"{server.url}/root", server.url + path)
+
+    assert run["status"] == "Failed"
+    assert f"the server answers {status} without saying where the file is" in run["log"]
+    assert server.asked == [path]
+
+
+@pytest.mark.parametrize("query", ["to=/root/users.csv&URI=/secret.csv", "status=200&Refresh=0;url=/secret.csv"])
+async def test_only_location_is_followed(
+    client: httpx2.AsyncClient, db: Db, config: Config, server: Server, query: str
+) -> None:
+    run = await fetched(client, db, config, f"{server.url}/root", f"{server.url}/root/x?{query}")
+
+    assert run["status"] == "Finished", run["log"]
+    assert all(asked.startswith("/root/") for asked in server.asked)
+
+
+async def test_redirects_have_an_end(client: httpx2.AsyncClient, db: Db, config: Config, server: Server) -> None:
+    run = await fetched(client, db, config, f"{server.url}/root", f"{server.url}/root/x?to=%23")
+
+    assert run["status"] == "Failed"
+    assert "the server redirects more than 10 times" in run["log"]
+
+
+async def test_newest_link_that_matches_is_read_and_links_that_lead_out_are_not(
+    client: httpx2.AsyncClient, db: Db, config: Config
+) -> None:
+    page = """<a href="users-1.csv">1</a> <A class='x' HREF='/root/users-2.csv'>2</A> <a href="../users-9.csv">9</a>
+              <a href="http://127.0.0.2:1/root/users-8.csv">8</a> <a href="sub/users-7.csv">7</a>"""
+    ages = {"/root/users-1.csv": "Wed, 01 Apr 2026 00:00:00 GMT", "/root/users-2.csv": "Thu, 02 Apr 2026 00:00:00 GMT"}
+
+    async def answer(request: web.Request) -> web.Response:
+        if request.path == "/root/":
+            return web.Response(text=page, content_type="text/html")
+        return web.Response(text=f"Username\n{request.path}\n", headers={"Last-Modified": ages[request.path]})
+
+    async with listening(answer) as url:
+        run = await fetched(client, db, config, f"{url}/root", f"{url}/root/users-*.csv?sig=1")
+        none = await fetched(client, db, config, f"{url}/root", f"{url}/root/nobody-*.csv")
+
+    assert [file["name"] for file in run["files"]] == ["users-2.csv"], run["log"]
+    assert "there is no such file" in none["log"]
+
+
+@pytest.mark.parametrize(
+    ("address", "never"),
+    [
+        ("169.254.169.254", True),
+        ("::ffff:169.254.169.254", True),
+        ("64:ff9b::a9fe:a9fe", True),
+        ("fe80::1%eth0", True),
+        ("168.63.129.16", True),
+        ("0.0.0.0", True),
+        ("::", True),
+        ("224.0.0.1", True),
+        ("127.0.0.1", False),
+        ("10.1.2.3", False),
+        ("2001:db8::1", False),
+    ],
+)
+def test_address_of_no_file_server_is_refused(address: str, never: bool) -> None:
+    assert is_never_a_source(address) is never
+
+
+async def test_name_that_stands_for_a_metadata_service_is_not_dialed(
+    client: httpx2.AsyncClient, db: Db, config: Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: [(2, 1, 6, "", ("169.254.169.254", 80))])
+
+    run = await fetched(client, db, config, "http://files.test/", "http://files.test/users.csv")
+
+    assert run["status"] == "Failed"
+    assert OUTSIDE in run["log"]
 
 
 async def test_a_name_before_the_host_is_another_place(

@@ -136,7 +136,7 @@ async def test_runs_of_a_schedule_never_pile_up(scheduled: Imports, folder: Path
     runs = await scheduled.items("/api/application-imports", applicationId=str(application))
     logs = [(await scheduled.get(run["id"]))["log"] for run in runs]
     assert [log.count("The schedule came due again and was skipped") for log in logs] == [2, 1]
-    metrics = (await scheduled.client.get("/metrics")).text
+    metrics = (await scheduled.client.get("/metrics", headers={"Host": "localhost"})).text
     assert "schedules_skipped_total 3" in metrics
 
 
@@ -153,3 +153,52 @@ async def test_three_failures_in_a_row_are_told(scheduled: Imports, folder: Path
     await beat(db, new_id())
     health = await scheduled.client.get("/readyz")
     assert (health.status_code, health.json()) == (200, {"status": "degraded", "failingSchedules": "1"})
+
+
+@pytest.mark.parametrize(
+    "location",
+    [
+        "/etc/passwd",
+        "/etc/no-such-file",
+        "{folder}/../secret.csv",
+        "{folder}/../no-such-file.csv",
+        "{folder}/../*.csv",
+        "{folder}/*/../../secret.csv",
+        "{folder}/out/secret.csv",
+        "{folder}/out/no-such-file.csv",
+        "{folder}/out/*",
+        "{folder}/link.csv",
+        "{folder}/dangling.csv",
+        "{folder}/loop/x.csv",
+        "relative.csv",
+    ],
+)
+async def test_one_answer_for_every_location_outside_the_roots(
+    scheduled: Imports, folder: Path, db: Db, location: str
+) -> None:
+    (folder.parent / "secret.csv").write_text("Username\nada\n")
+    (folder / "out").symlink_to(folder.parent)
+    (folder / "link.csv").symlink_to(folder.parent / "secret.csv")
+    (folder / "dangling.csv").symlink_to(folder.parent / "no-such-file.csv")
+    (folder / "loop").symlink_to(folder / "loop")
+    location = location.format(folder=folder)
+
+    run = await staged(scheduled, await an_application_with(db, location))
+
+    assert run["log"].splitlines()[-1][21:] == (
+        f"Failed: Users: {location} cannot be read: it is outside of ROLECALL_IMPORT_ROOTS"
+    )
+
+
+@pytest.mark.parametrize("pattern", ["link*.csv", "dangling*.csv", "*/secret.csv", "*/no-such-file.csv"])
+async def test_pattern_does_not_tell_what_a_link_leads_to(
+    scheduled: Imports, folder: Path, db: Db, pattern: str
+) -> None:
+    (folder.parent / "secret.csv").write_text("Username\nada\n")
+    (folder / "out").symlink_to(folder.parent)
+    (folder / "link.csv").symlink_to(folder.parent / "secret.csv")
+    (folder / "dangling.csv").symlink_to(folder.parent / "no-such-file.csv")
+
+    run = await staged(scheduled, await an_application_with(db, folder / pattern))
+
+    assert run["log"].endswith("cannot be read: there is no such file")

@@ -43,7 +43,7 @@ UNGOVERNED = {
     "event_news", "finished_imports", "heartbeats", "idempotency_keys", "identities_to_match", "migrations",
     "schedule_firings", "sign_in_attempts",
     # The audit itself.
-    "audit_events", "audit_heads", "audit_pending",
+    "audit_checkpoints", "audit_events", "audit_heads", "audit_pending",
 }  # fmt: skip
 
 

@@ -110,9 +110,9 @@ ROWS = [
     ),
     Row(
         "fuzz",
-        "raw HTTP, multipart, CSV and XLSX fuzz",
+        "raw HTTP, multipart, CSV and XLSX fuzz; hostile values in every form, query and path of the console",
         "0 answers of 500, under 1 s CPU each",
-        ("tests/battery/test_fuzz.py",),
+        ("tests/battery/test_fuzz.py", "tests/battery/test_fuzz_console.py"),
         full={"ROLECALL_FUZZ_CASES": "100000"},
         ci={"ROLECALL_FUZZ_CASES": "5000"},
         ci_seconds=70,
@@ -134,6 +134,28 @@ ROWS = [
         full={"ROLECALL_SOAK_SECONDS": "720"},
         ci={"ROLECALL_SOAK_SECONDS": "60"},
         ci_seconds=80,
+    ),
+    Row(
+        "tampering",
+        "audit chains, heads, checkpoints and evidence bundles changed by hand in every way known",
+        "each change is noticed, with a kept head where only that can show it",
+        ("tests/audit/test_tampering.py", "tests/evidence/test_forged.py"),
+    ),
+    Row(
+        "sources",
+        "redirects, links and spellings that lead out of an import root; sources that hang up, hang or lie",
+        "0 files read outside, one answer for all of them, each failure with its reason",
+        (
+            "tests/application_imports/test_run_locations.py",
+            "tests/application_imports/test_run_schedule.py",
+            "tests/application_imports/test_run_sources.py",
+        ),
+    ),
+    Row(
+        "hostile",
+        "NUL, impossible paths and dates in the console; metrics through proxies; locks held by other users",
+        "0 answers of 500, 0 numbers told, 0 locks opened",
+        ("tests/console/test_hostile_input.py", "tests/operate/test_metrics.py", "tests/core/test_postgres.py"),
     ),
     Row(
         "addresses",

@@ -26,10 +26,17 @@ def test_the_chain_is_verified_exported_and_held_against_a_kept_head(tmp_path: P
         assert lines[1]["previousHash"] == lines[0]["hash"]
 
         with psycopg.connect(url, autocommit=True) as db:
-            # Whoever cuts the end off and mends the head that the database keeps is found by the head that it does not.
             db.execute("DELETE FROM audit_events WHERE number = 3")
             db.execute(
                 "UPDATE audit_heads SET (number, count, hash) = (SELECT 2, 2, hash FROM audit_events WHERE number = 2)"
+            )
+        noticed = typed("audit", "verify", *here)
+        assert (noticed.returncode, "Entry 3 (chain 1)" in noticed.stdout) == (1, True)
+        with psycopg.connect(url, autocommit=True) as db:
+            # Someone who also mends what the database keeps of all heads is found by a head that it does not keep.
+            db.execute(
+                """UPDATE audit_checkpoints SET numbers = ARRAY[2::bigint],
+                   hashes = ARRAY(SELECT hash FROM audit_heads) WHERE chains <> '{}'"""
             )
         assert typed("audit", "verify", *here).returncode == 0
         cut = typed("audit", "verify", "--head", kept, *here)

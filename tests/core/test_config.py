@@ -70,6 +70,10 @@ def test_a_file_may_hold_the_value(tmp_path: Path) -> None:
         ("ROLECALL_POOL_SIZE", "-1"),
         ("ROLECALL_PASSWORDS", "no"),
         ("ROLECALL_DATABASE_URL_FILE", "/nowhere/url"),
+        ("ROLECALL_IMPORT_ROOTS", "/srv/exports,https://"),
+        ("ROLECALL_IMPORT_ROOTS", "https:///hr"),
+        ("ROLECALL_FILES_URL", "https://files.example.com/rolecall"),
+        ("ROLECALL_FILES_URL", "dir::HTTP://files.example.com/rolecall"),
     ],
 )
 def test_what_cannot_work_is_refused_by_name(name: str, value: str) -> None:

@@ -9,9 +9,10 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from rolecall.cli.folder import occupied
 from rolecall.core import postgres
 from rolecall.core.errors import CannotRun
-from rolecall.core.postgres import embedded, revive
+from rolecall.core.postgres import embedded, make_folder, open_private, revive
 from tests.cli.commands import environment, eventually
 
 HOLD = """
@@ -55,6 +56,48 @@ def test_processes_share_one_server_and_the_last_one_out_stops_it(tmp_path: Path
 
     with embedded(folder) as url, psycopg.connect(url) as db:
         assert db.execute("SELECT count(*) FROM kept").fetchone() == (0,)
+
+
+LOCKS = ("postgres.lock", "postgres.users", "serve.lock")
+
+
+def mode(path: Path) -> int:
+    return path.stat().st_mode & 0o777
+
+
+def test_other_users_cannot_open_the_folder_or_hold_its_locks(tmp_path: Path) -> None:
+    most = 0o701 if os.geteuid() == 0 else 0o700
+    with occupied(tmp_path / "new", "http://127.0.0.1"), embedded(tmp_path / "new"):
+        assert mode(tmp_path / "new") & ~most == 0
+        assert {mode(tmp_path / "new" / name) for name in LOCKS} == {0o600}
+
+
+def test_folder_and_locks_of_an_older_version_are_closed(tmp_path: Path) -> None:
+    folder = tmp_path / "old"
+    folder.mkdir()
+    folder.chmod(0o755)
+    for name in LOCKS:
+        (folder / name).touch()
+        (folder / name).chmod(0o644)
+
+    with occupied(folder, "http://127.0.0.1"), embedded(folder):
+        assert mode(folder) & 0o066 == 0
+        assert {mode(folder / name) for name in LOCKS} == {0o600}
+
+
+def test_folder_of_everyone_stays_as_it_is(tmp_path: Path) -> None:
+    tmp_path.chmod(0o1777)
+
+    make_folder(tmp_path)
+
+    assert tmp_path.stat().st_mode & 0o7777 == 0o1777
+
+
+def test_lock_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "serve.lock").symlink_to(tmp_path / "elsewhere")
+
+    with pytest.raises(OSError, match="symbolic links"):
+        open_private(tmp_path / "serve.lock")
 
 
 def test_a_dead_server_is_revived_and_a_living_one_left_alone(tmp_path: Path) -> None:

@@ -82,6 +82,7 @@ def test_a_backup_of_a_running_service_is_restored_whole_and_served_from(tmp_pat
     assert before.keys() == after.keys()
     assert before.keys() - same <= {
         "applications",
+        "audit_checkpoints",
         "audit_events",
         "audit_heads",
         "list_changes",

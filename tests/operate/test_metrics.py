@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from ipaddress import ip_network
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -46,7 +47,7 @@ def read(text: str) -> tuple[Told, dict[str, str]]:
 
 
 async def asked(client: httpx2.AsyncClient) -> tuple[Told, dict[str, str]]:
-    answer = await client.get("/metrics")
+    answer = await client.get("/metrics", headers={"Host": "localhost"})
     assert (answer.status_code, answer.headers["content-type"]) == (200, "text/plain; version=0.0.4; charset=utf-8")
     return read(answer.text)
 
@@ -96,7 +97,7 @@ async def test_what_could_not_be_kept_is_kept_later(config: Config, db: Db) -> N
         await client.get("/healthz")
         await execute(db, "ALTER TABLE request_times RENAME TO away")
         try:
-            assert (await client.get("/metrics")).status_code == 500
+            assert (await client.get("/metrics", headers={"Host": "localhost"})).status_code == 500
         finally:
             await execute(db, "ALTER TABLE away RENAME TO request_times")
         told, _ = await asked(client)
@@ -134,16 +135,36 @@ async def test_queues_imports_and_deliveries_are_told(client: httpx2.AsyncClient
 FROM_ELSEWHERE = [
     (("10.1.2.3", 1), {}),
     (("203.0.113.9", 1), {"Authorization": "Bearer guessed"}),
-    (("127.0.0.1", 1), {"X-Forwarded-For": "127.0.0.1"}),
     (("::1", 1), {"Forwarded": "for=10.1.2.3"}),
     (None, {}),
-]
+    *[(("127.0.0.1", 1), {name: "127.0.0.1"}) for name in (
+        "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Forwarded", "Via", "X-Real-IP", "X-Client-IP",
+        "True-Client-IP", "CF-Connecting-IP", "X-Envoy-External-Address", "X-Original-URL", "X-Amzn-Trace-Id",
+    )],
+    *[(("127.0.0.1", 1), {"Host": host}) for host in (
+        "rolecall.test", "evil.example", "127.0.0.1.evil.example", "localhost.evil.example", "10.1.2.3", "[", "a@b", "",
+        "metrics.localhost",
+    )],
+]  # fmt: skip
+LOCAL = ["localhost", "localhost:8000", "127.0.0.1:8000", "127.8.8.8", "[::1]:8000", "[::ffff:127.0.0.1]", "LOCALHOST"]
 
 
 async def status(app: Any, peer: tuple[str, int] | None, headers: dict[str, str]) -> int:
     transport = httpx2.ASGITransport(app, client=peer)  # type: ignore[arg-type]
     async with httpx2.AsyncClient(transport=transport, base_url="http://rolecall.test") as client:
-        return (await client.get("/metrics", headers=headers)).status_code
+        return (await client.get("/metrics", headers={"Host": "localhost", **headers})).status_code
+
+
+async def test_host_must_be_a_loopback_name_or_address(config: Config) -> None:
+    async with a_service(config) as app:
+        assert [await status(app, ("127.0.0.1", 1), {"Host": host}) for host in LOCAL] == [200] * len(LOCAL)
+
+
+async def test_machine_of_a_trusted_proxy_is_not_local(config: Config) -> None:
+    proxied = msgspec.structs.replace(config, trusted_proxies=(ip_network("127.0.0.0/8"),))
+    async with a_service(proxied) as app:
+        assert await status(app, ("127.0.0.1", 1), {}) == 401
+        assert await status(app, ("::1", 1), {}) == 200
 
 
 async def test_only_the_machine_itself_and_who_has_the_token_may_read_them(config: Config) -> None:

@@ -54,7 +54,7 @@ async def _form(
     blank = {"field": "", "operator": "", "value": ""}
     groups = [[*group, *[blank] * _SPARE_CONDITIONS] for group in raw["conditions"]]
     values = {
-        "form": {**raw, "ownerId": owner},
+        "form": {"name": "", **raw, "ownerId": owner},
         "groups": [*groups, *[[blank] * _SPARE_CONDITIONS] * _SPARE_GROUPS],
         "access": [*raw["access"], {"applicationId": "", "groups": [], "permissions": []}],
         "problems": problems,

@@ -7,7 +7,7 @@ from litestar.handlers import HTTPRouteHandler
 from rolecall.console import finding
 from rolecall.console import queries as console
 from rolecall.console.forms import first, given, problems_by_field, put, shown, sought, with_people
-from rolecall.console.frame import Form, Page, SeeOther, screen, some_words
+from rolecall.console.frame import FIRST_YEAR, LAST_YEAR, Form, Page, SeeOther, screen, some_words
 from rolecall.console.model import Person
 from rolecall.core.caller import Caller, Scope
 from rolecall.core.checking import Facts
@@ -66,10 +66,14 @@ async def show_events(db: Db, query: dict[str, Any]) -> Page:
 
 
 def _month(text: str) -> date:
+    """Read a month whose neighbours are dates too, wherever the reader is."""
     try:
-        return date.fromisoformat(f"{text}-01")
+        month = date.fromisoformat(f"{text}-01")
     except ValueError:
-        raise ValueError("must be a month such as 2030-01") from None
+        month = date.min
+    if not FIRST_YEAR <= month.year <= LAST_YEAR:
+        raise ValueError("must be a month such as 2030-01")
+    return month
 
 
 @screen("GET", "/events/calendar", scope=Scope.PERSONNEL_EVENTS_READ, query={"month": Reader(_month, {})})

@@ -1,0 +1,165 @@
+"""Bundles that were forged with care. What only a head kept elsewhere can show is checked against one."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from rolecall.evidence import verify
+from tests.evidence.forging import Forgery
+from tests.evidence.test_bundle import ada, bundle, checked
+
+__all__ = ["ada", "bundle"]
+
+
+@pytest.fixture
+def kept(bundle: Path, tmp_path: Path) -> Path:
+    """The heads as someone kept them before the forgery: in the middle of the chain, and at its end."""
+    forgery = Forgery(bundle)
+    middle = Forgery(bundle)
+    middle.links = middle.links[: len(forgery.links) - 2]
+    linked = {int(number) for _, number, _ in middle.links}
+    middle.lines = [line for line in middle.lines if json.loads(line)["number"] in linked]
+    middle.rehash()
+    file = tmp_path / "kept.json"
+    file.write_bytes(middle.members["heads.json"])
+    assert checked(verify.__file__, bundle, "--head", file).returncode == 0
+    return file
+
+
+def as_eve(text: str) -> str:
+    return text.replace("Grace", "Eve")
+
+
+def test_forgery_that_hashes_everything_again_passes_without_a_kept_head(bundle: Path) -> None:
+    forgery = Forgery(bundle)
+    forgery.alter(as_eve)
+    forgery.rehash()
+
+    assert checked(verify.__file__, forgery.write()).returncode == 0
+
+
+def test_forged_bundle_is_refused_by_a_kept_head(bundle: Path, kept: Path) -> None:
+    forgery = Forgery(bundle)
+    forgery.alter(as_eve)
+    forgery.rehash()
+
+    result = checked(verify.__file__, forgery.write(), "--head", kept)
+
+    assert (result.returncode, "is not what the kept head says" in result.stdout) == (1, True)
+
+
+def test_forged_bundle_that_leaves_out_the_kept_link_is_refused(bundle: Path, kept: Path) -> None:
+    head = json.loads(kept.read_bytes())["heads"][0]
+    forgery = Forgery(bundle)
+    forgery.alter(as_eve)
+    forgery.links = [link for link in forgery.links if int(link[1]) != head["number"]]
+    forgery.lines = [line for line in forgery.lines if json.loads(line)["number"] != head["number"]]
+    forgery.rehash()
+    forged = forgery.write()
+
+    assert checked(verify.__file__, forged).returncode == 0
+    result = checked(verify.__file__, forged, "--head", kept)
+    assert result.returncode == 1
+    assert f"chain 1 does not come to entry {head['number']}, which the kept head says it has" in result.stdout
+
+
+def test_kept_head_of_a_chain_that_the_bundle_does_not_have_is_refused(bundle: Path, tmp_path: Path) -> None:
+    file = tmp_path / "other.json"
+    file.write_text(json.dumps({"heads": [{"chain": 7, "number": 2, "count": 1, "hash": "0" * 64}]}))
+
+    result = checked(verify.__file__, bundle, "--head", file)
+
+    assert (result.returncode, "chain 7 does not come to entry 2" in result.stdout) == (1, True)
+
+
+def drop_last_link(forgery: Forgery) -> None:
+    forgery.links.pop()
+
+
+def drop_first_link(forgery: Forgery) -> None:
+    del forgery.links[0]
+
+
+def unlink_an_entry(forgery: Forgery) -> None:
+    """The chain is computed without it, the entry is left where it can be read."""
+    line = forgery.lines.pop()
+    number = json.loads(line)["number"]
+    forgery.links = [link for link in forgery.links if int(link[1]) != number]
+    forgery.rehash()
+    forgery.lines.append(line)
+
+
+def repeat_an_entry(forgery: Forgery) -> None:
+    forgery.lines.insert(0, forgery.lines[-1].replace("Ada", "Eve"))
+
+
+def move_an_entry(forgery: Forgery) -> None:
+    forgery.lines[0] = forgery.lines[0].replace('{"chain":1,', '{"chain":2,')
+
+
+def swap_links(forgery: Forgery) -> None:
+    forgery.links[0], forgery.links[1] = forgery.links[1], forgery.links[0]
+    forgery.rehash()
+
+
+def change_a_digest(forgery: Forgery) -> None:
+    forgery.links[-1][2] = "0" * 64
+
+
+def drop_a_head(forgery: Forgery) -> None:
+    forgery.members["heads.json"] = json.dumps({"head": verify.sha256(b""), "heads": []}).encode()
+
+
+def change_the_seal(forgery: Forgery) -> None:
+    said = json.loads(forgery.members["heads.json"])
+    forgery.members["heads.json"] = json.dumps({**said, "head": "0" * 64}).encode()
+
+
+def add_a_head(forgery: Forgery) -> None:
+    said = json.loads(forgery.members["heads.json"])
+    said["heads"].append({"chain": 9, "number": 1, "count": 1, "hash": "0" * 64})
+    forgery.members["heads.json"] = json.dumps(said).encode()
+
+
+def follow_another(forgery: Forgery) -> None:
+    entry = json.loads(forgery.lines[-1])
+    forgery.lines[-1] = forgery.lines[-1].replace(entry["previousHash"], "0" * 64)
+
+
+def break_the_links(forgery: Forgery) -> None:
+    forgery.links.append(["no", "link"])
+
+
+CARELESS: dict[Callable[[Forgery], None], str] = {
+    drop_last_link: "chain 1 does not end at its head",
+    drop_first_link: "does not follow the one before it in chain 1",
+    unlink_an_entry: "is in no chain",
+    repeat_an_entry: "is there twice",
+    move_an_entry: "is in chain 1, not in chain 2 as it says",
+    swap_links: "does not come after link",
+    change_a_digest: "chain 1 does not end at its head",
+    drop_a_head: "chain 1 does not end at its head",
+    change_the_seal: "the heads do not match the hash over all of them",
+    add_a_head: "chain 9 does not end at its head",
+    follow_another: "does not follow the one before it",
+    break_the_links: "the bundle cannot be read",
+}
+
+
+def test_careless_forgeries_are_refused_without_a_kept_head(bundle: Path) -> None:
+    for forge, said in CARELESS.items():
+        forgery = Forgery(bundle)
+        forge(forgery)
+
+        problems = verify.check(verify.Bundle(forgery.write()))
+
+        assert any(said in problem for problem in problems), (forge.__name__, problems)
+
+
+def test_bundle_put_together_again_unchanged_is_accepted(bundle: Path) -> None:
+    forgery = Forgery(bundle)
+    forgery.rehash()
+
+    assert checked(verify.__file__, forgery.write()).stdout == "Everything matches\n"
