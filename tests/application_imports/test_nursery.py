@@ -18,13 +18,14 @@ from uuid import uuid4
 
 from rolecall.application_imports.child import build_in_child
 from rolecall.application_imports.job import Job
+from rolecall.core import clock
 from rolecall.core.files import Store
 
 with open(sys.argv[1] if len(sys.argv) > 1 else "/dev/null", "a") as runs:
     runs.write(__name__ + "\\n")
 
 async def build():
-    job = Job(uuid4(), "postgresql://127.0.0.1:1/none", "http://x", Store(Path("/nowhere")), "UTC", 0)
+    job = Job(uuid4(), "postgresql://127.0.0.1:1/none", "http://x", Store(Path("/nowhere")), "UTC", 0, clock.now())
     return (await build_in_child(job)).outcome
 
 if __name__ == "__main__":
