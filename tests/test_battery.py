@@ -47,7 +47,7 @@ def test_fast_machine_does_not_shorten_the_usual_time() -> None:
 
 
 def test_all_rows_fit_into_continuous_integration() -> None:
-    """Setup takes 150 s and the suite 300 s of the 1,680 s."""
+    """Of the 1,680 s, allow 150 s for setup and 300 s for the suite."""
     assert all(row.ci_seconds > 0 for row in SHORT)
     assert sum(row.ci_seconds for row in SHORT) <= 1680 - 150 - 300
 

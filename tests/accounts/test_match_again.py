@@ -137,16 +137,21 @@ async def test_unpinning_one_account_matches_no_other(imports: Imports, client: 
     }
 
 
-async def test_matching_waits_for_another_transaction_that_matches(db: Db, clean_database: str) -> None:
+@pytest.mark.parametrize("what", ["changed identities", "an import"])
+async def test_matching_waits_for_another_transaction_that_matches(db: Db, clean_database: str, what: str) -> None:
     """Otherwise neither would see what the other is about to commit."""
+    await an_identity(db)
     async with await psycopg.AsyncConnection.connect(clean_database) as other:
         await matching.take_turn(other)
-        for work in (matching.match_changed_identities(db, clock.now()), matching.match_imported(db, 1, clock.now())):
-            waiting = asyncio.create_task(_in_transaction(db, work))
-            await _until_one_waits(other)
-            assert not waiting.done()
-            waiting.cancel()
-            await asyncio.gather(waiting, return_exceptions=True)
+        now = clock.now()
+        work = (
+            matching.match_imported(db, 1, now) if what == "an import" else matching.match_changed_identities(db, now)
+        )
+        waiting = asyncio.create_task(_in_transaction(db, work))
+        await _until_one_waits(other)
+        assert not waiting.done()
+        await other.rollback()
+        await waiting
 
 
 async def _in_transaction(db: Db, work: Any) -> None:

@@ -171,8 +171,8 @@ BUGS = [
         "decisions",
         "two decide on one request at once",
         "access_requests/actions.py",
-        "FROM access_requests r WHERE id = %(id)s FOR UPDATE OF r",
-        "FROM access_requests r WHERE id = %(id)s",
+        "SELECT status FROM access_requests WHERE id = %(id)s FOR UPDATE",
+        "SELECT status FROM access_requests WHERE id = %(id)s",
     ),
     Bug(
         "decisions",
@@ -193,8 +193,8 @@ BUGS = [
         "scopes",
         "any scope opens every route",
         "web/operations.py",
-        "if spec.scope not in caller.scopes:",
-        "if not caller.scopes:",
+        'token.strip().decode("latin-1"), now)\n    if spec.scope not in caller.scopes:',
+        'token.strip().decode("latin-1"), now)\n    if not caller.scopes:',
     ),
 ]
 

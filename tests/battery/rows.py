@@ -13,7 +13,7 @@ class Row(msgspec.Struct, frozen=True):
     full: Settings = {}
     # None where the suite itself runs the short form.
     ci: Settings | None = None
-    # What the short form usually takes on two cores.
+    # What the short form takes on two cores; estimated from the long form until it is measured.
     ci_seconds: float = 0
 
 

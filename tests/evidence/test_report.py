@@ -55,7 +55,8 @@ async def story(client: httpx2.AsyncClient, db: Db, config: Config) -> Story:
     files = {
         "Users": USERS,
         "Memberships": "Username,Group\nada,Clerks\nbob,Clerks\n",
-        "Permissions": "Username,Header,Section,Permission,Access,Risk Rating\nada,Ledger,Book,Post,Grant,High\n",
+        "Permissions": "Username,Header,Section,Permission,Access,Risk Rating\n"
+        "ada,Ledger,Book,Post,Grant,High\nbob,Ledger,,Close,Grant,Low\n",
     }
     await imports.finish(payroll, files)
     await imports.finish(other, {"Users": "Username,Email\nbob,bob@example.com\n"})
