@@ -130,7 +130,7 @@ async def _import(db: Db, config: Config, application: UUID, files: dict[str, li
                 location=location,
             )
     assert config.database_url
-    ended = await build.build(Job(id, config.database_url, config.base_url, config.store, "UTC", 0))
+    ended = await build.build(Job(id, config.database_url, config.base_url, config.store, "UTC", 0, clock.now()))
     return id, ended.outcome, ended.message
 
 
