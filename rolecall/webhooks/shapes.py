@@ -56,7 +56,7 @@ class Callback(msgspec.Struct, rename="camel"):
 
 
 class DeliveryDetail(DeliveryItem):
-    """`body` is what was signed and sent, byte for byte."""
+    """A delivery in full; `body` holds the exact bytes that were signed and sent."""
 
     body: msgspec.Raw
     attempts: list[Attempt]
@@ -64,7 +64,7 @@ class DeliveryDetail(DeliveryItem):
 
 
 class DeliveryNumbers(msgspec.Struct, frozen=True):
-    """For the metrics: what has not arrived by status, how late the oldest due one is, the histogram of attempts."""
+    """Figures for /metrics: undelivered by status, the lag of the oldest due delivery, the histogram of lags."""
 
     by_status: dict[str, int]
     oldest_due_seconds: float
@@ -100,7 +100,7 @@ class NewHook(Body):
 
 
 class HookFields(Body):
-    """What may be said of a hook, but for its names; `None` is what was left out."""
+    """The optional fields of a hook; `None` means the field was omitted."""
 
     url: Annotated[OptionalName, Field(max_length=LONGEST_URL)] | None = None
     events: Events | None = None
@@ -117,4 +117,4 @@ class RecoverBody(Body):
 
 
 class CallbackText(RootModel[Annotated[Name, Field(max_length=LARGEST_CALLBACK)]]):
-    """Plain text, not JSON."""
+    """The callback's body: plain text, not JSON."""
