@@ -1,4 +1,4 @@
-"""The HTTP application: its routes, its errors, its life."""
+"""The HTTP application: routes, error handlers, lifespan."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, nullcontext
@@ -73,13 +73,13 @@ def create_app(config: Config | None = None) -> Edge:
 
 
 def build() -> Litestar:
-    """Every route, not yet furnished: what takes its time, so that tests do it once."""
+    """Build all routes without services. This is the slow part, so that tests do it once."""
     return Litestar(
         [*ROUTERS, documentation(_describe)],
         exception_handlers={kind: for_browsers(answer) for kind, answer in HANDLERS.items()},
         lifespan=[_open_pool],
         openapi_config=None,
-        request_max_body_size=None,  # each operation reads its body under a limit of its own
+        request_max_body_size=None,  # each operation limits its own body
         logging_config=None,
     )
 

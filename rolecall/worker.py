@@ -1,6 +1,6 @@
-"""The background process: a loop for each kind of work, woken by a nudge or by the clock.
+"""The background process: one loop per kind of work, woken by a nudge or by the clock.
 
-Loops hold no truth: each finds its work in the tables, so a nudge may be lost or repeated, and a process may die.
+Loops keep no state: each finds its work in the tables, so a nudge may be lost or repeated, and a process may die.
 """
 
 import asyncio
@@ -40,16 +40,16 @@ log = structlog.get_logger("rolecall.worker")
 _PAUSE_AFTER_FAULT = 1.0
 _BATCH = 1000
 _LAST_TURN_SECONDS = 8.0
-# Of different applications; those of one run one after the other.
+# Imports of different applications; those of one application run in sequence.
 _IMPORTS_AT_ONCE = 2
 
 
 class Loop(msgspec.Struct, frozen=True):
-    """`run` does what is due at `now` and says whether more is waiting."""
+    """A loop; `run` does the work due at `now` and returns whether more is waiting."""
 
     channel: str
     run: Callable[[Pool, Config, datetime], Awaitable[bool]]
-    # Looks for work at least this often; `None` is at every tick.
+    # The longest pause between looks for work; `None` means one tick.
     every: float | None = None
 
 
@@ -76,7 +76,7 @@ CHORES: dict[str, Callable[[Db, Config, datetime], Awaitable[object]]] = {
 
 
 async def tick(pool: Pool, config: Config, now: datetime) -> bool:
-    """What is due by the clock: a chore that fails must not keep the others waiting."""
+    """Run the chores that are due; a failing chore must not block the others."""
     for name, chore in CHORES.items():
         try:
             async with pool.connection() as db:
@@ -98,21 +98,21 @@ async def open_due_requests(pool: Pool, _: Config, now: datetime) -> bool:
 
 
 async def match_accounts(pool: Pool, _: Config, now: datetime) -> bool:
-    """Identities changed: the accounts that this may touch find theirs again."""
+    """Match accounts again after identities changed."""
     async with pool.connection() as db, transaction(db, "matching"):
         await matching.match_changed_identities(db, now)
     return False
 
 
 async def follow_events(pool: Pool, _: Config, now: datetime) -> bool:
-    """Personnel events go on."""
+    """Advance personnel events."""
     async with pool.connection() as db:
         found = await personnel_events.to_follow(db, now, _BATCH)
     return await _each(pool, found, follow_event, now) and len(found) == _BATCH
 
 
 async def close_loops(pool: Pool, _: Config, now: datetime) -> bool:
-    """What finished imports prove and contradict."""
+    """Reconcile finished imports with access requests."""
     async with pool.connection() as db:
         found = await finished_imports(db)
     await _each(pool, found, close_loop, now)
@@ -122,7 +122,10 @@ async def close_loops(pool: Pool, _: Config, now: datetime) -> bool:
 async def _each(
     pool: Pool, ids: Sequence[UUID], work: Callable[[Db, UUID, datetime], Awaitable[None]], now: datetime
 ) -> bool:
-    """Each in a transaction of its own: one that fails must not keep the others waiting. Whether none failed."""
+    """Run `act` for each item in its own transaction, so that a failure does not block the others.
+
+    Return whether all succeeded.
+    """
     well = True
     for id in ids:
         try:
@@ -147,11 +150,11 @@ LOOPS = [
 
 
 async def work(config: Config, stop: asyncio.Event) -> None:
-    """Until `stop`: then each loop may end its turn. What a turn leaves behind, another worker takes up."""
+    """Run all loops until `stop`, then let each finish its turn. Another worker picks up unfinished work."""
     assert config.database_url
     pool = make_pool(config)
     delivering = asyncio.Event()
-    # The sender is left after its loop: what is on its way then may still arrive.
+    # Close the sender after its loop ends, so that attempts in flight can finish.
     async with pool, Sender(pool, config, delivering.set) as sender, asyncio.TaskGroup() as tasks:
         loops = [(loop, asyncio.Event()) for loop in LOOPS]
         loops.append((Loop(webhooks.CHANNEL, sender.turn), delivering))
@@ -177,7 +180,7 @@ async def _turn(loop: Loop, waker: asyncio.Event, stop: asyncio.Event, pool: Poo
             await asyncio.sleep(_PAUSE_AFTER_FAULT)
         if stop.is_set():
             return
-        # Not wait_for: in Python 3.11 it may swallow a cancellation that comes together with the waking.
+        # Not wait_for: in Python 3.11 it can swallow a cancellation that arrives with the wake-up.
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(min(loop.every or config.tick_seconds, config.tick_seconds)):
                 await waker.wait()

@@ -42,7 +42,7 @@ async def create_application(db: Db, raw: Json, facts: Facts) -> UUID:
 
 
 async def change_application(db: Db, id: UUID, raw: Json, facts: Facts) -> None:
-    """Only what is given changes; a connector, schedule, owner or guard that is given as null goes."""
+    """Change the given fields only; null removes a connector, schedule, owner or guard."""
     current = await _current(db, id)
     facts = await with_mentioned_identities(db, facts, raw)
     body = check(ApplicationChanges, raw, facts, await _rules_across(db, raw, current))
@@ -65,7 +65,7 @@ Groups = dict[str, Group]
 
 
 class Current(msgspec.Struct, frozen=True):
-    """What a change is held against; a new application starts from nothing. The guard is its own or the default."""
+    """The current values that a change is compared with; empty for a new application."""
 
     id: UUID | None = None
     is_identity_source: bool = False
@@ -93,7 +93,7 @@ async def _current(db: Db, id: UUID) -> Current:
 
 
 async def _rules_across(db: Db, raw: Json, current: Current) -> list[Problem]:
-    """Rules between fields, or between a field and what is stored: on the application as it would be."""
+    """Check rules across fields on the application as it would be after the change."""
     problems = []
     groups = _groups_in(raw["connector"]) if "connector" in raw else current.groups
     located = _locations_in(raw["schedule"]) if "schedule" in raw else current.located
@@ -102,7 +102,7 @@ async def _rules_across(db: Db, raw: Json, current: Current) -> list[Problem]:
             problems.append(Problem(f"schedule.locations.{name}", "Unknown file group"))
         else:
             problems.append(Problem("connector", f"The schedule has a location for {name}"))
-    # A schedule without any location is one that is not finished yet.
+    # A schedule without locations is allowed as unfinished.
     if located and ("schedule" in raw or "connector" in raw):
         problems += [
             _unlocated(name, raw) for name, group in groups.items() if not group.is_optional | (name in located)
@@ -126,7 +126,7 @@ def _unlocated(name: str, raw: Json) -> Problem:
 
 
 def _groups_in(connector: object) -> Groups:
-    """Of whatever is well formed: the rest is reported by the shape."""
+    """Return the well-formed file groups; the body's validation reports the others."""
     files = connector.get("files") if isinstance(connector, dict) else None
     entries = [file for file in files if isinstance(file, dict)] if isinstance(files, list) else []
     return {
@@ -135,7 +135,7 @@ def _groups_in(connector: object) -> Groups:
 
 
 def _is_optional(file: Json) -> bool:
-    """One that is not well formed is missed by nobody."""
+    """Return whether a file group is optional; malformed ones count as optional."""
     return not isinstance(file.get("name"), str) or file.get("isOptional") not in (None, False)
 
 
@@ -156,7 +156,7 @@ def _taken(name: str) -> Invalid:
 
 
 def _columns_of(body: ApplicationFields, raw: Json, guard: Guard) -> dict[str, Any]:
-    """The columns that the given fields set."""
+    """Return the columns that the given fields set."""
     simple = ("name", "priority", "is_identity_source", "is_archived", "owner_id", "provisioner_ids")
     columns = {field: value for field in simple if (value := getattr(body, field, None)) is not None}
     if "name" in columns:
@@ -188,7 +188,7 @@ async def _set_parts(db: Db, id: UUID, body: ApplicationFields, raw: Json) -> No
 
 
 async def _set_connector(db: Db, id: UUID, body: ConnectorBody) -> None:
-    """A file group whose name stays keeps its id: uploads go on under it."""
+    """Replace the connector; a file group that keeps its name keeps its id, so that uploads still work."""
     connector_id = await fetch_value(
         db,
         """INSERT INTO connectors (id, application_id, name, vendor, is_file_based)

@@ -5,7 +5,7 @@ from rolecall.settings.model import CUSTOM_FIELDS
 
 
 class Content(StrEnum):
-    """What the rows of a file group say."""
+    """The kind of rows in a file group."""
 
     USERS = "users"
     GROUPS = "groups"
@@ -77,12 +77,12 @@ class ImportStatus(StrEnum):
 
 
 def same_header(text: str) -> str:
-    """Headers and field names match without case, spaces, dashes or underscores."""
+    """Normalise a header: ignore case, spaces, dashes and underscores."""
     return "".join(c for c in text.casefold() if not c.isspace() and c not in "-_")
 
 
 def is_plain(url: str) -> bool:
-    """Whether nothing in it leads up or elsewhere, however often somebody decodes it."""
+    """Return whether a path contains no traversal, also after repeated URL decoding."""
     while (decoded := unquote(url)) != url:
         url = decoded
     return ".." not in url and "\\" not in url and url.isprintable()

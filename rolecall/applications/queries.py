@@ -19,11 +19,11 @@ from rolecall.core.db import Db, fetch_rows
 from rolecall.core.errors import NotFound
 from rolecall.core.paging import Listing, Page, fetch_listed
 
-# An application `a`, in the order of ApplicationSummary; for every query that shows one.
+# The columns of ApplicationSummary for an application `a`.
 SUMMARY_COLUMNS = "a.id, 'Application' AS kind, a.name, a.priority, a.is_archived, a.last_updated"
 SUMMARY_WIDTH = len(ApplicationSummary.__struct_fields__)
 
-# An import `r`, in the order of Import.
+# The columns of Import for an import `r`.
 IMPORT_COLUMNS = """
     r.id, 'Application Import' AS kind, r.number, r.type, r.status, r.created_by, r.build_start, r.build_end,
     (SELECT string_agg(l.line, E'\\n' ORDER BY l.number) FROM import_log l WHERE l.import_id = r.id) AS log,
@@ -85,7 +85,7 @@ def _connector(row: Sequence[Any]) -> Connector | None:
 
 
 async def configurations(db: Db, *, id: UUID | None = None, name: str | None = None) -> list[ApplicationConfiguration]:
-    """How applications are set up, by name; all of them unless one is meant."""
+    """Return the configuration of all applications by name, or of one."""
     rows = await fetch_rows(
         db,
         """SELECT jsonb_build_object(
@@ -122,7 +122,7 @@ async def by_name(db: Db, page: int) -> Page[ApplicationSummary]:
 
 
 async def with_mentioned_applications(db: Db, facts: Facts, raw: Json) -> Facts:
-    """Which of the applications named in the body exist, and which of them are archived."""
+    """Add to the facts which applications mentioned in the body exist and which are archived."""
     ids = mentioned_ids(raw)
     rows = await fetch_rows(db, "SELECT id, is_archived FROM applications WHERE id = ANY(%(ids)s)", ids=ids)
     return msgspec.structs.replace(

@@ -29,7 +29,7 @@ async def get_application(db: Db, id: str) -> ApplicationDetail:
 
 @operation("GET", "/{id:str}/configuration", scope=Scope.CONFIG_MANAGE, tags=_ADDED)
 async def get_application_configuration(db: Db, id: str) -> ApplicationConfiguration:
-    """Get how an application is set up: its connector with columns, its schedule, owner, provisioners and guard."""
+    """Get the configuration of an application: connector with columns, schedule, owner, provisioners and guard."""
     return await queries.configuration(db, known_guid("Application", id))
 
 
@@ -47,7 +47,7 @@ async def create_application(db: Db, raw: Json, facts: Facts) -> ApplicationDeta
 
 @operation("PATCH", "/{id:str}", scope=Scope.CONFIG_MANAGE, body=ApplicationChanges, tags=_ADDED)
 async def change_application(db: Db, id: str, raw: Json, facts: Facts) -> ApplicationDetail:
-    """Change the fields that are given; archive with `isArchived`."""
+    """Change the given fields; set `isArchived` to archive."""
     application_id = known_guid("Application", id)
     await actions.change_application(db, application_id, raw, facts)
     return await queries.get(db, application_id)

@@ -78,7 +78,7 @@ class Metrics(msgspec.Struct):
 
 
 class Import(msgspec.Struct, rename="camel"):
-    """An import without its application; here because an application shows its last one."""
+    """An import without its application; defined here because `lastImport` uses it."""
 
     id: UUID
     kind: Literal["Application Import"]
@@ -120,7 +120,7 @@ class Schedule(msgspec.Struct):
 
 
 class ApplicationConfiguration(msgspec.Struct, rename="camel"):
-    """All that a change may set, as it stands. Without a guard of its own, the settings' guards it."""
+    """The configuration of an application. A null guard means the default guard of the settings."""
 
     id: UUID
     name: str
@@ -151,10 +151,10 @@ LiveApplicationId = Annotated[ApplicationId, AfterValidator(_is_live)]
 
 
 def _is_safe(location: str) -> str:
-    """Of a path the way is looked at when it is read, with its links; of a URL others decide what it means."""
+    """Check the form of a location. Paths are checked again when read, with symbolic links resolved."""
     if "://" in location and not is_plain(location):
         raise broken("Location must not hold .. or \\ or what cannot be printed, however they are written")
-    # A user's name is part of where SFTP looks; a password is everybody's who reads schedules.
+    # SFTP needs a user name in the URL; a password would be visible to every reader of schedules.
     if "://" in location and ":" in location.partition("://")[2].partition("/")[0].rpartition("@")[0]:
         raise broken("Location must not hold a password")
     return location
@@ -251,7 +251,7 @@ MOST_PROVISIONERS = 100
 
 
 class ApplicationFields(Body):
-    """What may be said of an application, but for its names; `None` is what was left out."""
+    """The optional fields of an application; `None` means the field was omitted."""
 
     priority: Maybe[PriorityName | None] = None
     is_identity_source: Flag | None = None

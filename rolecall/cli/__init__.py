@@ -1,4 +1,4 @@
-"""The `rolecall` command: a file a noun, each imported when it is asked for."""
+"""The `rolecall` command: one file per noun, imported lazily to keep start-up fast."""
 
 import signal
 import sys
@@ -29,7 +29,7 @@ _COMMANDS = {
     "backup": "backup",
     "restore": "backup",
 }
-# Clients of the HTTP API; `verbs.py` has what they can do.
+# Clients of the HTTP API; `verbs.py` lists their commands.
 _NOUNS = ("app", "import", "identity", "event", "request", "hook", "delivery", "model")
 _EXIT_CODES: dict[type[Exception], int] = {
     errors.CannotRun: 1,
@@ -72,7 +72,7 @@ def rolecall() -> None:
 
 
 def main() -> None:
-    # A command that is told to stop still leaves its database and folders in order.
+    # SIGTERM raises, so that commands clean up their database and folders.
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda number, _: sys.exit(128 + number))
     rolecall(prog_name="rolecall")

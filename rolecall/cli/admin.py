@@ -1,4 +1,4 @@
-"""Who may sign in to the console as an administrator."""
+"""Create console administrators."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @click.group
 def admin() -> None:
-    """Make console administrators.
+    """Create console administrators.
 
     Example: `rolecall admin create ada@example.com`
     """
@@ -24,7 +24,7 @@ def admin() -> None:
 @click.argument("email")
 @data_dir_option
 def create(email: str, data_dir: Path | None) -> None:
-    """Make the person with this e-mail an administrator, and print a link that signs them in once.
+    """Make the person with this e-mail an administrator and print a one-time sign-in link.
 
     Example: `rolecall admin create ada@example.com`
     """

@@ -1,4 +1,4 @@
-"""The audit chain, straight from the database: no service needs to run."""
+"""Verify and export the audit chain directly from the database; the service need not run."""
 
 import sys
 from pathlib import Path
@@ -29,7 +29,7 @@ def audit() -> None:
 @data_dir_option
 @json_option
 def verify(head_file: Path | None, data_dir: Path | None, as_json: bool) -> None:
-    """Check every entry and every link; exit 1 and name the first that does not fit.
+    """Verify every entry and link; exit 1 and name the first that fails.
 
     Example: `rolecall audit verify --head head.json`
     """
@@ -53,7 +53,7 @@ def verify(head_file: Path | None, data_dir: Path | None, as_json: bool) -> None
 @audit.command
 @data_dir_option
 def head(data_dir: Path | None) -> None:
-    """Print the heads of the chains as JSON, to be kept where the service cannot reach.
+    """Print the heads of the chains as JSON, to keep where the service cannot write.
 
     Example: `rolecall audit head > head.json`
     """
@@ -72,7 +72,7 @@ def head(data_dir: Path | None) -> None:
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="A file instead of stdout.")
 @data_dir_option
 def export(output: Path | None, data_dir: Path | None) -> None:
-    """Write every entry as a line of JSON, oldest first.
+    """Write every entry as JSON lines, oldest first.
 
     Example: `rolecall audit export -o audit.jsonl`
     """

@@ -1,4 +1,4 @@
-"""The service in one file, and the file back in a service."""
+"""Back up the service into one file, and restore it."""
 
 from pathlib import Path
 
@@ -13,14 +13,14 @@ from rolecall.cli.folder import data_dir_option
 @click.option("--with-key", is_flag=True, help="Also the key that hook secrets are sealed with. Whoever has the file can then read them.")  # fmt: skip # noqa: E501
 @data_dir_option
 def backup(file: Path, with_key: bool, data_dir: Path | None) -> None:
-    """Write the database and the uploaded files, as of one moment, into FILE; the service may go on.
+    """Write a consistent snapshot of the database and the uploaded files to FILE, while the service runs.
 
     Example: `rolecall backup rolecall-monday.tar --data-dir /var/lib/rolecall`
     """
     from rolecall.core import clock
     from rolecall.operate.backup import back_up
 
-    # As it is, whatever its version: a backup comes before an upgrade.
+    # Do not migrate first: a backup is taken before an upgrade.
     with folder.found_database(data_dir) as here, folder.clear_refusals():
         made = back_up(here, file.absolute(), clock.now(), with_key=with_key)
     size = file.stat().st_size
@@ -34,7 +34,7 @@ def backup(file: Path, with_key: bool, data_dir: Path | None) -> None:
 @click.option("--force", is_flag=True, help="Replace what the database and the folder hold.")
 @data_dir_option
 def restore(file: Path, force: bool, data_dir: Path | None) -> None:
-    """Put a backup into an empty data folder, or the empty database of `ROLECALL_DATABASE_URL`.
+    """Restore a backup into an empty data folder, or into the empty database of `ROLECALL_DATABASE_URL`.
 
     Example: `rolecall restore rolecall-monday.tar --data-dir /var/lib/rolecall-new`
     """
@@ -44,7 +44,7 @@ def restore(file: Path, force: bool, data_dir: Path | None) -> None:
 
     settings = configuration.load(data_dir=data_dir)
     manifest = backup.read_manifest(file)
-    # No service may run on the folder meanwhile.
+    # No service may use the folder during the restore.
     with folder.occupied(settings.data_dir, ""), folder.database(settings) as here, folder.clear_refusals():
         folder.end_interrupted_restore(here)
         if not force and not backup.is_empty(here):

@@ -5,7 +5,7 @@ import rich_click as click
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 def completion(context: click.Context, shell: str) -> None:
-    """Print what makes a shell complete commands, options and words.
+    """Print the shell completion script.
 
     Example: `rolecall completion bash > ~/.local/share/bash-completion/completions/rolecall`
     """

@@ -1,4 +1,4 @@
-"""How a service is set up, as a file to keep beside code: export it, see what it would change, apply it."""
+"""Configuration as code: export it, plan a change, apply it."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -22,7 +22,7 @@ _WOULD_CHANGE = 2
 
 @click.group
 def config() -> None:
-    """Applications, connectors, schedules, models, policy, hooks and settings as YAML.
+    """Export, plan and apply applications, connectors, schedules, models, policy, webhooks and settings as YAML.
 
     Example: `rolecall config export rolecall.yaml`
     """
@@ -32,7 +32,7 @@ def config() -> None:
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False, allow_dash=True), required=False)
 @profile_option
 def export(file: Path | None, profile: str | None) -> None:
-    """Print how the service is set up, or write it to a file. Secrets of hooks are not part of it.
+    """Print the configuration, or write it to a file. Webhook secrets are not included.
 
     Example: `rolecall config export rolecall.yaml`
     """
@@ -52,7 +52,7 @@ def export(file: Path | None, profile: str | None) -> None:
 @json_option
 @profile_option
 def plan(file: Path, as_json: bool, profile: str | None) -> None:
-    """Print what applying a file would change; exit code 2 when something would.
+    """Print what applying a file would change; exit code 2 if there are changes.
 
     Example: `rolecall config plan rolecall.yaml`
     """
@@ -67,7 +67,7 @@ def plan(file: Path, as_json: bool, profile: str | None) -> None:
 @json_option
 @profile_option
 def apply(file: Path, as_json: bool, profile: str | None) -> None:
-    """Apply a file, all of it or, when it has mistakes, nothing. What it does not mention stays as it is.
+    """Apply a file, all or nothing. Records it does not mention stay unchanged.
 
     Example: `rolecall config apply rolecall.yaml`
     """
@@ -88,7 +88,7 @@ def schema() -> None:
 
 
 def _send(client: "Client", file: Path, call: "Callable[[Any], calls.Call[ConfigurationChanges]]") -> "ConfigurationChanges":  # fmt: skip # noqa: E501
-    """What the service says; every mistake with its line in the file."""
+    """Send the file and return the response; report each problem with its line in the file."""
     from rolecall.cli.yaml_lines import Document
 
     text = sys.stdin.read() if str(file) == "-" else file.read_text()

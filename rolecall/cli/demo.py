@@ -1,4 +1,4 @@
-"""Everything at once, with a sample company, on loopback."""
+"""Run the whole service with a sample company, on loopback."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -42,7 +42,7 @@ Try:
     help="Keep the sample company here, for a quick start the next time. By default it is thrown away at the end.",
 )
 def demo(port: int, data_dir: Path | None) -> None:
-    """Run the service with a sample company, and print a token and calls to try.
+    """Run the service with a sample company and print a token and calls to try.
 
     Example: `rolecall demo --port 8080`
     """
@@ -60,7 +60,7 @@ def demo(port: int, data_dir: Path | None) -> None:
     with nullcontext(data_dir) if data_dir else tempfile.TemporaryDirectory(prefix="rolecall-demo-") as place:
         folder = Path(place).absolute()
         _check(folder)
-        # The sample company never goes into a database of yours.
+        # Never load the sample company into an existing database.
         settings = msgspec.structs.replace(settings, data_dir=folder, database_url=None)
         run_service(settings, plan, prepare=_prepare, announce=lambda: _announce(plan.url, folder))
 
@@ -75,7 +75,7 @@ def _check(folder: Path) -> None:
 
 
 def _wipe(folder: Path) -> None:
-    """What a demo left behind that was killed while it was made; its database may still be running."""
+    """Remove the remains of a demo that was killed during set-up; its database may still be running."""
     import shutil
     from contextlib import suppress
 

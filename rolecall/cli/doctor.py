@@ -1,4 +1,4 @@
-"""What is wrong, and what to do about it."""
+"""Diagnose problems and say what to do about them."""
 
 import sys
 from pathlib import Path
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 @data_dir_option
 @json_option
 def doctor(data_dir: Path | None, as_json: bool) -> None:
-    """Look for trouble, and say what to do about each; exit 1 if there is any.
+    """Check the service and say what to do about each problem; exit 1 if there is any.
 
-    Worker, migrations, clock, disks, permissions, deliveries, webhooks and their secrets, imports, unmatched accounts,
-    audit chain. Changes nothing.
+    Checks worker, migrations, clock, disks, permissions, deliveries, webhooks and their secrets, imports, unmatched
+    accounts and the audit chain. Changes nothing.
 
     Example: `rolecall doctor --data-dir /var/lib/rolecall`
     """

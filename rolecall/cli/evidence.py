@@ -1,4 +1,4 @@
-"""A bundle of evidence about one person, for an auditor to check offline."""
+"""Write a bundle of evidence about one person, which an auditor can check offline."""
 
 import os
 from datetime import date, datetime
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="By default evidence-….zip here.")
 @data_dir_option
 def evidence(identity: str, as_of: str | None, output: Path | None, data_dir: Path | None) -> None:
-    """Write what is known of a person's access, and what proves it, into a zip file.
+    """Write a person's access and its evidence to a zip file.
 
-    IDENTITY is a whole name, an e-mail, an employee ID or an id. The file holds the access with its reasons, personnel
-    events, requests with approvals, imports with the digests of their files, audit entries with the links to the heads
-    of their chains, a page to read, and `verify.py`, which checks all of it with nothing but Python.
+    IDENTITY is a full name, an e-mail, an employee ID or an id. The file contains the access with its reasons,
+    personnel events, requests with approvals, imports with the digests of their files, audit entries linked to the
+    heads of their chains, a readable report, and `verify.py`, which checks all of it with nothing but Python.
 
     Example: `rolecall evidence ada@example.com --as-of 2026-03-31 -o ada.zip`
     """
@@ -43,7 +43,7 @@ def evidence(identity: str, as_of: str | None, output: Path | None, data_dir: Pa
         id = await find_identity(db, identity)
         moment = datetime.combine(day, time(23, 59, 59), config.timezone) if day else None
         place = output or Path(f"evidence-{id}.zip")
-        # What is in it is for few eyes.
+        # The bundle is confidential, so only the owner may read the file.
         with os.fdopen(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
             return place, await write_bundle(db, file, id, moment, clock.now())
 

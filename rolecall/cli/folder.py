@@ -1,4 +1,4 @@
-"""The data folder and the database behind it, for the commands that open them."""
+"""Open the data folder and its database for commands that need them."""
 
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -23,7 +23,7 @@ data_dir_option = click.option(
 
 @contextmanager
 def occupied(data_dir: Path, url: str) -> Iterator[None]:
-    """For this server alone: two on one folder would run each other's work."""
+    """Lock the data folder for one server; two servers on one folder would do each other's work."""
     import fcntl
     import os
 
@@ -48,7 +48,7 @@ def occupied(data_dir: Path, url: str) -> Iterator[None]:
 
 
 def service_url(config: "Config") -> str:
-    """Where the folder's service is: as it said when it started, or as it is set."""
+    """Return the URL of the folder's running service, or the configured one."""
     _, url = _occupant(config.data_dir)
     return url or config.base_url
 
@@ -63,7 +63,7 @@ def _occupant(data_dir: Path) -> tuple[str, str]:
 
 @contextmanager
 def database(config: "Config") -> Iterator["Config"]:
-    """With its database running: the folder's own, unless ROLECALL_DATABASE_URL names another."""
+    """Start the folder's embedded database, or use the one of ROLECALL_DATABASE_URL."""
     import msgspec
 
     from rolecall.core.postgres import embedded
@@ -75,7 +75,7 @@ def database(config: "Config") -> Iterator["Config"]:
 
 @contextmanager
 def found_database(data_dir: Path | None) -> Iterator["Config"]:
-    """One that is there: a folder whose name is mistyped must not become a new, empty service."""
+    """Open an existing database only: a mistyped folder must not become a new, empty service."""
     from rolecall.core import config as configuration
     from rolecall.core.errors import CannotRun
     from rolecall.core.postgres import is_made
@@ -91,7 +91,7 @@ def found_database(data_dir: Path | None) -> Iterator["Config"]:
 
 
 def migrate(config: "Config") -> list[str]:
-    """Bring the database to this version; the names of what was applied."""
+    """Migrate the database to this version and return the names of the applied migrations."""
     from rolecall.core.migrate import migrate
 
     assert config.database_url
@@ -109,7 +109,7 @@ def end_interrupted_restore(config: "Config") -> None:
 
 @contextmanager
 def clear_refusals() -> Iterator[None]:
-    """What the database refuses is said in one line."""
+    """Report errors of the database in one line."""
     import psycopg
 
     from rolecall.core.errors import CannotRun
@@ -120,7 +120,7 @@ def clear_refusals() -> Iterator[None]:
         raise CannotRun(f"The database is out of reach: {' '.join(str(error).split())}") from error
     except psycopg.ProgrammingError as error:
         if error.sqlstate is None:
-            # Without what was said: it repeats the URL, which may hold a password.
+            # Omit the driver's message: it repeats the URL, which may contain a password.
             raise CannotRun("ROLECALL_DATABASE_URL cannot be read as the URL of a PostgreSQL database") from None
         if not isinstance(error, psycopg.errors.InsufficientPrivilege):
             raise
@@ -131,7 +131,7 @@ def clear_refusals() -> Iterator[None]:
 
 
 def with_database(data_dir: Path | None, act: Callable[["Config", "Db"], Awaitable[T]], *, snapshot: bool = False) -> T:
-    """What `act` returns, done in one transaction on a database that is there and at this version."""
+    """Run `act` in one transaction on an existing database of this version, and return its result."""
     from rolecall.core.migrate import check
 
     with found_database(data_dir) as config:
@@ -142,7 +142,7 @@ def with_database(data_dir: Path | None, act: Callable[["Config", "Db"], Awaitab
 
 
 def with_made_database(data_dir: Path | None, act: Callable[["Config", "Db"], Awaitable[T]]) -> T:
-    """The same for what people do before the first `serve`: where there is no database it makes one, and says so."""
+    """Like `with_database`, but create a missing database and say so, for commands used before the first `serve`."""
     from rolecall.core import config as configuration
     from rolecall.core.migrate import is_new
 
@@ -155,7 +155,7 @@ def with_made_database(data_dir: Path | None, act: Callable[["Config", "Db"], Aw
 
 
 def in_transaction(config: "Config", act: Callable[["Config", "Db"], Awaitable[T]], *, snapshot: bool = False) -> T:
-    """`snapshot`: everything is read as of one moment, and nothing can be written."""
+    """Run `act` in a transaction; `snapshot` makes it read-only and repeatable-read."""
     import asyncio
 
     import psycopg

@@ -10,7 +10,7 @@ from rolecall.cli.output import json_option, show_json
 @data_dir_option
 @json_option
 def migrate(data_dir: Path | None, as_json: bool) -> None:
-    """Bring the database to this version.
+    """Migrate the database to this version.
 
     Example: `ROLECALL_DATABASE_URL=postgresql://db/rolecall rolecall migrate`
     """

@@ -1,4 +1,4 @@
-"""Client commands: made from the table of verbs and the signatures of the calls, and some that take several calls."""
+"""Client commands, generated from the table of verbs and the signatures of calls; a few combine several calls."""
 
 import inspect
 import sys
@@ -25,7 +25,7 @@ _EXIT_CODES = {errors.NotFound: 3, errors.NotAllowed: 4, errors.Invalid: 5}
 
 @contextmanager
 def connected(profile: str | None) -> Iterator["Client"]:
-    """A client; what goes wrong is said on stderr and by the exit code."""
+    """Yield a client; report errors on stderr and by the exit code."""
     from rolecall.client import Client
 
     where = access(profile)
@@ -46,7 +46,7 @@ def report(error: errors.Failed) -> None:
 
 
 class _Verbs(click.RichGroup):
-    """A noun; its verbs are made when they are asked for."""
+    """A noun whose verbs are created lazily."""
 
     def list_commands(self, _: click.Context) -> list[str]:
         return [*NOUNS[self.name or ""].verbs, *_SEVERAL_CALLS.get(self.name or "", {})]
@@ -104,12 +104,12 @@ def _show_list(client: "Client", call: calls.Call[Page[Any]], columns: Sequence[
 
 
 def _as_meant(given: dict[str, Any]) -> dict[str, Any]:
-    """What was not said on the command line is left to the call's own defaults."""
+    """Drop options that were not given, so that the call's own defaults apply."""
     return {name: value for name, value in given.items() if value is not None and value != ()}
 
 
 def _resolved(client: "Client", given: dict[str, Any]) -> dict[str, Any]:
-    """With ids for what is named otherwise."""
+    """Replace names by ids."""
 
     def id(name: str, value: Any) -> Any:
         if not isinstance(value, str):
@@ -120,7 +120,7 @@ def _resolved(client: "Client", given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _written_id(text: str) -> str | None:
-    """In the usual form, if it is one: in braces, as a URN or without hyphens too."""
+    """Normalise an id; braces, URN form and missing hyphens are accepted."""
     from uuid import UUID
 
     try:
@@ -130,7 +130,7 @@ def _written_id(text: str) -> str | None:
 
 
 def _person(client: "Client", words: str) -> str:
-    """The id of whoever is called so."""
+    """Return the id of the person with this name, e-mail or employee ID."""
     found = client.send(calls.search_identities(words, whole=True)) if words.strip() else None
     if not found or not found.items:
         raise errors.NotFound(f"Nobody has the name, e-mail, employee ID or id {words}")
@@ -145,7 +145,7 @@ def _known_by(person: Identity) -> str:
 
 
 def _id(client: "Client", listing: Callable[[], calls.Call[Page[Any]]], name: str) -> str:
-    """Of the record with this name; an id is taken as it is."""
+    """Return the id of the record with this name; an id is returned unchanged."""
     if id := _written_id(name):
         return id
     found = [item for item in client.each(listing()) if item.name.casefold() == name.casefold()]
@@ -189,7 +189,7 @@ def _option(noun: str, name: str, hint: Any, required: bool) -> click.Parameter:
 
 
 def _told(call: Callable[..., Any]) -> Iterator[str]:
-    """What an argument wants, which has no help of its own."""
+    """Describe the arguments in the help text, as click gives them none."""
     for parameter in inspect.signature(call).parameters.values():
         if parameter.name in PEOPLE and parameter.kind is parameter.POSITIONAL_OR_KEYWORD:
             yield f"{_spoken(parameter.name).upper()}: {A_PERSON[0].lower()}{A_PERSON[1:]}"
@@ -200,7 +200,7 @@ def _spoken(name: str) -> str:
 
 
 def _settings(noun: str, name: str, hint: Any) -> dict[str, Any]:
-    """How a value is read: text unless the call's type hint says otherwise."""
+    """Choose the option's type from the call's type hint; the default is text."""
     plain = _without_none(hint)
     if plain is int:
         return {"type": click.INT}
@@ -230,7 +230,7 @@ def _words(noun: str, name: str) -> Callable[[Any, Any, str], list[Any]]:
 
 
 def _json(text: str) -> Any:
-    """JSON as it stands there, or in a file."""
+    """Parse JSON given inline or as a file."""
     import msgspec
 
     try:
@@ -263,7 +263,7 @@ def _merged(_context: Any, _parameter: Any, pairs: Sequence[tuple[int, str]]) ->
 def upload(
     application: str, files: tuple[str, ...], wait: bool, as_json: bool, field: str | None, profile: str | None
 ) -> None:
-    """Upload files by the names of their file groups, and stage an import.
+    """Upload files by file group name and stage an import.
 
     Example: `rolecall import upload Payroll Users=users.csv Groups=groups.xlsx --wait`
     """
@@ -291,7 +291,7 @@ def upload(
 @field_option
 @profile_option
 def wait(import_id: str, as_json: bool, field: str | None, profile: str | None) -> None:
-    """Wait until an import is over, with its log on stderr; exit code 1 unless it is Finished.
+    """Wait until an import ends, with its log on stderr; exit code 1 unless it is Finished.
 
     Example: `rolecall import wait 0192e4a0-7c1e-7000-8000-000000000001`
     """
@@ -322,7 +322,7 @@ def log(import_id: str, follow: bool, profile: str | None) -> None:
 @click.argument("name", metavar="FILE")
 @profile_option
 def file(import_id: str, name: str, profile: str | None) -> None:
-    """Write a file of an import to stdout, as it was uploaded; FILE is its name or id.
+    """Write an uploaded file of an import to stdout; FILE is its name or id.
 
     Example: `rolecall import file 0192e4a0-7c1e-7000-8000-000000000001 users.csv`
     """
@@ -340,7 +340,7 @@ def _follow(client: "Client", import_id: str, form: Form) -> None:
             click.echo(line, err=True)
         printed = len(lines)
     if form == Form():
-        run.log = None  # Whoever reads has just read it.
+        run.log = None  # The reader closed the pipe after reading enough.
     form.show(run)
     if run.status != "Finished":
         sys.exit(1)

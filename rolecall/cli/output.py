@@ -1,4 +1,4 @@
-"""What commands print: a table on a terminal, tab-separated lines in a pipe, JSON for programs."""
+"""Print results: a table on a terminal, tab-separated lines in a pipe, JSON for programs."""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -15,7 +15,7 @@ field_option = click.option("--field", help="Print one field alone, such as `id`
 
 
 class Form(msgspec.Struct, frozen=True):
-    """How an answer is asked for: for people, as JSON, or one field of it."""
+    """The output format: a table, JSON, or one field."""
 
     as_json: bool = False
     field: str | None = None
@@ -60,13 +60,13 @@ def show_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 
 def show_rows(paths: Sequence[str], items: Sequence[Any]) -> None:
-    """Items as a table; a column is a path into them."""
+    """Print items as a table; each column is a path into the item."""
     headers = [path.replace(".name", "").rpartition(".")[2].replace("_", " ").upper() for path in paths]
     show_table(headers, [[_cell(_reached(item, path)) for path in paths] for item in items])
 
 
 def show_record(record: Any) -> None:
-    """A field a line, those that are empty left out."""
+    """Print one field per line, without empty fields."""
     fields = list(_fields(msgspec.to_builtins(record)))
     width = max(len(name) for name, _ in fields) if sys.stdout.isatty() else 0
     for name, text in fields:
@@ -74,7 +74,7 @@ def show_record(record: Any) -> None:
 
 
 def show_field(record: Any, path: str) -> None:
-    """One field alone, for scripts; `path` as the API spells it, such as `application.name` or `files.0.id`."""
+    """Print one field for scripts; `path` is the API's name, such as `application.name` or `files.0.id`."""
     value = msgspec.to_builtins(record)
     for name in path.split("."):
         try:
@@ -121,5 +121,5 @@ def _cell(value: Any) -> str:
 
 
 def visible(cell: str, keep: str = "") -> str:
-    """Control characters are shown, not obeyed by the terminal."""
+    """Escape control characters (terminal injection)."""
     return "".join(c if c.isprintable() or c in keep else f"\\u{ord(c):04x}" for c in cell)

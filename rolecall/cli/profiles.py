@@ -1,4 +1,4 @@
-"""Which service to call, and with which token: the environment, or a profile of the user's."""
+"""Choose the service and token from the environment or a profile file."""
 
 import os
 import shlex
@@ -27,7 +27,7 @@ def file() -> Path:
 
 
 def access(profile: str | None) -> Access:
-    """ROLECALL_URL and ROLECALL_TOKEN win over the profile."""
+    """Return URL and token; ROLECALL_URL and ROLECALL_TOKEN override the profile."""
     chosen = _profile(profile)
     url = os.environ.get("ROLECALL_URL") or chosen.get("url") or _DEFAULT_URL
     token = os.environ.get("ROLECALL_TOKEN") or _token(chosen)
@@ -37,7 +37,7 @@ def access(profile: str | None) -> Access:
 
 
 def names() -> dict[str, str]:
-    """The URL of each profile."""
+    """Return the URL of each profile."""
     return {name: str(profile.get("url", "")) for name, profile in _read().get("profiles", {}).items()}
 
 
@@ -62,7 +62,7 @@ def _profile(name: str | None) -> dict[str, Any]:
 
 
 def _token(profile: dict[str, Any]) -> str:
-    """As it stands there, from a file, or from what a command prints, such as that of a password store."""
+    """Return the token from the profile, from a file, or from the output of a command such as a password store."""
     if path := profile.get("token_file"):
         try:
             return Path(path).expanduser().read_text().strip()
@@ -79,10 +79,10 @@ def _token(profile: dict[str, Any]) -> str:
 
 @click.command
 def profiles() -> None:
-    """List the services that you have named, one a line.
+    """List the profiles, one per line.
 
-    A small TOML file names them. A token stands in `token`, in the file that `token_file` names, or is what
-    `token_command` prints. `ROLECALL_URL` and `ROLECALL_TOKEN` win.
+    Profiles live in a small TOML file. The token is in `token`, in the file named by `token_file`, or printed by
+    `token_command`. `ROLECALL_URL` and `ROLECALL_TOKEN` override them.
 
     Example: `rolecall profiles`
     """

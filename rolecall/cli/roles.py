@@ -1,4 +1,4 @@
-"""One process with one role: the HTTP server, or the worker."""
+"""Run one process in one role: the HTTP server or the worker."""
 
 import asyncio
 import gc
@@ -20,14 +20,14 @@ from rolecall.core.errors import CannotRun
 
 Role = Callable[[Config, asyncio.Event], Awaitable[None]]
 _HEADERS_TAKE_MILLISECONDS = 20_000
-# Those that rest count, too: with few, whoever opens many and says nothing keeps all others out.
+# Idle connections count too; a low limit would let one client with many idle connections lock others out.
 _MOST_CONNECTIONS = 8192
-# Granian's own lines go where all others go.
+# Send Granian's own log lines through structlog.
 _GRANIAN_LOGS = {"handlers": {}, "loggers": {"_granian": {"propagate": True}, "granian.access": {}}}
 
 
 def run_role(role: Role, with_parent: bool) -> None:
-    """Until a signal asks it to stop, or its supervisor is gone."""
+    """Run until a signal arrives or the supervisor exits."""
     config = configuration.load()
     if config.database_url is None:
         raise CannotRun("ROLECALL_DATABASE_URL is not set; `rolecall serve` brings its own database")
@@ -54,7 +54,7 @@ async def serve_http(config: Config, stop: asyncio.Event, host: str, port: int) 
     from rolecall.app import create_app
 
     app = create_app(config)
-    # All this stays. To look through it for garbage takes 50 ms, in which nobody is answered.
+    # Freeze start-up objects: a garbage collection over them pauses every request for 50 ms.
     gc.freeze()
     server = Server(
         app,
@@ -64,10 +64,10 @@ async def serve_http(config: Config, stop: asyncio.Event, host: str, port: int) 
         websockets=False,
         backlog=1024,
         backpressure=_MOST_CONNECTIONS,
-        # HTTP/2 without TLS has no time limit on headers, and nobody asks for it.
+        # HTTP/2 without TLS has no header timeout, and no client needs it.
         http=HTTPModes.http1,
         http1_settings=HTTP1Settings(header_read_timeout=_HEADERS_TAKE_MILLISECONDS),
-        # Below that it only says that running in one process is new.
+        # Lower levels only log that single-process mode is new.
         log_level=LogLevels.error,
         log_dictconfig=_GRANIAN_LOGS,
     )

@@ -1,4 +1,4 @@
-"""The service: everything on one machine, or one role of it."""
+"""Run the service: everything on one machine, or one role."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Runs the service on one machine: starts its processes, starts again whichever dies, and ends them in order."""
+"""Supervise the service on one machine: start its processes, restart those that die, stop them in order."""
 
 import asyncio
 import http.client
@@ -34,7 +34,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def address(self) -> str:
-        """Where this machine reaches it."""
+        """Return the address at which this machine reaches the service."""
         return _ANYWHERE.get(self.host, self.host)
 
     @property
@@ -49,7 +49,7 @@ def run_service(
     prepare: Callable[[Config], None] = lambda _: None,
     announce: Callable[[], None] = lambda: None,
 ) -> None:
-    """Until a signal. `prepare` is called on the migrated database, `announce` when the service is ready."""
+    """Run until a signal. Call `prepare` with the migrated database and `announce` when the service is ready."""
     config = msgspec.structs.replace(config, data_dir=config.data_dir.absolute())
     if not os.environ.get("ROLECALL_BASE_URL") and not os.environ.get("ROLECALL_BASE_URL_FILE"):
         config = msgspec.structs.replace(config, base_url=plan.url)
@@ -64,7 +64,7 @@ def run_service(
 
 
 def check_port(host: str, port: int) -> None:
-    """Our processes share a port among themselves, so a stranger on it must be found before they start."""
+    """Fail early if another program uses the port: our processes share it (SO_REUSEPORT) and would not notice."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         with socket.socket(family, kind, protocol) as probe:
@@ -100,7 +100,7 @@ async def _supervise(config: Config, plan: Plan, own_database: bool, announce: C
 
 
 async def _keep(role: tuple[str, ...], environ: dict[str, str], stop: asyncio.Event) -> None:
-    """Keep one process running; one that gives up again and again is given some time in between."""
+    """Keep one process running, with a back-off when it keeps failing."""
     quick_deaths = 0
     while not stop.is_set():
         started = time.monotonic()
@@ -159,7 +159,7 @@ def _is_ready(plan: Plan) -> bool:
 
 
 async def _first(stop: asyncio.Event, other: Awaitable[object]) -> bool:
-    """Whether the stop came before the other."""
+    """Return whether the stop came first."""
     waits = {asyncio.ensure_future(other), asyncio.ensure_future(stop.wait())}
     _, pending = await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
     for wait in pending:

@@ -1,4 +1,4 @@
-"""API tokens, straight in the database: whoever can open it may give any scope."""
+"""Manage API tokens directly in the database; anyone who can open it may grant any scope."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,7 +29,7 @@ def token() -> None:
 @data_dir_option
 @json_option
 def create(name: str, scopes: tuple[str, ...], expires: str, data_dir: Path | None, as_json: bool) -> None:
-    """Create a token and print its secret, this once, alone on stdout.
+    """Create a token and print its secret, alone on stdout; it is never shown again.
 
     Example: `TOKEN=$(rolecall token create ci --scope imports:write --expires 30)`
     """
@@ -67,7 +67,7 @@ def _days(expires: str) -> int | None:
 @data_dir_option
 @json_option
 def list_(data_dir: Path | None, as_json: bool) -> None:
-    """List all tokens, newest first; secrets are not kept.
+    """List all tokens, newest first; secrets are not stored.
 
     Example: `rolecall token list --json`
     """
@@ -101,7 +101,7 @@ def list_(data_dir: Path | None, as_json: bool) -> None:
 @click.argument("name_or_id")
 @data_dir_option
 def revoke(name_or_id: str, data_dir: Path | None) -> None:
-    """Revoke a token, by its name or id, with effect on the next request.
+    """Revoke a token by name or id, with effect on the next request.
 
     Example: `rolecall token revoke ci`
     """
@@ -120,6 +120,6 @@ def revoke(name_or_id: str, data_dir: Path | None) -> None:
         return found.name
 
     name = with_database(data_dir, act)
-    # Only now it is committed: whoever let the token in before that knows it for so long.
+    # Wait after the commit until every process's token cache has expired.
     time.sleep(KNOWN_FOR_SECONDS)
     click.echo(f"Token {name} is revoked", err=True)

@@ -1,4 +1,4 @@
-"""The client commands as data: a noun, its verbs, the call that each makes and what a table of its answer shows."""
+"""The client commands as data: nouns, verbs, the call of each and the columns of its table."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,7 +9,7 @@ from rolecall.client import calls
 
 
 class Verb(msgspec.Struct, frozen=True):
-    """`columns` are those of a list, as paths into its items."""
+    """A verb; `columns` are paths into the items of a list."""
 
     call: Callable[..., calls.Call[Any]]
     example: str
@@ -191,18 +191,18 @@ NOUNS = {
     ),
 }
 
-# Where a name does as well as an id, and where names are found.
+# Parameters that accept a name in place of an id, and the list that resolves it.
 NAMED: dict[str, Callable[[], calls.Call[Any]]] = {
     "application_id": calls.list_applications,
     "webhook_id": calls.list_webhooks,
     "model_id": calls.list_models,
 }
 
-# Where a person's whole name, e-mail or employee ID does as well as an id.
+# Parameters that accept a person's full name, e-mail or employee ID in place of an id.
 PEOPLE = {"identity_id", "owner_id", "provisioner_ids", "supervisor_id", "reviewer_id", "assignee_id"}
 
 _WORK = ["Pending", "Open", "Resolved", "Completed", "Canceled", "Scheduled", "Snoozed"]
-# Words that a shell may complete; the service has the last word.
+# Values for shell completion; the service validates them.
 WORDS: dict[tuple[str, str], list[str]] = {
     ("", "priority"): ["None", "Low", "Moderate", "High", "Critical"],
     ("", "change"): ["New", "Altered", "Removed"],
@@ -232,7 +232,7 @@ WORDS: dict[tuple[str, str], list[str]] = {
 
 _A_TIME, _A_NAME = "A date, or a date and time.", "A name or an id."
 A_PERSON = "A whole name, an e-mail, an employee ID or an id."
-# What an option wants, where its name and its words do not say it.
+# Help for options whose name does not explain them.
 HELP = {
     "access": "A list of applicationId, groups and permissions.",
     "access_request_id": "The id of a request.",

@@ -1,4 +1,4 @@
-"""A YAML file that knows on which line each of its fields stands."""
+"""Load a YAML file and remember the line of every field."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -25,7 +25,7 @@ class Document:
             self.mistakes.append((1, Problem("file", "must be a mapping of sections")))
 
     def line_of(self, field: str) -> int:
-        """Of `applications.2.connector.files.0.name`, or of what is nearest above it."""
+        """Return the line of a path such as `applications.2.connector.files.0.name`, or of its nearest parent."""
         node, rest = self._root, field
         line = 1
         while node is not None:
@@ -37,7 +37,7 @@ class Document:
 
 
 def _step(node: yaml.Node, path: str) -> tuple[int, yaml.Node, str] | None:
-    """The line, the node and the rest of the path after its first part; a key may have dots of its own."""
+    """Resolve the first part of a path: its line, its node and the remaining path. A key may contain dots."""
     if isinstance(node, yaml.SequenceNode):
         number, _, rest = path.partition(".")
         if number.isdecimal() and int(number) < len(node.value):
@@ -51,7 +51,7 @@ def _step(node: yaml.Node, path: str) -> tuple[int, yaml.Node, str] | None:
 
 
 def _repeated(node: yaml.Node | None, path: str = "") -> Iterator[tuple[int, Problem]]:
-    """A key that is there twice: YAML would silently take the last."""
+    """Return a duplicate key, of which YAML would silently take the last."""
     if isinstance(node, yaml.SequenceNode):
         for number, entry in enumerate(node.value):
             yield from _repeated(entry, f"{path}{number}.")

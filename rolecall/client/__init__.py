@@ -35,7 +35,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Whoever only verifies webhooks, or asks the command line for help, loads no HTTP library."""
+    """Load the HTTP library lazily: verifying webhooks and printing help do not need it."""
     if name not in ("AsyncClient", "Client"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from rolecall.client import http

@@ -1,4 +1,4 @@
-"""What the service answers; unknown fields are ignored and words are plain text, so that a newer service fits."""
+"""Response types. Unknown fields are ignored and enums are plain text, so that a newer service works too."""
 
 from datetime import datetime
 from typing import Any, Generic, TypeVar
@@ -125,7 +125,7 @@ class ImportItem(_Answer):
 
 
 class NewImport(_Answer):
-    """An import without its application, as it is made and as an application shows its last one."""
+    """An import without its application, as creation returns it and as `lastImport` shows it."""
 
     id: UUID
     kind: str
@@ -264,7 +264,7 @@ class Privilege(_Answer):
 
 
 class ItemTarget(_Answer, kw_only=True):
-    """`nomenclature` is there for groups only."""
+    """The target of a listed request; only groups have `nomenclature`."""
 
     type: str
     name: str
@@ -536,7 +536,7 @@ class DeliveredEvent(_Answer):
 
 
 class Delivery(_Answer):
-    """What a webhook's receiver gets; plain text posted to `callback` becomes an entry of the request's activity."""
+    """The body of a webhook delivery; plain text posted to `callback` becomes an activity entry of the request."""
 
     id: UUID
     created_date: datetime

@@ -1,7 +1,6 @@
-"""Every operation of the service as a function that describes a call; `Client` and `AsyncClient` make it.
+"""Every operation of the service as a function that describes a call; `Client` and `AsyncClient` perform it.
 
-What comes before the `*` of a function is what the call is about. A field of a change that is left out stays as it
-is; one that is given as None is emptied.
+The positional parameters name the record. In a change, an omitted field keeps its value and None clears it.
 """
 
 import re
@@ -23,7 +22,7 @@ When = date | datetime | str
 
 
 class Call(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
-    """`files` are form fields with the path of what they hold. `key`: the call may be repeated, with effect once."""
+    """A call as data. `files` maps form fields to paths. `key`: send an idempotency key with it."""
 
     method: str
     path: str
@@ -35,7 +34,7 @@ class Call(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
 
 
 class Access(TypedDict, total=False):
-    """A permission by its names, and the access to it."""
+    """A permission by its names, and the level of access."""
 
     header: str
     section: str
@@ -110,7 +109,7 @@ def _call(method: str, answer: type[T], path: str, *ids: Id, body: Mapping[str, 
 
 
 def _post(answer: type[T], path: str, *ids: Id, **body: object) -> Call[T]:
-    """What is None is left out."""
+    """Describe a POST; None values are omitted."""
     given = {name: value for name, value in body.items() if value is not None}
     return Call(method="POST", path=_filled(path, ids), answer=answer, body=_camels(given) if body else None)
 
@@ -146,7 +145,7 @@ def get_application(application_id: Id) -> Call[answers.Application]:
 
 
 def get_application_configuration(application_id: Id) -> Call[answers.ApplicationConfiguration]:
-    """Show how an application is set up: columns, schedule, owner, provisioners, guard."""
+    """Show the configuration of an application: columns, schedule, owner, provisioners, guard."""
     return _get(answers.ApplicationConfiguration, "/api/applications/{}/configuration", application_id)
 
 
@@ -156,7 +155,7 @@ def create_application(name: str, **fields: Unpack[ApplicationFields]) -> Call[a
 
 
 def change_application(application_id: Id, **fields: Unpack[ApplicationChanges]) -> Call[answers.Application]:
-    """Change the fields that are given."""
+    """Change the given fields."""
     return _call("PATCH", answers.Application, "/api/applications/{}", application_id, body=fields)
 
 
@@ -178,18 +177,18 @@ def list_permissions(application_id: Id, *, as_of: When | int | None = None) -> 
 
 
 def roll_back(application_id: Id, import_number: int) -> Call[answers.NewImport]:
-    """Stage an import that puts an application's data back as after an earlier one."""
+    """Stage an import that restores the application's data as it was after an earlier import."""
     return _post(answers.NewImport, "/api/applications/{}/rollback", application_id, import_number=import_number)
 
 
 def pin_account(account_id: Id, identity_id: Id | None = None, *, never: bool = False) -> Call[answers.Account]:
-    """Match an account to an identity for good, or never to any."""
+    """Pin an account to an identity, or pin it as never matched."""
     body = {"never": True} if never else {"identity_id": identity_id}
     return _call("PUT", answers.Account, "/api/accounts/{}/match", account_id, body=body)
 
 
 def unpin_account(account_id: Id) -> Call[None]:
-    """Let imports match an account again."""
+    """Remove the pin, so that imports match the account again."""
     return _call("DELETE", type(None), "/api/accounts/{}/match", account_id)
 
 
@@ -228,12 +227,12 @@ def cancel_import(import_id: Id) -> Call[answers.Import]:
 
 
 def continue_import(import_id: Id) -> Call[answers.Import]:
-    """Let an import go on that its guard holds."""
+    """Continue an import that its guard holds."""
     return _post(answers.Import, "/api/application-imports/{}/continue", import_id)
 
 
 def list_changes(import_id: Id, *, kind: str | None = None, change: str | None = None) -> Call[Page[answers.Change]]:
-    """List what an import changed, with before and after."""
+    """List the changes of an import, with values before and after."""
     return _get(Page[answers.Change], "/api/application-imports/{}/changes", import_id, kind=kind, change=change)
 
 
@@ -256,7 +255,7 @@ def list_identities() -> Call[Page[answers.Identity]]:
 
 
 def search_identities(text: str, *, whole: bool = False) -> Call[Page[answers.Identity]]:
-    """Find people by the beginnings of their names, or by e-mail, employee ID or id; `whole`: by whole names alone."""
+    """Find people by name prefix, e-mail, employee ID or id; `whole` matches complete names only."""
     return _get(Page[answers.Identity], "/api/identities/search", q=text, whole="true" if whole else None)
 
 
@@ -317,7 +316,7 @@ def transition_role(
     comment: str | None = None,
     **identity: Unpack[IdentityFields],
 ) -> Call[answers.Event]:
-    """Move a person to another role; until an end date they keep what the old one gave."""
+    """Move a person to another role; with an end date they keep the old role's access until then."""
     return _post(
         answers.Event,
         "/api/personnel-events/role-transition",
@@ -351,7 +350,7 @@ def preview_event(
     end_date: When | None = None,
     **identity: Unpack[IdentityFields],
 ) -> Call[answers.EventPreview]:
-    """Tell what an event of this type would do; nothing is stored."""
+    """Preview the stages and requests of an event without storing anything."""
     return _post(
         answers.EventPreview,
         "/api/personnel-events/preview",
@@ -374,7 +373,7 @@ def set_return_date(event_id: Id, end_date: When) -> Call[answers.Event]:
 
 
 def cancel_event(event_id: Id, *, comment: str | None = None) -> Call[answers.Event]:
-    """Cancel a personnel event, and its requests that are not done."""
+    """Cancel a personnel event and its unfinished requests."""
     return _post(answers.Event, "/api/personnel-events/{}/cancel", event_id, comment=comment)
 
 
@@ -405,17 +404,17 @@ def list_requests(
 
 
 def list_stalled_requests() -> Call[Page[answers.StalledRequest]]:
-    """List what waits for people: for whom, how long and why."""
+    """List requests that wait for people: for whom, how long and why."""
     return _get(Page[answers.StalledRequest], "/api/access-requests/stalled")
 
 
 def list_leftovers() -> Call[Page[answers.Leftover]]:
-    """List active accounts of people who left that no removal at work is about."""
+    """List active accounts of leavers without an open Remove request."""
     return _get(Page[answers.Leftover], "/api/access-requests/leftovers")
 
 
 def get_request(request_id: Id) -> Call[answers.AccessRequest]:
-    """Show an access request with its privileges, requirements and story."""
+    """Show an access request with its privileges, requirements, activity and comments."""
     return _get(answers.AccessRequest, "/api/access-requests/{}", request_id)
 
 
@@ -430,7 +429,7 @@ def create_request(
     scheduled_start: When | None = None,
     comment: str | None = None,
 ) -> Call[answers.AccessRequest]:
-    """Ask to Add, Change, Remove, Suspend or Restore access of an identity or a group."""
+    """Request to Add, Change, Remove, Suspend or Restore access of an identity or a group."""
     return _post(
         answers.AccessRequest,
         "/api/access-requests",
@@ -454,7 +453,7 @@ def respond(
     approved_access: Sequence[Access] | None = None,
     comment: str | None = None,
 ) -> Call[answers.AccessRequest]:
-    """Record that a reviewer Approved or Rejected; `type` tells what: Approve, Resolve or Verify."""
+    """Record a reviewer's response, Approved or Rejected, to a requirement of type Approve, Resolve or Verify."""
     return _post(
         answers.AccessRequest,
         "/api/access-requests/{}/respond",
@@ -479,27 +478,27 @@ def assign_request(request_id: Id, assignee_id: Id, *, comment: str | None = Non
 
 
 def resolve_request(request_id: Id, *, comment: str | None = None) -> Call[answers.AccessRequest]:
-    """Say that the access was provisioned."""
+    """Mark the access as provisioned."""
     return _post(answers.AccessRequest, "/api/access-requests/{}/resolve", request_id, comment=comment)
 
 
 def verify_request(request_id: Id, *, comment: str | None = None) -> Call[answers.AccessRequest]:
-    """Say that the access was verified; this completes the request."""
+    """Mark the access as verified, which completes the request."""
     return _post(answers.AccessRequest, "/api/access-requests/{}/verify", request_id, comment=comment)
 
 
 def reopen_request(request_id: Id, *, comment: str | None = None) -> Call[answers.AccessRequest]:
-    """Have the access provisioned again."""
+    """Reopen a resolved request for provisioning."""
     return _post(answers.AccessRequest, "/api/access-requests/{}/reopen", request_id, comment=comment)
 
 
 def snooze_request(request_id: Id, until: When, *, comment: str | None = None) -> Call[answers.AccessRequest]:
-    """Let an open request rest until a time."""
+    """Snooze an open request until a time."""
     return _post(answers.AccessRequest, "/api/access-requests/{}/snooze", request_id, until=until, comment=comment)
 
 
 def resume_request(request_id: Id, *, comment: str | None = None) -> Call[answers.AccessRequest]:
-    """Wake a snoozed request."""
+    """Resume a snoozed request."""
     return _post(answers.AccessRequest, "/api/access-requests/{}/resume", request_id, comment=comment)
 
 
@@ -522,7 +521,7 @@ def list_models() -> Call[Page[answers.AccessModelItem]]:
 
 
 def get_model(model_id: Id) -> Call[answers.AccessModel]:
-    """Show an access model: what is committed and what is drafted."""
+    """Show an access model: its committed version and its draft."""
     return _get(answers.AccessModel, "/api/access-models/{}", model_id)
 
 
@@ -532,7 +531,7 @@ def create_model(name: str, **fields: Unpack[ModelFields]) -> Call[answers.Acces
 
 
 def change_model(model_id: Id, **fields: Unpack[ModelChanges]) -> Call[answers.AccessModel]:
-    """Change what is given in the draft of an access model."""
+    """Change the given fields in the draft of an access model."""
     return _call("PATCH", answers.AccessModel, "/api/access-models/{}", model_id, body=fields)
 
 
@@ -542,7 +541,7 @@ def list_members(model_id: Id) -> Call[Page[answers.Identity]]:
 
 
 def simulate_model(model_id: Id, *, page: int = 1) -> Call[answers.Simulation]:
-    """Tell who would gain and lose what if the draft were committed."""
+    """Simulate committing the draft: who would gain and lose which access."""
     return _post(answers.Simulation, "/api/access-models/{}/simulate", model_id, page=page)
 
 
@@ -567,7 +566,7 @@ def get_webhook(webhook_id: Id) -> Call[answers.Webhook]:
 def create_webhook(
     name: str, url: str, *, events: Sequence[str], application_id: Id | None = None, enabled: bool = True
 ) -> Call[answers.WebhookWithSecret]:
-    """Create a webhook; the answer holds its secret, this once."""
+    """Create a webhook. The response contains its secret, which is never shown again."""
     return _post(
         answers.WebhookWithSecret,
         "/api/webhooks",
@@ -580,7 +579,7 @@ def create_webhook(
 
 
 def change_webhook(webhook_id: Id, **fields: Unpack[WebhookChanges]) -> Call[answers.Webhook]:
-    """Change what is given; disabling parks the deliveries that wait."""
+    """Change the given fields; disabling a webhook parks its waiting deliveries."""
     return _call("PATCH", answers.Webhook, "/api/webhooks/{}", webhook_id, body=fields)
 
 
@@ -590,17 +589,17 @@ def delete_webhook(webhook_id: Id) -> Call[None]:
 
 
 def test_webhook(webhook_id: Id) -> Call[answers.WebhookDelivery]:
-    """Send a sample once."""
+    """Send a sample delivery once."""
     return _post(answers.WebhookDelivery, "/api/webhooks/{}/test", webhook_id)
 
 
 def rotate_secret(webhook_id: Id) -> Call[answers.WebhookWithSecret]:
-    """Replace the secret; the old one signs too for 24 hours."""
+    """Replace the secret; the old one also signs for 24 hours."""
     return _post(answers.WebhookWithSecret, "/api/webhooks/{}/rotate-secret", webhook_id)
 
 
 def recover_webhook(webhook_id: Id, since: When) -> Call[answers.Webhook]:
-    """Send again everything since a time that has not arrived."""
+    """Send again every undelivered delivery since a time."""
     return _post(answers.Webhook, "/api/webhooks/{}/recover", webhook_id, since=since)
 
 
@@ -618,12 +617,12 @@ def list_deliveries(
 
 
 def get_delivery(delivery_id: Id) -> Call[answers.WebhookDelivery]:
-    """Show a delivery with its body, its attempts and what the receiver said."""
+    """Show a delivery with its body, attempts and callbacks."""
     return _get(answers.WebhookDelivery, "/api/webhook-deliveries/{}", delivery_id)
 
 
 def resend_delivery(delivery_id: Id) -> Call[answers.WebhookDelivery]:
-    """Send a delivery again, under the same id."""
+    """Send a delivery again under the same id."""
     return _post(answers.WebhookDelivery, "/api/webhook-deliveries/{}/resend", delivery_id)
 
 
@@ -638,7 +637,7 @@ def list_tokens() -> Call[Page[answers.Token]]:
 def create_token(
     name: str, *, scopes: Sequence[str] | None = None, expires_in_days: int | None = 90
 ) -> Call[answers.TokenWithSecret]:
-    """Create a token, for ever if `expires_in_days` is None; the answer holds its secret, this once."""
+    """Create a token; it never expires if `expires_in_days` is None. The response contains its secret, only here."""
     body: Json = {"name": name, "expires_in_days": expires_in_days} | ({"scopes": scopes} if scopes else {})
     return _call("POST", answers.TokenWithSecret, "/api/tokens", body=body)
 
@@ -654,22 +653,22 @@ def get_settings() -> Call[Json]:
 
 
 def change_settings(**fields: Unpack[SettingsChanges]) -> Call[Json]:
-    """Change the settings that are given."""
+    """Change the given settings."""
     return _call("PATCH", dict[str, Any], "/api/settings", body=fields)
 
 
 def get_configuration() -> Call[Json]:
-    """Show how the service is set up, as a configuration file says it."""
+    """Show the configuration of the service, as a configuration file holds it."""
     return _get(dict[str, Any], "/api/configuration")
 
 
 def plan_configuration(configuration: Json) -> Call[answers.ConfigurationChanges]:
-    """Tell what applying a configuration would change."""
+    """Show what applying a configuration would change."""
     return Call(method="POST", path="/api/configuration/plan", answer=answers.ConfigurationChanges, body=configuration)
 
 
 def apply_configuration(configuration: Json) -> Call[answers.ConfigurationChanges]:
-    """Apply a configuration, all of it or nothing."""
+    """Apply a configuration, all or nothing."""
     return Call(method="PUT", path="/api/configuration", answer=answers.ConfigurationChanges, body=configuration)
 
 
@@ -690,5 +689,5 @@ def list_audit_events(
 
 
 def verify_audit_events() -> Call[answers.AuditVerdict]:
-    """Check the hash chain, entry by entry."""
+    """Verify the audit hash chain, entry by entry."""
     return _get(answers.AuditVerdict, "/api/audit-events/verify")

@@ -1,4 +1,4 @@
-"""What a call can fail with. Each error has the correlation id that the service's log knows the call by."""
+"""Errors of a call. Each carries the correlation id under which the service logged the call."""
 
 import msgspec
 
@@ -9,7 +9,7 @@ class Problem(msgspec.Struct, frozen=True):
 
 
 class Failed(Exception):
-    """Whatever went wrong; the errors below say more."""
+    """Base of all errors of a call."""
 
     def __init__(self, message: str, correlation_id: str = "") -> None:
         super().__init__(message)
@@ -21,11 +21,11 @@ class NotFound(Failed):
 
 
 class NotAllowed(Failed):
-    """No valid token, or one that lacks the scope."""
+    """The token is invalid or lacks the scope."""
 
 
 class Invalid(Failed):
-    """What was sent breaks rules; `problems` has them all."""
+    """The request breaks validation rules; `problems` lists them all."""
 
     def __init__(self, message: str, correlation_id: str = "", problems: tuple[Problem, ...] = ()) -> None:
         super().__init__(message, correlation_id)
@@ -33,11 +33,11 @@ class Invalid(Failed):
 
 
 class Conflict(Failed):
-    """The record is in the wrong state for what was asked."""
+    """The record is in a state that does not allow the call."""
 
 
 class TooMany(Failed):
-    """The rate limit; nothing was done. Try again in `retry_after` seconds."""
+    """The rate limit was reached and nothing was done; try again in `retry_after` seconds."""
 
     def __init__(self, message: str, correlation_id: str = "", retry_after: float = 1) -> None:
         super().__init__(message, correlation_id)
@@ -45,8 +45,8 @@ class TooMany(Failed):
 
 
 class Unavailable(Failed):
-    """The service cannot be reached, or cannot reach its database, and patience has run out."""
+    """The service or its database stayed out of reach for longer than `patience`."""
 
 
 class NotVerified(Exception):
-    """A webhook that this secret did not sign, or too long ago."""
+    """The webhook's signature is invalid or too old."""

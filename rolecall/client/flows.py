@@ -1,6 +1,6 @@
-"""How calls are made, without knowing how bytes travel: each flow asks for steps and is told how they went.
+"""The logic of calls without I/O (sans-I/O): each flow is a generator that yields steps and receives their results.
 
-`http.py` takes the steps, waiting or awaiting.
+`http.py` performs the steps, blocking or async.
 """
 
 import random
@@ -22,7 +22,7 @@ _LOOK_AGAIN, _LOOK_AGAIN_AT_MOST = 0.2, 2.0
 
 
 class Request(msgspec.Struct, frozen=True):
-    """A step: send this and tell the reply."""
+    """Step: send this request and return the reply."""
 
     method: str
     path: str
@@ -40,19 +40,19 @@ class Reply(msgspec.Struct, frozen=True):
 
 
 class Lost(msgspec.Struct, frozen=True):
-    """No reply: whether the service did what was asked is unknown."""
+    """No reply arrived; the outcome of the call is unknown."""
 
     reason: str
 
 
 class Pause(msgspec.Struct, frozen=True):
-    """A step: wait."""
+    """Step: wait."""
 
     seconds: float
 
 
 class Item(msgspec.Struct, Generic[T], frozen=True):
-    """A step: hand this out."""
+    """Step: yield this item to the caller."""
 
     value: T
 
@@ -65,9 +65,9 @@ Files = Mapping[str, str | Path | Sequence[str | Path]]
 
 
 def perform(call: Call[T], patience: float) -> Flow[T]:
-    """One call, tried again for `patience` seconds while the service cannot be reached.
+    """Perform one call, with retries for `patience` seconds while the service is out of reach.
 
-    Every write carries a key, so that a repeat has no second effect.
+    Every write carries an idempotency key, so that a retry has no second effect.
     """
     correlation_id = secrets.token_hex(16)
     headers = {"traceparent": f"00-{correlation_id}-{secrets.token_hex(8)}-01"}
@@ -139,7 +139,7 @@ def _seconds(retry_after: str) -> float:
 
 
 def each(call: Call[Page[T]], patience: float) -> Stream[T]:
-    """The items of a list, a page at a time."""
+    """Yield the items of a list, fetching page by page."""
     number = 1
     while True:
         page = yield from perform(msgspec.structs.replace(call, query={**call.query, "page": str(number)}), patience)
@@ -151,7 +151,7 @@ def each(call: Call[Page[T]], patience: float) -> Stream[T]:
 
 
 def watch(import_id: Id, patience: float) -> Stream[answers.Import]:
-    """An import, each time that its status or log has changed, until it is over."""
+    """Yield the import whenever its status or log changes, until it ends."""
     known: Json | None = None
     pause = _LOOK_AGAIN
     while True:
@@ -167,7 +167,7 @@ def watch(import_id: Id, patience: float) -> Stream[answers.Import]:
 
 
 def upload(application_id: Id, files: Files, patience: float) -> Flow[answers.NewImport]:
-    """An upload by the names of file groups, whatever their case."""
+    """Upload files by file group name, ignoring case."""
     application = yield from perform(calls.get_application(application_id), patience)
     groups = {group.name.casefold(): group for group in (application.connector and application.connector.files) or ()}
     if unknown := [name for name in files if name.casefold() not in groups]:

@@ -1,4 +1,4 @@
-"""The steps of a flow over HTTP: a client that waits and one that awaits."""
+"""Perform the steps of a flow over HTTP: a blocking client and an async one."""
 
 import asyncio
 import time
@@ -21,7 +21,7 @@ _TIMEOUT = httpx2.Timeout(60, connect=5)
 
 
 class Client:
-    """Makes calls and waits for their answers. `patience`: how long to go on while the service cannot be reached."""
+    """Blocking client. `patience` is how many seconds to retry while the service is out of reach."""
 
     def __init__(self, url: str, token: str, *, patience: float = PATIENCE_SECONDS) -> None:
         self._http = httpx2.Client(**_options(url, token))
@@ -31,19 +31,19 @@ class Client:
         return self._run(flows.perform(call, self._patience))
 
     def each(self, call: Call[Page[T]]) -> Iterator[T]:
-        """The items of a list; a page is fetched when the one before is used up."""
+        """Yield the items of a list, fetching each page when it is needed."""
         return self._stream(flows.each(call, self._patience))
 
     def upload(self, application_id: Id, files: Files, *, progress: Progress | None = None) -> answers.NewImport:
-        """`files` by the name of their file group. `progress` is told bytes sent and bytes in all."""
+        """Upload `files`, keyed by file group name. `progress` is called with bytes sent and bytes in total."""
         return self._run(flows.upload(application_id, files, self._patience), progress)
 
     def watch(self, import_id: Id) -> Iterator[answers.Import]:
-        """An import each time that its status or log has changed, until it is over."""
+        """Yield the import whenever its status or log changes, until it ends."""
         return self._stream(flows.watch(import_id, self._patience))
 
     def wait(self, import_id: Id) -> answers.Import:
-        """An import once it is Finished, Failed or Canceled."""
+        """Wait until an import is Finished, Failed or Canceled, and return it."""
         *_, run = self.watch(import_id)
         return run
 
@@ -91,7 +91,7 @@ class Client:
 
 
 class AsyncClient:
-    """As `Client`, for an event loop."""
+    """Async client with the methods of `Client`."""
 
     def __init__(self, url: str, token: str, *, patience: float = PATIENCE_SECONDS) -> None:
         self._http = httpx2.AsyncClient(**_options(url, token))
@@ -158,7 +158,7 @@ class AsyncClient:
 
 def _options(url: str, token: str) -> dict[str, Any]:
     headers = {"Authorization": f"Bearer {token}", "User-Agent": f"rolecall-client/{__version__}"}
-    # Reading the system's certificates takes a tenth of a second, for nothing where there is no TLS.
+    # Loading the system's certificates takes 0.1 s, so skip it without TLS.
     secure = not url.startswith("http://")
     try:
         return {"base_url": httpx2.URL(url), "headers": headers, "timeout": _TIMEOUT, "verify": secure}
@@ -167,7 +167,7 @@ def _options(url: str, token: str) -> dict[str, Any]:
 
 
 def _parts(step: Request, stack: ExitStack, progress: Progress | None) -> dict[str, Any]:
-    """Files are opened for each try, and read as they are sent."""
+    """Open files anew for each attempt and stream them."""
     parts: dict[str, Any] = {
         "method": step.method,
         "url": step.path,
@@ -189,7 +189,7 @@ class _Count:
 
 
 class _Watched:
-    """A file that tells how much of it was read."""
+    """A file that reports how much of it was read."""
 
     def __init__(self, file: BinaryIO, sent: _Count, total: int, progress: Progress | None) -> None:
         self._file, self._sent, self._total, self._progress = file, sent, total, progress

@@ -1,4 +1,4 @@
-"""For receivers of webhooks: whether a delivery came from the service, and what it says."""
+"""For webhook receivers: verify a delivery's signature and parse it."""
 
 import base64
 import binascii
@@ -16,9 +16,9 @@ _DECODE = msgspec.json.Decoder(Delivery).decode
 
 
 def verify(body: bytes, headers: Mapping[str, str], secret: str, *, now: float | None = None) -> Delivery:
-    """The delivery, if `secret` (`whsec_…`) signed it within five minutes of now; else NotVerified.
+    """Return the delivery if `secret` (`whsec_…`) signed it within five minutes of now; otherwise raise NotVerified.
 
-    `body` is the bytes as they came. The same `id` may come again: do then what you did, not more.
+    Pass the raw bytes as `body`. The same `id` may arrive again: handle it idempotently.
     """
     given = {name.lower(): value for name, value in headers.items()}
     try:
@@ -30,7 +30,7 @@ def verify(body: bytes, headers: Mapping[str, str], secret: str, *, now: float |
     if abs(age) > TOLERANCE_SECONDS:
         raise NotVerified("The timestamp is more than five minutes off")
     expected = base64.b64encode(hmac.digest(key, f"{id}.{timestamp}.".encode() + body, "sha256"))
-    # Two signatures while a secret is being replaced.
+    # There are two signatures during a rotation.
     versions = (signature.partition(",") for signature in signatures.split())
     if not any(version == "v1" and hmac.compare_digest(expected, given.encode()) for version, _, given in versions):
         raise NotVerified("The signature is not this secret's")

@@ -1,6 +1,6 @@
-"""A configuration is applied by the actions that a person would take, entry by entry, in one transaction.
+"""Apply a configuration entry by entry, through the same actions as API and console, in one transaction.
 
-Each entry has a savepoint: an entry that breaks a rule is reported with all others, one that changes nothing is undone.
+Each entry has a savepoint: errors of all entries are reported together, and an entry without changes is rolled back.
 """
 
 from collections.abc import Awaitable, Callable, Iterator
@@ -31,13 +31,13 @@ from rolecall.settings import actions as settings
 from rolecall.webhooks import actions as webhooks
 
 Write = Callable[[Json], Awaitable[None]]
-# What actions call a field that an entry gives by name.
+# The action's field for each field that an entry gives by name.
 _ENTRY_WORDS = {"ownerId": "owner", "provisionerIds": "provisioners", "identityId": "identity"}
 _ENTRY_WORDS |= {"applicationId": "application"}
 
 
 async def plan_configuration(db: Db, caller: Caller, raw: Json, facts: Facts, config: Config) -> ConfigurationChanges:
-    """What applying would change; nothing stays changed."""
+    """Return what applying would change, and roll back (dry run)."""
     changes = ConfigurationChanges([])
     async with db.transaction() as tried:
         changes = await apply_configuration(db, caller, raw, facts, config)
@@ -46,7 +46,7 @@ async def plan_configuration(db: Db, caller: Caller, raw: Json, facts: Facts, co
 
 
 async def apply_configuration(db: Db, caller: Caller, raw: Json, facts: Facts, config: Config) -> ConfigurationChanges:
-    """All of it or, when any entry breaks a rule, nothing."""
+    """Apply every entry, or none if any entry breaks a rule."""
     if raw.get("webhooks") is not None and Scope.WEBHOOKS_MANAGE not in caller.scopes:
         raise Forbidden(Scope.WEBHOOKS_MANAGE)
     applying = _Applying(db, caller, facts, config, raw)
@@ -63,7 +63,7 @@ async def apply_configuration(db: Db, caller: Caller, raw: Json, facts: Facts, c
 
 
 class _Applying:
-    """One configuration on its way into the database: what has changed, and what is wrong with it."""
+    """The state of one run: the changes so far and the problems found."""
 
     def __init__(self, db: Db, caller: Caller, facts: Facts, config: Config, raw: Json) -> None:
         self.db, self.caller, self.facts, self.config, self.raw = db, caller, facts, config, raw
@@ -76,13 +76,13 @@ class _Applying:
         self._unsound = [problem.field for problem in self.problems]
 
     def entries(self, section: str) -> Iterator[tuple[str, Json]]:
-        """Those that have a name, with their place; what has none is reported already."""
+        """Return the named entries with their index; unnamed ones are reported already."""
         for number, name in enumerate(_names(self.raw, section)):
             if isinstance(name, str) and "\x00" not in name:
                 yield f"{section}.{number}", {**self.raw[section][number], "name": name}
 
     def _is_sound(self, place: str) -> bool:
-        """Whether its shape is right; if not, that is reported already."""
+        """Return whether the entry has a valid shape; problems are reported already."""
         return not any(field == place or field.startswith(f"{place}.") for field in self._unsound)
 
     async def settings(self) -> None:
@@ -125,7 +125,7 @@ class _Applying:
         before = await model_queries.get(self.db, id)
         if before.committed and not commit:
             raise Invalid.on("isCommitted", "The access model is committed already")
-        # Against what is committed: a draft of somebody's must not slip in.
+        # Compare with the committed version, so that another person's draft is not committed along.
         await access_models.discard_draft(self.db, id)
         changed = await access_models.change_model(self.db, str(id), given, self.facts)
         if before.committed and before.draft and changed.draft not in (before.committed, before.draft):
@@ -151,7 +151,7 @@ class _Applying:
     async def _settle(
         self, place: str, name: str, entry: Json, write: Write, read: Callable[[], Awaitable[Any]]
     ) -> None:
-        """Write the entry; keep what it changed, if anything, and what is wrong with it."""
+        """Write one entry in a savepoint; collect its changes and problems."""
         given = await self._with_ids(place, entry)
         if not self._is_sound(place):
             return
@@ -169,7 +169,7 @@ class _Applying:
             self.changes.append(_change(place.split(".", maxsplit=1)[0], name, before, after))
 
     async def _with_ids(self, place: str, entry: Json) -> Json:
-        """The entry as its action takes it. A name that means nobody is reported, and left out."""
+        """Replace names by ids, as the action expects. Report and drop a name that matches no record."""
         given: Json = {}
         for field, value in entry.items():
             match field, value:
@@ -206,14 +206,14 @@ class _Applying:
         name = name.strip()
         if found := (await queries.ids_by_name(self.db, "applications", [name])).get(name):
             return str(found)
-        # One of this file that was not made has problems of its own.
+        # An entry of this file that could not be created has its own problem.
         if name not in _names(self.raw, "applications"):
             self.problems.append(Problem(place, f"No application is named {name}"))
         return None
 
 
 def _names(raw: Json, section: str) -> list[Any]:
-    """Of its entries, in order; whatever is no entry has none."""
+    """Return the names of the entries in order; None where there is none."""
     entries = raw.get(section)
     names = [
         entry.get("name") if isinstance(entry, dict) else None
@@ -242,7 +242,7 @@ def _change(section: str, name: str, before: Json | None, after: Json) -> EntryC
 
 
 def _differences(before: Any, after: Any, path: str) -> Iterator[FieldChange]:
-    """Where two entries differ, as deep as they are alike in shape."""
+    """Return the fields in which two entries differ, recursing where their shapes match."""
     match before, after:
         case dict(), dict() if before.keys() == after.keys():
             for name in after:
@@ -255,5 +255,5 @@ def _differences(before: Any, after: Any, path: str) -> Iterator[FieldChange]:
 
 
 def _plain(entry: Any) -> Any:
-    """As JSON has it: a tuple is a list."""
+    """Convert to plain JSON values: a tuple becomes a list."""
     return msgspec.json.decode(msgspec.json.encode(entry))

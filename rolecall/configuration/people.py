@@ -1,4 +1,4 @@
-"""People as a configuration is written: by e-mail, by employee ID, or, having neither of their own, by id."""
+"""Name people in a configuration by e-mail, by employee ID, or by id when neither is unique."""
 
 from collections.abc import Iterable
 from uuid import UUID
@@ -7,7 +7,7 @@ from rolecall.core.db import Db, fetch_rows
 
 
 async def names_of(db: Db, ids: Iterable[UUID | None]) -> dict[UUID | None, str]:
-    """The first of the three that means nobody else."""
+    """Return the first of e-mail, employee ID and id that is unique."""
     rows = await fetch_rows(
         db,
         """SELECT i.id, coalesce(

@@ -115,7 +115,7 @@ async def webhook_entries(db: Db, name: str | None = None) -> list[WebhookEntry]
 
 
 async def ids_by_name(db: Db, table: str, names: Iterable[Any]) -> dict[str, UUID]:
-    """`table` is applications, access_models or webhooks; a name that is taken, not one that is drafted."""
+    """Return ids by name from applications, access_models or webhooks; names in drafts do not count."""
     alive = " AND deleted_on IS NULL" if table == "webhooks" else ""
     rows = await fetch_rows(
         db, f"SELECT name, id FROM {table} WHERE name = ANY(%(names)s){alive}", names=[str(name) for name in names]

@@ -14,7 +14,7 @@ from rolecall.webhooks import guard
 
 @operation("GET", "/", scope=Scope.CONFIG_MANAGE)
 async def get_configuration(db: Db, caller: Caller) -> Configuration:
-    """Get how the service is set up; webhooks only for a token that may manage them, and without secrets."""
+    """Get the configuration of the service. Webhooks need the scope `webhooks:manage`; secrets are never included."""
     return await queries.get(db, caller)
 
 
@@ -27,13 +27,13 @@ async def _with_names(request: AnyRequest, config: Config) -> Carried:
 
 @operation("POST", "/plan", scope=Scope.CONFIG_MANAGE, body=ConfigurationBody, read_body=_with_names)
 async def plan_configuration(db: Db, caller: Caller, raw: Json, facts: Facts, config: Config) -> ConfigurationChanges:
-    """Tell what applying a configuration would change."""
+    """Show what applying a configuration would change."""
     return await actions.plan_configuration(db, caller, raw, facts, config)
 
 
 @operation("PUT", "/", scope=Scope.CONFIG_MANAGE, body=ConfigurationBody, read_body=_with_names)
 async def apply_configuration(db: Db, caller: Caller, raw: Json, facts: Facts, config: Config) -> ConfigurationChanges:
-    """Apply a configuration, all of it or nothing. What it does not mention stays as it is."""
+    """Apply a configuration, all or nothing. Records it does not mention stay unchanged."""
     return await actions.apply_configuration(db, caller, raw, facts, config)
 
 

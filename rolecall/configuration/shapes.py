@@ -1,4 +1,4 @@
-"""How a service is set up, in words that another one understands: people by e-mail or employee id, the rest by name."""
+"""The configuration as a portable document: people by e-mail or employee ID, everything else by name."""
 
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Literal, get_args
@@ -61,7 +61,7 @@ class GrantsEntry(msgspec.Struct):
 
 
 class ModelEntry(msgspec.Struct, rename="camel"):
-    """`isCommitted` is false for what was only ever drafted; a draft of a committed model is nobody else's."""
+    """An access model; `isCommitted` is false for one that was never committed. Drafts are left out."""
 
     name: str
     description: str
@@ -73,7 +73,7 @@ class ModelEntry(msgspec.Struct, rename="camel"):
 
 
 class WebhookEntry(msgspec.Struct):
-    """Without its secret: a hook that is made gets a new one."""
+    """A webhook without its secret; creating one generates a new secret."""
 
     name: str
     url: str
@@ -83,7 +83,7 @@ class WebhookEntry(msgspec.Struct):
 
 
 class Configuration(msgspec.Struct, rename="camel"):
-    """`webhooks` is null for a token that may not see them."""
+    """The whole configuration; `webhooks` is null without the scope to see them."""
 
     settings: SettingsEntry
     applications: list[ApplicationEntry]
@@ -98,7 +98,7 @@ class FieldChange(msgspec.Struct):
 
 
 class EntryChange(msgspec.Struct):
-    """`name` is empty for the settings. What is new has no fields here: all of it is new."""
+    """A changed record; `name` is empty for the settings, and a new record lists no fields."""
 
     section: str
     name: str
@@ -110,7 +110,7 @@ class ConfigurationChanges(msgspec.Struct):
     changes: list[EntryChange]
 
 
-# An entry has the fields of the operation's body, which say the rules, and names where that has ids.
+# Entries reuse the fields and rules of the operations' bodies, with names in place of ids.
 class PolicyEntryBody(RuleFields):
     identity: OptionalName256 | None = None
     responder: ResponderName
@@ -147,7 +147,7 @@ class WebhookEntryBody(HookFields):
 
 
 class ConfigurationBody(Body):
-    """What is left out stays as it is, at every level."""
+    """A configuration to apply; omitted parts stay unchanged at every level."""
 
     settings: SettingsEntryBody | None = None
     applications: list[ApplicationEntryBody] | None = None
@@ -156,7 +156,7 @@ class ConfigurationBody(Body):
 
 
 def unknown_fields(shape: type[BaseModel], raw: Any, path: str = "") -> Iterator[Problem]:
-    """Elsewhere they are ignored; in a file that someone keeps they are mistakes."""
+    """Reject unknown fields, which the API ignores: in a file they are typing mistakes."""
     if not isinstance(raw, dict):
         return
     known = {field.alias or name: field.annotation for name, field in shape.model_fields.items()}
@@ -177,9 +177,9 @@ def _model_in(annotation: Any) -> type[BaseModel] | None:
 
 
 def json_schema() -> Json:
-    """For editors: what a configuration file may say."""
+    """Return the JSON Schema of the file, for editors."""
     schema: Json = ConfigurationBody.model_json_schema()
-    # Enumerations that are read without regard to case are defined by pydantic but used by nothing.
+    # pydantic defines case-insensitive enums that nothing references.
     schema["$defs"] = {name: each for name, each in schema["$defs"].items() if "enum" not in each}
     for closed in (schema, *schema["$defs"].values()):
         closed["additionalProperties"] = False

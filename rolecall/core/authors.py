@@ -1,4 +1,4 @@
-"""Who writes a transaction and what they are doing: triggers put it into the audit entry of every change in it."""
+"""The author of a transaction. Triggers copy it into the audit entry of every change the transaction makes."""
 
 import getpass
 import secrets
@@ -29,7 +29,7 @@ class Writer(msgspec.Struct, frozen=True):
 
 
 class Author(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
-    """`bulk`: rows come by the thousand, and the entry of the thing that brings them stands for them all."""
+    """Who changes what and when. With `bulk`, one audit entry of the parent record covers thousands of rows."""
 
     caller: Writer
     action: str
@@ -39,7 +39,7 @@ class Author(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
 
 
 def by(kind: AuthorKind, caller: Caller, action: str, now: datetime, correlation_id: str) -> Author:
-    """`action` is the name of the operation: `create_token` reads as `Create token`."""
+    """Name the author; `action` is the operation's name, shown in words (`create_token`: `Create token`)."""
     writer = Writer(None, AuthorKind.ANYONE, "") if caller is NOBODY else Writer(caller.id, kind, caller.name)
     return Author(caller=writer, action=in_words(action), created_date=now, correlation_id=correlation_id)
 
@@ -52,7 +52,7 @@ def by_system(action: str, now: datetime, *, bulk: bool = False) -> Author:
 
 
 def by_command_line(command: str, now: datetime) -> Author:
-    """As whoever the operating system says."""
+    """Name the operating system's user as the author."""
     writer = Writer(None, AuthorKind.COMMAND_LINE, _user())
     return Author(caller=writer, action=command, created_date=now, correlation_id=secrets.token_hex(16))
 

@@ -31,7 +31,7 @@ class Caller(msgspec.Struct, frozen=True):
     scopes: frozenset[str]
 
 
-# Whoever acts when no person does: the tick, an import.
+# The caller of background work: the tick, an import.
 SYSTEM = Caller(UUID(int=0), "System", frozenset())
-# Whoever asks where no token is needed.
+# The caller where no token is needed.
 NOBODY = Caller(UUID(int=0), "", frozenset())

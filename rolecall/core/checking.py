@@ -1,7 +1,6 @@
-"""Bodies are checked by pydantic; what it finds is said in the specification's words.
+"""Validate request bodies with pydantic and report problems in the specification's words.
 
-Rules that need the database get what they need as *facts*, gathered before the check, so that one answer
-holds every broken rule.
+Rules that need the database read *facts*, gathered before validation, so that one response reports every broken rule.
 """
 
 import re
@@ -35,12 +34,12 @@ from rolecall.core.errors import Invalid, Problem
 from rolecall.core.text import CONTROL, INVISIBLE, fold, has_control, is_blank
 
 Json = dict[str, Any]
-# What names of hosts stand for, of those that could be looked up.
+# Resolved addresses by host name.
 Addresses = Mapping[str, Sequence[str]]
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
-    """What checks and plans may ask about: the day, the settings, and which of the mentioned records exist."""
+    """Facts for validation: the time, the settings, and which of the mentioned records exist."""
 
     now: datetime
     zone: ZoneInfo
@@ -70,7 +69,7 @@ B = TypeVar("B", bound=BaseModel)
 
 
 def check(shape: type[B], raw: Json, facts: Facts, also: Iterable[Problem] = ()) -> B:
-    """`also` are problems found beside the shape, to be told in the same answer."""
+    """Validate `raw`; report the problems in `also` in the same response."""
     problems = list(also)
     try:
         body = shape.model_validate(_as_meant(raw), context=facts)
@@ -112,14 +111,14 @@ _CLOCKS_DIFFER = timedelta(minutes=5)
 
 
 def require_past(field: str, moment: datetime, now: datetime) -> datetime:
-    """Nobody knows yet what will be; a clock that goes a little ahead of ours is forgiven."""
+    """Reject a time in the future, with a small tolerance for clock skew."""
     if moment > now + _CLOCKS_DIFFER:
         raise Invalid.on(field, f"{human_name([field])} must not be in the future")
     return moment
 
 
 def mentioned_ids(raw: Any) -> list[UUID]:
-    """Every GUID anywhere in the body: the records it may refer to."""
+    """Collect every GUID in the body: the records it may refer to."""
     match raw:
         case dict():
             return [id for value in raw.values() for id in mentioned_ids(value)]
@@ -130,7 +129,7 @@ def mentioned_ids(raw: Any) -> list[UUID]:
 
 
 def broken(message: str) -> PydanticCustomError:
-    """The error of a rule of ours, said exactly like this."""
+    """Create a validation error with exactly this message."""
     return PydanticCustomError("rule", "{message}", {"message": message})
 
 
@@ -205,7 +204,7 @@ def _absent_if_blank(value: object) -> object:
 
 
 def one_of(kind: Iterable[StrEnum]) -> BeforeValidator:
-    """A word of an enum, or of some of its words, whatever its case and spaces."""
+    """Accept a value of an enum, or of a subset, ignoring case and spaces."""
     words = {fold(member.value): member for member in kind}
 
     def read(value: object) -> object:
@@ -216,7 +215,7 @@ def one_of(kind: Iterable[StrEnum]) -> BeforeValidator:
     return BeforeValidator(read, json_schema_input_type=Literal[tuple(word.replace(" ", "") for word in kind)])
 
 
-# How the checks are written in the document; a schema cannot say all that they do.
+# The JSON Schema of the checks, which cannot express all of them.
 _ANY_TEXT = Annotated[str, Field(pattern=r"^[^\x00]*$")]
 _SOME_TEXT = Annotated[str, Field(pattern=rf"^[^\x00]*[^\x00{INVISIBLE}][^\x00]*$")]
 _A_NAME = Annotated[str, Field(pattern=rf"^[^{CONTROL}]*[^{CONTROL}{INVISIBLE}][^{CONTROL}]*$")]
@@ -261,7 +260,7 @@ def _as_meant(value: Any) -> Any:
 
 
 def _plain(limit: float) -> float:
-    """A field of fractions has its limits as fractions: 100.0 is said as 100."""
+    """Print a limit of 100.0 as 100."""
     return int(limit) if limit == int(limit) else limit
 
 
@@ -293,7 +292,7 @@ def _not_valid(_: Mapping[str, Any]) -> str:
 
 def _problem(entry: Any) -> Problem:
     path = entry["loc"]
-    # A length limit outside a validator of ours is pydantic's general one: it does not say what it counted.
+    # pydantic's generic length error does not say what it counted.
     kind = f"string_{entry['type']}" if isinstance(entry["input"], str) else entry["type"]
     say = _SENTENCES.get(kind) or _SENTENCES.get(entry["type"], _not_valid)
     sentence = say(entry.get("ctx", {}))

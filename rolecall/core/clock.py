@@ -1,4 +1,4 @@
-"""The one place that reads the time; everything else is handed `now`."""
+"""The only module that reads the clock; everything else receives `now`."""
 
 import re
 from datetime import UTC, datetime, time, timedelta
@@ -14,7 +14,7 @@ def now() -> datetime:
 
 
 def travel_to(moment: datetime) -> None:
-    """Let time run on from `moment`; for tests and the sample company."""
+    """Shift the clock to `moment` and let it run on; for tests and the sample company."""
     travel(moment - datetime.now(UTC))
 
 
@@ -28,19 +28,22 @@ def travel(offset: timedelta) -> None:
 
 
 def stop_at(moment: datetime) -> None:
-    """Let time stand still, in this process; for tests that count seconds on a machine that may pause."""
+    """Stop the clock in this process, for tests that must not depend on the machine's speed."""
     global _stopped  # noqa: PLW0603
     _stopped = moment
 
 
 def traveled() -> timedelta:
-    """For the processes that a traveller starts: they travel along."""
+    """Return the environment that gives child processes the same shifted clock."""
     return _offset
 
 
 def parse(text: str, zone: ZoneInfo) -> datetime:
-    """A date is midnight in `zone`; a date-time without offset is local to it. Raises ValueError or OverflowError."""
-    # Python takes any character between date and time.
+    """Parse a date as midnight in `zone`, or a date-time, local to `zone` without an offset.
+
+    Raises ValueError or OverflowError.
+    """
+    # Python accepts any character between date and time.
     if not _WRITTEN.fullmatch(text):
         raise ValueError(f"{text} is no ISO 8601 date or date-time")
     moment = datetime.fromisoformat(text)
@@ -48,5 +51,5 @@ def parse(text: str, zone: ZoneInfo) -> datetime:
         moment = datetime.combine(moment.date(), time())
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=zone)
-    # Through the zone: a moment that has no date there is refused here, not where it is shown.
+    # Convert to the zone now, so that an out-of-range moment fails here and not where it is shown.
     return moment.astimezone(zone).astimezone(UTC)

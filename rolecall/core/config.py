@@ -1,4 +1,4 @@
-"""Settings of a process, from `ROLECALL_…` variables; `ROLECALL_…_FILE` names a file that holds the value."""
+"""Process settings from `ROLECALL_…` variables; `ROLECALL_…_FILE` names a file with the value."""
 
 import os
 from collections.abc import Callable, Iterator, Mapping
@@ -27,11 +27,11 @@ _OIDC = ("oidc_issuer", "oidc_client_id", "oidc_client_secret")
 
 
 class ConfigError(CannotRun):
-    """Settings that cannot work; each line of the message says which and what would."""
+    """Invalid settings; each line of the message names one and what would be valid."""
 
 
 class RateLimit(msgspec.Struct, frozen=True):
-    """Requests a minute and token, reads and writes apart."""
+    """Requests per minute and token, for reads and for writes."""
 
     reads: int
     writes: int
@@ -67,12 +67,12 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
         return Store(self.data_dir / "files", self.files_url)
 
     def __repr__(self) -> str:
-        """Without its secrets: this may reach a log."""
+        """Omit secrets: this may be logged."""
         return f"Config({self.data_dir})"
 
 
 def load(environ: Mapping[str, str] = os.environ, **overrides: object) -> Config:
-    """Raises one error for all that is wrong."""
+    """Load the settings; raise one error that lists every problem."""
     read: dict[str, object] = {}
     problems = list(_misspelt(environ))
     for field in Config.__struct_fields__:
@@ -90,12 +90,12 @@ def load(environ: Mapping[str, str] = os.environ, **overrides: object) -> Config
 
 
 def _misspelt(environ: Mapping[str, str]) -> Iterator[str]:
-    """Names that nearly are a setting's. Others are let be: Kubernetes, for one, sets ROLECALL_SERVICE_HOST."""
+    """Report names close to a setting's. Ignore others: Kubernetes sets ROLECALL_SERVICE_HOST, for example."""
     known = [f"ROLECALL_{field.upper()}" for field in Config.__struct_fields__]
     files = [f"{name}_FILE" for name in known]
     for name in sorted(environ):
         if name.startswith("ROLECALL_") and name not in (*known, *files, *_OF_OTHERS):
-            # Without what all have in common, which would make all of them alike.
+            # Compare without the common prefix, which would make all names similar.
             bare = [each.removeprefix("ROLECALL_") for each in (*known, *files)]
             if near := get_close_matches(name.removeprefix("ROLECALL_"), bare, 1, _ALIKE):
                 yield f"{name} is no setting; is ROLECALL_{near[0]} meant?"
@@ -114,7 +114,7 @@ def _setting(environ: Mapping[str, str], field: str) -> str | None:
 
 
 def _database_url(name: str) -> Callable[[str], str]:
-    """Whatever cannot be is refused here, unseen: PostgreSQL would repeat it, and so a password with an `@` in it."""
+    """Reject an invalid URL without printing it: PostgreSQL's error would repeat a password with an `@` in it."""
 
     def read(text: str) -> str:
         try:
@@ -171,7 +171,7 @@ def _seconds(text: str) -> float:
 
 
 def _rate_limit(text: str) -> RateLimit:
-    """`600` for both, or `600,60` for reads and writes."""
+    """Parse `600` for both, or `600,60` for reads and writes."""
     reads, _, writes = text.partition(",")
     number = _positive("RATE_LIMIT")
     return RateLimit(number(reads.strip()), number((writes or reads).strip()))
@@ -200,7 +200,7 @@ def _url(name: str, text: str) -> str:
     try:
         parts = urlsplit(text)
         fits = parts.scheme in ("http", "https") and parts.hostname and not parts.query and not parts.fragment
-        fits = fits and parts.port != 0  # One that is no number raises.
+        fits = fits and parts.port != 0  # An invalid port raises.
     except ValueError:
         fits = False
     if not fits or not text.isprintable() or set(text) & set(" \\"):
@@ -209,7 +209,7 @@ def _url(name: str, text: str) -> str:
 
 
 def _issuer(text: str) -> str:
-    """As the provider spells it, a slash at the end included."""
+    """Keep the issuer exactly as the provider spells it, including a trailing slash."""
     parts = urlsplit(_url("OIDC_ISSUER", text))
     if parts.scheme != "https" and parts.hostname not in _LOOPBACK:
         raise ConfigError(f"ROLECALL_OIDC_ISSUER: {text!r} is not an https URL")
@@ -222,7 +222,7 @@ def secret_key(text: str) -> bytes:
     except ValueError:
         key = b""
     if len(key) != SECRET_KEY_BYTES:
-        # Never with the text: this may reach a log.
+        # Omit the value: this may be logged.
         raise ConfigError("ROLECALL_SECRET_KEY is not 64 hexadecimal digits, as `openssl rand -hex 32` makes them")
     return key
 

@@ -25,13 +25,13 @@ set_json_loads(msgspec.json.decode)
 
 
 def session_options(base_url: str, **more: str) -> str:
-    """What every connection is told. The triggers that freeze a webhook's body need the base URL."""
+    """Return the session settings of every connection. Triggers that build webhook bodies read the base URL."""
     settings = {
         "timezone": "UTC",
         "jit": "off",
-        # Said aloud: an answer of 2xx means the row is on disk.
+        # Durability: a 2xx response means the row is on disk.
         "synchronous_commit": "on",
-        # Sorting what an index has half sorted looks cheap to the planner, and reads a whole filter for 50 rows of it.
+        # The planner underestimates incremental sorts and reads a whole filter for 50 rows.
         "enable_incremental_sort": "off",
         "rolecall.base_url": base_url,
         "plan_cache_mode": "auto",
@@ -43,17 +43,17 @@ def session_options(base_url: str, **more: str) -> str:
 class Pool(AsyncConnectionPool[Db]):
     @cached_property
     def lookups(self) -> dict[Any, Any]:
-        """Queries that requests share, by the function that asks: `together.py`."""
+        """Return the batched lookups of this pool (`together.py`), by query function."""
         return {}
 
 
-# For requests, which read and write a few rows whatever the values: to plan for each takes longer than to do it.
-# One made for an empty table must serve when it is full: where seeking is said to be cheap, an index is taken at once.
+# Generic plans for requests: planning each one costs more than running it. The low random_page_cost makes a plan that
+# was made on an empty table use indexes, so that it stays good when the table grows.
 ONE_PLAN_FOR_ALL = {"plan_cache_mode": "force_generic_plan", "random_page_cost": "1.1"}
 
 
 def make_pool(config: Config, url: str | None = None, **settings: str) -> Pool:
-    """A closed pool: open it inside the event loop that uses it."""
+    """Create a closed pool; open it inside the event loop that uses it."""
     url = url or config.database_url
     assert url
     return Pool(
@@ -62,7 +62,7 @@ def make_pool(config: Config, url: str | None = None, **settings: str) -> Pool:
         min_size=1,
         max_size=config.pool_size,
         timeout=PATIENCE_SECONDS,
-        # Given up soon, begun anew by whoever asks next: the pool's own waits double, past the end of an outage.
+        # Give up reconnecting soon: the pool's exponential back-off would outlast the outage.
         reconnect_timeout=1.0,
         check=_is_open,
         open=False,
@@ -70,7 +70,7 @@ def make_pool(config: Config, url: str | None = None, **settings: str) -> Pool:
 
 
 async def _is_open(db: Db) -> None:
-    """An idle connection has nothing to say but goodbye: a server that went away is seen without a round trip."""
+    """Detect a closed connection without a round trip: input on an idle socket means the server hung up."""
     socket = select.poll()
     socket.register(db.pgconn.socket, select.POLLIN)
     if socket.poll(0):
@@ -80,17 +80,17 @@ async def _is_open(db: Db) -> None:
 
 @asynccontextmanager
 async def transaction(db: Db, name: str) -> AsyncGenerator[None]:
-    """One step that happens or does not; `name` is what its fault points are called."""
+    """Run one atomic step; `name` is the prefix of its fault points."""
     async with db.transaction():
         yield
         fault(f"{name}.before-commit")
     fault(f"{name}.after-commit")
 
 
-# Of more texts than are written down: some have the number of an import in them.
+# Bounded, because some statements contain an import number.
 @lru_cache(maxsize=1024)
 def struct_row(shape: type[T], sql: str) -> Callable[[AsyncCursor[Any]], Callable[[Sequence[Any]], T]]:
-    """Columns become fields by position; their names must agree with the struct's, in order: looked at once."""
+    """Map columns to struct fields by position, and check once that their names agree."""
     agreed = False
 
     def make(values: Sequence[Any]) -> T:
@@ -108,7 +108,7 @@ def struct_row(shape: type[T], sql: str) -> Callable[[AsyncCursor[Any]], Callabl
     return factory
 
 
-# Cursors of the client hold nothing on the server, so they are left, not closed.
+# Client-side cursors hold nothing on the server, so they need no closing.
 async def fetch_all(db: Db, shape: type[T], sql: str, **params: object) -> list[T]:
     cursor = db.cursor(binary=True, row_factory=struct_row(shape, sql))
     await cursor.execute(sql, params)
@@ -128,8 +128,8 @@ async def fetch_rows(db: Db, sql: str, **params: object) -> list[TupleRow]:
 
 
 async def stream_rows(db: Db, sql: str, **params: object) -> AsyncGenerator[TupleRow]:
-    """Rows as they come, from one snapshot, however many there are."""
-    # Several at a time where libpq can (17 and newer).
+    """Stream any number of rows from one snapshot."""
+    # libpq 17 and newer can fetch in chunks.
     size = _AT_ONCE if capabilities.has_stream_chunked() else 1
     async with db.cursor(binary=True) as cursor:
         async for row in cursor.stream(sql, params, size=size):
@@ -137,7 +137,7 @@ async def stream_rows(db: Db, sql: str, **params: object) -> AsyncGenerator[Tupl
 
 
 async def fetch_value(db: Db, sql: str, **params: object) -> Any:
-    """The first column of the first row, or None."""
+    """Return the first column of the first row, or None."""
     cursor = db.cursor(binary=True)
     await cursor.execute(sql, params)
     row = await cursor.fetchone()
@@ -145,19 +145,19 @@ async def fetch_value(db: Db, sql: str, **params: object) -> Any:
 
 
 async def execute(db: Db, sql: str, **params: object) -> int:
-    """Run a statement; how many rows it touched."""
+    """Run a statement and return the number of affected rows."""
     cursor = db.cursor()
     await cursor.execute(sql, params)
     return cursor.rowcount
 
 
 def json_rows(select: str) -> str:
-    """SQL for rows within a row: what belongs to a thing is read with it, in one statement, as it was at one moment."""
+    """Return SQL that nests rows as a JSON array, so that a record and its parts are read in one snapshot."""
     return f"(SELECT coalesce(json_agg(part), '[]') FROM (SELECT {select}) AS part)"
 
 
 async def insert_rows(db: Db, table: str, rows: Sequence[dict[str, Any]]) -> None:
-    """Rows of the same columns, in this order, by one statement: what fires once a statement fires once."""
+    """Insert rows of the same columns in order, with one statement, so that statement triggers fire once."""
     if not rows:
         return
     columns = ", ".join(rows[0])

@@ -1,4 +1,4 @@
-"""What can go wrong, raised where it is known and answered in `web/errors.py`."""
+"""Errors, raised where they are known and turned into responses in `web/errors.py`."""
 
 import msgspec
 
@@ -9,11 +9,11 @@ class Problem(msgspec.Struct, frozen=True):
 
 
 class CannotRun(Exception):
-    """This process cannot do its work here; the message tells the operator why, in one line."""
+    """The process cannot run here; the message tells the operator why in one line."""
 
 
 class RolecallError(Exception):
-    """Anything a caller is told about."""
+    """Base of all errors reported to the caller."""
 
 
 class Invalid(RolecallError):
@@ -43,7 +43,7 @@ class Forbidden(RolecallError):
 
 
 class Conflict(RolecallError):
-    """The record is in the wrong state for what was asked."""
+    """The record's state does not allow the action."""
 
 
 class TooLarge(RolecallError):

@@ -1,7 +1,7 @@
-"""Named points at which a process can be made to die, to prove what survives: around each commit, sync and send.
+"""Fault injection: named points around each commit, fsync and send at which tests make a process die.
 
-A point is armed by a file of its name in the folder `ROLECALL_FAULTS`; whoever passes it takes the file away and dies.
-Without that variable a point is an empty call.
+A file of the point's name in the folder `ROLECALL_FAULTS` arms it; the process that reaches it removes the file and
+dies. Without that variable a point does nothing.
 """
 
 import os

@@ -1,7 +1,7 @@
-"""Files that are kept: written to this machine's disk, hashed on the way, synced, then put in their place at once.
+"""Store files: stream to the local disk while hashing, fsync, then rename atomically.
 
-A row names a file only after it is in place, so a row without its file cannot be; a file without its row can
-(a process died in between) and is swept in the week after.
+A row names a file only after the rename, so no row lacks its file. A file without a row remains when a process dies in
+between; a sweep deletes it after a week.
 """
 
 import asyncio
@@ -26,19 +26,19 @@ from rolecall.core.faults import fault
 from rolecall.core.ids import new_id
 from rolecall.core.text import is_blank
 
-# Small enough to bound memory, large enough that going to a thread costs nothing.
+# Small enough to bound memory, large enough that the switch to a thread costs little.
 _PIECE = 1024 * 1024
 # The commit may or may not have happened.
 _OUTCOME_UNKNOWN = (OperationalError, InterfaceError, CancelledError)
 
 
 def is_disk_full(error: BaseException) -> bool:
-    """Ours or the database's; what was begun is undone."""
+    """Return whether our disk or the database's is full; the transaction is rolled back."""
     return isinstance(error, DiskFull) or (isinstance(error, OSError) and error.errno in (ENOSPC, EDQUOT))
 
 
 def file_system(url: str) -> tuple[Any, str]:
-    """Of any location that fsspec knows, and the path in it; raises ValueError or ImportError."""
+    """Return the fsspec file system of a location and the path in it; raise ValueError or ImportError."""
     from fsspec.core import url_to_fs
 
     files, root = url_to_fs(url)
@@ -56,7 +56,7 @@ def without_path(name: str) -> str:
 
 
 class Store(msgspec.Struct, frozen=True):
-    """Where files are kept: a folder of this machine, or a URL that all machines share."""
+    """The file store: a local folder, or a URL that all machines share."""
 
     folder: Path
     url: str | None = None
@@ -89,12 +89,12 @@ class Store(msgspec.Struct, frozen=True):
                 files.rm_file(f"{root}/{location}")
 
     def settled(self, now: datetime) -> list[str]:
-        """The locations of a past week, old enough that no transaction still means to name them."""
+        """Return the locations of a past week, which no open transaction can still reference."""
         days = [f"{now - timedelta(days=n):%Y/%m/%d}" for n in range(2, 9)]
         return [f"{day}/{name}" for day in days for name in self._names(day)]
 
     def unfinished(self, now: datetime) -> list[Path]:
-        """What was being written here when its process died."""
+        """Return partial files of processes that died."""
         oldest = (now - timedelta(days=1)).timestamp()
         return [path for path in self.folder.glob("incoming/*") if _last_written(path) < oldest]
 
@@ -113,7 +113,7 @@ class Store(msgspec.Struct, frozen=True):
 
 
 class Writing:
-    """A file on its way in; only one piece of it is ever in memory."""
+    """A file being received; only one chunk is in memory at a time."""
 
     def __init__(self, store: Store) -> None:
         folder = store.folder / "incoming"
@@ -133,12 +133,12 @@ class Writing:
             await asyncio.to_thread(self._put_down)
 
     async def finish(self) -> bytes:
-        """The content is on the disk; its SHA-256."""
+        """Flush the content to disk and return its SHA-256."""
         await asyncio.to_thread(self._finish)
         return self._sha256.digest()
 
     def abandon(self) -> None:
-        # A thread that still writes gets an error from the closed file, never another file's number.
+        # Closing through the file object makes a late write in a thread fail instead of reaching a reused descriptor.
         self._file.close()
         self.path.unlink(missing_ok=True)
 
@@ -166,9 +166,9 @@ class UploadedFile(msgspec.Struct):
     place: tuple[Store, str] | None = None
 
     async def keep(self, store: Store, id: UUID, now: datetime) -> str:
-        """Its location in the store from now on."""
+        """Move the file into the store and return its location."""
         location = f"{now:%Y/%m/%d}/{id}"
-        # Said before: what fails on the way is removed from either place.
+        # Set the location first, so that a failed move is cleaned up in both places.
         self.place = store, location
         await asyncio.to_thread(store.put, self.path, location)
         return location
@@ -181,7 +181,7 @@ class UploadedFile(msgspec.Struct):
 
 
 class Upload(msgspec.Struct):
-    """A form with its files; leaving its context removes what no committed row names."""
+    """A form with its files; leaving the context deletes files that no committed row references."""
 
     fields: list[tuple[str, str]] = msgspec.field(default_factory=list)
     files: list[UploadedFile] = msgspec.field(default_factory=list)

@@ -1,4 +1,4 @@
-"""A sign of life from each worker, for readiness. Kept by the database's clock: machines' clocks differ."""
+"""Worker heartbeats for readiness, timed by the database's clock because machines' clocks differ."""
 
 from uuid import UUID
 

@@ -1,4 +1,4 @@
-"""Identifiers: time-ordered for our records, strict about what comes in."""
+"""Create time-ordered identifiers and parse incoming ones strictly."""
 
 import os
 import re
@@ -11,7 +11,7 @@ _GUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE |
 
 
 def new_id() -> UUID:
-    """A UUIDv7: new rows land side by side in the index."""
+    """Return a UUIDv7, so that new rows are adjacent in the index."""
     value = (time.time_ns() // 1_000_000) << 80 | int.from_bytes(os.urandom(10), "big")
     value = value & ~(0xF << 76) | 0x7 << 76
     value = value & ~(0x3 << 62) | 0x2 << 62
@@ -19,12 +19,12 @@ def new_id() -> UUID:
 
 
 def guid(text: object) -> UUID | None:
-    """The GUID in its usual form with hyphens, or None."""
+    """Parse a GUID in its hyphenated form; None if it is not one."""
     return UUID(text) if isinstance(text, str) and _GUID.fullmatch(text) else None
 
 
 def known_guid(resource: str, text: str) -> UUID:
-    """An id that is not a GUID cannot belong to a record."""
+    """Parse an id; raise NotFound if it is not a GUID."""
     if found := guid(text):
         return found
     raise NotFound(resource, text)

@@ -1,4 +1,4 @@
-"""Logs: one line an event, to stderr, as text for people or JSON for programs. Bodies are never logged."""
+"""Log to stderr, one line per event, as text or JSON. Bodies are never logged."""
 
 import asyncio
 import json
@@ -28,11 +28,11 @@ _unwritten: list[bytes] = []
 
 
 def say_request(**fields: Any) -> None:
-    """The line of a request; as JSON past structlog, which takes a third as long as reading the record."""
+    """Log a request. JSON lines bypass structlog, which would cost a third as much as reading the record."""
     if _json_lines is None:
         _log.info("request", **fields)
         return
-    # Those of one turn of the loop are written together: at each write other threads get their turn, and we wait.
+    # Coalesce the lines of one event loop iteration: each write releases the GIL and waits to get it back.
     if not _unwritten:
         asyncio.get_running_loop().call_soon(_write, _json_lines)
     line = {**fields, "event": "request", "level": "info", "time": datetime.now(UTC)}
@@ -46,7 +46,7 @@ def _write(lines: BinaryIO) -> None:
 
 
 def configure(form: str) -> None:
-    """Once a process. Libraries that log through `logging` come out the same way, from warnings up."""
+    """Configure logging once per process; route warnings of libraries the same way."""
     global _json_lines  # noqa: PLW0603
     _json_lines = sys.stderr.buffer if form == "json" else None
     render = _json_renderer() if form == "json" else _text_renderer()
@@ -80,7 +80,7 @@ def _text_renderer() -> list[Processor]:
 
 
 def _in_one_line(_: object, __: str, event: EventDict) -> EventDict:
-    """What comes from outside can neither end the line nor tell the terminal anything."""
+    """Escape line breaks and control characters (log injection)."""
     if "exception" in event:
         event["raised"] = " | ".join(line.strip() for line in event.pop("exception").splitlines())
     return {key: _shown(value) for key, value in event.items()}
@@ -92,9 +92,9 @@ def _shown(value: object) -> object:
 
 
 def _encode(event: Any, **_: Any) -> str:
-    """JSON leaves as they are what a terminal obeys and what some readers take for the end of a line."""
+    """Escape control characters and Unicode line separators that JSON leaves as they are."""
     try:
         text = _ENCODER.encode(event).decode()
-    except UnicodeEncodeError:  # half a character, of a file's name for instance
+    except UnicodeEncodeError:  # a lone surrogate, for example from a file name
         text = json.dumps(event, default=str)
     return text if text.isascii() else "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text)

@@ -1,4 +1,4 @@
-"""The tables are the truth; a nudge only wakes whoever works on them, when the writing transaction commits."""
+"""Wake workers by NOTIFY when a writing transaction commits. The tables are the truth: a lost nudge is harmless."""
 
 import asyncio
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ async def nudge(db: Db, channel: str) -> None:
 
 
 async def listen(url: str, wakers: Sequence[tuple[str, asyncio.Event]]) -> None:
-    """Set the events of a channel at each nudge. A lost connection is made anew: until then the tick does its work."""
+    """Set the channel's events at each nudge. Reconnect after a failure; until then the tick finds the work."""
     while True:
         try:
             async with await AsyncConnection.connect(url, autocommit=True) as db:

@@ -1,4 +1,4 @@
-"""Every list: 50 rows a page, an exact total, at the cost of page 1 whatever the page and the filter.
+"""Page lists: 50 rows, an exact total, and the cost of page 1 for every page and filter.
 
 `docs/lists.md` tells how; `migrations/0001` keeps what is read here.
 """
@@ -17,7 +17,7 @@ from rolecall.core.db import Db, execute, fetch_rows, fetch_value
 
 PAGE_SIZE = 50
 LAST_PAGE = 10**18 - 1
-# SQL for what no key of a list comes after.
+# SQL for the greatest possible key of a list.
 LAST_KEY = "chr(1114111)"
 _FURTHEST = 2**62
 
@@ -33,7 +33,7 @@ class Page(msgspec.Struct, Generic[T], rename="camel"):
 
 
 class Listing(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
-    """A list as data. A filter on a column that is not among the facets is counted through its index."""
+    """A list as data. Filters on columns that are not facets are counted through their index."""
 
     table: str
     row: str
@@ -45,7 +45,7 @@ class Listing(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
 
 
 async def fetch_listed(db: Db, listing: Listing[T], page: int, **filters: object) -> Page[T]:
-    """`filters` by column; None is no filter."""
+    """Fetch a page; `filters` are by column, and None means no filter."""
     given = {column: value for column, value in filters.items() if value is not None}
     asked = (listing, page, *given.items())
     is_current = _reads_what_is_committed(db)
@@ -68,7 +68,7 @@ async def fetch_listed(db: Db, listing: Listing[T], page: int, **filters: object
     return made
 
 
-# Pages as they were in a snapshot of the database: in the same snapshot they are the same. Nobody may change them.
+# Cached pages by database snapshot: the same snapshot gives the same page. Treat them as immutable.
 _pages: dict[tuple[Any, ...], tuple[str, Page[Any]]] = {}
 _MOST_PAGES = 100
 # A snapshot says which transactions it sees, in one database since its server started; a promoted one is another.
@@ -76,18 +76,18 @@ _SNAPSHOT = "current_database() || pg_postmaster_start_time()::text || pg_curren
 
 
 def _reads_what_is_committed(db: Db) -> bool:
-    """Not so inside a transaction, which sees its own writes, nor on a standby, whose snapshots tell less."""
+    """Return whether pages may be cached: not inside a transaction (own writes), not on a standby."""
     is_idle = db.pgconn.transaction_status == TransactionStatus.IDLE
     return is_idle and db.pgconn.parameter_status(b"in_hot_standby") == b"off"
 
 
 @cache
 def _select(listing: Listing[Any], filters: frozenset[str]) -> str:
-    """One statement: the place of the page, the first key on it, its rows."""
+    """Build one statement: the position of the page, its first key, its rows."""
     table, row, way = listing.table, listing.row, _DOWN if listing.newest_first else _UP
     kept = [column for column in listing.facets if column in filters]
     counted = sorted(filters - set(kept))
-    # The columns of one index, in its order.
+    # The columns of one index, in order.
     lead, rest = (counted[:1], counted[1:] + kept) if counted else (kept, [])
     index = [*lead, "list_key"]
     order = ", ".join(f"{column} {way.order}" for column in index)
@@ -96,7 +96,7 @@ def _select(listing: Listing[Any], filters: frozenset[str]) -> str:
     conditions = "".join(f" AND {column} = %({column})s" for column in filters)
 
     def rows_from(start: str, comparison: str) -> str:
-        # Comparing and ordering by whole index rows leaves the planner one index, whatever it believes of the values.
+        # Row comparison over the whole index key forces that index, independent of planner statistics.
         bounds = [f"({', '.join(index)}) {comparison} ({', '.join([*(f'place.{c}' for c in lead), start])})"]
         if lead:
             bounds.append(f"({', '.join(lead)}) {way.until} ({', '.join(f'place.{c}' for c in lead)})")
@@ -124,7 +124,7 @@ def _select(listing: Listing[Any], filters: frozenset[str]) -> str:
 
 
 class _Way(msgspec.Struct, frozen=True):
-    """How a list is read, upwards or downwards; `nearest` is the number of the remembered key to start from."""
+    """The direction of a list; `nearest` is the number of the boundary key to start from."""
 
     order: str
     seek: str
@@ -135,7 +135,7 @@ class _Way(msgspec.Struct, frozen=True):
     before: str
 
 
-# The first pages are counted from the end itself: cheaper than looking at the remembered keys.
+# The first pages are counted from the start of the list, which is cheaper than reading boundary keys.
 _FAR = "%(offset)s >= list_stride() / 2"
 _SHIFT = "(SELECT coalesce(sum(rows), 0)::bigint FROM changes WHERE key < keys[n])"
 _UP = _Way(
@@ -157,8 +157,8 @@ _DOWN = _Way(
     before=f"coalesce(total - starts[n] - {_SHIFT}, 0)",
 )
 
-# Where to start reading, and how many rows to skip from there: from the last remembered key that surely does not stand
-# behind the page, whatever the changes since have moved. Materialized, so that one plan serves every value.
+# The boundary key to start from and the rows to skip: the last boundary that is certainly not past the page, given the
+# changes since it was taken. Materialized, so that one generic plan serves every value.
 _KEPT = """
     WITH changes AS MATERIALIZED (
         SELECT key, rows FROM list_changes WHERE list = '{table}' AND facets @> %(facet)s::jsonb
@@ -197,7 +197,7 @@ class Settled(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
 
 
 async def fetch_settled(db: Db, settled: Settled[T], name: str, page: int, **params: object) -> Page[T]:
-    """`name` says which list this is, and as of when."""
+    """Fetch a page of an immutable list; `name` identifies the list and its moment."""
     total, items = await fetch_stretch(db, settled, name, (page - 1) * PAGE_SIZE, PAGE_SIZE, **params)
     return Page(items, total, page, PAGE_SIZE, -(-total // PAGE_SIZE))
 
@@ -205,7 +205,7 @@ async def fetch_settled(db: Db, settled: Settled[T], name: str, page: int, **par
 async def fetch_stretch(
     db: Db, settled: Settled[T], name: str, skip: int, take: int, **params: object
 ) -> tuple[int, list[T]]:
-    """The total, and `take` rows after the first `skip`."""
+    """Return the total, and `take` rows after the first `skip`."""
     start = ", ".join(f"place.key[{n}]::{type}" for n, type in enumerate(settled.key.values(), 1))
     page, within = divmod(skip, PAGE_SIZE)
     sql = f"""
@@ -260,14 +260,14 @@ _KEPT_FOR = timedelta(days=7)
 
 
 async def tidy_lists(db: Db) -> None:
-    """What writers leave undone when they fall silent; where they do not, room that changes have left is used again."""
+    """Fold the last pending changes of quiet lists, and vacuum busy ones."""
     await execute(db, "SELECT fold_lists()")
     if await fetch_value(db, "SELECT pg_relation_size('list_changes') > 512 * 1024"):
         await execute(db, "VACUUM (SKIP_LOCKED) list_changes")
 
 
 async def totals_by(db: Db, table: str, column: str, values: Sequence[str], **others: str) -> dict[str, int]:
-    """The kept total of a list for each of these values of a facet, among those with these values of others."""
+    """Return the stored total for each value of a facet, under fixed values of other facets."""
     rows = await fetch_rows(
         db,
         """SELECT value,
@@ -295,9 +295,9 @@ async def fetch_page(
     given: str = "",
     **params: object,
 ) -> Page[T]:
-    """For lists that stay small. `total` selects one number; `items` ordered rows, their first column never null.
+    """Fetch a page of a small list by OFFSET. `total` selects a number, `items` ordered rows (first column not null).
 
-    Both may use what `given`, a WITH clause, defines.
+    Both may use the WITH clause `given`.
     """
     rows = await fetch_rows(
         db,
@@ -310,7 +310,7 @@ async def fetch_page(
 
 
 def _page(rows: Sequence[Sequence[Any]], make: Callable[[Sequence[Any]], T], page: int, first: int) -> Page[T]:
-    """`first` is the column that items begin at; the total is column 0."""
+    """Build the page; items start at column `first`, and the total is column 0."""
     count = rows[0][0]
     return Page(
         items=[make(row[first:]) for row in rows if row[first] is not None],

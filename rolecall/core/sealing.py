@@ -1,6 +1,6 @@
-"""Secrets that must be read again are kept sealed (AES-256-GCM), each bound to the record that owns it.
+"""Encrypt secrets at rest (AES-256-GCM), each bound to the record that owns it.
 
-The key comes from `ROLECALL_SECRET_KEY`, which several machines must share, or is made in the data folder.
+The key comes from `ROLECALL_SECRET_KEY`, which several machines must share, or is created in the data folder.
 """
 
 import os
@@ -19,11 +19,11 @@ _NONCE_BYTES = 12
 
 
 class CannotUnseal(Exception):
-    """Sealed with another key, or not for this record."""
+    """The secret was encrypted with another key or for another record."""
 
 
 def load_key(config: Config) -> bytes:
-    """Made when there is none yet."""
+    """Load the key, creating it on first use."""
     file = config.data_dir / KEY_FILE
     if not config.secret_key and not file.exists():
         _make_key(file)

@@ -1,9 +1,9 @@
-"""Text: how names sort, when words are the same, and how a log shows them."""
+"""Text rules: how names sort, when words match, how logs show them."""
 
 import re
 import unicodedata
 
-# Letters that Unicode's root order places with a base letter but that do not decompose into it.
+# Letters that the Unicode root collation sorts with a base letter but that do not decompose into it.
 _BASE = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ð": "d", "ħ": "h", "ı": "i", "æ": "ae", "œ": "oe", "þ": "th"})
 # Characters of a regular expression's class, as Python and JSON Schema both read them. Control characters and breaks of
 # lines; then white space and what Unicode calls default ignorable: zero-width characters, fillers, directional marks.
@@ -17,7 +17,7 @@ _IS_BLANK = re.compile(rf"[{CONTROL}{INVISIBLE}\U000e0000-\U000e0fff]*")
 
 
 def sort_key(name: str) -> str:
-    """Orders by letters, then by accents, never by case: `Élan` stands among the E's."""
+    """Return a key that orders by letters, then accents, ignoring case: `Élan` sorts among the E's."""
     letters = unicodedata.normalize("NFKD", name.casefold()).translate(_BASE)
     base = "".join(c for c in letters if not unicodedata.combining(c))
     return base if base == letters else f"{base}\x02{letters}"
@@ -41,7 +41,7 @@ def name_key(name: str) -> str:
 
 
 def fold(text: str) -> str:
-    """For matching words people type: no case, no spaces."""
+    """Fold case and remove spaces, for matching words that people type."""
     return "".join(text.split()).casefold()
 
 
@@ -54,7 +54,7 @@ def is_storable(text: str) -> bool:
 
 
 def in_one_line(text: str) -> str:
-    """For logs: what would end the line, or what a terminal obeys, is shown as an escape."""
+    """Escape line breaks and control characters for logs (log injection)."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() or unicodedata.category(c) == "Zs" else repr(c)[1:-1] for c in text)

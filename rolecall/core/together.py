@@ -1,4 +1,4 @@
-"""A record by its id, and one question for all who ask at the same time."""
+"""Get records by id, batching concurrent lookups into one query."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -12,14 +12,14 @@ from rolecall.core.ids import known_guid
 
 K = TypeVar("K")
 V = TypeVar("V")
-# What is there of these ids, each by its id.
+# A query that returns the existing records of these ids, by id.
 Find = Callable[[Db, list[UUID]], Awaitable[dict[UUID, V]]]
 
 _PATIENCE_SECONDS = 0.25
 
 
 class Together(Generic[K, V]):
-    """Who asks while an answer is on its way goes into the next question: that answer may have begun too early."""
+    """Batch lookups. One that arrives during a query joins the next batch: the running query may be too old."""
 
     def __init__(self, ask: Callable[[set[K]], Awaitable[V]]) -> None:
         self._ask = ask
@@ -31,12 +31,12 @@ class Together(Generic[K, V]):
         self._keys.add(key)
         if self._next is None:
             self._next = asyncio.create_task(self._ask_after(self._under_way))
-        # Who gives up must not take the others along.
+        # A canceled caller must not cancel the batch.
         return await asyncio.shield(self._next)
 
     async def _ask_after(self, earlier: asyncio.Task[V] | None) -> V:
         if earlier and not earlier.done():
-            # One whose connection hangs must not keep all others waiting.
+            # A hanging connection must not block the next batch.
             await asyncio.wait([earlier], timeout=_PATIENCE_SECONDS)
         self._under_way, self._next = self._next, None
         keys, self._keys = self._keys, set()
@@ -49,7 +49,7 @@ async def get_one(db: Db, kind: str, find: Find[V], id: str | UUID) -> V:
 
 
 async def get_with_others(pool: Pool, kind: str, find: Find[V], id: str) -> V:
-    """Found in one go with all that are asked for at the same time."""
+    """Get one record in a batch with concurrent lookups."""
     guid = known_guid(kind, id)
     lookup: Together[UUID, dict[UUID, V]] | None = pool.lookups.get(find)
     if lookup is None:

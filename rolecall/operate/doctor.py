@@ -1,4 +1,4 @@
-"""What is wrong with a service, and what to do about each: `docs/operating.md` has the same words at more length."""
+"""Checks of a service with advice for each problem; `docs/operating.md` explains them at length."""
 
 import os
 import shutil
@@ -24,7 +24,7 @@ from rolecall.core.sealing import KEY_FILE
 MOST_SKEW = timedelta(seconds=5)
 LEAST_FREE_PERCENT, LEAST_FREE_BYTES = 10, 1024 * MIB
 MOST_UNMATCHED_PERCENT = 10
-# An attempt takes 15 s and a lease 45 s at most: what is due for so long, no worker looks at.
+# An attempt takes at most 15 s and a lease 45 s, so no worker handles what is overdue for longer.
 DELIVERIES_LATE = timedelta(minutes=5)
 IMPORTS_WAIT = timedelta(minutes=15)
 _NAMED = 5
@@ -37,7 +37,7 @@ class State(StrEnum):
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """`advice` is empty when all is well."""
+    """The result of a check; `advice` is empty when it passed."""
 
     check: str
     state: State
@@ -54,7 +54,7 @@ def _trouble(check: str, detail: str, advice: str) -> Finding:
 
 
 async def examine(db: Db, config: Config) -> list[Finding]:
-    """The checks that need tables come last, and only where the tables are those of this version."""
+    """Run all checks; those that need tables run last and only on the current schema."""
     findings = [await _clock(db)]
     if config.data_dir.exists():
         findings += [*_disks(config), *_permissions(config)]
@@ -124,7 +124,7 @@ async def _clock(db: Db) -> Finding:
 
 
 def _disks(config: Config) -> Iterator[Finding]:
-    """Each once, however many of the folders are on it."""
+    """Check each disk once, even if several folders are on it."""
     folders = [config.data_dir, config.data_dir / "postgres", config.store.folder]
     if config.files_url:
         place = urlsplit(config.files_url)
@@ -179,7 +179,7 @@ async def _hooks(db: Db) -> Finding:
 
 
 async def _late_deliveries(db: Db) -> Finding:
-    """A hook with something due has something on its way: a worker that sends sees to it in the same transaction."""
+    """Check for overdue deliveries: while a worker runs, a hook with due deliveries always has one in flight."""
     rows = await fetch_rows(
         db,
         """SELECT h.name, oldest.next_attempt_on FROM webhooks h
@@ -224,7 +224,7 @@ def _opens(key: bytes | None, sealed: bytes, owner: UUID) -> bool:
 
 
 async def _waiting_imports(db: Db) -> Finding:
-    """What waits behind another import of its application waits for that one."""
+    """Check for stuck imports, apart from those queued behind another import of their application."""
     rows = await fetch_rows(
         db,
         """SELECT a.name || ' #' || i.number, i.created_at FROM application_imports i

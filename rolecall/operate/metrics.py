@@ -1,4 +1,4 @@
-"""What Prometheus is told, in its text format. Everything is read from the database: any API process tells of all."""
+"""Metrics in Prometheus text format, read from the database, so that any API process reports for all."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
@@ -30,7 +30,7 @@ class Kind(StrEnum):
 
 
 class Bucket(msgspec.Struct, frozen=True):
-    """How many events took no longer than `within` but longer than the bucket before, and how long together."""
+    """A histogram bucket: the count and total time of events up to `within` seconds, above the previous bucket."""
 
     within: float
     count: int
@@ -41,7 +41,7 @@ class Metric(msgspec.Struct, frozen=True):
     name: str
     kind: Kind
     help: str
-    # The end of the name, labels, value.
+    # Name suffix, labels, value.
     samples: list[tuple[str, Labels, float]]
 
 
@@ -128,7 +128,7 @@ def _by(name: str, help: str, label: str, values: Mapping[str, int]) -> Metric:
 def _histogram(
     labels: Labels, bounds: Sequence[float], counted: Sequence[Bucket]
 ) -> Iterator[tuple[str, Labels, float]]:
-    """Prometheus counts what took no longer than each bound."""
+    """Convert to Prometheus's cumulative buckets."""
     for bound in bounds:
         upto = sum(bucket.count for bucket in counted if bucket.within <= bound)
         yield "_bucket", {**labels, "le": _number(bound)}, upto

@@ -1,4 +1,4 @@
-"""What a request carries: a JSON object within its limit, and query parameters."""
+"""Read request bodies within their limits, and query parameters."""
 
 import asyncio
 import hashlib
@@ -27,8 +27,7 @@ SLOWEST_BYTES_A_SECOND = 4096
 
 
 class Carried(msgspec.Struct, frozen=True):
-    """A body as read: what it says, the digest for an idempotency key, what it holds until it is done with, and what
-    the names of hosts in it stand for."""
+    """A body as read: its content, its digest for idempotency, resources to release, and resolved host names."""
 
     raw: Any
     digest: bytes
@@ -50,7 +49,7 @@ async def read_bytes(request: AnyRequest, limit: int, what: str = "The body") ->
 
 @asynccontextmanager
 async def in_time() -> AsyncGenerator[Callable[[bytes], None]]:
-    """For reading a body: whoever sends slower than a line that nobody uses any more is not waited for."""
+    """Limit the time to read a body, based on a minimum transfer rate."""
     try:
         async with asyncio.timeout(PATIENCE_SECONDS) as limit:
 
@@ -60,7 +59,7 @@ async def in_time() -> AsyncGenerator[Callable[[bytes], None]]:
             yield came
     except TimeoutError:
         raise Invalid.on("body", "Body came too slowly") from None
-    except InternalServerException:  # the sender hung up
+    except InternalServerException:  # the client disconnected
         raise Invalid.on("body", "Body ended early") from None
 
 
@@ -87,7 +86,7 @@ async def read_optional_json(request: AnyRequest, limit: int) -> Carried:
 
 
 async def read_text(request: AnyRequest, limit: int) -> Carried:
-    """Plain text in strict UTF-8 that says something."""
+    """Read plain text in strict UTF-8; it must not be blank."""
     media_type, _, parameters = request.headers.get("content-type", "").lower().partition(";")
     charset = re.search(r"charset\s*=\s*\"?([^\s;\"]*)", parameters)
     if media_type.strip() != "text/plain" or (charset and charset[1] not in ("utf-8", "utf8", "us-ascii")):
@@ -123,7 +122,7 @@ def _inside(value: Any) -> Iterable[Any]:
 
 
 class Reader(msgspec.Struct, frozen=True):
-    """How a query parameter is read (a ValueError says what it must be) and how it is documented."""
+    """Parse a query parameter (a ValueError says what it must be), with its JSON Schema."""
 
     read: Callable[[str], object]
     schema: Json

@@ -1,4 +1,4 @@
-"""The document as a page: plain HTML of our own, readable offline and without scripts."""
+"""The OpenAPI document as a plain HTML page that works offline and without scripts."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -18,7 +18,7 @@ Describe = Callable[[Litestar, str], Json]
 
 
 def documentation(describe: Describe) -> Router:
-    """Routes for the document and its page, each made once, when first asked for."""
+    """Return routes for the document and its page, each generated on first use."""
 
     @cache
     def as_json(app: Litestar, base_url: str) -> bytes:
@@ -185,13 +185,13 @@ def _name(reference: Json) -> str:
 
 
 def _text(text: str) -> str:
-    """Escaped, with `code` as code."""
+    """Escape text and render `code`."""
     parts = escape(text).split("`")
     return "".join(f"<code>{part}</code>" if odd % 2 else part for odd, part in enumerate(parts))
 
 
 def curl(document: Json, path: str, method: str, described: Json) -> str:
-    """A call that can be pasted, once the token and the ids are one's own."""
+    """Return a curl call to copy; replace the token and the ids."""
     words = [f"curl {document['servers'][0]['url']}{path.replace('{', '$').replace('}', '')}"]
     if method != "get":
         words[0] += f" -X {method.upper()}"

@@ -1,4 +1,4 @@
-"""A kept file, sent as it is and never shown in the page: whatever it holds, a browser saves it."""
+"""Send stored files as downloads, so that a browser never renders their content."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -13,7 +13,7 @@ _PIECE = 256 * 1024
 
 
 async def send_file(store: Store, location: str, size: int, name: str) -> ASGIStreamingResponse:
-    """Raises FileNotFoundError before anything is sent."""
+    """Send a stored file; raise FileNotFoundError before the first byte."""
     file = await asyncio.to_thread(store.open, location)
     plain = "".join(c if c.isascii() and c.isprintable() and c not in '"\\%' else "_" for c in name)
     headers = {

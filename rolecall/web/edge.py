@@ -1,4 +1,4 @@
-"""The outermost layer: correlation id, safe headers and one log line for every answer, unknown routes included."""
+"""Outermost ASGI layer: correlation id, security headers and one log line for every response."""
 
 import time
 from typing import Any
@@ -13,7 +13,7 @@ from rolecall.web import correlation
 from rolecall.web.proxies import sender
 from rolecall.web.request_times import RequestTimes
 
-# What every answer says unless its route says otherwise.
+# Default headers; a route may override them.
 _HEADERS = [
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
@@ -22,12 +22,12 @@ _HEADERS = [
 ]
 _LONGEST_PART = 255
 _PROBES = ("/healthz", "/readyz", "/metrics")
-# Paths whose rest is a secret: whoever knows it may.
+# Paths whose remainder is a capability and must not be logged.
 _CAPABILITIES = ("/sign-in/", "/webhooks/callback/")
 _HSTS = (b"strict-transport-security", b"max-age=31536000")
 
 
-# HEAD is GET without the body. OPTIONS is asked as a method no route has: the refusal names those it has.
+# HEAD is GET without a body. OPTIONS becomes an unknown method, so that the 405 lists the allowed ones.
 _ASKED_AS: dict[str, Any] = {"HEAD": "GET", "OPTIONS": "-"}
 
 
@@ -102,7 +102,7 @@ def _told(path: str) -> str:
 
 
 def header(scope: Any, name: bytes) -> bytes:
-    """A request's header, empty when it has none; for what is read at every request, without parsing the others."""
+    """Return a request header or an empty value, without parsing the other headers."""
     for key, value in scope["headers"]:
         if key == name:
             return bytes(value)

@@ -1,4 +1,4 @@
-"""An error becomes an answer: the specification's body, for everything that can go wrong."""
+"""Turn every error into a response with the specification's error body."""
 
 from typing import Any, Protocol
 
@@ -64,7 +64,7 @@ _FRAMEWORK = {404: ("not_found", "No such route"), 405: ("method_not_allowed", "
 def answer_framework(request: Request[Any, Any, Any], error: HTTPException) -> Response[ErrorBody]:
     if error.status_code >= 500:
         return answer_crash(request, error)
-    if error.status_code not in _FRAMEWORK:  # a header such as Host or Content-Length that cannot be
+    if error.status_code not in _FRAMEWORK:  # an invalid header such as Host or Content-Length
         return answer_known(request, errors.Invalid.on("request", "Request is not valid"))
     headers = dict(error.headers or {})
     if "GET" in headers.get("allow", ""):

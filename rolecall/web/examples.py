@@ -1,4 +1,4 @@
-"""Examples for the document, made from its schemas: what a field holds is known by its name."""
+"""Generate examples for the OpenAPI document from its schemas and field names."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ _FORMATS = {"date-time": "2026-12-01T00:00:00Z", "date": "2026-12-01"}
 _KINDS: dict[str, Any] = {"string": str, "integer": int, "number": float, "boolean": bool}
 _PLAIN: Json = {"string": "text", "integer": 1, "number": 1.0, "boolean": False}
 
-# What a field holds, by its name or by its shape and name; what is optional or nullable is shown only if it is here.
+# Example values by field name, or by schema and field name; optional and nullable fields appear only if listed.
 _KNOWN: Json = {
     "ActivityEntry.action": "Created",
     "ApprovalRule.reason": "The supervisor approves added and changed access",
@@ -65,7 +65,7 @@ _KNOWN: Json = {
 
 
 def example_of(schema: Json, schemas: Json, *, asked: bool = False, field: str = "") -> Any:
-    """`asked` is for bodies: what is optional and not known is left out instead of null."""
+    """Return an example; `asked` (a request body) omits unknown optional fields instead of using null."""
     shape = schema["$ref"].rpartition("/")[2] if "$ref" in schema else ""
     schema = schemas[shape] if shape else schema
     known = _KNOWN.get(field, _KNOWN.get(field.partition(".")[2]))

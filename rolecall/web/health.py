@@ -1,4 +1,4 @@
-"""Alive: this process answers. Ready: what it needs is there too. Open to all: both tell nothing else."""
+"""Liveness and readiness. Both need no token and reveal nothing else."""
 
 from litestar import Response, Router, get
 from psycopg import Error

@@ -1,4 +1,4 @@
-"""The same key and body give the first answer again; another body under the same key is a conflict."""
+"""Idempotency keys: the same key and body return the first response; another body is a conflict."""
 
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -13,7 +13,7 @@ LONGEST_KEY = 255
 
 
 class Key(msgspec.Struct, frozen=True):
-    """A caller's key, and the digest of the request it came with."""
+    """A caller's key and the digest of its request."""
 
     token_id: UUID
     key: str
@@ -34,9 +34,9 @@ def checked(key: str) -> str:
 
 
 async def kept_answer(db: Db, key: Key) -> tuple[int, bytes] | None:
-    """Claim the key for this transaction, or find the answer it already has.
+    """Claim the key for this transaction, or return its stored response.
 
-    A second request with the same key waits here until the first has committed or given up.
+    A second request with the same key waits here until the first commits or rolls back.
     """
     claimed = await execute(
         db,

@@ -1,4 +1,4 @@
-"""How often: fixed windows of a minute, counted in this process."""
+"""Rate limits: fixed windows of a minute, counted per process."""
 
 from datetime import datetime
 
@@ -16,7 +16,7 @@ class Counter:
         self._counts: dict[object, int] = {}
 
     def count(self, key: object, limit: int, now: datetime) -> None:
-        """Count one more for `key`; past the limit, refuse until the minute is over."""
+        """Count a request of `key`; raise RateLimited above the limit until the minute ends."""
         minute, second = divmod(int(now.timestamp()), 60)
         if minute != self._minute:
             self._minute, self._counts = minute, {}

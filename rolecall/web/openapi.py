@@ -1,4 +1,4 @@
-"""The OpenAPI document, made from the operations themselves."""
+"""Generate the OpenAPI document from the operations."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -55,7 +55,7 @@ _IDEMPOTENCY_KEY = {
 
 
 class Fault(msgspec.Struct, frozen=True):
-    """How an error is documented; its code is the one in `errors.py`."""
+    """The documentation of an error; its code is in `errors.py`."""
 
     code: str
     when: str
@@ -88,7 +88,7 @@ FAULTS = {
 
 
 class Event(msgspec.Struct, frozen=True):
-    """A webhook's event: the payload is sent when `description` says."""
+    """A webhook event; `description` is its condition."""
 
     name: str
     display: str
@@ -96,7 +96,7 @@ class Event(msgspec.Struct, frozen=True):
 
 
 class Route(msgspec.Struct, frozen=True):
-    """A path as the document writes it, a method, and what is known of the operation there."""
+    """A documented path, method and operation."""
 
     path: str
     method: str
@@ -106,7 +106,7 @@ class Route(msgspec.Struct, frozen=True):
 
 
 def routes_of(app: Litestar) -> list[Route]:
-    """Every route that is served, OPTIONS apart, in an order of its own: Litestar's differs from run to run."""
+    """Return all routes except OPTIONS in a stable order; Litestar's order differs between runs."""
     found = (route for route in app.routes if isinstance(route, HTTPRoute))
     return sorted((one for route in found for one in _methods_of(route)), key=lambda one: (one.path, one.method))
 
@@ -165,7 +165,7 @@ def _operation(route: Route, operation: Operation, components: Components) -> Js
 
 
 def faults_of(route: Route) -> list[int]:
-    """The errors an operation can answer with."""
+    """Return the errors of an operation."""
     operation = route.operation
     assert operation
     writes = operation.method != "GET"
@@ -238,7 +238,7 @@ def _headers(*names: str) -> Json:
 
 
 def _error_schemas() -> Json:
-    """The error body: `errors` is there for validation errors and nowhere else."""
+    """Return the schemas of error bodies; only validation errors have `errors`."""
     common = {"message": {"type": "string"}, "correlationId": {"type": "string", "pattern": "^[0-9a-f]{32}$"}}
     text = {"type": "string"}
     entry = {"type": "object", "properties": {"field": text, "message": text}, "required": ["field", "message"]}

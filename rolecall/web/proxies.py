@@ -1,4 +1,4 @@
-"""Who asks, when proxies stand between: what they forward counts, what anyone else claims does not."""
+"""Find the client's address behind trusted proxies; ignore forwarding headers from anyone else."""
 
 from collections.abc import Sequence
 from ipaddress import ip_address
@@ -7,7 +7,7 @@ from rolecall.core.config import Network
 
 
 def sender(peer: str, forwarded: str, trusted: Sequence[Network]) -> str:
-    """The nearest address that is no trusted proxy: each proxy adds on the right whom it was asked by."""
+    """Return the rightmost address that is not a trusted proxy: each proxy appends its client on the right."""
     address = peer
     for claimed in reversed(forwarded.split(",")):
         if not is_among(address, trusted) or not _is_address(claimed.strip()):

@@ -1,4 +1,4 @@
-"""Reading from a second server that follows the first, without anyone seeing less than they wrote."""
+"""Read from a replica without losing read-your-writes consistency."""
 
 import asyncio
 import time
@@ -12,14 +12,14 @@ from rolecall.core.together import Together
 
 log = structlog.get_logger("rolecall.replica")
 
-# How long a reader waits for the replica to catch up, in steps; and how long one that failed is left alone.
+# How long a reader waits for the replica to catch up, in steps, and the back-off after a failure.
 _PATIENCE = (0.001, 0.002, 0.004, 0.008, 0.016)
 _REST_SECONDS = 5.0
 _REACH_SECONDS = 0.5
 
 
 class Replica:
-    """`pool` reads from a server that streams from the one of `primary`."""
+    """A replica; `pool` connects to a standby of `primary`."""
 
     def __init__(self, primary: Pool, pool: Pool) -> None:
         self.primary, self.pool = primary, pool
@@ -27,7 +27,7 @@ class Replica:
         self._looks = Together(self._look)
 
     async def is_current(self) -> bool:
-        """Whether it shows everything that was committed when this was asked, by whomever."""
+        """Return whether the replica has replayed every commit up to now."""
         if time.monotonic() < self._resting_until:
             return False
         return await self._looks.ask(None)
@@ -48,7 +48,7 @@ class Replica:
             written = await fetch_value(db, "SELECT pg_current_wal_flush_lsn()::text")
         async with self.pool.connection(timeout=_REACH_SECONDS) as db:
             for pause in (*_PATIENCE, None):
-                # Null where the server follows nobody.
+                # Null on a server that is not a standby.
                 shown = await fetch_value(db, "SELECT pg_last_wal_replay_lsn() >= %(lsn)s::pg_lsn", lsn=written)
                 if shown or pause is None:
                     break

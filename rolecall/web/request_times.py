@@ -1,6 +1,6 @@
-"""How long requests take: counted in the process, added every few seconds to what all processes have counted.
+"""Request durations: counted per process and added to shared totals every few seconds.
 
-Whoever is asked for metrics then knows of all: processes share a port, and each scrape reaches one of them.
+Processes share a port and a scrape reaches one of them, so the totals live in the database.
 """
 
 import asyncio
@@ -41,7 +41,7 @@ class RequestTimes:
 
     def add(self, method: str, route: str, status: int, seconds: float) -> None:
         within = BUCKETS[bisect_left(BUCKETS, seconds)]
-        # Methods that nobody knows are not told apart: each would be a row for ever.
+        # Count unknown methods together: each would become a permanent row.
         self._add((method if method in _METHODS else "other", route, status, within), 1, seconds)
 
     def _add(self, key: _Key, requests: int, seconds: float) -> None:
@@ -49,7 +49,7 @@ class RequestTimes:
         self._counted[key] = before + requests, took + seconds
 
     async def keep(self, pool: Pool) -> None:
-        """Write down what was counted since the last time."""
+        """Flush the counts since the last flush."""
         counted, self._counted = self._counted, {}
         try:
             if counted:
@@ -62,7 +62,7 @@ class RequestTimes:
 
     @asynccontextmanager
     async def kept(self, pool: Pool) -> AsyncGenerator[None]:
-        """Meanwhile every few seconds, and once at the end."""
+        """Flush every few seconds and once at the end."""
         stop = asyncio.Event()
         keeping = asyncio.create_task(self._keep_until(stop, pool))
         try:
@@ -83,7 +83,7 @@ class RequestTimes:
 
 
 async def _write(db: Db, counted: dict[_Key, tuple[int, float]]) -> None:
-    # In one order, so that no two processes ever wait for each other.
+    # Write rows in one order to avoid deadlocks.
     rows = sorted((*key, *value) for key, value in counted.items())
     methods, routes, statuses, withins, requests, seconds = (list(column) for column in zip(*rows, strict=True))
     await execute(

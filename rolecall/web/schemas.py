@@ -1,4 +1,4 @@
-"""JSON Schema of what goes out (structs) and what comes in (pydantic), exact and by name."""
+"""Generate JSON Schemas of responses (msgspec structs) and bodies (pydantic)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime
@@ -30,12 +30,12 @@ _PLAIN: dict[Any, Json] = {
 
 
 class Components:
-    """The named schemas of a document, filled as types are asked for."""
+    """The named schemas of a document, added on first use."""
 
     def __init__(self, bodies: Iterable[type[BaseModel]]) -> None:
         wanted: Any = [(body, "validation") for body in bodies]
         references, defined = models_json_schema(wanted, ref_template=_REF + "{model}")
-        # An enum that is read by `one_of` is defined by pydantic but used by nothing.
+        # pydantic defines enums read by `one_of` that nothing references.
         used = {name: schema for name, schema in defined.get("$defs", {}).items() if "enum" not in schema}
         self.schemas: Json = {_short(name): _tidy(schema) for name, schema in used.items()}
         self._bodies = {body: _tidy(reference) for (body, _), reference in references.items()}
@@ -45,7 +45,7 @@ class Components:
         return dict(self._bodies[kind])
 
     def answer(self, kind: Any) -> Json:
-        """What msgspec writes for a value of this type."""
+        """Return the schema of a type as msgspec encodes it."""
         if kind in _PLAIN:
             return dict(_PLAIN[kind])
         origin, arguments = get_origin(kind) or kind, get_args(kind)
@@ -105,13 +105,13 @@ def _flat(options: list[Json]) -> list[Json]:
 
 
 def _short(name: str) -> str:
-    """`rolecall__personnel_events__shapes__CancelBody`, where a name is not unique, is `PersonnelEventsCancelBody`."""
+    """Shorten an ambiguous name: `rolecall__personnel_events__shapes__CancelBody` is `PersonnelEventsCancelBody`."""
     *path, last = name.split("__")
     return (path[1].title().replace("_", "") if path else "") + last
 
 
 def _tidy(schema: Any) -> Any:
-    """Without what pydantic adds for forms: titles, nulls as defaults, our own notes on the classes."""
+    """Remove titles, null defaults and class docstrings that pydantic adds."""
     match schema:
         case {"$ref": str(reference)}:
             return {"$ref": _REF + _short(reference.removeprefix(_REF))}

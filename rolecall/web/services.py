@@ -1,4 +1,4 @@
-"""What a process has at hand for its requests, made in `app.py`."""
+"""The services of a process that requests use, created in `app.py`."""
 
 from collections.abc import Awaitable, Callable
 from datetime import datetime
@@ -13,7 +13,7 @@ from rolecall.web.limits import Counter
 from rolecall.web.replica import Replica
 from rolecall.web.request_times import RequestTimes
 
-# What lives in packages above this one is handed down by `app.py`.
+# `app.py` injects what lives in higher packages.
 Authenticate = Callable[[Pool, str, datetime], Awaitable[Caller]]
 # Judges the token in the writing transaction, and names the author of what follows.
 SignAsToken = Callable[[Db, Caller, Author], Awaitable[Caller]]

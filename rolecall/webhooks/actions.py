@@ -31,7 +31,7 @@ _FORGOTTEN_AT_ONCE = 1000
 
 
 async def create_hook(db: Db, raw: Json, facts: Facts, config: Config) -> tuple[UUID, str]:
-    """The hook and its secret, which is shown this once."""
+    """Create a hook and return it with its secret, which is shown only here."""
     facts = await with_mentioned_applications(db, facts, raw)
     body = check(NewHook, raw, facts, _url_problems(raw, facts, config))
     id, secret = new_id(), new_secret()
@@ -51,7 +51,7 @@ async def create_hook(db: Db, raw: Json, facts: Facts, config: Config) -> tuple[
 
 
 async def change_hook(db: Db, id: UUID, raw: Json, facts: Facts, config: Config) -> None:
-    """Only what is given changes; an application that is given as null goes."""
+    """Change the given fields only; `applicationId: null` removes the application filter."""
     was_enabled = await _lock(db, id)
     facts = await with_mentioned_applications(db, facts, raw)
     body = check(HookChanges, raw, facts, _url_problems(raw, facts, config))
@@ -72,7 +72,7 @@ async def change_hook(db: Db, id: UUID, raw: Json, facts: Facts, config: Config)
 
 
 async def delete_hook(db: Db, id: UUID, now: datetime) -> None:
-    """Its deliveries stay to be read; its secrets and its callback URLs are gone."""
+    """Delete a hook with its secrets and callback URLs; its deliveries can still be read."""
     await _lock(db, id)
     await execute(
         db,
@@ -85,7 +85,7 @@ async def delete_hook(db: Db, id: UUID, now: datetime) -> None:
 
 
 async def rotate_secret(db: Db, id: UUID, config: Config, now: datetime) -> str:
-    """The old secret signs too for a day, so that the receiver can change over in its own time."""
+    """Replace the secret; the old one also signs for a day, so that the receiver can switch without an outage."""
     await _lock(db, id)
     secret = new_secret()
     await execute(
@@ -101,14 +101,14 @@ async def rotate_secret(db: Db, id: UUID, config: Config, now: datetime) -> str:
 
 
 async def names_of_hook(pool: Pool, id: str) -> Addresses:
-    """For its test, before that has a connection."""
+    """Resolve the hook's host before the test takes a database connection."""
     async with pool.connection() as db:
         hook = await queries.get_hook(db, id)
     return await guard.looked_up([hook.url])
 
 
 async def test_hook(db: Db, id: UUID, facts: Facts, config: Config) -> UUID:
-    """A delivery of its own kind, sent once, to a disabled hook too."""
+    """Send a sample delivery once, to a disabled hook too."""
     url = (await queries.get_hook(db, str(id))).url
     if problem := guard.problem(url, config.webhook_allow, facts.addresses):
         raise Invalid.on("url", problem)
@@ -130,7 +130,7 @@ async def test_hook(db: Db, id: UUID, facts: Facts, config: Config) -> UUID:
 
 
 async def recover_hook(db: Db, id: UUID, raw: Json, facts: Facts) -> None:
-    """Everything since a time that has not arrived is due now, with its schedule begun anew."""
+    """Make every undelivered delivery since a time due now, with a fresh retry schedule."""
     if not await _lock(db, id):
         raise Conflict("The webhook is disabled")
     body = check(RecoverBody, raw, facts)
@@ -148,7 +148,7 @@ async def recover_hook(db: Db, id: UUID, raw: Json, facts: Facts) -> None:
 
 
 async def resend_delivery(db: Db, id: str, now: datetime) -> None:
-    """Under its own id, whatever became of it before."""
+    """Send a delivery again under the same id, in any state."""
     delivery = known_guid("Delivery", id)
     rows = await fetch_rows(
         db,
@@ -165,13 +165,13 @@ async def resend_delivery(db: Db, id: str, now: datetime) -> None:
     await nudge(db, CHANNEL)
 
 
-# What is on its way keeps its lease.
+# A delivery in flight keeps its lease.
 _DUE_NOW = """status = 'Pending', step = 0, next_attempt_on =
     CASE WHEN lease IS NOT NULL AND next_attempt_on > %(now)s THEN next_attempt_on ELSE %(now)s END"""
 
 
 async def accept_callback(db: Db, id: str, content: str, now: datetime) -> None:
-    """What the receiver says becomes an entry of the request's activity, and nothing else."""
+    """Record the receiver's text as an activity entry of the request; it can change nothing else."""
     delivery = known_guid("Delivery", id)
     rows = await fetch_rows(
         db,
@@ -191,7 +191,7 @@ async def accept_callback(db: Db, id: str, content: str, now: datetime) -> None:
 
 
 async def _keep_callback(db: Db, delivery: UUID, content: str, created: datetime, now: datetime) -> bool:
-    """Whether it is new. The delivery is locked, so two at once cannot both be the tenth."""
+    """Store a callback and return whether it is new. Lock the delivery so that two cannot both be the tenth."""
     sha256 = hashlib.sha256(content.encode()).digest()
     known = await fetch_rows(db, "SELECT sha256 FROM webhook_callbacks WHERE delivery_id = %(id)s", id=delivery)
     if (sha256,) in known:
@@ -214,7 +214,7 @@ async def _keep_callback(db: Db, delivery: UUID, content: str, created: datetime
 
 
 async def forget_old_deliveries(db: Db, now: datetime) -> int:
-    """A batch of what is older than the settings keep; nothing that is still to be sent."""
+    """Delete a batch of deliveries past the retention period; never one that is still to be sent."""
     days = (await settings.get(db)).webhook_retention_days
     return await execute(
         db,
@@ -227,7 +227,7 @@ async def forget_old_deliveries(db: Db, now: datetime) -> int:
 
 
 async def park_stray_deliveries(db: Db) -> None:
-    """An event may be recorded in the moment that its hook is disabled."""
+    """Park deliveries that an event created while its hook was being disabled."""
     for (id,) in await fetch_rows(
         db,
         """SELECT h.id FROM webhooks h WHERE NOT h.enabled AND EXISTS (
@@ -239,7 +239,7 @@ async def park_stray_deliveries(db: Db) -> None:
 
 
 async def _lock(db: Db, id: UUID) -> bool:
-    """Whether it is enabled. Before its deliveries are touched: see `outbox`."""
+    """Lock the hook before its deliveries (the lock order of `outbox`) and return whether it is enabled."""
     enabled: bool | None = await fetch_value(
         db, "SELECT enabled FROM webhooks WHERE id = %(id)s AND deleted_on IS NULL FOR NO KEY UPDATE", id=id
     )

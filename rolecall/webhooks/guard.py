@@ -1,4 +1,7 @@
-"""Where deliveries may go: an explicit list, because Python's `is_global` is wrong for a dozen of these."""
+"""Decide which addresses deliveries may go to (SSRF guard).
+
+The deny list is explicit because Python's `is_global` is wrong for a dozen of these ranges.
+"""
 
 import asyncio
 import re
@@ -25,7 +28,7 @@ _DENIED_4 = [
 ]  # fmt: skip
 _GLOBAL_6 = IPv6Network("2000::/3")
 _DENIED_6 = [IPv6Network(text) for text in ("2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")]
-# Names that mean this machine or this network, wherever they are asked.
+# Names that resolve to this machine or network everywhere.
 _LOCAL_NAMES = ("localhost", "local", "localdomain", "internal", "home.arpa")
 
 _NAME = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*\.?", re.IGNORECASE | re.ASCII)
@@ -41,7 +44,7 @@ REFUSED = "URL must not lead to a private, local or otherwise special address"
 
 
 def is_allowed(address: str, allowed: Iterable[Network]) -> bool:
-    """Whether it is among the networks that the operator opened."""
+    """Return whether the address is in ROLECALL_WEBHOOK_ALLOW."""
     plain = _plain(address)
     return any(plain.version == network.version and plain in network for network in allowed)
 
@@ -56,14 +59,14 @@ def is_refused(address: str, allowed: Iterable[Network]) -> bool:
 
 
 def _plain(address: str) -> Address:
-    """Without a zone; an IPv4 address that is dressed as IPv6 is undressed first."""
+    """Strip the zone and unwrap an IPv4-mapped IPv6 address."""
     found = ip_address(address.partition("%")[0])
     return (found.ipv4_mapped or found) if isinstance(found, IPv6Address) else found
 
 
 @lru_cache(maxsize=1024)
 def parse(text: str) -> URL | None:
-    """The URL as the sender will read it: one parser, so that nothing can mean two things."""
+    """Parse the URL with the sender's own parser, so that check and connection cannot disagree."""
     if len(text) > LONGEST_URL or not text.isprintable() or set(text) & set(" \\"):
         return None
     try:
@@ -75,7 +78,7 @@ def parse(text: str) -> URL | None:
 
 
 def _is_host(host: str) -> bool:
-    """A name or a plain address. What ends like a number is an address to some, so it must be one to all."""
+    """Accept a name or a plain address. Some parsers read a last label of digits as an address, so it must be one."""
     if ":" in host:
         return "%" not in host
     last = host.rstrip(".").rpartition(".")[2]
@@ -85,14 +88,14 @@ def _is_host(host: str) -> bool:
 
 
 async def looked_up(texts: Iterable[object]) -> Addresses:
-    """What the names in URLs stand for now. It can take seconds, so it is asked before there is a transaction."""
+    """Resolve the hosts of URLs. DNS can take seconds, so call this before opening a transaction."""
     urls = [url for text in texts if isinstance(text, str) and (url := parse(text))]
     hosts = {url.raw_host or "" for url in urls}
     return dict(zip(hosts, await asyncio.gather(*map(_addresses, hosts)), strict=True))
 
 
 def problem(text: str, allowed: tuple[Network, ...], addresses_of: Addresses) -> str | None:
-    """What is wrong with sending there, as far as it can be known before the socket connects."""
+    """Return why a URL is refused, as far as it can be known before the socket connects."""
     url = parse(text)
     if url is None:
         return NOT_A_URL
@@ -108,7 +111,7 @@ def problem(text: str, allowed: tuple[Network, ...], addresses_of: Addresses) ->
 
 
 def _is_address(host: str) -> bool:
-    """Of what `parse` lets through, which is nothing that others could read otherwise."""
+    """Return whether a host that `parse` accepted is a literal address."""
     return ":" in host or _QUAD.fullmatch(host) is not None
 
 
@@ -118,7 +121,7 @@ def _is_local(host: str) -> bool:
 
 
 async def _addresses(host: str) -> list[str]:
-    """What the host's name stands for now; nothing when it cannot be told."""
+    """Resolve the host; return nothing when the lookup fails."""
     try:
         async with asyncio.timeout(_LOOKUP_TAKES):
             found = await look_up(host.rstrip("."))
@@ -130,7 +133,7 @@ async def _addresses(host: str) -> list[str]:
 async def look_up(
     host: str, family: int = socket.AF_UNSPEC, executor: Executor | None = None
 ) -> list[tuple[socket.AddressFamily, str]]:
-    """By the system's own lookup: whatever odd spelling of an address it understands is understood here, too."""
+    """Use the system resolver, so that every spelling of an address it accepts is checked too."""
     loop = asyncio.get_running_loop()
     infos = await loop.run_in_executor(
         executor, lambda: socket.getaddrinfo(host, None, socket.AddressFamily(family), socket.SOCK_STREAM)

@@ -14,7 +14,7 @@ class DeliveryStatus(StrEnum):
 
 
 class Outcome(StrEnum):
-    """How an attempt ended; a class, never more."""
+    """Classify how an attempt ended, without details of the receiver's network."""
 
     DELIVERED = "delivered"
     STATUS = "status"
@@ -23,7 +23,7 @@ class Outcome(StrEnum):
     DNS = "dns"
     TLS = "tls"
     BLOCKED = "blocked"
-    # The worker that made it is gone.
+    # The worker died during the attempt.
     UNKNOWN = "unknown"
 
 
@@ -35,7 +35,7 @@ class DisabledReason(StrEnum):
 TEST_EVENT = "WebhookTest"
 GONE = 410
 
-# How long after the end of the attempt before it each attempt starts; the first when the event happens.
+# Retry schedule: the delay of each attempt after the end of the previous one.
 SCHEDULE = (
     timedelta(0),
     timedelta(seconds=5),
@@ -56,14 +56,14 @@ CALLBACK_OPEN_FOR = timedelta(days=30)
 CALLBACKS_A_DELIVERY = 10
 LARGEST_CALLBACK = 16 * 1024
 
-# An attempt takes 15 s at most: a lease that ran out belongs to a worker that is gone.
+# An attempt takes at most 15 s, so an expired lease belongs to a dead worker.
 ATTEMPT_TAKES = timedelta(seconds=15)
 LEASE = timedelta(seconds=45)
 IN_FLIGHT_A_HOOK = 8
 IN_FLIGHT_A_WORKER = 512
-# Of these, for the first delivery of hooks that have none in flight: those that hold many can never hold all.
+# Slots reserved for hooks with nothing in flight, so that busy hooks cannot cause starvation.
 KEPT_FOR_OTHERS = 64
-# The circuit breaker: after so many failures in a row a hook is probed by one attempt at a time, until one succeeds.
+# Circuit breaker: after this many consecutive failures a hook gets one attempt at a time until one succeeds.
 FAILURES_UNTIL_PROBED = 16
 
 # Upper bounds of the histogram of webhook_delivery_lag_seconds.
@@ -71,7 +71,7 @@ LAG_BUCKETS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 3600.0)
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """What an attempt brought back."""
+    """The result of one attempt."""
 
     outcome: Outcome
     status_code: int | None = None
@@ -80,7 +80,7 @@ class Answer(msgspec.Struct, frozen=True):
 
 
 class Claim(msgspec.Struct, frozen=True):
-    """A delivery that is ours to send until its lease ends."""
+    """A delivery leased to this worker."""
 
     id: UUID
     webhook_id: UUID
@@ -93,7 +93,7 @@ class Claim(msgspec.Struct, frozen=True):
 
 
 def next_attempt_on(claim: Claim, answer: Answer, now: datetime) -> datetime | None:
-    """When to try again after this failure; None when that was the last attempt."""
+    """Return when to retry after this failure; None after the last attempt."""
     if claim.is_test or claim.step >= len(SCHEDULE):
         return None
     delay = SCHEDULE[claim.step] * (1 + JITTER * random.random())  # noqa: S311

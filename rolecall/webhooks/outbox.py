@@ -1,6 +1,6 @@
-"""Deliveries as a queue: what is due is claimed in batches, what has ended is settled in batches.
+"""The queue of deliveries: claim due ones in batches, record finished attempts in batches.
 
-Whoever touches several deliveries of a hook locks the hook first, so that no two ever wait for each other.
+Code that touches several deliveries of a hook locks the hook first, to avoid deadlocks.
 """
 
 from collections.abc import Sequence
@@ -28,12 +28,12 @@ from rolecall.webhooks.model import (
     next_attempt_on,
 )
 
-# From the claim to the socket.
+# The longest time from claim to connect.
 _MARGIN = timedelta(seconds=2)
 
 
 class DueHook(msgspec.Struct, frozen=True):
-    """A hook that has something due, and what it takes to send it."""
+    """A hook with due deliveries, and what is needed to send them."""
 
     id: UUID
     url: str
@@ -49,7 +49,7 @@ class Ended(msgspec.Struct, frozen=True):
 
 
 async def lock_due_hooks(db: Db, now: datetime) -> list[DueHook]:
-    """A hook that another worker is claiming for right now is left to it."""
+    """Lock hooks with due deliveries, skipping those that another worker has locked."""
     return await fetch_all(
         db,
         DueHook,
@@ -72,10 +72,10 @@ async def lock_due_hooks(db: Db, now: datetime) -> list[DueHook]:
 
 
 async def claim(db: Db, hooks: Sequence[DueHook], limit: int, now: datetime) -> list[Claim]:
-    """Lease what is due and begin its attempts. The hooks are locked, so what is in flight cannot grow meanwhile.
+    """Lease due deliveries and begin their attempts. The hooks are locked, so the number in flight cannot grow.
 
-    Hooks take turns: the first of each before the second of any. Some of the room is kept for hooks that have none in
-    flight and answer; so whoever fills the rest, with many or with those that hang, delays no other.
+    Take one delivery of each hook in turn (round robin). Reserve some slots for healthy hooks with nothing in flight,
+    so that a busy or hanging hook causes no starvation.
     """
     if not hooks or limit <= 0:
         return []
@@ -138,8 +138,8 @@ async def claim(db: Db, hooks: Sequence[DueHook], limit: int, now: datetime) -> 
     )
 
 
-async def settle(db: Db, ended: Sequence[Ended], now: datetime) -> None:
-    """Write down how attempts ended, of those whose lease is still ours, and what that tells of their hooks."""
+async def record_results(db: Db, ended: Sequence[Ended], now: datetime) -> None:
+    """Record the results of attempts whose lease is still valid, and update the health of their hooks."""
     if not ended:
         return
     failing = await fetch_rows(
@@ -150,7 +150,7 @@ async def settle(db: Db, ended: Sequence[Ended], now: datetime) -> None:
                    status_code int, response text, lag float8, status text, next_attempt_on timestamptz)),
            locked AS MATERIALIZED (
                SELECT id FROM webhooks WHERE id IN (SELECT webhook_id FROM ended) ORDER BY id FOR NO KEY UPDATE),
-           settled AS (
+           recorded AS (
                UPDATE webhook_deliveries d
                -- Parked while it was being sent, it stays so unless it arrived.
                SET status = CASE WHEN e.status = 'Pending' THEN d.status ELSE e.status END,
@@ -161,13 +161,13 @@ async def settle(db: Db, ended: Sequence[Ended], now: datetime) -> None:
            attempts AS (
                UPDATE webhook_attempts a
                SET ended_on = s.ended_on, outcome = s.outcome, status_code = s.status_code, response = s.response
-               FROM settled s WHERE a.delivery_id = s.id AND a.number = s.number),
+               FROM recorded s WHERE a.delivery_id = s.id AND a.number = s.number),
            tallied AS (
                INSERT INTO webhook_tallies AS t (outcome, within, shard, attempts, seconds)
                SELECT outcome, coalesce((SELECT min(bound) FROM unnest(%(buckets)s::float8[]) AS bound
                                          WHERE lag <= bound), 'infinity') AS within,
                       pg_backend_pid() %% 32, count(*), sum(lag)
-               FROM settled GROUP BY outcome, within ORDER BY outcome, within
+               FROM recorded GROUP BY outcome, within ORDER BY outcome, within
                ON CONFLICT (outcome, within, shard) DO UPDATE
                SET attempts = t.attempts + EXCLUDED.attempts, seconds = t.seconds + EXCLUDED.seconds)
            UPDATE webhooks h
@@ -175,7 +175,7 @@ async def settle(db: Db, ended: Sequence[Ended], now: datetime) -> None:
                failing_since = CASE WHEN NOT s.delivered THEN coalesce(h.failing_since, %(now)s) END
            FROM (SELECT webhook_id, count(*)::int AS attempts, bool_or(outcome = 'delivered') AS delivered,
                         bool_or(status_code = %(gone)s) AS gone
-                 FROM settled GROUP BY webhook_id) AS s
+                 FROM recorded GROUP BY webhook_id) AS s
            WHERE h.id = s.webhook_id AND (h.failures > 0 OR NOT s.delivered OR s.gone)
            RETURNING h.id, h.failing_since, s.gone""",
         results=msgspec.json.encode([_result(each) for each in ended]).decode(),
@@ -233,7 +233,7 @@ async def _disable(db: Db, id: UUID, reason: DisabledReason, now: datetime) -> N
 
 
 async def park(db: Db, webhook_id: UUID) -> None:
-    """What is waiting stays, but is not sent until someone recovers it; the hook is locked by the caller."""
+    """Park waiting deliveries until someone recovers them; the caller holds the hook's lock."""
     await execute(
         db,
         """UPDATE webhook_deliveries SET status = 'Parked', next_attempt_on = NULL
@@ -243,7 +243,7 @@ async def park(db: Db, webhook_id: UUID) -> None:
 
 
 async def next_due(db: Db, now: datetime) -> datetime | None:
-    """When something will be due that is not yet, a lease that runs out included."""
+    """Return when the next delivery becomes due or the next lease expires."""
     found: datetime | None = await fetch_value(
         db,
         """SELECT min(d.next_attempt_on) FROM webhooks h CROSS JOIN LATERAL (

@@ -1,4 +1,4 @@
-"""The one client that speaks to receivers. An address is checked when the socket is made, whatever was known before."""
+"""The only HTTP client that sends to receivers. It checks every address again when the socket is created."""
 
 import socket
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ from rolecall.webhooks.model import ATTEMPT_TAKES, Answer, Outcome
 
 READ_BYTES = 64 * 1024
 KEPT_BYTES = 16 * 1024
-# A receiver may close an idle connection at any moment; an old one is not worth the failed attempt.
+# Receivers close idle connections at any time; reusing an old one risks a failed attempt.
 _KEPT_OPEN = 1.0
 _LOOKUP_THREADS = 32
 _HEADERS = {
@@ -29,12 +29,12 @@ _HEADERS = {
 }
 _NUMERIC = socket.AI_NUMERICHOST | socket.AI_NUMERICSERV
 
-# The tests put one here that lets nothing out.
+# Tests replace this to block every address but loopback.
 make_socket = socket.socket
 
 
 class Blocked(OSError):
-    """The address is none that deliveries may go to."""
+    """The SSRF guard refuses the address."""
 
 
 class Outgoing:
@@ -64,7 +64,7 @@ class Outgoing:
         return aiohttp.ClientSession(
             connector=connector,
             headers=_HEADERS,
-            # The threshold is where aiohttp would begin to round up to whole seconds.
+            # aiohttp rounds timeouts above this threshold up to whole seconds.
             timeout=aiohttp.ClientTimeout(total=ATTEMPT_TAKES.total_seconds(), ceil_threshold=60),
             cookie_jar=aiohttp.DummyCookieJar(),
             auto_decompress=False,
@@ -75,7 +75,7 @@ class Outgoing:
         return self._socket(info, refused=guard.is_refused(str(info[4][0]), self._allowed))
 
     def _plain_socket(self, info: aiohttp.AddrInfoType) -> socket.socket:
-        """Without TLS only to what the operator opened."""
+        """Allow plain HTTP only to addresses in ROLECALL_WEBHOOK_ALLOW."""
         return self._socket(info, refused=not guard.is_allowed(str(info[4][0]), self._allowed))
 
     @staticmethod
@@ -114,7 +114,7 @@ class Outgoing:
 
 
 async def _head_of(answer: aiohttp.ClientResponse) -> str:
-    """The status has told the outcome: what comes after it may break off without changing that."""
+    """Read the start of the response body. The status decided the outcome, so a failure here changes nothing."""
     content = bytearray()
     try:
         async for chunk in answer.content.iter_any():
@@ -124,12 +124,12 @@ async def _head_of(answer: aiohttp.ClientResponse) -> str:
                 break
     except (TimeoutError, aiohttp.ClientError, OSError):
         answer.close()
-    # PostgreSQL's text has no NUL.
+    # PostgreSQL text cannot hold NUL.
     return content[:KEPT_BYTES].decode(errors="replace").replace("\x00", "\ufffd")
 
 
 def retry_after(text: str) -> timedelta:
-    """Seconds or a date; what is neither asks for nothing."""
+    """Parse Retry-After as seconds or a date; ignore any other value."""
     if text.isascii() and text.isdecimal():
         return timedelta(seconds=int(text[:9]))
     try:
@@ -139,7 +139,7 @@ def retry_after(text: str) -> timedelta:
 
 
 class _Resolver(AbstractResolver):
-    """Lookups in threads of their own, so that names that answer slowly hold up nothing but themselves."""
+    """Resolve names in separate threads, so that a slow lookup delays only its own delivery."""
 
     def __init__(self, threads: ThreadPoolExecutor) -> None:
         self._threads = threads

@@ -14,7 +14,7 @@ from rolecall.web.openapi import Event
 
 
 class DeliveredIdentity(IdentityDetail):
-    """The webhook has words of its own for the type."""
+    """An identity with the webhook payload's own values for `type`."""
 
     type: Literal["Employee", "ServiceAccount", "Bot", "VendorAccount"]  # type: ignore[assignment]
 

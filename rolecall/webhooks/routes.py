@@ -52,7 +52,7 @@ async def _names_of_hook(request: AnyRequest, _: Config) -> Carried:
 
 @operation("POST", "/", scope=Scope.WEBHOOKS_MANAGE, status=201, body=NewHook, secret=True, read_body=_with_names)
 async def create_webhook(db: Db, raw: Json, facts: Facts, config: Config) -> HookWithSecret:
-    """Create a webhook; the answer holds its secret, this once."""
+    """Create a webhook. The response contains its secret, which is never shown again."""
     return await _with_secret(db, *await actions.create_hook(db, raw, facts, config))
 
 
@@ -64,7 +64,7 @@ async def get_webhook(db: Db, id: str) -> HookDetail:
 
 @operation("PATCH", "/{id:str}", scope=Scope.WEBHOOKS_MANAGE, body=HookChanges, read_body=_with_names)
 async def change_webhook(db: Db, id: str, raw: Json, facts: Facts, config: Config) -> HookDetail:
-    """Change what is given. Disabling parks the deliveries that wait."""
+    """Change the given fields. Disabling a webhook parks its waiting deliveries."""
     await actions.change_hook(db, known_guid("Webhook", id), raw, facts, config)
     return await queries.get_hook(db, id)
 
@@ -77,20 +77,20 @@ async def delete_webhook(db: Db, id: str, now: datetime) -> None:
 
 @operation("POST", "/{id:str}/test", scope=Scope.WEBHOOKS_MANAGE, read_body=_names_of_hook)
 async def test_webhook(db: Db, id: str, facts: Facts, config: Config) -> DeliveryDetail:
-    """Send a sample once; the answer is its delivery, whose attempt tells how it went."""
+    """Send a sample delivery once. The response is the delivery with the result of its attempt."""
     delivery = await actions.test_hook(db, known_guid("Webhook", id), facts, config)
     return await queries.get_delivery(db, str(delivery))
 
 
 @operation("POST", "/{id:str}/rotate-secret", scope=Scope.WEBHOOKS_MANAGE, secret=True)
 async def rotate_webhook_secret(db: Db, id: str, config: Config, now: datetime) -> HookWithSecret:
-    """Replace the secret; the old one signs too for 24 hours."""
+    """Replace the secret. The old one also signs for 24 hours."""
     return await _with_secret(db, id, await actions.rotate_secret(db, known_guid("Webhook", id), config, now))
 
 
 @operation("POST", "/{id:str}/recover", scope=Scope.WEBHOOKS_MANAGE, body=RecoverBody)
 async def recover_webhook(db: Db, id: str, raw: Json, facts: Facts) -> HookDetail:
-    """Send again everything since a time that has not arrived."""
+    """Send again every undelivered delivery since a time."""
     await actions.recover_hook(db, known_guid("Webhook", id), raw, facts)
     return await queries.get_hook(db, id)
 
@@ -109,13 +109,13 @@ async def list_webhook_deliveries(db: Db, query: dict[str, Any]) -> Page[Deliver
 
 @operation("GET", "/{id:str}", scope=Scope.WEBHOOKS_MANAGE)
 async def get_webhook_delivery(db: Db, id: str) -> DeliveryDetail:
-    """Get one delivery with its body, its attempts and what the receiver answered."""
+    """Get one delivery with its body, attempts and callbacks."""
     return await queries.get_delivery(db, id)
 
 
 @operation("POST", "/{id:str}/resend", scope=Scope.WEBHOOKS_MANAGE)
 async def resend_webhook_delivery(db: Db, id: str, now: datetime) -> DeliveryDetail:
-    """Send a delivery again, under the same id."""
+    """Send a delivery again under the same id."""
     await actions.resend_delivery(db, id, now)
     return await queries.get_delivery(db, id)
 
@@ -124,10 +124,10 @@ async def _text(request: AnyRequest, _: Config) -> Carried:
     return await read_text(request, LARGEST_CALLBACK)
 
 
-# Open: the URL, which only the receiver was told, is the capability.
+# No token needed: the URL, known only to the receiver, is the capability.
 @operation("POST", "/{id:str}", scope=None, status=204, body=CallbackText, read_body=_text)
 async def accept_callback(db: Db, id: str, raw: str, now: datetime) -> None:
-    """Answer a delivery; the text becomes an entry of the access request's activity."""
+    """Respond to a delivery. The text becomes an activity entry of the access request."""
     await actions.accept_callback(db, id, raw, now)
 
 

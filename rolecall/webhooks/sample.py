@@ -1,4 +1,4 @@
-"""The request that a test delivers: every field of the contract, nobody real."""
+"""The sample request of a test delivery: every field of the contract, with invented people."""
 
 from datetime import datetime
 from uuid import UUID

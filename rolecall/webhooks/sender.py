@@ -1,7 +1,7 @@
-"""Sends deliveries: each turn settles what has ended, claims what is due, and lets it go on its way.
+"""Send deliveries. Each turn records finished attempts, claims due deliveries and starts sending them.
 
-While a turn's transaction commits, further attempts end; the next turn settles them together. So the database is
-asked once for many deliveries under load, and at once for a single one.
+Attempts that finish while a turn commits are recorded together in the next turn: under load one transaction serves
+many deliveries, and a single delivery is recorded at once.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ log = structlog.get_logger("rolecall.webhooks")
 
 class Sender:
     def __init__(self, pool: Pool, config: Config, wake: Callable[[], None]) -> None:
-        """`wake` asks for the next turn."""
+        """Create a sender; `wake` requests the next turn."""
         self._pool = pool
         self._wake = wake
         self._outgoing = Outgoing(config.webhook_allow)
@@ -48,31 +48,31 @@ class Sender:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """What is on its way may arrive: its outcome is awaited and kept, no longer than an attempt takes."""
+        """Drain: wait for attempts in flight and record their results, for at most one attempt's timeout."""
         await self.rest()
         self._set_alarm(None)
         await self._closing.aclose()
 
     async def rest(self) -> None:
-        """Until nothing is on its way and all outcomes are kept."""
+        """Wait until nothing is in flight and every result is recorded."""
         while self._in_flight:
             await asyncio.wait(self._in_flight)
         ended = list(self._ended)
         async with self._pool.connection() as db, transaction(db, "deliveries-rest"):
-            await outbox.settle(db, ended, clock.now())
+            await outbox.record_results(db, ended, clock.now())
         del self._ended[: len(ended)]
 
     async def turn(self, _: Pool, __: Config, now: datetime) -> bool:
-        # Should this turn fail, another follows.
+        # Request the next turn first, in case this one fails.
         self._set_alarm(now + _SOON)
         ended = list(self._ended)
         async with self._pool.connection() as db, db.pipeline(), transaction(db, "deliveries-turn"):
-            await outbox.settle(db, ended, now)
+            await outbox.record_results(db, ended, now)
             hooks = self._sendable(await outbox.lock_due_hooks(db, now))
             claims = await outbox.claim(db, [hook for hook, _ in hooks.values()], self._free, now)
-            # While something is due, claimed or held up, the next turn is soon; else when something will be.
+            # Run the next turn soon while work is due; otherwise sleep until the next delivery is due.
             next_turn = now + _SOON if hooks else await outbox.next_due(db, now)
-        # Only now: what a failed transaction did not keep must be settled again, and nothing may be sent.
+        # Only after the commit: a failed transaction must record its results again and send nothing.
         del self._ended[: len(ended)]
         for claim in claims:
             self._send_soon(claim, *hooks[claim.webhook_id])
@@ -81,7 +81,7 @@ class Sender:
 
     @property
     def is_idle(self) -> bool:
-        """Nothing is on its way or waits to be written down."""
+        """Return whether nothing is in flight and every result is recorded."""
         return not self._in_flight and not self._ended
 
     @property
@@ -89,7 +89,7 @@ class Sender:
         return IN_FLIGHT_A_WORKER - len(self._in_flight)
 
     def _sendable(self, due: list[DueHook]) -> dict[UUID, tuple[DueHook, list[bytes]]]:
-        """With the keys that sign; where they cannot be read nothing is attempted, as it could not succeed."""
+        """Decrypt the signing keys; skip hooks whose keys cannot be read, as no attempt could succeed."""
         hooks = {}
         for hook in due:
             sealed = [secret for secret in (hook.secret, hook.previous_secret) if secret]
@@ -115,7 +115,7 @@ class Sender:
         self._wake()
 
     def _set_alarm(self, due: datetime | None) -> None:
-        """A retry comes due between two ticks, too."""
+        """Wake at the next due time: a retry may fall between two ticks."""
         if self._alarm:
             self._alarm.cancel()
             self._alarm = None

@@ -66,7 +66,7 @@ class Callback(msgspec.Struct, rename="camel"):
 
 
 class DeliveryDetail(DeliveryItem):
-    """`body` is what was signed and sent, byte for byte."""
+    """A delivery in full; `body` holds the exact bytes that were signed and sent."""
 
     body: msgspec.Raw
     attempts: list[Attempt]
@@ -74,7 +74,7 @@ class DeliveryDetail(DeliveryItem):
 
 
 class DeliveryNumbers(msgspec.Struct, frozen=True):
-    """For the metrics: what has not arrived by status, how late the oldest due one is, the histogram of attempts."""
+    """Figures for /metrics: undelivered by status, the lag of the oldest due delivery, the histogram of lags."""
 
     by_status: dict[str, int]
     oldest_due_seconds: float
@@ -110,7 +110,7 @@ class NewHook(Body):
 
 
 class HookFields(Body):
-    """What may be said of a hook, but for its names; `None` is what was left out."""
+    """The optional fields of a hook; `None` means the field was omitted."""
 
     url: Annotated[OptionalText, Field(max_length=LONGEST_URL)] | None = None
     events: Events | None = None

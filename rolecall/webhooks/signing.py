@@ -1,4 +1,4 @@
-"""Standard Webhooks: a secret `whsec_…`, and a signature over `id.timestamp.body`."""
+"""Sign deliveries by Standard Webhooks: a secret `whsec_…` and a signature over `id.timestamp.body`."""
 
 import base64
 import hmac
@@ -20,7 +20,7 @@ def shown(secret: bytes) -> str:
 
 
 def signed_headers(id: UUID, now: datetime, body: bytes, keys: Iterable[bytes]) -> dict[str, str]:
-    """One signature a key: while a secret is being replaced, either one verifies."""
+    """Return the headers with one signature per key; during a rotation either key verifies."""
     timestamp = str(int(now.timestamp()))
     content = f"{id}.{timestamp}.".encode() + body
     signatures = (base64.b64encode(hmac.digest(key, content, "sha256")).decode() for key in keys)

@@ -41,7 +41,7 @@ async def record_activity_of(
     content: str | Mapping[UUID, str],
     now: datetime,
 ) -> None:
-    """An entry for each of many items, with the same content or each with its own."""
+    """Record an activity entry for each item, with one shared content or one per item."""
     await execute(
         db,
         "INSERT INTO activity (item_id, created_date, author, action, content)"

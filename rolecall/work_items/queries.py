@@ -11,14 +11,14 @@ T = TypeVar("T")
 
 
 class History(msgspec.Struct, rename="camel"):
-    """What happened to an item and what was said of it, oldest first."""
+    """The activity and comments of an item, oldest first."""
 
     activity: list[ActivityEntry]
     comments: list[Comment]
 
 
 def history_of(item_id: str) -> str:
-    """SQL for the fields of a `History`, as arguments of `json_build_object`."""
+    """Return SQL for the fields of a `History`, as arguments of `json_build_object`."""
     activity = 'created_date AS "createdDate", author, action, content FROM activity'
     comments = 'created_date AS "createdDate", author, content FROM comments'
     own = f"WHERE item_id = {item_id} ORDER BY number"
@@ -26,7 +26,7 @@ def history_of(item_id: str) -> str:
 
 
 def grouped(rows: Iterable[Sequence[Any]], make: Callable[..., T]) -> dict[Any, list[T]]:
-    """Rows by the item in their first column, each made of the rest; an item without rows has an empty list."""
+    """Group rows by their first column; missing items have an empty list."""
     by_item = defaultdict[Any, list[T]](list)
     for item_id, *values in rows:
         by_item[item_id].append(make(*values))

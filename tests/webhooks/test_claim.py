@@ -84,7 +84,7 @@ async def test_a_worker_that_comes_back_late_changes_nothing(
 
     late = Ended(claimed, Answer(Outcome.STATUS, 500, "late"), clock.now())
     async with db.transaction():
-        await outbox.settle(db, [late], clock.now())
+        await outbox.record_results(db, [late], clock.now())
 
     assert await delivery(client, claimed.id) == before
 
@@ -96,7 +96,7 @@ async def test_a_late_result_counts_while_nobody_else_has_taken_over(client: htt
     clock.travel_to(clock.now() + timedelta(minutes=5))
 
     async with db.transaction():
-        await outbox.settle(db, [Ended(claimed, Answer(Outcome.DELIVERED, 200, ""), clock.now())], clock.now())
+        await outbox.record_results(db, [Ended(claimed, Answer(Outcome.DELIVERED, 200, ""), clock.now())], clock.now())
 
     assert (await delivery(client, claimed.id))["status"] == "Delivered"
 
@@ -135,7 +135,7 @@ async def test_events_of_one_request_are_first_attempted_one_after_the_other(
     assert await claim(db) == []
     async with db.transaction():
         ended = [Ended(each, Answer(Outcome.STATUS, 500), clock.now()) for each in claimed]
-        await outbox.settle(db, ended, clock.now())
+        await outbox.record_results(db, ended, clock.now())
     await post.deliver()
 
     assert receiver.events == ["AccessRequestApproved", "AccessRequestProvisioning"]
@@ -266,7 +266,7 @@ async def test_a_receiver_that_only_fails_is_probed_by_one_at_a_time_until_it_an
 
     (probe,) = await claim(db)
     async with db.transaction():
-        await outbox.settle(db, [Ended(probe, Answer(Outcome.DELIVERED, 200), clock.now())], clock.now())
+        await outbox.record_results(db, [Ended(probe, Answer(Outcome.DELIVERED, 200), clock.now())], clock.now())
 
     assert len(await claim(db)) == 8
 
@@ -311,7 +311,7 @@ async def test_parked_while_it_was_on_its_way_it_stays_so_unless_it_arrived(clie
             Ended(one, Answer(Outcome.TIMEOUT), clock.now()),
             Ended(other, Answer(Outcome.DELIVERED, 200), clock.now()),
         ]
-        await outbox.settle(db, ended, clock.now())
+        await outbox.record_results(db, ended, clock.now())
 
     assert (await delivery(client, one.id))["status"] == "Parked"
     assert (await delivery(client, other.id))["status"] == "Delivered"
