@@ -1,4 +1,4 @@
-"""Charts as inline SVG, each with a title and a table of its numbers behind it; colours are the stylesheet's."""
+"""Draw charts as inline SVG, each with a title, a unit and a table of its numbers; the stylesheet has the colours."""
 
 from collections.abc import Sequence
 
@@ -20,11 +20,11 @@ class Stack:
         return sum(self.parts.values())
 
 
-def stacked_bars(title: str, names: Sequence[str], bars: Sequence[Stack]) -> Markup:
-    """`names` in the order from the floor up; a bar without parts keeps its place."""
+def stacked_bars(title: str, unit: str, names: Sequence[str], bars: Sequence[Stack]) -> Markup:
+    """Draw a bar per day; `names` are its parts from the bottom up, and a bar without parts keeps its place."""
     top = _round_up(max((bar.total for bar in bars), default=0))
     step = (_WIDTH - 40) / max(len(bars), 1)
-    drawn = [_grid(top)]
+    drawn = [_grid(top, unit)]
     for n, bar in enumerate(bars):
         x, y = 40 + n * step, float(_FLOOR)
         for name in names:
@@ -44,8 +44,8 @@ def stacked_bars(title: str, names: Sequence[str], bars: Sequence[Stack]) -> Mar
     return _figure(title, drawn, names) + _table(title, ("Day", *names), rows)
 
 
-def _grid(top: int) -> Markup:
-    """Three lines across with their values."""
+def _grid(top: int, unit: str) -> Markup:
+    """Draw three lines with their values; the highest one carries the unit."""
     lines = []
     for share in (0, 0.5, 1):
         y = _FLOOR - share * (_FLOOR - 10)
@@ -55,6 +55,7 @@ def _grid(top: int) -> Markup:
                 '<text x="30" y="{2:.1f}" text-anchor="end">{3:,g}</text>'
             ).format(_WIDTH, y, y + 4, share * top)
         )
+    lines.append(Markup('<text x="42" y="4">{}</text>').format(unit))
     return Markup("").join(lines)
 
 
@@ -73,13 +74,13 @@ def _table(title: str, head: Sequence[str], rows: Sequence[Sequence[object]]) ->
         for row in rows
     )
     return Markup(
-        '<details><summary>The numbers</summary><div class="scroll" tabindex="0" role="region" aria-label="{}">'
+        '<details><summary>Show as a table</summary><div class="scroll" tabindex="0" role="region" aria-label="{}">'
         "<table><thead><tr>{}</tr></thead><tbody>{}</tbody></table></div></details>"
     ).format(title, cells, lines)
 
 
 def _round_up(value: int) -> int:
-    """The next of 1, 2, 5, 10, 20, 50 … that holds the value; at least 2, so that the middle line is a whole number."""
+    """Return the next of 2, 10, 20, 50 … that holds the value; even, so that the middle line is a whole number."""
     scale = 1
     while True:
         for step in _STEPS:
@@ -89,7 +90,7 @@ def _round_up(value: int) -> int:
 
 
 def shares(parts: Sequence[tuple[str, int]], title: str) -> Markup:
-    """One bar across, in proportion: how much of a whole each part is."""
+    """Draw one horizontal bar that shows how much of a whole each part is."""
     total = sum(count for _, count in parts) or 1
     x, drawn = 0.0, []
     for name, count in parts:

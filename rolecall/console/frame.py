@@ -18,7 +18,7 @@ from litestar import MediaType, Request, Response
 from litestar.handlers import HTTPRouteHandler
 from litestar.response.base import ASGIResponse
 
-from rolecall.console import actions, queries
+from rolecall.console import actions, overview, queries
 from rolecall.console.model import SESSION_LASTS, Person, Session
 from rolecall.console.rendering import render
 from rolecall.core import clock
@@ -37,6 +37,7 @@ from rolecall.core.errors import (
     UnsupportedMediaType,
 )
 from rolecall.core.text import is_storable
+from rolecall.settings.policy import RequirementType
 from rolecall.web.bodies import AnyRequest, Carried, Reader, read_bytes, read_query
 from rolecall.web.correlation import correlation_id
 from rolecall.web.errors import ErrorBody
@@ -95,6 +96,8 @@ class Visit(msgspec.Struct):
     raw: Any = None
     query: dict[str, Any] = {}
     addresses: Addresses = {}
+    # Requests that wait for this person, as the navigation shows them.
+    waits: dict[RequirementType, int] = {}
 
     @property
     def form(self) -> Form:
@@ -279,7 +282,13 @@ def _permit(spec: Screen, visit: Visit) -> None:
 
 
 async def _perform(spec: Screen, visit: Visit) -> Answer:
-    return await spec.function(**{name: getattr(visit, name) for name in spec.wants})
+    answer = await spec.function(**{name: getattr(visit, name) for name in spec.wants})
+    # The detail beside a list is swapped in alone, without the navigation.
+    is_fragment = visit.request.headers.get("hx-target") == "detail"
+    if isinstance(answer, Page) and visit.person and not is_fragment:
+        may_respond = Scope.ACCESS_REQUESTS_WRITE in visit.caller.scopes
+        visit.waits = await overview.waiting(visit.db, visit.person) if may_respond else {}
+    return answer
 
 
 def _words(text: str) -> str:
@@ -346,7 +355,7 @@ def _sentence(error: RolecallError) -> str:
 def _error_page(error: RolecallError) -> Page:
     match error:
         case NotFound():
-            return _problem(404, f"There is no such {_in_words(error.resource)}")
+            return _problem(404, f"This {_in_words(error.resource)} does not exist")
         case Forbidden():
             return _problem(403, "Your role does not allow this")
         case Invalid():
@@ -356,9 +365,9 @@ def _error_page(error: RolecallError) -> Page:
 
 # What somebody can do about it.
 _ADVICE = {
-    403: "An administrator can give you another role.",
-    404: "It may have been removed, or the address is not complete.",
-    500: "It is in the log. Try again in a moment.",
+    403: "Ask an administrator for another role.",
+    404: "It may have been removed, or the address is incomplete.",
+    500: "The error was logged. Try again in a moment.",
     503: "Try again in a moment.",
 }
 
@@ -379,6 +388,7 @@ _NOBODY: dict[str, Any] = {
     "notice": None,
     "notice_kind": None,
     "path": "",
+    "waits": {},
 }
 
 
@@ -411,7 +421,7 @@ def for_browsers(answer: ErrorHandler) -> Callable[[AnyRequest, Any], Response[A
     return answer_in_kind
 
 
-_IN_WORDS = {404: "There is no such page"}
+_IN_WORDS = {404: "This page does not exist"}
 
 
 def _answer(visit: Visit, answer: Answer) -> ASGIResponse:
@@ -426,6 +436,7 @@ def _answer(visit: Visit, answer: Answer) -> ASGIResponse:
         "notice": visit.session and visit.session.notice,
         "notice_kind": visit.session and visit.session.notice_kind,
         "path": visit.request.scope["path"],
+        "waits": visit.waits,
         "now": visit.now,
         "zone": visit.config.timezone,
         "correlation_id": correlation_id.get(),

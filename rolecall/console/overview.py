@@ -30,6 +30,26 @@ _ASKED = f"""
                                                   AND met.rule = p.rule AND met.response = 'Approved')"""
 
 
+# The navigation counts no further; it says 99+ then.
+_MOST_COUNTED = 100
+
+
+async def waiting(db: Db, person: Person) -> dict[RequirementType, int]:
+    """Count the requests that wait for this person's response, up to a limit that keeps every page fast."""
+    asked = _ASKED.replace("%(type)s", "each.type").replace("%(status)s", "each.status")
+    rows = await fetch_rows(
+        db,
+        f"""SELECT each.type, (SELECT count(DISTINCT request_id)
+                               FROM (SELECT p.request_id {asked} LIMIT {2 * _MOST_COUNTED}) AS asked)
+            FROM unnest(%(types)s::text[], %(statuses)s::text[]) AS each (type, status)""",
+        own=person.id,
+        me=list(person.answers_as),
+        types=list(AWAITED.keys()),
+        statuses=list(AWAITED.values()),
+    )
+    return {RequirementType(type): min(count, _MOST_COUNTED) for type, count in rows}
+
+
 class Tiles(msgspec.Struct, frozen=True):
     """What waits for this person, and what is wrong anywhere."""
 
@@ -86,20 +106,22 @@ async def asked_among(db: Db, person: Person, type: RequirementType, ids: Sequen
     return {id for (id,) in rows}
 
 
-async def asking(db: Db, person: Person, type: RequirementType, page: int) -> Page[AccessRequestDetail]:
-    """The requests that wait for this person's response, the oldest first."""
+async def asking(
+    db: Db, person: Person, type: RequirementType, page: int, size: int = PAGE_SIZE
+) -> Page[AccessRequestDetail]:
+    """List the requests that wait for this person's response, the oldest first."""
     total = await _count_asked(db, person, type)
     rows = await fetch_rows(
         db,
-        f"SELECT DISTINCT r.number, r.id {_ASKED} ORDER BY r.number LIMIT {PAGE_SIZE} OFFSET %(offset)s",
+        f"SELECT DISTINCT r.number, r.id {_ASKED} ORDER BY r.number LIMIT {size:d} OFFSET %(offset)s",
         own=person.id,
         me=list(person.answers_as),
         type=type,
         status=AWAITED[type],
-        offset=(page - 1) * PAGE_SIZE,
+        offset=(page - 1) * size,
     )
     found = await requests.details(db, [id for _, id in rows])
-    return Page(found, total, page, PAGE_SIZE, -(-total // PAGE_SIZE))
+    return Page(found, total, page, size, -(-total // size))
 
 
 # A failure counts until the application's next success. Both ends are named, because the planner takes what lies beyond
@@ -165,23 +187,33 @@ async def troubled_imports(db: Db, now: datetime) -> list[TroubledImport]:
 
 
 class Beside(msgspec.Struct, frozen=True):
-    """What a list of requests shows that its items do not carry."""
+    """What a list of requests shows that its items do not carry; `permissions` names the first two of `count`."""
 
     created_at: datetime
     risk: Level
+    permissions: list[str]
+    count: int
+
+    @property
+    def access(self) -> str:
+        """Name what is asked for: `Post journal and 2 more`; empty for the account as a whole."""
+        named = " and ".join(self.permissions[:2]) if self.count <= 2 else self.permissions[0]
+        return named if self.count <= 2 else f"{named} and {self.count - 1} more"
 
 
 async def beside(db: Db, ids: Sequence[UUID]) -> dict[UUID, Beside]:
     rows = await fetch_rows(
         db,
-        """SELECT r.id, r.created_at,
-                  coalesce((SELECT max(array_position(%(rising)s, p.risk_rating)) FROM privileges p
-                            WHERE p.request_id = r.id), 1)
-           FROM access_requests r WHERE r.id = ANY(%(ids)s)""",
+        """SELECT r.id, r.created_at, coalesce(p.risk, 1), coalesce(p.names[:2], '{}'), coalesce(p.count, 0)
+           FROM access_requests r
+           LEFT JOIN LATERAL (SELECT max(array_position(%(rising)s, risk_rating)) AS risk, count(*) AS count,
+                                     array_agg(coalesce(nullif(permission, ''), section) ORDER BY position) AS names
+                              FROM privileges WHERE request_id = r.id) AS p ON true
+           WHERE r.id = ANY(%(ids)s)""",
         ids=list(ids),
         rising=list(Level),
     )
-    return {id: Beside(created_at, list(Level)[risk - 1]) for id, created_at, risk in rows}
+    return {id: Beside(created_at, list(Level)[risk - 1], names, count) for id, created_at, risk, names, count in rows}
 
 
 class Times(msgspec.Struct, frozen=True):

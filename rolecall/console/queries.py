@@ -62,6 +62,22 @@ async def people_names(db: Db, ids: Sequence[UUID]) -> dict[UUID, str]:
     return dict(rows)
 
 
+async def record_names(db: Db, ids: Sequence[UUID]) -> dict[str, str]:
+    """Name the people, applications, models and webhooks among these ids, so that no page shows a bare GUID."""
+    rows = await fetch_rows(
+        db,
+        """SELECT id::text, first_name || ' ' || last_name FROM identities WHERE id = ANY(%(ids)s)
+           UNION ALL SELECT id::text, name FROM applications WHERE id = ANY(%(ids)s)
+           UNION ALL SELECT id::text, name FROM access_models WHERE id = ANY(%(ids)s)
+           UNION ALL SELECT id::text, name FROM webhooks WHERE id = ANY(%(ids)s)
+           UNION ALL SELECT id::text, '#' || number FROM access_requests WHERE id = ANY(%(ids)s)
+           UNION ALL SELECT id::text, '#' || number FROM personnel_events WHERE id = ANY(%(ids)s)
+           UNION ALL SELECT id::text, '#' || number FROM application_imports WHERE id = ANY(%(ids)s)""",
+        ids=list(ids),
+    )
+    return dict(rows)
+
+
 class Named(msgspec.Struct, frozen=True):
     id: UUID
     name: str

@@ -1,4 +1,8 @@
-"""Templates: autoescaped, strict about what they name; every text from outside is text."""
+"""Render the console's templates.
+
+Templates are autoescaped and fail on an unknown name. Text from outside goes through the filter `shown`, which makes
+control characters visible. Filters here turn values into words: dates, durations, initials, fields of a change.
+"""
 
 import hashlib
 import re
@@ -31,42 +35,56 @@ def render(template: str, **values: Any) -> str:
 
 
 def _when(moment: datetime | None) -> Markup:
-    """A time that the page's script puts in the reader's zone; without it, UTC."""
+    """Show a moment in UTC; the page's script converts it to the reader's zone."""
     if moment is None:
         return Markup("—")
     exact = f"{moment:%Y-%m-%dT%H:%M:%SZ}"
-    return Markup('<time datetime="{0}" title="{0}">{1}</time>').format(exact, f"{moment:%Y-%m-%d %H:%M} UTC")
+    shown = f"{moment.day} {moment:%b %Y, %H:%M} UTC"
+    return Markup('<time datetime="{0}" title="{0}">{1}</time>').format(exact, shown)
 
 
 def _day(moment: datetime | None) -> Markup:
     if moment is None:
         return Markup("—")
     exact = f"{moment:%Y-%m-%dT%H:%M:%SZ}"
-    return Markup('<time datetime="{0}" title="{0}" data-day>{1}</time>').format(exact, f"{moment:%Y-%m-%d}")
+    return Markup('<time datetime="{0}" title="{0}" data-day>{1}</time>').format(exact, f"{moment.day} {moment:%b %Y}")
 
 
 def _date(moment: datetime | None, zone: ZoneInfo) -> Markup:
-    """A day of the calendar, which begins in the zone of the service: the same for every reader."""
+    """Show a calendar day, which begins in the zone of the service and is the same for every reader."""
     if moment is None:
         return Markup("—")
-    return Markup('<time datetime="{0}">{0}</time>').format(moment.astimezone(zone).date().isoformat())
+    day = moment.astimezone(zone).date()
+    return Markup('<time datetime="{0}">{1}</time>').format(day.isoformat(), f"{day.day} {day:%b %Y}")
 
 
-_UNITS = ((86400, "d"), (3600, "h"), (60, "min"))
+def _distance(moment: datetime, now: datetime, zone: ZoneInfo) -> str:
+    """Say how many calendar days a day is away; nothing for days in the past."""
+    days = (moment.astimezone(zone).date() - now.astimezone(zone).date()).days
+    return "today" if days == 0 else "tomorrow" if days == 1 else f"in {days} days" if days > 1 else ""
+
+
+_UNITS = ((86400, "day"), (3600, "hour"), (60, "minute"))
 
 
 def _age(moment: datetime, now: datetime) -> Markup:
+    """Show how long ago a moment was, in whole units."""
     seconds = max(0, int((now - moment) / timedelta(seconds=1)))
-    age = next((f"{seconds // size} {unit}" for size, unit in _UNITS if seconds >= size), "now")
+    age = next((_count(seconds // size, unit) for size, unit in _UNITS if seconds >= size), "just now")
     exact = f"{moment:%Y-%m-%dT%H:%M:%SZ}"
     return Markup('<time datetime="{0}" title="{0}" data-age>{1}</time>').format(exact, age)
+
+
+def _count(number: int, noun: str, plural: str | None = None) -> str:
+    """Write a number with its noun: `1 request`, `2,500 requests`."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
 _SPANS = ((86400, "day"), (3600, "hour"), (60, "minute"), (1, "second"), (0.001, "millisecond"))
 
 
 def _lasting(seconds: float | None) -> str:
-    """In its largest unit, to one place."""
+    """Show a duration in its largest unit, to one decimal place."""
     if seconds is None:
         return "—"
     size, unit = next((span for span in _SPANS if seconds >= span[0]), _SPANS[-1])
@@ -75,8 +93,8 @@ def _lasting(seconds: float | None) -> str:
 
 
 def _shown(text: str) -> Markup:
-    """Control and bidi characters are shown, not obeyed."""
-    # Nearly every text; character by character, texts were most of what a page costs.
+    """Make control and bidirectional characters visible instead of effective."""
+    # The common case: going through every character took most of the time of a page.
     if text.isprintable():
         return escape(text)
     return Markup("").join(
@@ -86,13 +104,69 @@ def _shown(text: str) -> Markup:
 
 
 def _marked(text: str) -> str:
-    """The same where there can be no element, as in an option."""
+    """Do the same where no element is allowed, as in an option."""
     return "".join("␣" if _is_hidden(c) else c for c in text)
 
 
 def _as_word(text: str) -> str:
-    """For a command that people copy into a shell: letters, digits and dashes alone."""
+    """Reduce a text to letters, digits and dashes, safe in a command that people copy into a shell."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
+
+
+def _initials(name: str) -> str:
+    """Take the first letters of the first and the last word."""
+    words = [word for word in name.split() if word[0].isalnum()]
+    return "".join(word[0] for word in dict.fromkeys((words[0], words[-1]))).upper() if words else "?"
+
+
+def _first_last(name: str) -> str:
+    """Turn `Nair, Emre`, as lists are sorted by it, into `Emre Nair`."""
+    last, comma, first = name.partition(", ")
+    return f"{first} {last}" if comma and ", " not in first else name
+
+
+def _tint(name: str) -> str:
+    """Choose one of six colours by the name, the same on every page."""
+    return "abcdef"[sum(map(ord, name)) % 6]
+
+
+# Words that a field name spells differently than people do.
+_SPELLED = {"id": "ID", "url": "URL", "api": "API", "email": "E-mail", "utc": "UTC"}
+
+
+def _field(name: str) -> str:
+    """Write the name of a field in words: `isIdentitySource` becomes `Is identity source`."""
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name).lower().split()
+    text = " ".join(_SPELLED.get(word, word) for word in words)
+    return text[:1].upper() + text[1:]
+
+
+def _audit_field(name: str) -> str:
+    """Write the name of an audited field in words, without the positions in it: `responses.Approve.0.0`."""
+    return ", ".join(_field(part) for part in name.split(".") if not part.isdecimal())
+
+
+def _readable(value: Any) -> str:
+    """Write a value of a change for people: Yes, No, — for nothing, lists and objects in one line."""
+    match value:
+        case bool():
+            return "Yes" if value else "No"
+        case None:
+            return "—"
+        case str() | list() | dict() if not value:
+            return "—"
+        case dict():
+            return ", ".join(f"{_field(str(name))}: {_readable(each)}" for name, each in value.items())
+        case list():
+            return ", ".join(map(_readable, value))
+        case float():
+            return f"{value:,g}"
+        case str() if _MOMENT.fullmatch(value):
+            return f"{value[:10]} {value[11:16]} UTC"
+    return str(value)
+
+
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|\+00:00)")
 
 
 def _is_hidden(c: str) -> bool:
@@ -100,7 +174,7 @@ def _is_hidden(c: str) -> bool:
 
 
 def _with(query: dict[str, Any], **changes: Any) -> str:
-    """The query string with some of it changed; what becomes None goes."""
+    """Change some of a query string; a parameter that becomes None is left out."""
     kept = {name: value for name, value in {**query, **changes}.items() if value not in (None, "") and name != "page"}
     if (page := changes.get("page")) and page != 1:
         kept["page"] = page
@@ -109,7 +183,7 @@ def _with(query: dict[str, Any], **changes: Any) -> str:
 
 @cache
 def _asset(name: str) -> str:
-    """The address of a file in `static`, another one when its content is another."""
+    """Address a file in `static`, with its checksum so that browsers fetch a changed file."""
     digest = hashlib.sha256((STATIC / name).read_bytes()).hexdigest()
     return f"/static/{name}?v={digest[:12]}"
 
@@ -118,29 +192,46 @@ _environment.filters |= {
     "when": _when,
     "day": _day,
     "date": _date,
+    "distance": _distance,
     "shown": _shown,
     "marked": _marked,
     "as_word": _as_word,
     "age": _age,
+    "count_of": _count,
     "lasting": _lasting,
+    "initials": _initials,
+    "tint": _tint,
+    "first_last": _first_last,
+    "field_name": _field,
+    "audit_field": _audit_field,
+    "readable": _readable,
 }
-NAVIGATION = [
-    ("Home", "/", "house", None),
-    ("Requests", "/requests", "inbox", Scope.ACCESS_REQUESTS_READ),
-    ("Events", "/events", "calendar-days", Scope.PERSONNEL_EVENTS_READ),
-    ("Identities", "/identities", "users-round", Scope.IDENTITIES_READ),
-    ("Applications", "/applications", "app-window", Scope.APPLICATIONS_READ),
-    ("Access models", "/access-models", "layers", Scope.ACCESS_REQUESTS_READ),
-    ("Webhooks", "/webhooks", "webhook", Scope.WEBHOOKS_MANAGE),
-    ("Audit", "/audit", "scroll-text", Scope.AUDIT_READ),
-    ("Settings", "/settings", "settings", Scope.CONFIG_MANAGE),
-]
-# Screens that belong to one with another beginning.
+# The groups of the main navigation: each screen's name, address, icon and the scope it needs.
+NAVIGATION: dict[str, list[tuple[str, str, str, Scope | None]]] = {
+    "My work": [
+        ("Home", "/", "house", None),
+        ("Requests", "/requests", "inbox", Scope.ACCESS_REQUESTS_READ),
+        ("Events", "/events", "calendar-days", Scope.PERSONNEL_EVENTS_READ),
+    ],
+    "Who has what": [
+        ("People", "/identities", "users-round", Scope.IDENTITIES_READ),
+        ("Applications", "/applications", "app-window", Scope.APPLICATIONS_READ),
+    ],
+    "How it is governed": [
+        ("Models", "/access-models", "layers", Scope.ACCESS_REQUESTS_READ),
+    ],
+    "System": [
+        ("Webhooks", "/webhooks", "webhook", Scope.WEBHOOKS_MANAGE),
+        ("Audit", "/audit", "scroll-text", Scope.AUDIT_READ),
+        ("Settings", "/settings", "settings", Scope.CONFIG_MANAGE),
+    ],
+}
+# Screens that belong to a part of the console with another address.
 _PART_OF = {"/imports": "/applications", "/accounts": "/applications", "/deliveries": "/webhooks"}
 
 
 def _is_at(path: str, href: str) -> bool:
-    """Whether the path is on a screen of this part of the console."""
+    """Tell whether the path is a screen of this part of the console."""
     first = "/" + path.split("/")[1] if path else ""
     return _PART_OF.get(first, first) == href
 

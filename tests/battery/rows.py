@@ -35,6 +35,7 @@ ROWS = [
         (
             "tests/console/browser/test_every_screen.py",
             "tests/console/browser/test_flows.py",
+            "tests/console/browser/test_frame.py",
             "tests/console/browser/test_keys.py",
             "tests/console/browser/test_away.py",
         ),

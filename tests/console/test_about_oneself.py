@@ -42,7 +42,7 @@ async def test_what_others_asked_about_somebody_they_neither_cancel_nor_snooze(
     canceled = await post(administrator, page, "cancel")
     snoozed = await post(administrator, page, "snooze", until="2099-01-01")
 
-    assert "<li>Nobody cancels or snoozes what others asked about them</li>" in shown
+    assert "Nobody cancels or snoozes what others asked about them.</p>" in shown
     assert f'action="{page}/cancel"' not in shown
     assert f'action="{page}/snooze"' not in shown
     for said in (canceled, snoozed):
@@ -76,7 +76,7 @@ async def test_nobody_cancels_their_own_offboarding_that_another_reported(
     said = await post(administrator, f"/events/{theirs}", "cancel")
     await post(administrator, f"/events/{own}", "cancel")
 
-    assert "<li>Nobody cancels an event that others reported about them</li>" in shown
+    assert "Nobody cancels an event that others reported about them</p>" in shown
     assert f'action="/events/{theirs}/cancel"' not in shown
     assert said.count("Nobody cancels an event that others reported about them") == 2
     assert await status_of(db, "personnel_events", theirs) == "Scheduled"
@@ -94,7 +94,7 @@ async def test_nobody_sets_the_return_date_of_their_own_leave(
     shown = (await administrator.get(f"/events/{leave}")).text
     said = await post(administrator, f"/events/{leave}", "return-date", endDate="2099-02-01")
 
-    assert "<li>Nobody sets the return date of their own leave</li>" in shown
+    assert "Nobody sets the return date of their own leave</p>" in shown
     assert f'action="/events/{leave}/return-date"' not in shown
     assert said.count("Nobody sets the return date of their own leave") == 2
     assert await fetch_value(db, "SELECT needed_until FROM personnel_events") is None

@@ -92,7 +92,7 @@ async def test_inactive_since_is_the_day_that_was_sent(config: Config, db: Db) -
             await browser.post(f"/sign-in/{link}")
             page = (await browser.get(f"/identities/{person}")).text
 
-    assert '<dt>Inactive since</dt><dd><time datetime="2026-11-15">2026-11-15</time></dd>' in page
+    assert '<dt>Inactive since</dt><dd><time datetime="2026-11-15">15 Nov 2026</time></dd>' in page
 
 
 async def test_role_transition_takes_the_supervisor_away(

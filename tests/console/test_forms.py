@@ -169,4 +169,4 @@ async def test_a_rule_that_changed_meanwhile_is_not_removed(
     await send(administrator, removal, None)
 
     assert (await client.get("/api/settings")).json()["approvalPolicy"] == policy
-    assert "changed meanwhile" in (await administrator.get("/settings")).text
+    assert "The approval policy was changed in the meantime" in (await administrator.get("/settings")).text

@@ -168,7 +168,7 @@ async def test_a_provider_that_is_down_is_told_and_passwords_go_on(config: Confi
         answer = await client.get("/sign-in/oidc")
 
     assert answer.status_code == 503
-    assert "does not work just now: it does not answer" in answer.text
+    assert "is not available: it does not answer" in answer.text
     assert 'name="password"' in answer.text
 
 

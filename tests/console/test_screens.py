@@ -112,8 +112,8 @@ async def test_accounts_are_found_by_the_beginning_of_their_username(
 ) -> None:
     page = await administrator.get(f"/applications/{company.ids['applications']}", params=asked)
 
-    assert re.findall(r'<a href="/accounts/[^"]*">([^<]*)</a>', page.text) == found
-    assert ("No accounts like this" in page.text) == (not found)
+    assert re.findall(r'<td><a href="/accounts/[^"]*">([^<]*)</a>', page.text) == found
+    assert ("No account matches these filters" in page.text) == (not found)
 
 
 async def test_requests_are_shown_for_one_application(administrator: httpx2.AsyncClient, company: Company) -> None:
@@ -130,7 +130,7 @@ async def test_an_unknown_page_is_told_in_html_with_its_correlation_id(administr
 
     assert answer.status_code == 404
     assert answer.headers["x-correlation-id"] in answer.text
-    assert "the address is not complete" in answer.text
+    assert "the address is incomplete" in answer.text
     assert of_api.json()["message"] == "No such route"
 
 
@@ -205,7 +205,7 @@ async def test_access_before_the_first_import_is_shown_as_not_known(
 
     assert "No data on 2001-01-31" in page.text
     assert "no data before" in page.text
-    assert "No accounts were matched" not in page.text
+    assert "No account was matched" not in page.text
     assert ",No data before 20" in file.text
 
 
@@ -220,10 +220,10 @@ async def test_a_schedule_that_failed_stands_on_its_application_and_on_the_first
     page = await administrator.get(f"/applications/{wiki}")
     home = await administrator.get("/")
 
-    assert "The schedule failed last time:</strong> Users: /x.csv cannot be read" in page.text
+    assert "The last scheduled import failed:</strong> Users: /x.csv cannot be read" in page.text
     assert re.search(r"<strong>[1-9]\d*</strong>\s*imports failed or held", home.text)
     await an_import(db, wiki, "Finished", type="Scheduled")
-    assert "failed last time" not in (await administrator.get(f"/applications/{wiki}")).text
+    assert "scheduled import failed" not in (await administrator.get(f"/applications/{wiki}")).text
 
 
 async def test_the_guard_of_all_is_changed_in_the_settings_and_followed_by_applications(
@@ -243,7 +243,7 @@ async def test_the_guard_of_all_is_changed_in_the_settings_and_followed_by_appli
     again = await administrator.get(f"/applications/{wiki}?tab=connector")
 
     assert (saved.status_code, edited.status_code) == (303, 303)
-    said = "remove more than 12.5 % or add more than 60 % of at least 5, as the settings say."
+    said = "remove more than 12.5 % or add more than 60 % of at least 5, as in the settings."
     assert said in page.text
     assert "remove more than 3 % or add more than 60 % of at least 5." in own.text
     assert said in again.text

@@ -109,7 +109,8 @@ async def test_rejecting_without_a_reason_fails_for_each_in_red(
     said = await send(administrator, form, 1, made)
     again = await send(administrator, form, 1, made, comment="Not there")
 
-    assert [(color, line.partition(": ")[2]) for color, line in said] == [("bad", "Say why you reject it")] * 2
+    reason = "Give a reason for rejecting the request"
+    assert [(color, line.partition(": ")[2]) for color, line in said] == [("bad", reason)] * 2
     assert [color for color, _ in again] == ["good", "good"]
     assert await statuses(db, made) == ["Open", "Open"]
 

@@ -38,7 +38,7 @@ async def test_a_link_signs_in_once(visitor: httpx2.AsyncClient, db: Db, facts: 
 
     assert (looked.status_code, first.status_code, home.status_code, second.status_code) == (200, 303, 200, 401)
     assert "Secure; HttpOnly; SameSite=Lax" in first.headers["set-cookie"]
-    assert "This link was used already or has expired" in second.text
+    assert "This link was already used or has expired" in second.text
 
 
 async def test_a_password_signs_in_and_a_wrong_one_does_not(administrator: httpx2.AsyncClient) -> None:

@@ -111,7 +111,7 @@ async def create_access_model(db: Db, form: Form, facts: Facts) -> Page | SeeOth
     except Invalid as error:
         return await _form(db, _said(form), first(form, "ownerId"), problems_by_field(error))
     return SeeOther(
-        f"/access-models/{found.id}?tab=simulation", "The draft is there; nothing takes effect before its commit"
+        f"/access-models/{found.id}?tab=simulation", "The draft was created. It has no effect until you commit it."
     )
 
 
@@ -190,7 +190,7 @@ async def change_access_model(db: Db, id: str, form: Form, facts: Facts) -> Page
             await actions.change_model(db, id, _said(await with_people(db, form, "ownerId")), facts)
     except Invalid as error:
         return await _form(db, {**_said(form), "version": version}, owner, problems_by_field(error), found)
-    return SeeOther(f"/access-models/{id}?tab=simulation", "The draft is saved; nothing takes effect before its commit")
+    return SeeOther(f"/access-models/{id}?tab=simulation", "The draft was saved. It has no effect until you commit it.")
 
 
 @screen("POST", "/access-models/{id:str}/commit", scope=_WRITE)

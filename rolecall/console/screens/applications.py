@@ -99,7 +99,7 @@ async def create_application(db: Db, form: Form, facts: Facts) -> Page | SeeOthe
             id = await actions.create_application(db, raw, facts)
     except Invalid as error:
         return _form(form, problems_by_field(error))
-    return SeeOther(f"/applications/{id}?tab=connector", "The application is there; upload its first files")
+    return SeeOther(f"/applications/{id}?tab=connector", f"{first(form, 'name')} was created. Upload its first files.")
 
 
 @screen("GET", "/applications/{id:str}/edit", scope=Scope.CONFIG_MANAGE)
@@ -141,7 +141,7 @@ async def change_application(db: Db, id: str, form: Form, facts: Facts) -> Page 
             await actions.change_application(db, application.id, raw, facts)
     except Invalid as error:
         return _form(form, problems_by_field(error), application)
-    return SeeOther(f"/applications/{id}", "The application is changed")
+    return SeeOther(f"/applications/{id}", f"{first(form, 'name')} was saved")
 
 
 @screen(
@@ -168,6 +168,7 @@ async def show_application(db: Db, id: str, query: dict[str, Any], config: Confi
             "names": await console.people_names(db, [id for id in people if id]),
             "tab": tab,
             "tabs": TABS,
+            "totals": {"accounts": known.accounts, "groups": known.groups, "permissions": known.permissions},
             "query": query,
             "matches": list(Match),
             "page": page,
@@ -195,14 +196,16 @@ async def _tab(db: Db, id: UUID, tab: str, query: dict[str, Any]) -> Any:
 @screen("POST", "/applications/{id:str}/archive", scope=Scope.CONFIG_MANAGE)
 async def archive(db: Db, id: str, form: Form, facts: Facts) -> SeeOther:
     archived = first(form, "archived") == "yes"
-    await actions.change_application(db, known_guid("Application", id), {"isArchived": archived}, facts)
-    return SeeOther(f"/applications/{id}", "The application is archived" if archived else "The application is back")
+    application = known_guid("Application", id)
+    await actions.change_application(db, application, {"isArchived": archived}, facts)
+    name = (await queries.get(db, application)).name
+    return SeeOther(f"/applications/{id}", f"{name} was {'archived' if archived else 'restored'}")
 
 
 @screen("POST", "/applications/{id:str}/stage", scope=Scope.IMPORTS_WRITE)
 async def stage_import(db: Db, caller: Caller, id: str, facts: Facts) -> SeeOther:
     run = await imports.stage_import(db, caller, {"applicationId": id}, facts, ImportType.MANUAL)
-    return SeeOther(f"/imports/{run}", "The import is staged")
+    return SeeOther(f"/imports/{run}", "The import was created. It starts in a moment.")
 
 
 @screen("GET", "/accounts/{id:str}", scope=Scope.APPLICATIONS_READ)
@@ -227,13 +230,13 @@ async def pin_account(db: Db, id: str, form: Form, facts: Facts) -> SeeOther:
     never = first(form, "never") == "yes"
     raw = {"never": True} if never else given(await with_people(db, form, "identityId"), "identityId")
     await account_actions.pin_account(db, known_guid("Account", id), raw, facts)
-    return SeeOther(f"/accounts/{id}", "The account belongs to nobody" if never else "The match is pinned")
+    return SeeOther(f"/accounts/{id}", "The account is marked as without a person" if never else "The match was pinned")
 
 
 @screen("POST", "/accounts/{id:str}/unpin", scope=Scope.CONFIG_MANAGE)
 async def unpin_account(db: Db, id: str, now: datetime) -> SeeOther:
     await account_actions.unpin_account(db, known_guid("Account", id), now)
-    return SeeOther(f"/accounts/{id}", "The pin is gone; the account is matched by its fields again")
+    return SeeOther(f"/accounts/{id}", "The pin was removed. The account is matched by its fields again.")
 
 
 HANDLERS: list[HTTPRouteHandler] = [

@@ -1,24 +1,26 @@
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterator
 from datetime import datetime, time, timedelta
 from typing import Any
+from uuid import UUID
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-import msgspec
 from litestar.handlers import HTTPRouteHandler
 from litestar.response.base import ASGIResponse
 from litestar.response.streaming import ASGIStreamingResponse
 
 from rolecall.audit import queries
 from rolecall.audit.shapes import AuditEventItem
+from rolecall.console import queries as console
 from rolecall.console.frame import Page, a_day, screen, some_words
 from rolecall.core.caller import Scope
 from rolecall.core.config import Config
 from rolecall.core.db import Db, Pool
+from rolecall.core.ids import guid
 from rolecall.web.bodies import Reader, a_guid
 
 
 def _zone(text: str) -> ZoneInfo | None:
-    """The reader's, if it is one that is known here."""
+    """Return the reader's time zone if it is known here."""
     try:
         return ZoneInfo(text)
     except (ValueError, OSError, ZoneInfoNotFoundError):
@@ -33,7 +35,7 @@ _FILTERS = {
     "until": a_day,
     "zone": Reader(_zone, {"type": "string"}),
 }
-# Where a thing is shown.
+# The address of the screen that shows a record.
 _PLACES = {
     "Access Model": "/access-models",
     "Access Request": "/requests",
@@ -57,7 +59,7 @@ async def show_entries(db: Db, query: dict[str, Any], config: Config) -> Page:
 
 
 def _which(query: dict[str, Any], config: Config) -> queries.Filter:
-    """Days from midnight to midnight where the reader is; without a script, where the service is."""
+    """Count days from midnight to midnight in the reader's zone; without a script, in the zone of the service."""
     zone = query.get("zone") or config.timezone
     first, last = query.get("from"), query.get("until")
     return queries.Filter(
@@ -74,19 +76,26 @@ async def show_entry(db: Db, id: str) -> Page:
     entry = await queries.get(db, id)
     place = _PLACES.get(entry.entity.kind)
     href = f"{place}/{entry.entity.id}" if place else None
-    return Page("audit_entry.html", {"entry": entry, "href": href, "fields": _fields(entry)})
+    fields = _fields(entry)
+    names = await console.record_names(db, list(_ids_in([entry.before, entry.after])))
+    return Page("audit_entry.html", {"entry": entry, "href": href, "fields": fields, "names": names})
 
 
-def _fields(entry: AuditEventItem) -> list[tuple[str, str, str]]:
+def _fields(entry: AuditEventItem) -> list[tuple[str, Any, Any]]:
     before, after = entry.before or {}, entry.after or {}
-    return [(name, _said(before, name), _said(after, name)) for name in sorted(before.keys() | after.keys())]
+    return [(name, before.get(name), after.get(name)) for name in sorted(before.keys() | after.keys())]
 
 
-def _said(fields: dict[str, Any], name: str) -> str:
-    if name not in fields:
-        return ""
-    value = fields[name]
-    return value if isinstance(value, str) else msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+def _ids_in(value: Any) -> Iterator[UUID]:
+    """Find the GUIDs among the values of an entry, however deep."""
+    match value:
+        case dict():
+            yield from _ids_in(list(value.values()))
+        case list():
+            for each in value:
+                yield from _ids_in(each)
+        case str() if found := guid(value):
+            yield found
 
 
 @screen("GET", "/audit/verify", scope=Scope.AUDIT_READ)

@@ -41,10 +41,10 @@ KINDS = {
     EventType.ABSENCE: (actions.begin_absence, ("identityId", "effectiveDate", "endDate", "comment")),
 }
 VERBS = {
-    "assign": (actions.assign_event, ("assigneeId",), "The event is assigned"),
+    "assign": (actions.assign_event, ("assigneeId",), "The event is assigned to you"),
     "return-date": (actions.set_return_date, ("endDate",), "The return date is set"),
     "cancel": (actions.cancel_event, ("comment",), "The event is canceled"),
-    "comment": (actions.comment_on_event, ("content",), "Your comment is there"),
+    "comment": (actions.comment_on_event, ("content",), "Your comment was added"),
 }
 
 
@@ -134,7 +134,7 @@ async def create_event(db: Db, caller: Caller, form: Form, facts: Facts) -> Page
             id = await create(db, caller, raw, facts)
     except Invalid as error:
         return await _form(db, type, form, problems_by_field(error))
-    return SeeOther(f"/events/{id}", f"{type} is scheduled")
+    return SeeOther(f"/events/{id}", f"{type} is scheduled. Its requests follow in a moment.")
 
 
 @screen("GET", "/events/{id:str}", scope=Scope.PERSONNEL_EVENTS_READ)

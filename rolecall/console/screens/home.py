@@ -1,44 +1,71 @@
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from litestar.handlers import HTTPRouteHandler
 
+from rolecall.access_requests.shapes import AccessRequestDetail
 from rolecall.console import finding, overview
+from rolecall.console import queries as console
 from rolecall.console.charts import Stack, stacked_bars
 from rolecall.console.frame import Page, screen, some_words
 from rolecall.console.model import Person
 from rolecall.console.rendering import NAVIGATION
 from rolecall.core.caller import Caller, Scope
+from rolecall.core.config import Config
 from rolecall.core.db import Db
+from rolecall.settings.policy import RequirementType
 from rolecall.work_items.model import WorkStatus
+
+_CHART = "Requests made per day in the last 30 days, by status"
+# How many of the requests that wait, and of the events that come, the first page names.
+_MOST_NAMED = 6
+_VERBS = {RequirementType.APPROVE: "Decide", RequirementType.RESOLVE: "Provision", RequirementType.VERIFY: "Verify"}
 
 
 @screen("GET", "/")
-async def show_home(db: Db, person: Person, caller: Caller, now: datetime) -> Page:
+async def show_home(db: Db, person: Person, caller: Caller, now: datetime, config: Config) -> Page:
     sees_requests = Scope.ACCESS_REQUESTS_READ in caller.scopes
     days = await overview.by_day(db, now) if sees_requests else {}
-    bars = [Stack(f"{day:%d %b}", parts) for day, parts in days.items()]
+    bars = [Stack(f"{day.day} {day:%b}", parts) for day, parts in days.items()]
     beginnings = await overview.beginnings(db)
+    waiting = await _waiting(db, person) if Scope.ACCESS_REQUESTS_WRITE in caller.scopes else []
     return Page(
         "home.html",
         {
             "tiles": await overview.tiles(db, person, now),
+            "today": now.astimezone(config.timezone),
+            "waiting": waiting,
+            "beside": await overview.beside(db, [request.id for _, request in waiting]),
+            "verbs": _VERBS,
+            "coming": (await console.events_between(db, now, now + timedelta(days=7)))[:_MOST_NAMED],
             "times": await overview.medians(db, now),
-            "chart": stacked_bars("Requests made in the last 30 days, by status", _drawn(bars), bars),
+            "chart": stacked_bars(
+                "Requests made per day in the last 30 days, by status", "requests", _drawn(bars), bars
+            ),
             "has_requests": beginnings.requests,
             "steps": [
-                ("Add the system that knows your people", "/applications/new", beginnings.applications),
+                ("Add your HR system as the first application", "/applications/new", beginnings.applications),
                 ("Upload its first files", "/applications", beginnings.imports),
-                ("See the people it brought", "/identities", beginnings.identities),
-                ("Say in a model who gets what", "/access-models", beginnings.models),
-                ("Onboard somebody, and follow the requests", "/events/new?type=Onboard", beginnings.requests),
+                ("Check the people that were imported", "/identities", beginnings.identities),
+                ("Define in a model who gets which access", "/access-models", beginnings.models),
+                ("Onboard a person and follow the requests", "/events/new?type=Onboard", beginnings.requests),
             ],
         },
     )
 
 
+async def _waiting(db: Db, person: Person) -> list[tuple[RequirementType, AccessRequestDetail]]:
+    """List the requests that have waited longest for this person, each with the response it needs."""
+    found = [
+        (type, one)
+        for type in RequirementType
+        for one in (await overview.asking(db, person, type, 1, _MOST_NAMED)).items
+    ]
+    return sorted(found, key=lambda each: each[1].number)[:_MOST_NAMED]
+
+
 def _drawn(bars: list[Stack]) -> list[str]:
-    """The statuses that occur, those that wait lowest."""
+    """List the statuses that occur, those that wait first."""
     return [status for status in WorkStatus if any(bar.parts.get(status) for bar in bars)]
 
 
@@ -48,7 +75,8 @@ async def show_results(db: Db, caller: Caller, query: dict[str, Any]) -> Page:
     found = [one for one in await finding.search(db, words) if _SCOPES[one.kind] in caller.scopes]
     screens = [
         finding.Found("Screen", name, "", address)
-        for name, address, _, scope in NAVIGATION
+        for group in NAVIGATION.values()
+        for name, address, _, scope in group
         if words and name.lower().startswith(words.lower()) and (scope is None or scope in caller.scopes)
     ]
     return Page("search.html", {"words": words, "found": screens + found})

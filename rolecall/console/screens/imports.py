@@ -120,7 +120,7 @@ async def cancel_import(db: Db, caller: Caller, id: str, facts: Facts) -> SeeOth
 @screen("POST", "/imports/{id:str}/continue", scope=Scope.IMPORTS_WRITE)
 async def continue_import(db: Db, caller: Caller, id: str, now: datetime) -> SeeOther:
     await actions.continue_import(db, caller, known_guid("ApplicationImport", id), now)
-    return SeeOther(f"/imports/{id}", "The import goes on; the guard is lifted for this run")
+    return SeeOther(f"/imports/{id}", "The import continues without the guard")
 
 
 @screen("POST", "/imports/{id:str}/rollback", scope=Scope.IMPORTS_WRITE)
@@ -128,7 +128,7 @@ async def roll_back(db: Db, caller: Caller, id: str, facts: Facts) -> SeeOther:
     run = await queries.get(db, known_guid("ApplicationImport", id))
     raw = {"importNumber": run.number}
     new = await actions.roll_back(db, caller, run.application.id, raw, facts, ImportType.MANUAL)
-    return SeeOther(f"/imports/{new}", f"A new import puts the data back as after #{run.number}")
+    return SeeOther(f"/imports/{new}", f"This new import restores the data as it was after import #{run.number}")
 
 
 @screen("GET", "/applications/{id:str}/upload", scope=Scope.IMPORTS_WRITE)
@@ -158,7 +158,7 @@ async def upload_import(db: Db, caller: Caller, id: str, raw: Upload, facts: Fac
             run = await actions.upload_import(db, caller, raw, [id], facts, config.store, ImportType.MANUAL)
     except Invalid as error:
         return await _upload_page(db, application_id, config, problems_by_field(error))
-    return SeeOther(f"/imports/{run}", "The files are there; the import is next")
+    return SeeOther(f"/imports/{run}", "The files were uploaded. The import starts in a moment.")
 
 
 HANDLERS: list[HTTPRouteHandler] = [

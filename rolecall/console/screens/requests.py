@@ -32,14 +32,22 @@ _FILTERS = {
     "asks": a_word_of(RequirementType),
     "selected": a_guid,
 }
-TABS = [None, *WorkStatus]
 _AWAITED: dict[WorkStatus | None, RequirementType] = {status: type for type, status in model.AWAITED.items()}
-MILESTONES = {
-    "approved_on": "Approved",
-    "started_on": "Started",
-    "resolved_on": "Resolved",
-    "verified_on": "Verified",
-    "completed_on": "Completed",
+# The tabs of what waits for this person.
+ASKS = {
+    RequirementType.APPROVE: "To approve",
+    RequirementType.RESOLVE: "To provision",
+    RequirementType.VERIFY: "To verify",
+}
+TO_DO = {
+    RequirementType.APPROVE: "approve it",
+    RequirementType.RESOLVE: "provision it",
+    RequirementType.VERIFY: "verify it",
+}
+DONE_BY = {
+    RequirementType.APPROVE: "approved it",
+    RequirementType.RESOLVE: "provisioned it",
+    RequirementType.VERIFY: "verified it",
 }
 # The verbs of a request that need no more than a word: what they are called, and the move they make.
 VERBS = {
@@ -74,15 +82,15 @@ async def show_inbox(db: Db, caller: Caller, person: Person, query: dict[str, An
         {
             "page": page,
             "beside": await overview.beside(db, [item.id for item in page.items]),
-            "counts": await totals_by(db, "access_requests", "status", list(WorkStatus)),
             "query": query,
-            "tabs": TABS,
-            "asks": list(RequirementType),
+            "asks": ASKS,
+            "statuses": await _statuses(db),
             "actions": list(RequestAction),
             "who": who,
-            "applications": await console.live_applications(db),
+            "applications": [(one.id, one.name) for one in await console.live_applications(db)],
             "verb": verb,
             "answerable": await _answerable(db, person, verb, ids),
+            "may_respond": Scope.ACCESS_REQUESTS_WRITE in caller.scopes,
             "chosen": chosen,
             "next": _next(ids, chosen),
             **(await _shown(db, await queries.get(db, chosen), person) if chosen else {"request": None}),
@@ -97,8 +105,14 @@ async def _answerable(db: Db, person: Person, type: RequirementType | None, ids:
     return await overview.asked_among(db, person, type, ids)
 
 
+async def _statuses(db: Db) -> list[tuple[str, str]]:
+    """Offer each status with the number of requests that have it."""
+    counts = await totals_by(db, "access_requests", "status", list(WorkStatus))
+    return [(status, f"{status} ({counts[status]:,})") for status in WorkStatus]
+
+
 def _next(ids: list[UUID], chosen: UUID | None) -> UUID | None:
-    """What is looked at once the chosen one is answered."""
+    """Return the request to show once the chosen one is answered."""
     after = ids[ids.index(chosen) + 1 :] if chosen in ids else ids
     return next(iter(after), None)
 
@@ -152,28 +166,63 @@ async def _shown(db: Db, request: AccessRequestDetail, person: Person) -> dict[s
     waits_for = _waits_for(request, awaited)
     target = request.target.affected_identity
     standing = await permitted.standing_of(db, person.id, request.id)
-    verbs = {name: _why_not(name, move, status, standing) for name, (_, move) in VERBS.items()}
+    verbs = {name: _why_not(move, status, standing) for name, (_, move) in VERBS.items()}
     asked = awaited if waits_for.keys() & {*person.answers_as} else None
     return {
         "request": request,
-        "milestones": MILESTONES,
+        "milestones": _milestones(request, awaited),
+        "to_do": TO_DO,
+        "done_by": DONE_BY,
         "verbs": verbs,
         "awaited": awaited,
         "asked": None if asked and permitted.refusal(standing, permitted.DECIDED[asked]) else asked,
         "is_own": person.id in (request.reporter.id, target and target.id),
         "waits_for": list(waits_for.values()),
-        "may_snooze": not _why_not("snooze", model.SNOOZE, status, standing),
-        "may_assign": not _why_not("assign", model.ASSIGN, status, standing),
+        "may_snooze": not _why_not(model.SNOOZE, status, standing),
+        "may_assign": not _why_not(model.ASSIGN, status, standing),
+        "refused": _refused(status, standing),
+        "is_over": status in (WorkStatus.COMPLETED, WorkStatus.CANCELED),
         "rejecting": False,
         "deliveries": deliveries.items if deliveries else [],
     }
 
 
-def _why_not(verb: str, move: model.Move, status: WorkStatus, standing: permitted.Standing) -> str | None:
-    """Say why a button cannot be pressed, or nothing."""
+def _milestones(
+    request: AccessRequestDetail, awaited: RequirementType | None
+) -> list[tuple[str, datetime | None, str, bool]]:
+    """List the steps of a request: its name, when it was reached, who is next, and whether it is the current one."""
+    is_over = request.canceled_on is not None
+    steps = {
+        RequirementType.APPROVE: ("Approved", request.approved_on),
+        RequirementType.RESOLVE: ("Provisioned", request.resolved_on),
+        RequirementType.VERIFY: ("Verified", request.verified_on),
+    }
+    named = {type: " or ".join(_waits_for(request, type).values()) for type in steps}
+    asked = min((entry.created_date for entry in request.activity), default=None)
+    return [
+        ("Requested", asked, "", False),
+        *(
+            (name, moment, "" if is_over else named[type] or "not required", type == awaited)
+            for type, (name, moment) in steps.items()
+        ),
+        ("Completed", request.completed_on, "" if is_over else "not yet", False),
+    ]
+
+
+def _why_not(move: model.Move, status: WorkStatus, standing: permitted.Standing) -> str | None:
+    """Say who can take an action that is unavailable, or when it becomes available."""
     if status in move.allowed:
         return permitted.refusal(standing, move)
-    return f"{verb.capitalize()} needs a request that is {' or '.join(s for s in WorkStatus if s in move.allowed)}"
+    return f"Available while the request is {' or '.join(s.lower() for s in WorkStatus if s in move.allowed)}"
+
+
+def _refused(status: WorkStatus, standing: permitted.Standing) -> dict[str, list[str]]:
+    """Group the actions that the status allows and this person may not take, by the reason."""
+    reasons: dict[str, list[str]] = {}
+    for name, (_, move) in VERBS.items():
+        if status in move.allowed and (reason := permitted.refusal(standing, move)):
+            reasons.setdefault(reason, []).append(name)
+    return reasons
 
 
 def _waits_for(request: AccessRequestDetail, awaited: RequirementType | None) -> dict[UUID, str]:
@@ -199,7 +248,7 @@ async def _respond(db: Db, person: Person, id: str, form: Form, facts: Facts) ->
     """Only ever the person's own answer, whatever the form says."""
     raw = given(form, "type", "response", "comment")
     if raw.get("response") == model.Response.REJECTED and not raw.get("comment"):
-        raise Invalid.on("comment", "Say why you reject it")
+        raise Invalid.on("comment", "Give a reason for rejecting the request")
     awaited = next((type for type in RequirementType if type == raw.get("type")), None)
     asked = _waits_for(await queries.get(db, id), awaited)
     mine = next((reviewer for reviewer in person.answers_as if reviewer in asked), person.id)
@@ -220,19 +269,19 @@ async def perform(db: Db, caller: Caller, id: str, verb: str, form: Form, facts:
 @screen("POST", "/requests/{id:str}/assign", scope=Scope.ACCESS_REQUESTS_WRITE)
 async def assign(db: Db, caller: Caller, id: str, form: Form, facts: Facts) -> SeeOther:
     request = await actions.assign(db, caller, id, {"assigneeId": str(caller.id)}, facts)
-    return SeeOther(_after(form, id), f"Request #{request.number} is yours")
+    return SeeOther(_after(form, id), f"Request #{request.number} is assigned to you")
 
 
 @screen("POST", "/requests/{id:str}/snooze", scope=Scope.ACCESS_REQUESTS_WRITE)
 async def snooze(db: Db, caller: Caller, id: str, form: Form, facts: Facts) -> SeeOther:
     request = await actions.snooze(db, caller, id, given(form, "until", "comment"), facts)
-    return SeeOther(_after(form, id), f"Request #{request.number} rests until {form['until'][0]}")
+    return SeeOther(_after(form, id), f"Request #{request.number} is snoozed until {form['until'][0]}")
 
 
 @screen("POST", "/requests/{id:str}/comment", scope=Scope.ACCESS_REQUESTS_WRITE)
 async def comment(db: Db, caller: Caller, id: str, form: Form, facts: Facts) -> SeeOther:
     await actions.comment(db, caller, id, given(form, "content"), facts)
-    return SeeOther(_after(form, id), "Your comment is there")
+    return SeeOther(_after(form, id), "Your comment was added")
 
 
 @screen("POST", "/requests/respond", scope=Scope.ACCESS_REQUESTS_WRITE)

@@ -118,7 +118,7 @@ async def change_settings(db: Db, form: Form, facts: Facts, config: Config) -> P
             )
     except Invalid as error:
         return await _settings_page(db, config, _Refused(form, problems_by_field(error)))
-    return SeeOther("/settings", "The settings are saved")
+    return SeeOther("/settings", "The settings were saved")
 
 
 def _whole(text: str) -> object:
@@ -135,7 +135,7 @@ async def add_rule(db: Db, form: Form, facts: Facts, config: Config) -> Page | S
     except Invalid as error:
         problems = {field.rpartition(".")[2]: said for field, said in problems_by_field(error).items()}
         return await _settings_page(db, config, added=_Refused(form, problems))
-    return SeeOther("/settings#policy", "The rule is added")
+    return SeeOther("/settings#policy", "The rule was added")
 
 
 @screen("POST", "/settings/policy/remove", scope=Scope.CONFIG_MANAGE)
@@ -145,11 +145,11 @@ async def remove_rule(db: Db, form: Form, facts: Facts) -> SeeOther:
 
     def without(rules: list[Json]) -> list[Json]:
         if not isinstance(place, int) or place >= len(rules) or version_of(rules[place]) != version:
-            raise Invalid.on("place", "The policy has changed meanwhile; look again")
+            raise Invalid.on("place", "The approval policy was changed in the meantime. Check the rules and try again")
         return rules[:place] + rules[place + 1 :]
 
     await actions.change_policy(db, without, facts)
-    return SeeOther("/settings#policy", "The rule is removed")
+    return SeeOther("/settings#policy", "The rule was removed")
 
 
 @screen("GET", "/settings/tokens", scope=Scope.TOKENS_MANAGE)
@@ -179,7 +179,7 @@ async def create_token(db: Db, caller: Caller, form: Form, facts: Facts) -> Page
             token = await tokens.create_token(db, caller, raw, facts)
     except Invalid as error:
         return await _tokens_page(db, 1, form, problems_by_field(error))
-    said = {"what": f"The secret of {token.name}", "secret": token.secret, "href": "/settings/tokens"}
+    said = {"what": f"Secret of {token.name}", "secret": token.secret, "href": "/settings/tokens"}
     return Page("secret.html", said)
 
 
@@ -192,7 +192,7 @@ async def create_token(db: Db, caller: Caller, form: Form, facts: Facts) -> Page
 )
 async def revoke_token(db: Db, id: str, facts: Facts) -> SeeOther:
     await tokens.revoke_token(db, known_guid("Token", id), facts.now)
-    return SeeOther("/settings/tokens", "The token is revoked, with effect on the next request")
+    return SeeOther("/settings/tokens", "The token was revoked. The next request with it is refused.")
 
 
 @screen("GET", "/settings/people", scope=Scope.CONFIG_MANAGE)
@@ -218,7 +218,7 @@ async def make_link(db: Db, id: str, facts: Facts, config: Config) -> Page:
     name = (await queries.people_names(db, [person])).get(person, "")
     link = f"{config.base_url}/sign-in/{secret}"
     return Page(
-        "secret.html", {"what": f"A link that signs {name} in once", "secret": link, "href": "/settings/people"}
+        "secret.html", {"what": f"One-time sign-in link for {name}", "secret": link, "href": "/settings/people"}
     )
 
 

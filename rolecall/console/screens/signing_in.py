@@ -19,10 +19,10 @@ from rolecall.web.services import Services
 _ATTEMPT = "rolecall-attempt"
 _LONGEST_NEXT = 2000
 _WRONG = "E-mail or password is wrong"
-_SPENT = "This link was used already or has expired"
+_SPENT = "This link was already used or has expired. Ask an administrator for a new one"
 _NO_PASSWORDS = "Passwords are switched off"
-_DOWN = "Signing in with {} does not work just now: {}. Try again in a moment, or sign in {}"
-_NOT_YOURS = "This sign-in was not begun in this browser, was used already or took too long. Begin it again"
+_DOWN = "Sign-in with {} is not available: {}. Try again in a moment, or sign in {}"
+_NOT_YOURS = "This sign-in was started in another browser, was already used or took too long. Start again"
 _NO_ROLE = "{} has no role here. Ask {} for one"
 # Where people know their provider by another name than its address.
 _NAMES = {
@@ -174,7 +174,7 @@ async def change_password(
     services.sign_ins.count(person.email.lower(), limits.SIGN_INS_OF_A_PERSON, now)
     current, new = (form.get(name, [""])[0] for name in ("current", "password"))
     await actions.change_password(db, person, session, current, new, now)
-    return SeeOther("/account", "Your password is set; you are signed out everywhere else")
+    return SeeOther("/account", "Your password was set. You are signed out on all other devices.")
 
 
 HANDLERS: list[HTTPRouteHandler] = [

@@ -75,7 +75,7 @@ async def create_webhook(db: Db, form: Form, facts: Facts, config: Config) -> Pa
 
 
 def _secret_page(href: str, name: str, secret: str) -> Page:
-    return Page("secret.html", {"what": f"The secret of {name}", "secret": secret, "href": href, "name": name})
+    return Page("secret.html", {"what": f"Secret of {name}", "secret": secret, "href": href, "name": name})
 
 
 @screen("GET", "/webhooks/{id:str}", scope=_SCOPE)
@@ -122,7 +122,7 @@ async def change_webhook(db: Db, id: str, form: Form, facts: Facts, config: Conf
             await actions.change_hook(db, hook.id, _said(form), facts, config)
     except Invalid as error:
         return await _hook_page(db, id, form, problems_by_field(error))
-    return SeeOther(f"/webhooks/{id}", "The webhook is changed")
+    return SeeOther(f"/webhooks/{id}", f"{first(form, 'name')} was saved")
 
 
 @screen("POST", "/webhooks/{id:str}/rotate", scope=_SCOPE)
@@ -147,18 +147,20 @@ async def perform(db: Db, id: str, verb: str, form: Form, facts: Facts, config: 
     match verb:
         case "test":
             delivery = await actions.test_hook(db, hook, facts, config)
-            return SeeOther(f"/deliveries/{delivery}", "A test is on its way; look again in a moment")
+            return SeeOther(f"/deliveries/{delivery}", "A test was sent. Reload the page to see the response.")
         case "pause" | "resume":
             await actions.change_hook(db, hook, {"enabled": verb == "resume"}, facts, config)
-            return SeeOther(f"/webhooks/{id}", "The webhook is paused" if verb == "pause" else "The webhook is back")
+            return SeeOther(
+                f"/webhooks/{id}", "The webhook was paused" if verb == "pause" else "The webhook was resumed"
+            )
         case "recover":
             await actions.recover_hook(db, hook, given(form, "since"), facts)
             return SeeOther(
-                f"/webhooks/{id}", f"Everything since {first(form, 'since')} that has not arrived is due now"
+                f"/webhooks/{id}", f"Deliveries since {first(form, 'since')} that have not arrived are sent again"
             )
         case "delete":
             await actions.delete_hook(db, hook, facts.now)
-            return SeeOther("/webhooks", "The webhook is gone; its deliveries stay to be read")
+            return SeeOther("/webhooks", "The webhook was deleted. Its deliveries stay readable.")
     raise NotFound("Verb", verb)
 
 
@@ -179,14 +181,22 @@ async def show_deliveries(db: Db, query: dict[str, Any]) -> Page:
 async def show_delivery(db: Db, id: str) -> Page:
     delivery = await queries.get_delivery(db, id)
     names = await console.hook_names(db, [delivery.webhook_id])
+    about = delivery.access_request_id
+    numbers = await console.record_names(db, [about] if about else [])
     body = msgspec.json.format(bytes(delivery.body), indent=2).decode()
-    return Page("delivery.html", {"delivery": delivery, "hook": names[delivery.webhook_id], "body": body})
+    values = {
+        "delivery": delivery,
+        "hook": names[delivery.webhook_id],
+        "body": body,
+        "request_number": numbers.get(str(about)),
+    }
+    return Page("delivery.html", values)
 
 
 @screen("POST", "/deliveries/{id:str}/resend", scope=_SCOPE)
 async def resend_webhook_delivery(db: Db, id: str, facts: Facts) -> SeeOther:
     await actions.resend_delivery(db, id, facts.now)
-    return SeeOther(f"/deliveries/{id}", "The delivery is due now; look again in a moment")
+    return SeeOther(f"/deliveries/{id}", "The delivery is sent again. Reload the page to see the response.")
 
 
 HANDLERS: list[HTTPRouteHandler] = [

@@ -18,7 +18,7 @@ function localTimes(root) {
   }
 }
 
-// On a narrow screen a row is a card: each cell says what its column is called.
+// On a narrow screen a row is a card: name each cell after its column.
 function nameCells(root) {
   for (const table of root.querySelectorAll("table.cards")) {
     const names = [...table.querySelectorAll("thead th")].map((cell) => (cell.querySelector(".unseen") ? "" : cell.textContent.trim()));
@@ -28,13 +28,65 @@ function nameCells(root) {
   }
 }
 
-const typing = (target) => target.closest("input, textarea, select, [contenteditable]");
+// Sort a table whose whole list is on the page, by the column whose name is pressed.
+const RISKS = ["low", "moderate", "high", "critical"];
+const TEXT = new Intl.Collator(undefined, { numeric: true });
+
+function sortKey(row, n) {
+  const cell = row.cells[n];
+  const moment = cell.querySelector("time")?.dateTime;
+  if (moment) return moment;
+  const risk = cell.querySelector(".risk");
+  if (risk) return String(RISKS.findIndex((name) => risk.classList.contains(name)) + 1);
+  return cell.textContent.replace(/(?<=\d),(?=\d{3})/g, "").trim();
+}
+
+function sortBy(head) {
+  const table = head.closest("table");
+  const body = table.tBodies[0];
+  const up = head.ariaSort !== "ascending";
+  for (const other of table.querySelectorAll("th[aria-sort]")) other.removeAttribute("aria-sort");
+  head.ariaSort = up ? "ascending" : "descending";
+  const keys = [...body.rows].map((row) => [sortKey(row, head.cellIndex), row]);
+  keys.sort(([one], [other]) => TEXT.compare(one, other) * (up ? 1 : -1));
+  body.append(...keys.map(([, row]) => row));
+}
+
+function offerSorting(root) {
+  for (const head of root.querySelectorAll("table[data-sort] thead th")) {
+    if (head.querySelector(".unseen, button") || head.closest("table").tBodies[0].rows.length < 2) continue;
+    const button = made("button", ...head.childNodes);
+    Object.assign(button, { type: "button", className: "sort" });
+    head.append(button);
+  }
+}
+
+// Show how many rows are selected; the verbs carry the number.
+const ticks = () => [...document.querySelectorAll("[data-rows] .tick input")];
+
+function countSelected() {
+  const all = document.querySelector("[data-all]");
+  if (!all) return;
+  const place = document.querySelector("[data-selected]");
+  const count = ticks().filter((tick) => tick.checked).length;
+  all.checked = count > 0 && count === ticks().length;
+  all.indeterminate = count > 0 && !all.checked;
+  place.replaceChildren(...(count ? [made("b", `${count} of ${ticks().length}`), " selected"] : [`Select all ${ticks().length}`]));
+  for (const number of document.querySelectorAll(".bulk [data-count]")) number.textContent = count || "selected";
+}
+
+document.addEventListener("change", (event) => {
+  if (event.target.matches("[data-all]")) for (const tick of ticks()) tick.checked = event.target.checked;
+  if (event.target.matches("[data-all], .tick input")) countSelected();
+});
+
+const typing = (target) => target.closest("input:not([type=checkbox]), textarea, select, [contenteditable]");
 const rows = () => [...document.querySelectorAll("[data-rows] tr[data-href]")];
 const chosen = () => document.querySelector("[data-rows] tr.chosen");
 const split = () => document.querySelector("[data-split]");
 const link = (row) => row?.querySelector("a");
 
-// A key that is kept pressed moves the choice; the detail is fetched for where it stops.
+// A key that is held down moves the choice; the detail is fetched where it stops.
 const RESTS = 120;
 let resting;
 
@@ -64,7 +116,7 @@ function mark(row) {
   detail.ariaBusy = waits;
 }
 
-// Only the detail is another one: what the rest of the page says about it follows.
+// Only the detail was replaced: update what the rest of the page says about it.
 document.addEventListener("htmx:beforeRequest", (event) => {
   const row = event.target.closest("[data-split] tr[data-href]");
   if (row) mark(row);
@@ -76,13 +128,13 @@ document.addEventListener("htmx:afterSwap", (event) => {
   say(document.querySelector("#detail :is(h1, h2)")?.textContent);
 });
 
-// For those who hear the page: what is said must be written into a place that was there before.
+// For screen readers: a message is announced only in a live region that was there before.
 function say(text) {
   const place = document.getElementById("told");
   if (place) setTimeout(() => (place.textContent = text), 50);
 }
 
-// An answer is given once, and only to what is seen.
+// Send an answer once, and only for the request that is shown.
 let acting = false;
 const isSent = (detail) => detail.requestConfig.verb !== "get";
 document.addEventListener("htmx:beforeRequest", (event) => (acting ||= isSent(event.detail)));
@@ -96,11 +148,14 @@ function reject() {
   document.getElementById("reason").focus();
 }
 
+const isShown = (id) => document.getElementById(id)?.checkVisibility();
+
 const KEYS = {
-  "/": () => document.getElementById("search")?.focus(),
+  "/": () => (isShown("search") ? document.getElementById("search").focus() : document.querySelector(".find")?.click()),
   "?": () => document.getElementById("keys")?.showModal(),
   j: (held) => choose(1, held),
   k: (held) => choose(-1, held),
+  x: () => chosen()?.querySelector(".tick input")?.click(),
   Enter: () => link(chosen())?.click(),
   Escape: () => document.querySelector("[data-back]")?.click(),
   a: () => answerable() && document.querySelector("[data-key=a]")?.click(),
@@ -114,7 +169,7 @@ document.addEventListener("keydown", (event) => {
     KEYS["/"]();
     return;
   }
-  // What is open on top of the page has the keys to itself.
+  // A dialog or popover has the keys to itself.
   if (event.metaKey || event.ctrlKey || event.altKey || document.querySelector(":popover-open, dialog[open]")) return;
   if (event.key === "Escape" && typing(event.target)) return event.target.blur();
   if (typing(event.target) || (event.key === "Enter" && event.target.closest("a, button, summary"))) return;
@@ -124,12 +179,12 @@ document.addEventListener("keydown", (event) => {
   if (!event.repeat || HELD.includes(event.key)) act(event.repeat);
 });
 
-// The service is away, or somebody is signed out meanwhile: the page stays as it is, with all that was typed, and says so.
+// The service is not available, or the session has ended: keep the page with everything that was typed, and say so.
 function why(detail) {
   const { status, responseURL } = detail.xhr;
   if (status === 0) return "The service cannot be reached";
   if (status === 500) return "Something went wrong in the service";
-  if (status > 500) return `The service is away (${status})`;
+  if (status > 500) return `The service is not available (${status})`;
   const isAsked = new URL(responseURL).pathname === "/sign-in" && !location.pathname.startsWith("/sign-in");
   return isAsked && isSent(detail) && detail.requestConfig.path !== "/sign-out" && "You are signed out. Sign in in another window, then try again here";
 }
@@ -155,7 +210,7 @@ function tellAway(detail) {
   const close = made("button", "Close");
   const kept = isSent(detail) ? " What you typed is still here." : "";
   const place = made("div", made("p", `${why(detail)}.${kept}`), again, " ", close);
-  if (id) again.before(made("p", "To ask about this, name ", made("code", id)));
+  if (id) again.before(made("p", "When asking for help, quote ", made("code", id)));
   Object.assign(place, { id: "away", className: "notice bad", role: "alert" });
   close.className = "second";
   place.addEventListener("click", (event) => {
@@ -185,7 +240,9 @@ document.addEventListener("click", (event) => {
     event.preventDefault();
     return reject();
   }
-  // A row is as good as the link in it, unless somebody selects its text.
+  const head = event.target.closest("th")?.querySelector("button.sort") && event.target.closest("th");
+  if (head && event.target.closest("button")) return sortBy(head);
+  // A click on a row opens its link, unless text is being selected.
   const row = event.target.closest("tr[data-href]");
   if (row && !event.target.closest("a, button, input, select, label, [popover]") && getSelection().isCollapsed) {
     row.querySelector("a").click();
@@ -203,7 +260,7 @@ for (const type of ["dragover", "drop"]) {
   });
 }
 
-// The people whom a field may mean, while somebody types.
+// Suggest people while a name is typed.
 let asked;
 document.addEventListener("input", (event) => {
   const field = event.target.closest("[data-people]");
@@ -215,7 +272,7 @@ document.addEventListener("input", (event) => {
   }, 120);
 });
 
-// The first rows of a file that was chosen, and which of its columns are known.
+// Show the first rows of a chosen file, and which of its columns are known.
 const same = (header) => header.toLowerCase().replace(/[\s_-]/g, "");
 document.addEventListener("change", async (event) => {
   const field = event.target.closest("input[type=file][data-fields]");
@@ -246,7 +303,7 @@ document.addEventListener("htmx:xhr:progress", (event) => {
   bar.value = (100 * event.detail.loaded) / event.detail.total;
 });
 
-// The log of an import as it is written. A stream that breaks goes on where it was, in whatever process.
+// Follow the log of an import. A stream that breaks continues where it stopped, in any process.
 let stream;
 function follow(root) {
   const place = root.querySelector("[data-stream]");
@@ -266,16 +323,16 @@ function follow(root) {
   });
 }
 
-// On a narrow screen the navigation and tabs scroll: where one is must be in sight.
+// On a narrow screen tabs scroll: bring the current one into view.
 function showPlace() {
-  for (const place of document.querySelectorAll("nav a[aria-current], .tabs a[aria-current]")) {
+  for (const place of document.querySelectorAll(".tabs a[aria-current]")) {
     const list = place.closest("ul");
     const left = place.offsetLeft - list.offsetLeft;
     if (left + place.offsetWidth > list.clientWidth) list.scrollLeft = left - 48;
   }
 }
 
-// A day that somebody asks for is a day where they are.
+// Filter by days in the reader's time zone.
 function nameZone(root) {
   for (const field of root.querySelectorAll("[data-zone]")) field.value = Intl.DateTimeFormat().resolvedOptions().timeZone;
 }
@@ -287,6 +344,8 @@ function begin(root) {
   }
   localTimes(root);
   nameCells(root);
+  offerSorting(root);
+  countSelected();
   nameZone(root);
   follow(document);
 }
@@ -302,7 +361,7 @@ document.addEventListener("htmx:afterSettle", (event) => {
   });
 });
 
-// Who has done something goes on where it is said what came of it, or with the next in the list.
+// After an action, move the focus to the first problem, the next request or the notice.
 function arrive(acted) {
   const notice = document.querySelector("main > .notice");
   const row = split() && chosen();
@@ -310,6 +369,18 @@ function arrive(acted) {
   row?.scrollIntoView({ block: "nearest" });
   if (acted) (document.querySelector("[aria-invalid=true]") ?? link(row) ?? notice)?.focus({ preventScroll: Boolean(row) });
 }
-// A page that came back from the browser's own memory may be old.
+// Paper shows what is folded on the screen.
+const printed = new Set();
+addEventListener("beforeprint", () => {
+  for (const part of document.querySelectorAll("main details:not([open], #reject)")) {
+    part.open = true;
+    printed.add(part);
+  }
+});
+addEventListener("afterprint", () => {
+  for (const part of printed) part.open = false;
+  printed.clear();
+});
+// A page from the browser's back-forward cache may be out of date.
 addEventListener("pageshow", (event) => event.persisted && location.reload());
 if (!window.htmx) begin(document);

@@ -6,7 +6,11 @@ from playwright.async_api import Route, expect
 from tests.console.browser.conftest import Visit
 
 TEXT = "Written with care"
-OFF = {"offline": "The service cannot be reached", "502": "The service is away (502)", "500": "Something went wrong"}
+OFF = {
+    "offline": "The service cannot be reached",
+    "502": "The service is not available (502)",
+    "500": "Something went wrong",
+}
 
 
 @pytest.mark.parametrize("how", OFF)
@@ -30,7 +34,7 @@ async def test_what_was_typed_is_kept_and_sent_again(scripted: Visit, how: str) 
 
     await page.unroute("**/comment")
     await page.get_by_role("button", name="Try again").click()
-    await scripted.sees("Your comment is there")
+    await scripted.sees("Your comment was added")
     await expect(page.locator(".activity", has_text=f"{TEXT} {how}")).to_have_count(1)
     await expect(page.get_by_role("alert")).to_have_count(0)
     await expect(page.locator("main > .notice")).to_be_focused()
@@ -50,4 +54,4 @@ async def test_who_is_signed_out_meanwhile_keeps_what_was_typed(scripted: Visit)
         [{"name": one["name"], "value": one["value"], "url": scripted.site.url} for one in cookies]
     )
     await page.get_by_role("button", name="Try again").click()
-    await scripted.sees("Your comment is there")
+    await scripted.sees("Your comment was added")

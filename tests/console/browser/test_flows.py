@@ -61,12 +61,11 @@ async def test_a_reviewer_rejects_with_a_reason_and_answers_several_at_once(visi
     if not visit.has_scripts and not await page.locator("#reject[open]").count():
         await page.get_by_text("Reject with a reason").click()
     await page.get_by_label("Reason for rejecting").fill("Not in this quarter")
-    await visit.press("Reject")
+    await visit.press("Reject request", within="#reject")
     await visit.sees("is Canceled")
     for id in made[1:]:
         await page.locator(f"input[name=id][value='{id}']").check()
-    await page.get_by_text("Respond to selected").click()
-    await visit.press("Approve selected")
+    await visit.press("Approve 2" if visit.has_scripts else "Approve selected", within=".bulk")
     await expect(page.locator(".results .good", has_text=re.compile(r"#\d+ is Open"))).to_have_count(2)
 
     statuses = [
@@ -108,7 +107,7 @@ async def test_an_operator_uploads_watches_continues_and_cancels(visit: Visit, s
     await upload({"Groups": FILES["Groups"]})
     await visit.sees("Required file missing: Users")
     await upload({"Users": FILES["Users"], "Groups": FILES["Groups"], "Memberships": FILES["Memberships"]})
-    await page.locator("h1 .status.finished").wait_for()
+    await page.locator(".title .status.finished").wait_for()
     await visit.sees("ada in Clerks")
     assert "Manual" in await page.locator("main").inner_text()
     assert await page.locator("#log").inner_text()
@@ -116,7 +115,7 @@ async def test_an_operator_uploads_watches_continues_and_cancels(visit: Visit, s
     await upload({"Users": FEW})
     await visit.sees("The guard holds this import")
     await visit.press("Cancel")
-    await page.locator("h1 .status.canceled").wait_for()
+    await page.locator(".title .status.canceled").wait_for()
     await upload({"Users": FEW})
     await visit.sees("The guard holds this import")
     await visit.go("/imports")
@@ -124,11 +123,11 @@ async def test_an_operator_uploads_watches_continues_and_cancels(visit: Visit, s
     await visit.press("Continue anyway")
     question = page.locator("#continue:popover-open")
     await expect(question).to_contain_text("it would remove 2 of 3 accounts")
-    await question.get_by_role("button", name="Keep it as it is").click()
-    await expect(page.locator("h1 .status.held")).to_be_visible()
+    await question.get_by_role("button", name="Keep import on hold").click()
+    await expect(page.locator(".title .status.held")).to_be_visible()
     await visit.press("Continue anyway")
     await visit.press("Continue anyway", within="#continue")
-    await page.locator("h1 .status.finished").wait_for()
+    await page.locator(".title .status.finished").wait_for()
 
 
 async def test_resolving_several_shows_failures_in_red(visit: Visit, site_db: Db) -> None:
@@ -143,10 +142,9 @@ async def test_resolving_several_shows_failures_in_red(visit: Visit, site_db: Db
     await visit.go(f"/requests?asks=Resolve&selected={made[0]}")
     for id in made:
         await page.locator(f"input[name=id][value='{id}']").check()
-    await page.get_by_text("Respond to selected").click()
     await execute(site_db, "UPDATE access_requests SET status = 'Canceled' WHERE id = %(id)s", id=made[1])
 
-    await visit.press("Resolve selected")
+    await visit.press("Resolve 2" if visit.has_scripts else "Resolve selected", within=".bulk")
 
     await expect(page.locator(".results .good")).to_have_text(re.compile(r"^✓ #\d+ is Resolved$"))
     failed = page.locator(".results .bad")
@@ -172,7 +170,7 @@ async def test_the_log_of_an_import_is_seen_as_it_is_written(scripted: Visit, si
     assert await page.locator("body[data-same]").count(), "the line came to the page that was there"
     await execute(site_db, "SELECT pg_advisory_unlock(%(key)s)", key=key)
 
-    await page.locator("h1 .status.finished").wait_for()
+    await page.locator(".title .status.finished").wait_for()
     await scripted.sees("Half of it is read")
 
 
@@ -188,11 +186,12 @@ async def test_personnel_staff_onboard_somebody_and_follow_it(visit: Visit) -> N
     await page.get_by_label("Last name").fill("Shelley")
     await page.get_by_label("Department").fill("Finance")
     await visit.press("Preview")
-    await expect(page.get_by_role("heading", name="What it would do")).to_be_in_viewport()
+    await expect(page.get_by_role("heading", name="What this event would do")).to_be_in_viewport()
     await visit.sees("Clerks")
     await visit.press("Create event")
     await visit.sees("Onboard is scheduled")
-    shown = f"{first_day:%b} {first_day.day}, {first_day.year}" if visit.has_scripts else first_day.isoformat()
+    day, month = first_day.day, f"{first_day:%b}"
+    shown = f"{month} {day}, {first_day.year}" if visit.has_scripts else f"{day} {month} {first_day.year}"
     assert shown in await page.locator(".facts").inner_text()
 
     for _ in range(40):
@@ -200,7 +199,7 @@ async def test_personnel_staff_onboard_somebody_and_follow_it(visit: Visit) -> N
         if await page.get_by_text("Payroll").count():
             break
         await page.wait_for_timeout(250)
-    assert await page.locator(".stepper li").count() >= 3
+    assert await page.locator(".steps li").count() >= 3
     assert await page.get_by_text("Payroll").count()
 
 
@@ -214,15 +213,15 @@ async def test_a_delivery_that_failed_is_resent(visit: Visit) -> None:
         await visit.press("Add webhook")
         assert (await page.locator("#secret").inner_text()).startswith("whsec_")
         await page.get_by_role("link", name="Done").click()
-        await visit.press("Send a test")
+        await visit.press("Send test")
         # Before it is there, loading the page again would be loading the webhook's.
         await page.wait_for_url("**/deliveries/*")
-        await _until(visit, "h1 .status.failed")
+        await _until(visit, ".title .status.failed")
         await visit.sees("not now")
 
         receiver.answer = accept
         await visit.press("Resend")
-        await _until(visit, "h1 .status.delivered")
+        await _until(visit, ".title .status.delivered")
 
 
 async def _until(visit: Visit, selector: str) -> None:
@@ -246,9 +245,9 @@ async def test_the_secret_of_a_token_is_shown_once(visit: Visit) -> None:
     assert secret.startswith("rct_")
     assert secret not in await page.content()
 
-    await page.get_by_role("button", name=f"Revoke {name}").click()
-    await visit.press("Revoke", within=":popover-open")
-    await visit.sees("The token is revoked")
+    await page.get_by_role("button", name=f"Revoke token of {name}").click()
+    await visit.press("Revoke token", within=":popover-open")
+    await visit.sees("The token was revoked")
 
 
 async def test_somebody_signs_in_and_out_and_is_out_when_the_session_ends(visit: Visit, site_db: Db) -> None:
@@ -260,7 +259,7 @@ async def test_somebody_signs_in_and_out_and_is_out_when_the_session_ends(visit:
     await visit.context.clear_cookies()
     await visit.go(f"/sign-in/{await actions.create_link(site_db, person, datetime.now(UTC))}")
     await visit.press("Sign in")
-    await visit.sees("Good to see you, Una")
+    await visit.sees("Welcome, Una")
     await page.get_by_role("button", name="Sign out").click()
     await page.wait_for_url("**/sign-in")
     box = await page.locator("main").bounding_box()
@@ -273,7 +272,7 @@ async def test_somebody_signs_in_and_out_and_is_out_when_the_session_ends(visit:
     await visit.sees("E-mail or password is wrong")
     await page.get_by_label("Password").fill(password)
     await visit.press("Sign in")
-    await visit.sees("Good to see you, Una")
+    await visit.sees("Welcome, Una")
 
     await visit.go("/settings")
     await visit.sees("Your role does not allow this")
@@ -325,6 +324,6 @@ async def test_a_comment_is_seen_where_it_was_written(visit: Visit) -> None:
     await page.get_by_label("Comment").fill(text)
     await visit.press("Comment")
 
-    await visit.sees("Your comment is there")
+    await visit.sees("Your comment was added")
     await expect(page.locator(".activity li", has_text=text)).to_be_in_viewport()
     await expect(page.locator("main > .notice")).to_be_in_viewport()

@@ -1,0 +1,109 @@
+"""The frame of every page: navigation, the number that waits, names instead of usernames and GUIDs."""
+
+import re
+from uuid import UUID
+
+import httpx2
+import pytest
+
+from rolecall.console.model import Role
+from rolecall.core.config import Config
+from rolecall.core.db import Db, execute, fetch_value
+from tests.builders import an_access_request, an_identity
+from tests.console.company import Company, a_company
+
+
+def navigation(page: str) -> dict[str, list[str]]:
+    """The groups of the main navigation with the names in them."""
+    nav = page.partition("<nav")[2].partition("</nav>")[0]
+    groups = re.findall(r'<p class="group"[^>]*>([^<]*)</p>(.*?)</ul>', nav, re.DOTALL)
+    return {group: re.findall(r"</svg> (\w+)", links) for group, links in groups}
+
+
+@pytest.mark.parametrize(
+    ("role", "groups"),
+    [
+        (
+            Role.ADMINISTRATOR,
+            {
+                "My work": ["Home", "Requests", "Events"],
+                "Who has what": ["People", "Applications"],
+                "How it is governed": ["Models"],
+                "System": ["Webhooks", "Audit", "Settings"],
+            },
+        ),
+        (
+            Role.REVIEWER,
+            {
+                "My work": ["Home", "Requests", "Events"],
+                "Who has what": ["People", "Applications"],
+                "How it is governed": ["Models"],
+            },
+        ),
+    ],
+)
+async def test_navigation_shows_only_groups_that_the_role_may_see(
+    administrator: httpx2.AsyncClient, db: Db, role: Role, groups: dict[str, list[str]]
+) -> None:
+    await execute(db, "UPDATE console_roles SET role = %(role)s", role=role)
+
+    assert navigation((await administrator.get("/")).text) == groups
+
+
+async def test_navigation_counts_what_waits_for_the_person_alone(administrator: httpx2.AsyncClient, db: Db) -> None:
+    me: UUID = await fetch_value(db, "SELECT identity_id FROM console_roles")
+    mine = await an_identity(db, "Kit", "Keys", supervisorId=str(me))
+    other = await an_identity(db, "Una", "Other", supervisorId=str(mine))
+
+    nothing = (await administrator.get("/events")).text
+    for person in (mine, mine, other):
+        await an_access_request(db, identity_id=person)
+    waiting = (await administrator.get("/events")).text
+    fragment = (await administrator.get("/requests", headers={"HX-Request": "true", "HX-Target": "detail"})).text
+    await execute(db, "UPDATE console_roles SET role = 'Auditor'")
+
+    assert "waiting for you" not in nothing
+    assert '<span class="n">2<span class="unseen"> waiting for you' in waiting
+    assert "waiting for you" not in fragment
+    assert "waiting for you" not in (await administrator.get("/events")).text
+
+
+async def test_a_list_of_requests_shows_people_and_what_they_get(
+    administrator: httpx2.AsyncClient, db: Db, config: Config
+) -> None:
+    await a_company(db, config)
+
+    page = (await administrator.get("/requests?status=Pending")).text
+
+    assert "Ada Lovelace</a>" in page
+    assert ">AL</span>" in page
+
+
+async def test_changes_of_an_import_are_written_in_words(
+    administrator: httpx2.AsyncClient, db: Db, config: Config
+) -> None:
+    company = await a_company(db, config)
+
+    page = (await administrator.get(f"/imports/{company.ids['imports']}")).text
+    changes = page.partition('id="changes"')[2].partition("</table>")[0]
+
+    assert '<span class="quiet">Is active</span> Yes' in changes
+    assert not re.search(r"\b(True|False|None|isActive)\b", changes)
+
+
+async def test_an_audit_entry_names_the_records_behind_its_ids(
+    administrator: httpx2.AsyncClient, db: Db, config: Config
+) -> None:
+    company: Company = await a_company(db, config)
+    number = await fetch_value(
+        db,
+        "SELECT number FROM audit_events WHERE entity_id = %(id)s ORDER BY number LIMIT 1",
+        id=company.ids["applications"],
+    )
+
+    page = (await administrator.get(f"/audit/{number}")).text
+    fields = page.partition('id="fields"')[2].partition("</table>")[0]
+
+    assert "Ada Admin" in fields
+    assert str(company.administrator) not in fields
+    assert '<th scope="row">Is identity source</th>' in fields
