@@ -19,7 +19,7 @@ from rolecall.accounts.naming import look_up_groups, look_up_permissions
 from rolecall.core.checking import Facts, Json, valid_entries, valid_fields
 from rolecall.core.db import Db, fetch_rows
 from rolecall.core.errors import Problem
-from rolecall.core.text import name_key
+from rolecall.core.text import is_blank, name_key
 from rolecall.identities import queries as identities
 from rolecall.identities.model import IdentityStatus
 from rolecall.settings.policy import RequestAction
@@ -76,8 +76,9 @@ async def read_request(db: Db, raw: Json, facts: Facts) -> tuple[NewRequest | No
 
 
 def _is_given(raw: Json, field: str) -> bool:
+    """Return whether a field has a value, by the rule of the body's own validation."""
     value = raw.get(field)
-    return value is not None and not (isinstance(value, str) and not value.strip())
+    return value is not None and not (isinstance(value, str) and is_blank(value))
 
 
 def _asked(name: PermissionName, access: Access) -> NewPrivilege:

@@ -106,10 +106,13 @@ async def _suspended(db: Db, new: NewRequest) -> dict[PermissionName, NewPrivile
                    p.metadata, p.sources, p.origins
             FROM (SELECT s.* {_SUSPENSIONS}) AS s JOIN privileges p ON p.request_id = s.id
             WHERE p.initial_access <> 'None' AND NOT EXISTS (
-                SELECT {_LATER} AND later.action IN ('Restore', 'Remove', 'Change') AND EXISTS (
-                    SELECT FROM privileges q WHERE q.request_id = later.id
-                    AND (q.header, q.section, q.permission) = (p.header, p.section, p.permission)
-                    AND (later.action = 'Restore' OR q.requested_access = 'None')))
+                SELECT {_LATER} AND (
+                    -- A Remove without privileges took the account itself.
+                    (later.action = 'Remove' AND NOT EXISTS (SELECT FROM privileges q WHERE q.request_id = later.id))
+                    OR (later.action IN ('Restore', 'Remove', 'Change') AND EXISTS (
+                        SELECT FROM privileges q WHERE q.request_id = later.id
+                        AND (q.header, q.section, q.permission) = (p.header, p.section, p.permission)
+                        AND (later.action = 'Restore' OR q.requested_access = 'None')))))
             ORDER BY s.number, p.position""",
         **_of_target(new),
     )

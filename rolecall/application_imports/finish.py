@@ -205,6 +205,13 @@ async def _count_values(db: Db, number: int) -> None:
             ON CONFLICT (permission_number, access, digest) DO UPDATE SET holders = v.holders + EXCLUDED.holders""",
         number=number,
     )
+    # Values that differ for every holder would otherwise pile up with each import.
+    await execute(
+        db,
+        """DELETE FROM permission_values WHERE holders <= 0 AND permission_number IN
+           (SELECT permission_number FROM assignments WHERE until_import = %(number)s)""",
+        number=number,
+    )
 
 
 async def _keep(

@@ -25,7 +25,8 @@ _MOST_MATCHES = 100
 _MOST_LISTING_BYTES = 4 * 1024 * 1024
 _PATTERN = re.compile(r"[*\[]")
 _LINK = re.compile(r"""<a\s(?:[^>]*?\s)?href=["']([^"'<>]+)["']""", re.IGNORECASE)
-_TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=30, sock_read=60)
+# The total stops a source that sends a byte a minute.
+_TIMEOUT = aiohttp.ClientTimeout(total=3600, sock_connect=30, sock_read=60)
 _HEADERS = {"Accept-Encoding": "identity", "User-Agent": "Rolecall-Imports/1"}
 # Services that give credentials to any process on the machine.
 _METADATA = [IPv4Address("168.63.129.16"), IPv4Address("100.100.100.200"), IPv6Address("fd00:ec2::254")]

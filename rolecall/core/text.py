@@ -8,12 +8,14 @@ _BASE = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ð": "d", "ħ": "h", "�
 # Characters of a regular expression's class, as Python and JSON Schema both read them. Control characters and breaks of
 # lines; then white space and what Unicode calls default ignorable: zero-width characters, fillers, directional marks.
 CONTROL = r"\x00-\x1f\x7f-\x9f\u2028\u2029"
-INVISIBLE = (
-    r"\s\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u2800\u3164"
-    r"\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8"
+_ZERO_WIDTH = (
+    r"\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u2800\u3164"
+    r"\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U000e0000-\U000e0fff"
 )
+INVISIBLE = rf"\s{_ZERO_WIDTH}"
 _HAS_CONTROL = re.compile(f"[{CONTROL}]")
-_IS_BLANK = re.compile(rf"[{CONTROL}{INVISIBLE}\U000e0000-\U000e0fff]*")
+_IS_BLANK = re.compile(rf"[{CONTROL}{INVISIBLE}]*")
+_IS_ZERO_WIDTH = re.compile(f"[{_ZERO_WIDTH}]")
 
 
 def sort_key(name: str) -> str:
@@ -36,7 +38,8 @@ def has_control(text: str) -> bool:
 def name_key(name: str) -> str:
     """Return what names are compared by: one Unicode form, no case, single blanks, no invisible characters."""
     if not name.isascii():
-        name = "".join(c for c in unicodedata.normalize("NFKC", name) if unicodedata.category(c) != "Cf")
+        shown = _IS_ZERO_WIDTH.sub("", unicodedata.normalize("NFKC", name))
+        name = "".join(c for c in shown if unicodedata.category(c) != "Cf")
     return " ".join(name.split()).casefold()
 
 

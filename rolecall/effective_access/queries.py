@@ -62,7 +62,12 @@ class _Given(msgspec.Struct, frozen=True):
 
 
 async def moment_after(db: Db, import_number: int) -> datetime:
-    """Return when the last finished import up to this number ended."""
+    """Return when the last finished import up to this number ended.
+
+    A number that no import has yet is refused: `20260301` is more likely a date without dashes.
+    """
+    if import_number > (await fetch_value(db, "SELECT max(number) FROM application_imports") or 0):
+        raise Invalid.on("asOf", f"No import has the number {import_number}; write a date as 2026-03-01")
     moment: datetime | None = await fetch_value(
         db,
         """SELECT build_end FROM application_imports WHERE status = 'Finished' AND number <= %(number)s

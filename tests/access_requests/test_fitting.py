@@ -187,6 +187,30 @@ async def test_nothing_is_restored_twice_or_after_it_was_taken_for_good(client: 
     assert asked(after_cancel) == [("Post", "Modify", "Modify")]
 
 
+async def test_nothing_is_restored_after_the_whole_account_was_removed(
+    client: httpx2.AsyncClient, db: Db, cast: Cast
+) -> None:
+    await suspended(client, cast)
+    # The next import shows the suspended account without anything it could lose.
+    await execute(db, "DELETE FROM memberships")
+    await execute(db, "DELETE FROM assignments")
+    await ask(client, cast, "Remove")
+
+    answer = await ask(client, cast, "Restore", named("Post"))
+
+    assert answer["errors"] == [{"field": "privileges.0.access", "message": "Books Post of ada is not suspended"}]
+
+
+@pytest.mark.parametrize("blank", ["", " ", "\u200b"])
+async def test_blank_identity_counts_as_absent(client: httpx2.AsyncClient, cast: Cast, blank: str) -> None:
+    body = {"action": "Add", "applicationId": str(cast.ledger), "identityId": blank}
+
+    answer = await client.post("/api/access-requests", json=body)
+
+    assert answer.status_code == 400
+    assert {problem["field"] for problem in answer.json()["errors"]} == {"identityId"}
+
+
 async def test_another_account_of_the_person_is_not_restored(client: httpx2.AsyncClient, db: Db, cast: Cast) -> None:
     await an_account(db, cast.ledger, "ada.admin", cast.ada)
     await suspended(client, cast, named("Post"), targetName="ada")

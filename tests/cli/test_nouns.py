@@ -159,10 +159,10 @@ def test_a_shell_completes_commands_and_words() -> None:
 
 
 def test_what_a_record_says_is_shown_and_not_obeyed(call: Caller) -> None:
-    name = "Evil \x1b[31m"
+    name = "Evil \u202egnp"
     onboard = ("--first-name", name, "--last-name", "Byron", "--effective-date", "2035-01-01")
 
     _, printed, _ = call("event", "onboard", *onboard)
 
-    assert "\x1b" not in printed
-    assert "affectedIdentity.firstName\tEvil \\u001b[31m\n" in printed
+    assert "\u202e" not in printed
+    assert "affectedIdentity.firstName\tEvil \\u202egnp\n" in printed

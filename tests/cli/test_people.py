@@ -10,7 +10,7 @@ from tests.cli.commands import Caller
 @pytest.fixture(scope="module")
 def people(call: Caller) -> dict[str, str]:
     """Ids by title, of which two have a name in common."""
-    named = {"Countess": ("Ada", "King"), "Admiral": ("Grace", "Murray"), "Singer": ("Grace\x1b[31m", "Murray Hopper")}
+    named = {"Countess": ("Ada", "King"), "Admiral": ("Grace", "Murray"), "Singer": ("Grace\u202e", "Murray Hopper")}
     named |= {"Twin": ("Grace", "Murray")}
     ids = {}
     for title, (first, last) in named.items():
@@ -78,7 +78,7 @@ def test_people_are_searched_by_how_their_names_begin(call: Caller, people: dict
     _, as_json, _ = call("identity", "search", "Murray, Gr", "--json")
 
     assert code == 0
-    assert "\x1b" not in printed
+    assert "\u202e" not in printed
     assert len(printed.splitlines()) == 4
     assert {person["id"] for person in json.loads(as_json)} == set(people.values()) - {people["Countess"]}
     assert len(json.loads(call("identity", "search", "Murray, Grace", "--whole", "--json")[1])) == 2

@@ -2,7 +2,7 @@ import pytest
 
 from rolecall.core.checking import human_name
 from rolecall.core.ids import guid, new_id
-from rolecall.core.text import fold, has_control, is_blank, sort_key
+from rolecall.core.text import fold, has_control, is_blank, name_key, sort_key
 
 
 def test_names_sort_by_letters_then_accents_and_never_by_case() -> None:
@@ -64,3 +64,10 @@ def test_new_ids_are_version_7_and_rise() -> None:
 def test_only_the_usual_form_is_a_guid(text: object) -> None:
     assert guid(text) is None
     assert guid("6F1C0000-0000-4000-8000-00000000000A") is not None
+
+
+@pytest.mark.parametrize(
+    "spelling", ["Ada\u200b Costa", "A\ufe0fda Costa", "Ada\u3164 Costa", " ada\u00a0\u00a0COSTA "]
+)
+def test_names_are_compared_without_invisible_characters(spelling: str) -> None:
+    assert name_key(spelling) == "ada costa"

@@ -131,6 +131,14 @@ async def test_as_of_must_be_a_time(client: httpx2.AsyncClient, db: Db, text: st
     ]
 
 
+async def test_as_of_with_a_number_no_import_has_is_refused(client: httpx2.AsyncClient, db: Db) -> None:
+    answer = await client.get(f"/api/identities/{await an_identity(db)}/access", params={"asOf": "20260301"})
+
+    assert answer.status_code == 400
+    message = "No import has the number 20260301; write a date as 2026-03-01"
+    assert answer.json()["errors"] == [{"field": "asOf", "message": message}]
+
+
 async def test_as_of_must_not_be_in_the_future(client: httpx2.AsyncClient, db: Db) -> None:
     path, now = f"/api/identities/{await an_identity(db)}/access", datetime.now(UTC)
 
