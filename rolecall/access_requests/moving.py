@@ -125,7 +125,11 @@ async def _ask_others_to_verify(db: Db, ids: Ids, caller: Caller) -> None:
            JOIN access_requests r ON r.id = v.request_id
            CROSS JOIN LATERAL (SELECT array_remove(ARRAY[%(caller)s, r.assignee_id], NULL) || array(
                SELECT p.reviewer_id FROM responses p
-               WHERE p.request_id = r.id AND p.type = 'Resolve' AND p.response = 'Approved') AS by) c
+               WHERE p.request_id = r.id AND p.type = 'Resolve' AND p.response = 'Approved'
+               UNION ALL
+               SELECT unnest(array_remove(ARRAY[e.caller_id, (e.request #>> '{assignee,id}')::uuid], NULL))
+               FROM access_request_events e
+               WHERE e.request_id = r.id AND e.name = 'AccessRequestResolved') AS by) c
            WHERE v.asked <@ c.by""",
         ids=list(ids),
         caller=caller.id,

@@ -34,9 +34,14 @@ _EVERY_MOVE = _PROVISIONING | {VERIFY, CANCEL}
 _BY_ROLE: dict[str | None, frozenset[Move]] = {"Administrator": _EVERY_MOVE, "Operator": _EVERY_MOVE}
 _BY_RELATION = {
     "is_reporter": _EVERY_MOVE,
-    "is_asked": _EVERY_MOVE,
     "is_assignee": _PROVISIONING,
     "is_provisioner": _PROVISIONING,
+}
+# What being asked for a response of each type allows, beside the response itself.
+_BY_ASKED: dict[str, frozenset[Move]] = {
+    RequirementType.APPROVE: frozenset({ASSIGN, CANCEL}),
+    RequirementType.RESOLVE: _PROVISIONING | {CANCEL},
+    RequirementType.VERIFY: frozenset({VERIFY, REOPEN}),
 }
 _NOTHING = "Auditor"
 # The move that a response of each type decides on.
@@ -46,7 +51,8 @@ DECIDED = {RequirementType.APPROVE: APPROVE, RequirementType.RESOLVE: RESOLVE, R
 class Standing(msgspec.Struct, frozen=True):
     """How a caller stands to a request.
 
-    `carried_out_by`: who resolved it last, and who was assigned to it then. `latest`: when something last happened.
+    `asked`: the types of response the caller is asked for. `carried_out_by`: everyone who resolved it, or was
+    assigned to it then, in any round. `latest`: when something last happened.
     """
 
     caller_id: UUID
@@ -54,7 +60,7 @@ class Standing(msgspec.Struct, frozen=True):
     role: str | None
     is_reporter: bool
     is_affected: bool
-    is_asked: bool
+    asked: list[str]
     is_assignee: bool
     is_provisioner: bool
     carried_out_by: list[UUID]
@@ -64,6 +70,7 @@ class Standing(msgspec.Struct, frozen=True):
     def reach(self) -> frozenset[Move]:
         """The moves that role and relations allow, whoever has decided before."""
         related = [moves for relation, moves in _BY_RELATION.items() if getattr(self, relation)]
+        related += [_BY_ASKED[type] for type in self.asked]
         return _BY_ROLE.get(self.role, frozenset()).union(*related) if self.role != _NOTHING else frozenset()
 
 
@@ -88,9 +95,9 @@ CARRIED_OUT_BY = """
     CASE WHEN r.status <> 'Resolved' THEN '{}' ELSE
         array(SELECT p.reviewer_id FROM responses p
               WHERE p.request_id = r.id AND p.type = 'Resolve' AND p.response = 'Approved')
-        || coalesce((SELECT array_remove(ARRAY[e.caller_id, (e.request #>> '{assignee,id}')::uuid], NULL)
-                     FROM access_request_events e WHERE e.request_id = r.id AND e.name = 'AccessRequestResolved'
-                     ORDER BY e.number DESC LIMIT 1), '{}') END"""
+        || array(SELECT unnest(array_remove(ARRAY[e.caller_id, (e.request #>> '{assignee,id}')::uuid], NULL))
+                 FROM access_request_events e
+                 WHERE e.request_id = r.id AND e.name = 'AccessRequestResolved') END"""
 
 
 async def standing_of(db: Db, caller_id: UUID, request_id: UUID) -> Standing:
@@ -102,8 +109,8 @@ async def standing_of(db: Db, caller_id: UUID, request_id: UUID) -> Standing:
                    (SELECT c.role FROM console_roles c WHERE c.identity_id = %(caller)s) AS role,
                    r.reporter_id = %(caller)s AS is_reporter,
                    coalesce(r.identity_id = %(caller)s, false) AS is_affected,
-                   EXISTS (SELECT FROM responses p
-                           WHERE p.request_id = r.id AND p.reviewer_id = %(caller)s AND p.asked) AS is_asked,
+                   array(SELECT DISTINCT p.type FROM responses p
+                         WHERE p.request_id = r.id AND p.reviewer_id = %(caller)s AND p.asked) AS asked,
                    coalesce(r.assignee_id = %(caller)s, false) AS is_assignee,
                    %(caller)s = ANY(a.provisioner_ids) AS is_provisioner,
                    {CARRIED_OUT_BY} AS carried_out_by,

@@ -13,9 +13,10 @@ from rolecall.applications.shapes import (
     NewApplication,
     ScheduleBody,
 )
+from rolecall.core.caller import Caller, Scope
 from rolecall.core.checking import Facts, Json, check
 from rolecall.core.db import Db, execute, fetch_rows, fetch_value
-from rolecall.core.errors import Invalid, NotFound, Problem
+from rolecall.core.errors import Forbidden, Invalid, NotFound, Problem
 from rolecall.core.ids import new_id
 from rolecall.core.text import fold, sort_key
 from rolecall.identities.queries import with_mentioned_identities
@@ -23,7 +24,9 @@ from rolecall.settings import queries as settings
 from rolecall.settings.model import Guard
 
 
-async def create_application(db: Db, raw: Json, facts: Facts) -> UUID:
+async def create_application(db: Db, raw: Json, facts: Facts, caller: Caller | None = None) -> UUID:
+    """Create an application. Without a caller it is the operator at the command line."""
+    _require_right(caller, raw, is_source=False)
     current = Current(guard=(await settings.get(db)).guard)
     facts = await with_mentioned_identities(db, facts, raw)
     body = check(NewApplication, raw, facts, await _rules_across(db, raw, current))
@@ -41,9 +44,10 @@ async def create_application(db: Db, raw: Json, facts: Facts) -> UUID:
     return id
 
 
-async def change_application(db: Db, id: UUID, raw: Json, facts: Facts) -> None:
+async def change_application(db: Db, id: UUID, raw: Json, facts: Facts, caller: Caller | None = None) -> None:
     """Change the given fields only; null removes a connector, schedule, owner or guard."""
     current = await _current(db, id)
+    _require_right(caller, raw, is_source=current.is_identity_source)
     facts = await with_mentioned_identities(db, facts, raw)
     body = check(ApplicationChanges, raw, facts, await _rules_across(db, raw, current))
     columns = {**_columns_of(body, raw, current.guard), "last_updated": facts.now}
@@ -53,6 +57,17 @@ async def change_application(db: Db, id: UUID, raw: Json, facts: Facts) -> None:
     except UniqueViolation:
         raise _taken(body.name or "") from None
     await _set_parts(db, id, body, raw)
+
+
+# What decides which people an identity source brings, and from where.
+_FEEDS = ("isIdentitySource", "connector", "schedule")
+
+
+def _require_right(caller: Caller | None, raw: Json, *, is_source: bool) -> None:
+    """Require `identities:write` to decide how people come in: a file could make its sender a supervisor."""
+    feeds = is_source and any(field in raw for field in _FEEDS)
+    if caller and (feeds or raw.get("isIdentitySource") is True) and Scope.IDENTITIES_WRITE not in caller.scopes:
+        raise Forbidden(Scope.IDENTITIES_WRITE)
 
 
 class Group(NamedTuple):

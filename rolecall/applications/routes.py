@@ -10,7 +10,7 @@ from rolecall.applications.shapes import (
     ApplicationSummary,
     NewApplication,
 )
-from rolecall.core.caller import Scope
+from rolecall.core.caller import Caller, Scope
 from rolecall.core.checking import Facts, Json
 from rolecall.core.db import Db
 from rolecall.core.ids import known_guid
@@ -40,16 +40,22 @@ async def list_applications(db: Db, query: dict[str, Any]) -> Page[ApplicationSu
 
 
 @operation("POST", "/", scope=Scope.CONFIG_MANAGE, status=201, body=NewApplication, tags=_ADDED)
-async def create_application(db: Db, raw: Json, facts: Facts) -> ApplicationDetail:
-    """Create an application with its connector and schedule."""
-    return await queries.get(db, await actions.create_application(db, raw, facts))
+async def create_application(db: Db, caller: Caller, raw: Json, facts: Facts) -> ApplicationDetail:
+    """Create an application with its connector and schedule.
+
+    An identity source needs the scope `identities:write` as well.
+    """
+    return await queries.get(db, await actions.create_application(db, raw, facts, caller))
 
 
 @operation("PATCH", "/{id:str}", scope=Scope.CONFIG_MANAGE, body=ApplicationChanges, tags=_ADDED)
-async def change_application(db: Db, id: str, raw: Json, facts: Facts) -> ApplicationDetail:
-    """Change the given fields; set `isArchived` to archive."""
+async def change_application(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> ApplicationDetail:
+    """Change the given fields; set `isArchived` to archive.
+
+    The connector and the schedule of an identity source need the scope `identities:write` as well.
+    """
     application_id = known_guid("Application", id)
-    await actions.change_application(db, application_id, raw, facts)
+    await actions.change_application(db, application_id, raw, facts, caller)
     return await queries.get(db, application_id)
 
 

@@ -101,9 +101,9 @@ class _Applying:
 
         async def write(given: Json) -> None:
             archived = {"isArchived": given.pop("isArchived", None)}
-            id = known or await applications.create_application(self.db, given, self.facts)
+            id = known or await applications.create_application(self.db, given, self.facts, self.caller)
             if known or archived["isArchived"]:
-                await applications.change_application(self.db, id, {**given, **archived}, self.facts)
+                await applications.change_application(self.db, id, {**given, **archived}, self.facts, self.caller)
 
         await self._settle(place, name, entry, write, lambda: self._one(queries.application_entries, name))
 

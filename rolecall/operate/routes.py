@@ -72,7 +72,7 @@ def _is_of_a_proxy(header: str) -> bool:
 def _name(hosts: Sequence[str]) -> str:
     """Return the host without its port; nothing when it is missing, given twice or none."""
     try:
-        return urlsplit(f"//{hosts[0]}").hostname or "" if len(hosts) == 1 else ""
+        return urlsplit(f"//{hosts[0]}").hostname or "" if len(hosts) == 1 and "@" not in hosts[0] else ""
     except ValueError:
         return ""
 

@@ -7,7 +7,7 @@ from psycopg.types.json import Jsonb
 
 from rolecall.access_requests.model import CANCEL
 from rolecall.access_requests.moving import move, withhold_from
-from rolecall.core.caller import Caller
+from rolecall.core.caller import Caller, Scope
 from rolecall.core.checking import Facts, Json, check
 from rolecall.core.db import Db, execute
 from rolecall.core.errors import Conflict, Invalid
@@ -65,6 +65,7 @@ async def transition_role(db: Db, caller: Caller, raw: Json, facts: Facts) -> UU
     """The new fields wait in the event until its Transition stage starts."""
     facts = await gather_facts(db, raw, facts)
     body = check(RoleTransitionBody, raw, facts)
+    _require_no_own_supervision(caller, body)
     return await _create_event(db, caller, facts, EventType.ROLE_TRANSITION, body.identity_id, body, body.identity)
 
 
@@ -122,6 +123,18 @@ async def set_return_date(db: Db, caller: Caller, id: UUID, raw: Json, facts: Fa
 
 
 OWN_LEAVE = "Nobody sets the return date of their own leave"
+OWN_SUPERVISION = "Nobody makes themselves a supervisor, or changes their own"
+
+
+def _require_no_own_supervision(caller: Caller, body: RoleTransitionBody) -> None:
+    """Refuse a person who names themselves as supervisor, or moves their own: supervisors approve access."""
+    changes = body.identity
+    if changes is None or "supervisor_id" not in changes.model_fields_set or Scope.IDENTITIES_WRITE in caller.scopes:
+        return
+    if caller.id in (body.identity_id, changes.supervisor_id):
+        raise Conflict(OWN_SUPERVISION)
+
+
 ABOUT_THEM = "Nobody cancels an event that others reported about them"
 
 

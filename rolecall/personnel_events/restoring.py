@@ -5,9 +5,11 @@ from uuid import UUID
 
 import msgspec
 
+from rolecall.access_models.model import RANK
 from rolecall.access_requests.model import NewPrivilege, NewRequest
 from rolecall.access_requests.shapes import AccessRequestDetail, Privilege
 from rolecall.accounts import queries as accounts
+from rolecall.accounts.model import Access
 from rolecall.core.db import Db, fetch_rows, fetch_value
 from rolecall.identities.model import IdentityStatus
 from rolecall.personnel_events.model import OVER, Event
@@ -16,8 +18,16 @@ from rolecall.work_items.model import WorkStatus
 
 _SUSPENDED = frozenset({WorkStatus.RESOLVED, WorkStatus.COMPLETED})
 
-# Why something is not given back, by application, header, section and permission.
-Gone = dict[tuple[UUID, str, str, str], str]
+
+class _Limit(msgspec.Struct, frozen=True):
+    """The most that may be given back of a privilege, and why."""
+
+    access: Access
+    why: str
+
+
+# By application, account (empty: any), header, section and permission.
+_Limits = dict[tuple[UUID, str, str, str, str], _Limit]
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -32,8 +42,11 @@ async def plan_of(db: Db, event: Event, suspensions: Sequence[AccessRequestDetai
     status = await fetch_value(db, "SELECT status FROM identities WHERE id = %(id)s", id=event.identity_id)
     if suspended and status != IdentityStatus.ACTIVE:
         return Plan([], unneeded, [f"Nothing is restored: the identity is {status}"])
+    if suspended and (other := await _other_leave(db, event)):
+        why = f"Nothing is restored: leave {other} of the same person is still at work; restore by hand when it ends"
+        return Plan([], unneeded, [why])
     present = {(held.application_id, held.username) for held in await accounts.of_identity(db, event.identity_id)}
-    gone = await _gone(db, event, suspended)
+    limits = await _limits(db, event, suspended)
     plan = Plan([], unneeded, [])
     for request in suspended:
         application, name = request.target.application, request.target.name
@@ -42,22 +55,27 @@ async def plan_of(db: Db, event: Event, suspensions: Sequence[AccessRequestDetai
         elif (application.id, name) not in present:
             plan.differences.append(f"{name} is not restored: {application.name} no longer has this account")
         else:
-            _restore(plan, request, event.identity_id, gone)
+            _restore(plan, request, event.identity_id, limits)
     return plan
 
 
-def _restore(
-    plan: Plan, request: AccessRequestDetail, identity_id: UUID, gone: dict[tuple[UUID, str, str, str], str]
-) -> None:
+def _restore(plan: Plan, request: AccessRequestDetail, identity_id: UUID, limits: _Limits) -> None:
     application, name = request.target.application, request.target.name
     privileges = []
     for privilege in request.target.privileges:
-        what = privilege.permission
-        if why := gone.get((application.id, what.header, what.section, what.permission)):
-            words = " ".join(word for word in (what.header, what.section, what.permission) if word)
-            plan.differences.append(f"{words} of {name} in {application.name} is not restored: {why}")
+        what, had = privilege.permission, Access(privilege.initial_access)
+        words = " ".join(word for word in (what.header, what.section, what.permission) if word)
+        subject = f"{words} of {name} in {application.name}"
+        key = what.header, what.section, what.permission
+        found = [limits[place] for account in ("", name) if (place := (application.id, account, *key)) in limits]
+        limit = min(found, key=lambda each: RANK[each.access], default=None)
+        if limit is None or RANK[limit.access] >= RANK[had]:
+            privileges.append(_back(privilege, had))
+        elif limit.access in (Access.NONE, Access.DENY):
+            plan.differences.append(f"{subject} is not restored: {limit.why}")
         else:
-            privileges.append(_back(privilege))
+            plan.differences.append(f"{subject} is restored as {limit.access}, not as {had}: {limit.why}")
+            privileges.append(_back(privilege, limit.access))
     if privileges or not request.target.privileges:
         plan.requests.append(
             NewRequest(
@@ -70,8 +88,7 @@ def _restore(
         )
 
 
-def _back(privilege: Privilege) -> NewPrivilege:
-    """Ask for what it was before the leave."""
+def _back(privilege: Privilege, access: Access) -> NewPrivilege:
     what = privilege.permission
     return NewPrivilege(
         header=what.header,
@@ -81,22 +98,46 @@ def _back(privilege: Privilege) -> NewPrivilege:
         risk_rating=what.risk_rating,
         value=what.value,
         metadata=what.metadata,
-        requested_access=privilege.initial_access,
+        requested_access=access,
         sources=privilege.sources,
         origins=privilege.origins,
     )
 
 
-async def _gone(db: Db, event: Event, suspended: Sequence[AccessRequestDetail]) -> Gone:
-    """What another request took away since, and groups that the application no longer lists; each with why."""
+async def _other_leave(db: Db, event: Event) -> int | None:
+    """Return the number of another leave that has begun and whose return has not: one leave does not end another."""
+    number: int | None = await fetch_value(
+        db,
+        """SELECT e.number FROM personnel_events e
+           JOIN stages p ON p.event_id = e.id AND p.name = 'Provision' AND p.status <> 'Scheduled'
+           JOIN stages r ON r.event_id = e.id AND r.name = 'Removal' AND r.status IN ('Scheduled', 'Snoozed')
+           WHERE e.identity_id = %(identity)s AND e.type = 'Absence' AND e.id <> %(id)s
+             AND e.status NOT IN ('Completed', 'Canceled')
+           ORDER BY e.number LIMIT 1""",
+        identity=event.identity_id,
+        id=event.id,
+    )
+    return number
+
+
+async def _limits(db: Db, event: Event, suspended: Sequence[AccessRequestDetail]) -> _Limits:
+    """Find what other requests lowered, and groups that the application no longer lists.
+
+    A request counts unless an import from before the suspension could show it: until then the data is older than it.
+    """
     rows = await fetch_rows(
         db,
-        """SELECT r.application_id, p.header, p.section, p.permission, 'access request ' || r.number || ' takes it away'
+        """SELECT r.application_id, r.target_name, p.header, p.section, p.permission,
+                  coalesce(p.lowered_access, p.requested_access),
+                  'access request ' || r.number || CASE coalesce(p.lowered_access, p.requested_access)
+                      WHEN 'None' THEN ' takes it away' ELSE ' lowers it' END
            FROM access_requests r JOIN privileges p ON p.request_id = r.id
            WHERE r.identity_id = %(identity)s AND r.action IN ('Change', 'Remove') AND r.status <> 'Canceled'
-             AND r.created_at > %(since)s AND p.requested_access = 'None'
+             AND (r.resolved_on IS NULL OR r.resolved_on > coalesce((
+                 SELECT max(i.build_end) FROM application_imports i WHERE i.application_id = r.application_id
+                 AND i.status = 'Finished' AND i.build_end <= %(since)s), '-infinity'))
            UNION ALL
-           SELECT g.application_id, group_header(v.nomenclature), '', g.name, 'the group is gone'
+           SELECT g.application_id, '', group_header(v.nomenclature), '', g.name, 'None', 'the group is gone'
            FROM groups g JOIN group_versions v ON v.group_number = g.number
            WHERE g.application_id = ANY(%(applications)s) AND g.name = ANY(%(names)s)
              AND EXISTS (SELECT FROM group_listings listed WHERE listed.group_number = g.number)
@@ -107,4 +148,8 @@ async def _gone(db: Db, event: Event, suspended: Sequence[AccessRequestDetail]) 
         applications=list({request.target.application.id for request in suspended}),
         names=[privilege.permission.permission for request in suspended for privilege in request.target.privileges],
     )
-    return {(application, header, section, permission): why for application, header, section, permission, why in rows}
+    limits: _Limits = {}
+    for *place, access, why in rows:
+        key, limit = tuple(place), _Limit(Access(access), why)
+        limits[key] = min(limits.get(key, limit), limit, key=lambda each: RANK[each.access])
+    return limits

@@ -9,7 +9,7 @@ from rolecall.access_requests.model import NewPrivilege
 from rolecall.accounts.model import Access
 from rolecall.core import clock
 from rolecall.core.config import Config
-from rolecall.core.db import Db, fetch_rows
+from rolecall.core.db import Db, execute, fetch_rows
 from tests.builders import an_access_request, an_application, an_identity
 from tests.holdings import a_finished_import, an_account
 from tests.personnel_events.bodies import EVENTS, created
@@ -119,21 +119,57 @@ async def test_what_another_request_took_away_stays_away(
     assert comments == [f"Group Posters of ada in Ledger is not restored: access request {number} takes it away"]
 
 
-@pytest.mark.parametrize(("seconds", "stays_away"), [(-1, False), (0, False), (1, True)])
-async def test_only_what_was_taken_since_the_suspension_stays_away(
-    client: httpx2.AsyncClient, db: Db, config: Config, leave: Leave, seconds: int, stays_away: bool
+@pytest.mark.parametrize(("seconds", "stays_away"), [(-1, False), (0, False), (1, True), (None, True)])
+async def test_only_what_an_import_could_not_show_yet_stays_away(
+    client: httpx2.AsyncClient, db: Db, config: Config, leave: Leave, seconds: int | None, stays_away: bool
 ) -> None:
     await suspended(client, leave)
     rows = await fetch_rows(db, "SELECT created_at FROM access_requests WHERE action = 'Suspend'")
+    last_import = rows[0][0] - timedelta(days=1)
+    await execute(db, "UPDATE application_imports SET build_end = %(at)s", at=last_import)
     taken = NewPrivilege(header="Group", permission="Posters", requested_access=Access.NONE)
-    at = rows[0][0] + timedelta(seconds=seconds)
-    await an_access_request(
-        db, "Change", application_id=leave.ledger, identity_id=leave.ada, privileges=[taken], now=at
-    )
+    earlier = await an_access_request(
+        db, "Change", application_id=leave.ledger, identity_id=leave.ada, privileges=[taken],
+        now=rows[0][0] - timedelta(days=2),
+    )  # fmt: skip
+    resolved = None if seconds is None else last_import + timedelta(seconds=seconds)
+    await execute(db, "UPDATE access_requests SET resolved_on = %(at)s WHERE id = %(id)s", at=resolved, id=earlier)
 
     _, restored, _ = await back(client, config, leave)
 
     assert restored == (["Readers"] if stays_away else ["Posters", "Readers"])
+
+
+async def test_access_lowered_during_the_leave_comes_back_lowered(
+    client: httpx2.AsyncClient, db: Db, config: Config, leave: Leave
+) -> None:
+    await execute(db, "UPDATE privileges SET initial_access = 'Unrestricted' WHERE permission = 'Posters'")
+    await suspended(client, leave)
+    lower = NewPrivilege(header="Group", permission="Posters", requested_access=Access.GRANT)
+    await an_access_request(
+        db, "Change", application_id=leave.ledger, identity_id=leave.ada, privileges=[lower],
+        now=datetime(2026, 11, 10, tzinfo=UTC),
+    )  # fmt: skip
+
+    event, _, said = await back(client, config, leave)
+
+    [request] = event["stages"][2]["accessRequests"]
+    detail = (await client.get(f"/api/access-requests/{request['id']}")).json()
+    assert detail["target"]["privileges"][0]["requestedAccess"] == "Grant"
+    assert "is restored as Grant, not as Unrestricted: access request" in said[0]
+
+
+async def test_end_of_one_leave_restores_nothing_while_another_is_at_work(
+    client: httpx2.AsyncClient, db: Db, config: Config, leave: Leave
+) -> None:
+    await suspended(client, leave)
+    other = await created(client, "leave-of-absence", identityId=str(leave.ada), effectiveDate="2026-11-02")
+    await let_the_worker_work(config)
+
+    _, restored, said = await back(client, config, leave)
+
+    assert restored == []
+    assert f"leave {other['number']} of the same person is still at work" in said[0]
 
 
 async def test_the_end_of_a_leave_is_not_approved_as_an_add(

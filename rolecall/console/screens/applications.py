@@ -90,13 +90,13 @@ async def _said(db: Db, form: Form) -> Json:
 
 
 @screen("POST", "/applications/new", scope=Scope.CONFIG_MANAGE)
-async def create_application(db: Db, form: Form, facts: Facts) -> Page | SeeOther:
+async def create_application(db: Db, caller: Caller, form: Form, facts: Facts) -> Page | SeeOther:
     try:
         async with db.transaction():
             raw = await _said(db, form)
             files = IDENTITY_FILES if raw["isIdentitySource"] else STANDARD_FILES
             raw["connector"] = {"name": "Files", "vendor": "Rolecall", "files": files}
-            id = await actions.create_application(db, raw, facts)
+            id = await actions.create_application(db, raw, facts, caller)
     except Invalid as error:
         return _form(form, problems_by_field(error))
     return SeeOther(f"/applications/{id}?tab=connector", f"{first(form, 'name')} was created. Upload its first files.")
@@ -127,7 +127,7 @@ async def _standing(db: Db, id: UUID) -> Form:
 
 
 @screen("POST", "/applications/{id:str}/edit", scope=Scope.CONFIG_MANAGE)
-async def change_application(db: Db, id: str, form: Form, facts: Facts) -> Page | SeeOther:
+async def change_application(db: Db, caller: Caller, id: str, form: Form, facts: Facts) -> Page | SeeOther:
     application = await queries.get(db, known_guid("Application", id))
     if late := await overtaken(db, first(form, "version"), application.id, _standing(db, application.id)):
         return _form({**form, "version": [late.version]}, {}, application, late)
@@ -138,7 +138,7 @@ async def change_application(db: Db, id: str, form: Form, facts: Facts) -> Page 
                 begin = "schedule.locations."
                 places = {name.removeprefix(begin): first(form, name) for name in form if name.startswith(begin)}
                 raw["schedule"] = {"cron": cron, "locations": {name: place for name, place in places.items() if place}}
-            await actions.change_application(db, application.id, raw, facts)
+            await actions.change_application(db, application.id, raw, facts, caller)
     except Invalid as error:
         return _form(form, problems_by_field(error), application)
     return SeeOther(f"/applications/{id}", f"{first(form, 'name')} was saved")
