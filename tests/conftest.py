@@ -46,7 +46,8 @@ DECLARE
 BEGIN
     SET LOCAL session_replication_role = replica;
     FOR relation IN SELECT oid FROM pg_class
-        WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace AND relname <> 'migrations'
+        WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace
+          AND relname NOT IN ('migrations', 'schema_files', 'lists')
     LOOP
         EXECUTE format('SELECT EXISTS (SELECT FROM %s)', relation) INTO has_rows;
         IF has_rows THEN

@@ -6,7 +6,7 @@ from uuid import UUID
 from rolecall.core.db import Db, execute, fetch_rows, fetch_value
 
 # The first way that fits anyone decides; several fits are a dispute. A leaver's account still belongs to the leaver,
-# so only names, the weakest way, ask for an active identity.
+# so only names, the weakest way, ask for an active identity. The UPDATE fires count_matching, schema/accounts.sql.
 _MATCH = """
     told AS MATERIALIZED (
         SELECT a.number, lower(v.employee_id) AS employee_id, lower(v.email) AS email,
@@ -57,7 +57,10 @@ async def match_imported(db: Db, import_number: int, now: datetime) -> None:
 
 
 async def match_changed_identities(db: Db, now: datetime) -> int:
-    """The accounts that may be touched by what changed in identities since the last time; how many found another."""
+    """Match accounts that a change of identities may touch; return how many got another match.
+
+    The triggers note_to_match_on_… (schema/accounts.sql) queue the changes.
+    """
     await take_turn(db)
     return await execute(
         db,

@@ -48,6 +48,7 @@ async def _show_changes(db: Db, application_id: UUID, number: int, now: datetime
     # Back in the source is back at work, unless the source says otherwise.
     status = f"""CASE WHEN {changed("status")} THEN v.fields ->> 'status'
                       WHEN i.status = 'Removed' THEN 'Active' ELSE i.status END"""
+    # Fires triggers of other packages: schema/identities.sql lists them.
     rows = await fetch_rows(
         db,
         f"""UPDATE identities i SET {", ".join(texts)}, custom_fields = i.custom_fields || {" || ".join(custom)},
@@ -80,6 +81,7 @@ async def _sort(db: Db, ids: list[UUID]) -> None:
     wrong = [(id, first, last) for id, first, last, *were in keyed if [first, last] != were]
     if not wrong:
         return
+    # Fires triggers of other packages: schema/identities.sql lists them.
     await execute(
         db,
         """UPDATE identities i SET first_name_key = k.first, last_name_key = k.last
@@ -92,6 +94,7 @@ async def _sort(db: Db, ids: list[UUID]) -> None:
 
 
 async def _show_removals(db: Db, application_id: UUID, number: int, now: datetime) -> None:
+    # Fires triggers of other packages: schema/identities.sql lists them.
     await execute(
         db,
         """UPDATE identities i SET status = 'Removed', inactivated_date = %(now)s
@@ -110,6 +113,7 @@ _SAID = "identity_versions v LEFT JOIN identities s ON s.employee_id = v.fields 
 
 async def _show_supervisors(db: Db, application_id: UUID, number: int) -> None:
     """Everyone is there by now, whatever the order of the file."""
+    # Fires triggers of other packages: schema/identities.sql lists them.
     await execute(
         db,
         f"""UPDATE identities i SET supervisor_id = s.id FROM {_SAID}

@@ -88,6 +88,7 @@ async def _open_for_new_people(db: Db, run: Run, people: pl.DataFrame, now: date
            WHERE p.identity_id IS NULL AND lower(p.fields ->> 'email') = one.email""",
     )
     await execute(db, "UPDATE people SET identity_id = gen_random_uuid(), is_made = true WHERE identity_id IS NULL")
+    # This and the next statement fire triggers of other packages: schema/identities.sql lists them.
     await execute(
         db,
         """INSERT INTO identities (id, employee_id, first_name, last_name, first_name_key, last_name_key,

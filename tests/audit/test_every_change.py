@@ -37,10 +37,10 @@ UNGOVERNED = {
     "access_request_events", "activity", "import_log", "webhook_attempts", "webhook_deliveries",
     # They follow from what is governed.
     "access_model_grants", "access_model_members", "access_model_versions", "application_totals", "list_changes",
-    "list_contents", "matchings", "request_times", "settled_pages", "waiting_requests", "webhook_tallies",
+    "list_contents", "lists", "matchings", "request_times", "settled_pages", "waiting_requests", "webhook_tallies",
     # Notes from one part of the program to another.
     "event_news", "finished_imports", "heartbeats", "idempotency_keys", "identities_to_match", "migrations",
-    "schedule_firings", "sign_in_attempts",
+    "schedule_firings", "schema_files", "sign_in_attempts",
     # The audit itself.
     "audit_events", "audit_heads", "audit_pending",
 }  # fmt: skip
