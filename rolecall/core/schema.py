@@ -65,8 +65,14 @@ class MigrationError(CannotRun):
 def digests() -> dict[str, str]:
     """Return the digest of every file by its name, in the order in which they are applied."""
     texts = {package: _path(package).read_bytes() for package in PACKAGES}
-    shared = b"".join(texts.get(package, b"") for package in _GENERATORS)
-    return {f"schema/{package}.sql": hashlib.sha256(shared + text).hexdigest() for package, text in texts.items()}
+    shared = hashlib.sha256(b"".join(texts.get(package, b"") for package in _GENERATORS))
+    return {f"schema/{package}.sql": _continued(shared, text) for package, text in texts.items()}
+
+
+def _continued(digest: "hashlib._Hash", text: bytes) -> str:
+    further = digest.copy()
+    further.update(text)
+    return further.hexdigest()
 
 
 def apply(db: psycopg.Connection, names: Sequence[str]) -> None:
