@@ -54,7 +54,7 @@ _MADE = """
         UNION SELECT 'pg_class'::regclass, ev_class FROM pg_rewrite WHERE xmin = pg_current_xact_id()::xid
     ) AS made (class, id) CROSS JOIN LATERAL pg_identify_object(class, id, 0) AS o ORDER BY 1"""
 # Less than PostgreSQL's deadlock_timeout: in a deadlock with a running service this transaction gives way and retries.
-_LOCK_TIMEOUT = "500ms"
+_LOCK_TIMEOUT = "250ms"
 _PAUSE_SECONDS = 1.0
 
 

@@ -217,7 +217,7 @@ def test_in_a_deadlock_the_service_wins_and_the_schema_is_applied_later(url: str
     quiet = HIGH.replace("INSERT INTO log VALUES (four_times(NEW.x));", "")
     folder.write(
         high=quiet.replace(
-            trigger.format("notes"), trigger.format("log") + "\nSELECT pg_sleep(0.2);\n" + trigger.format("notes")
+            trigger.format("notes"), trigger.format("log") + "\nSELECT pg_sleep(0.1);\n" + trigger.format("notes")
         )
     )
     migrate.migrate(url)
@@ -226,7 +226,7 @@ def test_in_a_deadlock_the_service_wins_and_the_schema_is_applied_later(url: str
         service.execute("INSERT INTO notes VALUES (1)")
         applying = threading.Thread(target=migrate.migrate, args=(url,))
         applying.start()
-        time.sleep(0.1)
+        time.sleep(0.05)
         service.execute("INSERT INTO log VALUES (1)")
         service.commit()
         applying.join(30)
