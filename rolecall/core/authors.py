@@ -1,4 +1,4 @@
-"""Who writes a transaction and what they are doing: triggers put it into the audit entry of every change in it."""
+"""Say who writes a transaction and why; triggers (`schema/audit.sql`) put it into the audit entry of every change."""
 
 import getpass
 import secrets

@@ -1,6 +1,6 @@
-"""Every list: 50 rows a page, an exact total, at the cost of page 1 whatever the page and the filter.
+"""Read any list: 50 rows a page and an exact total, at the cost of page 1 whatever the page and the filter.
 
-`docs/lists.md` tells how; `migrations/0001` keeps what is read here.
+`docs/lists.md` explains how; the triggers of `schema/core.sql` keep the totals that are read here.
 """
 
 from collections.abc import Callable, Sequence

@@ -33,6 +33,7 @@ class DisabledReason(StrEnum):
 
 
 TEST_EVENT = "WebhookTest"
+TEST_CONDITION = "A test of the webhook is asked for; the request is a sample"
 GONE = 410
 
 # How long after the end of the attempt before it each attempt starts; the first when the event happens.
