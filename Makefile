@@ -14,7 +14,7 @@ PIP := $(PY) -m pip install --quiet --quiet --disable-pip-version-check --no-inp
 LOCKED := $(PIP) --no-compile --require-hashes
 CONSOLE := $(shell find rolecall/console -name '*.html' -o -name '*.py')
 
-.PHONY: help run install setup browser pictures check test test-external battery battery-ci battery-planted mutants schemathesis sbom ages bench bench-import bench-console rehearse lock lock-add clean
+.PHONY: help run install setup browser pictures schema check test test-external battery battery-ci battery-planted mutants schemathesis sbom ages bench bench-import bench-console rehearse lock lock-add clean
 
 help: ## Show what can be made
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' Makefile | expand -t 24
@@ -35,6 +35,9 @@ browser: ## Chromium for the console's tests, from the system's packages; ROLECA
 
 pictures: setup browser ## The pictures of the console in docs/
 	@$(PY) -m tests.console.browser.pictures
+
+schema: setup ## Write what is generated about the schema: rolecall/schema/constants.sql, docs/schema.sql
+	@$(PY) .ci/schema.py
 
 check: setup ## Style, types, import rules, lock files
 	@$(PY) -m ruff check

@@ -18,6 +18,7 @@ from rolecall.access_requests import moving as access_requests
 from rolecall.access_requests.closed_loop import close_loop, finished_imports
 from rolecall.accounts import matching
 from rolecall.application_imports import actions as imports
+from rolecall.application_imports.finish import FINISHED_CHANNEL
 from rolecall.application_imports.run import run_next_import
 from rolecall.application_imports.schedule import fire_schedules
 from rolecall.console.actions import forget_old_sessions
@@ -30,6 +31,7 @@ from rolecall.core.ids import new_id
 from rolecall.core.nudge import listen
 from rolecall.core.paging import forget_settled, tidy_lists
 from rolecall.personnel_events import queries as personnel_events
+from rolecall.personnel_events.model import CHANNEL as PERSONNEL_EVENTS_CHANNEL
 from rolecall.personnel_events.stages import follow_event
 from rolecall.web.idempotency import forget_old_answers
 from rolecall.webhooks import actions as webhooks
@@ -47,10 +49,12 @@ _IMPORTS_AT_ONCE = 2
 class Loop(msgspec.Struct, frozen=True):
     """A loop; `run` does the work due at `now` and returns whether more is waiting."""
 
-    channel: str
+    name: str
     run: Callable[[Pool, Config, datetime], Awaitable[bool]]
     # The longest pause between looks for work; `None` means one tick.
     every: float | None = None
+    # Where writers of its work notify it; without one it waits for the clock.
+    channel: str | None = None
 
 
 async def _forget_old_sessions(db: Db, _: Config, now: datetime) -> None:
@@ -140,12 +144,12 @@ async def _each(
 LOOPS = [
     Loop("tick", tick),
     Loop("lists", keep_lists, every=5),
-    Loop(imports.CHANNEL, imports.finish_canceling),
-    *[Loop(imports.CHANNEL, run_next_import, every=5) for _ in range(_IMPORTS_AT_ONCE)],
+    Loop("canceling imports", imports.finish_canceling, channel=imports.CHANNEL),
+    *[Loop("imports", run_next_import, every=5, channel=imports.CHANNEL) for _ in range(_IMPORTS_AT_ONCE)],
     Loop("matching", match_accounts, every=1),
-    Loop("access-requests", open_due_requests),
-    Loop("finished_imports", close_loops),
-    Loop("personnel-events", follow_events),
+    Loop("access requests", open_due_requests),
+    Loop("finished imports", close_loops, channel=FINISHED_CHANNEL),
+    Loop("personnel events", follow_events, channel=PERSONNEL_EVENTS_CHANNEL),
 ]
 
 
@@ -157,8 +161,9 @@ async def work(config: Config, stop: asyncio.Event) -> None:
     # Close the sender after its loop ends, so that attempts in flight can finish.
     async with pool, Sender(pool, config, delivering.set) as sender, asyncio.TaskGroup() as tasks:
         loops = [(loop, asyncio.Event()) for loop in LOOPS]
-        loops.append((Loop(webhooks.CHANNEL, sender.turn), delivering))
-        ears = tasks.create_task(listen(config.database_url, [(loop.channel, waker) for loop, waker in loops]))
+        loops.append((Loop("deliveries", sender.turn, channel=webhooks.CHANNEL), delivering))
+        heard = [(loop.channel, waker) for loop, waker in loops if loop.channel]
+        ears = tasks.create_task(listen(config.database_url, heard))
         pulse = tasks.create_task(_pulse(pool))
         turns = [tasks.create_task(_turn(loop, waker, stop, pool, config)) for loop, waker in loops]
         await stop.wait()
@@ -176,7 +181,7 @@ async def _turn(loop: Loop, waker: asyncio.Event, stop: asyncio.Event, pool: Poo
             while await loop.run(pool, config, clock.now()) and not stop.is_set():
                 pass
         except Exception as fault:
-            log.error("loop failed", loop=loop.channel, exc_info=fault)
+            log.error("loop failed", loop=loop.name, exc_info=fault)
             await asyncio.sleep(_PAUSE_AFTER_FAULT)
         if stop.is_set():
             return

@@ -47,7 +47,7 @@ BEGIN
     SET LOCAL session_replication_role = replica;
     FOR relation IN SELECT oid FROM pg_class
         WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace
-        AND relname NOT IN ('migrations', 'audit_checkpoints')
+          AND relname NOT IN ('migrations', 'schema_files', 'lists', 'audit_checkpoints')
     LOOP
         EXECUTE format('SELECT EXISTS (SELECT FROM %s)', relation) INTO has_rows;
         IF has_rows THEN

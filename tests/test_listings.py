@@ -1,6 +1,7 @@
 """Every list of the product is kept as its Listing says."""
 
 import sys
+from itertools import combinations
 from typing import Any
 from uuid import UUID
 
@@ -51,3 +52,24 @@ async def test_a_listing_is_read_under_all_its_filters_at_once(db: Db, name: str
     page = await fetch_listed(db, listing, 1, **filters)
 
     assert (page.items, page.total_count) == ([], 0)
+
+
+# The members of all models together are never listed.
+UNLISTED = {("access_model_members", ())}
+
+
+async def test_every_list_has_an_index_for_each_combination_of_its_filters(db: Db) -> None:
+    lists = await fetch_rows(db, "SELECT name, facets FROM lists")
+    indexes = await fetch_rows(db, "SELECT tablename, indexdef FROM pg_indexes WHERE schemaname = 'public'")
+    found = {(table, definition.rpartition(" USING btree ")[2]) for table, definition in indexes}
+
+    missing = [
+        (name, chosen)
+        for name, facets in lists
+        for size in range(len(facets) + 1)
+        for chosen in combinations(facets, size)
+        if (name, chosen) not in UNLISTED and (name, f"({', '.join([*chosen, 'list_key'])})") not in found
+    ]
+
+    assert missing == []
+    assert {name for name, _ in lists} == {listing.table for listing in LISTINGS.values()}

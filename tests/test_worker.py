@@ -29,7 +29,7 @@ async def test_a_nudge_wakes_its_loop_when_its_transaction_commits(
         turns.put_nowait(now)
         return False
 
-    monkeypatch.setattr(worker, "LOOPS", [Loop("test", run)])
+    monkeypatch.setattr(worker, "LOOPS", [Loop("test", run, channel="test")])
     stop = asyncio.Event()
     working = asyncio.create_task(work(calm, stop))
     for _ in ("at the start", "when it listens"):
@@ -60,7 +60,7 @@ async def test_a_loop_goes_on_while_more_is_waiting_and_after_a_fault(
             done.set()
         return bool(next)
 
-    monkeypatch.setattr(worker, "LOOPS", [Loop("test", run)])
+    monkeypatch.setattr(worker, "LOOPS", [Loop("test", run, channel="test")])
     monkeypatch.setattr(worker, "_PAUSE_AFTER_FAULT", 0)
     stop = asyncio.Event()
     working = asyncio.create_task(work(msgspec.structs.replace(calm, tick_seconds=0.01), stop))
@@ -80,7 +80,7 @@ async def test_a_stop_lets_a_turn_end(calm: Config, monkeypatch: pytest.MonkeyPa
         ended.append(True)
         return True
 
-    monkeypatch.setattr(worker, "LOOPS", [Loop("test", run)])
+    monkeypatch.setattr(worker, "LOOPS", [Loop("test", run, channel="test")])
     stop = asyncio.Event()
     working = asyncio.create_task(work(calm, stop))
     await asyncio.wait_for(begun.wait(), IN_TIME)
@@ -96,7 +96,7 @@ async def test_a_worker_shows_that_it_lives(calm: Config, db: Db, monkeypatch: p
     async def run(_: Pool, __: Config, ___: datetime) -> bool:
         return False
 
-    monkeypatch.setattr(worker, "LOOPS", [Loop("test", run)])
+    monkeypatch.setattr(worker, "LOOPS", [Loop("test", run, channel="test")])
     stop = asyncio.Event()
     working = asyncio.create_task(work(calm, stop))
 

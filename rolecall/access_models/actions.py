@@ -97,6 +97,7 @@ async def commit_model(db: Db, caller: Caller, id: str, now: datetime) -> Access
            WHERE m.id = %(id)s AND m.is_in_effect""",
         id=model.id,
     )
+    # Fires keep_past, schema/access_models.sql.
     await execute(
         db,
         """DELETE FROM access_model_members WHERE model_id = %(id)s AND identity_id NOT IN (

@@ -6,12 +6,12 @@ import msgspec
 
 from rolecall.accounts.model import Access
 
-# The order of access; what takes away or refuses is the least.
+# The order of access, lowest first; None and Deny rank the same. access_rank() in schema/accounts.sql keeps this order.
 RANK: dict[str, int] = {Access.NONE: 0, Access.DENY: 0, Access.GRANT: 1, Access.MODIFY: 2, Access.UNRESTRICTED: 3}
 
 
 class Field(StrEnum):
-    """What a condition is about; `migrations/0009` reads each from the identity."""
+    """What a condition is about; access_model_people() in `schema/access_models.sql` reads each from the identity."""
 
     TYPE = "type"
     TITLE = "title"

@@ -33,6 +33,7 @@ async def create_completed(db: Db, caller: Caller, news: Sequence[NewRequest], n
     asked = {id: who_is_asked(policy, new, caller.id, people) for id, new in requests.items()}
 
     rows = [_request_row(id, new, models[n], caller, now) for n, (id, new) in enumerate(requests.items())]
+    # Fires keep_waiting_on_insert, schema/access_requests.sql.
     await insert_rows(db, "access_requests", rows)
     await insert_rows(db, "privileges", [row for id, new in requests.items() for row in _privilege_rows(id, new)])
     await insert_rows(db, "responses", [row for id, rules in asked.items() for row in _response_rows(id, rules)])

@@ -33,7 +33,7 @@ class RequestEvent(StrEnum):
     CANCELED = "AccessRequestCanceled"
 
 
-# What the webhook payload says of an event: its condition; its display is its name, spaced.
+# What the webhook payload says of an event: its condition. Its display is its name, with spaces (webhooks/payload.py).
 CONDITIONS = {
     RequestEvent.CREATED: "An access request is created",
     RequestEvent.ASSIGNED: "An access request is assigned to a person",

@@ -58,6 +58,7 @@ async def move(
     changes += [f"{column} = %({column})s" for column in columns]
     if move.to:
         changes += ["status = %(to)s", "status_since = %(now)s"]
+    # Fires keep_waiting_on_update and keep_past, schema/access_requests.sql.
     moved = await fetch_rows(
         db,
         f"""WITH locked AS (SELECT id FROM access_requests WHERE id = ANY(%(ids)s) AND status = ANY(%(allowed)s)
@@ -285,12 +286,14 @@ async def _answer(db: Db, type: RequirementType, ids: Ids, caller: Caller) -> No
 
 
 async def record_events(db: Db, events: Sequence[RequestEvent], ids: Ids, caller: Caller, now: datetime) -> None:
+    """Record each event with the whole request as it is now; triggers write the webhook deliveries."""
     if not events:
         return
     requests = await queries.details(db, ids)
     # One JSON text: an array of thousands of texts would be quoted one by one.
     payloads = b"[" + b",".join(_payload(request) for request in requests) + b"]"
     for event in events:
+        # Fires note_event_news (schema/personnel_events.sql) and fan_out_on_insert (schema/webhooks.sql).
         await execute(
             db,
             """INSERT INTO access_request_events

@@ -7,6 +7,7 @@ from rolecall.core.db import Db, execute, fetch_rows, fetch_value
 
 # The first way that fits anyone decides; several fits are a dispute. A leaver's account still belongs to the leaver,
 # so only names, the weakest way, ask for an active identity.
+# The UPDATE fires count_matching and keep_past, schema/accounts.sql.
 _MATCH = """
     told AS MATERIALIZED (
         SELECT a.number, lower(v.employee_id) AS employee_id, lower(v.email) AS email,
@@ -57,7 +58,10 @@ async def match_imported(db: Db, import_number: int, now: datetime) -> None:
 
 
 async def match_changed_identities(db: Db, now: datetime) -> int:
-    """Match again the accounts that changes of identities may concern; return how many found another identity."""
+    """Match again the accounts that changes of identities may concern; return how many found another identity.
+
+    The triggers note_to_match_on_… (schema/accounts.sql) queue the changes.
+    """
     # Asked every second: while nothing changed, neither wait for an import's turn nor read all accounts.
     if not await fetch_value(db, "SELECT EXISTS (SELECT FROM identities_to_match)"):
         return 0

@@ -31,7 +31,7 @@ GROUP_HEADER = "Group"
 
 
 def group_header(nomenclature: str) -> str:
-    """What membership of a group goes by; SQL knows it by the same name."""
+    """Return the header of a privilege that is membership of a group, as group_header() does in schema/accounts.sql."""
     return nomenclature or GROUP_HEADER
 
 

@@ -79,6 +79,7 @@ async def cancel_import(db: Db, caller: Caller, raw: Json, facts: Facts) -> UUID
 async def move_import(db: Db, id: UUID, to: ImportStatus, **columns: object) -> bool:
     """Whether the move happened, setting `columns` with it; when not, nothing changed."""
     changes = ", ".join(f"{name} = %({name})s" for name in ("status", *columns))
+    # Fires key_row, schema/application_imports.sql.
     moved = await execute(
         db,
         f"UPDATE application_imports SET {changes} WHERE id = %(id)s AND status = ANY(%(allowed)s)",
@@ -137,6 +138,7 @@ def _require_right(caller: Caller, is_identity_source: bool) -> None:
 
 async def create_import(db: Db, application_id: UUID, *, type: ImportType, created_by: str, now: datetime) -> UUID:
     id = new_id()
+    # Fires key_row, schema/application_imports.sql.
     await execute(
         db,
         """INSERT INTO application_imports (id, application_id, type, created_by, created_at)

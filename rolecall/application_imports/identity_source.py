@@ -65,6 +65,7 @@ async def _show_changes(db: Db, application_id: UUID, number: int, now: datetime
     # Back in the source is back at work, unless the source says otherwise.
     status = f"""CASE WHEN {changed("status")} THEN said.status
                       WHEN i.status = 'Removed' THEN 'Active' ELSE i.status END"""
+    # Fires triggers of other packages: schema/identities.sql lists them.
     rows = await fetch_rows(
         db,
         f"""WITH opened AS MATERIALIZED (
@@ -102,6 +103,7 @@ async def _sort(db: Db, ids: list[UUID]) -> None:
     wrong = [(id, first, last) for id, first, last, *were in keyed if [first, last] != were]
     if not wrong:
         return
+    # Fires triggers of other packages: schema/identities.sql lists them.
     await execute(
         db,
         """UPDATE identities i SET first_name_key = k.first, last_name_key = k.last
@@ -114,6 +116,7 @@ async def _sort(db: Db, ids: list[UUID]) -> None:
 
 
 async def _show_removals(db: Db, application_id: UUID, number: int, now: datetime) -> None:
+    # Fires triggers of other packages: schema/identities.sql lists them.
     await execute(
         db,
         """UPDATE identities i SET status = 'Removed', inactivated_date = %(now)s
@@ -132,6 +135,7 @@ async def _show_supervisors(db: Db, application_id: UUID, number: int) -> None:
 
     A person whose own employee ID stands there has no supervisor, as the head of a company in many HR systems.
     """
+    # Fires triggers of other packages: schema/identities.sql lists them.
     await execute(
         db,
         f"""WITH said AS MATERIALIZED (

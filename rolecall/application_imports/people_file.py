@@ -78,8 +78,10 @@ async def _open_for_new_people(db: Db, run: Run, people: pl.DataFrame, said: set
         await copy_in(db, "made_people (identity_id)", as_csv(made.select("identity_id")))
         await execute(db, "ANALYZE made_people")
         new = _as_identities(made, said, now)
+        # Fires triggers of other packages: schema/identities.sql lists them.
         await copy_in(db, f"identities ({', '.join(new.columns)})", as_csv(new))
     if known.height:
+        # Fires the same triggers, schema/identities.sql.
         await execute(
             db,
             """UPDATE identities i SET employee_id = k.employee_id

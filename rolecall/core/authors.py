@@ -1,4 +1,4 @@
-"""The author of a transaction. Triggers copy it into the audit entry of every change the transaction makes."""
+"""Say who writes a transaction and why; triggers (`schema/audit.sql`) put it into the audit entry of every change."""
 
 import getpass
 import secrets

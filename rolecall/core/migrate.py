@@ -1,13 +1,21 @@
-"""Numbered SQL files, each applied once, under one lock."""
+"""Bring a database to this version: numbered migrations, each applied once, then repeatable files (`core/schema.py`).
+
+Both run under one lock, so that several processes may start at once. Migrations make tables and indexes and move data;
+functions, triggers and views are in `rolecall/schema`.
+"""
 
 import hashlib
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import psycopg
 
+from rolecall.core import schema
 from rolecall.core.db import Db, fetch_rows
-from rolecall.core.errors import CannotRun
 from rolecall.core.faults import fault
+from rolecall.core.schema import MigrationError
 
 FOLDER = Path(__file__).parent.parent / "migrations"
 # The schema where a restore keeps what it replaces until all has come.
@@ -17,49 +25,71 @@ INTERRUPTED = (
     " or run `rolecall migrate` to have back what was there before"
 )
 _LOCK = int.from_bytes(b"rolecall", "big") >> 1
+# The tables are looked for first: reading them needs no right to create anything.
+_FOUND = "SELECT relname FROM pg_class WHERE oid IN (to_regclass('migrations'), to_regclass('schema_files'))"
+_READ = {
+    "migrations": "SELECT name, sha256, NULL::int[] FROM migrations",
+    "schema_files": "SELECT name, sha256, version FROM schema_files",
+}
 
 
-class MigrationError(CannotRun):
-    pass
+class Applied(msgspec.Struct, frozen=True):
+    """What a database has: digests of migrations and of schema files by name, and the version of the latter."""
+
+    migrations: dict[str, str]
+    schema: dict[str, str]
+    version: list[int]
+
+    def ahead(self) -> list[str]:
+        """Return what a newer program applied and this one does not know."""
+        unknown = sorted(self.migrations.keys() - {file.name for file in _files()})
+        newer = self.version > schema.VERSION
+        return [*unknown, *([f"the functions of version {'.'.join(map(str, self.version))}"] if newer else [])]
+
+    def behind(self) -> list[str]:
+        """Return what is to be applied, in order. A newer program's functions are used as they are."""
+        missing = [file.name for file in _files() if file.name not in self.migrations]
+        known = schema.digests()
+        changed = [name for name, digest in known.items() if self.schema.get(name) != digest]
+        return [*missing, *([] if self.ahead() else [*changed, *sorted(self.schema.keys() - known.keys())])]
 
 
 def migrate(url: str) -> list[str]:
-    """Bring the database to this version; the names of what was applied."""
+    """Bring the database to this version; return the names of what was applied."""
     with psycopg.connect(url, autocommit=True) as db:
         wait_turn(db)
         return _apply(db)
 
 
 def wait_turn(db: psycopg.Connection) -> None:
-    """One at a time changes what tables there are, until its connection ends."""
+    """Lock migrations and restores until the connection ends."""
     db.execute("SELECT pg_advisory_lock(%s)", (_LOCK,))
 
 
 async def is_current(db: Db) -> bool:
-    """A schema of the next version is: migrations add, so that processes are replaced one by one."""
-    applied = await fetch_rows(db, "SELECT name FROM migrations")
-    return {name for (name,) in applied} >= {file.name for file in _files()}
+    """Whether this program can work: a newer schema will do, because migrations only add."""
+    behind, _ = await differences(db)
+    return not behind
 
 
 async def differences(db: Db) -> tuple[list[str], list[str]]:
-    """What this program has and the database has not, and the other way round."""
-    exists = await fetch_rows(db, "SELECT to_regclass('migrations')")
-    rows = await fetch_rows(db, "SELECT name FROM migrations") if exists[0][0] else []
-    applied, known = {name for (name,) in rows}, {file.name for file in _files()}
-    return sorted(known - applied), sorted(applied - known)
+    """Return what this program has and the database lacks, and the other way round."""
+    found = await fetch_rows(db, _FOUND)
+    applied = _from_rows(await fetch_rows(db, _read(found)) if found else [])
+    return applied.behind(), applied.ahead()
 
 
 def check(url: str) -> None:
-    """For commands that find a database and must not make or change one; raises unless it is at this version."""
+    """Raise unless the database is at this version; for commands that must not create or change one."""
     with psycopg.connect(url, autocommit=True) as db:
         if is_set_aside(db):
             raise MigrationError(INTERRUPTED)
-        applied, todo = _applied(db), pending(db)
-    if not applied:
+        applied, todo = read_applied(db), pending(db)
+    if not applied.migrations:
         raise MigrationError("the database is empty; `rolecall serve` or `rolecall migrate` makes one in it")
     if todo:
         raise MigrationError(
-            f"the database is older than this program: it lacks {', '.join(file.name for file in todo)};"
+            f"the database is older than this program: it lacks {', '.join(todo)};"
             " run `rolecall migrate`, or start `rolecall serve`"
         )
 
@@ -74,23 +104,35 @@ def is_new(applied: list[str]) -> bool:
     return applied[:1] == [file.name for file in _files()[:1]]
 
 
-def pending(db: psycopg.Connection) -> list[Path]:
-    applied, files = _applied(db), _files()
-    for file in files:
-        if applied.get(file.name, _digest(file)) != _digest(file):
+def pending(db: psycopg.Connection) -> list[str]:
+    """Return the names of what is to be applied; raise if the database does not fit this program."""
+    applied = read_applied(db)
+    for file in _files():
+        if applied.migrations.get(file.name, _digest(file)) != _digest(file):
             raise MigrationError(f"{file.name} was changed after it was applied; add a new migration instead")
-    if unknown := applied.keys() - {file.name for file in files}:
+    if ahead := applied.ahead():
         raise MigrationError(
-            f"the database is newer than this program: it has {', '.join(sorted(unknown))};"
+            f"the database is newer than this program: it has {', '.join(ahead)};"
             " run the newer program, or restore a backup from before"
         )
-    return [file for file in files if file.name not in applied]
+    return applied.behind()
 
 
-def _applied(db: psycopg.Connection) -> dict[str, str]:
-    """Names and digests. Whoever finds all in place needs no right to create anything."""
-    exists = db.execute("SELECT to_regclass('migrations')").fetchone() != (None,)
-    return dict(db.execute("SELECT name, sha256 FROM migrations").fetchall()) if exists else {}
+def read_applied(db: psycopg.Connection) -> Applied:
+    found = db.execute(_FOUND).fetchall()
+    return _from_rows(db.execute(_read(found).encode()).fetchall() if found else [])
+
+
+def _from_rows(rows: Sequence[Sequence[Any]]) -> Applied:
+    return Applied(
+        {name: digest for name, digest, version in rows if version is None},
+        {name: digest for name, digest, version in rows if version is not None},
+        max((version for _, _, version in rows if version is not None), default=[]),
+    )
+
+
+def _read(found: Sequence[Sequence[Any]]) -> str:
+    return " UNION ALL ".join(_READ[name] for (name,) in found)
 
 
 def _apply(db: psycopg.Connection) -> list[str]:
@@ -100,13 +142,17 @@ def _apply(db: psycopg.Connection) -> list[str]:
             "CREATE TABLE IF NOT EXISTS migrations ("
             " name text PRIMARY KEY, sha256 text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())"
         )
-    for file in todo:
-        with db.transaction():
-            db.execute(file.read_bytes())
+        schema.make_table(db)
+    for file in (file for file in _files() if file.name in todo):
+        sql = file.read_bytes()
+        with db.transaction(), schema.naming(file.name, sql):
+            db.execute(sql)
             db.execute("INSERT INTO migrations (name, sha256) VALUES (%s, %s)", (file.name, _digest(file)))
             fault("migration.before-commit")
         fault("migration.after-commit")
-    return [file.name for file in todo]
+    if names := [name for name in todo if name.startswith("schema/")]:
+        schema.apply(db, names)
+    return todo
 
 
 def _files() -> list[Path]:

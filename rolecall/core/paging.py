@@ -1,6 +1,6 @@
 """Page lists: 50 rows, an exact total, and the cost of page 1 for every page and filter.
 
-`docs/lists.md` tells how; `migrations/0001` keeps what is read here.
+`docs/lists.md` explains how; the triggers of `schema/core.sql` keep the totals that are read here.
 """
 
 from collections.abc import Callable, Sequence

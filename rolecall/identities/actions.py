@@ -32,6 +32,7 @@ async def create_identity(db: Db, body: NewIdentity, now: datetime) -> UUID:
     columns |= {"created_date": now, "updated_date": now, "first_seen_date": now}
     names = ", ".join(columns)
     values = ", ".join(f"%({name})s" for name in columns)
+    # Fires triggers of other packages: schema/identities.sql lists them.
     await execute(db, f"INSERT INTO identities ({names}) VALUES ({values})", **columns)
     return id
 
@@ -58,6 +59,7 @@ async def change_identity(
 ) -> None:
     """`columns` as `columns_of` gives them; custom fields that are not given stay."""
     assignments = "".join(f"{name} = %({name})s, " for name in columns)
+    # Fires triggers of other packages: schema/identities.sql lists them.
     await execute(
         db,
         f"""UPDATE identities SET {assignments} custom_fields = custom_fields || %(custom)s, updated_date = %(now)s
@@ -71,6 +73,7 @@ async def change_identity(
 
 async def disable_identity(db: Db, id: UUID, since: datetime, now: datetime) -> None:
     """One that is disabled or removed already keeps its date."""
+    # Fires triggers of other packages: schema/identities.sql lists them.
     await execute(
         db,
         """UPDATE identities SET status = 'Disabled', inactivated_date = %(since)s, updated_date = %(now)s

@@ -1,9 +1,11 @@
--- When what this transaction writes was written: its author says so, by the clock that the program goes by.
-CREATE FUNCTION written_on() RETURNS timestamptz STABLE LANGUAGE sql RETURN
-    coalesce((nullif(current_setting('rolecall.author', true), '')::jsonb ->> 'createdDate')::timestamptz, now());
-
--- Lists that stay flat: docs/lists.md is the one page about all of this.
+-- Lists with exact totals at a flat cost: docs/lists.md explains these tables, schema/core.sql has their functions.
 --
+-- Which tables are kept as lists, and by which columns each can be filtered; written by keep_list.
+CREATE TABLE lists (
+    name   text PRIMARY KEY,
+    facets text[] NOT NULL
+);
+
 -- The contents of a list under one filter: how many rows, and which key stands at about every thousandth place
 -- (`starts[n]` rows come before `keys[n]`). A facet is a filter: {} for none, {"status": "Open"}, …
 CREATE TABLE list_contents (
@@ -27,199 +29,11 @@ CREATE TABLE list_changes (
 );
 CREATE INDEX ON list_changes (list);
 
--- Rows from one remembered key to the next; changes that may wait.
-CREATE FUNCTION list_stride() RETURNS int IMMUTABLE LANGUAGE sql RETURN 1000;
-CREATE FUNCTION list_patience() RETURNS int IMMUTABLE LANGUAGE sql RETURN 256;
-
--- Keys sort as their list does, or in reverse. Nulls come after every time.
+-- A key that sorts as time and number do; null sorts last. Here, not in schema/core.sql: generated columns store its results, so a
+-- change of it must rewrite their tables.
 CREATE FUNCTION time_key(moment timestamptz, number bigint) RETURNS text IMMUTABLE LANGUAGE sql RETURN
     coalesce(lpad((extract(epoch FROM moment AT TIME ZONE 'UTC' - timestamp '0001-01-01') * 1000000)::bigint::text, 18, '0'), repeat('9', 18))
     || lpad(number::text, 12, '0');
-
-CREATE FUNCTION subsets_of(columns text[]) RETURNS TABLE (subset text[]) IMMUTABLE LANGUAGE sql BEGIN ATOMIC
-    SELECT coalesce((SELECT array_agg(name ORDER BY n) FROM unnest(columns) WITH ORDINALITY AS u (name, n)
-                     WHERE chosen >> (n::int - 1) & 1 = 1), '{}')
-    FROM generate_series(0, (1 << cardinality(columns)) - 1) AS chosen;
-END;
-
-CREATE FUNCTION take_list(list text) RETURNS boolean LANGUAGE sql BEGIN ATOMIC
-    -- In other isolation levels the snapshot may be older than the lock.
-    SELECT current_setting('transaction_isolation') = 'read committed'
-           AND pg_try_advisory_xact_lock(hashtext('list'), hashtext(list));
-END;
-
--- Write the changes into the contents, in one statement and so from one snapshot. One at a time; nobody waits.
-CREATE FUNCTION fold_list(the_list text) RETURNS void LANGUAGE plpgsql AS $$
-DECLARE
-    uneven jsonb[];
-    the_facet jsonb;
-BEGIN
-    IF NOT take_list(the_list) THEN
-        RETURN;
-    END IF;
-    WITH gone AS (
-        DELETE FROM list_changes c WHERE c.list = the_list RETURNING c.key, c.facets, c.rows
-    ), net AS (
-        SELECT g.key, g.facets, sum(g.rows) AS rows FROM gone g GROUP BY g.key, g.facets HAVING sum(g.rows) <> 0
-    ), subsets AS MATERIALIZED (
-        -- Every filter that finds such a row: what is left of its facets when any of them are taken away.
-        SELECT DISTINCT n.facets, n.facets - s.subset AS facet
-        FROM (SELECT DISTINCT net.facets FROM net) n
-        CROSS JOIN subsets_of(ARRAY(SELECT DISTINCT jsonb_object_keys(net.facets) FROM net)) s
-    ), moved AS (
-        SELECT s.facet, sum(n.rows) AS total, array_agg(n.key) AS keys, array_agg(n.rows) AS rows
-        FROM net n JOIN subsets s USING (facets) GROUP BY s.facet
-    ), written AS (
-        INSERT INTO list_contents AS c (list, facet, total, keys, starts)
-        SELECT the_list, m.facet, coalesce(old.total, 0) + m.total, '{}', CASE WHEN cardinality(old.keys) > 0 THEN (
-            SELECT array_agg(place.start + place.shift ORDER BY place.key) FILTER (WHERE place.start IS NOT NULL)
-            FROM (
-                SELECT p.key, p.start, sum(p.rows) OVER (ORDER BY p.key, p.start NULLS LAST ROWS UNBOUNDED PRECEDING) AS shift
-                FROM (
-                    SELECT b.key, b.start, 0 AS rows FROM unnest(old.keys, old.starts) AS b (key, start)
-                    UNION ALL
-                    SELECT d.key, NULL, d.rows FROM unnest(m.keys, m.rows) AS d (key, rows)
-                ) p
-            ) place
-        ) ELSE '{}' END
-        FROM moved m
-        LEFT JOIN LATERAL (SELECT * FROM list_contents o WHERE o.list = the_list AND o.facet = m.facet OFFSET 0) old ON true
-        ON CONFLICT (list, facet) DO UPDATE SET total = EXCLUDED.total, starts = EXCLUDED.starts
-        RETURNING c.facet, c.total, c.starts
-    )
-    SELECT array_agg(w.facet) INTO uneven FROM written w
-    WHERE cardinality(w.starts) > 2 * w.total / list_stride() + 10
-       OR w.total > 2 * list_stride()
-          AND (SELECT max(upper - lower) FROM unnest(0 || w.starts, w.starts || w.total) AS gap (lower, upper)) > 2 * list_stride();
-    FOREACH the_facet IN ARRAY coalesce(uneven, '{}') LOOP
-        PERFORM respace_list(the_list, the_facet);
-    END LOOP;
-END $$;
-
--- Put new keys where a gap has grown wide, drop keys that stand too close. Any snapshot will do: what the changes
--- already tell is taken off what is found in the table.
-CREATE FUNCTION respace_list(the_list text, the_facet jsonb) RETURNS void LANGUAGE plpgsql AS $$
-DECLARE
-    condition text := coalesce((SELECT string_agg(format('%I = %L', key, value), ' AND ') FROM jsonb_each_text(the_facet)), 'true');
-BEGIN
-    EXECUTE format($sql$
-        WITH contents AS (
-            SELECT total, keys, starts FROM list_contents WHERE list = $1 AND facet = $2
-        ), gaps AS (
-            SELECT lower_key, upper_key, lower FROM contents,
-                 unnest(''::text || keys, keys || chr(1114111), 0 || starts, starts || total) AS gap (lower_key, upper_key, lower, upper)
-            WHERE upper - lower > 2 * list_stride()
-        ), places AS (
-            SELECT key, start FROM contents, unnest(keys, starts) AS place (key, start)
-            UNION ALL
-            SELECT found.key, gaps.lower + found.before - (
-                SELECT coalesce(sum(c.rows), 0) FROM list_changes c
-                WHERE c.list = $1 AND c.facets @> $2 AND c.key >= gaps.lower_key AND c.key < found.key)
-            FROM gaps CROSS JOIN LATERAL (
-                SELECT list_key AS key, row_number() OVER (ORDER BY list_key) - 1 AS before FROM %1$s
-                WHERE %2$s AND list_key >= gaps.lower_key AND list_key < gaps.upper_key
-            ) found
-            WHERE found.before %% list_stride() = 0 AND found.before > 0
-        ), spaced AS (
-            SELECT DISTINCT ON (start / list_stride()) key, start FROM places WHERE start > 0 ORDER BY start / list_stride(), start
-        )
-        UPDATE list_contents SET (keys, starts) = (
-            SELECT coalesce(array_agg(key ORDER BY key), '{}'), coalesce(array_agg(start ORDER BY key), '{}') FROM spaced)
-        WHERE list = $1 AND facet = $2
-    $sql$, the_list::regclass, condition) USING the_list, the_facet;
-END $$;
-
--- Write the contents anew from the table, in one statement and so from one snapshot; for bulk loads.
-CREATE FUNCTION recount_list(the_list text, columns text[]) RETURNS void LANGUAGE plpgsql AS $$
-DECLARE
-    counts text := (
-        SELECT string_agg(format(
-            'SELECT jsonb_build_object(%1$s) AS facet, max(n) AS total,
-                    coalesce(array_agg(list_key ORDER BY n) FILTER (WHERE n > 1 AND n %% list_stride() = 1), ''{}'') AS keys,
-                    coalesce(array_agg(n - 1 ORDER BY n) FILTER (WHERE n > 1 AND n %% list_stride() = 1), ''{}'') AS starts
-             FROM (SELECT list_key%2$s, row_number() OVER (%3$s ORDER BY list_key) AS n FROM %4$s WHERE %5$s) AS places
-             GROUP BY %6$s HAVING count(*) > 0',
-            (SELECT string_agg(format('%L, %I', c, c), ', ') FROM unnest(s.subset) AS c),
-            (SELECT string_agg(format(', %I', c), '') FROM unnest(s.subset) AS c),
-            (SELECT 'PARTITION BY ' || string_agg(quote_ident(c), ', ') FROM unnest(s.subset) AS c),
-            the_list::regclass,
-            (SELECT string_agg(format('%I IS NOT NULL', c), ' AND ') FROM unnest(s.subset || 'list_key'::text) AS c),
-            coalesce((SELECT string_agg(quote_ident(c), ', ') FROM unnest(s.subset) AS c), '()')
-        ), ' UNION ALL ') FROM subsets_of(columns) AS s);
-BEGIN
-    EXECUTE format($sql$
-        WITH gone AS (
-            DELETE FROM list_changes WHERE list = $1
-        ), counted AS MATERIALIZED (%s), vanished AS (
-            DELETE FROM list_contents WHERE list = $1 AND NOT facet = ANY (SELECT facet FROM counted)
-        )
-        INSERT INTO list_contents (list, facet, total, keys, starts) SELECT $1, facet, total, keys, starts FROM counted
-        ON CONFLICT (list, facet) DO UPDATE SET total = EXCLUDED.total, keys = EXCLUDED.keys, starts = EXCLUDED.starts
-    $sql$, counts) USING the_list;
-END $$;
-
-
-CREATE FUNCTION fold_lists() RETURNS void LANGUAGE sql BEGIN ATOMIC
-    SELECT fold_list(list) FROM (SELECT DISTINCT list FROM list_changes) AS changed;
-END;
-
--- Keep a table that has a `list_key`, under every combination of filters on `columns`: its indexes and triggers.
--- Called again with other columns, it keeps the list under those.
-CREATE PROCEDURE keep_list(list regclass, VARIADIC columns text[] DEFAULT '{}') LANGUAGE plpgsql AS $$
-DECLARE
-    subset text[];
-    names text := (SELECT string_agg(quote_ident(c), ', ') FROM unnest('list_key'::text || columns) AS c);
-    facets text := format('jsonb_strip_nulls(jsonb_build_object(%s))', (SELECT string_agg(format('%L, %I', c, c), ', ') FROM unnest(columns) AS c));
-    transition record;
-BEGIN
-    FOR subset IN SELECT s.subset FROM subsets_of(columns) AS s LOOP
-        EXECUTE format('CREATE %s INDEX IF NOT EXISTS %I ON %s (%s)', CASE WHEN subset = '{}' THEN 'UNIQUE' END,
-                       concat_ws('_', list, 'listed', array_to_string(subset, '_')), list,
-                       (SELECT string_agg(quote_ident(c), ', ') FROM unnest(subset || 'list_key'::text) AS c));
-    END LOOP;
-    FOR transition IN
-        SELECT * FROM (VALUES
-            ('insert', 'NEW TABLE AS new_rows', 'new_rows', format('%s, 1 FROM new_rows WHERE list_key IS NOT NULL', facets)),
-            ('delete', 'OLD TABLE AS old_rows', 'old_rows', format('%s, -1 FROM old_rows WHERE list_key IS NOT NULL', facets)),
-            ('update', 'NEW TABLE AS new_rows OLD TABLE AS old_rows', 'new_rows', format(
-                '%1$s, sum(rows) FROM (SELECT %2$s, 1 AS rows FROM new_rows UNION ALL SELECT %2$s, -1 FROM old_rows) AS changes
-                 WHERE list_key IS NOT NULL GROUP BY %2$s HAVING sum(rows) <> 0', facets, names))
-        ) AS t (event, tables, touched, changes)
-    LOOP
-        EXECUTE format($sql$
-            CREATE OR REPLACE FUNCTION keep_%1$s_on_%2$s() RETURNS trigger LANGUAGE plpgsql AS $keep$
-            DECLARE
-                touched bigint := (SELECT count(*) FROM %4$s);
-            BEGIN
-                IF touched > 2 * list_stride() AND is_bulk(%1$L, touched) AND take_list(%1$L) THEN
-                    PERFORM recount_list(%1$L, %6$L);
-                    RETURN NULL;
-                END IF;
-                INSERT INTO list_changes (list, key, facets, rows) SELECT %1$L, list_key, %5$s;
-                GET DIAGNOSTICS touched = ROW_COUNT;
-                IF touched > 0 AND currval('list_changes_number_seq') %% list_patience() < touched THEN
-                    PERFORM fold_lists();
-                END IF;
-                RETURN NULL;
-            END $keep$;
-            CREATE OR REPLACE TRIGGER keep_list_on_%2$s AFTER %2$s ON %1$s REFERENCING %3$s FOR EACH STATEMENT EXECUTE FUNCTION keep_%1$s_on_%2$s();
-        $sql$, list, transition.event, transition.tables, transition.touched, transition.changes, columns);
-    END LOOP;
-    EXECUTE format('CREATE OR REPLACE TRIGGER keep_list_on_truncate AFTER TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION empty_list()', list);
-    PERFORM recount_list(list::text, columns);
-END $$;
-
--- Whether counting anew is cheaper than counting what changed.
-CREATE FUNCTION is_bulk(the_list text, touched bigint) RETURNS boolean STABLE LANGUAGE sql BEGIN ATOMIC
-    SELECT 4 * touched > coalesce((SELECT total FROM list_contents WHERE list = the_list AND facet = '{}'), 0);
-END;
-
-CREATE FUNCTION empty_list() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    DELETE FROM list_changes WHERE list = TG_TABLE_NAME;
-    DELETE FROM list_contents WHERE list = TG_TABLE_NAME;
-    RETURN NULL;
-END $$;
 
 -- Where the pages of a list begin that never changes again, such as an application's accounts after one import: found by
 -- its first reader, forgotten after a week. Page 0 has the total alone.
@@ -291,4 +105,4 @@ CREATE TABLE identities (
 CREATE INDEX ON identities (supervisor_id);
 CREATE UNIQUE INDEX ON identities (employee_id);
 CREATE INDEX ON identities (lower(email_address)) WHERE email_address <> '';
-CALL keep_list('identities');
+CREATE UNIQUE INDEX identities_listed_ ON identities (list_key);

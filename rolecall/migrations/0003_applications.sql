@@ -13,7 +13,7 @@ CREATE TABLE applications (
     list_key           text COLLATE "C" GENERATED ALWAYS AS (left(name_key, 300) || chr(1) || id::text) STORED,
     CONSTRAINT priority_is_known CHECK (priority IN ('None', 'Low', 'Moderate', 'High', 'Critical'))
 );
-CALL keep_list('applications');
+CREATE UNIQUE INDEX applications_listed_ ON applications (list_key);
 
 CREATE TABLE connectors (
     id             uuid PRIMARY KEY,

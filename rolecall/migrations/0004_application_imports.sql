@@ -18,7 +18,8 @@ CREATE TABLE application_imports (
 CREATE INDEX application_imports_by_number ON application_imports (application_id, number);
 CREATE INDEX application_imports_finished ON application_imports (application_id, number) WHERE status = 'Finished';
 CREATE INDEX application_imports_at_work ON application_imports (status, number) WHERE status IN ('Pending', 'Running', 'Canceling');
-CALL keep_list('application_imports', 'application_id');
+CREATE UNIQUE INDEX application_imports_listed_ ON application_imports (list_key);
+CREATE INDEX application_imports_listed_application_id ON application_imports (application_id, list_key);
 
 -- The file group's id and name are kept as they were: the connector may change later.
 CREATE TABLE import_files (

@@ -32,7 +32,15 @@ CREATE TABLE access_requests (
     CONSTRAINT assignee_is_whole CHECK ((assignee_id IS NULL) = (assignee_name IS NULL)),
     CONSTRAINT target_is_a_person_or_a_group CHECK (target_type = CASE WHEN identity_id IS NULL THEN 'Group' ELSE 'User' END)
 );
-CALL keep_list('access_requests', 'application_id', 'status', 'action');
+-- An index for each combination of filters: docs/lists.md.
+CREATE UNIQUE INDEX access_requests_listed_ ON access_requests (list_key);
+CREATE INDEX access_requests_listed_application_id ON access_requests (application_id, list_key);
+CREATE INDEX access_requests_listed_status ON access_requests (status, list_key);
+CREATE INDEX access_requests_listed_application_id_status ON access_requests (application_id, status, list_key);
+CREATE INDEX access_requests_listed_action ON access_requests (action, list_key);
+CREATE INDEX access_requests_listed_application_id_action ON access_requests (application_id, action, list_key);
+CREATE INDEX access_requests_listed_status_action ON access_requests (status, action, list_key);
+CREATE INDEX access_requests_listed_application_id_status_action ON access_requests (application_id, status, action, list_key);
 CREATE INDEX ON access_requests (identity_id, list_key);
 CREATE INDEX access_requests_to_start ON access_requests (scheduled_start) WHERE status = 'Scheduled';
 CREATE INDEX access_requests_to_wake ON access_requests (snoozed_until) WHERE status = 'Snoozed';
@@ -42,27 +50,7 @@ CREATE TABLE waiting_requests (
     request_id uuid PRIMARY KEY,
     list_key   text COLLATE "C" NOT NULL
 );
-CALL keep_list('waiting_requests');
-
-CREATE FUNCTION keep_waiting_requests() RETURNS trigger LANGUAGE plpgsql AS $$
-DECLARE
-    waiting CONSTANT text[] := '{Pending,Open,Resolved}';
-BEGIN
-    IF TG_OP = 'UPDATE' THEN
-        -- By an array, not a join: the plan is kept from the first update of a session, perhaps of thousands.
-        DELETE FROM waiting_requests WHERE request_id = ANY (ARRAY(
-            SELECT id FROM (SELECT id, status_since FROM old_rows WHERE status = ANY (waiting)
-                            EXCEPT SELECT id, status_since FROM new_rows WHERE status = ANY (waiting)) AS moved));
-    END IF;
-    INSERT INTO waiting_requests (request_id, list_key)
-    SELECT id, time_key(status_since, number) FROM new_rows WHERE status = ANY (waiting)
-    ON CONFLICT DO NOTHING;
-    RETURN NULL;
-END $$;
-CREATE TRIGGER keep_waiting_on_insert AFTER INSERT ON access_requests REFERENCING NEW TABLE AS new_rows
-    FOR EACH STATEMENT EXECUTE FUNCTION keep_waiting_requests();
-CREATE TRIGGER keep_waiting_on_update AFTER UPDATE ON access_requests REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
-    FOR EACH STATEMENT EXECUTE FUNCTION keep_waiting_requests();
+CREATE UNIQUE INDEX waiting_requests_listed_ ON waiting_requests (list_key);
 
 CREATE TABLE privileges (
     request_id       uuid NOT NULL REFERENCES access_requests,

@@ -19,7 +19,11 @@ CREATE TABLE personnel_events (
     CONSTRAINT status_is_known CHECK (status IN ('Pending', 'Open', 'Resolved', 'Completed', 'Canceled', 'Scheduled', 'Snoozed'))
 );
 CREATE INDEX ON personnel_events (identity_id, list_key);
-CALL keep_list('personnel_events', 'type', 'status');
+-- An index for each combination of filters: docs/lists.md.
+CREATE UNIQUE INDEX personnel_events_listed_ ON personnel_events (list_key);
+CREATE INDEX personnel_events_listed_type ON personnel_events (type, list_key);
+CREATE INDEX personnel_events_listed_status ON personnel_events (status, list_key);
+CREATE INDEX personnel_events_listed_type_status ON personnel_events (type, status, list_key);
 
 CREATE TABLE stages (
     event_id          uuid NOT NULL REFERENCES personnel_events,
@@ -46,22 +50,6 @@ CREATE TABLE event_news (
     caller_name text NOT NULL
 );
 CREATE INDEX ON event_news (event_id);
-
--- Access requests know nothing of events: what they write is noted here, in the transaction of the move.
-CREATE FUNCTION note_event_news() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    INSERT INTO event_news (event_id, caller_id, caller_name)
-    SELECT DISTINCT l.item_id, n.caller_id, n.caller_name
-    FROM new_rows n JOIN related_items l ON l.request_id = n.request_id
-    WHERE l.kind = 'Personnel Event'
-      AND n.name IN ('AccessRequestApproved', 'AccessRequestResolved', 'AccessRequestCompleted', 'AccessRequestCanceled');
-    IF FOUND THEN
-        PERFORM pg_notify('personnel-events', '');
-    END IF;
-    RETURN NULL;
-END $$;
-CREATE TRIGGER note_event_news AFTER INSERT ON access_request_events REFERENCING NEW TABLE AS new_rows
-    FOR EACH STATEMENT EXECUTE FUNCTION note_event_news();
 
 -- The last word on an account: what the closed loop asks when an import changed it.
 CREATE INDEX ON access_requests (application_id, target_name, list_key);

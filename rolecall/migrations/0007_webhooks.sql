@@ -49,7 +49,11 @@ CREATE INDEX webhook_deliveries_due ON webhook_deliveries (webhook_id, next_atte
 CREATE INDEX webhook_deliveries_in_flight ON webhook_deliveries (webhook_id) WHERE lease IS NOT NULL;
 CREATE INDEX webhook_deliveries_in_turn ON webhook_deliveries (webhook_id, access_request_id, number) WHERE untried AND status = 'Pending';
 CREATE INDEX ON webhook_deliveries (access_request_id, list_key);
-CALL keep_list('webhook_deliveries', 'webhook_id', 'status');
+-- An index for each combination of filters: docs/lists.md.
+CREATE UNIQUE INDEX webhook_deliveries_listed_ ON webhook_deliveries (list_key);
+CREATE INDEX webhook_deliveries_listed_webhook_id ON webhook_deliveries (webhook_id, list_key);
+CREATE INDEX webhook_deliveries_listed_status ON webhook_deliveries (status, list_key);
+CREATE INDEX webhook_deliveries_listed_webhook_id_status ON webhook_deliveries (webhook_id, status, list_key);
 
 CREATE TABLE webhook_attempts (
     delivery_id uuid NOT NULL REFERENCES webhook_deliveries ON DELETE CASCADE,
@@ -82,48 +86,3 @@ CREATE TABLE webhook_tallies (
     seconds  double precision NOT NULL,
     PRIMARY KEY (outcome, within, shard)
 );
-
--- The exact bytes that are signed and sent. The words are the specification's.
-CREATE FUNCTION webhook_body(id uuid, created timestamptz, event text, request json) RETURNS bytea STABLE LANGUAGE sql AS $$
-    SELECT convert_to(format(
-        '{"id":"%s","createdDate":"%s","callback":%s,"event":{"name":"%s","display":"%s","description":"%s","request":%s}}',
-        id,
-        replace(to_char(created AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US'), '.000000', '') || 'Z',
-        to_json(current_setting('rolecall.base_url') || '/webhooks/callback/' || id),
-        event,
-        regexp_replace(event, '([a-z])([A-Z])', '\1 \2', 'g'),
-        CASE event
-            WHEN 'AccessRequestCreated' THEN 'An access request is created'
-            WHEN 'AccessRequestAssigned' THEN 'An access request is assigned to a person'
-            WHEN 'AccessRequestApproved' THEN 'Approved by all required reviewers'
-            WHEN 'AccessRequestProvisioning' THEN 'A request to automate a provision step is made'
-            WHEN 'AccessRequestResolved' THEN 'Resolved by a provision engineer'
-            WHEN 'AccessRequestReopened' THEN 'Reopened for provisioning'
-            WHEN 'AccessRequestCompleted' THEN 'Successfully completed'
-            WHEN 'AccessRequestCanceled' THEN 'Canceled'
-            WHEN 'WebhookTest' THEN 'A test of the webhook is asked for; the request is a sample'
-        END,
-        request), 'UTF8')
-$$;
-
--- One delivery per matching hook, in the transaction that records the event. What the service disabled keeps
--- its deliveries parked, to be recovered; what a person disabled gets none.
-CREATE FUNCTION fan_out_events() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    INSERT INTO webhook_deliveries (id, webhook_id, access_request_id, event, status, body, created_date, next_attempt_on)
-    SELECT d.id, d.webhook_id, d.request_id, d.name, CASE WHEN d.enabled THEN 'Pending' ELSE 'Parked' END,
-           webhook_body(d.id, d.created_at, d.name, d.request), d.created_at, CASE WHEN d.enabled THEN d.created_at END
-    FROM (SELECT gen_random_uuid() AS id, h.id AS webhook_id, h.enabled, e.request_id, e.number, e.name, e.created_at, e.request
-          FROM new_events e
-          JOIN webhooks h ON (h.enabled OR h.disabled_reason IS NOT NULL) AND e.name = ANY (h.events)
-                         AND (h.application_id IS NULL OR h.application_id = e.application_id)
-          WHERE h.deleted_on IS NULL) AS d
-    ORDER BY d.number, d.webhook_id;
-    IF FOUND THEN
-        PERFORM pg_notify('deliveries', '');
-    END IF;
-    RETURN NULL;
-END $$;
-
-CREATE TRIGGER fan_out_on_insert AFTER INSERT ON access_request_events REFERENCING NEW TABLE AS new_events
-    FOR EACH STATEMENT EXECUTE FUNCTION fan_out_events();

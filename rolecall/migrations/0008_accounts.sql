@@ -32,15 +32,6 @@ CREATE TABLE matchings (
     number         bigint NOT NULL
 );
 
-CREATE FUNCTION count_matching() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    INSERT INTO matchings SELECT DISTINCT application_id, 1 FROM new_rows
-    ON CONFLICT (application_id) DO UPDATE SET number = matchings.number + 1;
-    RETURN NULL;
-END $$;
-CREATE TRIGGER count_matching AFTER UPDATE ON accounts REFERENCING NEW TABLE AS new_rows
-    FOR EACH STATEMENT EXECUTE FUNCTION count_matching();
-
 CREATE TABLE account_versions (
     account_number   int NOT NULL,
     from_import      int NOT NULL,
@@ -67,22 +58,14 @@ CREATE INDEX account_versions_by_employee_id ON account_versions (lower(employee
 CREATE INDEX account_versions_by_email ON account_versions (lower(email)) WHERE until_import IS NULL AND email <> '';
 CREATE INDEX account_versions_by_name ON account_versions (last_name_key, first_name_key) WHERE until_import IS NULL AND last_name_key <> '';
 
--- Names without regard to case; the columns' own collation knows the case of English letters only.
+-- Names without regard to case; the columns' own collation knows the case of English letters only. Here, not in schema/accounts.sql:
+-- indexes store the results of these two functions, so a change of one must rebuild its index.
 CREATE FUNCTION in_any_case(name text) RETURNS text LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS
     'SELECT lower(name COLLATE "default")';
--- Short, however long the names.
+-- A digest: index rows stay short however long the names are.
 CREATE FUNCTION permission_in_any_case(header text, section text, permission text) RETURNS text
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS
     'SELECT md5(lower((header || chr(1) || section || chr(1) || permission) COLLATE "default"))';
-
--- What membership of a group goes by, where a privilege is named.
-CREATE FUNCTION group_header(nomenclature text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN coalesce(nullif(nomenclature, ''), 'Group');
--- The words of access and of risk, rising; their own order is the alphabet's.
-CREATE FUNCTION access_rank(access text) RETURNS int LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN array_position(ARRAY['None', 'Deny', 'Grant', 'Modify', 'Unrestricted'], access);
-CREATE FUNCTION risk_rank(rating text) RETURNS int LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN array_position(ARRAY['None', 'Low', 'Moderate', 'High', 'Critical'], rating);
 
 CREATE TABLE groups (
     number         int PRIMARY KEY DEFAULT nextval('holder_numbers'),
@@ -239,26 +222,3 @@ CREATE TABLE identities_to_match (
     last_name_key  text COLLATE "C" NOT NULL,
     first_name_key text COLLATE "C" NOT NULL
 );
-
-CREATE FUNCTION note_identities_to_match() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    IF TG_OP = 'INSERT' THEN
-        INSERT INTO identities_to_match (identity_id, employee_id, email_address, last_name_key, first_name_key)
-        SELECT id, employee_id, email_address, last_name_key, first_name_key FROM new_rows;
-    ELSE
-        INSERT INTO identities_to_match (identity_id, employee_id, email_address, last_name_key, first_name_key)
-        -- Differences of sets, not a join: its plan is kept from the first, perhaps one-row, update of a session.
-        SELECT id, employee_id, email_address, last_name_key, first_name_key FROM (
-            (SELECT id, employee_id, email_address, last_name_key, first_name_key, status FROM old_rows
-             EXCEPT SELECT id, employee_id, email_address, last_name_key, first_name_key, status FROM new_rows)
-            UNION ALL
-            (SELECT id, employee_id, email_address, last_name_key, first_name_key, status FROM new_rows
-             EXCEPT SELECT id, employee_id, email_address, last_name_key, first_name_key, status FROM old_rows)
-        ) AS changed;
-    END IF;
-    RETURN NULL;
-END $$;
-CREATE TRIGGER note_to_match_on_insert AFTER INSERT ON identities REFERENCING NEW TABLE AS new_rows
-    FOR EACH STATEMENT EXECUTE FUNCTION note_identities_to_match();
-CREATE TRIGGER note_to_match_on_update AFTER UPDATE ON identities REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
-    FOR EACH STATEMENT EXECUTE FUNCTION note_identities_to_match();

@@ -7,7 +7,6 @@ a running service.
 import hashlib
 import io
 import os
-import subprocess
 import tarfile
 import time
 from collections.abc import Iterator
@@ -18,7 +17,6 @@ from typing import IO, Any, cast
 
 import msgspec
 import psycopg
-from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from rolecall import __version__
 from rolecall.core import migrate
@@ -27,8 +25,8 @@ from rolecall.core.errors import CannotRun
 from rolecall.core.faults import fault
 from rolecall.core.files import Store
 from rolecall.core.ids import new_id
-from rolecall.core.postgres import BIN
 from rolecall.core.sealing import KEY_FILE
+from rolecall.operate.programs import run
 
 _MANIFEST, _DUMP, _FILES = "manifest.json", "database.dump", "files/"
 _PIECE = 1024 * 1024
@@ -43,6 +41,8 @@ class Manifest(msgspec.Struct, rename="camel"):
     dump_sha256: str
     file_count: int
     has_key: bool
+    # Of the program that applied the schema files.
+    schema_version: list[int] = []
 
 
 class KeptFile(msgspec.Struct, frozen=True):
@@ -53,21 +53,24 @@ class KeptFile(msgspec.Struct, frozen=True):
 
 def back_up(config: Config, target: Path, now: datetime, *, with_key: bool) -> Manifest:
     """Into `target`, which appears when it is whole."""
+    url = config.database_url or ""
     partial, dump = (target.with_name(f".{target.name}.{new_id()}.{part}") for part in ("partial", "dump"))
     try:
-        with psycopg.connect(config.database_url or "") as db:
+        with psycopg.connect(url) as db:
             db.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
             if not _value(db, "SELECT to_regclass('migrations') IS NOT NULL"):
                 raise CannotRun("The database is empty: there is nothing to back up")
             snapshot = _value(db, "SELECT pg_export_snapshot()")
             files = _named_files(db)
-            applied = [name for (name,) in db.execute("SELECT name FROM migrations ORDER BY name").fetchall()]
+            applied = migrate.read_applied(db)
             os.close(os.open(dump, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-            _run(config, "pg_dump", "--format=custom", "--no-owner", "--no-privileges", f"--snapshot={snapshot}",
-                 f"--file={dump}")  # fmt: skip
+            run(url, "pg_dump", "--format=custom", "--no-owner", "--no-privileges", f"--snapshot={snapshot}",
+                f"--file={dump}")  # fmt: skip
         key = config.data_dir / KEY_FILE
         has_key = with_key and key.exists()
-        manifest = Manifest(__version__, now, applied, _digest(dump), len(files), has_key)
+        manifest = Manifest(
+            __version__, now, sorted(applied.migrations), _digest(dump), len(files), has_key, applied.version
+        )
         with os.fdopen(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as out:
             with tarfile.open(fileobj=out, mode="w") as archive:
                 _add(archive, _MANIFEST, msgspec.json.encode(manifest))
@@ -86,11 +89,11 @@ def back_up(config: Config, target: Path, now: datetime, *, with_key: bool) -> M
 
 
 def read_manifest(source: Path) -> Manifest:
-    """Whether this program can restore it."""
+    """Read what the backup says of itself; raise if this program cannot restore it."""
     with _opened(source) as archive:
         manifest = msgspec.json.decode(_member(archive, _MANIFEST).read(), type=Manifest)
-    if unknown := set(manifest.migrations) - {file.name for file in migrate.FOLDER.glob("[0-9]*.sql")}:
-        raise CannotRun(f"The backup was made by a newer program: it has {', '.join(sorted(unknown))}")
+    if ahead := migrate.Applied(dict.fromkeys(manifest.migrations, ""), {}, manifest.schema_version).ahead():
+        raise CannotRun(f"The backup was made by a newer program: it has {', '.join(ahead)}")
     return manifest
 
 
@@ -104,7 +107,7 @@ def is_empty(config: Config) -> bool:
 
 def restore(config: Config, source: Path) -> None:
     """Over whatever the database holds: all of it or, if the archive is broken, nothing of it."""
-    dump = config.data_dir / _RESTORED_DUMP
+    dump, url = config.data_dir / _RESTORED_DUMP, config.database_url or ""
     try:
         with _opened(source) as archive:
             manifest = msgspec.json.decode(_member(archive, _MANIFEST).read(), type=Manifest)
@@ -112,8 +115,8 @@ def restore(config: Config, source: Path) -> None:
             if _digest(dump) != manifest.dump_sha256:
                 raise CannotRun(f"{source} is damaged: the database in it is not the one that was written")
             with _replacing(config) as db:
-                _run(config, "pg_restore", "--no-owner", "--no-privileges", "--exit-on-error", "--single-transaction",
-                     str(dump))  # fmt: skip
+                run(url, "pg_restore", "--no-owner", "--no-privileges", "--exit-on-error", "--single-transaction",
+                    str(dump))  # fmt: skip
                 fault("restore.database-in-place")
                 for file in _named_files(db):
                     _put_back(archive, config.store, file)
@@ -247,18 +250,3 @@ def _digest(path: Path) -> str:
 def _value(db: psycopg.Connection, sql: str) -> Any:
     row = db.execute(sql.encode()).fetchone()
     return row and row[0]
-
-
-def _run(config: Config, program: str, *arguments: str) -> None:
-    """The password goes by the environment: everybody on the machine sees the arguments."""
-    told: dict[str, Any] = conninfo_to_dict(config.database_url or "")
-    secret = {"PGPASSWORD": told.pop("password")} if told.get("password") else {}
-    done = subprocess.run(
-        (str(BIN / program), f"--dbname={make_conninfo(**told)}", *arguments),
-        capture_output=True,
-        check=False,
-        text=True,
-        env=os.environ | secret,
-    )
-    if done.returncode:
-        raise CannotRun(f"{program}: {' '.join(done.stderr.split())}")

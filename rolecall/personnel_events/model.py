@@ -10,6 +10,9 @@ from rolecall.core.caller import Caller
 from rolecall.settings.policy import EventType
 from rolecall.work_items.model import WorkStatus
 
+# Notified by `note_event_news`, schema/personnel_events.sql.
+CHANNEL = "personnel-events"
+
 
 class StageName(StrEnum):
     APPROVAL = "Approval"

@@ -68,7 +68,7 @@ async def record(db: Db, event: Event, caller: Caller, action: str, content: str
 
 
 async def _take_news(db: Db, event_id: UUID) -> Caller:
-    """Whoever moved a request last; the system if nobody did."""
+    """Take what note_event_news (schema/personnel_events.sql) queued; return the last caller, else the system."""
     rows = await fetch_rows(
         db,
         "DELETE FROM event_news WHERE event_id = %(id)s RETURNING number, caller_id, caller_name",

@@ -26,6 +26,7 @@ from rolecall.webhooks.shapes import HookChanges, NewHook, RecoverBody
 from rolecall.webhooks.signing import new_secret, shown
 from rolecall.work_items.actions import record_activity
 
+# Also notified by `fan_out_events`, schema/webhooks.sql.
 CHANNEL = "deliveries"
 _FORGOTTEN_AT_ONCE = 1000
 

@@ -1,4 +1,7 @@
-"""What a delivery's body holds, for the document; the bytes themselves are written in `migrations/0007`."""
+"""Describe the body of a delivery for the OpenAPI document; `webhook_body` in `schema/webhooks.sql` writes the bytes.
+
+The words for an event are written here once: `make schema` copies them into `schema/constants.sql`.
+"""
 
 import re
 from datetime import datetime
@@ -11,6 +14,7 @@ from rolecall.access_requests.model import CONDITIONS, RequestEvent
 from rolecall.access_requests.shapes import AccessRequestDetail, DetailTarget
 from rolecall.identities.shapes import IdentityDetail
 from rolecall.web.openapi import Event
+from rolecall.webhooks.model import TEST_CONDITION, TEST_EVENT
 
 
 class DeliveredIdentity(IdentityDetail):
@@ -41,6 +45,9 @@ class Payload(msgspec.Struct, rename="camel"):
     event: DeliveredEvent
 
 
-EVENTS = [
-    Event(event, re.sub(r"(?<=[a-z])(?=[A-Z])", " ", event), condition) for event, condition in CONDITIONS.items()
-]
+def _described(event: str, condition: str) -> Event:
+    return Event(event, re.sub(r"(?<=[a-z])(?=[A-Z])", " ", event), condition)
+
+
+EVENTS = [_described(event, condition) for event, condition in CONDITIONS.items()]
+TEST = _described(TEST_EVENT, TEST_CONDITION)

@@ -13,8 +13,8 @@ SOURCE = {"isIdentitySource": True, "connector": {"name": "HR", "vendor": "HR", 
 
 @pytest.fixture
 async def configurer(db: Db) -> dict[str, str]:
-    secret = await a_token(db, scopes=[Scope.CONFIG_MANAGE, Scope.APPLICATIONS_READ])
-    return {"Authorization": f"Bearer {secret}"}
+    token = await a_token(db, scopes=[Scope.CONFIG_MANAGE, Scope.APPLICATIONS_READ])
+    return {"Authorization": f"Bearer {token.secret}"}
 
 
 async def test_identity_source_is_not_created_without_the_right(

@@ -1,6 +1,7 @@
 """Every route that changes something, called once; the routes are the application's own: a new one is not forgotten."""
 
 from typing import Any
+from uuid import UUID
 
 import httpx2
 
@@ -11,6 +12,7 @@ from rolecall.web.openapi import routes_of
 from tests.access_requests.walking import TOMORROW, a_cast
 from tests.application_imports.running import Imports
 from tests.builders import an_application, an_import
+from tests.holdings import an_account
 
 # They only look.
 CHANGE_NOTHING = {
@@ -32,16 +34,16 @@ USERS = "Username,Name\nada,Ada Lovelace\n"
 UNGOVERNED = {
     # Imports bring them, and the import's entry stands for them; they are kept as intervals.
     "account_versions", "assignments", "group_listings", "group_versions", "groups", "identity_versions",
-    "import_rejects", "memberships", "permission_versions", "permissions",
+    "import_rejects", "memberships", "permission_values", "permission_versions", "permissions",
     # Logs of their own.
     "access_request_events", "activity", "import_log", "webhook_attempts", "webhook_deliveries",
     # They follow from what is governed.
     "access_model_grants", "access_model_members", "access_model_versions", "application_totals", "list_changes",
-    "list_contents", "matchings", "past_matches", "past_model_members", "past_resolutions", "request_times",
+    "list_contents", "lists", "matchings", "past_matches", "past_model_members", "past_resolutions", "request_times",
     "settled_pages", "waiting_requests", "webhook_tallies",
     # Notes from one part of the program to another.
     "event_news", "finished_imports", "heartbeats", "idempotency_keys", "identities_to_match", "migrations",
-    "schedule_firings", "sign_in_attempts",
+    "schedule_firings", "schema_files", "sign_in_attempts",
     # The audit itself.
     "audit_checkpoints", "audit_events", "audit_heads", "audit_pending",
 }  # fmt: skip
@@ -118,6 +120,7 @@ async def test_every_route_that_changes_something_leaves_an_entry(
     await call("POST", "/api/webhooks/{id}/recover", hook, {"since": "2026-01-01"})
     await call("DELETE", "/api/webhooks/{id}", hook)
 
+    await an_account(db, UUID(app), "root", None, permissions=(("Ledger", "Post", "Grant", "Low"),))
     verbs = "/api/access-requests/{id}/"
     asked = {"action": "Add", "applicationId": app, "identityId": cast.ada}
     privileges = [{"header": "Ledger", "permission": "Post", "access": "Grant"}]

@@ -181,8 +181,8 @@ async def test_entries_written_during_a_check_are_not_taken_for_forged_ones(
 
 async def test_migration_gives_chains_that_exist_their_checkpoints(written: None, db: Db) -> None:
     """Run the statement of the migration that converts a database with entries."""
-    sql = (MIGRATIONS / "0022_audit_checkpoints.sql").read_text()
-    convert = sql[sql.index("INSERT INTO audit_checkpoints") : sql.index("-- The first chain that")]
+    sql = (MIGRATIONS / "0015_audit_checkpoints.sql").read_text()
+    convert = sql[sql.index("INSERT INTO audit_checkpoints") :]
     await execute(db, "DELETE FROM audit_checkpoints")
 
     await db.execute(convert.encode())

@@ -70,8 +70,8 @@ BUGS = [
         "upkeep",
         "a backup leaves out the webhooks",
         "operate/backup.py",
-        '_run(config, "pg_dump", "--format=custom", ',
-        '_run(config, "pg_dump", "--format=custom", "--exclude-table-data=webhooks", ',
+        'run(url, "pg_dump", "--format=custom", ',
+        'run(url, "pg_dump", "--format=custom", "--exclude-table-data=webhooks", ',
     ),
     Bug(
         "imports",

@@ -20,7 +20,8 @@ TIMES = int(os.environ.get("ROLECALL_FAULT_TIMES", "1"))
 CHOSEN = re.compile(os.environ.get("ROLECALL_FAULT_POINTS", ""))
 PATIENCE_SECONDS = 240
 # Passed while a service is made, before there is work.
-AT_THE_START = {"migration.before-commit", "migration.after-commit", "key.before-sync", "key.after-sync"}
+MIGRATING = ("migration.before-commit", "migration.after-commit", "schema.before-commit", "schema.after-commit")
+AT_THE_START = {*MIGRATING, "key.before-sync", "key.after-sync"}
 # Passed by a child of the worker, which stays.
 OF_A_CHILD = {"import-build.before-commit", "import-build.after-commit"}
 # Passed by `rolecall restore`; tests/operate/test_backup.py has them.
@@ -61,7 +62,7 @@ async def test_whoever_dies_at_a_named_point_loses_and_doubles_nothing(tmp_path:
     folder = tmp_path / "faults"
     folder.mkdir()
     settings = {"ROLECALL_TICK_SECONDS": "1", "ROLECALL_FAULTS": str(folder)}
-    for point in ("migration.before-commit", "migration.after-commit"):
+    for point in MIGRATING:
         (folder / point).touch()
         assert rolecall("migrate", "--data-dir", tmp_path / "here", **settings).returncode == -signal.SIGKILL
     for point in ("key.before-sync", "key.after-sync"):

@@ -31,7 +31,7 @@ async def columns(db: Db) -> list[tuple[str, str]]:
         """SELECT table_name::text, column_name::text FROM information_schema.columns
            JOIN information_schema.tables USING (table_schema, table_name)
            WHERE table_schema = 'public' AND table_type = 'BASE TABLE' AND data_type = 'text'
-             AND is_generated = 'NEVER' AND table_name <> 'migrations' ORDER BY 1, 2""",
+             AND is_generated = 'NEVER' AND table_name NOT IN ('migrations', 'schema_files', 'lists') ORDER BY 1, 2""",
     )
     return [(table, column) for table, column in rows if not CODES.search(f"{table}.{column}")]
 

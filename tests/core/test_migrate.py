@@ -1,4 +1,5 @@
 import os
+import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -7,7 +8,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from rolecall.core import migrate
+from rolecall.core import migrate, schema
 from tests.conftest import with_database
 
 
@@ -15,8 +16,9 @@ from tests.conftest import with_database
 def url(
     server_url: str, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[str]:
-    """An empty database, and a folder of migrations that tests may change."""
+    """An empty database, and a folder of migrations that tests may change; without schema files."""
     monkeypatch.setattr(migrate, "FOLDER", tmp_path)
+    monkeypatch.setattr(schema, "PACKAGES", ())
     (tmp_path / "0001_first.sql").write_text("CREATE TABLE first (x int); CREATE TABLE also (x int);")
     (tmp_path / "0002_second.sql").write_text("CREATE TABLE second (x int);")
     name = sql.Identifier(f"migrate_{tmp_path.name}"[:60])
@@ -41,12 +43,13 @@ def test_several_processes_may_migrate_at_once(url: str) -> None:
 def test_a_file_that_fails_leaves_nothing_behind(url: str, tmp_path: Path) -> None:
     (tmp_path / "0003_third.sql").write_text("CREATE TABLE third (x int); SELECT nonsense;")
 
-    with pytest.raises(psycopg.errors.UndefinedColumn):
+    said = 'third.sql, line 1: column "nonsense" does not exist; nothing of it was applied'
+    with pytest.raises(migrate.MigrationError, match=said):
         migrate.migrate(url)
 
     with psycopg.connect(url) as db:
         tables = db.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public' ORDER BY 1").fetchall()
-    assert [name for (name,) in tables] == ["also", "first", "migrations", "second"]
+    assert [name for (name,) in tables] == ["also", "first", "migrations", "schema_files", "second"]
 
 
 def test_a_file_that_was_changed_after_it_was_applied_is_refused(url: str, tmp_path: Path) -> None:
@@ -96,3 +99,29 @@ def test_a_check_makes_and_changes_nothing(url: str, tmp_path: Path) -> None:
         migrate.check(url)
 
     assert not migrate.is_new(migrate.migrate(url))
+
+
+def test_migrations_are_numbered_without_gaps() -> None:
+    names = [file.name for file in _real_migrations()]
+
+    assert [int(name[:4]) for name in names] == list(range(1, len(names) + 1))
+
+
+# Generated columns and indexes store their results, so they are made before tables and replaced with them.
+STORED = {"time_key", "in_any_case", "permission_in_any_case", "username_key"}
+
+
+def test_functions_triggers_and_views_are_in_schema_files_not_in_migrations() -> None:
+    made = re.compile(
+        r"\bCREATE (?:OR REPLACE )?(?:CONSTRAINT )?(FUNCTION|PROCEDURE|TRIGGER|VIEW) (\w+)|\b(CALL) (\w+)", re.I
+    )
+
+    found = {
+        next(filter(None, reversed(match))) for file in _real_migrations() for match in made.findall(file.read_text())
+    }
+
+    assert found == STORED
+
+
+def _real_migrations() -> list[Path]:
+    return sorted((Path(migrate.__file__).parents[1] / "migrations").glob("*.sql"))

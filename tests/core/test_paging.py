@@ -22,13 +22,18 @@ TABLE = """
         writer int NOT NULL DEFAULT 0,
         list_key text COLLATE "C" GENERATED ALWAYS AS (time_key(sent, number)) STORED
     );
-    CALL keep_list('letters', 'status', 'type');
+    CREATE UNIQUE INDEX ON letters (list_key);
+    CREATE INDEX ON letters (status, list_key);
+    CREATE INDEX ON letters (type, list_key);
+    CREATE INDEX ON letters (status, type, list_key);
     CREATE INDEX ON letters (writer, list_key);
+    CALL keep_list('letters', 'status', 'type');
     CREATE OR REPLACE FUNCTION list_stride() RETURNS int IMMUTABLE LANGUAGE sql RETURN 20;
     CREATE OR REPLACE FUNCTION list_patience() RETURNS int IMMUTABLE LANGUAGE sql RETURN 16;
 """
 UNDO = """
     DROP TABLE letters;
+    DELETE FROM lists WHERE name = 'letters';
     DROP FUNCTION keep_letters_on_insert, keep_letters_on_update, keep_letters_on_delete;
     CREATE OR REPLACE FUNCTION list_stride() RETURNS int IMMUTABLE LANGUAGE sql RETURN {stride};
     CREATE OR REPLACE FUNCTION list_patience() RETURNS int IMMUTABLE LANGUAGE sql RETURN {patience};

@@ -45,7 +45,7 @@ def url(server_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ite
         db.execute(sql.SQL("CREATE DATABASE {}").format(name))
         made = with_database(server_url, name.as_string().strip('"'))
         for file in files:
-            if file.name == "0023_history.sql":
+            if file.name == "0016_history.sql":
                 migrate.migrate(made)
                 with psycopg.connect(made, autocommit=True) as old:
                     old.execute(BEFORE)

@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import io
 import json
 import signal
 import tarfile
@@ -123,6 +124,30 @@ def other_service(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (folder / "here/secret.key").write_text("b" * 64)
         assert typed("backup", folder / "backup.tar", "--with-key", "--data-dir", folder / "here").returncode == 0
     return folder / "backup.tar"
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "said"),
+    [
+        ("migrations", ["9999_next.sql"], "it has 9999_next.sql"),
+        ("schemaVersion", [99, 0, 1], "it has the functions of version 99.0.1"),
+    ],
+)
+def test_backup_of_a_newer_program_is_refused_before_anything_is_replaced(
+    other_service: Path, tmp_path: Path, field: str, value: list[object], said: str
+) -> None:
+    with tarfile.open(other_service) as archive:
+        manifest = json.load(archive.extractfile("manifest.json") or io.BytesIO())
+    newer = json.dumps({**manifest, field: value}).encode()
+    with tarfile.open(tmp_path / "newer.tar", "w") as archive:
+        info = tarfile.TarInfo("manifest.json")
+        info.size = len(newer)
+        archive.addfile(info, io.BytesIO(newer))
+
+    refused = typed("restore", tmp_path / "newer.tar", "--data-dir", tmp_path / "here")
+
+    assert (refused.returncode, refused.stderr) == (1, f"Error: The backup was made by a newer program: {said}\n")
+    assert not (tmp_path / "here").exists()
 
 
 def held(folder: Path) -> tuple[list[str], str]:

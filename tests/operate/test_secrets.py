@@ -13,7 +13,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from rolecall.cli import rolecall
 from rolecall.core.config import Config
 from rolecall.core.errors import CannotRun
-from rolecall.operate import backup
+from rolecall.operate import backup, programs
 
 SECRET = "s3cr3t/of@the%database"
 # Stands in for PostgreSQL's programs, and writes down what others on the machine may see of it.
@@ -36,7 +36,7 @@ def test_no_argument_of_a_program_holds_it(
     path = tmp_path / program
     path.write_text(PROGRAM)
     path.chmod(0o700)
-    monkeypatch.setattr(backup, "BIN", tmp_path)
+    monkeypatch.setattr(programs, "BIN", tmp_path)
 
     acts: dict[str, Callable[[], object]] = {
         "pg_dump": lambda: backup.back_up(config, tmp_path / "second.tar", datetime.now(UTC), with_key=False),

@@ -28,10 +28,10 @@ async def test_ready_needs_a_worker(anonymous: httpx2.AsyncClient, db: Db) -> No
 async def test_ready_needs_the_database_at_this_version(anonymous: httpx2.AsyncClient, db: Db) -> None:
     await beat(db, uuid4())
     try:
-        await execute(db, "UPDATE migrations SET name = 'x' || name WHERE name = '0017_heartbeat.sql'")
+        await execute(db, "UPDATE migrations SET name = 'x' || name WHERE name = '0011_heartbeat.sql'")
         answer = await anonymous.get("/readyz")
     finally:
-        await execute(db, "UPDATE migrations SET name = substr(name, 2) WHERE name = 'x0017_heartbeat.sql'")
+        await execute(db, "UPDATE migrations SET name = substr(name, 2) WHERE name = 'x0011_heartbeat.sql'")
 
     assert answer.status_code == 503
     assert answer.json()["message"] == "Not ready: the database is not at this program's version"

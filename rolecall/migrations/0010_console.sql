@@ -17,19 +17,6 @@ CREATE TABLE sign_in_links (
     used_at     timestamptz
 );
 
--- Who comes back to the company signs in anew.
-CREATE FUNCTION forget_sign_ins() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    -- Of the many whom an import may remove, few ever sign in.
-    IF EXISTS (SELECT FROM console_roles WHERE identity_id = NEW.id) THEN
-        DELETE FROM sign_in_links WHERE identity_id = NEW.id;
-        DELETE FROM console_sessions WHERE identity_id = NEW.id;
-    END IF;
-    RETURN NULL;
-END $$;
-CREATE TRIGGER forget_sign_ins AFTER UPDATE OF status ON identities FOR EACH ROW
-    WHEN (OLD.status = 'Active' AND NEW.status <> 'Active') EXECUTE FUNCTION forget_sign_ins();
-
 -- Somebody whom we sent to the OpenID provider and who has not come back; found by the digest of the state.
 CREATE TABLE sign_in_attempts (
     sha256     bytea PRIMARY KEY,

@@ -1,0 +1,154 @@
+"""Repeatable SQL: the functions, triggers and views of `rolecall/schema`, applied after the migrations.
+
+A file is applied again when its digest differs from the one in the table `schema_files`; all that differ are applied in
+one transaction. The table also records which objects each file made, so that an object that is in no file any more is
+dropped, and which version of the program applied them, so that an older program leaves a newer one's files alone.
+"""
+
+import hashlib
+import re
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import psycopg
+from psycopg.errors import DeadlockDetected, InsufficientPrivilege, LockNotAvailable
+
+from rolecall import __version__
+from rolecall.core.errors import CannotRun
+from rolecall.core.faults import fault
+
+FOLDER = Path(__file__).parent.parent / "schema"
+# In the order in which packages import each other, lowest first: SQL may use functions of the files before it.
+PACKAGES: tuple[str, ...] = (
+    "constants",
+    "core",
+    "audit",
+    "settings",
+    "tokens",
+    "identities",
+    "applications",
+    "accounts",
+    "application_imports",
+    "access_models",
+    "work_items",
+    "access_requests",
+    "personnel_events",
+    "webhooks",
+    "console",
+)
+# Their procedures write triggers for the tables of other packages, so a change in one of them reapplies every file.
+_GENERATORS = ("core", "audit")
+VERSION = [int(part) for part in re.findall(r"\d+", __version__)[:3]]
+
+_TABLE = """CREATE TABLE IF NOT EXISTS schema_files (
+    name text PRIMARY KEY, sha256 text NOT NULL, version int[] NOT NULL, objects text[] NOT NULL,
+    applied_at timestamptz NOT NULL DEFAULT now())"""
+# Creating or replacing an object writes its row in the catalog, so the row carries this transaction's id.
+_MADE = """
+    SELECT o.type || ' ' || o.identity FROM (
+        SELECT 'pg_proc'::regclass, oid FROM pg_proc WHERE xmin = pg_current_xact_id()::xid
+        UNION SELECT 'pg_trigger'::regclass, oid FROM pg_trigger
+              WHERE xmin = pg_current_xact_id()::xid AND NOT tgisinternal
+        UNION SELECT 'pg_class'::regclass, ev_class FROM pg_rewrite WHERE xmin = pg_current_xact_id()::xid
+    ) AS made (class, id) CROSS JOIN LATERAL pg_identify_object(class, id, 0) AS o ORDER BY 1"""
+# Less than PostgreSQL's deadlock_timeout: in a deadlock with a running service this transaction gives way and retries.
+_LOCK_TIMEOUT = "250ms"
+_PAUSE_SECONDS = 1.0
+
+
+class MigrationError(CannotRun):
+    pass
+
+
+def digests() -> dict[str, str]:
+    """Return the digest of every file by its name, in the order in which they are applied."""
+    texts = {package: _path(package).read_bytes() for package in PACKAGES}
+    shared = hashlib.sha256(b"".join(texts.get(package, b"") for package in _GENERATORS))
+    return {f"schema/{package}.sql": _continued(shared, text) for package, text in texts.items()}
+
+
+def _continued(digest: "hashlib._Hash", text: bytes) -> str:
+    further = digest.copy()
+    further.update(text)
+    return further.hexdigest()
+
+
+def apply(db: psycopg.Connection, names: Sequence[str]) -> None:
+    """Apply these files and drop what no file makes any more. While tables are busy, retry rather than block others."""
+    while True:
+        try:
+            with db.transaction():
+                db.execute(f"SET LOCAL lock_timeout = '{_LOCK_TIMEOUT}'")
+                _apply_all(db, names)
+                fault("schema.before-commit")
+        except (LockNotAvailable, DeadlockDetected):
+            time.sleep(_PAUSE_SECONDS)
+        else:
+            fault("schema.after-commit")
+            return
+
+
+def make_table(db: psycopg.Connection) -> None:
+    db.execute(_TABLE)
+
+
+def _apply_all(db: psycopg.Connection, names: Sequence[str]) -> None:
+    known = digests()
+    before = _recorded(db)
+    made = set[str]()
+    for name in (name for name in known if name in names):
+        sql = _path(Path(name).stem).read_bytes()
+        with naming(name, sql):
+            db.execute(sql)
+        objects = [object for (object,) in db.execute(_MADE.encode()).fetchall() if object not in made]
+        made.update(objects)
+        db.execute(
+            """INSERT INTO schema_files (name, sha256, version, objects) VALUES (%s, %s, %s, %s)
+               ON CONFLICT (name)
+               DO UPDATE SET sha256 = EXCLUDED.sha256, objects = EXCLUDED.objects, applied_at = now()""",
+            (name, known[name], VERSION, objects),
+        )
+    db.execute("DELETE FROM schema_files WHERE name <> ALL(%s)", (list(known),))
+    db.execute("UPDATE schema_files SET version = %s", (VERSION,))
+    _drop(db, before - _recorded(db))
+
+
+def _recorded(db: psycopg.Connection) -> set[str]:
+    return {object for (object,) in db.execute("SELECT unnest(objects) FROM schema_files").fetchall()}
+
+
+def _drop(db: psycopg.Connection, objects: set[str]) -> None:
+    """Drop objects, those that use others first. Not CASCADE: what something else still needs is a mistake."""
+    drops = [
+        f"DROP {kind} IF EXISTS {object.removeprefix(f'{kind} ')}"
+        for kind in ("trigger", "view")
+        for object in sorted(objects)
+        if object.startswith(f"{kind} ")
+    ]
+    routines = sorted(object.partition(" ")[2] for object in objects if object.startswith(("function ", "procedure ")))
+    if routines:
+        # One statement: they may use each other.
+        drops.append(f"DROP ROUTINE IF EXISTS {', '.join(routines)}")
+    for drop in drops:
+        with naming(drop, b""):
+            db.execute(drop.encode())
+
+
+@contextmanager
+def naming(name: str, sql: bytes) -> Iterator[None]:
+    """Say in which file and line a mistake is; what is about the connection, locks and rights stays as it is."""
+    try:
+        yield
+    except (psycopg.OperationalError, InsufficientPrivilege):
+        raise
+    except psycopg.Error as error:
+        position = error.diag.statement_position
+        line = f", line {sql.decode()[: int(position)].count(chr(10)) + 1}" if position else ""
+        said = error.diag.message_primary or str(error)
+        raise MigrationError(f"{name}{line}: {said}; nothing of it was applied") from error
+
+
+def _path(package: str) -> Path:
+    return FOLDER / f"{package}.sql"

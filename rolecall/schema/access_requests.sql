@@ -1,0 +1,54 @@
+-- Access requests: the list of those that wait for people, and the audit of a request with its privileges, responses and related items.
+--
+-- INSERT (access_requests/creation.py) and UPDATE (access_requests/moving.py) of access_requests fire `keep_waiting_on_…`, an UPDATE also `keep_past`. The
+-- events that access_requests/moving.py records fire triggers of personnel_events.sql and webhooks.sql.
+
+-- Keep waiting_requests equal to the requests that wait for a person's response.
+CREATE OR REPLACE FUNCTION keep_waiting_requests() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    waiting CONSTANT text[] := awaited_statuses();
+BEGIN
+    IF TG_OP = 'UPDATE' THEN
+        -- By an array, not a join: a session keeps the plan of its first update, which may have had thousands of rows.
+        DELETE FROM waiting_requests WHERE request_id = ANY (ARRAY(
+            SELECT id FROM (SELECT id, status_since FROM old_rows WHERE status = ANY (waiting)
+                            EXCEPT SELECT id, status_since FROM new_rows WHERE status = ANY (waiting)) AS moved));
+    END IF;
+    INSERT INTO waiting_requests (request_id, list_key)
+    SELECT id, time_key(status_since, number) FROM new_rows WHERE status = ANY (waiting)
+    ON CONFLICT DO NOTHING;
+    RETURN NULL;
+END $$;
+CREATE OR REPLACE TRIGGER keep_waiting_on_insert AFTER INSERT ON access_requests REFERENCING NEW TABLE AS new_rows
+    FOR EACH STATEMENT EXECUTE FUNCTION keep_waiting_requests();
+CREATE OR REPLACE TRIGGER keep_waiting_on_update AFTER UPDATE ON access_requests REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
+    FOR EACH STATEMENT EXECUTE FUNCTION keep_waiting_requests();
+
+-- Keep while a request counted as fulfilled that was then reopened or canceled: docs/decisions/0185.
+CREATE OR REPLACE FUNCTION keep_past_resolutions() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    fulfilled CONSTANT text[] := '{Resolved,Completed}';
+    moment timestamptz := (SELECT max(status_since) FROM new_rows);
+BEGIN
+    IF NOT EXISTS (SELECT FROM old_rows WHERE status = 'Resolved') THEN
+        RETURN NULL;
+    END IF;
+    INSERT INTO past_resolutions AS p (request_id, since, until)
+    SELECT id, resolved_on, moment FROM (
+        SELECT id, resolved_on FROM old_rows WHERE status = ANY (fulfilled)
+        EXCEPT SELECT id, resolved_on FROM new_rows WHERE status = ANY (fulfilled)) AS ended
+    WHERE resolved_on < moment
+    ON CONFLICT (request_id, since) DO UPDATE SET until = greatest(p.until, EXCLUDED.until);
+    RETURN NULL;
+END $$;
+CREATE OR REPLACE TRIGGER keep_past AFTER UPDATE ON access_requests REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
+    FOR EACH STATEMENT EXECUTE FUNCTION keep_past_resolutions();
+
+CALL keep_list('access_requests', 'application_id', 'status', 'action');
+CALL keep_list('waiting_requests');
+CALL keep_audit('access_requests', '''Access Request''', 'r.id', $$to_jsonb(r) - '{id,list_key,status_since}'::text[]$$);
+CALL keep_audit('privileges', '''Access Request''', 'r.request_id', $$to_jsonb(r) - '{request_id,position}'::text[]$$, $$'privileges.' || r.position$$);
+CALL keep_audit('responses', '''Access Request''', 'r.request_id', $$to_jsonb(r) - '{request_id,type,rule,position}'::text[]$$,
+                $$concat_ws('.', 'responses', r.type, r.rule, r.position)$$);
+CALL keep_audit('related_items', '''Access Request''', 'r.request_id', $$jsonb_build_object('kind', r.kind, 'number', r.number, 'stage', r.stage)$$,
+                $$'relatedItems.' || r.item_id$$);

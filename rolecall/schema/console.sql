@@ -1,0 +1,21 @@
+-- People who sign in to the console: their sessions end when they leave, and their roles, passwords and sessions are audited without secrets.
+--
+-- UPDATE of an identity's status (identities/actions.py, application_imports/identity_source.py) fires `forget_sign_ins`.
+
+-- End the sessions and sign-in links of a person who leaves: after a return they sign in again.
+CREATE OR REPLACE FUNCTION forget_sign_ins() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    -- An import may remove thousands of people; few of them have a role.
+    IF EXISTS (SELECT FROM console_roles WHERE identity_id = NEW.id) THEN
+        DELETE FROM sign_in_links WHERE identity_id = NEW.id;
+        DELETE FROM console_sessions WHERE identity_id = NEW.id;
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE OR REPLACE TRIGGER forget_sign_ins AFTER UPDATE OF status ON identities FOR EACH ROW
+    WHEN (OLD.status = 'Active' AND NEW.status <> 'Active') EXECUTE FUNCTION forget_sign_ins();
+
+CALL keep_audit('console_roles', '''Console User''', 'r.identity_id', $$jsonb_build_object('role', r.role, 'email', r.email)$$);
+CALL keep_audit('console_passwords', '''Console User''', 'r.identity_id', $$jsonb_build_object('setAt', r.set_at)$$, $$'password'$$);
+CALL keep_audit('console_sessions', '''Console User''', 'r.identity_id', $$jsonb_build_object('createdAt', r.created_at)$$, $$'session'$$);
+CALL keep_audit('sign_in_links', '''Console User''', 'r.identity_id', $$jsonb_build_object('expiresAt', r.expires_at, 'usedAt', r.used_at)$$, $$'signInLink'$$);

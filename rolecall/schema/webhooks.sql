@@ -1,0 +1,43 @@
+-- Webhook deliveries: written by a trigger, so that every recorded event has them (docs/decisions/0060).
+--
+-- INSERT INTO access_request_events (access_requests/moving.py) fires `fan_out_on_insert`, which wakes the sender. webhooks/actions.py writes the
+-- delivery of a test itself.
+
+-- The exact bytes that are signed and sent; webhooks/payload.py describes them for the OpenAPI document.
+CREATE OR REPLACE FUNCTION webhook_body(id uuid, created timestamptz, event text, request json) RETURNS bytea STABLE LANGUAGE sql AS $$
+    SELECT convert_to(format(
+        '{"id":"%s","createdDate":"%s","callback":%s,"event":{"name":"%s","display":"%s","description":"%s","request":%s}}',
+        id,
+        replace(to_char(created AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US'), '.000000', '') || 'Z',
+        to_json(current_setting('rolecall.base_url') || '/webhooks/callback/' || id),
+        event,
+        event_display(event),
+        event_description(event),
+        request), 'UTF8')
+$$;
+
+-- Insert one delivery for each matching webhook, in the transaction that records the event. Deliveries of a webhook that the service
+-- disabled are parked, to be recovered; a webhook that a person disabled gets none.
+CREATE OR REPLACE FUNCTION fan_out_events() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO webhook_deliveries (id, webhook_id, access_request_id, event, status, body, created_date, next_attempt_on)
+    SELECT d.id, d.webhook_id, d.request_id, d.name, CASE WHEN d.enabled THEN 'Pending' ELSE 'Parked' END,
+           webhook_body(d.id, d.created_at, d.name, d.request), d.created_at, CASE WHEN d.enabled THEN d.created_at END
+    FROM (SELECT gen_random_uuid() AS id, h.id AS webhook_id, h.enabled, e.request_id, e.number, e.name, e.created_at, e.request
+          FROM new_events e
+          JOIN webhooks h ON (h.enabled OR h.disabled_reason IS NOT NULL) AND e.name = ANY (h.events)
+                         AND (h.application_id IS NULL OR h.application_id = e.application_id)
+          WHERE h.deleted_on IS NULL) AS d
+    ORDER BY d.number, d.webhook_id;
+    IF FOUND THEN
+        PERFORM pg_notify(deliveries_channel(), '');
+    END IF;
+    RETURN NULL;
+END $$;
+
+CREATE OR REPLACE TRIGGER fan_out_on_insert AFTER INSERT ON access_request_events REFERENCING NEW TABLE AS new_events
+    FOR EACH STATEMENT EXECUTE FUNCTION fan_out_events();
+
+CALL keep_list('webhook_deliveries', 'webhook_id', 'status');
+CALL keep_audit('webhooks', '''Webhook''', 'r.id', $$to_jsonb(r) - '{id,secret,previous_secret,failures,failing_since}'::text[]$$);
+CALL keep_audit('webhook_callbacks', '''Webhook Delivery''', 'r.delivery_id', $$jsonb_build_object('content', r.content)$$, $$'callbacks.' || r.number$$);

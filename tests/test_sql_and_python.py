@@ -1,0 +1,95 @@
+"""Python and SQL know of each other: constants are written once, and statements name the triggers they fire."""
+
+import ast
+import re
+import runpy
+from pathlib import Path
+
+from rolecall import worker
+from rolecall.application_imports.actions import CHANNEL as IMPORTS
+from rolecall.application_imports.finish import FINISHED_CHANNEL
+from rolecall.core import schema
+from rolecall.core.db import Db, fetch_rows
+from rolecall.personnel_events.model import CHANNEL as PERSONNEL_EVENTS
+from rolecall.webhooks.actions import CHANNEL as DELIVERIES
+
+ROOT = Path(__file__).parents[1]
+SOURCES = {path.relative_to(ROOT): path.read_text() for path in (ROOT / "rolecall").rglob("*.py")}
+# Triggers of all lists and of the whole audit: core/paging.py and core/authors.py point to them.
+GENERAL = re.compile(r"keep_list_on_|note_(insert|update|delete)$|chain_changes$|keep_checkpoint$")
+
+
+def test_constants_of_sql_are_those_of_the_code() -> None:
+    """After a change of one of them: `make schema`."""
+    generated = runpy.run_path(str(ROOT / ".ci/schema.py"))
+
+    assert generated["CONSTANTS"].read_text() == generated["constants"]()
+
+
+async def test_statements_that_fire_a_trigger_name_its_file(db: Db) -> None:
+    rows = await fetch_rows(
+        db, "SELECT DISTINCT tgrelid::regclass::text, tgname::text FROM pg_trigger WHERE NOT tgisinternal"
+    )
+    tables = {table for table, trigger in rows if not GENERAL.match(trigger)}
+    table = f"(?:{'|'.join(tables)})"
+    writes = re.compile(
+        rf"""(?:INSERT INTO|UPDATE|DELETE FROM) {table}\b|insert_rows\(db, "{table}"|copy_in\(db, f?"{table} """
+    )
+
+    found = {(path, block) for path, text in SOURCES.items() for block in _blocks(text) if writes.search(block)}
+
+    assert tables == {
+        "access_model_members", "access_request_events", "access_requests", "accounts", "application_imports",
+        "identities",
+    }  # fmt: skip
+    assert len(found) > 10
+    assert [block for _, block in found if not re.search(r"[Ff]ires? .*schema/\w+\.sql", block)] == []
+
+
+def test_pointers_to_schema_files_lead_somewhere() -> None:
+    texts = [*SOURCES.values(), *(path.read_text() for path in schema.FOLDER.glob("*.sql"))]
+    named = {name for text in texts for name in re.findall(r"schema/(\w+\.sql)", text)}
+    files = {path.name for path in schema.FOLDER.glob("*.sql")}
+
+    assert named - {"schema.sql"} <= files
+
+
+def test_schema_files_point_to_python_that_is_there() -> None:
+    texts = {path.name: path.read_text() for path in schema.FOLDER.glob("*.sql")}
+    named = {(name, path) for name, text in texts.items() for path in re.findall(r"\w+/\w+\.py", text)}
+
+    assert [(name, path) for name, path in named if not (ROOT / "rolecall" / path).exists()] == []
+
+
+def test_every_channel_that_the_worker_listens_to_has_a_notifier() -> None:
+    listened = {loop.channel for loop in worker.LOOPS if loop.channel} | {DELIVERIES}
+    code = "".join(SOURCES.values()) + "".join(path.read_text() for path in schema.FOLDER.glob("*.sql"))
+    notifiers = {
+        IMPORTS: "nudge(db, actions.CHANNEL)",
+        FINISHED_CHANNEL: "nudge(db, FINISHED_CHANNEL)",
+        PERSONNEL_EVENTS: "pg_notify(personnel_events_channel(), '')",
+        DELIVERIES: "pg_notify(deliveries_channel(), '')",
+    }
+
+    assert listened == notifiers.keys()
+    assert all(notifier in code for notifier in notifiers.values())
+
+
+def test_channels_are_named_in_one_place() -> None:
+    notified = {
+        name
+        for path in (ROOT / "rolecall/schema").glob("*.sql")
+        for name in re.findall(r"pg_notify\(([^,]+),", path.read_text())
+    }
+
+    assert notified == {"personnel_events_channel()", "deliveries_channel()"}
+
+
+def _blocks(text: str) -> list[str]:
+    """Split a module into its top-level statements, each with the comments before it."""
+    lines, start, blocks = text.splitlines(), 0, []
+    for node in ast.parse(text).body:
+        assert node.end_lineno
+        blocks.append("\n".join(lines[start : node.end_lineno]))
+        start = node.end_lineno
+    return blocks
