@@ -1,4 +1,4 @@
-"""Read a request that a person or a program asks for, and find everything that is wrong with it.
+"""Read the body of a new access request and find everything that is wrong with it.
 
 Rules that need the database are checked on the fields that are valid on their own, so that one answer reports all
 problems: names must be known, the account must not be another identity's, and the access must fit the action.
@@ -24,7 +24,7 @@ from rolecall.identities import queries as identities
 from rolecall.identities.model import IdentityStatus
 from rolecall.settings.policy import RequestAction
 
-# What is asked of a privilege when its access is left out.
+# The default access of a privilege, by action.
 _USUAL = {
     RequestAction.ADD: Access.GRANT,
     RequestAction.CHANGE: Access.GRANT,
@@ -43,7 +43,7 @@ class _Target(msgspec.Struct, frozen=True):
 
 
 async def read_request(db: Db, raw: Json, facts: Facts) -> tuple[NewRequest | None, list[Problem]]:
-    """Return the request with all that imports know of it, if enough is valid, and the problems found."""
+    """Return the request, completed from imported data, or None if too little is valid; and the problems found."""
     fields = valid_fields(NewRequestBody, raw, facts)
     entries = valid_entries(PrivilegeBody, raw.get("privileges"), facts, most=MOST_PRIVILEGES)
     problems = [] if _is_given(raw, "identityId") != _is_given(raw, "group") else [_TARGET]
@@ -52,7 +52,7 @@ async def read_request(db: Db, raw: Json, facts: Facts) -> tuple[NewRequest | No
         return None, problems
     target = await _target(db, application_id, fields)
     problems += target.problems
-    # A Restore names what was suspended, in the catalogue or not.
+    # A Restore is matched with suspensions instead: they may name privileges that have left the catalogue.
     sought = {} if action is RequestAction.RESTORE else entries
     names, unknown = await _names(db, application_id, sought)
     problems += unknown
@@ -88,7 +88,7 @@ def _asked(name: PermissionName, access: Access) -> NewPrivilege:
 async def _names(
     db: Db, application_id: UUID, entries: Mapping[int, PrivilegeBody]
 ) -> tuple[list[PermissionName], list[Problem]]:
-    """Spell privileges as the application does; names that its catalogue lacks are problems."""
+    """Return names in the application's spelling, and a problem for each name that its catalogue lacks."""
     found = await look_up_permissions(db, [(application_id, entry.key) for entry in entries.values()])
     names = [lookup.name for lookup in found]
     problems = [
@@ -96,7 +96,7 @@ async def _names(
         for place, lookup in zip(entries, found, strict=True)
         if lookup.complaint
     ]
-    # Equal spellings are found by the check of the body itself.
+    # The check of the body itself reports equal spellings.
     written = {entry.key for entry in entries.values()}
     if len(set(names)) < len(names) and len(written) == len(entries):
         problems.append(TWICE)
@@ -117,7 +117,7 @@ async def _target(db: Db, application_id: UUID, fields: Mapping[str, Any]) -> _T
 
 
 async def _account(db: Db, application_id: UUID, identity_id: UUID, name: str) -> _Target:
-    """Find the account that is named. Reviewers would look at the wrong person if it were another identity's."""
+    """Find the named account; reject one of another identity, which would show reviewers the wrong person."""
     rows = await fetch_rows(
         db,
         """SELECT a.username, a.identity_id FROM accounts a
@@ -126,7 +126,7 @@ async def _account(db: Db, application_id: UUID, identity_id: UUID, name: str) -
              AND username_key(a.username) = ANY(ARRAY(SELECT username_key(n) FROM unnest(%(names)s::text[]) AS n))
            ORDER BY a.username""",
         application=application_id,
-        # As written, and without the blanks and invisible characters that would make it look like another.
+        # As written, and normalised: invisible characters must not disguise another account.
         names=[name, name_key(name)],
     )
     owners: dict[str, UUID | None] = dict(rows)
@@ -140,7 +140,7 @@ async def _account(db: Db, application_id: UUID, identity_id: UUID, name: str) -
 
 
 async def _leaver(db: Db, new: NewRequest) -> list[Problem]:
-    """Nothing is given to an identity that has left; what it holds may be taken."""
+    """Reject giving access to an inactive identity; taking access away is allowed."""
     if new.identity_id is None or not gives(new.action, [each.requested_access for each in new.privileges]):
         return []
     identity = await identities.get(db, str(new.identity_id))

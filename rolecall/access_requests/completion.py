@@ -50,7 +50,7 @@ class _Holder(msgspec.Struct, frozen=True):
 
 
 async def _holders(db: Db, news: Sequence[NewRequest]) -> dict[int, _Holder]:
-    """Find each target by name, or the identity's account in the application: an active one rather than another."""
+    """Find each target by name, or the identity's account in the application, preferably an active one."""
     rows = await fetch_rows(
         db,
         """SELECT asked.n, holder.* FROM unnest(%(applications)s::uuid[], %(identities)s::uuid[], %(names)s::text[])
@@ -90,7 +90,7 @@ async def _names(db: Db, unnamed: Sequence[NewRequest]) -> dict[UUID | None, str
 
 
 def _without_holder(new: NewRequest, names: dict[UUID | None, str]) -> NewRequest:
-    """Name the account that is not there yet; a group that no import brought counts as Critical."""
+    """Name a target that no import has shown yet; such a group counts as Critical."""
     name = names[new.identity_id] if new.target_name is None else new.target_name
     risk = Level.NONE if new.identity_id else Level.CRITICAL
     return msgspec.structs.replace(new, target_name=name, target_risk=risk)
@@ -130,7 +130,7 @@ class _Found(msgspec.Struct, frozen=True):
 async def _known(
     db: Db, news: Sequence[NewRequest], holders: dict[int, _Holder]
 ) -> dict[tuple[int, int], NewPrivilege]:
-    """Fill in all privileges, by their request's place and their own."""
+    """Return all privileges filled in, by the index of the request and of the privilege."""
     asked = {
         (n, position): privilege for n, new in enumerate(news) for position, privilege in enumerate(new.privileges)
     }
@@ -140,7 +140,7 @@ async def _known(
         db,
         _Found,
         _KNOWN,
-        # What is held is looked up only where the request does not say it.
+        # Look up the held access only where the request does not state it.
         holders=[
             holders[n].number if n in holders and privilege.initial_access is None else None
             for (n, _), privilege in asked.items()

@@ -25,7 +25,7 @@ async def create_requests(db: Db, caller: Caller, news: Sequence[NewRequest], no
 
 
 async def create_completed(db: Db, caller: Caller, news: Sequence[NewRequest], now: datetime) -> list[UUID]:
-    """Create requests that `complete` has seen. One that needs no approval is approved and, when due, started."""
+    """Create completed requests. One that needs no approval is approved at once and, when due, started."""
     models = await granting_models(db, news)
     policy = (await settings.get(db)).approval_policy
     people = await people_for(db, policy, news)

@@ -18,13 +18,13 @@ from rolecall.core.errors import Problem
 from rolecall.settings.policy import Level, RequestAction
 
 _LOWERING = frozenset({RequestAction.REMOVE, RequestAction.SUSPEND})
-# Actions that may leave less than was held; an Add and a Restore are approved as a raise.
+# Actions that may start without approval; an Add and a Restore by hand always count as raising access.
 _KEEPING = _LOWERING | {RequestAction.CHANGE}
 TWICE = Problem("privileges", "Privileges must name each permission once")
 
 
 def misfits(new: NewRequest, places: Iterable[int]) -> list[Problem]:
-    """Find privileges that do not lower access although the action only lowers; `places` are those of the body.
+    """Find privileges that a Remove or a Suspend would not lower; `places` are their indexes in the body.
 
     A request about the whole account names no privileges, and lists all that the account holds.
     """
@@ -46,7 +46,7 @@ def _not_lower(held: Access, asked: Access) -> str | None:
 
 
 async def restored(db: Db, new: NewRequest, asked: Mapping[int, PrivilegeBody]) -> tuple[NewRequest, list[Problem]]:
-    """Let a Restore ask for what was suspended: all of it, or the privileges that are asked for by their place."""
+    """Fill a Restore with what was suspended: all of it, or the privileges in `asked`, keyed by their index."""
     suspended = await _suspended(db, new)
     names = meant_among(suspended, [each.key for each in asked.values()])
     privileges, problems = [suspended[name] for name in names if name in suspended], []
@@ -88,7 +88,7 @@ def _of_target(new: NewRequest) -> dict[str, object]:
 
 
 async def _is_suspended(db: Db, new: NewRequest) -> bool:
-    """Whether the target as a whole is suspended: an account may hold nothing that could be named."""
+    """Tell whether the target itself is suspended; it may hold no privilege that could be named."""
     found: bool = await fetch_value(
         db,
         f"""SELECT EXISTS (SELECT {_SUSPENSIONS}
@@ -99,7 +99,7 @@ async def _is_suspended(db: Db, new: NewRequest) -> bool:
 
 
 async def _suspended(db: Db, new: NewRequest) -> dict[PermissionName, NewPrivilege]:
-    """Return what suspensions of the target took, unless it was given back or taken away for good since."""
+    """Return what suspensions took from the target, except what was restored or removed since."""
     rows = await fetch_rows(
         db,
         f"""SELECT p.header, p.section, p.permission, p.initial_access, p.description, p.risk_rating, p.value,
@@ -163,7 +163,7 @@ async def overtaken(db: Db, requests: Sequence[AccessRequestDetail]) -> dict[UUI
 
 
 def _still_asked(request: AccessRequestDetail) -> NewRequest:
-    """The request with the privileges that leave some access and were approved as no raise."""
+    """Rebuild the request with only the privileges that keep some access and did not raise it when requested."""
     target = request.target
     return NewRequest(
         action=RequestAction(request.action),

@@ -170,14 +170,14 @@ def gives(action: str, accesses: Iterable[str]) -> bool:
 
 
 def raises(held: str, asked: str) -> bool:
-    """Whether access grows. Lifting a denial counts: what groups give applies again without it."""
+    """Tell whether access grows. Lifting a Deny counts, because access through groups then applies again."""
     return RANK[asked] > RANK[held] or (held == Access.DENY and asked == Access.NONE)
 
 
 class NewPrivilege(msgspec.Struct, frozen=True, kw_only=True):
-    """What is asked for; what is left out is looked up in the application's imported data.
+    """A privilege to ask for; fields left out are looked up in the application's imported data.
 
-    `risk_rating` counts only where the catalogue no longer has the name; without it such a name is Critical.
+    `risk_rating` is used only for a name that has left the catalogue; without it such a name is Critical.
     """
 
     header: str
@@ -226,9 +226,9 @@ class NewRequest(msgspec.Struct, frozen=True, kw_only=True):
     target_risk: Level = Level.NONE
 
     def raises_access(self) -> bool:
-        """Whether it must be approved as an Add, for what it asks and what the target holds.
+        """Tell whether the request must be approved as an Add: it asks for more than the target holds.
 
-        The end of a leave only gives back what the leave took, which was agreed to with the leave.
+        The end of a leave needs no new approval, because it gives back only what the leave took.
         """
         match self.action:
             case RequestAction.ADD:
@@ -241,6 +241,6 @@ class NewRequest(msgspec.Struct, frozen=True, kw_only=True):
                 return False
 
     def risk(self) -> Level:
-        """The highest of its privileges, or of the group that it is about as a whole."""
+        """Return the highest rating of its privileges, or the group's where it is about a whole group."""
         ratings = [privilege.risk_rating or Level.NONE for privilege in self.privileges]
         return max(ratings, key=list(Level).index) if ratings else self.target_risk

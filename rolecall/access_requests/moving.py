@@ -116,7 +116,7 @@ async def resolve(db: Db, ids: Ids, caller: Caller, now: datetime, text: Text | 
 
 
 async def _ask_others_to_verify(db: Db, ids: Ids, caller: Caller) -> None:
-    """Ask the administrators where all who are asked to verify carried the request out: it would wait for no one."""
+    """Ask administrators to verify where all verifiers carried the request out, so that someone can respond."""
     rules = await fetch_rows(
         db,
         """SELECT v.request_id, v.rule, v.last, v.reason,
@@ -195,7 +195,7 @@ async def move_due(db: Db, now: datetime) -> bool:
 
 
 async def _open(db: Db, opening: Move, ids: Ids, caller: Caller, now: datetime, text: Text | None = None) -> list[UUID]:
-    """Hand requests to those who do the work, but for those that may no longer give what they would."""
+    """Open requests for provisioning; cancel those that may no longer give what they ask for."""
     withheld = set(await withhold(db, ids, now))
     if opening is START:
         withheld.update(await _cancel_overtaken(db, ids, now))
@@ -203,7 +203,7 @@ async def _open(db: Db, opening: Move, ids: Ids, caller: Caller, now: datetime, 
 
 
 async def withhold(db: Db, ids: Ids, now: datetime) -> list[UUID]:
-    """Cancel requests that would give something to an identity that has left, and say so."""
+    """Cancel requests that would give access to an identity that has left, with a comment."""
     rows = await fetch_rows(
         db,
         """SELECT r.id, i.status, r.action, array(SELECT requested_access FROM privileges p WHERE p.request_id = r.id)
@@ -221,7 +221,7 @@ async def withhold(db: Db, ids: Ids, now: datetime) -> list[UUID]:
 
 
 async def _cancel_overtaken(db: Db, ids: Ids, now: datetime) -> list[UUID]:
-    """Cancel requests that would now raise access and that no reviewer approved, and say so."""
+    """Cancel requests that no reviewer approved and that would now raise access, with a comment."""
     rows = await fetch_rows(
         db,
         """SELECT r.id FROM access_requests r

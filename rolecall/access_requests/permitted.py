@@ -1,6 +1,6 @@
-"""Decide who may move an access request; actions and console ask here and nowhere else.
+"""Decide who may move an access request, for both the actions and the console.
 
-An API token acts by its scope. A person acts by role, or by how they stand to the request: it is theirs, it is asked
+An API token acts by its scope. A person acts by role, or by relation to the request: they made it, it is asked
 of them, it is assigned to them, or they provision the application. Separation of duties holds for every person,
 administrators included.
 """
@@ -49,7 +49,7 @@ DECIDED = {RequirementType.APPROVE: APPROVE, RequirementType.RESOLVE: RESOLVE, R
 
 
 class Standing(msgspec.Struct, frozen=True):
-    """How a caller stands to a request.
+    """The relation of a caller to a request.
 
     `asked`: the types of response the caller is asked for. `carried_out_by`: everyone who resolved it, or was
     assigned to it then, in any round. `latest`: when something last happened.
@@ -68,14 +68,14 @@ class Standing(msgspec.Struct, frozen=True):
 
     @property
     def reach(self) -> frozenset[Move]:
-        """The moves that role and relations allow, whoever has decided before."""
+        """Return the moves that role and relations allow, before separation of duties."""
         related = [moves for relation, moves in _BY_RELATION.items() if getattr(self, relation)]
         related += [_BY_ASKED[type] for type in self.asked]
         return _BY_ROLE.get(self.role, frozenset()).union(*related) if self.role != _NOTHING else frozenset()
 
 
 def refusal(standing: Standing, move: Move, reviewer_id: UUID | None = None) -> str | None:
-    """Say why a caller may not make a move, or nothing; `reviewer_id` is the person whose answer is recorded."""
+    """Return why a caller may not make a move, or None; `reviewer_id` is the person whose response is recorded."""
     is_own = standing.is_person and (standing.is_reporter or standing.is_affected)
     if is_own and move in DECIDED.values():
         return OWN
@@ -84,13 +84,13 @@ def refusal(standing: Standing, move: Move, reviewer_id: UUID | None = None) -> 
         return CARRIED_OUT
     if move in (CANCEL, SNOOZE) and standing.is_affected and not standing.is_reporter:
         return ABOUT_THEM
-    # Who may approve is asked by name, and looked up with the answer.
+    # Approvers are named by the request's rules; `respond` checks them.
     if standing.is_person and move is not APPROVE and move not in standing.reach:
         return NOT_THEIRS
     return None
 
 
-# For a Resolved request `r`. The event has the assignee of that moment: a verifier may be assigned later.
+# SQL for a request `r`. Read the assignee from the event of the move, because a verifier may be assigned later.
 CARRIED_OUT_BY = """
     CASE WHEN r.status <> 'Resolved' THEN '{}' ELSE
         array(SELECT p.reviewer_id FROM responses p
@@ -101,7 +101,7 @@ CARRIED_OUT_BY = """
 
 
 async def standing_of(db: Db, caller_id: UUID, request_id: UUID) -> Standing:
-    """Read how a caller stands to a request. After the lock, if any: it then sees what the lock waited for."""
+    """Read a caller's relation to a request. Lock the request first, so that this reads its latest state."""
     found = await fetch_one(
         db,
         Standing,

@@ -163,7 +163,7 @@ def _detail(row: Sequence[Any]) -> AccessRequestDetail:
 
 
 def _rules(responses: Iterable[_Asked], *, is_over: bool) -> list[Rule]:
-    """Group responses by rule. Once a request is over no one is asked: reviewers who did not answer are left out."""
+    """Group responses by rule. A finished request waits for no one, so pending reviewers are left out."""
 
     def shown(asked: Iterable[_Asked]) -> list[ReviewerResponse]:
         return [

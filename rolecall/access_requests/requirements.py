@@ -60,7 +60,7 @@ class People(msgspec.Struct, frozen=True):
 
 
 def who_is_asked(policy: Sequence[ApprovalRule], new: NewRequest, reporter_id: UUID, people: People) -> list[Asked]:
-    """Apply the policy's rules. Who made the request or is affected by it is never asked."""
+    """Apply the policy's rules. Never ask the reporter of the request or the affected identity."""
     raises, risk = new.raises_access(), new.risk()
     own = {new.identity_id, reporter_id}
     asked = []

@@ -62,7 +62,7 @@ async def match_changed_identities(db: Db, now: datetime) -> int:
 
     The triggers note_to_match_on_… (schema/accounts.sql) queue the changes.
     """
-    # Asked every second: while nothing changed, neither wait for an import's turn nor read all accounts.
+    # This runs every second: if nothing changed, return before the lock and the scan of all accounts.
     if not await fetch_value(db, "SELECT EXISTS (SELECT FROM identities_to_match)"):
         return 0
     await take_turn(db)

@@ -1,6 +1,6 @@
 """Look up permissions and groups by the names that people write, in the catalogue of an application.
 
-Case, blanks and Unicode forms do not matter where one entry alone fits. A name that the catalogue lacks gets a
+Case, white space and Unicode form are ignored where only one entry matches. A name that the catalogue lacks gets a
 complaint with the nearest names; an application without a catalogue of that kind accepts any name.
 """
 
@@ -18,13 +18,13 @@ from rolecall.core.db import Db, fetch_rows
 from rolecall.core.text import name_key
 
 K = TypeVar("K")
-# Comparing with a large catalogue takes time: of a long list of unknown names only the first get suggestions.
+# Searching a large catalogue is slow, so only the first unknown names of a request get suggestions.
 _SUGGESTED = 3
 _MOST_NEAREST, _LEAST_LIKENESS = 3, 0.6
 
 
 class Lookup(msgspec.Struct, frozen=True):
-    """A name as the application spells it, or as written; `complaint` says that its catalogue lacks the name."""
+    """A name in the application's spelling, or as written; `complaint` is set if the catalogue lacks it."""
 
     name: PermissionName
     complaint: str | None = None
@@ -55,7 +55,7 @@ class Catalogue:
 
     @cached_property
     def _group_headers(self) -> set[str]:
-        """A header that only permissions have does not speak of groups, even if it is `Group`."""
+        """Return the headers that mean a group; `Group` is none of them if only permissions have it."""
         ours = {name_key(group.header) for group in self.groups}
         return ours | ({name_key(GROUP_HEADER)} - {name_key(each.header) for each in self.permissions})
 
@@ -78,7 +78,7 @@ class Catalogue:
         return Lookup(written, self._complain("Group", name, fits or self.groups) if self.groups else None)
 
     def _with_parts_left_out(self, name: PermissionName) -> list[PermissionName]:
-        """Find the names that a header or a section left out can stand for; `Group` stands for any group's header."""
+        """Find entries that match when header or section is left out; `Group` matches the header of any group."""
         header, section, permission = name.key()
         if not permission:
             return []
@@ -111,7 +111,7 @@ def _shown(name: PermissionName, kind: str) -> str:
 
 
 def nearest(words: str, among: Iterable[str]) -> list[str]:
-    """Return the names most like these words, by the pairs of letters they share; the best first."""
+    """Return the most similar names by shared bigrams, the best first."""
     pairs = _pairs(words)
     likeness = ((2 * len(pairs & (its := _pairs(each))) / (len(pairs) + len(its)), each) for each in among)
     best = heapq.nsmallest(_MOST_NEAREST, ((-like, each) for like, each in likeness if like >= _LEAST_LIKENESS))
@@ -156,7 +156,7 @@ async def look_up_permissions(db: Db, asked: Sequence[tuple[UUID, PermissionName
     def search() -> dict[int, Lookup]:
         return {n: catalogues[application].find(name) for n, application, name in missing}
 
-    # The event loop goes on while a large catalogue is searched.
+    # Search in a thread, because a large catalogue would block the event loop.
     found |= await asyncio.to_thread(search) if missing else {}
     return [found[n] for n in range(len(asked))]
 

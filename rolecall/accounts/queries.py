@@ -174,7 +174,7 @@ async def of_identity(db: Db, identity_id: UUID) -> list[Account]:
 async def of_identity_at(db: Db, identity_id: UUID, moment: datetime) -> list[tuple[Account, int]]:
     """The identity's accounts at that moment, each with the import that was its application's last then.
 
-    Whose an account was then counts; today's match where none is known of then, and today's pin always.
+    The match of that time decides, or today's match if none is known; a pin always wins, even for the past.
     """
     rows = await fetch_rows(
         db,
@@ -199,7 +199,7 @@ async def of_identity_at(db: Db, identity_id: UUID, moment: datetime) -> list[tu
 
 
 async def memberships(db: Db, account_ids: Sequence[UUID], as_of: AsOf = None) -> list[Membership]:
-    """List the groups that accounts are in. A group is rated once, however many of the accounts it has."""
+    """List the groups that accounts are in, and rate each group once."""
     return await fetch_all(
         db,
         Membership,

@@ -131,7 +131,7 @@ async def roll_back(
 
 
 def _require_right(caller: Caller, is_identity_source: bool) -> None:
-    """Refuse imports of an identity source without the scope for it: they say who there is and who supervises whom."""
+    """Require `identities:write` for an identity source, whose imports define people and their supervisors."""
     if is_identity_source and Scope.IDENTITIES_WRITE not in caller.scopes:
         raise Forbidden(Scope.IDENTITIES_WRITE)
 

@@ -1,6 +1,6 @@
 """Copy the files that a schedule names into the import, from inside `ROLECALL_IMPORT_ROOTS` only.
 
-Whatever a source does wrong fails the import with its reason. Only a fault of our own counts as an interruption.
+An error of the source fails the import with its reason. Only an error of our own counts as an interruption.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ T = TypeVar("T")
 
 
 class SourceFailed(Exception):
-    """The source did not give the file; the message says what it did."""
+    """The source did not deliver the file; the message says what went wrong."""
 
 
 class Source(Protocol):
@@ -46,7 +46,7 @@ class Source(Protocol):
 
 
 async def fetch_files(pool: Pool, config: Config, run: Run) -> None:
-    """Copy the files of the schedule into the import; every try reads these copies."""
+    """Copy the schedule's files into the import; every attempt reads these copies."""
     async with pool.connection() as db:
         rows = await fetch_rows(
             db, "SELECT locations FROM schedules WHERE application_id = %(id)s", id=run.application_id
@@ -87,7 +87,7 @@ async def _fetch(config: Config, group: FileGroup, location: str) -> UploadedFil
 
 
 async def _ask(call: Awaitable[T], received: int = 0, size: int | None = None) -> T:
-    """Turn every error of a source, whichever library raises it, into what the source did."""
+    """Convert any error of a source or its library into `SourceFailed` with a readable reason."""
     try:
         return await call
     except Exception as error:
@@ -108,7 +108,7 @@ def _reason(error: Exception) -> str:
 
 
 def _unreadable(group: FileGroup, location: str, failed: SourceFailed) -> BrokenFile:
-    """Leave out the query of a URL: it may be a secret, and more people read logs than schedules."""
+    """Redact the query of a URL: it may hold a secret, and more people read logs than schedules."""
     said = f"{location} cannot be read: {failed}"
     return BrokenFile(f"{group.name}: {re.sub(_QUERY, '?…', said) if '://' in location else said}")
 
@@ -123,7 +123,7 @@ async def _open(config: Config, location: str) -> AsyncIterator[Source]:
     try:
         yield _FileSource(name, file)
     finally:
-        # Everything was read, or the reason why not is known.
+        # An error on closing no longer matters: the file was read, or the failure is already known.
         with suppress(Exception):
             await asyncio.to_thread(file.close)
 
@@ -160,7 +160,7 @@ def _open_path(roots: Sequence[str], location: str) -> tuple[str, BinaryIO]:
     if not _is_below(inside, _fixed_part(location)):
         raise PermissionError(OUTSIDE)
     paths = [Path(path) for path in glob.glob(location)]
-    # A match that a link leads out of the roots is not there, whether its target exists or not.
+    # Ignore a symlink that leads out of the roots, whether its target exists or not.
     found = [path for path in paths if _is_below(inside, path) and path.is_file()]
     if not found:
         raise FileNotFoundError(NOT_THERE)
@@ -188,7 +188,7 @@ def _is_below(roots: Sequence[Path], path: Path) -> bool:
 
 def _root_of(config: Config, url: str) -> str:
     roots = (f"{root.rstrip('/')}/" for root in config.import_roots if "://" in root)
-    # `::` would put one file system into another, past the root.
+    # fsspec chains file systems with `::`, which would bypass the root.
     found = next((root for root in roots if url.startswith(root)), None)
     if found is None or "::" in url or not is_plain(url):
         raise PermissionError(OUTSIDE)

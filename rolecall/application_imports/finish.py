@@ -113,7 +113,7 @@ async def finish(
     else:
         await matching.match_changed_identities(db, now)
     lines += await _matches_told(db, run, after)
-    # The last step ends with the build: the steps add up to what its import shows.
+    # End the last step with the build, so that the steps add up to the import's build time.
     end = clock.now()
     lines += [steps.done("Accounts matched", end)]
     await _keep(db, run, end, after, metrics, tallies, sources, files)
@@ -121,7 +121,7 @@ async def finish(
 
 
 async def _show_people(db: Db, run: Run, now: datetime) -> list[str]:
-    """Show what the source says in the identities, unless that leaves the console without an administrator."""
+    """Update identities from the source; fail if no active administrator would be left."""
     before = await administrators.active(db)
     said = await identity_source.show(db, run.application_id, run.number, now)
     gone = before.keys() - (await administrators.active(db)).keys()
@@ -143,7 +143,7 @@ def _hold(run: Run, before: Totals, tallies: dict[Kind, Tally]) -> None:
 
 
 async def _counted(db: Db, run: Run, before: Totals, tallies: dict[Kind, Tally]) -> dict[Kind, Tally]:
-    """Count an account or a group as altered when what it holds changed; the log and the metrics both say this."""
+    """Count accounts and groups as altered when what they hold changed, for both the log and the metrics."""
     # The first import alters nothing.
     if not (before.accounts or before.groups) or not any(tally.total for tally in tallies.values()):
         return tallies
@@ -190,7 +190,7 @@ async def _altered(db: Db, number: int, what: str) -> int:
 
 
 async def _count_values(db: Db, number: int) -> None:
-    """Keep how many hold each permission with each raw value, from what this import opened and closed."""
+    """Update the count of holders per permission and raw value from the assignments this import changed."""
     counted = "value <> '' AND access NOT IN ('None', 'Deny') GROUP BY 1, 2, 3"
     await execute(
         db,

@@ -70,7 +70,7 @@ async def open_http(root: str, location: str) -> AsyncIterator[HttpSource]:
 def _session(root: URL) -> aiohttp.ClientSession:
     def make_socket(info: aiohttp.AddrInfoType) -> socket.socket:
         address = str(info[4][0])
-        # A root that names the address itself is the operator's word; a name may stand for another one tomorrow.
+        # The operator may name such an address as a root, but a host name must not resolve to one.
         if address != root.host and is_never_a_source(address):
             raise PermissionError(OUTSIDE)
         return socket.socket(*info[:3])
@@ -86,7 +86,7 @@ def _session(root: URL) -> aiohttp.ClientSession:
 
 
 def is_never_a_source(address: str) -> bool:
-    """Tell whether no file server has this address: link-local, multicast, unspecified, cloud metadata."""
+    """Tell whether an address is forbidden as a source: link-local, multicast, unspecified or cloud metadata."""
     found = ip_address(address.partition("%")[0])
     if isinstance(found, IPv6Address):
         embedded = IPv4Address(int(found) & 0xFFFFFFFF) if found in _NAT64 else found.sixtofour
@@ -98,7 +98,7 @@ def is_never_a_source(address: str) -> bool:
 async def _answer(
     session: aiohttp.ClientSession, method: str, root: URL, url: URL
 ) -> AsyncIterator[aiohttp.ClientResponse]:
-    """Follow redirects, each resolved and checked before it is asked for."""
+    """Follow redirects, resolving and checking each target before it is requested."""
     for _ in range(_MOST_HOPS):
         if not _is_inside(root, url):
             raise PermissionError(OUTSIDE)
@@ -127,7 +127,7 @@ def _is_inside(root: URL, url: URL) -> bool:
 
 
 async def _newest(session: aiohttp.ClientSession, root: URL, folder: URL, pattern: str) -> URL:
-    """Find the file among the links of the folder's page."""
+    """Find the newest matching file among the links of the folder's page."""
     async with _answer(session, "GET", root, folder) as answer:
         page = bytearray()
         async for chunk in answer.content.iter_any():

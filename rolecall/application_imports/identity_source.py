@@ -19,7 +19,7 @@ TEXTS = {
     "department": "department",
     "office": "office",
 }
-# Read once for all fields: reading a JSON text again for each of them took most of an import.
+# Parse the JSON once for all fields: parsing it again for each field took most of an import.
 _RECORD = ", ".join(
     f"{field} text"
     for field in (*TEXTS.values(), "status", "created", "updated", *(f"custom_field_{n}" for n in CUSTOM_FIELDS))
@@ -28,7 +28,7 @@ _MOST_NAMED = 10
 
 
 async def prepare(db: Db) -> None:
-    """Make the table of identities that this import makes, unless it is there."""
+    """Create the temporary table of the identities that this import makes, if it does not exist."""
     await execute(db, "CREATE TEMP TABLE IF NOT EXISTS made_people (identity_id uuid NOT NULL) ON COMMIT DROP")
 
 
@@ -46,7 +46,7 @@ async def show(db: Db, application_id: UUID, number: int, now: datetime) -> list
     ]
 
 
-# New identities were made as the source says.
+# New identities were inserted complete and need no update.
 _NOT_MADE = "NOT EXISTS (SELECT FROM made_people p WHERE p.identity_id = v.identity_id)"
 
 
@@ -131,9 +131,9 @@ async def _show_removals(db: Db, application_id: UUID, number: int, now: datetim
 
 
 async def _show_supervisors(db: Db, application_id: UUID, number: int) -> None:
-    """Set supervisors that the source changed or that became known, after everyone is there.
+    """Set supervisors that the source changed or that became known; all identities must exist by now.
 
-    A person whose own employee ID stands there has no supervisor, as the head of a company in many HR systems.
+    A person who is their own supervisor gets none: many HR systems record the head of a company like that.
     """
     # Fires triggers of other packages: schema/identities.sql lists them.
     await execute(
@@ -157,14 +157,14 @@ async def _show_supervisors(db: Db, application_id: UUID, number: int) -> None:
 
 
 async def _own_told(db: Db, application_id: UUID) -> list[str]:
-    """Log the rows that name a person as their own supervisor; they count as rows without a supervisor."""
+    """Return log lines for people who are their own supervisor in the file; no supervisor is set for them."""
     named, more = await _supervisors_where(db, application_id, "said.supervisor = said.employee_id")
     told = [f"{employee} is their own supervisor in the file; no supervisor is set" for employee, _ in named]
     return [*told, f"{more:,} more are their own supervisors"] if more else told
 
 
 async def _unknown_told(db: Db, application_id: UUID) -> list[str]:
-    """Log the supervisors whom no identity has as employee ID."""
+    """Return log lines for supervisors whose employee ID no identity has."""
     unknown = "s.id IS NULL AND said.supervisor NOT IN ('', said.employee_id)"
     named, more = await _supervisors_where(db, application_id, unknown)
     told = [f"Supervisor {supervisor} of {employee} is not known" for employee, supervisor in named]

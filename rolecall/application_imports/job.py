@@ -23,7 +23,7 @@ class Job(msgspec.Struct, frozen=True):
     store: Store
     timezone: str
     input_bytes: int
-    # When this try began; the steps of its log count from there.
+    # When this attempt began; its first step is timed from here.
     started: datetime
 
     def __repr__(self) -> str:

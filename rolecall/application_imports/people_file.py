@@ -94,7 +94,7 @@ async def _open_for_new_people(db: Db, run: Run, people: pl.DataFrame, said: set
 
 
 async def _found(db: Db, people: pl.DataFrame, said: set[str]) -> pl.DataFrame:
-    """The people with `identity_id`, `supervisor` (an identity, if known) and whether the identity is to be made."""
+    """Add `identity_id`, `supervisor` (an identity, if known) and `is_made` (the identity is new) to the people."""
     text = await copy_out(
         db,
         """SELECT id, coalesce(employee_id, ''), CASE WHEN employee_id IS NULL THEN email_address ELSE '' END
@@ -106,7 +106,7 @@ async def _found(db: Db, people: pl.DataFrame, said: set[str]) -> pl.DataFrame:
     if "email" in said:
         people = _by_email(people, there.filter(pl.col("employee_id") == ""))
     made = people.filter(pl.col("known").is_null()).select("employee_id")
-    # In order, as the indexes on them will be.
+    # Sort the ids, so that rows enter the indexes in order.
     ids = made.with_columns(random_ids(made.height).sort().alias("made"))
     people = people.join(ids, on="employee_id", how="left", maintain_order="left")
     people = people.with_columns(identity_id=pl.coalesce("known", "made"), is_made=pl.col("known").is_null()).drop(
@@ -121,7 +121,7 @@ async def _found(db: Db, people: pl.DataFrame, said: set[str]) -> pl.DataFrame:
 
 
 def _by_email(people: pl.DataFrame, onboarded: pl.DataFrame) -> pl.DataFrame:
-    """Where `known` is missing, the one identity without employee id that has the e-mail, if one person has it."""
+    """Fill a missing `known` with the identity without employee ID of the same e-mail, if both are unique."""
     key = pl.col("email").str.to_lowercase()
     one = onboarded.select(key, onboarded=pl.col("identity_id")).filter(pl.len().over("email") == 1)
     is_single = pl.col("key").is_unique() & pl.col("known").is_null()
@@ -132,7 +132,7 @@ def _by_email(people: pl.DataFrame, onboarded: pl.DataFrame) -> pl.DataFrame:
 
 
 def _as_identities(people: pl.DataFrame, said: set[str], now: datetime) -> pl.DataFrame:
-    """Rows of `identities` as the source has them, complete: nothing is left to update."""
+    """Return complete rows of `identities`, so that no update has to follow."""
     defaults = {"type": IdentityType.EMPLOYEE.value, "status": IdentityStatus.ACTIVE.value}
 
     def shown(column: str, field: str) -> pl.Expr:

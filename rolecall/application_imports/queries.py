@@ -77,7 +77,7 @@ class Target(msgspec.Struct, frozen=True):
         return {group.file_group_id: group for group in self.file_groups or ()}
 
 
-# Also one that is no longer marked as such: a rollback would still change people.
+# Include an application that is no longer marked as the source: a rollback would still change people.
 _IS_IDENTITY_SOURCE = """(a.is_identity_source OR EXISTS (
     SELECT FROM identity_versions v WHERE v.application_id = a.id AND v.until_import IS NULL))"""
 

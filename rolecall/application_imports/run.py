@@ -196,7 +196,7 @@ async def _input_bytes(db: Db, run: Run) -> int:
 
 
 async def _in_process(pool: Pool, run: Run, started: datetime, totals: list[FileTotals]) -> Ended:
-    """Build without a child process what needs no parsing: a rollback, or files that are the same as before."""
+    """Build a rollback or unchanged files in this process: they need no parsing, hence no child process."""
     steps = Steps(started)
     async with pool.connection() as db, written_by(db, "import-unchanged", by_system(_RUN, clock.now(), bulk=True)):
         await execute(db, "SELECT pg_advisory_xact_lock(%(key)s)", key=application_lock(run.application_id) ^ 1)

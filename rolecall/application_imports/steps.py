@@ -8,7 +8,7 @@ from rolecall.core import clock
 class Steps:
     """Split a build's time into consecutive steps, so that the logged times add up to the whole.
 
-    What runs beside a step costs no time of its own: only what is left of it after that step does.
+    Work in parallel with a step counts only for the time that it takes after that step has ended.
     """
 
     def __init__(self, started: datetime) -> None:

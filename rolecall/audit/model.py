@@ -71,7 +71,7 @@ def heads_broken(heads: Sequence[Head], checkpoints: Sequence[Checkpoint]) -> li
 
 
 class Mark(msgspec.Struct, frozen=True):
-    """An entry that must be there, and what it means when it is missing or another one."""
+    """An entry that must exist, with the messages for when it is missing or differs."""
 
     chain: int
     number: int
@@ -94,7 +94,7 @@ def mark_of(head: Head) -> Mark:
 
 
 def sighting(by: int, chain: int, number: int, hash: str) -> Mark:
-    """What the checkpoint of chain `by` saw as the head of another chain, or of its own."""
+    """Return the mark of a head that the checkpoint of chain `by` recorded."""
     when = f"when chain {by} was last written"
     return Mark(
         chain,

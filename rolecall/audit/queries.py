@@ -141,7 +141,7 @@ _EVERYTHING = """
 
 
 async def verify(db: Db, known: Sequence[Head] = ()) -> Verdict:
-    """Walk along every chain to its head, to what checkpoints saw and to the heads that were kept elsewhere."""
+    """Verify every chain against its head, the checkpoints and the `known` heads that were kept elsewhere."""
     now: list[Head] = []
     seen: dict[int, dict[int, tuple[int, str]]] = {}
     walk: Walk | None = None

@@ -91,7 +91,7 @@ async def set_role(db: Db, identity_id: UUID, role: Role | None, email: str | No
             )
         if role is None or had != [(role, address)]:
             await _forget_sign_ins(db, identity_id)
-        # After the locks on the role and its sessions, which this person's own offboardings hold meanwhile.
+        # Lock role and sessions first: this person's own offboarding holds both while it waits for the turn.
         if is_removed:
             await require_another_administrator(db, identity_id)
         if not await administrators.active(db):
@@ -205,7 +205,7 @@ async def _in_turn(hashing: Callable[..., T], *words: str) -> T:
 
 
 async def change_password(db: Db, person: Person, session: Session, current: str, new: str, now: datetime) -> None:
-    """Set a password on proof of who asks, since somebody else may have the session.
+    """Set a password after proof of identity, because someone else may hold the session.
 
     The proof is the current password; for a first one, a sign-in by link or provider a few minutes ago.
     """
@@ -237,9 +237,9 @@ async def sign_out(db: Db, session: Session) -> None:
 
 
 async def sign_as_person(db: Db, session: Session, author: Author) -> Person | None:
-    """Judge session, role and identity inside the writing transaction, and lock them against revocation until it ends.
+    """Authorise the session inside the writing transaction, and lock session and role against revocation until the end.
 
-    Whatever takes a role away or disables an identity deletes the session, so these two locks are enough.
+    Removing a role or disabling an identity deletes the session, so these two locks are enough.
     """
     rows = await fetch_rows(
         db,
@@ -286,7 +286,7 @@ async def forget_old_sessions(db: Db, now: datetime) -> None:
 
 
 async def _open_session(db: Db, identity_id: UUID, now: datetime) -> str | None:
-    """Open a session for an active identity with a role. From here on the author is known, so the entry is theirs."""
+    """Open a session for an active identity with a role, and make that person the author of the audit entry."""
     has_role = """SELECT true FROM console_roles r JOIN identities i ON i.id = r.identity_id
                   WHERE r.identity_id = %(id)s AND i.status = 'Active' FOR SHARE OF r"""
     if not await fetch_value(db, has_role, id=identity_id):

@@ -67,7 +67,7 @@ class SeeOther(msgspec.Struct, frozen=True):
 
 
 class Result(msgspec.Struct, frozen=True):
-    """What came of one of several records that were acted on together."""
+    """The result for one record of a bulk action."""
 
     text: str
     failed: bool = False
@@ -78,7 +78,7 @@ def failure(record: str, error: RolecallError) -> Result:
 
 
 def several(location: str, results: Sequence[Result]) -> SeeOther:
-    """Report a result for each record, a line with a mark for each; one failure makes the notice a bad one."""
+    """Report one marked line per record; the notice is an error if any record failed."""
     lines = [f"{'✗' if one.failed else '✓'} {' '.join(one.text.split())}" for one in results]
     return SeeOther(location, "\n".join(lines), "bad" if any(one.failed for one in results) else "good")
 
@@ -140,7 +140,7 @@ class Screen(msgspec.Struct, frozen=True):
 
 
 class BrokenForm(RolecallError):
-    """A form that no page of ours sends; the answer is a page of its own, not the form again."""
+    """A malformed form, which no page of ours sends; the answer is an error page instead of the form."""
 
 
 async def plain_form(request: AnyRequest, config: Config) -> Carried:
@@ -255,7 +255,7 @@ async def _visit(services: Services, request: AnyRequest, db: Db, now: datetime)
 
 
 async def _sign(spec: Screen, visit: Visit) -> None:
-    """Judge the person again inside the writing transaction, at its time: the form may have taken minutes to come."""
+    """Authorise the person again inside the writing transaction: the form may have taken minutes to arrive."""
     if spec.revokes:
         await wait_to_revoke(visit.db)
     visit.now = clock.now()
@@ -270,7 +270,7 @@ async def _sign(spec: Screen, visit: Visit) -> None:
 
 
 def _author(spec: Screen, visit: Visit) -> Author:
-    """Name an action as the API does, so that the audit has one name for it."""
+    """Return the author, with the action named as in the API, so that the audit has one name for it."""
     action = spec.verbs.get(visit.request.path_params.get("verb", ""), spec.function.__name__)
     caller = visit.caller if visit.person else NOBODY
     return by(AuthorKind.PERSON, caller, action, visit.now, correlation_id.get())
@@ -328,7 +328,7 @@ def _is_from_here(request: AnyRequest, config: Config) -> bool:
 
 
 def _parts(url: str) -> SplitResult:
-    """Split what a header says; what is no URL is another site's."""
+    """Split the URL in a header; treat an invalid one as another site's."""
     try:
         return urlsplit(url)
     except ValueError:
@@ -348,7 +348,7 @@ def _back(request: AnyRequest) -> str:
 
 
 def _sentence(error: RolecallError) -> str:
-    """Say in words what is wrong, with every broken rule."""
+    """Return the error's message; for an invalid form, all broken rules."""
     return ". ".join(problem.message for problem in error.problems) if isinstance(error, Invalid) else str(error)
 
 

@@ -124,8 +124,8 @@ async def asking(
     return Page(found, total, page, size, -(-total // size))
 
 
-# A failure counts until the application's next success. Both ends are named, because the planner takes what lies beyond
-# one bound for a third of the table.
+# A failure counts until the application's next success. Both bounds are given: for one bound alone, the planner
+# estimates a third of the table.
 _TROUBLED = f"""
     FROM (SELECT f.id FROM application_imports f
           WHERE f.status = 'Failed' AND f.list_key >= time_key(%(since)s, 0) AND f.list_key < {LAST_KEY}
@@ -175,7 +175,7 @@ async def failed_schedule(db: Db, application_id: UUID) -> TroubledImport | None
 
 
 async def troubled_imports(db: Db, now: datetime) -> list[TroubledImport]:
-    """List recent failures that no success of the application followed, and imports that the guard holds."""
+    """List recent failures without a later success of the application, and imports that the guard holds."""
     return await fetch_all(
         db,
         TroubledImport,

@@ -69,12 +69,12 @@ def in_words(name: str) -> str:
     return words[:1].upper() + words[1:]
 
 
-# Name the author of the rest of the transaction; for statements that judge the author in the same round trip.
+# SQL that sets the author for the rest of the transaction, in the same round trip that authorises the caller.
 SIGN = "set_config('rolecall.author', %(author)s, true)"
 
 
 async def sign(db: Db, author: Author) -> None:
-    """Name the author of the rest of this transaction."""
+    """Set the author for the rest of this transaction."""
     await execute(db, f"SELECT {SIGN}", author=signature(author))
 
 
@@ -95,7 +95,7 @@ async def wait_to_revoke(db: Db) -> None:
 
 @asynccontextmanager
 async def written_by(db: Db, name: str, author: Author) -> AsyncIterator[None]:
-    """Run a transaction of this author; `name` is what its fault points are called."""
+    """Run a transaction as this author; `name` names its fault points."""
     async with transaction(db, name):
         await sign(db, author)
         yield

@@ -58,7 +58,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Body(BaseModel):
-    """Define a request body. Ignore unknown fields; treat an optional field that is null as absent."""
+    """Validate a request body: unknown fields are ignored, and null in an optional field counts as absent."""
 
     model_config = ConfigDict(
         alias_generator=to_camel, frozen=True, extra="ignore", strict=True, hide_input_in_errors=True
@@ -89,7 +89,7 @@ def _single_fields(shape: type[BaseModel]) -> dict[str, type[BaseModel]]:
 def valid_fields(shape: type[BaseModel], raw: Json, facts: Facts) -> dict[str, Any]:
     """Return the fields that are given and valid on their own.
 
-    Rules that need the database can then be checked although another field is broken, so that one answer has all.
+    Rules that need the database can then be checked even if another field is invalid: one answer reports all.
     """
     found, meant = {}, _as_meant(raw)
     for name, single in _single_fields(shape).items():
@@ -99,7 +99,7 @@ def valid_fields(shape: type[BaseModel], raw: Json, facts: Facts) -> dict[str, A
 
 
 def valid_entries(shape: type[B], entries: object, facts: Facts, *, most: int) -> dict[int, B]:
-    """Return the entries of a list that are valid on their own, by their place; of a list that is too long, some."""
+    """Return the valid entries of a list by index, reading no more than `most` entries."""
     found = {}
     for place, entry in enumerate(_as_meant(entries[:most]) if isinstance(entries, list) else ()):
         with suppress(ValidationError):
@@ -219,7 +219,7 @@ def one_of(kind: Iterable[StrEnum]) -> BeforeValidator:
 _ANY_TEXT = Annotated[str, Field(pattern=r"^[^\x00]*$")]
 _SOME_TEXT = Annotated[str, Field(pattern=rf"^[^\x00]*[^\x00{INVISIBLE}][^\x00]*$")]
 _A_NAME = Annotated[str, Field(pattern=rf"^[^{CONTROL}]*[^{CONTROL}{INVISIBLE}][^{CONTROL}]*$")]
-# The type stands in each option: generators of clients read one option at a time.
+# Repeat the type in each option, because client generators read one option at a time.
 _DATE = Annotated[str, WithJsonSchema({"anyOf": [{"type": "string", "format": f} for f in ("date", "date-time")]})]
 _T = TypeVar("_T")
 _CONTROL_FREE = BeforeValidator(_without_control)

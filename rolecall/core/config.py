@@ -247,7 +247,7 @@ def _roots(text: str) -> tuple[str, ...]:
 
 
 def _is_http(text: str) -> bool:
-    """Look behind `::` too, which puts one file system into another."""
+    """Tell whether any part is an HTTP URL; fsspec chains file systems with `::`."""
     return any(part.lower().startswith(("http:", "https:")) for part in text.split("::"))
 
 

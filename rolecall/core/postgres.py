@@ -94,7 +94,7 @@ def revive(data_dir: Path) -> bool:
 
 
 def make_folder(folder: Path) -> None:
-    """Make the data folder, or close one that is open to other users of the machine."""
+    """Create the data folder, or remove other users' access to an existing one."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
@@ -102,7 +102,7 @@ def make_folder(folder: Path) -> None:
     except OSError as error:
         raise CannotRun(f"The data folder {folder} cannot be written: {error.strerror}") from error
     status = folder.stat()
-    # Root's PostgreSQL runs as another user and passes through. A folder such as /tmp is everyone's, and stays so.
+    # Under root, PostgreSQL runs as another user and must pass through. A sticky folder such as /tmp stays shared.
     most = 0o701 if os.geteuid() == 0 else 0o700
     if not status.st_mode & stat.S_ISVTX:
         _restrict(folder, status, most)
@@ -117,7 +117,7 @@ def open_private(path: Path) -> IO[str]:
 
 def _restrict(target: Path | int, status: os.stat_result, most: int) -> None:
     mode = stat.S_IMODE(status.st_mode)
-    # Only the owner may change it; then the folder is as its owner, or a volume's, wants it.
+    # Only the owner can change the mode; a folder of another owner, such as a volume, stays as it is.
     if mode & 0o777 & ~most:
         with suppress(PermissionError):
             os.chmod(target, mode & ~(0o777 & ~most))

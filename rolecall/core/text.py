@@ -5,7 +5,7 @@ import unicodedata
 
 # Letters that the Unicode root collation sorts with a base letter but that do not decompose into it.
 _BASE = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ð": "d", "ħ": "h", "ı": "i", "æ": "ae", "œ": "oe", "þ": "th"})
-# Characters of a regular expression's class, as Python and JSON Schema both read them. Control characters and breaks of
+# Character classes in the regex syntax that Python and JSON Schema share: first control characters and breaks of
 # lines; then white space and what Unicode calls default ignorable: zero-width characters, fillers, directional marks.
 CONTROL = r"\x00-\x1f\x7f-\x9f\u2028\u2029"
 _ZERO_WIDTH = (
@@ -36,7 +36,7 @@ def has_control(text: str) -> bool:
 
 
 def name_key(name: str) -> str:
-    """Return what names are compared by: one Unicode form, no case, single blanks, no invisible characters."""
+    """Normalise a name for comparison: one Unicode form, no case, single blanks, no format characters."""
     if not name.isascii():
         shown = _IS_ZERO_WIDTH.sub("", unicodedata.normalize("NFKC", name))
         name = "".join(c for c in shown if unicodedata.category(c) != "Cf")

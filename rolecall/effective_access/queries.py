@@ -31,7 +31,7 @@ from rolecall.effective_access.shapes import (
 from rolecall.settings.policy import Level
 from rolecall.work_items.shapes import PersonReference
 
-# Now is when everything has happened, and what has ended is over.
+# Stands for now in comparisons: later than every stored time.
 _FOREVER = datetime(9999, 12, 31, tzinfo=UTC)
 # How a request names what it gives: application, header, section, permission.
 Asked = tuple[UUID, str, str, str]
@@ -168,7 +168,7 @@ async def _imports(db: Db, numbers: Iterable[int]) -> dict[int, ImportReason]:
 
 
 async def _first_imports(db: Db, application_ids: Sequence[UUID], as_of: datetime | None) -> dict[UUID, datetime]:
-    """When the first import finished: of these applications, and of all that had no data yet at a past moment."""
+    """Return when the first import of these applications finished, and of all without data at a past moment."""
     rows = await fetch_rows(
         db,
         """SELECT a.id, first.build_end FROM applications a
@@ -218,7 +218,7 @@ _REQUESTS = """
 
 
 async def _requests(db: Db, identity_id: UUID, as_of: datetime | None) -> dict[Asked, list[_Given]]:
-    """The requests that had given something by then, and who approved them."""
+    """Find the requests that had given access by then, and who approved them."""
     rows = await fetch_rows(db, _REQUESTS, identity=identity_id, as_of=as_of or _FOREVER)
     found = defaultdict[Asked, list[_Given]](list)
     for application_id, header, section, permission, account, *reason, approvals in rows:
@@ -229,7 +229,7 @@ async def _requests(db: Db, identity_id: UUID, as_of: datetime | None) -> dict[A
 
 
 async def _models(db: Db, identity_id: UUID, as_of: datetime | None) -> dict[Given, list[ModelReason]]:
-    """The models that matched the identity then, with the name and the grants of the version of that time."""
+    """Find the models that matched the identity then, with the name and the grants of the version of that time."""
     rows = await fetch_rows(
         db,
         """SELECT given.application_id, given.is_group, given.header, given.section, given.permission, m.id,

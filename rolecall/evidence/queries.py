@@ -13,7 +13,7 @@ from rolecall.identities import finding
 from rolecall.identities import queries as identities
 from rolecall.personnel_events import queries as personnel_events
 
-# Those of the identity now, and those that were.
+# The identity's accounts, present and past.
 _ACCOUNTS = """SELECT number FROM accounts WHERE identity_id = %(id)s
                UNION SELECT account_number FROM past_matches WHERE identity_id = %(id)s"""
 

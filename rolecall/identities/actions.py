@@ -45,7 +45,7 @@ def columns_of(body: IdentityFields) -> dict[str, object]:
 
 
 def _is_given(body: IdentityFields, field: str) -> bool:
-    """Tell whether a body sets a field; a supervisor that it sets to nobody is taken away."""
+    """Tell whether a body sets a field; for the supervisor, an explicit None counts and removes it."""
     return getattr(body, field) is not None or (field == "supervisor_id" and field in body.model_fields_set)
 
 

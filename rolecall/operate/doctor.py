@@ -146,7 +146,7 @@ def _disk(folder: Path) -> Iterator[Finding]:
 
 
 def _permissions(config: Config) -> Iterator[Finding]:
-    """Check what others must not read or hold: the database, the files, the key, the locks."""
+    """Check that other users can neither read the database, files and key nor hold the locks."""
     problems = []
     locks = [(name, 0o600) for name in ("serve.lock", "postgres.lock", "postgres.users")]
     for name, most in (("postgres", 0o700), ("files", 0o700), (KEY_FILE, 0o600), *locks):

@@ -17,7 +17,7 @@ from rolecall.web.proxies import is_among
 from rolecall.web.services import Services
 
 _FORMAT = "text/plain; version=0.0.4"
-# Headers that a proxy adds; a program that asks us itself has none of them.
+# Headers that proxies add; a direct request has none of them.
 _PROXIED = {
     "cdn-loop",
     "client-ip",
@@ -58,10 +58,10 @@ async def tell_metrics(request: AnyRequest) -> Response[bytes]:
 
 
 def _is_local(request: AnyRequest, proxies: Sequence[Network]) -> bool:
-    """Tell whether a program on this machine asks for this machine: what a proxy passes on comes from elsewhere."""
+    """Tell whether a program on this machine asks directly: a proxy here forwards requests from elsewhere."""
     if request.client is None or is_among(request.client.host, proxies) or any(map(_is_of_a_proxy, request.headers)):
         return False
-    # A page of another site, whose name stands for this machine, sends its own name.
+    # Prevent DNS rebinding: a site whose name resolves to this machine sends its own name as Host.
     return _is_loopback(request.client.host) and _is_loopback(_name(request.headers.getall("host", [])))
 
 
@@ -70,7 +70,7 @@ def _is_of_a_proxy(header: str) -> bool:
 
 
 def _name(hosts: Sequence[str]) -> str:
-    """Return the host without its port; nothing when it is missing, given twice or none."""
+    """Return the host without its port, or "" if it is missing, repeated or invalid."""
     try:
         return urlsplit(f"//{hosts[0]}").hostname or "" if len(hosts) == 1 and "@" not in hosts[0] else ""
     except ValueError:

@@ -54,7 +54,7 @@ async def offboard(db: Db, caller: Caller, raw: Json, facts: Facts) -> UUID:
 
 
 async def require_another_administrator(db: Db, identity_id: UUID) -> None:
-    """Refuse to lose the last active administrator; those who are being offboarded do not count as others."""
+    """Refuse to remove the last active administrator; administrators who are being offboarded do not count."""
     await administrators.take_turns(db)
     others = (await administrators.active(db)).keys() - {identity_id}
     if not others - await queries.leaving(db, others):

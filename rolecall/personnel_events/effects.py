@@ -32,7 +32,7 @@ async def make_requests(db: Db, event: Event, now: datetime) -> None:
 async def part_with_leaver(db: Db, event: Event, now: datetime) -> None:
     """Disable a leaver: from now on nothing is given to them, and what they got since approval began is taken too.
 
-    The last active administrator stays active, since nobody could give roles any more; the event says so.
+    The last active administrator stays active, because otherwise no one could give roles; the event says so.
     """
     if event.type is not EventType.OFFBOARD:
         return

@@ -17,7 +17,7 @@ Grants = Mapping[UUID, Mapping[Key, NewPrivilege]]
 
 
 class HeldAccount(msgspec.Struct, frozen=True):
-    """`holds` is what the account has or is about to get; only a role transition asks for it."""
+    """`holds` is what the account has or is about to get; it is filled in for a role transition only."""
 
     application_id: UUID
     username: str

@@ -71,7 +71,7 @@ async def by_effective_date(
 
 
 async def leaving(db: Db, identity_ids: Iterable[UUID]) -> set[UUID]:
-    """Return those of the identities that an offboarding is at work for."""
+    """Return the identities that have an offboarding in progress."""
     rows = await fetch_rows(
         db,
         """SELECT DISTINCT identity_id FROM personnel_events

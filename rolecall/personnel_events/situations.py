@@ -1,4 +1,4 @@
-"""Read from accounts and access models what an event's requests follow from."""
+"""Read the accounts and access models from which an event's requests are planned."""
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
@@ -46,7 +46,7 @@ async def situation_of(
 
 
 async def _holdings(db: Db, identity_id: UUID, found: Sequence[Account]) -> dict[UUID, frozenset[Key]]:
-    """Return what accounts hold, themselves or through groups, and what they are to get and no import shows yet."""
+    """Return what accounts hold, directly or through groups, or will get by requests that no import shows yet."""
     ids = [account.id for account in found]
     holds = defaultdict[UUID, set[Key]](set)
     for member in await accounts.memberships(db, ids):

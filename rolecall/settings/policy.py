@@ -58,7 +58,7 @@ class ApprovalRule(msgspec.Struct, frozen=True, rename="camel"):
     risks: Sequence[Level] = ()
 
     def applies(self, *, action: str, raises: bool, event_type: str | None, priority: str, risk: str) -> bool:
-        """`raises` tells that access grows, by any action: that is approved as an Add."""
+        """Tell whether the rule applies. A request that `raises` access also meets the Approve rules for Add."""
         as_add = raises and self.type is RequirementType.APPROVE and RequestAction.ADD in self.actions
         conditions: list[tuple[Sequence[str], str | None]] = [
             (() if as_add else self.actions, action),

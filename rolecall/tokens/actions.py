@@ -50,14 +50,14 @@ async def revoke_token(db: Db, id: UUID, now: datetime) -> None:
 
     Revoking twice keeps the first time.
     """
-    # Conflicts with the lock of `sign_as_token`, which an UPDATE of a column that is no key would not.
+    # FOR UPDATE conflicts with the KEY SHARE lock of `sign_as_token`; an UPDATE of a non-key column would not.
     if not await fetch_value(db, "SELECT true FROM tokens WHERE id = %(id)s FOR UPDATE", id=id):
         raise NotFound("Token", id)
     await execute(db, "UPDATE tokens SET revoked_at = coalesce(revoked_at, %(now)s) WHERE id = %(id)s", id=id, now=now)
 
 
 async def sign_as_token(db: Db, caller: Caller, author: Author) -> Caller:
-    """Judge the token inside the writing transaction, and lock it against revocation until the commit.
+    """Authorise the token inside the writing transaction, and lock it against revocation until the commit.
 
     Returns the caller with the scopes that the token has now. KEY SHARE does not block updates of `last_used_at`.
     """

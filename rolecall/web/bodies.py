@@ -164,7 +164,7 @@ a_page = Reader(_page, {"type": "integer", "minimum": 1, "maximum": LAST_PAGE, "
 
 
 def read_query(request: AnyRequest, filters: dict[str, Reader]) -> Json:
-    """Read the page and the filters that were given, by name; report every bad one."""
+    """Read the page and the given filters, by name; report every invalid one."""
     given: Json = {"page": 1}
     problems = [
         Problem("query", "Query must not contain NUL characters")

@@ -50,7 +50,7 @@ class Edge:
             scope["client"] = (sender(peer[0], forwarded.decode("latin-1"), self.proxies), peer[1])
         method, path = scope["method"], scope["path"]
         if not _can_be(path):
-            # No route has it: the answer is that of any unknown one.
+            # Replace it with a path that no route has, so that the answer is the usual 404.
             scope["path"] = "/api/-" if path.startswith("/api/") else "/-"
             scope["raw_path"] = scope["path"].encode()
         bodiless = method in _ASKED_AS
@@ -89,7 +89,7 @@ class Edge:
 
 
 def _can_be(path: str) -> bool:
-    """Tell whether a record or a file can have this path: it is text, and no part of it is longer than a file name."""
+    """Tell whether a route could match: the path is storable text and no segment is longer than a file name."""
     if len(path) <= _LONGEST_PART and path.isascii() and path.isprintable():
         return True
     parts = path.split("/")
@@ -97,7 +97,7 @@ def _can_be(path: str) -> bool:
 
 
 def _told(path: str) -> str:
-    """Leave out what a log must not know."""
+    """Redact the secret part of a path for the log."""
     return next((f"{start}…" for start in _CAPABILITIES if path.startswith(start)), path)
 
 

@@ -36,7 +36,7 @@ _TAGS = {
     "Administration": "What it takes to run the service.",
 }
 _GUID = {"type": "string", "format": "uuid"}
-# OpenAPI 3.1 says it by the media type; most generators of clients still look for the format of 3.0.
+# OpenAPI 3.1 uses the media type; most client generators still look for the format of 3.0.
 _FILE: Json = {"type": "string", "format": "binary", "contentMediaType": "application/octet-stream"}
 _HEADERS: Json = {
     "X-Correlation-Id": (
@@ -203,8 +203,8 @@ def _content(operation: Operation, components: Components) -> Json:
 
 
 def _describe_form(form: Json) -> None:
-    """Describe what the body's class cannot: files under dynamic names, and fields that the query may hold instead."""
-    # Not a list of files: openapi-python-client writes code for one that does not compile.
+    """Add what the body's class cannot express: files under dynamic names, and fields allowed in the query."""
+    # Not a list of files: openapi-python-client generates invalid code for one.
     about = "A file, named by its file group's GUID; repeat the name for several."
     form["additionalProperties"] = {"description": about, **_FILE}
     for name in form.pop("required"):

@@ -124,7 +124,7 @@ def operation(
     """`scope=None` is open to anyone, without a caller. `secret`: the answer is shown once and never kept.
 
     `settle_seconds` is how long the answer waits after the commit, where processes remember what was changed.
-    `revokes`: the operation takes authority away, and such operations run one at a time.
+    `revokes`: the operation revokes authority; such operations are serialised to avoid deadlocks.
     """
 
     def decorate(function: Callable[..., Awaitable[Any]]) -> HTTPRouteHandler:
@@ -223,7 +223,7 @@ async def _write(spec: Operation, services: Services, request: AnyRequest, now: 
 
 
 async def _sign(spec: Operation, services: Services, db: Db, caller: Caller) -> tuple[Caller, datetime]:
-    """Judge the caller again inside the writing transaction, at its time: the body may have taken minutes to come."""
+    """Authorise the caller again inside the writing transaction: the body may have taken minutes to arrive."""
     if spec.revokes:
         await wait_to_revoke(db)
     now = clock.now()

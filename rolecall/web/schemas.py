@@ -100,7 +100,7 @@ def _any_of(options: list[Json]) -> Json:
 
 
 def _flat(options: list[Json]) -> list[Json]:
-    """Merge a choice within a choice: generators of clients give up on nested ones."""
+    """Flatten nested `anyOf`, which client generators do not support."""
     return [inner for option in options for inner in (option["anyOf"] if option.keys() == {"anyOf"} else [option])]
 
 

@@ -15,7 +15,7 @@ from rolecall.web.request_times import RequestTimes
 
 # `app.py` injects what lives in higher packages.
 Authenticate = Callable[[Pool, str, datetime], Awaitable[Caller]]
-# Judges the token in the writing transaction, and names the author of what follows.
+# Authorises the token inside the writing transaction, and sets the author.
 SignAsToken = Callable[[Db, Caller, Author], Awaitable[Caller]]
 CountFailing = Callable[[Db], Awaitable[int]]
 

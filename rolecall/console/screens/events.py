@@ -66,7 +66,7 @@ async def show_events(db: Db, query: dict[str, Any]) -> Page:
 
 
 def _month(text: str) -> date:
-    """Read a month whose neighbours are dates too, wherever the reader is."""
+    """Read a month of a supported year, so that the months before and after it are valid in every time zone."""
     try:
         month = date.fromisoformat(f"{text}-01")
     except ValueError:

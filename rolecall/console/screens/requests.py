@@ -99,7 +99,7 @@ async def show_inbox(db: Db, caller: Caller, person: Person, query: dict[str, An
 
 
 async def _answerable(db: Db, person: Person, type: RequirementType | None, ids: list[UUID]) -> set[UUID]:
-    """Return which of the listed requests can be selected: those that wait for this person, of one type."""
+    """Return the listed requests that can be selected: those that await a response of this type from this person."""
     if type is None or Scope.ACCESS_REQUESTS_WRITE not in person.caller().scopes:
         return set()
     return await overview.asked_among(db, person, type, ids)
@@ -286,7 +286,7 @@ async def comment(db: Db, caller: Caller, id: str, form: Form, facts: Facts) -> 
 
 @screen("POST", "/requests/respond", scope=Scope.ACCESS_REQUESTS_WRITE)
 async def respond_to_several(db: Db, person: Person, form: Form, facts: Facts) -> SeeOther:
-    """Respond to each request on its own: what fails does not undo the others, and each has its result."""
+    """Respond to each request on its own; a failure does not roll back the others."""
     ids = form.get("id", [])
     if not ids:
         raise Invalid.on("id", "Select at least one request")
