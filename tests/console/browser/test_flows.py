@@ -74,7 +74,7 @@ async def test_a_reviewer_rejects_with_a_reason_and_answers_several_at_once(visi
     assert statuses == ["Canceled", "Open", "Open"]
 
 
-async def test_a_provisioner_resolves_verifies_and_reopens(visit: Visit, site_db: Db) -> None:
+async def test_provisioner_resolves_and_reopens_and_another_person_verifies(visit: Visit, site_db: Db) -> None:
     person = await an_identity(site_db, "Polly", "Vision", supervisorId=str(visit.site.company.administrator))
     application = visit.site.company.ids["applications"]
     request = await an_access_request(site_db, application_id=application, identity_id=person)
@@ -85,10 +85,21 @@ async def test_a_provisioner_resolves_verifies_and_reopens(visit: Visit, site_db
         ("Resolve", "Resolved"),
         ("Reopen", "Open"),
         ("Resolve", "Resolved"),
-        ("Verify", "Completed"),
     ):
         await visit.press(button)
         await visit.sees(f"is {status}")
+    await visit.sees("Whoever carried out a request does not verify it")
+    assert not await visit.page.get_by_role("button", name="Verify").count()
+
+    other = await an_identity(site_db, "Vera", "Fied", email=f"vera{datetime.now(UTC):%f}@example.com")
+    await actions.set_role(site_db, other, Role.OPERATOR)
+    await visit.context.clear_cookies()
+    await visit.go(f"/sign-in/{await actions.create_link(site_db, other, datetime.now(UTC))}")
+    await visit.press("Sign in")
+    await visit.sees("Welcome, Vera")
+    await visit.go(f"/requests/{request}")
+    await visit.press("Verify")
+    await visit.sees("is Completed")
 
 
 async def test_an_operator_uploads_watches_continues_and_cancels(visit: Visit, site_db: Db) -> None:
