@@ -31,6 +31,9 @@ _HSTS = (b"strict-transport-security", b"max-age=31536000")
 _ASKED_AS: dict[str, Any] = {"HEAD": "GET", "OPTIONS": "-"}
 
 
+_OPERATIONS = ("/api/", "/webhooks/callback/")
+
+
 class Edge:
     def __init__(self, app: ASGIApp, config: Config, times: RequestTimes) -> None:
         self.app = app
@@ -49,10 +52,9 @@ class Edge:
             forwarded = b",".join(value for name, value in scope["headers"] if name == b"x-forwarded-for")
             scope["client"] = (sender(peer[0], forwarded.decode("latin-1"), self.proxies), peer[1])
         method, path = scope["method"], scope["path"]
-        if not _can_be(path):
-            # Replace it with a path that no route has, so that the answer is the usual 404.
-            scope["path"] = "/api/-" if path.startswith("/api/") else "/-"
-            scope["raw_path"] = scope["path"].encode()
+        # Operations answer such an id with their own 404; for pages and files use a path that no route has.
+        if not path.startswith(_OPERATIONS) and not _can_be(path):
+            scope["path"], scope["raw_path"] = "/-", b"/-"
         bodiless = method in _ASKED_AS
         if bodiless:
             scope["method"] = _ASKED_AS[method]
