@@ -66,7 +66,8 @@ FITTING: dict[str, Callable[[Any], Any]] = {
     "permissions": lambda _: [{"header": "Ledger", "permission": "Post"}],
     "privileges": lambda _: [{"header": "Ledger", "permission": "Post"}],
     "provisionerIds": several("identities"),
-    "supervisorId": one("identities"),
+    # The first identity is the one whose role changes: it cannot supervise itself.
+    "supervisorId": lambda _: random.choice(RECORDS["identities"][1:]),
     "until": in_days(1, 99),
     "url": lambda _: f"https://hooks.example.com/{another(None)}",
 }
@@ -90,7 +91,10 @@ WHOLE: dict[str, Callable[[Any], Any]] = {
     # A configuration refuses what it does not know, which a document that allows more fields cannot say.
     "applyConfiguration": lambda _: {"settings": {"approvalLeadDays": random.randint(1, 99)}},
     "planConfiguration": lambda _: {"settings": {"approvalLeadDays": random.randint(1, 99)}},
-    "createAccessRequest": lambda body: without(fit(body), "group") | {"identityId": one("identities")(None)},
+    "createAccessRequest": lambda body: (
+        without(fit(body), "group") | {"identityId": one("identities")(None), "action": possible(body.get("action"))}
+    ),
+    "transitionRole": lambda body: fit(body) | {"identityId": RECORDS["identities"][0]},
     "pinAccount": lambda body: {"never": True} if body.get("never") else {"identityId": one("identities")(None)},
     "previewEvent": lambda body: fit(body) | {"type": "Offboard", "identityId": one("identities")(None)},
     "uploadImport": lambda _: {
@@ -98,6 +102,11 @@ WHOLE: dict[str, Callable[[Any], Any]] = {
         RECORDS["file_groups"][0]: b"Username\nada\n",
     },
 }
+
+
+def possible(action: Any) -> Any:
+    """Replace a Restore: nothing is suspended that could be restored."""
+    return "Add" if str(action).strip().lower() == "restore" else action
 
 
 def without(body: dict[str, Any], name: str) -> dict[str, Any]:
