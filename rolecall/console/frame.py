@@ -105,6 +105,11 @@ class Visit(msgspec.Struct):
         return self.raw
 
     @property
+    def is_fragment(self) -> bool:
+        """Whether the page replaces its detail alone, so that nothing else of the answer is shown."""
+        return self.request.headers.get("hx-target") == "detail"
+
+    @property
     def id(self) -> str:
         return str(self.request.path_params["id"])
 
@@ -283,9 +288,7 @@ def _permit(spec: Screen, visit: Visit) -> None:
 
 async def _perform(spec: Screen, visit: Visit) -> Answer:
     answer = await spec.function(**{name: getattr(visit, name) for name in spec.wants})
-    # The detail beside a list is swapped in alone, without the navigation.
-    is_fragment = visit.request.headers.get("hx-target") == "detail"
-    if isinstance(answer, Page) and visit.person and not is_fragment:
+    if isinstance(answer, Page) and visit.person and not visit.is_fragment:
         may_respond = Scope.ACCESS_REQUESTS_WRITE in visit.caller.scopes
         visit.waits = await overview.waiting(visit.db, visit.person) if may_respond else {}
     return answer

@@ -65,6 +65,9 @@ async def test_navigation_counts_what_waits_for_the_person_alone(administrator: 
     assert "waiting for you" not in nothing
     assert '<span class="n">2<span class="unseen"> waiting for you' in waiting
     assert "waiting for you" not in fragment
+    assert fragment.count("<article>") == 1
+    assert "<nav" not in fragment
+    assert "<table data-rows" not in fragment
     assert "waiting for you" not in (await administrator.get("/events")).text
 
 

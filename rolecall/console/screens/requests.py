@@ -60,7 +60,7 @@ VERBS = {
 
 
 @screen("GET", "/requests", scope=Scope.ACCESS_REQUESTS_READ, query=_FILTERS)
-async def show_inbox(db: Db, caller: Caller, person: Person, query: dict[str, Any]) -> Page:
+async def show_inbox(db: Db, person: Person, query: dict[str, Any], is_fragment: bool) -> Page:
     who = await sought(db, query)
     page: Any = (
         await overview.asking(db, person, query["asks"], query["page"])
@@ -77,25 +77,26 @@ async def show_inbox(db: Db, caller: Caller, person: Person, query: dict[str, An
     ids = [item.id for item in page.items]
     verb = query.get("asks") or _AWAITED.get(query.get("status"))
     chosen: UUID | None = query.get("selected") or (ids[0] if ids else None)
-    return Page(
-        "requests.html",
-        {
-            "page": page,
-            "beside": await overview.beside(db, [item.id for item in page.items]),
-            "query": query,
-            "asks": ASKS,
-            "statuses": await _statuses(db),
-            "actions": list(RequestAction),
-            "who": who,
-            "applications": [(one.id, one.name) for one in await console.live_applications(db)],
-            "verb": verb,
-            "answerable": await _answerable(db, person, verb, ids),
-            "may_respond": Scope.ACCESS_REQUESTS_WRITE in caller.scopes,
-            "chosen": chosen,
-            "next": _next(ids, chosen),
-            **(await _shown(db, await queries.get(db, chosen), person) if chosen else {"request": None}),
-        },
-    )
+    values = {
+        "page": page,
+        "query": query,
+        "answerable": await _answerable(db, person, verb, ids),
+        "chosen": chosen,
+        "next": _next(ids, chosen),
+        **(await _shown(db, await queries.get(db, chosen), person) if chosen else {"request": None}),
+    }
+    if is_fragment and chosen:
+        return Page("request_detail.html", values)
+    around = {
+        "beside": await overview.beside(db, ids),
+        "asks": ASKS,
+        "statuses": await _statuses(db),
+        "actions": list(RequestAction),
+        "who": who,
+        "applications": [(one.id, one.name) for one in await console.live_applications(db)],
+        "verb": verb,
+    }
+    return Page("requests.html", values | around)
 
 
 async def _answerable(db: Db, person: Person, type: RequirementType | None, ids: list[UUID]) -> set[UUID]:
