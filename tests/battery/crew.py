@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import itertools
 import random
+import time
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
@@ -167,14 +168,17 @@ class Crew:
             await asyncio.sleep(0.1)
 
     async def settled(self, db: Db) -> None:
-        """Until nothing is on its way."""
-        async with asyncio.timeout(120):
-            while await fetch_value(  # noqa: ASYNC110
-                db,
-                """SELECT EXISTS (SELECT FROM application_imports WHERE status IN ('Pending', 'Running', 'Canceling'))
-                       OR EXISTS (SELECT FROM webhook_deliveries WHERE status = 'Pending')""",
-            ):
-                await asyncio.sleep(0.1)
+        """Wait until no import and no delivery is under way; fail with those that are."""
+        give_up = time.monotonic() + 120
+        while left := await fetch_rows(
+            db,
+            """SELECT 'import', to_jsonb(i) FROM application_imports i
+               WHERE i.status IN ('Pending', 'Running', 'Canceling')
+               UNION ALL
+               SELECT 'delivery', to_jsonb(d) - 'body' FROM webhook_deliveries d WHERE d.status = 'Pending' LIMIT 20""",
+        ):
+            assert time.monotonic() < give_up, left
+            await asyncio.sleep(0.1)
 
     async def check(self, db: Db, files_dir: Path) -> str:
         """Nothing acknowledged is lost, nothing happened twice."""
