@@ -8,6 +8,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
@@ -15,16 +16,18 @@ from uuid import UUID, uuid4
 import httpx2
 
 from rolecall.console import actions as console
-from rolecall.core.db import Db, fetch_rows, fetch_value
+from rolecall.core.db import Db, execute, fetch_rows, fetch_value
 from tests.access_requests.test_concurrency import ENTRIES, status_after
 from tests.access_requests.walking import Cast, a_cast, body_of, detail_of, events_of
-from tests.battery.service import LATER, Whole, a_whole_service
+from tests.battery.service import Whole, a_whole_service, off_the_loop
 from tests.builders import an_application, facts
 from tests.personnel_events.bodies import day
 from tests.webhooks.receivers import Receiver, receiving
 from tests.webhooks.sending import a_hook
 
 REQUESTS = "/api/access-requests"
+# Not while this runs.
+NOT_SOON = f"0 {(datetime.now(UTC).hour + 12) % 24} * * *"
 NEXT = {"Pending": "approve", "Open": "resolve", "Resolved": "verify"}
 # How many of each are at work, and how long each rests between two works.
 SHIFTS: dict[str, tuple[int, float]] = {
@@ -155,7 +158,7 @@ class Crew:
         body = {
             "name": f"Source {next(self.numbers)}",
             "connector": {"name": "Files", "vendor": "Rolecall", "files": [{"name": "Users", "content": "users"}]},
-            "schedule": {"cron": "0 6 * * *", "locations": {"Users": str(self.export)}},
+            "schedule": {"cron": NOT_SOON, "locations": {"Users": str(self.export)}},
         }
         id = (await self.insist("/api/applications", json=body)).json()["id"]
         await self._run("stage", hashlib.sha256(self.export.read_bytes()).digest(), json={"applicationId": id})
@@ -167,8 +170,11 @@ class Crew:
         while (await self._look(f"/api/application-imports/{id}"))["status"] in ("Pending", "Running"):  # noqa: ASYNC110
             await asyncio.sleep(0.1)
 
-    async def settled(self, db: Db) -> None:
-        """Wait until no import and no delivery is under way; fail with those that are."""
+    async def finished(self, db: Db) -> None:
+        """Wait until no import and no delivery is under way; fail with those that are. Retries are due at once."""
+        await execute(
+            db, "UPDATE webhook_deliveries SET next_attempt_on = now() WHERE status = 'Pending' AND lease IS NULL"
+        )
         give_up = time.monotonic() + 120
         while left := await fetch_rows(
             db,
@@ -276,15 +282,15 @@ async def under_work(folder: Path, **settings: str) -> AsyncIterator[Crew]:
     settings |= {"ROLECALL_WEBHOOK_ALLOW": "127.0.0.0/8", "ROLECALL_IMPORT_ROOTS": str(folder)}
     data_dir = folder / "here"
     async with receiving() as receiver:
-        with a_whole_service(data_dir, "--workers", "1", **settings) as service:
+        async with off_the_loop(a_whole_service(data_dir, "--workers", "1", **settings)) as service:
             async with service.client() as client, service.db() as db:
                 crew = Crew(service, client, receiver)
                 await crew.set_up(db, folder)
             async with service.client() as crew.client, crew.at_work():
                 yield crew
             crashes = service.crashes()
-        with a_whole_service(data_dir, "--workers", "1", **settings, **LATER) as crew.service:
-            async with crew.service.db() as db:
-                await crew.settled(db)
-                crew.figures = await crew.check(db, data_dir / "files")
+        later = off_the_loop(a_whole_service(data_dir, "--workers", "1", **settings))
+        async with later as crew.service, crew.service.db() as db:
+            await crew.finished(db)
+            crew.figures = await crew.check(db, data_dir / "files")
     assert not crashes, crashes[:3]

@@ -5,7 +5,7 @@ import os
 import signal
 import time
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
 from pathlib import Path
 
 import httpx2
@@ -20,8 +20,6 @@ from tests.cli.test_serve import postmaster
 from tests.listening import Api
 
 PATIENCE_SECONDS = 120
-# Past every lease and every wait for a second attempt.
-LATER = {"ROLECALL_TRAVELED_SECONDS": "600"}
 
 
 class Processes(msgspec.Struct, frozen=True):
@@ -85,6 +83,16 @@ class Whole:
 
     def crashes(self) -> list[str]:
         return Api(self.running.port, self.running.process.pid, self.running.log).crashes()
+
+
+@asynccontextmanager
+async def off_the_loop(service: AbstractContextManager[Whole]) -> AsyncIterator[Whole]:
+    """Start and stop the service in a thread, so that receivers on this event loop keep answering its worker."""
+    entered = await asyncio.to_thread(service.__enter__)
+    try:
+        yield entered
+    finally:
+        await asyncio.to_thread(service.__exit__, None, None, None)
 
 
 @contextmanager
