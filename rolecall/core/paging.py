@@ -9,7 +9,6 @@ from functools import cache
 from typing import Any, Generic, TypeVar
 
 import msgspec
-from psycopg.pq import TransactionStatus
 from psycopg.types.json import Jsonb
 
 from rolecall.core import clock
@@ -47,38 +46,14 @@ class Listing(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
 async def fetch_listed(db: Db, listing: Listing[T], page: int, **filters: object) -> Page[T]:
     """Fetch a page; `filters` are by column, and None means no filter."""
     given = {column: value for column, value in filters.items() if value is not None}
-    asked = (listing, page, *given.items())
-    is_current = _reads_what_is_committed(db)
-    seen, kept = (is_current and _pages.get(asked)) or ("", None)
     rows = await fetch_rows(
         db,
         _select(listing, frozenset(given)),
         offset=min((page - 1) * PAGE_SIZE, _FURTHEST),
         facet=msgspec.json.encode(given).decode(),
-        seen=seen,
         **given,
     )
-    if kept and not rows:
-        return kept
-    made = _page(rows, listing.make, page, first=2)
-    if is_current:
-        if len(_pages) >= _MOST_PAGES:
-            _pages.clear()
-        _pages[asked] = rows[0][1], made
-    return made
-
-
-# Cached pages by database snapshot: the same snapshot gives the same page. Treat them as immutable.
-_pages: dict[tuple[Any, ...], tuple[str, Page[Any]]] = {}
-_MOST_PAGES = 100
-# A snapshot says which transactions it sees, in one database since its server started; a promoted one is another.
-_SNAPSHOT = "current_database() || pg_postmaster_start_time()::text || pg_current_snapshot()::text"
-
-
-def _reads_what_is_committed(db: Db) -> bool:
-    """Return whether pages may be cached: not inside a transaction (own writes), not on a standby."""
-    is_idle = db.pgconn.transaction_status == TransactionStatus.IDLE
-    return is_idle and db.pgconn.parameter_status(b"in_hot_standby") == b"off"
+    return _page(rows, listing.make, page)
 
 
 @cache
@@ -104,13 +79,12 @@ def _select(listing: Listing[Any], filters: frozenset[str]) -> str:
 
     words = {
         "table": table,
-        "snapshot": _SNAPSHOT,
         "conditions": conditions,
         "given": "".join(given),
         **msgspec.structs.asdict(way),
     }
     return f"""{place.format(**words)}
-        SELECT place.total, place.snapshot, item.* FROM place
+        SELECT place.total, item.* FROM place
         LEFT JOIN LATERAL (
             SELECT list_key FROM {table}
             WHERE place.total > %(offset)s AND {rows_from("place.key", way.seek)} LIMIT 1 OFFSET place.skip
@@ -119,8 +93,7 @@ def _select(listing: Listing[Any], filters: frozenset[str]) -> str:
             SELECT {listing.columns} FROM (
                 SELECT * FROM {table} WHERE {rows_from("first.list_key", way.read)} LIMIT {PAGE_SIZE}
             ) AS {row} {listing.joins} ORDER BY {row}.list_key {way.order}
-        ) AS item ON true
-        WHERE {_SNAPSHOT} <> %(seen)s"""
+        ) AS item ON true"""
 
 
 class _Way(msgspec.Struct, frozen=True):
@@ -168,13 +141,12 @@ _KEPT = """
         SELECT coalesce(total, 0) + net AS total, keys, starts, {nearest} AS n
         FROM changed LEFT JOIN list_contents ON list = '{table}' AND facet = %(facet)s::jsonb
     ), place AS MATERIALIZED (
-        SELECT total, coalesce(keys[n], {end}) AS key, %(offset)s - {before} AS skip,
-               {snapshot} AS snapshot{given}
+        SELECT total, coalesce(keys[n], {end}) AS key, %(offset)s - {before} AS skip{given}
         FROM contents
     )"""
 _COUNTED = """
     WITH place AS MATERIALIZED (
-        SELECT count(*) AS total, {end} AS key, %(offset)s::bigint AS skip, {snapshot} AS snapshot{given}
+        SELECT count(*) AS total, {end} AS key, %(offset)s::bigint AS skip{given}
         FROM {table} WHERE list_key IS NOT NULL{conditions}
     )"""
 
@@ -306,14 +278,14 @@ async def fetch_page(
         offset=min((page - 1) * PAGE_SIZE, _FURTHEST),
         **params,
     )
-    return _page(rows, make, page, first=1)
+    return _page(rows, make, page)
 
 
-def _page(rows: Sequence[Sequence[Any]], make: Callable[[Sequence[Any]], T], page: int, first: int) -> Page[T]:
-    """Build the page; items start at column `first`, and the total is column 0."""
+def _page(rows: Sequence[Sequence[Any]], make: Callable[[Sequence[Any]], T], page: int) -> Page[T]:
+    """Build the page; the total is column 0, and the items are the columns after it."""
     count = rows[0][0]
     return Page(
-        items=[make(row[first:]) for row in rows if row[first] is not None],
+        items=[make(row[1:]) for row in rows if row[1] is not None],
         total_count=count,
         page=page,
         page_size=PAGE_SIZE,

@@ -339,23 +339,7 @@ async def test_a_table_with_rows_can_become_a_list_and_a_list_can_gain_a_filter(
     await assert_exact(letters)
 
 
-async def test_a_page_is_made_once_for_as_long_as_nobody_commits_anything(letters: Db) -> None:
-    await execute(letters, "INSERT INTO letters (sent, status) VALUES (%(sent)s, 'Open')", sent=START)
-
-    for _ in range(100):
-        before = await fetch_value(letters, "SELECT pg_current_snapshot()::text")
-        first, again = [await fetch_listed(letters, UP, 1, status="Open") for _ in range(2)]
-        # Others commit on the same server: once they did not.
-        if before == await fetch_value(letters, "SELECT pg_current_snapshot()::text"):
-            break
-    await execute(letters, "UPDATE letters SET type = 'Card'")
-    changed = await fetch_listed(letters, UP, 1, status="Open")
-
-    assert again is first
-    assert [one.type for one in first.items + changed.items] == [None, "Card"]
-
-
-async def test_what_a_transaction_sees_of_its_own_writes_is_kept_for_nobody(letters: Db, database_url: str) -> None:
+async def test_uncommitted_rows_are_listed_in_their_transaction_only(letters: Db, database_url: str) -> None:
     async with await psycopg.AsyncConnection.connect(database_url, autocommit=True) as other:
         async with letters.transaction(force_rollback=True):
             await execute(letters, "INSERT INTO letters (sent, status) VALUES (%(sent)s, 'Open')", sent=START)
