@@ -9,7 +9,7 @@ import msgspec
 from rolecall.access_requests import queries as access_requests
 from rolecall.access_requests.creation import create_requests
 from rolecall.access_requests.model import CANCEL, NewRequest, RelatedItem
-from rolecall.access_requests.moving import hold, move, withhold_from
+from rolecall.access_requests.moving import lock, move, withhold_from
 from rolecall.core.caller import SYSTEM
 from rolecall.core.db import Db, execute
 from rolecall.identities import actions as identities
@@ -90,7 +90,7 @@ async def drop_changes(db: Db, event: Event) -> None:
 async def restore_access(db: Db, event: Event, now: datetime) -> None:
     """Exactly what the leave suspended; what is not restored is said in a comment."""
     made = await queries.requests_of(db, event.id, StageName.APPROVAL)
-    await hold(db, made)
+    await lock(db, made)
     suspended = await access_requests.details(db, made)
     plan = await restoring.plan_of(db, event, suspended)
     # A suspension that nobody got to is no longer wanted.

@@ -5,7 +5,7 @@ from uuid import UUID
 import httpx2
 import pytest
 
-from rolecall.access_requests.permitted import CARRIED_OUT, NOT_THEIRS
+from rolecall.access_requests.permitted import NOT_INVOLVED, PROVISIONED_IT
 from rolecall.console import actions as console
 from rolecall.console.model import Role
 from rolecall.core.db import Db, execute, fetch_value
@@ -43,8 +43,8 @@ async def test_reviewer_sees_why_they_cannot_move_a_request_of_others(reviewer: 
 
     for verb in ("cancel", "resolve", "assign", "snooze"):
         assert f'action="{page}/{verb}"' not in shown
-    assert shown.count(NOT_THEIRS) == 1
-    assert told.count(NOT_THEIRS) == 2
+    assert shown.count(NOT_INVOLVED) == 1
+    assert told.count(NOT_INVOLVED) == 2
     assert await fetch_value(db, "SELECT status FROM access_requests WHERE id = %(id)s", id=id) == "Open"
 
 
@@ -69,7 +69,7 @@ async def test_who_resolved_is_not_offered_to_verify(administrator: httpx2.Async
 
     assert f'action="{page}/verify"' not in shown
     assert 'name="response" value="Approved"' not in shown
-    assert CARRIED_OUT.partition(";")[0] in shown.replace("&#39;", "'")
+    assert PROVISIONED_IT.partition(";")[0] in shown.replace("&#39;", "'")
     assert f"/requests/{id}" not in inbox
-    assert "unchanged: Whoever carried out" in told
+    assert f"unchanged: {PROVISIONED_IT}" in told
     assert await fetch_value(db, "SELECT status FROM access_requests WHERE id = %(id)s", id=id) == "Resolved"

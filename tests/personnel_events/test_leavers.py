@@ -19,7 +19,7 @@ from tests.working import let_the_worker_work
 
 START = datetime(2026, 11, 2, 9, tzinfo=UTC)
 REQUESTS = "/api/access-requests"
-WITHHELD = "Nothing is given to somebody who has left: the identity is Disabled"
+WITHHELD = "The identity is Disabled; only active identities can be given access"
 LESS = [NewPrivilege(header="Ledger", permission="Post entries", requested_access=Access.NONE)]
 
 
@@ -159,7 +159,7 @@ async def test_nobody_can_ask_for_what_would_be_given_to_somebody_who_has_left(
         assert refused.status_code == 400
         assert refused.json()["errors"][-1] == {
             "field": "identityId",
-            "message": f"Identity is {status}: nothing is given to somebody who has left",
+            "message": f"Identity is {status}; only active identities can be given access",
         }
     for allowed in (
         await ask("Remove"),

@@ -188,7 +188,7 @@ async def test_a_joiner_with_three_models_across_two_applications(company: Compa
 
     proved = await company.get(f"{REQUESTS}/{first['id']}")
     assert proved["status"] == "Completed"
-    assert proved["activity"][-1]["content"] == f"Import {number} (users.csv, memberships.csv) shows it as asked"
+    assert proved["activity"][-1]["content"] == f"Import {number} (users.csv, memberships.csv) shows the requested access"
     event = await company.event(event)
     assert statuses(event) == ["Completed", "Completed", "Completed", "Completed"]
     assert event["stages"][2]["completedBy"]["name"] == "System"

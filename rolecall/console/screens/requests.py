@@ -5,7 +5,7 @@ from uuid import UUID
 from litestar.handlers import HTTPRouteHandler
 
 from rolecall.access_requests import actions, model, permitted, queries
-from rolecall.access_requests.moving import hold
+from rolecall.access_requests.moving import lock
 from rolecall.access_requests.shapes import AccessRequestDetail
 from rolecall.console import finding, overview
 from rolecall.console import queries as console
@@ -291,7 +291,7 @@ async def respond_to_several(db: Db, person: Person, form: Form, facts: Facts) -
     ids = form.get("id", [])
     if not ids:
         raise Invalid.on("id", "Select at least one request")
-    await hold(db, [known for id in ids if (known := guid(id))])
+    await lock(db, [known for id in ids if (known := guid(id))])
     return several(_after(form, ""), [await _respond_to_one(db, person, id, form, facts) for id in ids])
 
 
