@@ -36,7 +36,7 @@ from rolecall.identities import administrators
 from rolecall.identities import queries as identity_queries
 from rolecall.identities.model import IdentityType
 from rolecall.identities.shapes import NewIdentity
-from rolecall.personnel_events.actions import require_another_administrator
+from rolecall.personnel_events.permitted import require_another_administrator
 from rolecall.web.correlation import correlation_id
 
 SIGN_IN_AGAIN = "Sign in again by a new link, or with your identity provider, and set a first password right after"

@@ -18,6 +18,8 @@ from rolecall.core.ids import known_guid
 from rolecall.core.paging import totals_by
 from rolecall.identities.model import IdentityType
 from rolecall.personnel_events import actions, previewing, queries
+from rolecall.personnel_events.model import FINISHED
+from rolecall.personnel_events.permitted import EventVerb, refusal
 from rolecall.personnel_events.shapes import EventPreview
 from rolecall.settings import queries as settings
 from rolecall.settings.model import CUSTOM_FIELDS
@@ -30,7 +32,7 @@ _PERSON = ("firstName", "lastName", "email", "title", "department", "division", 
 _IDENTITY = tuple(
     f"identity.{name}" for name in (*_PERSON, "identityType", *(f"customField{n}" for n in CUSTOM_FIELDS))
 )
-# What the form of each type asks for, and the action it calls.
+# The action and the form fields of each type of event.
 KINDS = {
     EventType.ONBOARD: (actions.onboard, ("effectiveDate", "comment", *_IDENTITY)),
     EventType.OFFBOARD: (actions.offboard, ("identityId", "effectiveDate", "comment")),
@@ -40,11 +42,12 @@ KINDS = {
     ),
     EventType.ABSENCE: (actions.begin_absence, ("identityId", "effectiveDate", "endDate", "comment")),
 }
+# The action of each verb, the fields of its form, and the notice after it.
 VERBS = {
-    "assign": (actions.assign_event, ("assigneeId",), "The event is assigned to you"),
-    "return-date": (actions.set_return_date, ("endDate",), "The return date is set"),
-    "cancel": (actions.cancel_event, ("comment",), "The event is canceled"),
-    "comment": (actions.comment_on_event, ("content",), "Your comment was added"),
+    EventVerb.ASSIGN: (actions.assign_event, ("assigneeId",), "The event is assigned to you"),
+    EventVerb.RETURN_DATE: (actions.set_return_date, ("endDate",), "The return date is set"),
+    EventVerb.CANCEL: (actions.cancel_event, ("comment",), "The event is canceled"),
+    EventVerb.COMMENT: (actions.comment_on_event, ("content",), "Your comment was added"),
 }
 
 
@@ -140,27 +143,20 @@ async def create_event(db: Db, caller: Caller, form: Form, facts: Facts) -> Page
 @screen("GET", "/events/{id:str}", scope=Scope.PERSONNEL_EVENTS_READ)
 async def show_event(db: Db, id: str, person: Person) -> Page:
     event = await queries.get(db, id)
-    is_over = event.status in (WorkStatus.COMPLETED, WorkStatus.CANCELED)
-    is_about = event.affected_identity.id == person.id != event.reporter.id
-    values = {
-        "event": event,
-        "is_over": is_over,
-        "why_not": actions.ABOUT_THEM if is_about else None,
-        "is_own_leave": event.type == EventType.ABSENCE and event.affected_identity.id == person.id,
-        "own_leave": actions.OWN_LEAVE,
-    }
-    return Page("event.html", values)
+    affected, reporter = event.affected_identity.id, event.reporter.id
+    refused = {verb: refusal(verb, person.id, identity_id=affected, reporter_id=reporter) for verb in EventVerb}
+    return Page("event.html", {"event": event, "is_over": event.status in FINISHED, "refused": refused})
 
 
-_OPERATIONS = {verb: act.__name__ for verb, (act, *_) in VERBS.items()}
+_OPERATIONS: dict[str, str] = {verb: act.__name__ for verb, (act, *_) in VERBS.items()}
 
 
 @screen("POST", "/events/{id:str}/{verb:str}", scope=Scope.PERSONNEL_EVENTS_WRITE, verbs=_OPERATIONS)
 async def perform(db: Db, caller: Caller, id: str, verb: str, form: Form, facts: Facts) -> SeeOther:
     if verb not in VERBS:
         raise NotFound("Verb", verb)
-    act, fields, notice = VERBS[verb]
-    if verb == "assign" and not first(form, "assigneeId"):
+    act, fields, notice = VERBS[EventVerb(verb)]
+    if verb == EventVerb.ASSIGN and not first(form, "assigneeId"):
         form = {"assigneeId": [str(caller.id)]}
     raw = given(await with_people(db, form, "assigneeId"), *fields)
     await act(db, caller, known_guid("PersonnelEvent", id), raw, facts)
