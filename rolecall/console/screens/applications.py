@@ -12,6 +12,7 @@ from rolecall.application_imports import actions as imports
 from rolecall.application_imports import queries as import_queries
 from rolecall.application_imports.model import ImportType
 from rolecall.applications import actions, queries
+from rolecall.applications.permitted import may_import
 from rolecall.applications.shapes import ApplicationDetail
 from rolecall.console import finding, overview
 from rolecall.console import queries as console
@@ -150,7 +151,7 @@ async def change_application(db: Db, caller: Caller, id: str, form: Form, facts:
     scope=Scope.APPLICATIONS_READ,
     query={"tab": one_among(*TABS), "match": a_word_of(Match), "username": some_words},
 )
-async def show_application(db: Db, id: str, query: dict[str, Any], config: Config) -> Page:
+async def show_application(db: Db, caller: Caller, id: str, query: dict[str, Any], config: Config) -> Page:
     application = await queries.get(db, known_guid("Application", id))
     known = await console.application_facts(db, application.id)
     tab = query.get("tab") or TABS[0]
@@ -163,6 +164,7 @@ async def show_application(db: Db, id: str, query: dict[str, Any], config: Confi
         {
             "application": application,
             "known": known,
+            "may_import": may_import(caller, is_identity_source=known.is_identity_source),
             "failed": await overview.failed_schedule(db, application.id),
             "guard": known.guard or msgspec.to_builtins((await settings.get(db)).guard),
             "names": await console.people_names(db, [id for id in people if id]),

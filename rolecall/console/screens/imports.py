@@ -14,6 +14,7 @@ from rolecall.application_imports.model import ImportStatus, ImportType
 from rolecall.application_imports.relations import Kind
 from rolecall.applications import queries as applications
 from rolecall.applications.model import FIELDS
+from rolecall.applications.permitted import may_import, require_import_right
 from rolecall.console import overview
 from rolecall.console import queries as console
 from rolecall.console.forms import problems_by_field
@@ -22,7 +23,7 @@ from rolecall.core.caller import Caller, Scope
 from rolecall.core.checking import Facts
 from rolecall.core.config import Config
 from rolecall.core.db import Db, Pool
-from rolecall.core.errors import Forbidden, Invalid, NotFound
+from rolecall.core.errors import Invalid, NotFound
 from rolecall.core.files import Upload
 from rolecall.core.ids import known_guid
 from rolecall.web.bodies import AnyRequest, a_word_of
@@ -49,14 +50,14 @@ async def show_imports(db: Db, query: dict[str, Any], now: datetime) -> Page:
     scope=Scope.IMPORTS_READ,
     query={"kind": a_word_of(Kind), "change": a_word_of(ChangeType)},
 )
-async def show_import(db: Db, id: str, query: dict[str, Any]) -> Page:
+async def show_import(db: Db, caller: Caller, id: str, query: dict[str, Any]) -> Page:
     run = await queries.get(db, known_guid("ApplicationImport", id))
     log = await console.log_after(db, run.id, 0)
     return Page(
         "import.html",
         {
             "run": run,
-            "is_identity_source": await queries.is_of_identity_source(db, run.id),
+            "may_import": may_import(caller, is_identity_source=await queries.is_of_identity_source(db, run.id)),
             "log": log,
             "page": await changes.changes_of(db, run.id, query["page"], query.get("kind"), query.get("change")),
             "query": query,
@@ -134,8 +135,7 @@ async def roll_back(db: Db, caller: Caller, id: str, facts: Facts) -> SeeOther:
 @screen("GET", "/applications/{id:str}/upload", scope=Scope.IMPORTS_WRITE)
 async def show_upload(db: Db, caller: Caller, id: str, config: Config) -> Page:
     target = await queries.target(db, known_guid("Application", id))
-    if target and target.is_identity_source and Scope.IDENTITIES_WRITE not in caller.scopes:
-        raise Forbidden(Scope.IDENTITIES_WRITE)
+    require_import_right(caller, is_identity_source=target is not None and target.is_identity_source)
     return await _upload_page(db, known_guid("Application", id), config, {})
 
 
