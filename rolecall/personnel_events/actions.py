@@ -53,7 +53,7 @@ async def onboard(db: Db, caller: Caller, raw: Json, facts: Facts) -> UUID:
 async def offboard(db: Db, caller: Caller, raw: Json, facts: Facts) -> UUID:
     facts = await gather_facts(db, raw, facts)
     body = check(OffboardBody, raw, facts)
-    await permitted.require_not_last_administrator(db, body.identity_id)
+    await permitted.require_may_be_offboarded(db, body.identity_id)
     return await _create_event(db, caller, facts, EventType.OFFBOARD, body.identity_id, body)
 
 
@@ -144,7 +144,7 @@ def _has_taken_effect(event: LockedEvent) -> bool:
 
 
 async def _disable_newcomer(db: Db, event: LockedEvent, caller: Caller, facts: Facts) -> None:
-    await permitted.require_not_last_administrator(db, event.identity_id)
+    await permitted.require_may_be_disabled(db, event.identity_id)
     await identities.disable_identity(db, event.identity_id, facts.now, facts.now)
     await withhold_from(db, event.identity_id, facts.now)
     await record(db, event, caller, "Identity Disabled", "The onboarding was canceled before it took effect", facts.now)

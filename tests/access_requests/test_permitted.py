@@ -227,7 +227,7 @@ async def test_assignee_at_the_time_of_resolving_cannot_verify(
     await done(client, id, "reopen")
     await done(client, id, "assign", assigneeId=str(people.peter.id))
     await done(client, id, "resolve")
-    # Whoever provisioned it before it was reopened stays excluded.
+    # A person who provisioned it before it was reopened stays excluded.
     with pytest.raises(Conflict, match=PROVISIONED_IT):
         await VERBS["verify"](db, people.grace, id)
 

@@ -1,4 +1,4 @@
-"""A request's page offers what its reader may do, and says why not otherwise."""
+"""Test that the page of a request offers the permitted actions and explains the others."""
 
 from uuid import UUID
 
@@ -15,7 +15,7 @@ from tests.console.conftest import ORIGIN
 
 @pytest.fixture
 async def reviewer(administrator: httpx2.AsyncClient, db: Db) -> httpx2.AsyncClient:
-    """Signed in as a Reviewer; somebody else is administrator."""
+    """Sign in as a Reviewer; another person is administrator."""
     grace = await an_identity(db, "Grace", "Hopper")
     await execute(db, "UPDATE console_roles SET role = 'Reviewer'")
     await execute(
@@ -31,7 +31,7 @@ async def me(db: Db) -> UUID:
     return id
 
 
-async def test_reviewer_sees_why_they_cannot_move_a_request_of_others(reviewer: httpx2.AsyncClient, db: Db) -> None:
+async def test_reviewer_sees_why_they_cannot_move_a_request(reviewer: httpx2.AsyncClient, db: Db) -> None:
     id = await an_access_request(db, "Remove")
     page = f"/requests/{id}"
 
@@ -48,7 +48,7 @@ async def test_reviewer_sees_why_they_cannot_move_a_request_of_others(reviewer: 
     assert await fetch_value(db, "SELECT status FROM access_requests WHERE id = %(id)s", id=id) == "Open"
 
 
-async def test_who_resolved_is_not_offered_to_verify(administrator: httpx2.AsyncClient, db: Db) -> None:
+async def test_person_who_resolved_is_not_offered_to_verify(administrator: httpx2.AsyncClient, db: Db) -> None:
     own = await me(db)
     other = await an_identity(db, "Grace", "Hopper")
     await console.set_role(db, other, Role.ADMINISTRATOR, "grace@example.com")

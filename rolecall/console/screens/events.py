@@ -6,8 +6,10 @@ from litestar.handlers import HTTPRouteHandler
 
 from rolecall.console import finding
 from rolecall.console import queries as console
-from rolecall.console.forms import first, given, problems_by_field, put, shown, sought, with_people
-from rolecall.console.frame import FIRST_YEAR, LAST_YEAR, Form, Page, SeeOther, screen, some_words
+from rolecall.console.answers import HtmlPage, SeeOther
+from rolecall.console.forms import first, given, person_filter, problems_by_field, put, shown, with_people
+from rolecall.console.frame import screen
+from rolecall.console.inputs import FIRST_YEAR, LAST_YEAR, Form, some_words
 from rolecall.console.model import Person
 from rolecall.core.caller import Caller, Scope
 from rolecall.core.checking import Facts
@@ -52,8 +54,8 @@ VERBS = {
 
 
 @screen("GET", "/events", scope=Scope.PERSONNEL_EVENTS_READ, query=_FILTERS)
-async def show_events(db: Db, query: dict[str, Any]) -> Page:
-    who = await sought(db, query)
+async def show_events(db: Db, query: dict[str, Any]) -> HtmlPage:
+    who = await person_filter(db, query)
     page = await queries.by_effective_date(
         db, query["page"], identity_id=who.id, type=query.get("type"), status=query.get("status")
     )
@@ -65,7 +67,7 @@ async def show_events(db: Db, query: dict[str, Any]) -> Page:
         "tabs": [None, *WorkStatus],
         "counts": await totals_by(db, "personnel_events", "status", list(WorkStatus)),
     }
-    return Page("events.html", values)
+    return HtmlPage("events.html", values)
 
 
 def _month(text: str) -> date:
@@ -80,7 +82,7 @@ def _month(text: str) -> date:
 
 
 @screen("GET", "/events/calendar", scope=Scope.PERSONNEL_EVENTS_READ, query={"month": Reader(_month, {})})
-async def show_calendar(db: Db, query: dict[str, Any], now: datetime, config: Config) -> Page:
+async def show_calendar(db: Db, query: dict[str, Any], now: datetime, config: Config) -> HtmlPage:
     today = now.astimezone(config.timezone).date()
     month = query.get("month") or today.replace(day=1)
     weeks = Calendar().monthdatescalendar(month.year, month.month)
@@ -89,11 +91,11 @@ async def show_calendar(db: Db, query: dict[str, Any], now: datetime, config: Co
     for event in await console.events_between(db, begin.astimezone(UTC), (end + timedelta(days=1)).astimezone(UTC)):
         by_day.setdefault(event.needed_on.astimezone(config.timezone).date(), []).append(event)
     around = {"before": month - timedelta(days=1), "after": month + timedelta(days=31)}
-    return Page("calendar.html", {"month": month, "weeks": weeks, "events": by_day, "today": today, **around})
+    return HtmlPage("calendar.html", {"month": month, "weeks": weeks, "events": by_day, "today": today, **around})
 
 
 @screen("GET", "/events/new", scope=Scope.PERSONNEL_EVENTS_WRITE, query=_FILTERS)
-async def show_form(db: Db, query: dict[str, Any]) -> Page:
+async def show_form(db: Db, query: dict[str, Any]) -> HtmlPage:
     label = await finding.label_of(db, query.get("identityId"))
     return await _form(db, query.get("type") or EventType.ONBOARD, {"identityId": [label]} if label else {})
 
@@ -104,9 +106,9 @@ async def _form(
     form: Form,
     problems: dict[str, str] | None = None,
     preview: EventPreview | None = None,
-) -> Page:
+) -> HtmlPage:
     fields = KINDS[type][1]
-    return Page(
+    return HtmlPage(
         "event_form.html",
         {
             "type": type,
@@ -123,7 +125,7 @@ async def _form(
 
 
 @screen("POST", "/events/new", scope=Scope.PERSONNEL_EVENTS_WRITE)
-async def create_event(db: Db, caller: Caller, form: Form, facts: Facts) -> Page | SeeOther:
+async def create_event(db: Db, caller: Caller, form: Form, facts: Facts) -> HtmlPage | SeeOther:
     type = next((kind for kind in EventType if kind == first(form, "type")), EventType.ONBOARD)
     create, fields = KINDS[type]
     try:
@@ -141,11 +143,11 @@ async def create_event(db: Db, caller: Caller, form: Form, facts: Facts) -> Page
 
 
 @screen("GET", "/events/{id:str}", scope=Scope.PERSONNEL_EVENTS_READ)
-async def show_event(db: Db, id: str, person: Person) -> Page:
+async def show_event(db: Db, id: str, person: Person) -> HtmlPage:
     event = await queries.get(db, id)
     affected, reporter = event.affected_identity.id, event.reporter.id
     refused = {verb: refusal(verb, person.id, identity_id=affected, reporter_id=reporter) for verb in EventVerb}
-    return Page("event.html", {"event": event, "is_over": event.status in FINISHED, "refused": refused})
+    return HtmlPage("event.html", {"event": event, "is_over": event.status in FINISHED, "refused": refused})
 
 
 _OPERATIONS: dict[str, str] = {verb: act.__name__ for verb, (act, *_) in VERBS.items()}
