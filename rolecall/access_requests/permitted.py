@@ -1,8 +1,7 @@
-"""Decide who may move an access request, for both the actions and the console.
+"""Decide who may move an access request. Actions and console both use `refusal`.
 
-An API token acts by its scope. A person acts by role, or by relation to the request: they made it, it is asked
-of them, it is assigned to them, or they provision the application. Separation of duties holds for every person,
-administrators included.
+An API token acts by its scope. A person acts by role or by relation to the request: reporter, reviewer, assignee or
+provisioner of the application. Separation of duties applies to every person, including administrators.
 """
 
 from datetime import datetime
@@ -24,10 +23,10 @@ from rolecall.access_requests.model import (
 from rolecall.core.db import Db, fetch_one
 from rolecall.settings.policy import RequirementType
 
-OWN = "Nobody decides on a request of their own"
-ABOUT_THEM = "Nobody cancels or snoozes what others asked about them"
-CARRIED_OUT = "Whoever carried out a request does not verify it; another person can, or the application's next import"
-NOT_THEIRS = "This request is neither yours nor asked of you"
+OWN_REQUEST = "You made this request or it is about you, so another person must decide"
+REPORTED_BY_OTHERS = "Another person made this request about you, so you cannot cancel or snooze it"
+PROVISIONED_IT = "The person who provisioned the access cannot verify it; another reviewer or the next import can"
+NOT_INVOLVED = "Only people involved in this request, operators and administrators can do this"
 
 _PROVISIONING = frozenset({ASSIGN, RESOLVE, SNOOZE, RESUME, REOPEN})
 _EVERY_MOVE = _PROVISIONING | {VERIFY, CANCEL}
@@ -37,22 +36,22 @@ _BY_RELATION = {
     "is_assignee": _PROVISIONING,
     "is_provisioner": _PROVISIONING,
 }
-# What being asked for a response of each type allows, beside the response itself.
+# The moves that a reviewer may make in addition to responding, by the type of the response.
 _BY_ASKED: dict[str, frozenset[Move]] = {
     RequirementType.APPROVE: frozenset({ASSIGN, CANCEL}),
     RequirementType.RESOLVE: _PROVISIONING | {CANCEL},
     RequirementType.VERIFY: frozenset({VERIFY, REOPEN}),
 }
-_NOTHING = "Auditor"
-# The move that a response of each type decides on.
+_READ_ONLY = "Auditor"
+# The move that a response of each type decides.
 DECIDED = {RequirementType.APPROVE: APPROVE, RequirementType.RESOLVE: RESOLVE, RequirementType.VERIFY: VERIFY}
 
 
 class Standing(msgspec.Struct, frozen=True):
     """The relation of a caller to a request.
 
-    `asked`: the types of response the caller is asked for. `carried_out_by`: everyone who resolved it, or was
-    assigned to it then, in any round. `latest`: when something last happened.
+    `asked`: the types of response that the caller is asked for. `carried_out_by`: everyone who resolved the request, or
+    was its assignee at that time, including before it was reopened. `latest`: the time of the last activity.
     """
 
     caller_id: UUID
@@ -71,26 +70,26 @@ class Standing(msgspec.Struct, frozen=True):
         """Return the moves that role and relations allow, before separation of duties."""
         related = [moves for relation, moves in _BY_RELATION.items() if getattr(self, relation)]
         related += [_BY_ASKED[type] for type in self.asked]
-        return _BY_ROLE.get(self.role, frozenset()).union(*related) if self.role != _NOTHING else frozenset()
+        return _BY_ROLE.get(self.role, frozenset()).union(*related) if self.role != _READ_ONLY else frozenset()
 
 
 def refusal(standing: Standing, move: Move, reviewer_id: UUID | None = None) -> str | None:
     """Return why a caller may not make a move, or None; `reviewer_id` is the person whose response is recorded."""
     is_own = standing.is_person and (standing.is_reporter or standing.is_affected)
     if is_own and move in DECIDED.values():
-        return OWN
+        return OWN_REQUEST
     actors = {reviewer_id} | ({standing.caller_id} if standing.is_person else set())
     if move is VERIFY and actors & {*standing.carried_out_by}:
-        return CARRIED_OUT
+        return PROVISIONED_IT
     if move in (CANCEL, SNOOZE) and standing.is_affected and not standing.is_reporter:
-        return ABOUT_THEM
-    # Approvers are named by the request's rules; `respond` checks them.
+        return REPORTED_BY_OTHERS
+    # `respond` checks approvers against the rules of the request.
     if standing.is_person and move is not APPROVE and move not in standing.reach:
-        return NOT_THEIRS
+        return NOT_INVOLVED
     return None
 
 
-# SQL for a request `r`. Read the assignee from the event of the move, because a verifier may be assigned later.
+# SQL for a request `r`. The assignee is read from the event of the move, because the request may be reassigned later.
 CARRIED_OUT_BY = """
     CASE WHEN r.status <> 'Resolved' THEN '{}' ELSE
         array(SELECT p.reviewer_id FROM responses p
@@ -101,7 +100,7 @@ CARRIED_OUT_BY = """
 
 
 async def standing_of(db: Db, caller_id: UUID, request_id: UUID) -> Standing:
-    """Read a caller's relation to a request. Lock the request first, so that this reads its latest state."""
+    """Read a caller's relation to a request. Lock the request first, so that the result stays true until the commit."""
     found = await fetch_one(
         db,
         Standing,

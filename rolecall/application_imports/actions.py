@@ -8,14 +8,15 @@ from rolecall.application_imports import queries
 from rolecall.application_imports.model import MOVES, ImportStatus, ImportType
 from rolecall.application_imports.queries import Target
 from rolecall.application_imports.shapes import CancelBody, RollbackBody, StageBody, UploadBody
+from rolecall.applications.permitted import require_import_right
 from rolecall.applications.shapes import FileGroup
 from rolecall.core import ids
 from rolecall.core.authors import by_system, written_by
-from rolecall.core.caller import Caller, Scope
+from rolecall.core.caller import Caller
 from rolecall.core.checking import Facts, Json, check
 from rolecall.core.config import Config
 from rolecall.core.db import Db, Pool, execute, fetch_rows
-from rolecall.core.errors import Conflict, Forbidden, Invalid, NotFound, Problem
+from rolecall.core.errors import Conflict, Invalid, NotFound, Problem
 from rolecall.core.files import Store, Upload, UploadedFile
 from rolecall.core.ids import new_id
 from rolecall.core.nudge import nudge
@@ -131,9 +132,7 @@ async def roll_back(
 
 
 def _require_right(caller: Caller, is_identity_source: bool) -> None:
-    """Require `identities:write` for an identity source, whose imports define people and their supervisors."""
-    if is_identity_source and Scope.IDENTITIES_WRITE not in caller.scopes:
-        raise Forbidden(Scope.IDENTITIES_WRITE)
+    require_import_right(caller, is_identity_source=is_identity_source)
 
 
 async def create_import(db: Db, application_id: UUID, *, type: ImportType, created_by: str, now: datetime) -> UUID:

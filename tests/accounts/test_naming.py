@@ -6,8 +6,11 @@ from uuid import UUID
 import httpx2
 import pytest
 
+from rolecall.accounts.model import PermissionName
+from rolecall.accounts.naming import look_up_permissions
 from rolecall.core.db import Db, execute
 from tests.builders import an_application, an_identity
+from tests.counting import counting
 from tests.holdings import an_account
 
 REQUESTS, MODELS = "/api/access-requests", "/api/access-models"
@@ -272,3 +275,16 @@ async def test_every_name_of_a_large_model_is_found(client: httpx2.AsyncClient, 
     )
 
     assert [each["permission"] for each in made.json()["draft"]["access"][0]["permissions"]] == names
+
+
+async def test_unknown_names_take_the_same_statements_in_one_application_as_in_many(
+    db: Db, ledger: UUID, clean_database: str
+) -> None:
+    others = [await an_application(db, f"Application {n}") for n in range(3)]
+    unknown = PermissionName("Books", "", "Nowhere")
+
+    async with counting(clean_database) as counts:
+        one = await counts.of(look_up_permissions(counts.db, [(ledger, unknown)]))
+        many = await counts.of(look_up_permissions(counts.db, [(id, unknown) for id in (ledger, *others)]))
+
+    assert one == many

@@ -1,4 +1,4 @@
-"""The console always has an active administrator: nothing removes the last one."""
+"""Test that no operation removes the last active administrator of the console."""
 
 import asyncio
 from typing import Any
@@ -58,7 +58,9 @@ async def test_last_administrator_cannot_be_offboarded(client: httpx2.AsyncClien
     assert await fetch_value(db, "SELECT count(*) FROM personnel_events") == 0
 
 
-async def test_administrator_who_is_leaving_is_not_counted_on(client: httpx2.AsyncClient, db: Db, ada: UUID) -> None:
+async def test_administrator_with_an_open_offboarding_does_not_count(
+    client: httpx2.AsyncClient, db: Db, ada: UUID
+) -> None:
     grace = await another(db)
     leaving = await offboard(client, grace, 30)
 
@@ -69,7 +71,7 @@ async def test_administrator_who_is_leaving_is_not_counted_on(client: httpx2.Asy
     assert (leaving.status_code, refused.status_code, allowed.status_code) == (201, 409, 201)
 
 
-async def test_two_offboardings_at_once_leave_one_of_the_last_two(
+async def test_concurrent_offboardings_keep_one_of_the_last_two_administrators(
     client: httpx2.AsyncClient, db: Db, ada: UUID
 ) -> None:
     grace = await another(db)
@@ -79,7 +81,7 @@ async def test_two_offboardings_at_once_leave_one_of_the_last_two(
     assert sorted(answer.status_code for answer in answers) == [201, 409]
 
 
-async def test_offboarding_that_takes_effect_never_disables_the_last_one(
+async def test_offboarding_that_takes_effect_does_not_disable_the_last_administrator(
     client: httpx2.AsyncClient, db: Db, config: Config, ada: UUID
 ) -> None:
     grace = await another(db)
@@ -96,7 +98,7 @@ async def test_offboarding_that_takes_effect_never_disables_the_last_one(
     assert "Identity Not Disabled" in [entry["action"] for entry in found["activity"]]
 
 
-async def test_administrators_besides_others_are_disabled_as_before(
+async def test_administrator_is_disabled_if_another_remains(
     client: httpx2.AsyncClient, db: Db, config: Config, ada: UUID
 ) -> None:
     await another(db)
@@ -107,7 +109,7 @@ async def test_administrators_besides_others_are_disabled_as_before(
     assert await status(db, ada) == "Disabled"
 
 
-async def test_role_of_the_last_active_administrator_stays(db: Db, ada: UUID) -> None:
+async def test_role_of_the_last_active_administrator_cannot_be_removed(db: Db, ada: UUID) -> None:
     grace = await another(db)
     await execute(db, "UPDATE identities SET status = 'Disabled' WHERE id = %(id)s", id=grace)
 
@@ -119,7 +121,7 @@ async def test_role_of_the_last_active_administrator_stays(db: Db, ada: UUID) ->
     assert await administrators.is_last(db, ada)
 
 
-async def test_removals_of_two_roles_wait_for_each_other(db: Db, ada: UUID, clean_database: str) -> None:
+async def test_concurrent_role_removals_keep_one_administrator(db: Db, ada: UUID, clean_database: str) -> None:
     grace = await another(db)
     async with await psycopg.AsyncConnection.connect(clean_database, autocommit=True) as other:
         results: list[Any] = await asyncio.gather(
