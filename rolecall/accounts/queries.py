@@ -8,10 +8,10 @@ from uuid import UUID
 from msgspec.structs import replace
 
 from rolecall.accounts.model import Match, pairs, valid
-from rolecall.accounts.shapes import Account, AccountItem, GroupItem, Held, Membership, PermissionItem
+from rolecall.accounts.shapes import Account, AccountItem, GroupItem, HeldPermission, Membership, PermissionItem
 from rolecall.core.db import Db, fetch_all, fetch_rows, fetch_value
 from rolecall.core.errors import NotFound
-from rolecall.core.paging import LAST_KEY, Page, Settled, fetch_page, fetch_settled
+from rolecall.core.paging import LAST_KEY, FrozenListing, Page, fetch_frozen, fetch_page
 
 AsOf = int | None
 T = TypeVar("T")
@@ -41,7 +41,7 @@ def _group_item(row: Sequence[Any]) -> GroupItem:
 
 _THEN = "v.from_import <= %(as_of)s AND (v.until_import IS NULL OR v.until_import > %(as_of)s)"
 # What an application held after one of its imports never changes.
-ACCOUNTS = Settled(
+ACCOUNTS = FrozenListing(
     columns=_ACCOUNT_ITEM,
     rows=f"""FROM accounts a JOIN account_versions v ON v.account_number = a.number AND {_THEN}
              WHERE a.application_id = %(application)s""",
@@ -54,14 +54,14 @@ ACCOUNTS_BY_MATCH = replace(
     rows=f"{ACCOUNTS.rows} AND a.match = %(match)s",
     version="(SELECT ', matched ' || coalesce(max(number), 0) FROM matchings WHERE application_id = %(application)s)",
 )
-GROUPS = Settled(
+GROUPS = FrozenListing(
     columns="g.id, g.name, v.description, v.nomenclature, v.metadata::json",
     rows=f"""FROM groups g JOIN group_versions v ON v.group_number = g.number AND {_THEN}
              WHERE g.application_id = %(application)s""",
     key={"g.name": "text"},
     make=_group_item,
 )
-PERMISSIONS = Settled(
+PERMISSIONS = FrozenListing(
     columns="p.id, p.header, p.section, p.permission, v.description, v.risk_rating",
     rows=f"""FROM permissions p JOIN permission_versions v ON v.permission_number = p.number AND {_THEN}
              WHERE p.application_id = %(application)s""",
@@ -134,7 +134,7 @@ async def permissions_of(
 async def _after(
     db: Db,
     kind: str,
-    settled: Settled[T],
+    listing: FrozenListing[T],
     application_id: UUID,
     page: int,
     as_of: int | datetime | None,
@@ -142,7 +142,7 @@ async def _after(
 ) -> Page[T]:
     number = await last_import(db, application_id, as_of)
     name = f"{kind} of {application_id} after {number}"
-    return await fetch_settled(db, settled, name, page, application=application_id, as_of=number, **params)
+    return await fetch_frozen(db, listing, name, page, application=application_id, as_of=number, **params)
 
 
 async def account_item(db: Db, id: UUID) -> AccountItem:
@@ -220,7 +220,7 @@ async def memberships(db: Db, account_ids: Sequence[UUID], as_of: AsOf = None) -
     )
 
 
-async def permissions_held(db: Db, account_ids: Sequence[UUID], as_of: AsOf = None) -> list[Held]:
+async def permissions_held(db: Db, account_ids: Sequence[UUID], as_of: AsOf = None) -> list[HeldPermission]:
     """What accounts hold, directly and through their groups."""
     return await _held(
         db,
@@ -234,16 +234,16 @@ async def permissions_held(db: Db, account_ids: Sequence[UUID], as_of: AsOf = No
     )
 
 
-async def permissions_of_groups(db: Db, group_ids: Sequence[UUID], as_of: AsOf = None) -> list[Held]:
+async def permissions_of_groups(db: Db, group_ids: Sequence[UUID], as_of: AsOf = None) -> list[HeldPermission]:
     return await _held(
         db, "SELECT number, id, number, '' AS name FROM groups WHERE id = ANY(%(ids)s)", group_ids, as_of
     )
 
 
-async def _held(db: Db, holders: str, ids: Sequence[UUID], as_of: AsOf) -> list[Held]:
+async def _held(db: Db, holders: str, ids: Sequence[UUID], as_of: AsOf) -> list[HeldPermission]:
     return await fetch_all(
         db,
-        Held,
+        HeldPermission,
         f"""SELECT h.id AS holder_id, p.header, p.section, p.permission, v.description, v.risk_rating,
                    s.access::text AS access, s.value, h.name AS group, s.from_import
             FROM ({holders}) AS h(holder, id, number, name)

@@ -64,7 +64,7 @@ class Membership(msgspec.Struct):
     from_import: int
 
 
-class Held(msgspec.Struct):
+class HeldPermission(msgspec.Struct):
     """A permission that an account or a group holds; `group` names the group it comes through, empty when direct."""
 
     holder_id: UUID

@@ -51,12 +51,12 @@ def demo(port: int, data_dir: Path | None) -> None:
 
     import msgspec
 
-    from rolecall.cli.supervisor import Plan, run_service
+    from rolecall.cli.supervisor import ProcessPlan, run_service
     from rolecall.core import config, logs
 
     settings = config.load()
     logs.configure(settings.log)
-    plan = Plan(host="127.0.0.1", port=port, workers=1)
+    plan = ProcessPlan(host="127.0.0.1", port=port, workers=1)
     with nullcontext(data_dir) if data_dir else tempfile.TemporaryDirectory(prefix="rolecall-demo-") as place:
         folder = Path(place).absolute()
         _check(folder)

@@ -13,7 +13,7 @@ from rolecall.cli.output import json_option, show_json, show_table
 if TYPE_CHECKING:
     from rolecall.core.config import Config
     from rolecall.core.db import Db
-    from rolecall.operate.doctor import Finding
+    from rolecall.operate.doctor import CheckResult
 
 
 @click.command
@@ -31,7 +31,7 @@ def doctor(data_dir: Path | None, as_json: bool) -> None:
 
     from rolecall.operate.doctor import out_of_reach
 
-    async def act(config: "Config", db: "Db") -> "list[Finding]":
+    async def act(config: "Config", db: "Db") -> "list[CheckResult]":
         from rolecall.operate.doctor import examine
 
         return await examine(db, config)

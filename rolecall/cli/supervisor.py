@@ -27,7 +27,7 @@ _DATABASE_CHECK_SECONDS = 0.25
 _ANYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104
 
 
-class Plan(msgspec.Struct, frozen=True, kw_only=True):
+class ProcessPlan(msgspec.Struct, frozen=True, kw_only=True):
     host: str
     port: int
     workers: int
@@ -44,7 +44,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
 def run_service(
     config: Config,
-    plan: Plan,
+    plan: ProcessPlan,
     *,
     prepare: Callable[[Config], None] = lambda _: None,
     announce: Callable[[], None] = lambda: None,
@@ -79,16 +79,16 @@ def check_port(host: str, port: int) -> None:
         raise CannotRun(f"Port {port} on {host} is taken; choose another with --port") from error
 
 
-async def _supervise(config: Config, plan: Plan, own_database: bool, announce: Callable[[], None]) -> None:
+async def _supervise(config: Config, plan: ProcessPlan, own_database: bool, announce: Callable[[], None]) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    settled = {
+    fixed = {
         "ROLECALL_DATABASE_URL": config.database_url or "",
         "ROLECALL_DATA_DIR": str(config.data_dir),
         "ROLECALL_BASE_URL": config.base_url,
     }
-    environ = {name: value for name, value in os.environ.items() if name.removesuffix("_FILE") not in settled} | settled
+    environ = {name: value for name, value in os.environ.items() if name.removesuffix("_FILE") not in fixed} | fixed
     api = ("api", "--host", plan.host, "--port", str(plan.port))
     async with asyncio.TaskGroup() as tasks:
         for role in [api] * plan.workers + [("worker",)]:
@@ -138,7 +138,7 @@ async def _keep_database(data_dir: Path, stop: asyncio.Event) -> None:
         await _sleep(stop, _DATABASE_CHECK_SECONDS)
 
 
-async def _announce(plan: Plan, stop: asyncio.Event, announce: Callable[[], None]) -> None:
+async def _announce(plan: ProcessPlan, stop: asyncio.Event, announce: Callable[[], None]) -> None:
     while not stop.is_set():
         if await asyncio.to_thread(_is_ready, plan):
             announce()
@@ -147,7 +147,7 @@ async def _announce(plan: Plan, stop: asyncio.Event, announce: Callable[[], None
         await _sleep(stop, 0.1)
 
 
-def _is_ready(plan: Plan) -> bool:
+def _is_ready(plan: ProcessPlan) -> bool:
     connection = http.client.HTTPConnection(plan.address, plan.port, timeout=2)
     try:
         connection.request("GET", "/readyz")

@@ -138,7 +138,7 @@ class Screen(msgspec.Struct, frozen=True):
     read_body: ReadBody
     # For a path with a verb: the operation that each stands for.
     verbs: Mapping[str, str]
-    settle_seconds: float
+    delay_seconds: float
     revokes: bool
     function: Function
     wants: frozenset[str]
@@ -171,15 +171,15 @@ def screen(
     query: dict[str, Reader] | None = None,
     read_body: ReadBody = plain_form,
     verbs: Mapping[str, str] | None = None,
-    settle_seconds: float = 0,
+    delay_seconds: float = 0,
     revokes: bool = False,
 ) -> Callable[[Function], HTTPRouteHandler]:
-    """Without a scope any role may; `open` needs no one signed in; `settle_seconds`, `revokes` as for an operation."""
+    """Without a scope any role may; `open` needs no one signed in; `delay_seconds`, `revokes` as for an operation."""
 
     def decorate(function: Function) -> HTTPRouteHandler:
         readers = {name: _or_nothing(reader) for name, reader in (query or {}).items()}
         wants = frozenset(inspect.signature(function).parameters)
-        spec = Screen(scope, open, readers, read_body, verbs or {}, settle_seconds, revokes, function, wants)
+        spec = Screen(scope, open, readers, read_body, verbs or {}, delay_seconds, revokes, function, wants)
         serve = _show if method == "GET" else _act
 
         async def endpoint(request: Request[Any, Any, Any]) -> ASGIResponse:
@@ -231,8 +231,8 @@ async def _act(spec: Screen, services: Services, request: AnyRequest) -> ASGIRes
                 await _sign(spec, visit)
                 visit.raw, visit.addresses = carried.raw, carried.addresses
                 answer = await _perform(spec, visit)
-        if spec.settle_seconds:
-            await asyncio.sleep(spec.settle_seconds)
+        if spec.delay_seconds:
+            await asyncio.sleep(spec.delay_seconds)
     except Unauthorized:
         answer = SeeOther(f"/sign-in?next={quote(_back(request))}")
     except (Invalid, Conflict) as error:

@@ -88,7 +88,7 @@ class Store(msgspec.Struct, frozen=True):
                 files, root = self._shared()
                 files.rm_file(f"{root}/{location}")
 
-    def settled(self, now: datetime) -> list[str]:
+    def sweepable(self, now: datetime) -> list[str]:
         """Return the locations of a past week, which no open transaction can still reference."""
         days = [f"{now - timedelta(days=n):%Y/%m/%d}" for n in range(2, 9)]
         return [f"{day}/{name}" for day in days for name in self._names(day)]

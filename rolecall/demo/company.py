@@ -35,9 +35,9 @@ from rolecall.demo.applications import (
     identities_file,
 )
 from rolecall.demo.hooks import Hooks, receiving
-from rolecall.demo.people import Person, roster
+from rolecall.demo.people import Employee, roster
 from rolecall.demo.signing import signed
-from rolecall.demo.story import Event, Model, Request, Who
+from rolecall.demo.story import Model, Request, StoryEvent, Who
 from rolecall.identities import queries as identities
 from rolecall.personnel_events import actions as events
 from rolecall.settings.policy import RequirementType
@@ -212,7 +212,7 @@ class _Company:
             async with self._by_clerk("upload_import") as db:
                 return await imports.upload_import(db, self.clerk, upload, (), self._facts(), self.config.store)
 
-    async def _import(self, application: Application, people: Sequence[Person]) -> UUID:
+    async def _import(self, application: Application, people: Sequence[Employee]) -> UUID:
         return await self._upload(
             self.application_ids[application.name], files_of(application, people, clock.now().date())
         )
@@ -233,7 +233,7 @@ class _Company:
         async with self._by_clerk("cancel_import") as db:
             await imports.cancel_import(db, self.clerk, {"applicationImportId": str(mistake)}, self._facts())
 
-    async def _announce(self, event: Event) -> None:
+    async def _announce(self, event: StoryEvent) -> None:
         raw: Json = {"effectiveDate": self._date(event.effective), "comment": event.comment}
         if event.who:
             raw["identityId"] = self.ids[event.who]

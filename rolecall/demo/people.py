@@ -44,7 +44,7 @@ _LAST = """
 """
 
 
-class Person(NamedTuple):
+class Employee(NamedTuple):
     employee_id: str
     first: str
     last: str
@@ -65,18 +65,18 @@ class Person(NamedTuple):
         return f"{self.username}@{DOMAIN}"
 
 
-def roster(today: date) -> list[Person]:
+def roster(today: date) -> list[Employee]:
     """Everyone, the boss first and each head before their people."""
     chance = random.Random(1848)  # noqa: S311
     names = chance.sample(list(product(_FIRST.split(), _LAST.split())), 400)
-    people: list[Person] = []
+    people: list[Employee] = []
 
-    def join(type: str, title: str, division: str, department: str, supervisor_id: str) -> Person:
+    def join(type: str, title: str, division: str, department: str, supervisor_id: str) -> Employee:
         first, last = names.pop()
         joined = today - timedelta(days=chance.randint(60, 4000))
         office = chance.choice(OFFICES)
         number = f"E{1001 + len(people)}"
-        person = Person(number, first, last, type, title, division, department, office, supervisor_id, joined)
+        person = Employee(number, first, last, type, title, division, department, office, supervisor_id, joined)
         people.append(person)
         return person
 
@@ -96,7 +96,7 @@ def roster(today: date) -> list[Person]:
     return people
 
 
-def _head_of(people: list[Person], department: str) -> str:
+def _head_of(people: list[Employee], department: str) -> str:
     return next(person.employee_id for person in people if person.department == department)
 
 

@@ -28,7 +28,7 @@ class Who(NamedTuple):
     position: int
 
 
-class Event(NamedTuple):
+class StoryEvent(NamedTuple):
     """`kind` is the path of the operation that makes it."""
 
     day: int
@@ -47,27 +47,27 @@ def _newcomer(first: str, last: str, title: str, division: str, department: str,
 
 
 EVENTS = (
-    Event(-27, "onboard", None, -16, "Laptop is ordered",
+    StoryEvent(-27, "onboard", None, -16, "Laptop is ordered",
           identity=_newcomer("Ingrid", "Solheim", "Software Engineer", "Technology", "Engineering", "Bergen")),
-    Event(-25, "offboard", Who("Sales", 3), -15, "Resigned"),
-    Event(-22, "leave-of-absence", Who("Legal", 1), -14, "Parental leave", end=-5),
-    Event(-20, "role-transition", Who("Customer Support", 2), -9, "Moves to the northern accounts",
+    StoryEvent(-25, "offboard", Who("Sales", 3), -15, "Resigned"),
+    StoryEvent(-22, "leave-of-absence", Who("Legal", 1), -14, "Parental leave", end=-5),
+    StoryEvent(-20, "role-transition", Who("Customer Support", 2), -9, "Moves to the northern accounts",
           identity={"title": "Account Manager", "department": "Sales"}),
-    Event(-12, "leave-of-absence", Who("Engineering", 8), -4, "Sabbatical", end=40),
-    Event(-10, "onboard", None, -2,
+    StoryEvent(-12, "leave-of-absence", Who("Engineering", 8), -4, "Sabbatical", end=40),
+    StoryEvent(-10, "onboard", None, -2,
           identity=_newcomer("Mateus", "Rocha", "Account Manager", "Commercial", "Sales", "Porto")),
-    Event(-8, "offboard", Who("Facilities", 1), 30, "End of contract", canceled="The contract was extended"),
-    Event(-8, "offboard", Who("Customer Support", 9), -3, "Moves abroad"),
-    Event(-6, "offboard", Who("Marketing", 2), 1, "Leaves for university"),
-    Event(-5, "leave-of-absence", Who("Human Resources", 2), 2, "Return date not known yet"),
-    Event(-4, "role-transition", Who("Engineering", 5), 3, "Joins the platform team",
+    StoryEvent(-8, "offboard", Who("Facilities", 1), 30, "End of contract", canceled="The contract was extended"),
+    StoryEvent(-8, "offboard", Who("Customer Support", 9), -3, "Moves abroad"),
+    StoryEvent(-6, "offboard", Who("Marketing", 2), 1, "Leaves for university"),
+    StoryEvent(-5, "leave-of-absence", Who("Human Resources", 2), 2, "Return date not known yet"),
+    StoryEvent(-4, "role-transition", Who("Engineering", 5), 3, "Joins the platform team",
           identity={"title": "Systems Engineer", "department": "IT Operations"}),
-    Event(-3, "onboard", None, 11, "Replaces a retiring colleague",
+    StoryEvent(-3, "onboard", None, 11, "Replaces a retiring colleague",
           identity=_newcomer("Anjali", "Menon", "Accountant", "Finance", "Accounting", "Pune")),
-    Event(-2, "offboard", Who("Treasury", 1), 12),
-    Event(-1, "role-transition", Who("Accounting", 3), 15, "Six months in treasury", end=195,
+    StoryEvent(-2, "offboard", Who("Treasury", 1), 12),
+    StoryEvent(-1, "role-transition", Who("Accounting", 3), 15, "Six months in treasury", end=195,
           identity={"title": "Treasury Analyst", "department": "Treasury"}),
-    Event(-1, "onboard", None, 20,
+    StoryEvent(-1, "onboard", None, 20,
           identity=_newcomer("Oskar", "Lund", "Support Specialist", "Commercial", "Customer Support", "Toronto")),
 )  # fmt: skip
 

@@ -14,7 +14,7 @@ import msgspec
 
 from rolecall.accounts import queries as accounts_queries
 from rolecall.accounts.model import Access, group_header
-from rolecall.accounts.shapes import Account, Held, Membership
+from rolecall.accounts.shapes import Account, HeldPermission, Membership
 from rolecall.applications import queries as applications
 from rolecall.core.db import Db, fetch_rows, fetch_value
 from rolecall.core.errors import Invalid
@@ -39,7 +39,7 @@ Asked = tuple[UUID, str, str, str]
 Given = tuple[UUID, bool, str, str, str]
 
 
-class _Held(msgspec.Struct, frozen=True):
+class _HeldEntry(msgspec.Struct, frozen=True):
     """Something that an account holds, and how a request or a model would name it to give it."""
 
     asked: Asked
@@ -54,7 +54,7 @@ class _Held(msgspec.Struct, frozen=True):
     from_import: int
 
 
-class _Given(msgspec.Struct, frozen=True):
+class _FulfilledRequest(msgspec.Struct, frozen=True):
     """A request that gave something; `account` is the username it was for, if it named an account."""
 
     account: str | None
@@ -82,7 +82,7 @@ async def moment_after(db: Db, import_number: int) -> datetime:
 async def access_of(db: Db, identity_id: UUID, as_of: datetime | None) -> EffectiveAccess:
     """Gather what the identity's accounts hold, with the reasons; for a past moment, as both were then."""
     accounts = await _accounts(db, identity_id, as_of)
-    held: dict[UUID, list[_Held]] = defaultdict(list)
+    held: dict[UUID, list[_HeldEntry]] = defaultdict(list)
     # Those of one application share the import that was its last; now, after all imports, one question serves all.
     for number, alike in groupby(accounts, key=lambda entry: entry[1]):
         for account_id, entry in await _holdings(db, [account for account, _ in alike], number):
@@ -91,7 +91,7 @@ async def access_of(db: Db, identity_id: UUID, as_of: datetime | None) -> Effect
     requests = await _requests(db, identity_id, as_of)
     models = await _models(db, identity_id, as_of)
 
-    def shown(entry: _Held, username: str) -> AccessEntry:
+    def shown(entry: _HeldEntry, username: str) -> AccessEntry:
         given = [given.reason for given in requests.get(entry.asked, []) if given.account in (None, username)]
         why = Why(imports[entry.from_import], given, models.get(entry.given, []))
         return AccessEntry(
@@ -126,21 +126,21 @@ async def _accounts(db: Db, identity_id: UUID, as_of: datetime | None) -> list[t
     return [(account, number) for account, number in await accounts_queries.of_identity_at(db, identity_id, as_of)]
 
 
-async def _holdings(db: Db, accounts: Sequence[Account], number: int | None) -> Iterator[tuple[UUID, _Held]]:
+async def _holdings(db: Db, accounts: Sequence[Account], number: int | None) -> Iterator[tuple[UUID, _HeldEntry]]:
     """Groups first, then permissions, each account's by name."""
     application = {account.id: account.application_id for account in accounts}
     memberships = await accounts_queries.memberships(db, list(application), number)
     permissions = await accounts_queries.permissions_held(db, list(application), number)
     through = {(member.account_id, member.group): member for member in memberships}
 
-    def a_membership(member: Membership) -> _Held:
+    def a_membership(member: Membership) -> _HeldEntry:
         header, group = group_header(member.nomenclature), member.group
         there = application[member.account_id]
         asked, given = (there, header, "", group), (there, True, "", "", group)
         risk = Level(member.risk_rating)
-        return _Held(asked, given, header, "", group, Access.GRANT, "", risk, "", member.from_import)
+        return _HeldEntry(asked, given, header, "", group, Access.GRANT, "", risk, "", member.from_import)
 
-    def a_permission(held: Held) -> _Held:
+    def a_permission(held: HeldPermission) -> _HeldEntry:
         words, since = (held.header, held.section, held.permission), held.from_import
         there = application[held.holder_id]
         asked, given = (there, *words), (there, False, *words)
@@ -150,7 +150,7 @@ async def _holdings(db: Db, accounts: Sequence[Account], number: int | None) -> 
             group = a_membership(member)
             asked, given, since = group.asked, group.given, max(since, member.from_import)
         access, risk = Access(held.access), Level(held.risk_rating)
-        return _Held(asked, given, *words, access, held.value, risk, held.group, since)
+        return _HeldEntry(asked, given, *words, access, held.value, risk, held.group, since)
 
     return chain(
         ((member.account_id, a_membership(member)) for member in memberships),
@@ -217,13 +217,13 @@ _REQUESTS = """
     ORDER BY g.list_key"""
 
 
-async def _requests(db: Db, identity_id: UUID, as_of: datetime | None) -> dict[Asked, list[_Given]]:
+async def _requests(db: Db, identity_id: UUID, as_of: datetime | None) -> dict[Asked, list[_FulfilledRequest]]:
     """Find the requests that had given access by then, and who approved them."""
     rows = await fetch_rows(db, _REQUESTS, identity=identity_id, as_of=as_of or _FOREVER)
-    found = defaultdict[Asked, list[_Given]](list)
+    found = defaultdict[Asked, list[_FulfilledRequest]](list)
     for application_id, header, section, permission, account, *reason, approvals in rows:
         people = msgspec.convert(approvals or [], list[PersonReference])
-        given = _Given(account, RequestReason(*(*reason, people)))
+        given = _FulfilledRequest(account, RequestReason(*(*reason, people)))
         found[application_id, header, section, permission].append(given)
     return found
 

@@ -8,7 +8,7 @@ from rolecall.access_requests import queries as access_requests
 from rolecall.core.db import Db, fetch_rows, stream_rows
 from rolecall.core.errors import Invalid, NotFound
 from rolecall.effective_access.queries import access_of
-from rolecall.evidence.shapes import Evidence, ImportEvidence, ImportFile
+from rolecall.evidence.shapes import EvidenceFile, ImportEvidence, PersonEvidence
 from rolecall.identities import finding
 from rolecall.identities import queries as identities
 from rolecall.personnel_events import queries as personnel_events
@@ -28,10 +28,10 @@ async def find_identity(db: Db, text: str) -> UUID:
     return fits[0].id
 
 
-async def evidence_of(db: Db, id: UUID, as_of: datetime | None) -> Evidence:
+async def evidence_of(db: Db, id: UUID, as_of: datetime | None) -> PersonEvidence:
     events = await fetch_rows(db, "SELECT id FROM personnel_events WHERE identity_id = %(id)s", id=id)
     requests = await fetch_rows(db, "SELECT id FROM access_requests WHERE identity_id = %(id)s", id=id)
-    return Evidence(
+    return PersonEvidence(
         identity=await identities.get(db, str(id)),
         access=await access_of(db, id, as_of),
         events=list((await personnel_events.by_id(db, [event for (event,) in events])).values()),
@@ -61,10 +61,10 @@ async def _imports(db: Db, id: UUID) -> list[ImportEvidence]:
            ORDER BY i.number""",
         id=id,
     )
-    return [ImportEvidence(*(*row[:-1], msgspec.convert(row[-1], list[ImportFile]))) for row in rows]
+    return [ImportEvidence(*(*row[:-1], msgspec.convert(row[-1], list[EvidenceFile]))) for row in rows]
 
 
-async def things_of(db: Db, id: UUID, evidence: Evidence) -> list[UUID]:
+async def things_of(db: Db, id: UUID, evidence: PersonEvidence) -> list[UUID]:
     """Whatever an audit entry about the person may be about."""
     accounts = await fetch_rows(db, f"SELECT id FROM accounts WHERE number IN ({_ACCOUNTS})", id=id)
     worked_on = [*(event.id for event in evidence.events), *(request.id for request in evidence.requests)]

@@ -7,7 +7,7 @@ from html import escape
 from rolecall.access_requests.shapes import AccessRequestDetail, Permission
 from rolecall.audit.shapes import AuditEventItem
 from rolecall.effective_access.shapes import AccessEntry
-from rolecall.evidence.shapes import Evidence, ImportEvidence
+from rolecall.evidence.shapes import ImportEvidence, PersonEvidence
 from rolecall.personnel_events.shapes import EventDetail
 from rolecall.work_items.shapes import ActivityEntry
 
@@ -20,11 +20,11 @@ th, td, code { overflow-wrap: anywhere; } th, .quiet { color: #55606e; }
 """
 
 
-def report(evidence: Evidence, entries: Sequence[AuditEventItem], head: str, now: datetime) -> str:
+def report(evidence: PersonEvidence, entries: Sequence[AuditEventItem], head: str, now: datetime) -> str:
     return "\n".join(_page(evidence, entries, head, now))
 
 
-def _page(evidence: Evidence, entries: Sequence[AuditEventItem], head: str, now: datetime) -> Iterator[str]:
+def _page(evidence: PersonEvidence, entries: Sequence[AuditEventItem], head: str, now: datetime) -> Iterator[str]:
     person = evidence.identity
     name = _text(f"{person.first_name} {person.last_name}")
     yield f"""<!doctype html><html lang="en"><head><meta charset="utf-8">

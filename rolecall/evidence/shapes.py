@@ -10,7 +10,7 @@ from rolecall.identities.shapes import IdentityDetail
 from rolecall.personnel_events.shapes import EventDetail
 
 
-class ImportFile(msgspec.Struct, rename="camel"):
+class EvidenceFile(msgspec.Struct, rename="camel"):
     file_group: str
     name: str
     sha256: str
@@ -29,10 +29,10 @@ class ImportEvidence(msgspec.Struct, rename="camel"):
     build_start: datetime | None
     build_end: datetime | None
     metrics: dict[str, Any] | None
-    files: list[ImportFile]
+    files: list[EvidenceFile]
 
 
-class Evidence(msgspec.Struct, rename="camel"):
+class PersonEvidence(msgspec.Struct, rename="camel"):
     """What there is to show of one person."""
 
     identity: IdentityDetail

@@ -30,42 +30,42 @@ IMPORTS_WAIT = timedelta(minutes=15)
 _NAMED = 5
 
 
-class State(StrEnum):
+class CheckState(StrEnum):
     OK = "ok"
     WARNING = "warning"
     TROUBLE = "trouble"
 
 
-class Finding(msgspec.Struct, frozen=True):
+class CheckResult(msgspec.Struct, frozen=True):
     """The result of a check; `advice` is empty when it passed."""
 
     check: str
-    state: State
+    state: CheckState
     detail: str
     advice: str = ""
 
 
-def _fine(check: str, detail: str) -> Finding:
-    return Finding(check, State.OK, detail)
+def _fine(check: str, detail: str) -> CheckResult:
+    return CheckResult(check, CheckState.OK, detail)
 
 
-def _trouble(check: str, detail: str, advice: str) -> Finding:
-    return Finding(check, State.TROUBLE, detail, advice)
+def _trouble(check: str, detail: str, advice: str) -> CheckResult:
+    return CheckResult(check, CheckState.TROUBLE, detail, advice)
 
 
-async def examine(db: Db, config: Config) -> list[Finding]:
+async def examine(db: Db, config: Config) -> list[CheckResult]:
     """Run all checks; those that need tables run last and only on the current schema."""
     findings = [await _clock(db)]
     if config.data_dir.exists():
         findings += [*_disks(config), *_permissions(config)]
     findings += [_signing_in(config), version := await _version(db)]
-    if version.state is State.OK:
+    if version.state is CheckState.OK:
         findings += [await check(db) for check in _CHECKS]
         findings.append(await _secrets(db, config))
     return findings
 
 
-def out_of_reach(error: Exception) -> Finding:
+def out_of_reach(error: Exception) -> CheckResult:
     return _trouble(
         "database",
         f"out of reach: {' '.join(str(error).split())}",
@@ -73,7 +73,7 @@ def out_of_reach(error: Exception) -> Finding:
     )
 
 
-async def _version(db: Db) -> Finding:
+async def _version(db: Db) -> CheckResult:
     if await fetch_value(db, "SELECT to_regnamespace(%(aside)s)", aside=migrate.ASIDE):
         detail, _, advice = migrate.INTERRUPTED.partition("; ")
         return _trouble("migrations", detail, advice)
@@ -91,18 +91,18 @@ async def _version(db: Db) -> Finding:
     return _fine("migrations", "the database is at this version")
 
 
-def _signing_in(config: Config) -> Finding:
+def _signing_in(config: Config) -> CheckResult:
     if config.passwords or config.oidc_issuer:
         return _fine("sign-in", "people can sign in with a password or an OpenID provider")
-    return Finding(
+    return CheckResult(
         "sign-in",
-        State.WARNING,
+        CheckState.WARNING,
         "passwords are off and no OpenID provider is set: people sign in by one-time links alone",
         "set ROLECALL_OIDC_ISSUER, or leave ROLECALL_PASSWORDS out",
     )
 
 
-async def _worker(db: Db) -> Finding:
+async def _worker(db: Db) -> CheckResult:
     if await some_worker_lives(db):
         return _fine("worker", "a worker showed a sign of life within 20 s")
     return _trouble(
@@ -112,7 +112,7 @@ async def _worker(db: Db) -> Finding:
     )
 
 
-async def _clock(db: Db) -> Finding:
+async def _clock(db: Db) -> CheckResult:
     before = clock.now()
     there: datetime = await fetch_value(db, "SELECT clock_timestamp()")
     here = before + (clock.now() - before) / 2
@@ -123,7 +123,7 @@ async def _clock(db: Db) -> Finding:
     return _trouble("clock", f"this machine and the database are {seconds} apart", "let NTP set both clocks")
 
 
-def _disks(config: Config) -> Iterator[Finding]:
+def _disks(config: Config) -> Iterator[CheckResult]:
     """Check each disk once, even if several folders are on it."""
     folders = [config.data_dir, config.data_dir / "postgres", config.store.folder]
     if config.files_url:
@@ -134,18 +134,18 @@ def _disks(config: Config) -> Iterator[Finding]:
         yield from _disk(folder)
 
 
-def _disk(folder: Path) -> Iterator[Finding]:
+def _disk(folder: Path) -> Iterator[CheckResult]:
     usage = shutil.disk_usage(folder)
     percent = 100 * usage.free // usage.total
     detail = f"{percent} % free ({usage.free // MIB:,} MiB) under {folder}"
     if percent >= LEAST_FREE_PERCENT and usage.free >= LEAST_FREE_BYTES:
         yield _fine("disk", detail)
     else:
-        state = State.TROUBLE if usage.free < LEAST_FREE_BYTES else State.WARNING
-        yield Finding("disk", state, detail, "make room or give it a larger disk; a full disk stops every write")
+        state = CheckState.TROUBLE if usage.free < LEAST_FREE_BYTES else CheckState.WARNING
+        yield CheckResult("disk", state, detail, "make room or give it a larger disk; a full disk stops every write")
 
 
-def _permissions(config: Config) -> Iterator[Finding]:
+def _permissions(config: Config) -> Iterator[CheckResult]:
     """Check that other users can neither read the database, files and key nor hold the locks."""
     problems = []
     locks = [(name, 0o600) for name in ("serve.lock", "postgres.lock", "postgres.users")]
@@ -162,7 +162,7 @@ def _permissions(config: Config) -> Iterator[Finding]:
     yield from problems or [_fine("permissions", f"only its owner reads what is in {config.data_dir}")]
 
 
-async def _hooks(db: Db) -> Finding:
+async def _hooks(db: Db) -> CheckResult:
     rows = await fetch_rows(
         db,
         """SELECT name FROM webhooks WHERE deleted_on IS NULL
@@ -178,7 +178,7 @@ async def _hooks(db: Db) -> Finding:
     )
 
 
-async def _late_deliveries(db: Db) -> Finding:
+async def _late_deliveries(db: Db) -> CheckResult:
     """Check for overdue deliveries: while a worker runs, a hook with due deliveries always has one in flight."""
     rows = await fetch_rows(
         db,
@@ -202,7 +202,7 @@ async def _late_deliveries(db: Db) -> Finding:
     )
 
 
-async def _secrets(db: Db, config: Config) -> Finding:
+async def _secrets(db: Db, config: Config) -> CheckResult:
     rows = await fetch_rows(db, "SELECT id, name, secret FROM webhooks WHERE deleted_on IS NULL ORDER BY name")
     key = sealing.find_key(config)
     closed = [name for id, name, secret in rows if not _opens(key, secret, id)]
@@ -223,7 +223,7 @@ def _opens(key: bytes | None, sealed: bytes, owner: UUID) -> bool:
         return False
 
 
-async def _waiting_imports(db: Db) -> Finding:
+async def _waiting_imports(db: Db) -> CheckResult:
     """Check for stuck imports, apart from those queued behind another import of their application."""
     rows = await fetch_rows(
         db,
@@ -244,7 +244,7 @@ async def _waiting_imports(db: Db) -> Finding:
     )
 
 
-async def _held_imports(db: Db) -> Finding:
+async def _held_imports(db: Db) -> CheckResult:
     rows = await fetch_rows(
         db,
         """SELECT a.name || ' #' || i.number FROM import_runs r JOIN application_imports i ON i.id = r.import_id
@@ -260,7 +260,7 @@ async def _held_imports(db: Db) -> Finding:
     )
 
 
-async def _failing_imports(db: Db) -> Finding:
+async def _failing_imports(db: Db) -> CheckResult:
     failing = [schedule.name for schedule in await failing_schedules(db)]
     if not failing:
         return _fine("scheduled imports", "none failed three times in a row")
@@ -271,7 +271,7 @@ async def _failing_imports(db: Db) -> Finding:
     )
 
 
-async def _unmatched(db: Db) -> Finding:
+async def _unmatched(db: Db) -> CheckResult:
     rows = await fetch_rows(
         db,
         """SELECT count(*), count(*) FILTER (WHERE a.match IN ('Unmatched', 'Disputed'))
@@ -282,29 +282,29 @@ async def _unmatched(db: Db) -> Finding:
     detail = f"{unmatched:,} of {total:,} accounts belong to nobody known ({percent:.0f} %)"
     if percent <= MOST_UNMATCHED_PERCENT:
         return _fine("unmatched accounts", detail)
-    return Finding(
+    return CheckResult(
         "unmatched accounts",
-        State.WARNING,
+        CheckState.WARNING,
         detail,
         "give the users file an employee id or e-mail column, or pin accounts one by one in the console",
     )
 
 
-async def _leftovers(db: Db) -> Finding:
+async def _leftovers(db: Db) -> CheckResult:
     found = await leftovers(db, 1)
     if not found.total_count:
         return _fine("accounts of leavers", "none is active without a request to remove it")
     example = found.items[0]
-    return Finding(
+    return CheckResult(
         "accounts of leavers",
-        State.WARNING,
+        CheckState.WARNING,
         f"{found.total_count:,} active accounts of people who left, which nobody is asked to remove,"
         f" for example {example.username} in {example.application.name}",
         "look at them (`rolecall request leftovers`), and ask for their removal (`rolecall request create Remove`)",
     )
 
 
-async def _audit(db: Db) -> Finding:
+async def _audit(db: Db) -> CheckResult:
     verdict = await audit.verify(db)
     if verdict.broken is None:
         return _fine("audit", f"all {verdict.count:,} entries fit")
@@ -315,7 +315,7 @@ async def _audit(db: Db) -> Finding:
     )
 
 
-_CHECKS: list[Callable[[Db], Awaitable[Finding]]] = [
+_CHECKS: list[Callable[[Db], Awaitable[CheckResult]]] = [
     _worker,
     _late_deliveries,
     _hooks,

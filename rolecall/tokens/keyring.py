@@ -18,7 +18,7 @@ KNOWN_FOR_SECONDS = 0.5
 _MOST = 10_000
 
 
-class Known(msgspec.Struct, frozen=True):
+class CachedToken(msgspec.Struct, frozen=True):
     token: Token
     caller: Caller
     until: float
@@ -26,7 +26,7 @@ class Known(msgspec.Struct, frozen=True):
 
 class Keyring:
     def __init__(self) -> None:
-        self._known: dict[bytes, Known] = {}
+        self._known: dict[bytes, CachedToken] = {}
 
     async def authenticate(self, pool: Pool, secret: str, now: datetime) -> Caller:
         """A token that is malformed, unknown, expired or revoked is refused alike."""
@@ -41,7 +41,7 @@ class Keyring:
             raise Unauthorized
         return known.caller
 
-    async def _look_up(self, pool: Pool, secret: str, now: datetime) -> Known:
+    async def _look_up(self, pool: Pool, secret: str, now: datetime) -> CachedToken:
         public = public_id(secret)
         if public is None:
             raise Unauthorized
@@ -51,4 +51,4 @@ class Keyring:
             token = await queries.with_secret(db, public, secret)
             if token.is_usable(now):
                 await actions.keep_last_use(db, token, now)
-        return Known(token, token.caller(), until)
+        return CachedToken(token, token.caller(), until)

@@ -87,7 +87,7 @@ FAULTS = {
 }
 
 
-class Event(msgspec.Struct, frozen=True):
+class WebhookEvent(msgspec.Struct, frozen=True):
     """A webhook event; `description` is its condition."""
 
     name: str
@@ -119,7 +119,7 @@ def _methods_of(route: HTTPRoute) -> Iterator[Route]:
             yield Route(path, method, handler.handler_name, tags, handler.opt.get("operation"))
 
 
-def document(app: Litestar, base_url: str, events: Sequence[Event], payload: Any) -> Json:
+def document(app: Litestar, base_url: str, events: Sequence[WebhookEvent], payload: Any) -> Json:
     routes = [(route, route.operation) for route in routes_of(app) if route.operation]
     components = Components(dict.fromkeys(operation.body for _, operation in routes if operation.body))
     paths: Json = {}
@@ -255,7 +255,7 @@ def _error_schemas() -> Json:
     }
 
 
-def _webhook(event: Event, payload: Any, components: Components) -> Json:
+def _webhook(event: WebhookEvent, payload: Any, components: Components) -> Json:
     schema = components.answer(payload)
     example = example_of(schema, components.schemas)
     example["event"] |= {"name": event.name, "display": event.display, "description": event.description}

@@ -26,7 +26,7 @@ _PATIENCE_SECONDS = 1.0
 _Key = tuple[str, str, int, float]
 
 
-class Bucket(msgspec.Struct, frozen=True):
+class TimeBucket(msgspec.Struct, frozen=True):
     method: str
     route: str
     status: int
@@ -102,10 +102,10 @@ async def _write(db: Db, counted: dict[_Key, tuple[int, float]]) -> None:
     )
 
 
-async def all_times(db: Db) -> list[Bucket]:
+async def all_times(db: Db) -> list[TimeBucket]:
     return await fetch_all(
         db,
-        Bucket,
+        TimeBucket,
         """SELECT method, route, status, within, requests, seconds FROM request_times
            ORDER BY route, method, status, within""",
     )

@@ -167,7 +167,7 @@ class Crew:
         while (await self._look(f"/api/application-imports/{id}"))["status"] in ("Pending", "Running"):  # noqa: ASYNC110
             await asyncio.sleep(0.1)
 
-    async def settled(self, db: Db) -> None:
+    async def finish_work(self, db: Db) -> None:
         """Wait until no import and no delivery is under way; fail with those that are."""
         give_up = time.monotonic() + 120
         while left := await fetch_rows(
@@ -285,6 +285,6 @@ async def under_work(folder: Path, **settings: str) -> AsyncIterator[Crew]:
             crashes = service.crashes()
         with a_whole_service(data_dir, "--workers", "1", **settings, **LATER) as crew.service:
             async with crew.service.db() as db:
-                await crew.settled(db)
+                await crew.finish_work(db)
                 crew.figures = await crew.check(db, data_dir / "files")
     assert not crashes, crashes[:3]

@@ -41,8 +41,8 @@ BUGS = [
         "the answer leaves before the commit",
         "web/operations.py",
         """                await idempotency.keep_answer(db, key, spec.status, None if spec.secret else answer)
-    if spec.settle_seconds:
-        await asyncio.sleep(spec.settle_seconds)
+    if spec.delay_seconds:
+        await asyncio.sleep(spec.delay_seconds)
     return Answer(spec.status, answer)
 """,
         """                await idempotency.keep_answer(db, key, spec.status, None if spec.secret else answer)

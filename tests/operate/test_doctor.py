@@ -16,7 +16,7 @@ from rolecall.core.db import Db, execute
 from rolecall.core.ids import new_id
 from rolecall.core.sealing import new_key
 from rolecall.operate import doctor
-from rolecall.operate.doctor import State
+from rolecall.operate.doctor import CheckState
 from rolecall.webhooks import outbox
 from tests.application_imports.running import Imports
 from tests.builders import an_access_request, an_application, an_identity, an_import
@@ -84,7 +84,7 @@ async def test_a_hook_whose_secret_the_key_does_not_open_is_named(
     await a_hook(client, "https://hooks.example.com/", name="Before")
     key = tmp_path / "secret.key"
     kept = key.read_text()
-    assert (await doctor._secrets(db, config)).state is State.OK
+    assert (await doctor._secrets(db, config)).state is CheckState.OK
 
     key.write_text(new_key())
     await a_hook(client, "https://hooks.example.com/", name="After")
@@ -96,11 +96,11 @@ async def test_a_hook_whose_secret_the_key_does_not_open_is_named(
     back = await doctor._secrets(db, config)
 
     assert (changed.state, changed.detail) == (
-        State.TROUBLE, "sealed with another key, so nothing is sent: Before",
+        CheckState.TROUBLE, "sealed with another key, so nothing is sent: Before",
     )  # fmt: skip
-    assert (lost.state, lost.detail) == (State.TROUBLE, "there is no key, so nothing is sent: After, Before")
+    assert (lost.state, lost.detail) == (CheckState.TROUBLE, "there is no key, so nothing is sent: After, Before")
     assert "rotate" in lost.advice
-    assert back.state is State.OK
+    assert back.state is CheckState.OK
 
 
 async def test_deliveries_that_no_worker_sends_are_told_apart_from_receivers_that_are_slow(
@@ -109,7 +109,7 @@ async def test_deliveries_that_no_worker_sends_are_told_apart_from_receivers_tha
     await a_hook(client, "https://hooks.example.com/", name="Tickets")
     for _ in range(2):
         await an_access_request(db)
-    assert (await doctor._late_deliveries(db)).state is State.OK
+    assert (await doctor._late_deliveries(db)).state is CheckState.OK
     await execute(db, "UPDATE webhook_deliveries SET next_attempt_on = now() - interval '6 minutes'")
 
     late = await doctor._late_deliveries(db)
@@ -121,21 +121,21 @@ async def test_deliveries_that_no_worker_sends_are_told_apart_from_receivers_tha
     await execute(db, "UPDATE webhook_deliveries SET next_attempt_on = now() - interval '6 minutes'")
     abandoned = await doctor._late_deliveries(db)
 
-    assert (late.state, "Tickets" in late.detail) == (State.TROUBLE, True)
-    assert sending.state is State.OK
-    assert abandoned.state is State.TROUBLE
+    assert (late.state, "Tickets" in late.detail) == (CheckState.TROUBLE, True)
+    assert sending.state is CheckState.OK
+    assert abandoned.state is CheckState.TROUBLE
 
 
 async def test_an_import_that_nobody_takes_is_told(db: Db) -> None:
     app = await an_application(db, "Payroll")
     for application, status in ((app, "Pending"), (app, "Pending"), (None, "Running")):
         await an_import(db, application, status)
-    assert (await doctor._waiting_imports(db)).state is State.OK
+    assert (await doctor._waiting_imports(db)).state is CheckState.OK
     await execute(db, "UPDATE application_imports SET created_at = now() - interval '16 minutes'")
 
     found = await doctor._waiting_imports(db)
 
-    assert (found.state, "Payroll #1" in found.detail, "#2" in found.detail) == (State.TROUBLE, True, False)
+    assert (found.state, "Payroll #1" in found.detail, "#2" in found.detail) == (CheckState.TROUBLE, True, False)
 
 
 def test_a_disk_is_looked_at_once_however_many_folders_are_on_it(tmp_path: Path) -> None:
@@ -181,19 +181,19 @@ def test_a_database_out_of_reach_is_a_finding_not_a_crash(tmp_path: Path) -> Non
 
 
 async def test_a_clock_that_is_not_the_databases_is_told(db: Db) -> None:
-    assert (await doctor._clock(db)).state is State.OK
+    assert (await doctor._clock(db)).state is CheckState.OK
     clock.travel(timedelta(minutes=-1))
 
     found = await doctor._clock(db)
 
-    assert (found.state, "60." in found.detail) == (State.TROUBLE, True)
+    assert (found.state, "60." in found.detail) == (CheckState.TROUBLE, True)
 
 
 @pytest.mark.parametrize(
-    ("free", "state"), [(50 << 30, State.OK), (5 << 30, State.WARNING), (100 << 20, State.TROUBLE)]
+    ("free", "state"), [(50 << 30, CheckState.OK), (5 << 30, CheckState.WARNING), (100 << 20, CheckState.TROUBLE)]
 )
 def test_a_disk_that_fills_is_told_before_it_is_full(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, free: int, state: State
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, free: int, state: CheckState
 ) -> None:
     usage = type(shutil.disk_usage(tmp_path))(100 << 30, (100 << 30) - free, free)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
@@ -217,4 +217,4 @@ async def test_passwords_off_without_a_provider_is_a_warning(db: Db, config: Con
     with_provider = msgspec.structs.replace(off, oidc_issuer="https://provider.example.com")
     other = {finding.check: finding.state for finding in await doctor.examine(db, with_provider)}
 
-    assert (found["sign-in"], other["sign-in"]) == (State.WARNING, State.OK)
+    assert (found["sign-in"], other["sign-in"]) == (CheckState.WARNING, CheckState.OK)

@@ -209,9 +209,9 @@ async def test_the_alerts_of_the_page_ask_for_metrics_that_there_are(client: htt
 
 @pytest.mark.parametrize("text", ['a "quote"', "a \\ stroke", "a\nline"])
 def test_labels_are_escaped(text: str) -> None:
-    from rolecall.operate.metrics import Kind, Metric, exposition
+    from rolecall.operate.metrics import Metric, MetricType, exposition
 
-    metric = Metric("some_info", Kind.GAUGE, "x", [("", {"version": text}, 1)])
+    metric = Metric("some_info", MetricType.GAUGE, "x", [("", {"version": text}, 1)])
 
     told, _ = read(exposition([metric]).decode())
 

@@ -13,8 +13,15 @@ from rolecall.core import clock
 from rolecall.core.config import Config
 from rolecall.core.db import Db, execute, fetch_rows, make_pool
 from rolecall.webhooks import outbox
-from rolecall.webhooks.model import FAILURES_UNTIL_PROBED, IN_FLIGHT_A_HOOK, KEPT_FOR_OTHERS, Answer, Claim, Outcome
-from rolecall.webhooks.outbox import Ended
+from rolecall.webhooks.model import (
+    FAILURES_UNTIL_PROBED,
+    IN_FLIGHT_A_HOOK,
+    KEPT_FOR_OTHERS,
+    AttemptOutcome,
+    AttemptResult,
+    Claim,
+)
+from rolecall.webhooks.outbox import EndedAttempt
 from rolecall.webhooks.sender import Sender
 from tests.builders import an_access_request
 from tests.webhooks.receivers import Receiver, accept, answering
@@ -82,7 +89,7 @@ async def test_a_worker_that_comes_back_late_changes_nothing(
     await post.deliver_in(timedelta(seconds=46))
     before = await delivery(client, claimed.id)
 
-    late = Ended(claimed, Answer(Outcome.STATUS, 500, "late"), clock.now())
+    late = EndedAttempt(claimed, AttemptResult(AttemptOutcome.STATUS, 500, "late"), clock.now())
     async with db.transaction():
         await outbox.record_results(db, [late], clock.now())
 
@@ -96,7 +103,9 @@ async def test_a_late_result_counts_while_nobody_else_has_taken_over(client: htt
     clock.travel_to(clock.now() + timedelta(minutes=5))
 
     async with db.transaction():
-        await outbox.record_results(db, [Ended(claimed, Answer(Outcome.DELIVERED, 200, ""), clock.now())], clock.now())
+        await outbox.record_results(
+            db, [EndedAttempt(claimed, AttemptResult(AttemptOutcome.DELIVERED, 200, ""), clock.now())], clock.now()
+        )
 
     assert (await delivery(client, claimed.id))["status"] == "Delivered"
 
@@ -134,7 +143,7 @@ async def test_events_of_one_request_are_first_attempted_one_after_the_other(
     assert [claim_event for (claim_event,) in await events_of(db, claimed)] == ["AccessRequestCreated"] * 2
     assert await claim(db) == []
     async with db.transaction():
-        ended = [Ended(each, Answer(Outcome.STATUS, 500), clock.now()) for each in claimed]
+        ended = [EndedAttempt(each, AttemptResult(AttemptOutcome.STATUS, 500), clock.now()) for each in claimed]
         await outbox.record_results(db, ended, clock.now())
     await post.deliver()
 
@@ -266,7 +275,9 @@ async def test_a_receiver_that_only_fails_is_probed_by_one_at_a_time_until_it_an
 
     (probe,) = await claim(db)
     async with db.transaction():
-        await outbox.record_results(db, [Ended(probe, Answer(Outcome.DELIVERED, 200), clock.now())], clock.now())
+        await outbox.record_results(
+            db, [EndedAttempt(probe, AttemptResult(AttemptOutcome.DELIVERED, 200), clock.now())], clock.now()
+        )
 
     assert len(await claim(db)) == 8
 
@@ -308,8 +319,8 @@ async def test_parked_while_it_was_on_its_way_it_stays_so_unless_it_arrived(clie
 
     async with db.transaction():
         ended = [
-            Ended(one, Answer(Outcome.TIMEOUT), clock.now()),
-            Ended(other, Answer(Outcome.DELIVERED, 200), clock.now()),
+            EndedAttempt(one, AttemptResult(AttemptOutcome.TIMEOUT), clock.now()),
+            EndedAttempt(other, AttemptResult(AttemptOutcome.DELIVERED, 200), clock.now()),
         ]
         await outbox.record_results(db, ended, clock.now())
 

@@ -187,7 +187,7 @@ async def create_token(db: Db, caller: Caller, form: Form, facts: Facts) -> Page
     "POST",
     "/settings/tokens/{id:str}/revoke",
     scope=Scope.TOKENS_MANAGE,
-    settle_seconds=KNOWN_FOR_SECONDS,
+    delay_seconds=KNOWN_FOR_SECONDS,
     revokes=True,
 )
 async def revoke_token(db: Db, id: str, facts: Facts) -> SeeOther:
