@@ -23,7 +23,7 @@ B = TypeVar("B", bound=ModelChanges)
 
 
 async def create_model(db: Db, raw: Json, facts: Facts) -> AccessModelDetail:
-    """A draft: nothing takes effect before it is committed."""
+    """Create a draft; it takes effect when it is committed."""
     body = await _checked(db, NewModel, raw, facts)
     draft = _drafted(Definition(body.name), body)
     id = new_id()
@@ -40,7 +40,7 @@ async def create_model(db: Db, raw: Json, facts: Facts) -> AccessModelDetail:
 
 
 async def change_model(db: Db, id: str, raw: Json, facts: Facts) -> AccessModelDetail:
-    """Changes the draft, which begins as what is committed."""
+    """Change the draft; without one, start from the committed definition."""
     model = await _locked(db, id)
     body = await _checked(db, ModelChanges, raw, facts, model.id)
     standing = model.draft or model.committed
@@ -132,13 +132,13 @@ async def _replace_members(db: Db, id: UUID, now: datetime) -> None:
 
 
 async def discard_draft(db: Db, id: UUID) -> None:
-    """What is committed stays; a model that was never committed keeps its draft."""
+    """Discard the draft of a committed model; a model that was never committed keeps it."""
     await execute(db, "UPDATE access_models SET draft = NULL WHERE id = %(id)s AND definition IS NOT NULL", id=id)
 
 
 async def _checked(db: Db, shape: type[B], raw: Json, facts: Facts, id: UUID | None = None) -> B:
     facts = await with_mentioned_applications(db, await with_mentioned_identities(db, facts, raw), raw)
-    # One at a time, so that two never take the same name.
+    # Serialise writers, so that two models cannot take the same name.
     await execute(db, "LOCK TABLE access_models IN SHARE ROW EXCLUSIVE MODE")
     name = str(raw.get("name", "")).strip()
     taken = "\x00" not in name and await queries.is_taken(db, name, other_than=id)
@@ -147,7 +147,7 @@ async def _checked(db: Db, shape: type[B], raw: Json, facts: Facts, id: UUID | N
 
 
 async def _as_stored(db: Db, body: B) -> B:
-    """Groups and permissions as the applications spell them."""
+    """Replace the names of groups and permissions by the applications' spelling."""
     given = body.access or []
     groups = [(each.application_id, name) for each in given for name in each.groups]
     permissions = [(each.application_id, asked.key) for each in given for asked in each.permissions]

@@ -1,4 +1,7 @@
-"""What applications hold, now or as of an import."""
+"""Read accounts, groups, permissions and who holds them, now or as of an import.
+
+Every row is an interval between imports, so that each query can be asked for the past (`as_of`) too.
+"""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -40,7 +43,7 @@ def _group_item(row: Sequence[Any]) -> GroupItem:
 
 
 _THEN = "v.from_import <= %(as_of)s AND (v.until_import IS NULL OR v.until_import > %(as_of)s)"
-# What an application held after one of its imports never changes.
+# The state of an application after one of its imports never changes.
 ACCOUNTS = FrozenListing(
     columns=_ACCOUNT_ITEM,
     rows=f"""FROM accounts a JOIN account_versions v ON v.account_number = a.number AND {_THEN}
@@ -48,7 +51,7 @@ ACCOUNTS = FrozenListing(
     key={"a.username": "text"},
     make=_account_item,
 )
-# Matches change between imports; how often they did is part of the list's name.
+# Matches change between imports, so the number of matchings is part of the version.
 ACCOUNTS_BY_MATCH = replace(
     ACCOUNTS,
     rows=f"{ACCOUNTS.rows} AND a.match = %(match)s",
@@ -71,7 +74,7 @@ PERMISSIONS = FrozenListing(
 
 
 async def last_import(db: Db, application_id: UUID, as_of: int | datetime | None = None) -> int:
-    """The import whose result is the state now, or was at that moment or number; 0 before the first."""
+    """Return the number of the last import now, or as of a time or number; 0 before the first."""
     number: int | None = await fetch_value(
         db,
         """SELECT number FROM application_imports
@@ -87,7 +90,7 @@ async def last_import(db: Db, application_id: UUID, as_of: int | datetime | None
 async def accounts_of(
     db: Db, application_id: UUID, page: int, as_of: int | datetime | None = None, match: Match | None = None
 ) -> Page[AccountItem]:
-    """By username."""
+    """List accounts by username."""
     if match is None:
         return await _after(db, "accounts", ACCOUNTS, application_id, page, as_of)
     return await _after(db, f"{match} accounts", ACCOUNTS_BY_MATCH, application_id, page, as_of, match=match)
@@ -96,7 +99,7 @@ async def accounts_of(
 async def accounts_named(
     db: Db, application_id: UUID, page: int, beginning: str, match: Match | None = None
 ) -> Page[AccountItem]:
-    """Those whose username begins so, as typed or in another common case: along the index of usernames."""
+    """Find accounts by username prefix, as typed or in another common case, so that the index serves it."""
     rows = f"""FROM unnest(%(beginnings)s::text[]) AS b (beginning)
                CROSS JOIN LATERAL (
                    SELECT * FROM accounts WHERE application_id = %(application)s
@@ -120,14 +123,14 @@ async def accounts_named(
 
 
 async def groups_of(db: Db, application_id: UUID, page: int, as_of: int | datetime | None = None) -> Page[GroupItem]:
-    """By name."""
+    """List groups by name."""
     return await _after(db, "groups", GROUPS, application_id, page, as_of)
 
 
 async def permissions_of(
     db: Db, application_id: UUID, page: int, as_of: int | datetime | None = None
 ) -> Page[PermissionItem]:
-    """By header, section and permission."""
+    """List permissions by header, section and permission."""
     return await _after(db, "permissions", PERMISSIONS, application_id, page, as_of)
 
 
@@ -146,7 +149,7 @@ async def _after(
 
 
 async def account_item(db: Db, id: UUID) -> AccountItem:
-    """As it is now, or as it last was."""
+    """Return an account as it is now, or as it was last."""
     rows = await fetch_rows(
         db,
         f"""SELECT {_ACCOUNT_ITEM} FROM accounts a JOIN account_versions v ON v.account_number = a.number
@@ -159,7 +162,7 @@ async def account_item(db: Db, id: UUID) -> AccountItem:
 
 
 async def of_identity(db: Db, identity_id: UUID) -> list[Account]:
-    """The identity's accounts now, in applications that are not archived; by application and username."""
+    """Return the identity's accounts in applications that are not archived, by application and username."""
     rows = await fetch_rows(
         db,
         f"""SELECT {_ACCOUNT} FROM accounts a
@@ -172,9 +175,9 @@ async def of_identity(db: Db, identity_id: UUID) -> list[Account]:
 
 
 async def of_identity_at(db: Db, identity_id: UUID, moment: datetime) -> list[tuple[Account, int]]:
-    """The identity's accounts at that moment, each with the import that was its application's last then.
+    """Return the identity's accounts at a past moment, each with its application's last import up to then.
 
-    The match of that time decides, or today's match if none is known; a pin always wins, even for the past.
+    The match of that time decides, or today's match if none is known. A pin always wins, even for the past.
     """
     rows = await fetch_rows(
         db,
@@ -221,7 +224,7 @@ async def memberships(db: Db, account_ids: Sequence[UUID], as_of: AsOf = None) -
 
 
 async def permissions_held(db: Db, account_ids: Sequence[UUID], as_of: AsOf = None) -> list[HeldPermission]:
-    """What accounts hold, directly and through their groups."""
+    """List the permissions of accounts, direct ones and those of their groups."""
     return await _held(
         db,
         f"""SELECT a.number AS account, a.id, a.number, '' AS name FROM accounts a WHERE a.id = ANY(%(ids)s)

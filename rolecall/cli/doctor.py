@@ -1,4 +1,4 @@
-"""Diagnose problems and say what to do about them."""
+"""The `doctor` command: print the results of all checks."""
 
 import sys
 from pathlib import Path
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @data_dir_option
 @json_option
 def doctor(data_dir: Path | None, as_json: bool) -> None:
-    """Check the service and say what to do about each problem; exit 1 if there is any.
+    """Check the service and advise on each problem; exit 1 if there is any.
 
     Checks worker, migrations, clock, disks, permissions, deliveries, webhooks and their secrets, imports, unmatched
     accounts and the audit chain. Changes nothing.

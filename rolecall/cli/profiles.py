@@ -32,7 +32,7 @@ def access(profile: str | None) -> Credentials:
     url = os.environ.get("ROLECALL_URL") or chosen.get("url") or _DEFAULT_URL
     token = os.environ.get("ROLECALL_TOKEN") or _token(chosen)
     if not token:
-        raise click.UsageError(f"No token: set ROLECALL_TOKEN, or name one in a profile of {file()}")
+        raise click.UsageError(f"No token: set ROLECALL_TOKEN, or add one to a profile in {file()}")
     return Credentials(url, token)
 
 

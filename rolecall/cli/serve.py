@@ -16,7 +16,7 @@ MOST_PROCESSES = 4
 @click.command
 @host_option
 @port_option
-@click.option("--workers", type=click.IntRange(1, 64), help="API processes; one a core by default, at most four.")
+@click.option("--workers", type=click.IntRange(1, 64), help="API processes. Default: one per core, at most four.")
 @data_dir_option
 def serve(host: str, port: int, workers: int | None, data_dir: Path | None) -> None:
     """Run the whole service on this machine: database, migrations, API and worker.

@@ -73,10 +73,10 @@ def check_port(host: str, port: int) -> None:
             probe.listen(1)
     except OSError as error:
         if isinstance(error, PermissionError):
-            raise CannotRun(f"Port {port} needs more rights than this user has; choose another with --port") from error
+            raise CannotRun(f"This user may not listen on port {port}; choose another with --port") from error
         if isinstance(error, socket.gaierror):
             raise CannotRun(f"{host} is not an address of this machine; choose another with --host") from error
-        raise CannotRun(f"Port {port} on {host} is taken; choose another with --port") from error
+        raise CannotRun(f"Port {port} on {host} is in use; choose another with --port") from error
 
 
 async def _supervise(config: Config, plan: ProcessPlan, own_database: bool, announce: Callable[[], None]) -> None:
@@ -115,7 +115,7 @@ async def _keep(role: tuple[str, ...], environ: dict[str, str], stop: asyncio.Ev
             return
         was_killed, was_quick = (child.returncode or 0) < 0, time.monotonic() - started < _QUICK_DEATH_SECONDS
         quick_deaths = quick_deaths + 1 if was_quick and not was_killed else 0
-        log.error("process died, starting it again", role=role[0], process=child.pid, code=child.returncode)
+        log.error("process died; restarting it", role=role[0], process=child.pid, code=child.returncode)
         await _sleep(stop, _PAUSES_SECONDS[min(quick_deaths, len(_PAUSES_SECONDS) - 1)])
 
 
@@ -132,7 +132,7 @@ async def _keep_database(data_dir: Path, stop: asyncio.Event) -> None:
     while not stop.is_set():
         try:
             if await asyncio.to_thread(revive, data_dir):
-                log.error("the database had died and was started again")
+                log.error("the database had died and was restarted")
         except (CannotRun, OSError) as error:
             log.error("the database does not start", reason=str(error))
         await _sleep(stop, _DATABASE_CHECK_SECONDS)
@@ -159,7 +159,7 @@ def _is_ready(plan: ProcessPlan) -> bool:
 
 
 async def _first(stop: asyncio.Event, other: Awaitable[object]) -> bool:
-    """Return whether the stop came first."""
+    """Wait for either; return whether the stop came first."""
     waits = {asyncio.ensure_future(other), asyncio.ensure_future(stop.wait())}
     _, pending = await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
     for wait in pending:

@@ -227,7 +227,7 @@ def _repeated(raw: Json) -> Iterator[Problem]:
         names = _names(raw, section)
         for number, name in enumerate(names):
             if name is not None and name in names[:number]:
-                yield Problem(f"{section}.{number}.name", f"{name} is there twice")
+                yield Problem(f"{section}.{number}.name", f"{name} is listed twice")
 
 
 def _in_entry(place: str, field: str) -> str:

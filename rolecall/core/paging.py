@@ -1,6 +1,7 @@
-"""Page lists: 50 rows, an exact total, and the cost of page 1 for every page and filter.
+"""Page through lists: 50 rows and an exact total, at the cost of page 1 for every page and filter.
 
-`docs/lists.md` explains how; the triggers of `schema/core.sql` keep the totals that are read here.
+A large table is a `Listing`, whose totals the triggers of `schema/core.sql` maintain; a list that never changes is a
+`FrozenListing`, whose page starts are stored once; `fetch_page` serves small lists. `docs/lists.md` explains all three.
 """
 
 from collections.abc import Callable, Sequence
@@ -71,7 +72,7 @@ async def fetch_listed(db: Db, listing: Listing[T], page: int, **filters: object
 # Cached pages by database snapshot: the same snapshot gives the same page. Treat them as immutable.
 _pages: dict[tuple[Any, ...], tuple[str, Page[Any]]] = {}
 _MOST_PAGES = 100
-# A snapshot says which transactions it sees, in one database since its server started; a promoted one is another.
+# Transaction ids identify a snapshot only within one database and one run of its server.
 _SNAPSHOT = "current_database() || pg_postmaster_start_time()::text || pg_current_snapshot()::text"
 
 
@@ -180,9 +181,9 @@ _COUNTED = """
 
 
 class FrozenListing(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
-    """A list that never changes again: where its pages begin is found once. `key` is its order, columns and types.
+    """A list that never changes, so that the start of each page is stored once. `key` maps order columns to types.
 
-    One that does change has a `version`: SQL for a text that is another whenever the list is.
+    A list that may change has a `version`: SQL for a text that differs whenever the list does.
     """
 
     columns: str
@@ -197,7 +198,7 @@ class FrozenListing(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
 
 
 async def fetch_frozen(db: Db, listing: FrozenListing[T], name: str, page: int, **params: object) -> Page[T]:
-    """Fetch a page of an immutable list; `name` identifies the list and its moment."""
+    """Fetch a page of a frozen listing; `name` identifies the list and its version."""
     total, items = await fetch_stretch(db, listing, name, (page - 1) * PAGE_SIZE, PAGE_SIZE, **params)
     return Page(items, total, page, PAGE_SIZE, -(-total // PAGE_SIZE))
 
@@ -205,7 +206,7 @@ async def fetch_frozen(db: Db, listing: FrozenListing[T], name: str, page: int, 
 async def fetch_stretch(
     db: Db, listing: FrozenListing[T], name: str, skip: int, take: int, **params: object
 ) -> tuple[int, list[T]]:
-    """Return the total, and `take` rows after the first `skip`."""
+    """Return the total, and `take` rows after skipping `skip`."""
     start = ", ".join(f"place.key[{n}]::{type}" for n, type in enumerate(listing.key.values(), 1))
     page, within = divmod(skip, PAGE_SIZE)
     sql = f"""

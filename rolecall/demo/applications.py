@@ -1,4 +1,4 @@
-"""What the sample company runs, and the files its systems export: what an administrator would set up and send."""
+"""The applications of the sample company and the files they export for import."""
 
 import csv
 import io
@@ -20,7 +20,7 @@ class DemoPermission(NamedTuple):
 
 
 class Application(NamedTuple):
-    """`groups`: name → description and the departments whose people are in it; `grants`: group → permissions."""
+    """An application; `groups` maps names to description and member departments, `grants` groups to permissions."""
 
     name: str
     vendor: str
@@ -112,7 +112,7 @@ def body_of_people_records() -> dict[str, Any]:
 
 
 def body_of(application: Application, owner_id: str, provisioner_ids: list[str]) -> dict[str, Any]:
-    """What `POST /api/applications` takes."""
+    """Return the body of `POST /api/applications`."""
     users = {"name": "Users", "content": "users"}
     others = ("Groups", "Memberships", "Permissions")
     optional = [{"name": name, "content": name.lower(), "isOptional": True} for name in others]
@@ -137,7 +137,7 @@ def identities_file(people: Iterable[Employee]) -> bytes:
 
 
 def files_of(application: Application, people: Sequence[Employee], today: date) -> dict[str, bytes]:
-    """By file group."""
+    """Return the content of the exported files by file group."""
     users = [person for person in people if _works_in(person, application.departments)]
     members = {
         group: [person for person in users if _works_in(person, departments)]

@@ -1,4 +1,4 @@
-"""Who works at the sample company: the same people every time."""
+"""The employees of the sample company, identical in every run."""
 
 import random
 import unicodedata
@@ -10,7 +10,7 @@ COMPANY = "Halden Instruments"
 DOMAIN = "halden.example"
 OFFICES = ("Bergen", "Porto", "Toronto", "Pune")
 
-# Division, department, how many work there, and their titles: the head's first.
+# Division, department, headcount and titles, the head's title first.
 DEPARTMENTS = (
     ("Executive", "Executive Office", 5, ("Chief Executive Officer", "Chief of Staff", "Executive Assistant")),
     ("Technology", "Engineering", 38, ("VP Engineering", "Software Engineer", "Senior Engineer", "Test Engineer")),
@@ -66,7 +66,7 @@ class Employee(NamedTuple):
 
 
 def roster(today: date) -> list[Employee]:
-    """Everyone, the boss first and each head before their people."""
+    """Return all employees: the chief executive first, each head before their team."""
     chance = random.Random(1848)  # noqa: S311
     names = chance.sample(list(product(_FIRST.split(), _LAST.split())), 400)
     people: list[Employee] = []
@@ -101,6 +101,6 @@ def _head_of(people: list[Employee], department: str) -> str:
 
 
 def _plain(name: str) -> str:
-    """As in an address: `Øyvind` is `oyvind`."""
+    """Transliterate a name for e-mail addresses: `Øyvind` becomes `oyvind`."""
     bare = name.casefold().translate(str.maketrans("øłı", "oli"))
     return "".join(c for c in unicodedata.normalize("NFKD", bare) if c.isascii() and c.isalpha())

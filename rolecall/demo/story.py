@@ -1,4 +1,4 @@
-"""What happened at the sample company, as data. Days are counted from today: -3 is three days ago."""
+"""The history of the sample company as data. Days are relative to today: -3 is three days ago."""
 
 from typing import NamedTuple
 
@@ -14,22 +14,22 @@ from rolecall.demo.applications import (
 )
 
 FIRST_DAY = -30
-# When some systems send their files again.
+# The day on which some applications export changed files.
 DRIFT_DAY = -6
 DRIFTING = (CORPORATE_DIRECTORY, CUSTOMER_DESK)
-# When one sends a file that ends too soon, which the guard holds.
+# The day of a truncated file, which the guard holds.
 SHORT_DAY, SHORT = -1, CORPORATE_DIRECTORY
 
 
 class Who(NamedTuple):
-    """The n-th of a department; its head is the first."""
+    """An employee by position in a department; the head is first."""
 
     department: str
     position: int
 
 
 class StoryEvent(NamedTuple):
-    """`kind` is the path of the operation that makes it."""
+    """A personnel event; `kind` is the path of the operation that creates it."""
 
     day: int
     kind: str
@@ -101,7 +101,7 @@ MODELS = (
 
 
 class Hook(NamedTuple):
-    """A program that is told of requests, and what it answers; `callbacks` is what it says about them afterwards."""
+    """A webhook receiver and its response; `callbacks` are the texts it posts back later."""
 
     name: str
     path: str
@@ -112,14 +112,14 @@ class Hook(NamedTuple):
     paused: bool = False
 
 
-# When the hooks were added.
-# Beside the administrator.
+# Console roles other than the administrator's.
 ROLES = {
     Who("Human Resources", 0): Role.OPERATOR,
     Who("Sales", 0): Role.REVIEWER,
     Who("IT Operations", 1): Role.PROVISIONER,
     Who("Legal", 0): Role.AUDITOR,
 }
+# The day on which the webhooks are created.
 HOOKS_DAY = -3
 HOOKS = (
     Hook("Ticket system", "tickets", tuple(RequestEvent), 201, '{"ticket": "HAL-1042"}',
@@ -140,7 +140,7 @@ _DEVELOPERS: Privilege = ("Team", "", "Developers")
 
 
 class Request(NamedTuple):
-    """`steps` is what people did with it, one after the other."""
+    """An access request; `steps` are the actions that people took on it, in order."""
 
     action: str
     application: Application
@@ -179,7 +179,7 @@ REQUESTS = (
     Request("Change", FINANCE_LEDGER, Who("Accounting", 0), (_PREPARE,), "All bookkeepers prepare runs", (),
             group="Bookkeeper"),
 )  # fmt: skip
-# What people ask for on an ordinary day.
+# Requests of an ordinary day.
 USUAL: tuple[tuple[Application, Privilege], ...] = (
     (FINANCE_LEDGER, ("General Ledger", "Reports", "Read all ledgers")),
     (FINANCE_LEDGER, _REVERSE),

@@ -13,13 +13,13 @@ from rolecall.identities import finding
 from rolecall.identities import queries as identities
 from rolecall.personnel_events import queries as personnel_events
 
-# The identity's accounts, present and past.
+# The identity's current and former accounts.
 _ACCOUNTS = """SELECT number FROM accounts WHERE identity_id = %(id)s
                UNION SELECT account_number FROM past_matches WHERE identity_id = %(id)s"""
 
 
 async def find_identity(db: Db, text: str) -> UUID:
-    """By id, employee ID, e-mail or whole name, whatever the case."""
+    """Find a person by id, employee ID, e-mail or full name, ignoring case."""
     fits = await finding.meant(db, text)
     if not fits:
         raise NotFound("Identity", text)
@@ -41,7 +41,7 @@ async def evidence_of(db: Db, id: UUID, as_of: datetime | None) -> PersonEvidenc
 
 
 async def _imports(db: Db, id: UUID) -> list[ImportEvidence]:
-    """Those that brought, altered or removed something of the person's accounts, or what is said of the person."""
+    """List the imports that changed the person's accounts or the person's own record."""
     rows = await fetch_rows(
         db,
         f"""WITH held AS ({_ACCOUNTS}), numbers AS (
@@ -65,14 +65,14 @@ async def _imports(db: Db, id: UUID) -> list[ImportEvidence]:
 
 
 async def things_of(db: Db, id: UUID, evidence: PersonEvidence) -> list[UUID]:
-    """Whatever an audit entry about the person may be about."""
+    """Return the ids of all records whose audit entries concern the person."""
     accounts = await fetch_rows(db, f"SELECT id FROM accounts WHERE number IN ({_ACCOUNTS})", id=id)
     worked_on = [*(event.id for event in evidence.events), *(request.id for request in evidence.requests)]
     return [id, *(account for (account,) in accounts), *worked_on, *(run.id for run in evidence.imports)]
 
 
 async def links(db: Db) -> AsyncIterator[tuple[int, int, str]]:
-    """Chain, number and digest of every entry, so that each chain can be followed from its beginning to its head."""
+    """Stream chain, number and digest of every entry, so that each chain can be followed from its start to its head."""
     async for chain, number, digest in stream_rows(
         db,
         """SELECT chain, number, encode(sha256(convert_to(entry, 'UTF8')), 'hex') FROM audit_events ORDER BY number""",

@@ -1,4 +1,4 @@
-"""The bundle as a page: one file, no script, nothing fetched; every text from outside is escaped."""
+"""Render the bundle as one HTML page without scripts or external resources; all imported text is escaped."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
@@ -33,7 +33,7 @@ def _page(evidence: PersonEvidence, entries: Sequence[AuditEventItem], head: str
 <title>Access of {name}</title>
 <style>{_STYLE}</style></head><body><h1>Access of {name}</h1>
 <p class="quiet">Made {_time(now)} by Rolecall, as of {_time(evidence.access.as_of or now)}.
-Everything here is also in the files beside this page; <code>python verify.py</code> checks them.
+The files beside this page contain the same data; <code>python verify.py</code> checks them.
 Head of the audit: <code>{_text(head)}</code></p>"""
     yield _table((), [(fact.replace("_", " "), getattr(person, fact)) for fact in _FACTS])
     yield "<h2>Access</h2>"
@@ -133,7 +133,7 @@ def _table(headers: Sequence[str], rows: Iterable[Row]) -> str:
 
 def _text(value: object) -> str:
     text = _time(value) if isinstance(value, datetime) else "" if value is None else str(value)
-    # Control and bidi characters are shown, not obeyed.
+    # Show control and bidi characters as escapes, so that they cannot change how the text looks.
     return escape("".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in text))
 
 

@@ -18,7 +18,7 @@ class EvidenceFile(msgspec.Struct, rename="camel"):
 
 
 class ImportEvidence(msgspec.Struct, rename="camel"):
-    """An import that showed something of the person, with the digests of the files it was made of."""
+    """An import that changed data about the person, with the digests of its files."""
 
     id: UUID
     number: int
@@ -33,7 +33,7 @@ class ImportEvidence(msgspec.Struct, rename="camel"):
 
 
 class PersonEvidence(msgspec.Struct, rename="camel"):
-    """What there is to show of one person."""
+    """All evidence about one person."""
 
     identity: IdentityDetail
     access: EffectiveAccess

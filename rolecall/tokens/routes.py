@@ -22,7 +22,7 @@ async def list_tokens(db: Db, query: dict[str, Any]) -> Page[TokenItem]:
 
 @operation("POST", "/", scope=Scope.TOKENS_MANAGE, status=201, body=TokenBody, secret=True)
 async def create_token(db: Db, caller: Caller, raw: Json, facts: Facts) -> NewToken:
-    """Create a token; the answer holds its secret, this once."""
+    """Create a token. The response contains its secret, which is never shown again."""
     return await actions.create_token(db, caller, raw, facts)
 
 

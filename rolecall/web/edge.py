@@ -96,7 +96,7 @@ class Edge:
 
 
 def _can_match(path: str) -> bool:
-    """Tell whether a route could match: the path is storable text and no segment is longer than a file name."""
+    """Return whether a route could match: the path is storable text and no segment is longer than a file name."""
     if len(path) <= _LONGEST_PART and path.isascii() and path.isprintable():
         return True
     parts = path.split("/")

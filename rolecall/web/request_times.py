@@ -62,7 +62,7 @@ class RequestTimes:
 
     @asynccontextmanager
     async def kept(self, pool: Pool) -> AsyncGenerator[None]:
-        """Flush every few seconds and once at the end."""
+        """Flush every few seconds, and once on exit."""
         stop = asyncio.Event()
         keeping = asyncio.create_task(self._keep_until(stop, pool))
         try:

@@ -97,7 +97,7 @@ class Sender:
                 hooks[hook.id] = (hook, [self._unseal(self._key, secret, hook.id) for secret in sealed])
             except sealing.CannotUnseal as error:
                 if hook.id not in self._unreadable:
-                    log.error("a webhook's secret cannot be read", webhook_id=str(hook.id), reason=str(error))
+                    log.error("the secret of a webhook cannot be decrypted", webhook_id=str(hook.id), reason=str(error))
                 self._unreadable.add(hook.id)
         return hooks
 

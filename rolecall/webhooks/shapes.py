@@ -90,7 +90,7 @@ class LagBucket(msgspec.Struct, frozen=True):
 
 def _printable(name: str) -> str:
     if not name.isprintable():
-        raise broken("{name} must be printable characters")
+        raise broken("{name} must contain only printable characters")
     return name
 
 

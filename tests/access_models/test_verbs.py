@@ -199,7 +199,7 @@ async def test_every_broken_rule_is_told_at_once(client: httpx2.AsyncClient, db:
         ("access.0.applicationId", f"Application with id {nothing} not found"),
         ("access.1.groups.2", "Groups is required"),
         ("access.1.permissions.0.permission", "Permission is required"),
-        ("access.1.permissions.0.access", "Access must give something"),
+        ("access.1.permissions.0.access", "Access must not be None"),
         ("name", "An access model named Taken exists already"),
     ]  # fmt: skip
 

@@ -167,7 +167,7 @@ async def test_file_groups_differ_in_name_and_content(client: httpx2.AsyncClient
     held = await client.post(PATH, json={"name": "A", "connector": {"name": "C", "files": others}})
 
     assert problems(named) == [("connector.files", "Two file groups are named Users")]
-    assert problems(held) == [("connector.files", "Two file groups hold users; let one take several files instead")]
+    assert problems(held) == [("connector.files", "Two file groups contain users; allow several files in one instead")]
 
 
 async def test_names_are_unique(client: httpx2.AsyncClient, db: Db) -> None:

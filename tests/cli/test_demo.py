@@ -155,7 +155,7 @@ def test_a_folder_with_a_service_of_yours_is_left_alone(tmp_path: Path) -> None:
     refused = rolecall("demo", "--data-dir", tmp_path)
 
     assert refused.returncode == 1
-    assert "holds a service that is no demo" in refused.stderr
+    assert "contains a service, not a demo" in refused.stderr
 
 
 def test_people_and_files_are_the_same_every_time() -> None:

@@ -63,4 +63,4 @@ def test_one_role_alone_needs_a_database() -> None:
     failed = rolecall("worker")
 
     assert failed.returncode == 1
-    assert failed.stderr == "Error: ROLECALL_DATABASE_URL is not set; `rolecall serve` brings its own database\n"
+    assert failed.stderr == "Error: ROLECALL_DATABASE_URL is not set; only `rolecall serve` starts its own database\n"

@@ -58,7 +58,7 @@ def test_of_several_who_fit_one_can_be_chosen(call: Caller, people: dict[str, st
 
     assert (code, printed) == (5, "")
     lines = said.splitlines()
-    assert lines[0] == "Error: Grace Murray fits 2 people; name one by e-mail or id"
+    assert lines[0] == "Error: Grace Murray matches 2 people; choose one by e-mail or id"
     assert sorted(lines[1:]) == [
         f"  Grace Murray: {title}@example.com, {title}, Active, {people[title]}" for title in ("Admiral", "Twin")
     ]

@@ -40,7 +40,7 @@ def test_a_second_server_on_the_folder_is_refused(service: Running) -> None:
 
     assert second.returncode == 1
     assert second.stderr == (
-        f"Error: Another server runs on the data folder {service.data_dir}"
+        f"Error: Another server uses the data folder {service.data_dir}"
         f" (process {service.process.pid}, {service.url});"
         " stop it, or choose another folder with --data-dir\n"
     )
@@ -50,7 +50,7 @@ def test_a_taken_port_is_refused(service: Running, tmp_path: Path) -> None:
     second = rolecall("serve", "--data-dir", tmp_path, "--port", service.port)
 
     assert second.returncode == 1
-    assert second.stderr == f"Error: Port {service.port} on 127.0.0.1 is taken; choose another with --port\n"
+    assert second.stderr == f"Error: Port {service.port} on 127.0.0.1 is in use; choose another with --port\n"
     assert not (tmp_path / "postgres").exists()
 
 

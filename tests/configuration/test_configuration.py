@@ -199,7 +199,7 @@ async def test_a_name_that_fits_several_people_or_none_is_a_mistake(db: Db, clie
     answer = await client.post(f"{URL}/plan", json={"applications": [entry]})
 
     fits = [f"{name} Lovelace, desk@example.com, {ids[name]}" for name in ("Bob", "Eve")]
-    several = f"desk@example.com fits several people; name one by id: {'; '.join(fits)}"
+    several = f"desk@example.com matches several people; choose one by id: {'; '.join(fits)}"
     assert answer.json()["errors"] == [
         {"field": "applications.0.owner", "message": several},
         {"field": "applications.0.provisioners.2", "message": "No identity has the name, e-mail or employee ID nobody"},
@@ -320,4 +320,4 @@ async def test_names_are_meant_without_the_blanks_around_them(client: httpx2.Asy
 
     assert [change["name"] for change in first.json()["changes"]] == ["Wiki", "Readers", "Desk"], first.text
     assert again.json() == {"changes": []}
-    assert twice.json()["errors"] == [{"field": "applications.1.name", "message": "Wiki is there twice"}]
+    assert twice.json()["errors"] == [{"field": "applications.1.name", "message": "Wiki is listed twice"}]

@@ -82,5 +82,5 @@ async def test_a_field_names_those_whom_its_words_may_mean(company: Db) -> None:
     (problem,) = refused.value.problems
     ids = [f"Ada Lovelace, ada@example.com, {ada}", f"Ada Lovelace, {other}"]
     assert problem.field == "ownerId"
-    assert problem.message.startswith("Ada Lovelace fits several people; name one by id: ")
+    assert problem.message.startswith("Ada Lovelace matches several people; choose one by id: ")
     assert all(id in problem.message for id in ids)

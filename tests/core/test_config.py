@@ -94,12 +94,12 @@ def test_everything_that_is_wrong_is_said_at_once() -> None:
         config.load(environ)
 
     assert str(refused.value).splitlines() == [
-        "ROLECALL_TIMZEONE is no setting; is ROLECALL_TIMEZONE meant?",
+        "ROLECALL_TIMZEONE is not a setting; did you mean ROLECALL_TIMEZONE?",
         "ROLECALL_BASE_URL: 'rolecall' is not a URL such as https://rolecall.example.com",
         "ROLECALL_TIMEZONE: 'Mars/Olympus' is not a time zone such as Europe/Zurich",
         "ROLECALL_POOL_SIZE: 'ten' is not a whole number above 0",
         "ROLECALL_OIDC_ISSUER: 'http://provider.example.com' is not an https URL",
-        "ROLECALL_OIDC_CLIENT_ID is not set; signing in by OpenID Connect needs all of them",
+        "ROLECALL_OIDC_CLIENT_ID is not set; sign-in with OpenID Connect needs all of them",
     ]
 
 
@@ -108,7 +108,7 @@ def test_everything_that_is_wrong_is_said_at_once() -> None:
     ["ROLECALL_TIME_ZONE", "ROLECALL_DATADIR", "ROLECALL_BASEURL", "ROLECALL_LOGS", "ROLECALL_SECRET_KEY_FLIE"],
 )
 def test_a_name_that_is_nearly_a_settings_is_refused(name: str) -> None:
-    with pytest.raises(ConfigError, match=f"{name} is no setting; is ROLECALL_"):
+    with pytest.raises(ConfigError, match=f"{name} is not a setting; did you mean ROLECALL_"):
         config.load({name: "x"})
 
 

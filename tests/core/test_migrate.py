@@ -43,7 +43,7 @@ def test_several_processes_may_migrate_at_once(url: str) -> None:
 def test_a_file_that_fails_leaves_nothing_behind(url: str, tmp_path: Path) -> None:
     (tmp_path / "0003_third.sql").write_text("CREATE TABLE third (x int); SELECT nonsense;")
 
-    said = 'third.sql, line 1: column "nonsense" does not exist; nothing of it was applied'
+    said = 'third.sql, line 1: column "nonsense" does not exist; nothing was applied'
     with pytest.raises(migrate.MigrationError, match=said):
         migrate.migrate(url)
 

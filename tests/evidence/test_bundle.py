@@ -167,7 +167,7 @@ async def test_a_bundle_is_held_against_a_kept_head(
     heads["heads"][0]["hash"] = "0" * 64
     kept.write_text(json.dumps(heads))
 
-    assert "kept head" in checked(verify.__file__, bundle, "--head", kept).stdout
+    assert "saved head" in checked(verify.__file__, bundle, "--head", kept).stdout
 
 
 def test_somebody_unknown_is_told_so(clean_database: str, tmp_path: Path) -> None:

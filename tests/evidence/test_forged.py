@@ -47,7 +47,7 @@ def test_forged_bundle_is_refused_by_a_kept_head(bundle: Path, kept: Path) -> No
 
     result = checked(verify.__file__, forgery.write(), "--head", kept)
 
-    assert (result.returncode, "is not what the kept head says" in result.stdout) == (1, True)
+    assert (result.returncode, "differs from the saved head" in result.stdout) == (1, True)
 
 
 def test_forged_bundle_that_leaves_out_the_kept_link_is_refused(bundle: Path, kept: Path) -> None:
@@ -62,7 +62,7 @@ def test_forged_bundle_that_leaves_out_the_kept_link_is_refused(bundle: Path, ke
     assert checked(verify.__file__, forged).returncode == 0
     result = checked(verify.__file__, forged, "--head", kept)
     assert result.returncode == 1
-    assert f"chain 1 does not come to entry {head['number']}, which the kept head says it has" in result.stdout
+    assert f"chain 1 does not come to entry {head['number']}, which the saved head names" in result.stdout
 
 
 def test_kept_head_of_a_chain_that_the_bundle_does_not_have_is_refused(bundle: Path, tmp_path: Path) -> None:
@@ -135,8 +135,8 @@ def break_the_links(forgery: Forgery) -> None:
 CARELESS: dict[Callable[[Forgery], None], str] = {
     drop_last_link: "chain 1 does not end at its head",
     drop_first_link: "does not follow the one before it in chain 1",
-    unlink_an_entry: "is in no chain",
-    repeat_an_entry: "is there twice",
+    unlink_an_entry: "is not in any chain",
+    repeat_an_entry: "occurs twice",
     move_an_entry: "is in chain 1, not in chain 2 as it says",
     swap_links: "does not come after link",
     change_a_digest: "chain 1 does not end at its head",

@@ -179,8 +179,8 @@ def test_a_restore_that_is_killed_leaves_the_old_or_the_new_and_says_what_to_do(
 
         assert refused.returncode == (1 if is_undone else 0)
         assert ("`rolecall migrate` to have back what was there" in refused.stderr) == is_undone
-        assert ("a restore is under way or was interrupted" in examined.stdout) == is_undone
-        assert ("A restore was interrupted and is undone" in mended.stderr) == is_undone
+        assert ("a restore is running or was interrupted" in examined.stdout) == is_undone
+        assert ("An interrupted restore was undone" in mended.stderr) == is_undone
         assert held(here) == ((["Ours"], "a") if is_undone else (["Theirs"], "b"))
         again = typed(*words)
         assert (again.returncode, "interrupted" in again.stderr) == (0, False)
@@ -200,7 +200,7 @@ def test_a_restore_begun_again_undoes_the_one_that_was_killed(tmp_path: Path, ot
         again = typed("restore", other_service, "--data-dir", here)
 
         assert (killed.returncode, again.returncode) == (-signal.SIGKILL, 0)
-        assert "A restore was interrupted and is undone" in again.stderr
+        assert "An interrupted restore was undone" in again.stderr
         assert held(here) == (["Theirs"], "b")
 
 

@@ -96,7 +96,7 @@ async def test_a_hook_whose_secret_the_key_does_not_open_is_named(
     back = await doctor._secrets(db, config)
 
     assert (changed.state, changed.detail) == (
-        CheckState.TROUBLE, "sealed with another key, so nothing is sent: Before",
+        CheckState.TROUBLE, "encrypted with another key, so nothing is sent: Before",
     )  # fmt: skip
     assert (lost.state, lost.detail) == (CheckState.TROUBLE, "there is no key, so nothing is sent: After, Before")
     assert "rotate" in lost.advice

@@ -79,7 +79,7 @@ async def test_every_broken_rule_is_told(client: httpx2.AsyncClient) -> None:
         "expiresInDays": "Expires in days must be a whole number",
     }
     assert await problems(client, name="bell\x07") == {"name": "Name must not contain control characters"}
-    assert await problems(client, name="a\u202eb") == {"name": "Name must be printable characters"}
+    assert await problems(client, name="a\u202eb") == {"name": "Name must contain only printable characters"}
 
 
 async def test_names_are_unique(client: httpx2.AsyncClient) -> None:

@@ -28,7 +28,7 @@ async def test_a_body_that_comes_too_slowly_is_refused(
     answer = await client.post(path, content=half(first), headers={"Content-Type": media_type})
 
     assert answer.status_code == 400
-    assert answer.json()["errors"] == [{"field": "body", "message": "Body came too slowly"}]
+    assert answer.json()["errors"] == [{"field": "body", "message": "Body arrived too slowly"}]
 
 
 async def test_what_has_come_buys_time(client: httpx2.AsyncClient, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,7 +26,7 @@ async def test_a_change_is_checked_like_a_new_hook(client: httpx2.AsyncClient) -
     hook = await a_hook(client, "http://127.0.0.1:9/hook")
 
     for change, field, message in [
-        ({"url": "https://[::1]/"}, "url", "URL must not lead to a private, local or otherwise special address"),
+        ({"url": "https://[::1]/"}, "url", "URL must not point to a private, local or other special address"),
         ({"name": ""}, "name", "Name must not be blank"),
         ({"name": "Other"}, "name", "A webhook named Other exists already"),
         ({"events": []}, "events", "Events must have at least 1 entries"),

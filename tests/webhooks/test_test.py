@@ -83,5 +83,5 @@ async def test_an_address_that_may_no_longer_be_reached_is_told_at_once(
 
     assert answer.status_code == 400
     assert answer.json()["errors"] == [
-        {"field": "url", "message": "URL must not lead to a private, local or otherwise special address"}
+        {"field": "url", "message": "URL must not point to a private, local or other special address"}
     ]
