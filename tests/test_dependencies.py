@@ -34,7 +34,7 @@ def pinned() -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("name", sorted(FLOORS))
-def test_nothing_is_pinned_below_its_floor(name: str) -> None:
+def test_no_dependency_is_pinned_below_its_minimum(name: str) -> None:
     assert [version for found, version in pinned() if found == name and parts(version) < parts(FLOORS[name])] == []
 
 

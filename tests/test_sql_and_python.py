@@ -19,7 +19,7 @@ SOURCES = {path.relative_to(ROOT): path.read_text() for path in (ROOT / "rolecal
 GENERAL = re.compile(r"keep_list_on_|note_(insert|update|delete)$|chain_changes$|keep_checkpoint$")
 
 
-def test_constants_of_sql_are_those_of_the_code() -> None:
+def test_sql_constants_equal_python_constants() -> None:
     """After a change of one of them: `make schema`."""
     generated = runpy.run_path(str(ROOT / ".ci/schema.py"))
 
@@ -46,7 +46,7 @@ async def test_statements_that_fire_a_trigger_name_its_file(db: Db) -> None:
     assert [block for _, block in found if not re.search(r"[Ff]ires? .*schema/\w+\.sql", block)] == []
 
 
-def test_pointers_to_schema_files_lead_somewhere() -> None:
+def test_references_to_schema_files_resolve() -> None:
     texts = [*SOURCES.values(), *(path.read_text() for path in schema.FOLDER.glob("*.sql"))]
     named = {name for text in texts for name in re.findall(r"schema/(\w+\.sql)", text)}
     files = {path.name for path in schema.FOLDER.glob("*.sql")}
@@ -54,7 +54,7 @@ def test_pointers_to_schema_files_lead_somewhere() -> None:
     assert named - {"schema.sql"} <= files
 
 
-def test_schema_files_point_to_python_that_is_there() -> None:
+def test_references_to_python_files_in_sql_resolve() -> None:
     texts = {path.name: path.read_text() for path in schema.FOLDER.glob("*.sql")}
     named = {(name, path) for name, text in texts.items() for path in re.findall(r"\w+/\w+\.py", text)}
 

@@ -49,7 +49,7 @@ UNGOVERNED = {
 }  # fmt: skip
 
 
-async def test_every_table_is_governed_or_known_not_to_be(db: Db) -> None:
+async def test_every_table_is_audited_or_listed_as_exempt(db: Db) -> None:
     rows = await fetch_rows(
         db,
         """SELECT c.relname FROM pg_class c WHERE c.relkind = 'r' AND c.relnamespace = 'public'::regnamespace

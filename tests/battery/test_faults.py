@@ -58,7 +58,7 @@ async def die_at(service: Whole, folder: Path, point: str) -> float:
 
 
 @pytest.mark.timeout(7200)
-async def test_whoever_dies_at_a_named_point_loses_and_doubles_nothing(tmp_path: Path) -> None:
+async def test_crash_at_each_fault_point_loses_and_repeats_nothing(tmp_path: Path) -> None:
     folder = tmp_path / "faults"
     folder.mkdir()
     settings = {"ROLECALL_TICK_SECONDS": "1", "ROLECALL_FAULTS": str(folder)}

@@ -163,7 +163,7 @@ def told(what: str, answers: Counter[str], most: float | None = None) -> None:
 
 
 @pytest.mark.timeout(900 + CASES // 20)
-async def test_requests_and_forms_are_answered(config: Config, db: Db, token: str) -> None:
+async def test_malformed_requests_never_cause_a_server_error(config: Config, db: Db, token: str) -> None:
     dice = random.Random(SEED)
     application = await an_application(db)
     group = await fetch_value(db, "SELECT id FROM file_groups WHERE name = 'Users'")
@@ -176,7 +176,7 @@ async def test_requests_and_forms_are_answered(config: Config, db: Db, token: st
         assert not api.crashes(), api.crashes()[:3]
 
 
-async def test_whoever_only_connects_keeps_nobody_out(config: Config) -> None:
+async def test_idle_connections_do_not_lock_out_other_clients(config: Config) -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (IDLE + 1000, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
     async with an_api(config) as api, AsyncExitStack() as idle:
         for _ in range(IDLE):
@@ -218,7 +218,9 @@ def body_with(place: Place, value: str) -> str:
 
 
 @pytest.mark.timeout(900 + CASES // 20)
-async def test_every_field_takes_or_refuses_odd_values(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_odd_field_values_are_accepted_or_rejected_without_a_server_error(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
     document = (await client.get("/openapi.json")).json()
     id = str(await an_application(db))
     tried = []
@@ -239,7 +241,7 @@ async def test_every_field_takes_or_refuses_odd_values(client: httpx2.AsyncClien
 
 
 @pytest.mark.timeout(900 + CASES // 20)
-def test_files_are_read_or_refused(tmp_path: Path) -> None:
+def test_malformed_files_are_imported_or_rejected_without_a_crash(tmp_path: Path) -> None:
     files, dice = Files(tmp_path), random.Random(SEED)
     for what, make, share in (("CSV files", files.csv, 0.2), ("XLSX files", files.xlsx, 0.2)):
         answers, most = fuzz(make, files.answer, time.process_time, int(CASES * share), dice)

@@ -116,7 +116,7 @@ def body_of(form: Form, name: str, value: str) -> str:
 
 
 @pytest.mark.timeout(900 + CASES // 20)
-async def test_forms_of_the_console_take_or_refuse_hostile_values(visitor: Visitor, company: Company) -> None:
+async def test_console_forms_survive_hostile_values(visitor: Visitor, company: Company) -> None:
     dice = random.Random(SEED)
     cases = [case for form in await forms(visitor, company) for case in cases_of(form)]
     started = time.monotonic()
@@ -144,7 +144,7 @@ def multipart(name: str, value: str) -> dict[str, Any]:
 
 
 @pytest.mark.timeout(900 + CASES // 20)
-async def test_queries_of_screens_take_or_refuse_hostile_values(visitor: Visitor, company: Company) -> None:
+async def test_console_queries_survive_hostile_values(visitor: Visitor, company: Company) -> None:
     dice = random.Random(SEED)
     asked = [
         (filled_address(path, company), name)
@@ -160,7 +160,7 @@ async def test_queries_of_screens_take_or_refuse_hostile_values(visitor: Visitor
 
 
 @pytest.mark.timeout(900 + CASES // 20)
-async def test_posts_that_no_page_sends_are_refused(visitor: Visitor, company: Company) -> None:
+async def test_unexpected_posts_to_the_console_are_rejected(visitor: Visitor, company: Company) -> None:
     """Every screen that takes a form, with fields of any name and a body of any kind."""
     dice = random.Random(SEED)
     kinds = [
@@ -215,7 +215,7 @@ API_PATHS = [
 
 
 @pytest.mark.timeout(900 + CASES // 20)
-async def test_paths_are_found_or_not(config: Config, db: Db, facts: Facts) -> None:
+async def test_hostile_paths_never_cause_a_server_error(config: Config, db: Db, facts: Facts) -> None:
     """By raw HTTP: a client library would mend some of them."""
     dice = random.Random(SEED)
     token = (await tokens.create_token(db, None, {"name": "paths", "scopes": list(Scope)}, facts)).secret
@@ -239,5 +239,5 @@ async def test_paths_are_found_or_not(config: Config, db: Db, facts: Facts) -> N
     assert {"200", "404"} <= set(answers) or SHARE < 100, json.dumps(answers)
 
 
-def test_values_are_what_they_seem() -> None:
+def test_hostile_values_are_encoded_as_intended() -> None:
     assert quote("\x00") in VALUES

@@ -26,7 +26,7 @@ def held_to_the_goal(times: Collection[float]) -> None:
 
 
 @pytest.mark.timeout(7200)
-async def test_nothing_acknowledged_is_lost_and_nothing_happens_twice(tmp_path: Path) -> None:
+async def test_kills_lose_no_acknowledged_write_and_repeat_none(tmp_path: Path) -> None:
     chance = random.Random()
     took = defaultdict[str, list[float]](list)
     async with under_work(tmp_path) as crew:

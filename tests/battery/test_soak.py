@@ -75,7 +75,7 @@ async def keep_asking(service: Whole, ids: tuple[str, str], stop: float, answers
 
 
 @pytest.mark.timeout(int(SECONDS) + 900)
-async def test_memory_stays_as_it_is_under_two_hundred_connections(tmp_path: Path) -> None:
+async def test_memory_does_not_grow_under_two_hundred_connections(tmp_path: Path) -> None:
     answers = Counter[int]()
     with a_whole_service(tmp_path / "here", "--workers", "1") as service:
         async with service.db() as db:

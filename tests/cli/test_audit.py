@@ -7,7 +7,7 @@ from rolecall.core.postgres import embedded
 from tests.cli.commands import typed
 
 
-def test_the_chain_is_verified_exported_and_held_against_a_kept_head(tmp_path: Path) -> None:
+def test_chain_is_verified_exported_and_compared_with_a_saved_head(tmp_path: Path) -> None:
     folder = tmp_path / "data"
     here = ("--data-dir", folder)
     with embedded(folder) as url:

@@ -57,7 +57,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.timeout(1800)
-def test_what_the_pages_say_works(service: Running, variables: dict[str, str], desk: Path) -> None:
+def test_commands_in_the_documents_work(service: Running, variables: dict[str, str], desk: Path) -> None:
     here = {
         "http://127.0.0.1:8000": service.url,
         "/var/lib/rolecall": str(service.data_dir),

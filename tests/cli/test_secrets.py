@@ -68,7 +68,7 @@ def forms(secret: str) -> Iterator[bytes]:
         yield base64.b64decode(plain).hex().encode()
 
 
-def test_no_secret_is_written_down(service: Running) -> None:
+def test_no_secret_appears_in_logs_files_or_database(service: Running) -> None:
     secrets = live(service)
 
     found = written(service)

@@ -104,7 +104,7 @@ def empty_database(server_url: str) -> Iterator[str]:
 _WAITING = "SELECT FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY(pg_blocking_pids(pid))"
 
 
-def test_who_comes_second_waits_until_the_first_has_migrated(empty_database: str, tmp_path: Path) -> None:
+def test_second_process_waits_for_the_first_to_migrate(empty_database: str, tmp_path: Path) -> None:
     """As two of `serve` on one database; here without what comes after."""
     command = [sys.executable, "-m", "rolecall", "migrate", "--data-dir", tmp_path / "here"]
     with psycopg.connect(empty_database, autocommit=True) as first:
@@ -136,7 +136,7 @@ def test_a_newer_schema_is_refused_in_one_line_that_says_what_to_do(
     )
 
 
-def test_migrations_keep_what_is_there_from_the_first_on(empty_database: str) -> None:
+def test_migrations_keep_existing_data_from_the_first_version_on(empty_database: str) -> None:
     files = sorted(FOLDER.glob("[0-9]*.sql"))
     with psycopg.connect(empty_database, autocommit=True) as db:
         db.execute(files[0].read_bytes())
@@ -207,7 +207,7 @@ def contents(db: psycopg.Connection) -> dict[str, list[dict[str, object]]]:
     }
 
 
-def test_no_migration_takes_anything_away() -> None:
+def test_no_migration_drops_anything() -> None:
     taking = {
         (file.name, statement)
         for file in FOLDER.glob("[0-9]*.sql")

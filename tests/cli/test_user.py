@@ -38,7 +38,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.mark.skipif(not can_become_ordinary(), reason="not root, or an ordinary user cannot reach this Python")
-def test_an_ordinary_user_needs_nothing_and_root_may_follow(folder: Path) -> None:
+def test_service_runs_as_ordinary_user_and_then_as_root(folder: Path) -> None:
     create = (sys.executable, "-m", "rolecall", "token", "create")
 
     theirs = as_ordinary_user(*create, "first", "--data-dir", str(folder))

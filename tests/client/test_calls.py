@@ -42,7 +42,7 @@ def route_of(call: Call[Any]) -> Route:
 
 
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__name__)
-def test_a_call_is_an_operation_with_the_same_answer(function: Any) -> None:
+def test_every_call_has_an_operation_with_the_same_response(function: Any) -> None:
     call = described(function)
 
     operation = route_of(call).operation

@@ -63,7 +63,7 @@ async def test_get_one_access_request(client: httpx2.AsyncClient, db: Db, kind: 
     assert detail["target"]["metadata"]
 
 
-async def test_the_filters_of_the_list(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_list_filters_by_identity_application_status_and_type(client: httpx2.AsyncClient, db: Db) -> None:
     id = await a_full_request(db)
     made = (await client.get(f"{REQUESTS}/{id}")).json()
     everything = {

@@ -72,7 +72,7 @@ async def records(client: httpx2.AsyncClient, db: Db) -> dict[str, list[str]]:
 
 
 @pytest.mark.timeout(1800)
-async def test_the_service_answers_as_its_document_says(
+async def test_responses_conform_to_the_openapi_document(
     config: Config, token: str, records: dict[str, list[str]], tmp_path: Path
 ) -> None:
     async with an_api(config) as api:

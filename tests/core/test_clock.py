@@ -21,13 +21,13 @@ ZURICH = ZoneInfo("Europe/Zurich")
         ("2026-10-25T02:30", datetime(2026, 10, 25, 0, 30, tzinfo=UTC)),
     ],
 )
-def test_what_says_no_offset_is_local(text: str, moment: datetime) -> None:
+def test_time_without_offset_is_local(text: str, moment: datetime) -> None:
     assert clock.parse(text, ZURICH) == moment
 
 
 @pytest.mark.parametrize(
     "text", ["", "tomorrow", "2026-13-01", "2026-12-01T25:00", "01.12.2026", "2026-12-01X10:00", "1764547200"]
 )
-def test_what_is_no_time_is_refused(text: str) -> None:
+def test_invalid_time_is_rejected(text: str) -> None:
     with pytest.raises(ValueError, match=r"[Ii]so|ISO|month|hour"):
         clock.parse(text, ZURICH)

@@ -150,7 +150,7 @@ async def test_pages_and_totals_are_exact_after_any_writes(letters: Db, seed: in
         await assert_exact(letters)
 
 
-async def test_a_rollback_takes_its_changes_along(letters: Db) -> None:
+async def test_rollback_discards_its_changes(letters: Db) -> None:
     chance = random.Random(1)
     for _ in range(40):
         await write_something(letters, chance)
@@ -172,7 +172,7 @@ async def test_a_transaction_sees_its_own_rows_counted(letters: Db) -> None:
         assert [len((await fetch_listed(letters, UP, n)).items) for n in (1, 2, 3, 4)] == [50, 50, 20, 0]
 
 
-async def test_writers_side_by_side_neither_wait_nor_disturb_the_count(letters: Db, clean_database: str) -> None:
+async def test_concurrent_writers_do_not_block_and_totals_stay_exact(letters: Db, clean_database: str) -> None:
     """Sixteen writers, some giving up halfway, while a reader checks every snapshot."""
     done = asyncio.Event()
 
@@ -275,7 +275,7 @@ async def test_no_page_reads_more_than_a_few_strides(letters: Db, listing: Listi
             assert await rows_read(letters) - before <= 3 * PAGE_SIZE + 4 * 20 + 32, (given, page)
 
 
-async def test_an_index_that_begins_alike_does_not_tempt_the_planner(letters: Db) -> None:
+async def test_planner_ignores_an_index_with_the_same_prefix(letters: Db) -> None:
     await letters.execute("CREATE INDEX ON letters (type, number)")
     await execute(
         letters,
@@ -290,7 +290,7 @@ async def test_an_index_that_begins_alike_does_not_tempt_the_planner(letters: Db
         assert await rows_read(letters) - before <= 3 * PAGE_SIZE
 
 
-async def test_keys_thin_out_where_rows_have_left(letters: Db) -> None:
+async def test_boundary_keys_are_removed_when_rows_are_deleted(letters: Db) -> None:
     await execute(letters, "INSERT INTO letters (sent, status) SELECT now(), 'Open' FROM generate_series(1, 2000)")
     for _ in range(40):
         await execute(
@@ -308,7 +308,7 @@ async def test_keys_thin_out_where_rows_have_left(letters: Db) -> None:
     await assert_exact(letters)
 
 
-async def test_tidying_leaves_no_change_behind_and_gives_room_back(letters: Db) -> None:
+async def test_tidying_folds_all_changes_and_frees_space(letters: Db) -> None:
     await letters.execute("CREATE OR REPLACE FUNCTION list_patience() RETURNS int IMMUTABLE LANGUAGE sql RETURN 100000")
     await execute(letters, "INSERT INTO letters (sent, status) SELECT now(), 'Open' FROM generate_series(1, 6000)")
     for status in ("Closed", "Lost", "Closed"):
@@ -339,7 +339,7 @@ async def test_a_table_with_rows_can_become_a_list_and_a_list_can_gain_a_filter(
     await assert_exact(letters)
 
 
-async def test_a_page_is_made_once_for_as_long_as_nobody_commits_anything(letters: Db) -> None:
+async def test_page_is_cached_until_the_next_commit(letters: Db) -> None:
     await execute(letters, "INSERT INTO letters (sent, status) VALUES (%(sent)s, 'Open')", sent=START)
 
     for _ in range(100):
@@ -355,7 +355,7 @@ async def test_a_page_is_made_once_for_as_long_as_nobody_commits_anything(letter
     assert [one.type for one in first.items + changed.items] == [None, "Card"]
 
 
-async def test_what_a_transaction_sees_of_its_own_writes_is_kept_for_nobody(letters: Db, database_url: str) -> None:
+async def test_pages_with_uncommitted_writes_are_not_cached(letters: Db, database_url: str) -> None:
     async with await psycopg.AsyncConnection.connect(database_url, autocommit=True) as other:
         async with letters.transaction(force_rollback=True):
             await execute(letters, "INSERT INTO letters (sent, status) VALUES (%(sent)s, 'Open')", sent=START)

@@ -62,7 +62,7 @@ def test_migration_keeps_when_requests_counted_as_resolved(url: str) -> None:
     assert [(str(id)[-1], since.day, until.day) for id, since, until in rows] == [("3", 2, 3), ("4", 5, 7)]
 
 
-def test_membership_of_before_ends_with_the_time_it_began(url: str) -> None:
+def test_former_membership_keeps_its_start_time(url: str) -> None:
     migrate.migrate(url)
 
     with psycopg.connect(url, autocommit=True, options="-c timezone=UTC") as db:

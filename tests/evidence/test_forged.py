@@ -32,7 +32,7 @@ def as_eve(text: str) -> str:
     return text.replace("Grace", "Eve")
 
 
-def test_forgery_that_hashes_everything_again_passes_without_a_kept_head(bundle: Path) -> None:
+def test_fully_rehashed_forgery_passes_without_a_saved_head(bundle: Path) -> None:
     forgery = Forgery(bundle)
     forgery.alter(as_eve)
     forgery.rehash()
@@ -40,7 +40,7 @@ def test_forgery_that_hashes_everything_again_passes_without_a_kept_head(bundle:
     assert checked(verify.__file__, forgery.write()).returncode == 0
 
 
-def test_forged_bundle_is_refused_by_a_kept_head(bundle: Path, kept: Path) -> None:
+def test_saved_head_exposes_a_forged_bundle(bundle: Path, kept: Path) -> None:
     forgery = Forgery(bundle)
     forgery.alter(as_eve)
     forgery.rehash()
@@ -50,7 +50,7 @@ def test_forged_bundle_is_refused_by_a_kept_head(bundle: Path, kept: Path) -> No
     assert (result.returncode, "differs from the saved head" in result.stdout) == (1, True)
 
 
-def test_forged_bundle_that_leaves_out_the_kept_link_is_refused(bundle: Path, kept: Path) -> None:
+def test_forged_bundle_without_the_saved_link_is_rejected(bundle: Path, kept: Path) -> None:
     head = json.loads(kept.read_bytes())["heads"][0]
     forgery = Forgery(bundle)
     forgery.alter(as_eve)
@@ -65,7 +65,7 @@ def test_forged_bundle_that_leaves_out_the_kept_link_is_refused(bundle: Path, ke
     assert f"chain 1 does not come to entry {head['number']}, which the saved head names" in result.stdout
 
 
-def test_kept_head_of_a_chain_that_the_bundle_does_not_have_is_refused(bundle: Path, tmp_path: Path) -> None:
+def test_saved_head_of_a_missing_chain_is_rejected(bundle: Path, tmp_path: Path) -> None:
     file = tmp_path / "other.json"
     file.write_text(json.dumps({"heads": [{"chain": 7, "number": 2, "count": 1, "hash": "0" * 64}]}))
 
@@ -148,7 +148,7 @@ CARELESS: dict[Callable[[Forgery], None], str] = {
 }
 
 
-def test_careless_forgeries_are_refused_without_a_kept_head(bundle: Path) -> None:
+def test_careless_forgeries_are_rejected_without_a_saved_head(bundle: Path) -> None:
     for forge, said in CARELESS.items():
         forgery = Forgery(bundle)
         forge(forgery)
@@ -158,7 +158,7 @@ def test_careless_forgeries_are_refused_without_a_kept_head(bundle: Path) -> Non
         assert any(said in problem for problem in problems), (forge.__name__, problems)
 
 
-def test_bundle_put_together_again_unchanged_is_accepted(bundle: Path) -> None:
+def test_bundle_reassembled_without_changes_is_accepted(bundle: Path) -> None:
     forgery = Forgery(bundle)
     forgery.rehash()
 

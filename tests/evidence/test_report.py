@@ -99,7 +99,7 @@ async def test_page_names_the_person_and_when_it_was_made(story: Story) -> None:
     ]
 
 
-async def test_page_lists_access_by_account_and_says_which_is_not_active(story: Story) -> None:
+async def test_page_lists_access_by_account_and_marks_inactive_ones(story: Story) -> None:
     tables = story.tables()
 
     assert tables["Payroll: ada"] == [
@@ -135,7 +135,7 @@ async def test_page_lists_events_requests_and_imports(story: Story) -> None:
     assert tables["Imports"][1:] == [["#1", "Payroll", "API Token - tests", "<time>", files]]
 
 
-async def test_page_lists_audit_entries_with_the_fields_of_before_and_after(story: Story) -> None:
+async def test_page_lists_audit_entries_with_fields_before_and_after(story: Story) -> None:
     rows = story.tables()["Audit"]
     lines = [json.loads(line) for line in story.members["audit.jsonl"].splitlines()]
 
@@ -170,7 +170,7 @@ async def test_links_lead_to_the_end_of_every_chain(story: Story) -> None:
     assert numbers == list(range(numbers[0], max(heads) + 1))
 
 
-async def test_bundle_of_a_past_day_says_so(story: Story, db: Db) -> None:
+async def test_bundle_of_a_past_day_names_the_day(story: Story, db: Db) -> None:
     file = io.BytesIO()
     seal = await write_bundle(db, file, story.ada, datetime(2020, 1, 31, 23, 59, 59, tzinfo=UTC), NOW)
 

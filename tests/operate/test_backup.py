@@ -46,7 +46,7 @@ def files(folder: Path) -> dict[str, str]:
 
 
 @pytest.mark.timeout(900)
-def test_a_backup_of_a_running_service_is_restored_whole_and_served_from(tmp_path: Path) -> None:
+def test_backup_of_a_running_service_is_restored_completely(tmp_path: Path) -> None:
     old, new, archive = tmp_path / "old", tmp_path / "new", tmp_path / "backup.tar"
     with a_service(old, "--workers", "1") as service:
         token = typed("token", "create", "ci", "--scope", "all", "--data-dir", old).stdout.strip()
@@ -159,9 +159,7 @@ def held(folder: Path) -> tuple[list[str], str]:
 
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("point", ["old-set-aside", "database-in-place", "before-commit", "after-commit"])
-def test_a_restore_that_is_killed_leaves_the_old_or_the_new_and_says_what_to_do(
-    tmp_path: Path, other_service: Path, point: str
-) -> None:
+def test_killed_restore_leaves_old_or_new_data_and_advice(tmp_path: Path, other_service: Path, point: str) -> None:
     here, faults = tmp_path / "here", tmp_path / "faults"
     a_folder(here)
     faults.mkdir()
@@ -191,7 +189,7 @@ def test_a_restore_that_is_killed_leaves_the_old_or_the_new_and_says_what_to_do(
     assert not [path for path in here.iterdir() if "restored" in path.name]
 
 
-def test_a_restore_begun_again_undoes_the_one_that_was_killed(tmp_path: Path, other_service: Path) -> None:
+def test_repeated_restore_undoes_the_killed_one(tmp_path: Path, other_service: Path) -> None:
     here, faults = tmp_path / "here", tmp_path / "faults"
     faults.mkdir()
     (faults / "restore.database-in-place").touch()
@@ -213,7 +211,7 @@ def empty_database(server_url: str, tmp_path: Path) -> Iterator[str]:
         db.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
 
 
-async def test_a_backup_beside_imports_has_every_file_that_its_database_names(
+async def test_backup_during_imports_has_every_referenced_file(
     client: httpx2.AsyncClient, db: Db, config: Config, empty_database: str, tmp_path: Path
 ) -> None:
     imports, app, archive = Imports(client, config), await an_application(db, "Payroll"), tmp_path / "backup.tar"

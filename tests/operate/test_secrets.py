@@ -25,7 +25,7 @@ exit 1
 
 
 @pytest.mark.parametrize("program", ["pg_dump", "pg_restore"])
-def test_no_argument_of_a_program_holds_it(
+def test_database_password_is_in_no_program_argument(
     config: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str
 ) -> None:
     # A server that asks for none takes any.
@@ -61,7 +61,7 @@ UNESCAPED = [
 
 @pytest.mark.parametrize("url", [OUT_OF_REACH, *UNESCAPED, "host=127.0.0.1 password=a s3cr3t"])
 @pytest.mark.parametrize("command", [["doctor"], ["migrate"], ["token", "list"], ["backup", "x.tar"]], ids=" ".join)
-def test_no_command_says_it(tmp_path: Path, url: str, command: list[str]) -> None:
+def test_no_command_prints_the_database_password(tmp_path: Path, url: str, command: list[str]) -> None:
     done = CliRunner().invoke(
         rolecall, [*command, "--data-dir", str(tmp_path)], env={"ROLECALL_DATABASE_URL": url}, catch_exceptions=False
     )
@@ -72,5 +72,5 @@ def test_no_command_says_it(tmp_path: Path, url: str, command: list[str]) -> Non
     assert "Traceback" not in done.stderr
 
 
-def test_settings_that_reach_a_log_do_not_say_it(config: Config) -> None:
+def test_logged_settings_omit_the_database_password(config: Config) -> None:
     assert SECRET not in repr(msgspec.structs.replace(config, database_url=SECRET, oidc_client_secret=SECRET))

@@ -37,7 +37,7 @@ def test_every_route_declares_a_scope(route: Route) -> None:
 
 
 @pytest.mark.parametrize("route", SCOPED, ids=named)
-async def test_a_route_opens_to_its_own_scope_alone(anonymous: httpx2.AsyncClient, db: Db, route: Route) -> None:
+async def test_route_accepts_only_its_own_scope(anonymous: httpx2.AsyncClient, db: Db, route: Route) -> None:
     assert route.operation
     assert route.operation.scope
     others = [scope for scope in Scope if scope != route.operation.scope]
@@ -53,6 +53,6 @@ async def test_a_route_opens_to_its_own_scope_alone(anonymous: httpx2.AsyncClien
     assert await status(with_it_alone.secret) not in (401, 403, 405, 500)
 
 
-def test_a_route_is_found_at_all() -> None:
+def test_scope_tests_cover_known_routes() -> None:
     measured(f"{len(SCOPED)} routes × no token, its own scope, all {len(Scope) - 1} others")
     assert len(SCOPED) > 10

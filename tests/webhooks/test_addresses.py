@@ -99,11 +99,11 @@ def names(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str]]:
     return known
 
 
-def test_the_corpus_is_large_and_without_repeats() -> None:
+def test_address_corpus_is_large_and_unique() -> None:
     assert len(set(SPELLINGS)) == len(SPELLINGS) >= 120
 
 
-def test_the_corpus_would_notice_the_standard_librarys_idea_of_global() -> None:
+def test_address_corpus_exposes_gaps_of_is_global() -> None:
     """Why there is a list of our own: `is_global` lets some of these out."""
     literal = [host.strip("[]") for host in SPELLINGS if re.fullmatch(r"[\d.]+|\[[\da-f:.]+\]", host)]
     addresses = [ip_address(text) for text in literal if guard._QUAD.fullmatch(text) or ":" in text]
@@ -113,7 +113,9 @@ def test_the_corpus_would_notice_the_standard_librarys_idea_of_global() -> None:
 
 
 @pytest.mark.usefixtures("dialled", "names")
-async def test_no_spelling_is_taken_by_create_or_update(client: httpx2.AsyncClient, names: dict[str, Any]) -> None:
+async def test_create_and_change_reject_every_forbidden_spelling(
+    client: httpx2.AsyncClient, names: dict[str, Any]
+) -> None:
     names["hooks.example.com"] = ["93.184.216.34"]
     hook = await a_hook(client, "https://hooks.example.com/")
     taken = []
@@ -128,7 +130,7 @@ async def test_no_spelling_is_taken_by_create_or_update(client: httpx2.AsyncClie
 
 
 @pytest.mark.usefixtures("names")
-async def test_no_spelling_is_tested_or_sent_to(
+async def test_forbidden_addresses_are_never_contacted(
     client: httpx2.AsyncClient, db: Db, post: Post, names: dict[str, Any], dialled: list[Any]
 ) -> None:
     """The URLs are put into the table, as if they had been harmless when they were saved."""
@@ -162,12 +164,12 @@ async def test_no_spelling_is_tested_or_sent_to(
 @pytest.mark.parametrize(
     "address", ["93.184.216.34", "8.8.8.8", "192.0.1.1", "100.63.255.255", "172.32.0.1", "2606:4700::1111", "2a00::1"]
 )
-def test_addresses_of_the_internet_are_not_refused(address: str) -> None:
+def test_public_addresses_are_accepted(address: str) -> None:
     assert not guard.is_refused(address, ())
 
 
 @pytest.mark.usefixtures("names")
-async def test_a_name_that_changes_its_meaning_after_it_was_saved_is_caught(
+async def test_dns_rebinding_after_saving_is_blocked(
     client: httpx2.AsyncClient, db: Db, post: Post, names: dict[str, Any], dialled: list[Any]
 ) -> None:
     names["rebind.example.com"] = ["93.184.216.34"]
@@ -187,7 +189,7 @@ async def test_a_name_that_changes_its_meaning_after_it_was_saved_is_caught(
 
 
 @pytest.mark.usefixtures("names")
-async def test_of_a_name_with_two_faces_only_the_open_one_is_dialled(
+async def test_only_the_allowed_address_of_a_name_is_contacted(
     client: httpx2.AsyncClient, names: dict[str, Any], db: Db, post: Post, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names["two.example.com"] = ["93.184.216.34"]
@@ -212,7 +214,7 @@ async def test_of_a_name_with_two_faces_only_the_open_one_is_dialled(
 
 
 @pytest.mark.usefixtures("names")
-async def test_plain_http_leaves_only_to_what_the_operator_opened(
+async def test_plain_http_is_sent_only_to_allowed_networks(
     client: httpx2.AsyncClient, db: Db, post: Post, names: dict[str, Any], dialled: list[Any]
 ) -> None:
     names["plain.example.com"] = ["93.184.216.34"]
@@ -239,7 +241,7 @@ class TestOpened:
         return msgspec.structs.replace(config, webhook_allow=(guard.IPv4Network("127.0.0.0/8"),))
 
     @pytest.mark.parametrize("host", ["127.0.0.1", "127.9.9.9", "[::ffff:127.0.0.1]", "１２７.０.０.１"])
-    async def test_what_is_opened_can_be_reached(
+    async def test_allowed_addresses_can_be_reached(
         self, client: httpx2.AsyncClient, db: Db, receiver: Receiver, post: Post, host: str
     ) -> None:
         await a_hook(client, receiver.url.replace("127.0.0.1", host))
@@ -251,7 +253,7 @@ class TestOpened:
         assert made["attempts"][0]["outcome"] == "delivered"
 
     @pytest.mark.parametrize("host", ["10.0.0.1", "169.254.169.254", "[::1]"])
-    async def test_what_is_not_opened_stays_closed(self, client: httpx2.AsyncClient, host: str) -> None:
+    async def test_other_addresses_stay_blocked(self, client: httpx2.AsyncClient, host: str) -> None:
         answer = await client.post("/api/webhooks", json={"name": "X", "url": f"https://{host}/", "events": EVENTS})
 
         assert answer.status_code == 400
@@ -272,7 +274,7 @@ class TestOpened:
         assert (made["attempts"][0]["outcome"], made["attempts"][0]["statusCode"]) == ("status", 307)
         assert len(receiver.received) == 1
 
-    async def test_a_proxy_of_the_environment_is_not_used(
+    async def test_proxy_settings_of_the_environment_are_ignored(
         self, client: httpx2.AsyncClient, db: Db, receiver: Receiver, post: Post, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         for name in ("http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"):
@@ -295,7 +297,7 @@ class TestOpened:
             ("no HTTP", "connect"),
         ],
     )
-    async def test_faults_are_named_by_their_class_alone(
+    async def test_failures_are_reported_by_class_only(
         self,
         client: httpx2.AsyncClient,
         db: Db,
@@ -326,7 +328,7 @@ class TestOpened:
         assert (attempt["outcome"], attempt["statusCode"], attempt["response"]) == (outcome, None, None)
         garbage.close()
 
-    async def test_a_certificate_that_does_not_hold_is_refused(
+    async def test_invalid_certificate_is_rejected(
         self, client: httpx2.AsyncClient, db: Db, post: Post, tmp_path: Path
     ) -> None:
         context = self_signed(tmp_path)
@@ -340,7 +342,7 @@ class TestOpened:
         assert made["attempts"][0]["outcome"] == "tls"
         server.close()
 
-    async def test_an_answer_that_breaks_off_after_its_status_has_arrived(
+    async def test_response_that_ends_after_its_status_counts_as_delivered(
         self, client: httpx2.AsyncClient, db: Db, receiver: Receiver, post: Post
     ) -> None:
         async def break_off(request: web.Request) -> web.StreamResponse:

@@ -55,7 +55,7 @@ async def a_backlog(client: httpx2.AsyncClient, db: Db, name: str, due: int) -> 
     )
 
 
-async def test_the_attempt_is_written_down_before_anything_is_sent(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_attempt_is_recorded_before_it_is_sent(client: httpx2.AsyncClient, db: Db) -> None:
     await a_hook(client, "http://127.0.0.1:9/hook")
     await an_access_request(db)
 
@@ -65,7 +65,7 @@ async def test_the_attempt_is_written_down_before_anything_is_sent(client: httpx
     assert (attempt["number"], attempt["endedOn"], attempt["outcome"]) == (1, None, None)
 
 
-async def test_what_a_dead_worker_held_is_sent_when_its_lease_has_run_out(
+async def test_delivery_of_a_dead_worker_is_sent_after_its_lease_expires(
     client: httpx2.AsyncClient, db: Db, receiver: Receiver, post: Post
 ) -> None:
     await a_hook(client, receiver.url)
@@ -80,7 +80,7 @@ async def test_what_a_dead_worker_held_is_sent_when_its_lease_has_run_out(
     assert [received.id for received in receiver.received] == [str(claimed.id)]
 
 
-async def test_a_worker_that_comes_back_late_changes_nothing(
+async def test_result_after_an_expired_lease_is_ignored(
     client: httpx2.AsyncClient, db: Db, receiver: Receiver, post: Post
 ) -> None:
     await a_hook(client, receiver.url)
@@ -96,7 +96,7 @@ async def test_a_worker_that_comes_back_late_changes_nothing(
     assert await delivery(client, claimed.id) == before
 
 
-async def test_a_late_result_counts_while_nobody_else_has_taken_over(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_late_result_counts_if_no_other_worker_took_over(client: httpx2.AsyncClient, db: Db) -> None:
     await a_hook(client, "http://127.0.0.1:9/hook")
     await an_access_request(db)
     (claimed,) = await claim(db)
@@ -110,7 +110,7 @@ async def test_a_late_result_counts_while_nobody_else_has_taken_over(client: htt
     assert (await delivery(client, claimed.id))["status"] == "Delivered"
 
 
-async def test_results_that_could_not_be_written_are_written_later(
+async def test_results_are_recorded_again_after_a_failed_transaction(
     client: httpx2.AsyncClient, db: Db, receiver: Receiver, post: Post
 ) -> None:
     await a_hook(client, receiver.url)
@@ -130,7 +130,7 @@ async def test_results_that_could_not_be_written_are_written_later(
     assert len(receiver.received) == 1
 
 
-async def test_events_of_one_request_are_first_attempted_one_after_the_other(
+async def test_first_attempts_of_one_requests_events_are_in_order(
     client: httpx2.AsyncClient, db: Db, receiver: Receiver, post: Post
 ) -> None:
     receiver.answer = answering(500)
@@ -155,7 +155,7 @@ async def events_of(db: Db, claims: list[Claim]) -> list[Any]:
     return await fetch_rows(db, "SELECT event FROM webhook_deliveries WHERE id = ANY(%(ids)s)", ids=ids)
 
 
-async def test_a_failed_event_does_not_hold_up_the_next_one(
+async def test_failed_event_does_not_block_the_next(
     client: httpx2.AsyncClient, db: Db, receiver: Receiver, post: Post
 ) -> None:
     statuses = [500, 200, 200, 200]
@@ -179,7 +179,7 @@ async def _status(status: int) -> web.StreamResponse:
     return web.Response(status=status)
 
 
-async def test_never_more_than_eight_are_in_flight_for_a_hook_whoever_sends(
+async def test_at_most_eight_deliveries_of_a_webhook_are_in_flight(
     client: httpx2.AsyncClient, db: Db, receiver: Receiver, config: Config
 ) -> None:
     in_flight, most = 0, 0
@@ -211,7 +211,7 @@ async def test_never_more_than_eight_are_in_flight_for_a_hook_whoever_sends(
     assert page["totalCount"] == 60
 
 
-async def test_hooks_take_turns_however_much_one_of_them_has(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_webhooks_take_turns_despite_a_large_backlog(client: httpx2.AsyncClient, db: Db) -> None:
     await a_backlog(client, db, "Huge", 5000)
     for name in ("One", "Two", "Three"):
         await a_backlog(client, db, name, 3)
@@ -221,9 +221,7 @@ async def test_hooks_take_turns_however_much_one_of_them_has(client: httpx2.Asyn
     assert await claimed_by_hook(db, KEPT_FOR_OTHERS + 8) == {"Huge": 2, "One": 2, "Two": 2, "Three": 2}
 
 
-async def test_what_is_kept_for_others_goes_to_hooks_that_have_none_in_flight(
-    client: httpx2.AsyncClient, db: Db
-) -> None:
+async def test_reserved_slots_go_to_webhooks_with_none_in_flight(client: httpx2.AsyncClient, db: Db) -> None:
     await a_backlog(client, db, "Huge", 5000)
     assert await claimed_by_hook(db, KEPT_FOR_OTHERS + 3) == {"Huge": 3}
 
@@ -234,7 +232,7 @@ async def test_what_is_kept_for_others_goes_to_hooks_that_have_none_in_flight(
     assert await claimed_by_hook(db, 2 * KEPT_FOR_OTHERS) == {"Huge": IN_FLIGHT_A_HOOK - 3, "Other": 4}
 
 
-async def test_a_hook_that_only_fails_takes_nothing_of_what_is_kept(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_failing_webhook_gets_no_reserved_slot(client: httpx2.AsyncClient, db: Db) -> None:
     await a_backlog(client, db, "Dead", 50)
     await a_backlog(client, db, "Sound", 50)
     await execute(db, "UPDATE webhooks SET failures = %(n)s WHERE name = 'Dead'", n=FAILURES_UNTIL_PROBED)
@@ -243,9 +241,7 @@ async def test_a_hook_that_only_fails_takes_nothing_of_what_is_kept(client: http
     assert await claimed_by_hook(db, KEPT_FOR_OTHERS + 1) == {"Dead": 1}
 
 
-async def test_what_a_dead_worker_held_keeps_no_room_for_longer_than_an_attempt_takes(
-    client: httpx2.AsyncClient, db: Db
-) -> None:
+async def test_slot_of_a_dead_worker_is_freed_after_the_attempt_timeout(client: httpx2.AsyncClient, db: Db) -> None:
     await a_hook(client, "http://127.0.0.1:9/hook")
     for _ in range(20):
         await an_access_request(db)
@@ -262,7 +258,7 @@ async def test_what_a_dead_worker_held_keeps_no_room_for_longer_than_an_attempt_
     assert not {each.id for each in held} & {each.id for each in others}
 
 
-async def test_a_receiver_that_only_fails_is_probed_by_one_at_a_time_until_it_answers(
+async def test_failing_receiver_gets_one_attempt_at_a_time_until_it_succeeds(
     client: httpx2.AsyncClient, db: Db, receiver: Receiver, post: Post
 ) -> None:
     receiver.answer = answering(500)
@@ -282,7 +278,7 @@ async def test_a_receiver_that_only_fails_is_probed_by_one_at_a_time_until_it_an
     assert len(await claim(db)) == 8
 
 
-async def test_a_receiver_that_hangs_delays_no_other(
+async def test_hanging_receiver_does_not_delay_others(
     client: httpx2.AsyncClient, db: Db, receiver: Receiver, post: Post
 ) -> None:
     released = asyncio.Event()
@@ -310,7 +306,7 @@ async def test_a_receiver_that_hangs_delays_no_other(
     assert len(receiver.received) == 28
 
 
-async def test_parked_while_it_was_on_its_way_it_stays_so_unless_it_arrived(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_delivery_parked_in_flight_stays_parked_unless_delivered(client: httpx2.AsyncClient, db: Db) -> None:
     hook = await a_hook(client, "http://127.0.0.1:9/hook")
     await an_access_request(db)
     await an_access_request(db)
@@ -328,7 +324,7 @@ async def test_parked_while_it_was_on_its_way_it_stays_so_unless_it_arrived(clie
     assert (await delivery(client, other.id))["status"] == "Delivered"
 
 
-async def test_a_resend_leaves_what_is_on_its_way_alone(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_resend_does_not_affect_a_delivery_in_flight(client: httpx2.AsyncClient, db: Db) -> None:
     await a_hook(client, "http://127.0.0.1:9/hook")
     await an_access_request(db)
     (claimed,) = await claim(db)
@@ -338,7 +334,7 @@ async def test_a_resend_leaves_what_is_on_its_way_alone(client: httpx2.AsyncClie
     assert await claim(db) == []
 
 
-async def test_a_secret_that_cannot_be_read_stops_its_hook_alone(
+async def test_unreadable_secret_stops_only_its_webhook(
     client: httpx2.AsyncClient, db: Db, receiver: Receiver, post: Post, capsys: pytest.CaptureFixture[str]
 ) -> None:
     broken = await a_hook(client, receiver.url, name="Broken")

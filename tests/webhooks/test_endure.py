@@ -140,7 +140,7 @@ async def until(true: Callable[[], Awaitable[bool]]) -> None:
 
 
 @pytest.mark.timeout(900 + DELIVERIES)
-async def test_everything_arrives_and_twice_only_where_the_outcome_was_unknown(
+async def test_every_delivery_arrives_and_repeats_only_after_unknown_outcomes(
     client: httpx2.AsyncClient, db: Db, config: Config, post: Post
 ) -> None:
     async with AsyncExitStack() as stack:

@@ -56,7 +56,7 @@ def config(config: Config) -> Config:
 
 
 @pytest.mark.parametrize("verb", SENDS)
-async def test_a_slow_name_holds_no_connection(
+async def test_slow_dns_lookup_holds_no_database_connection(
     client: httpx2.AsyncClient, db: Db, nameserver: Nameserver, verb: str
 ) -> None:
     hook = await a_hook(client, "https://hooks.example.com/")
