@@ -1,4 +1,4 @@
-"""The short form of the battery: its order, and what a slow machine leaves out."""
+"""The short form of the battery: its order, and which rows a slow machine skips."""
 
 from tests.battery.__main__ import Budget, rotated
 from tests.battery.rows import ROWS, Row
@@ -47,7 +47,7 @@ def test_fast_machine_does_not_shorten_the_usual_time() -> None:
 
 
 def test_all_rows_fit_into_continuous_integration() -> None:
-    """Of the 1,680 s, allow 150 s for setup and 300 s for the suite."""
+    """Reserve 150 s of the 1,680 s for set-up and 300 s for the suite."""
     assert all(row.ci_seconds > 0 for row in SHORT)
     assert sum(row.ci_seconds for row in SHORT) <= 1680 - 150 - 300
 

@@ -1,4 +1,4 @@
-"""What can be said of the deployment files without a container engine or a cluster; `make rehearse` does more."""
+"""Check the deployment files without a container engine or a cluster; `make rehearse` does more."""
 
 import re
 import shutil
@@ -23,7 +23,7 @@ def test_only_settings_that_exist_are_set() -> None:
     texts = [path.read_text() for path in DEPLOY.rglob("*") if path.is_file()]
     named = set(re.findall(r"\bROLECALL_[A-Z_]+\b", "\n".join(texts)))
 
-    assert named - SETTINGS == {"ROLECALL_HOST"}  # compose.yaml's own, for the proxy
+    assert named - SETTINGS == {"ROLECALL_HOST"}  # used by compose.yaml for the proxy
 
 
 @pytest.mark.parametrize("name", OURS)
@@ -55,7 +55,7 @@ def test_every_volume_and_file_of_compose_exists() -> None:
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd is not installed")
 def test_systemd_units_are_valid(tmp_path: Path) -> None:
     for unit in (DEPLOY / "systemd").iterdir():
-        # Neither the program nor its user is here.
+        # The program and its user do not exist on the test machine.
         text = unit.read_text().replace("/opt/rolecall/bin/rolecall", "/bin/true")
         (tmp_path / unit.name.replace("@", "@8001")).write_text(re.sub(r"^(User|Group)=.*\n", "", text, flags=re.M))
 
@@ -106,7 +106,7 @@ def containers(each: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def rendered(text: str) -> str:
-    """Roughly what Helm would make of it: every branch is taken, every value is `x`."""
+    """Render a template roughly as Helm would: take every branch and replace every value by `x`."""
     parts = dict(re.findall(r'define "([\w.]+)" -\}\}\n(.*?)\{\{- end \}\}\n(?=\n|$)', (CHART / "templates/_pod.tpl").read_text(), re.S))  # fmt: skip # noqa: E501
 
     def included(found: re.Match[str]) -> str:

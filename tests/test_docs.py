@@ -1,4 +1,4 @@
-"""What the documents promise is there."""
+"""The documents match the code."""
 
 import ast
 import re
@@ -36,7 +36,7 @@ def test_contributing_explains_each_dependency() -> None:
 
 
 def test_every_imported_package_is_declared() -> None:
-    """What only comes with another package goes when that no longer needs it."""
+    """A transitive dependency may disappear when its parent no longer needs it."""
     modules = {
         module for file in (ROOT / "rolecall").rglob("*.py") for module in _imported(ast.parse(file.read_text()))
     }
@@ -51,7 +51,7 @@ def test_every_imported_package_is_declared() -> None:
 
 
 def _imported(tree: ast.AST) -> Iterator[str]:
-    """The outermost package of every absolute import, wherever it stands."""
+    """Return the top-level package of every absolute import in the file."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (name.name.partition(".")[0] for name in node.names)

@@ -1,4 +1,4 @@
-"""Every list of the product is kept as its Listing says."""
+"""Every Listing has the indexes and triggers that it needs."""
 
 import sys
 from itertools import combinations
@@ -54,7 +54,7 @@ async def test_listing_can_be_read_with_all_filters_combined(db: Db, name: str) 
     assert (page.items, page.total_count) == ([], 0)
 
 
-# The members of all models together are never listed.
+# Members are only listed per model.
 UNLISTED = {("access_model_members", ())}
 
 

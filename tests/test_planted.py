@@ -1,4 +1,4 @@
-"""The bugs that the battery plants keep their places while the code moves on."""
+"""Planted bugs of the battery still match the code."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Python and SQL know of each other: constants are written once, and statements name the triggers they fire."""
+"""Python and SQL stay consistent: shared constants are written once, and statements name the triggers they fire."""
 
 import ast
 import re
@@ -15,12 +15,12 @@ from rolecall.webhooks.actions import CHANNEL as DELIVERIES
 
 ROOT = Path(__file__).parents[1]
 SOURCES = {path.relative_to(ROOT): path.read_text() for path in (ROOT / "rolecall").rglob("*.py")}
-# Triggers of all lists and of the whole audit: core/paging.py and core/authors.py point to them.
+# Generic triggers of lists and audit; core/paging.py and core/authors.py refer to them.
 GENERAL = re.compile(r"keep_list_on_|note_(insert|update|delete)$|chain_changes$|keep_checkpoint$")
 
 
 def test_sql_constants_equal_python_constants() -> None:
-    """After a change of one of them: `make schema`."""
+    """Run `make schema` after a change."""
     generated = runpy.run_path(str(ROOT / ".ci/schema.py"))
 
     assert generated["CONSTANTS"].read_text() == generated["constants"]()

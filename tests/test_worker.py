@@ -16,7 +16,7 @@ IN_TIME = 60
 
 @pytest.fixture
 def calm(config: Config) -> Config:
-    """Only a nudge wakes it: no tick comes within a test."""
+    """Use a tick so long that only notifications wake the worker."""
     return msgspec.structs.replace(config, tick_seconds=3600)
 
 

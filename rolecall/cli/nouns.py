@@ -133,7 +133,7 @@ def _person(client: "Client", words: str) -> str:
     """Return the id of the person with this name, e-mail or employee ID."""
     found = client.send(calls.search_identities(words, whole=True)) if words.strip() else None
     if not found or not found.items:
-        raise errors.NotFound(f"Nobody has the name, e-mail, employee ID or id {words}")
+        raise errors.NotFound(f"No identity has the name, e-mail, employee ID or id {words}")
     if found.total_count > 1:
         fits = [errors.Problem(f"{p.first_name} {p.last_name}", _known_by(p)) for p in found.items]
         said = f"{words} matches {found.total_count} people; choose one by e-mail or id"

@@ -1,4 +1,4 @@
-"""Whom a model matches: every operator and field, when models are committed and when identities change."""
+"""Which identities a model matches: every operator and field, at commits and when identities change."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What several models give together."""
+"""The access that several models grant together."""
 
 from itertools import product
 
@@ -17,7 +17,7 @@ async def test_grant_of_two_models_has_the_higher_risk(db: Db) -> None:
     ledger = await an_application(db)
     held = (("Group", "Clerks", "Grant", "Low"), ("Books", "Post", "Grant", "Moderate"))
     await an_account(db, ledger, "ada", await an_identity(db), groups=("Clerks",), permissions=held)
-    # The group may post, so it is as risky as that.
+    # The group grants Post, so it has the risk of Post.
     await execute(
         db,
         """INSERT INTO assignments SELECT g.number, s.permission_number, s.access, s.from_import, NULL, ''

@@ -1,4 +1,4 @@
-"""Drafting, changing, committing, listing and reading access models."""
+"""Draft, change, commit, list and read access models."""
 
 from datetime import timedelta
 from typing import Any

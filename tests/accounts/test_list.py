@@ -41,7 +41,7 @@ async def test_as_of_must_not_be_in_the_future(client: httpx2.AsyncClient, db: D
             400,
             [{"field": "asOf", "message": "As of must not be in the future"}],
         )
-    # Clocks differ a little.
+    # A small clock skew is tolerated.
     assert (await client.get(path, params={"asOf": (now + timedelta(minutes=4)).isoformat()})).status_code == 200
 
 

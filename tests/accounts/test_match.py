@@ -141,7 +141,7 @@ async def test_leaver_is_matched_by_employee_id_and_email_but_never_by_name(
         "namesake": ("Name", str(other)),
     }
     assert await matches(client, application) == expected
-    # Matching again, because identities changed, follows the same rule.
+    # Rematching after a change of identities follows the same rule.
     await db.execute("UPDATE identities SET title = 'Gone', status = 'Disabled' WHERE id = %s", (gone,))
     await match_again(db)
     assert await matches(client, application) == expected

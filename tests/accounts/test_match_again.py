@@ -1,4 +1,4 @@
-"""Matching that runs again: only what an import or a change of people affects, and one at a time."""
+"""Rematching covers only accounts affected by an import or an identity change, and is serialised."""
 
 import asyncio
 from datetime import UTC, datetime
@@ -36,7 +36,7 @@ async def match_later(db: Db) -> int:
 
 
 async def matched_later(client: httpx2.AsyncClient, application: UUID) -> dict[str, str]:
-    """List the accounts that got their match later, each with its match."""
+    """List the accounts whose match changed later, with the match."""
     found = await accounts(client, application)
     return {name: item["match"] for name, item in found.items() if item["matchedOn"] == "2035-01-01T00:00:00Z"}
 
@@ -124,7 +124,7 @@ async def test_unpinning_one_account_matches_no_other(imports: Imports, client: 
     found = await accounts(client, application)
     for item in found.values():
         await client.put(f"/api/accounts/{item['id']}/match", json={"never": True})
-    # As if it was never pinned: matching alone would find its identity again.
+    # Reset the account as if it had never been pinned: only matching could find its identity again.
     await db.execute("UPDATE accounts SET pin = NULL WHERE username = 'b'")
 
     assert (await client.delete(f"/api/accounts/{found['a']['id']}/match")).status_code == 204
@@ -137,7 +137,7 @@ async def test_unpinning_one_account_matches_no_other(imports: Imports, client: 
 
 @pytest.mark.parametrize("what", ["changed identities", "an import"])
 async def test_concurrent_matchings_are_serialised(db: Db, clean_database: str, what: str) -> None:
-    """Otherwise neither would see what the other is about to commit."""
+    """Otherwise each would miss the other's uncommitted changes."""
     await an_identity(db)
     async with await psycopg.AsyncConnection.connect(clean_database) as other:
         await matching.take_turn(other)

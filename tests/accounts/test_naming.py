@@ -1,4 +1,4 @@
-"""Permissions, groups and accounts by the names that people write, in requests and in access models."""
+"""Look up permissions, groups and accounts by the names that people write in requests and access models."""
 
 from typing import Any
 from uuid import UUID
@@ -11,7 +11,7 @@ from tests.builders import an_application, an_identity
 from tests.holdings import an_account
 
 REQUESTS, MODELS = "/api/access-requests", "/api/access-models"
-# As the application has them; the last two differ in case alone.
+# The names in the application; the last two differ only in case.
 HELD = (("Books", "Post", "Modify", "High"), ("Books", "Read", "Grant", "None"), ("Books", "read", "Grant", "None"))
 
 
@@ -109,7 +109,7 @@ async def test_name_without_catalogue_is_accepted_and_rated_critical(
 
     answers = [
         await asked(client, bare, ("Books", "Anything"), ("Group", "Anyone")),
-        # Groups were imported here, permissions were not.
+        # This application has imported groups but no permissions.
         await asked(client, ledger, ("Books", "Anything")),
     ]
     group = await asked(client, ledger, ("Group", "Anyone"))
@@ -149,7 +149,7 @@ async def test_case_is_ignored_in_accented_and_non_latin_names(
         }
 
 
-async def test_own_account_may_differ_from_anothers_only_by_case(
+async def test_account_of_another_person_is_rejected_even_if_it_differs_by_case(
     client: httpx2.AsyncClient, db: Db, ledger: UUID
 ) -> None:
     zoe, ann = await an_identity(db, "Zoe"), await an_identity(db, "Ann")

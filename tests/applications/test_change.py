@@ -117,7 +117,9 @@ async def test_a_schedule_fits_the_connector_that_is_kept(client: httpx2.AsyncCl
     assert (await change(client, id, schedule=SCHEDULE)).status_code == 200
 
 
-async def test_identity_source_with_identities_cannot_be_converted(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_application_with_an_identities_file_must_stay_an_identity_source(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
     files = [{"name": "People", "content": "identities"}]
     id = await an_application(db, isIdentitySource=True, connector={**CONNECTOR, "files": files})
 

@@ -1,4 +1,4 @@
-"""Deciding how people come in needs `identities:write`, beside `config:manage`."""
+"""Changing how people are imported needs `identities:write` in addition to `config:manage`."""
 
 import httpx2
 import pytest

@@ -1,4 +1,4 @@
-"""Heads that do not fit their chain, and filters that are combined."""
+"""Heads that contradict their chain, and combined filters."""
 
 from uuid import uuid4
 

@@ -60,7 +60,7 @@ async def test_list_is_newest_first_and_filtered_by_entity_caller_and_action(
 
 
 async def made_at(db: Db, entity_id: str, moment: str) -> None:
-    """The entries about it as if they were made then."""
+    """Change the time of the entries about this entity."""
     await execute(
         db,
         """UPDATE audit_events SET entry = jsonb_set(entry::jsonb, '{createdDate}', to_jsonb(%(moment)s::text))::text
@@ -72,7 +72,7 @@ async def made_at(db: Db, entity_id: str, moment: str) -> None:
 
 @pytest.fixture
 async def named_by_day(client: httpx2.AsyncClient, db: Db) -> list[str]:
-    """Applications made on either side of a midnight in UTC, and at it, each named for its moment."""
+    """Create applications before, at and after midnight UTC, each named for its moment."""
     moments = ["2036-03-01T23:59:59.9Z", "2036-03-02T00:00:00Z", "2036-03-02T12:00:00.5Z", "2036-03-03T00:00:00Z"]
     for moment in moments:
         application = (await client.post("/api/applications", json={"name": moment})).json()["id"]

@@ -1,4 +1,4 @@
-"""Entries, heads and checkpoints changed by hand, without a head that was kept elsewhere: each change is noticed."""
+"""Tampering with entries, heads and checkpoints is detected without a saved head."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -13,7 +13,7 @@ from rolecall.audit.shapes import Verdict
 from rolecall.core.db import Db, execute, fetch_rows, fetch_value
 from rolecall.core.migrate import FOLDER as MIGRATIONS
 
-# A forged entry that is hashed as a true one would be.
+# A forged entry with a correct hash.
 _FORGED = """INSERT INTO audit_events (number, chain, entry, previous, hash) OVERRIDING SYSTEM VALUE
     SELECT {number}, {chain}, e.entry, p.hash, audit_hash(p.hash, {number}, e.entry)
     FROM (SELECT entry FROM audit_events ORDER BY number LIMIT 1) e, (SELECT {previous} AS hash) p"""
@@ -178,7 +178,7 @@ async def test_entries_written_during_verification_are_not_reported_as_forged(
 
 
 async def test_migration_adds_checkpoints_to_existing_chains(written: None, db: Db) -> None:
-    """Run the statement of the migration that converts a database with entries."""
+    """Run the migration's statement on a database that has entries."""
     sql = (MIGRATIONS / "0015_audit_checkpoints.sql").read_text()
     convert = sql[sql.index("INSERT INTO audit_checkpoints") :]
     await execute(db, "DELETE FROM audit_checkpoints")

@@ -1,4 +1,4 @@
-"""API, worker and database killed under load, each time at a moment of chance."""
+"""Kill API, worker and database under load at random moments."""
 
 import asyncio
 import os
@@ -16,7 +16,7 @@ from tests.figures import measured
 CYCLES = int(os.environ.get("ROLECALL_KILL_CYCLES", "20"))
 ROLES = ("api", "worker", "database")
 BACK_WITHIN_SECONDS = float(os.environ.get("ROLECALL_BACK_WITHIN_SECONDS", "3"))
-# A machine that has other work to do may now and then take so many times as long.
+# Tolerated slowdown on a shared machine.
 ALLOWANCE = 4
 
 

@@ -1,4 +1,4 @@
-"""The sample company, seen as a newcomer does: start it, paste what it prints, look around."""
+"""The sample company as a new user sees it: start it, paste the printed calls, look around."""
 
 import json
 import re
@@ -31,7 +31,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 
 @pytest.fixture(scope="module")
 def printed(demo: Running) -> str:
-    """What the demo said on its terminal."""
+    """Return the demo's output on the terminal."""
     return demo.log.read_text()
 
 

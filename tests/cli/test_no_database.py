@@ -1,4 +1,4 @@
-"""A folder whose name is mistyped does not become a new, empty service."""
+"""A mistyped folder does not become a new, empty service."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The client commands, on a service of their own."""
+"""Client commands against a running service."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""People in client commands, named as people name them."""
+"""Client commands accept people by name, e-mail, employee ID or id."""
 
 import json
 
@@ -9,7 +9,7 @@ from tests.cli.commands import Caller
 
 @pytest.fixture(scope="module")
 def people(call: Caller) -> dict[str, str]:
-    """Ids by title, of which two have a name in common."""
+    """Return ids by title; two of the people share a name."""
     named = {"Countess": ("Ada", "King"), "Admiral": ("Grace", "Murray"), "Singer": ("Grace\u202e", "Murray Hopper")}
     named |= {"Twin": ("Grace", "Murray")}
     ids = {}
@@ -69,7 +69,7 @@ def test_unknown_person_is_reported_as_typed(call: Caller, people: dict[str, str
     blank = call("request", "list", "--identity", " ")
     forbidden = call("identity", "show", "Ada King", ROLECALL_TOKEN="rct_wrong")
 
-    assert missing == (3, "", "Error: Nobody has the name, e-mail, employee ID or id Ada Kin\n")
+    assert missing == (3, "", "Error: No identity has the name, e-mail, employee ID or id Ada Kin\n")
     assert (blank[0], forbidden[0]) == (3, 4)
 
 

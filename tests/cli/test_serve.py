@@ -119,7 +119,7 @@ def test_request_in_progress_is_answered_before_shutdown(tmp_path: Path) -> None
         )
         with socket.create_connection(("127.0.0.1", service.port)) as slow:
             slow.sendall(head.encode())
-            assert slow.recv(100).startswith(b"HTTP/1.1 100")  # The application has begun to read the body.
+            assert slow.recv(100).startswith(b"HTTP/1.1 100")  # the application has started to read the body
             service.process.send_signal(signal.SIGTERM)
             eventually(lambda: not service.answers("/healthz"))
             slow.sendall(body)
@@ -137,7 +137,7 @@ def test_processes_do_not_outlive_a_killed_supervisor(tmp_path: Path) -> None:
         service.stop(signal.SIGKILL)
 
         eventually(lambda: not any(map(is_alive, children)))
-        # The database stays for whoever comes next; the last one out stops it.
+        # The database keeps running until the last process that uses it stops.
         assert rolecall("token", "list", "--data-dir", service.data_dir).returncode == 0
         assert not (service.data_dir / "postgres" / "postmaster.pid").exists()
 

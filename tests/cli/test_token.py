@@ -26,7 +26,7 @@ def token(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module", autouse=True)
 def url(folder: Path) -> Iterator[str]:
-    """As beside a running service; it also spares each command the start of a server."""
+    """Keep a server running, as beside a service, so that no command has to start one."""
     with embedded(folder) as url:
         yield url
 

@@ -1,4 +1,4 @@
-"""The client of a service of two API processes that come and go."""
+"""The client against a service with two API processes that restart."""
 
 import os
 import signal
@@ -83,7 +83,7 @@ def test_upload_maps_files_by_group_name_and_waits_for_the_import(client: Client
 
 
 def restarting(service: Running, killed: list[int], stop: threading.Event) -> None:
-    """One of the two API processes dies again and again, as soon as it serves; the other stays."""
+    """Kill one of the two API processes again each time it serves."""
     while not stop.wait(1):
         _, *dies = sorted(service.children("rolecall api"))
         for process in dies:
@@ -101,7 +101,7 @@ def test_writes_happen_exactly_once_while_a_process_restarts(service: Running, t
     try:
         while len(killed) < 3 or len(made) < 20:
             onboarding = calls.onboard(effective_date=TOMORROW, first_name="Ada", last_name=f"Byron {len(made)}")
-            with Client(service.url, token) as fresh:  # A new connection may be to either process.
+            with Client(service.url, token) as fresh:  # A new connection may reach either process.
                 made.append(fresh.send(onboarding).number)
     finally:
         stop.set()

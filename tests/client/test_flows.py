@@ -1,4 +1,4 @@
-"""How a call is tried again, step by step, without a network."""
+"""Retries of a call, step by step, without a network."""
 
 import msgspec
 import pytest
@@ -11,7 +11,7 @@ OUTAGE = Reply(503, b'{"error": "unavailable", "message": "The database is out o
 
 
 def follow(flow: Flow[T], *outcomes: Outcome) -> tuple[T, list[Request], list[float]]:
-    """The answer, the requests it took and the pauses between."""
+    """Return the result, the requests and the pauses of a flow."""
     told, requests, pauses = iter(outcomes), [], []
     step = next(flow)
     while True:

@@ -1,4 +1,4 @@
-"""Somebody else's code signs, ours verifies."""
+"""Verify deliveries signed by the standardwebhooks library."""
 
 from datetime import UTC, datetime
 

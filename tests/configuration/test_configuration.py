@@ -27,7 +27,7 @@ URL = "/api/configuration"
 
 
 async def people(db: Db) -> None:
-    """The same in every instance; Eve shares Bob's address, so each is known by employee id."""
+    """Create the same people in every instance; Eve shares Bob's address, so both are named by employee ID."""
     await an_identity(db, "Ada", email="Ada@example.com")
     for first, id in (("Bob", "E-2"), ("Eve", "E-3")):
         person = await an_identity(db, first, email="desk@example.com")
@@ -285,7 +285,7 @@ def test_file_covers_every_setting_of_the_api() -> None:
         wanted = {named.get(field, field) for field in said(body)}
         assert wanted <= said(entry), entry
         assert said(entry) == said(entry_body), entry_body
-        # What is called the same has the same rules.
+        # Fields of the same name have the same rules.
         for field in (said(body) & said(entry_body)) - {"name", "access", "approval_policy"}:
             assert entry_body.model_fields[field].annotation == body.model_fields[field].annotation, field
 

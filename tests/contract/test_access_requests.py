@@ -16,7 +16,7 @@ GROUP: dict[str, Any] = {"identity_id": None, "target_name": "Clerks", "nomencla
 
 
 async def a_full_request(db: Db, **fields: Any) -> UUID:
-    """With at least one entry in every list of the detail."""
+    """Create a request with at least one entry in every list of its detail."""
     boss = await an_identity(db, "Grace", "Hopper")
     ada = await an_identity(db, "Ada", "Lovelace", supervisorId=str(boss))
     event = RelatedItem(id=new_id(), kind="Personnel Event", number=12, status="Pending", stage="Approval")

@@ -1,4 +1,4 @@
-"""The error body and every message that the specification writes out."""
+"""The error body and every message that the specification gives."""
 
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
@@ -26,7 +26,7 @@ Post = Callable[..., Awaitable[list[tuple[str, str]]]]
 
 @pytest.fixture
 def refused(client: httpx2.AsyncClient) -> Post:
-    """Post what breaks a rule; the entries of the answer."""
+    """Post an invalid body and return the errors of the response."""
 
     async def post(path: str, body: Any = None, **sent: Any) -> list[tuple[str, str]]:
         answer = await client.post(path, **({"json": body} if body is not None else sent))

@@ -1,4 +1,4 @@
-"""The check itself: it must see a field that is added, missing, moved or of another type."""
+"""The contract check itself: it must detect added, missing, moved and mistyped fields."""
 
 from typing import Any
 

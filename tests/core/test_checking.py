@@ -1,4 +1,4 @@
-"""The rules that every request body shares, checked on every body that there is."""
+"""Rules that all request bodies share, checked on every body."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -23,7 +23,7 @@ def bodies(kind: type[BaseModel] = Body) -> Iterator[type[BaseModel]]:
 
 
 def is_read_as_a_word(schema: Any) -> bool:
-    """Whether a field takes an id, a date or a word of an enumeration."""
+    """Return whether a field takes an id, a date or an enum value."""
     options = [schema, *schema.get("anyOf", ())]
     nested = [inner for option in options for inner in option.get("anyOf", ())]
     return any("format" in option or "enum" in option for option in [*options, *nested])

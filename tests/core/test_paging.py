@@ -1,4 +1,4 @@
-"""Totals and pages are exact, whatever was written, folded or loaded in bulk, and whoever writes beside us."""
+"""Totals and pages are exact after any writes, folds and bulk loads, and during concurrent writes."""
 
 import asyncio
 import random
@@ -70,7 +70,7 @@ FILTERS: list[dict[str, Any]] = [
 
 @pytest.fixture
 async def letters(db: Db) -> AsyncIterator[Db]:
-    """A list of its own, with strides so short that a few hundred rows fold and split many times."""
+    """A test list with strides so short that a few hundred rows fold and split often."""
     sizes = {name: await fetch_value(db, f"SELECT list_{name}()") for name in ("stride", "patience")}
     await db.execute(TABLE)
     yield db
@@ -78,7 +78,7 @@ async def letters(db: Db) -> AsyncIterator[Db]:
 
 
 async def every_page(db: Db, listing: Listing[Letter], **filters: Any) -> list[Page[Letter]]:
-    """Read in one snapshot, as one client would see a list that stands still."""
+    """Read all pages in one snapshot."""
     async with db.transaction():
         await db.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
         first = await fetch_listed(db, listing, 1, **filters)
@@ -86,7 +86,7 @@ async def every_page(db: Db, listing: Listing[Letter], **filters: Any) -> list[P
 
 
 async def assert_exact(db: Db, *, filters: Sequence[dict[str, Any]] = FILTERS) -> None:
-    """Every page of every filter against the plain query, in one snapshot."""
+    """Compare every page of every filter with a plain query, in one snapshot."""
     async with db.transaction():
         await db.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
         rows = await fetch_rows(db, "SELECT number, sent, status, type, writer FROM letters")
@@ -110,7 +110,7 @@ def a_moment(chance: random.Random) -> datetime | None:
 
 
 async def write_something(db: Db, chance: random.Random, writer: int = 0) -> None:
-    """One statement: a letter or hundreds written, changed or thrown away."""
+    """Run one statement that inserts, updates or deletes one or hundreds of letters."""
     many = chance.choice([1, 1, 1, 5, 30, 150])
     match chance.choice(["insert", "insert", "insert", "update", "move", "touch", "delete"]):
         case "insert":
@@ -173,13 +173,13 @@ async def test_a_transaction_sees_its_own_rows_counted(letters: Db) -> None:
 
 
 async def test_concurrent_writers_do_not_block_and_totals_stay_exact(letters: Db, clean_database: str) -> None:
-    """Sixteen writers, some giving up halfway, while a reader checks every snapshot."""
+    """Run sixteen writers, some of which roll back, while a reader checks every snapshot."""
     done = asyncio.Event()
 
     async def write(writer: int) -> None:
         chance = random.Random(writer)
         async with await psycopg.AsyncConnection.connect(clean_database, autocommit=True) as db:
-            # A writer that waited for another would wait for long here, and be refused.
+            # A writer that blocks on another would exceed this timeout.
             await db.execute("SET lock_timeout = '60s'")
             for _ in range(8):
                 async with db.transaction(force_rollback=chance.random() < 0.2):
@@ -246,7 +246,7 @@ async def test_rows_without_a_key_are_not_listed(letters: Db) -> None:
 
 
 async def rows_read(db: Db) -> int:
-    """Rows this server has read from the table or its indexes, as its statistics tell."""
+    """Return the rows read from the table and its indexes, from the server's statistics."""
     await db.execute("SELECT pg_stat_force_next_flush()")
     await db.execute("SELECT 1")
     return await fetch_value(
@@ -345,7 +345,7 @@ async def test_page_is_cached_until_the_next_commit(letters: Db) -> None:
     for _ in range(100):
         before = await fetch_value(letters, "SELECT pg_current_snapshot()::text")
         first, again = [await fetch_listed(letters, UP, 1, status="Open") for _ in range(2)]
-        # Others commit on the same server: once they did not.
+        # Other tests commit on the same server, so retry until none did.
         if before == await fetch_value(letters, "SELECT pg_current_snapshot()::text"):
             break
     await execute(letters, "UPDATE letters SET type = 'Card'")

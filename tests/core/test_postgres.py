@@ -26,7 +26,7 @@ with embedded(Path(sys.argv[1])) as url:
 
 
 def holder(folder: Path) -> subprocess.Popen[str]:
-    """Another process on the folder, until its stdin is closed."""
+    """Start another process that uses the folder until its stdin is closed."""
     process = subprocess.Popen(
         [sys.executable, "-c", HOLD, str(folder)],
         stdin=subprocess.PIPE,
@@ -124,7 +124,7 @@ def test_planted_socket_folder_is_rejected(tmp_path: Path, monkeypatch: pytest.M
         monkeypatch.setattr(tempfile, "tempdir", everyones)
         (Path(everyones) / f"rolecall-{digest}").symlink_to("/etc")
 
-        with pytest.raises(CannotRun, match="belongs to somebody else"), embedded(folder):
+        with pytest.raises(CannotRun, match="belongs to another user"), embedded(folder):
             pass
 
 

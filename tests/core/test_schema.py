@@ -1,4 +1,4 @@
-"""Schema files: applied when they change, all or nothing, beside a running service."""
+"""Schema files are applied when they change, all or nothing, while a service runs."""
 
 import threading
 import time
@@ -211,7 +211,7 @@ def test_locked_table_delays_its_trigger_but_not_other_writers(url: str, folder:
 
 def test_in_a_deadlock_the_schema_change_gives_way_and_retries(url: str, folder: Folder) -> None:
     trigger = "CREATE OR REPLACE TRIGGER note AFTER INSERT ON {} FOR EACH ROW EXECUTE FUNCTION note();"
-    # log is locked first, notes second; the service goes the other way.
+    # The schema file locks log before notes; the service locks them in the opposite order.
     quiet = HIGH.replace("INSERT INTO log VALUES (four_times(NEW.x));", "")
     folder.write(
         high=quiet.replace(

@@ -10,7 +10,7 @@ from rolecall.core.together import Together, get_one, get_with_others
 
 
 class Clerk:
-    """Answers one question at a time, when told to."""
+    """Answer one batch at a time, when the test says so."""
 
     def __init__(self) -> None:
         self.asked: list[set[str]] = []

@@ -1,4 +1,4 @@
-"""A database from before the history was kept: what it knows of the past is still known after the migration."""
+"""Migrate a database from before history was recorded: what it knows about the past is kept."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -36,7 +36,7 @@ BEFORE = """
 
 @pytest.fixture
 def url(server_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """A database of before, with the migration waiting."""
+    """A database before the migration."""
     files, folder = sorted(migrate.FOLDER.glob("*.sql")), tmp_path / "migrations"
     folder.mkdir()
     monkeypatch.setattr(migrate, "FOLDER", folder)

@@ -94,7 +94,7 @@ async def test_permission_through_a_group_has_the_groups_reasons(client: httpx2.
 
     entries = there["accounts"][0]["access"]
     assert [(entry["permission"], entry["group"]) for entry in entries] == [("Posters", ""), ("Close", "Posters")]
-    # Since both the membership and the group's permission are there.
+    # Starts when both the membership and the group's permission exist.
     assert [entry["why"]["import"]["number"] for entry in entries] == [2, 2]
     assert entries[1]["why"]["accessModels"] == [{"id": str(model), "name": "Clerks"}]
 

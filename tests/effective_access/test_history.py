@@ -1,4 +1,4 @@
-"""Why someone had access at a past moment: what the answer was then is what it is when it is asked for later."""
+"""Reasons for access at a past moment equal the answer that was given at that time."""
 
 import random
 from collections.abc import AsyncIterator
@@ -35,15 +35,15 @@ def at(hours: float) -> datetime:
 
 @asynccontextmanager
 async def written(db: Db, hours: float) -> AsyncIterator[datetime]:
-    """A transaction that is written at this hour of the history."""
+    """Run a transaction at this hour of the history."""
     async with written_by(db, "history", by_system("history", at(hours))):
         yield at(hours)
 
 
 async def ledger_with(db: Db, *people: UUID) -> UUID:
-    """An application, imported at the start, in which each person has an account in Posters that may close books.
+    """Create an application in which each person has an account in the group Posters and may close books.
 
-    Its requests must be verified, because it is important and has an owner.
+    Requests must be verified, because the application has high priority and an owner.
     """
     owner = await an_identity(db, "Olga", "Owner")
     ledger = await an_application(db, "Ledger", priority="High", ownerId=str(owner))
@@ -67,7 +67,7 @@ async def committed(db: Db, id: UUID, now: datetime, **changes: Any) -> None:
 
 
 async def why(client: httpx2.AsyncClient, id: UUID, hours: float, permission: str = "Posters") -> tuple[list[Any], ...]:
-    """Names of models and numbers of requests."""
+    """Return the names of models and numbers of requests."""
     answer = await client.get(f"/api/identities/{id}/access", params={"asOf": at(hours).isoformat()})
     [there] = answer.json()["applications"]
     [entry] = [entry for entry in there["accounts"][0]["access"] if entry["permission"] == permission]
@@ -133,7 +133,7 @@ async def test_request_counts_from_resolution_until_another_removes_the_access(
         assert await moving.verify(db, [added], SYSTEM, now) == [added]
 
     assert [(await why(client, ada, hours, "Close"))[1] for hours in (1.9, 2, 5, 7.9, 8)] == [[], [1], [1], [1], []]
-    # A group that nobody asked for has no request.
+    # A group without a request has no reason.
     assert (await why(client, ada, 5))[1] == []
     answer = await client.get(f"/api/identities/{ada}/access", params={"asOf": at(3).isoformat()})
     [reason] = answer.json()["applications"][0]["accounts"][0]["access"][1]["why"]["accessRequests"]
@@ -141,7 +141,7 @@ async def test_request_counts_from_resolution_until_another_removes_the_access(
 
 
 async def a_request(db: Db, ledger: UUID, identity: UUID, action: str, access: Access) -> UUID:
-    """An approved request about the permission that must be verified, ready to be resolved."""
+    """Create an approved request for the permission, ready to be resolved."""
     asked = msgspec.structs.replace(CLOSE, requested_access=access)
     async with written(db, 0.1) as now:
         id = await an_access_request(
@@ -268,7 +268,7 @@ async def test_as_of_an_import_means_its_end(client: httpx2.AsyncClient, db: Db)
 
 
 class World:
-    """A company that changes by the hour, and a naive record of why each person has what."""
+    """A company that changes every hour, with a naive record of the reasons for all access."""
 
     def __init__(self, db: Db, seed: int) -> None:
         self.db = db

@@ -1,4 +1,4 @@
-"""A bundle of a person with a story, made by the command and checked by the script that is in it."""
+"""Write a bundle of a person with a history by the command, and check it by its own script."""
 
 import json
 import subprocess
@@ -38,7 +38,7 @@ async def ada(client: httpx2.AsyncClient, db: Db, config: Config) -> UUID:
     assert (await client.post(f"/api/access-requests/{request}/respond", json=response)).status_code == 200
     event = {"identityId": str(ada), "effectiveDate": "2035-01-01"}
     assert (await client.post("/api/personnel-events/offboard", json=event)).status_code == 201
-    # Links of somebody else's entries lie between Ada's and the end.
+    # Links of other people's entries lie between Ada's and the end.
     await client.patch("/api/settings", json={"approvalLeadDays": 9})
     return ada
 
@@ -58,7 +58,7 @@ def checked(script: Path | str, *arguments: object) -> subprocess.CompletedProce
 
 
 def rewritten(bundle: Path, changes: dict[str, bytes | None]) -> Path:
-    """The bundle with other contents of some members; None leaves a member out."""
+    """Rewrite the bundle with other contents of some members; None removes a member."""
     copy = bundle.with_name("changed.zip")
     with zipfile.ZipFile(bundle) as old, zipfile.ZipFile(copy, "w") as new:
         for name in old.namelist():
@@ -128,7 +128,7 @@ def test_changed_missing_and_added_members_are_reported(bundle: Path) -> None:
 async def test_entries_changed_before_the_bundle_fail_verification(
     ada: UUID, db: Db, clean_database: str, tmp_path: Path
 ) -> None:
-    """The manifest fits, the chain does not."""
+    """The manifest matches, but the chain does not."""
     sql = "UPDATE audit_events SET entry = replace(entry, 'Ada', 'Eve') WHERE entity_id = %(id)s"
     await execute(db, sql, id=ada)
     file = tmp_path / "ada.zip"

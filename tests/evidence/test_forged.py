@@ -1,4 +1,4 @@
-"""Bundles that were forged with care. What only a head kept elsewhere can show is checked against one."""
+"""Carefully forged bundles, some of which only a head saved elsewhere can expose."""
 
 import json
 from collections.abc import Callable
@@ -15,7 +15,7 @@ __all__ = ["ada", "bundle"]
 
 @pytest.fixture
 def kept(bundle: Path, tmp_path: Path) -> Path:
-    """The heads as someone kept them before the forgery: in the middle of the chain, and at its end."""
+    """Return heads saved before the forgery: from the middle of the chain and from its end."""
     forgery = Forgery(bundle)
     middle = Forgery(bundle)
     middle.links = middle.links[: len(forgery.links) - 2]
@@ -83,7 +83,7 @@ def drop_first_link(forgery: Forgery) -> None:
 
 
 def unlink_an_entry(forgery: Forgery) -> None:
-    """The chain is computed without it, the entry is left where it can be read."""
+    """Recompute the chain without an entry that stays in the list of entries."""
     line = forgery.lines.pop()
     number = json.loads(line)["number"]
     forgery.links = [link for link in forgery.links if int(link[1]) != number]

@@ -1,4 +1,4 @@
-"""The page and the lists of a bundle: what is in them, row by row, and that other people's records are not."""
+"""Report and lists of a bundle, row by row; they contain no other people's records."""
 
 import html
 import io
@@ -32,7 +32,7 @@ class Story(msgspec.Struct):
         return json.loads(self.members[name])
 
     def tables(self) -> dict[str, list[list[str]]]:
-        """Split the page into the rows of its tables, by heading; those without one belong to the person."""
+        """Return the rows of the page's tables by heading; rows without a heading are about the person."""
         found = {}
         for part in re.split(r"<h[23]>", self.members["report.html"].decode()):
             title, _, rest = part.partition("<")
@@ -75,7 +75,7 @@ async def story(client: httpx2.AsyncClient, db: Db, config: Config) -> Story:
 
 
 def without_times(rows: list[list[str]]) -> list[list[str]]:
-    """Leave out the times that the service read from the clock."""
+    """Remove times that come from the clock."""
     return [[re.sub(r"20[23][0-9]-\d\d-\d\d \d\d:\d\d:\d\d UTC", "<time>", cell) for cell in row] for row in rows]
 
 

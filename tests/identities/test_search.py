@@ -122,7 +122,9 @@ async def test_search_results_are_paged_in_list_order(client: httpx2.AsyncClient
         ({"q": "a", "whole": "perhaps"}, ("whole", "Whole must be true or false")),
     ],
 )
-async def test_search_needs_words(client: httpx2.AsyncClient, asked: dict[str, str], problem: tuple[str, str]) -> None:
+async def test_invalid_search_words_are_rejected(
+    client: httpx2.AsyncClient, asked: dict[str, str], problem: tuple[str, str]
+) -> None:
     answer = await client.get("/api/identities/search", params=asked)
 
     assert answer.status_code == 400
@@ -140,7 +142,7 @@ async def test_search_needs_the_identities_read_scope(client: httpx2.AsyncClient
 
 
 async def test_cost_of_search_depends_on_matches_not_on_all_people(db: Db) -> None:
-    """A plan that goes through the whole list until it has found enough is quick, unless there is nobody to find."""
+    """A plan that scans the list until it has found enough is fast only if there are matches."""
     await execute(
         db,
         """INSERT INTO identities (id, first_name, last_name, first_name_key, last_name_key, email_address, employee_id,

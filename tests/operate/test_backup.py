@@ -1,4 +1,4 @@
-"""A service is backed up while it runs, restored elsewhere, compared row by row, and served from there."""
+"""Back up a running service, restore it elsewhere, compare row by row, and serve from it."""
 
 import asyncio
 import hashlib
@@ -23,12 +23,12 @@ from tests.builders import CONNECTOR, an_application
 from tests.cli.commands import a_folder, a_service, eventually, rolecall, typed
 from tests.conftest import with_database
 
-# Signs of life, times of requests and what the worker has yet to take up are nobody's record.
+# Heartbeats, request times and the worker's queues are not part of the records.
 _PASSING = {"finished_imports", "heartbeats", "request_times"}
 
 
 def contents(url: str) -> dict[str, tuple[int, str]]:
-    """How many rows each table has, and a digest of them all."""
+    """Return the row count and a digest of each table."""
     with psycopg.connect(url) as db:
         tables = db.execute(
             "SELECT relname FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace"
@@ -65,7 +65,7 @@ def test_backup_of_a_running_service_is_restored_completely(tmp_path: Path) -> N
             made = typed("backup", archive, "--with-key", "--data-dir", old)
 
             assert made.returncode == 0, made.stderr
-            # What comes later is not in it.
+            # Later writes are not in the backup.
             assert client.post("/api/applications", json={"name": "Later"}).status_code == 201
     assert archive.stat().st_mode & 0o077 == 0
     assert list(tmp_path.glob(".*")) == []
@@ -79,7 +79,7 @@ def test_backup_of_a_running_service_is_restored_completely(tmp_path: Path) -> N
             assert later == (1,)
         before, after = contents(there), contents(here)
     same = {table for table, row in before.items() if after[table] == row}
-    # Only what the later application touched differs.
+    # Only tables that the later application changed differ.
     assert before.keys() == after.keys()
     assert before.keys() - same <= {
         "applications",
@@ -116,7 +116,7 @@ def test_backup_of_a_running_service_is_restored_completely(tmp_path: Path) -> N
 
 @pytest.fixture(scope="module")
 def other_service(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A backup, with its key, of a service whose one token is named Theirs."""
+    """Back up, with its key, a service whose only token is named Theirs."""
     folder = tmp_path_factory.mktemp("other")
     a_folder(folder / "here")
     with embedded(folder / "here"):
@@ -151,7 +151,7 @@ def test_backup_of_a_newer_program_is_refused_before_anything_is_replaced(
 
 
 def held(folder: Path) -> tuple[list[str], str]:
-    """The names of a service's tokens, and its key."""
+    """Return the names of a service's tokens, and its key."""
     listed = typed("token", "list", "--json", "--data-dir", folder)
     assert listed.returncode == 0, listed.stderr
     return [token["name"] for token in json.loads(listed.stdout)], (folder / "secret.key").read_text()[0]

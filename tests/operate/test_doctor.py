@@ -26,7 +26,7 @@ from tests.webhooks.sending import a_hook
 
 
 def examined(url: str, folder: Path) -> tuple[int, dict[str, Any]]:
-    """The exit code and the findings that are not ok, by check."""
+    """Return the exit code and the failed checks by name."""
     said = rolecall("doctor", "--json", "--data-dir", folder, ROLECALL_DATABASE_URL=url)
     assert said.stdout, said.stderr
     found = json.loads(said.stdout)
@@ -111,7 +111,7 @@ async def test_overdue_deliveries_are_distinguished_from_slow_receivers(client: 
     await execute(db, "UPDATE webhook_deliveries SET next_attempt_on = now() - interval '6 minutes'")
 
     late = await doctor._late_deliveries(db)
-    # One is on its way: the rest waits for the receiver, not for the worker.
+    # One is in flight: the others wait for the receiver, not for the worker.
     async with db.transaction():
         now = clock.now()
         assert await outbox.claim(db, await outbox.lock_due_hooks(db, now), 512, now)

@@ -1,4 +1,4 @@
-"""What Prometheus is told, read as Prometheus reads it."""
+"""Metrics, parsed as Prometheus parses them."""
 
 import re
 from collections import Counter
@@ -28,7 +28,7 @@ Told = dict[str, dict[frozenset[tuple[str, str]], float]]
 
 
 def read(text: str) -> tuple[Told, dict[str, str]]:
-    """Samples by name and labels, and the type of each metric; what does not fit the format fails."""
+    """Parse samples by name and labels, and the type of each metric; fail on invalid format."""
     told: Told = {}
     kinds: dict[str, str] = {}
     for line in text.splitlines():
@@ -87,7 +87,7 @@ async def test_every_process_reports_totals_of_all(config: Config, db: Db) -> No
         assert told["http_request_seconds_count"][labels(method="GET", route="/healthz", status=200)] == 1
         await one.get("/healthz")
 
-    # What was counted last is kept at the end.
+    # The last counts are flushed on exit.
     kept = await fetch_value(db, "SELECT sum(requests)::int FROM request_times WHERE route = '/healthz'")
     assert kept == 2
 

@@ -1,4 +1,4 @@
-"""Tokens that were looked up a moment ago: they cost no query, and only so many are kept."""
+"""The token cache saves queries and is bounded."""
 
 import httpx2
 import pytest

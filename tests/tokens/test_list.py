@@ -32,7 +32,7 @@ async def test_tokens_created_at_the_same_time_are_listed_by_descending_id(clien
 
 
 async def last_uses(config: Config, secret: str) -> dict[str, str | None]:
-    """List the last use of each token by name, as a process sees it that has not met the token yet."""
+    """Return the last use of each token by name, read by a process without a cache."""
     async with serving(config) as client:
         answer = await client.get("/api/tokens", headers={"Authorization": f"Bearer {secret}"})
     return {item["name"]: item["lastUsedOn"] for item in answer.json()["items"]}

@@ -1,4 +1,4 @@
-"""Authority is judged in the transaction that writes: a slow body outlives no token."""
+"""Callers are authorised in the writing transaction, even if the body took long to arrive."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -19,7 +19,7 @@ from tests.builders import CONNECTOR, a_token, an_application
 JSON = {"Content-Type": "application/json"}
 NEW_TOKEN = b'{"name": "stolen", "expiresInDays": null, "scopes": ["tokens:manage"]}'
 COUNT_TOKENS = "SELECT count(*) FROM tokens"
-# These read something of their own before the transaction: a multipart body, the address of a hook.
+# Operations that read more before the transaction: a multipart body, the address of a webhook.
 _OTHERS = ("/upload", "/test")
 WRITES = [
     route
@@ -121,7 +121,7 @@ async def test_revoked_token_gets_no_stored_response(anonymous: httpx2.AsyncClie
 async def test_every_write_authorises_the_token_in_its_transaction(
     anonymous: httpx2.AsyncClient, db: Db, route: Route
 ) -> None:
-    """The token is still remembered as valid when the request is admitted."""
+    """The token is still cached as valid when the request is admitted."""
     assert route.operation
     assert route.operation.scope
     token = await a_token(db, "remembered", scopes=[route.operation.scope])
@@ -153,7 +153,7 @@ async def test_revocation_waits_for_a_write_that_has_begun(
             await _until_waiting(db, 1)
             revoking = asyncio.create_task(client.delete(f"/api/tokens/{token.id}"))
             await _until_waiting(db, 2)
-            # A use of the token in another request does not wait for the write.
+            # Another request with the token does not wait for the write.
             clock.travel_to(clock.now() + timedelta(minutes=5))
             await asyncio.wait_for(client.get("/api/applications", headers=bearer(token.secret)), 5)
             await execute(other, "SELECT pg_advisory_unlock(7)")

@@ -1,4 +1,4 @@
-"""A 2xx means committed: the answer leaves after the commit, and a commit that fails is an error."""
+"""A 2xx response means committed: it is sent after the commit, and a failed commit is an error."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -17,7 +17,7 @@ COUNT = "SELECT count(*) FROM applications"
 
 @pytest.fixture
 async def at_commit(db: Db) -> AsyncIterator[Any]:
-    """Run SQL inside the database at the moment an application's transaction commits."""
+    """Run SQL in the database when a transaction that creates an application commits."""
 
     async def inject(statement: str) -> None:
         await db.execute(

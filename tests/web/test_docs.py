@@ -6,7 +6,7 @@ VOID = {"meta", "link", "br"}
 
 
 class Outline(HTMLParser):
-    """Fails on a tag that is not closed in order; gathers links and ids."""
+    """Collect links and ids; fail on tags that are not closed in order."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""A full disk is an outage, not a fault: nothing is lost, nothing is left half done, and trying again helps."""
+"""A full disk is an outage (503): nothing is lost or left incomplete, and a retry succeeds."""
 
 import errno
 import os
@@ -20,7 +20,7 @@ USERS = "Username,Name\nada,Ada Lovelace\n"
 
 @asynccontextmanager
 async def no_room_for(db: Db, table: str) -> AsyncIterator[None]:
-    """As PostgreSQL says it when its own disk is full."""
+    """Raise PostgreSQL's error for a full disk."""
     await db.execute(
         """CREATE FUNCTION no_room() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
            RAISE EXCEPTION 'could not extend file' USING ERRCODE = 'disk_full'; END $$"""
@@ -33,7 +33,7 @@ async def no_room_for(db: Db, table: str) -> AsyncIterator[None]:
 
 
 def fill_the_disk(patch: pytest.MonkeyPatch, at: Callable[[str], bool]) -> None:
-    """For what is synced: the first of them that the condition names finds no room."""
+    """Make the first fsync that meets the condition fail with a full disk."""
     real = os.fsync
 
     def full(handle: int) -> None:
@@ -66,7 +66,7 @@ async def send(client: httpx2.AsyncClient, db: Db) -> httpx2.Response:
 async def test_upload_to_a_full_disk_leaves_nothing(
     client: httpx2.AsyncClient, db: Db, config: Config, monkeypatch: pytest.MonkeyPatch, part: str
 ) -> None:
-    """While the file is written, and after it was moved to its place."""
+    """Fail while the file is written, and after it was moved to its place."""
     with monkeypatch.context() as patch:
         fill_the_disk(patch, lambda path: part in path if part.endswith("/") else path.endswith(part))
         refused = await send(client, db)

@@ -1,4 +1,4 @@
-"""Reads may come from a server that follows the first: a real one, streaming from the tests' own."""
+"""Reads from a real streaming replica of the test server."""
 
 import asyncio
 import os
@@ -17,7 +17,7 @@ from tests.asgi import serving
 from tests.builders import an_identity
 
 pytestmark = pytest.mark.skipif(
-    "ROLECALL_TEST_DATABASE_URL" in os.environ, reason="another's server need not let us follow it"
+    "ROLECALL_TEST_DATABASE_URL" in os.environ, reason="an external server may not allow replication"
 )
 
 
@@ -61,7 +61,7 @@ async def follower(standby: str) -> AsyncIterator[Db]:
 
 
 async def readings(follower: Db) -> int:
-    """How many of the replica's connections last read an identity."""
+    """Return how many connections of the replica last read an identity."""
     count: int = await fetch_value(
         follower,
         "SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%%FROM identities i%%' AND pid <> pg_backend_pid()",
@@ -85,7 +85,7 @@ async def total(client: httpx2.AsyncClient) -> int:
 
 async def test_current_replica_serves_reads(client: httpx2.AsyncClient, db: Db, follower: Db) -> None:
     id = await an_identity(db)
-    # What other tests commit meanwhile may leave it behind at the very moment: then the primary answers.
+    # Commits of other tests may make the replica lag for a moment; then the primary answers.
     for _ in range(50):
         await caught_up(db, follower)
         answer = await client.get(f"/api/identities/{id}")

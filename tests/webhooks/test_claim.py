@@ -1,4 +1,4 @@
-"""Leases, order and limits: what several workers may and may not do at once."""
+"""Leases, order and limits of concurrent workers."""
 
 import asyncio
 from collections import Counter
@@ -29,20 +29,20 @@ from tests.webhooks.sending import Post, a_hook, deliveries, delivery, outcomes
 
 
 async def claim(db: Db, limit: int = 100) -> list[Claim]:
-    """What a worker does before it sends; here it then dies."""
+    """Claim deliveries as a worker that then dies."""
     async with db.transaction():
         now = clock.now()
         return await outbox.claim(db, await outbox.lock_due_hooks(db, now), limit, now)
 
 
 async def claimed_by_hook(db: Db, limit: int) -> Counter[str]:
-    """How many each hook got, by the hook's name."""
+    """Return the number of claimed deliveries by webhook name."""
     names = dict(await fetch_rows(db, "SELECT id, name FROM webhooks"))
     return Counter(names[each.webhook_id] for each in await claim(db, limit))
 
 
 async def a_backlog(client: httpx2.AsyncClient, db: Db, name: str, due: int) -> None:
-    """A hook with so many deliveries that are due."""
+    """Create a webhook with this many due deliveries."""
     hook = await a_hook(client, "http://127.0.0.1:9/hook", name=name)
     await execute(
         db,
@@ -217,7 +217,7 @@ async def test_webhooks_take_turns_despite_a_large_backlog(client: httpx2.AsyncC
         await a_backlog(client, db, name, 3)
 
     assert await claimed_by_hook(db, 4) == {"Huge": 1, "One": 1, "Two": 1, "Three": 1}
-    # Past what is kept for others there is room for eight: the second and third of each.
+    # Beyond the reserved slots there is room for eight: the second and third of each.
     assert await claimed_by_hook(db, KEPT_FOR_OTHERS + 8) == {"Huge": 2, "One": 2, "Two": 2, "Three": 2}
 
 

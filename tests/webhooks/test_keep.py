@@ -1,4 +1,4 @@
-"""How long deliveries are kept, and the numbers they leave."""
+"""Retention and metrics of deliveries."""
 
 from collections import Counter
 from datetime import timedelta
@@ -80,7 +80,7 @@ async def test_event_during_disabling_is_parked_at_the_next_tick(
     hook = await a_hook(client, "http://127.0.0.1:9/hook")
     async with db.transaction():
         await an_access_request(db)
-        # The hook is disabled on another connection before this one commits.
+        # Another connection disables the hook before this one commits.
         await client.patch(f"/api/webhooks/{hook['id']}", json={"enabled": False})
     assert [made["status"] for made in await deliveries(client)] == ["Pending"]
 

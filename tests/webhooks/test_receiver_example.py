@@ -1,4 +1,4 @@
-"""The receiver that the documentation shows, run as it stands."""
+"""Run the documentation's example receiver unchanged."""
 
 import asyncio
 import os
@@ -33,7 +33,7 @@ def test_the_example_is_short(example: str) -> None:
 
 @asynccontextmanager
 async def served(client: httpx2.AsyncClient) -> AsyncIterator[str]:
-    """The application at a port, for programs that speak HTTP."""
+    """Serve the application on a port."""
 
     async def forward(request: web.Request) -> web.Response:
         headers = {name: request.headers[name] for name in ("content-type",)}

@@ -1,4 +1,4 @@
-"""The relay of the recipes, run as it stands, before a tracker of ours."""
+"""Run the documentation's relay unchanged against a fake issue tracker."""
 
 import json
 import re
@@ -20,7 +20,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "webhook-recipes.md"
 
 
 class Tracker(ThreadingHTTPServer):
-    """Answers as Jira and ServiceNow do, and takes the callback."""
+    """Answer like Jira and ServiceNow, and receive the callback."""
 
     def __init__(self) -> None:
         self.seen: list[tuple[str, str, bytes]] = []

@@ -31,7 +31,7 @@ async def test_test_sends_a_sample_once_and_returns_the_result(
 
 
 def outline(value: Any) -> Any:
-    """The names of all fields, in their order."""
+    """Return the names of all fields in order."""
     match value:
         case dict():
             return [(name, outline(inner)) for name, inner in value.items()]

@@ -1,4 +1,4 @@
-"""The worker's loop: woken by what it must do, not by the clock alone."""
+"""The worker's loop wakes for new work, not only at a tick."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -19,7 +19,7 @@ from tests.webhooks.sending import a_hook, deliveries
 
 
 class Arrivals:
-    """Lets a test wait for what arrives instead of sleeping."""
+    """Wait for arrivals instead of sleeping."""
 
     def __init__(self, receiver: Receiver, statuses: list[int]) -> None:
         self.queue: asyncio.Queue[float] = asyncio.Queue()
@@ -45,7 +45,7 @@ async def working(config: Config) -> AsyncIterator[asyncio.Event]:
 
 @pytest.fixture
 def config(config: Config) -> Config:
-    """A tick that does not come during the test."""
+    """Use a tick that does not come during the test."""
     return msgspec.structs.replace(config, tick_seconds=600.0)
 
 
