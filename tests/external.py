@@ -1,6 +1,6 @@
-"""Runs the suite on a PostgreSQL of its own, reached over TCP with a password, as one's own server is.
+"""Run the suite on a separate PostgreSQL, reached over TCP with a password like an external server.
 
-With ROLECALL_TEST_DATABASE_URL set it runs on that server instead; the user must be allowed to create databases.
+With ROLECALL_TEST_DATABASE_URL it runs on that server instead; the user must be allowed to create databases.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""What the documents promise is there."""
+"""The documents match the code."""
 
 import ast
 import re
@@ -24,7 +24,7 @@ def test_every_setting_is_in_the_operating_page() -> None:
     assert missing == []
 
 
-def test_contributing_says_why_each_dependency_is_there() -> None:
+def test_contributing_explains_each_dependency() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     asked = [*project["dependencies"], *(name for extra in project["optional-dependencies"].values() for name in extra)]
     names = {re.split(r"[\[>=<;]", requirement)[0].strip() for requirement in asked}
@@ -35,8 +35,8 @@ def test_contributing_says_why_each_dependency_is_there() -> None:
     assert missing == []
 
 
-def test_whatever_is_imported_is_declared() -> None:
-    """What only comes with another package goes when that no longer needs it."""
+def test_every_imported_package_is_declared() -> None:
+    """A transitive dependency may disappear when its parent no longer needs it."""
     modules = {
         module for file in (ROOT / "rolecall").rglob("*.py") for module in _imported(ast.parse(file.read_text()))
     }
@@ -51,7 +51,7 @@ def test_whatever_is_imported_is_declared() -> None:
 
 
 def _imported(tree: ast.AST) -> Iterator[str]:
-    """The outermost package of every absolute import, wherever it stands."""
+    """Return the top-level package of every absolute import in the file."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (name.name.partition(".")[0] for name in node.names)
@@ -60,7 +60,7 @@ def _imported(tree: ast.AST) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_links_between_pages_lead_somewhere(page: Path) -> None:
+def test_links_between_pages_resolve(page: Path) -> None:
     targets = re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text())
 
     assert [target for target in targets if not (page.parent / target).exists()] == []

@@ -13,7 +13,7 @@ from rolecall.access_requests.model import NewPrivilege, NewRequest
 from rolecall.access_requests.shapes import AccessModelReference
 from rolecall.accounts import queries as accounts
 from rolecall.accounts.model import Access, group_header, pairs
-from rolecall.accounts.shapes import Held, Membership
+from rolecall.accounts.shapes import HeldPermission, Membership
 from rolecall.core.db import Db, fetch_all, fetch_rows
 from rolecall.settings.policy import Level, RequestAction
 from rolecall.work_items.queries import grouped
@@ -245,7 +245,7 @@ def _membership(member: Membership) -> NewPrivilege:
     )
 
 
-def _permission(held: Held) -> NewPrivilege:
+def _permission(held: HeldPermission) -> NewPrivilege:
     return NewPrivilege(
         header=held.header,
         section=held.section,

@@ -55,7 +55,7 @@ class Catalogue:
 
     @cached_property
     def _group_headers(self) -> set[str]:
-        """Return the headers that mean a group; `Group` is none of them if only permissions have it."""
+        """Return the headers that denote a group; `Group` is excluded if only permissions use it."""
         ours = {name_key(group.header) for group in self.groups}
         return ours | ({name_key(GROUP_HEADER)} - {name_key(each.header) for each in self.permissions})
 

@@ -199,7 +199,7 @@ async def finish_canceling(pool: Pool, _: Config, now: datetime) -> bool:
 
 async def sweep_files(db: Db, store: Store, now: datetime) -> None:
     """Files that no row names: their process died before its commit."""
-    locations = await asyncio.to_thread(store.settled, now)
+    locations = await asyncio.to_thread(store.sweepable, now)
     rows = await fetch_rows(db, "SELECT location FROM import_files WHERE location = ANY(%(all)s)", all=locations)
     for location in set(locations) - {row[0] for row in rows}:
         await asyncio.to_thread(store.remove, location)

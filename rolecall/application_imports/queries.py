@@ -18,7 +18,7 @@ from rolecall.applications.queries import (
 from rolecall.applications.shapes import FileGroup, Import
 from rolecall.core.db import Db, fetch_all, fetch_one, fetch_rows, fetch_value
 from rolecall.core.errors import NotFound
-from rolecall.core.paging import Listing, Page, Settled, fetch_listed, fetch_settled
+from rolecall.core.paging import FrozenListing, Listing, Page, fetch_frozen, fetch_listed
 
 
 async def get(db: Db, id: UUID) -> ImportDetail:
@@ -127,7 +127,7 @@ async def file_of(db: Db, import_id: UUID, file_id: UUID) -> StoredFile:
     raise NotFound("ImportFile", file_id)
 
 
-_REJECTS = Settled(
+_REJECTS = FrozenListing(
     columns="r.file_id, f.name, r.line, r.reason, r.row",
     rows="FROM import_rejects r JOIN import_files f ON f.id = r.file_id WHERE r.import_id = %(id)s",
     key={"f.position": "int", "r.line": "int"},
@@ -139,7 +139,7 @@ async def rejects_of(db: Db, import_id: UUID, page: int) -> Page[RejectItem]:
     """By file and line; an import has them when it ends."""
     run = await get(db, import_id)
     name = f"rejects of {import_id}, {run.status}"
-    return await fetch_settled(db, _REJECTS, name, page, id=import_id)
+    return await fetch_frozen(db, _REJECTS, name, page, id=import_id)
 
 
 async def is_finished(db: Db, application_id: UUID, number: int) -> bool:

@@ -1,12 +1,12 @@
-"""Text rules: how names sort, when words match, how logs show them."""
+"""Compare, sort and escape text: sort keys of names, normalised forms for matching, one-line forms for logs."""
 
 import re
 import unicodedata
 
 # Letters that the Unicode root collation sorts with a base letter but that do not decompose into it.
 _BASE = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ð": "d", "ħ": "h", "ı": "i", "æ": "ae", "œ": "oe", "þ": "th"})
-# Character classes in the regex syntax that Python and JSON Schema share: first control characters and breaks of
-# lines; then white space and what Unicode calls default ignorable: zero-width characters, fillers, directional marks.
+# Character classes in the regex syntax that Python and JSON Schema share: first control characters and line
+# breaks; then white space and what Unicode calls default ignorable: zero-width characters, fillers, directional marks.
 CONTROL = r"\x00-\x1f\x7f-\x9f\u2028\u2029"
 _ZERO_WIDTH = (
     r"\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u2800\u3164"
@@ -26,17 +26,17 @@ def sort_key(name: str) -> str:
 
 
 def is_blank(text: str) -> bool:
-    """Tell whether a text shows nothing: it is empty, or made of white space and zero-width characters only."""
+    """Return whether a text is invisible: empty, or only white space and zero-width characters."""
     return _IS_BLANK.fullmatch(text) is not None
 
 
 def has_control(text: str) -> bool:
-    """Tell whether a text holds control characters or line breaks."""
+    """Return whether a text contains control characters or line breaks."""
     return _HAS_CONTROL.search(text) is not None
 
 
 def name_key(name: str) -> str:
-    """Normalise a name for comparison: one Unicode form, no case, single blanks, no format characters."""
+    """Normalise a name for comparison: one Unicode form, no case, single spaces, no format characters."""
     if not name.isascii():
         shown = _IS_ZERO_WIDTH.sub("", unicodedata.normalize("NFKC", name))
         name = "".join(c for c in shown if unicodedata.category(c) != "Cf")
@@ -49,7 +49,7 @@ def fold(text: str) -> str:
 
 
 def is_storable(text: str) -> bool:
-    """Tell whether PostgreSQL can hold the text: it has no NUL and can be written as UTF-8."""
+    """Return whether PostgreSQL can store the text: no NUL, and valid UTF-8."""
     try:
         return b"\x00" not in text.encode()
     except UnicodeEncodeError:

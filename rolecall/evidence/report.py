@@ -1,4 +1,4 @@
-"""The bundle as a page: one file, no script, nothing fetched; every text from outside is escaped."""
+"""Render the bundle as one HTML page without scripts or external resources; all imported text is escaped."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
@@ -7,7 +7,7 @@ from html import escape
 from rolecall.access_requests.shapes import AccessRequestDetail, Permission
 from rolecall.audit.shapes import AuditEventItem
 from rolecall.effective_access.shapes import AccessEntry
-from rolecall.evidence.shapes import Evidence, ImportEvidence
+from rolecall.evidence.shapes import ImportEvidence, PersonEvidence
 from rolecall.personnel_events.shapes import EventDetail
 from rolecall.work_items.shapes import ActivityEntry
 
@@ -20,11 +20,11 @@ th, td, code { overflow-wrap: anywhere; } th, .quiet { color: #55606e; }
 """
 
 
-def report(evidence: Evidence, entries: Sequence[AuditEventItem], head: str, now: datetime) -> str:
+def report(evidence: PersonEvidence, entries: Sequence[AuditEventItem], head: str, now: datetime) -> str:
     return "\n".join(_page(evidence, entries, head, now))
 
 
-def _page(evidence: Evidence, entries: Sequence[AuditEventItem], head: str, now: datetime) -> Iterator[str]:
+def _page(evidence: PersonEvidence, entries: Sequence[AuditEventItem], head: str, now: datetime) -> Iterator[str]:
     person = evidence.identity
     name = _text(f"{person.first_name} {person.last_name}")
     yield f"""<!doctype html><html lang="en"><head><meta charset="utf-8">
@@ -33,7 +33,7 @@ def _page(evidence: Evidence, entries: Sequence[AuditEventItem], head: str, now:
 <title>Access of {name}</title>
 <style>{_STYLE}</style></head><body><h1>Access of {name}</h1>
 <p class="quiet">Made {_time(now)} by Rolecall, as of {_time(evidence.access.as_of or now)}.
-Everything here is also in the files beside this page; <code>python verify.py</code> checks them.
+The files beside this page contain the same data; <code>python verify.py</code> checks them.
 Head of the audit: <code>{_text(head)}</code></p>"""
     yield _table((), [(fact.replace("_", " "), getattr(person, fact)) for fact in _FACTS])
     yield "<h2>Access</h2>"
@@ -133,7 +133,7 @@ def _table(headers: Sequence[str], rows: Iterable[Row]) -> str:
 
 def _text(value: object) -> str:
     text = _time(value) if isinstance(value, datetime) else "" if value is None else str(value)
-    # Control and bidi characters are shown, not obeyed.
+    # Show control and bidi characters as escapes, so that they cannot change how the text looks.
     return escape("".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in text))
 
 

@@ -17,8 +17,8 @@ _LAST_USE_PRECISION = timedelta(minutes=1)
 
 
 async def create_token(db: Db, caller: Caller | None, raw: Json, facts: Facts) -> NewToken:
-    """Without a caller it is the operator at the command line, who may give any scope."""
-    # "never" must be asked for: a null that is written down, not one that is left out.
+    """Create a token. Without a caller it is the operator at the command line, who may grant any scope."""
+    # A token without expiry needs an explicit null; an omitted field means the default.
     never = "expiresInDays" in raw and raw["expiresInDays"] is None
     body = check(TokenBody, raw, facts)
     for scope in body.scopes:
@@ -75,6 +75,6 @@ async def sign_as_token(db: Db, caller: Caller, author: Author) -> Caller:
 
 
 async def keep_last_use(db: Db, token: Token, now: datetime) -> None:
-    """Keep the time of the last use to the minute, so that a busy token is not written at every request."""
+    """Record the last use to the minute, so that a busy token is not updated by every request."""
     if token.last_used_at is None or now - token.last_used_at > _LAST_USE_PRECISION:
         await execute(db, "UPDATE tokens SET last_used_at = %(now)s WHERE id = %(id)s", id=token.id, now=now)

@@ -103,7 +103,7 @@ def _answers(document: Json, described: Json) -> Iterator[str]:
 
 
 def _webhooks(webhooks: Json) -> Iterator[str]:
-    yield '<section id="webhooks"><h2>Webhooks</h2><p>Sent by HTTP POST to the hooks that ask for the event.</p>'
+    yield '<section id="webhooks"><h2>Webhooks</h2><p>Sent by HTTP POST to webhooks that list the event.</p>'
     rows = [(f"<code>{name}</code>", _text(hook["post"]["description"])) for name, hook in webhooks.items()]
     yield from _table("Events", rows)
     for hook in list(webhooks.values())[:1]:

@@ -80,5 +80,5 @@ async def test_field_lists_the_candidates_of_an_ambiguous_name(company: Db) -> N
     (problem,) = refused.value.problems
     ids = [f"Ada Lovelace, ada@example.com, {ada}", f"Ada Lovelace, {other}"]
     assert problem.field == "ownerId"
-    assert problem.message.startswith("Ada Lovelace fits several people; name one by id: ")
+    assert problem.message.startswith("Ada Lovelace matches several people; choose one by id: ")
     assert all(id in problem.message for id in ids)

@@ -15,9 +15,9 @@ Edit = tuple[int, int, str]  # start, end and replacement
 class Mutant(msgspec.Struct, frozen=True):
     file: str
     line: int
-    # The first and last line of the statement; a tracer names any of them.
+    # The first and last line of the statement; a tracer may report any line between.
     lines: tuple[int, int]
-    # The function that holds the code; empty for code that runs on import.
+    # The enclosing function; empty for code that runs on import.
     function: str
     # The names that a top-level statement defines.
     names: tuple[str, ...]
@@ -50,7 +50,7 @@ _COMPARISONS = {
 }
 _CALLS = {"any": "all", "all": "any", "min": "max", "max": "min"}
 _SQL = re.compile(r"\b(SELECT|UPDATE|DELETE FROM|WHERE|ORDER BY|JOIN|FROM|AND)\b|%\(\w+\)s")
-# The end of a condition or of a sorting term, outside of parentheses.
+# The end of a condition or sort term, outside parentheses.
 _STOP = re.compile(
     r"\b(AND|OR|WHERE|GROUP|HAVING|ORDER|LIMIT|OFFSET|FOR|RETURNING|UNION|EXCEPT|JOIN|LEFT|CROSS|THEN|DO|ASC|DESC)\b|[,;\"]"
 )
@@ -88,7 +88,7 @@ _CONDITION = re.compile(r"\b(WHERE|HAVING|AND|(?<!DISTINCT )ON(?! CONFLICT| true
 
 
 def sql_edits(literal: str) -> Iterator[Edit]:
-    """Mutate the SQL of a string literal; the parts of an f-string in braces stay as they are."""
+    """Mutate the SQL of a string literal, except the braces of an f-string."""
     text = re.sub(r"\{[^{}]*\}", lambda hole: "x" * len(hole[0]), literal)
     for pattern, replacement in _REPLACEMENTS:
         for found in pattern.finditer(text):

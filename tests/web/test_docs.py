@@ -6,7 +6,7 @@ VOID = {"meta", "link", "br"}
 
 
 class Outline(HTMLParser):
-    """Fails on a tag that is not closed in order; gathers links and ids."""
+    """Collect links and ids; fail on tags that are not closed in order."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -46,7 +46,7 @@ async def test_the_page_loads_nothing_but_its_own_stylesheet(anonymous: httpx2.A
     assert not page.tags & {"script", "img", "iframe", "style"}
 
 
-async def test_the_page_allows_nothing_but_its_own_stylesheet(anonymous: httpx2.AsyncClient) -> None:
+async def test_content_security_policy_allows_only_the_stylesheet(anonymous: httpx2.AsyncClient) -> None:
     page, style = await anonymous.get("/docs"), await anonymous.get("/docs/style.css")
 
     policy = "default-src 'none'; style-src 'self'; frame-ancestors 'none'"
@@ -54,14 +54,14 @@ async def test_the_page_allows_nothing_but_its_own_stylesheet(anonymous: httpx2.
     assert (style.status_code, style.headers["content-type"]) == (200, "text/css; charset=utf-8")
 
 
-async def test_every_link_of_the_page_leads_somewhere(anonymous: httpx2.AsyncClient) -> None:
+async def test_every_link_of_the_page_resolves(anonymous: httpx2.AsyncClient) -> None:
     page = await outline(anonymous)
 
     assert {link[1:] for link in page.links if link.startswith("#")} <= set(page.ids)
     assert len(page.ids) == len(set(page.ids))
 
 
-async def test_every_operation_is_on_the_page_with_a_call_to_paste(anonymous: httpx2.AsyncClient) -> None:
+async def test_every_operation_is_on_the_page_with_a_curl_call(anonymous: httpx2.AsyncClient) -> None:
     document = (await anonymous.get("/openapi.json")).json()
     page = (await anonymous.get("/docs")).text
 
