@@ -1255,19 +1255,19 @@ CREATE FUNCTION public.note_application_imports() RETURNS trigger
             IF 'application_imports' = 'identities' AND is_bulk_change() THEN
                 RETURN NULL;
             ELSIF TG_OP = 'INSERT' THEN
-                PERFORM note_changes((SELECT string_agg(jsonb_build_object('kind', 'Import', 'id', r.id, 'part', '', 'is', to_jsonb(r) - '{id,list_key}'::text[])::text, ',')
+                PERFORM note_changes((SELECT string_agg(jsonb_build_object('kind', 'Import', 'id', r.id, 'part', '', 'is', to_jsonb(r) - '{id,list_key,supplied_by}'::text[])::text, ',')
                                       FROM new_rows r WHERE r.id IS NOT NULL));
             ELSIF TG_OP = 'DELETE' THEN
-                PERFORM note_changes((SELECT string_agg(jsonb_build_object('kind', 'Import', 'id', r.id, 'part', '', 'was', to_jsonb(r) - '{id,list_key}'::text[])::text, ',')
+                PERFORM note_changes((SELECT string_agg(jsonb_build_object('kind', 'Import', 'id', r.id, 'part', '', 'was', to_jsonb(r) - '{id,list_key,supplied_by}'::text[])::text, ',')
                                       FROM old_rows r WHERE r.id IS NOT NULL));
             ELSE
                 -- Differences of sets, not a join: linear whatever plan a session kept.
                 PERFORM note_changes((SELECT string_agg(note::text, ',') FROM (
-                    SELECT jsonb_build_object('kind', 'Import', 'id', r.id, 'part', '', 'was', to_jsonb(r) - '{id,list_key}'::text[]) FROM old_rows r
-                    EXCEPT SELECT jsonb_build_object('kind', 'Import', 'id', r.id, 'part', '', 'was', to_jsonb(r) - '{id,list_key}'::text[]) FROM new_rows r) AS notes (note)));
+                    SELECT jsonb_build_object('kind', 'Import', 'id', r.id, 'part', '', 'was', to_jsonb(r) - '{id,list_key,supplied_by}'::text[]) FROM old_rows r
+                    EXCEPT SELECT jsonb_build_object('kind', 'Import', 'id', r.id, 'part', '', 'was', to_jsonb(r) - '{id,list_key,supplied_by}'::text[]) FROM new_rows r) AS notes (note)));
                 PERFORM note_changes((SELECT string_agg(note::text, ',') FROM (
-                    SELECT jsonb_build_object('kind', 'Import', 'id', r.id, 'part', '', 'is', to_jsonb(r) - '{id,list_key}'::text[]) FROM new_rows r
-                    EXCEPT SELECT jsonb_build_object('kind', 'Import', 'id', r.id, 'part', '', 'is', to_jsonb(r) - '{id,list_key}'::text[]) FROM old_rows r) AS notes (note)));
+                    SELECT jsonb_build_object('kind', 'Import', 'id', r.id, 'part', '', 'is', to_jsonb(r) - '{id,list_key,supplied_by}'::text[]) FROM new_rows r
+                    EXCEPT SELECT jsonb_build_object('kind', 'Import', 'id', r.id, 'part', '', 'is', to_jsonb(r) - '{id,list_key,supplied_by}'::text[]) FROM old_rows r) AS notes (note)));
             END IF;
             RETURN NULL;
         END $$;
@@ -2227,6 +2227,7 @@ CREATE TABLE public.application_imports (
     build_end timestamp with time zone,
     metrics jsonb,
     list_key text COLLATE pg_catalog."C",
+    supplied_by uuid,
     CONSTRAINT ended_imports_have_an_end CHECK (((build_end IS NOT NULL) = (status = ANY (ARRAY['Finished'::text, 'Failed'::text, 'Canceled'::text])))),
     CONSTRAINT finished_imports_have_metrics CHECK (((metrics IS NOT NULL) = (status = 'Finished'::text))),
     CONSTRAINT status_is_known CHECK ((status = ANY (ARRAY['Pending'::text, 'Running'::text, 'Finished'::text, 'Failed'::text, 'Canceled'::text, 'Canceling'::text]))),
@@ -2713,7 +2714,8 @@ CREATE TABLE public.tokens (
     created_at timestamp with time zone NOT NULL,
     expires_at timestamp with time zone,
     last_used_at timestamp with time zone,
-    revoked_at timestamp with time zone
+    revoked_at timestamp with time zone,
+    owner_id uuid
 );
 
 CREATE TABLE public.waiting_requests (

@@ -6,6 +6,7 @@ from uuid import UUID
 
 from rolecall.access_requests import moving, queries
 from rolecall.access_requests.evidence import Evidence, Run, came_back, evidence_of, judge
+from rolecall.access_requests.permitted import carried_out_among
 from rolecall.access_requests.shapes import AccessRequestDetail
 from rolecall.applications.model import Content
 from rolecall.core.caller import SYSTEM
@@ -13,6 +14,7 @@ from rolecall.core.db import Db, fetch_rows
 from rolecall.work_items.actions import record_activity_of
 
 DRIFT = "Drift"
+NOT_VERIFIED = "Not Verified"
 _BATCH = 500
 
 
@@ -41,20 +43,20 @@ async def _take(db: Db, import_id: UUID) -> Run | None:
     rows = await fetch_rows(
         db,
         """WITH taken AS (DELETE FROM finished_imports WHERE import_id = %(id)s RETURNING import_id)
-           SELECT r.id, r.number, r.application_id, r.created_at FROM taken
+           SELECT r.id, r.number, r.application_id, r.created_at, r.created_by, r.supplied_by FROM taken
            JOIN application_imports r ON r.id = taken.import_id""",
         id=import_id,
     )
     if not rows:
         return None
-    id, number, application_id, created_at = rows[0]
+    id = rows[0][0]
     files = await fetch_rows(
         db,
         """SELECT g.content, array_agg(f.name ORDER BY f.position)
            FROM import_files f JOIN file_groups g ON g.id = f.file_group_id WHERE f.import_id = %(id)s GROUP BY 1""",
         id=id,
     )
-    return Run(id, number, application_id, created_at, {Content(content): names for content, names in files})
+    return Run(*rows[0], {Content(content): names for content, names in files})
 
 
 async def _judged(db: Db, run: Run, ids: list[UUID]) -> AsyncIterator[tuple[list[AccessRequestDetail], Evidence]]:
@@ -75,7 +77,7 @@ async def _resolved(db: Db, run: Run) -> list[UUID]:
 
 async def _verify_or_reopen(db: Db, requests: list[AccessRequestDetail], evidence: Evidence, now: datetime) -> None:
     run = evidence.run
-    proved, contradicted = {}, {}
+    proved, doubtful, contradicted = {}, {}, {}
     for request in requests:
         finding = judge(request, evidence)
         source = run.named(finding.contents)
@@ -85,8 +87,31 @@ async def _verify_or_reopen(db: Db, requests: list[AccessRequestDetail], evidenc
             proved[request.id] = f"{source} shows it as asked"
         elif finding.contradictions and not is_older:
             contradicted[request.id] = f"{source} shows otherwise: {'; '.join(finding.contradictions)}"
+    for id in await _carried_out_by_supplier(db, run, list(proved)):
+        source = f"who carried it out ({run.created_by})"
+        doubtful[id] = f"{proved.pop(id)}, but its data comes from {source}: another person must verify it"
     await moving.verify(db, list(proved), SYSTEM, now, proved)
+    await _leave_to_people(db, doubtful, now)
     await moving.reopen(db, list(contradicted), SYSTEM, now, contradicted)
+
+
+async def _carried_out_by_supplier(db: Db, run: Run, ids: list[UUID]) -> set[UUID]:
+    """Return the requests that this import must not verify: the person who chose its data carried them out."""
+    return await carried_out_among(db, run.supplied_by, ids) if run.supplied_by else set()
+
+
+async def _leave_to_people(db: Db, doubtful: dict[UUID, str], now: datetime) -> None:
+    """Say why an import did not verify requests, once after each time they were resolved."""
+    rows = await fetch_rows(
+        db,
+        """SELECT r.id FROM access_requests r WHERE r.id = ANY(%(ids)s) AND NOT EXISTS (
+               SELECT FROM activity t WHERE t.item_id = r.id AND t.action = %(action)s
+                                        AND t.created_date >= r.resolved_on)""",
+        ids=list(doubtful),
+        action=NOT_VERIFIED,
+    )
+    new = {id: doubtful[id] for (id,) in rows}
+    await record_activity_of(db, list(new), author=SYSTEM.name, action=NOT_VERIFIED, content=new, now=now)
 
 
 async def _done_and_touched(db: Db, run: Run) -> list[UUID]:

@@ -22,12 +22,17 @@ _NOTHING = frozenset({Access.NONE, Access.DENY})
 
 
 class Run(msgspec.Struct, frozen=True):
-    """A finished import: only what its files are about can be judged by it."""
+    """A finished import: only what its files are about can be judged by it.
+
+    `supplied_by` is the caller who chose its data, by an upload or a rollback.
+    """
 
     id: UUID
     number: int
     application_id: UUID
     created_at: datetime
+    created_by: str
+    supplied_by: UUID | None
     files: dict[Content, list[str]]
 
     def named(self, contents: Iterable[Content]) -> str:

@@ -46,7 +46,7 @@ async def upload_import(
     if target and target.file_groups is None:
         problems.append(Problem("applicationId", "Application does not support file imports"))
     body = check(UploadBody, raw, facts, problems)
-    id = await create_import(db, body.application_id, type=type, created_by=caller.name, now=facts.now)
+    id = await create_import(db, body.application_id, caller, type=type, now=facts.now, supplied=True)
     groups = target.groups_by_id() if target else {}
     for position, file in enumerate(_chosen(upload)):
         await add_file(db, id, position, groups[UUID(file.field)], file, store, facts.now)
@@ -61,7 +61,7 @@ async def stage_import(db: Db, caller: Caller, raw: Json, facts: Facts, type: Im
     if target and not target.has_schedule:
         problems.append(Problem("applicationId", "Application has no import schedule"))
     body = check(StageBody, raw, facts, problems)
-    return await create_import(db, body.application_id, type=type, created_by=caller.name, now=facts.now)
+    return await create_import(db, body.application_id, caller, type=type, now=facts.now)
 
 
 async def cancel_import(db: Db, caller: Caller, raw: Json, facts: Facts) -> UUID:
@@ -120,7 +120,7 @@ async def roll_back(
     number = check(RollbackBody, raw, facts).import_number
     if not await queries.is_finished(db, application_id, number):
         raise Invalid.on("importNumber", f"Import {number} is not a finished import of this application")
-    id = await create_import(db, application_id, type=type, created_by=caller.name, now=facts.now)
+    id = await create_import(db, application_id, caller, type=type, now=facts.now, supplied=True)
     await execute(
         db,
         "INSERT INTO import_runs (import_id, rollback_to) VALUES (%(id)s, %(number)s)",
@@ -136,18 +136,22 @@ def _require_right(caller: Caller, is_identity_source: bool) -> None:
         raise Forbidden(Scope.IDENTITIES_WRITE)
 
 
-async def create_import(db: Db, application_id: UUID, *, type: ImportType, created_by: str, now: datetime) -> UUID:
+async def create_import(
+    db: Db, application_id: UUID, caller: Caller, *, type: ImportType, now: datetime, supplied: bool = False
+) -> UUID:
+    """Create a pending import; `supplied` means that the caller chose its data, by an upload or a rollback."""
     id = new_id()
     # Fires key_row, schema/application_imports.sql.
     await execute(
         db,
-        """INSERT INTO application_imports (id, application_id, type, created_by, created_at)
-           VALUES (%(id)s, %(application_id)s, %(type)s, %(created_by)s, %(now)s)""",
+        """INSERT INTO application_imports (id, application_id, type, created_by, created_at, supplied_by)
+           VALUES (%(id)s, %(application_id)s, %(type)s, %(created_by)s, %(now)s, %(supplied_by)s)""",
         id=id,
         application_id=application_id,
         type=type,
-        created_by=created_by,
+        created_by=caller.name,
         now=now,
+        supplied_by=caller.id if supplied else None,
     )
     await nudge(db, CHANNEL)
     return id
