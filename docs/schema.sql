@@ -1551,19 +1551,19 @@ CREATE FUNCTION public.note_import_runs() RETURNS trigger
             IF 'import_runs' = 'identities' AND is_bulk_change() THEN
                 RETURN NULL;
             ELSIF TG_OP = 'INSERT' THEN
-                PERFORM note_changes((SELECT string_agg(jsonb_build_object('kind', 'Import', 'id', r.import_id, 'part', 'run', 'is', jsonb_build_object('held', r.held, 'isUnguarded', nullif(r.is_unguarded, false), 'rollbackTo', r.rollback_to, 'totals', r.totals))::text, ',')
+                PERFORM note_changes((SELECT string_agg(jsonb_build_object('kind', 'Import', 'id', r.import_id, 'part', 'run', 'is', jsonb_build_object('held', r.held, 'isUnguarded', nullif(r.is_unguarded, false), 'lowersRisk', nullif(r.lowers_risk, false), 'rollbackTo', r.rollback_to, 'totals', r.totals))::text, ',')
                                       FROM new_rows r WHERE r.import_id IS NOT NULL));
             ELSIF TG_OP = 'DELETE' THEN
-                PERFORM note_changes((SELECT string_agg(jsonb_build_object('kind', 'Import', 'id', r.import_id, 'part', 'run', 'was', jsonb_build_object('held', r.held, 'isUnguarded', nullif(r.is_unguarded, false), 'rollbackTo', r.rollback_to, 'totals', r.totals))::text, ',')
+                PERFORM note_changes((SELECT string_agg(jsonb_build_object('kind', 'Import', 'id', r.import_id, 'part', 'run', 'was', jsonb_build_object('held', r.held, 'isUnguarded', nullif(r.is_unguarded, false), 'lowersRisk', nullif(r.lowers_risk, false), 'rollbackTo', r.rollback_to, 'totals', r.totals))::text, ',')
                                       FROM old_rows r WHERE r.import_id IS NOT NULL));
             ELSE
                 -- Differences of sets, not a join: linear whatever plan a session kept.
                 PERFORM note_changes((SELECT string_agg(note::text, ',') FROM (
-                    SELECT jsonb_build_object('kind', 'Import', 'id', r.import_id, 'part', 'run', 'was', jsonb_build_object('held', r.held, 'isUnguarded', nullif(r.is_unguarded, false), 'rollbackTo', r.rollback_to, 'totals', r.totals)) FROM old_rows r
-                    EXCEPT SELECT jsonb_build_object('kind', 'Import', 'id', r.import_id, 'part', 'run', 'was', jsonb_build_object('held', r.held, 'isUnguarded', nullif(r.is_unguarded, false), 'rollbackTo', r.rollback_to, 'totals', r.totals)) FROM new_rows r) AS notes (note)));
+                    SELECT jsonb_build_object('kind', 'Import', 'id', r.import_id, 'part', 'run', 'was', jsonb_build_object('held', r.held, 'isUnguarded', nullif(r.is_unguarded, false), 'lowersRisk', nullif(r.lowers_risk, false), 'rollbackTo', r.rollback_to, 'totals', r.totals)) FROM old_rows r
+                    EXCEPT SELECT jsonb_build_object('kind', 'Import', 'id', r.import_id, 'part', 'run', 'was', jsonb_build_object('held', r.held, 'isUnguarded', nullif(r.is_unguarded, false), 'lowersRisk', nullif(r.lowers_risk, false), 'rollbackTo', r.rollback_to, 'totals', r.totals)) FROM new_rows r) AS notes (note)));
                 PERFORM note_changes((SELECT string_agg(note::text, ',') FROM (
-                    SELECT jsonb_build_object('kind', 'Import', 'id', r.import_id, 'part', 'run', 'is', jsonb_build_object('held', r.held, 'isUnguarded', nullif(r.is_unguarded, false), 'rollbackTo', r.rollback_to, 'totals', r.totals)) FROM new_rows r
-                    EXCEPT SELECT jsonb_build_object('kind', 'Import', 'id', r.import_id, 'part', 'run', 'is', jsonb_build_object('held', r.held, 'isUnguarded', nullif(r.is_unguarded, false), 'rollbackTo', r.rollback_to, 'totals', r.totals)) FROM old_rows r) AS notes (note)));
+                    SELECT jsonb_build_object('kind', 'Import', 'id', r.import_id, 'part', 'run', 'is', jsonb_build_object('held', r.held, 'isUnguarded', nullif(r.is_unguarded, false), 'lowersRisk', nullif(r.lowers_risk, false), 'rollbackTo', r.rollback_to, 'totals', r.totals)) FROM new_rows r
+                    EXCEPT SELECT jsonb_build_object('kind', 'Import', 'id', r.import_id, 'part', 'run', 'is', jsonb_build_object('held', r.held, 'isUnguarded', nullif(r.is_unguarded, false), 'lowersRisk', nullif(r.lowers_risk, false), 'rollbackTo', r.rollback_to, 'totals', r.totals)) FROM old_rows r) AS notes (note)));
             END IF;
             RETURN NULL;
         END $$;
@@ -2493,7 +2493,8 @@ CREATE TABLE public.import_runs (
     rollback_to integer,
     totals jsonb,
     changes jsonb,
-    sources jsonb
+    sources jsonb,
+    lowers_risk boolean DEFAULT false NOT NULL
 );
 
 ALTER TABLE public.list_changes ALTER COLUMN number ADD GENERATED ALWAYS AS IDENTITY (

@@ -49,14 +49,14 @@ async def _take(db: Db, import_id: UUID) -> Run | None:
     )
     if not rows:
         return None
-    id = rows[0][0]
+    (facts,) = rows
     files = await fetch_rows(
         db,
         """SELECT g.content, array_agg(f.name ORDER BY f.position)
            FROM import_files f JOIN file_groups g ON g.id = f.file_group_id WHERE f.import_id = %(id)s GROUP BY 1""",
-        id=id,
+        id=import_id,
     )
-    return Run(*rows[0], {Content(content): names for content, names in files})
+    return Run(*facts, files={Content(content): names for content, names in files})
 
 
 async def _judged(db: Db, run: Run, ids: list[UUID]) -> AsyncIterator[tuple[list[AccessRequestDetail], Evidence]]:

@@ -22,6 +22,7 @@ from rolecall.core.nudge import nudge
 from rolecall.core.text import in_one_line
 
 CHANNEL = "imports"
+OWN_RATINGS = "An import that lowers risk ratings is continued by someone other than the person who supplied it"
 _LONGEST_NAME = 255
 
 
@@ -94,6 +95,12 @@ async def move_import(db: Db, id: UUID, to: ImportStatus, **columns: object) -> 
 async def continue_import(db: Db, caller: Caller, id: UUID, now: datetime) -> None:
     """Lift the guard, for this run alone."""
     _require_right(caller, await queries.is_of_identity_source(db, id))
+    hold = await queries.hold_of(db, id, caller.id)
+    if hold and hold.lowers_risk:
+        if Scope.CONFIG_MANAGE not in caller.scopes:
+            raise Forbidden(Scope.CONFIG_MANAGE)
+        if hold.is_own:
+            raise Conflict(OWN_RATINGS)
     continued = await execute(
         db,
         """UPDATE import_runs r SET held = NULL, is_unguarded = true FROM application_imports i
