@@ -53,7 +53,7 @@ class _Member:
 
 
 async def write_bundle(db: Db, file: IO[bytes], id: UUID, as_of: datetime | None, now: datetime) -> str:
-    """Into `file`, from one snapshot of the database; the digest of its manifest, which stands for all of it."""
+    """Write the bundle to `file` from one snapshot of the database; return its seal, the digest of its manifest."""
     evidence = await queries.evidence_of(db, id, as_of)
     things = await queries.things_of(db, id, evidence)
     heads = await audit.heads(db)

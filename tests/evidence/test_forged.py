@@ -1,6 +1,8 @@
 """Bundles that were forged with care. What only a head kept elsewhere can show is checked against one."""
 
 import json
+import warnings
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -63,6 +65,34 @@ def test_forged_bundle_that_leaves_out_the_kept_link_is_refused(bundle: Path, ke
     result = checked(verify.__file__, forged, "--head", kept)
     assert result.returncode == 1
     assert f"chain 1 does not come to entry {head['number']}, which the kept head says it has" in result.stdout
+
+
+@pytest.mark.parametrize("member", ["requests.json", "access.json", "report.html"])
+def test_forged_member_with_new_digests_is_refused_by_the_seal_alone(bundle: Path, member: str) -> None:
+    forgery = Forgery(bundle)
+    seal = forgery.members["manifest.sha256"].decode().strip()
+    forgery.members[member] = forgery.members[member].replace(b"Ada", b"Eve")
+    forged = forgery.write()
+
+    assert checked(verify.__file__, bundle, "--seal", seal.upper()).returncode == 0
+    assert checked(verify.__file__, forged).returncode == 0
+    result = checked(verify.__file__, forged, "--seal", seal)
+    assert (result.returncode, "does not match the kept seal" in result.stdout) == (1, True)
+
+
+def test_member_that_is_there_twice_is_refused(bundle: Path) -> None:
+    seal = Forgery(bundle).members["manifest.sha256"].decode().strip()
+    with zipfile.ZipFile(bundle) as archive:
+        members = [(name, archive.read(name)) for name in archive.namelist()]
+    twice = bundle.with_name("twice.zip")
+    with zipfile.ZipFile(twice, "w") as archive, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name, content in [("report.html", b"another"), *members]:
+            archive.writestr(name, content)
+
+    result = checked(verify.__file__, twice, "--seal", seal)
+
+    assert (result.returncode, result.stdout) == (1, "report.html is there twice\n")
 
 
 def test_kept_head_of_a_chain_that_the_bundle_does_not_have_is_refused(bundle: Path, tmp_path: Path) -> None:
