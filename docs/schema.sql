@@ -1998,6 +1998,10 @@ CREATE FUNCTION public.username_key(username text) RETURNS text
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     RETURN CASE WHEN (octet_length(username) = char_length(username)) THEN lower((username COLLATE "C")) ELSE lower((translate(NORMALIZE(username, NFKD), 'ÆØŁĐÐÞŒΑΒΓΔΕΖΗΘΙΚΛΜΝΞΟΠΡΣΤΥΦΧΨΩςАБВГДЕЖЗИЙКЛМНОПРСТУФХЦЧШЩЪЫЬЭЮЯЄІЇЉЊЋЏҐ'::text, 'æøłđðþœαβγδεζηθικλμνξοπρστυφχψωσабвгдежзийклмнопрстуфхцчшщъыьэюяєіїљњћџґ'::text) COLLATE "C")) END;
 
+CREATE FUNCTION public.username_skeleton(username text) RETURNS text
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    RETURN rtrim(CASE WHEN (octet_length(username) = char_length(username)) THEN translate(lower((username COLLATE "C")), '01'::text, 'ol'::text) ELSE lower((translate(NORMALIZE(username, NFKC), 'µÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÐÑÒÓÔÕÖØÙÚÛÜÝÞĀĂĄĆĈĊČĎĐĒĔĖĘĚĜĞĠĢĤĦĨĪĬĮıĲĴĶĹĻĽĿŁŃŅŇŊŌŎŐŒŔŖŘŚŜŞŠŢŤŦŨŪŬŮŰŲŴŶŸŹŻŽſƁƂƄƆƇƉƊƋƎƏƐƑƓƔƖƗƘƜƝƟƠƢƤƦƧƩƬƮƯƱƲƳƵƷƸƼǄǅǇǈǊǋǍǏǑǓǕǗǙǛǞǠǢǤǦǨǪǬǮǱǲǴǶǷǸǺǼǾȀȂȄȆȈȊȌȎȐȒȔȖȘȚȜȞȠȢȤȦȨȪȬȮȰȲȺȻȽȾɁɃɄɅɆɈɊɌɎɑɡɩɪʋͅͰͲͶͿΆΈΉΊΌΎΏΑΒΓΔΕΖΗΘΙΚΛΜΝΞΟΠΡΣΤΥΦΧΨΩΪΫαβγεζηικμνορςστυχωϏϐϑϕϖϘϚϜϞϠϢϤϦϨϪϬϮϰϱϲϳϴϵϷϹϺϽϾϿЀЁЂЃЄЅІЇЈЉЊЋЌЍЎЏАБВГДЕЖЗИЙКЛМНОПРСТУФХЦЧШЩЪЫЬЭЮЯавгекмнорстухёѕіїјѠѢѤѦѨѪѬѮѰѲѴѵѶѸѺѼѾҀҊҌҎҐґҒҔҖҘҚҜҞҠҢҤҦҨҪҬҮҰҲҴҶҸҺһҼҾӀӁӃӅӇӉӋӍӏӐӒӔӖӘӚӜӞӠӢӤӦӨӪӬӮӰӲӴӶӸӺӼӾԀԁԂԄԆԈԊԌԎԐԒԔԖԘԚԛԜԝԞԠԢԤԦԨԪԬԮԱԲԳԴԵԶԷԸԹԺԻԼԽԾԿՀՁՂՃՄՅՆՇՈՉՊՋՌՍՎՏՐՑՒՓՔՕՖհոսցօ01'::text, 'màáâãäåæçèéêëìíîïðñòóôõöøùúûüýþāăąćĉċčďđēĕėęěĝğġģĥħĩīĭįiĳĵķĺļľŀłńņňŋōŏőœŕŗřśŝşšţťŧũūŭůűųŵŷÿźżžsɓƃƅɔƈɖɗƌǝəɛƒɠɣiɨƙɯɲɵơƣƥʀƨʃƭʈưʊvƴƶʒƹƽǆǆǉǉǌǌǎǐǒǔǖǘǚǜǟǡǣǥǧǩǫǭǯǳǳǵƕƿǹǻǽǿȁȃȅȇȉȋȍȏȑȓȕȗșțȝȟƞȣȥȧȩȫȭȯȱȳⱥȼƚⱦɂƀʉʌɇɉɋɍɏagiiviͱͳͷjάέήίόύώabyδeznθikλmvξoπpotuφxψwϊϋabyeznikmvopootuxwϗbθφπϙϛϝϟϡϣϥϧϩϫϭϯkpcjθeϸcϻͻͼͽѐëђѓєsiïjљњћќѝўџaбbrдeжзийkлmhoпpctyфxцчшщъыьэюяabrekmhopctyxësiïjѡѣѥѧѩѫѭѯѱѳvvѷѹѻѽѿҁҋҍҏrrғҕҗҙқҝҟҡңҥҧҩҫҭүұҳҵҷҹhhҽҿlӂӄӆӈӊӌӎlӑӓӕӗәӛӝӟӡӣӥӧөӫӭӯӱӳӵӷӹӻӽӿddԃԅԇԉԋԍԏԑԓԕԗԙqqwwԟԡԣԥԧԩԫԭԯաբգդեզէըթժիլխծկhձղճմյնշnչպջռuվտրgւփքoֆhnugool'::text) COLLATE "C")) END, '. '::text);
+
 CREATE TABLE public.permission_values (
     permission_number integer NOT NULL,
     access public.access NOT NULL,
@@ -3107,7 +3111,7 @@ CREATE INDEX account_versions_until_import_idx ON public.account_versions USING 
 
 CREATE INDEX accounts_application_id_match_username_idx ON public.accounts USING btree (application_id, match, username);
 
-CREATE INDEX accounts_by_username_key ON public.accounts USING btree (application_id, public.username_key(username));
+CREATE INDEX accounts_by_skeleton ON public.accounts USING btree (application_id, public.username_skeleton(username));
 
 CREATE INDEX accounts_identity_id_idx ON public.accounts USING btree (identity_id) WHERE (identity_id IS NOT NULL);
 

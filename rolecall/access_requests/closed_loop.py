@@ -49,14 +49,15 @@ async def _take(db: Db, import_id: UUID) -> Run | None:
     )
     if not rows:
         return None
-    (facts,) = rows
+    id, number, application_id, created_at, created_by, supplied_by = rows[0]
     files = await fetch_rows(
         db,
         """SELECT g.content, array_agg(f.name ORDER BY f.position)
            FROM import_files f JOIN file_groups g ON g.id = f.file_group_id WHERE f.import_id = %(id)s GROUP BY 1""",
         id=import_id,
     )
-    return Run(*facts, files={Content(content): names for content, names in files})
+    named = {Content(content): names for content, names in files}
+    return Run(id, number, application_id, created_at, created_by, supplied_by, named)
 
 
 async def _judged(db: Db, run: Run, ids: list[UUID]) -> AsyncIterator[tuple[list[AccessRequestDetail], Evidence]]:

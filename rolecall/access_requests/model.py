@@ -209,7 +209,8 @@ class NewRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     For an identity, a `target_name` left out is the account's username, its e-mail or its name.
     `models_in_effect` are the models that match the identity after fulfilment; left out, those that match it now.
-    `target_risk` is that of the group, where the request is about a whole group.
+    `target_risk` is that of the group, where the request is about a whole group. `is_unmatched`: the account is not
+    known to be the identity's.
     """
 
     action: RequestAction
@@ -224,6 +225,7 @@ class NewRequest(msgspec.Struct, frozen=True, kw_only=True):
     models_in_effect: frozenset[UUID] | None = None
     comment: str | None = None
     target_risk: Level = Level.NONE
+    is_unmatched: bool = False
 
     def raises_access(self) -> bool:
         """Tell whether the request must be approved as an Add: it asks for more than the target holds.

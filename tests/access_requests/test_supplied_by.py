@@ -16,7 +16,7 @@ from rolecall.console.model import SCOPES, Role
 from rolecall.core import clock
 from rolecall.core.caller import Caller, Scope
 from rolecall.core.config import Config
-from rolecall.core.db import Db, execute, fetch_value
+from rolecall.core.db import Db, fetch_value
 from rolecall.core.errors import Conflict
 from rolecall.core.files import Upload, UploadedFile, Writing
 from rolecall.tokens import actions as tokens
@@ -96,7 +96,8 @@ async def entries_of(db: Db, id: str) -> list[str]:
     return list(
         await fetch_value(
             db,
-            "SELECT array_agg(content ORDER BY number) FROM activity WHERE item_id = %(id)s AND action = 'Not Verified'",
+            """SELECT array_agg(content ORDER BY number) FROM activity
+               WHERE item_id = %(id)s AND action = 'Not Verified'""",
             id=id,
         )
         or []
