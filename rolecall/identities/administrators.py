@@ -28,14 +28,10 @@ async def is_one(db: Db, identity_id: UUID) -> bool:
     return bool(found)
 
 
-async def is_last(db: Db, identity_id: UUID) -> bool:
-    """Tell whether an identity is the last active administrator, and keep that true until the commit."""
-    if not await is_one(db, identity_id):
-        return False
-    await take_turns(db)
-    return not (await active(db)).keys() - {identity_id}
-
-
 async def take_turns(db: Db) -> None:
-    """Serialise transactions that remove administrators: none may remove the one that another counts on."""
+    """Serialise transactions that remove administrators: none may remove the one that another counts on.
+
+    Lock sessions and roles before this, never after it: a person's own write holds theirs from its first statement on,
+    and may come to wait here (docs/decisions/0213).
+    """
     await execute(db, "SELECT pg_advisory_xact_lock(hashtext('administrators'), 0)")

@@ -166,9 +166,8 @@ def _has_taken_effect(event: Event) -> bool:
 
 
 async def _disable_newcomer(db: Db, event: Event, caller: Caller, facts: Facts) -> None:
-    if await administrators.is_last(db, event.identity_id):
+    if not await identities.disable_unless_last(db, event.identity_id, facts.now, facts.now):
         raise Conflict(administrators.LAST)
-    await identities.disable_identity(db, event.identity_id, facts.now, facts.now)
     await withhold_from(db, event.identity_id, facts.now)
     await record(db, event, caller, "Identity Disabled", "The onboarding had not taken effect", facts.now)
 

@@ -34,6 +34,14 @@ def test_a_person_is_named_as_people_name_them(call: Caller, people: dict[str, s
     assert shown == (0, f"{id}\n", "")
 
 
+def test_empty_supervisor_takes_the_supervisor_away(call: Caller, people: dict[str, str]) -> None:
+    asked = ("event", "transition", people["Twin"], "--effective-date", "2035-01-01")
+    shown = ("--field", "affectedIdentity.supervisorName")
+
+    assert call(*asked, "--supervisor", "Ada King", *shown) == (0, "King, Ada\n", "")
+    assert call(*asked, "--supervisor", "", *shown) == (0, "\n", "")
+
+
 def test_people_are_named_in_options_too(call: Caller, people: dict[str, str]) -> None:
     code, _, said = call(
         "app", "create", "Treasury", "--owner", "Ada King", "--provisioner", "King, Ada",
