@@ -15,7 +15,7 @@ from rolecall.application_imports import actions as imports
 from rolecall.application_imports.model import ImportType
 from rolecall.applications import actions as applications
 from rolecall.applications.shapes import Metrics
-from rolecall.core.caller import SYSTEM
+from rolecall.core.caller import SYSTEM, Caller
 from rolecall.core.checking import Facts, check
 from rolecall.core.db import Db, execute
 from rolecall.core.ids import new_id
@@ -25,6 +25,8 @@ from rolecall.identities.shapes import NewIdentity
 from rolecall.settings.policy import Level, RequestAction
 from rolecall.tokens import actions as tokens
 from rolecall.tokens.shapes import NewToken
+
+ADA = Caller(UUID(int=11), "Ada", frozenset())
 
 
 def facts(**given: Any) -> Facts:
@@ -65,7 +67,7 @@ async def an_import(db: Db, application_id: UUID | None = None, status: str = "P
     now = datetime.now(UTC)
     if application_id is None:
         application_id = await an_application(db, f"Application {new_id()}")
-    id = await imports.create_import(db, application_id, type=ImportType.API, created_by="Ada", now=now)
+    id = await imports.create_import(db, application_id, ADA, type=ImportType.API, now=now)
     started = {"build_start": None if status in ("Pending", "Canceling") else now}
     ended = {"build_end": now if status in ("Finished", "Failed", "Canceled") else None}
     metrics = {"metrics": Jsonb(msgspec.to_builtins(Metrics())) if status == "Finished" else None}

@@ -19,7 +19,7 @@ from rolecall.accounts.naming import look_up_groups, look_up_permissions
 from rolecall.core.checking import Facts, Json, valid_entries, valid_fields
 from rolecall.core.db import Db, fetch_rows
 from rolecall.core.errors import Problem
-from rolecall.core.text import is_blank, name_key
+from rolecall.core.text import is_blank, name_key, skeletons
 from rolecall.identities import queries as identities
 from rolecall.identities.model import IdentityStatus
 from rolecall.settings.policy import RequestAction
@@ -31,6 +31,7 @@ _DEFAULT_ACCESS = {
     RequestAction.REMOVE: Access.NONE,
     RequestAction.SUSPEND: Access.NONE,
 }
+_UNMATCHED = "is matched to no identity: match it first. Until then it can only be suspended or removed"
 _ONE_TARGET = Problem("identityId", "Either identity ID or group is required, not both")
 
 
@@ -40,6 +41,7 @@ class _RequestTarget(msgspec.Struct, frozen=True):
     identity_id: UUID | None
     name: str | None
     problems: Sequence[Problem] = ()
+    is_unmatched: bool = False
 
 
 async def read_request(db: Db, raw: Json, facts: Facts) -> tuple[NewRequest | None, list[Problem]]:
@@ -63,6 +65,7 @@ async def read_request(db: Db, raw: Json, facts: Facts) -> tuple[NewRequest | No
         application_id=application_id,
         identity_id=target.identity_id,
         target_name=target.name,
+        is_unmatched=target.is_unmatched,
         privileges=[
             _privilege(name, entry.access or _DEFAULT_ACCESS[action])
             for entry, name in zip(sought.values(), names, strict=True)
@@ -114,30 +117,40 @@ async def _find_target(db: Db, application_id: UUID, fields: Mapping[str, Any]) 
         return _RequestTarget(None, found.name.permission, problems)
     if name is None:
         return _RequestTarget(identity_id, None)
-    return await _find_account(db, application_id, identity_id, name)
+    return await _find_account(db, application_id, identity_id, name, fields.get("action"))
 
 
-async def _find_account(db: Db, application_id: UUID, identity_id: UUID, name: str) -> _RequestTarget:
-    """Find the named account; reject one of another identity, which would show reviewers the wrong person."""
+async def _find_account(
+    db: Db, application_id: UUID, identity_id: UUID, name: str, action: RequestAction | None
+) -> _RequestTarget:
+    """Find the named account; reject names that would show reviewers the wrong person or the wrong account."""
     rows = await fetch_rows(
         db,
         """SELECT a.username, a.identity_id FROM accounts a
            JOIN account_versions v ON v.account_number = a.number AND v.until_import IS NULL
            WHERE a.application_id = %(application)s
-             AND username_key(a.username) = ANY(ARRAY(SELECT username_key(n) FROM unnest(%(names)s::text[]) AS n))
-           ORDER BY a.username""",
+             AND username_skeleton(a.username) = ANY(%(skeletons)s::text[] || username_skeleton(%(name)s))
+           ORDER BY a.username = %(name)s DESC, a.identity_id = %(identity)s DESC NULLS LAST, a.username""",
         application=application_id,
-        # As written, and normalised: invisible characters must not disguise another account.
-        names=[name, name_key(name)],
+        identity=identity_id,
+        name=name,
+        skeletons=list(skeletons(name)),
     )
-    owners: dict[str, UUID | None] = dict(rows)
-    if name in owners and owners[name] in (None, identity_id):
-        return _RequestTarget(identity_id, name)
-    for username, owner in rows:
-        if owner not in (None, identity_id):
-            problem = Problem("targetName", f"Account {username} belongs to another identity")
-            return _RequestTarget(identity_id, name, [problem])
-    return _RequestTarget(identity_id, rows[0][0] if rows else name)
+    same = [(username, owner) for username, owner in rows if name_key(username) == name_key(name)]
+    if not same:
+        complaint = f"Target name looks like account {rows[0][0]}: name that account exactly" if rows else None
+        return _RequestTarget(identity_id, name, [Problem("targetName", complaint)] if complaint else ())
+    username, owner = same[0]
+    # An exact spelling means that account, although another one may differ by case alone.
+    meant = same[:1] if username == name else same
+    others = [username for username, owner in meant if owner not in (None, identity_id)]
+    if others:
+        return _RequestTarget(
+            identity_id, name, [Problem("targetName", f"Account {others[0]} belongs to another identity")]
+        )
+    if owner is None and action not in (None, RequestAction.REMOVE, RequestAction.SUSPEND):
+        return _RequestTarget(identity_id, name, [Problem("targetName", f"Account {username} {_UNMATCHED}")])
+    return _RequestTarget(identity_id, username, is_unmatched=owner is None)
 
 
 async def _check_identity(db: Db, new: NewRequest) -> list[Problem]:

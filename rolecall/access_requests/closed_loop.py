@@ -10,6 +10,7 @@ from uuid import UUID
 
 from rolecall.access_requests import moving, queries
 from rolecall.access_requests.evidence import FinishedImport, ImportEvidence, evidence_of, judge, reappeared_access
+from rolecall.access_requests.permitted import carried_out_among
 from rolecall.access_requests.shapes import AccessRequestDetail
 from rolecall.applications.model import Content
 from rolecall.core.caller import SYSTEM
@@ -17,6 +18,7 @@ from rolecall.core.db import Db, fetch_rows
 from rolecall.work_items.actions import record_activity_of
 
 DRIFT = "Drift"
+NOT_VERIFIED = "Not Verified"
 _BATCH = 500
 
 
@@ -45,20 +47,21 @@ async def _claim(db: Db, import_id: UUID) -> FinishedImport | None:
     rows = await fetch_rows(
         db,
         """WITH taken AS (DELETE FROM finished_imports WHERE import_id = %(id)s RETURNING import_id)
-           SELECT r.id, r.number, r.application_id, r.created_at FROM taken
+           SELECT r.id, r.number, r.application_id, r.created_at, r.created_by, r.supplied_by FROM taken
            JOIN application_imports r ON r.id = taken.import_id""",
         id=import_id,
     )
     if not rows:
         return None
-    id, number, application_id, created_at = rows[0]
+    id, number, application_id, created_at, created_by, supplied_by = rows[0]
     files = await fetch_rows(
         db,
         """SELECT g.content, array_agg(f.name ORDER BY f.position)
            FROM import_files f JOIN file_groups g ON g.id = f.file_group_id WHERE f.import_id = %(id)s GROUP BY 1""",
-        id=id,
+        id=import_id,
     )
-    return FinishedImport(id, number, application_id, created_at, {Content(content): names for content, names in files})
+    named = {Content(content): names for content, names in files}
+    return FinishedImport(id, number, application_id, created_at, created_by, supplied_by, named)
 
 
 async def _with_evidence(
@@ -83,7 +86,7 @@ async def _verify_or_reopen(
     db: Db, requests: list[AccessRequestDetail], evidence: ImportEvidence, now: datetime
 ) -> None:
     run = evidence.run
-    proved, contradicted = {}, {}
+    proved, doubtful, contradicted = {}, {}, {}
     for request in requests:
         judgement = judge(request, evidence)
         source = run.named(judgement.contents)
@@ -93,8 +96,31 @@ async def _verify_or_reopen(
             proved[request.id] = f"{source} shows the requested access"
         elif judgement.contradictions and not is_older:
             contradicted[request.id] = f"{source} contradicts the request: {'; '.join(judgement.contradictions)}"
+    for id in await _carried_out_by_supplier(db, run, list(proved)):
+        source = f"who carried it out ({run.created_by})"
+        doubtful[id] = f"{proved.pop(id)}, but its data comes from {source}: another person must verify it"
     await moving.verify(db, list(proved), SYSTEM, now, proved)
+    await _leave_to_people(db, doubtful, now)
     await moving.reopen(db, list(contradicted), SYSTEM, now, contradicted)
+
+
+async def _carried_out_by_supplier(db: Db, run: FinishedImport, ids: list[UUID]) -> set[UUID]:
+    """Return the requests that this import must not verify: the person who chose its data carried them out."""
+    return await carried_out_among(db, run.supplied_by, ids) if run.supplied_by else set()
+
+
+async def _leave_to_people(db: Db, doubtful: dict[UUID, str], now: datetime) -> None:
+    """Say why an import did not verify requests, once after each time they were resolved."""
+    rows = await fetch_rows(
+        db,
+        """SELECT r.id FROM access_requests r WHERE r.id = ANY(%(ids)s) AND NOT EXISTS (
+               SELECT FROM activity t WHERE t.item_id = r.id AND t.action = %(action)s
+                                        AND t.created_date >= r.resolved_on)""",
+        ids=list(doubtful),
+        action=NOT_VERIFIED,
+    )
+    new = {id: doubtful[id] for (id,) in rows}
+    await record_activity_of(db, list(new), author=SYSTEM.name, action=NOT_VERIFIED, content=new, now=now)
 
 
 async def _completed_and_changed(db: Db, run: FinishedImport) -> list[UUID]:

@@ -22,12 +22,17 @@ _NOTHING = frozenset({Access.NONE, Access.DENY})
 
 
 class FinishedImport(msgspec.Struct, frozen=True):
-    """An import to judge requests by; it decides only about the content of its own files."""
+    """An import to judge requests by; it decides only about the content of its own files.
+
+    `supplied_by` is the caller who chose its data, by an upload or a rollback.
+    """
 
     id: UUID
     number: int
     application_id: UUID
     created_at: datetime
+    created_by: str
+    supplied_by: UUID | None
     files: dict[Content, list[str]]
 
     def named(self, contents: Iterable[Content]) -> str:

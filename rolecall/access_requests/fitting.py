@@ -57,7 +57,7 @@ async def restored(db: Db, new: NewRequest, asked: Mapping[int, PrivilegeBody]) 
         if taken is None:
             problems.append(Problem(field, f"{name.words()} of {new.target_name} is not suspended"))
         elif each.access not in (None, taken.requested_access):
-            problems.append(Problem(field, f"Access must be {taken.requested_access}, as it was before the suspension"))
+            problems.append(Problem(field, f"Access must be {taken.requested_access}, which is still approved"))
     if len(set(names)) < len(names):
         problems.append(TWICE)
     if not asked:
@@ -101,21 +101,40 @@ async def _is_suspended(db: Db, new: NewRequest) -> bool:
     return found
 
 
+# The access of the privilege `p` that a later request leaves to it.
+_LEFT = f"""
+    SELECT CASE WHEN later.approved_on IS NULL THEN coalesce(q.lowered_access, q.requested_access)
+                ELSE q.approved_access END AS access, later.number, later.approved_on IS NOT NULL AS is_approved
+    FROM privileges q JOIN (SELECT later.* {_LATER}) AS later ON later.id = q.request_id
+    WHERE (q.header, q.section, q.permission) = (p.header, p.section, p.permission)
+      AND later.action IN ('Add', 'Change', 'Remove')"""
+
+
 async def _suspended(db: Db, new: NewRequest) -> dict[PermissionName, NewPrivilege]:
-    """Return the access that suspensions took away, except what was restored or removed since."""
+    """Return the access that suspensions took away, except what was restored, removed or lowered since.
+
+    Of requests that changed a privilege later, the last approved one counts, and those that wait after it.
+    """
     rows = await fetch_rows(
         db,
-        f"""SELECT p.header, p.section, p.permission, p.initial_access, p.description, p.risk_rating, p.value,
+        f"""SELECT p.header, p.section, p.permission, still.access, p.description, p.risk_rating, p.value,
                    p.metadata, p.sources, p.origins
             FROM (SELECT s.* {_SUSPENSIONS}) AS s JOIN privileges p ON p.request_id = s.id
-            WHERE p.initial_access <> 'None' AND NOT EXISTS (
+            CROSS JOIN LATERAL (
+                WITH changes AS ({_LEFT})
+                SELECT access FROM (
+                    SELECT p.initial_access
+                    UNION ALL
+                    SELECT access FROM changes
+                    WHERE number >= coalesce((SELECT max(number) FROM changes WHERE is_approved), 0)) AS found (access)
+                ORDER BY access_rank(access) LIMIT 1) AS still
+            WHERE still.access <> 'None' AND NOT EXISTS (
                 SELECT {_LATER} AND (
                     -- A Remove without privileges removed the account itself.
                     (later.action = 'Remove' AND NOT EXISTS (SELECT FROM privileges q WHERE q.request_id = later.id))
-                    OR (later.action IN ('Restore', 'Remove', 'Change') AND EXISTS (
+                    OR (later.action = 'Restore' AND EXISTS (
                         SELECT FROM privileges q WHERE q.request_id = later.id
-                        AND (q.header, q.section, q.permission) = (p.header, p.section, p.permission)
-                        AND (later.action = 'Restore' OR q.requested_access = 'None')))))
+                        AND (q.header, q.section, q.permission) = (p.header, p.section, p.permission)))))
             ORDER BY s.number, p.position""",
         **_of_target(new),
     )

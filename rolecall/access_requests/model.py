@@ -216,6 +216,7 @@ class NewRequest(msgspec.Struct, frozen=True, kw_only=True):
     For an identity, `target_name` defaults to the username of its account, its e-mail or its name.
     `models_in_effect` are the models that match the identity after fulfilment, by default those that match it now.
     `target_risk` is the risk of the group, for a request about a whole group.
+    `is_unmatched`: the account is not known to be the identity's.
     """
 
     action: RequestAction
@@ -230,6 +231,7 @@ class NewRequest(msgspec.Struct, frozen=True, kw_only=True):
     models_in_effect: frozenset[UUID] | None = None
     comment: str | None = None
     target_risk: Level = Level.NONE
+    is_unmatched: bool = False
 
     def raises_access(self) -> bool:
         """Tell whether the request must be approved like an Add, because it asks for more access than the target has.

@@ -25,6 +25,7 @@ from rolecall.access_requests.model import (
     RequestEvent,
     gives_access,
 )
+from rolecall.access_requests.permitted import DONE_BY, with_owners
 from rolecall.access_requests.requirements import ADMINISTRATORS
 from rolecall.access_requests.shapes import AccessRequestDetail
 from rolecall.core.caller import SYSTEM, Caller
@@ -118,21 +119,17 @@ async def resolve(db: Db, ids: Ids, caller: Caller, now: datetime, text: Text | 
 
 async def _ask_others_to_verify(db: Db, ids: Ids, caller: Caller) -> None:
     """Ask administrators to verify where every verifier also provisioned the request, so that someone can respond."""
+    done_by = f"array_remove(ARRAY[%(caller)s, r.assignee_id], NULL) || {DONE_BY}"
     rules = await fetch_rows(
         db,
-        """SELECT v.request_id, v.rule, v.last, v.reason,
-                  array_remove(ARRAY[r.reporter_id, r.identity_id], NULL) || c.by
-           FROM (SELECT request_id, rule, max(position) AS last, min(reason) AS reason, array_agg(reviewer_id) AS asked
-                 FROM responses WHERE request_id = ANY(%(ids)s) AND type = 'Verify' GROUP BY request_id, rule) v
-           JOIN access_requests r ON r.id = v.request_id
-           CROSS JOIN LATERAL (SELECT array_remove(ARRAY[%(caller)s, r.assignee_id], NULL) || array(
-               SELECT p.reviewer_id FROM responses p
-               WHERE p.request_id = r.id AND p.type = 'Resolve' AND p.response = 'Approved'
-               UNION ALL
-               SELECT unnest(array_remove(ARRAY[e.caller_id, (e.request #>> '{assignee,id}')::uuid], NULL))
-               FROM access_request_events e
-               WHERE e.request_id = r.id AND e.name = 'AccessRequestResolved') AS by) c
-           WHERE v.asked <@ c.by""",
+        f"""SELECT v.request_id, v.rule, v.last, v.reason,
+                   array_remove(ARRAY[r.reporter_id, r.identity_id], NULL) || c.by
+            FROM (SELECT request_id, rule, max(position) AS last, min(reason) AS reason,
+                         array_agg(reviewer_id) AS asked
+                  FROM responses WHERE request_id = ANY(%(ids)s) AND type = 'Verify' GROUP BY request_id, rule) v
+            JOIN access_requests r ON r.id = v.request_id
+            CROSS JOIN LATERAL (SELECT {with_owners(done_by)} AS by) c
+            WHERE v.asked <@ c.by""",
         ids=list(ids),
         caller=caller.id,
     )

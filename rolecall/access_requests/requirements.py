@@ -50,7 +50,8 @@ class People(msgspec.Struct, frozen=True):
         application = self.applications[new.application_id]
         match rule.responder:
             case Responder.SUPERVISOR:
-                return [self.supervisors[new.identity_id]] if new.identity_id else []
+                # The caller chose the identity of an unmatched account, and with it the supervisor.
+                return [self.supervisors[new.identity_id]] if new.identity_id and not new.is_unmatched else []
             case Responder.OWNER:
                 return [application.owner_id]
             case Responder.PROVISIONER:

@@ -12,17 +12,18 @@ from rolecall.applications.permitted import require_import_right
 from rolecall.applications.shapes import FileGroup
 from rolecall.core import ids
 from rolecall.core.authors import by_system, written_by
-from rolecall.core.caller import Caller
+from rolecall.core.caller import Caller, Scope
 from rolecall.core.checking import Facts, Json, check
 from rolecall.core.config import Config
 from rolecall.core.db import Db, Pool, execute, fetch_rows
-from rolecall.core.errors import Conflict, Invalid, NotFound, Problem
+from rolecall.core.errors import Conflict, Forbidden, Invalid, NotFound, Problem
 from rolecall.core.files import Store, Upload, UploadedFile
 from rolecall.core.ids import new_id
 from rolecall.core.nudge import nudge
 from rolecall.core.text import in_one_line
 
 CHANNEL = "imports"
+OWN_RATINGS = "An import that lowers risk ratings is continued by someone other than the person who supplied it"
 _LONGEST_NAME = 255
 
 
@@ -47,7 +48,7 @@ async def upload_import(
     if target and target.file_groups is None:
         problems.append(Problem("applicationId", "Application does not support file imports"))
     body = check(UploadBody, raw, facts, problems)
-    id = await create_import(db, body.application_id, type=type, created_by=caller.name, now=facts.now)
+    id = await create_import(db, body.application_id, caller, type=type, now=facts.now, supplied=True)
     groups = target.groups_by_id() if target else {}
     for position, file in enumerate(_chosen(upload)):
         await add_file(db, id, position, groups[UUID(file.field)], file, store, facts.now)
@@ -62,7 +63,7 @@ async def stage_import(db: Db, caller: Caller, raw: Json, facts: Facts, type: Im
     if target and not target.has_schedule:
         problems.append(Problem("applicationId", "Application has no import schedule"))
     body = check(StageBody, raw, facts, problems)
-    return await create_import(db, body.application_id, type=type, created_by=caller.name, now=facts.now)
+    return await create_import(db, body.application_id, caller, type=type, now=facts.now)
 
 
 async def cancel_import(db: Db, caller: Caller, raw: Json, facts: Facts) -> UUID:
@@ -95,6 +96,12 @@ async def move_import(db: Db, id: UUID, to: ImportStatus, **columns: object) -> 
 async def continue_import(db: Db, caller: Caller, id: UUID, now: datetime) -> None:
     """Lift the guard, for this run alone."""
     _require_right(caller, await queries.is_of_identity_source(db, id))
+    hold = await queries.hold_of(db, id, caller.id)
+    if hold and hold.lowers_risk:
+        if Scope.CONFIG_MANAGE not in caller.scopes:
+            raise Forbidden(Scope.CONFIG_MANAGE)
+        if hold.is_own:
+            raise Conflict(OWN_RATINGS)
     continued = await execute(
         db,
         """UPDATE import_runs r SET held = NULL, is_unguarded = true FROM application_imports i
@@ -121,7 +128,7 @@ async def roll_back(
     number = check(RollbackBody, raw, facts).import_number
     if not await queries.is_finished(db, application_id, number):
         raise Invalid.on("importNumber", f"Import {number} is not a finished import of this application")
-    id = await create_import(db, application_id, type=type, created_by=caller.name, now=facts.now)
+    id = await create_import(db, application_id, caller, type=type, now=facts.now, supplied=True)
     await execute(
         db,
         "INSERT INTO import_runs (import_id, rollback_to) VALUES (%(id)s, %(number)s)",
@@ -135,18 +142,22 @@ def _require_right(caller: Caller, is_identity_source: bool) -> None:
     require_import_right(caller, is_identity_source=is_identity_source)
 
 
-async def create_import(db: Db, application_id: UUID, *, type: ImportType, created_by: str, now: datetime) -> UUID:
+async def create_import(
+    db: Db, application_id: UUID, caller: Caller, *, type: ImportType, now: datetime, supplied: bool = False
+) -> UUID:
+    """Create a pending import; `supplied` means that the caller chose its data, by an upload or a rollback."""
     id = new_id()
     # Fires key_row, schema/application_imports.sql.
     await execute(
         db,
-        """INSERT INTO application_imports (id, application_id, type, created_by, created_at)
-           VALUES (%(id)s, %(application_id)s, %(type)s, %(created_by)s, %(now)s)""",
+        """INSERT INTO application_imports (id, application_id, type, created_by, created_at, supplied_by)
+           VALUES (%(id)s, %(application_id)s, %(type)s, %(created_by)s, %(now)s, %(supplied_by)s)""",
         id=id,
         application_id=application_id,
         type=type,
-        created_by=created_by,
+        created_by=caller.name,
         now=now,
+        supplied_by=caller.id if supplied else None,
     )
     await nudge(db, CHANNEL)
     return id

@@ -109,6 +109,29 @@ async def target(db: Db, application_id: UUID) -> Target | None:
     return Target(is_archived, is_identity_source, has_schedule, files if is_file_based else None)
 
 
+class Hold(msgspec.Struct, frozen=True):
+    """Why the guard holds an import. `is_own`: the person who asks, or a token of theirs, supplied its data."""
+
+    reason: str
+    lowers_risk: bool
+    is_own: bool
+
+
+async def hold_of(db: Db, import_id: UUID, caller_id: UUID) -> Hold | None:
+    return await fetch_one(
+        db,
+        Hold,
+        """SELECT u.held AS reason, u.lowers_risk,
+                  coalesce(coalesce(supplier.owner_id, i.supplied_by) = coalesce(asking.owner_id, %(caller)s), false)
+                  AS is_own
+           FROM import_runs u JOIN application_imports i ON i.id = u.import_id
+           LEFT JOIN tokens supplier ON supplier.id = i.supplied_by LEFT JOIN tokens asking ON asking.id = %(caller)s
+           WHERE u.import_id = %(id)s AND u.held IS NOT NULL AND i.status = 'Running'""",
+        id=import_id,
+        caller=caller_id,
+    )
+
+
 class StoredFile(msgspec.Struct, frozen=True):
     name: str
     size: int

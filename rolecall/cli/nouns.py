@@ -12,7 +12,7 @@ import rich_click as click
 
 from rolecall.cli.output import Form, field_option, json_option, visible
 from rolecall.cli.profiles import access, profile_option
-from rolecall.cli.verbs import A_PERSON, HELP, NAMED, NOUNS, PEOPLE, WORDS, Verb
+from rolecall.cli.verbs import A_PERSON, CLEARED, HELP, NAMED, NOUNS, PEOPLE, WORDS, Verb
 from rolecall.client import calls, errors
 from rolecall.client.answers import Identity, Json, Page
 
@@ -114,6 +114,8 @@ def _resolved(client: "Client", given: dict[str, Any]) -> dict[str, Any]:
     def id(name: str, value: Any) -> Any:
         if not isinstance(value, str):
             return [id(name, each) for each in value]
+        if value == "" and name in CLEARED:
+            return value
         return _written_id(value) or (_person(client, value) if name in PEOPLE else _id(client, NAMED[name], value))
 
     return {name: id(name, value) if name in PEOPLE or name in NAMED else value for name, value in given.items()}

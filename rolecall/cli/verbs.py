@@ -201,6 +201,9 @@ NAMED: dict[str, Callable[[], calls.Call[Any]]] = {
 # Parameters that accept a person's full name, e-mail or employee ID in place of an id.
 PEOPLE = {"identity_id", "owner_id", "provisioner_ids", "supervisor_id", "reviewer_id", "assignee_id"}
 
+# Those of them whose empty value takes the person away.
+CLEARED = {"supervisor_id"}
+
 _WORK = ["Pending", "Open", "Resolved", "Completed", "Canceled", "Scheduled", "Snoozed"]
 # Values for shell completion; the service validates them.
 WORDS: dict[tuple[str, str], list[str]] = {
@@ -253,7 +256,7 @@ HELP = {
     "reviewer_id": "The reviewer, by full name, e-mail, employee ID or id. Default: yourself.",
     "schedule": "A cron line and the locations of the files.",
     "scheduled_start": _A_TIME,
-    "supervisor_id": A_PERSON,
+    "supervisor_id": f'{A_PERSON} In a role transition, "" takes the supervisor away.',
     "webhook_id": _A_NAME,
     "whole": "Match complete names only.",
 }

@@ -13,6 +13,18 @@ _ZERO_WIDTH = (
     r"\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U000e0000-\U000e0fff"
 )
 INVISIBLE = rf"\s{_ZERO_WIDTH}"
+# Lower-case letters of other alphabets that look like Latin ones, as such or as their capitals (after Unicode's
+# confusables.txt), and digits that look like letters.
+_LOOKALIKES: dict[str, str] = {
+    **dict(zip("авгеёһніїјкмоԁԛԝӏрстухѕѵґ", "abreëhhiïjkmodqwlpctyxsvr", strict=True)),
+    **dict(zip("αβγεζηικμνορστυχωϲϳ", "abyeznikmvopotuxwcj", strict=True)),
+    **dict(zip("ıɑɡɩɪʋօսһցոհ", "iagiivouhgnh", strict=True)),
+    **dict(zip("01", "ol", strict=True)),
+}
+# Greek capitals that look like another Latin letter than the small ones do.
+_SMALL, _CAPITAL = str.maketrans(_LOOKALIKES), str.maketrans({**_LOOKALIKES, "η": "h", "ν": "n", "υ": "y"})
+# The alphabets with such letters; `username_skeleton` in the database folds the case of these alone.
+_ALPHABETS = range(0x80, 0x590)
 _HAS_CONTROL = re.compile(f"[{CONTROL}]")
 _IS_BLANK = re.compile(rf"[{CONTROL}{INVISIBLE}]*")
 _IS_ZERO_WIDTH = re.compile(f"[{_ZERO_WIDTH}]")
@@ -41,6 +53,24 @@ def name_key(name: str) -> str:
         shown = _IS_ZERO_WIDTH.sub("", unicodedata.normalize("NFKC", name))
         name = "".join(c for c in shown if unicodedata.category(c) != "Cf")
     return " ".join(name.split()).casefold()
+
+
+def skeletons(name: str) -> set[str]:
+    """Return what a name looks like, by small letters and by capitals; equal skeletons are easily confused.
+
+    Look-alikes of Latin letters count as those, and dots at the end do not count.
+    """
+    key = name_key(name)
+    return {key.translate(alike).rstrip(". ") for alike in (_SMALL, _CAPITAL)}
+
+
+def skeleton_table() -> tuple[str, str]:
+    """Return the characters that `username_skeleton` in the database replaces, and what it replaces them by."""
+    found = {chr(code): chr(code).casefold() for code in _ALPHABETS}
+    pairs = {c: _LOOKALIKES.get(folded, folded) for c, folded in found.items() if len(folded) == 1}
+    pairs |= {digit: _LOOKALIKES[digit] for digit in "01"}
+    changed = {c: alike for c, alike in pairs.items() if c != alike}
+    return "".join(changed), "".join(changed.values())
 
 
 def fold(text: str) -> str:

@@ -2,11 +2,16 @@
 
 python verify.py                     check the folder of this file
 python verify.py evidence.zip        check a bundle file
+python verify.py … --seal DIGEST     compare also with the seal that was printed when the bundle was written
 python verify.py … --head head.json  compare also with heads of the audit chains that were saved before the bundle
+
+Without a seal, a bundle rewritten with all its digests looks intact where the audit chains do not cover it: the report,
+the access and the requests.
 """
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import json
 import sys
@@ -37,12 +42,14 @@ def sha256(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def check(bundle: Bundle, kept: Iterable[dict[str, Any]] = ()) -> list[str]:
-    """Return one sentence per mismatch; an empty list if everything matches."""
+def check(bundle: Bundle, kept: Iterable[dict[str, Any]] = (), seal: str | None = None) -> list[str]:
+    """Return one sentence per mismatch; none if everything matches. `seal` is the saved digest of the manifest."""
     try:
         manifest = bundle.read(MANIFEST)
         if sha256(manifest) != bundle.read(SEAL).decode().strip():
             return [f"{MANIFEST} does not match {SEAL}: one of them was changed"]
+        if seal is not None and sha256(manifest) != seal.strip().lower():
+            return [f"{MANIFEST} does not match the kept seal: this is not the bundle that was sealed"]
         members = json.loads(manifest)["members"]
     except (KeyError, OSError, ValueError, zipfile.BadZipFile) as error:
         return [f"{MANIFEST} or {SEAL} cannot be read: {error}"]
@@ -54,6 +61,8 @@ def check(bundle: Bundle, kept: Iterable[dict[str, Any]] = ()) -> list[str]:
 
 
 def check_members(bundle: Bundle, members: dict[str, str]) -> Iterator[str]:
+    for name in sorted({name for name in bundle.names() if bundle.names().count(name) > 1}):
+        yield f"{name} is there twice"
     names = set(bundle.names()) - {MANIFEST, SEAL}
     for name in sorted(members.keys() - names):
         yield f"{name} is missing"
@@ -156,13 +165,13 @@ def check_imports(bundle: Bundle) -> Iterator[str]:
 
 
 def main(arguments: list[str]) -> int:
-    kept = []
-    if "--head" in arguments:
-        at = arguments.index("--head")
-        kept = json.loads(Path(arguments[at + 1]).read_bytes())["heads"]
-        arguments = arguments[:at] + arguments[at + 2 :]
-    place = arguments[0] if arguments else Path(__file__).parent
-    problems = check(Bundle(place), kept)
+    options = argparse.ArgumentParser(description="Check a bundle of evidence offline.")
+    options.add_argument("bundle", nargs="?", default=str(Path(__file__).parent), help="a zip file or a folder")
+    options.add_argument("--seal", help="the digest that was printed when the bundle was written")
+    options.add_argument("--head", help="a file with heads of the audit chains that were kept elsewhere")
+    given = options.parse_args(arguments)
+    kept = json.loads(Path(given.head).read_bytes())["heads"] if given.head else []
+    problems = check(Bundle(given.bundle), kept, given.seal)
     for problem in problems:
         print(problem)
     if not problems:

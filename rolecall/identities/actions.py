@@ -7,6 +7,7 @@ from psycopg.types.json import Jsonb
 from rolecall.core.db import Db, execute
 from rolecall.core.ids import new_id
 from rolecall.core.text import sort_key
+from rolecall.identities import administrators
 from rolecall.identities.model import IdentityType
 from rolecall.identities.shapes import IdentityFields, NewIdentity
 from rolecall.settings.model import CUSTOM_FIELDS
@@ -69,6 +70,28 @@ async def change_identity(
         custom=Jsonb(custom),
         now=now,
     )
+
+
+class _IsLast(Exception):
+    """No active administrator would be left."""
+
+
+async def disable_unless_last(db: Db, id: UUID, since: datetime, now: datetime) -> bool:
+    """Disable an identity unless it is the last active administrator; tell whether it was disabled.
+
+    Disabling ends the person's sessions, and so locks them before it waits for the administrators' turn.
+    """
+    is_administrator = await administrators.is_one(db, id)
+    try:
+        async with db.transaction():
+            await disable_identity(db, id, since, now)
+            if is_administrator:
+                await administrators.take_turns(db)
+                if not await administrators.active(db):
+                    raise _IsLast
+    except _IsLast:
+        return False
+    return True
 
 
 async def disable_identity(db: Db, id: UUID, since: datetime, now: datetime) -> None:

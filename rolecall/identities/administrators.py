@@ -28,14 +28,10 @@ async def is_one(db: Db, identity_id: UUID) -> bool:
     return bool(found)
 
 
-async def is_last(db: Db, identity_id: UUID) -> bool:
-    """Return whether an identity is the last active administrator; the result holds until the commit."""
-    if not await is_one(db, identity_id):
-        return False
-    await take_turns(db)
-    return not (await active(db)).keys() - {identity_id}
-
-
 async def take_turns(db: Db) -> None:
-    """Serialise transactions that remove administrators, so that two cannot remove the last two at once."""
+    """Serialise transactions that remove administrators, so that two cannot remove the last two at once.
+
+    Lock sessions and roles before this, never after it: a person's own write locks theirs in its first statement and
+    may then wait here (docs/decisions/0213).
+    """
     await execute(db, "SELECT pg_advisory_xact_lock(hashtext('administrators'), 0)")

@@ -18,6 +18,7 @@ from rolecall.core.db import Db, execute
 from rolecall.core.errors import Conflict, Invalid
 from rolecall.core.ids import guid, new_id
 from rolecall.identities import actions as identities
+from rolecall.identities import administrators
 from rolecall.identities.model import IdentityStatus
 from rolecall.identities.queries import get as get_identity
 from rolecall.identities.queries import with_mentioned_identities
@@ -144,8 +145,8 @@ def _has_taken_effect(event: LockedEvent) -> bool:
 
 
 async def _disable_newcomer(db: Db, event: LockedEvent, caller: Caller, facts: Facts) -> None:
-    await permitted.require_may_be_disabled(db, event.identity_id)
-    await identities.disable_identity(db, event.identity_id, facts.now, facts.now)
+    if not await identities.disable_unless_last(db, event.identity_id, facts.now, facts.now):
+        raise Conflict(administrators.LAST)
     await withhold_from(db, event.identity_id, facts.now)
     await record(db, event, caller, "Identity Disabled", "The onboarding was canceled before it took effect", facts.now)
 

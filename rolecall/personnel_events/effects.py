@@ -13,7 +13,6 @@ from rolecall.access_requests.moving import lock, move, withhold_from
 from rolecall.core.caller import SYSTEM
 from rolecall.core.db import Db, execute
 from rolecall.identities import actions as identities
-from rolecall.identities import administrators
 from rolecall.personnel_events import queries, restoring
 from rolecall.personnel_events.model import LockedEvent, StageName
 from rolecall.personnel_events.planning import EventDates, planned_requests
@@ -36,14 +35,13 @@ async def disable_leaver(db: Db, event: LockedEvent, now: datetime) -> None:
     """
     if event.type is not EventType.OFFBOARD:
         return
-    if await administrators.is_last(db, event.identity_id):
+    if await identities.disable_unless_last(db, event.identity_id, event.needed_on, now):
+        await withhold_from(db, event.identity_id, now)
+    else:
         await record_activity(
             db, event.id, author=SYSTEM.name, action="Identity Not Disabled", content=_LAST_ADMINISTRATOR, now=now
         )
         await add_comment(db, event.id, author=SYSTEM.name, content=_LAST_ADMINISTRATOR, now=now)
-    else:
-        await identities.disable_identity(db, event.identity_id, event.needed_on, now)
-        await withhold_from(db, event.identity_id, now)
     await _remove_late_accounts(db, event, now)
 
 

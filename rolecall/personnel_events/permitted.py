@@ -52,12 +52,6 @@ def require_no_own_supervision(caller: Caller, identity_id: UUID, changes: Ident
         raise Conflict(OWN_SUPERVISION)
 
 
-async def require_may_be_disabled(db: Db, identity_id: UUID) -> None:
-    """Refuse to disable the last active administrator now."""
-    if await administrators.is_last(db, identity_id):
-        raise Conflict(administrators.LAST)
-
-
 async def require_may_be_offboarded(db: Db, identity_id: UUID) -> None:
     """Refuse to plan the offboarding of the last active administrator."""
     if await administrators.is_one(db, identity_id):

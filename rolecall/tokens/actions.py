@@ -28,8 +28,11 @@ async def create_token(db: Db, caller: Caller | None, raw: Json, facts: Facts) -
     id = new_id()
     made = await execute(
         db,
-        """INSERT INTO tokens (id, public_id, secret_sha256, name, scopes, created_at, expires_at)
-           VALUES (%(id)s, %(public_id)s, %(sha256)s, %(name)s, %(scopes)s, %(now)s, %(expires_at)s)
+        """INSERT INTO tokens (id, public_id, secret_sha256, name, scopes, created_at, expires_at, owner_id)
+           VALUES (%(id)s, %(public_id)s, %(sha256)s, %(name)s, %(scopes)s, %(now)s, %(expires_at)s,
+                   -- A token made with another one belongs to the same person.
+                   CASE WHEN EXISTS (SELECT FROM tokens WHERE id = %(caller)s)
+                        THEN (SELECT owner_id FROM tokens WHERE id = %(caller)s) ELSE %(caller)s::uuid END)
            ON CONFLICT (name) DO NOTHING""",
         id=id,
         public_id=public_id(secret),
@@ -37,6 +40,7 @@ async def create_token(db: Db, caller: Caller | None, raw: Json, facts: Facts) -
         name=body.name,
         scopes=[str(scope) for scope in body.scopes],
         now=facts.now,
+        caller=caller.id if caller else None,
         expires_at=None if never else facts.now + timedelta(days=body.expires_in_days or 0),
     )
     if not made:

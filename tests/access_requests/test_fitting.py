@@ -156,7 +156,7 @@ async def test_restore_gives_back_exactly_what_was_suspended(client: httpx2.Asyn
     request = await ask(client, cast, "Restore")
 
     assert more["errors"] == [
-        {"field": "privileges.0.access", "message": "Access must be Modify, as it was before the suspension"},
+        {"field": "privileges.0.access", "message": "Access must be Modify, which is still approved"},
         {"field": "privileges.1.access", "message": "Books Close of ada is not suspended"},
     ]
     assert asked(request) == [("Post", "Modify", "Modify"), ("Read", "Grant", "Grant")]
@@ -204,6 +204,37 @@ async def test_access_that_was_restored_or_removed_cannot_be_restored(client: ht
     assert again["errors"] == [{"field": "privileges.0.access", "message": "Books Post of ada is not suspended"}]
     assert asked(rest) == [("Read", "Grant", "Grant")]
     assert asked(after_cancel) == [("Post", "Modify", "Modify")]
+
+
+async def test_restore_gives_back_at_most_what_is_still_approved(client: httpx2.AsyncClient, cast: Cast) -> None:
+    await suspended(client, cast, named("Post"), named("Close"), named("Read"))
+    await ask(client, cast, "Change", named("Post", "Grant"))
+    lowered = await ask(client, cast, "Change", named("Close", "Grant"))
+    await done(client, lowered["id"], "respond", type="Approve", response="Approved", reviewerId=str(cast.bo))
+    waiting = await ask(client, cast, "Change", named("Read", "Unrestricted"))
+
+    more = await ask(client, cast, "Restore", named("Close", "Unrestricted"))
+    rest = await ask(client, cast, "Restore")
+
+    assert waiting["status"] == "Pending"
+    assert more["errors"] == [
+        {"field": "privileges.0.access", "message": "Access must be Grant, which is still approved"}
+    ]
+    assert [(name, given) for name, _, given in asked(rest)] == [
+        ("Post", "Grant"),
+        ("Close", "Grant"),
+        ("Read", "Grant"),
+    ]
+
+
+async def test_later_approval_counts_again_for_a_restore(client: httpx2.AsyncClient, cast: Cast) -> None:
+    await suspended(client, cast, named("Read"))
+    await ask(client, cast, "Remove", named("Read"))
+    assert "errors" in await ask(client, cast, "Restore", named("Read"))
+    given = await ask(client, cast, "Change", named("Read", "Unrestricted"))
+    await done(client, given["id"], "respond", type="Approve", response="Approved", reviewerId=str(cast.bo))
+
+    assert asked(await ask(client, cast, "Restore", named("Read")))[0][2] == "Grant"
 
 
 async def test_access_of_a_removed_account_cannot_be_restored(client: httpx2.AsyncClient, db: Db, cast: Cast) -> None:

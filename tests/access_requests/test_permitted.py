@@ -55,6 +55,7 @@ def a_standing(**given: Any) -> Standing:
         "role": "Reviewer",
         "asked": [],
         "carried_out_by": [],
+        "owner_carried_out": False,
         "latest": datetime.now(UTC),
     }
     return Standing(**{**usual, **nothing, **given})

@@ -21,7 +21,7 @@ from rolecall.core.db import Db, execute, fetch_rows, fetch_value, make_pool, se
 from rolecall.core.ids import new_id
 from tests.application_imports import naive
 from tests.application_imports.naive import Malformed, State
-from tests.builders import an_application
+from tests.builders import ADA, an_application
 from tests.figures import measured
 
 EXAMPLES = int(os.environ.get("ROLECALL_EXAMPLES", "10"))
@@ -97,7 +97,7 @@ def _files(draw: st.DrawFn, name: str, told: list[Any], delimiter: str) -> list[
 
 async def _import(db: Db, config: Config, application: UUID, files: dict[str, list[str]]) -> tuple[UUID, Outcome, str]:
     now = clock.now()
-    id = await actions.create_import(db, application, type=actions.ImportType.API, created_by="Ada", now=now)
+    id = await actions.create_import(db, application, ADA, type=actions.ImportType.API, now=now)
     await execute(
         db, "UPDATE application_imports SET status = 'Running', build_start = %(now)s WHERE id = %(id)s", id=id, now=now
     )
@@ -240,7 +240,7 @@ async def _check_changes(db: Db, id: UUID, before: State, now: State) -> None:
 
 
 async def _roll_back(db: Db, config: Config, application: UUID, number: int) -> None:
-    id = await actions.create_import(db, application, type=actions.ImportType.API, created_by="Ada", now=clock.now())
+    id = await actions.create_import(db, application, ADA, type=actions.ImportType.API, now=clock.now())
     await execute(db, "INSERT INTO import_runs (import_id, rollback_to) VALUES (%(id)s, %(n)s)", id=id, n=number)
     pool = make_pool(config)
     async with pool:

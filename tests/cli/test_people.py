@@ -34,6 +34,14 @@ def test_person_is_found_by_name_email_employee_id_or_id(call: Caller, people: d
     assert shown == (0, f"{id}\n", "")
 
 
+def test_empty_supervisor_takes_the_supervisor_away(call: Caller, people: dict[str, str]) -> None:
+    asked = ("event", "transition", people["Twin"], "--effective-date", "2035-01-01")
+    shown = ("--field", "affectedIdentity.supervisorName")
+
+    assert call(*asked, "--supervisor", "Ada King", *shown) == (0, "King, Ada\n", "")
+    assert call(*asked, "--supervisor", "", *shown) == (0, "\n", "")
+
+
 def test_options_accept_people_by_name(call: Caller, people: dict[str, str]) -> None:
     code, _, said = call(
         "app", "create", "Treasury", "--owner", "Ada King", "--provisioner", "King, Ada",

@@ -1,6 +1,8 @@
 """Carefully forged bundles, some of which only a head saved elsewhere can expose."""
 
 import json
+import warnings
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -63,6 +65,34 @@ def test_forged_bundle_without_the_saved_link_is_rejected(bundle: Path, kept: Pa
     result = checked(verify.__file__, forged, "--head", kept)
     assert result.returncode == 1
     assert f"chain 1 does not come to entry {head['number']}, which the saved head names" in result.stdout
+
+
+@pytest.mark.parametrize("member", ["requests.json", "access.json", "report.html"])
+def test_forged_member_with_new_digests_is_refused_by_the_seal_alone(bundle: Path, member: str) -> None:
+    forgery = Forgery(bundle)
+    seal = forgery.members["manifest.sha256"].decode().strip()
+    forgery.members[member] = forgery.members[member].replace(b"Ada", b"Eve")
+    forged = forgery.write()
+
+    assert checked(verify.__file__, bundle, "--seal", seal.upper()).returncode == 0
+    assert checked(verify.__file__, forged).returncode == 0
+    result = checked(verify.__file__, forged, "--seal", seal)
+    assert (result.returncode, "does not match the kept seal" in result.stdout) == (1, True)
+
+
+def test_member_that_is_there_twice_is_refused(bundle: Path) -> None:
+    seal = Forgery(bundle).members["manifest.sha256"].decode().strip()
+    with zipfile.ZipFile(bundle) as archive:
+        members = [(name, archive.read(name)) for name in archive.namelist()]
+    twice = bundle.with_name("twice.zip")
+    with zipfile.ZipFile(twice, "w") as archive, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name, content in [("report.html", b"another"), *members]:
+            archive.writestr(name, content)
+
+    result = checked(verify.__file__, twice, "--seal", seal)
+
+    assert (result.returncode, result.stdout) == (1, "report.html is there twice\n")
 
 
 def test_saved_head_of_a_missing_chain_is_rejected(bundle: Path, tmp_path: Path) -> None:

@@ -55,6 +55,7 @@ async def show_imports(db: Db, query: dict[str, Any], now: datetime) -> HtmlPage
 async def show_import(db: Db, caller: Caller, id: str, query: dict[str, Any]) -> HtmlPage:
     run = await queries.get(db, known_guid("ApplicationImport", id))
     log = await console.log_after(db, run.id, 0)
+    hold = await queries.hold_of(db, run.id, caller.id)
     return HtmlPage(
         "import.html",
         {
@@ -66,12 +67,22 @@ async def show_import(db: Db, caller: Caller, id: str, query: dict[str, Any]) ->
             "kinds": list(Kind),
             "changes": list(ChangeType),
             "files": await console.files_of(db, run.id),
-            "held": await console.why_held(db, run.id),
+            "held": hold.reason if hold else None,
+            "why_not_continued": _why_not_continued(hold, caller) if hold else None,
             "failure": overview.why_failed(log[-1][1]) if run.status == ImportStatus.FAILED and log else None,
             "is_over": ImportStatus(run.status) in ENDED,
             "rejects": await queries.rejects_of(db, run.id, 1),
         },
     )
+
+
+def _why_not_continued(hold: queries.Hold, caller: Caller) -> str | None:
+    """Return why this person cannot continue a held import, where the reason is what it does to risk ratings."""
+    if not hold.lowers_risk:
+        return None
+    if Scope.CONFIG_MANAGE not in caller.scopes:
+        return "An administrator continues it, because it lowers risk ratings"
+    return actions.OWN_RATINGS if hold.is_own else None
 
 
 @screen("GET", "/imports/{id:str}/log", scope=Scope.IMPORTS_READ)
