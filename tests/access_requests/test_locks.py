@@ -77,7 +77,7 @@ async def test_work_on_the_same_requests_never_ends_in_a_deadlock(config: Config
             async def close(db: Db, id: UUID = import_id) -> None:
                 await close_loop(db, id, LATER)
 
-            everyone = [cancel_all, close, answer_several]
+            everyone: list[Callable[[Db], Awaitable[None]]] = [cancel_all, close, answer_several]
             crew = Crew(pool, db)
             # While somebody has the first request, all of them line up for it, in every order.
             async with pool.connection() as first, first.transaction():

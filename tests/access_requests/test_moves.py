@@ -139,7 +139,7 @@ async def test_the_clock_opens_what_is_due_and_nothing_else(
     await moving.move_due(db, now)
     assert (await detail_of(client, id))["status"] == status
 
-    await db.execute(f"UPDATE access_requests SET {column} = %s", (now,))  # type: ignore[arg-type]
+    await db.execute(f"UPDATE access_requests SET {column} = %s", (now,))
     await moving.move_due(db, now)
     opened = await detail_of(client, id)
     assert opened["status"] == "Open"

@@ -37,7 +37,7 @@ def typed(*arguments: object) -> subprocess.CompletedProcess[str]:
     """The same in this process: for what a command does and says, a new Python each time is a second of waiting."""
     unset = dict.fromkeys(name for name in os.environ if name.startswith("ROLECALL_"))
     done = CliRunner().invoke(root, [str(word) for word in arguments], env=unset)
-    return subprocess.CompletedProcess(arguments, done.exit_code, done.stdout, done.stderr)
+    return subprocess.CompletedProcess([*map(str, arguments)], done.exit_code, done.stdout, done.stderr)
 
 
 def free_port() -> int:

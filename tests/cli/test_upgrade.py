@@ -106,7 +106,7 @@ _WAITING = "SELECT FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY(pg
 
 def test_who_comes_second_waits_until_the_first_has_migrated(empty_database: str, tmp_path: Path) -> None:
     """As two of `serve` on one database; here without what comes after."""
-    command = [sys.executable, "-m", "rolecall", "migrate", "--data-dir", tmp_path / "here"]
+    command = [sys.executable, "-m", "rolecall", "migrate", "--data-dir", str(tmp_path / "here")]
     with psycopg.connect(empty_database, autocommit=True) as first:
         migrate.wait_turn(first)
         second = subprocess.Popen(

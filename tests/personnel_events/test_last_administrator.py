@@ -1,7 +1,6 @@
 """The console always has an active administrator: nothing removes the last one."""
 
 import asyncio
-from typing import Any
 from uuid import UUID
 
 import httpx2
@@ -122,7 +121,7 @@ async def test_role_of_the_last_active_administrator_stays(db: Db, ada: UUID) ->
 async def test_removals_of_two_roles_wait_for_each_other(db: Db, ada: UUID, clean_database: str) -> None:
     grace = await another(db)
     async with await psycopg.AsyncConnection.connect(clean_database, autocommit=True) as other:
-        results: list[Any] = await asyncio.gather(
+        results = await asyncio.gather(
             console.set_role(db, ada, None), console.set_role(other, grace, None), return_exceptions=True
         )
 

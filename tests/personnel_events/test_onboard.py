@@ -1,4 +1,5 @@
 from datetime import UTC, datetime
+from typing import Any
 from uuid import UUID
 
 import httpx2
@@ -39,7 +40,8 @@ async def test_a_body_with_everything_gives_the_event_in_the_specified_order(
     now = event["affectedIdentity"]["createdDate"]
     person = event["affectedIdentity"]["id"]
     assert now.startswith("2026-11-01T09:3")
-    stage = {"status": "Scheduled", "startedOn": None, "completedOn": None, "completedBy": None, "accessRequests": []}
+    stage: dict[str, Any] = {"status": "Scheduled", "startedOn": None, "completedOn": None, "completedBy": None}
+    stage |= {"accessRequests": []}
     expected = {
         "id": event["id"],
         "kind": "Personnel Event",
@@ -169,7 +171,8 @@ async def test_every_broken_rule_is_one_entry(client: httpx2.AsyncClient) -> Non
 
 
 async def test_an_identity_that_is_no_object_is_one_entry(client: httpx2.AsyncClient) -> None:
-    for identity in ("Ada", 7, []):
+    wrong: list[Any] = ["Ada", 7, []]
+    for identity in wrong:
         found = await problems(client, "onboard", identity=identity, effectiveDate=day(0))
         assert found == {"identity": "Identity must be an object"}
 

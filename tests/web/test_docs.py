@@ -19,7 +19,7 @@ class Outline(HTMLParser):
         given = dict(attrs)
         self.tags.add(tag)
         self.links += [link for name in ("href", "src") if (link := given.get(name))]
-        self.ids += [id] if (id := given.get("id")) else []
+        self.ids += [name] if (name := given.get("id")) else []
         assert not any(name == "style" or name.startswith("on") for name in given)
         if tag not in VOID:
             self.open.append(tag)

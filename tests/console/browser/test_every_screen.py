@@ -54,7 +54,7 @@ async def test_no_screen_breaks_a_rule_of_accessibility_or_scrolls_sideways(scri
             await page.evaluate(FEWER_ROWS)
             await page.evaluate(AXE)
             for scheme in ("light", "dark"):
-                await page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+                await page.emulate_media(color_scheme=scheme)
                 rules = {"type": "tag", "values": STANDARDS}
                 if scheme == "dark" and not everything:
                     rules = {"type": "rule", "values": ["color-contrast"]}
