@@ -4,6 +4,7 @@ import ast
 import re
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -33,7 +34,7 @@ OWNERS = {
     "console": "console_passwords console_sessions sign_in_attempts sign_in_links",
 }
 OWNER = {table: package for package, tables in OWNERS.items() for table in tables.split()}
-# Who names a table above it, and why.
+# Who names a table above it, and why. An audit entry shows the name of what changed.
 _AUDITED = "access_models access_requests accounts application_imports applications identities personnel_events tokens"
 EXCEPTIONS: dict[tuple[str, str], str] = {
     ("applications", "import_files"): "the detail of an application shows its last import",
@@ -42,7 +43,7 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
     ("work_items", "access_requests"): "the audit entry of a comment says what was commented on",
     **{
         ("audit", table): "an audit entry names its entity"
-        for table in (*_AUDITED, "tokens", "webhook_deliveries", "webhooks")
+        for table in (*_AUDITED.split(), "webhook_deliveries", "webhooks")
     },
 }
 _NAMED = re.compile(r"\b(?:FROM|JOIN|INTO|UPDATE|ONLY|ON|TABLE|keep_list\('|keep_audit\(')\s*(\w+)")
@@ -73,6 +74,7 @@ def texts() -> Iterator[tuple[str, str]]:
             yield name, re.sub(r"--.*", "", (schema.FOLDER / f"{name}.sql").read_text())
 
 
+@cache
 def named() -> set[tuple[str, str]]:
     """Return each package with each table that its SQL names."""
     return {(package, table) for package, text in texts() for table in _NAMED.findall(text) if table in OWNER}
