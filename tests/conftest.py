@@ -74,7 +74,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: (item.get_closest_marker("timeout") is None, not item.nodeid.startswith(_SHARING)))
 
 
-class _Together(LoadScopeScheduling):
+class _Together(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
     """Keep tests that share a service on one worker; distribute the others by load."""
 
     def _split_scope(self, nodeid: str) -> str:

@@ -33,7 +33,7 @@ def a_server(folder: Path) -> Iterator[str]:
 
     def run(program: str, *arguments: str) -> None:
         user, group = owner or (None, None)
-        command = [BIN / program, *arguments, "-D", folder / "server"]
+        command: list[str | Path] = [BIN / program, *arguments, "-D", folder / "server"]
         with (folder / "out").open("a") as out:
             subprocess.run(
                 command, check=True, stdout=out, stderr=out, user=user, group=group, cwd="/", start_new_session=True

@@ -66,6 +66,37 @@ def test_links_between_pages_resolve(page: Path) -> None:
     assert [target for target in targets if not (page.parent / target).exists()] == []
 
 
+def _prose(page: Path) -> Iterator[str]:
+    """Yield the lines that can be wrapped: no code, tables, headings or lone links."""
+    code = False
+    for line in page.read_text().splitlines():
+        if line.lstrip().startswith("```"):
+            code = not code
+        elif not code and not re.match(r"\s*\||#|<|!\[|\S+$", line):
+            yield line
+
+
+# Rewritten together with the import pipeline, and the list of changes at each release.
+_UNWRAPPED = ("life-of-an-import.md", "CHANGELOG.md")
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page.name not in _UNWRAPPED], ids=lambda page: page.name)
+def test_lines_of_pages_wrap_at_120(page: Path) -> None:
+    assert [line for line in _prose(page) if len(line) > 120] == []
+
+
 @pytest.mark.parametrize("page", sorted((ROOT / "docs/decisions").glob("*.md")), ids=lambda page: page.name)
-def test_a_decision_is_short(page: Path) -> None:
-    assert len(page.read_text().splitlines()) <= 25
+def test_decision_has_at_most_25_lines_of_120_characters(page: Path) -> None:
+    lines = page.read_text().splitlines()
+
+    assert len(lines) <= 25
+    assert [line for line in lines if len(line) > 120] == []
+
+
+@pytest.mark.parametrize("walk", ["request", "webhook"])
+def test_walk_names_at_most_12_existing_files_in_order(walk: str) -> None:
+    rows = re.findall(r"^\| (\d+) \| `([^`]+)` \|", (ROOT / f"docs/life-of-a-{walk}.md").read_text(), re.MULTILINE)
+
+    assert [int(number) for number, _ in rows] == list(range(1, len(rows) + 1))
+    assert 5 < len(rows) <= 12
+    assert [file for _, file in rows if not (ROOT / "rolecall" / file).exists()] == []

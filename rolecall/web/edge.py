@@ -7,8 +7,9 @@ module has to.
 import time
 from typing import Any
 
+from litestar import Litestar
 from litestar.enums import ScopeType
-from litestar.types import ASGIApp, Receive, Scope, Send
+from litestar.types import Receive, Scope, Send
 
 from rolecall.core.config import Config
 from rolecall.core.logs import say_request
@@ -39,7 +40,7 @@ _OPERATIONS = ("/api/", "/webhooks/callback/")
 
 
 class Edge:
-    def __init__(self, app: ASGIApp, config: Config, times: RequestTimes) -> None:
+    def __init__(self, app: Litestar, config: Config, times: RequestTimes) -> None:
         self.app = app
         self.times = times
         self.proxies = config.trusted_proxies

@@ -160,7 +160,7 @@ async def test_files_that_do_not_cover_a_request_leave_it_unchanged(
 async def test_group_is_judged_by_permissions_when_no_file_lists_groups(
     client: httpx2.AsyncClient, db: Db, config: Config, ledger: UUID
 ) -> None:
-    body = {"action": "Change", "applicationId": str(ledger), "group": "Posters"}
+    body: dict[str, Any] = {"action": "Change", "applicationId": str(ledger), "group": "Posters"}
     body |= {"privileges": [{"header": "Books", "permission": "Close", "access": "Grant"}]}
     id = (await client.post("/api/access-requests", json=body)).json()["id"]
     waiting = (await client.get(f"/api/access-requests/{id}")).json()

@@ -77,7 +77,7 @@ async def test_concurrent_bulk_work_on_the_same_requests_does_not_deadlock(confi
             async def close(db: Db, id: UUID = import_id) -> None:
                 await close_loop(db, id, LATER)
 
-            everyone = [cancel_all, close, answer_several]
+            everyone: list[Callable[[Db], Awaitable[None]]] = [cancel_all, close, answer_several]
             crew = Crew(pool, db)
             # While one transaction locks the first request, all tasks queue for it, in every order.
             async with pool.connection() as first, first.transaction():

@@ -143,7 +143,7 @@ async def test_worker_opens_only_requests_that_are_due(
     await moving.move_due(db, now)
     assert (await detail_of(client, id))["status"] == status
 
-    await db.execute(f"UPDATE access_requests SET {column} = %s", (now,))  # type: ignore[arg-type]
+    await db.execute(f"UPDATE access_requests SET {column} = %s", (now,))
     await moving.move_due(db, now)
     opened = await detail_of(client, id)
     assert opened["status"] == "Open"

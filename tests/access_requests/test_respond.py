@@ -152,7 +152,7 @@ async def test_finished_request_lists_no_pending_reviewers(client: httpx2.AsyncC
     ada = await an_identity(db, "Ada", "Lovelace", supervisorId=str(boss))
     provisioners = [str(await an_identity(db, name, "Engineer")) for name in ("Pia", "Per")]
     crm = await an_application(db, "CRM", provisionerIds=provisioners)
-    asked = {"identity_id": ada, "application_id": crm}
+    asked: dict[str, Any] = {"identity_id": ada, "application_id": crm}
     worked, canceled = await an_access_request(db, **asked), await an_access_request(db, **asked)
 
     await done(client, worked, "respond", **APPROVED, reviewerId=str(boss))

@@ -3,7 +3,7 @@ from typing import Any
 
 import httpx2
 
-from rolecall.access_requests.actions import create_requests
+from rolecall.access_requests.creation import create_requests
 from rolecall.access_requests.model import NewPrivilege, NewRequest
 from rolecall.core import clock
 from rolecall.core.caller import SYSTEM

@@ -8,7 +8,7 @@ import pytest
 
 from rolecall.access_requests import actions
 from rolecall.access_requests.model import NewPrivilege
-from rolecall.access_requests.permitted import CARRIED_OUT
+from rolecall.access_requests.permitted import PROVISIONED_IT
 from rolecall.accounts.model import Access
 from rolecall.application_imports import actions as imports
 from rolecall.console import actions as console
@@ -171,7 +171,7 @@ async def test_own_token_does_not_verify_what_its_owner_carried_out(
     for token in (own, made_by_token):
         with pytest.raises(Conflict) as refused:
             await actions.verify(db, token, id, {}, facts())
-        assert str(refused.value) == CARRIED_OUT
+        assert str(refused.value) == PROVISIONED_IT
         await upload(db, config, token, ledger)
 
     assert await status_of(db, id) == "Resolved"

@@ -7,6 +7,7 @@ import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import msgspec
@@ -96,7 +97,7 @@ async def off_the_loop(service: AbstractContextManager[Whole]) -> AsyncIterator[
 
 
 @contextmanager
-def a_whole_service(data_dir: Path, *arguments: str, **variables: str) -> Iterator[Whole]:
+def a_whole_service(data_dir: Path, *arguments: str, **variables: Any) -> Iterator[Whole]:
     with a_service(data_dir, *arguments, **variables) as running:
         scopes = [part for scope in Scope for part in ("--scope", scope)]
         made = rolecall("token", "create", f"t{time.time_ns()}", *scopes, "--data-dir", data_dir)

@@ -8,6 +8,7 @@ import statistics
 import time
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 import pytest
@@ -44,7 +45,7 @@ def memory(pid: int) -> int:
 
 def growth_percent(samples: list[tuple[float, int]]) -> float:
     """Return the growth by linear regression, over the time of the goal or of the run."""
-    times, sizes = zip(*samples, strict=True)
+    times, sizes = [time for time, _ in samples], [size for _, size in samples]
     slope = statistics.linear_regression(times, sizes).slope
     return slope * min(WINDOW_SECONDS, times[-1] - times[0]) / statistics.mean(sizes) * 100
 
@@ -58,7 +59,7 @@ async def keep_asking(service: Whole, ids: tuple[str, str], stop: float, answers
         while time.monotonic() < stop:
             match random.randrange(10):
                 case 0:
-                    body = {"identity": {"firstName": "Ada", "lastName": f"Byron {next(numbers)}"}}
+                    body: dict[str, Any] = {"identity": {"firstName": "Ada", "lastName": f"Byron {next(numbers)}"}}
                     asked = session.post("/api/personnel-events/onboard", json={**body, "effectiveDate": day(30)})
                 case 1:
                     wanted = [{"header": "Ledger", "permission": "Post"}]

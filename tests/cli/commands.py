@@ -37,7 +37,7 @@ def typed(*arguments: object) -> subprocess.CompletedProcess[str]:
     """Run a command in this process, which saves a second of Python start-up."""
     unset = dict.fromkeys(name for name in os.environ if name.startswith("ROLECALL_"))
     done = CliRunner().invoke(root, [str(word) for word in arguments], env=unset)
-    return subprocess.CompletedProcess(arguments, done.exit_code, done.stdout, done.stderr)
+    return subprocess.CompletedProcess([*map(str, arguments)], done.exit_code, done.stdout, done.stderr)
 
 
 def free_port() -> int:

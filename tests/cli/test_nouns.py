@@ -6,6 +6,7 @@ import shlex
 from inspect import cleandoc
 from pathlib import Path
 
+import click
 import pytest
 
 from rolecall.cli import rolecall as root
@@ -13,7 +14,16 @@ from rolecall.cli.verbs import NOUNS
 from tests.builders import CONNECTOR
 from tests.cli.commands import Caller, Running, free_port, rolecall
 
-VERBS = [(noun, verb) for noun in NOUNS for verb in root.get_command(None, noun).list_commands(None)]
+CONTEXT = click.Context(root)
+
+
+def group_of(noun: str) -> click.Group:
+    group = root.get_command(CONTEXT, noun)
+    assert isinstance(group, click.Group)
+    return group
+
+
+VERBS = [(noun, verb) for noun in NOUNS for verb in group_of(noun).list_commands(CONTEXT)]
 UNKNOWN = "0192e4a0-7c1e-7000-8000-000000000001"
 TABLES = ["app list", "app accounts Payroll", "import list", "identity list", "event list", "request list"]
 TABLES += ["request stalled", "request leftovers", "hook list", "delivery list", "model list"]
@@ -32,7 +42,9 @@ def test_help_example_of_every_verb_is_valid(noun: str, verb: str, tmp_path: Pat
     monkeypatch.chdir(tmp_path)
     for name in ("connector.json", "conditions.json", "access.json"):
         (tmp_path / name).write_text("[]")
-    command = root.get_command(None, noun).get_command(None, verb)
+    command = group_of(noun).get_command(CONTEXT, verb)
+    assert command
+    assert command.help
     help, _, example = cleandoc(command.help).partition("\n\nExample: ")
 
     program, *path, _ = typed = [*shlex.split(example.strip("`")), ""]
@@ -46,6 +58,8 @@ def test_an_upload_is_followed_to_its_end(call: Caller, payroll: str, tmp_path: 
     users = tmp_path / "users.csv"
     users.write_text("Username,Name\nada,Ada Byron\nbob,Bob\n")
 
+    assert call.url
+    assert call.token
     known = {"ROLECALL_URL": call.url, "ROLECALL_TOKEN": call.token}
     uploaded = rolecall("import", "upload", payroll, f"users={users}", "--wait", "--json", **known)
 
@@ -122,7 +136,7 @@ def test_errors_have_exit_codes_and_messages(call: Caller, payroll: str) -> None
 
 def test_profile_provides_url_and_token(called_service: Running, call: Caller, tmp_path: Path) -> None:
     (tmp_path / "rolecall").mkdir()
-    (tmp_path / "token").write_text(call.token + "\n")
+    (tmp_path / "token").write_text(f"{call.token}\n")
     (tmp_path / "rolecall" / "config.toml").write_text(f"""
         default = "here"
         [profiles.here]

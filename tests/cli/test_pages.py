@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -32,7 +33,7 @@ def blocks(page: Path) -> list[tuple[str, str]]:
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     folder = tmp_path_factory.mktemp("pages") / "here"
-    allowed = {"ROLECALL_WEBHOOK_ALLOW": "127.0.0.0/8", "ROLECALL_TICK_SECONDS": "1"}
+    allowed: dict[str, Any] = {"ROLECALL_WEBHOOK_ALLOW": "127.0.0.0/8", "ROLECALL_TICK_SECONDS": "1"}
     with a_service(folder, "--workers", "1", **allowed) as running:
         yield running
 

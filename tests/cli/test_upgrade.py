@@ -106,7 +106,7 @@ _WAITING = "SELECT FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY(pg
 
 def test_second_process_waits_for_the_first_to_migrate(empty_database: str, tmp_path: Path) -> None:
     """Like two `serve` commands on one database, without starting the services."""
-    command = [sys.executable, "-m", "rolecall", "migrate", "--data-dir", tmp_path / "here"]
+    command = [sys.executable, "-m", "rolecall", "migrate", "--data-dir", str(tmp_path / "here")]
     with psycopg.connect(empty_database, autocommit=True) as first:
         migrate.wait_turn(first)
         second = subprocess.Popen(

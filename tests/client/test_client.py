@@ -13,8 +13,10 @@ from rolecall.client import AsyncClient, Client, Conflict, Invalid, NotAllowed, 
 from tests.builders import CONNECTOR
 from tests.cli.commands import Running, a_service, eventually, free_port, rolecall
 
-SCOPES = ("applications:read", "config:manage", "imports:read", "imports:write", "identities:read", "tokens:manage")
-SCOPES += ("personnel-events:read", "personnel-events:write")
+SCOPES = (
+    "applications:read", "config:manage", "imports:read", "imports:write", "identities:read", "tokens:manage",
+    "personnel-events:read", "personnel-events:write",
+)  # fmt: skip
 TOMORROW = date.today() + timedelta(days=2)  # noqa: DTZ011
 UNKNOWN = "0192e4a0-7c1e-7000-8000-000000000001"
 
@@ -95,7 +97,7 @@ def test_writes_happen_exactly_once_while_a_process_restarts(service: Running, t
     killed: list[int] = []
     stop = threading.Event()
     killer = threading.Thread(target=restarting, args=(service, killed, stop))
-    made = []
+    made: list[int] = []
 
     killer.start()
     try:

@@ -1,5 +1,7 @@
 """Retries of a call, step by step, without a network."""
 
+from typing import Any
+
 import msgspec
 import pytest
 
@@ -103,8 +105,9 @@ def test_validation_error_lists_its_fields() -> None:
 
 def test_next_page_is_fetched_only_when_needed() -> None:
     def a_page(number: int) -> Reply:
-        item = {"id": "0192e4a0-7c1e-7000-8000-000000000001", "kind": "API Token", "name": f"token {number}"}
-        item |= {"createdDate": "2026-12-01T00:00:00Z", "expiresOn": None, "lastUsedOn": None, "revokedOn": None}
+        item: dict[str, Any] = {"id": "0192e4a0-7c1e-7000-8000-000000000001", "kind": "API Token"}
+        item |= {"name": f"token {number}", "createdDate": "2026-12-01T00:00:00Z", "expiresOn": None}
+        item |= {"lastUsedOn": None, "revokedOn": None}
         listed = {"items": [{**item, "scopes": [], "news": True}], "totalCount": 2, "page": number, "pageSize": 1}
         return Reply(200, msgspec.json.encode({**listed, "totalPages": 2}), "c", "")
 

@@ -1,7 +1,9 @@
 from typing import Any
+from uuid import UUID
 
 import httpx2
 import pytest
+from pydantic import BaseModel
 
 from rolecall.access_models.shapes import ModelChanges
 from rolecall.applications.shapes import ApplicationChanges
@@ -192,7 +194,7 @@ async def test_all_errors_are_reported_at_once_and_nothing_is_applied(db: Db, cl
 async def test_name_matching_several_people_or_none_is_an_error(db: Db, client: httpx2.AsyncClient) -> None:
     await people(db)
     entry = {"name": "Ledger", "owner": "desk@example.com", "provisioners": ["e-2", "Ada Lovelace", "nobody"]}
-    ids = dict(await fetch_rows(db, "SELECT first_name, id FROM identities"))
+    ids: dict[str, UUID] = dict(await fetch_rows(db, "SELECT first_name, id FROM identities"))
 
     answer = await client.post(f"{URL}/plan", json={"applications": [entry]})
 
@@ -276,12 +278,13 @@ def test_file_covers_every_setting_of_the_api() -> None:
         return set(shape.model_fields if hasattr(shape, "model_fields") else shape.__struct_fields__)
 
     named = {"owner_id": "owner", "provisioner_ids": "provisioners", "application_id": "application"}
-    for body, entry, entry_body in [
+    shapes: list[tuple[type[BaseModel], type[Any], type[BaseModel]]] = [
         (SettingsBody, SettingsEntry, SettingsEntryBody),
         (ApplicationChanges, ApplicationEntry, ApplicationEntryBody),
         (ModelChanges, ModelEntry, ModelEntryBody),
         (HookChanges, WebhookEntry, WebhookEntryBody),
-    ]:
+    ]
+    for body, entry, entry_body in shapes:
         wanted = {named.get(field, field) for field in said(body)}
         assert wanted <= said(entry), entry
         assert said(entry) == said(entry_body), entry_body

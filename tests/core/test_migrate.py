@@ -44,7 +44,7 @@ def test_failed_migration_is_rolled_back(url: str, tmp_path: Path) -> None:
     (tmp_path / "0003_third.sql").write_text("CREATE TABLE third (x int); SELECT nonsense;")
 
     said = 'third.sql, line 1: column "nonsense" does not exist; nothing was applied'
-    with pytest.raises(migrate.MigrationError, match=said):
+    with pytest.raises(schema.MigrationError, match=said):
         migrate.migrate(url)
 
     with psycopg.connect(url) as db:
@@ -56,7 +56,7 @@ def test_changed_migration_is_rejected(url: str, tmp_path: Path) -> None:
     migrate.migrate(url)
     (tmp_path / "0001_first.sql").write_text("CREATE TABLE other (x int);")
 
-    with pytest.raises(migrate.MigrationError, match=r"0001_first\.sql was changed after it was applied"):
+    with pytest.raises(schema.MigrationError, match=r"0001_first\.sql was changed after it was applied"):
         migrate.migrate(url)
 
 
@@ -64,7 +64,7 @@ def test_a_database_of_a_newer_program_is_refused(url: str, tmp_path: Path) -> N
     migrate.migrate(url)
     (tmp_path / "0002_second.sql").unlink()
 
-    with pytest.raises(migrate.MigrationError, match=r"newer than this program: it has 0002_second\.sql"):
+    with pytest.raises(schema.MigrationError, match=r"newer than this program: it has 0002_second\.sql"):
         migrate.migrate(url)
 
 
@@ -88,14 +88,14 @@ def test_a_migrated_database_needs_no_right_to_create(url: str) -> None:
 
 
 def test_check_does_not_change_the_database(url: str, tmp_path: Path) -> None:
-    with pytest.raises(migrate.MigrationError, match="the database is empty"):
+    with pytest.raises(schema.MigrationError, match="the database is empty"):
         migrate.check(url)
     with psycopg.connect(url) as db:
         assert db.execute("SELECT to_regclass('migrations')").fetchone() == (None,)
     assert migrate.is_new(migrate.migrate(url))
     (tmp_path / "0003_third.sql").write_text("CREATE TABLE third (x int);")
 
-    with pytest.raises(migrate.MigrationError, match=r"older than this program: it lacks 0003_third\.sql; run"):
+    with pytest.raises(schema.MigrationError, match=r"older than this program: it lacks 0003_third\.sql; run"):
         migrate.check(url)
 
     assert not migrate.is_new(migrate.migrate(url))

@@ -249,11 +249,12 @@ async def rows_read(db: Db) -> int:
     """Return the rows read from the table and its indexes, from the server's statistics."""
     await db.execute("SELECT pg_stat_force_next_flush()")
     await db.execute("SELECT 1")
-    return await fetch_value(
+    found: int = await fetch_value(
         db,
         """SELECT sum(idx_tup_read) + (SELECT seq_tup_read FROM pg_stat_user_tables WHERE relname = 'letters')
            FROM pg_stat_user_indexes WHERE relname = 'letters'""",
     )
+    return found
 
 
 @pytest.mark.parametrize("listing", [UP, DOWN])

@@ -92,7 +92,7 @@ def test_editing_a_schema_file_reapplies_only_that_file(url: str, folder: Folder
     before = value(url, "SELECT xmin::text FROM pg_proc WHERE proname = 'four_times'")
     folder.write(low=LOW.replace("2 * x", "20 * x"))
 
-    with pytest.raises(migrate.MigrationError, match=r"it lacks schema/low\.sql; run `rolecall migrate`"):
+    with pytest.raises(schema.MigrationError, match=r"it lacks schema/low\.sql; run `rolecall migrate`"):
         migrate.check(url)
     assert migrate.migrate(url) == ["schema/low.sql"]
 
@@ -159,7 +159,7 @@ def test_a_function_that_a_table_needs_is_not_dropped(url: str, folder: Folder) 
     folder.write(high="")
 
     said = r"^DROP ROUTINE .*four_times.*: cannot drop .* because other objects depend on them"
-    with pytest.raises(migrate.MigrationError, match=said):
+    with pytest.raises(schema.MigrationError, match=said):
         migrate.migrate(url)
 
     assert objects(url) == ALL
@@ -169,7 +169,7 @@ def test_a_broken_schema_file_is_named_and_leaves_everything_as_it_was(url: str,
     migrate.migrate(url)
     folder.write(low=LOW.replace("2 * x", "20 * x"), high=HIGH + "SELECT nonsense;")
 
-    with pytest.raises(migrate.MigrationError, match=r"^schema/high\.sql, line 10: column .nonsense. does not exist"):
+    with pytest.raises(schema.MigrationError, match=r"^schema/high\.sql, line 10: column .nonsense. does not exist"):
         migrate.migrate(url)
 
     assert value(url, "SELECT four_times(1)") == 4
@@ -239,7 +239,7 @@ async def test_older_program_keeps_the_functions_of_a_newer_one(url: str, folder
         db.execute("UPDATE schema_files SET version = '{99,1,2}', sha256 = 'newer' WHERE name = 'schema/low.sql'")
 
     with pytest.raises(
-        migrate.MigrationError, match=r"newer than this program: it has the functions of version 99\.1\.2"
+        schema.MigrationError, match=r"newer than this program: it has the functions of version 99\.1\.2"
     ):
         migrate.migrate(url)
     async with await psycopg.AsyncConnection.connect(url) as running:

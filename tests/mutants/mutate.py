@@ -213,8 +213,8 @@ class _Walk:
         match node:
             case ast.Constant(value=bool()):
                 self.replace(node, str(not node.value))
-            case ast.Constant(value=int()):
-                self.replace(node, str(node.value + 1))
+            case ast.Constant(value=int() as number):
+                self.replace(node, str(number + 1))
             case ast.Constant(value=str()):
                 self.literal(node)
             case ast.Compare():
@@ -253,7 +253,7 @@ class _Walk:
 
     def elements(self, node: ast.AST) -> None:
         """Replace each of several names by its neighbour, so that one is missing."""
-        names = getattr(node, "elts", ())
+        names: list[ast.expr] = getattr(node, "elts", [])
         if len(names) > 1 and all(isinstance(name, ast.Name | ast.Attribute) for name in names):
             for name, other in zip(names, [*names[1:], names[0]], strict=True):
                 self.replace(name, ast.unparse(other))

@@ -1,7 +1,6 @@
 """Test that no operation removes the last active administrator of the console."""
 
 import asyncio
-from typing import Any
 from uuid import UUID
 
 import httpx2
@@ -145,7 +144,7 @@ async def test_offboarding_of_an_administrator_does_not_deadlock_with_their_own_
 async def test_concurrent_role_removals_keep_one_administrator(db: Db, ada: UUID, clean_database: str) -> None:
     grace = await another(db)
     async with await psycopg.AsyncConnection.connect(clean_database, autocommit=True) as other:
-        results: list[Any] = await asyncio.gather(
+        results = await asyncio.gather(
             console.set_role(db, ada, None), console.set_role(other, grace, None), return_exceptions=True
         )
 

@@ -1,4 +1,5 @@
 from datetime import UTC, datetime
+from typing import Any
 from uuid import UUID
 
 import httpx2
@@ -37,7 +38,8 @@ async def test_onboarding_with_all_fields_returns_the_specified_shape(client: ht
     now = event["affectedIdentity"]["createdDate"]
     person = event["affectedIdentity"]["id"]
     assert now.startswith("2026-11-01T09:3")
-    stage = {"status": "Scheduled", "startedOn": None, "completedOn": None, "completedBy": None, "accessRequests": []}
+    stage: dict[str, Any] = {"status": "Scheduled", "startedOn": None, "completedOn": None, "completedBy": None}
+    stage |= {"accessRequests": []}
     expected = {
         "id": event["id"],
         "kind": "Personnel Event",
@@ -167,7 +169,8 @@ async def test_all_validation_errors_are_reported_at_once(client: httpx2.AsyncCl
 
 
 async def test_identity_that_is_not_an_object_is_one_error(client: httpx2.AsyncClient) -> None:
-    for identity in ("Ada", 7, []):
+    wrong: list[Any] = ["Ada", 7, []]
+    for identity in wrong:
         found = await problems(client, "onboard", identity=identity, effectiveDate=day(0))
         assert found == {"identity": "Identity must be an object"}
 

@@ -1,4 +1,5 @@
 from datetime import UTC, datetime
+from typing import Any
 
 import httpx2
 import pytest
@@ -59,7 +60,8 @@ async def test_omitted_fields_show_the_current_values(client: httpx2.AsyncClient
 async def test_role_transition_needs_neither_changes_nor_end_date(client: httpx2.AsyncClient, db: Db) -> None:
     ada = str(await an_identity(db))
 
-    for identity in ({}, None):
+    nothing: list[Any] = [{}, None]
+    for identity in nothing:
         event = await created(client, "role-transition", identityId=ada, effectiveDate=day(0), identity=identity)
         assert event["neededUntil"] is None
         assert event["affectedIdentity"] == (await client.get(f"/api/identities/{ada}")).json()

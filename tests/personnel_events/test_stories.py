@@ -1,6 +1,6 @@
 """Test joiner, leaver, mover and leave over HTTP, from the event to the import that verifies the access."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
@@ -69,9 +69,9 @@ class Company:
         await self.work(clock.now())
         return str(event["affectedIdentity"]["id"])
 
-    async def holds(self, application: str, accounts: dict[str, tuple[str, str, Sequence[str]]]) -> int:
+    async def holds(self, application: str, accounts: Mapping[str, tuple[str, str, Sequence[str]]]) -> int:
         """Import accounts by username, with e-mail, active flag and groups, plus `root`; return the import number."""
-        accounts = accounts | {"root": ("", "yes", ["Administrators"])}
+        accounts = {**accounts, "root": ("", "yes", ["Administrators"])}
         users = [f"{name},{email},{active}" for name, (email, active, _) in accounts.items()]
         members = [f"{name},{group}" for name, (_, _, groups) in accounts.items() for group in groups]
         files: Files = {

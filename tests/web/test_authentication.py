@@ -1,3 +1,4 @@
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 
 import httpx2
@@ -70,7 +71,7 @@ async def test_a_token_without_the_scope_is_403(anonymous: httpx2.AsyncClient, d
 
 
 async def test_unauthorized_body_is_not_read(anonymous: httpx2.AsyncClient) -> None:
-    async def never() -> object:
+    async def never() -> AsyncIterator[bytes]:
         raise AssertionError("the body was read")
         yield b""
 

@@ -7,7 +7,7 @@ import pytest
 from rolecall.core import db as db_module
 from rolecall.core.config import Config
 from rolecall.core.db import Db
-from tests.conftest import serving
+from tests.asgi import serving
 
 TOO_MUCH = b'{"name": "' + b"x" * 2 * 1024 * 1024 + b'"}'
 DEEP = '{"name": ' + "[" * 500 + "]" * 500 + "}"
@@ -18,7 +18,7 @@ def is_error(answer: httpx2.Response, status: int, code: str, message: str) -> b
     assert answer.status_code == status
     assert answer.headers["content-type"] == "application/json"
     assert re.fullmatch("[0-9a-f]{32}", body["correlationId"])
-    return body == {"error": code, "message": message, "correlationId": answer.headers["x-correlation-id"]}
+    return bool(body == {"error": code, "message": message, "correlationId": answer.headers["x-correlation-id"]})
 
 
 @pytest.mark.parametrize("path", ["/api", "/api/nothing", "/api/identities/a/b", "/api/identitiesx", "/%2e%2e/etc"])

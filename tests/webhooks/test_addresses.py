@@ -6,7 +6,7 @@ import errno
 import re
 import socket
 import ssl
-from ipaddress import ip_address
+from ipaddress import IPv4Network, ip_address
 from pathlib import Path
 from typing import Any
 
@@ -85,17 +85,17 @@ def names(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str]]:
     known: dict[str, list[str]] = {}
     real = socket.getaddrinfo
 
-    def look_up(host: str, port: Any, *rest: Any) -> Any:
+    def look_up(host: str, port: Any, family: int = 0, kind: int = 0, *_: Any) -> Any:
         try:
-            return real(host, port, *rest[:2], flags=socket.AI_NUMERICHOST)
+            return real(host, port, family, kind, flags=socket.AI_NUMERICHOST)
         except socket.gaierror:
             if host.rstrip(".").lower() == "localhost" and host not in known:
-                return real("127.0.0.1", port, *rest[:2])
+                return real("127.0.0.1", port, family, kind)
             if not (addresses := known.get(host)):
                 raise
-            return [info for address in addresses for info in real(address, port, *rest[:2])]
+            return [info for address in addresses for info in real(address, port, family, kind)]
 
-    monkeypatch.setattr(guard.socket, "getaddrinfo", look_up)
+    monkeypatch.setattr(socket, "getaddrinfo", look_up)
     return known
 
 
@@ -238,7 +238,7 @@ class TestOpened:
 
     @pytest.fixture
     def config(self, config: Config) -> Config:
-        return msgspec.structs.replace(config, webhook_allow=(guard.IPv4Network("127.0.0.0/8"),))
+        return msgspec.structs.replace(config, webhook_allow=(IPv4Network("127.0.0.0/8"),))
 
     @pytest.mark.parametrize("host", ["127.0.0.1", "127.9.9.9", "[::ffff:127.0.0.1]", "１２７.０.０.１"])
     async def test_allowed_addresses_can_be_reached(

@@ -4,6 +4,7 @@ import asyncio
 from collections import Counter
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 import httpx2
 import pytest
@@ -37,7 +38,7 @@ async def claim(db: Db, limit: int = 100) -> list[Claim]:
 
 async def claimed_by_hook(db: Db, limit: int) -> Counter[str]:
     """Return the number of claimed deliveries by webhook name."""
-    names = dict(await fetch_rows(db, "SELECT id, name FROM webhooks"))
+    names: dict[UUID, str] = dict(await fetch_rows(db, "SELECT id, name FROM webhooks"))
     return Counter(names[each.webhook_id] for each in await claim(db, limit))
 
 

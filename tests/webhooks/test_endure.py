@@ -20,7 +20,7 @@ import msgspec
 import pytest
 from aiohttp import web
 
-from rolecall.access_requests import actions as access_requests
+from rolecall.access_requests import creation
 from rolecall.access_requests.model import NewPrivilege, NewRequest
 from rolecall.core import clock
 from rolecall.core.caller import SYSTEM
@@ -113,7 +113,7 @@ async def ask(db: Db, applications: list[Any], identity: Any) -> None:
         for id in chosen
     ]
     async with db.transaction():
-        await access_requests.create_requests(db, SYSTEM, requests, clock.now())
+        await creation.create_requests(db, SYSTEM, requests, clock.now())
 
 
 async def all_delivered(db: Db, sound: list[str]) -> bool:
@@ -126,11 +126,11 @@ async def all_delivered(db: Db, sound: list[str]) -> bool:
         names=sound,
         now=clock.now(),
     )
-    return waiting == 0
+    return bool(waiting == 0)
 
 
 async def both_live(db: Db) -> bool:
-    return await fetch_value(db, "SELECT count(*) FROM heartbeats") == 2
+    return bool(await fetch_value(db, "SELECT count(*) FROM heartbeats") == 2)
 
 
 async def until(true: Callable[[], Awaitable[bool]]) -> None:

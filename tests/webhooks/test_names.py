@@ -43,7 +43,7 @@ class Nameserver:
 @pytest.fixture
 def nameserver(monkeypatch: pytest.MonkeyPatch) -> Iterator[Nameserver]:
     server = Nameserver()
-    monkeypatch.setattr(guard.socket, "getaddrinfo", server.look_up)
+    monkeypatch.setattr(socket, "getaddrinfo", server.look_up)
     monkeypatch.setattr(guard, "_LOOKUP_TAKES", 60)
     yield server
     server.may_answer.set()

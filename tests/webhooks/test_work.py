@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import timedelta
 
 import httpx2
 import msgspec
@@ -64,7 +65,7 @@ async def test_a_new_event_is_sent_at_once(
 async def test_retry_is_sent_when_due_and_not_at_the_next_tick(
     client: httpx2.AsyncClient, db: Db, receiver: Receiver, config: Config, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    schedule = (*model.SCHEDULE[:1], model.timedelta(seconds=0.3), *model.SCHEDULE[2:])
+    schedule = (*model.SCHEDULE[:1], timedelta(seconds=0.3), *model.SCHEDULE[2:])
     monkeypatch.setattr(model, "SCHEDULE", schedule)
     arrivals = Arrivals(receiver, [500])
     await a_hook(client, receiver.url)

@@ -54,7 +54,7 @@ async def test_every_screen_is_accessible_and_does_not_scroll_sideways(scripted:
             await page.evaluate(FEWER_ROWS)
             await page.evaluate(AXE)
             for scheme in ("light", "dark"):
-                await page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+                await page.emulate_media(color_scheme=scheme)
                 rules = {"type": "tag", "values": STANDARDS}
                 if scheme == "dark" and not everything:
                     rules = {"type": "rule", "values": ["color-contrast"]}
