@@ -349,4 +349,4 @@ async def test_unreadable_secret_stops_only_its_webhook(
     assert len(receiver.received) == 1
     (waiting,) = await deliveries(client, webhookId=broken["id"])
     assert (waiting["status"], waiting["attempts"]) == ("Pending", [])
-    assert "cannot be read" in capsys.readouterr().out
+    assert "cannot be decrypted" in capsys.readouterr().out
