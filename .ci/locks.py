@@ -12,7 +12,7 @@ PYPROJECT = tomllib.loads(Path("pyproject.toml").read_text())
 PROJECT = PYPROJECT["project"]
 # `editables` is what the build needs to link the package instead of copying it.
 BUILD = [*PYPROJECT["build-system"]["requires"], "editables"]
-# The build takes one file out of django-htmx; it does not run it.
+# The build takes files out of django-htmx and drf-spectacular-sidecar; it does not run them.
 LEFT_OUT = {"requirements-build.lock": ["django", "asgiref", "sqlparse"]}
 ASKED = {
     "requirements.lock": PROJECT["dependencies"],

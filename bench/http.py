@@ -25,7 +25,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from functools import partial
 from itertools import cycle
-from operator import add, truediv
+from operator import truediv
 from pathlib import Path
 from typing import Any
 
@@ -245,7 +245,8 @@ def report(figures: dict[tuple[str, str], Figure]) -> bool:
         return tell(Found("http", f"{what}, of {PROGRAMS[rival]}", times, "×", bar))
 
     def cost(name: str, what: str) -> float:
-        return min(map(add, figures[name, what].program_us, figures[name, what].database_us))
+        both = figures[name, what]
+        return min(program + database for program, database in zip(both.program_us, both.database_us, strict=True))
 
     for what in (GET, FIRST, DEEP):
         tell(Found("http", what, rates["service", what], "/s"))

@@ -93,7 +93,7 @@ class Api:
 @asynccontextmanager
 async def api(url: str, connections: int) -> AsyncIterator[Api]:
     config = Config(database_url=url, pool_size=connections)
-    app = create_app(config)
+    app: Any = create_app(config)
     to_app: asyncio.Queue[Any] = asyncio.Queue()
     from_app: asyncio.Queue[Any] = asyncio.Queue()
     life = asyncio.create_task(app({"type": "lifespan", "asgi": {"version": "3.0"}}, to_app.get, from_app.put))

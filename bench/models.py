@@ -88,7 +88,7 @@ async def run(url: str, rows: int) -> dict[str, tuple[float, str]]:
             await commit(db, await draft(db, f"Department {n}", department, application_id))
         moved = rows // 10
         many = f"UPDATE identities SET office = 'Office 1' WHERE id IN (SELECT id FROM identities LIMIT {moved})"
-        await step(f"a tenth moves, {MODELS} models", lambda: db.execute(many), lambda _: f", {moved:,} people")  # type: ignore[arg-type]
+        await step(f"a tenth moves, {MODELS} models", lambda: db.execute(many), lambda _: f", {moved:,} people")
         one = "UPDATE identities SET department = 'Department 1' WHERE id = (SELECT id FROM identities LIMIT 1)"
         await step(f"one person moves, {MODELS} models", lambda: db.execute(one))
     return took

@@ -25,7 +25,7 @@ import structlog
 import uvloop
 
 from bench.figures import MISSED, Found, tell
-from rolecall.access_requests import actions as access_requests
+from rolecall.access_requests import creation
 from rolecall.access_requests.model import NewPrivilege, NewRequest, RequestEvent
 from rolecall.applications import actions as applications
 from rolecall.core import clock
@@ -104,7 +104,7 @@ async def prepare(db: Db, config: Config, url: str, hooks: int) -> NewRequest:
 async def ask(db: Db, asked: NewRequest, times: int) -> None:
     """Requests made by the product's own actions; each event goes to every hook."""
     async with db.transaction():
-        await access_requests.create_requests(db, SYSTEM, [asked] * times, clock.now())
+        await creation.create_requests(db, SYSTEM, [asked] * times, clock.now())
     await db.execute("VACUUM ANALYZE")
 
 

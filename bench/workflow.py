@@ -152,10 +152,8 @@ async def onboarded(client: httpx2.AsyncClient, title: str) -> str:
     return id
 
 
-async def a_tick(client: httpx2.AsyncClient, pool: Pool, config: Config, waiting: int) -> float:
-    """With `waiting` stages that are not due and 100 that are, each with an account to remove."""
-    people = [await onboarded(client, "Leaving") for _ in range(DUE)]
-    await drain(pool, config)
+async def _add_stages(pool: Pool, people: list[str], waiting: int) -> None:
+    """Add `waiting` stages that start in ten days or later, and an account for each of the people."""
     async with pool.connection() as db:
         await execute(
             db,
@@ -184,6 +182,13 @@ async def a_tick(client: httpx2.AsyncClient, pool: Pool, config: Config, waiting
             people=people,
         )
         await execute(db, "ANALYZE")
+
+
+async def a_tick(client: httpx2.AsyncClient, pool: Pool, config: Config, waiting: int) -> float:
+    """Time a tick with `waiting` stages that are not due and 100 that are, each with an account to remove."""
+    people = [await onboarded(client, "Leaving") for _ in range(DUE)]
+    await drain(pool, config)
+    await _add_stages(pool, people, waiting)
     day = (clock.now() + timedelta(days=2)).date().isoformat()
     for person in people:
         await client.post("/api/personnel-events/offboard", json={"identityId": person, "effectiveDate": day})

@@ -262,7 +262,7 @@ END $$;
 
 CREATE FUNCTION public.event_description(event text) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN CASE event WHEN 'AccessRequestCreated'::text THEN 'An access request is created'::text WHEN 'AccessRequestAssigned'::text THEN 'An access request is assigned to a person'::text WHEN 'AccessRequestApproved'::text THEN 'Approved by all required reviewers'::text WHEN 'AccessRequestProvisioning'::text THEN 'A request to automate a provision step is made'::text WHEN 'AccessRequestResolved'::text THEN 'Resolved by a provision engineer'::text WHEN 'AccessRequestReopened'::text THEN 'Reopened for provisioning'::text WHEN 'AccessRequestCompleted'::text THEN 'Successfully completed'::text WHEN 'AccessRequestCanceled'::text THEN 'Canceled'::text WHEN 'WebhookTest'::text THEN 'A test of the webhook is asked for; the request is a sample'::text ELSE NULL::text END;
+    RETURN CASE event WHEN 'AccessRequestCreated'::text THEN 'An access request is created'::text WHEN 'AccessRequestAssigned'::text THEN 'An access request is assigned to a person'::text WHEN 'AccessRequestApproved'::text THEN 'Approved by all required reviewers'::text WHEN 'AccessRequestProvisioning'::text THEN 'A request to automate a provision step is made'::text WHEN 'AccessRequestResolved'::text THEN 'Resolved by a provision engineer'::text WHEN 'AccessRequestReopened'::text THEN 'Reopened for provisioning'::text WHEN 'AccessRequestCompleted'::text THEN 'Successfully completed'::text WHEN 'AccessRequestCanceled'::text THEN 'Canceled'::text WHEN 'WebhookTest'::text THEN 'A test of the webhook was requested; the access request is a sample'::text ELSE NULL::text END;
 
 CREATE FUNCTION public.event_display(event text) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -1255,19 +1255,19 @@ CREATE FUNCTION public.note_application_imports() RETURNS trigger
             IF 'application_imports' = 'identities' AND is_bulk_change() THEN
                 RETURN NULL;
             ELSIF TG_OP = 'INSERT' THEN
-                PERFORM note_changes((SELECT string_agg(jsonb_build_object('kind', 'Import', 'id', r.id, 'part', '', 'is', to_jsonb(r) - '{id,list_key}'::text[])::text, ',')
+                PERFORM note_changes((SELECT string_agg(jsonb_build_object('kind', 'Import', 'id', r.id, 'part', '', 'is', to_jsonb(r) - '{id,list_key,supplied_by}'::text[])::text, ',')
                                       FROM new_rows r WHERE r.id IS NOT NULL));
             ELSIF TG_OP = 'DELETE' THEN
-                PERFORM note_changes((SELECT string_agg(jsonb_build_object('kind', 'Import', 'id', r.id, 'part', '', 'was', to_jsonb(r) - '{id,list_key}'::text[])::text, ',')
+                PERFORM note_changes((SELECT string_agg(jsonb_build_object('kind', 'Import', 'id', r.id, 'part', '', 'was', to_jsonb(r) - '{id,list_key,supplied_by}'::text[])::text, ',')
                                       FROM old_rows r WHERE r.id IS NOT NULL));
             ELSE
                 -- Differences of sets, not a join: linear whatever plan a session kept.
                 PERFORM note_changes((SELECT string_agg(note::text, ',') FROM (
-                    SELECT jsonb_build_object('kind', 'Import', 'id', r.id, 'part', '', 'was', to_jsonb(r) - '{id,list_key}'::text[]) FROM old_rows r
-                    EXCEPT SELECT jsonb_build_object('kind', 'Import', 'id', r.id, 'part', '', 'was', to_jsonb(r) - '{id,list_key}'::text[]) FROM new_rows r) AS notes (note)));
+                    SELECT jsonb_build_object('kind', 'Import', 'id', r.id, 'part', '', 'was', to_jsonb(r) - '{id,list_key,supplied_by}'::text[]) FROM old_rows r
+                    EXCEPT SELECT jsonb_build_object('kind', 'Import', 'id', r.id, 'part', '', 'was', to_jsonb(r) - '{id,list_key,supplied_by}'::text[]) FROM new_rows r) AS notes (note)));
                 PERFORM note_changes((SELECT string_agg(note::text, ',') FROM (
-                    SELECT jsonb_build_object('kind', 'Import', 'id', r.id, 'part', '', 'is', to_jsonb(r) - '{id,list_key}'::text[]) FROM new_rows r
-                    EXCEPT SELECT jsonb_build_object('kind', 'Import', 'id', r.id, 'part', '', 'is', to_jsonb(r) - '{id,list_key}'::text[]) FROM old_rows r) AS notes (note)));
+                    SELECT jsonb_build_object('kind', 'Import', 'id', r.id, 'part', '', 'is', to_jsonb(r) - '{id,list_key,supplied_by}'::text[]) FROM new_rows r
+                    EXCEPT SELECT jsonb_build_object('kind', 'Import', 'id', r.id, 'part', '', 'is', to_jsonb(r) - '{id,list_key,supplied_by}'::text[]) FROM old_rows r) AS notes (note)));
             END IF;
             RETURN NULL;
         END $$;
@@ -1551,19 +1551,19 @@ CREATE FUNCTION public.note_import_runs() RETURNS trigger
             IF 'import_runs' = 'identities' AND is_bulk_change() THEN
                 RETURN NULL;
             ELSIF TG_OP = 'INSERT' THEN
-                PERFORM note_changes((SELECT string_agg(jsonb_build_object('kind', 'Import', 'id', r.import_id, 'part', 'run', 'is', jsonb_build_object('held', r.held, 'isUnguarded', nullif(r.is_unguarded, false), 'rollbackTo', r.rollback_to, 'totals', r.totals))::text, ',')
+                PERFORM note_changes((SELECT string_agg(jsonb_build_object('kind', 'Import', 'id', r.import_id, 'part', 'run', 'is', jsonb_build_object('held', r.held, 'isUnguarded', nullif(r.is_unguarded, false), 'lowersRisk', nullif(r.lowers_risk, false), 'rollbackTo', r.rollback_to, 'totals', r.totals))::text, ',')
                                       FROM new_rows r WHERE r.import_id IS NOT NULL));
             ELSIF TG_OP = 'DELETE' THEN
-                PERFORM note_changes((SELECT string_agg(jsonb_build_object('kind', 'Import', 'id', r.import_id, 'part', 'run', 'was', jsonb_build_object('held', r.held, 'isUnguarded', nullif(r.is_unguarded, false), 'rollbackTo', r.rollback_to, 'totals', r.totals))::text, ',')
+                PERFORM note_changes((SELECT string_agg(jsonb_build_object('kind', 'Import', 'id', r.import_id, 'part', 'run', 'was', jsonb_build_object('held', r.held, 'isUnguarded', nullif(r.is_unguarded, false), 'lowersRisk', nullif(r.lowers_risk, false), 'rollbackTo', r.rollback_to, 'totals', r.totals))::text, ',')
                                       FROM old_rows r WHERE r.import_id IS NOT NULL));
             ELSE
                 -- Differences of sets, not a join: linear whatever plan a session kept.
                 PERFORM note_changes((SELECT string_agg(note::text, ',') FROM (
-                    SELECT jsonb_build_object('kind', 'Import', 'id', r.import_id, 'part', 'run', 'was', jsonb_build_object('held', r.held, 'isUnguarded', nullif(r.is_unguarded, false), 'rollbackTo', r.rollback_to, 'totals', r.totals)) FROM old_rows r
-                    EXCEPT SELECT jsonb_build_object('kind', 'Import', 'id', r.import_id, 'part', 'run', 'was', jsonb_build_object('held', r.held, 'isUnguarded', nullif(r.is_unguarded, false), 'rollbackTo', r.rollback_to, 'totals', r.totals)) FROM new_rows r) AS notes (note)));
+                    SELECT jsonb_build_object('kind', 'Import', 'id', r.import_id, 'part', 'run', 'was', jsonb_build_object('held', r.held, 'isUnguarded', nullif(r.is_unguarded, false), 'lowersRisk', nullif(r.lowers_risk, false), 'rollbackTo', r.rollback_to, 'totals', r.totals)) FROM old_rows r
+                    EXCEPT SELECT jsonb_build_object('kind', 'Import', 'id', r.import_id, 'part', 'run', 'was', jsonb_build_object('held', r.held, 'isUnguarded', nullif(r.is_unguarded, false), 'lowersRisk', nullif(r.lowers_risk, false), 'rollbackTo', r.rollback_to, 'totals', r.totals)) FROM new_rows r) AS notes (note)));
                 PERFORM note_changes((SELECT string_agg(note::text, ',') FROM (
-                    SELECT jsonb_build_object('kind', 'Import', 'id', r.import_id, 'part', 'run', 'is', jsonb_build_object('held', r.held, 'isUnguarded', nullif(r.is_unguarded, false), 'rollbackTo', r.rollback_to, 'totals', r.totals)) FROM new_rows r
-                    EXCEPT SELECT jsonb_build_object('kind', 'Import', 'id', r.import_id, 'part', 'run', 'is', jsonb_build_object('held', r.held, 'isUnguarded', nullif(r.is_unguarded, false), 'rollbackTo', r.rollback_to, 'totals', r.totals)) FROM old_rows r) AS notes (note)));
+                    SELECT jsonb_build_object('kind', 'Import', 'id', r.import_id, 'part', 'run', 'is', jsonb_build_object('held', r.held, 'isUnguarded', nullif(r.is_unguarded, false), 'lowersRisk', nullif(r.lowers_risk, false), 'rollbackTo', r.rollback_to, 'totals', r.totals)) FROM new_rows r
+                    EXCEPT SELECT jsonb_build_object('kind', 'Import', 'id', r.import_id, 'part', 'run', 'is', jsonb_build_object('held', r.held, 'isUnguarded', nullif(r.is_unguarded, false), 'lowersRisk', nullif(r.lowers_risk, false), 'rollbackTo', r.rollback_to, 'totals', r.totals)) FROM old_rows r) AS notes (note)));
             END IF;
             RETURN NULL;
         END $$;
@@ -1998,6 +1998,10 @@ CREATE FUNCTION public.username_key(username text) RETURNS text
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     RETURN CASE WHEN (octet_length(username) = char_length(username)) THEN lower((username COLLATE "C")) ELSE lower((translate(NORMALIZE(username, NFKD), 'ÆØŁĐÐÞŒΑΒΓΔΕΖΗΘΙΚΛΜΝΞΟΠΡΣΤΥΦΧΨΩςАБВГДЕЖЗИЙКЛМНОПРСТУФХЦЧШЩЪЫЬЭЮЯЄІЇЉЊЋЏҐ'::text, 'æøłđðþœαβγδεζηθικλμνξοπρστυφχψωσабвгдежзийклмнопрстуфхцчшщъыьэюяєіїљњћџґ'::text) COLLATE "C")) END;
 
+CREATE FUNCTION public.username_skeleton(username text) RETURNS text
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    RETURN rtrim(CASE WHEN (octet_length(username) = char_length(username)) THEN translate(lower((username COLLATE "C")), '01'::text, 'ol'::text) ELSE lower((translate(NORMALIZE(username, NFKC), 'µÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÐÑÒÓÔÕÖØÙÚÛÜÝÞĀĂĄĆĈĊČĎĐĒĔĖĘĚĜĞĠĢĤĦĨĪĬĮıĲĴĶĹĻĽĿŁŃŅŇŊŌŎŐŒŔŖŘŚŜŞŠŢŤŦŨŪŬŮŰŲŴŶŸŹŻŽſƁƂƄƆƇƉƊƋƎƏƐƑƓƔƖƗƘƜƝƟƠƢƤƦƧƩƬƮƯƱƲƳƵƷƸƼǄǅǇǈǊǋǍǏǑǓǕǗǙǛǞǠǢǤǦǨǪǬǮǱǲǴǶǷǸǺǼǾȀȂȄȆȈȊȌȎȐȒȔȖȘȚȜȞȠȢȤȦȨȪȬȮȰȲȺȻȽȾɁɃɄɅɆɈɊɌɎɑɡɩɪʋͅͰͲͶͿΆΈΉΊΌΎΏΑΒΓΔΕΖΗΘΙΚΛΜΝΞΟΠΡΣΤΥΦΧΨΩΪΫαβγεζηικμνορςστυχωϏϐϑϕϖϘϚϜϞϠϢϤϦϨϪϬϮϰϱϲϳϴϵϷϹϺϽϾϿЀЁЂЃЄЅІЇЈЉЊЋЌЍЎЏАБВГДЕЖЗИЙКЛМНОПРСТУФХЦЧШЩЪЫЬЭЮЯавгекмнорстухёѕіїјѠѢѤѦѨѪѬѮѰѲѴѵѶѸѺѼѾҀҊҌҎҐґҒҔҖҘҚҜҞҠҢҤҦҨҪҬҮҰҲҴҶҸҺһҼҾӀӁӃӅӇӉӋӍӏӐӒӔӖӘӚӜӞӠӢӤӦӨӪӬӮӰӲӴӶӸӺӼӾԀԁԂԄԆԈԊԌԎԐԒԔԖԘԚԛԜԝԞԠԢԤԦԨԪԬԮԱԲԳԴԵԶԷԸԹԺԻԼԽԾԿՀՁՂՃՄՅՆՇՈՉՊՋՌՍՎՏՐՑՒՓՔՕՖհոսցօ01'::text, 'màáâãäåæçèéêëìíîïðñòóôõöøùúûüýþāăąćĉċčďđēĕėęěĝğġģĥħĩīĭįiĳĵķĺļľŀłńņňŋōŏőœŕŗřśŝşšţťŧũūŭůűųŵŷÿźżžsɓƃƅɔƈɖɗƌǝəɛƒɠɣiɨƙɯɲɵơƣƥʀƨʃƭʈưʊvƴƶʒƹƽǆǆǉǉǌǌǎǐǒǔǖǘǚǜǟǡǣǥǧǩǫǭǯǳǳǵƕƿǹǻǽǿȁȃȅȇȉȋȍȏȑȓȕȗșțȝȟƞȣȥȧȩȫȭȯȱȳⱥȼƚⱦɂƀʉʌɇɉɋɍɏagiiviͱͳͷjάέήίόύώabyδeznθikλmvξoπpotuφxψwϊϋabyeznikmvopootuxwϗbθφπϙϛϝϟϡϣϥϧϩϫϭϯkpcjθeϸcϻͻͼͽѐëђѓєsiïjљњћќѝўџaбbrдeжзийkлmhoпpctyфxцчшщъыьэюяabrekmhopctyxësiïjѡѣѥѧѩѫѭѯѱѳvvѷѹѻѽѿҁҋҍҏrrғҕҗҙқҝҟҡңҥҧҩҫҭүұҳҵҷҹhhҽҿlӂӄӆӈӊӌӎlӑӓӕӗәӛӝӟӡӣӥӧөӫӭӯӱӳӵӷӹӻӽӿddԃԅԇԉԋԍԏԑԓԕԗԙqqwwԟԡԣԥԧԩԫԭԯաբգդեզէըթժիլխծկhձղճմյնշnչպջռuվտրgւփքoֆhnugool'::text) COLLATE "C")) END, '. '::text);
+
 CREATE TABLE public.permission_values (
     permission_number integer NOT NULL,
     access public.access NOT NULL,
@@ -2227,6 +2231,7 @@ CREATE TABLE public.application_imports (
     build_end timestamp with time zone,
     metrics jsonb,
     list_key text COLLATE pg_catalog."C",
+    supplied_by uuid,
     CONSTRAINT ended_imports_have_an_end CHECK (((build_end IS NOT NULL) = (status = ANY (ARRAY['Finished'::text, 'Failed'::text, 'Canceled'::text])))),
     CONSTRAINT finished_imports_have_metrics CHECK (((metrics IS NOT NULL) = (status = 'Finished'::text))),
     CONSTRAINT status_is_known CHECK ((status = ANY (ARRAY['Pending'::text, 'Running'::text, 'Finished'::text, 'Failed'::text, 'Canceled'::text, 'Canceling'::text]))),
@@ -2492,7 +2497,8 @@ CREATE TABLE public.import_runs (
     rollback_to integer,
     totals jsonb,
     changes jsonb,
-    sources jsonb
+    sources jsonb,
+    lowers_risk boolean DEFAULT false NOT NULL
 );
 
 ALTER TABLE public.list_changes ALTER COLUMN number ADD GENERATED ALWAYS AS IDENTITY (
@@ -2713,7 +2719,8 @@ CREATE TABLE public.tokens (
     created_at timestamp with time zone NOT NULL,
     expires_at timestamp with time zone,
     last_used_at timestamp with time zone,
-    revoked_at timestamp with time zone
+    revoked_at timestamp with time zone,
+    owner_id uuid
 );
 
 CREATE TABLE public.waiting_requests (
@@ -3104,7 +3111,7 @@ CREATE INDEX account_versions_until_import_idx ON public.account_versions USING 
 
 CREATE INDEX accounts_application_id_match_username_idx ON public.accounts USING btree (application_id, match, username);
 
-CREATE INDEX accounts_by_username_key ON public.accounts USING btree (application_id, public.username_key(username));
+CREATE INDEX accounts_by_skeleton ON public.accounts USING btree (application_id, public.username_skeleton(username));
 
 CREATE INDEX accounts_identity_id_idx ON public.accounts USING btree (identity_id) WHERE (identity_id IS NOT NULL);
 

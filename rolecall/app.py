@@ -15,7 +15,7 @@ from rolecall.applications.routes import router as applications
 from rolecall.audit.routes import router as audit
 from rolecall.configuration.routes import router as configuration_files
 from rolecall.console import routes as console
-from rolecall.console.frame import for_browsers
+from rolecall.console.responses import for_browsers
 from rolecall.core import config as configuration
 from rolecall.core.checking import Json
 from rolecall.core.config import Config

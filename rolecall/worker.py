@@ -29,7 +29,7 @@ from rolecall.core.db import Db, Pool, make_pool, transaction
 from rolecall.core.heartbeat import EVERY_SECONDS, beat, bury_the_dead
 from rolecall.core.ids import new_id
 from rolecall.core.nudge import listen
-from rolecall.core.paging import forget_settled, tidy_lists
+from rolecall.core.paging import evict_frozen_pages, tidy_lists
 from rolecall.personnel_events import queries as personnel_events
 from rolecall.personnel_events.model import CHANNEL as PERSONNEL_EVENTS_CHANNEL
 from rolecall.personnel_events.stages import follow_event
@@ -69,7 +69,7 @@ async def _park_stray_deliveries(db: Db, _: Config, now: datetime) -> None:
 
 CHORES: dict[str, Callable[[Db, Config, datetime], Awaitable[object]]] = {
     "forget old answers": lambda db, _, now: forget_old_answers(db, now),
-    "forget settled pages": lambda db, _, now: forget_settled(db, now),
+    "evict pages of frozen listings": lambda db, _, now: evict_frozen_pages(db, now),
     "forget old sessions": _forget_old_sessions,
     "fire schedules": fire_schedules,
     "sweep files": lambda db, config, now: imports.sweep_files(db, config.store, now),

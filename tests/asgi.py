@@ -1,4 +1,4 @@
-"""Runs an ASGI application's lifespan in a task of its own, as a server does."""
+"""Run an ASGI application's lifespan in its own task, as a server does."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -32,7 +32,7 @@ _idle: list[Litestar] = []
 
 @asynccontextmanager
 async def a_service(config: Config) -> AsyncIterator[Any]:
-    """The running application; its routes are built once for as many as run at a time."""
+    """Run the application; built routes are reused by later tests."""
     app = _idle.pop() if _idle else build()
     async with running(furnish(app, config)) as edge:
         yield edge
@@ -41,7 +41,7 @@ async def a_service(config: Config) -> AsyncIterator[Any]:
 
 @asynccontextmanager
 async def serving(config: Config) -> AsyncIterator[httpx2.AsyncClient]:
-    """A client without a token, of a service with settings of its own."""
+    """Yield a client without a token for a service with its own settings."""
     async with a_service(config) as app:
         transport = httpx2.ASGITransport(app, raise_app_exceptions=False)
         async with httpx2.AsyncClient(transport=transport, base_url=config.base_url) as client:

@@ -1,4 +1,4 @@
-"""Records for tests, made by the product's own actions; everything has a default."""
+"""Create records for tests through the service's own actions; every field has a default."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -15,7 +15,7 @@ from rolecall.application_imports import actions as imports
 from rolecall.application_imports.model import ImportType
 from rolecall.applications import actions as applications
 from rolecall.applications.shapes import Metrics
-from rolecall.core.caller import SYSTEM
+from rolecall.core.caller import SYSTEM, Caller
 from rolecall.core.checking import Facts, check
 from rolecall.core.db import Db, execute
 from rolecall.core.ids import new_id
@@ -25,6 +25,8 @@ from rolecall.identities.shapes import NewIdentity
 from rolecall.settings.policy import Level, RequestAction
 from rolecall.tokens import actions as tokens
 from rolecall.tokens.shapes import NewToken
+
+ADA = Caller(UUID(int=11), "Ada", frozenset())
 
 
 def facts(**given: Any) -> Facts:
@@ -41,7 +43,7 @@ async def an_identity(db: Db, first: str = "Ada", last: str = "Lovelace", **fiel
     return await identities.create_identity(db, check(NewIdentity, raw, known), known.now)
 
 
-# A connector that takes files, as most applications have one.
+# A file-based connector, as most applications have.
 FILES: list[dict[str, Any]] = [
     {"name": "Users", "content": "users"},
     {"name": "Groups", "content": "groups", "isOptional": True},
@@ -52,7 +54,7 @@ CONNECTOR: dict[str, Any] = {"name": "Standard files", "vendor": "Rolecall", "fi
 
 
 async def an_application(db: Db, name: str = "Payroll", **fields: Any) -> UUID:
-    """With the standard file groups unless `connector` says otherwise; `isArchived` works too."""
+    """Create an application with the standard file groups, unless `connector` or other fields are given."""
     raw = {"name": name, "connector": CONNECTOR, **fields}
     id = await applications.create_application(db, raw, facts())
     if fields.get("isArchived"):
@@ -61,11 +63,11 @@ async def an_application(db: Db, name: str = "Payroll", **fields: Any) -> UUID:
 
 
 async def an_import(db: Db, application_id: UUID | None = None, status: str = "Pending", **columns: Any) -> UUID:
-    """Of a new application unless one is given; `columns` are set as they are, e.g. `build_start`."""
+    """Create an import, of a new application unless one is given; set `columns` directly, e.g. `build_start`."""
     now = datetime.now(UTC)
     if application_id is None:
         application_id = await an_application(db, f"Application {new_id()}")
-    id = await imports.create_import(db, application_id, type=ImportType.API, created_by="Ada", now=now)
+    id = await imports.create_import(db, application_id, ADA, type=ImportType.API, now=now)
     started = {"build_start": None if status in ("Pending", "Canceling") else now}
     ended = {"build_end": now if status in ("Finished", "Failed", "Canceled") else None}
     metrics = {"metrics": Jsonb(msgspec.to_builtins(Metrics())) if status == "Finished" else None}
@@ -76,9 +78,9 @@ async def an_import(db: Db, application_id: UUID | None = None, status: str = "P
 
 
 async def an_access_request(db: Db, action: str = "Add", **fields: Any) -> UUID:
-    """For a new identity in a new application unless they are given; asks for one permission. `now` sets its time.
+    """Create a request for one permission, for a new identity and application unless given; `now` sets its time.
 
-    Privileges without a rating have none, as if the catalogue rated them so; else names without an import are Critical.
+    Privileges are rated None unless they have a rating; otherwise names without an import would be Critical.
     """
     now = fields.pop("now", None) or datetime.now(UTC)
     asked = {"privileges": [NewPrivilege(header="Ledger", permission="Post entries")], **fields}
@@ -95,7 +97,7 @@ async def an_access_request(db: Db, action: str = "Add", **fields: Any) -> UUID:
 async def an_access_model(
     db: Db, name: str = "Clerks", *, conditions: Any = None, access: Any = (), committed: bool = True, **fields: Any
 ) -> UUID:
-    """Matches the department Finance unless told otherwise; `access` is a list of applications, groups, permissions."""
+    """Create a model that matches the department Finance by default; `access` lists applications with their grants."""
     finance = [[{"field": "department", "operator": "is", "value": "Finance"}]]
     raw = {"name": name, "conditions": finance if conditions is None else conditions, "access": list(access), **fields}
     async with db.transaction():

@@ -1,4 +1,4 @@
-"""A real PostgreSQL for every test: one server a run, one database a worker, cloned from a migrated template."""
+"""A real PostgreSQL for every test: one server per run, one database per worker, cloned from a migrated template."""
 
 import os
 import shutil
@@ -25,19 +25,19 @@ from rolecall.tokens import actions as tokens
 from tests.asgi import serving
 from tests.battery.rows import ROWS
 
-# What the battery runs in its short form is not run twice.
+# Skip tests that the battery runs in its short form.
 collect_ignore = [
     path.removeprefix("tests/")
     for row in ROWS
     for path in row.tests
     if row.ci is not None and "ROLECALL_BATTERY" not in os.environ
 ]
-# Where tests share what is dear to start, a file at a time.
+# Folders whose tests share an expensive fixture: one file per worker.
 _SHARING = ("tests/console/browser/", "tests/cli/", "tests/client/test_client.py", "tests/web/test_replica.py")
 TEMPLATE = "rolecall_template"
 _LOCK = 7_426_001
 BASE_URL = "http://rolecall.test"
-# Not TRUNCATE: it makes new files for every table and index, rows or not, and takes ten times as long.
+# DELETE, not TRUNCATE, which creates new files for every table and index and takes ten times as long.
 EMPTY = """
 DO $$
 DECLARE
@@ -54,7 +54,7 @@ BEGIN
             EXECUTE format('DELETE FROM %s', relation);
         END IF;
     END LOOP;
-    -- As the migration leaves it: a row for every chain.
+    -- Restore the state after the migration: one row per chain.
     DELETE FROM audit_checkpoints WHERE chains <> '{}';
     INSERT INTO audit_checkpoints (chain) SELECT generate_series(1, 16) ON CONFLICT DO NOTHING;
     PERFORM setval(oid, 1, false) FROM pg_class WHERE relkind = 'S' AND relnamespace = 'public'::regnamespace;
@@ -62,7 +62,7 @@ END $$"""
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """A run has its own folder: another run of root closes the usual one to the user that PostgreSQL runs as."""
+    """Give each run its own folder: a run as root makes the default one unreadable for PostgreSQL's user."""
     if not hasattr(config, "workerinput"):
         own = tempfile.mkdtemp(prefix="rolecall-tests-")
         os.environ["PYTEST_DEBUG_TEMPROOT"] = own
@@ -70,12 +70,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What takes long begins early."""
+    """Start slow tests first."""
     items.sort(key=lambda item: (item.get_closest_marker("timeout") is None, not item.nodeid.startswith(_SHARING)))
 
 
-class _Together(LoadScopeScheduling):
-    """Tests that share a service stay on the worker that started it; the others go where there is time."""
+class _Together(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
+    """Keep tests that share a service on one worker; distribute the others by load."""
 
     def _split_scope(self, nodeid: str) -> str:
         return nodeid.partition("::")[0] if nodeid.startswith(_SHARING) else nodeid
@@ -87,7 +87,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> _Togeth
 
 @pytest.fixture(scope="session")
 def server_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Your own server with ROLECALL_TEST_DATABASE_URL, else an embedded one that all workers of the run share."""
+    """Use the server of ROLECALL_TEST_DATABASE_URL, or an embedded one that all workers of the run share."""
     if url := os.environ.get("ROLECALL_TEST_DATABASE_URL"):
         yield url
         return
@@ -103,7 +103,7 @@ def server_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def database_url(server_url: str) -> Iterator[str]:
-    """Clone the template, or use the database that ROLECALL_TEST_DATABASE names and leave it."""
+    """Clone the template, or use the database named by ROLECALL_TEST_DATABASE and keep it."""
     if kept := os.environ.get("ROLECALL_TEST_DATABASE"):
         yield with_database(server_url, kept)
         return
@@ -134,7 +134,7 @@ def with_database(url: str, name: str) -> str:
 
 @pytest.fixture(scope="session")
 def cleaner(database_url: str) -> Iterator[Callable[[], None]]:
-    """By a connection that stays: one that is new must first learn of every table there is."""
+    """Clean the database by a permanent connection: a new one must first load the catalog of all tables."""
     db = psycopg.connect(database_url, autocommit=True)
 
     def clean() -> None:
@@ -142,7 +142,7 @@ def cleaner(database_url: str) -> Iterator[Callable[[], None]]:
         try:
             db.execute(EMPTY)
         except psycopg.OperationalError:
-            # Some tests end every connection.
+            # Some tests terminate every connection.
             db = psycopg.connect(database_url, autocommit=True)
             db.execute(EMPTY)
 
@@ -181,7 +181,7 @@ def facts(config: Config) -> Facts:
 
 @pytest.fixture
 async def token(db: Db, facts: Facts) -> str:
-    """A token that may do everything."""
+    """Return a token with all scopes."""
     return (await tokens.create_token(db, None, {"name": "tests", "scopes": list(Scope)}, facts)).secret
 
 
@@ -193,6 +193,6 @@ async def anonymous(config: Config) -> AsyncIterator[httpx2.AsyncClient]:
 
 @pytest.fixture
 async def client(anonymous: httpx2.AsyncClient, token: str) -> httpx2.AsyncClient:
-    """A client that carries the token."""
+    """Yield a client that sends the token."""
     anonymous.headers["Authorization"] = f"Bearer {token}"
     return anonymous

@@ -1,4 +1,4 @@
-"""A connection that counts its statements: what a set needs must not grow with the set."""
+"""Count the statements of a connection, to detect N+1 queries."""
 
 from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
@@ -15,7 +15,7 @@ class Counting:
         self.statements = 0
 
     async def of(self, work: Awaitable[object]) -> int:
-        """How many statements it takes."""
+        """Return the number of statements."""
         before = self.statements
         await work
         return self.statements - before

@@ -1,6 +1,6 @@
-"""Runs the suite on a PostgreSQL of its own, reached over TCP with a password, as one's own server is.
+"""Run the suite on a separate PostgreSQL, reached over TCP with a password like an external server.
 
-With ROLECALL_TEST_DATABASE_URL set it runs on that server instead; the user must be allowed to create databases.
+With ROLECALL_TEST_DATABASE_URL it runs on that server instead; the user must be allowed to create databases.
 """
 
 import os
@@ -33,7 +33,7 @@ def a_server(folder: Path) -> Iterator[str]:
 
     def run(program: str, *arguments: str) -> None:
         user, group = owner or (None, None)
-        command = [BIN / program, *arguments, "-D", folder / "server"]
+        command: list[str | Path] = [BIN / program, *arguments, "-D", folder / "server"]
         with (folder / "out").open("a") as out:
             subprocess.run(
                 command, check=True, stdout=out, stderr=out, user=user, group=group, cwd="/", start_new_session=True

@@ -1,4 +1,4 @@
-"""What a test measured: printed, and kept for `make battery` where it asks for it."""
+"""Print what a test measured, and store it for `make battery` when requested."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What applications hold, as an import would have left it."""
+"""Create accounts, groups and permissions as an import would."""
 
 from datetime import datetime
 from uuid import UUID
@@ -20,7 +20,7 @@ async def a_finished_import(db: Db, application_id: UUID) -> int:
 
 
 async def finish_import(db: Db, application_id: UUID, *file_groups: str, at: datetime) -> int:
-    """An import with a file for each of these file groups, and the word that it has finished."""
+    """Create a finished import with a file for each of these file groups, queued for reconciliation."""
     number = await a_finished_import(db, application_id)
     await execute(
         db, "UPDATE application_imports SET created_at = %(at)s WHERE number = %(number)s", at=at, number=number
@@ -53,7 +53,7 @@ async def an_account(
     permissions: tuple[tuple[str, str, str, str], ...] = (),
     run: int | None = None,
 ) -> None:
-    """`permissions` are of header, permission, access and risk rating; `run` is the import, else a new one."""
+    """Create an account; `permissions` are header, permission, access and risk; `run` is its import, or a new one."""
     if run is None:
         run = await a_finished_import(db, application_id)
     account = await fetch_value(

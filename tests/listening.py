@@ -1,4 +1,4 @@
-"""One API process that listens, for whoever must speak real HTTP."""
+"""Run one API process on a port, for tests that need real HTTP."""
 
 import asyncio
 import sys
@@ -23,7 +23,7 @@ class Api(msgspec.Struct, frozen=True):
         return f"http://127.0.0.1:{self.port}"
 
     def crashes(self) -> list[str]:
-        """Lines of the log that tell of a fault inside."""
+        """Return the log lines of internal errors."""
         return [line for line in self.log.read_text().splitlines() if " status=500" in line or "] crash " in line]
 
 

@@ -1,4 +1,4 @@
-"""The short form of the battery: its order, and what a slow machine leaves out."""
+"""The short form of the battery: its order, and which rows a slow machine skips."""
 
 from tests.battery.__main__ import Budget, rotated
 from tests.battery.rows import ROWS, Row
@@ -11,7 +11,7 @@ def a_row(seconds: float) -> Row:
     return Row("row", "title", "goal", (), ci={}, ci_seconds=seconds)
 
 
-def test_every_row_comes_first_at_some_commit() -> None:
+def test_every_battery_row_runs_first_at_some_commit() -> None:
     first = {rotated(SHORT, f"{commit:040x}")[0].name for commit in range(len(SHORT))}
 
     assert first == {row.name for row in SHORT}
@@ -22,14 +22,14 @@ def test_rotation_keeps_every_row_once() -> None:
         assert sorted(row.name for row in rotated(SHORT, commit)) == sorted(row.name for row in SHORT)
 
 
-def test_row_that_does_not_fit_is_left_out() -> None:
+def test_row_that_exceeds_the_time_budget_is_skipped() -> None:
     budget = Budget(100)
 
     assert budget.fits(a_row(100))
     assert not budget.fits(a_row(101))
 
 
-def test_slow_machine_leaves_out_more_rows() -> None:
+def test_slow_machine_skips_more_rows() -> None:
     budget = Budget(300)
     budget.spend(a_row(50), 150)
 
@@ -47,12 +47,12 @@ def test_fast_machine_does_not_shorten_the_usual_time() -> None:
 
 
 def test_all_rows_fit_into_continuous_integration() -> None:
-    """Of the 1,680 s, allow 150 s for setup and 300 s for the suite."""
+    """Reserve 150 s of the 1,680 s for set-up and 300 s for the suite."""
     assert all(row.ci_seconds > 0 for row in SHORT)
     assert sum(row.ci_seconds for row in SHORT) <= 1680 - 150 - 300
 
 
-def test_continuous_integration_tries_nothing_twice() -> None:
+def test_continuous_integration_retries_nothing() -> None:
     script = (REPOSITORY / ".ci" / "run").read_text()
 
     assert "||" not in script

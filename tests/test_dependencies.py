@@ -1,4 +1,4 @@
-"""What is pinned is past every advisory that we know of, and what is shipped can be listed."""
+"""Pinned versions are newer than every known advisory, and shipped packages are listed."""
 
 import json
 import re
@@ -10,7 +10,7 @@ import pytest
 from tests.cli.commands import REPOSITORY
 
 LOCKS = sorted(REPOSITORY.glob("requirements*.lock"))
-# The first version without the fault, wherever the package comes from.
+# The first version without the vulnerability, for direct and transitive dependencies.
 FLOORS = {
     "aiohttp": "3.14.1",
     "authlib": "1.6.11",
@@ -34,7 +34,7 @@ def pinned() -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("name", sorted(FLOORS))
-def test_nothing_is_pinned_below_its_floor(name: str) -> None:
+def test_no_dependency_is_pinned_below_its_minimum(name: str) -> None:
     assert [version for found, version in pinned() if found == name and parts(version) < parts(FLOORS[name])] == []
 
 

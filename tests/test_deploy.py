@@ -1,4 +1,4 @@
-"""What can be said of the deployment files without a container engine or a cluster; `make rehearse` does more."""
+"""Check the deployment files without a container engine or a cluster; `make rehearse` does more."""
 
 import re
 import shutil
@@ -23,11 +23,11 @@ def test_only_settings_that_exist_are_set() -> None:
     texts = [path.read_text() for path in DEPLOY.rglob("*") if path.is_file()]
     named = set(re.findall(r"\bROLECALL_[A-Z_]+\b", "\n".join(texts)))
 
-    assert named - SETTINGS == {"ROLECALL_HOST"}  # compose.yaml's own, for the proxy
+    assert named - SETTINGS == {"ROLECALL_HOST"}  # used by compose.yaml for the proxy
 
 
 @pytest.mark.parametrize("name", OURS)
-def test_our_containers_may_do_nothing_they_need_not(name: str) -> None:
+def test_containers_run_with_least_privilege(name: str) -> None:
     service = COMPOSE["services"][name]
 
     assert service["read_only"] is True
@@ -44,7 +44,7 @@ def test_nothing_starts_before_the_migrations_are_done() -> None:
     assert services["api"]["deploy"]["replicas"] == 2
 
 
-def test_every_volume_and_file_of_compose_is_there() -> None:
+def test_every_volume_and_file_of_compose_exists() -> None:
     mounts = [mount for service in COMPOSE["services"].values() for mount in service.get("volumes", [])]
     sources = {mount.partition(":")[0] for mount in mounts}
 
@@ -53,9 +53,9 @@ def test_every_volume_and_file_of_compose_is_there() -> None:
 
 
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd is not installed")
-def test_systemd_understands_the_units(tmp_path: Path) -> None:
+def test_systemd_units_are_valid(tmp_path: Path) -> None:
     for unit in (DEPLOY / "systemd").iterdir():
-        # Neither the program nor its user is here.
+        # The program and its user do not exist on the test machine.
         text = unit.read_text().replace("/opt/rolecall/bin/rolecall", "/bin/true")
         (tmp_path / unit.name.replace("@", "@8001")).write_text(re.sub(r"^(User|Group)=.*\n", "", text, flags=re.M))
 
@@ -66,7 +66,7 @@ def test_systemd_understands_the_units(tmp_path: Path) -> None:
     assert (said.returncode, said.stderr) == (0, "")
 
 
-def test_the_chart_has_a_value_for_everything_it_asks() -> None:
+def test_chart_defines_every_value_it_uses() -> None:
     values = yaml.safe_load((CHART / "values.yaml").read_text())
     assert yaml.safe_load((CHART / "Chart.yaml").read_text())["apiVersion"] == "v2"
 
@@ -84,14 +84,14 @@ def has(values: Any, path: str) -> bool:
 
 
 @pytest.mark.parametrize("file", TEMPLATES, ids=lambda file: file.name)
-def test_what_a_template_opens_it_closes(file: Path) -> None:
+def test_template_blocks_are_balanced(file: Path) -> None:
     text = file.read_text()
 
     assert len(re.findall(r"\{\{-? *(?:if|with|range|define)\b", text)) == len(re.findall(r"\{\{-? *end\b", text))
 
 
 @pytest.mark.parametrize("file", [file for file in TEMPLATES if file.suffix == ".yaml"], ids=lambda file: file.name)
-def test_a_template_becomes_objects(file: Path) -> None:
+def test_templates_render_to_objects(file: Path) -> None:
     objects = list(yaml.safe_load_all(rendered(file.read_text())))
 
     assert all({"apiVersion", "kind", "metadata"} <= each.keys() for each in objects)
@@ -106,7 +106,7 @@ def containers(each: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def rendered(text: str) -> str:
-    """Roughly what Helm would make of it: every branch is taken, every value is `x`."""
+    """Render a template roughly as Helm would: take every branch and replace every value by `x`."""
     parts = dict(re.findall(r'define "([\w.]+)" -\}\}\n(.*?)\{\{- end \}\}\n(?=\n|$)', (CHART / "templates/_pod.tpl").read_text(), re.S))  # fmt: skip # noqa: E501
 
     def included(found: re.Match[str]) -> str:

@@ -1,4 +1,4 @@
-"""Every list of the product is kept as its Listing says."""
+"""Every Listing has the indexes and triggers that it needs."""
 
 import sys
 from itertools import combinations
@@ -20,14 +20,14 @@ LISTINGS: dict[str, Listing[Any]] = {
 }
 
 
-def test_the_contract_has_its_lists() -> None:
+def test_lists_of_the_contract_are_listings() -> None:
     tables = {listing.table for listing in LISTINGS.values()}
 
     assert tables >= {"identities", "applications", "application_imports", "access_requests", "personnel_events"}
 
 
 @pytest.mark.parametrize("name", LISTINGS)
-async def test_the_facets_of_a_listing_are_those_of_an_index_in_the_same_order(db: Db, name: str) -> None:
+async def test_facets_of_a_listing_match_an_index_in_order(db: Db, name: str) -> None:
     listing = LISTINGS[name]
     columns = ", ".join([*listing.facets, "list_key"])
 
@@ -37,7 +37,7 @@ async def test_the_facets_of_a_listing_are_those_of_an_index_in_the_same_order(d
 
 
 @pytest.mark.parametrize("name", LISTINGS)
-async def test_a_listing_is_read_under_all_its_filters_at_once(db: Db, name: str) -> None:
+async def test_listing_can_be_read_with_all_filters_combined(db: Db, name: str) -> None:
     listing = LISTINGS[name]
     types = await fetch_value(
         db,
@@ -54,7 +54,7 @@ async def test_a_listing_is_read_under_all_its_filters_at_once(db: Db, name: str
     assert (page.items, page.total_count) == ([], 0)
 
 
-# The members of all models together are never listed.
+# Members are only listed per model.
 UNLISTED = {("access_model_members", ())}
 
 

@@ -1,4 +1,4 @@
-"""The bugs that the battery plants keep their places while the code moves on."""
+"""Planted bugs of the battery still match the code."""
 
 import pytest
 
@@ -8,9 +8,9 @@ from tests.cli.commands import REPOSITORY
 
 
 @pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.name)
-def test_a_bug_has_one_place(bug: Bug) -> None:
+def test_planted_bug_matches_exactly_one_place(bug: Bug) -> None:
     assert (REPOSITORY / "rolecall" / bug.file).read_text().count(bug.right) == 1
 
 
-def test_every_row_has_a_bug() -> None:
+def test_every_battery_row_has_a_planted_bug() -> None:
     assert {bug.row for bug in BUGS} == {row.name for row in ROWS}

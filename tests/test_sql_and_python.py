@@ -1,4 +1,4 @@
-"""Python and SQL know of each other: constants are written once, and statements name the triggers they fire."""
+"""Python and SQL stay consistent: shared constants are written once, and statements name the triggers they fire."""
 
 import ast
 import re
@@ -15,12 +15,12 @@ from rolecall.webhooks.actions import CHANNEL as DELIVERIES
 
 ROOT = Path(__file__).parents[1]
 SOURCES = {path.relative_to(ROOT): path.read_text() for path in (ROOT / "rolecall").rglob("*.py")}
-# Triggers of all lists and of the whole audit: core/paging.py and core/authors.py point to them.
+# Generic triggers of lists and audit; core/paging.py and core/authors.py refer to them.
 GENERAL = re.compile(r"keep_list_on_|note_(insert|update|delete)$|chain_changes$|keep_checkpoint$")
 
 
-def test_constants_of_sql_are_those_of_the_code() -> None:
-    """After a change of one of them: `make schema`."""
+def test_sql_constants_equal_python_constants() -> None:
+    """Run `make schema` after a change."""
     generated = runpy.run_path(str(ROOT / ".ci/schema.py"))
 
     assert generated["CONSTANTS"].read_text() == generated["constants"]()
@@ -46,7 +46,7 @@ async def test_statements_that_fire_a_trigger_name_its_file(db: Db) -> None:
     assert [block for _, block in found if not re.search(r"[Ff]ires? .*schema/\w+\.sql", block)] == []
 
 
-def test_pointers_to_schema_files_lead_somewhere() -> None:
+def test_references_to_schema_files_resolve() -> None:
     texts = [*SOURCES.values(), *(path.read_text() for path in schema.FOLDER.glob("*.sql"))]
     named = {name for text in texts for name in re.findall(r"schema/(\w+\.sql)", text)}
     files = {path.name for path in schema.FOLDER.glob("*.sql")}
@@ -54,7 +54,7 @@ def test_pointers_to_schema_files_lead_somewhere() -> None:
     assert named - {"schema.sql"} <= files
 
 
-def test_schema_files_point_to_python_that_is_there() -> None:
+def test_references_to_python_files_in_sql_resolve() -> None:
     texts = {path.name: path.read_text() for path in schema.FOLDER.glob("*.sql")}
     named = {(name, path) for name, text in texts.items() for path in re.findall(r"\w+/\w+\.py", text)}
 

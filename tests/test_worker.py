@@ -16,13 +16,11 @@ IN_TIME = 60
 
 @pytest.fixture
 def calm(config: Config) -> Config:
-    """Only a nudge wakes it: no tick comes within a test."""
+    """Use a tick so long that only notifications wake the worker."""
     return msgspec.structs.replace(config, tick_seconds=3600)
 
 
-async def test_a_nudge_wakes_its_loop_when_its_transaction_commits(
-    calm: Config, db: Db, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_notification_wakes_its_loop_at_commit(calm: Config, db: Db, monkeypatch: pytest.MonkeyPatch) -> None:
     turns: asyncio.Queue[datetime] = asyncio.Queue()
 
     async def run(_: Pool, __: Config, now: datetime) -> bool:
@@ -44,7 +42,7 @@ async def test_a_nudge_wakes_its_loop_when_its_transaction_commits(
     await asyncio.wait_for(working, IN_TIME)
 
 
-async def test_a_loop_goes_on_while_more_is_waiting_and_after_a_fault(
+async def test_loop_continues_while_work_is_waiting_and_after_an_error(
     calm: Config, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     left = [RuntimeError("a fault"), True, True, False]
@@ -71,7 +69,7 @@ async def test_a_loop_goes_on_while_more_is_waiting_and_after_a_fault(
     await asyncio.wait_for(working, IN_TIME)
 
 
-async def test_a_stop_lets_a_turn_end(calm: Config, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_stop_waits_for_the_current_turn(calm: Config, monkeypatch: pytest.MonkeyPatch) -> None:
     begun, finish, ended = asyncio.Event(), asyncio.Event(), []
 
     async def run(_: Pool, __: Config, ___: datetime) -> bool:
@@ -92,7 +90,7 @@ async def test_a_stop_lets_a_turn_end(calm: Config, monkeypatch: pytest.MonkeyPa
     assert ended == [True]
 
 
-async def test_a_worker_shows_that_it_lives(calm: Config, db: Db, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_worker_sends_heartbeats(calm: Config, db: Db, monkeypatch: pytest.MonkeyPatch) -> None:
     async def run(_: Pool, __: Config, ___: datetime) -> bool:
         return False
 
@@ -108,7 +106,7 @@ async def test_a_worker_shows_that_it_lives(calm: Config, db: Db, monkeypatch: p
     await asyncio.wait_for(working, IN_TIME)
 
 
-async def test_a_chore_that_fails_keeps_no_other_from_being_done(config: Config, db: Db) -> None:
+async def test_failed_chore_does_not_stop_the_others(config: Config, db: Db) -> None:
     await db.execute("INSERT INTO heartbeats (worker_id, beaten_at) VALUES (gen_random_uuid(), '2020-01-01Z')")
     no_files = msgspec.structs.replace(config, files_url="unheard-of://files")
 

@@ -1,4 +1,4 @@
-"""The worker's turn in a test: every loop until nothing is left to do."""
+"""Run the worker's loops in a test until no work is left."""
 
 from datetime import datetime
 
@@ -11,12 +11,12 @@ ROUNDS = 3
 
 
 async def let_the_worker_work(config: Config, at: datetime | None = None) -> None:
-    """At `at`, from when time then runs on. Loops wake one another, so each has its turn more than once."""
+    """Run the loops at the time `at`. Loops wake each other, so each runs more than once."""
     if at:
         clock.travel_to(at)
     async with make_pool(config) as pool:
         for _ in range(ROUNDS):
-            # Some work has several loops to do it side by side.
+            # Some work has several concurrent loops.
             for run in dict.fromkeys(loop.run for loop in LOOPS):
                 while await run(pool, config, clock.now()):
                     pass

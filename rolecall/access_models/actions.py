@@ -23,7 +23,7 @@ B = TypeVar("B", bound=ModelChanges)
 
 
 async def create_model(db: Db, raw: Json, facts: Facts) -> AccessModelDetail:
-    """A draft: nothing takes effect before it is committed."""
+    """Create a draft; it takes effect when it is committed."""
     body = await _checked(db, NewModel, raw, facts)
     draft = _drafted(Definition(body.name), body)
     id = new_id()
@@ -40,7 +40,7 @@ async def create_model(db: Db, raw: Json, facts: Facts) -> AccessModelDetail:
 
 
 async def change_model(db: Db, id: str, raw: Json, facts: Facts) -> AccessModelDetail:
-    """Changes the draft, which begins as what is committed."""
+    """Change the draft; without one, start from the committed definition."""
     model = await _locked(db, id)
     body = await _checked(db, ModelChanges, raw, facts, model.id)
     standing = model.draft or model.committed
@@ -66,16 +66,23 @@ async def simulate_model(db: Db, id: str, raw: Json, facts: Facts) -> Simulation
 
 
 async def commit_model(db: Db, caller: Caller, id: str, now: datetime) -> AccessModelDetail:
-    """The draft becomes the next version and takes effect: one statement per step, however many identities."""
+    """Make the draft the next version, which takes effect at once; each step is one statement for all identities."""
     model = await _locked(db, id)
     draft = _draft_of(model)
     # No identity may change between the test of the conditions and the end of this transaction.
     await execute(db, "SELECT pg_advisory_xact_lock(access_model_lock())")
+    await _add_version(db, model.id, draft, caller, now)
+    await _replace_grants(db, model.id)
+    await _replace_members(db, model.id, now)
+    return await queries.get(db, model.id)
+
+
+async def _add_version(db: Db, id: UUID, draft: Definition, caller: Caller, now: datetime) -> None:
     await execute(
         db,
         """UPDATE access_models SET definition = draft, draft = NULL, version = version + 1, changed_at = %(now)s,
                   name_key = %(name_key)s WHERE id = %(id)s""",
-        id=model.id,
+        id=id,
         name_key=sort_key(draft.name),
         now=now,
     )
@@ -84,26 +91,33 @@ async def commit_model(db: Db, caller: Caller, id: str, now: datetime) -> Access
         """INSERT INTO access_model_versions (model_id, version, definition, committed_at, caller_id, caller_name)
            SELECT id, version, definition, %(now)s, %(caller_id)s, %(caller_name)s
            FROM access_models WHERE id = %(id)s""",
-        id=model.id,
+        id=id,
         now=now,
         caller_id=caller.id,
         caller_name=caller.name,
     )
-    await execute(db, "DELETE FROM access_model_grants WHERE model_id = %(id)s", id=model.id)
+
+
+async def _replace_grants(db: Db, id: UUID) -> None:
+    await execute(db, "DELETE FROM access_model_grants WHERE model_id = %(id)s", id=id)
     await execute(
         db,
         """INSERT INTO access_model_grants (model_id, application_id, is_group, header, section, permission, access)
            SELECT m.id, g.* FROM access_models m, access_model_grants_in(m.definition -> 'access') AS g
            WHERE m.id = %(id)s AND m.is_in_effect""",
-        id=model.id,
+        id=id,
     )
+
+
+async def _replace_members(db: Db, id: UUID, now: datetime) -> None:
+    """Remove those who no longer match and add those who match now; the others keep their start date."""
     # Fires keep_past, schema/access_models.sql.
     await execute(
         db,
         """DELETE FROM access_model_members WHERE model_id = %(id)s AND identity_id NOT IN (
                SELECT i.id FROM access_models m, identities_matching(m.definition -> 'conditions') AS i
                WHERE m.id = %(id)s AND m.is_in_effect)""",
-        id=model.id,
+        id=id,
     )
     await execute(
         db,
@@ -112,20 +126,19 @@ async def commit_model(db: Db, caller: Caller, id: str, now: datetime) -> Access
            FROM access_models m, identities_matching(m.definition -> 'conditions') AS who JOIN identities i USING (id)
            WHERE m.id = %(id)s AND m.is_in_effect ORDER BY i.list_key
            ON CONFLICT DO NOTHING""",
-        id=model.id,
+        id=id,
         now=now,
     )
-    return await queries.get(db, model.id)
 
 
 async def discard_draft(db: Db, id: UUID) -> None:
-    """What is committed stays; a model that was never committed keeps its draft."""
+    """Discard the draft of a committed model; a model that was never committed keeps it."""
     await execute(db, "UPDATE access_models SET draft = NULL WHERE id = %(id)s AND definition IS NOT NULL", id=id)
 
 
 async def _checked(db: Db, shape: type[B], raw: Json, facts: Facts, id: UUID | None = None) -> B:
     facts = await with_mentioned_applications(db, await with_mentioned_identities(db, facts, raw), raw)
-    # One at a time, so that two never take the same name.
+    # Serialise writers, so that two models cannot take the same name.
     await execute(db, "LOCK TABLE access_models IN SHARE ROW EXCLUSIVE MODE")
     name = str(raw.get("name", "")).strip()
     taken = "\x00" not in name and await queries.is_taken(db, name, other_than=id)
@@ -134,7 +147,7 @@ async def _checked(db: Db, shape: type[B], raw: Json, facts: Facts, id: UUID | N
 
 
 async def _as_stored(db: Db, body: B) -> B:
-    """Groups and permissions as the applications spell them."""
+    """Replace the names of groups and permissions by the applications' spelling."""
     given = body.access or []
     groups = [(each.application_id, name) for each in given for name in each.groups]
     permissions = [(each.application_id, asked.key) for each in given for asked in each.permissions]

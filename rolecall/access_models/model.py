@@ -6,12 +6,12 @@ import msgspec
 
 from rolecall.accounts.model import Access
 
-# The order of access, lowest first; None and Deny rank the same. access_rank() in schema/accounts.sql keeps this order.
+# Access levels, lowest first; None and Deny rank the same. access_rank() in schema/accounts.sql has the same order.
 RANK: dict[str, int] = {Access.NONE: 0, Access.DENY: 0, Access.GRANT: 1, Access.MODIFY: 2, Access.UNRESTRICTED: 3}
 
 
 class Field(StrEnum):
-    """What a condition is about; access_model_people() in `schema/access_models.sql` reads each from the identity."""
+    """The field that a condition tests; access_model_people() in `schema/access_models.sql` reads it."""
 
     TYPE = "type"
     TITLE = "title"
@@ -57,7 +57,7 @@ class ModelAccess(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Definition(msgspec.Struct, frozen=True, rename="camel"):
-    """All that a model says. A change of it is a draft until it is committed as a version."""
+    """The content of a model. A change is a draft until it is committed as a version."""
 
     name: str
     description: str = ""
@@ -68,7 +68,7 @@ class Definition(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Grant(msgspec.Struct, frozen=True):
-    """A permission or a group that models give, in the words of a privilege."""
+    """A permission or group that models grant, named like a privilege."""
 
     application_id: UUID
     header: str

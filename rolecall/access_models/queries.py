@@ -52,7 +52,7 @@ def _definition(stored: Any) -> Definition | None:
 
 
 async def is_taken(db: Db, name: str, *, other_than: UUID | None = None) -> bool:
-    """Whether another model has this name, or drafts it."""
+    """Return whether another model has this name, or has it in its draft."""
     taken: bool = await fetch_value(
         db,
         """SELECT EXISTS (SELECT FROM access_models WHERE (name = %(name)s OR draft ->> 'name' = %(name)s)
@@ -74,15 +74,15 @@ MEMBERS = Listing(
 
 
 async def members(db: Db, id: str, page: int) -> Page[IdentityDetail]:
-    """Whom the committed model matches, by name."""
+    """List the identities that the committed model matches, by name."""
     model = await get(db, id)
     return await fetch_listed(db, MEMBERS, page, model_id=model.id)
 
 
 async def matching(db: Db, identity_id: UUID, changes: Mapping[str, object] | None = None) -> frozenset[UUID]:
-    """The models that match an identity now, or with other values in these columns.
+    """Return the models that match an identity, with `columns` replacing some of its values.
 
-    Custom fields are given together, as the column `custom_fields` would hold them.
+    Custom fields are replaced together, as the column `custom_fields`.
     """
     rows = await fetch_rows(
         db,
@@ -95,7 +95,7 @@ async def matching(db: Db, identity_id: UUID, changes: Mapping[str, object] | No
 
 
 async def granted(db: Db, model_ids: Iterable[UUID]) -> list[Grant]:
-    """What these models give together, by application; the most that any of them gives, with the names of all."""
+    """Return what these models grant together, by application: the highest access, and the names of all models."""
     return await fetch_all(
         db,
         Grant,

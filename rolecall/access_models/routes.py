@@ -30,19 +30,19 @@ async def list_access_models(db: Db, query: dict[str, Any]) -> Page[AccessModelI
 
 @operation("POST", "/", scope=_WRITE, status=201, body=NewModel)
 async def create_access_model(db: Db, raw: Json, facts: Facts) -> AccessModelDetail:
-    """Draft a new access model; nothing takes effect before it is committed."""
+    """Create a draft of an access model; it takes effect when it is committed."""
     return await actions.create_model(db, raw, facts)
 
 
 @operation("GET", "/{id:str}", scope=_READ)
 async def get_access_model(db: Db, id: str) -> AccessModelDetail:
-    """Get one access model: what is committed and what is drafted."""
+    """Get one access model with its committed definition and its draft."""
     return await queries.get(db, id)
 
 
 @operation("PATCH", "/{id:str}", scope=_WRITE, body=ModelChanges)
 async def change_access_model(db: Db, id: str, raw: Json, facts: Facts) -> AccessModelDetail:
-    """Change what is given in the draft; nothing takes effect before it is committed."""
+    """Change the given fields in the draft; they take effect when it is committed."""
     return await actions.change_model(db, id, raw, facts)
 
 
@@ -54,7 +54,7 @@ async def list_access_model_members(db: Db, id: str, query: dict[str, Any]) -> P
 
 @operation("POST", "/{id:str}/simulate", scope=_WRITE, body=SimulateBody, read_body=optional_json)
 async def simulate_access_model(db: Db, id: str, raw: Json, facts: Facts) -> Simulation:
-    """Tell who would gain and lose what if the draft were committed."""
+    """Show who would gain or lose which access if the draft were committed."""
     return await actions.simulate_model(db, id, raw, facts)
 
 

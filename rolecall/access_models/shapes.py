@@ -36,7 +36,7 @@ class AccessModelItem(msgspec.Struct, rename="camel"):
 
 
 class AccessModelDetail(msgspec.Struct, rename="camel"):
-    """`committed` is what takes effect, `draft` what would; either may be null."""
+    """`committed` is in effect; `draft` is not yet. Either may be null."""
 
     id: UUID
     kind: Literal["Access Model"]
@@ -49,7 +49,7 @@ class AccessModelDetail(msgspec.Struct, rename="camel"):
 
 
 class GivenAccess(msgspec.Struct, frozen=True, rename="camel"):
-    """What a person gains or loses; `permission` names the group where it is membership of one."""
+    """Access that a person gains or loses; for a group membership, `permission` is the group's name."""
 
     application_id: UUID
     is_group: bool
@@ -60,7 +60,7 @@ class GivenAccess(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Affected(msgspec.Struct, rename="camel"):
-    """A person whom a commit would touch. What another model gives as well is neither gained nor lost."""
+    """A person whose access a commit would change. Access that another model grants too is neither gained nor lost."""
 
     identity_id: UUID
     name: str
@@ -70,7 +70,7 @@ class Affected(msgspec.Struct, rename="camel"):
 
 
 class Simulation(msgspec.Struct, rename="camel"):
-    """How many would join, leave and stay, and a page of those whose access would change."""
+    """The number of people who would join, leave and stay, and a page of those whose access would change."""
 
     joining: int
     leaving: int
@@ -94,7 +94,7 @@ class ConditionBody(Body):
     @field_validator("value", mode="before")
     @classmethod
     def as_the_operator_needs_it(cls, value: object, info: ValidationInfo) -> object:
-        """A list for `is one of`, else a text; an identity type as identities show it, however it was spelled."""
+        """Require a list for `is one of` and a text otherwise; spell identity types as the API does."""
         several = info.data.get("operator") is Operator.IS_ONE_OF
         words = value if several else [value]
         if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
@@ -112,7 +112,7 @@ class ConditionBody(Body):
 
 def _gives(access: Access) -> Access:
     if access is Access.NONE:
-        raise broken("{name} must give something")
+        raise broken("{name} must not be None")
     return access
 
 
@@ -135,7 +135,7 @@ class ModelPermissionBody(Body):
 
 
 class GrantsBody(Body):
-    """What a model gives in one application."""
+    """The groups and permissions that a model grants in one application."""
 
     groups: Annotated[list[Name256], Field(max_length=1000)] = Field([])
     permissions: Annotated[list[ModelPermissionBody], Field(max_length=1000)] = Field([])
@@ -172,7 +172,7 @@ Accesses = Annotated[list[ModelAccessBody], Field(max_length=MOST_ACCESSES), Aft
 
 
 class ModelChanges(Body):
-    """What changes in the draft; `None` is what was left out."""
+    """The changes of a draft; `None` means that the field was omitted."""
 
     name: OptionalName256 | None = None
     description: Text2048 | None = None

@@ -1,4 +1,4 @@
-"""What a commit would do: who would gain and lose what."""
+"""Simulate a commit: compute who would gain and lose which access."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -34,7 +34,7 @@ _TOUCHED = f"""
 
 
 async def simulate(db: Db, model: AccessModelDetail, draft: Definition, page: int) -> Simulation:
-    """What a commit of the draft would do."""
+    """Return the effect of committing the draft, with one page of the affected people."""
     before, after = _gives(model.committed), _gives(draft)
     rows = await fetch_rows(
         db,
@@ -98,7 +98,7 @@ async def _given_elsewhere(db: Db, model_id: UUID, identity_ids: Sequence[UUID])
 
 
 def _most(given: set[GivenAccess]) -> set[GivenAccess]:
-    """Of several grants of one permission the highest counts."""
+    """Keep the highest access of each permission."""
     by_name = {_name(access): access for access in sorted(given, key=lambda access: RANK[access.access])}
     return set(by_name.values())
 

@@ -1,3 +1,9 @@
+"""Write access requests: create them, respond to them, and move them from one status to the next.
+
+Each verb locks its request, checks that the status and the caller allow the move, and then moves it. The moves are in
+`model.py`, their statements in `moving.py`, and the rules on who may make them in `permitted.py`.
+"""
+
 from datetime import datetime
 from uuid import UUID
 
@@ -14,8 +20,8 @@ from rolecall.access_requests.model import (
     REJECT,
     REOPEN,
     RESOLVE,
+    RESPONSE_VERBS,
     RESUME,
-    SAID,
     SNOOZE,
     VERIFY,
     Move,
@@ -52,6 +58,7 @@ async def create_request(db: Db, caller: Caller, new: NewRequest, now: datetime)
 
 
 async def request_access(db: Db, caller: Caller, raw: Json, facts: Facts) -> AccessRequestDetail:
+    """Check the body of a new request, report every problem at once, and create the request."""
     facts = await with_mentioned_applications(db, await identities.with_mentioned_identities(db, facts, raw), raw)
     new, problems = await read_request(db, raw, facts)
     body = check(NewRequestBody, raw, facts, problems)
@@ -61,10 +68,10 @@ async def request_access(db: Db, caller: Caller, raw: Json, facts: Facts) -> Acc
     return await queries.get(db, id)
 
 
-class _Held(msgspec.Struct, frozen=True):
-    """A request locked for a verb.
+class _LockedRequest(msgspec.Struct, frozen=True):
+    """A request whose row is locked while a verb changes it.
 
-    `now` is no earlier than what happened to it last: another verb may have come between the call and the lock.
+    `now` is never earlier than the last activity: another verb may have run between the call and the lock.
     """
 
     id: UUID
@@ -73,35 +80,35 @@ class _Held(msgspec.Struct, frozen=True):
     now: datetime
 
 
-async def _hold(db: Db, caller: Caller, id: str | UUID, now: datetime) -> _Held:
+async def _lock(db: Db, caller: Caller, id: str | UUID, now: datetime) -> _LockedRequest:
     known = known_guid("AccessRequest", str(id))
     status = await fetch_value(db, "SELECT status FROM access_requests WHERE id = %(id)s FOR UPDATE", id=known)
     if status is None:
         raise NotFound("AccessRequest", id)
     standing = await standing_of(db, caller.id, known)
-    return _Held(known, WorkStatus(status), standing, max(now, standing.latest))
+    return _LockedRequest(known, WorkStatus(status), standing, max(now, standing.latest))
 
 
-def _may(held: _Held, move: Move) -> None:
-    if held.status not in move.allowed:
-        raise Conflict(f"An access request that is {held.status} cannot be {move.name.lower()}")
-    if why := refusal(held.standing, move):
+def _check_move(locked: _LockedRequest, move: Move) -> None:
+    if locked.status not in move.allowed:
+        raise Conflict(f"An access request that is {locked.status} cannot be {move.name.lower()}")
+    if why := refusal(locked.standing, move):
         raise Conflict(why)
 
 
-async def _say(db: Db, held: _Held, caller: Caller, comment: str | None) -> None:
+async def _add_comment(db: Db, locked: _LockedRequest, caller: Caller, comment: str | None) -> None:
     if comment is not None:
-        await add_comment(db, held.id, author=caller.name, content=comment, now=held.now)
+        await add_comment(db, locked.id, author=caller.name, content=comment, now=locked.now)
 
 
 async def _perform(
     db: Db, caller: Caller, id: str, raw: Json, facts: Facts, move: Move, verb: moving.Verb
 ) -> AccessRequestDetail:
-    held, body = await _hold(db, caller, id, facts.now), check(VerbBody, raw, facts)
-    _may(held, move)
-    await _say(db, held, caller, body.comment)
-    await verb(db, [held.id], caller, held.now)
-    return await queries.get(db, held.id)
+    locked, body = await _lock(db, caller, id, facts.now), check(VerbBody, raw, facts)
+    _check_move(locked, move)
+    await _add_comment(db, locked, caller, body.comment)
+    await verb(db, [locked.id], caller, locked.now)
+    return await queries.get(db, locked.id)
 
 
 async def resolve(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> AccessRequestDetail:
@@ -125,50 +132,50 @@ async def resume(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> Ac
 
 
 async def snooze(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> AccessRequestDetail:
-    held, body = await _hold(db, caller, id, facts.now), check(SnoozeBody, raw, facts)
-    _may(held, SNOOZE)
-    await _say(db, held, caller, body.comment)
+    locked, body = await _lock(db, caller, id, facts.now), check(SnoozeBody, raw, facts)
+    _check_move(locked, SNOOZE)
+    await _add_comment(db, locked, caller, body.comment)
     text = f"Snoozed until {body.until.isoformat().replace('+00:00', 'Z')}"
-    await moving.move(db, SNOOZE, [held.id], caller, held.now, text, snoozed_until=body.until)
-    return await queries.get(db, held.id)
+    await moving.move(db, SNOOZE, [locked.id], caller, locked.now, text, snoozed_until=body.until)
+    return await queries.get(db, locked.id)
 
 
 async def assign(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> AccessRequestDetail:
-    held = await _hold(db, caller, id, facts.now)
+    locked = await _lock(db, caller, id, facts.now)
     body = check(AssignBody, raw, await identities.with_mentioned_identities(db, facts, raw))
     assignee = await identities.get(db, str(body.assignee_id))
     if assignee.status != IdentityStatus.ACTIVE:
         raise Invalid.on("assigneeId", f"Identity is {assignee.status}")
-    _may(held, ASSIGN)
-    await _say(db, held, caller, body.comment)
+    _check_move(locked, ASSIGN)
+    await _add_comment(db, locked, caller, body.comment)
     name = f"{assignee.first_name} {assignee.last_name}"
     text = f"Assigned to {name}"
-    await moving.move(db, ASSIGN, [held.id], caller, held.now, text, assignee_id=assignee.id, assignee_name=name)
-    return await queries.get(db, held.id)
+    await moving.move(db, ASSIGN, [locked.id], caller, locked.now, text, assignee_id=assignee.id, assignee_name=name)
+    return await queries.get(db, locked.id)
 
 
 async def comment(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> AccessRequestDetail:
-    held, body = await _hold(db, caller, id, facts.now), check(CommentBody, raw, facts)
-    await _say(db, held, caller, body.content)
-    return await queries.get(db, held.id)
+    locked, body = await _lock(db, caller, id, facts.now), check(CommentBody, raw, facts)
+    await _add_comment(db, locked, caller, body.content)
+    return await queries.get(db, locked.id)
 
 
 async def respond(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> AccessRequestDetail:
-    """Record a reviewer's answer, their own or another's; the last one that is needed moves the request."""
-    held, body = await _hold(db, caller, id, facts.now), check(RespondBody, raw, facts)
-    reviewer = await _asked_reviewer(db, held, body, caller)
-    if held.status != AWAITED[body.type]:
-        raise Conflict(f"An access request that is {held.status} awaits no response of type {body.type}")
-    if why := refusal(held.standing, DECIDED[body.type], reviewer.id):
+    """Record the response of a reviewer, by the reviewer or on their behalf, and move the request if it is decided."""
+    locked, body = await _lock(db, caller, id, facts.now), check(RespondBody, raw, facts)
+    reviewer = await _asked_reviewer(db, locked, body, caller)
+    if locked.status != AWAITED[body.type]:
+        raise Conflict(f"An access request that is {locked.status} does not wait for a response of type {body.type}")
+    if why := refusal(locked.standing, DECIDED[body.type], reviewer.id):
         raise Conflict(why)
-    await _lower(db, held, body)
-    if not await _record_response(db, held, body, reviewer.id):
-        raise Conflict(f"{reviewer.name} has responded already")
-    await _say(db, held, caller, body.comment)
-    said = f"{reviewer.name} {SAID[body.type, body.response]}"
+    await _lower_access(db, locked, body)
+    if not await _record_response(db, locked, body, reviewer.id):
+        raise Conflict(f"{reviewer.name} has already responded")
+    await _add_comment(db, locked, caller, body.comment)
+    said = f"{reviewer.name} {RESPONSE_VERBS[body.type, body.response]}"
     said += "" if reviewer.id == caller.id else f", recorded by {caller.name}"
-    await _follow(db, held, body, caller, held.now, said)
-    return await queries.get(db, held.id)
+    await _apply_response(db, locked, body, caller, locked.now, said)
+    return await queries.get(db, locked.id)
 
 
 class _Reviewer(msgspec.Struct, frozen=True):
@@ -176,13 +183,13 @@ class _Reviewer(msgspec.Struct, frozen=True):
     name: str
 
 
-async def _asked_reviewer(db: Db, held: _Held, body: RespondBody, caller: Caller) -> _Reviewer:
+async def _asked_reviewer(db: Db, locked: _LockedRequest, body: RespondBody, caller: Caller) -> _Reviewer:
     reviewer = await fetch_one(
         db,
         _Reviewer,
         """SELECT reviewer_id AS id, reviewer_name AS name FROM responses
            WHERE request_id = %(id)s AND type = %(type)s AND reviewer_id = %(reviewer)s AND asked LIMIT 1""",
-        id=held.id,
+        id=locked.id,
         type=body.type,
         reviewer=body.reviewer_id or caller.id,
     )
@@ -190,20 +197,22 @@ async def _asked_reviewer(db: Db, held: _Held, body: RespondBody, caller: Caller
         return reviewer
     if body.reviewer_id is None:
         raise Invalid.on("reviewerId", "Reviewer ID is required")
-    raise Invalid.on("reviewerId", f"Identity with id {body.reviewer_id} is not asked to {body.type.lower()} this")
+    raise Invalid.on(
+        "reviewerId", f"Identity with id {body.reviewer_id} is not asked to {body.type.lower()} this request"
+    )
 
 
-async def _lower(db: Db, held: _Held, body: RespondBody) -> None:
-    """Lower what is approved; a reviewer never raises it, and the lowest of several stands."""
+async def _lower_access(db: Db, locked: _LockedRequest, body: RespondBody) -> None:
+    """Lower the approved access. A reviewer cannot raise it; of several reviewers, the lowest access applies."""
     if not body.approved_access:
         return
     if (body.type, body.response) != (RequirementType.APPROVE, Response.APPROVED):
-        raise Invalid.on("approvedAccess", "Approved access goes with an approval")
+        raise Invalid.on("approvedAccess", "Approved access can be set only when approving the request")
     rows = await fetch_rows(
         db,
         """SELECT header, section, permission, coalesce(lowered_access, requested_access), position
            FROM privileges WHERE request_id = %(id)s""",
-        id=held.id,
+        id=locked.id,
     )
     standing = {PermissionName(*name): (access, position) for *name, access, position in rows}
     names = meant_among(standing, [lowered.key for lowered in body.approved_access])
@@ -211,7 +220,7 @@ async def _lower(db: Db, held: _Held, body: RespondBody) -> None:
     for index, (lowered, name) in enumerate(zip(body.approved_access, names, strict=True)):
         field = f"approvedAccess.{index}"
         if name not in standing:
-            problems.append(Problem(field, "The request has no such privilege"))
+            problems.append(Problem(field, "The request does not contain this privilege"))
         elif name in names[:index]:
             problems.append(Problem(field, "Approved access must name each permission once"))
         elif lowered.access is None:
@@ -225,37 +234,42 @@ async def _lower(db: Db, held: _Held, body: RespondBody) -> None:
         """UPDATE privileges p SET lowered_access = l.access
            FROM unnest(%(positions)s::int[], %(access)s::text[]) AS l (position, access)
            WHERE p.request_id = %(id)s AND p.position = l.position""",
-        id=held.id,
+        id=locked.id,
         positions=[standing[name][1] for name in names],
         access=[lowered.access for lowered in body.approved_access],
     )
 
 
-async def _record_response(db: Db, held: _Held, body: RespondBody, reviewer_id: UUID) -> int:
-    """To every rule of the type that asks this reviewer."""
+async def _record_response(db: Db, locked: _LockedRequest, body: RespondBody, reviewer_id: UUID) -> int:
+    """Store the response under every rule of this type that asks the reviewer; return how many were pending."""
     return await execute(
         db,
         """UPDATE responses SET response = %(response)s
            WHERE request_id = %(id)s AND type = %(type)s AND reviewer_id = %(reviewer)s AND response = 'Pending'""",
-        id=held.id,
+        id=locked.id,
         type=body.type,
         reviewer=reviewer_id,
         response=body.response,
     )
 
 
-async def _follow(db: Db, held: _Held, body: RespondBody, caller: Caller, now: datetime, said: str) -> None:
-    """What a response leads to. A rule is met by any one of its reviewers; a type by all of its rules."""
+async def _apply_response(
+    db: Db, locked: _LockedRequest, body: RespondBody, caller: Caller, now: datetime, said: str
+) -> None:
+    """Move the request if the response decides it.
+
+    One reviewer is enough to meet a rule, and all rules of a type must be met.
+    """
     match body.type, body.response:
         case RequirementType.APPROVE, Response.REJECTED:
-            await moving.move(db, REJECT, [held.id], caller, now, said)
+            await moving.move(db, REJECT, [locked.id], caller, now, said)
         case RequirementType.VERIFY, Response.REJECTED:
-            await moving.reopen(db, [held.id], caller, now, said)
-        case _ if await queries.is_unmet(db, held.id, body.type):
-            await record_activity(db, held.id, author=caller.name, action="Response", content=said, now=now)
+            await moving.reopen(db, [locked.id], caller, now, said)
+        case _ if await queries.is_unmet(db, locked.id, body.type):
+            await record_activity(db, locked.id, author=caller.name, action="Response", content=said, now=now)
         case RequirementType.APPROVE, _:
-            await moving.approve(db, [held.id], caller, now, said)
+            await moving.approve(db, [locked.id], caller, now, said)
         case RequirementType.RESOLVE, _:
-            await moving.resolve(db, [held.id], caller, now, said)
+            await moving.resolve(db, [locked.id], caller, now, said)
         case RequirementType.VERIFY, _:
-            await moving.verify(db, [held.id], caller, now, said)
+            await moving.verify(db, [locked.id], caller, now, said)

@@ -1,7 +1,7 @@
 """Read the body of a new access request and find everything that is wrong with it.
 
-Rules that need the database are checked on the fields that are valid on their own, so that one answer reports all
-problems: names must be known, the account must not be another identity's, and the access must fit the action.
+Rules that need the database are checked on the fields that are valid by themselves, so that one response reports all
+problems: names must be known, the account must not belong to another identity, and the access must fit the action.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,46 +11,48 @@ from uuid import UUID
 import msgspec
 
 from rolecall.access_requests.completion import complete
-from rolecall.access_requests.fitting import TWICE, misfits, restored
-from rolecall.access_requests.model import NewPrivilege, NewRequest, gives
+from rolecall.access_requests.fitting import TWICE, not_lowered, restored
+from rolecall.access_requests.model import NewPrivilege, NewRequest, gives_access
 from rolecall.access_requests.shapes import MOST_PRIVILEGES, NewRequestBody, PrivilegeBody
 from rolecall.accounts.model import Access, PermissionName
 from rolecall.accounts.naming import look_up_groups, look_up_permissions
 from rolecall.core.checking import Facts, Json, valid_entries, valid_fields
 from rolecall.core.db import Db, fetch_rows
 from rolecall.core.errors import Problem
-from rolecall.core.text import is_blank, name_key
+from rolecall.core.text import is_blank, name_key, skeletons
 from rolecall.identities import queries as identities
 from rolecall.identities.model import IdentityStatus
 from rolecall.settings.policy import RequestAction
 
 # The default access of a privilege, by action.
-_USUAL = {
+_DEFAULT_ACCESS = {
     RequestAction.ADD: Access.GRANT,
     RequestAction.CHANGE: Access.GRANT,
     RequestAction.REMOVE: Access.NONE,
     RequestAction.SUSPEND: Access.NONE,
 }
-_TARGET = Problem("identityId", "Either identity ID or group is required, not both")
+_UNMATCHED = "is matched to no identity: match it first. Until then it can only be suspended or removed"
+_ONE_TARGET = Problem("identityId", "Either identity ID or group is required, not both")
 
 
-class _Target(msgspec.Struct, frozen=True):
-    """An account or a group, as the application spells it."""
+class _RequestTarget(msgspec.Struct, frozen=True):
+    """The account or group that a request is about, in the application's spelling."""
 
     identity_id: UUID | None
     name: str | None
     problems: Sequence[Problem] = ()
+    is_unmatched: bool = False
 
 
 async def read_request(db: Db, raw: Json, facts: Facts) -> tuple[NewRequest | None, list[Problem]]:
     """Return the request, completed from imported data, or None if too little is valid; and the problems found."""
     fields = valid_fields(NewRequestBody, raw, facts)
     entries = valid_entries(PrivilegeBody, raw.get("privileges"), facts, most=MOST_PRIVILEGES)
-    problems = [] if _is_given(raw, "identityId") != _is_given(raw, "group") else [_TARGET]
+    problems = [] if _is_given(raw, "identityId") != _is_given(raw, "group") else [_ONE_TARGET]
     application_id, action = fields.get("application_id"), fields.get("action")
     if application_id is None:
         return None, problems
-    target = await _target(db, application_id, fields)
+    target = await _find_target(db, application_id, fields)
     problems += target.problems
     # A Restore is matched with suspensions instead: they may name privileges that have left the catalogue.
     sought = {} if action is RequestAction.RESTORE else entries
@@ -63,16 +65,18 @@ async def read_request(db: Db, raw: Json, facts: Facts) -> tuple[NewRequest | No
         application_id=application_id,
         identity_id=target.identity_id,
         target_name=target.name,
+        is_unmatched=target.is_unmatched,
         privileges=[
-            _asked(name, entry.access or _USUAL[action]) for entry, name in zip(sought.values(), names, strict=True)
+            _privilege(name, entry.access or _DEFAULT_ACCESS[action])
+            for entry, name in zip(sought.values(), names, strict=True)
         ],
     )
-    (new,) = await complete(db, [new])
     if action is RequestAction.RESTORE:
-        new, misfit = await restored(db, new, entries)
+        new, unfit = await restored(db, new, entries)
     else:
-        misfit = misfits(new, entries)
-    return new, [*misfit, *await _leaver(db, new)]
+        (new,) = await complete(db, [new])
+        unfit = not_lowered(new, entries)
+    return new, [*unfit, *await _check_identity(db, new)]
 
 
 def _is_given(raw: Json, field: str) -> bool:
@@ -81,7 +85,7 @@ def _is_given(raw: Json, field: str) -> bool:
     return value is not None and not (isinstance(value, str) and is_blank(value))
 
 
-def _asked(name: PermissionName, access: Access) -> NewPrivilege:
+def _privilege(name: PermissionName, access: Access) -> NewPrivilege:
     return NewPrivilege(header=name.header, section=name.section, permission=name.permission, requested_access=access)
 
 
@@ -96,54 +100,64 @@ async def _names(
         for place, lookup in zip(entries, found, strict=True)
         if lookup.complaint
     ]
-    # The check of the body itself reports equal spellings.
+    # Validation of the body reports names that are spelled identically.
     written = {entry.key for entry in entries.values()}
     if len(set(names)) < len(names) and len(written) == len(entries):
         problems.append(TWICE)
     return names, problems
 
 
-async def _target(db: Db, application_id: UUID, fields: Mapping[str, Any]) -> _Target:
+async def _find_target(db: Db, application_id: UUID, fields: Mapping[str, Any]) -> _RequestTarget:
     identity_id, group, name = fields.get("identity_id"), fields.get("group"), fields.get("target_name")
     if identity_id is None:
         if group is None:
-            return _Target(None, None)
+            return _RequestTarget(None, None)
         (found,) = await look_up_groups(db, [(application_id, group)])
         problems = [Problem("group", found.complaint)] if found.complaint else []
-        return _Target(None, found.name.permission, problems)
+        return _RequestTarget(None, found.name.permission, problems)
     if name is None:
-        return _Target(identity_id, None)
-    return await _account(db, application_id, identity_id, name)
+        return _RequestTarget(identity_id, None)
+    return await _find_account(db, application_id, identity_id, name, fields.get("action"))
 
 
-async def _account(db: Db, application_id: UUID, identity_id: UUID, name: str) -> _Target:
-    """Find the named account; reject one of another identity, which would show reviewers the wrong person."""
+async def _find_account(
+    db: Db, application_id: UUID, identity_id: UUID, name: str, action: RequestAction | None
+) -> _RequestTarget:
+    """Find the named account; reject names that would show reviewers the wrong person or the wrong account."""
     rows = await fetch_rows(
         db,
         """SELECT a.username, a.identity_id FROM accounts a
            JOIN account_versions v ON v.account_number = a.number AND v.until_import IS NULL
            WHERE a.application_id = %(application)s
-             AND username_key(a.username) = ANY(ARRAY(SELECT username_key(n) FROM unnest(%(names)s::text[]) AS n))
-           ORDER BY a.username""",
+             AND username_skeleton(a.username) = ANY(%(skeletons)s::text[] || username_skeleton(%(name)s))
+           ORDER BY a.username = %(name)s DESC, a.identity_id = %(identity)s DESC NULLS LAST, a.username""",
         application=application_id,
-        # As written, and normalised: invisible characters must not disguise another account.
-        names=[name, name_key(name)],
+        identity=identity_id,
+        name=name,
+        skeletons=list(skeletons(name)),
     )
-    owners: dict[str, UUID | None] = dict(rows)
-    if name in owners and owners[name] in (None, identity_id):
-        return _Target(identity_id, name)
-    for username, owner in rows:
-        if owner not in (None, identity_id):
-            problem = Problem("targetName", f"Account {username} belongs to another identity")
-            return _Target(identity_id, name, [problem])
-    return _Target(identity_id, rows[0][0] if rows else name)
+    same = [(username, owner) for username, owner in rows if name_key(username) == name_key(name)]
+    if not same:
+        complaint = f"Target name looks like account {rows[0][0]}: name that account exactly" if rows else None
+        return _RequestTarget(identity_id, name, [Problem("targetName", complaint)] if complaint else ())
+    username, owner = same[0]
+    # An exact spelling means that account, although another one may differ by case alone.
+    meant = same[:1] if username == name else same
+    others = [username for username, owner in meant if owner not in (None, identity_id)]
+    if others:
+        return _RequestTarget(
+            identity_id, name, [Problem("targetName", f"Account {others[0]} belongs to another identity")]
+        )
+    if owner is None and action not in (None, RequestAction.REMOVE, RequestAction.SUSPEND):
+        return _RequestTarget(identity_id, name, [Problem("targetName", f"Account {username} {_UNMATCHED}")])
+    return _RequestTarget(identity_id, username, is_unmatched=owner is None)
 
 
-async def _leaver(db: Db, new: NewRequest) -> list[Problem]:
-    """Reject giving access to an inactive identity; taking access away is allowed."""
-    if new.identity_id is None or not gives(new.action, [each.requested_access for each in new.privileges]):
+async def _check_identity(db: Db, new: NewRequest) -> list[Problem]:
+    """Reject a request that would give access to an inactive identity; access may still be removed."""
+    if new.identity_id is None or not gives_access(new.action, [each.requested_access for each in new.privileges]):
         return []
     identity = await identities.get(db, str(new.identity_id))
     if identity.status == IdentityStatus.ACTIVE:
         return []
-    return [Problem("identityId", f"Identity is {identity.status}: nothing is given to somebody who has left")]
+    return [Problem("identityId", f"Identity is {identity.status}; only active identities can be given access")]

@@ -1,11 +1,16 @@
-"""The closed loop: a finished import completes the resolved requests it proves and reopens those it contradicts."""
+"""Close the loop between requests and imports.
+
+A finished import verifies the resolved requests that its data proves and reopens those that it contradicts. Access that
+reappears after a completed removal is reported as drift.
+"""
 
 from collections.abc import AsyncIterator
 from datetime import datetime
 from uuid import UUID
 
 from rolecall.access_requests import moving, queries
-from rolecall.access_requests.evidence import Evidence, Run, came_back, evidence_of, judge
+from rolecall.access_requests.evidence import FinishedImport, ImportEvidence, evidence_of, judge, reappeared_access
+from rolecall.access_requests.permitted import carried_out_among
 from rolecall.access_requests.shapes import AccessRequestDetail
 from rolecall.applications.model import Content
 from rolecall.core.caller import SYSTEM
@@ -13,11 +18,12 @@ from rolecall.core.db import Db, fetch_rows
 from rolecall.work_items.actions import record_activity_of
 
 DRIFT = "Drift"
+NOT_VERIFIED = "Not Verified"
 _BATCH = 500
 
 
 async def finished_imports(db: Db) -> list[UUID]:
-    """Those that nobody has held against requests yet, in the order of their numbers."""
+    """Return finished imports that are not reconciled yet, by number."""
     rows = await fetch_rows(
         db, "SELECT r.id FROM finished_imports f JOIN application_imports r ON r.id = f.import_id ORDER BY r.number"
     )
@@ -25,45 +31,48 @@ async def finished_imports(db: Db) -> list[UUID]:
 
 
 async def close_loop(db: Db, import_id: UUID, now: datetime) -> None:
-    """Hold a finished import against its application's requests, once."""
-    run = await _take(db, import_id)
+    """Compare the requests of an application with its finished import, once per import."""
+    run = await _claim(db, import_id)
     if run is None:
         return
     resolved = await _resolved(db, run)
-    await moving.hold(db, resolved)
-    async for requests, evidence in _judged(db, run, resolved):
+    await moving.lock(db, resolved)
+    async for requests, evidence in _with_evidence(db, run, resolved):
         await _verify_or_reopen(db, requests, evidence, now)
-    async for requests, evidence in _judged(db, run, await _done_and_touched(db, run)):
+    async for requests, evidence in _with_evidence(db, run, await _completed_and_changed(db, run)):
         await _report_drift(db, requests, evidence, now)
 
 
-async def _take(db: Db, import_id: UUID) -> Run | None:
+async def _claim(db: Db, import_id: UUID) -> FinishedImport | None:
     rows = await fetch_rows(
         db,
         """WITH taken AS (DELETE FROM finished_imports WHERE import_id = %(id)s RETURNING import_id)
-           SELECT r.id, r.number, r.application_id, r.created_at FROM taken
+           SELECT r.id, r.number, r.application_id, r.created_at, r.created_by, r.supplied_by FROM taken
            JOIN application_imports r ON r.id = taken.import_id""",
         id=import_id,
     )
     if not rows:
         return None
-    id, number, application_id, created_at = rows[0]
+    id, number, application_id, created_at, created_by, supplied_by = rows[0]
     files = await fetch_rows(
         db,
         """SELECT g.content, array_agg(f.name ORDER BY f.position)
            FROM import_files f JOIN file_groups g ON g.id = f.file_group_id WHERE f.import_id = %(id)s GROUP BY 1""",
-        id=id,
+        id=import_id,
     )
-    return Run(id, number, application_id, created_at, {Content(content): names for content, names in files})
+    named = {Content(content): names for content, names in files}
+    return FinishedImport(id, number, application_id, created_at, created_by, supplied_by, named)
 
 
-async def _judged(db: Db, run: Run, ids: list[UUID]) -> AsyncIterator[tuple[list[AccessRequestDetail], Evidence]]:
+async def _with_evidence(
+    db: Db, run: FinishedImport, ids: list[UUID]
+) -> AsyncIterator[tuple[list[AccessRequestDetail], ImportEvidence]]:
     for start in range(0, len(ids), _BATCH):
         requests = await queries.details(db, ids[start : start + _BATCH])
         yield requests, await evidence_of(db, run, requests)
 
 
-async def _resolved(db: Db, run: Run) -> list[UUID]:
+async def _resolved(db: Db, run: FinishedImport) -> list[UUID]:
     rows = await fetch_rows(
         db,
         """SELECT id FROM access_requests WHERE application_id = %(application)s AND status = 'Resolved'
@@ -73,24 +82,49 @@ async def _resolved(db: Db, run: Run) -> list[UUID]:
     return [id for (id,) in rows]
 
 
-async def _verify_or_reopen(db: Db, requests: list[AccessRequestDetail], evidence: Evidence, now: datetime) -> None:
+async def _verify_or_reopen(
+    db: Db, requests: list[AccessRequestDetail], evidence: ImportEvidence, now: datetime
+) -> None:
     run = evidence.run
-    proved, contradicted = {}, {}
+    proved, doubtful, contradicted = {}, {}, {}
     for request in requests:
-        finding = judge(request, evidence)
-        source = run.named(finding.contents)
-        # Files that are older than the work on a request cannot show that the work was not done.
+        judgement = judge(request, evidence)
+        source = run.named(judgement.contents)
+        # An import from before the request was resolved cannot show that the work was not done.
         is_older = request.resolved_on is not None and run.created_at < request.resolved_on
-        if finding.came_true:
-            proved[request.id] = f"{source} shows it as asked"
-        elif finding.contradictions and not is_older:
-            contradicted[request.id] = f"{source} shows otherwise: {'; '.join(finding.contradictions)}"
+        if judgement.is_proved:
+            proved[request.id] = f"{source} shows the requested access"
+        elif judgement.contradictions and not is_older:
+            contradicted[request.id] = f"{source} contradicts the request: {'; '.join(judgement.contradictions)}"
+    for id in await _carried_out_by_supplier(db, run, list(proved)):
+        source = f"who carried it out ({run.created_by})"
+        doubtful[id] = f"{proved.pop(id)}, but its data comes from {source}: another person must verify it"
     await moving.verify(db, list(proved), SYSTEM, now, proved)
+    await _leave_to_people(db, doubtful, now)
     await moving.reopen(db, list(contradicted), SYSTEM, now, contradicted)
 
 
-async def _done_and_touched(db: Db, run: Run) -> list[UUID]:
-    """The last word on each account that this import changed, where it took something away and was not told of yet."""
+async def _carried_out_by_supplier(db: Db, run: FinishedImport, ids: list[UUID]) -> set[UUID]:
+    """Return the requests that this import must not verify: the person who chose its data carried them out."""
+    return await carried_out_among(db, run.supplied_by, ids) if run.supplied_by else set()
+
+
+async def _leave_to_people(db: Db, doubtful: dict[UUID, str], now: datetime) -> None:
+    """Say why an import did not verify requests, once after each time they were resolved."""
+    rows = await fetch_rows(
+        db,
+        """SELECT r.id FROM access_requests r WHERE r.id = ANY(%(ids)s) AND NOT EXISTS (
+               SELECT FROM activity t WHERE t.item_id = r.id AND t.action = %(action)s
+                                        AND t.created_date >= r.resolved_on)""",
+        ids=list(doubtful),
+        action=NOT_VERIFIED,
+    )
+    new = {id: doubtful[id] for (id,) in rows}
+    await record_activity_of(db, list(new), author=SYSTEM.name, action=NOT_VERIFIED, content=new, now=now)
+
+
+async def _completed_and_changed(db: Db, run: FinishedImport) -> list[UUID]:
+    """Return the latest request of each changed account, if it removed access and has no drift entry yet."""
     rows = await fetch_rows(
         db,
         """WITH touched AS (
@@ -104,7 +138,7 @@ async def _done_and_touched(db: Db, run: Run) -> list[UUID]:
                                ORDER BY r.list_key DESC LIMIT 1) AS last
            WHERE last.status = 'Completed' AND last.action IN ('Change', 'Remove', 'Suspend')
              AND last.completed_on <= %(since)s
-             -- Most applications have none, and need no look at what changed.
+             -- Most applications have no such request, so skip the joins for them.
              AND EXISTS (SELECT FROM access_requests WHERE application_id = %(application)s AND status = 'Completed'
                          AND action IN ('Change', 'Remove', 'Suspend'))
              AND NOT EXISTS (SELECT FROM activity WHERE item_id = last.id AND action = %(drift)s)""",
@@ -116,12 +150,12 @@ async def _done_and_touched(db: Db, run: Run) -> list[UUID]:
     return [id for (id,) in rows]
 
 
-async def _report_drift(db: Db, requests: list[AccessRequestDetail], evidence: Evidence, now: datetime) -> None:
-    """Access that came back. Nothing is done about it: whether it should be is for people to say."""
-    found = {request.id: came_back(request, evidence) for request in requests}
-    told = {
-        id: f"{evidence.run.named(evidence.run.files)} shows what was taken away: {'; '.join(what)}"
+async def _report_drift(db: Db, requests: list[AccessRequestDetail], evidence: ImportEvidence, now: datetime) -> None:
+    """Record removed access that reappeared. People decide what to do about it, so no request is reopened."""
+    found = {request.id: reappeared_access(request, evidence) for request in requests}
+    drifted = {
+        id: f"{evidence.run.named(evidence.run.files)} shows removed access again: {'; '.join(what)}"
         for id, what in found.items()
         if what
     }
-    await record_activity_of(db, list(told), author=SYSTEM.name, action=DRIFT, content=told, now=now)
+    await record_activity_of(db, list(drifted), author=SYSTEM.name, action=DRIFT, content=drifted, now=now)

@@ -1,6 +1,6 @@
-"""Look up what a new request leaves out: its account, what the account holds, and what the catalogue says of it.
+"""Complete new requests from imported data: the account, the access it has, and the catalogue entry of each privilege.
 
-Every privilege gets its description, risk rating, raw value and metadata here, so that one place rates them all.
+Every privilege gets its description, risk rating, value and metadata here, so that all are rated in one place.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from rolecall.access_requests.model import NewPrivilege, NewRequest
 from rolecall.access_requests.shapes import AccessModelReference
 from rolecall.accounts import queries as accounts
 from rolecall.accounts.model import Access, group_header, pairs
-from rolecall.accounts.shapes import Held, Membership
+from rolecall.accounts.shapes import HeldPermission, Membership
 from rolecall.core.db import Db, fetch_all, fetch_rows
 from rolecall.settings.policy import Level, RequestAction
 from rolecall.work_items.queries import grouped
@@ -23,14 +23,11 @@ _TAKES_ALL = {RequestAction.REMOVE, RequestAction.SUSPEND}
 
 async def complete(db: Db, news: Sequence[NewRequest]) -> list[NewRequest]:
     """Return the requests with their targets and privileges filled in."""
-    holders = await _holders(db, news)
-    names = await _names(db, [new for n, new in enumerate(news) if n not in holders and new.target_name is None])
-    found = [holders[n].told_of(new) if n in holders else _without_holder(new, names) for n, new in enumerate(news)]
-    return await _privileges(db, found, holders)
+    return await complete_privileges(db, await complete_targets(db, news))
 
 
 class _Holder(msgspec.Struct, frozen=True):
-    """The account or group that is the target."""
+    """The account or group that a request is about."""
 
     number: int
     id: UUID
@@ -39,7 +36,7 @@ class _Holder(msgspec.Struct, frozen=True):
     metadata: dict[str, str]
     risk: str
 
-    def told_of(self, new: NewRequest) -> NewRequest:
+    def complete(self, new: NewRequest) -> NewRequest:
         return msgspec.structs.replace(
             new,
             target_name=self.name,
@@ -47,6 +44,20 @@ class _Holder(msgspec.Struct, frozen=True):
             metadata=new.metadata or tuple(self.metadata.items()),
             target_risk=Level(self.risk),
         )
+
+
+class Targeted(msgspec.Struct, frozen=True):
+    """Requests with their targets filled in; `holders` are the targets that exist, by index of the request."""
+
+    requests: list[NewRequest]
+    holders: dict[int, _Holder]
+
+
+async def complete_targets(db: Db, news: Sequence[NewRequest]) -> Targeted:
+    holders = await _holders(db, news)
+    names = await _names(db, [new for n, new in enumerate(news) if n not in holders and new.target_name is None])
+    found = [holders[n].complete(new) if n in holders else _without_holder(new, names) for n, new in enumerate(news)]
+    return Targeted(found, holders)
 
 
 async def _holders(db: Db, news: Sequence[NewRequest]) -> dict[int, _Holder]:
@@ -79,7 +90,7 @@ async def _holders(db: Db, news: Sequence[NewRequest]) -> dict[int, _Holder]:
 
 
 async def _names(db: Db, unnamed: Sequence[NewRequest]) -> dict[UUID | None, str]:
-    """What to call the account that an identity does not have yet."""
+    """Name the accounts that identities do not have yet: by e-mail, or else by first and last name."""
     rows = await fetch_rows(
         db,
         """SELECT id, coalesce(nullif(email_address, ''), first_name || ' ' || last_name)
@@ -90,13 +101,15 @@ async def _names(db: Db, unnamed: Sequence[NewRequest]) -> dict[UUID | None, str
 
 
 def _without_holder(new: NewRequest, names: dict[UUID | None, str]) -> NewRequest:
-    """Name a target that no import has shown yet; such a group counts as Critical."""
+    """Name a target that has not been imported yet; such a group is rated Critical."""
     name = names[new.identity_id] if new.target_name is None else new.target_name
     risk = Level.NONE if new.identity_id else Level.CRITICAL
     return msgspec.structs.replace(new, target_name=name, target_risk=risk)
 
 
-async def _privileges(db: Db, news: list[NewRequest], holders: dict[int, _Holder]) -> list[NewRequest]:
+async def complete_privileges(db: Db, targeted: Targeted) -> list[NewRequest]:
+    """Fill in the privileges; a Remove or Suspend of a whole account lists everything that the account holds."""
+    news, holders = list(targeted.requests), targeted.holders
     taken = [n for n, new in enumerate(news) if new.action in _TAKES_ALL and not new.privileges and new.identity_id]
     everything = await held_privileges(db, [holders[n].id for n in taken if n in holders])
     for n in taken:
@@ -114,8 +127,8 @@ def _asking(privilege: NewPrivilege, access: Access) -> NewPrivilege:
     return msgspec.structs.replace(privilege, requested_access=access)
 
 
-class _Found(msgspec.Struct, frozen=True):
-    """What an application's data says of a privilege; `risk` is null when the catalogue does not have it."""
+class _CatalogueEntry(msgspec.Struct, frozen=True):
+    """The imported data about a privilege; `risk` is None if the catalogue does not contain the privilege."""
 
     access: str
     description: str
@@ -138,7 +151,7 @@ async def _known(
         return {}
     found = await fetch_all(
         db,
-        _Found,
+        _CatalogueEntry,
         _KNOWN,
         # Look up the held access only where the request does not state it.
         holders=[
@@ -154,7 +167,7 @@ async def _known(
     return {place: _filled(asked[place], known) for place, known in zip(asked, found, strict=True)}
 
 
-def _filled(privilege: NewPrivilege, found: _Found) -> NewPrivilege:
+def _filled(privilege: NewPrivilege, found: _CatalogueEntry) -> NewPrivilege:
     access = privilege.initial_access or Access(found.access)
     value = found.usual_value if access in (Access.NONE, Access.DENY) else found.held_value or ""
     return msgspec.structs.replace(
@@ -169,42 +182,51 @@ def _filled(privilege: NewPrivilege, found: _Found) -> NewPrivilege:
     )
 
 
-# What a holder has directly goes before what it has through a group; of several groups, the most that one gives.
+# Access held directly takes precedence over access through groups; among groups, the highest access applies. Requests
+# in bulk often name the same privileges, so each permission or group is rated once.
 _KNOWN = """
+    WITH named AS MATERIALIZED (
+        SELECT asked.n, asked.holder, asked.access, coalesce(p.number, 0) AS permission_number,
+               coalesce(gv.group_number, 0) AS group_number,
+               coalesce(pv.description, gv.description, '') AS description,
+               coalesce(gv.metadata, '{}')::json AS metadata
+        FROM unnest(%(holders)s::int[], %(applications)s::uuid[], %(headers)s::text[], %(sections)s::text[],
+                    %(permissions)s::text[], %(accesses)s::text[])
+             WITH ORDINALITY AS asked (holder, application_id, header, section, permission, access, n)
+        LEFT JOIN permissions p ON p.application_id = asked.application_id AND p.header = asked.header
+                                   AND p.section = asked.section AND p.permission = asked.permission
+        LEFT JOIN permission_versions pv ON pv.permission_number = p.number AND pv.until_import IS NULL
+        LEFT JOIN groups g ON g.application_id = asked.application_id AND g.name = asked.permission
+                              AND asked.section = ''
+        LEFT JOIN group_versions gv ON gv.group_number = g.number AND gv.until_import IS NULL
+                                       AND asked.header = group_header(gv.nomenclature)),
+    rated AS MATERIALIZED (
+        SELECT permission_number, group_number, known_risk(permission_number, group_number) AS risk
+        FROM (SELECT DISTINCT permission_number, group_number FROM named) AS once)
     SELECT coalesce(held.access[1], CASE WHEN m.from_import IS NOT NULL THEN 'Grant' END, 'None') AS access,
-           coalesce(pv.description, gv.description, '') AS description,
-           known_risk(p.number, gv.group_number) AS risk,
-           held.value[1] AS held_value,
-           coalesce(usual_value(p.number, asked.access), '') AS usual_value,
-           coalesce(gv.metadata, '{}')::json AS metadata,
+           named.description, rated.risk, held.value[1] AS held_value,
+           coalesce(usual_value(named.permission_number, named.access), '') AS usual_value, named.metadata,
            coalesce(held.sources, CASE WHEN m.from_import IS NOT NULL THEN ARRAY['Direct'] END, '{}') AS sources,
            coalesce(held.imports, CASE WHEN m.from_import IS NOT NULL THEN ARRAY[m.from_import] END, '{}') AS imports
-    FROM unnest(%(holders)s::int[], %(applications)s::uuid[], %(headers)s::text[], %(sections)s::text[],
-                %(permissions)s::text[], %(accesses)s::text[])
-         WITH ORDINALITY AS asked (holder, application_id, header, section, permission, access, n)
-    LEFT JOIN permissions p ON p.application_id = asked.application_id AND p.header = asked.header
-                               AND p.section = asked.section AND p.permission = asked.permission
-    LEFT JOIN permission_versions pv ON pv.permission_number = p.number AND pv.until_import IS NULL
-    LEFT JOIN groups g ON g.application_id = asked.application_id AND g.name = asked.permission AND asked.section = ''
-    LEFT JOIN group_versions gv ON gv.group_number = g.number AND gv.until_import IS NULL
-                                   AND asked.header = group_header(gv.nomenclature)
-    LEFT JOIN memberships m ON m.account_number = asked.holder AND m.group_number = gv.group_number
+    FROM named JOIN rated USING (permission_number, group_number)
+    LEFT JOIN memberships m ON m.account_number = named.holder AND m.group_number = named.group_number
                                AND m.until_import IS NULL
     LEFT JOIN LATERAL (
         SELECT array_agg(s.access::text ORDER BY via.is_direct DESC, access_rank(s.access::text) DESC) AS access,
                array_agg(s.value ORDER BY via.is_direct DESC) AS value,
                array_agg(via.name ORDER BY via.name) AS sources, array_agg(DISTINCT s.from_import) AS imports
-        FROM (SELECT asked.holder, 'Direct', true
+        FROM (SELECT named.holder, 'Direct', true
               UNION ALL
               SELECT o.number, o.name::text, false FROM memberships mo JOIN groups o ON o.number = mo.group_number
-              WHERE mo.account_number = asked.holder AND mo.until_import IS NULL) AS via (number, name, is_direct)
-        JOIN assignments s ON s.holder_number = via.number AND s.permission_number = p.number AND s.until_import IS NULL
+              WHERE mo.account_number = named.holder AND mo.until_import IS NULL) AS via (number, name, is_direct)
+        JOIN assignments s ON s.holder_number = via.number AND s.permission_number = named.permission_number
+                              AND s.until_import IS NULL
     ) AS held ON true
-    ORDER BY asked.n"""
+    ORDER BY named.n"""
 
 
 async def held_privileges(db: Db, account_ids: Sequence[UUID]) -> dict[UUID, list[NewPrivilege]]:
-    """List an account's groups, then what it holds itself; what it holds through a group goes with the group."""
+    """List the groups of each account, then its direct permissions; those through groups are covered by the groups."""
     memberships = await accounts.memberships(db, account_ids)
     direct = [held for held in await accounts.permissions_held(db, account_ids) if not held.group]
     rows = [(member.account_id, _membership(member)) for member in memberships]
@@ -223,7 +245,7 @@ def _membership(member: Membership) -> NewPrivilege:
     )
 
 
-def _permission(held: Held) -> NewPrivilege:
+def _permission(held: HeldPermission) -> NewPrivilege:
     return NewPrivilege(
         header=held.header,
         section=held.section,
@@ -237,7 +259,7 @@ def _permission(held: Held) -> NewPrivilege:
 
 
 async def granting_models(db: Db, news: Sequence[NewRequest]) -> dict[int, list[AccessModelReference]]:
-    """Find the models in effect that give what is asked, by place in `news`, and whether they will match."""
+    """Find the models in effect that grant the requested access, by index in `news`, and whether they will match."""
     asked = [(n, new, privilege) for n, new in enumerate(news) for privilege in new.privileges]
     rows = await fetch_rows(
         db,

@@ -1,4 +1,4 @@
-"""New requests, one or thousands, by the same statements."""
+"""Create access requests in bulk, with the same number of statements for one as for thousands."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -8,7 +8,7 @@ from uuid import UUID
 from rolecall.access_requests.completion import complete, granting_models
 from rolecall.access_requests.model import NewPrivilege, NewRequest, RequestEvent, TargetType
 from rolecall.access_requests.moving import approve, record_events
-from rolecall.access_requests.requirements import Asked, people_for, who_is_asked
+from rolecall.access_requests.requirements import RuleReviewers, people_for, reviewers_of
 from rolecall.access_requests.shapes import AccessModelReference
 from rolecall.core.caller import SYSTEM, Caller
 from rolecall.core.db import Db, insert_rows
@@ -20,17 +20,17 @@ from rolecall.work_items.model import WorkStatus
 
 
 async def create_requests(db: Db, caller: Caller, news: Sequence[NewRequest], now: datetime) -> list[UUID]:
-    """Look up what the requests leave out and create them, in this order."""
+    """Complete the requests from imported data and create them; return their ids in the same order."""
     return await create_completed(db, caller, await complete(db, news), now) if news else []
 
 
 async def create_completed(db: Db, caller: Caller, news: Sequence[NewRequest], now: datetime) -> list[UUID]:
-    """Create completed requests. One that needs no approval is approved at once and, when due, started."""
+    """Create completed requests. Approve those that need no approval, and start them if they are due."""
     models = await granting_models(db, news)
     policy = (await settings.get(db)).approval_policy
     people = await people_for(db, policy, news)
     requests = {new_id(): new for new in news}
-    asked = {id: who_is_asked(policy, new, caller.id, people) for id, new in requests.items()}
+    asked = {id: reviewers_of(policy, new, caller.id, people) for id, new in requests.items()}
 
     rows = [_request_row(id, new, models[n], caller, now) for n, (id, new) in enumerate(requests.items())]
     # Fires keep_waiting_on_insert, schema/access_requests.sql.
@@ -95,7 +95,7 @@ def _privilege(privilege: NewPrivilege) -> dict[str, Any]:
     }
 
 
-def _response_rows(id: UUID, asked: Sequence[Asked]) -> list[dict[str, Any]]:
+def _response_rows(id: UUID, asked: Sequence[RuleReviewers]) -> list[dict[str, Any]]:
     return [
         {
             "request_id": id,

@@ -1,4 +1,4 @@
-"""What an import shows of the accounts and groups that requests are about, and what that says of the requests."""
+"""Judge requests by imported data: proved, contradicted, or undecided because the files do not cover them."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -15,19 +15,24 @@ from rolecall.applications.model import Content
 from rolecall.core.db import Db, fetch_rows
 from rolecall.settings.policy import RequestAction
 
-# Header, section and permission; a membership is known under its group's nomenclature and under `Group`.
+# Header, section and permission. A membership has two keys: the group's nomenclature as header, and `Group`.
 Key = tuple[str, str, str]
 
 _NOTHING = frozenset({Access.NONE, Access.DENY})
 
 
-class Run(msgspec.Struct, frozen=True):
-    """A finished import: only what its files are about can be judged by it."""
+class FinishedImport(msgspec.Struct, frozen=True):
+    """An import to judge requests by; it decides only about the content of its own files.
+
+    `supplied_by` is the caller who chose its data, by an upload or a rollback.
+    """
 
     id: UUID
     number: int
     application_id: UUID
     created_at: datetime
+    created_by: str
+    supplied_by: UUID | None
     files: dict[Content, list[str]]
 
     def named(self, contents: Iterable[Content]) -> str:
@@ -36,27 +41,27 @@ class Run(msgspec.Struct, frozen=True):
 
 
 class Shown(msgspec.Struct, frozen=True):
-    """An account or a group as the import left it; `access` by privilege, direct or through a group."""
+    """An account or group after the import; `access` maps privileges to access held directly or through groups."""
 
     exists: bool = False
     is_usable: bool = False
     access: dict[Key, set[Access]] = {}
 
 
-class Finding(msgspec.Struct, frozen=True):
-    """`contradictions` are what was found instead; `undecided` tells that the files are silent about a part."""
+class Judgement(msgspec.Struct, frozen=True):
+    """The result for one request. It is `undecided` if the files do not cover a part of it."""
 
     contradictions: list[str]
     contents: set[Content]
     undecided: bool = False
 
     @property
-    def came_true(self) -> bool:
+    def is_proved(self) -> bool:
         return not self.contradictions and not self.undecided
 
 
-class Evidence(msgspec.Struct, frozen=True):
-    run: Run
+class ImportEvidence(msgspec.Struct, frozen=True):
+    run: FinishedImport
     users: dict[str, Shown]
     users_by_identity: dict[UUID, Shown]
     groups: dict[str, Shown]
@@ -68,40 +73,44 @@ class Evidence(msgspec.Struct, frozen=True):
         if target.type == TargetType.GROUP:
             return self.groups.get(target.name, Shown())
         found = self.users.get(target.name)
-        # A new account may have been given another name than the request knew.
+        # The new account may have another name than the request assumed.
         if found is None and request.action == RequestAction.ADD and target.affected_identity:
             found = self.users_by_identity.get(target.affected_identity.id)
         return found or Shown()
 
 
-def judge(request: AccessRequestDetail, evidence: Evidence) -> Finding:
-    """Whether the import shows what was asked."""
+def judge(request: AccessRequestDetail, evidence: ImportEvidence) -> Judgement:
+    """Compare a request with the imported data."""
     shown = evidence.shown(request)
     about = Content.GROUPS if request.target.type == TargetType.GROUP else Content.USERS
     if about not in evidence.run.files:
-        # A group may be told of by its permissions alone.
+        # A file of permissions alone can still describe a group.
         by_permissions = about == Content.GROUPS and request.target.privileges
-        return _privileges(request, shown, evidence, set()) if by_permissions else Finding([], set(), undecided=True)
+        return (
+            _judge_privileges(request, shown, evidence, set())
+            if by_permissions
+            else Judgement([], set(), undecided=True)
+        )
     name = request.target.name
     match RequestAction(request.action):
         case RequestAction.REMOVE:
             if not shown.is_usable:
-                return Finding([], {about})
+                return Judgement([], {about})
             if request.target.privileges:
-                return _privileges(request, shown, evidence, {about})
-            return Finding([f"{name} is still there"], {about})
+                return _judge_privileges(request, shown, evidence, {about})
+            return Judgement([f"{name} still exists"], {about})
         case RequestAction.SUSPEND:
-            return Finding([f"{name} is still active"] if shown.is_usable else [], {about})
+            return Judgement([f"{name} is still active"] if shown.is_usable else [], {about})
         case RequestAction.ADD | RequestAction.RESTORE if not shown.is_usable:
-            return Finding([f"{name} is not active" if shown.exists else f"{name} is not there"], {about})
+            return Judgement([f"{name} is not active" if shown.exists else f"{name} does not exist"], {about})
         case RequestAction.CHANGE if not shown.exists:
-            return Finding([f"{name} is not there"], {about})
+            return Judgement([f"{name} does not exist"], {about})
         case RequestAction.ADD | RequestAction.RESTORE | RequestAction.CHANGE:
-            return _privileges(request, shown, evidence, {about})
+            return _judge_privileges(request, shown, evidence, {about})
 
 
-def came_back(request: AccessRequestDetail, evidence: Evidence) -> list[str]:
-    """What a completed request took away and the import shows all the same."""
+def reappeared_access(request: AccessRequestDetail, evidence: ImportEvidence) -> list[str]:
+    """List access that a completed request removed and that the import contains nevertheless."""
     taken = [privilege for privilege in request.target.privileges if _is_taken_away(privilege)]
     if request.action == RequestAction.CHANGE and not taken:
         return []
@@ -109,7 +118,9 @@ def came_back(request: AccessRequestDetail, evidence: Evidence) -> list[str]:
     return judge(taking, evidence).contradictions
 
 
-def _privileges(request: AccessRequestDetail, shown: Shown, evidence: Evidence, contents: set[Content]) -> Finding:
+def _judge_privileges(
+    request: AccessRequestDetail, shown: Shown, evidence: ImportEvidence, contents: set[Content]
+) -> Judgement:
     contradictions, undecided = [], False
     for privilege in request.target.privileges:
         is_membership = _key(privilege) in evidence.memberships or privilege.permission.header == GROUP_HEADER
@@ -120,10 +131,10 @@ def _privileges(request: AccessRequestDetail, shown: Shown, evidence: Evidence, 
         contents.add(content)
         if _is_taken_away(privilege):
             if _has(shown, privilege):
-                contradictions.append(f"{request.target.name} still has {_words(privilege)}")
+                contradictions.append(f"{request.target.name} still has {_display_name(privilege)}")
         elif not _has(shown, privilege):
-            contradictions.append(f"{request.target.name} {_instead(shown, privilege)}")
-    return Finding(contradictions, contents, undecided)
+            contradictions.append(f"{request.target.name} {_difference(shown, privilege)}")
+    return Judgement(contradictions, contents, undecided)
 
 
 def _is_taken_away(privilege: Privilege) -> bool:
@@ -131,16 +142,16 @@ def _is_taken_away(privilege: Privilege) -> bool:
 
 
 def _has(shown: Shown, privilege: Privilege) -> bool:
-    """What was approved; of what was taken away, anything at all."""
+    """Tell whether the approved access is held; for removed access, whether any access is held."""
     held = shown.access.get(_key(privilege), set())
     return bool(held - _NOTHING) if _is_taken_away(privilege) else privilege.approved_access in held
 
 
-def _instead(shown: Shown, privilege: Privilege) -> str:
+def _difference(shown: Shown, privilege: Privilege) -> str:
     held = sorted(shown.access.get(_key(privilege), ()))
     if not held:
-        return f"does not have {_words(privilege)}"
-    return f"has {_words(privilege)} as {' and '.join(held)}, not {privilege.approved_access}"
+        return f"does not have {_display_name(privilege)}"
+    return f"has {_display_name(privilege)} as {' and '.join(held)}, not {privilege.approved_access}"
 
 
 def _key(privilege: Privilege) -> Key:
@@ -148,12 +159,12 @@ def _key(privilege: Privilege) -> Key:
     return what.header, what.section, what.permission
 
 
-def _words(privilege: Privilege) -> str:
+def _display_name(privilege: Privilege) -> str:
     return " ".join(word for word in _key(privilege) if word)
 
 
-async def evidence_of(db: Db, run: Run, requests: Sequence[AccessRequestDetail]) -> Evidence:
-    """The same few statements for one request as for thousands."""
+async def evidence_of(db: Db, run: FinishedImport, requests: Sequence[AccessRequestDetail]) -> ImportEvidence:
+    """Read the imported data about all requests at once."""
     users = [request for request in requests if request.target.type == TargetType.USER]
     rows = await fetch_rows(
         db,
@@ -167,7 +178,7 @@ async def evidence_of(db: Db, run: Run, requests: Sequence[AccessRequestDetail])
     )
     held, memberships = await _held_by_accounts(db, run, [row[0] for row in rows])
     shown = {id: Shown(True, is_usable, held[id]) for id, _, _, is_usable in rows}
-    return Evidence(
+    return ImportEvidence(
         run,
         users={username: shown[id] for id, username, _, _ in rows},
         users_by_identity={identity_id: shown[id] for id, _, identity_id, _ in rows},
@@ -177,7 +188,7 @@ async def evidence_of(db: Db, run: Run, requests: Sequence[AccessRequestDetail])
 
 
 async def _held_by_accounts(
-    db: Db, run: Run, ids: Sequence[UUID]
+    db: Db, run: FinishedImport, ids: Sequence[UUID]
 ) -> tuple[dict[UUID, dict[Key, set[Access]]], set[Key]]:
     held: dict[UUID, dict[Key, set[Access]]] = defaultdict(lambda: defaultdict(set))
     memberships: set[Key] = set()
@@ -190,7 +201,7 @@ async def _held_by_accounts(
     return held, memberships
 
 
-async def _groups(db: Db, run: Run, names: Sequence[str]) -> dict[str, Shown]:
+async def _groups(db: Db, run: FinishedImport, names: Sequence[str]) -> dict[str, Shown]:
     if not names:
         return {}
     rows = await fetch_rows(
@@ -207,8 +218,8 @@ async def _groups(db: Db, run: Run, names: Sequence[str]) -> dict[str, Shown]:
     return {name: Shown(True, True, held[id]) for id, name in rows}
 
 
-async def _known_groups(db: Db, run: Run, requests: Sequence[AccessRequestDetail]) -> set[Key]:
-    """Groups that were ever imported, among what is asked."""
+async def _known_groups(db: Db, run: FinishedImport, requests: Sequence[AccessRequestDetail]) -> set[Key]:
+    """Return the requested privileges that are memberships in a group of any import, past or current."""
     names = {privilege.permission.permission for request in requests for privilege in request.target.privileges}
     rows = await fetch_rows(
         db,

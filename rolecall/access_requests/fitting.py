@@ -1,6 +1,6 @@
-"""Check that the access a request asks for fits its action, when it is asked for and again when it starts.
+"""Check that the requested access fits the action, when the request is created and again when it starts.
 
-Remove and Suspend only lower access; Restore gives back what a Suspend of the same target took, and no more.
+Remove and Suspend only lower access; Restore gives back exactly what a Suspend of the same target took away.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,7 +9,7 @@ from uuid import UUID
 import msgspec
 
 from rolecall.access_models.model import RANK
-from rolecall.access_requests.completion import complete
+from rolecall.access_requests.completion import complete, complete_privileges, complete_targets
 from rolecall.access_requests.model import NewPrivilege, NewRequest, TargetType, raises
 from rolecall.access_requests.shapes import AccessRequestDetail, PrivilegeBody
 from rolecall.accounts.model import Access, Pair, PermissionName, meant_among
@@ -18,15 +18,15 @@ from rolecall.core.errors import Problem
 from rolecall.settings.policy import Level, RequestAction
 
 _LOWERING = frozenset({RequestAction.REMOVE, RequestAction.SUSPEND})
-# Actions that may start without approval; an Add and a Restore by hand always count as raising access.
+# Actions that may start without approval; an Add, and a Restore outside an event, always count as raising access.
 _KEEPING = _LOWERING | {RequestAction.CHANGE}
 TWICE = Problem("privileges", "Privileges must name each permission once")
 
 
-def misfits(new: NewRequest, places: Iterable[int]) -> list[Problem]:
+def not_lowered(new: NewRequest, places: Iterable[int]) -> list[Problem]:
     """Find privileges that a Remove or a Suspend would not lower; `places` are their indexes in the body.
 
-    A request about the whole account names no privileges, and lists all that the account holds.
+    A request about a whole account names no privileges in the body, so it has no such problems.
     """
     if new.action not in _LOWERING:
         return []
@@ -39,14 +39,16 @@ def misfits(new: NewRequest, places: Iterable[int]) -> list[Problem]:
 
 def _not_lower(held: Access, asked: Access) -> str | None:
     if held == Access.DENY and asked == Access.NONE:
-        return "Access must be Deny: to lift a denial raises access and needs a Change"
+        return "Access must stay Deny: removing a denial raises access. Request a Change instead"
     if RANK[asked] == 0 or RANK[asked] < RANK[held]:
         return None
     return f"Access must be lower than {held}" if RANK[held] else "Access must be None"
 
 
 async def restored(db: Db, new: NewRequest, asked: Mapping[int, PrivilegeBody]) -> tuple[NewRequest, list[Problem]]:
-    """Fill a Restore with what was suspended: all of it, or the privileges in `asked`, keyed by their index."""
+    """Fill a Restore with suspended access: all of it, or the privileges in `asked`, keyed by index in the body."""
+    targeted = await complete_targets(db, [new])
+    (new,) = targeted.requests
     suspended = await _suspended(db, new)
     names = meant_among(suspended, [each.key for each in asked.values()])
     privileges, problems = [suspended[name] for name in names if name in suspended], []
@@ -55,18 +57,19 @@ async def restored(db: Db, new: NewRequest, asked: Mapping[int, PrivilegeBody]) 
         if taken is None:
             problems.append(Problem(field, f"{name.words()} of {new.target_name} is not suspended"))
         elif each.access not in (None, taken.requested_access):
-            problems.append(Problem(field, f"Access must be {taken.requested_access}, as it was before the suspension"))
+            problems.append(Problem(field, f"Access must be {taken.requested_access}, which is still approved"))
     if len(set(names)) < len(names):
         problems.append(TWICE)
     if not asked:
         privileges = list(suspended.values())
         if not privileges and not await _is_suspended(db, new):
             problems.append(Problem("action", f"{new.target_name} is not suspended"))
-    (filled,) = await complete(db, [msgspec.structs.replace(new, privileges=privileges)])
+    asking = msgspec.structs.replace(targeted, requests=[msgspec.structs.replace(new, privileges=privileges)])
+    (filled,) = await complete_privileges(db, asking)
     return filled, problems
 
 
-# Suspensions that were carried out, of the target of a new request.
+# Finished suspensions of the target of a new request.
 _SUSPENSIONS = """
     FROM access_requests s
     WHERE s.application_id = %(application)s AND s.target_type = %(type)s AND s.target_name = %(name)s
@@ -88,7 +91,7 @@ def _of_target(new: NewRequest) -> dict[str, object]:
 
 
 async def _is_suspended(db: Db, new: NewRequest) -> bool:
-    """Tell whether the target itself is suspended; it may hold no privilege that could be named."""
+    """Tell whether the target itself is suspended; a suspension may list no privileges."""
     found: bool = await fetch_value(
         db,
         f"""SELECT EXISTS (SELECT {_SUSPENSIONS}
@@ -98,21 +101,40 @@ async def _is_suspended(db: Db, new: NewRequest) -> bool:
     return found
 
 
+# The access of the privilege `p` that a later request leaves to it.
+_LEFT = f"""
+    SELECT CASE WHEN later.approved_on IS NULL THEN coalesce(q.lowered_access, q.requested_access)
+                ELSE q.approved_access END AS access, later.number, later.approved_on IS NOT NULL AS is_approved
+    FROM privileges q JOIN (SELECT later.* {_LATER}) AS later ON later.id = q.request_id
+    WHERE (q.header, q.section, q.permission) = (p.header, p.section, p.permission)
+      AND later.action IN ('Add', 'Change', 'Remove')"""
+
+
 async def _suspended(db: Db, new: NewRequest) -> dict[PermissionName, NewPrivilege]:
-    """Return what suspensions took from the target, except what was restored or removed since."""
+    """Return the access that suspensions took away, except what was restored, removed or lowered since.
+
+    Of requests that changed a privilege later, the last approved one counts, and those that wait after it.
+    """
     rows = await fetch_rows(
         db,
-        f"""SELECT p.header, p.section, p.permission, p.initial_access, p.description, p.risk_rating, p.value,
+        f"""SELECT p.header, p.section, p.permission, still.access, p.description, p.risk_rating, p.value,
                    p.metadata, p.sources, p.origins
             FROM (SELECT s.* {_SUSPENSIONS}) AS s JOIN privileges p ON p.request_id = s.id
-            WHERE p.initial_access <> 'None' AND NOT EXISTS (
+            CROSS JOIN LATERAL (
+                WITH changes AS ({_LEFT})
+                SELECT access FROM (
+                    SELECT p.initial_access
+                    UNION ALL
+                    SELECT access FROM changes
+                    WHERE number >= coalesce((SELECT max(number) FROM changes WHERE is_approved), 0)) AS found (access)
+                ORDER BY access_rank(access) LIMIT 1) AS still
+            WHERE still.access <> 'None' AND NOT EXISTS (
                 SELECT {_LATER} AND (
-                    -- A Remove without privileges took the account itself.
+                    -- A Remove without privileges removed the account itself.
                     (later.action = 'Remove' AND NOT EXISTS (SELECT FROM privileges q WHERE q.request_id = later.id))
-                    OR (later.action IN ('Restore', 'Remove', 'Change') AND EXISTS (
+                    OR (later.action = 'Restore' AND EXISTS (
                         SELECT FROM privileges q WHERE q.request_id = later.id
-                        AND (q.header, q.section, q.permission) = (p.header, p.section, p.permission)
-                        AND (later.action = 'Restore' OR q.requested_access = 'None')))))
+                        AND (q.header, q.section, q.permission) = (p.header, p.section, p.permission)))))
             ORDER BY s.number, p.position""",
         **_of_target(new),
     )
@@ -146,11 +168,11 @@ def _taken(
 
 
 async def overtaken(db: Db, requests: Sequence[AccessRequestDetail]) -> dict[UUID, str]:
-    """Find requests that would now raise access although they did not when they were approved, and say why.
+    """Find requests that would raise access now although they did not when they were approved, with the reason.
 
-    What the target holds may have been lowered between the approval and the start.
+    The access of the target may have been lowered between approval and start.
     """
-    watched = {request.id: again for request in requests if (again := _still_asked(request)).privileges}
+    watched = {request.id: again for request in requests if (again := _without_raises(request)).privileges}
     completed = await complete(db, list(watched.values()))
     found = {}
     for id, new in zip(watched, completed, strict=True):
@@ -162,8 +184,8 @@ async def overtaken(db: Db, requests: Sequence[AccessRequestDetail]) -> dict[UUI
     return found
 
 
-def _still_asked(request: AccessRequestDetail) -> NewRequest:
-    """Rebuild the request with only the privileges that keep some access and did not raise it when requested."""
+def _without_raises(request: AccessRequestDetail) -> NewRequest:
+    """Rebuild the request with only the privileges that leave some access and did not raise it when requested."""
     target = request.target
     return NewRequest(
         action=RequestAction(request.action),

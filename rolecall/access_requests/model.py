@@ -1,3 +1,8 @@
+"""The nouns of access requests, and the table of moves that changes their status.
+
+`MOVES` is the only definition of which status leads to which; `moving.py` makes the moves, `permitted.py` says who may.
+"""
+
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from enum import StrEnum
@@ -33,7 +38,7 @@ class RequestEvent(StrEnum):
     CANCELED = "AccessRequestCanceled"
 
 
-# What the webhook payload says of an event: its condition. Its display is its name, with spaces (webhooks/payload.py).
+# `event.description` of the webhook payload. `event.display` is the name with spaces (webhooks/payload.py).
 CONDITIONS = {
     RequestEvent.CREATED: "An access request is created",
     RequestEvent.ASSIGNED: "An access request is assigned to a person",
@@ -53,7 +58,7 @@ DESCRIPTIONS = {
 
 
 class Move(msgspec.Struct, frozen=True):
-    """A row of the table of moves: one activity entry, and the events it names. Without `to` the status stays."""
+    """A row of the table of moves: it adds one activity entry and its events. Without `to` the status is kept."""
 
     name: str
     text: str
@@ -101,10 +106,10 @@ RESOLVE = Move(
     sets=("resolved_on",),
     events=(RequestEvent.RESOLVED,),
 )
-# Resolve, when nothing must be verified.
+# Resolve a request that has no rule of type Verify.
 FINISH = Move(
     "Resolved",
-    "The access was provisioned; nothing must be verified",
+    "The access was provisioned; no verification is required",
     _OPEN,
     WorkStatus.COMPLETED,
     sets=("resolved_on", "completed_on"),
@@ -126,8 +131,8 @@ REOPEN = Move(
     clears=("resolved_on",),
     events=(RequestEvent.REOPENED,),
 )
-SNOOZE = Move("Snoozed", "The work rests", _OPEN, WorkStatus.SNOOZED)
-RESUME = Move("Resumed", "The work goes on", _SNOOZED, WorkStatus.OPEN, clears=("snoozed_until",))
+SNOOZE = Move("Snoozed", "Provisioning is postponed", _OPEN, WorkStatus.SNOOZED)
+RESUME = Move("Resumed", "Provisioning continues", _SNOOZED, WorkStatus.OPEN, clears=("snoozed_until",))
 CANCEL = Move(
     "Canceled",
     "The request was canceled",
@@ -140,13 +145,14 @@ ASSIGN = Move("Assigned", "The request was assigned", _NOT_DONE, None, events=(R
 
 MOVES = (APPROVE, REJECT, START, RESOLVE, FINISH, VERIFY, REOPEN, SNOOZE, RESUME, CANCEL, ASSIGN)
 
-# When a response of each type is awaited, and what giving it is called.
+# The status in which a request waits for responses of each type.
 AWAITED = {
     RequirementType.APPROVE: WorkStatus.PENDING,
     RequirementType.RESOLVE: WorkStatus.OPEN,
     RequirementType.VERIFY: WorkStatus.RESOLVED,
 }
-SAID = {
+# The verb for each response in an activity entry.
+RESPONSE_VERBS = {
     (RequirementType.APPROVE, Response.APPROVED): "approved",
     (RequirementType.APPROVE, Response.REJECTED): "rejected",
     (RequirementType.RESOLVE, Response.APPROVED): "resolved",
@@ -158,8 +164,8 @@ SAID = {
 _TAKEN_AWAY = frozenset({Access.NONE, Access.DENY})
 
 
-def gives(action: str, accesses: Iterable[str]) -> bool:
-    """Whether a request that asks for these accesses would give somebody something."""
+def gives_access(action: str, accesses: Iterable[str]) -> bool:
+    """Tell whether a request with these access levels would give access."""
     match RequestAction(action):
         case RequestAction.ADD | RequestAction.RESTORE:
             return True
@@ -170,14 +176,14 @@ def gives(action: str, accesses: Iterable[str]) -> bool:
 
 
 def raises(held: str, asked: str) -> bool:
-    """Tell whether access grows. Lifting a Deny counts, because access through groups then applies again."""
+    """Tell whether access grows. Removing a Deny counts, because access through groups then applies again."""
     return RANK[asked] > RANK[held] or (held == Access.DENY and asked == Access.NONE)
 
 
 class NewPrivilege(msgspec.Struct, frozen=True, kw_only=True):
-    """A privilege to ask for; fields left out are looked up in the application's imported data.
+    """A privilege of a new request; omitted fields are completed from the application's imported data.
 
-    `risk_rating` is used only for a name that has left the catalogue; without it such a name is Critical.
+    `risk_rating` is used only for a name that is not in the catalogue; without it such a name is rated Critical.
     """
 
     header: str
@@ -194,7 +200,7 @@ class NewPrivilege(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RelatedItem(msgspec.Struct, frozen=True, kw_only=True):
-    """What a new request belongs to; `event_type` lets the approval policy tell events apart."""
+    """The event or review item that a new request belongs to; the approval policy may depend on `event_type`."""
 
     id: UUID
     kind: str
@@ -205,11 +211,12 @@ class RelatedItem(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NewRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """A request to be made. Without an identity it is for the group that `target_name` names.
+    """A request to create. Without an identity it is about the group `target_name`.
 
-    For an identity, a `target_name` left out is the account's username, its e-mail or its name.
-    `models_in_effect` are the models that match the identity after fulfilment; left out, those that match it now.
-    `target_risk` is that of the group, where the request is about a whole group.
+    For an identity, `target_name` defaults to the username of its account, its e-mail or its name.
+    `models_in_effect` are the models that match the identity after fulfilment, by default those that match it now.
+    `target_risk` is the risk of the group, for a request about a whole group.
+    `is_unmatched`: the account is not known to be the identity's.
     """
 
     action: RequestAction
@@ -224,11 +231,12 @@ class NewRequest(msgspec.Struct, frozen=True, kw_only=True):
     models_in_effect: frozenset[UUID] | None = None
     comment: str | None = None
     target_risk: Level = Level.NONE
+    is_unmatched: bool = False
 
     def raises_access(self) -> bool:
-        """Tell whether the request must be approved as an Add: it asks for more than the target holds.
+        """Tell whether the request must be approved like an Add, because it asks for more access than the target has.
 
-        The end of a leave needs no new approval, because it gives back only what the leave took.
+        The end of a leave needs no new approval, because it only gives back what the leave took away.
         """
         match self.action:
             case RequestAction.ADD:
@@ -241,6 +249,6 @@ class NewRequest(msgspec.Struct, frozen=True, kw_only=True):
                 return False
 
     def risk(self) -> Level:
-        """Return the highest rating of its privileges, or the group's where it is about a whole group."""
+        """Return the highest rating of the privileges, or the rating of the group if there are none."""
         ratings = [privilege.risk_rating or Level.NONE for privilege in self.privileges]
         return max(ratings, key=list(Level).index) if ratings else self.target_risk

@@ -1,6 +1,7 @@
-"""A move: its compare-and-set, its activity entry, its events; the same statements for one request as for thousands.
+"""Move access requests in bulk: a compare-and-set of the status, an activity entry and the events of the move.
 
-Each returns the requests that moved. The others were in a status that does not allow it, and did not change.
+Each function returns the requests that moved. Requests in a status that does not allow the move stay unchanged. The
+number of statements does not depend on the number of requests.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -22,8 +23,9 @@ from rolecall.access_requests.model import (
     VERIFY,
     Move,
     RequestEvent,
-    gives,
+    gives_access,
 )
+from rolecall.access_requests.permitted import DONE_BY, with_owners
 from rolecall.access_requests.requirements import ADMINISTRATORS
 from rolecall.access_requests.shapes import AccessRequestDetail
 from rolecall.core.caller import SYSTEM, Caller
@@ -35,22 +37,22 @@ from rolecall.work_items.actions import record_activity_of
 from rolecall.work_items.shapes import PersonReference
 
 Ids = Sequence[UUID]
-# What the activity entry says: of all, or of each.
+# The text of the activity entry: one for all requests, or one per request.
 Text = str | Mapping[UUID, str]
 Verb = Callable[[Db, Ids, Caller, datetime], Awaitable[list[UUID]]]
 
 _BATCH = 500
 
 
-async def hold(db: Db, ids: Ids) -> None:
-    """Whoever works on several requests takes them first, in one order: two that meet never wait for each other."""
+async def lock(db: Db, ids: Ids) -> None:
+    """Lock requests in number order to avoid deadlocks between transactions that change several."""
     await execute(db, "SELECT FROM access_requests WHERE id = ANY(%(ids)s) ORDER BY number FOR UPDATE", ids=list(ids))
 
 
 async def move(
     db: Db, move: Move, ids: Ids, caller: Caller, now: datetime, text: Text | None = None, **columns: object
 ) -> list[UUID]:
-    """`columns` are set beside those of the move."""
+    """Make one move; `columns` are set in addition to those of the move."""
     if not ids:
         return []
     changes = [f"{column} = %(now)s" for column in move.sets]
@@ -80,8 +82,8 @@ async def move(
 
 
 async def approve(db: Db, ids: Ids, caller: Caller, now: datetime, text: Text | None = None) -> list[UUID]:
-    """What is asked becomes what is approved, unless a reviewer lowered it; then the work starts if it may."""
-    ids = await _lock(db, APPROVE, ids)
+    """Approve the requested access, or what a reviewer lowered it to, and start the requests that are due."""
+    ids = await _lock_movable(db, APPROVE, ids)
     await execute(
         db,
         """UPDATE privileges SET approved_access = coalesce(lowered_access, requested_access)
@@ -101,9 +103,9 @@ async def approve(db: Db, ids: Ids, caller: Caller, now: datetime, text: Text | 
 
 
 async def resolve(db: Db, ids: Ids, caller: Caller, now: datetime, text: Text | None = None) -> list[UUID]:
-    """To Resolved, or to Completed where nothing must be verified."""
-    ids = await _lock(db, RESOLVE, ids)
-    await _answer(db, RequirementType.RESOLVE, ids, caller)
+    """Move to Resolved, or to Completed if no verification is required."""
+    ids = await _lock_movable(db, RESOLVE, ids)
+    await _record_responses(db, RequirementType.RESOLVE, ids, caller)
     verified = await fetch_rows(
         db,
         "SELECT DISTINCT request_id FROM responses WHERE request_id = ANY(%(ids)s) AND type = 'Verify'",
@@ -116,22 +118,18 @@ async def resolve(db: Db, ids: Ids, caller: Caller, now: datetime, text: Text | 
 
 
 async def _ask_others_to_verify(db: Db, ids: Ids, caller: Caller) -> None:
-    """Ask administrators to verify where all verifiers carried the request out, so that someone can respond."""
+    """Ask administrators to verify where every verifier also provisioned the request, so that someone can respond."""
+    done_by = f"array_remove(ARRAY[%(caller)s, r.assignee_id], NULL) || {DONE_BY}"
     rules = await fetch_rows(
         db,
-        """SELECT v.request_id, v.rule, v.last, v.reason,
-                  array_remove(ARRAY[r.reporter_id, r.identity_id], NULL) || c.by
-           FROM (SELECT request_id, rule, max(position) AS last, min(reason) AS reason, array_agg(reviewer_id) AS asked
-                 FROM responses WHERE request_id = ANY(%(ids)s) AND type = 'Verify' GROUP BY request_id, rule) v
-           JOIN access_requests r ON r.id = v.request_id
-           CROSS JOIN LATERAL (SELECT array_remove(ARRAY[%(caller)s, r.assignee_id], NULL) || array(
-               SELECT p.reviewer_id FROM responses p
-               WHERE p.request_id = r.id AND p.type = 'Resolve' AND p.response = 'Approved'
-               UNION ALL
-               SELECT unnest(array_remove(ARRAY[e.caller_id, (e.request #>> '{assignee,id}')::uuid], NULL))
-               FROM access_request_events e
-               WHERE e.request_id = r.id AND e.name = 'AccessRequestResolved') AS by) c
-           WHERE v.asked <@ c.by""",
+        f"""SELECT v.request_id, v.rule, v.last, v.reason,
+                   array_remove(ARRAY[r.reporter_id, r.identity_id], NULL) || c.by
+            FROM (SELECT request_id, rule, max(position) AS last, min(reason) AS reason,
+                         array_agg(reviewer_id) AS asked
+                  FROM responses WHERE request_id = ANY(%(ids)s) AND type = 'Verify' GROUP BY request_id, rule) v
+            JOIN access_requests r ON r.id = v.request_id
+            CROSS JOIN LATERAL (SELECT {with_owners(done_by)} AS by) c
+            WHERE v.asked <@ c.by""",
         ids=list(ids),
         caller=caller.id,
     )
@@ -140,8 +138,8 @@ async def _ask_others_to_verify(db: Db, ids: Ids, caller: Caller) -> None:
     active = await administrators.active(db)
     rows = []
     for request_id, rule, last, reason, excluded in rules:
-        able = [PersonReference(id, name) for id, name in active.items() if id not in excluded] or [ADMINISTRATORS]
-        for position, reviewer in enumerate(able, last + 1):
+        available = [PersonReference(id, name) for id, name in active.items() if id not in excluded] or [ADMINISTRATORS]
+        for position, reviewer in enumerate(available, last + 1):
             row = {"request_id": request_id, "type": RequirementType.VERIFY, "rule": rule, "position": position}
             asked = {"reviewer_id": reviewer.id, "reviewer_name": reviewer.name, "response": "Pending", "asked": True}
             rows.append(row | {"reason": reason} | asked)
@@ -149,14 +147,14 @@ async def _ask_others_to_verify(db: Db, ids: Ids, caller: Caller) -> None:
 
 
 async def verify(db: Db, ids: Ids, caller: Caller, now: datetime, text: Text | None = None) -> list[UUID]:
-    ids = await _lock(db, VERIFY, ids)
-    await _answer(db, RequirementType.VERIFY, ids, caller)
+    ids = await _lock_movable(db, VERIFY, ids)
+    await _record_responses(db, RequirementType.VERIFY, ids, caller)
     return await move(db, VERIFY, ids, caller, now, text)
 
 
 async def reopen(db: Db, ids: Ids, caller: Caller, now: datetime, text: Text | None = None) -> list[UUID]:
-    """Whoever resolved or verified is asked again."""
-    ids = await _lock(db, REOPEN, ids)
+    """Reopen requests and reset their responses of type Resolve and Verify to Pending."""
+    ids = await _lock_movable(db, REOPEN, ids)
     await execute(
         db,
         "DELETE FROM responses WHERE request_id = ANY(%(ids)s) AND type IN ('Resolve', 'Verify') AND NOT asked",
@@ -180,9 +178,9 @@ async def resume(db: Db, ids: Ids, caller: Caller, now: datetime, text: Text | N
 
 
 async def move_due(db: Db, now: datetime) -> bool:
-    """Start and resume what the clock has come for, some at a time; whether more is waiting."""
+    """Start and resume a batch of requests that are due; return whether more may be due."""
     full = False
-    for due, column, text in ((START, "scheduled_start", None), (RESUME, "snoozed_until", "The date has come")):
+    for due, column, text in ((START, "scheduled_start", None), (RESUME, "snoozed_until", "The snooze has ended")):
         rows = await fetch_rows(
             db,
             f"""SELECT id FROM access_requests WHERE status = '{min(due.allowed)}' AND {column} <= %(now)s
@@ -195,7 +193,7 @@ async def move_due(db: Db, now: datetime) -> bool:
 
 
 async def _open(db: Db, opening: Move, ids: Ids, caller: Caller, now: datetime, text: Text | None = None) -> list[UUID]:
-    """Open requests for provisioning; cancel those that may no longer give what they ask for."""
+    """Open requests for provisioning; cancel those that may no longer give the requested access."""
     withheld = set(await withhold(db, ids, now))
     if opening is START:
         withheld.update(await _cancel_overtaken(db, ids, now))
@@ -203,7 +201,7 @@ async def _open(db: Db, opening: Move, ids: Ids, caller: Caller, now: datetime, 
 
 
 async def withhold(db: Db, ids: Ids, now: datetime) -> list[UUID]:
-    """Cancel requests that would give access to an identity that has left, with a comment."""
+    """Cancel requests that would give access to an inactive identity, with a comment."""
     rows = await fetch_rows(
         db,
         """SELECT r.id, i.status, r.action, array(SELECT requested_access FROM privileges p WHERE p.request_id = r.id)
@@ -213,15 +211,15 @@ async def withhold(db: Db, ids: Ids, now: datetime) -> list[UUID]:
         active=IdentityStatus.ACTIVE,
     )
     why = {
-        id: f"Nothing is given to somebody who has left: the identity is {status}"
+        id: f"The identity is {status}; only active identities can be given access"
         for id, status, action, accesses in rows
-        if gives(action, accesses)
+        if gives_access(action, accesses)
     }
-    return await _cancel_because(db, why, now)
+    return await _cancel_with_reasons(db, why, now)
 
 
 async def _cancel_overtaken(db: Db, ids: Ids, now: datetime) -> list[UUID]:
-    """Cancel requests that no reviewer approved and that would now raise access, with a comment."""
+    """Cancel requests that no reviewer approved and that would raise access now, with a comment."""
     rows = await fetch_rows(
         db,
         """SELECT r.id FROM access_requests r
@@ -232,10 +230,10 @@ async def _cancel_overtaken(db: Db, ids: Ids, now: datetime) -> list[UUID]:
         ids=list(ids),
     )
     why = await overtaken(db, await queries.details(db, [id for (id,) in rows]))
-    return await _cancel_because(db, why, now)
+    return await _cancel_with_reasons(db, why, now)
 
 
-async def _cancel_because(db: Db, why: Mapping[UUID, str], now: datetime) -> list[UUID]:
+async def _cancel_with_reasons(db: Db, why: Mapping[UUID, str], now: datetime) -> list[UUID]:
     canceled = await move(db, CANCEL, list(why), SYSTEM, now, why)
     comments = [{"item_id": id, "created_date": now, "author": SYSTEM.name, "content": why[id]} for id in canceled]
     await insert_rows(db, "comments", comments)
@@ -243,7 +241,7 @@ async def _cancel_because(db: Db, why: Mapping[UUID, str], now: datetime) -> lis
 
 
 async def withhold_from(db: Db, identity_id: UUID, now: datetime) -> None:
-    """Whatever waits to be given to somebody who has just left."""
+    """Cancel the unfinished requests that would give access to an identity that has just become inactive."""
     rows = await fetch_rows(
         db,
         """SELECT id FROM access_requests WHERE identity_id = %(identity)s AND status = ANY(%(waiting)s)
@@ -254,8 +252,8 @@ async def withhold_from(db: Db, identity_id: UUID, now: datetime) -> None:
     await withhold(db, [id for (id,) in rows], now)
 
 
-async def _lock(db: Db, move: Move, ids: Ids) -> list[UUID]:
-    """Those that may make the move, held until the transaction ends."""
+async def _lock_movable(db: Db, move: Move, ids: Ids) -> list[UUID]:
+    """Lock the requests whose status allows the move, in number order, until the transaction ends."""
     rows = await fetch_rows(
         db,
         """SELECT id FROM access_requests WHERE id = ANY(%(ids)s) AND status = ANY(%(allowed)s)
@@ -266,8 +264,8 @@ async def _lock(db: Db, move: Move, ids: Ids) -> list[UUID]:
     return [id for (id,) in rows]
 
 
-async def _answer(db: Db, type: RequirementType, ids: Ids, caller: Caller) -> None:
-    """Rules that nobody has answered yet are answered by the caller, whether asked or not."""
+async def _record_responses(db: Db, type: RequirementType, ids: Ids, caller: Caller) -> None:
+    """Record the caller as the reviewer who met every open rule of this type, even if the caller was not asked."""
     await execute(
         db,
         """INSERT INTO responses AS r
@@ -286,11 +284,11 @@ async def _answer(db: Db, type: RequirementType, ids: Ids, caller: Caller) -> No
 
 
 async def record_events(db: Db, events: Sequence[RequestEvent], ids: Ids, caller: Caller, now: datetime) -> None:
-    """Record each event with the whole request as it is now; triggers write the webhook deliveries."""
+    """Record each event with the current state of the request; triggers write the webhook deliveries."""
     if not events:
         return
     requests = await queries.details(db, ids)
-    # One JSON text: an array of thousands of texts would be quoted one by one.
+    # Send one JSON document, because psycopg quotes each element of an array separately.
     payloads = b"[" + b",".join(_payload(request) for request in requests) + b"]"
     for event in events:
         # Fires note_event_news (schema/personnel_events.sql) and fan_out_on_insert (schema/webhooks.sql).
@@ -311,7 +309,7 @@ async def record_events(db: Db, events: Sequence[RequestEvent], ids: Ids, caller
 
 def _payload(request: AccessRequestDetail) -> bytes:
     if identity := request.target.affected_identity:
-        spoken = msgspec.structs.replace(identity, type=WEBHOOK_TYPES[identity.type])
-        target = msgspec.structs.replace(request.target, affected_identity=spoken)
+        for_webhooks = msgspec.structs.replace(identity, type=WEBHOOK_TYPES[identity.type])
+        target = msgspec.structs.replace(request.target, affected_identity=for_webhooks)
         request = msgspec.structs.replace(request, target=target)
     return msgspec.json.encode(request)

@@ -1,10 +1,11 @@
-"""Decide who may move an access request, for both the actions and the console.
+"""Decide who may move an access request. Actions and console both use `refusal`.
 
-An API token acts by its scope. A person acts by role, or by relation to the request: they made it, it is asked
-of them, it is assigned to them, or they provision the application. Separation of duties holds for every person,
-administrators included.
+An API token acts by its scope. A person acts by role or by relation to the request: reporter, reviewer, assignee or
+provisioner of the application. Separation of duties applies to every person, including administrators,
+also through tokens that they made.
 """
 
+from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
@@ -21,13 +22,13 @@ from rolecall.access_requests.model import (
     VERIFY,
     Move,
 )
-from rolecall.core.db import Db, fetch_one
+from rolecall.core.db import Db, fetch_one, fetch_rows
 from rolecall.settings.policy import RequirementType
 
-OWN = "Nobody decides on a request of their own"
-ABOUT_THEM = "Nobody cancels or snoozes what others asked about them"
-CARRIED_OUT = "Whoever carried out a request does not verify it; another person can, or the application's next import"
-NOT_THEIRS = "This request is neither yours nor asked of you"
+OWN_REQUEST = "You made this request or it is about you, so another person must decide"
+REPORTED_BY_OTHERS = "Another person made this request about you, so you cannot cancel or snooze it"
+PROVISIONED_IT = "The person who provisioned the access cannot verify it; another reviewer or the next import can"
+NOT_INVOLVED = "Only people involved in this request, operators and administrators can do this"
 
 _PROVISIONING = frozenset({ASSIGN, RESOLVE, SNOOZE, RESUME, REOPEN})
 _EVERY_MOVE = _PROVISIONING | {VERIFY, CANCEL}
@@ -37,22 +38,23 @@ _BY_RELATION = {
     "is_assignee": _PROVISIONING,
     "is_provisioner": _PROVISIONING,
 }
-# What being asked for a response of each type allows, beside the response itself.
+# The moves that a reviewer may make in addition to responding, by the type of the response.
 _BY_ASKED: dict[str, frozenset[Move]] = {
     RequirementType.APPROVE: frozenset({ASSIGN, CANCEL}),
     RequirementType.RESOLVE: _PROVISIONING | {CANCEL},
     RequirementType.VERIFY: frozenset({VERIFY, REOPEN}),
 }
-_NOTHING = "Auditor"
-# The move that a response of each type decides on.
+_READ_ONLY = "Auditor"
+# The move that a response of each type decides.
 DECIDED = {RequirementType.APPROVE: APPROVE, RequirementType.RESOLVE: RESOLVE, RequirementType.VERIFY: VERIFY}
 
 
 class Standing(msgspec.Struct, frozen=True):
     """The relation of a caller to a request.
 
-    `asked`: the types of response the caller is asked for. `carried_out_by`: everyone who resolved it, or was
-    assigned to it then, in any round. `latest`: when something last happened.
+    `asked`: the types of response that the caller is asked for. `carried_out_by`: everyone who resolved the request, or
+    was its assignee at that time, including before it was reopened, and the owners of tokens among them.
+    `owner_carried_out`: the caller is a token whose owner did so in person. `latest`: the time of the last activity.
     """
 
     caller_id: UUID
@@ -64,6 +66,7 @@ class Standing(msgspec.Struct, frozen=True):
     is_assignee: bool
     is_provisioner: bool
     carried_out_by: list[UUID]
+    owner_carried_out: bool
     latest: datetime
 
     @property
@@ -71,41 +74,53 @@ class Standing(msgspec.Struct, frozen=True):
         """Return the moves that role and relations allow, before separation of duties."""
         related = [moves for relation, moves in _BY_RELATION.items() if getattr(self, relation)]
         related += [_BY_ASKED[type] for type in self.asked]
-        return _BY_ROLE.get(self.role, frozenset()).union(*related) if self.role != _NOTHING else frozenset()
+        return _BY_ROLE.get(self.role, frozenset()).union(*related) if self.role != _READ_ONLY else frozenset()
 
 
 def refusal(standing: Standing, move: Move, reviewer_id: UUID | None = None) -> str | None:
     """Return why a caller may not make a move, or None; `reviewer_id` is the person whose response is recorded."""
     is_own = standing.is_person and (standing.is_reporter or standing.is_affected)
     if is_own and move in DECIDED.values():
-        return OWN
+        return OWN_REQUEST
     actors = {reviewer_id} | ({standing.caller_id} if standing.is_person else set())
-    if move is VERIFY and actors & {*standing.carried_out_by}:
-        return CARRIED_OUT
+    if move is VERIFY and (standing.owner_carried_out or actors & {*standing.carried_out_by}):
+        return PROVISIONED_IT
     if move in (CANCEL, SNOOZE) and standing.is_affected and not standing.is_reporter:
-        return ABOUT_THEM
-    # Approvers are named by the request's rules; `respond` checks them.
+        return REPORTED_BY_OTHERS
+    # `respond` checks approvers against the rules of the request.
     if standing.is_person and move is not APPROVE and move not in standing.reach:
-        return NOT_THEIRS
+        return NOT_INVOLVED
     return None
 
 
 # SQL for a request `r`. Read the assignee from the event of the move, because a verifier may be assigned later.
-CARRIED_OUT_BY = """
-    CASE WHEN r.status <> 'Resolved' THEN '{}' ELSE
-        array(SELECT p.reviewer_id FROM responses p
-              WHERE p.request_id = r.id AND p.type = 'Resolve' AND p.response = 'Approved')
-        || array(SELECT unnest(array_remove(ARRAY[e.caller_id, (e.request #>> '{assignee,id}')::uuid], NULL))
-                 FROM access_request_events e
-                 WHERE e.request_id = r.id AND e.name = 'AccessRequestResolved') END"""
+DONE_BY = """
+    array(SELECT p.reviewer_id FROM responses p
+          WHERE p.request_id = r.id AND p.type = 'Resolve' AND p.response = 'Approved')
+    || array(SELECT unnest(array_remove(ARRAY[e.caller_id, (e.request #>> '{assignee,id}')::uuid], NULL))
+             FROM access_request_events e WHERE e.request_id = r.id AND e.name = 'AccessRequestResolved')"""
+_DONE_BY = f"CASE WHEN r.status = 'Resolved' THEN {DONE_BY} ELSE '{{}}' END"
+
+
+def with_owners(ids: str) -> str:
+    """Return SQL that adds the owners of the tokens among an array of ids."""
+    return f"""(SELECT done.by || array(SELECT t.owner_id FROM tokens t
+                                     WHERE t.id = ANY(done.by) AND t.owner_id IS NOT NULL)
+                FROM (SELECT {ids} AS by) AS done)"""
+
+
+CARRIED_OUT_BY = f"{with_owners(_DONE_BY)}::uuid[]"
+# Whether the token %(caller)s belongs to a person who carried out the request `r` in person.
+_OWNER_CARRIED_OUT = f"coalesce((SELECT owner_id FROM tokens WHERE id = %(caller)s) = ANY({_DONE_BY}), false)"
+_IS_PERSON = "EXISTS (SELECT FROM identities WHERE id = %(caller)s)"
 
 
 async def standing_of(db: Db, caller_id: UUID, request_id: UUID) -> Standing:
-    """Read a caller's relation to a request. Lock the request first, so that this reads its latest state."""
+    """Read a caller's relation to a request. Lock the request first, so that the result stays true until the commit."""
     found = await fetch_one(
         db,
         Standing,
-        f"""SELECT %(caller)s::uuid AS caller_id, EXISTS (SELECT FROM identities WHERE id = %(caller)s) AS is_person,
+        f"""SELECT %(caller)s::uuid AS caller_id, {_IS_PERSON} AS is_person,
                    (SELECT c.role FROM console_roles c WHERE c.identity_id = %(caller)s) AS role,
                    r.reporter_id = %(caller)s AS is_reporter,
                    coalesce(r.identity_id = %(caller)s, false) AS is_affected,
@@ -113,7 +128,7 @@ async def standing_of(db: Db, caller_id: UUID, request_id: UUID) -> Standing:
                          WHERE p.request_id = r.id AND p.reviewer_id = %(caller)s AND p.asked) AS asked,
                    coalesce(r.assignee_id = %(caller)s, false) AS is_assignee,
                    %(caller)s = ANY(a.provisioner_ids) AS is_provisioner,
-                   {CARRIED_OUT_BY} AS carried_out_by,
+                   {CARRIED_OUT_BY} AS carried_out_by, {_OWNER_CARRIED_OUT} AS owner_carried_out,
                    (SELECT max(t.created_date) FROM activity t WHERE t.item_id = r.id) AS latest
             FROM access_requests r JOIN applications a ON a.id = r.application_id WHERE r.id = %(id)s""",
         caller=caller_id,
@@ -121,3 +136,15 @@ async def standing_of(db: Db, caller_id: UUID, request_id: UUID) -> Standing:
     )
     assert found
     return found
+
+
+async def carried_out_among(db: Db, caller_id: UUID, request_ids: Sequence[UUID]) -> set[UUID]:
+    """Return the requests that the caller carried out, in person or through a token; two tokens are never compared."""
+    rows = await fetch_rows(
+        db,
+        f"""SELECT r.id FROM access_requests r WHERE r.id = ANY(%(ids)s)
+            AND (%(caller)s = ANY({CARRIED_OUT_BY}) AND {_IS_PERSON} OR {_OWNER_CARRIED_OUT})""",
+        caller=caller_id,
+        ids=list(request_ids),
+    )
+    return {id for (id,) in rows}

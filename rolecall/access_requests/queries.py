@@ -109,7 +109,7 @@ async def by_id(db: Db, ids: Sequence[UUID]) -> dict[UUID, AccessRequestDetail]:
     return {found.id: found for found in await details(db, ids)}
 
 
-class _Asked(msgspec.Struct):
+class _StoredResponse(msgspec.Struct):
     type: RequirementType
     rule: int
     reason: str
@@ -117,15 +117,15 @@ class _Asked(msgspec.Struct):
     response: Response
 
 
-class _Parts(History):
+class _RequestParts(History):
     privileges: list[Privilege]
     metadata: list[Pair]
-    responses: list[_Asked]
+    responses: list[_StoredResponse]
     related_items: list[RelatedItemReference]
     access_models: list[AccessModelReference]
 
 
-_read_parts = msgspec.json.Decoder(_Parts).decode
+_read_parts = msgspec.json.Decoder(_RequestParts).decode
 _PRIVILEGES = """
     initial_access AS "initialAccess", requested_access AS "requestedAccess", approved_access AS "approvedAccess",
     json_build_object('header', header, 'section', section, 'permission', permission, 'description', description,
@@ -143,7 +143,7 @@ _DETAILS = f"""
 
 
 async def details(db: Db, ids: Sequence[UUID]) -> list[AccessRequestDetail]:
-    """By number."""
+    """Return requests by number."""
     return [_detail(row) for row in await fetch_rows(db, _DETAILS, ids=list(ids))]
 
 
@@ -162,10 +162,10 @@ def _detail(row: Sequence[Any]) -> AccessRequestDetail:
     return _request(row, AccessRequestDetail, target, *rest)
 
 
-def _rules(responses: Iterable[_Asked], *, is_over: bool) -> list[Rule]:
-    """Group responses by rule. A finished request waits for no one, so pending reviewers are left out."""
+def _rules(responses: Iterable[_StoredResponse], *, is_over: bool) -> list[Rule]:
+    """Group responses by rule. A finished request no longer waits, so its pending reviewers are left out."""
 
-    def shown(asked: Iterable[_Asked]) -> list[ReviewerResponse]:
+    def shown(asked: Iterable[_StoredResponse]) -> list[ReviewerResponse]:
         return [
             ReviewerResponse(each.reviewer, each.response)
             for each in asked
@@ -176,7 +176,7 @@ def _rules(responses: Iterable[_Asked], *, is_over: bool) -> list[Rule]:
 
 
 async def summaries_by_stage(db: Db, event_ids: Sequence[UUID]) -> dict[tuple[UUID, str], list[AccessRequestSummary]]:
-    """Personnel events' requests by the event and the name of the stage that lists them, each stage's by number."""
+    """Return the requests of personnel events, grouped by event and name of the stage, and ordered by number."""
     rows = await fetch_rows(
         db,
         f"""SELECT {_COLUMNS}, l.item_id, l.stage
@@ -195,7 +195,7 @@ def _summary(row: Sequence[Any]) -> AccessRequestSummary:
 
 
 async def is_unmet(db: Db, id: UUID, type: RequirementType) -> bool:
-    """Whether a rule of this type still waits: any one of its reviewers meets it."""
+    """Tell whether a rule of this type is still open; one reviewer is enough to meet a rule."""
     unmet = await fetch_rows(
         db,
         """SELECT rule FROM responses WHERE request_id = %(id)s AND type = %(type)s
@@ -206,7 +206,7 @@ async def is_unmet(db: Db, id: UUID, type: RequirementType) -> bool:
     return bool(unmet)
 
 
-# The rules that an open requirement still waits for, and whom they ask.
+# The reviewers and reasons of the rules that are still open in the current status.
 _UNMET = """
     SELECT json_agg(json_build_array(p.reviewer_id, p.reviewer_name) ORDER BY p.rule, p.position) AS reviewers,
            array_agg(DISTINCT p.reason) AS reasons
@@ -244,7 +244,7 @@ WAITING = Listing(
 )
 
 
-# From those who left, of whom there are few, to their accounts.
+# Start from inactive identities, because they are few.
 _LEFTOVERS = f"""
     FROM identities i {identities.SUPERVISOR} JOIN accounts c ON c.identity_id = i.id
     JOIN account_versions v ON v.account_number = c.number AND v.until_import IS NULL AND v.is_active
@@ -261,7 +261,7 @@ def _leftover(row: Sequence[Any]) -> LeftoverItem:
 
 
 async def leftovers(db: Db, page: int) -> Page[LeftoverItem]:
-    """Active accounts of people who left that nobody is asked to remove, by application and username."""
+    """List active accounts of inactive identities without a request to remove them, by application and username."""
     return await fetch_page(
         db,
         _leftover,
@@ -273,8 +273,8 @@ async def leftovers(db: Db, page: int) -> Page[LeftoverItem]:
 
 
 async def stalled(db: Db, page: int, now: datetime) -> Page[StalledItem]:
-    """What waits for people, the longest first."""
+    """List requests that wait for people, the longest wait first."""
     found = await fetch_listed(db, WAITING, page)
-    # A page may be kept for days; how long its items wait is not.
+    # Compute the waiting time here, because a cached page may be days old.
     items = [replace(item, waiting_days=(now - item.waiting_since).days) for item in found.items]
     return replace(found, items=items)

@@ -1,4 +1,7 @@
-"""From the approval policy to the people who are asked: a request never waits for no one."""
+"""Apply the approval policy to new requests and find the reviewers.
+
+If no reviewer of a rule is available, the administrators respond, so that no request waits for ever.
+"""
 
 from collections.abc import Sequence
 from uuid import UUID
@@ -10,20 +13,20 @@ from rolecall.core.db import Db, fetch_rows
 from rolecall.settings.policy import ApprovalRule, RequirementType, Responder
 from rolecall.work_items.shapes import PersonReference
 
-# Who responds while the console has no administrator.
+# The reviewer of last resort, while the console has no administrator.
 ADMINISTRATORS = PersonReference(UUID(int=1), "Administrators")
 
-_NOBODY = {
-    Responder.SUPERVISOR: "no supervisor can",
-    Responder.OWNER: "no application owner can",
-    Responder.PROVISIONER: "no application provisioner can",
-    Responder.IDENTITY: "the identity named for it cannot",
+_UNAVAILABLE = {
+    Responder.SUPERVISOR: "no supervisor is available",
+    Responder.OWNER: "no application owner is available",
+    Responder.PROVISIONER: "no application provisioner is available",
+    Responder.IDENTITY: "the identity named in the rule is not available",
 }
 
-_NO_RULE = "The administrators respond because no rule says who makes the change"
+_NO_RULE = "The administrators respond because the approval policy names no provisioner for this request"
 
 
-class Asked(msgspec.Struct, frozen=True):
+class RuleReviewers(msgspec.Struct, frozen=True):
     type: RequirementType
     reason: str
     reviewers: list[PersonReference]
@@ -36,7 +39,7 @@ class ApplicationPeople(msgspec.Struct, frozen=True):
 
 
 class People(msgspec.Struct, frozen=True):
-    """Who can be asked: `active` has the name of everyone who may still act."""
+    """The people who can be asked to respond; `active` maps active identities to their names."""
 
     applications: dict[UUID, ApplicationPeople]
     supervisors: dict[UUID, UUID | None]
@@ -47,7 +50,8 @@ class People(msgspec.Struct, frozen=True):
         application = self.applications[new.application_id]
         match rule.responder:
             case Responder.SUPERVISOR:
-                return [self.supervisors[new.identity_id]] if new.identity_id else []
+                # The caller chose the identity of an unmatched account, and with it the supervisor.
+                return [self.supervisors[new.identity_id]] if new.identity_id and not new.is_unmatched else []
             case Responder.OWNER:
                 return [application.owner_id]
             case Responder.PROVISIONER:
@@ -55,12 +59,14 @@ class People(msgspec.Struct, frozen=True):
             case Responder.IDENTITY:
                 return [rule.identity_id]
 
-    def able(self, candidates: Sequence[UUID | None], excluded: set[UUID | None]) -> list[PersonReference]:
+    def available(self, candidates: Sequence[UUID | None], excluded: set[UUID | None]) -> list[PersonReference]:
         return [PersonReference(id, self.active[id]) for id in candidates if id in self.active and id not in excluded]
 
 
-def who_is_asked(policy: Sequence[ApprovalRule], new: NewRequest, reporter_id: UUID, people: People) -> list[Asked]:
-    """Apply the policy's rules. Never ask the reporter of the request or the affected identity."""
+def reviewers_of(
+    policy: Sequence[ApprovalRule], new: NewRequest, reporter_id: UUID, people: People
+) -> list[RuleReviewers]:
+    """Apply the rules of the policy, and exclude the reporter and the affected identity as reviewers."""
     raises, risk = new.raises_access(), new.risk()
     own = {new.identity_id, reporter_id}
     asked = []
@@ -72,14 +78,14 @@ def who_is_asked(policy: Sequence[ApprovalRule], new: NewRequest, reporter_id: U
             priority=people.applications[new.application_id].priority,
             risk=risk,
         ):
-            reviewers, reason = people.able(people.candidates(rule, new), own), rule.reason
+            reviewers, reason = people.available(people.candidates(rule, new), own), rule.reason
             if not reviewers:
-                reviewers = people.able(people.administrators, own) or [ADMINISTRATORS]
-                reason = f"{rule.reason}; the administrators respond because {_NOBODY[rule.responder]}"
-            asked.append(Asked(rule.type, reason, reviewers))
+                reviewers = people.available(people.administrators, own) or [ADMINISTRATORS]
+                reason = f"{rule.reason}; the administrators respond because {_UNAVAILABLE[rule.responder]}"
+            asked.append(RuleReviewers(rule.type, reason, reviewers))
     if all(rule.type != RequirementType.RESOLVE for rule in asked):
-        administrators = people.able(people.administrators, own) or [ADMINISTRATORS]
-        asked.append(Asked(RequirementType.RESOLVE, _NO_RULE, administrators))
+        administrators = people.available(people.administrators, own) or [ADMINISTRATORS]
+        asked.append(RuleReviewers(RequirementType.RESOLVE, _NO_RULE, administrators))
     return asked
 
 

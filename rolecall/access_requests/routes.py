@@ -57,19 +57,19 @@ async def get_access_request(pool: Pool, id: str) -> AccessRequestDetail:
 
 @operation("POST", "/", scope=_WRITE, status=201, body=NewRequestBody, tags=_ADDED)
 async def create_access_request(db: Db, caller: Caller, raw: Json, facts: Facts) -> AccessRequestDetail:
-    """Ask for access to be added, changed, removed, suspended or restored."""
+    """Request access to be added, changed, removed, suspended or restored."""
     return await actions.request_access(db, caller, raw, facts)
 
 
 @operation("GET", "/stalled", scope=_READ, query={}, tags=_ADDED)
 async def list_stalled_requests(db: Db, query: dict[str, Any], now: datetime) -> Page[StalledItem]:
-    """List what waits for people: for whom, how long and why, the longest first."""
+    """List requests that wait for people, with reviewers, waiting time and reasons, the longest wait first."""
     return await queries.stalled(db, query["page"], now)
 
 
 @operation("GET", "/leftovers", scope=_READ, query={}, tags=_ADDED)
 async def list_leftovers(db: Db, query: dict[str, Any]) -> Page[LeftoverItem]:
-    """List active accounts of people who left that no removal at work is about."""
+    """List active accounts of people who left, without an open request to remove them."""
     return await queries.leftovers(db, query["page"])
 
 
@@ -87,37 +87,37 @@ async def assign(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> Ac
 
 @operation("POST", "/{id:str}/resolve", scope=_WRITE, body=VerbBody, read_body=optional_json, tags=_ADDED)
 async def resolve(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> AccessRequestDetail:
-    """Say that the access was provisioned."""
+    """Mark an open request as provisioned."""
     return await actions.resolve(db, caller, id, raw, facts)
 
 
 @operation("POST", "/{id:str}/verify", scope=_WRITE, body=VerbBody, read_body=optional_json, tags=_ADDED)
 async def verify(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> AccessRequestDetail:
-    """Say that the access is as it was asked."""
+    """Confirm that the provisioned access is as requested."""
     return await actions.verify(db, caller, id, raw, facts)
 
 
 @operation("POST", "/{id:str}/reopen", scope=_WRITE, body=VerbBody, read_body=optional_json, tags=_ADDED)
 async def reopen(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> AccessRequestDetail:
-    """Send a resolved request back to be provisioned again."""
+    """Send a resolved request back to provisioning."""
     return await actions.reopen(db, caller, id, raw, facts)
 
 
 @operation("POST", "/{id:str}/snooze", scope=_WRITE, body=SnoozeBody, tags=_ADDED)
 async def snooze(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> AccessRequestDetail:
-    """Let an open request rest until a date."""
+    """Postpone an open request until a date."""
     return await actions.snooze(db, caller, id, raw, facts)
 
 
 @operation("POST", "/{id:str}/resume", scope=_WRITE, body=VerbBody, read_body=optional_json, tags=_ADDED)
 async def resume(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> AccessRequestDetail:
-    """Take up a snoozed request before its date."""
+    """Resume a snoozed request before its date."""
     return await actions.resume(db, caller, id, raw, facts)
 
 
 @operation("POST", "/{id:str}/cancel", scope=_WRITE, body=VerbBody, read_body=optional_json, tags=_ADDED)
 async def cancel(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> AccessRequestDetail:
-    """Cancel a request that is not done."""
+    """Cancel a request that is not finished."""
     return await actions.cancel(db, caller, id, raw, facts)
 
 

@@ -5,7 +5,7 @@ from uuid import UUID
 import msgspec
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
-from rolecall.access_requests.model import SAID, Response, TargetType
+from rolecall.access_requests.model import RESPONSE_VERBS, Response, TargetType
 from rolecall.accounts.model import Access, Pair, PermissionName
 from rolecall.applications.shapes import ApplicationSummary, LiveApplicationId
 from rolecall.core.checking import (
@@ -57,7 +57,7 @@ class SummaryTarget(msgspec.Struct, rename="camel"):
 
 
 class ItemTarget(msgspec.Struct, rename="camel"):
-    """`nomenclature` is there for groups only."""
+    """The target in a list. `nomenclature` is present only for groups."""
 
     type: TargetType
     name: str
@@ -102,7 +102,7 @@ class AccessModelReference(msgspec.Struct, rename="camel"):
 
 
 class _Request(msgspec.Struct, Generic[T], rename="camel"):
-    """What every form of a request shows; they differ in how much of the target they show."""
+    """The fields that all shapes of a request share; they differ in how much of the target they show."""
 
     id: UUID
     kind: Literal["Access Request"]
@@ -122,11 +122,11 @@ class _Request(msgspec.Struct, Generic[T], rename="camel"):
 
 
 class AccessRequestSummary(_Request[SummaryTarget]):
-    """As a stage shows it."""
+    """An access request as a stage of a personnel event shows it."""
 
 
 class AccessRequestItem(_Request[ItemTarget]):
-    """As a list shows it."""
+    """An access request as a list shows it."""
 
 
 class AccessRequestDetail(_Request[DetailTarget]):
@@ -138,7 +138,7 @@ class AccessRequestDetail(_Request[DetailTarget]):
 
 
 class StalledItem(msgspec.Struct, rename="camel"):
-    """What waits for people: for whom, since when, and which rules say so."""
+    """A request that waits for people, with the reviewers, the start of the wait and the reasons of the rules."""
 
     id: UUID
     kind: str
@@ -153,7 +153,7 @@ class StalledItem(msgspec.Struct, rename="camel"):
 
 
 class LeftoverItem(msgspec.Struct, rename="camel"):
-    """An active account of somebody who has left, which no removal at work is about; `id` is the account's."""
+    """An active account of a person who left, without an open request to remove it; `id` is the id of the account."""
 
     id: UUID
     kind: Literal["Account"]
@@ -163,7 +163,7 @@ class LeftoverItem(msgspec.Struct, rename="camel"):
 
 
 class PrivilegeBody(Body):
-    """A permission by its names, and the access to it; left out, what the action asks for."""
+    """A permission by header, section and name, with the requested access; the default access depends on the action."""
 
     header: Text256 = ""
     section: Text256 = ""
@@ -208,7 +208,7 @@ class VerbBody(Body):
 
 
 class RespondBody(VerbBody):
-    """Without a reviewer it is the caller's own response."""
+    """The response of a reviewer; without `reviewerId` it is the caller's own."""
 
     type: Annotated[RequirementType, one_of(RequirementType)]
     response: Annotated[Response, one_of([Response.APPROVED, Response.REJECTED])]
@@ -218,7 +218,7 @@ class RespondBody(VerbBody):
     @field_validator("response")
     @classmethod
     def an_answer(cls, response: Response, info: ValidationInfo) -> Response:
-        if "type" in info.data and (info.data["type"], response) not in SAID:
+        if "type" in info.data and (info.data["type"], response) not in RESPONSE_VERBS:
             raise broken(f"{info.data['type']} cannot be {response}; cancel the request instead")
         return response
 

@@ -1,12 +1,15 @@
-"""Accounts find their identities: a pin, then employee id, e-mail, first and last name."""
+"""Match accounts to identities: by pin, then employee ID, e-mail, and first and last name.
+
+Matching runs at the end of every import, and in the worker when identities change.
+"""
 
 from datetime import datetime
 from uuid import UUID
 
 from rolecall.core.db import Db, execute, fetch_rows, fetch_value
 
-# The first way that fits anyone decides; several fits are a dispute. A leaver's account still belongs to the leaver,
-# so only names, the weakest way, ask for an active identity.
+# The first rule that matches anyone decides; several matches are a dispute. A leaver's account still belongs to the
+# leaver, so only names, the weakest rule, require an active identity.
 # The UPDATE fires count_matching and keep_past, schema/accounts.sql.
 _MATCH = """
     told AS MATERIALIZED (
@@ -39,12 +42,12 @@ _MATCH = """
 
 
 async def take_turn(db: Db) -> None:
-    """Imports, changes of identities and pins match one after the other: none may miss what another is to commit."""
+    """Serialise matching by imports, identity changes and pins, so that none misses another's uncommitted change."""
     await execute(db, "SELECT pg_advisory_xact_lock(hashtextextended('matching', 0))")
 
 
 async def match_imported(db: Db, import_number: int, now: datetime) -> None:
-    """The accounts that an import made or altered; call it last in the import's transaction."""
+    """Match the accounts that an import created or altered; call it last in the import's transaction."""
     await take_turn(db)
     if not await fetch_value(db, "SELECT EXISTS (SELECT FROM identities)"):
         return
@@ -58,7 +61,7 @@ async def match_imported(db: Db, import_number: int, now: datetime) -> None:
 
 
 async def match_changed_identities(db: Db, now: datetime) -> int:
-    """Match again the accounts that changes of identities may concern; return how many found another identity.
+    """Rematch the accounts that changed identities may affect; return how many got another identity.
 
     The triggers note_to_match_on_… (schema/accounts.sql) queue the changes.
     """
@@ -95,7 +98,7 @@ async def match_one(db: Db, account_id: UUID, now: datetime) -> None:
 
 
 async def counts(db: Db, application_id: UUID) -> dict[str, int]:
-    """How many of the application's accounts are matched in which way."""
+    """Count an application's accounts by the way they were matched."""
     rows = await fetch_rows(
         db,
         """SELECT a.match, count(*) FROM accounts a

@@ -8,7 +8,7 @@ from rolecall.core.text import name_key
 
 
 class Match(StrEnum):
-    """How an account came to its identity, or why it has none."""
+    """How an account was matched to its identity, or why it has none."""
 
     PINNED = "Pinned"
     NEVER = "Never"
@@ -31,12 +31,12 @@ GROUP_HEADER = "Group"
 
 
 def group_header(nomenclature: str) -> str:
-    """Return the header of a privilege that is membership of a group, as group_header() does in schema/accounts.sql."""
+    """Return the header of a privilege that is a group membership, like group_header() in schema/accounts.sql."""
     return nomenclature or GROUP_HEADER
 
 
 def valid(version: str, as_of: int | None) -> str:
-    """SQL: whether the interval row `version` holds now, or held after the import numbered `as_of`."""
+    """Return SQL for whether the interval row `version` is valid now, or was after the import numbered `as_of`."""
     if as_of is None:
         return f"{version}.until_import IS NULL"
     held = f"({version}.until_import IS NULL OR {version}.until_import > {as_of:d})"
@@ -44,7 +44,7 @@ def valid(version: str, as_of: int | None) -> str:
 
 
 class PermissionName(NamedTuple):
-    """Membership of a group is named like a permission: its nomenclature or `Group`, and the group's name."""
+    """The name of a permission, or of a group membership: the nomenclature (or `Group`) and the group's name."""
 
     header: str
     section: str
@@ -59,7 +59,7 @@ class PermissionName(NamedTuple):
 
 
 def meant_among(known: Collection[PermissionName], asked: Iterable[PermissionName]) -> list[PermissionName]:
-    """Those of the known that are meant; where none is, or several are, the name as it was written."""
+    """Return the one known name that matches each; without a match, or with several, the name as written."""
     fits: dict[tuple[str, ...], list[PermissionName]] = {}
     for name in known:
         fits.setdefault(name.key(), []).append(name)

@@ -55,7 +55,7 @@ class Catalogue:
 
     @cached_property
     def _group_headers(self) -> set[str]:
-        """Return the headers that mean a group; `Group` is none of them if only permissions have it."""
+        """Return the headers that denote a group; `Group` is excluded if only permissions use it."""
         ours = {name_key(group.header) for group in self.groups}
         return ours | ({name_key(GROUP_HEADER)} - {name_key(each.header) for each in self.permissions})
 
@@ -151,7 +151,8 @@ async def look_up_permissions(db: Db, asked: Sequence[tuple[UUID, PermissionName
     )
     found = {n - 1: Lookup(PermissionName(*name)) for n, *name in rows}
     missing = [(n, application, name) for n, (application, name) in enumerate(asked) if n not in found]
-    catalogues = await _catalogues(db, {application for _, application, _ in missing})
+    names = f"{_PERMISSIONS} UNION ALL {_GROUPS}"
+    catalogues = await _catalogues(db, {application for _, application, _ in missing}, names)
 
     def search() -> dict[int, Lookup]:
         return {n: catalogues[application].find(name) for n, application, name in missing}
@@ -175,30 +176,36 @@ async def look_up_groups(db: Db, asked: Sequence[tuple[UUID, str]]) -> list[Look
     )
     found = {n - 1: Lookup(PermissionName(*name)) for n, *name in rows}
     missing = [(n, application, name) for n, (application, name) in enumerate(asked) if n not in found]
-    catalogues = await _catalogues(db, {application for _, application, _ in missing})
+    catalogues = await _catalogues(db, {application for _, application, _ in missing}, _GROUPS)
     found |= {n: catalogues[application].find_group(name) for n, application, name in missing}
     return [found[n] for n in range(len(asked))]
 
 
-async def _catalogues(db: Db, application_ids: Iterable[UUID]) -> dict[UUID, Catalogue]:
-    return {id: await _catalogue(db, id) for id in application_ids}
+_PERMISSIONS = """
+    SELECT p.application_id, false, p.header, p.section, p.permission FROM permissions p
+    JOIN permission_versions v ON v.permission_number = p.number AND v.until_import IS NULL
+    WHERE p.application_id = ANY(%(ids)s)"""
+_GROUPS = """
+    SELECT g.application_id, true, group_header(v.nomenclature), '', g.name FROM groups g
+    JOIN group_versions v ON v.group_number = g.number AND v.until_import IS NULL
+    WHERE g.application_id = ANY(%(ids)s)"""
 
 
-async def _catalogue(db: Db, application_id: UUID) -> Catalogue:
-    names = await fetch_rows(db, "SELECT name FROM applications WHERE id = %(id)s", id=application_id)
-    rows = await fetch_rows(
-        db,
-        """SELECT false, p.header, p.section, p.permission FROM permissions p
-           JOIN permission_versions v ON v.permission_number = p.number AND v.until_import IS NULL
-           WHERE p.application_id = %(id)s
-           UNION ALL
-           SELECT true, group_header(v.nomenclature), '', g.name FROM groups g
-           JOIN group_versions v ON v.group_number = g.number AND v.until_import IS NULL
-           WHERE g.application_id = %(id)s""",
-        id=application_id,
-    )
-    return Catalogue(
-        "".join(name for (name,) in names),
-        [PermissionName(*name) for is_group, *name in rows if not is_group],
-        [PermissionName(*name) for is_group, *name in rows if is_group],
-    )
+async def _catalogues(db: Db, application_ids: set[UUID], parts: str) -> dict[UUID, Catalogue]:
+    """Load the current names of these applications with two statements; `parts` selects permissions, groups or both."""
+    if not application_ids:
+        return {}
+    ids = list(application_ids)
+    applications = await fetch_rows(db, "SELECT id, name FROM applications WHERE id = ANY(%(ids)s)", ids=ids)
+    rows = await fetch_rows(db, parts, ids=ids)
+
+    def build() -> dict[UUID, Catalogue]:
+        found = {id: Catalogue("", [], []) for id in ids}
+        for id, name in applications:
+            found[id].application = name
+        for id, is_group, *name in rows:
+            (found[id].groups if is_group else found[id].permissions).append(PermissionName(*name))
+        return found
+
+    # Build in a thread, because a large catalogue would block the event loop.
+    return await asyncio.to_thread(build)

@@ -1,4 +1,7 @@
-"""What applications hold, now or as of an import."""
+"""Read accounts, groups, permissions and who holds them, now or as of an import.
+
+Every row is an interval between imports, so that each query can be asked for the past (`as_of`) too.
+"""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -8,10 +11,10 @@ from uuid import UUID
 from msgspec.structs import replace
 
 from rolecall.accounts.model import Match, pairs, valid
-from rolecall.accounts.shapes import Account, AccountItem, GroupItem, Held, Membership, PermissionItem
+from rolecall.accounts.shapes import Account, AccountItem, GroupItem, HeldPermission, Membership, PermissionItem
 from rolecall.core.db import Db, fetch_all, fetch_rows, fetch_value
 from rolecall.core.errors import NotFound
-from rolecall.core.paging import LAST_KEY, Page, Settled, fetch_page, fetch_settled
+from rolecall.core.paging import LAST_KEY, FrozenListing, Page, fetch_frozen, fetch_page
 
 AsOf = int | None
 T = TypeVar("T")
@@ -40,28 +43,28 @@ def _group_item(row: Sequence[Any]) -> GroupItem:
 
 
 _THEN = "v.from_import <= %(as_of)s AND (v.until_import IS NULL OR v.until_import > %(as_of)s)"
-# What an application held after one of its imports never changes.
-ACCOUNTS = Settled(
+# The state of an application after one of its imports never changes.
+ACCOUNTS = FrozenListing(
     columns=_ACCOUNT_ITEM,
     rows=f"""FROM accounts a JOIN account_versions v ON v.account_number = a.number AND {_THEN}
              WHERE a.application_id = %(application)s""",
     key={"a.username": "text"},
     make=_account_item,
 )
-# Matches change between imports; how often they did is part of the list's name.
+# Matches change between imports, so the number of matchings is part of the version.
 ACCOUNTS_BY_MATCH = replace(
     ACCOUNTS,
     rows=f"{ACCOUNTS.rows} AND a.match = %(match)s",
     version="(SELECT ', matched ' || coalesce(max(number), 0) FROM matchings WHERE application_id = %(application)s)",
 )
-GROUPS = Settled(
+GROUPS = FrozenListing(
     columns="g.id, g.name, v.description, v.nomenclature, v.metadata::json",
     rows=f"""FROM groups g JOIN group_versions v ON v.group_number = g.number AND {_THEN}
              WHERE g.application_id = %(application)s""",
     key={"g.name": "text"},
     make=_group_item,
 )
-PERMISSIONS = Settled(
+PERMISSIONS = FrozenListing(
     columns="p.id, p.header, p.section, p.permission, v.description, v.risk_rating",
     rows=f"""FROM permissions p JOIN permission_versions v ON v.permission_number = p.number AND {_THEN}
              WHERE p.application_id = %(application)s""",
@@ -71,7 +74,7 @@ PERMISSIONS = Settled(
 
 
 async def last_import(db: Db, application_id: UUID, as_of: int | datetime | None = None) -> int:
-    """The import whose result is the state now, or was at that moment or number; 0 before the first."""
+    """Return the number of the last import now, or as of a time or number; 0 before the first."""
     number: int | None = await fetch_value(
         db,
         """SELECT number FROM application_imports
@@ -87,7 +90,7 @@ async def last_import(db: Db, application_id: UUID, as_of: int | datetime | None
 async def accounts_of(
     db: Db, application_id: UUID, page: int, as_of: int | datetime | None = None, match: Match | None = None
 ) -> Page[AccountItem]:
-    """By username."""
+    """List accounts by username."""
     if match is None:
         return await _after(db, "accounts", ACCOUNTS, application_id, page, as_of)
     return await _after(db, f"{match} accounts", ACCOUNTS_BY_MATCH, application_id, page, as_of, match=match)
@@ -96,7 +99,7 @@ async def accounts_of(
 async def accounts_named(
     db: Db, application_id: UUID, page: int, beginning: str, match: Match | None = None
 ) -> Page[AccountItem]:
-    """Those whose username begins so, as typed or in another common case: along the index of usernames."""
+    """Find accounts by username prefix, as typed or in another common case, so that the index serves it."""
     rows = f"""FROM unnest(%(beginnings)s::text[]) AS b (beginning)
                CROSS JOIN LATERAL (
                    SELECT * FROM accounts WHERE application_id = %(application)s
@@ -120,21 +123,21 @@ async def accounts_named(
 
 
 async def groups_of(db: Db, application_id: UUID, page: int, as_of: int | datetime | None = None) -> Page[GroupItem]:
-    """By name."""
+    """List groups by name."""
     return await _after(db, "groups", GROUPS, application_id, page, as_of)
 
 
 async def permissions_of(
     db: Db, application_id: UUID, page: int, as_of: int | datetime | None = None
 ) -> Page[PermissionItem]:
-    """By header, section and permission."""
+    """List permissions by header, section and permission."""
     return await _after(db, "permissions", PERMISSIONS, application_id, page, as_of)
 
 
 async def _after(
     db: Db,
     kind: str,
-    settled: Settled[T],
+    listing: FrozenListing[T],
     application_id: UUID,
     page: int,
     as_of: int | datetime | None,
@@ -142,11 +145,11 @@ async def _after(
 ) -> Page[T]:
     number = await last_import(db, application_id, as_of)
     name = f"{kind} of {application_id} after {number}"
-    return await fetch_settled(db, settled, name, page, application=application_id, as_of=number, **params)
+    return await fetch_frozen(db, listing, name, page, application=application_id, as_of=number, **params)
 
 
 async def account_item(db: Db, id: UUID) -> AccountItem:
-    """As it is now, or as it last was."""
+    """Return an account as it is now, or as it was last."""
     rows = await fetch_rows(
         db,
         f"""SELECT {_ACCOUNT_ITEM} FROM accounts a JOIN account_versions v ON v.account_number = a.number
@@ -159,7 +162,7 @@ async def account_item(db: Db, id: UUID) -> AccountItem:
 
 
 async def of_identity(db: Db, identity_id: UUID) -> list[Account]:
-    """The identity's accounts now, in applications that are not archived; by application and username."""
+    """Return the identity's accounts in applications that are not archived, by application and username."""
     rows = await fetch_rows(
         db,
         f"""SELECT {_ACCOUNT} FROM accounts a
@@ -172,9 +175,9 @@ async def of_identity(db: Db, identity_id: UUID) -> list[Account]:
 
 
 async def of_identity_at(db: Db, identity_id: UUID, moment: datetime) -> list[tuple[Account, int]]:
-    """The identity's accounts at that moment, each with the import that was its application's last then.
+    """Return the identity's accounts at a past moment, each with its application's last import up to then.
 
-    The match of that time decides, or today's match if none is known; a pin always wins, even for the past.
+    The match of that time decides, or today's match if none is known. A pin always wins, even for the past.
     """
     rows = await fetch_rows(
         db,
@@ -220,8 +223,8 @@ async def memberships(db: Db, account_ids: Sequence[UUID], as_of: AsOf = None) -
     )
 
 
-async def permissions_held(db: Db, account_ids: Sequence[UUID], as_of: AsOf = None) -> list[Held]:
-    """What accounts hold, directly and through their groups."""
+async def permissions_held(db: Db, account_ids: Sequence[UUID], as_of: AsOf = None) -> list[HeldPermission]:
+    """List the permissions of accounts, direct ones and those of their groups."""
     return await _held(
         db,
         f"""SELECT a.number AS account, a.id, a.number, '' AS name FROM accounts a WHERE a.id = ANY(%(ids)s)
@@ -234,16 +237,16 @@ async def permissions_held(db: Db, account_ids: Sequence[UUID], as_of: AsOf = No
     )
 
 
-async def permissions_of_groups(db: Db, group_ids: Sequence[UUID], as_of: AsOf = None) -> list[Held]:
+async def permissions_of_groups(db: Db, group_ids: Sequence[UUID], as_of: AsOf = None) -> list[HeldPermission]:
     return await _held(
         db, "SELECT number, id, number, '' AS name FROM groups WHERE id = ANY(%(ids)s)", group_ids, as_of
     )
 
 
-async def _held(db: Db, holders: str, ids: Sequence[UUID], as_of: AsOf) -> list[Held]:
+async def _held(db: Db, holders: str, ids: Sequence[UUID], as_of: AsOf) -> list[HeldPermission]:
     return await fetch_all(
         db,
-        Held,
+        HeldPermission,
         f"""SELECT h.id AS holder_id, p.header, p.section, p.permission, v.description, v.risk_rating,
                    s.access::text AS access, s.value, h.name AS group, s.from_import
             FROM ({holders}) AS h(holder, id, number, name)

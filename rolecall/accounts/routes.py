@@ -23,7 +23,7 @@ _LARGEST_NUMBER = 2**31 - 1
 
 
 def _as_of(text: str) -> str:
-    """Checked here, read in `_state`, where the time zone is known."""
+    """Check the form only; `_state`, which knows the time zone, parses it."""
     if text.isascii() and text.isdecimal():
         if int(text[:11]) > _LARGEST_NUMBER:
             raise ValueError(_AS_OF_RULE)
@@ -49,7 +49,7 @@ async def _state(
         return id, int(text) if text else None
     try:
         moment = clock.parse(text, config.timezone)
-    except OverflowError:  # a time zone away from the first or the last moment there is
+    except OverflowError:  # the time zone moves it beyond the first or last possible moment
         moment = datetime(1 if text.startswith("0") else 9999, 1, 1, tzinfo=UTC)
     return id, require_past("asOf", moment, now)
 
@@ -81,7 +81,7 @@ async def list_permissions(
 
 @operation("PUT", "/{id:str}/match", scope=Scope.CONFIG_MANAGE, body=PinBody)
 async def pin_account(db: Db, id: str, raw: Json, facts: Facts) -> AccountItem:
-    """Say which identity an account always belongs to, or that it belongs to none."""
+    """Pin an account to an identity, or pin it as never matched. Imports do not change a pin."""
     account_id = known_guid("Account", id)
     await actions.pin_account(db, account_id, raw, facts)
     return await queries.account_item(db, account_id)
@@ -89,7 +89,7 @@ async def pin_account(db: Db, id: str, raw: Json, facts: Facts) -> AccountItem:
 
 @operation("DELETE", "/{id:str}/match", scope=Scope.CONFIG_MANAGE, status=204)
 async def unpin_account(db: Db, id: str, now: datetime) -> None:
-    """Take the pin away and match the account again."""
+    """Remove the pin and match the account again."""
     await actions.unpin_account(db, known_guid("Account", id), now)
 
 

@@ -21,12 +21,12 @@ class AccountItem(msgspec.Struct, rename="camel"):
     identity_id: UUID | None
     match: Match
     metadata: list[Pair]
-    # The age of a dispute, or of having no match at all.
+    # Since when the account has been disputed or unmatched.
     matched_on: datetime
 
 
 class Account(msgspec.Struct):
-    """An account of an identity, in whatever application."""
+    """An account of an identity, in any application."""
 
     id: UUID
     application_id: UUID
@@ -64,8 +64,8 @@ class Membership(msgspec.Struct):
     from_import: int
 
 
-class Held(msgspec.Struct):
-    """A permission that an account or a group holds; `group` names the group it comes through, empty when direct."""
+class HeldPermission(msgspec.Struct):
+    """A permission that an account or a group holds; `group` names the group that grants it, empty if held directly."""
 
     holder_id: UUID
     header: str
@@ -80,7 +80,7 @@ class Held(msgspec.Struct):
 
 
 class PinBody(Body):
-    """Always this identity, or `never` any."""
+    """Either `identityId`, to match this identity always, or `never`, to match none."""
 
     identity_id: Maybe[IdentityId | None] = None
     never: bool = False
@@ -88,5 +88,5 @@ class PinBody(Body):
     @model_validator(mode="after")
     def says_one_thing(self) -> Self:
         if self.never == (self.identity_id is not None):
-            raise broken("Give either identityId or never: true")
+            raise broken("Set either identityId or never: true")
         return self

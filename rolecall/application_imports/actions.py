@@ -8,6 +8,7 @@ from rolecall.application_imports import queries
 from rolecall.application_imports.model import MOVES, ImportStatus, ImportType
 from rolecall.application_imports.queries import Target
 from rolecall.application_imports.shapes import CancelBody, RollbackBody, StageBody, UploadBody
+from rolecall.applications.permitted import require_import_right
 from rolecall.applications.shapes import FileGroup
 from rolecall.core import ids
 from rolecall.core.authors import by_system, written_by
@@ -22,6 +23,7 @@ from rolecall.core.nudge import nudge
 from rolecall.core.text import in_one_line
 
 CHANNEL = "imports"
+OWN_RATINGS = "An import that lowers risk ratings is continued by someone other than the person who supplied it"
 _LONGEST_NAME = 255
 
 
@@ -46,7 +48,7 @@ async def upload_import(
     if target and target.file_groups is None:
         problems.append(Problem("applicationId", "Application does not support file imports"))
     body = check(UploadBody, raw, facts, problems)
-    id = await create_import(db, body.application_id, type=type, created_by=caller.name, now=facts.now)
+    id = await create_import(db, body.application_id, caller, type=type, now=facts.now, supplied=True)
     groups = target.groups_by_id() if target else {}
     for position, file in enumerate(_chosen(upload)):
         await add_file(db, id, position, groups[UUID(file.field)], file, store, facts.now)
@@ -61,7 +63,7 @@ async def stage_import(db: Db, caller: Caller, raw: Json, facts: Facts, type: Im
     if target and not target.has_schedule:
         problems.append(Problem("applicationId", "Application has no import schedule"))
     body = check(StageBody, raw, facts, problems)
-    return await create_import(db, body.application_id, type=type, created_by=caller.name, now=facts.now)
+    return await create_import(db, body.application_id, caller, type=type, now=facts.now)
 
 
 async def cancel_import(db: Db, caller: Caller, raw: Json, facts: Facts) -> UUID:
@@ -94,6 +96,12 @@ async def move_import(db: Db, id: UUID, to: ImportStatus, **columns: object) -> 
 async def continue_import(db: Db, caller: Caller, id: UUID, now: datetime) -> None:
     """Lift the guard, for this run alone."""
     _require_right(caller, await queries.is_of_identity_source(db, id))
+    hold = await queries.hold_of(db, id, caller.id)
+    if hold and hold.lowers_risk:
+        if Scope.CONFIG_MANAGE not in caller.scopes:
+            raise Forbidden(Scope.CONFIG_MANAGE)
+        if hold.is_own:
+            raise Conflict(OWN_RATINGS)
     continued = await execute(
         db,
         """UPDATE import_runs r SET held = NULL, is_unguarded = true FROM application_imports i
@@ -120,7 +128,7 @@ async def roll_back(
     number = check(RollbackBody, raw, facts).import_number
     if not await queries.is_finished(db, application_id, number):
         raise Invalid.on("importNumber", f"Import {number} is not a finished import of this application")
-    id = await create_import(db, application_id, type=type, created_by=caller.name, now=facts.now)
+    id = await create_import(db, application_id, caller, type=type, now=facts.now, supplied=True)
     await execute(
         db,
         "INSERT INTO import_runs (import_id, rollback_to) VALUES (%(id)s, %(number)s)",
@@ -131,23 +139,25 @@ async def roll_back(
 
 
 def _require_right(caller: Caller, is_identity_source: bool) -> None:
-    """Require `identities:write` for an identity source, whose imports define people and their supervisors."""
-    if is_identity_source and Scope.IDENTITIES_WRITE not in caller.scopes:
-        raise Forbidden(Scope.IDENTITIES_WRITE)
+    require_import_right(caller, is_identity_source=is_identity_source)
 
 
-async def create_import(db: Db, application_id: UUID, *, type: ImportType, created_by: str, now: datetime) -> UUID:
+async def create_import(
+    db: Db, application_id: UUID, caller: Caller, *, type: ImportType, now: datetime, supplied: bool = False
+) -> UUID:
+    """Create a pending import; `supplied` means that the caller chose its data, by an upload or a rollback."""
     id = new_id()
     # Fires key_row, schema/application_imports.sql.
     await execute(
         db,
-        """INSERT INTO application_imports (id, application_id, type, created_by, created_at)
-           VALUES (%(id)s, %(application_id)s, %(type)s, %(created_by)s, %(now)s)""",
+        """INSERT INTO application_imports (id, application_id, type, created_by, created_at, supplied_by)
+           VALUES (%(id)s, %(application_id)s, %(type)s, %(created_by)s, %(now)s, %(supplied_by)s)""",
         id=id,
         application_id=application_id,
         type=type,
-        created_by=created_by,
+        created_by=caller.name,
         now=now,
+        supplied_by=caller.id if supplied else None,
     )
     await nudge(db, CHANNEL)
     return id
@@ -200,7 +210,7 @@ async def finish_canceling(pool: Pool, _: Config, now: datetime) -> bool:
 
 async def sweep_files(db: Db, store: Store, now: datetime) -> None:
     """Files that no row names: their process died before its commit."""
-    locations = await asyncio.to_thread(store.settled, now)
+    locations = await asyncio.to_thread(store.sweepable, now)
     rows = await fetch_rows(db, "SELECT location FROM import_files WHERE location = ANY(%(all)s)", all=locations)
     for location in set(locations) - {row[0] for row in rows}:
         await asyncio.to_thread(store.remove, location)

@@ -62,7 +62,7 @@ def main(job: Job, worker: Connection) -> None:
 def _say(worker: Connection, ended: Ended) -> None:
     message = ended.message
     if len(message) > _LONGEST_MESSAGE:
-        ended = Ended(ended.outcome, message[:_LONGEST_MESSAGE] + "…")
+        ended = msgspec.structs.replace(ended, message=message[:_LONGEST_MESSAGE] + "…")
     worker.send_bytes(msgspec.json.encode(ended))
 
 
@@ -102,7 +102,7 @@ async def build(job: Job) -> Ended:
     except MemoryError:
         return Ended(Outcome.FAILED, TOO_MUCH_MEMORY)
     except Held as held:
-        return Ended(Outcome.HELD, str(held))
+        return Ended(Outcome.HELD, str(held), held.lowers_risk)
     except Canceled:
         return Ended(Outcome.CANCELED)
     except (OperationalError, InterfaceError) as error:

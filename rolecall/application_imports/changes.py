@@ -11,7 +11,7 @@ import msgspec
 from rolecall.application_imports.relations import RELATIONS, Kind, Relation
 from rolecall.core.db import Db, fetch_rows
 from rolecall.core.errors import NotFound
-from rolecall.core.paging import PAGE_SIZE, Page, Settled, fetch_stretch
+from rolecall.core.paging import PAGE_SIZE, FrozenListing, Page, fetch_stretch
 
 
 class ChangeType(StrEnum):
@@ -109,12 +109,12 @@ def _within(
         offset = max(offset - count, 0)
 
 
-def _changes(relation: Relation, type: ChangeType, number: int) -> Settled[ChangeItem]:
+def _changes(relation: Relation, type: ChangeType, number: int) -> FrozenListing[ChangeItem]:
     assert relation.kind
     name, joins = _NAMES[relation.kind]
     which, other = (part.format(n=number) for part in _ROWS[type])
     shown = relation.values
-    return Settled(
+    return FrozenListing(
         columns=f"{name}, {_object('r', shown)}, {_object('o', shown)}",
         rows=f"""FROM {relation.table} r
                  LEFT JOIN {relation.table} o ON {relation.same_key("r", "o")} AND {other} {joins} WHERE {which}""",

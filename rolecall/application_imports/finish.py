@@ -7,7 +7,7 @@ import msgspec
 from psycopg.types.json import Jsonb
 
 from rolecall.accounts import matching
-from rolecall.application_imports import guard, identity_source
+from rolecall.application_imports import guard, identity_source, ratings
 from rolecall.application_imports.actions import move_import
 from rolecall.application_imports.broken import BrokenFile
 from rolecall.application_imports.model import ImportStatus
@@ -25,7 +25,11 @@ FINISHED_CHANNEL = "finished_imports"
 
 
 class Held(Exception):
-    """The guard holds the import; the message says why."""
+    """The guard holds the import; the message says why. `lowers_risk`: not everyone may continue it."""
+
+    def __init__(self, reason: str, *, lowers_risk: bool) -> None:
+        super().__init__(reason)
+        self.lowers_risk = lowers_risk
 
 
 class Canceled(Exception):
@@ -44,6 +48,8 @@ class Run(msgspec.Struct, frozen=True):
     is_unguarded: bool
     rollback_to: int | None
     is_scheduled: bool
+    # A caller chose its data, by an upload or a rollback.
+    is_supplied: bool
 
 
 class FileTotals(msgspec.Struct, rename="camel"):
@@ -74,6 +80,8 @@ _KINDS = {
     Kind.ASSIGNMENT: "assignments",
     Kind.IDENTITY: "identities",
 }
+# Changes of these may lower a risk rating.
+_RATING = (Kind.GROUP, Kind.PERMISSION, Kind.ASSIGNMENT)
 _GUARDED = (Kind.ACCOUNT, Kind.GROUP, Kind.ASSIGNMENT, Kind.IDENTITY)
 
 
@@ -96,7 +104,7 @@ async def finish(
     tallies = {kind: Tally() for kind in Kind}
     if is_changed:
         tallies = {r.kind: await tally(db, r, run.number) for r in RELATIONS if r.kind}
-    _hold(run, before, tallies)
+    await _hold(db, run, before, tallies)
     after = Totals(
         *(getattr(before, name) + tallies[kind].new - tallies[kind].removed for kind, name in _KINDS.items())
     )
@@ -133,13 +141,21 @@ async def _show_people(db: Db, run: Run, now: datetime) -> list[str]:
     return said
 
 
-def _hold(run: Run, before: Totals, tallies: dict[Kind, Tally]) -> None:
-    if run.is_unguarded or run.rollback_to is not None:
+async def _hold(db: Db, run: Run, before: Totals, tallies: dict[Kind, Tally]) -> None:
+    """Raise Held if the import changes too much, or if its supplier would lower high risk ratings."""
+    if run.is_unguarded:
         return
     there = {_KINDS[kind]: getattr(before, _KINDS[kind]) for kind in _GUARDED}
     going = {_KINDS[kind]: tallies[kind].removed for kind in _GUARDED}
-    if reason := guard.reason_to_hold(run.guard, there, going, tallies[Kind.ACCOUNT].new):
-        raise Held(reason)
+    reasons = []
+    if run.rollback_to is None:
+        reasons += guard.reasons_to_hold(run.guard, there, going, tallies[Kind.ACCOUNT].new)
+    is_rated = before.permissions and any(tallies[kind].total for kind in _RATING)
+    lowered = await ratings.lowered(db, run.number) if run.is_supplied and is_rated else []
+    if lowered:
+        reasons.append(ratings.in_words(lowered))
+    if reasons:
+        raise Held(" and ".join(reasons), lowers_risk=bool(lowered))
 
 
 async def _counted(db: Db, run: Run, before: Totals, tallies: dict[Kind, Tally]) -> dict[Kind, Tally]:

@@ -3,7 +3,7 @@
 from rolecall.settings.model import Guard
 
 
-def reason_to_hold(guard: Guard, before: dict[str, int], removed: dict[str, int], new_accounts: int) -> str | None:
+def reasons_to_hold(guard: Guard, before: dict[str, int], removed: dict[str, int], new_accounts: int) -> list[str]:
     """`before` and `removed` count what there was and what would go, by kind: accounts, groups, assignments."""
     reasons = []
     for kind, were in before.items():
@@ -14,4 +14,4 @@ def reason_to_hold(guard: Guard, before: dict[str, int], removed: dict[str, int]
     were = before.get("accounts", 0)
     if were >= guard.min_count and new_accounts * 100 > guard.max_new_percent * were:
         reasons.append(f"it would add {new_accounts:,} accounts to {were:,}, more than {guard.max_new_percent:g} %")
-    return " and ".join(reasons) or None
+    return reasons

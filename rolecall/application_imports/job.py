@@ -43,6 +43,8 @@ class Outcome(StrEnum):
 class Ended(msgspec.Struct, frozen=True):
     outcome: Outcome
     message: str = ""
+    # Of a held import: it lowers risk ratings.
+    lowers_risk: bool = False
 
 
 def application_lock(application_id: UUID) -> int:
@@ -55,7 +57,8 @@ async def find_run(db: Db, import_id: UUID) -> Run:
         db,
         """SELECT i.id, i.number, i.application_id, a.is_identity_source, a.guard, coalesce(c.name, ''),
                   r.is_unguarded, r.rollback_to,
-                  NOT EXISTS (SELECT FROM import_files f WHERE f.import_id = i.id) AND r.rollback_to IS NULL
+                  NOT EXISTS (SELECT FROM import_files f WHERE f.import_id = i.id) AND r.rollback_to IS NULL,
+                  i.supplied_by IS NOT NULL
            FROM application_imports i JOIN applications a ON a.id = i.application_id
            JOIN import_runs r ON r.import_id = i.id LEFT JOIN connectors c ON c.application_id = a.id
            WHERE i.id = %(id)s""",

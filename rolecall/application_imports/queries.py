@@ -18,7 +18,7 @@ from rolecall.applications.queries import (
 from rolecall.applications.shapes import FileGroup, Import
 from rolecall.core.db import Db, fetch_all, fetch_one, fetch_rows, fetch_value
 from rolecall.core.errors import NotFound
-from rolecall.core.paging import Listing, Page, Settled, fetch_listed, fetch_settled
+from rolecall.core.paging import FrozenListing, Listing, Page, fetch_frozen, fetch_listed
 
 
 async def get(db: Db, id: UUID) -> ImportDetail:
@@ -109,6 +109,29 @@ async def target(db: Db, application_id: UUID) -> Target | None:
     return Target(is_archived, is_identity_source, has_schedule, files if is_file_based else None)
 
 
+class Hold(msgspec.Struct, frozen=True):
+    """Why the guard holds an import. `is_own`: the person who asks, or a token of theirs, supplied its data."""
+
+    reason: str
+    lowers_risk: bool
+    is_own: bool
+
+
+async def hold_of(db: Db, import_id: UUID, caller_id: UUID) -> Hold | None:
+    return await fetch_one(
+        db,
+        Hold,
+        """SELECT u.held AS reason, u.lowers_risk,
+                  coalesce(coalesce(supplier.owner_id, i.supplied_by) = coalesce(asking.owner_id, %(caller)s), false)
+                  AS is_own
+           FROM import_runs u JOIN application_imports i ON i.id = u.import_id
+           LEFT JOIN tokens supplier ON supplier.id = i.supplied_by LEFT JOIN tokens asking ON asking.id = %(caller)s
+           WHERE u.import_id = %(id)s AND u.held IS NOT NULL AND i.status = 'Running'""",
+        id=import_id,
+        caller=caller_id,
+    )
+
+
 class StoredFile(msgspec.Struct, frozen=True):
     name: str
     size: int
@@ -127,7 +150,7 @@ async def file_of(db: Db, import_id: UUID, file_id: UUID) -> StoredFile:
     raise NotFound("ImportFile", file_id)
 
 
-_REJECTS = Settled(
+_REJECTS = FrozenListing(
     columns="r.file_id, f.name, r.line, r.reason, r.row",
     rows="FROM import_rejects r JOIN import_files f ON f.id = r.file_id WHERE r.import_id = %(id)s",
     key={"f.position": "int", "r.line": "int"},
@@ -139,7 +162,7 @@ async def rejects_of(db: Db, import_id: UUID, page: int) -> Page[RejectItem]:
     """By file and line; an import has them when it ends."""
     run = await get(db, import_id)
     name = f"rejects of {import_id}, {run.status}"
-    return await fetch_settled(db, _REJECTS, name, page, id=import_id)
+    return await fetch_frozen(db, _REJECTS, name, page, id=import_id)
 
 
 async def is_finished(db: Db, application_id: UUID, number: int) -> bool:

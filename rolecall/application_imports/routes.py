@@ -120,7 +120,8 @@ async def list_rejects(db: Db, id: str, query: dict[str, Any]) -> Page[RejectIte
 async def continue_import(db: Db, caller: Caller, id: str, now: datetime) -> ImportDetail:
     """Lift the guard for a held import.
 
-    An identity source needs the scope `identities:write` as well.
+    An identity source needs the scope `identities:write` as well. An import that lowers high risk ratings needs
+    `config:manage`, and another caller than the one who supplied its data.
     """
     import_id = known_guid("ApplicationImport", id)
     await actions.continue_import(db, caller, import_id, now)

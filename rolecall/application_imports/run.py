@@ -14,7 +14,7 @@ from rolecall.application_imports import actions, rollback, sources
 from rolecall.application_imports.broken import BrokenFile
 from rolecall.application_imports.child import build_in_child
 from rolecall.application_imports.fetching import fetch_files
-from rolecall.application_imports.finish import Canceled, FileTotals, Run, finish
+from rolecall.application_imports.finish import Canceled, FileTotals, Held, Run, finish
 from rolecall.application_imports.job import DISK_FULL, Ended, Job, Outcome, application_lock, find_run
 from rolecall.application_imports.model import ImportStatus
 from rolecall.application_imports.steps import Steps
@@ -155,6 +155,8 @@ async def _build(pool: Pool, config: Config, run: Run, started: datetime) -> End
         )
     except BrokenFile as broken:
         return Ended(Outcome.FAILED, str(broken))
+    except Held as held:
+        return Ended(Outcome.HELD, str(held), held.lowers_risk)
     except Canceled:
         return Ended(Outcome.CANCELED)
     except (OSError, OperationalError) as error:
@@ -221,7 +223,7 @@ async def _end(pool: Pool, run: Run, ended: Ended) -> None:
             case Outcome.FAILED:
                 await _close(db, run.id, ImportStatus.FAILED, f"Failed: {ended.message}")
             case Outcome.HELD:
-                await _hold(db, run, ended.message)
+                await _hold(db, run, ended)
             case Outcome.CANCELED:
                 await _wait_for_build(db, run.application_id)
                 await _close(db, run.id, ImportStatus.CANCELED, "Canceled")
@@ -249,11 +251,14 @@ async def _close(db: Db, id: UUID, status: ImportStatus, line: str) -> None:
     await nudge(db, actions.CHANNEL)
 
 
-async def _hold(db: Db, run: Run, reason: str) -> None:
+async def _hold(db: Db, run: Run, ended: Ended) -> None:
     await execute(
         db,
-        "UPDATE import_runs SET held = %(reason)s, attempts = 0 WHERE import_id = %(id)s",
+        """UPDATE import_runs SET held = %(reason)s, lowers_risk = %(lowers_risk)s, attempts = 0
+           WHERE import_id = %(id)s""",
         id=run.id,
-        reason=reason,
+        reason=ended.message,
+        lowers_risk=ended.lowers_risk,
     )
-    await actions.log_line(db, run.id, f"Held: {reason}. Nothing is applied until it is continued", clock.now())
+    until = "someone other than its supplier continues it" if ended.lowers_risk else "it is continued"
+    await actions.log_line(db, run.id, f"Held: {ended.message}. Nothing is applied until {until}", clock.now())

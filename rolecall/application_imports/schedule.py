@@ -51,7 +51,7 @@ async def _fire(db: Db, application_id: UUID, fired_at: datetime | None, now: da
         id=application_id,
     )
     if not at_work:
-        await actions.create_import(db, application_id, type=ImportType.SCHEDULED, created_by=SYSTEM.name, now=now)
+        await actions.create_import(db, application_id, SYSTEM, type=ImportType.SCHEDULED, now=now)
     for id, number, status in at_work:
         await _skip(db, application_id, id, now)
         log.warning("schedule skipped", application=str(application_id), run=number, status=status)

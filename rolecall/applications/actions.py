@@ -59,12 +59,12 @@ async def change_application(db: Db, id: UUID, raw: Json, facts: Facts, caller: 
     await _set_parts(db, id, body, raw)
 
 
-# What decides which people an identity source brings, and from where.
+# Fields that decide which people an identity source imports, and from where.
 _FEEDS = ("isIdentitySource", "connector", "schedule")
 
 
 def _require_right(caller: Caller | None, raw: Json, *, is_source: bool) -> None:
-    """Require `identities:write` to decide how people come in: a file could make its sender a supervisor."""
+    """Require `identities:write` to change how people are imported: a file could make its sender a supervisor."""
     feeds = is_source and any(field in raw for field in _FEEDS)
     if caller and (feeds or raw.get("isIdentitySource") is True) and Scope.IDENTITIES_WRITE not in caller.scopes:
         raise Forbidden(Scope.IDENTITIES_WRITE)

@@ -153,10 +153,10 @@ LiveApplicationId = Annotated[ApplicationId, AfterValidator(_is_live)]
 def _is_safe(location: str) -> str:
     """Check the form of a location. Paths are checked again when read, with symbolic links resolved."""
     if "://" in location and not is_plain(location):
-        raise broken("Location must not hold .. or \\ or what cannot be printed, however they are written")
+        raise broken("Location must not contain .. or \\ or unprintable characters, encoded or not")
     # SFTP needs a user name in the URL; a password would be visible to every reader of schedules.
     if "://" in location and ":" in location.partition("://")[2].partition("/")[0].rpartition("@")[0]:
-        raise broken("Location must not hold a password")
+        raise broken("Location must not contain a password")
     return location
 
 
@@ -221,7 +221,7 @@ class ConnectorBody(Body):
         if twice := repeated(file.name for file in files):
             raise broken(f"Two file groups are named {twice}")
         if twice := repeated(file.content for file in files):
-            raise broken(f"Two file groups hold {twice}; let one take several files instead")
+            raise broken(f"Two file groups contain {twice}; allow several files in one instead")
         return files
 
 

@@ -1,4 +1,8 @@
-"""The hash chains: how an entry is linked to the one before it, and what a walk along the chains finds."""
+"""Verify the hash chains of the audit.
+
+`link` and `seal_of` compute hashes, as `schema/audit.sql` does when it appends entries; `Walk` follows all chains and
+reports the first entry that is wrong.
+"""
 
 import hashlib
 from collections.abc import Sequence
@@ -20,7 +24,7 @@ class Row(msgspec.Struct, frozen=True):
 
 
 class Head(msgspec.Struct, frozen=True):
-    """The end of a chain: its last entry, and how many it has."""
+    """The end of a chain: its last entry and its number of entries."""
 
     chain: int
     number: int
@@ -78,7 +82,7 @@ class Mark(msgspec.Struct, frozen=True):
     hash: str
     missing: str
     differs: str
-    # How many entries the chain has up to it, where that is known.
+    # The number of entries in the chain up to this one, if known.
     count: int | None = None
 
 
@@ -94,7 +98,7 @@ def mark_of(head: Head) -> Mark:
 
 
 def sighting(by: int, chain: int, number: int, hash: str) -> Mark:
-    """Return the mark of a head that the checkpoint of chain `by` recorded."""
+    """Return the mark for a head that the checkpoint of chain `by` recorded."""
     when = f"when chain {by} was last written"
     return Mark(
         chain,

@@ -42,7 +42,7 @@ EVENTS = Listing(table="audit_events", row="a", columns=_COLUMNS, make=_item, ne
 
 
 class Filter(msgspec.Struct, frozen=True, kw_only=True):
-    """Which entries; None is any. `since` is among them, `until` is not."""
+    """A filter of entries; None matches any. `since` is inclusive, `until` exclusive."""
 
     entity_id: UUID | None = None
     caller_id: UUID | None = None
@@ -75,7 +75,7 @@ _CONDITIONS = {
     "caller_id": "caller_id = %(caller_id)s",
     "action": "action_key = lower(%(action)s)",
 }
-# Both ends, always: of one alone the planner believes that it is a third of the table.
+# Always give both bounds: with one, the planner estimates a third of the table.
 _TIME = "created_key >= %(first_key)s AND created_key < %(end_key)s"
 
 
@@ -89,7 +89,7 @@ async def newest_first(db: Db, page: int, which: Filter) -> Page[AuditEventItem]
         return await fetch_listed(
             db, EVENTS, page, entity_id=which.entity_id, caller_id=which.caller_id, action_key=key
         )
-    # Counted and read along the index of times: it costs what was written in that time.
+    # Count and read along the index of times, at a cost proportional to the entries in the range.
     return await fetch_page(
         db,
         _item,
@@ -120,12 +120,12 @@ async def rows(db: Db, condition: str = "true", order: str = "number", **params:
 
 
 def rows_of(db: Db, which: Filter) -> AsyncIterator[Row]:
-    """Everything by number, the entries of a time as they were made."""
+    """Stream all entries by number, or those of a time range in the order they were made."""
     order = "created_key, number" if which.is_of_a_time else "number"
     return rows(db, which.sql, order, **which.values)
 
 
-# One statement, so that heads, checkpoints and entries are read from one snapshot, whatever is written meanwhile.
+# One statement, so that heads, checkpoints and entries come from one snapshot during concurrent writes.
 _EVERYTHING = """
     SELECT * FROM (
         SELECT '-9223372036854775808'::bigint AS place, 'head' AS what, chain, number, count,
@@ -172,7 +172,7 @@ def _walk(heads: Sequence[Head], seen: dict[int, dict[int, tuple[int, str]]], kn
 
 
 def as_line(row: Row) -> bytes:
-    """A line of an export; the entry stands there as it is hashed."""
+    """Return a line of an export; it contains the entry's text exactly as hashed."""
     said = (
         f'{{"chain":{row.chain},"number":{row.number},"previousHash":"{row.previous.hex()}","hash":"{row.hash.hex()}"'
     )

@@ -29,7 +29,7 @@ FILTERS = {"entityId": a_guid, "callerId": a_guid, "action": AN_ACTION, "from": 
 
 
 def _bound(query: dict[str, Any], name: str, config: Config, a_day: timedelta) -> datetime | None:
-    """A moment is itself; of a day, which begins in the zone of the service, `a_day` is added."""
+    """Parse a bound; a date means midnight in the service's time zone, plus `a_day`."""
     text: str | None = query.get(name)
     if text is None:
         return None
@@ -43,8 +43,10 @@ def _bound(query: dict[str, Any], name: str, config: Config, a_day: timedelta) -
 
 @operation("GET", "/", scope=Scope.AUDIT_READ, query=FILTERS)
 async def list_audit_events(db: Db, query: dict[str, Any], config: Config) -> Page[AuditEventItem]:
-    """List who changed what, newest first. `from` is the first moment and `until` the moment after the last; a date
-    stands for the whole day. `action` ignores case."""
+    """List who changed what, newest first.
+
+    `from` is inclusive and `until` exclusive; a date includes the whole day. `action` ignores case.
+    """
     which = queries.Filter(
         entity_id=query.get("entityId"),
         caller_id=query.get("callerId"),
@@ -57,7 +59,7 @@ async def list_audit_events(db: Db, query: dict[str, Any], config: Config) -> Pa
 
 @operation("GET", "/verify", scope=Scope.AUDIT_READ)
 async def verify_audit_events(db: Db) -> Verdict:
-    """Check the hash chain, entry by entry."""
+    """Verify the audit hash chains, entry by entry."""
     return await queries.verify(db)
 
 

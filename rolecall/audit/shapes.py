@@ -20,7 +20,7 @@ class AuditEntity(msgspec.Struct):
 
 
 class Entry(msgspec.Struct, rename="camel"):
-    """What is hashed. `before` and `after` have the fields that differ."""
+    """An audit entry as hashed. `before` and `after` contain the fields that differ."""
 
     action: str
     after: dict[str, Any] | None
@@ -46,7 +46,7 @@ class AuditEventItem(msgspec.Struct, rename="camel"):
 
 
 class Verdict(msgspec.Struct, rename="camel"):
-    """`head` is one hash over the heads of all chains; `broken` the first entry that does not fit, and why."""
+    """The result of verification. `head` is a hash over all chain heads; `broken` is the first wrong entry, and why."""
 
     ok: bool
     count: int

@@ -38,4 +38,4 @@ def create(email: str, data_dir: Path | None) -> None:
         return f"{service_url(config)}/sign-in/{secret}"
 
     click.echo(with_made_database(data_dir, act))
-    click.echo(f"{email} is an administrator; the link works once", err=True)
+    click.echo(f"{email} is now an administrator; the sign-in link works once", err=True)

@@ -25,7 +25,7 @@ def audit() -> None:
 
 
 @audit.command
-@click.option("--head", "head_file", type=click.Path(path_type=Path, dir_okay=False, exists=True), help="Heads that `rolecall audit head` printed earlier: nothing from then may be missing.")  # fmt: skip # noqa: E501
+@click.option("--head", "head_file", type=click.Path(path_type=Path, dir_okay=False, exists=True), help="Heads that `rolecall audit head` printed earlier; no entry from that time may be missing.")  # fmt: skip # noqa: E501
 @data_dir_option
 @json_option
 def verify(head_file: Path | None, data_dir: Path | None, as_json: bool) -> None:
@@ -46,7 +46,7 @@ def verify(head_file: Path | None, data_dir: Path | None, as_json: bool) -> None
     elif verdict.broken:
         click.echo(f"Entry {verdict.broken.number} (chain {verdict.broken.chain}): {verdict.broken.reason}")
     else:
-        click.echo(f"{verdict.count} entries in {len(verdict.heads)} chain(s) fit; head {verdict.head}")
+        click.echo(f"{verdict.count} entries in {len(verdict.heads)} chain(s) verified; head {verdict.head}")
     sys.exit(0 if verdict.ok else 1)
 
 
@@ -69,7 +69,7 @@ def head(data_dir: Path | None) -> None:
 
 
 @audit.command
-@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="A file instead of stdout.")
+@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="Write to a file, not to stdout.")
 @data_dir_option
 def export(output: Path | None, data_dir: Path | None) -> None:
     """Write every entry as JSON lines, oldest first.
@@ -101,4 +101,4 @@ def _read_heads(file: Path) -> "list[Head]":
     try:
         return msgspec.json.decode(file.read_bytes(), type=_Heads).heads
     except msgspec.MsgspecError as error:
-        raise click.BadParameter(f"{file} holds no heads: {error}", param_hint="--head") from None
+        raise click.BadParameter(f"{file} does not contain heads: {error}", param_hint="--head") from None

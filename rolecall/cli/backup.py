@@ -10,7 +10,7 @@ from rolecall.cli.folder import data_dir_option
 
 @click.command
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
-@click.option("--with-key", is_flag=True, help="Also the key that hook secrets are sealed with. Whoever has the file can then read them.")  # fmt: skip # noqa: E501
+@click.option("--with-key", is_flag=True, help="Include the key that encrypts webhook secrets. Anyone with the file can then read them.")  # fmt: skip # noqa: E501
 @data_dir_option
 def backup(file: Path, with_key: bool, data_dir: Path | None) -> None:
     """Write a consistent snapshot of the database and the uploaded files to FILE, while the service runs.
@@ -26,12 +26,12 @@ def backup(file: Path, with_key: bool, data_dir: Path | None) -> None:
     size = file.stat().st_size
     click.echo(f"{file}: the database and {made.file_count} files, {size:,} bytes", err=True)
     if not made.has_key:
-        click.echo("The key of hook secrets is not in it; keep secret.key (or ROLECALL_SECRET_KEY) elsewhere", err=True)
+        click.echo("The key of webhook secrets is not included; keep secret.key (or ROLECALL_SECRET_KEY)", err=True)
 
 
 @click.command
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False, exists=True))
-@click.option("--force", is_flag=True, help="Replace what the database and the folder hold.")
+@click.option("--force", is_flag=True, help="Replace existing data in the database and the folder.")
 @data_dir_option
 def restore(file: Path, force: bool, data_dir: Path | None) -> None:
     """Restore a backup into an empty data folder, or into the empty database of `ROLECALL_DATABASE_URL`.
@@ -58,4 +58,4 @@ def restore(file: Path, force: bool, data_dir: Path | None) -> None:
         f"Restored the state of {manifest.created_date:%Y-%m-%d %H:%M:%S} UTC into {settings.data_dir}", err=True
     )
     if not has_key:
-        click.echo("Put secret.key back before you start the service, or rotate the secret of every hook", err=True)
+        click.echo("Put secret.key back before you start the service, or rotate the secret of every webhook", err=True)

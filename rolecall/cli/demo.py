@@ -39,7 +39,7 @@ Try:
 @click.option(
     "--data-dir",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Keep the sample company here, for a quick start the next time. By default it is thrown away at the end.",
+    help="Keep the sample company in this folder, to start faster next time. By default it is deleted at the end.",
 )
 def demo(port: int, data_dir: Path | None) -> None:
     """Run the service with a sample company and print a token and calls to try.
@@ -51,12 +51,12 @@ def demo(port: int, data_dir: Path | None) -> None:
 
     import msgspec
 
-    from rolecall.cli.supervisor import Plan, run_service
+    from rolecall.cli.supervisor import ProcessPlan, run_service
     from rolecall.core import config, logs
 
     settings = config.load()
     logs.configure(settings.log)
-    plan = Plan(host="127.0.0.1", port=port, workers=1)
+    plan = ProcessPlan(host="127.0.0.1", port=port, workers=1)
     with nullcontext(data_dir) if data_dir else tempfile.TemporaryDirectory(prefix="rolecall-demo-") as place:
         folder = Path(place).absolute()
         _check(folder)
@@ -71,7 +71,7 @@ def _check(folder: Path) -> None:
     if (folder / _UNFINISHED).exists():
         _wipe(folder)
     elif (folder / "postgres").exists() and not (folder / _TOKEN_FILE).exists():
-        raise CannotRun(f"The data folder {folder} holds a service that is no demo; choose another with --data-dir")
+        raise CannotRun(f"The data folder {folder} contains a service, not a demo; choose another with --data-dir")
 
 
 def _wipe(folder: Path) -> None:
@@ -95,7 +95,7 @@ def _prepare(config: "Config") -> None:
 
         from rolecall.demo.company import make_company
 
-        click.echo("Making a sample company; this takes some seconds", err=True)
+        click.echo("Creating the sample company; this takes some seconds", err=True)
         (config.data_dir / _UNFINISHED).touch()
         _keep(config.data_dir / _TOKEN_FILE, asyncio.run(make_company(config, _ADMINISTRATOR)))
         (config.data_dir / _UNFINISHED).unlink()

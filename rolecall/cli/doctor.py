@@ -1,4 +1,4 @@
-"""Diagnose problems and say what to do about them."""
+"""The `doctor` command: print the results of all checks."""
 
 import sys
 from pathlib import Path
@@ -13,14 +13,14 @@ from rolecall.cli.output import json_option, show_json, show_table
 if TYPE_CHECKING:
     from rolecall.core.config import Config
     from rolecall.core.db import Db
-    from rolecall.operate.doctor import Finding
+    from rolecall.operate.doctor import CheckResult
 
 
 @click.command
 @data_dir_option
 @json_option
 def doctor(data_dir: Path | None, as_json: bool) -> None:
-    """Check the service and say what to do about each problem; exit 1 if there is any.
+    """Check the service and advise on each problem; exit 1 if there is any.
 
     Checks worker, migrations, clock, disks, permissions, deliveries, webhooks and their secrets, imports, unmatched
     accounts and the audit chain. Changes nothing.
@@ -31,7 +31,7 @@ def doctor(data_dir: Path | None, as_json: bool) -> None:
 
     from rolecall.operate.doctor import out_of_reach
 
-    async def act(config: "Config", db: "Db") -> "list[Finding]":
+    async def act(config: "Config", db: "Db") -> "list[CheckResult]":
         from rolecall.operate.doctor import examine
 
         return await examine(db, config)

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 @click.command
 @click.argument("identity")
-@click.option("--as-of", metavar="DATE", help="Access as of the end of this day; by default now.")
-@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="By default evidence-….zip here.")
+@click.option("--as-of", metavar="DATE", help="Access as of the end of this day. Default: now.")
+@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="Default: evidence-….zip here.")
 @data_dir_option
 def evidence(identity: str, as_of: str | None, output: Path | None, data_dir: Path | None) -> None:
     """Write a person's access and its evidence to a zip file.
@@ -49,7 +49,8 @@ def evidence(identity: str, as_of: str | None, output: Path | None, data_dir: Pa
 
     place, seal = with_database(data_dir, act, snapshot=True)
     click.echo(place)
-    click.echo(f"The digest of its manifest is {seal}; tell the auditor by another way", err=True)
+    click.echo(f"Seal: {seal}", err=True)
+    click.echo("Give the seal to the auditor by another way than the file: verify.py --seal checks it.", err=True)
 
 
 def _day(text: str) -> date:

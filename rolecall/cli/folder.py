@@ -17,7 +17,7 @@ _LOCK = "serve.lock"
 data_dir_option = click.option(
     "--data-dir",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Where the database and the files live. `ROLECALL_DATA_DIR`, or `.rolecall` here.",
+    help="Folder of the database and the files. Default: `ROLECALL_DATA_DIR`, or `.rolecall` in the current folder.",
 )
 
 
@@ -37,7 +37,7 @@ def occupied(data_dir: Path, url: str) -> Iterator[None]:
         except BlockingIOError:
             process, where = _occupant(data_dir)
             raise CannotRun(
-                f"Another server runs on the data folder {data_dir} (process {process}, {where});"
+                f"Another server uses the data folder {data_dir} (process {process}, {where});"
                 " stop it, or choose another folder with --data-dir"
             ) from None
         lock.truncate(0)
@@ -104,7 +104,7 @@ def end_interrupted_restore(config: "Config") -> None:
     from rolecall.operate.backup import end_interrupted
 
     if end_interrupted(config):
-        click.echo("A restore was interrupted and is undone: the database holds what it held before", err=True)
+        click.echo("An interrupted restore was undone: the database has its data from before", err=True)
 
 
 @contextmanager
@@ -121,11 +121,11 @@ def clear_refusals() -> Iterator[None]:
     except psycopg.ProgrammingError as error:
         if error.sqlstate is None:
             # Omit the driver's message: it repeats the URL, which may contain a password.
-            raise CannotRun("ROLECALL_DATABASE_URL cannot be read as the URL of a PostgreSQL database") from None
+            raise CannotRun("ROLECALL_DATABASE_URL is not a valid URL of a PostgreSQL database") from None
         if not isinstance(error, psycopg.errors.InsufficientPrivilege):
             raise
         raise CannotRun(
-            f"The database's user may not do that: {error.diag.message_primary};"
+            f"The database user lacks a privilege: {error.diag.message_primary};"
             " run `rolecall migrate` once with the URL of one who may"
         ) from error
 
@@ -150,7 +150,7 @@ def with_made_database(data_dir: Path | None, act: Callable[["Config", "Db"], Aw
     place = "database of ROLECALL_DATABASE_URL" if settings.database_url else f"folder {settings.data_dir.absolute()}"
     with database(settings) as config:
         if is_new(migrate(config)):
-            click.echo(f"The {place} had no database of Rolecall: a new one is made, with nothing in it", err=True)
+            click.echo(f"The {place} had no Rolecall database; an empty one was created", err=True)
         return in_transaction(config, act)
 
 

@@ -9,7 +9,7 @@ from rolecall.cli.output import json_option, show_json
 @click.command
 @data_dir_option
 @json_option
-@click.option("--schema", is_flag=True, help="Print the schema of the database as SQL, and change nothing.")
+@click.option("--schema", is_flag=True, help="Print the schema of the database as SQL and change nothing.")
 def migrate(data_dir: Path | None, as_json: bool, schema: bool) -> None:
     """Migrate the database to this version.
 

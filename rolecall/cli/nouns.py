@@ -12,7 +12,7 @@ import rich_click as click
 
 from rolecall.cli.output import Form, field_option, json_option, visible
 from rolecall.cli.profiles import access, profile_option
-from rolecall.cli.verbs import A_PERSON, HELP, NAMED, NOUNS, PEOPLE, WORDS, Verb
+from rolecall.cli.verbs import A_PERSON, CLEARED, HELP, NAMED, NOUNS, PEOPLE, WORDS, Verb
 from rolecall.client import calls, errors
 from rolecall.client.answers import Identity, Json, Page
 
@@ -85,8 +85,8 @@ def _command(noun: str, name: str, verb: Verb) -> click.Command:
 
 
 _LIST_OPTIONS = (
-    click.option("--all", is_flag=True, help="Everything, not only the first."),
-    click.option("--limit", type=click.IntRange(1), default=_SHOWN, show_default=True, help="How many at most."),
+    click.option("--all", is_flag=True, help="Show all items."),
+    click.option("--limit", type=click.IntRange(1), default=_SHOWN, show_default=True, help="Maximum number of items."),
 )
 
 
@@ -114,6 +114,8 @@ def _resolved(client: "Client", given: dict[str, Any]) -> dict[str, Any]:
     def id(name: str, value: Any) -> Any:
         if not isinstance(value, str):
             return [id(name, each) for each in value]
+        if value == "" and name in CLEARED:
+            return value
         return _written_id(value) or (_person(client, value) if name in PEOPLE else _id(client, NAMED[name], value))
 
     return {name: id(name, value) if name in PEOPLE or name in NAMED else value for name, value in given.items()}
@@ -133,10 +135,11 @@ def _person(client: "Client", words: str) -> str:
     """Return the id of the person with this name, e-mail or employee ID."""
     found = client.send(calls.search_identities(words, whole=True)) if words.strip() else None
     if not found or not found.items:
-        raise errors.NotFound(f"Nobody has the name, e-mail, employee ID or id {words}")
+        raise errors.NotFound(f"No identity has the name, e-mail, employee ID or id {words}")
     if found.total_count > 1:
         fits = [errors.Problem(f"{p.first_name} {p.last_name}", _known_by(p)) for p in found.items]
-        raise errors.Invalid(f"{words} fits {found.total_count} people; name one by e-mail or id", problems=tuple(fits))
+        said = f"{words} matches {found.total_count} people; choose one by e-mail or id"
+        raise errors.Invalid(said, problems=tuple(fits))
     return str(found.items[0].id)
 
 
@@ -154,7 +157,7 @@ def _id(client: "Client", listing: Callable[[], calls.Call[Page[Any]]], name: st
     return str(found[0].id)
 
 
-# Parameters, from the signature of a call
+# Parameters, derived from the signature of a call
 
 
 def _parameters(noun: str, call: Callable[..., Any]) -> Iterator[click.Parameter]:
@@ -250,13 +253,13 @@ def _merged(_context: Any, _parameter: Any, pairs: Sequence[tuple[int, str]]) ->
     return dict(pairs) or None
 
 
-# What takes several calls
+# Commands that need several calls
 
 
 @click.command
 @click.argument("application")
 @click.argument("files", nargs=-1, required=True, metavar="GROUP=FILE…")
-@click.option("--wait", is_flag=True, help="Wait until the import is over, and show its log.")
+@click.option("--wait", is_flag=True, help="Wait until the import ends, and show its log.")
 @json_option
 @field_option
 @profile_option
@@ -301,7 +304,7 @@ def wait(import_id: str, as_json: bool, field: str | None, profile: str | None) 
 
 @click.command
 @click.argument("import_id", metavar="IMPORT")
-@click.option("--follow", "-f", is_flag=True, help="Go on until the import is over.")
+@click.option("--follow", "-f", is_flag=True, help="Follow the log until the import ends.")
 @profile_option
 def log(import_id: str, follow: bool, profile: str | None) -> None:
     """Print the log of an import.

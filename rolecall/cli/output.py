@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 import rich_click as click
 
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
-field_option = click.option("--field", help="Print one field alone, such as `id` or `application.name`; for scripts.")
+field_option = click.option("--field", help="Print only one field, such as `id` or `application.name`, for scripts.")
 
 
 class Form(msgspec.Struct, frozen=True):

@@ -17,7 +17,7 @@ profile_option = click.option(
 )
 
 
-class Access(msgspec.Struct, frozen=True):
+class Credentials(msgspec.Struct, frozen=True):
     url: str
     token: str
 
@@ -26,14 +26,14 @@ def file() -> Path:
     return Path(click.get_app_dir("rolecall")) / "config.toml"
 
 
-def access(profile: str | None) -> Access:
+def access(profile: str | None) -> Credentials:
     """Return URL and token; ROLECALL_URL and ROLECALL_TOKEN override the profile."""
     chosen = _profile(profile)
     url = os.environ.get("ROLECALL_URL") or chosen.get("url") or _DEFAULT_URL
     token = os.environ.get("ROLECALL_TOKEN") or _token(chosen)
     if not token:
-        raise click.UsageError(f"No token: set ROLECALL_TOKEN, or name one in a profile of {file()}")
-    return Access(url, token)
+        raise click.UsageError(f"No token: set ROLECALL_TOKEN, or add one to a profile in {file()}")
+    return Credentials(url, token)
 
 
 def names() -> dict[str, str]:

@@ -30,7 +30,7 @@ def run_role(role: Role, with_parent: bool) -> None:
     """Run until a signal arrives or the supervisor exits."""
     config = configuration.load()
     if config.database_url is None:
-        raise CannotRun("ROLECALL_DATABASE_URL is not set; `rolecall serve` brings its own database")
+        raise CannotRun("ROLECALL_DATABASE_URL is not set; only `rolecall serve` starts its own database")
     logs.configure(config.log)
 
     async def run() -> None:
@@ -67,7 +67,7 @@ async def serve_http(config: Config, stop: asyncio.Event, host: str, port: int) 
         # HTTP/2 without TLS has no header timeout, and no client needs it.
         http=HTTPModes.http1,
         http1_settings=HTTP1Settings(header_read_timeout=_HEADERS_TAKE_MILLISECONDS),
-        # Lower levels only log that single-process mode is new.
+        # Below this level Granian only logs that its single-process mode is new.
         log_level=LogLevels.error,
         log_dictconfig=_GRANIAN_LOGS,
     )

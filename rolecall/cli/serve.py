@@ -16,20 +16,20 @@ MOST_PROCESSES = 4
 @click.command
 @host_option
 @port_option
-@click.option("--workers", type=click.IntRange(1, 64), help="API processes; one a core by default, at most four.")
+@click.option("--workers", type=click.IntRange(1, 64), help="API processes. Default: one per core, at most four.")
 @data_dir_option
 def serve(host: str, port: int, workers: int | None, data_dir: Path | None) -> None:
     """Run the whole service on this machine: database, migrations, API and worker.
 
     Example: `rolecall serve --data-dir /var/lib/rolecall --port 8080`
     """
-    from rolecall.cli.supervisor import Plan, run_service
+    from rolecall.cli.supervisor import ProcessPlan, run_service
     from rolecall.core import config, logs
 
     settings = config.load(data_dir=data_dir)
     logs.configure(settings.log)
     workers = workers or min(MOST_PROCESSES, os.cpu_count() or 1)
-    run_service(settings, Plan(host=host, port=port, workers=workers))
+    run_service(settings, ProcessPlan(host=host, port=port, workers=workers))
 
 
 @click.command

@@ -27,7 +27,7 @@ _DATABASE_CHECK_SECONDS = 0.25
 _ANYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104
 
 
-class Plan(msgspec.Struct, frozen=True, kw_only=True):
+class ProcessPlan(msgspec.Struct, frozen=True, kw_only=True):
     host: str
     port: int
     workers: int
@@ -44,7 +44,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
 def run_service(
     config: Config,
-    plan: Plan,
+    plan: ProcessPlan,
     *,
     prepare: Callable[[Config], None] = lambda _: None,
     announce: Callable[[], None] = lambda: None,
@@ -73,22 +73,22 @@ def check_port(host: str, port: int) -> None:
             probe.listen(1)
     except OSError as error:
         if isinstance(error, PermissionError):
-            raise CannotRun(f"Port {port} needs more rights than this user has; choose another with --port") from error
+            raise CannotRun(f"This user may not listen on port {port}; choose another with --port") from error
         if isinstance(error, socket.gaierror):
             raise CannotRun(f"{host} is not an address of this machine; choose another with --host") from error
-        raise CannotRun(f"Port {port} on {host} is taken; choose another with --port") from error
+        raise CannotRun(f"Port {port} on {host} is in use; choose another with --port") from error
 
 
-async def _supervise(config: Config, plan: Plan, own_database: bool, announce: Callable[[], None]) -> None:
+async def _supervise(config: Config, plan: ProcessPlan, own_database: bool, announce: Callable[[], None]) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    settled = {
+    fixed = {
         "ROLECALL_DATABASE_URL": config.database_url or "",
         "ROLECALL_DATA_DIR": str(config.data_dir),
         "ROLECALL_BASE_URL": config.base_url,
     }
-    environ = {name: value for name, value in os.environ.items() if name.removesuffix("_FILE") not in settled} | settled
+    environ = {name: value for name, value in os.environ.items() if name.removesuffix("_FILE") not in fixed} | fixed
     api = ("api", "--host", plan.host, "--port", str(plan.port))
     async with asyncio.TaskGroup() as tasks:
         for role in [api] * plan.workers + [("worker",)]:
@@ -115,7 +115,7 @@ async def _keep(role: tuple[str, ...], environ: dict[str, str], stop: asyncio.Ev
             return
         was_killed, was_quick = (child.returncode or 0) < 0, time.monotonic() - started < _QUICK_DEATH_SECONDS
         quick_deaths = quick_deaths + 1 if was_quick and not was_killed else 0
-        log.error("process died, starting it again", role=role[0], process=child.pid, code=child.returncode)
+        log.error("process died; restarting it", role=role[0], process=child.pid, code=child.returncode)
         await _sleep(stop, _PAUSES_SECONDS[min(quick_deaths, len(_PAUSES_SECONDS) - 1)])
 
 
@@ -132,13 +132,13 @@ async def _keep_database(data_dir: Path, stop: asyncio.Event) -> None:
     while not stop.is_set():
         try:
             if await asyncio.to_thread(revive, data_dir):
-                log.error("the database had died and was started again")
+                log.error("the database had died and was restarted")
         except (CannotRun, OSError) as error:
             log.error("the database does not start", reason=str(error))
         await _sleep(stop, _DATABASE_CHECK_SECONDS)
 
 
-async def _announce(plan: Plan, stop: asyncio.Event, announce: Callable[[], None]) -> None:
+async def _announce(plan: ProcessPlan, stop: asyncio.Event, announce: Callable[[], None]) -> None:
     while not stop.is_set():
         if await asyncio.to_thread(_is_ready, plan):
             announce()
@@ -147,7 +147,7 @@ async def _announce(plan: Plan, stop: asyncio.Event, announce: Callable[[], None
         await _sleep(stop, 0.1)
 
 
-def _is_ready(plan: Plan) -> bool:
+def _is_ready(plan: ProcessPlan) -> bool:
     connection = http.client.HTTPConnection(plan.address, plan.port, timeout=2)
     try:
         connection.request("GET", "/readyz")
@@ -159,7 +159,7 @@ def _is_ready(plan: Plan) -> bool:
 
 
 async def _first(stop: asyncio.Event, other: Awaitable[object]) -> bool:
-    """Return whether the stop came first."""
+    """Wait for either; return whether the stop came first."""
     waits = {asyncio.ensure_future(other), asyncio.ensure_future(stop.wait())}
     _, pending = await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
     for wait in pending:

@@ -24,7 +24,7 @@ def token() -> None:
 
 @token.command
 @click.argument("name")
-@click.option("--scope", "scopes", multiple=True, help="May be given several times, or `all`; by default all reads and the writes of imports and personnel events.")  # fmt: skip # noqa: E501
+@click.option("--scope", "scopes", multiple=True, help="A scope (repeatable), or `all`. Default: all read scopes, imports:write and personnel-events:write.")  # fmt: skip # noqa: E501
 @click.option("--expires", metavar="DAYS|never", default="90", show_default=True)
 @data_dir_option
 @json_option
@@ -59,7 +59,7 @@ def _days(expires: str) -> int | None:
     if expires == "never":
         return None
     if not expires.isdecimal():
-        raise click.BadParameter("give a number of days, or never", param_hint="--expires")
+        raise click.BadParameter("must be a number of days, or never", param_hint="--expires")
     return int(expires)
 
 

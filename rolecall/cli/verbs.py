@@ -26,7 +26,7 @@ _ID = "0192e4a0-7c1e-7000-8000-000000000001"
 
 NOUNS = {
     "app": Noun(
-        "Applications, what they hold, and how they are imported.",
+        "Applications: accounts, groups, permissions and imports.",
         {
             "list": Verb(
                 calls.list_applications, "rolecall app list", ("id", "name", "priority", "is_archived", "last_updated")
@@ -52,7 +52,7 @@ NOUNS = {
         },
     ),
     "import": Noun(
-        "Imports of applications: upload files, follow the log, see what changed.",
+        "Imports: upload files, follow the log, list the changes.",
         {
             "list": Verb(
                 calls.list_imports,
@@ -72,7 +72,7 @@ NOUNS = {
         },
     ),
     "identity": Noun(
-        "People, and what they can do.",
+        "Identities and their access.",
         {
             "list": Verb(calls.list_identities, "rolecall identity list --all", _PEOPLE),
             "search": Verb(calls.search_identities, 'rolecall identity search "Lovelace, A"', _PEOPLE),
@@ -81,7 +81,7 @@ NOUNS = {
         },
     ),
     "event": Noun(
-        "Personnel events: people join, move, go on leave and depart.",
+        "Personnel events: onboarding, role transition, leave of absence, offboarding.",
         {
             "list": Verb(
                 calls.list_events,
@@ -113,7 +113,7 @@ NOUNS = {
         },
     ),
     "request": Noun(
-        "Access requests: decide, carry out, verify.",
+        "Access requests: approve, resolve, verify.",
         {
             "list": Verb(
                 calls.list_requests,
@@ -164,7 +164,7 @@ NOUNS = {
         },
     ),
     "delivery": Noun(
-        "Deliveries of webhooks.",
+        "Webhook deliveries.",
         {
             "list": Verb(
                 calls.list_deliveries,
@@ -176,7 +176,7 @@ NOUNS = {
         },
     ),
     "model": Noun(
-        "Access models: what people should have by who they are.",
+        "Access models: access that people get by their attributes.",
         {
             "list": Verb(calls.list_models, "rolecall model list", ("id", "name", "enabled", "version", "has_draft")),
             "show": Verb(calls.get_model, "rolecall model show Clerks"),
@@ -200,6 +200,9 @@ NAMED: dict[str, Callable[[], calls.Call[Any]]] = {
 
 # Parameters that accept a person's full name, e-mail or employee ID in place of an id.
 PEOPLE = {"identity_id", "owner_id", "provisioner_ids", "supervisor_id", "reviewer_id", "assignee_id"}
+
+# Those of them whose empty value takes the person away.
+CLEARED = {"supervisor_id"}
 
 _WORK = ["Pending", "Open", "Resolved", "Completed", "Canceled", "Scheduled", "Snoozed"]
 # Values for shell completion; the service validates them.
@@ -231,29 +234,29 @@ WORDS: dict[tuple[str, str], list[str]] = {
 }
 
 _A_TIME, _A_NAME = "A date, or a date and time.", "A name or an id."
-A_PERSON = "A whole name, an e-mail, an employee ID or an id."
+A_PERSON = "A full name, an e-mail, an employee ID or an id."
 # Help for options whose name does not explain them.
 HELP = {
     "access": "A list of applicationId, groups and permissions.",
     "access_request_id": "The id of a request.",
     "application_id": _A_NAME,
-    "approved_access": "Less than was asked: a list of header, section, permission and access.",
+    "approved_access": "Approve less than requested: a list of header, section, permission and access.",
     "as_of": "A date, a date and time, or the number of an import.",
     "conditions": "A list of groups, each a list of field, operator and value.",
-    "connector": "Its name and files, as the API takes it; `rolecall config` is easier to read.",
-    "custom_fields": "A custom field by its number; may be given several times.",
+    "connector": "The connector as in the API; `rolecall config` is easier to write.",
+    "custom_fields": "A custom field by number (repeatable).",
     "effective_date": _A_TIME,
     "end_date": _A_TIME,
-    "events": "What the hook hears of; may be given several times.",
+    "events": "An event to deliver (repeatable).",
     "guard": "maxRemovedPercent, maxNewPercent and minCount.",
     "identity_id": A_PERSON,
     "owner_id": A_PERSON,
     "privileges": "A list of header, section, permission and access.",
-    "provisioner_ids": "A whole name, an e-mail, an employee ID or an id; may be given several times.",
-    "reviewer_id": "Whose response it is, by whole name, e-mail, employee ID or id; left out, your own.",
+    "provisioner_ids": "A full name, an e-mail, an employee ID or an id (repeatable).",
+    "reviewer_id": "The reviewer, by full name, e-mail, employee ID or id. Default: yourself.",
     "schedule": "A cron line and the locations of the files.",
     "scheduled_start": _A_TIME,
-    "supervisor_id": A_PERSON,
+    "supervisor_id": f'{A_PERSON} In a role transition, "" takes the supervisor away.',
     "webhook_id": _A_NAME,
-    "whole": "Only those whose whole name it is.",
+    "whole": "Match complete names only.",
 }

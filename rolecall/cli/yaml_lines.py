@@ -59,6 +59,6 @@ def _repeated(node: yaml.Node | None, path: str = "") -> Iterator[tuple[int, Pro
         seen = set[str]()
         for key, value in node.value:
             if key.value in seen:
-                yield key.start_mark.line + 1, Problem(f"{path}{key.value}", "is there twice")
+                yield key.start_mark.line + 1, Problem(f"{path}{key.value}", "is a duplicate key")
             seen.add(key.value)
             yield from _repeated(value, f"{path}{key.value}.")

@@ -120,7 +120,7 @@ def _error(reply: Reply) -> errors.Failed:
         body = msgspec.json.decode(reply.content, type=_ErrorBody)
     except (msgspec.DecodeError, UnicodeDecodeError):
         body = _ErrorBody()
-    message = body.message or f"The service answered with status {reply.status}"
+    message = body.message or f"The service responded with status {reply.status}"
     if reply.status in (400, 413, 415):
         return errors.Invalid(message, reply.correlation_id, body.errors)
     if reply.status == 429:

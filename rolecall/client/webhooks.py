@@ -28,10 +28,10 @@ def verify(body: bytes, headers: Mapping[str, str], secret: str, *, now: float |
     except (KeyError, ValueError, binascii.Error):
         raise NotVerified("The headers webhook-id, webhook-timestamp and webhook-signature are required") from None
     if abs(age) > TOLERANCE_SECONDS:
-        raise NotVerified("The timestamp is more than five minutes off")
+        raise NotVerified("The timestamp differs by more than five minutes")
     expected = base64.b64encode(hmac.digest(key, f"{id}.{timestamp}.".encode() + body, "sha256"))
     # There are two signatures during a rotation.
     versions = (signature.partition(",") for signature in signatures.split())
     if not any(version == "v1" and hmac.compare_digest(expected, given.encode()) for version, _, given in versions):
-        raise NotVerified("The signature is not this secret's")
+        raise NotVerified("The signature does not match the secret")
     return _DECODE(body)

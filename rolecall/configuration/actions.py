@@ -93,7 +93,7 @@ class _Applying:
         async def write(given: Json) -> None:
             await settings.change_settings(self.db, given, self.facts)
 
-        await self._settle("settings", "", entry, write, lambda: queries.settings_entry(self.db))
+        await self._write_entry("settings", "", entry, write, lambda: queries.settings_entry(self.db))
 
     async def application(self, place: str, entry: Json) -> None:
         name = entry["name"]
@@ -105,7 +105,7 @@ class _Applying:
             if known or archived["isArchived"]:
                 await applications.change_application(self.db, id, {**given, **archived}, self.facts, self.caller)
 
-        await self._settle(place, name, entry, write, lambda: self._one(queries.application_entries, name))
+        await self._write_entry(place, name, entry, write, lambda: self._one(queries.application_entries, name))
 
     async def model(self, place: str, entry: Json) -> None:
         name = entry["name"]
@@ -119,7 +119,7 @@ class _Applying:
             elif commit:
                 await access_models.commit_model(self.db, self.caller, str(id), self.facts.now)
 
-        await self._settle(place, name, entry, write, lambda: self._one(queries.model_entries, name))
+        await self._write_entry(place, name, entry, write, lambda: self._one(queries.model_entries, name))
 
     async def _change_model(self, id: UUID, given: Json, commit: bool) -> None:
         before = await model_queries.get(self.db, id)
@@ -143,12 +143,12 @@ class _Applying:
             else:
                 await webhooks.create_hook(self.db, given, self.facts, self.config)
 
-        await self._settle(place, name, entry, write, lambda: self._one(queries.webhook_entries, name))
+        await self._write_entry(place, name, entry, write, lambda: self._one(queries.webhook_entries, name))
 
     async def _one(self, entries: Callable[..., Awaitable[list[Any]]], name: str) -> Any:
         return next(iter(await entries(self.db, name)), None)
 
-    async def _settle(
+    async def _write_entry(
         self, place: str, name: str, entry: Json, write: Write, read: Callable[[], Awaitable[Any]]
     ) -> None:
         """Write one entry in a savepoint; collect its changes and problems."""
@@ -227,7 +227,7 @@ def _repeated(raw: Json) -> Iterator[Problem]:
         names = _names(raw, section)
         for number, name in enumerate(names):
             if name is not None and name in names[:number]:
-                yield Problem(f"{section}.{number}.name", f"{name} is there twice")
+                yield Problem(f"{section}.{number}.name", f"{name} is listed twice")
 
 
 def _in_entry(place: str, field: str) -> str:

@@ -1,4 +1,8 @@
-"""Signing in and out, and who may."""
+"""Manage console users: roles, one-time links, passwords and sessions.
+
+Secrets of links and sessions are stored as SHA-256, passwords as Argon2id. A change of role, address or password ends
+the other sessions of the person.
+"""
 
 import asyncio
 from collections.abc import Callable
@@ -17,10 +21,10 @@ from rolecall.console.model import (
     SESSION_LASTS,
     SESSION_RESTS,
     SHORTEST_PASSWORD,
-    Attempt,
     Person,
     Role,
     Session,
+    SignInAttempt,
     hash_password,
     is_password,
     new_secret,
@@ -36,19 +40,22 @@ from rolecall.identities import administrators
 from rolecall.identities import queries as identity_queries
 from rolecall.identities.model import IdentityType
 from rolecall.identities.shapes import NewIdentity
-from rolecall.personnel_events.actions import require_another_administrator
+from rolecall.personnel_events.permitted import require_another_administrator
 from rolecall.web.correlation import correlation_id
 
-SIGN_IN_AGAIN = "Sign in again by a new link, or with your identity provider, and set a first password right after"
+SIGN_IN_AGAIN = (
+    "A first password can be set only within 10 minutes of signing in."
+    " Sign in again with a new link or your identity provider"
+)
 _SEEN_PRECISION = timedelta(minutes=1)
 _HASHING = asyncio.Semaphore(2)
 T = TypeVar("T")
 
 
 async def create_administrator(db: Db, email: str, facts: Facts) -> str:
-    """The secret of a one-time link for whoever signs in, or can be reached, by that e-mail; made if nobody does."""
+    """Make the identity with this e-mail administrator, or create one; return the secret of a one-time link."""
     person = await queries.person_with_email(db, email)
-    identity_id = person.id if person else await _reached_by(db, email)
+    identity_id = person.id if person else await _identity_with_email(db, email)
     if identity_id is None:
         first, _, last = email.partition("@")[0].partition(".")
         raw = {"firstName": first.title() or "Console", "lastName": last.title() or "Administrator", "email": email}
@@ -58,7 +65,7 @@ async def create_administrator(db: Db, email: str, facts: Facts) -> str:
     return await create_link(db, identity_id, facts.now)
 
 
-async def _reached_by(db: Db, email: str) -> UUID | None:
+async def _identity_with_email(db: Db, email: str) -> UUID | None:
     id: UUID | None = await fetch_value(
         db,
         """SELECT id FROM identities WHERE lower(email_address) = lower(%(email)s) AND email_address <> ''
@@ -69,10 +76,10 @@ async def _reached_by(db: Db, email: str) -> UUID | None:
 
 
 async def set_role(db: Db, identity_id: UUID, role: Role | None, email: str | None = None) -> None:
-    """Give a person a role, or take it away; without a role a person cannot sign in.
+    """Give a person a role, or remove it; without a role a person cannot sign in.
 
-    With another role or address they sign in again. The address stays as it was, unless another is given. The last
-    active administrator stays one.
+    A new role or e-mail ends the sessions of the person. Without `email` the current one is kept. The last active
+    administrator cannot lose the role.
     """
     async with db.transaction():
         await wait_to_revoke(db)
@@ -81,7 +88,7 @@ async def set_role(db: Db, identity_id: UUID, role: Role | None, email: str | No
             db, "DELETE FROM console_roles WHERE identity_id = %(id)s RETURNING role, email", id=identity_id
         )
         if role is not None:
-            address = await _address(db, identity_id, had[0][1] if had else None, email)
+            address = await _sign_in_email(db, identity_id, had[0][1] if had else None, email)
             await execute(
                 db,
                 "INSERT INTO console_roles (identity_id, role, email) VALUES (%(id)s, %(role)s, %(email)s)",
@@ -90,29 +97,29 @@ async def set_role(db: Db, identity_id: UUID, role: Role | None, email: str | No
                 email=address,
             )
         if role is None or had != [(role, address)]:
-            await _forget_sign_ins(db, identity_id)
-        # Lock role and sessions first: this person's own offboarding holds both while it waits for the turn.
+            await _end_sign_ins(db, identity_id)
+        # Lock role and sessions first to avoid a deadlock with the person's offboarding, which locks in this order.
         if is_removed:
             await require_another_administrator(db, identity_id)
         if not await administrators.active(db):
-            raise Conflict("Make someone administrator first: an active administrator must exist")
+            raise Conflict("An active administrator must exist. Make someone administrator first")
 
 
-async def _address(db: Db, identity_id: UUID, had: str | None, given: str | None) -> str:
-    """By which a person signs in from now on; nobody else does."""
+async def _sign_in_email(db: Db, identity_id: UUID, had: str | None, given: str | None) -> str:
+    """Return the e-mail to sign in with, and check that no other person uses it."""
     known = had if had is not None else (await identity_queries.get(db, str(identity_id))).email_address
     address = known if given is None else given.strip()
     if len(address) > LONGEST_EMAIL or not address.isprintable():
-        raise Invalid.on("email", f"E-mail must be at most {LONGEST_EMAIL} characters that can be printed")
+        raise Invalid.on("email", f"E-mail must be at most {LONGEST_EMAIL} printable characters")
     others = "SELECT identity_id FROM console_roles WHERE lower(email) = lower(%(email)s) AND email <> ''"
     if other := await fetch_value(db, others, email=address):
         name = (await queries.people_names(db, [other]))[other]
-        raise Invalid.on("email", f"{name} signs in as {address}; give another e-mail")
+        raise Invalid.on("email", f"{name} already signs in with {address}. Enter another e-mail")
     return address
 
 
-async def _forget_sign_ins(db: Db, identity_id: UUID, but: bytes = b"") -> None:
-    """Links before sessions: one that is used just now makes a session that is seen here."""
+async def _end_sign_ins(db: Db, identity_id: UUID, but: bytes = b"") -> None:
+    """Delete links before sessions, so that a session from a link used concurrently is deleted too."""
     await execute(db, "DELETE FROM sign_in_links WHERE identity_id = %(id)s", id=identity_id)
     await execute(
         db, "DELETE FROM console_sessions WHERE identity_id = %(id)s AND sha256 <> %(but)s", id=identity_id, but=but
@@ -134,7 +141,7 @@ async def create_link(db: Db, identity_id: UUID, now: datetime) -> str:
 
 
 async def sign_in_by_link(db: Db, link: str, now: datetime) -> str | None:
-    """The secret of a new session; a link works once."""
+    """Use a one-time link; return the secret of the new session, or None if the link is used or expired."""
     identity_id = await fetch_value(
         db,
         """UPDATE sign_in_links l SET used_at = %(now)s FROM identities i
@@ -149,14 +156,14 @@ async def sign_in_by_link(db: Db, link: str, now: datetime) -> str | None:
 async def sign_in_by_password(db: Db, email: str, password: str, now: datetime) -> str | None:
     person = await queries.person_with_email(db, email)
     argon2 = await queries.password_of(db, person) if person else None
-    matches = await _in_turn(is_password, password, argon2 or NO_PASSWORD)
-    if not (person and argon2 and matches and await _is_still_so(db, person, argon2)):
+    matches = await _hash_in_thread(is_password, password, argon2 or NO_PASSWORD)
+    if not (person and argon2 and matches and await _is_current_password(db, person, argon2)):
         return None
     return await _open_session(db, person.id, now)
 
 
-async def _is_still_so(db: Db, person: Person, argon2: str) -> bool:
-    """It took a while to look at the password: whoever changes it now waits, and ends the session."""
+async def _is_current_password(db: Db, person: Person, argon2: str) -> bool:
+    """Check again and lock, because hashing took time and the password may have changed meanwhile."""
     return bool(
         await fetch_value(
             db,
@@ -167,7 +174,7 @@ async def _is_still_so(db: Db, person: Person, argon2: str) -> bool:
     )
 
 
-async def begin_attempt(db: Db, state: str, attempt: Attempt, now: datetime) -> None:
+async def begin_attempt(db: Db, state: str, attempt: SignInAttempt, now: datetime) -> None:
     await execute(
         db,
         """INSERT INTO sign_in_attempts (sha256, nonce, verifier, next, expires_at)
@@ -178,11 +185,11 @@ async def begin_attempt(db: Db, state: str, attempt: Attempt, now: datetime) -> 
     )
 
 
-async def end_attempt(db: Db, state: str, now: datetime) -> Attempt | None:
-    """A state works once, whatever comes of it."""
+async def end_attempt(db: Db, state: str, now: datetime) -> SignInAttempt | None:
+    """Delete and return a sign-in attempt, so that its state works only once."""
     return await fetch_one(
         db,
-        Attempt,
+        SignInAttempt,
         """DELETE FROM sign_in_attempts WHERE sha256 = %(sha256)s AND expires_at > %(now)s
            RETURNING nonce, verifier, next""",
         sha256=sha256(state),
@@ -191,13 +198,13 @@ async def end_attempt(db: Db, state: str, now: datetime) -> Attempt | None:
 
 
 async def sign_in_by_email(db: Db, email: str, now: datetime) -> str | None:
-    """For whom somebody we trust has vouched."""
+    """Sign in the person whose e-mail the OpenID provider has verified."""
     person = await queries.person_with_email(db, email)
     return await _open_session(db, person.id, now) if person else None
 
 
-async def _in_turn(hashing: Callable[..., T], *words: str) -> T:
-    """In a thread, and few at once: a password costs 64 MiB and a tenth of a second of a core."""
+async def _hash_in_thread(hashing: Callable[..., T], *words: str) -> T:
+    """Hash in a thread, two at a time, because each hash takes 64 MiB and 0.1 s of CPU time."""
     if _HASHING.locked():
         raise RateLimited(1)
     async with _HASHING:
@@ -210,7 +217,7 @@ async def change_password(db: Db, person: Person, session: Session, current: str
     The proof is the current password; for a first one, a sign-in by link or provider a few minutes ago.
     """
     argon2 = await queries.password_of(db, person)
-    if argon2 and not await _in_turn(is_password, current, argon2):
+    if argon2 and not await _hash_in_thread(is_password, current, argon2):
         raise Invalid.on("current", "The current password is wrong")
     if not argon2 and not session.may_set_first_password(now):
         raise Conflict(SIGN_IN_AGAIN)
@@ -218,7 +225,7 @@ async def change_password(db: Db, person: Person, session: Session, current: str
 
 
 async def set_password(db: Db, identity_id: UUID, password: str, now: datetime, session: Session | None = None) -> None:
-    """Links and sessions end, but for the one in which it is set."""
+    """Set a password and end all links and other sessions of the person."""
     if len(password) < SHORTEST_PASSWORD:
         raise Invalid.on("password", f"Password must be at least {SHORTEST_PASSWORD} characters")
     await execute(
@@ -226,10 +233,10 @@ async def set_password(db: Db, identity_id: UUID, password: str, now: datetime, 
         """INSERT INTO console_passwords (identity_id, argon2, set_at) VALUES (%(id)s, %(argon2)s, %(now)s)
            ON CONFLICT (identity_id) DO UPDATE SET argon2 = EXCLUDED.argon2, set_at = EXCLUDED.set_at""",
         id=identity_id,
-        argon2=await _in_turn(hash_password, password),
+        argon2=await _hash_in_thread(hash_password, password),
         now=now,
     )
-    await _forget_sign_ins(db, identity_id, session.sha256 if session else b"")
+    await _end_sign_ins(db, identity_id, session.sha256 if session else b"")
 
 
 async def sign_out(db: Db, session: Session) -> None:
@@ -237,7 +244,7 @@ async def sign_out(db: Db, session: Session) -> None:
 
 
 async def sign_as_person(db: Db, session: Session, author: Author) -> Person | None:
-    """Authorise the session inside the writing transaction, and lock session and role against revocation until the end.
+    """Authorize the session inside the writing transaction, and lock session and role until it ends.
 
     Removing a role or disabling an identity deletes the session, so these two locks are enough.
     """
@@ -256,7 +263,7 @@ async def sign_as_person(db: Db, session: Session, author: Author) -> Person | N
 
 
 async def mark_seen(db: Db, session: Session, now: datetime) -> None:
-    """Written at most once a minute; a notice that was shown goes."""
+    """Record the visit, at most once a minute, and delete the notice that was shown."""
     if session.notice is None and now - session.seen_at < _SEEN_PRECISION:
         return
     await execute(
@@ -269,7 +276,7 @@ async def mark_seen(db: Db, session: Session, now: datetime) -> None:
 
 
 async def leave_notice(db: Db, session: Session, text: str, kind: str) -> None:
-    """Shown on the session's next page."""
+    """Store a notice for the next page of the session."""
     await execute(
         db,
         "UPDATE console_sessions SET notice = %(text)s, notice_kind = %(kind)s WHERE sha256 = %(sha256)s",

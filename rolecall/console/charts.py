@@ -1,4 +1,4 @@
-"""Draw charts as inline SVG, each with a title, a unit and a table of its numbers; the stylesheet has the colours."""
+"""Draw charts as inline SVG with a title, a unit and a table of the numbers; colours come from the stylesheet."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ _STEPS = (1, 2, 5)
 
 
 class Stack:
-    """A bar of parts, each named like a status."""
+    """A bar with one part per status."""
 
     def __init__(self, label: str, parts: dict[str, int]) -> None:
         self.label = label
@@ -21,7 +21,7 @@ class Stack:
 
 
 def stacked_bars(title: str, unit: str, names: Sequence[str], bars: Sequence[Stack]) -> Markup:
-    """Draw a bar per day; `names` are its parts from the bottom up, and a bar without parts keeps its place."""
+    """Draw a bar per day; `names` lists the parts from the bottom up. A day without parts leaves a gap."""
     top = _round_up(max((bar.total for bar in bars), default=0))
     step = (_WIDTH - 40) / max(len(bars), 1)
     drawn = [_grid(top, unit)]
@@ -80,7 +80,7 @@ def _table(title: str, head: Sequence[str], rows: Sequence[Sequence[object]]) ->
 
 
 def _round_up(value: int) -> int:
-    """Return the next of 2, 10, 20, 50 … that holds the value; even, so that the middle line is a whole number."""
+    """Round up to 2, 10, 20, 50 and so on: an even number, so that the middle line is a whole number."""
     scale = 1
     while True:
         for step in _STEPS:
@@ -90,7 +90,7 @@ def _round_up(value: int) -> int:
 
 
 def shares(parts: Sequence[tuple[str, int]], title: str) -> Markup:
-    """Draw one horizontal bar that shows how much of a whole each part is."""
+    """Draw one horizontal bar that shows the share of each part."""
     total = sum(count for _, count in parts) or 1
     x, drawn = 0.0, []
     for name, count in parts:

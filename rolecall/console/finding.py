@@ -1,4 +1,4 @@
-"""Finding people and records by what somebody types."""
+"""Find people and records by the text that a user types."""
 
 import re
 from uuid import UUID
@@ -16,7 +16,7 @@ _MOST_PEOPLE = 20
 _IN_BRACKETS = re.compile(r"\(([^()]+)\)\s*$")
 
 
-class Found(msgspec.Struct, frozen=True):
+class SearchResult(msgspec.Struct, frozen=True):
     kind: str
     name: str
     about: str
@@ -24,34 +24,36 @@ class Found(msgspec.Struct, frozen=True):
 
 
 async def label_of(db: Db, id: UUID | None) -> str:
-    """The label of whoever has that id, or nothing."""
+    """Return the label of a person, or an empty text."""
     found = await finding.candidate(db, id)
     return found.label if found else ""
 
 
 async def the_person(db: Db, field: str, words: str) -> str:
-    """The id of the one person that the words name: a label, an id, an e-mail, an employee ID or a name."""
+    """Return the id of the one person with this label, id, e-mail, employee ID or name."""
     inner = _IN_BRACKETS.search(words)
     said = inner[1].strip() if inner else words.strip()
     if found := guid(said):
         return str(found)
     fits = await finding.meant(db, said) or await finding.candidates(db, said)
-    # Of namesakes, one who has left is rarely meant.
+    # Among people with the same name, prefer the active ones.
     among = [each for each in fits if each.status == IdentityStatus.ACTIVE] or fits
     if len(among) == 1:
         return str(among[0].id)
-    raise Invalid.on(field, finding.several(said, among) if among else f"Nobody is called {said}")
+    raise Invalid.on(
+        field, finding.several(said, among) if among else f"No person matches {said}. Enter a name or an e-mail"
+    )
 
 
-async def search(db: Db, words: str) -> list[Found]:
-    """Requests, events and imports by number; applications and access models by name; people as people name them."""
+async def search(db: Db, words: str) -> list[SearchResult]:
+    """Find requests, events and imports by number, applications and models by name, and people by name or e-mail."""
     number = words.strip().removeprefix("#")
     is_number = number.isascii() and number.isdecimal() and len(number) < 18
     numbered = await _numbered(db, int(number)) if is_number else []
     return [*numbered, *await _named(db, words.strip())]
 
 
-async def _named(db: Db, words: str) -> list[Found]:
+async def _named(db: Db, words: str) -> list[SearchResult]:
     beginning = finding.beginning(words)
     if not beginning:
         return []
@@ -73,10 +75,10 @@ async def _named(db: Db, words: str) -> list[Found]:
         end=beginning + _LAST,
         **values,
     )
-    return [Found(*row) for row in rows]
+    return [SearchResult(*row) for row in rows]
 
 
-async def _numbered(db: Db, number: int) -> list[Found]:
+async def _numbered(db: Db, number: int) -> list[SearchResult]:
     rows = await fetch_rows(
         db,
         """SELECT 'Request', '#' || number || ' ' || action || ' ' || target_name, status, '/requests/' || id
@@ -90,4 +92,4 @@ async def _numbered(db: Db, number: int) -> list[Found]:
            FROM application_imports r JOIN applications a ON a.id = r.application_id WHERE r.number = %(number)s""",
         number=number,
     )
-    return [Found(*row) for row in rows]
+    return [SearchResult(*row) for row in rows]

@@ -1,4 +1,4 @@
-"""Forms as bodies: what was filled in, as the JSON that the API's actions check."""
+"""Convert forms to the JSON bodies that the actions of the API validate, and detect concurrent edits."""
 
 import hashlib
 from collections.abc import Awaitable
@@ -10,7 +10,7 @@ import msgspec
 
 from rolecall.audit import queries as audit
 from rolecall.console import finding
-from rolecall.console.frame import Form
+from rolecall.console.inputs import Form
 from rolecall.core.checking import Json
 from rolecall.core.db import Db, execute
 from rolecall.core.errors import Invalid, Problem
@@ -21,7 +21,7 @@ def first(form: Form, name: str) -> str:
 
 
 def shown(form: Form) -> dict[str, str]:
-    """The form as it is shown again beside its problems."""
+    """Return the first value of each field, to show the form again with its problems."""
     return {name: values[0] for name, values in form.items()}
 
 
@@ -30,7 +30,7 @@ def problems_by_field(error: Invalid) -> dict[str, str]:
 
 
 def given(form: Form, *names: str) -> Json:
-    """The fields that were filled in; a name with a dot goes into its object."""
+    """Return the fields that are filled in; a name with a dot becomes a nested object."""
     raw: Json = {}
     for name in names:
         if value := first(form, name):
@@ -39,13 +39,13 @@ def given(form: Form, *names: str) -> Json:
 
 
 def guard_in(form: Form) -> Json:
-    """What is filled in of a guard."""
+    """Return the fields of a guard that are filled in."""
     names = ("maxRemovedPercent", "maxNewPercent", "minCount")
     return {name: _number(text) for name in names if (text := first(form, f"guard.{name}"))}
 
 
 def _number(text: str) -> object:
-    """A number if it is one; the shape says what is wrong with anything else."""
+    """Convert to a number if possible; validation of the body reports anything else."""
     try:
         return int(text) if text.isdecimal() else float(text)
     except ValueError:
@@ -60,14 +60,14 @@ def put(raw: Json, name: str, value: object) -> None:
 
 
 def permission_in(line: str) -> Json:
-    """`Header / Section / Permission`, of which the last is always there."""
+    """Parse `Header / Section / Permission`; header and section are optional."""
     *above, permission = (part.strip() for part in line.split(" / "))
     header, section = (*above, "", "")[:2]
     return {"header": header, "section": section, "permission": permission}
 
 
 async def with_people(db: Db, form: Form, *names: str) -> Form:
-    """Fields in which a person is named hold the person's id from here on."""
+    """Replace the names of people in these fields by their ids."""
     found, problems = dict(form), list[Problem]()
     for name in names:
         try:
@@ -80,8 +80,8 @@ async def with_people(db: Db, form: Form, *names: str) -> Form:
     return found
 
 
-class Overtaken(NamedTuple):
-    """Somebody else changed the record after a form of it was opened."""
+class EditConflict(NamedTuple):
+    """A change of the record by another person after the form was opened."""
 
     version: str
     by: str | None
@@ -89,38 +89,38 @@ class Overtaken(NamedTuple):
 
 
 def version_of(shown: object) -> str:
-    """Of what a form shows of a record; the form carries it along."""
+    """Return a checksum of what a form shows; the form sends it back to detect concurrent edits."""
     return hashlib.sha256(msgspec.json.encode(shown)).hexdigest()[:16]
 
 
-async def overtaken(db: Db, version: str, record: UUID, standing: Awaitable[object]) -> Overtaken | None:
-    """Whether the form is older than its record, which is read here; a form without a version asks for no such care."""
-    # Of two who save at once, the second waits and sees what the first has written.
+async def edit_conflict(db: Db, version: str, record: UUID, current: Awaitable[object]) -> EditConflict | None:
+    """Return the conflict if the form is older than its record; a form without a version is not checked."""
+    # Serialize concurrent saves, so that the second one sees what the first has written.
     await execute(db, "SELECT pg_advisory_xact_lock(hashtextextended(%(id)s, 162))", id=str(record))
-    now = version_of(await standing)
+    now = version_of(await current)
     if version in ("", now):
         return None
     newest = (await audit.newest_first(db, 1, audit.Filter(entity_id=record))).items
-    return Overtaken(now, newest[0].caller.name, newest[0].created_date) if newest else Overtaken(now, None, None)
+    return EditConflict(now, newest[0].caller.name, newest[0].created_date) if newest else EditConflict(now, None, None)
 
 
-class Sought(NamedTuple):
-    """Whose records a list shows, as its form says it."""
+class PersonFilter(NamedTuple):
+    """The person whose records a list shows, and the text in the filter field."""
 
     id: UUID | None
     words: str
     problems: dict[str, str]
 
 
-_NOBODY = UUID(int=0)
+_NO_PERSON = UUID(int=0)
 
 
-async def sought(db: Db, query: dict[str, Any]) -> Sought:
-    """A link gives an id, a form words; words that name nobody find nothing."""
+async def person_filter(db: Db, query: dict[str, Any]) -> PersonFilter:
+    """Read the filter from the id in a link or the text in a form; a text without a match selects no records."""
     id, words = query.get("identityId"), query.get("person", "")
     if not words:
-        return Sought(id, await finding.label_of(db, id) if id else "", {})
+        return PersonFilter(id, await finding.label_of(db, id) if id else "", {})
     try:
-        return Sought(UUID(await finding.the_person(db, "person", words)), words, {})
+        return PersonFilter(UUID(await finding.the_person(db, "person", words)), words, {})
     except Invalid as error:
-        return Sought(_NOBODY, words, problems_by_field(error))
+        return PersonFilter(_NO_PERSON, words, problems_by_field(error))

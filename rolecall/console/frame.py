@@ -1,90 +1,51 @@
-"""One way to serve a screen: who is signed in, what they may, one transaction, the whole page.
+"""Serve screens: find the signed-in person, check the scope, run one transaction and render the page.
 
-A function decorated with `screen` names what it needs among its parameters, as an operation does, and `form`,
-`person`, `session` and `pool` besides. It returns a `Page` to show, a `SeeOther` to go to, or an answer that is sent as
-it is; every page works without JavaScript.
+A function decorated with `screen` declares what it needs by its parameter names: those of `Visit`, such as `db`,
+`form`, `person` and `session`. It returns an `HtmlPage` to show, a `SeeOther` to redirect to, or a finished response.
+Every page works without JavaScript.
 """
 
 import asyncio
 import inspect
-import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from datetime import date, datetime, timedelta
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import datetime
 from typing import Any, Literal
-from urllib.parse import SplitResult, parse_qs, quote, urlsplit
+from urllib.parse import SplitResult, quote, urlsplit
 
 import msgspec
-from litestar import MediaType, Request, Response
+from litestar import Request
 from litestar.handlers import HTTPRouteHandler
 from litestar.response.base import ASGIResponse
 
 from rolecall.console import actions, overview, queries
-from rolecall.console.model import SESSION_LASTS, Person, Session
+from rolecall.console.answers import Answer, HtmlPage, SeeOther, sentence
+from rolecall.console.inputs import BrokenForm, Form, optional, plain_form
+from rolecall.console.model import Person, Session
 from rolecall.console.rendering import render
+from rolecall.console.responses import (
+    SESSION_COOKIE,
+    cookie_name,
+    error_response,
+    html_response,
+    page_of_error,
+    redirect,
+)
 from rolecall.core import clock
 from rolecall.core.authors import Author, AuthorKind, by, sign, wait_to_revoke
 from rolecall.core.caller import NOBODY, Caller, Scope
 from rolecall.core.checking import Addresses, Facts
 from rolecall.core.config import Config
 from rolecall.core.db import Db, Pool, transaction
-from rolecall.core.errors import (
-    Conflict,
-    Forbidden,
-    Invalid,
-    NotFound,
-    RolecallError,
-    Unauthorized,
-    UnsupportedMediaType,
-)
-from rolecall.core.text import is_storable
+from rolecall.core.errors import Conflict, Forbidden, Invalid, RolecallError, Unauthorized
 from rolecall.settings.policy import RequirementType
-from rolecall.web.bodies import AnyRequest, Carried, Reader, read_bytes, read_query
+from rolecall.web.bodies import AnyRequest, Carried, Reader, read_query
 from rolecall.web.correlation import correlation_id
-from rolecall.web.errors import ErrorBody
 from rolecall.web.operations import ReadBody
 from rolecall.web.services import Services
 
-LONGEST_TEXT = 256
-SESSION_COOKIE = "rolecall"
-FIRST_YEAR, LAST_YEAR = 1900, 9000
-_MOST_FIELDS = 10_000
-Form = dict[str, list[str]]
-
-
-class Page(msgspec.Struct, frozen=True):
-    template: str
-    values: dict[str, Any] = {}
-    status: int = 200
-
-
-class SeeOther(msgspec.Struct, frozen=True):
-    """Where to go after an action, with a notice for the next page; `session` signs someone in, '' signs out."""
-
-    location: str
-    notice: str | None = None
-    kind: Literal["good", "bad"] = "good"
-    session: str | None = None
-
-
-class Result(msgspec.Struct, frozen=True):
-    """The result for one record of a bulk action."""
-
-    text: str
-    failed: bool = False
-
-
-def failure(record: str, error: RolecallError) -> Result:
-    return Result(f"{record} is unchanged: {_sentence(error)}", failed=True)
-
-
-def several(location: str, results: Sequence[Result]) -> SeeOther:
-    """Report one marked line per record; the notice is an error if any record failed."""
-    lines = [f"{'✗' if one.failed else '✓'} {' '.join(one.text.split())}" for one in results]
-    return SeeOther(location, "\n".join(lines), "bad" if any(one.failed for one in results) else "good")
-
 
 class Visit(msgspec.Struct):
-    """One request on its way through a screen."""
+    """The state of one HTTP request; its attributes are the parameters that a screen can ask for."""
 
     request: AnyRequest
     config: Config
@@ -96,7 +57,7 @@ class Visit(msgspec.Struct):
     raw: Any = None
     query: dict[str, Any] = {}
     addresses: Addresses = {}
-    # Requests that wait for this person, as the navigation shows them.
+    # The number of requests that wait for this person, shown in the navigation.
     waits: dict[RequirementType, int] = {}
 
     @property
@@ -106,7 +67,7 @@ class Visit(msgspec.Struct):
 
     @property
     def is_fragment(self) -> bool:
-        """Whether the page replaces its detail alone, so that nothing else of the answer is shown."""
+        """Tell whether htmx replaces only the detail, so that the rest of the page need not be computed."""
         return self.request.headers.get("hx-target") == "detail"
 
     @property
@@ -127,7 +88,6 @@ class Visit(msgspec.Struct):
         return Facts(now=self.now, zone=self.config.timezone, addresses=self.addresses)
 
 
-Answer = Page | SeeOther | ASGIResponse
 Function = Callable[..., Awaitable[Answer]]
 
 
@@ -136,30 +96,12 @@ class Screen(msgspec.Struct, frozen=True):
     is_open: bool
     query: dict[str, Reader]
     read_body: ReadBody
-    # For a path with a verb: the operation that each stands for.
+    # For a path with a verb: the audited operation of each verb.
     verbs: Mapping[str, str]
-    settle_seconds: float
+    delay_seconds: float
     revokes: bool
     function: Function
     wants: frozenset[str]
-
-
-class BrokenForm(RolecallError):
-    """A malformed form, which no page of ours sends; the answer is an error page instead of the form."""
-
-
-async def plain_form(request: AnyRequest, config: Config) -> Carried:
-    media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    content = await read_bytes(request, config.max_body_bytes)
-    if content and media_type != "application/x-www-form-urlencoded":
-        raise UnsupportedMediaType("Send the form as application/x-www-form-urlencoded")
-    try:
-        form = parse_qs(content.decode(), keep_blank_values=True, max_num_fields=_MOST_FIELDS)
-    except ValueError:
-        raise BrokenForm("The form cannot be read") from None
-    if not all(is_storable(text) for name, values in form.items() for text in (name, *values)):
-        raise BrokenForm("A field of the form holds a NUL character, which no text has")
-    return Carried(form, b"")
 
 
 def screen(
@@ -171,15 +113,18 @@ def screen(
     query: dict[str, Reader] | None = None,
     read_body: ReadBody = plain_form,
     verbs: Mapping[str, str] | None = None,
-    settle_seconds: float = 0,
+    delay_seconds: float = 0,
     revokes: bool = False,
 ) -> Callable[[Function], HTTPRouteHandler]:
-    """Without a scope any role may; `open` needs no one signed in; `settle_seconds`, `revokes` as for an operation."""
+    """Register a screen. Without a scope every role may open it; `open` screens need no sign-in.
+
+    `delay_seconds` postpones the response after the commit; `revokes` waits for running writes, as for an operation.
+    """
 
     def decorate(function: Function) -> HTTPRouteHandler:
-        readers = {name: _or_nothing(reader) for name, reader in (query or {}).items()}
+        readers = {name: optional(reader) for name, reader in (query or {}).items()}
         wants = frozenset(inspect.signature(function).parameters)
-        spec = Screen(scope, open, readers, read_body, verbs or {}, settle_seconds, revokes, function, wants)
+        spec = Screen(scope, open, readers, read_body, verbs or {}, delay_seconds, revokes, function, wants)
         serve = _show if method == "GET" else _act
 
         async def endpoint(request: Request[Any, Any, Any]) -> ASGIResponse:
@@ -192,24 +137,19 @@ def screen(
     return decorate
 
 
-def _or_nothing(reader: Reader) -> Reader:
-    """A form sends the fields that were left empty, too."""
-    return Reader(lambda text: reader.read(text) if text.strip() else None, reader.schema)
-
-
 async def _show(spec: Screen, services: Services, request: AnyRequest) -> ASGIResponse:
     now = clock.now()
     async with services.pool.connection() as db:
         visit = await _visit(services, request, db, now)
         if visit.person is None and not spec.is_open:
-            return _go(services.config, SeeOther(f"/sign-in?next={quote(_here(request))}"))
+            return redirect(services.config, SeeOther(f"/sign-in?next={quote(_here(request))}"))
         try:
             _permit(spec, visit)
             visit.query = read_query(request, spec.query)
             answer = await _perform(spec, visit)
         except RolecallError as error:
-            answer = _error_page(error)
-        if visit.session and isinstance(answer, Page):
+            answer = page_of_error(error)
+        if visit.session and isinstance(answer, HtmlPage):
             await actions.mark_seen(db, visit.session, now)
     return _answer(visit, answer)
 
@@ -217,28 +157,28 @@ async def _show(spec: Screen, services: Services, request: AnyRequest) -> ASGIRe
 async def _act(spec: Screen, services: Services, request: AnyRequest) -> ASGIResponse:
     now = clock.now()
     if not _is_from_here(request, services.config):
-        return error_page(403, "This form was sent from another site")
+        return error_response(403, "This form was sent from another site. Open the page here and send it again")
     async with services.pool.connection() as db:
         visit = await _visit(services, request, db, now)
     if visit.person is None and not spec.is_open:
-        return _go(services.config, SeeOther(f"/sign-in?next={quote(_back(request))}"))
+        return redirect(services.config, SeeOther(f"/sign-in?next={quote(_back(request))}"))
     try:
         _permit(spec, visit)
-        # Read without a connection in hand: a slow sender must not keep others waiting.
+        # Read the body before taking a database connection, so that a slow sender does not exhaust the pool.
         carried = await _read_body(spec, request, services.config)
         with carried.held:
             async with services.pool.connection() as visit.db, transaction(visit.db, "screen"):
                 await _sign(spec, visit)
                 visit.raw, visit.addresses = carried.raw, carried.addresses
                 answer = await _perform(spec, visit)
-        if spec.settle_seconds:
-            await asyncio.sleep(spec.settle_seconds)
+        if spec.delay_seconds:
+            await asyncio.sleep(spec.delay_seconds)
     except Unauthorized:
         answer = SeeOther(f"/sign-in?next={quote(_back(request))}")
     except (Invalid, Conflict) as error:
-        answer = SeeOther(_back(request), _sentence(error), "bad")
+        answer = SeeOther(_back(request), sentence(error), "bad")
     except RolecallError as error:
-        answer = _error_page(error)
+        answer = page_of_error(error)
     if isinstance(answer, SeeOther) and answer.notice and visit.session:
         async with services.pool.connection() as db:
             await actions.leave_notice(db, visit.session, answer.notice, answer.kind)
@@ -249,7 +189,7 @@ async def _read_body(spec: Screen, request: AnyRequest, config: Config) -> Carri
     try:
         return await spec.read_body(request, config)
     except Invalid as error:
-        raise BrokenForm(_sentence(error)) from None
+        raise BrokenForm(sentence(error)) from None
 
 
 async def _visit(services: Services, request: AnyRequest, db: Db, now: datetime) -> Visit:
@@ -260,7 +200,7 @@ async def _visit(services: Services, request: AnyRequest, db: Db, now: datetime)
 
 
 async def _sign(spec: Screen, visit: Visit) -> None:
-    """Authorise the person again inside the writing transaction: the form may have taken minutes to arrive."""
+    """Authorize the person again inside the writing transaction, because the form may have taken minutes to arrive."""
     if spec.revokes:
         await wait_to_revoke(visit.db)
     visit.now = clock.now()
@@ -275,7 +215,7 @@ async def _sign(spec: Screen, visit: Visit) -> None:
 
 
 def _author(spec: Screen, visit: Visit) -> Author:
-    """Return the author, with the action named as in the API, so that the audit has one name for it."""
+    """Return the author for the audit, with the same name for the action as in the API."""
     action = spec.verbs.get(visit.request.path_params.get("verb", ""), spec.function.__name__)
     caller = visit.caller if visit.person else NOBODY
     return by(AuthorKind.PERSON, caller, action, visit.now, correlation_id.get())
@@ -288,41 +228,14 @@ def _permit(spec: Screen, visit: Visit) -> None:
 
 async def _perform(spec: Screen, visit: Visit) -> Answer:
     answer = await spec.function(**{name: getattr(visit, name) for name in spec.wants})
-    if isinstance(answer, Page) and visit.person and not visit.is_fragment:
+    if isinstance(answer, HtmlPage) and visit.person and not visit.is_fragment:
         may_respond = Scope.ACCESS_REQUESTS_WRITE in visit.caller.scopes
         visit.waits = await overview.waiting(visit.db, visit.person) if may_respond else {}
     return answer
 
 
-def _words(text: str) -> str:
-    if len(text) > LONGEST_TEXT or "\x00" in text:
-        raise ValueError(f"must be at most {LONGEST_TEXT} characters")
-    return text.strip()
-
-
-some_words = Reader(_words, {"type": "string"})
-
-
-def _day(text: str) -> date:
-    try:
-        day = date.fromisoformat(text)
-    except ValueError:
-        day = date.min
-    if not FIRST_YEAR <= day.year <= LAST_YEAR:
-        raise ValueError("must be a date such as 2030-01-31")
-    return day
-
-
-a_day = Reader(_day, {"type": "string", "format": "date"})
-
-
-def one_among(*words: str) -> Reader:
-    """A word that a link of ours carries; any other means the first."""
-    return Reader(lambda text: text if text in words else words[0], {"type": "string", "enum": list(words)})
-
-
 def _is_from_here(request: AnyRequest, config: Config) -> bool:
-    """A form of another site may carry the cookie, but cannot claim to come from ours."""
+    """Prevent cross-site request forgery: another site can send our cookie, but not our origin."""
     site = request.headers.get("sec-fetch-site")
     if site is not None:
         return site == "same-origin"
@@ -331,7 +244,7 @@ def _is_from_here(request: AnyRequest, config: Config) -> bool:
 
 
 def _parts(url: str) -> SplitResult:
-    """Split the URL in a header; treat an invalid one as another site's."""
+    """Split the URL of a header; an invalid one counts as another site."""
     try:
         return urlsplit(url)
     except ValueError:
@@ -344,87 +257,10 @@ def _here(request: AnyRequest) -> str:
 
 
 def _back(request: AnyRequest) -> str:
-    """The page that held the form; never another site."""
+    """Return the page that contained the form, or the home page if the referrer is another site."""
     referer = _parts(request.headers.get("referer", ""))
     same = referer.netloc == request.headers.get("host")
     return (f"{referer.path}?{referer.query}" if referer.query else referer.path or "/") if same else "/"
-
-
-def _sentence(error: RolecallError) -> str:
-    """Return the error's message; for an invalid form, all broken rules."""
-    return ". ".join(problem.message for problem in error.problems) if isinstance(error, Invalid) else str(error)
-
-
-def _error_page(error: RolecallError) -> Page:
-    match error:
-        case NotFound():
-            return _problem(404, f"This {_in_words(error.resource)} does not exist")
-        case Forbidden():
-            return _problem(403, "Your role does not allow this")
-        case Invalid():
-            return _problem(400, _sentence(error))
-    return _problem(400, str(error))
-
-
-# What somebody can do about it.
-_ADVICE = {
-    403: "Ask an administrator for another role.",
-    404: "It may have been removed, or the address is incomplete.",
-    500: "The error was logged. Try again in a moment.",
-    503: "Try again in a moment.",
-}
-
-
-def _problem(status: int, message: str) -> Page:
-    return Page("error.html", {"message": message, "advice": _ADVICE.get(status)}, status)
-
-
-def _in_words(name: str) -> str:
-    """`AccessRequest` is an access request."""
-    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()
-
-
-# What a page shows when it is not known who asks.
-_NOBODY: dict[str, Any] = {
-    "person": None,
-    "may": frozenset(),
-    "notice": None,
-    "notice_kind": None,
-    "path": "",
-    "waits": {},
-}
-
-
-def error_page(status: int, message: str) -> ASGIResponse:
-    return _html(status, _error_text(Page("error.html", {"message": message, "advice": None}, status)))
-
-
-def _error_text(page: Page) -> str:
-    """For whoever it is."""
-    return render(page.template, **_NOBODY, now=clock.now(), correlation_id=correlation_id.get(), **page.values)
-
-
-ErrorHandler = Callable[[AnyRequest, Any], Response[ErrorBody]]
-
-
-def for_browsers(answer: ErrorHandler) -> Callable[[AnyRequest, Any], Response[Any]]:
-    """The same answer as a page, outside the API, for whoever can read one."""
-
-    def answer_in_kind(request: AnyRequest, error: Any) -> Response[Any]:
-        plain = answer(request, error)
-        # Not by `request.url`, which a Host that cannot be makes a fault of its own.
-        is_api = request.scope["path"].startswith("/api/")
-        if is_api or "text/html" not in request.headers.get("accept", ""):
-            return plain
-        headers = {**plain.headers, "Content-Security-Policy": CSP}
-        status = plain.status_code or 500
-        text = _error_text(_problem(status, _IN_WORDS.get(status, plain.content.message)))
-        return Response(text, status_code=status, headers=headers, media_type=MediaType.HTML)
-
-    return answer_in_kind
-
-
-_IN_WORDS = {404: "This page does not exist"}
 
 
 def _answer(visit: Visit, answer: Answer) -> ASGIResponse:
@@ -432,7 +268,7 @@ def _answer(visit: Visit, answer: Answer) -> ASGIResponse:
         case ASGIResponse():
             return answer
         case SeeOther():
-            return _go(visit.config, answer)
+            return redirect(visit.config, answer)
     shown = {
         "person": visit.person,
         "may": visit.caller.scopes if visit.person else frozenset(),
@@ -444,44 +280,4 @@ def _answer(visit: Visit, answer: Answer) -> ASGIResponse:
         "zone": visit.config.timezone,
         "correlation_id": correlation_id.get(),
     }
-    return _html(answer.status, render(answer.template, **shown, **answer.values))
-
-
-def _html(status: int, text: str) -> ASGIResponse:
-    return ASGIResponse(
-        body=text.encode(),
-        status_code=status,
-        media_type="text/html; charset=utf-8",
-        # A refused form goes back to its page, which only the referrer knows.
-        headers={"Content-Security-Policy": CSP, "Referrer-Policy": "same-origin"},
-    )
-
-
-CSP = "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'; object-src 'none'"
-
-
-def _is_https(config: Config) -> bool:
-    return config.base_url.startswith("https://")
-
-
-def cookie_name(config: Config, name: str) -> str:
-    """A browser keeps a `__Host-` cookie only from an encrypted site; without one the service is on loopback."""
-    return f"__Host-{name}" if _is_https(config) else name
-
-
-def a_cookie(config: Config, name: str, value: str, lasts: timedelta) -> str:
-    """Without a value it goes."""
-    secure = "Secure; " if _is_https(config) else ""
-    life = int(lasts.total_seconds()) if value else 0
-    return f"{cookie_name(config, name)}={value}; Path=/; {secure}HttpOnly; SameSite=Lax; Max-Age={life}"
-
-
-# A path of ours: to a browser, `//` and `/\\` begin the name of another site.
-_LOCAL = re.compile(r"/(?![/\\])[!-~]*")
-
-
-def _go(config: Config, answer: SeeOther) -> ASGIResponse:
-    headers = {"Location": answer.location if _LOCAL.fullmatch(answer.location) else "/"}
-    if answer.session is not None:
-        headers["Set-Cookie"] = a_cookie(config, SESSION_COOKIE, answer.session, SESSION_LASTS)
-    return ASGIResponse(status_code=303, headers=headers)
+    return html_response(answer.status, render(answer.template, **shown, **answer.values))

@@ -34,7 +34,7 @@ SCOPES: dict[Role, frozenset[Scope]] = {
 SESSION_RESTS = timedelta(hours=12)
 SESSION_LASTS = timedelta(days=7)
 LINK_LASTS = timedelta(hours=24)
-# How long a sign-in by link or provider proves who sets a first password.
+# A first password must be set within this time after signing in by link or provider.
 FIRST_PASSWORD_WITHIN = timedelta(minutes=10)
 ATTEMPT_LASTS = timedelta(minutes=10)
 SHORTEST_PASSWORD = 12
@@ -42,7 +42,7 @@ LONGEST_EMAIL = 256
 
 
 class Person(msgspec.Struct, frozen=True):
-    """Whoever is signed in."""
+    """The signed-in person."""
 
     id: UUID
     name: str
@@ -51,7 +51,7 @@ class Person(msgspec.Struct, frozen=True):
 
     @property
     def answers_as(self) -> tuple[UUID, ...]:
-        """As themselves; administrators also where none could be named when the request was made."""
+        """Return the reviewer ids of this person; administrators also respond for the reviewer `Administrators`."""
         return (self.id, ADMINISTRATORS.id) if self.role == Role.ADMINISTRATOR else (self.id,)
 
     def caller(self) -> Caller:
@@ -73,8 +73,8 @@ class Session(msgspec.Struct, frozen=True):
         return now - self.created_at < FIRST_PASSWORD_WITHIN
 
 
-class Attempt(msgspec.Struct, frozen=True):
-    """What we keep of somebody whom we sent to the OpenID provider."""
+class SignInAttempt(msgspec.Struct, frozen=True):
+    """The state of a sign-in at the OpenID provider, stored until the browser returns."""
 
     nonce: str
     verifier: str
@@ -103,5 +103,5 @@ def is_password(password: str, argon2: str) -> bool:
     return True
 
 
-# Checked when there is no such person, so that an unknown address takes as long as a wrong password.
+# Checked for an unknown e-mail, so that the response takes as long as for a wrong password.
 NO_PASSWORD = "$argon2id$v=19$m=65536,t=3,p=1$bJrw6rdUNbtM0opJUXr8Hw$L4dXIFjJmZGvyeNvWWZUd8BxP4E7dwcuYgyBTAAUyxg"  # noqa: S105

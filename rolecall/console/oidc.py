@@ -1,7 +1,7 @@
-"""Signing in through an OpenID provider: the authorization code flow with PKCE.
+"""Sign in through an OpenID provider with the authorization code flow and PKCE.
 
-Loaded by who signs in this way. What the provider publishes is kept for an hour; a signature by a key that is not
-among those kept asks for them again.
+Imported only when a provider is configured, to keep start-up fast. Metadata and keys of the provider are cached for an
+hour; a signature by an unknown key refreshes the keys.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from joserfc import jwt
 from joserfc.errors import JoseError
 from joserfc.jwk import KeySet
 
-from rolecall.console.model import Attempt
+from rolecall.console.model import SignInAttempt
 from rolecall.core.config import Config
 from rolecall.core.errors import RateLimited
 
@@ -28,22 +28,22 @@ _KEPT_FOR = timedelta(hours=1)
 _LEEWAY_SECONDS = 60
 _TIMEOUT = aiohttp.ClientTimeout(total=8)
 _MOST_BYTES = 1024 * 1024
-# Signed with a private key: whoever knows only what the provider publishes can make none of these.
+# Asymmetric algorithms only: with HS256 the published key would be enough to forge a token.
 _ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
-# A request keeps its connection to the database while it waits for the provider: few at once.
+# A request holds its database connection while it waits for the provider, so limit how many wait.
 _WAITING = asyncio.Semaphore(4)
 
 
 class Unreachable(Exception):
-    """The provider does not answer, or not as one does."""
+    """The provider does not answer, or its answer is invalid."""
 
 
-class Refused(Exception):
-    """The provider, or what it said, does not let this person in."""
+class SignInRefused(Exception):
+    """The provider rejected the sign-in, or its token is not valid."""
 
 
 class Published(msgspec.Struct):
-    """What a provider tells about itself."""
+    """The metadata that a provider publishes."""
 
     issuer: str
     authorization_endpoint: str
@@ -61,8 +61,8 @@ class _Provider:
 _known: dict[str, _Provider] = {}
 
 
-class Vouched(msgspec.Struct):
-    """What an id token or the provider's answer about a person says of the e-mail; Entra ID has a claim of its own."""
+class EmailClaims(msgspec.Struct):
+    """The claims about the e-mail in an ID token or userinfo response; Entra ID uses `xms_edov`."""
 
     sub: str
     email: str = ""
@@ -74,8 +74,8 @@ class Vouched(msgspec.Struct):
         return bool(self.email) and any(word in (True, "true", "1") for word in (self.email_verified, self.xms_edov))
 
 
-async def address_of_provider(config: Config, state: str, attempt: Attempt, now: datetime) -> str:
-    """Where the browser goes to sign in."""
+async def address_of_provider(config: Config, state: str, attempt: SignInAttempt, now: datetime) -> str:
+    """Return the URL of the provider's sign-in page for this attempt."""
     published = (await _provider(config, now)).published
     query = {
         "response_type": "code",
@@ -91,19 +91,19 @@ async def address_of_provider(config: Config, state: str, attempt: Attempt, now:
     return f"{published.authorization_endpoint}{mark}{urlencode(query)}"
 
 
-async def verified_email(config: Config, attempt: Attempt, code: str, now: datetime) -> str:
-    """Of the person whom the provider has signed in."""
+async def verified_email(config: Config, attempt: SignInAttempt, code: str, now: datetime) -> str:
+    """Redeem the code and return the verified e-mail of the person."""
     provider = await _provider(config, now)
     answer = await _redeem(config, provider.published, attempt, code)
     claims = await _checked(config, provider, str(answer.get("id_token", "")), attempt, now)
-    vouched = _read(Vouched, claims)
-    if not vouched.email and (endpoint := provider.published.userinfo_endpoint):
+    claimed = _read(EmailClaims, claims)
+    if not claimed.email and (endpoint := provider.published.userinfo_endpoint):
         headers = {"Authorization": f"Bearer {answer.get('access_token', '')}"}
-        told = _read(Vouched, await _ask("GET", endpoint, headers=headers))
-        vouched = told if told.sub == vouched.sub else vouched
-    if not vouched.is_verified:
-        raise Refused("Your provider does not vouch for your e-mail address")
-    return vouched.email
+        userinfo = _read(EmailClaims, await _ask("GET", endpoint, headers=headers))
+        claimed = userinfo if userinfo.sub == claimed.sub else claimed
+    if not claimed.is_verified:
+        raise SignInRefused("Your provider has not verified your e-mail address")
+    return claimed.email
 
 
 async def _provider(config: Config, now: datetime) -> _Provider:
@@ -126,7 +126,7 @@ async def _keys(published: Published) -> KeySet:
         raise Unreachable("its keys cannot be read") from error
 
 
-async def _redeem(config: Config, published: Published, attempt: Attempt, code: str) -> dict[str, Any]:
+async def _redeem(config: Config, published: Published, attempt: SignInAttempt, code: str) -> dict[str, Any]:
     id, secret = config.oidc_client_id or "", config.oidc_client_secret or ""
     form = {
         "grant_type": "authorization_code",
@@ -142,9 +142,9 @@ async def _redeem(config: Config, published: Published, attempt: Attempt, code: 
 
 
 async def _checked(
-    config: Config, provider: _Provider, id_token: str, attempt: Attempt, now: datetime
+    config: Config, provider: _Provider, id_token: str, attempt: SignInAttempt, now: datetime
 ) -> dict[str, Any]:
-    """The claims of an id token that was made by this provider, for us, for this attempt, just now."""
+    """Verify signature, issuer, audience, nonce and expiry of an ID token; return its claims."""
     for fresh in (False, True):
         if fresh:
             provider.keys = await _keys(provider.published)
@@ -152,10 +152,10 @@ async def _checked(
             token = jwt.decode(id_token, provider.keys, algorithms=_ALGORITHMS)
             break
         except (JoseError, ValueError, TypeError, KeyError):
-            # The provider may have changed its keys.
+            # The provider may have rotated its keys.
             continue
     else:
-        raise Refused("What your provider said is not signed by it")
+        raise SignInRefused("The ID token is not signed by your provider")
     options: Any = {
         "iss": {"essential": True, "value": provider.published.issuer},
         "aud": {"essential": True, "value": config.oidc_client_id},
@@ -165,7 +165,7 @@ async def _checked(
     try:
         claims.validate(int(now.timestamp()), _LEEWAY_SECONDS)
     except JoseError as error:
-        raise Refused("What your provider said is not meant for this sign-in, or too old") from error
+        raise SignInRefused("The ID token is not valid for this sign-in, or has expired") from error
     return dict(claims)
 
 
@@ -188,7 +188,7 @@ async def _ask(
     except (TimeoutError, aiohttp.ClientError, OSError, ValueError) as error:
         raise Unreachable("it does not answer") from error
     if method == "POST" and 400 <= status < 500:
-        raise Refused("Your provider did not accept the sign-in")
+        raise SignInRefused("Your provider did not accept the sign-in")
     if status != 200:
         raise Unreachable(f"it answers {status}")
     try:
@@ -204,4 +204,4 @@ def _read(shape: type[T], answer: Mapping[str, Any]) -> T:
     try:
         return msgspec.convert(answer, shape)
     except msgspec.ValidationError as error:
-        raise Unreachable(f"its answer is not what one expects: {error}") from error
+        raise Unreachable(f"its answer is invalid: {error}") from error

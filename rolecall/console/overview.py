@@ -1,4 +1,4 @@
-"""The numbers of the home page and of the lists, and what stands beside an item in a list."""
+"""Query the numbers of the home page and the navigation, and the additional columns of request lists."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -20,7 +20,7 @@ OVERDUE = timedelta(days=7)
 TROUBLE_LASTS = timedelta(days=7)
 CHART_DAYS = 30
 
-# What a person is asked to respond to now; nobody decides on their own request, or verifies what they carried out.
+# Pending responses of a person, without own requests and without verifying requests they provisioned.
 _ASKED = f"""
     FROM responses p JOIN access_requests r ON r.id = p.request_id
     WHERE p.reviewer_id = ANY(%(me)s) AND p.response = 'Pending' AND p.asked AND p.type = %(type)s
@@ -30,7 +30,7 @@ _ASKED = f"""
                                                   AND met.rule = p.rule AND met.response = 'Approved')"""
 
 
-# The navigation counts no further; it says 99+ then.
+# The navigation shows 99+ from here on.
 _MOST_COUNTED = 100
 
 
@@ -48,12 +48,12 @@ async def waiting(db: Db, person: Person) -> dict[RequirementType, int]:
         types=list(AWAITED.keys()),
         statuses=list(AWAITED.values()),
     )
-    # At the limit there may be more, even where a person is asked twice about one request.
+    # At the limit, show the number of rows: there may be more requests, even if some rows repeat a request.
     return {RequirementType(type): found if count < _MOST_COUNTED else count for type, count, found in rows}
 
 
 class Tiles(msgspec.Struct, frozen=True):
-    """What waits for this person, and what is wrong anywhere."""
+    """The numbers on the home page: work that waits for this person, and problems of the service."""
 
     to_approve: int
     to_provision: int
@@ -126,8 +126,8 @@ async def asking(
     return Page(found, total, page, size, -(-total // size))
 
 
-# A failure counts until the application's next success. Both bounds are given: for one bound alone, the planner
-# estimates a third of the table.
+# A failed import counts until the next successful one of the application. Both bounds are given, because for one bound
+# the planner estimates a third of the table.
 _TROUBLED = f"""
     FROM (SELECT f.id FROM application_imports f
           WHERE f.status = 'Failed' AND f.list_key >= time_key(%(since)s, 0) AND f.list_key < {LAST_KEY}
@@ -154,7 +154,7 @@ class TroubledImport(msgspec.Struct, frozen=True):
 
 
 def why_failed(line: str) -> str:
-    """What the last line in the log of an import says: `2030-01-31T09:00:00Z Failed: the reason`."""
+    """Return the reason from the last log line of an import: `2030-01-31T09:00:00Z Failed: the reason`."""
     return line.partition("Failed: ")[2]
 
 
@@ -163,7 +163,7 @@ _TROUBLE = """SELECT r.id, r.number, a.name AS application, r.status, r.build_st
 
 
 async def failed_schedule(db: Db, application_id: UUID) -> TroubledImport | None:
-    """The last import by the application's schedule, if it failed."""
+    """Return the last scheduled import of the application if it failed."""
     last = await fetch_one(
         db,
         TroubledImport,
@@ -188,8 +188,8 @@ async def troubled_imports(db: Db, now: datetime) -> list[TroubledImport]:
     )
 
 
-class Beside(msgspec.Struct, frozen=True):
-    """What a list of requests shows that its items do not carry; `permissions` names the first two of `count`."""
+class RequestColumns(msgspec.Struct, frozen=True):
+    """Columns of a request list beyond the API item; `permissions` names the first two of `count`."""
 
     created_at: datetime
     risk: Level
@@ -198,12 +198,12 @@ class Beside(msgspec.Struct, frozen=True):
 
     @property
     def access(self) -> str:
-        """Name what is asked for: `Post journal and 2 more`; empty for the account as a whole."""
+        """Name the requested privileges: `Post journal and 2 more`; empty for a whole account."""
         named = " and ".join(self.permissions[:2]) if self.count <= 2 else self.permissions[0]
         return named if self.count <= 2 else f"{named} and {self.count - 1} more"
 
 
-async def beside(db: Db, ids: Sequence[UUID]) -> dict[UUID, Beside]:
+async def beside(db: Db, ids: Sequence[UUID]) -> dict[UUID, RequestColumns]:
     rows = await fetch_rows(
         db,
         """SELECT r.id, r.created_at, coalesce(p.risk, 1), coalesce(p.names[:2], '{}'), coalesce(p.count, 0)
@@ -215,20 +215,23 @@ async def beside(db: Db, ids: Sequence[UUID]) -> dict[UUID, Beside]:
         ids=list(ids),
         rising=list(Level),
     )
-    return {id: Beside(created_at, list(Level)[risk - 1], names, count) for id, created_at, risk, names, count in rows}
+    return {
+        id: RequestColumns(created_at, list(Level)[risk - 1], names, count)
+        for id, created_at, risk, names, count in rows
+    }
 
 
-class Times(msgspec.Struct, frozen=True):
-    """Medians over the days of the charts, in seconds; None where nothing was approved or resolved."""
+class MedianTimes(msgspec.Struct, frozen=True):
+    """Medians over the period of the chart, in seconds; None if no request was approved or resolved."""
 
     to_approve: float | None
     to_resolve: float | None
 
 
-async def medians(db: Db, now: datetime) -> Times:
+async def medians(db: Db, now: datetime) -> MedianTimes:
     found = await fetch_one(
         db,
-        Times,
+        MedianTimes,
         f"""SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY extract(epoch FROM approved_on - created_at)::float8)
                       AS to_approve,
                   percentile_cont(0.5) WITHIN GROUP (ORDER BY extract(epoch FROM resolved_on - started_on)::float8)
@@ -241,7 +244,7 @@ async def medians(db: Db, now: datetime) -> Times:
 
 
 async def by_day(db: Db, now: datetime) -> dict[datetime, dict[str, int]]:
-    """How many requests were made on each of the last days, by the status they have now."""
+    """Count the requests created on each day of the chart, by current status."""
     rows = await fetch_rows(
         db,
         f"""SELECT date_trunc('day', created_at, 'UTC'), status, count(*) FROM access_requests
@@ -256,8 +259,8 @@ async def by_day(db: Db, now: datetime) -> dict[datetime, dict[str, int]]:
     return days
 
 
-class Beginnings(msgspec.Struct, frozen=True):
-    """What a new service still lacks."""
+class SetupProgress(msgspec.Struct, frozen=True):
+    """The steps of setting up a new service that are done."""
 
     applications: bool
     imports: bool
@@ -266,10 +269,10 @@ class Beginnings(msgspec.Struct, frozen=True):
     requests: bool
 
 
-async def beginnings(db: Db) -> Beginnings:
+async def setup_progress(db: Db) -> SetupProgress:
     found = await fetch_one(
         db,
-        Beginnings,
+        SetupProgress,
         """SELECT EXISTS (SELECT FROM applications) AS applications,
                   EXISTS (SELECT FROM application_imports WHERE status = 'Finished') AS imports,
                   (SELECT count(*) FROM (SELECT FROM identities LIMIT 2) AS two) > 1 AS identities,

@@ -27,12 +27,12 @@ async def session(db: Db, secret: str, now: datetime) -> Session | None:
 
 
 async def person_of(db: Db, session: Session) -> Person | None:
-    """A person who is no longer active, or has lost the role, is nobody on the next request."""
+    """Return the person of a session, or None if the identity is inactive or has no role any more."""
     return await fetch_one(db, Person, f"{_PERSON} WHERE i.id = %(id)s AND i.status = 'Active'", id=session.identity_id)
 
 
 async def person_with_email(db: Db, email: str) -> Person | None:
-    """By the address that came with the role: an identity's own may become somebody else's."""
+    """Find a person by the e-mail stored with the role, because e-mails of identities can be reassigned."""
     return await fetch_one(
         db,
         Person,
@@ -42,7 +42,7 @@ async def person_with_email(db: Db, email: str) -> Person | None:
 
 
 async def administrators(db: Db) -> list[str]:
-    """Whom to ask for a role: the first of those who can give one."""
+    """Name up to three administrators whom a person can ask for a role."""
     rows = await fetch_rows(
         db,
         f"{_PERSON} WHERE r.role = 'Administrator' AND i.status = 'Active' ORDER BY i.list_key LIMIT 3",
@@ -78,16 +78,16 @@ async def record_names(db: Db, ids: Sequence[UUID]) -> dict[str, str]:
     return dict(rows)
 
 
-class Named(msgspec.Struct, frozen=True):
+class ApplicationChoice(msgspec.Struct, frozen=True):
     id: UUID
     name: str
 
 
-async def live_applications(db: Db) -> list[Named]:
-    """For a choice; by name."""
+async def live_applications(db: Db) -> list[ApplicationChoice]:
+    """List applications that are not archived, by name, for a select field."""
     return await fetch_all(
         db,
-        Named,
+        ApplicationChoice,
         "SELECT id, name FROM applications WHERE NOT is_archived ORDER BY list_key LIMIT 1000",
     )
 
@@ -98,7 +98,7 @@ async def application_of_account(db: Db, id: UUID) -> UUID:
 
 
 async def contents(db: Db, application_id: UUID) -> dict[UUID, Content]:
-    """What each of the application's file groups holds."""
+    """Return the content of each file group of the application."""
     rows = await fetch_rows(
         db,
         """SELECT g.id, g.content FROM file_groups g JOIN connectors c ON c.id = g.connector_id
@@ -119,7 +119,7 @@ async def why_held(db: Db, import_id: UUID) -> str | None:
 
 
 async def held_imports(db: Db) -> set[UUID]:
-    """Those that wait for somebody to decide: one an application at most."""
+    """Return the imports that the guard holds, at most one per application."""
     rows = await fetch_rows(
         db,
         """SELECT i.id FROM import_runs u JOIN application_imports i ON i.id = u.import_id
@@ -139,7 +139,7 @@ async def log_after(db: Db, import_id: UUID, number: int) -> list[tuple[int, str
     return [(number, line) for number, line in rows]
 
 
-class File(msgspec.Struct, frozen=True):
+class ImportFile(msgspec.Struct, frozen=True):
     id: UUID
     file_group: str
     name: str
@@ -147,10 +147,10 @@ class File(msgspec.Struct, frozen=True):
     size: int
 
 
-async def files_of(db: Db, import_id: UUID) -> list[File]:
+async def files_of(db: Db, import_id: UUID) -> list[ImportFile]:
     return await fetch_all(
         db,
-        File,
+        ImportFile,
         """SELECT id, file_group, name, encode(sha256, 'hex') AS sha256, size FROM import_files
            WHERE import_id = %(id)s ORDER BY position""",
         id=import_id,
@@ -158,12 +158,11 @@ async def files_of(db: Db, import_id: UUID) -> list[File]:
 
 
 class ApplicationFacts(msgspec.Struct, frozen=True):
-    """What an application's page shows beside its detail."""
+    """Data of an application page beyond the API detail; `guard` is None if the settings apply."""
 
     is_identity_source: bool
     owner_id: UUID | None
     provisioner_ids: list[UUID]
-    # Of its own.
     guard: dict[str, float] | None
     cron: str | None
     locations: dict[str, str] | None
@@ -194,7 +193,7 @@ async def application_facts(db: Db, id: UUID) -> ApplicationFacts:
 
 
 class ListedApplication(msgspec.Struct, frozen=True):
-    """What a list of applications shows that its items do not carry."""
+    """Columns of the application list beyond the API item."""
 
     connector: str | None
     import_id: UUID | None
@@ -275,7 +274,7 @@ class HookNumbers(msgspec.Struct, frozen=True):
 
 
 async def hook_numbers(db: Db, ids: Sequence[UUID]) -> dict[UUID, HookNumbers]:
-    """Deliveries by how they stand, and the newest attempt that did not arrive."""
+    """Count the deliveries of webhooks by status, with the outcome of the last failed attempt."""
     hooks, status = [str(id) for id in ids], DeliveryStatus
     totals = {each: await totals_by(db, "webhook_deliveries", "webhook_id", hooks, status=each) for each in status}
     problems = await _last_problems(db, ids)
@@ -291,7 +290,7 @@ async def hook_numbers(db: Db, ids: Sequence[UUID]) -> dict[UUID, HookNumbers]:
 
 
 async def _last_problems(db: Db, ids: Sequence[UUID]) -> dict[UUID, str]:
-    """Of each hook, the last attempt for its newest delivery that was tried and has not arrived."""
+    """Return the outcome of the last attempt for the newest undelivered delivery of each webhook."""
     return dict(
         await fetch_rows(
             db,

@@ -59,7 +59,7 @@ def _date(moment: datetime | None, zone: ZoneInfo) -> Markup:
 
 
 def _distance(moment: datetime, now: datetime, zone: ZoneInfo) -> str:
-    """Say how many calendar days a day is away; nothing for days in the past."""
+    """Write how many calendar days remain; empty for days in the past."""
     days = (moment.astimezone(zone).date() - now.astimezone(zone).date()).days
     return "today" if days == 0 else "tomorrow" if days == 1 else f"in {days} days" if days > 1 else ""
 
@@ -94,7 +94,7 @@ def _lasting(seconds: float | None) -> str:
 
 def _shown(text: str) -> Markup:
     """Make control and bidirectional characters visible instead of effective."""
-    # The common case: going through every character took most of the time of a page.
+    # Skip the loop over all characters in the common case; it dominated the rendering time.
     if text.isprintable():
         return escape(text)
     return Markup("").join(
@@ -104,7 +104,7 @@ def _shown(text: str) -> Markup:
 
 
 def _marked(text: str) -> str:
-    """Do the same where no element is allowed, as in an option."""
+    """Replace hidden characters in plain text, for places that allow no element, such as an option."""
     return "".join("␣" if _is_hidden(c) else c for c in text)
 
 
@@ -147,7 +147,7 @@ def _audit_field(name: str) -> str:
 
 
 def _readable(value: Any) -> str:
-    """Write a value of a change for people: Yes, No, — for nothing, lists and objects in one line."""
+    """Write a changed value in words: Yes, No, — for an empty value, lists and objects in one line."""
     match value:
         case bool():
             return "Yes" if value else "No"
@@ -174,7 +174,7 @@ def _is_hidden(c: str) -> bool:
 
 
 def _with(query: dict[str, Any], **changes: Any) -> str:
-    """Change some of a query string; a parameter that becomes None is left out."""
+    """Build a query string with some parameters changed; None and empty values are omitted."""
     kept = {name: value for name, value in {**query, **changes}.items() if value not in (None, "") and name != "page"}
     if (page := changes.get("page")) and page != 1:
         kept["page"] = page

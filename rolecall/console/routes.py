@@ -34,7 +34,7 @@ router = Router("/", route_handlers=[handler for each in SCREENS for handler in 
 static = create_static_files_router(
     "/static",
     [STATIC],
-    # Not for ever: while processes of two versions run, the older one may answer for the newer.
+    # Not immutable: during an upgrade, a process of the old version may serve the URL of the new file.
     cache_control=CacheControlHeader(max_age=3600),
     include_in_schema=False,
     tags=["Console"],

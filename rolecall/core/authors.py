@@ -1,4 +1,8 @@
-"""Say who writes a transaction and why; triggers (`schema/audit.sql`) put it into the audit entry of every change."""
+"""Record who writes a transaction and why.
+
+Every writing transaction is signed with an `Author`; the triggers of `schema/audit.sql` copy it into the audit entry of
+each change, and `written_on()` takes the transaction's time from it.
+"""
 
 import getpass
 import secrets
@@ -29,7 +33,7 @@ class Writer(msgspec.Struct, frozen=True):
 
 
 class Author(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
-    """Who changes what and when. With `bulk`, one audit entry of the parent record covers thousands of rows."""
+    """The author of a transaction. With `bulk`, one audit entry of the parent record covers thousands of rows."""
 
     caller: Writer
     action: str
@@ -60,7 +64,7 @@ def by_command_line(command: str, now: datetime) -> Author:
 def _user() -> str:
     try:
         return getpass.getuser()
-    except (OSError, KeyError):  # an id without a name, as in a container
+    except (OSError, KeyError):  # the user id has no name, as often in containers
         return "unknown"
 
 

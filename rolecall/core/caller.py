@@ -1,4 +1,4 @@
-"""Whoever asks, and what they may."""
+"""Callers and scopes: who sends a request, and what they are allowed to do."""
 
 from enum import StrEnum
 from uuid import UUID

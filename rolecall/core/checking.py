@@ -215,7 +215,7 @@ def one_of(kind: Iterable[StrEnum]) -> BeforeValidator:
     return BeforeValidator(read, json_schema_input_type=Literal[tuple(word.replace(" ", "") for word in kind)])
 
 
-# The JSON Schema of the checks, which cannot express all of them.
+# JSON Schema for the OpenAPI document; it cannot express every check.
 _ANY_TEXT = Annotated[str, Field(pattern=r"^[^\x00]*$")]
 _SOME_TEXT = Annotated[str, Field(pattern=rf"^[^\x00]*[^\x00{INVISIBLE}][^\x00]*$")]
 _A_NAME = Annotated[str, Field(pattern=rf"^[^{CONTROL}]*[^{CONTROL}{INVISIBLE}][^{CONTROL}]*$")]
@@ -229,9 +229,9 @@ SomeText = Annotated[str, BeforeValidator(_required, json_schema_input_type=_SOM
 OptionalText = Annotated[str, BeforeValidator(_not_blank, json_schema_input_type=_SOME_TEXT)]
 Name = Annotated[str, _CONTROL_FREE, BeforeValidator(_required, json_schema_input_type=_A_NAME)]
 OptionalName = Annotated[str, _CONTROL_FREE, BeforeValidator(_not_blank, json_schema_input_type=_A_NAME)]
-# An optional id, date, word of an enumeration or comment: "" counts as absent, and the default applies.
+# An optional id, date, enum value or comment: "" counts as absent, and the default applies.
 Maybe = Annotated[_T, BeforeValidator(_absent_if_blank)]
-# White space around a name is never meant: two names must not differ by it. Longer texts stay as they were written.
+# Strip white space around names, so that two names cannot differ by it alone. Longer texts stay unchanged.
 STRIPPED = BeforeValidator(_strip)
 Text100 = Annotated[Text, STRIPPED, Field(max_length=100)]
 Text128 = Annotated[Text, STRIPPED, Field(max_length=128)]
@@ -249,7 +249,7 @@ OptionalComment = Maybe[Text | None]
 
 
 def _as_meant(value: Any) -> Any:
-    """What is null is absent; what is 5.0 is the whole number 5, as JSON means it."""
+    """Drop null values, and read 5.0 as the whole number 5: JSON does not distinguish them."""
     if isinstance(value, dict):
         return {key: _as_meant(item) for key, item in value.items() if item is not None}
     if isinstance(value, list):
@@ -260,7 +260,7 @@ def _as_meant(value: Any) -> Any:
 
 
 def _plain(limit: float) -> float:
-    """Print a limit of 100.0 as 100."""
+    """Format a limit of 100.0 as 100."""
     return int(limit) if limit == int(limit) else limit
 
 

@@ -1,4 +1,7 @@
-"""The only module that reads the clock; everything else receives `now`."""
+"""The only module that reads the clock.
+
+All other code receives `now` as an argument, so that tests and the sample company can set the time.
+"""
 
 import re
 from datetime import UTC, datetime, time, timedelta
@@ -14,7 +17,7 @@ def now() -> datetime:
 
 
 def travel_to(moment: datetime) -> None:
-    """Shift the clock to `moment` and let it run on; for tests and the sample company."""
+    """Set the clock to `moment` and let it run on; for tests and the sample company."""
     travel(moment - datetime.now(UTC))
 
 
@@ -45,7 +48,7 @@ def parse(text: str, zone: ZoneInfo) -> datetime:
     """
     # Python accepts any character between date and time.
     if not _WRITTEN.fullmatch(text):
-        raise ValueError(f"{text} is no ISO 8601 date or date-time")
+        raise ValueError(f"{text} is not an ISO 8601 date or date-time")
     moment = datetime.fromisoformat(text)
     if len(text) == len("2026-12-01") and "T" not in text:
         moment = datetime.combine(moment.date(), time())

@@ -1,4 +1,7 @@
-"""Process settings from `ROLECALL_…` variables; `ROLECALL_…_FILE` names a file with the value."""
+"""Load the settings of a process from `ROLECALL_…` variables; `ROLECALL_…_FILE` names a file with the value.
+
+`load` reports every invalid variable at once. `Config` is passed to what needs it; nothing else reads the environment.
+"""
 
 import os
 from collections.abc import Callable, Iterator, Mapping
@@ -27,7 +30,7 @@ _OIDC = ("oidc_issuer", "oidc_client_id", "oidc_client_secret")
 
 
 class ConfigError(CannotRun):
-    """Invalid settings; each line of the message names one and what would be valid."""
+    """Report invalid settings; each line of the message names one and says what would be valid."""
 
 
 class RateLimit(msgspec.Struct, frozen=True):
@@ -83,7 +86,7 @@ def load(environ: Mapping[str, str] = os.environ, **overrides: object) -> Config
             problems.append(str(problem))
             read[field] = None
     if missing := [name for name in _OIDC if name not in read] if read.keys() & {*_OIDC} else []:
-        problems.append(f"ROLECALL_{missing[0].upper()} is not set; signing in by OpenID Connect needs all of them")
+        problems.append(f"ROLECALL_{missing[0].upper()} is not set; sign-in with OpenID Connect needs all of them")
     if problems:
         raise ConfigError("\n".join(problems))
     return msgspec.structs.replace(Config(), **read | {k: v for k, v in overrides.items() if v is not None})
@@ -98,7 +101,7 @@ def _misspelt(environ: Mapping[str, str]) -> Iterator[str]:
             # Compare without the common prefix, which would make all names similar.
             bare = [each.removeprefix("ROLECALL_") for each in (*known, *files)]
             if near := get_close_matches(name.removeprefix("ROLECALL_"), bare, 1, _ALIKE):
-                yield f"{name} is no setting; is ROLECALL_{near[0]} meant?"
+                yield f"{name} is not a setting; did you mean ROLECALL_{near[0]}?"
 
 
 def _setting(environ: Mapping[str, str], field: str) -> str | None:
@@ -109,7 +112,7 @@ def _setting(environ: Mapping[str, str], field: str) -> str | None:
         except OSError as error:
             raise ConfigError(f"{name}_FILE: {error.strerror}: {file}") from error
         except UnicodeDecodeError as error:
-            raise ConfigError(f"{name}_FILE: not a text in UTF-8: {file}") from error
+            raise ConfigError(f"{name}_FILE: not UTF-8 text: {file}") from error
     return environ.get(name) or None
 
 

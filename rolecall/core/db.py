@@ -1,4 +1,8 @@
-"""PostgreSQL through psycopg: a pool, and rows straight into structs."""
+"""Access PostgreSQL through psycopg.
+
+`make_pool` opens connections, `transaction` runs one atomic step, and `fetch_all`, `fetch_one` and `fetch_value` run
+SQL with named parameters and map rows to msgspec structs by position.
+"""
 
 import select
 from collections.abc import AsyncGenerator, Callable, Sequence
@@ -25,7 +29,7 @@ set_json_loads(msgspec.json.decode)
 
 
 def session_options(base_url: str, **more: str) -> str:
-    """Return the session settings of every connection. Triggers that build webhook bodies read the base URL."""
+    """Return the session settings of every connection; triggers that build webhook bodies read the base URL."""
     settings = {
         "timezone": "UTC",
         "jit": "off",

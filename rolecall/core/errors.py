@@ -13,7 +13,7 @@ class CannotRun(Exception):
 
 
 class RolecallError(Exception):
-    """Base of all errors reported to the caller."""
+    """Base class of all errors reported to the caller."""
 
 
 class Invalid(RolecallError):

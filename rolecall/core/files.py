@@ -46,9 +46,9 @@ def file_system(url: str) -> tuple[Any, str]:
 
 
 def without_path(name: str) -> str:
-    """Reduce `C:\\exports\\users.csv` and `../users.csv` to `users.csv`, and drop what cannot be printed.
+    """Reduce `C:\\exports\\users.csv` and `../users.csv` to `users.csv`, and drop unprintable characters.
 
-    Return "" for what names no file: a folder, `.` and `..`, or nothing visible.
+    Return "" if no file name is left: for a folder, `.`, `..` or invisible text.
     """
     last = name.replace("\\", "/").rpartition("/")[2]
     kept = "".join(c for c in last if c.isprintable()).strip()
@@ -88,8 +88,8 @@ class Store(msgspec.Struct, frozen=True):
                 files, root = self._shared()
                 files.rm_file(f"{root}/{location}")
 
-    def settled(self, now: datetime) -> list[str]:
-        """Return the locations of a past week, which no open transaction can still reference."""
+    def sweepable(self, now: datetime) -> list[str]:
+        """Return the locations stored two to eight days ago: no open transaction can still add a reference to one."""
         days = [f"{now - timedelta(days=n):%Y/%m/%d}" for n in range(2, 9)]
         return [f"{day}/{name}" for day in days for name in self._names(day)]
 
@@ -202,7 +202,7 @@ class Upload(msgspec.Struct):
 def _last_written(path: Path) -> float:
     try:
         return path.stat().st_mtime
-    except FileNotFoundError:  # finished or abandoned a moment ago: as new as can be
+    except FileNotFoundError:  # another process removed it just now
         return math.inf
 
 

@@ -95,6 +95,6 @@ def _encode(event: Any, **_: Any) -> str:
     """Escape control characters and Unicode line separators that JSON leaves as they are."""
     try:
         text = _ENCODER.encode(event).decode()
-    except UnicodeEncodeError:  # a lone surrogate, for example from a file name
+    except UnicodeEncodeError:  # a lone surrogate, for example in a file name
         text = json.dumps(event, default=str)
     return text if text.isascii() else "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text)

@@ -18,14 +18,14 @@ from rolecall.core.faults import fault
 from rolecall.core.schema import MigrationError
 
 FOLDER = Path(__file__).parent.parent / "migrations"
-# The schema where a restore keeps what it replaces until all has come.
+# The schema to which a restore moves the old data until the new data is complete.
 ASIDE = "rolecall_replaced"
 INTERRUPTED = (
-    "a restore is under way or was interrupted; if nobody restores, do it again,"
-    " or run `rolecall migrate` to have back what was there before"
+    "a restore is running or was interrupted; if none is running, repeat it,"
+    " or run `rolecall migrate` to return to the data from before it"
 )
 _LOCK = int.from_bytes(b"rolecall", "big") >> 1
-# The tables are looked for first: reading them needs no right to create anything.
+# Look for the tables first: reading them needs no right to create anything.
 _FOUND = "SELECT relname FROM pg_class WHERE oid IN (to_regclass('migrations'), to_regclass('schema_files'))"
 _READ = {
     "migrations": "SELECT name, sha256, NULL::int[] FROM migrations",
@@ -34,7 +34,7 @@ _READ = {
 
 
 class Applied(msgspec.Struct, frozen=True):
-    """What a database has: digests of migrations and of schema files by name, and the version of the latter."""
+    """What was applied to a database: digests of migrations and schema files by name, and the files' version."""
 
     migrations: dict[str, str]
     schema: dict[str, str]
@@ -47,7 +47,7 @@ class Applied(msgspec.Struct, frozen=True):
         return [*unknown, *([f"the functions of version {'.'.join(map(str, self.version))}"] if newer else [])]
 
     def behind(self) -> list[str]:
-        """Return what is to be applied, in order. A newer program's functions are used as they are."""
+        """Return what is still to be applied, in order. Functions of a newer program are kept."""
         missing = [file.name for file in _files() if file.name not in self.migrations]
         known = schema.digests()
         changed = [name for name, digest in known.items() if self.schema.get(name) != digest]
@@ -67,13 +67,13 @@ def wait_turn(db: psycopg.Connection) -> None:
 
 
 async def is_current(db: Db) -> bool:
-    """Whether this program can work: a newer schema will do, because migrations only add."""
+    """Return whether this program can run on the database; a newer schema is fine, because migrations only add."""
     behind, _ = await differences(db)
     return not behind
 
 
 async def differences(db: Db) -> tuple[list[str], list[str]]:
-    """Return what this program has and the database lacks, and the other way round."""
+    """Return what only this program has, and what only the database has."""
     found = await fetch_rows(db, _FOUND)
     applied = _from_rows(await fetch_rows(db, _read(found)) if found else [])
     return applied.behind(), applied.ahead()
@@ -86,7 +86,7 @@ def check(url: str) -> None:
             raise MigrationError(INTERRUPTED)
         applied, todo = read_applied(db), pending(db)
     if not applied.migrations:
-        raise MigrationError("the database is empty; `rolecall serve` or `rolecall migrate` makes one in it")
+        raise MigrationError("the database is empty; run `rolecall serve` or `rolecall migrate` to create the tables")
     if todo:
         raise MigrationError(
             f"the database is older than this program: it lacks {', '.join(todo)};"
@@ -95,17 +95,17 @@ def check(url: str) -> None:
 
 
 def is_set_aside(db: psycopg.Connection) -> bool:
-    """Whether a restore has not ended."""
+    """Return whether a restore is unfinished."""
     return db.execute("SELECT to_regnamespace(%s)", (ASIDE,)).fetchone() != (None,)
 
 
 def is_new(applied: list[str]) -> bool:
-    """Of what `migrate` applied: whether there was nothing before."""
+    """Return whether the database was empty before `migrate` applied these names."""
     return applied[:1] == [file.name for file in _files()[:1]]
 
 
 def pending(db: psycopg.Connection) -> list[str]:
-    """Return the names of what is to be applied; raise if the database does not fit this program."""
+    """Return the names of what is to be applied; raise if the database does not match this program."""
     applied = read_applied(db)
     for file in _files():
         if applied.migrations.get(file.name, _digest(file)) != _digest(file):

@@ -1,4 +1,7 @@
-"""Wake workers by NOTIFY when a writing transaction commits. The tables are the truth: a lost nudge is harmless."""
+"""Wake workers by NOTIFY when a writing transaction commits.
+
+The tables are the queue: a lost or repeated notification is harmless, because the next tick finds the work.
+"""
 
 import asyncio
 from collections.abc import Sequence
@@ -13,7 +16,7 @@ async def nudge(db: Db, channel: str) -> None:
 
 
 async def listen(url: str, wakers: Sequence[tuple[str, asyncio.Event]]) -> None:
-    """Set the channel's events at each nudge. Reconnect after a failure; until then the tick finds the work."""
+    """Set the channel's events at each notification. Reconnect after a failure; until then the tick finds the work."""
     while True:
         try:
             async with await AsyncConnection.connect(url, autocommit=True) as db:

@@ -1,6 +1,7 @@
-"""Page lists: 50 rows, an exact total, and the cost of page 1 for every page and filter.
+"""Page through lists: 50 rows and an exact total, at the cost of page 1 for every page and filter.
 
-`docs/lists.md` explains how; the triggers of `schema/core.sql` keep the totals that are read here.
+A large table is a `Listing`, whose totals the triggers of `schema/core.sql` maintain; a list that never changes is a
+`FrozenListing`, whose page starts are stored once; `fetch_page` serves small lists. `docs/lists.md` explains all three.
 """
 
 from collections.abc import Callable, Sequence
@@ -53,7 +54,31 @@ async def fetch_listed(db: Db, listing: Listing[T], page: int, **filters: object
         facet=msgspec.json.encode(given).decode(),
         **given,
     )
+<<<<<<< HEAD
     return _page(rows, listing.make, page)
+=======
+    if kept and not rows:
+        return kept
+    made = _page(rows, listing.make, page, first=2)
+    if is_current:
+        if len(_pages) >= _MOST_PAGES:
+            _pages.clear()
+        _pages[asked] = rows[0][1], made
+    return made
+
+
+# Cached pages by database snapshot: the same snapshot gives the same page. Treat them as immutable.
+_pages: dict[tuple[Any, ...], tuple[str, Page[Any]]] = {}
+_MOST_PAGES = 100
+# Transaction ids identify a snapshot only within one database and one run of its server.
+_SNAPSHOT = "current_database() || pg_postmaster_start_time()::text || pg_current_snapshot()::text"
+
+
+def _reads_what_is_committed(db: Db) -> bool:
+    """Return whether pages may be cached: not inside a transaction (own writes), not on a standby."""
+    is_idle = db.pgconn.transaction_status == TransactionStatus.IDLE
+    return is_idle and db.pgconn.parameter_status(b"in_hot_standby") == b"off"
+>>>>>>> main
 
 
 @cache
@@ -151,10 +176,10 @@ _COUNTED = """
     )"""
 
 
-class Settled(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
-    """A list that never changes again: where its pages begin is found once. `key` is its order, columns and types.
+class FrozenListing(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
+    """A list that never changes, so that the start of each page is stored once. `key` maps order columns to types.
 
-    One that does change has a `version`: SQL for a text that is another whenever the list is.
+    A list that may change has a `version`: SQL for a text that differs whenever the list does.
     """
 
     columns: str
@@ -168,44 +193,44 @@ class Settled(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
         return ", ".join(self.key)
 
 
-async def fetch_settled(db: Db, settled: Settled[T], name: str, page: int, **params: object) -> Page[T]:
-    """Fetch a page of an immutable list; `name` identifies the list and its moment."""
-    total, items = await fetch_stretch(db, settled, name, (page - 1) * PAGE_SIZE, PAGE_SIZE, **params)
+async def fetch_frozen(db: Db, listing: FrozenListing[T], name: str, page: int, **params: object) -> Page[T]:
+    """Fetch a page of a frozen listing; `name` identifies the list and its version."""
+    total, items = await fetch_stretch(db, listing, name, (page - 1) * PAGE_SIZE, PAGE_SIZE, **params)
     return Page(items, total, page, PAGE_SIZE, -(-total // PAGE_SIZE))
 
 
 async def fetch_stretch(
-    db: Db, settled: Settled[T], name: str, skip: int, take: int, **params: object
+    db: Db, listing: FrozenListing[T], name: str, skip: int, take: int, **params: object
 ) -> tuple[int, list[T]]:
-    """Return the total, and `take` rows after the first `skip`."""
-    start = ", ".join(f"place.key[{n}]::{type}" for n, type in enumerate(settled.key.values(), 1))
+    """Return the total, and `take` rows after skipping `skip`."""
+    start = ", ".join(f"place.key[{n}]::{type}" for n, type in enumerate(listing.key.values(), 1))
     page, within = divmod(skip, PAGE_SIZE)
     sql = f"""
         SELECT place.total, item.* FROM (
             SELECT total, key FROM settled_pages
-            WHERE list = {_full_name(settled)} AND page IN (0, %(page)s) ORDER BY page DESC LIMIT 1
+            WHERE list = {_full_name(listing)} AND page IN (0, %(page)s) ORDER BY page DESC LIMIT 1
         ) AS place LEFT JOIN LATERAL (
-            SELECT {settled.columns} {settled.rows} AND ({settled.order}) >= ({start})
-            ORDER BY {settled.order} LIMIT {take:d} OFFSET {within:d}
+            SELECT {listing.columns} {listing.rows} AND ({listing.order}) >= ({start})
+            ORDER BY {listing.order} LIMIT {take:d} OFFSET {within:d}
         ) AS item ON true"""
     given = {**params, "list": name, "page": min(page + 1, 2**31 - 1)}
     rows = await fetch_rows(db, sql, **given)
     if not rows:
-        await _find_pages(db, settled, name, **params)
+        await _find_pages(db, listing, name, **params)
         rows = await fetch_rows(db, sql, **given)
-    return rows[0][0], [settled.make(row[1:]) for row in rows if row[1] is not None]
+    return rows[0][0], [listing.make(row[1:]) for row in rows if row[1] is not None]
 
 
-def _full_name(settled: Settled[Any]) -> str:
-    return f"%(list)s::text || {settled.version}"
+def _full_name(listing: FrozenListing[Any]) -> str:
+    return f"%(list)s::text || {listing.version}"
 
 
-async def _find_pages(db: Db, settled: Settled[Any], list: str, **params: object) -> None:
-    key, name = ", ".join(f"{column}::text" for column in settled.key), _full_name(settled)
+async def _find_pages(db: Db, listing: FrozenListing[Any], list: str, **params: object) -> None:
+    key, name = ", ".join(f"{column}::text" for column in listing.key), _full_name(listing)
     await execute(
         db,
         f"""WITH numbered AS MATERIALIZED (
-                SELECT ARRAY[{key}] AS key, row_number() OVER (ORDER BY {settled.order}) - 1 AS place {settled.rows}
+                SELECT ARRAY[{key}] AS key, row_number() OVER (ORDER BY {listing.order}) - 1 AS place {listing.rows}
             ), counted AS (SELECT count(*) AS total FROM numbered)
             INSERT INTO settled_pages (list, page, total, key, found_on)
             SELECT {name}, 0, total, NULL::text[], %(now)s::timestamptz FROM counted
@@ -219,7 +244,7 @@ async def _find_pages(db: Db, settled: Settled[Any], list: str, **params: object
     )
 
 
-async def forget_settled(db: Db, now: datetime) -> None:
+async def evict_frozen_pages(db: Db, now: datetime) -> None:
     await execute(
         db,
         """DELETE FROM settled_pages WHERE list IN (

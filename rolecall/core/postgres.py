@@ -1,4 +1,7 @@
-"""The embedded PostgreSQL: a server in the data folder, shared by every process that opens the folder."""
+"""Run the embedded PostgreSQL: one server in the data folder, shared by every process that opens the folder.
+
+The first process to enter `embedded` starts the server and the last one to leave stops it.
+"""
 
 import errno
 import fcntl
@@ -125,7 +128,7 @@ def _restrict(target: Path | int, status: os.stat_result, most: int) -> None:
 
 @contextmanager
 def _turn(data_dir: Path) -> Iterator[None]:
-    """Processes start and stop the server one at a time."""
+    """Serialise processes that start or stop the server."""
     with open_private(data_dir / "postgres.lock") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
@@ -179,7 +182,7 @@ class _Server:
 
     def _initialise(self) -> None:
         options = ("--auth=trust", "--encoding=UTF8", "--locale=C", "-U", "postgres", "--no-instructions")
-        # Build beside and rename, so that a kill during initdb leaves no half-made folder.
+        # Build in a separate folder and rename it, so that a kill during initdb leaves no incomplete folder.
         fresh = self.folder.with_name("postgres.new")
         shutil.rmtree(fresh, ignore_errors=True)
         fresh.mkdir(mode=0o700)
@@ -215,7 +218,7 @@ class _Server:
         status = folder.lstat()
         # The temporary folder is world-writable: an existing entry may be a trap.
         if folder != self.folder and (not stat.S_ISDIR(status.st_mode) or status.st_uid not in self._ours()):
-            raise PostgresError(f"{folder} belongs to somebody else; remove it")
+            raise PostgresError(f"{folder} belongs to another user; remove it")
         if self.owner:
             os.chown(folder, *self.owner)
 
@@ -272,14 +275,14 @@ def _make_system_user() -> pwd.struct_passwd:
         subprocess.run(command, check=True, capture_output=True)
     except (OSError, subprocess.CalledProcessError) as error:
         raise PostgresError(
-            f"PostgreSQL does not run as root and the user {SYSTEM_USER} could not be made for it;"
+            f"PostgreSQL does not run as root, and the user {SYSTEM_USER} could not be made for it;"
             " run as an ordinary user, or set ROLECALL_DATABASE_URL"
         ) from error
     return pwd.getpwnam(SYSTEM_USER)
 
 
 def open_way_to(path: Path) -> None:
-    """Let the server's user pass through the folders above `path`, without showing what is in them."""
+    """Let the server's user traverse the folders above `path` without listing them."""
     for folder in path.parents:
         mode = folder.stat().st_mode
         if not mode & 0o001:

@@ -1,4 +1,4 @@
-"""Repeatable SQL: the functions, triggers and views of `rolecall/schema`, applied after the migrations.
+"""Apply repeatable SQL: the functions, triggers and views of `rolecall/schema`, after the migrations.
 
 A file is applied again when its digest differs from the one in the table `schema_files`; all that differ are applied in
 one transaction. The table also records which objects each file made, so that an object that is in no file any more is
@@ -38,7 +38,7 @@ PACKAGES: tuple[str, ...] = (
     "webhooks",
     "console",
 )
-# Their procedures write triggers for the tables of other packages, so a change in one of them reapplies every file.
+# Their procedures create triggers on tables of other packages, so a change in one of them reapplies every file.
 _GENERATORS = ("core", "audit")
 VERSION = [int(part) for part in re.findall(r"\d+", __version__)[:3]]
 
@@ -76,7 +76,7 @@ def _continued(digest: "hashlib._Hash", text: bytes) -> str:
 
 
 def apply(db: psycopg.Connection, names: Sequence[str]) -> None:
-    """Apply these files and drop what no file makes any more. While tables are busy, retry rather than block others."""
+    """Apply these files and drop objects that no file creates any more. Retry while tables are locked."""
     while True:
         try:
             with db.transaction():
@@ -120,7 +120,7 @@ def _recorded(db: psycopg.Connection) -> set[str]:
 
 
 def _drop(db: psycopg.Connection, objects: set[str]) -> None:
-    """Drop objects, those that use others first. Not CASCADE: what something else still needs is a mistake."""
+    """Drop objects, dependent ones first. Without CASCADE: dropping an object still in use is an error."""
     drops = [
         f"DROP {kind} IF EXISTS {object.removeprefix(f'{kind} ')}"
         for kind in ("trigger", "view")
@@ -129,7 +129,7 @@ def _drop(db: psycopg.Connection, objects: set[str]) -> None:
     ]
     routines = sorted(object.partition(" ")[2] for object in objects if object.startswith(("function ", "procedure ")))
     if routines:
-        # One statement: they may use each other.
+        # One statement, because the functions may use each other.
         drops.append(f"DROP ROUTINE IF EXISTS {', '.join(routines)}")
     for drop in drops:
         with naming(drop, b""):
@@ -138,7 +138,7 @@ def _drop(db: psycopg.Connection, objects: set[str]) -> None:
 
 @contextmanager
 def naming(name: str, sql: bytes) -> Iterator[None]:
-    """Say in which file and line a mistake is; what is about the connection, locks and rights stays as it is."""
+    """Add file and line to SQL errors; errors of connection, locks and permissions pass unchanged."""
     try:
         yield
     except (psycopg.OperationalError, InsufficientPrivilege):
@@ -147,7 +147,7 @@ def naming(name: str, sql: bytes) -> Iterator[None]:
         position = error.diag.statement_position
         line = f", line {sql.decode()[: int(position)].count(chr(10)) + 1}" if position else ""
         said = error.diag.message_primary or str(error)
-        raise MigrationError(f"{name}{line}: {said}; nothing of it was applied") from error
+        raise MigrationError(f"{name}{line}: {said}; nothing was applied") from error
 
 
 def _path(package: str) -> Path:

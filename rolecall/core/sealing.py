@@ -51,11 +51,11 @@ def unseal(key: bytes, sealed: bytes, owner: UUID) -> bytes:
     try:
         return AESGCM(key).decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], owner.bytes)
     except InvalidTag:
-        raise CannotUnseal("sealed with another key; all processes need the same ROLECALL_SECRET_KEY") from None
+        raise CannotUnseal("encrypted with another key; all processes need the same ROLECALL_SECRET_KEY") from None
 
 
 def _make_key(file: Path) -> None:
-    """Two processes may start at once: whoever links first has made the key of both."""
+    """Create the key file atomically: of two processes that start at once, both use the key that was linked first."""
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     fresh = file.with_name(f"{KEY_FILE}.{secrets.token_hex(8)}")
     try:

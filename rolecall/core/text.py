@@ -1,18 +1,30 @@
-"""Text rules: how names sort, when words match, how logs show them."""
+"""Compare, sort and escape text: sort keys of names, normalised forms for matching, one-line forms for logs."""
 
 import re
 import unicodedata
 
 # Letters that the Unicode root collation sorts with a base letter but that do not decompose into it.
 _BASE = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ð": "d", "ħ": "h", "ı": "i", "æ": "ae", "œ": "oe", "þ": "th"})
-# Character classes in the regex syntax that Python and JSON Schema share: first control characters and breaks of
-# lines; then white space and what Unicode calls default ignorable: zero-width characters, fillers, directional marks.
+# Character classes in the regex syntax that Python and JSON Schema share: first control characters and line
+# breaks; then white space and what Unicode calls default ignorable: zero-width characters, fillers, directional marks.
 CONTROL = r"\x00-\x1f\x7f-\x9f\u2028\u2029"
 _ZERO_WIDTH = (
     r"\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u2800\u3164"
     r"\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U000e0000-\U000e0fff"
 )
 INVISIBLE = rf"\s{_ZERO_WIDTH}"
+# Lower-case letters of other alphabets that look like Latin ones, as such or as their capitals (after Unicode's
+# confusables.txt), and digits that look like letters.
+_LOOKALIKES: dict[str, str] = {
+    **dict(zip("авгеёһніїјкмоԁԛԝӏрстухѕѵґ", "abreëhhiïjkmodqwlpctyxsvr", strict=True)),
+    **dict(zip("αβγεζηικμνορστυχωϲϳ", "abyeznikmvopotuxwcj", strict=True)),
+    **dict(zip("ıɑɡɩɪʋօսһցոհ", "iagiivouhgnh", strict=True)),
+    **dict(zip("01", "ol", strict=True)),
+}
+# Greek capitals that look like another Latin letter than the small ones do.
+_SMALL, _CAPITAL = str.maketrans(_LOOKALIKES), str.maketrans({**_LOOKALIKES, "η": "h", "ν": "n", "υ": "y"})
+# The alphabets with such letters; `username_skeleton` in the database folds the case of these alone.
+_ALPHABETS = range(0x80, 0x590)
 _HAS_CONTROL = re.compile(f"[{CONTROL}]")
 _IS_BLANK = re.compile(rf"[{CONTROL}{INVISIBLE}]*")
 _IS_ZERO_WIDTH = re.compile(f"[{_ZERO_WIDTH}]")
@@ -26,21 +38,39 @@ def sort_key(name: str) -> str:
 
 
 def is_blank(text: str) -> bool:
-    """Tell whether a text shows nothing: it is empty, or made of white space and zero-width characters only."""
+    """Return whether a text is invisible: empty, or only white space and zero-width characters."""
     return _IS_BLANK.fullmatch(text) is not None
 
 
 def has_control(text: str) -> bool:
-    """Tell whether a text holds control characters or line breaks."""
+    """Return whether a text contains control characters or line breaks."""
     return _HAS_CONTROL.search(text) is not None
 
 
 def name_key(name: str) -> str:
-    """Normalise a name for comparison: one Unicode form, no case, single blanks, no format characters."""
+    """Normalise a name for comparison: one Unicode form, no case, single spaces, no format characters."""
     if not name.isascii():
         shown = _IS_ZERO_WIDTH.sub("", unicodedata.normalize("NFKC", name))
         name = "".join(c for c in shown if unicodedata.category(c) != "Cf")
     return " ".join(name.split()).casefold()
+
+
+def skeletons(name: str) -> set[str]:
+    """Return what a name looks like, by small letters and by capitals; equal skeletons are easily confused.
+
+    Look-alikes of Latin letters count as those, and dots at the end do not count.
+    """
+    key = name_key(name)
+    return {key.translate(alike).rstrip(". ") for alike in (_SMALL, _CAPITAL)}
+
+
+def skeleton_table() -> tuple[str, str]:
+    """Return the characters that `username_skeleton` in the database replaces, and what it replaces them by."""
+    found = {chr(code): chr(code).casefold() for code in _ALPHABETS}
+    pairs = {c: _LOOKALIKES.get(folded, folded) for c, folded in found.items() if len(folded) == 1}
+    pairs |= {digit: _LOOKALIKES[digit] for digit in "01"}
+    changed = {c: alike for c, alike in pairs.items() if c != alike}
+    return "".join(changed), "".join(changed.values())
 
 
 def fold(text: str) -> str:
@@ -49,7 +79,7 @@ def fold(text: str) -> str:
 
 
 def is_storable(text: str) -> bool:
-    """Tell whether PostgreSQL can hold the text: it has no NUL and can be written as UTF-8."""
+    """Return whether PostgreSQL can store the text: no NUL, and valid UTF-8."""
     try:
         return b"\x00" not in text.encode()
     except UnicodeEncodeError:

@@ -1,1 +1,1 @@
-"""The sample company: a month of its life, lived through by the product's own actions. The same every time."""
+"""The sample company: one month of history, created through the service's own actions, identical in every run."""

@@ -1,4 +1,4 @@
-"""What the sample company runs, and the files its systems export: what an administrator would set up and send."""
+"""The applications of the sample company and the files they export for import."""
 
 import csv
 import io
@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import date
 from typing import Any, NamedTuple
 
-from rolecall.demo.people import COMPANY, Person
+from rolecall.demo.people import COMPANY, Employee
 
 Table = list[Sequence[str]]
 
 
-class Permission(NamedTuple):
+class DemoPermission(NamedTuple):
     header: str
     section: str
     permission: str
@@ -20,7 +20,7 @@ class Permission(NamedTuple):
 
 
 class Application(NamedTuple):
-    """`groups`: name → description and the departments whose people are in it; `grants`: group → permissions."""
+    """An application; `groups` maps names to description and member departments, `grants` groups to permissions."""
 
     name: str
     vendor: str
@@ -29,7 +29,7 @@ class Application(NamedTuple):
     nomenclature: str
     departments: tuple[str, ...]
     groups: dict[str, tuple[str, tuple[str, ...]]]
-    grants: dict[str, tuple[Permission, ...]]
+    grants: dict[str, tuple[DemoPermission, ...]]
 
 
 _ALL = ("*",)
@@ -57,15 +57,15 @@ FINANCE_LEDGER = Application(
     },
     {
         "Bookkeeper": (
-            Permission("General Ledger", "Journals", "Post journal", "Post entries to an open period", "Moderate"),
-            Permission("General Ledger", "Journals", "Reverse journal", "Undo a posted entry", "High"),
+            DemoPermission("General Ledger", "Journals", "Post journal", "Post entries to an open period", "Moderate"),
+            DemoPermission("General Ledger", "Journals", "Reverse journal", "Undo a posted entry", "High"),
         ),
         "Payments Officer": (
-            Permission("Payments", "Runs", "Prepare payment run", "Collect what is due", "Moderate"),
-            Permission("Payments", "Runs", "Release payment run", "Send money out of the company", "Critical"),
+            DemoPermission("Payments", "Runs", "Prepare payment run", "Collect what is due", "Moderate"),
+            DemoPermission("Payments", "Runs", "Release payment run", "Send money out of the company", "Critical"),
         ),
-        "Ledger Auditor": (Permission("General Ledger", "Reports", "Read all ledgers", "Read-only", "Low"),),
-        "Purchaser": (Permission("Purchasing", "Orders", "Create order", "Up to 10,000", "Moderate"),),
+        "Ledger Auditor": (DemoPermission("General Ledger", "Reports", "Read all ledgers", "Read-only", "Low"),),
+        "Purchaser": (DemoPermission("Purchasing", "Orders", "Create order", "Up to 10,000", "Moderate"),),
     },
 )  # fmt: skip
 CUSTOMER_DESK = Application(
@@ -77,11 +77,11 @@ CUSTOMER_DESK = Application(
     },
     {
         "Account Manager": (
-            Permission("Accounts", "Records", "Edit accounts", "Own accounts only", "Low"),
-            Permission("Accounts", "Export", "Export customer list", "Personal data leaves the system", "High"),
+            DemoPermission("Accounts", "Records", "Edit accounts", "Own accounts only", "Low"),
+            DemoPermission("Accounts", "Export", "Export customer list", "Personal data leaves the system", "High"),
         ),
-        "Campaigner": (Permission("Campaigns", "Mail", "Send campaign", "To opted-in contacts", "Moderate"),),
-        "Support Agent": (Permission("Tickets", "Queue", "Answer tickets", "", "Low"),),
+        "Campaigner": (DemoPermission("Campaigns", "Mail", "Send campaign", "To opted-in contacts", "Moderate"),),
+        "Support Agent": (DemoPermission("Tickets", "Queue", "Answer tickets", "", "Low"),),
     },
 )  # fmt: skip
 SOURCE_CONTROL = Application(
@@ -97,8 +97,8 @@ PAYROLL = Application(
     {"Payroll Clerk": ("Prepares the monthly run", ("Human Resources",))},
     {
         "Payroll Clerk": (
-            Permission("Salaries", "", "Read salaries", "Everyone's pay", "High"),
-            Permission("Salaries", "", "Change salary", "Takes effect in the next run", "Critical"),
+            DemoPermission("Salaries", "", "Read salaries", "Everyone's pay", "High"),
+            DemoPermission("Salaries", "", "Change salary", "Takes effect in the next run", "Critical"),
         )
     },
 )  # fmt: skip
@@ -112,7 +112,7 @@ def body_of_people_records() -> dict[str, Any]:
 
 
 def body_of(application: Application, owner_id: str, provisioner_ids: list[str]) -> dict[str, Any]:
-    """What `POST /api/applications` takes."""
+    """Return the body of `POST /api/applications`."""
     users = {"name": "Users", "content": "users"}
     others = ("Groups", "Memberships", "Permissions")
     optional = [{"name": name, "content": name.lower(), "isOptional": True} for name in others]
@@ -125,7 +125,7 @@ def body_of(application: Application, owner_id: str, provisioner_ids: list[str])
     }
 
 
-def identities_file(people: Iterable[Person]) -> bytes:
+def identities_file(people: Iterable[Employee]) -> bytes:
     header = ("Employee ID", "First Name", "Last Name", "Email", "Type", "Title", "Company", "Division", "Department",
               "Office", "Supervisor ID", "Created")  # fmt: skip
     rows = [
@@ -136,8 +136,8 @@ def identities_file(people: Iterable[Person]) -> bytes:
     return _csv([header, *rows])
 
 
-def files_of(application: Application, people: Sequence[Person], today: date) -> dict[str, bytes]:
-    """By file group."""
+def files_of(application: Application, people: Sequence[Employee], today: date) -> dict[str, bytes]:
+    """Return the content of the exported files by file group."""
     users = [person for person in people if _works_in(person, application.departments)]
     members = {
         group: [person for person in users if _works_in(person, departments)]
@@ -167,7 +167,7 @@ def files_of(application: Application, people: Sequence[Person], today: date) ->
     return {group: _csv(make()) for group, make in tables.items()}
 
 
-def _users(users: Iterable[Person], today: date) -> Table:
+def _users(users: Iterable[Employee], today: date) -> Table:
     header = ("Username", "Name", "Email", "Employee ID", "Active", "Last Login", "Office")
     return [
         header,
@@ -178,7 +178,7 @@ def _users(users: Iterable[Person], today: date) -> Table:
     ]
 
 
-def _works_in(person: Person, departments: tuple[str, ...]) -> bool:
+def _works_in(person: Employee, departments: tuple[str, ...]) -> bool:
     return departments == _ALL or person.department in departments
 
 

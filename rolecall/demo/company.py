@@ -1,4 +1,4 @@
-"""Lives the story: days pass, people and the worker do what they do, through the same actions as everyone."""
+"""Play the story day by day: people and the worker act through the same actions as in production."""
 
 import asyncio
 import random
@@ -35,9 +35,9 @@ from rolecall.demo.applications import (
     identities_file,
 )
 from rolecall.demo.hooks import Hooks, receiving
-from rolecall.demo.people import Person, roster
+from rolecall.demo.people import Employee, roster
 from rolecall.demo.signing import signed
-from rolecall.demo.story import Event, Model, Request, Who
+from rolecall.demo.story import Model, Request, StoryEvent, Who
 from rolecall.identities import queries as identities
 from rolecall.personnel_events import actions as events
 from rolecall.settings.policy import RequirementType
@@ -53,7 +53,7 @@ _MAKE = {
     "role-transition": events.transition_role,
     "leave-of-absence": events.begin_absence,
 }
-# What people answer: to which requirement, what, and how many of them.
+# Steps that respond to a requirement: its type, the response, and how many people give it.
 _ANSWERS = {
     "approve": (RequirementType.APPROVE, Response.APPROVED, 9),
     "approve one": (RequirementType.APPROVE, Response.APPROVED, 1),
@@ -65,7 +65,7 @@ _AWAITED_TYPE = {status: type for type, status in AWAITED.items()}
 
 
 async def make_company(config: Config, administrator: str) -> str:
-    """The administrator is named by e-mail. Returns the secret of a token that may do everything."""
+    """Create the company with this administrator (by e-mail); return the secret of a token with all scopes."""
     async with make_pool(config) as pool:
         try:
             async with receiving(config, pool) as hooks:
@@ -97,14 +97,14 @@ class _Company:
         return secret
 
     async def _let_in(self, administrator: str) -> None:
-        """Last, so that what nobody else can decide waits for whoever tries the company."""
+        """Assign roles last, so that requests that only an administrator can decide are still waiting."""
         async with self._by_clerk("set_role") as db:
             await console.create_administrator(db, administrator, self._facts())
             for who, role in story.ROLES.items():
                 await console.set_role(db, UUID(self.ids[who]), role)
 
     def _travel(self, day: int, hour: int) -> None:
-        """The last day ends now, early as it may be: nothing has happened in the future."""
+        """Set the clock, never past the real time: the last day ends now, so that no record is in the future."""
         clock.travel_to(min(self.midnight + timedelta(days=day, hours=hour), self.began))
 
     def _date(self, day: int) -> str:
@@ -123,7 +123,7 @@ class _Company:
         return made.secret, Caller(made.id, display_name(name), _ALL_SCOPES)
 
     async def _set_up(self) -> None:
-        """The personnel file first: from it come the people who own and run everything else."""
+        """Import the people first, because they own and provision the other applications."""
         async with self._by_clerk("create_application") as db:
             self.records_id = await applications.create_application(db, body_of_people_records(), self._facts())
         await self._upload(self.records_id, {"Identities": identities_file(self.people)})
@@ -186,7 +186,7 @@ class _Company:
         await self.hooks.deliver()
 
     async def _work(self) -> None:
-        """The worker's turn. Imports run side by side; all else in order, for the same numbers every time."""
+        """Run the worker's loops: imports concurrently, the others in order, for the same numbers in every run."""
         importing = [loop for loop in LOOPS if loop.run is run_next_import]
         await asyncio.gather(*(self._turn(loop) for loop in importing))
         for _ in range(_ROUNDS):
@@ -212,13 +212,13 @@ class _Company:
             async with self._by_clerk("upload_import") as db:
                 return await imports.upload_import(db, self.clerk, upload, (), self._facts(), self.config.store)
 
-    async def _import(self, application: Application, people: Sequence[Person]) -> UUID:
+    async def _import(self, application: Application, people: Sequence[Employee]) -> UUID:
         return await self._upload(
             self.application_ids[application.name], files_of(application, people, clock.now().date())
         )
 
     async def _import_what_changed(self) -> None:
-        """A leaver is gone, some have new titles; one file is broken, and one import was a mistake."""
+        """Import changes (a leaver is missing, titles differ), then a malformed file, then cancel one import."""
         leaver = self.people.index(next(p for p in self.people if p.department == "Sales")) + 3
         staff = [person for position, person in enumerate(self.people) if position != leaver]
         staff[20:22] = [person._replace(title="Principal Engineer") for person in staff[20:22]]
@@ -233,7 +233,7 @@ class _Company:
         async with self._by_clerk("cancel_import") as db:
             await imports.cancel_import(db, self.clerk, {"applicationImportId": str(mistake)}, self._facts())
 
-    async def _announce(self, event: Event) -> None:
+    async def _announce(self, event: StoryEvent) -> None:
         raw: Json = {"effectiveDate": self._date(event.effective), "comment": event.comment}
         if event.who:
             raw["identityId"] = self.ids[event.who]
@@ -251,11 +251,11 @@ class _Company:
                 await events.cancel_event(db, self.clerk, id, {"comment": event.canceled}, self._facts())
 
     async def _answer_what_waits(self) -> None:
-        """Most people answer the next day; every fifth request waits longer than it should."""
+        """Respond to requests: most after a day, every fifth one much later."""
         async with self.pool.connection() as db:
             waiting = (await requests_queries.stalled(db, 1, clock.now())).items
         for item in waiting:
-            # By the calendar: by the hour, it would depend on how quickly the days were lived.
+            # Count calendar days: counting hours would depend on how fast the story is played.
             days = (clock.now().date() - item.waiting_since.date()).days
             if days < (9 if item.number % 5 == 0 else 1):
                 continue
@@ -266,7 +266,7 @@ class _Company:
                     await requests.respond(db, caller, str(item.id), raw, self._facts())
 
     async def _ask(self, request: Request) -> None:
-        """People ask for themselves; a group's change is asked for by its head."""
+        """Create a request: people ask for themselves, and the head of a department asks for a group."""
         raw: Json = {
             "action": request.action,
             "applicationId": str(self.application_ids[request.application.name]),
@@ -294,7 +294,7 @@ class _Company:
             "comment": (requests.comment, {"content": story.REMARK}),
             "snooze": (requests.snooze, {"until": self._date(7)}),
             "reopen": (requests.reopen, {"comment": "The role is not active yet"}),
-            "cancel": (requests.cancel, {"comment": "Asked for by mistake"}),
+            "cancel": (requests.cancel, {"comment": "Requested by mistake"}),
         }[step]
         async with signed(self.pool, engineer, verb.__name__) as db:
             return await verb(db, engineer, str(detail.id), raw, self._facts())
@@ -302,7 +302,7 @@ class _Company:
     async def _answer(
         self, detail: AccessRequestDetail, type: RequirementType, response: Response, at_most: int
     ) -> AccessRequestDetail:
-        """As those who are asked: of each rule the first."""
+        """Respond as the first reviewer of each rule."""
         rules = [rule for asked in detail.requirements if asked.type == type for rule in asked.rules]
         reviewers = dict.fromkeys(rule.responses[0].reviewer for rule in rules)
         for reviewer in list(reviewers)[:at_most]:
@@ -313,7 +313,7 @@ class _Company:
         return detail
 
     async def _person(self, who: Who) -> Caller:
-        """Acting for themselves, as in the console."""
+        """Return a caller that acts as this person, as the console does."""
         async with self.pool.connection() as db:
             identity = await identities.get(db, self.ids[who])
         return Caller(identity.id, f"{identity.first_name} {identity.last_name}", _ALL_SCOPES)

@@ -1,6 +1,6 @@
-"""The programs that the sample company tells about its requests: on loopback, and gone once the company is made.
+"""Webhook receivers of the sample company, which listen on loopback only while the company is created.
 
-Later deliveries are refused before a socket is made, as loopback is none of the addresses that hooks may reach.
+The SSRF guard blocks later deliveries to them, because loopback is not in `ROLECALL_WEBHOOK_ALLOW`.
 """
 
 from collections.abc import AsyncIterator
@@ -36,14 +36,14 @@ class Hooks:
                 self.ids[hook], _ = await actions.create_hook(db, raw, self._facts(), self.config)
 
     async def deliver(self) -> None:
-        """Whatever is due, until nothing is."""
+        """Send due deliveries until none is left."""
         await self.sender.turn(self.pool, self.config, clock.now())
         while not self.sender.is_idle:
             await self.sender.rest()
             await self.sender.turn(self.pool, self.config, clock.now())
 
     async def finish(self, clerk: Caller) -> None:
-        """Tests, what a receiver called back with, and a hook that somebody paused."""
+        """Send test deliveries, post the receivers' callbacks and disable paused hooks."""
         for id in self.ids.values():
             async with signed(self.pool, clerk, "test_webhook", AuthorKind.TOKEN) as db:
                 await actions.test_hook(db, id, self._facts(), self.config)

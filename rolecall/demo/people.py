@@ -1,4 +1,4 @@
-"""Who works at the sample company: the same people every time."""
+"""The employees of the sample company, identical in every run."""
 
 import random
 import unicodedata
@@ -10,7 +10,7 @@ COMPANY = "Halden Instruments"
 DOMAIN = "halden.example"
 OFFICES = ("Bergen", "Porto", "Toronto", "Pune")
 
-# Division, department, how many work there, and their titles: the head's first.
+# Division, department, headcount and titles, the head's title first.
 DEPARTMENTS = (
     ("Executive", "Executive Office", 5, ("Chief Executive Officer", "Chief of Staff", "Executive Assistant")),
     ("Technology", "Engineering", 38, ("VP Engineering", "Software Engineer", "Senior Engineer", "Test Engineer")),
@@ -44,7 +44,7 @@ _LAST = """
 """
 
 
-class Person(NamedTuple):
+class Employee(NamedTuple):
     employee_id: str
     first: str
     last: str
@@ -65,18 +65,18 @@ class Person(NamedTuple):
         return f"{self.username}@{DOMAIN}"
 
 
-def roster(today: date) -> list[Person]:
-    """Everyone, the boss first and each head before their people."""
+def roster(today: date) -> list[Employee]:
+    """Return all employees: the chief executive first, each head before their team."""
     chance = random.Random(1848)  # noqa: S311
     names = chance.sample(list(product(_FIRST.split(), _LAST.split())), 400)
-    people: list[Person] = []
+    people: list[Employee] = []
 
-    def join(type: str, title: str, division: str, department: str, supervisor_id: str) -> Person:
+    def join(type: str, title: str, division: str, department: str, supervisor_id: str) -> Employee:
         first, last = names.pop()
         joined = today - timedelta(days=chance.randint(60, 4000))
         office = chance.choice(OFFICES)
         number = f"E{1001 + len(people)}"
-        person = Person(number, first, last, type, title, division, department, office, supervisor_id, joined)
+        person = Employee(number, first, last, type, title, division, department, office, supervisor_id, joined)
         people.append(person)
         return person
 
@@ -96,11 +96,11 @@ def roster(today: date) -> list[Person]:
     return people
 
 
-def _head_of(people: list[Person], department: str) -> str:
+def _head_of(people: list[Employee], department: str) -> str:
     return next(person.employee_id for person in people if person.department == department)
 
 
 def _plain(name: str) -> str:
-    """As in an address: `Øyvind` is `oyvind`."""
+    """Transliterate a name for e-mail addresses: `Øyvind` becomes `oyvind`."""
     bare = name.casefold().translate(str.maketrans("øłı", "oli"))
     return "".join(c for c in unicodedata.normalize("NFKD", bare) if c.isascii() and c.isalpha())

@@ -1,4 +1,4 @@
-"""Who did what at the sample company, as its audit tells it."""
+"""Sign the sample company's transactions, so that the audit names who did what."""
 
 import secrets
 from collections.abc import AsyncIterator
@@ -12,7 +12,7 @@ from rolecall.core.db import Db, Pool
 
 @asynccontextmanager
 async def signed(pool: Pool, caller: Caller, action: str, kind: AuthorKind = AuthorKind.PERSON) -> AsyncIterator[Db]:
-    """A transaction in which the caller does this; the name is the operation's."""
+    """Run a transaction as this caller; `action` is the operation's name."""
     author = by(kind, caller, action, clock.now(), secrets.token_hex(16))
     async with pool.connection() as db, written_by(db, "company", author):
         yield db

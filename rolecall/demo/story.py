@@ -1,4 +1,4 @@
-"""What happened at the sample company, as data. Days are counted from today: -3 is three days ago."""
+"""The history of the sample company as data. Days are relative to today: -3 is three days ago."""
 
 from typing import NamedTuple
 
@@ -14,22 +14,22 @@ from rolecall.demo.applications import (
 )
 
 FIRST_DAY = -30
-# When some systems send their files again.
+# The day on which some applications export changed files.
 DRIFT_DAY = -6
 DRIFTING = (CORPORATE_DIRECTORY, CUSTOMER_DESK)
-# When one sends a file that ends too soon, which the guard holds.
+# The day of a truncated file, which the guard holds.
 SHORT_DAY, SHORT = -1, CORPORATE_DIRECTORY
 
 
 class Who(NamedTuple):
-    """The n-th of a department; its head is the first."""
+    """An employee by position in a department; the head is first."""
 
     department: str
     position: int
 
 
-class Event(NamedTuple):
-    """`kind` is the path of the operation that makes it."""
+class StoryEvent(NamedTuple):
+    """A personnel event; `kind` is the path of the operation that creates it."""
 
     day: int
     kind: str
@@ -47,27 +47,27 @@ def _newcomer(first: str, last: str, title: str, division: str, department: str,
 
 
 EVENTS = (
-    Event(-27, "onboard", None, -16, "Laptop is ordered",
+    StoryEvent(-27, "onboard", None, -16, "Laptop is ordered",
           identity=_newcomer("Ingrid", "Solheim", "Software Engineer", "Technology", "Engineering", "Bergen")),
-    Event(-25, "offboard", Who("Sales", 3), -15, "Resigned"),
-    Event(-22, "leave-of-absence", Who("Legal", 1), -14, "Parental leave", end=-5),
-    Event(-20, "role-transition", Who("Customer Support", 2), -9, "Moves to the northern accounts",
+    StoryEvent(-25, "offboard", Who("Sales", 3), -15, "Resigned"),
+    StoryEvent(-22, "leave-of-absence", Who("Legal", 1), -14, "Parental leave", end=-5),
+    StoryEvent(-20, "role-transition", Who("Customer Support", 2), -9, "Moves to the northern accounts",
           identity={"title": "Account Manager", "department": "Sales"}),
-    Event(-12, "leave-of-absence", Who("Engineering", 8), -4, "Sabbatical", end=40),
-    Event(-10, "onboard", None, -2,
+    StoryEvent(-12, "leave-of-absence", Who("Engineering", 8), -4, "Sabbatical", end=40),
+    StoryEvent(-10, "onboard", None, -2,
           identity=_newcomer("Mateus", "Rocha", "Account Manager", "Commercial", "Sales", "Porto")),
-    Event(-8, "offboard", Who("Facilities", 1), 30, "End of contract", canceled="The contract was extended"),
-    Event(-8, "offboard", Who("Customer Support", 9), -3, "Moves abroad"),
-    Event(-6, "offboard", Who("Marketing", 2), 1, "Leaves for university"),
-    Event(-5, "leave-of-absence", Who("Human Resources", 2), 2, "Return date not known yet"),
-    Event(-4, "role-transition", Who("Engineering", 5), 3, "Joins the platform team",
+    StoryEvent(-8, "offboard", Who("Facilities", 1), 30, "End of contract", canceled="The contract was extended"),
+    StoryEvent(-8, "offboard", Who("Customer Support", 9), -3, "Moves abroad"),
+    StoryEvent(-6, "offboard", Who("Marketing", 2), 1, "Leaves for university"),
+    StoryEvent(-5, "leave-of-absence", Who("Human Resources", 2), 2, "Return date not known yet"),
+    StoryEvent(-4, "role-transition", Who("Engineering", 5), 3, "Joins the platform team",
           identity={"title": "Systems Engineer", "department": "IT Operations"}),
-    Event(-3, "onboard", None, 11, "Replaces a retiring colleague",
+    StoryEvent(-3, "onboard", None, 11, "Replaces a retiring colleague",
           identity=_newcomer("Anjali", "Menon", "Accountant", "Finance", "Accounting", "Pune")),
-    Event(-2, "offboard", Who("Treasury", 1), 12),
-    Event(-1, "role-transition", Who("Accounting", 3), 15, "Six months in treasury", end=195,
+    StoryEvent(-2, "offboard", Who("Treasury", 1), 12),
+    StoryEvent(-1, "role-transition", Who("Accounting", 3), 15, "Six months in treasury", end=195,
           identity={"title": "Treasury Analyst", "department": "Treasury"}),
-    Event(-1, "onboard", None, 20,
+    StoryEvent(-1, "onboard", None, 20,
           identity=_newcomer("Oskar", "Lund", "Support Specialist", "Commercial", "Customer Support", "Toronto")),
 )  # fmt: skip
 
@@ -101,7 +101,7 @@ MODELS = (
 
 
 class Hook(NamedTuple):
-    """A program that is told of requests, and what it answers; `callbacks` is what it says about them afterwards."""
+    """A webhook receiver and its response; `callbacks` are the texts it posts back later."""
 
     name: str
     path: str
@@ -112,14 +112,14 @@ class Hook(NamedTuple):
     paused: bool = False
 
 
-# When the hooks were added.
-# Beside the administrator.
+# Console roles other than the administrator's.
 ROLES = {
     Who("Human Resources", 0): Role.OPERATOR,
     Who("Sales", 0): Role.REVIEWER,
     Who("IT Operations", 1): Role.PROVISIONER,
     Who("Legal", 0): Role.AUDITOR,
 }
+# The day on which the webhooks are created.
 HOOKS_DAY = -3
 HOOKS = (
     Hook("Ticket system", "tickets", tuple(RequestEvent), 201, '{"ticket": "HAL-1042"}',
@@ -140,7 +140,7 @@ _DEVELOPERS: Privilege = ("Team", "", "Developers")
 
 
 class Request(NamedTuple):
-    """`steps` is what people did with it, one after the other."""
+    """An access request; `steps` are the actions that people took on it, in order."""
 
     action: str
     application: Application
@@ -179,7 +179,7 @@ REQUESTS = (
     Request("Change", FINANCE_LEDGER, Who("Accounting", 0), (_PREPARE,), "All bookkeepers prepare runs", (),
             group="Bookkeeper"),
 )  # fmt: skip
-# What people ask for on an ordinary day.
+# Requests of an ordinary day.
 USUAL: tuple[tuple[Application, Privilege], ...] = (
     (FINANCE_LEDGER, ("General Ledger", "Reports", "Read all ledgers")),
     (FINANCE_LEDGER, _REVERSE),

@@ -1,7 +1,7 @@
-"""What an identity can do, and why, now or at a past moment.
+"""Compute an identity's access and the reasons for it, now or at a past moment.
 
-What an account holds is read from the intervals of imports. The reasons are intervals too: a request counts from its
-resolution until another takes the access away, a model while it matches the identity.
+Access comes from the intervals of imports. Reasons are intervals too: a request counts from its resolution until
+another removes the access, a model while it matches the identity.
 """
 
 from collections import defaultdict
@@ -14,7 +14,7 @@ import msgspec
 
 from rolecall.accounts import queries as accounts_queries
 from rolecall.accounts.model import Access, group_header
-from rolecall.accounts.shapes import Account, Held, Membership
+from rolecall.accounts.shapes import Account, HeldPermission, Membership
 from rolecall.applications import queries as applications
 from rolecall.core.db import Db, fetch_rows, fetch_value
 from rolecall.core.errors import Invalid
@@ -31,16 +31,16 @@ from rolecall.effective_access.shapes import (
 from rolecall.settings.policy import Level
 from rolecall.work_items.shapes import PersonReference
 
-# Stands for now in comparisons: later than every stored time.
+# Represents now in comparisons: later than every stored time.
 _FOREVER = datetime(9999, 12, 31, tzinfo=UTC)
-# How a request names what it gives: application, header, section, permission.
+# The key by which a request names access: application, header, section, permission.
 Asked = tuple[UUID, str, str, str]
-# How a model does: application, whether it is a group, header, section, permission.
+# The key by which a model names it: application, whether it is a group, header, section, permission.
 Given = tuple[UUID, bool, str, str, str]
 
 
-class _Held(msgspec.Struct, frozen=True):
-    """Something that an account holds, and how a request or a model would name it to give it."""
+class _HeldEntry(msgspec.Struct, frozen=True):
+    """Access that an account holds, with the keys by which requests and models name it."""
 
     asked: Asked
     given: Given
@@ -54,8 +54,8 @@ class _Held(msgspec.Struct, frozen=True):
     from_import: int
 
 
-class _Given(msgspec.Struct, frozen=True):
-    """A request that gave something; `account` is the username it was for, if it named an account."""
+class _FulfilledRequest(msgspec.Struct, frozen=True):
+    """A request that granted access; `account` is the username, if it named one."""
 
     account: str | None
     reason: RequestReason
@@ -64,7 +64,7 @@ class _Given(msgspec.Struct, frozen=True):
 async def moment_after(db: Db, import_number: int) -> datetime:
     """Return when the last finished import up to this number ended.
 
-    A number that no import has yet is refused: `20260301` is more likely a date without dashes.
+    Reject a number that no import has yet: `20260301` is more likely a date without dashes.
     """
     if import_number > (await fetch_value(db, "SELECT max(number) FROM application_imports") or 0):
         raise Invalid.on("asOf", f"No import has the number {import_number}; write a date as 2026-03-01")
@@ -80,10 +80,10 @@ async def moment_after(db: Db, import_number: int) -> datetime:
 
 
 async def access_of(db: Db, identity_id: UUID, as_of: datetime | None) -> EffectiveAccess:
-    """Gather what the identity's accounts hold, with the reasons; for a past moment, as both were then."""
+    """Return the access of the identity's accounts with the reasons, both as of the moment if one is given."""
     accounts = await _accounts(db, identity_id, as_of)
-    held: dict[UUID, list[_Held]] = defaultdict(list)
-    # Those of one application share the import that was its last; now, after all imports, one question serves all.
+    held: dict[UUID, list[_HeldEntry]] = defaultdict(list)
+    # Accounts of one application share its last import at that time; for now, one query serves all applications.
     for number, alike in groupby(accounts, key=lambda entry: entry[1]):
         for account_id, entry in await _holdings(db, [account for account, _ in alike], number):
             held[account_id].append(entry)
@@ -91,7 +91,7 @@ async def access_of(db: Db, identity_id: UUID, as_of: datetime | None) -> Effect
     requests = await _requests(db, identity_id, as_of)
     models = await _models(db, identity_id, as_of)
 
-    def shown(entry: _Held, username: str) -> AccessEntry:
+    def shown(entry: _HeldEntry, username: str) -> AccessEntry:
         given = [given.reason for given in requests.get(entry.asked, []) if given.account in (None, username)]
         why = Why(imports[entry.from_import], given, models.get(entry.given, []))
         return AccessEntry(
@@ -113,44 +113,44 @@ async def access_of(db: Db, identity_id: UUID, as_of: datetime | None) -> Effect
         )
     first = await _first_imports(db, list(by_application), as_of)
     summaries = await applications.summaries(db, {*by_application, *first})
-    # Those with accounts are in order already; those without data follow by name.
+    # Applications with accounts are in order; those without data follow by name.
     found = [ApplicationAccess(summaries[id], of, first.pop(id, None)) for id, of in by_application.items()]
     unknown = [ApplicationAccess(summaries[id], [], moment) for id, moment in first.items()]
     return EffectiveAccess(identity_id, as_of, [*found, *unknown])
 
 
 async def _accounts(db: Db, identity_id: UUID, as_of: datetime | None) -> list[tuple[Account, int | None]]:
-    """By application; each with the import that was its application's last then, or None for now."""
+    """Return accounts by application, each with its application's last import at that time, or None for now."""
     if as_of is None:
         return [(account, None) for account in await accounts_queries.of_identity(db, identity_id)]
     return [(account, number) for account, number in await accounts_queries.of_identity_at(db, identity_id, as_of)]
 
 
-async def _holdings(db: Db, accounts: Sequence[Account], number: int | None) -> Iterator[tuple[UUID, _Held]]:
-    """Groups first, then permissions, each account's by name."""
+async def _holdings(db: Db, accounts: Sequence[Account], number: int | None) -> Iterator[tuple[UUID, _HeldEntry]]:
+    """Yield memberships first, then permissions, each by name within an account."""
     application = {account.id: account.application_id for account in accounts}
     memberships = await accounts_queries.memberships(db, list(application), number)
     permissions = await accounts_queries.permissions_held(db, list(application), number)
     through = {(member.account_id, member.group): member for member in memberships}
 
-    def a_membership(member: Membership) -> _Held:
+    def a_membership(member: Membership) -> _HeldEntry:
         header, group = group_header(member.nomenclature), member.group
         there = application[member.account_id]
         asked, given = (there, header, "", group), (there, True, "", "", group)
         risk = Level(member.risk_rating)
-        return _Held(asked, given, header, "", group, Access.GRANT, "", risk, "", member.from_import)
+        return _HeldEntry(asked, given, header, "", group, Access.GRANT, "", risk, "", member.from_import)
 
-    def a_permission(held: Held) -> _Held:
+    def a_permission(held: HeldPermission) -> _HeldEntry:
         words, since = (held.header, held.section, held.permission), held.from_import
         there = application[held.holder_id]
         asked, given = (there, *words), (there, False, *words)
         if held.group:
-            # It is there because the group is, and since both are.
+            # Access through a group begins when both membership and permission exist.
             member = through[held.holder_id, held.group]
             group = a_membership(member)
             asked, given, since = group.asked, group.given, max(since, member.from_import)
         access, risk = Access(held.access), Level(held.risk_rating)
-        return _Held(asked, given, *words, access, held.value, risk, held.group, since)
+        return _HeldEntry(asked, given, *words, access, held.value, risk, held.group, since)
 
     return chain(
         ((member.account_id, a_membership(member)) for member in memberships),
@@ -168,7 +168,7 @@ async def _imports(db: Db, numbers: Iterable[int]) -> dict[int, ImportReason]:
 
 
 async def _first_imports(db: Db, application_ids: Sequence[UUID], as_of: datetime | None) -> dict[UUID, datetime]:
-    """Return when the first import of these applications finished, and of all without data at a past moment."""
+    """Return when the first import of each application finished, including applications without data at that time."""
     rows = await fetch_rows(
         db,
         """SELECT a.id, first.build_end FROM applications a
@@ -184,8 +184,8 @@ async def _first_imports(db: Db, application_ids: Sequence[UUID], as_of: datetim
     return dict(rows)
 
 
-# A request is fulfilled from its resolution on, unless it was reopened or canceled after that. What it gives counts
-# until a later one takes it away, from the same account as far as both name accounts.
+# A request is fulfilled from its resolution on, unless it was reopened or canceled later. Its access counts until a
+# later request removes it, from the same account if both name accounts.
 _REQUESTS = """
     WITH fulfilled AS MATERIALIZED (
         SELECT r.id, r.number, r.application_id, r.action, r.list_key, f.since,
@@ -217,13 +217,13 @@ _REQUESTS = """
     ORDER BY g.list_key"""
 
 
-async def _requests(db: Db, identity_id: UUID, as_of: datetime | None) -> dict[Asked, list[_Given]]:
-    """Find the requests that had given access by then, and who approved them."""
+async def _requests(db: Db, identity_id: UUID, as_of: datetime | None) -> dict[Asked, list[_FulfilledRequest]]:
+    """Find the requests that had granted access by then, and who approved them."""
     rows = await fetch_rows(db, _REQUESTS, identity=identity_id, as_of=as_of or _FOREVER)
-    found = defaultdict[Asked, list[_Given]](list)
+    found = defaultdict[Asked, list[_FulfilledRequest]](list)
     for application_id, header, section, permission, account, *reason, approvals in rows:
         people = msgspec.convert(approvals or [], list[PersonReference])
-        given = _Given(account, RequestReason(*(*reason, people)))
+        given = _FulfilledRequest(account, RequestReason(*(*reason, people)))
         found[application_id, header, section, permission].append(given)
     return found
 

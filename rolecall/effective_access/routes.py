@@ -37,7 +37,7 @@ _NUMBER = re.compile("[0-9]{1,9}")
 
 @operation("GET", "/{id:str}/access", scope=Scope.IDENTITIES_READ, query={"asOf": _AS_OF})
 async def get_access(db: Db, id: str, query: dict[str, Any], config: Config, now: datetime) -> EffectiveAccess:
-    """List what an identity can do by application, each entry with why; now, or as of a time or an import."""
+    """Get an identity's access by application, with the reasons for each entry; now, or as of a time or an import."""
     identity = await identities.get(db, id)
     return await queries.access_of(db, identity.id, await _moment(db, query.get("asOf"), config, now))
 

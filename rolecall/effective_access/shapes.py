@@ -10,14 +10,14 @@ from rolecall.work_items.shapes import PersonReference
 
 
 class ImportReason(msgspec.Struct, rename="camel"):
-    """The import that first showed it, without a break since."""
+    """The import that first showed the access, with no gap since."""
 
     number: int
     build_end: datetime | None
 
 
 class RequestReason(msgspec.Struct, rename="camel"):
-    """A request that gave the access at `resolvedOn`; `completedOn` is null if it was not completed by then."""
+    """A request that granted the access at `resolvedOn`; `completedOn` is null if it was not completed by then."""
 
     id: UUID
     number: int
@@ -33,7 +33,7 @@ class ModelReason(msgspec.Struct):
 
 
 class Why(msgspec.Struct, rename="camel"):
-    """`accessRequests` gave the access, `accessModels` grant it; both empty: no request or model is on record."""
+    """The requests and models that grant the access; if both are empty, no request or model is on record."""
 
     application_import: ImportReason = msgspec.field(name="import")
     access_requests: list[RequestReason]
@@ -41,7 +41,7 @@ class Why(msgspec.Struct, rename="camel"):
 
 
 class AccessEntry(msgspec.Struct, rename="camel"):
-    """A privilege; `group` names the group it comes through, empty when the account has it itself."""
+    """A privilege; `group` names the group that grants it, empty if the account holds it directly."""
 
     header: str
     section: str
@@ -62,7 +62,7 @@ class AccountAccess(msgspec.Struct, rename="camel"):
 
 
 class ApplicationAccess(msgspec.Struct, rename="camel"):
-    """`noDataBefore` is when the first import finished; if `asOf` is earlier, nothing is known of the application."""
+    """`noDataBefore` is the end of the first import; if `asOf` is earlier, there is no data about the application."""
 
     application: ApplicationSummary
     accounts: list[AccountAccess]
@@ -73,7 +73,7 @@ class ApplicationAccess(msgspec.Struct, rename="camel"):
 
 
 class EffectiveAccess(msgspec.Struct, rename="camel"):
-    """`asOf` is null for now. For a past moment, applications without data of that time are listed too."""
+    """`asOf` is null for now. For a past moment, applications without data from that time are listed too."""
 
     identity_id: UUID
     as_of: datetime | None

@@ -1,4 +1,4 @@
-"""A bundle: what there is to show of one person, as data and as a page, and what proves it."""
+"""Write an evidence bundle about one person: data, a readable report, and a manifest of checksums."""
 
 import hashlib
 from datetime import datetime
@@ -19,7 +19,7 @@ _VERIFIER = Path(__file__).with_name("verify.py")
 
 
 class _Bundle:
-    """Members are hashed as they are written; the manifest comes last."""
+    """Write members and hash each one; the manifest of digests is written last."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self.archive = ZipFile(file, "w", ZIP_DEFLATED)
@@ -53,7 +53,7 @@ class _Member:
 
 
 async def write_bundle(db: Db, file: IO[bytes], id: UUID, as_of: datetime | None, now: datetime) -> str:
-    """Into `file`, from one snapshot of the database; the digest of its manifest, which stands for all of it."""
+    """Write the bundle from one database snapshot; return its seal, the digest of the manifest."""
     evidence = await queries.evidence_of(db, id, as_of)
     things = await queries.things_of(db, id, evidence)
     heads = await audit.heads(db)

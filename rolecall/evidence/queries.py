@@ -8,18 +8,18 @@ from rolecall.access_requests import queries as access_requests
 from rolecall.core.db import Db, fetch_rows, stream_rows
 from rolecall.core.errors import Invalid, NotFound
 from rolecall.effective_access.queries import access_of
-from rolecall.evidence.shapes import Evidence, ImportEvidence, ImportFile
+from rolecall.evidence.shapes import EvidenceFile, ImportEvidence, PersonEvidence
 from rolecall.identities import finding
 from rolecall.identities import queries as identities
 from rolecall.personnel_events import queries as personnel_events
 
-# The identity's accounts, present and past.
+# The identity's current and former accounts.
 _ACCOUNTS = """SELECT number FROM accounts WHERE identity_id = %(id)s
                UNION SELECT account_number FROM past_matches WHERE identity_id = %(id)s"""
 
 
 async def find_identity(db: Db, text: str) -> UUID:
-    """By id, employee ID, e-mail or whole name, whatever the case."""
+    """Find a person by id, employee ID, e-mail or full name, ignoring case."""
     fits = await finding.meant(db, text)
     if not fits:
         raise NotFound("Identity", text)
@@ -28,10 +28,10 @@ async def find_identity(db: Db, text: str) -> UUID:
     return fits[0].id
 
 
-async def evidence_of(db: Db, id: UUID, as_of: datetime | None) -> Evidence:
+async def evidence_of(db: Db, id: UUID, as_of: datetime | None) -> PersonEvidence:
     events = await fetch_rows(db, "SELECT id FROM personnel_events WHERE identity_id = %(id)s", id=id)
     requests = await fetch_rows(db, "SELECT id FROM access_requests WHERE identity_id = %(id)s", id=id)
-    return Evidence(
+    return PersonEvidence(
         identity=await identities.get(db, str(id)),
         access=await access_of(db, id, as_of),
         events=list((await personnel_events.by_id(db, [event for (event,) in events])).values()),
@@ -41,7 +41,7 @@ async def evidence_of(db: Db, id: UUID, as_of: datetime | None) -> Evidence:
 
 
 async def _imports(db: Db, id: UUID) -> list[ImportEvidence]:
-    """Those that brought, altered or removed something of the person's accounts, or what is said of the person."""
+    """List the imports that changed the person's accounts or the person's own record."""
     rows = await fetch_rows(
         db,
         f"""WITH held AS ({_ACCOUNTS}), numbers AS (
@@ -61,18 +61,18 @@ async def _imports(db: Db, id: UUID) -> list[ImportEvidence]:
            ORDER BY i.number""",
         id=id,
     )
-    return [ImportEvidence(*(*row[:-1], msgspec.convert(row[-1], list[ImportFile]))) for row in rows]
+    return [ImportEvidence(*(*row[:-1], msgspec.convert(row[-1], list[EvidenceFile]))) for row in rows]
 
 
-async def things_of(db: Db, id: UUID, evidence: Evidence) -> list[UUID]:
-    """Whatever an audit entry about the person may be about."""
+async def things_of(db: Db, id: UUID, evidence: PersonEvidence) -> list[UUID]:
+    """Return the ids of all records whose audit entries concern the person."""
     accounts = await fetch_rows(db, f"SELECT id FROM accounts WHERE number IN ({_ACCOUNTS})", id=id)
     worked_on = [*(event.id for event in evidence.events), *(request.id for request in evidence.requests)]
     return [id, *(account for (account,) in accounts), *worked_on, *(run.id for run in evidence.imports)]
 
 
 async def links(db: Db) -> AsyncIterator[tuple[int, int, str]]:
-    """Chain, number and digest of every entry, so that each chain can be followed from its beginning to its head."""
+    """Stream chain, number and digest of every entry, so that each chain can be followed from its start to its head."""
     async for chain, number, digest in stream_rows(
         db,
         """SELECT chain, number, encode(sha256(convert_to(entry, 'UTF8')), 'hex') FROM audit_events ORDER BY number""",

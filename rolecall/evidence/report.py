@@ -1,58 +1,53 @@
-"""The bundle as a page: one file, no script, nothing fetched; every text from outside is escaped."""
+"""Render the bundle as one HTML page without scripts or external resources; all imported text is escaped."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
-from html import escape
+from functools import cache
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from rolecall.access_requests.shapes import AccessRequestDetail, Permission
 from rolecall.audit.shapes import AuditEventItem
 from rolecall.effective_access.shapes import AccessEntry
-from rolecall.evidence.shapes import Evidence, ImportEvidence
+from rolecall.evidence.shapes import ImportEvidence, PersonEvidence
 from rolecall.personnel_events.shapes import EventDetail
 from rolecall.work_items.shapes import ActivityEntry
 
-_STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 70rem; padding: 0 1rem; color: #1c2430; }
-h1 { font-size: 1.6rem; } h2 { font-size: 1.2rem; margin-top: 2rem; border-bottom: 1px solid #ccd3dc; }
-table { border-collapse: collapse; width: 100%; margin: .5rem 0 1rem; }
-th, td { text-align: left; vertical-align: top; padding: .25rem .6rem .25rem 0; border-bottom: 1px solid #e6eaef; }
-th, td, code { overflow-wrap: anywhere; } th, .quiet { color: #55606e; }
-"""
 
-
-def report(evidence: Evidence, entries: Sequence[AuditEventItem], head: str, now: datetime) -> str:
-    return "\n".join(_page(evidence, entries, head, now))
-
-
-def _page(evidence: Evidence, entries: Sequence[AuditEventItem], head: str, now: datetime) -> Iterator[str]:
+def report(evidence: PersonEvidence, entries: Sequence[AuditEventItem], head: str, now: datetime) -> str:
     person = evidence.identity
-    name = _text(f"{person.first_name} {person.last_name}")
-    yield f"""<!doctype html><html lang="en"><head><meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<title>Access of {name}</title>
-<style>{_STYLE}</style></head><body><h1>Access of {name}</h1>
-<p class="quiet">Made {_time(now)} by Rolecall, as of {_time(evidence.access.as_of or now)}.
-Everything here is also in the files beside this page; <code>python verify.py</code> checks them.
-Head of the audit: <code>{_text(head)}</code></p>"""
-    yield _table((), [(fact.replace("_", " "), getattr(person, fact)) for fact in _FACTS])
-    yield "<h2>Access</h2>"
-    for there in evidence.access.applications:
-        if there.is_unknown(evidence.access.as_of) and there.no_data_before:
-            yield f"<h3>{_text(there.application.name)}</h3><p>No data before {_time(there.no_data_before)}.</p>"
-        for account in there.accounts:
-            state = "" if account.is_active else ", not active"
-            yield f"<h3>{_text(there.application.name)}: {_text(account.username)}{state}</h3>"
-            yield _table(_PRIVILEGE, map(_privilege, account.access))
-    for title, headers, rows in (
-        ("Personnel events", _EVENT, map(_event, evidence.events)),
-        ("Access requests", _REQUEST, map(_request, evidence.requests)),
-        ("Imports", _IMPORT, map(_import, evidence.imports)),
-        ("Audit", _ENTRY, map(_entry, entries)),
-    ):
-        yield f"<h2>{title}</h2>"
-        yield _table(headers, rows)
-    yield "</body></html>"
+    sections = [
+        ("Personnel events", _EVENT, [_event(event) for event in evidence.events]),
+        ("Access requests", _REQUEST, [_request(request) for request in evidence.requests]),
+        ("Imports", _IMPORT, [_import(run) for run in evidence.imports]),
+        ("Audit", _ENTRY, [_entry(entry) for entry in entries]),
+    ]
+    return (
+        _environment()
+        .get_template("report.html")
+        .render(
+            name=f"{person.first_name} {person.last_name}",
+            facts=[(fact.replace("_", " "), getattr(person, fact)) for fact in _FACTS],
+            access=evidence.access,
+            privilege_headers=_PRIVILEGE,
+            sections=sections,
+            head=head,
+            now=now,
+        )
+    )
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("rolecall.evidence"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"shown": _shown, "privilege": _privilege}
+    return environment
 
 
 Row = tuple[object, ...]
@@ -123,18 +118,10 @@ def _story(activity: Iterable[ActivityEntry]) -> str:
     return "; ".join(f"{_time(one.created_date)} {one.author}: {one.content}" for one in activity)
 
 
-def _table(headers: Sequence[str], rows: Iterable[Row]) -> str:
-    lines = [f"<tr>{''.join(f'<td>{_text(cell)}</td>' for cell in row)}</tr>" for row in rows]
-    if not lines:
-        return '<p class="quiet">None.</p>'
-    head = f"<tr>{''.join(f'<th>{header}</th>' for header in headers)}</tr>" if headers else ""
-    return f"<table>{head}{''.join(lines)}</table>"
-
-
-def _text(value: object) -> str:
+def _shown(value: object) -> str:
     text = _time(value) if isinstance(value, datetime) else "" if value is None else str(value)
-    # Control and bidi characters are shown, not obeyed.
-    return escape("".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in text))
+    # Show control and bidi characters as escapes, so that they cannot change how the text looks.
+    return "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in text)
 
 
 def _time(moment: datetime) -> str:

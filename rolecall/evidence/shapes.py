@@ -10,7 +10,7 @@ from rolecall.identities.shapes import IdentityDetail
 from rolecall.personnel_events.shapes import EventDetail
 
 
-class ImportFile(msgspec.Struct, rename="camel"):
+class EvidenceFile(msgspec.Struct, rename="camel"):
     file_group: str
     name: str
     sha256: str
@@ -18,7 +18,7 @@ class ImportFile(msgspec.Struct, rename="camel"):
 
 
 class ImportEvidence(msgspec.Struct, rename="camel"):
-    """An import that showed something of the person, with the digests of the files it was made of."""
+    """An import that changed data about the person, with the digests of its files."""
 
     id: UUID
     number: int
@@ -29,11 +29,11 @@ class ImportEvidence(msgspec.Struct, rename="camel"):
     build_start: datetime | None
     build_end: datetime | None
     metrics: dict[str, Any] | None
-    files: list[ImportFile]
+    files: list[EvidenceFile]
 
 
-class Evidence(msgspec.Struct, rename="camel"):
-    """What there is to show of one person."""
+class PersonEvidence(msgspec.Struct, rename="camel"):
+    """All evidence about one person."""
 
     identity: IdentityDetail
     access: EffectiveAccess

@@ -1,12 +1,17 @@
 """Check a bundle of evidence offline, with Python 3.8 or newer and nothing else.
 
-python verify.py                     the folder that this file is in
-python verify.py evidence.zip        a bundle as it was written
-python verify.py … --head head.json  also against heads of the audit chains that were kept elsewhere, before the bundle
+python verify.py                     check the folder of this file
+python verify.py evidence.zip        check a bundle file
+python verify.py … --seal DIGEST     compare also with the seal that was printed when the bundle was written
+python verify.py … --head head.json  compare also with heads of the audit chains that were saved before the bundle
+
+Without a seal, a bundle rewritten with all its digests looks intact where the audit chains do not cover it: the report,
+the access and the requests.
 """
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import json
 import sys
@@ -37,12 +42,14 @@ def sha256(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def check(bundle: Bundle, kept: Iterable[dict[str, Any]] = ()) -> list[str]:
-    """List what does not match, in sentences; nothing when all is well."""
+def check(bundle: Bundle, kept: Iterable[dict[str, Any]] = (), seal: str | None = None) -> list[str]:
+    """Return one sentence per mismatch; none if everything matches. `seal` is the saved digest of the manifest."""
     try:
         manifest = bundle.read(MANIFEST)
         if sha256(manifest) != bundle.read(SEAL).decode().strip():
             return [f"{MANIFEST} does not match {SEAL}: one of them was changed"]
+        if seal is not None and sha256(manifest) != seal.strip().lower():
+            return [f"{MANIFEST} does not match the kept seal: this is not the bundle that was sealed"]
         members = json.loads(manifest)["members"]
     except (KeyError, OSError, ValueError, zipfile.BadZipFile) as error:
         return [f"{MANIFEST} or {SEAL} cannot be read: {error}"]
@@ -54,6 +61,8 @@ def check(bundle: Bundle, kept: Iterable[dict[str, Any]] = ()) -> list[str]:
 
 
 def check_members(bundle: Bundle, members: dict[str, str]) -> Iterator[str]:
+    for name in sorted({name for name in bundle.names() if bundle.names().count(name) > 1}):
+        yield f"{name} is there twice"
     names = set(bundle.names()) - {MANIFEST, SEAL}
     for name in sorted(members.keys() - names):
         yield f"{name} is missing"
@@ -93,7 +102,7 @@ def check_chains(bundle: Bundle, kept: Iterable[dict[str, Any]]) -> Iterator[str
     entries: dict[int, dict[str, Any]] = {}
     for entry in entries_of(bundle):
         if entry["number"] in entries:
-            yield f"audit entry {entry['number']} is there twice"
+            yield f"audit entry {entry['number']} occurs twice"
         entries[entry["number"]] = entry
     ends = {(head["chain"], head["number"]): head["hash"] for head in kept}
     chains: dict[int, Chain] = {}
@@ -103,13 +112,13 @@ def check_chains(bundle: Bundle, kept: Iterable[dict[str, Any]]) -> Iterator[str
         number, chain = int(second), chains.setdefault(int(first), Chain(int(first)))
         yield from check_link(chain, number, digest, entries.get(number))
         unlinked.discard(number)
-        # Taken out when it is met: what is left was never met.
+        # Remove each head when its entry is found; the remaining ones were not found.
         if ends.pop((chain.number, number), chain.hash) != chain.hash:
-            yield f"chain {chain.number} at entry {number} is not what the kept head says"
+            yield f"chain {chain.number} at entry {number} differs from the saved head"
     for number in sorted(unlinked):
-        yield f"audit entry {number} is in no chain"
+        yield f"audit entry {number} is not in any chain"
     for missed in sorted(ends):
-        yield f"chain {missed[0]} does not come to entry {missed[1]}, which the kept head says it has"
+        yield f"chain {missed[0]} does not come to entry {missed[1]}, which the saved head names"
     yield from check_heads(json.loads(bundle.read("heads.json")), chains)
 
 
@@ -131,7 +140,7 @@ def check_link(chain: Chain, number: int, digest: str, entry: dict[str, Any] | N
 
 
 def check_heads(said: dict[str, Any], chains: dict[int, Chain]) -> Iterator[str]:
-    """Every chain ends at its head, and every head ends a chain."""
+    """Check that every chain ends at its head, and that every head ends a chain."""
     lines = "".join(f"{head['chain']} {head['number']} {head['count']} {head['hash']}\n" for head in said["heads"])
     if sha256(lines.encode()) != said["head"]:
         yield "the heads do not match the hash over all of them"
@@ -152,17 +161,17 @@ def check_imports(bundle: Bundle) -> Iterator[str]:
     for run in json.loads(bundle.read("imports.json")):
         files = {file["sha256"] for file in run["files"]}
         if files != named.get(run["id"], set()):
-            yield f"import {run['number']} has other files than the audit says"
+            yield f"import {run['number']} has other files than its audit entry names"
 
 
 def main(arguments: list[str]) -> int:
-    kept = []
-    if "--head" in arguments:
-        at = arguments.index("--head")
-        kept = json.loads(Path(arguments[at + 1]).read_bytes())["heads"]
-        arguments = arguments[:at] + arguments[at + 2 :]
-    place = arguments[0] if arguments else Path(__file__).parent
-    problems = check(Bundle(place), kept)
+    options = argparse.ArgumentParser(description="Check a bundle of evidence offline.")
+    options.add_argument("bundle", nargs="?", default=str(Path(__file__).parent), help="a zip file or a folder")
+    options.add_argument("--seal", help="the digest that was printed when the bundle was written")
+    options.add_argument("--head", help="a file with heads of the audit chains that were kept elsewhere")
+    given = options.parse_args(arguments)
+    kept = json.loads(Path(given.head).read_bytes())["heads"] if given.head else []
+    problems = check(Bundle(given.bundle), kept, given.seal)
     for problem in problems:
         print(problem)
     if not problems:

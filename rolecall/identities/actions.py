@@ -7,11 +7,12 @@ from psycopg.types.json import Jsonb
 from rolecall.core.db import Db, execute
 from rolecall.core.ids import new_id
 from rolecall.core.text import sort_key
+from rolecall.identities import administrators
 from rolecall.identities.model import IdentityType
 from rolecall.identities.shapes import IdentityFields, NewIdentity
 from rolecall.settings.model import CUSTOM_FIELDS
 
-# What a body calls a field, and the column that keeps it.
+# Columns by body field.
 _COLUMNS = {
     "first_name": "first_name",
     "last_name": "last_name",
@@ -45,19 +46,19 @@ def columns_of(body: IdentityFields) -> dict[str, object]:
 
 
 def _is_given(body: IdentityFields, field: str) -> bool:
-    """Tell whether a body sets a field; for the supervisor, an explicit None counts and removes it."""
+    """Return whether a body sets a field; for the supervisor, an explicit None counts and removes it."""
     return getattr(body, field) is not None or (field == "supervisor_id" and field in body.model_fields_set)
 
 
 def custom_fields(body: IdentityFields) -> dict[str, str]:
-    """By number, as text: `{"3": "blue"}`."""
+    """Return the given custom fields by number as text: `{"3": "blue"}`."""
     return {str(n): value for n in CUSTOM_FIELDS if (value := getattr(body, f"custom_field_{n}")) is not None}
 
 
 async def change_identity(
     db: Db, id: UUID, columns: Mapping[str, object], custom: Mapping[str, str], now: datetime
 ) -> None:
-    """`columns` as `columns_of` gives them; custom fields that are not given stay."""
+    """Set `columns` (from `columns_of`); custom fields that are not given keep their values."""
     assignments = "".join(f"{name} = %({name})s, " for name in columns)
     # Fires triggers of other packages: schema/identities.sql lists them.
     await execute(
@@ -71,8 +72,30 @@ async def change_identity(
     )
 
 
+class _IsLast(Exception):
+    """No active administrator would be left."""
+
+
+async def disable_unless_last(db: Db, id: UUID, since: datetime, now: datetime) -> bool:
+    """Disable an identity unless it is the last active administrator; tell whether it was disabled.
+
+    Disabling ends the person's sessions, and so locks them before it waits for the administrators' turn.
+    """
+    is_administrator = await administrators.is_one(db, id)
+    try:
+        async with db.transaction():
+            await disable_identity(db, id, since, now)
+            if is_administrator:
+                await administrators.take_turns(db)
+                if not await administrators.active(db):
+                    raise _IsLast
+    except _IsLast:
+        return False
+    return True
+
+
 async def disable_identity(db: Db, id: UUID, since: datetime, now: datetime) -> None:
-    """One that is disabled or removed already keeps its date."""
+    """Disable an identity; one that is already disabled or removed keeps its date."""
     # Fires triggers of other packages: schema/identities.sql lists them.
     await execute(
         db,

@@ -1,10 +1,10 @@
-"""The console's active administrators: there is always one, so that someone can give roles."""
+"""Active administrators of the console: at least one must remain, so that someone can assign roles."""
 
 from uuid import UUID
 
 from rolecall.core.db import Db, execute, fetch_rows, fetch_value
 
-LAST = "This is the last active administrator. Make someone else administrator first"
+LAST = "This is the last active administrator. Make another person administrator first"
 
 
 async def active(db: Db) -> dict[UUID, str]:
@@ -28,14 +28,10 @@ async def is_one(db: Db, identity_id: UUID) -> bool:
     return bool(found)
 
 
-async def is_last(db: Db, identity_id: UUID) -> bool:
-    """Tell whether an identity is the last active administrator, and keep that true until the commit."""
-    if not await is_one(db, identity_id):
-        return False
-    await take_turns(db)
-    return not (await active(db)).keys() - {identity_id}
-
-
 async def take_turns(db: Db) -> None:
-    """Serialise transactions that remove administrators: none may remove the one that another counts on."""
+    """Serialise transactions that remove administrators, so that two cannot remove the last two at once.
+
+    Lock sessions and roles before this, never after it: a person's own write locks theirs in its first statement and
+    may then wait here (docs/decisions/0213).
+    """
     await execute(db, "SELECT pg_advisory_xact_lock(hashtext('administrators'), 0)")

@@ -1,4 +1,7 @@
-"""Finding people as people name them: by name, e-mail, employee ID or id."""
+"""Find people by name, e-mail, employee ID or id.
+
+`search` serves the API, `candidates` suggests people while a name is typed, `meant` resolves a complete name.
+"""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -14,17 +17,17 @@ from rolecall.identities import queries
 from rolecall.identities.model import IdentityStatus
 from rolecall.identities.shapes import IdentityDetail
 
-# What is known of a person by one index each, as the index has it, and what is asked of it.
+# Conditions for an exact match, by the expression of the index that serves each.
 _EXACTLY = {
     "i.id": "i.id = %(id)s::uuid",
     "lower(i.employee_id)": "lower(i.employee_id) IN (lower(%(said)s), lower(%(words)s)) AND i.employee_id <> ''",
     "lower(i.email_address)": "lower(i.email_address) IN (lower(%(said)s), lower(%(words)s)) AND i.email_address <> ''",
 }
-# Names as their indexes have them, and in which order.
+# The indexed expression of each name, and the order of its index.
 _KEYS = {"last": "i.list_key", "first": "left(i.first_name_key, 300)"}
 _ORDERS = {"last": "i.list_key", "first": "left(i.first_name_key, 300), i.list_key"}
 _LONGEST_KEY = 300
-# What comes after every name that begins like this, and after the name itself however its accents are set.
+# Upper bounds of a range scan: after every name with a prefix, and after one name with any accents.
 _AFTER_ALL, _AFTER_WHOLE = chr(1114111), "\x03"
 _MOST_WORDS = 8
 _MOST_NAMESAKES = 10
@@ -34,9 +37,9 @@ Values = dict[str, object]
 
 
 def people(words: str, limit: int | None = None, more: str = "", *, whole: bool = False) -> tuple[str, Values]:
-    """SQL that begins a statement with `found`, and its values: those whose names begin so, or whose whole name it is.
+    """Return a WITH clause `found`, and its parameters, for the people whose name starts with the words or equals them.
 
-    Each way of finding them reads one index as it goes: the planner cannot know how many there are, and need not guess.
+    Each way of finding people reads one index in order, independent of the planner's estimates.
     """
     said = words.replace("\x00", "")
     words = " ".join(said.split())
@@ -51,7 +54,7 @@ def people(words: str, limit: int | None = None, more: str = "", *, whole: bool 
 
 
 def _by_name(words: str, whole: bool, values: Values) -> Iterator[tuple[str, str]]:
-    """The order of an index, and what is asked of it; the values are added to the others."""
+    """Yield an order and a condition for each way to split the words into names; add the parameters to `values`."""
     end = _AFTER_WHOLE if whole else _AFTER_ALL
     for n, pair in enumerate(_as_names(words)):
         both = []
@@ -64,7 +67,7 @@ def _by_name(words: str, whole: bool, values: Values) -> Iterator[tuple[str, str
 
 
 def _as_names(words: str) -> Iterator[tuple[str, str]]:
-    """Last and first name, wherever one may end and the other begin."""
+    """Yield every split of the words into last and first name."""
     last, comma, first = words.partition(",")
     if comma:
         yield last.strip(), first.strip()
@@ -75,12 +78,12 @@ def _as_names(words: str) -> Iterator[tuple[str, str]]:
 
 
 def beginning(name: str) -> str:
-    """What the sort key of every name begins with that begins like this, with accents or without."""
+    """Return the common prefix of the sort keys of all names that start with `name`, ignoring accents."""
     return sort_key(name).partition("\x02")[0][:_LONGEST_KEY]
 
 
 async def search(db: Db, words: str, page: int, *, whole: bool = False) -> Page[IdentityDetail]:
-    """In the order of the list of identities."""
+    """Search people; results are in the order of the list of identities."""
     found, values = people(words, whole=whole)
     ids = await fetch_page(
         db,
@@ -91,7 +94,7 @@ async def search(db: Db, words: str, page: int, *, whole: bool = False) -> Page[
         items="SELECT id FROM found ORDER BY list_key",
         **values,
     )
-    # Apart: a planner that must guess how many are found would rather read all people than look up a page of them.
+    # In a second query: a planner that misjudges the number of matches would scan all people.
     known = await queries.by_id(db, ids.items)
     return Page([known[id] for id in ids.items], ids.total_count, ids.page, ids.page_size, ids.total_pages)
 
@@ -110,7 +113,7 @@ class Candidate(msgspec.Struct, frozen=True):
 
     @property
     def label(self) -> str:
-        """What a field for a person holds."""
+        """Return the text that a form field for a person holds."""
         return f"{self.name} ({self.email or self.id})"
 
 
@@ -118,12 +121,12 @@ _CANDIDATE = "SELECT i.id, i.first_name || ' ' || i.last_name AS name, i.email_a
 
 
 async def candidates(db: Db, words: str, limit: int = 10) -> list[Candidate]:
-    """Whom somebody may be about to name: active people whose names begin like this."""
+    """Suggest active people whose names start with the words."""
     return await _candidates(db, *people(words, limit, "AND i.status = 'Active'"), limit)
 
 
 async def meant(db: Db, words: str) -> list[Candidate]:
-    """Whom the words name: by whole name, whole e-mail, whole employee ID or id."""
+    """Return the people with exactly this name, e-mail, employee ID or id."""
     return await _candidates(db, *people(words, _MOST_NAMESAKES, whole=True), _MOST_NAMESAKES)
 
 
@@ -142,6 +145,6 @@ async def candidate(db: Db, id: UUID | None) -> Candidate | None:
 
 
 def several(words: str, fits: Sequence[Candidate]) -> str:
-    """What to say when words name more than one."""
+    """Return the message for words that match several people."""
     named = "; ".join(", ".join(filter(None, (each.name, each.email, str(each.id)))) for each in fits)
-    return f"{words} fits several people; name one by id: {named}"
+    return f"{words} matches several people; choose one by id: {named}"

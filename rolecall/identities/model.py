@@ -20,7 +20,7 @@ class IdentityType(StrEnum):
     UNKNOWN = "Unknown"
 
 
-# The webhook payload has words of its own.
+# The webhook payload has its own values for the type.
 WEBHOOK_TYPES = {
     IdentityType.EMPLOYEE: "Employee",
     IdentityType.SERVICE_ACCOUNT: "ServiceAccount",

@@ -37,9 +37,9 @@ _WHO = Reader(_text, {"type": "string", "pattern": r"^[^\x00]*[^\x00\s][^\x00]*$
 
 @operation("GET", "/search", scope=Scope.IDENTITIES_READ, query={"q": _WHO, "whole": a_flag}, tags=_ADDED)
 async def search_identities(db: Db, query: dict[str, Any]) -> Page[IdentityDetail]:
-    """Find people by the beginnings of their names in either order, or by e-mail, employee ID or id.
+    """Find people by the start of their names in either order, or by e-mail, employee ID or id.
 
-    With `whole` only those whose whole name it is.
+    `whole` finds only people whose complete name matches.
     """
     return await finding.search(db, query["q"], query["page"], whole=query.get("whole", False))
 

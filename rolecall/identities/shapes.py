@@ -61,7 +61,7 @@ CustomFieldValue = Annotated[Text2048, BeforeValidator(_is_enabled)]
 
 
 class IdentityFields(Body):
-    """The fields of an identity that a body may set; `None` means that the field was left out."""
+    """The fields of an identity that a body may set; `None` means that the field was omitted."""
 
     email: Text256 | None = None
     supervisor_id: Maybe[IdentityId | None] = None
@@ -97,7 +97,7 @@ def _or_nobody(value: object, read: ValidatorFunctionWrapHandler) -> object:
     return None if isinstance(value, str) and is_blank(value) else read(value)
 
 
-# "" in the body becomes an explicit None, which removes the supervisor; a field left out keeps it.
+# "" in the body becomes an explicit None, which removes the supervisor; an omitted field keeps it.
 SupervisorChange = Annotated[
     IdentityId | None,
     AfterValidator(_not_the_subject),

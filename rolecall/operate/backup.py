@@ -1,7 +1,7 @@
-"""A backup: the database as of one moment and every file that it names, in one archive.
+"""Back up the service into one archive: a database snapshot and every file that it references.
 
-Files never change and are in place before a row names them, so what the snapshot names can be copied afterwards, beside
-a running service.
+Stored files never change and exist before a row references them, so the files of the snapshot can be copied while the
+service runs.
 """
 
 import hashlib
@@ -30,7 +30,7 @@ from rolecall.operate.programs import run
 
 _MANIFEST, _DUMP, _FILES = "manifest.json", "database.dump", "files/"
 _PIECE = 1024 * 1024
-# In the data folder while a restore is under way.
+# A file in the data folder while a restore runs.
 _RESTORED_DUMP, _RESTORED_KEY = ".restored.dump", f"{KEY_FILE}.restored"
 
 
@@ -41,7 +41,7 @@ class Manifest(msgspec.Struct, rename="camel"):
     dump_sha256: str
     file_count: int
     has_key: bool
-    # Of the program that applied the schema files.
+    # The version of the program that applied the schema files.
     schema_version: list[int] = []
 
 
@@ -52,14 +52,14 @@ class KeptFile(msgspec.Struct, frozen=True):
 
 
 def back_up(config: Config, target: Path, now: datetime, *, with_key: bool) -> Manifest:
-    """Into `target`, which appears when it is whole."""
+    """Write a backup; `target` appears only when it is complete."""
     url = config.database_url or ""
     partial, dump = (target.with_name(f".{target.name}.{new_id()}.{part}") for part in ("partial", "dump"))
     try:
         with psycopg.connect(url) as db:
             db.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
             if not _value(db, "SELECT to_regclass('migrations') IS NOT NULL"):
-                raise CannotRun("The database is empty: there is nothing to back up")
+                raise CannotRun("The database is empty; there is nothing to back up")
             snapshot = _value(db, "SELECT pg_export_snapshot()")
             files = _named_files(db)
             applied = migrate.read_applied(db)
@@ -106,14 +106,14 @@ def is_empty(config: Config) -> bool:
 
 
 def restore(config: Config, source: Path) -> None:
-    """Over whatever the database holds: all of it or, if the archive is broken, nothing of it."""
+    """Replace the database and files by the backup; if the archive is damaged, change nothing."""
     dump, url = config.data_dir / _RESTORED_DUMP, config.database_url or ""
     try:
         with _opened(source) as archive:
             manifest = msgspec.json.decode(_member(archive, _MANIFEST).read(), type=Manifest)
             _take(_member(archive, _DUMP), dump)
             if _digest(dump) != manifest.dump_sha256:
-                raise CannotRun(f"{source} is damaged: the database in it is not the one that was written")
+                raise CannotRun(f"{source} is damaged: the checksum of its database does not match")
             with _replacing(config) as db:
                 run(url, "pg_restore", "--no-owner", "--no-privileges", "--exit-on-error", "--single-transaction",
                     str(dump))  # fmt: skip
@@ -127,12 +127,12 @@ def restore(config: Config, source: Path) -> None:
 
 
 def end_interrupted(config: Config) -> bool:
-    """After a restore that was killed: what was there before is back, unless all that came is there. If undone."""
+    """Finish a restore that was killed: undo it unless all data had arrived. Return whether it was undone."""
     key = config.data_dir / _RESTORED_KEY
     with psycopg.connect(config.database_url or "", autocommit=True) as db:
         if not migrate.is_set_aside(db) and not key.exists():
             return False
-        # Whoever restores right now has the turn, and leaves nothing to do.
+        # A restore that is running holds the lock and finishes by itself.
         migrate.wait_turn(db)
         undone = migrate.is_set_aside(db)
         if undone:
@@ -146,7 +146,7 @@ def end_interrupted(config: Config) -> bool:
 
 @contextmanager
 def _replacing(config: Config) -> Iterator[psycopg.Connection]:
-    """What was there stays aside until what comes is whole; if this process is killed, `end_interrupted` sees to it."""
+    """Move the old data aside until the new data is complete; if the process is killed, `end_interrupted` decides."""
     key = config.data_dir / _RESTORED_KEY
     with psycopg.connect(config.database_url or "", autocommit=True) as db:
         migrate.wait_turn(db)
@@ -187,7 +187,7 @@ def _add_kept(archive: tarfile.TarFile, store: Store, file: KeptFile) -> None:
         with store.open(file.location) as content:
             archive.addfile(_info(_FILES + file.location, file.size), cast(IO[bytes], content))
     except OSError as error:
-        raise CannotRun(f"The uploaded file {file.location} cannot be read whole: {error}") from error
+        raise CannotRun(f"The uploaded file {file.location} cannot be read completely: {error}") from error
 
 
 def _info(name: str, size: int) -> tarfile.TarInfo:
@@ -203,7 +203,7 @@ def _nobodys(info: tarfile.TarInfo) -> tarfile.TarInfo:
 
 
 def _put_back(archive: tarfile.TarFile, store: Store, file: KeptFile) -> None:
-    """Compared with what the database says of it."""
+    """Restore a file and compare its checksum with the one in the database."""
     folder = store.folder / "incoming"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     store.folder.chmod(0o700)
@@ -211,7 +211,7 @@ def _put_back(archive: tarfile.TarFile, store: Store, file: KeptFile) -> None:
     try:
         _take(_member(archive, _FILES + file.location), path)
         if _digest(path) != file.sha256:
-            raise CannotRun(f"The backup is damaged: {file.location} is not the file that was uploaded")
+            raise CannotRun(f"The backup is damaged: {file.location} does not match its checksum")
         store.put(path, file.location)
     finally:
         path.unlink(missing_ok=True)
@@ -223,15 +223,15 @@ def _opened(source: Path) -> Iterator[tarfile.TarFile]:
         with tarfile.open(source) as archive:
             yield archive
     except (tarfile.TarError, OSError, msgspec.MsgspecError) as error:
-        raise CannotRun(f"{source} is no whole backup: {error}") from error
+        raise CannotRun(f"{source} is not a complete backup: {error}") from error
 
 
 def _member(archive: tarfile.TarFile, name: str) -> IO[bytes]:
-    """By the name that we expect: nothing in an archive says where it goes."""
+    """Open a member by its expected name; names in the archive never decide where data is written."""
     with suppress(KeyError):
         if content := archive.extractfile(name):
             return content
-    raise tarfile.TarError(f"it has no {name}")
+    raise tarfile.TarError(f"it lacks {name}")
 
 
 def _take(content: IO[bytes], place: Path) -> None:

@@ -30,50 +30,50 @@ IMPORTS_WAIT = timedelta(minutes=15)
 _NAMED = 5
 
 
-class State(StrEnum):
+class CheckState(StrEnum):
     OK = "ok"
     WARNING = "warning"
     TROUBLE = "trouble"
 
 
-class Finding(msgspec.Struct, frozen=True):
+class CheckResult(msgspec.Struct, frozen=True):
     """The result of a check; `advice` is empty when it passed."""
 
     check: str
-    state: State
+    state: CheckState
     detail: str
     advice: str = ""
 
 
-def _fine(check: str, detail: str) -> Finding:
-    return Finding(check, State.OK, detail)
+def _fine(check: str, detail: str) -> CheckResult:
+    return CheckResult(check, CheckState.OK, detail)
 
 
-def _trouble(check: str, detail: str, advice: str) -> Finding:
-    return Finding(check, State.TROUBLE, detail, advice)
+def _trouble(check: str, detail: str, advice: str) -> CheckResult:
+    return CheckResult(check, CheckState.TROUBLE, detail, advice)
 
 
-async def examine(db: Db, config: Config) -> list[Finding]:
+async def examine(db: Db, config: Config) -> list[CheckResult]:
     """Run all checks; those that need tables run last and only on the current schema."""
     findings = [await _clock(db)]
     if config.data_dir.exists():
         findings += [*_disks(config), *_permissions(config)]
     findings += [_signing_in(config), version := await _version(db)]
-    if version.state is State.OK:
+    if version.state is CheckState.OK:
         findings += [await check(db) for check in _CHECKS]
         findings.append(await _secrets(db, config))
     return findings
 
 
-def out_of_reach(error: Exception) -> Finding:
+def out_of_reach(error: Exception) -> CheckResult:
     return _trouble(
         "database",
         f"out of reach: {' '.join(str(error).split())}",
-        "start it, and look at ROLECALL_DATABASE_URL and the network between",
+        "start it, and check ROLECALL_DATABASE_URL and the network",
     )
 
 
-async def _version(db: Db) -> Finding:
+async def _version(db: Db) -> CheckResult:
     if await fetch_value(db, "SELECT to_regnamespace(%(aside)s)", aside=migrate.ASIDE):
         detail, _, advice = migrate.INTERRUPTED.partition("; ")
         return _trouble("migrations", detail, advice)
@@ -91,28 +91,28 @@ async def _version(db: Db) -> Finding:
     return _fine("migrations", "the database is at this version")
 
 
-def _signing_in(config: Config) -> Finding:
+def _signing_in(config: Config) -> CheckResult:
     if config.passwords or config.oidc_issuer:
         return _fine("sign-in", "people can sign in with a password or an OpenID provider")
-    return Finding(
+    return CheckResult(
         "sign-in",
-        State.WARNING,
-        "passwords are off and no OpenID provider is set: people sign in by one-time links alone",
-        "set ROLECALL_OIDC_ISSUER, or leave ROLECALL_PASSWORDS out",
+        CheckState.WARNING,
+        "passwords are off and no OpenID provider is set: people can sign in only by one-time links",
+        "set ROLECALL_OIDC_ISSUER, or remove ROLECALL_PASSWORDS",
     )
 
 
-async def _worker(db: Db) -> Finding:
+async def _worker(db: Db) -> CheckResult:
     if await some_worker_lives(db):
-        return _fine("worker", "a worker showed a sign of life within 20 s")
+        return _fine("worker", "a worker sent a heartbeat within 20 s")
     return _trouble(
         "worker",
-        "no worker has shown a sign of life within 20 s: nothing is imported, delivered or opened",
-        "start `rolecall serve`, or `rolecall worker`; its log says why it left",
+        "no worker has sent a heartbeat within 20 s: nothing is imported, delivered or opened",
+        "start `rolecall serve` or `rolecall worker`; the worker's log says why it stopped",
     )
 
 
-async def _clock(db: Db) -> Finding:
+async def _clock(db: Db) -> CheckResult:
     before = clock.now()
     there: datetime = await fetch_value(db, "SELECT clock_timestamp()")
     here = before + (clock.now() - before) / 2
@@ -120,10 +120,10 @@ async def _clock(db: Db) -> Finding:
     seconds = f"{skew.total_seconds():.1f} s"
     if skew <= MOST_SKEW:
         return _fine("clock", f"{seconds} from the database's")
-    return _trouble("clock", f"this machine and the database are {seconds} apart", "let NTP set both clocks")
+    return _trouble("clock", f"this machine and the database are {seconds} apart", "synchronise both clocks by NTP")
 
 
-def _disks(config: Config) -> Iterator[Finding]:
+def _disks(config: Config) -> Iterator[CheckResult]:
     """Check each disk once, even if several folders are on it."""
     folders = [config.data_dir, config.data_dir / "postgres", config.store.folder]
     if config.files_url:
@@ -134,18 +134,18 @@ def _disks(config: Config) -> Iterator[Finding]:
         yield from _disk(folder)
 
 
-def _disk(folder: Path) -> Iterator[Finding]:
+def _disk(folder: Path) -> Iterator[CheckResult]:
     usage = shutil.disk_usage(folder)
     percent = 100 * usage.free // usage.total
     detail = f"{percent} % free ({usage.free // MIB:,} MiB) under {folder}"
     if percent >= LEAST_FREE_PERCENT and usage.free >= LEAST_FREE_BYTES:
         yield _fine("disk", detail)
     else:
-        state = State.TROUBLE if usage.free < LEAST_FREE_BYTES else State.WARNING
-        yield Finding("disk", state, detail, "make room or give it a larger disk; a full disk stops every write")
+        state = CheckState.TROUBLE if usage.free < LEAST_FREE_BYTES else CheckState.WARNING
+        yield CheckResult("disk", state, detail, "free some space or enlarge the disk; a full disk stops every write")
 
 
-def _permissions(config: Config) -> Iterator[Finding]:
+def _permissions(config: Config) -> Iterator[CheckResult]:
     """Check that other users can neither read the database, files and key nor hold the locks."""
     problems = []
     locks = [(name, 0o600) for name in ("serve.lock", "postgres.lock", "postgres.users")]
@@ -155,14 +155,14 @@ def _permissions(config: Config) -> Iterator[Finding]:
             problems.append(_trouble("permissions", f"{path} has mode {mode:o}", f"run `chmod {most:o} {path}`"))
     if stat.S_IMODE(config.data_dir.stat().st_mode) & stat.S_IWOTH:
         problems.append(
-            _trouble("permissions", f"anyone may write to {config.data_dir}", "take that right away: chmod o-w")
+            _trouble("permissions", f"any user may write to {config.data_dir}", "remove that permission: chmod o-w")
         )
     if not os.access(config.data_dir, os.W_OK):
         problems.append(_trouble("permissions", f"{config.data_dir} cannot be written", "run as the user who owns it"))
-    yield from problems or [_fine("permissions", f"only its owner reads what is in {config.data_dir}")]
+    yield from problems or [_fine("permissions", f"only the owner can read {config.data_dir}")]
 
 
-async def _hooks(db: Db) -> Finding:
+async def _hooks(db: Db) -> CheckResult:
     rows = await fetch_rows(
         db,
         """SELECT name FROM webhooks WHERE deleted_on IS NULL
@@ -174,11 +174,11 @@ async def _hooks(db: Db) -> Finding:
     return _trouble(
         "webhooks",
         f"failing or disabled by the service: {_some([name for (name,) in rows])}",
-        "look at the attempts (`rolecall delivery list`), mend the receiver, enable the hook, recover what is parked",
+        "see the attempts (`rolecall delivery list`), fix the receiver, enable the webhook, recover parked deliveries",
     )
 
 
-async def _late_deliveries(db: Db) -> Finding:
+async def _late_deliveries(db: Db) -> CheckResult:
     """Check for overdue deliveries: while a worker runs, a hook with due deliveries always has one in flight."""
     rows = await fetch_rows(
         db,
@@ -194,23 +194,23 @@ async def _late_deliveries(db: Db) -> Finding:
         late=DELIVERIES_LATE,
     )
     if not rows:
-        return _fine("deliveries", "none is due that no worker sends")
+        return _fine("deliveries", "no overdue deliveries")
     return _trouble(
         "deliveries",
-        f"due since {_moment(rows[0][1])} and sent by no worker: those of {_some([name for name, _ in rows])}",
-        "start `rolecall serve` or `rolecall worker`; where one runs, its log says why it sends nothing",
+        f"overdue since {_moment(rows[0][1])}, sent by no worker: deliveries of {_some([name for name, _ in rows])}",
+        "start `rolecall serve` or `rolecall worker`; if one runs, its log says why it sends nothing",
     )
 
 
-async def _secrets(db: Db, config: Config) -> Finding:
+async def _secrets(db: Db, config: Config) -> CheckResult:
     rows = await fetch_rows(db, "SELECT id, name, secret FROM webhooks WHERE deleted_on IS NULL ORDER BY name")
     key = sealing.find_key(config)
     closed = [name for id, name, secret in rows if not _opens(key, secret, id)]
     if not closed:
-        return _fine("secrets", f"the key opens the secrets of all {len(rows)} webhooks")
+        return _fine("secrets", f"the key decrypts the secrets of all {len(rows)} webhooks")
     return _trouble(
         "secrets",
-        f"{'there is no key' if key is None else 'sealed with another key'}, so nothing is sent: {_some(closed)}",
+        f"{'there is no key' if key is None else 'encrypted with another key'}, so nothing is sent: {_some(closed)}",
         "put the old secret.key (or ROLECALL_SECRET_KEY) back; if it is lost, rotate the secret of each"
         " (`rolecall hook rotate-secret`) and tell its receiver",
     )
@@ -223,7 +223,7 @@ def _opens(key: bytes | None, sealed: bytes, owner: UUID) -> bool:
         return False
 
 
-async def _waiting_imports(db: Db) -> Finding:
+async def _waiting_imports(db: Db) -> CheckResult:
     """Check for stuck imports, apart from those queued behind another import of their application."""
     rows = await fetch_rows(
         db,
@@ -236,15 +236,15 @@ async def _waiting_imports(db: Db) -> Finding:
         long=IMPORTS_WAIT,
     )
     if not rows:
-        return _fine("waiting imports", "none has waited for long")
+        return _fine("waiting imports", "no import has waited for long")
     return _trouble(
         "waiting imports",
         f"waiting since {_moment(rows[0][1])}: {_some([name for name, _ in rows])}",
-        "start `rolecall serve` or `rolecall worker`; where one runs, it has others to do first: start another",
+        "start `rolecall serve` or `rolecall worker`; if one runs, it is busy with other imports: start another",
     )
 
 
-async def _held_imports(db: Db) -> Finding:
+async def _held_imports(db: Db) -> CheckResult:
     rows = await fetch_rows(
         db,
         """SELECT a.name || ' #' || i.number FROM import_runs r JOIN application_imports i ON i.id = r.import_id
@@ -252,18 +252,18 @@ async def _held_imports(db: Db) -> Finding:
            WHERE r.held IS NOT NULL AND i.status = 'Running' ORDER BY i.number""",
     )
     if not rows:
-        return _fine("held imports", "the guard holds none")
+        return _fine("held imports", "the guard holds no import")
     return _trouble(
         "held imports",
         f"the guard holds {_some([name for (name,) in rows])}",
-        "look at what it would change; continue it if that is meant, cancel it if the file is wrong",
+        "look at what it would change; continue it if that is correct, cancel it if the file is wrong",
     )
 
 
-async def _failing_imports(db: Db) -> Finding:
+async def _failing_imports(db: Db) -> CheckResult:
     failing = [schedule.name for schedule in await failing_schedules(db)]
     if not failing:
-        return _fine("scheduled imports", "none failed three times in a row")
+        return _fine("scheduled imports", "no application's imports failed three times in a row")
     return _trouble(
         "scheduled imports",
         f"failed three times in a row: {_some(failing)}",
@@ -271,7 +271,7 @@ async def _failing_imports(db: Db) -> Finding:
     )
 
 
-async def _unmatched(db: Db) -> Finding:
+async def _unmatched(db: Db) -> CheckResult:
     rows = await fetch_rows(
         db,
         """SELECT count(*), count(*) FILTER (WHERE a.match IN ('Unmatched', 'Disputed'))
@@ -279,43 +279,43 @@ async def _unmatched(db: Db) -> Finding:
     )
     total, unmatched = rows[0]
     percent = 100 * unmatched / total if total else 0
-    detail = f"{unmatched:,} of {total:,} accounts belong to nobody known ({percent:.0f} %)"
+    detail = f"{unmatched:,} of {total:,} accounts match no identity ({percent:.0f} %)"
     if percent <= MOST_UNMATCHED_PERCENT:
         return _fine("unmatched accounts", detail)
-    return Finding(
+    return CheckResult(
         "unmatched accounts",
-        State.WARNING,
+        CheckState.WARNING,
         detail,
-        "give the users file an employee id or e-mail column, or pin accounts one by one in the console",
+        "add an employee ID or e-mail column to the users file, or pin accounts in the console",
     )
 
 
-async def _leftovers(db: Db) -> Finding:
+async def _leftovers(db: Db) -> CheckResult:
     found = await leftovers(db, 1)
     if not found.total_count:
-        return _fine("accounts of leavers", "none is active without a request to remove it")
+        return _fine("accounts of leavers", "every active account of a leaver has a request to remove it")
     example = found.items[0]
-    return Finding(
+    return CheckResult(
         "accounts of leavers",
-        State.WARNING,
-        f"{found.total_count:,} active accounts of people who left, which nobody is asked to remove,"
+        CheckState.WARNING,
+        f"{found.total_count:,} active accounts of leavers without a request to remove them,"
         f" for example {example.username} in {example.application.name}",
-        "look at them (`rolecall request leftovers`), and ask for their removal (`rolecall request create Remove`)",
+        "list them (`rolecall request leftovers`) and request their removal (`rolecall request create Remove`)",
     )
 
 
-async def _audit(db: Db) -> Finding:
+async def _audit(db: Db) -> CheckResult:
     verdict = await audit.verify(db)
     if verdict.broken is None:
-        return _fine("audit", f"all {verdict.count:,} entries fit")
+        return _fine("audit", f"all {verdict.count:,} entries verified; the chain is intact")
     return _trouble(
         "audit",
-        f"entry {verdict.broken.number} is the first that does not fit: {verdict.broken.reason}",
-        "somebody wrote to the database past the program: keep it as it is, and compare it with a backup",
+        f"entry {verdict.broken.number} is the first that fails verification: {verdict.broken.reason}",
+        "the database was changed without the program: keep it unchanged, and compare it with a backup",
     )
 
 
-_CHECKS: list[Callable[[Db], Awaitable[Finding]]] = [
+_CHECKS: list[Callable[[Db], Awaitable[CheckResult]]] = [
     _worker,
     _late_deliveries,
     _hooks,

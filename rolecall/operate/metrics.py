@@ -22,7 +22,7 @@ Labels = Mapping[str, object]
 _AT_WORK = [status for status in WorkStatus if status not in (WorkStatus.COMPLETED, WorkStatus.CANCELED)]
 
 
-class Kind(StrEnum):
+class MetricType(StrEnum):
     COUNTER = "counter"
     GAUGE = "gauge"
     HISTOGRAM = "histogram"
@@ -39,7 +39,7 @@ class Bucket(msgspec.Struct, frozen=True):
 
 class Metric(msgspec.Struct, frozen=True):
     name: str
-    kind: Kind
+    kind: MetricType
     help: str
     # Name suffix, labels, value.
     samples: list[tuple[str, Labels, float]]
@@ -47,13 +47,13 @@ class Metric(msgspec.Struct, frozen=True):
 
 async def gather(db: Db, now: datetime) -> list[Metric]:
     return [
-        Metric("rolecall_info", Kind.GAUGE, "The version that answers.", [("", {"version": __version__}, 1)]),
-        _gauge("workers_alive", "Workers that showed a sign of life within 20 s.", await living_workers(db)),
+        Metric("rolecall_info", MetricType.GAUGE, "The version of the service.", [("", {"version": __version__}, 1)]),
+        _gauge("workers_alive", "Workers with a heartbeat within the last 20 s.", await living_workers(db)),
         await _requests(db),
         *await _deliveries(db, now),
         *await _imports(db, now),
-        await _statuses(db, "access_requests", "Access requests at work, by status."),
-        await _statuses(db, "personnel_events", "Personnel events at work, by status."),
+        await _statuses(db, "access_requests", "Unfinished access requests, by status."),
+        await _statuses(db, "personnel_events", "Unfinished personnel events, by status."),
     ]
 
 
@@ -64,7 +64,7 @@ async def _requests(db: Db) -> Metric:
         counted = [Bucket(bucket.within, bucket.requests, bucket.seconds) for bucket in buckets]
         labels = {"method": method, "route": route, "status": status}
         samples += _histogram(labels, request_times.BUCKETS, counted)
-    return Metric("http_request_seconds", Kind.HISTOGRAM, "How long requests took.", samples)
+    return Metric("http_request_seconds", MetricType.HISTOGRAM, "Duration of HTTP requests.", samples)
 
 
 async def _deliveries(db: Db, now: datetime) -> Iterator[Metric]:
@@ -76,12 +76,15 @@ async def _deliveries(db: Db, now: datetime) -> Iterator[Metric]:
     return iter(
         [
             Metric(
-                "webhook_delivery_lag_seconds", Kind.HISTOGRAM, "How long after it was due an attempt had ended.", lag
+                "webhook_delivery_lag_seconds",
+                MetricType.HISTOGRAM,
+                "Time from when an attempt was due until it ended.",
+                lag,
             ),
-            _by("webhook_deliveries", "Deliveries that have not arrived.", "status", numbers.by_status),
+            _by("webhook_deliveries", "Deliveries that have not been delivered.", "status", numbers.by_status),
             _gauge(
                 "webhook_delivery_late_seconds",
-                "How long the delivery that is due for longest has been due.",
+                "How long the oldest due delivery has been due.",
                 numbers.oldest_due_seconds,
             ),
         ]
@@ -96,19 +99,19 @@ async def _imports(db: Db, now: datetime) -> Iterator[Metric]:
     rows: list[tuple[str, Labels, float]] = [("", {"outcome": name}, count) for name, count in numbers.rows.items()]
     return iter(
         [
-            _by("imports", "Imports at work, by status.", "status", numbers.by_status),
-            _gauge("imports_held", "Imports that the guard holds until a person decides.", numbers.held),
+            _by("imports", "Unfinished imports, by status.", "status", numbers.by_status),
+            _gauge("imports_held", "Imports held by the guard until a person decides.", numbers.held),
             _gauge(
-                "import_wait_seconds", "How long the oldest import that waits has waited.", numbers.oldest_wait_seconds
+                "import_wait_seconds", "How long the oldest pending import has waited.", numbers.oldest_wait_seconds
             ),
-            Metric("import_seconds", Kind.SUMMARY, "How long imports took from their start to their end.", took),
+            Metric("import_seconds", MetricType.SUMMARY, "Duration of imports.", took),
             Metric(
                 "schedules_skipped_total",
-                Kind.COUNTER,
-                "How often a schedule came due while its import before was at work.",
+                MetricType.COUNTER,
+                "Times a schedule was due while its previous import was still running.",
                 [("", {}, numbers.skipped)],
             ),
-            Metric("import_rows_total", Kind.COUNTER, "Rows of imported files, by what became of them.", rows),
+            Metric("import_rows_total", MetricType.COUNTER, "Rows of imported files, by outcome.", rows),
         ]
     )
 
@@ -118,11 +121,11 @@ async def _statuses(db: Db, table: str, help: str) -> Metric:
 
 
 def _gauge(name: str, help: str, value: float) -> Metric:
-    return Metric(name, Kind.GAUGE, help, [("", {}, value)])
+    return Metric(name, MetricType.GAUGE, help, [("", {}, value)])
 
 
 def _by(name: str, help: str, label: str, values: Mapping[str, int]) -> Metric:
-    return Metric(name, Kind.GAUGE, help, [("", {label: key}, value) for key, value in sorted(values.items())])
+    return Metric(name, MetricType.GAUGE, help, [("", {label: key}, value) for key, value in sorted(values.items())])
 
 
 def _histogram(

@@ -11,7 +11,7 @@ from rolecall.core.postgres import BIN
 
 
 def run(url: str, program: str, *arguments: str) -> str:
-    """Return what the program prints. The password goes by the environment: arguments are visible to all users."""
+    """Return the program's output. Pass the password in the environment: all users can see arguments."""
     target: dict[str, Any] = conninfo_to_dict(url)
     secret = {"PGPASSWORD": target.pop("password")} if target.get("password") else {}
     done = subprocess.run(

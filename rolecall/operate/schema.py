@@ -1,4 +1,4 @@
-"""Print the schema of a database as SQL, the same text wherever and however the database was made."""
+"""Print the schema of a database as SQL, independent of the server and of how the database was created."""
 
 import re
 
@@ -8,7 +8,7 @@ _HEAD = """\
 -- The schema of the database as `rolecall migrate --schema` prints it: what migrations and schema files make together.
 -- To change it, add a migration or edit rolecall/schema, then run `make schema`.
 """
-# What pg_dump says of itself and of the session, and the heading of every object.
+# Output of pg_dump that varies: versions, session settings, and a heading for every object.
 _NOISE = re.compile(
     r"^(?:--\n(?:-- .*\n)+--\n|-- Dumped .*\n|\\.*\n|SET .*;\n|SELECT pg_catalog.*;\n|CREATE SCHEMA .*\n)", re.M
 )

@@ -1,3 +1,8 @@
+"""Write personnel events: the four create operations, and the verbs that apply to an existing event.
+
+Each verb locks the event first. `stages.py` advances events over time; `permitted.py` says who may act on them.
+"""
+
 from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
@@ -7,7 +12,7 @@ from psycopg.types.json import Jsonb
 
 from rolecall.access_requests.model import CANCEL
 from rolecall.access_requests.moving import move, withhold_from
-from rolecall.core.caller import Caller, Scope
+from rolecall.core.caller import Caller
 from rolecall.core.checking import Facts, Json, check
 from rolecall.core.db import Db, execute
 from rolecall.core.errors import Conflict, Invalid
@@ -18,8 +23,9 @@ from rolecall.identities.model import IdentityStatus
 from rolecall.identities.queries import get as get_identity
 from rolecall.identities.queries import with_mentioned_identities
 from rolecall.identities.shapes import IdentityChanges
-from rolecall.personnel_events import queries
-from rolecall.personnel_events.model import OVER, Event, Period, PlannedStage, StageName, plan
+from rolecall.personnel_events import permitted, queries
+from rolecall.personnel_events.model import FINISHED, LockedEvent, Period, PlannedStage, StageName, plan
+from rolecall.personnel_events.permitted import EventVerb
 from rolecall.personnel_events.shapes import (
     AbsenceBody,
     AssignBody,
@@ -31,7 +37,7 @@ from rolecall.personnel_events.shapes import (
     ReturnDateBody,
     RoleTransitionBody,
 )
-from rolecall.personnel_events.stages import cancel_stages, record, settle
+from rolecall.personnel_events.stages import cancel_stages, record, update_status
 from rolecall.settings import queries as settings
 from rolecall.settings.policy import EventType
 from rolecall.work_items.actions import add_comment, record_activity
@@ -48,24 +54,15 @@ async def onboard(db: Db, caller: Caller, raw: Json, facts: Facts) -> UUID:
 async def offboard(db: Db, caller: Caller, raw: Json, facts: Facts) -> UUID:
     facts = await gather_facts(db, raw, facts)
     body = check(OffboardBody, raw, facts)
-    if await administrators.is_one(db, body.identity_id):
-        await require_another_administrator(db, body.identity_id)
+    await permitted.require_may_be_offboarded(db, body.identity_id)
     return await _create_event(db, caller, facts, EventType.OFFBOARD, body.identity_id, body)
 
 
-async def require_another_administrator(db: Db, identity_id: UUID) -> None:
-    """Refuse to remove the last active administrator; administrators who are being offboarded do not count."""
-    await administrators.take_turns(db)
-    others = (await administrators.active(db)).keys() - {identity_id}
-    if not others - await queries.leaving(db, others):
-        raise Conflict(administrators.LAST)
-
-
 async def transition_role(db: Db, caller: Caller, raw: Json, facts: Facts) -> UUID:
-    """The new fields wait in the event until its Transition stage starts."""
+    """Create a role transition; the event stores the new fields until its Transition stage starts."""
     facts = await gather_facts(db, raw, facts)
     body = check(RoleTransitionBody, raw, facts)
-    _require_no_own_supervision(caller, body)
+    permitted.require_no_own_supervision(caller, body.identity_id, body.identity)
     return await _create_event(db, caller, facts, EventType.ROLE_TRANSITION, body.identity_id, body, body.identity)
 
 
@@ -81,7 +78,7 @@ async def assign_event(db: Db, caller: Caller, id: UUID, raw: Json, facts: Facts
     assignee = await get_identity(db, str(body.assignee_id))
     if assignee.status != IdentityStatus.ACTIVE:
         raise Invalid.on("assigneeId", f"Identity is {assignee.status}")
-    _require_at_work(event)
+    _require_unfinished(event)
     name = f"{assignee.first_name} {assignee.last_name}"
     await execute(
         db,
@@ -94,19 +91,18 @@ async def assign_event(db: Db, caller: Caller, id: UUID, raw: Json, facts: Facts
 
 
 async def set_return_date(db: Db, caller: Caller, id: UUID, raw: Json, facts: Facts) -> None:
-    """Set when a leave ends; the date may change until the return has begun."""
+    """Set the end of a leave; the date can be changed until the Removal stage starts."""
     event = await queries.lock(db, id)
     body = check(ReturnDateBody, raw, facts)
-    if caller.id == event.identity_id:
-        raise Conflict(OWN_LEAVE)
+    permitted.require(EventVerb.RETURN_DATE, caller, identity_id=event.identity_id, reporter_id=event.reporter.id)
     if event.type is not EventType.ABSENCE:
         raise Conflict("Only a leave of absence has a return date")
     if body.end_date <= event.needed_on:
         raise Invalid.on("endDate", "End date must be after effective date")
-    _require_at_work(event)
+    _require_unfinished(event)
     [removal] = [stage for stage in event.stages if stage.name is StageName.REMOVAL]
     if removal.status not in (WorkStatus.SCHEDULED, WorkStatus.SNOOZED):
-        raise Conflict("The return has begun already")
+        raise Conflict("The return has already started, so its date cannot be changed")
     removal.status, removal.scheduled_start = WorkStatus.SCHEDULED, body.end_date
     await execute(db, "UPDATE personnel_events SET needed_until = %(end)s WHERE id = %(id)s", id=id, end=body.end_date)
     await execute(
@@ -117,60 +113,42 @@ async def set_return_date(db: Db, caller: Caller, id: UUID, raw: Json, facts: Fa
         sequence=removal.sequence,
         end=body.end_date,
     )
-    content = f"Return set to {body.end_date.astimezone(facts.zone).date()}"
+    content = f"Return date set to {body.end_date.astimezone(facts.zone).date()}"
     await record(db, event, caller, "Return Date", content, facts.now)
-    await settle(db, event, caller, facts.now)
-
-
-OWN_LEAVE = "Nobody sets the return date of their own leave"
-OWN_SUPERVISION = "Nobody makes themselves a supervisor, or changes their own"
-
-
-def _require_no_own_supervision(caller: Caller, body: RoleTransitionBody) -> None:
-    """Refuse a person who names themselves as supervisor, or moves their own: supervisors approve access."""
-    changes = body.identity
-    if changes is None or "supervisor_id" not in changes.model_fields_set or Scope.IDENTITIES_WRITE in caller.scopes:
-        return
-    if caller.id in (body.identity_id, changes.supervisor_id):
-        raise Conflict(OWN_SUPERVISION)
-
-
-ABOUT_THEM = "Nobody cancels an event that others reported about them"
+    await update_status(db, event, caller, facts.now)
 
 
 async def cancel_event(db: Db, caller: Caller, id: UUID, raw: Json, facts: Facts) -> None:
-    """Cancel an event with its requests that are not done. What has taken effect stays.
+    """Cancel an event and its unfinished requests; changes that have taken effect stay.
 
-    An onboarding that has not taken effect leaves the identity it made disabled.
+    Canceling an onboarding that has not taken effect disables the identity that it created.
     """
     event = await queries.lock(db, id)
     body = check(CancelBody, raw, facts)
-    _require_at_work(event)
-    if caller.id == event.identity_id != event.reporter.id:
-        raise Conflict(ABOUT_THEM)
-    never_came = event.type is EventType.ONBOARD and not _has_taken_effect(event)
+    _require_unfinished(event)
+    permitted.require(EventVerb.CANCEL, caller, identity_id=event.identity_id, reporter_id=event.reporter.id)
+    never_joined = event.type is EventType.ONBOARD and not _has_taken_effect(event)
     await cancel_stages(db, event)
     await record(db, event, caller, "Canceled", f"{event.type} canceled", facts.now)
     if body.comment:
         await add_comment(db, id, author=caller.name, content=body.comment, now=facts.now)
-    await settle(db, event, caller, facts.now)
+    await update_status(db, event, caller, facts.now)
     requests = await queries.requests_of(db, id)
     await move(db, CANCEL, requests, caller, facts.now, f"Personnel event {event.number} was canceled")
-    if never_came:
+    if never_joined:
         await _disable_newcomer(db, event, caller, facts)
 
 
-def _has_taken_effect(event: Event) -> bool:
+def _has_taken_effect(event: LockedEvent) -> bool:
     [provision] = [stage for stage in event.stages if stage.name is StageName.PROVISION]
     return provision.status is not WorkStatus.SCHEDULED
 
 
-async def _disable_newcomer(db: Db, event: Event, caller: Caller, facts: Facts) -> None:
-    if await administrators.is_last(db, event.identity_id):
+async def _disable_newcomer(db: Db, event: LockedEvent, caller: Caller, facts: Facts) -> None:
+    if not await identities.disable_unless_last(db, event.identity_id, facts.now, facts.now):
         raise Conflict(administrators.LAST)
-    await identities.disable_identity(db, event.identity_id, facts.now, facts.now)
     await withhold_from(db, event.identity_id, facts.now)
-    await record(db, event, caller, "Identity Disabled", "The onboarding had not taken effect", facts.now)
+    await record(db, event, caller, "Identity Disabled", "The onboarding was canceled before it took effect", facts.now)
 
 
 async def comment_on_event(db: Db, caller: Caller, id: UUID, raw: Json, facts: Facts) -> None:
@@ -179,12 +157,13 @@ async def comment_on_event(db: Db, caller: Caller, id: UUID, raw: Json, facts: F
     await add_comment(db, id, author=caller.name, content=body.content, now=facts.now)
 
 
-def _require_at_work(event: Event) -> None:
-    if event.status in OVER:
+def _require_unfinished(event: LockedEvent) -> None:
+    if event.status in FINISHED:
         raise Conflict(f"Personnel event is already {event.status}")
 
 
 async def gather_facts(db: Db, raw: Json, facts: Facts) -> Facts:
+    """Add the settings and the mentioned identities that validation of an event needs."""
     current = await settings.get(db)
     facts = msgspec.structs.replace(
         facts,

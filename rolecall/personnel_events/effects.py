@@ -1,4 +1,4 @@
-"""What a stage does when it opens."""
+"""Run the effects of a stage when it opens: create requests, disable a leaver, change fields, restore access."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -9,68 +9,66 @@ import msgspec
 from rolecall.access_requests import queries as access_requests
 from rolecall.access_requests.creation import create_requests
 from rolecall.access_requests.model import CANCEL, NewRequest, RelatedItem
-from rolecall.access_requests.moving import hold, move, withhold_from
+from rolecall.access_requests.moving import lock, move, withhold_from
 from rolecall.core.caller import SYSTEM
 from rolecall.core.db import Db, execute
 from rolecall.identities import actions as identities
-from rolecall.identities import administrators
 from rolecall.personnel_events import queries, restoring
-from rolecall.personnel_events.model import Event, StageName
-from rolecall.personnel_events.planning import Times, planned_requests
+from rolecall.personnel_events.model import LockedEvent, StageName
+from rolecall.personnel_events.planning import EventDates, planned_requests
 from rolecall.personnel_events.situations import situation_of
 from rolecall.settings.policy import EventType
 from rolecall.work_items.actions import add_comment, record_activity, record_activity_of
 
 
-async def make_requests(db: Db, event: Event, now: datetime) -> None:
+async def make_requests(db: Db, event: LockedEvent, now: datetime) -> None:
     situation = await situation_of(db, event.type, event.identity_id, *await queries.changes_of(db, event.id))
-    times = Times(event.needed_on, event.needed_until)
-    planned = planned_requests(event.type, event.identity_id, times, situation)
+    dates = EventDates(event.needed_on, event.needed_until)
+    planned = planned_requests(event.type, event.identity_id, dates, situation)
     await _create(db, event, StageName.APPROVAL, planned, now)
 
 
-async def part_with_leaver(db: Db, event: Event, now: datetime) -> None:
-    """Disable a leaver: from now on nothing is given to them, and what they got since approval began is taken too.
+async def disable_leaver(db: Db, event: LockedEvent, now: datetime) -> None:
+    """Disable a leaver, cancel requests that would give them access, and remove accounts found since approval began.
 
-    The last active administrator stays active, because otherwise no one could give roles; the event says so.
+    The last active administrator stays active, because otherwise no one could assign roles; a comment says so.
     """
     if event.type is not EventType.OFFBOARD:
         return
-    if await administrators.is_last(db, event.identity_id):
+    if await identities.disable_unless_last(db, event.identity_id, event.needed_on, now):
+        await withhold_from(db, event.identity_id, now)
+    else:
         await record_activity(
             db, event.id, author=SYSTEM.name, action="Identity Not Disabled", content=_LAST_ADMINISTRATOR, now=now
         )
         await add_comment(db, event.id, author=SYSTEM.name, content=_LAST_ADMINISTRATOR, now=now)
-    else:
-        await identities.disable_identity(db, event.identity_id, event.needed_on, now)
-        await withhold_from(db, event.identity_id, now)
     await _remove_late_accounts(db, event, now)
 
 
 _LAST_ADMINISTRATOR = (
     "The identity was not disabled: it is the last active administrator."
-    " Make someone else administrator, then offboard it again"
+    " Make another person administrator, then offboard this identity again"
 )
 
 
-async def _remove_late_accounts(db: Db, event: Event, now: datetime) -> None:
+async def _remove_late_accounts(db: Db, event: LockedEvent, now: datetime) -> None:
     situation = await situation_of(db, event.type, event.identity_id)
     known = await queries.targets_of(db, event.id)
     late = [held for held in situation.accounts if held.is_active and (held.application_id, held.username) not in known]
-    times = Times(event.needed_on, event.needed_until)
-    planned = planned_requests(event.type, event.identity_id, times, msgspec.structs.replace(situation, accounts=late))
+    dates = EventDates(event.needed_on, event.needed_until)
+    planned = planned_requests(event.type, event.identity_id, dates, msgspec.structs.replace(situation, accounts=late))
     made = await _create(db, event, StageName.APPROVAL, planned, now)
     if not made:
         return
-    why = "The account was not there when approval began"
+    why = "The account was created after the approval began"
     await record_activity_of(db, made, author=SYSTEM.name, action="Found", content=why, now=now)
     names = ", ".join(held.username for held in late)
-    content = f"Accounts that were not there when approval began are removed too: {names}"
+    content = f"Accounts created after the approval began are removed too: {names}"
     await record_activity(db, event.id, author=SYSTEM.name, action="Accounts Found", content=content, now=now)
 
 
-async def apply_changes(db: Db, event: Event, now: datetime) -> None:
-    """From here on the event shows the identity as it is."""
+async def apply_changes(db: Db, event: LockedEvent, now: datetime) -> None:
+    """Apply the changes of a role transition to the identity; from then on the event shows the identity itself."""
     columns, custom = await queries.changes_of(db, event.id)
     if not columns and not custom:
         return
@@ -83,24 +81,26 @@ async def apply_changes(db: Db, event: Event, now: datetime) -> None:
     )
 
 
-async def drop_changes(db: Db, event: Event) -> None:
+async def drop_changes(db: Db, event: LockedEvent) -> None:
     await execute(db, "UPDATE personnel_events SET changes = '{}', custom_fields = '{}' WHERE id = %(id)s", id=event.id)
 
 
-async def restore_access(db: Db, event: Event, now: datetime) -> None:
-    """Exactly what the leave suspended; what is not restored is said in a comment."""
+async def restore_access(db: Db, event: LockedEvent, now: datetime) -> None:
+    """Restore exactly what the leave suspended, and add a comment for each difference."""
     made = await queries.requests_of(db, event.id, StageName.APPROVAL)
-    await hold(db, made)
+    await lock(db, made)
     suspended = await access_requests.details(db, made)
     plan = await restoring.plan_of(db, event, suspended)
-    # A suspension that nobody got to is no longer wanted.
-    await move(db, CANCEL, plan.unneeded, SYSTEM, now, "The leave is over")
+    # Suspensions that were not provisioned are no longer needed.
+    await move(db, CANCEL, plan.unneeded, SYSTEM, now, "The leave has ended")
     await _create(db, event, StageName.REMOVAL, plan.requests, now)
     for difference in plan.differences:
         await add_comment(db, event.id, author=SYSTEM.name, content=difference, now=now)
 
 
-async def _create(db: Db, event: Event, stage: StageName, planned: Sequence[NewRequest], now: datetime) -> list[UUID]:
+async def _create(
+    db: Db, event: LockedEvent, stage: StageName, planned: Sequence[NewRequest], now: datetime
+) -> list[UUID]:
     related = RelatedItem(
         id=event.id,
         kind="Personnel Event",

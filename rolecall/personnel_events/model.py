@@ -1,3 +1,5 @@
+"""The stages of each type of personnel event, as data, and the status that follows from them."""
+
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from enum import Enum, StrEnum
@@ -23,12 +25,12 @@ class StageName(StrEnum):
 
 
 class Start(Enum):
-    """When a stage starts."""
+    """The rule that sets the start of a stage."""
 
-    LEAD_BEFORE = "some days before the effective date"
+    LEAD_BEFORE = "the approval lead before the effective date"
     EFFECTIVE = "at the effective date"
-    END = "at the end date, once there is one"
-    AFTER = "when the stage before it is done"
+    END = "at the end date, once it is known"
+    AFTER = "when the previous stage is completed"
 
 
 STAGES: dict[EventType, dict[StageName, Start]] = {
@@ -55,7 +57,7 @@ STAGES: dict[EventType, dict[StageName, Start]] = {
 
 
 class Period(msgspec.Struct, frozen=True):
-    """From the effective date to the end date, if there is one, in the service's time zone."""
+    """The effective date and the optional end date of an event, in the time zone of the service."""
 
     needed_on: datetime
     needed_until: datetime | None
@@ -64,7 +66,7 @@ class Period(msgspec.Struct, frozen=True):
     def scheduled_start(self, start: Start, lead_days: int) -> datetime | None:
         match start:
             case Start.LEAD_BEFORE:
-                # In the zone: a day before midnight is midnight, also when the clocks change between.
+                # Subtract days in the time zone, so that midnight stays midnight across a clock change.
                 return self.needed_on.astimezone(self.zone) - timedelta(days=lead_days)
             case Start.EFFECTIVE:
                 return self.needed_on
@@ -81,7 +83,7 @@ class PlannedStage(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def plan(type: EventType, period: Period, lead_days: int) -> list[PlannedStage]:
-    """An event's stages as they are made."""
+    """Return the stages of a new event."""
     stages = []
     for name, start in STAGES[type].items():
         scheduled = period.scheduled_start(start, lead_days)
@@ -104,8 +106,8 @@ class Stage(msgspec.Struct):
         return self.scheduled_start <= now
 
 
-class Event(msgspec.Struct):
-    """An event at work, its row locked."""
+class LockedEvent(msgspec.Struct):
+    """An event whose row is locked until the transaction ends."""
 
     id: UUID
     number: int
@@ -118,10 +120,10 @@ class Event(msgspec.Struct):
     stages: list[Stage]
 
 
-OVER = frozenset({WorkStatus.COMPLETED, WorkStatus.CANCELED})
+FINISHED = frozenset({WorkStatus.COMPLETED, WorkStatus.CANCELED})
 
-# The event's status while a stage is at work.
-AT_WORK = {
+# The status of an event while a stage is open.
+_STATUS_WHILE_OPEN = {
     StageName.APPROVAL: WorkStatus.PENDING,
     StageName.PROVISION: WorkStatus.OPEN,
     StageName.TRANSITION: WorkStatus.OPEN,
@@ -131,26 +133,26 @@ AT_WORK = {
 
 
 def status_of(stages: Sequence[Stage]) -> WorkStatus:
-    """An event's status follows from its stages: the first at work decides, else what is still to come."""
+    """Derive the status of an event from its stages: the first open stage decides, otherwise the remaining ones."""
     for stage in stages:
         if stage.status is WorkStatus.OPEN:
-            return AT_WORK[stage.name]
+            return _STATUS_WHILE_OPEN[stage.name]
     statuses = {stage.status for stage in stages}
     order = (WorkStatus.CANCELED, WorkStatus.SCHEDULED, WorkStatus.SNOOZED, WorkStatus.COMPLETED)
     return next(status for status in order if status in statuses)
 
 
 def done_when(type: EventType, stage: StageName) -> frozenset[WorkStatus]:
-    """A stage is done when each request it works on has one of these."""
+    """Return the statuses that all requests of a stage must have before the stage completes."""
     match stage:
         case StageName.APPROVAL:
             return frozenset(WorkStatus) - {WorkStatus.PENDING}
         case StageName.PROVISION if StageName.VERIFICATION in STAGES[type]:
-            return OVER | {WorkStatus.RESOLVED}
+            return FINISHED | {WorkStatus.RESOLVED}
         case StageName.PROVISION | StageName.TRANSITION | StageName.VERIFICATION | StageName.REMOVAL:
-            return OVER
+            return FINISHED
 
 
 def works_on(stage: StageName) -> StageName:
-    """The stage whose requests it works on: those that Approval made, but for what Removal makes itself."""
+    """Return the stage that lists the requests of a stage: Removal has its own, all others use those of Approval."""
     return stage if stage is StageName.REMOVAL else StageName.APPROVAL

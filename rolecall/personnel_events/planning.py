@@ -1,4 +1,4 @@
-"""Which access requests an event makes, from what the identity has and what the access models give."""
+"""Plan the access requests of an event from the accounts of the identity and the grants of access models."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -10,14 +10,14 @@ from rolecall.access_requests.model import NewPrivilege, NewRequest
 from rolecall.accounts.model import Access
 from rolecall.settings.policy import EventType, RequestAction
 
-# What a privilege is about: header, section, permission.
+# The name of a privilege: header, section, permission.
 Key = tuple[str, str, str]
-# What models give, by application.
+# Privileges that access models grant, by application.
 Grants = Mapping[UUID, Mapping[Key, NewPrivilege]]
 
 
 class HeldAccount(msgspec.Struct, frozen=True):
-    """`holds` is what the account has or is about to get; it is filled in for a role transition only."""
+    """An account; `holds` lists its current and requested privileges, and is read only for a role transition."""
 
     application_id: UUID
     username: str
@@ -26,7 +26,7 @@ class HeldAccount(msgspec.Struct, frozen=True):
 
 
 class Situation(msgspec.Struct, frozen=True):
-    """What the identity has, and what the models that match it before and after the event give."""
+    """The accounts of an identity, and the grants of the models that match it before and after the event."""
 
     accounts: Sequence[HeldAccount]
     before: Grants = {}
@@ -34,7 +34,7 @@ class Situation(msgspec.Struct, frozen=True):
     models_after: frozenset[UUID] | None = None
 
 
-class Times(msgspec.Struct, frozen=True):
+class EventDates(msgspec.Struct, frozen=True):
     needed_on: datetime
     needed_until: datetime | None
 
@@ -43,77 +43,77 @@ def key(privilege: NewPrivilege) -> Key:
     return privilege.header, privilege.section, privilege.permission
 
 
-def planned_requests(type: EventType, identity_id: UUID, times: Times, situation: Situation) -> list[NewRequest]:
+def planned_requests(type: EventType, identity_id: UUID, dates: EventDates, situation: Situation) -> list[NewRequest]:
     match type:
         case EventType.ONBOARD:
-            found = (_add(id, grants.values(), times) for id, grants in situation.after.items())
+            found = (_add(id, grants.values(), dates) for id, grants in situation.after.items())
         case EventType.OFFBOARD:
-            found = (_of_account(RequestAction.REMOVE, account, times) for account in situation.accounts)
+            found = (_of_account(RequestAction.REMOVE, account, dates) for account in situation.accounts)
         case EventType.ABSENCE:
             active = [account for account in situation.accounts if account.is_active]
-            found = (_of_account(RequestAction.SUSPEND, account, times) for account in active)
+            found = (_of_account(RequestAction.SUSPEND, account, dates) for account in active)
         case EventType.ROLE_TRANSITION:
             applications = {**situation.before, **situation.after}
-            found = (request for id in applications for request in _difference(id, situation, times))
+            found = (request for id in applications for request in _difference(id, situation, dates))
     return [
         msgspec.structs.replace(request, identity_id=identity_id, models_in_effect=situation.models_after)
         for request in found
     ]
 
 
-def _add(application_id: UUID, privileges: Iterable[NewPrivilege], times: Times) -> NewRequest:
+def _add(application_id: UUID, privileges: Iterable[NewPrivilege], dates: EventDates) -> NewRequest:
     return NewRequest(
         action=RequestAction.ADD,
         application_id=application_id,
         privileges=list(privileges),
-        scheduled_start=times.needed_on,
+        scheduled_start=dates.needed_on,
     )
 
 
-def _of_account(action: RequestAction, account: HeldAccount, times: Times) -> NewRequest:
-    """Without privileges it is about all that the account holds."""
+def _of_account(action: RequestAction, account: HeldAccount, dates: EventDates) -> NewRequest:
+    """Request an action for the whole account: without privileges, completion lists everything it holds."""
     return NewRequest(
         action=action,
         application_id=account.application_id,
         target_name=account.username,
-        scheduled_start=times.needed_on,
+        scheduled_start=dates.needed_on,
     )
 
 
-def _difference(application_id: UUID, situation: Situation, times: Times) -> Iterator[NewRequest]:
+def _difference(application_id: UUID, situation: Situation, dates: EventDates) -> Iterator[NewRequest]:
     before, after = situation.before.get(application_id, {}), situation.after.get(application_id, {})
-    gained = [given for name, given in after.items() if not _same(given, before.get(name))]
+    gained = [given for name, given in after.items() if not _is_same_access(given, before.get(name))]
     account = _account_in(application_id, situation.accounts)
     if account is None:
         if gained:
-            yield _add(application_id, gained, times)
+            yield _add(application_id, gained, dates)
         return
-    # What the models gave but the account does not hold cannot be taken away.
-    lost = [_taken(given) for name, given in before.items() if name not in after and name in account.holds]
+    # Request the removal only of grants that the account really holds.
+    lost = [_removed(given) for name, given in before.items() if name not in after and name in account.holds]
 
     def request(action: RequestAction, privileges: list[NewPrivilege], start: datetime) -> NewRequest:
         return msgspec.structs.replace(
-            _of_account(action, account, times), privileges=privileges, scheduled_start=start
+            _of_account(action, account, dates), privileges=privileges, scheduled_start=start
         )
 
-    # With an end date what is lost goes only then: until it comes, the access of both roles overlaps.
-    overlaps = times.needed_until is not None
+    # Until the end date the access of both roles overlaps, so removals start only then.
+    overlaps = dates.needed_until is not None
     if gained:
-        yield request(RequestAction.CHANGE, gained if overlaps else [*gained, *lost], times.needed_on)
+        yield request(RequestAction.CHANGE, gained if overlaps else [*gained, *lost], dates.needed_on)
     if lost and (overlaps or not gained):
         action = RequestAction.CHANGE if after else RequestAction.REMOVE
-        yield request(action, lost, times.needed_until or times.needed_on)
+        yield request(action, lost, dates.needed_until or dates.needed_on)
 
 
-def _taken(privilege: NewPrivilege) -> NewPrivilege:
+def _removed(privilege: NewPrivilege) -> NewPrivilege:
     return msgspec.structs.replace(privilege, requested_access=Access.NONE)
 
 
-def _same(given: NewPrivilege, had: NewPrivilege | None) -> bool:
+def _is_same_access(given: NewPrivilege, had: NewPrivilege | None) -> bool:
     return had is not None and had.requested_access == given.requested_access
 
 
 def _account_in(application_id: UUID, accounts: Sequence[HeldAccount]) -> HeldAccount | None:
-    """The one to change, if a person has several: the first that is active."""
+    """Choose the account to change if a person has several: the first active one by username."""
     there = [account for account in accounts if account.application_id == application_id]
     return min(there, key=lambda account: (not account.is_active, account.username), default=None)

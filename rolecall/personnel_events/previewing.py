@@ -1,4 +1,4 @@
-"""What an event would do, stored nowhere."""
+"""Preview the stages and requests of an event without storing anything."""
 
 from rolecall.access_requests.completion import complete
 from rolecall.access_requests.model import NewRequest, TargetType
@@ -9,7 +9,7 @@ from rolecall.core.checking import Facts, Json, check
 from rolecall.core.db import Db
 from rolecall.identities import actions as identities
 from rolecall.personnel_events.model import Period, plan
-from rolecall.personnel_events.planning import Times, planned_requests
+from rolecall.personnel_events.planning import EventDates, planned_requests
 from rolecall.personnel_events.shapes import (
     BODIES,
     AbsenceBody,
@@ -30,9 +30,9 @@ async def preview(db: Db, raw: Json, facts: Facts) -> EventPreview:
     type = check(EventTypeBody, raw, facts).type
     body = check(BODIES[type], raw, facts)
     end_date = body.end_date if isinstance(body, AbsenceBody) else None
-    # Whoever joins is an identity while we look, so that models match them as they will.
+    # Create the joining identity and roll it back, so that access models match it like a stored one.
     async with db.transaction(force_rollback=True):
-        requests = await _requests(db, type, body, Times(body.effective_date, end_date), facts)
+        requests = await _requests(db, type, body, EventDates(body.effective_date, end_date), facts)
     shown = await applications.summaries(db, {request.application_id for request in requests})
     return EventPreview(
         stages=plan(type, Period(body.effective_date, end_date, facts.zone), facts.approval_lead_days),
@@ -40,7 +40,7 @@ async def preview(db: Db, raw: Json, facts: Facts) -> EventPreview:
     )
 
 
-async def _requests(db: Db, type: EventType, body: EventBody, times: Times, facts: Facts) -> list[NewRequest]:
+async def _requests(db: Db, type: EventType, body: EventBody, dates: EventDates, facts: Facts) -> list[NewRequest]:
     changes = body.identity if isinstance(body, RoleTransitionBody) else None
     if isinstance(body, OnboardBody):
         identity_id = await identities.create_identity(db, body.identity, facts.now)
@@ -53,7 +53,7 @@ async def _requests(db: Db, type: EventType, body: EventBody, times: Times, fact
         identities.columns_of(changes) if changes else {},
         identities.custom_fields(changes) if changes else {},
     )
-    return await complete(db, planned_requests(type, identity_id, times, situation))
+    return await complete(db, planned_requests(type, identity_id, dates, situation))
 
 
 def _shown(request: NewRequest, application: ApplicationSummary) -> RequestPreview:

@@ -13,7 +13,7 @@ from rolecall.core.errors import NotFound
 from rolecall.core.paging import Listing, Page, fetch_listed
 from rolecall.core.together import get_one
 from rolecall.identities import queries as identities
-from rolecall.personnel_events.model import OVER, Event, Stage, StageName, done_when, works_on
+from rolecall.personnel_events.model import FINISHED, LockedEvent, Stage, StageName, done_when, works_on
 from rolecall.personnel_events.shapes import EventDetail, EventItem, StageDetail
 from rolecall.settings.policy import EventType
 from rolecall.work_items import queries as work_items
@@ -23,7 +23,7 @@ from rolecall.work_items.shapes import PersonReference, person
 _COLUMNS = f"""
     e.id, e.number, e.type, e.status, e.reporter_id, e.reporter_name, e.assignee_id, e.assignee_name, e.needed_on,
     e.needed_until, e.completed_on, {identities.COLUMNS}"""
-# `i` is the identity as it will be once the event's own changes are applied.
+# `i` is the identity with the pending changes of the event applied.
 _JOINS = f"""
     JOIN identities now ON now.id = e.identity_id
     CROSS JOIN LATERAL jsonb_populate_record(now, e.changes) AS i
@@ -78,7 +78,7 @@ async def leaving(db: Db, identity_ids: Iterable[UUID]) -> set[UUID]:
            WHERE identity_id = ANY(%(ids)s) AND type = %(type)s AND NOT status = ANY(%(over)s)""",
         ids=list(identity_ids),
         type=EventType.OFFBOARD,
-        over=list(OVER),
+        over=list(FINISHED),
     )
     return {id for (id,) in rows}
 
@@ -87,12 +87,12 @@ async def get(db: Db, id: str | UUID) -> EventDetail:
     return await get_one(db, "PersonnelEvent", by_id, id)
 
 
-class _Parts(work_items.History):
+class _EventParts(work_items.History):
     stages: list[StageDetail]
 
 
-_read_parts = msgspec.json.Decoder(_Parts).decode
-# Which requests a stage lists comes after.
+_read_parts = msgspec.json.Decoder(_EventParts).decode
+# `by_id` fills in the requests of each stage afterwards.
 _STAGES = """
     name, status, started_on AS "startedOn", scheduled_start AS "scheduledStart", completed_on AS "completedOn",
     CASE WHEN completed_by_id IS NOT NULL THEN json_build_object('id', completed_by_id, 'name', completed_by_name) END
@@ -103,7 +103,7 @@ _DETAILS = f"""
 
 
 async def by_id(db: Db, ids: Sequence[UUID]) -> dict[UUID, EventDetail]:
-    """In the order of their numbers."""
+    """Return events by id, in order of their numbers."""
     rows = await fetch_rows(db, _DETAILS, ids=list(ids))
     requests = await access_requests.summaries_by_stage(db, ids)
 
@@ -116,8 +116,8 @@ async def by_id(db: Db, ids: Sequence[UUID]) -> dict[UUID, EventDetail]:
     return {row[0]: detail(row) for row in rows}
 
 
-async def lock(db: Db, id: UUID) -> Event:
-    """The event, kept from changing under whoever works on it until the transaction ends."""
+async def lock(db: Db, id: UUID) -> LockedEvent:
+    """Lock an event and its stages until the transaction ends."""
     rows = await fetch_rows(
         db,
         """SELECT number, type, status, reporter_id, reporter_name, identity_id, needed_on, needed_until
@@ -132,7 +132,7 @@ async def lock(db: Db, id: UUID) -> Event:
         "SELECT sequence, name, status, scheduled_start FROM stages WHERE event_id = %(id)s ORDER BY sequence",
         id=id,
     )
-    return Event(
+    return LockedEvent(
         id=id,
         number=number,
         type=EventType(type),
@@ -146,7 +146,7 @@ async def lock(db: Db, id: UUID) -> Event:
 
 
 async def changes_of(db: Db, id: UUID) -> tuple[dict[str, Any], dict[str, str]]:
-    """The identity's columns and custom fields that the event will set."""
+    """Return the identity columns and custom fields that the event will set."""
     [(columns, custom_fields)] = await fetch_rows(
         db, "SELECT changes, custom_fields FROM personnel_events WHERE id = %(id)s", id=id
     )
@@ -154,7 +154,7 @@ async def changes_of(db: Db, id: UUID) -> tuple[dict[str, Any], dict[str, str]]:
 
 
 async def to_follow(db: Db, now: datetime, limit: int) -> list[UUID]:
-    """Events with a stage whose time has come, or with news of their requests."""
+    """Return events with a stage that is due, or with a change in one of their requests."""
     rows = await fetch_rows(
         db,
         """SELECT event_id FROM stages WHERE status = 'Scheduled' AND scheduled_start <= %(now)s
@@ -166,7 +166,7 @@ async def to_follow(db: Db, now: datetime, limit: int) -> list[UUID]:
 
 
 async def requests_of(db: Db, event_id: UUID, stage: StageName | None = None) -> list[UUID]:
-    """The requests that the event made, or those of them that one stage lists."""
+    """Return the requests of an event, or only those of one stage."""
     rows = await fetch_rows(
         db,
         """SELECT request_id FROM related_items
@@ -178,7 +178,7 @@ async def requests_of(db: Db, event_id: UUID, stage: StageName | None = None) ->
 
 
 async def targets_of(db: Db, event_id: UUID) -> set[tuple[UUID, str]]:
-    """Application and name of what the event's requests are about."""
+    """Return application and target name of each request of the event."""
     rows = await fetch_rows(
         db,
         """SELECT r.application_id, r.target_name FROM related_items l JOIN access_requests r ON r.id = l.request_id
@@ -188,7 +188,7 @@ async def targets_of(db: Db, event_id: UUID) -> set[tuple[UUID, str]]:
     return {(application_id, name) for application_id, name in rows}
 
 
-async def waits_for_requests(db: Db, event: Event, stage: StageName) -> bool:
+async def waits_for_requests(db: Db, event: LockedEvent, stage: StageName) -> bool:
     waits: bool = await fetch_value(
         db,
         """SELECT EXISTS (SELECT FROM related_items l JOIN access_requests r ON r.id = l.request_id

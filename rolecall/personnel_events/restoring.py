@@ -1,4 +1,4 @@
-"""The end of a leave: what was suspended comes back, minus what no longer applies."""
+"""Plan the end of a leave: restore what was suspended, except access that other requests removed or lowered."""
 
 from collections.abc import Sequence
 from uuid import UUID
@@ -12,7 +12,7 @@ from rolecall.accounts import queries as accounts
 from rolecall.accounts.model import Access
 from rolecall.core.db import Db, fetch_rows, fetch_value
 from rolecall.identities.model import IdentityStatus
-from rolecall.personnel_events.model import OVER, Event
+from rolecall.personnel_events.model import FINISHED, LockedEvent
 from rolecall.settings.policy import RequestAction
 from rolecall.work_items.model import WorkStatus
 
@@ -20,34 +20,34 @@ _SUSPENDED = frozenset({WorkStatus.RESOLVED, WorkStatus.COMPLETED})
 
 
 class _Limit(msgspec.Struct, frozen=True):
-    """The most that may be given back of a privilege, and why."""
+    """The highest access that may be restored for a privilege, with the reason."""
 
     access: Access
     why: str
 
 
-# By application, account (empty: any), header, section and permission.
+# Keyed by application, account (empty for all accounts), header, section and permission.
 _Limits = dict[tuple[UUID, str, str, str, str], _Limit]
 
 
-class Plan(msgspec.Struct, frozen=True):
+class RestorePlan(msgspec.Struct, frozen=True):
     requests: list[NewRequest]
     unneeded: list[UUID]
     differences: list[str]
 
 
-async def plan_of(db: Db, event: Event, suspensions: Sequence[AccessRequestDetail]) -> Plan:
-    unneeded = [request.id for request in suspensions if request.status not in OVER | _SUSPENDED]
+async def plan_of(db: Db, event: LockedEvent, suspensions: Sequence[AccessRequestDetail]) -> RestorePlan:
+    unneeded = [request.id for request in suspensions if request.status not in FINISHED | _SUSPENDED]
     suspended = [request for request in suspensions if request.status in _SUSPENDED]
     status = await fetch_value(db, "SELECT status FROM identities WHERE id = %(id)s", id=event.identity_id)
     if suspended and status != IdentityStatus.ACTIVE:
-        return Plan([], unneeded, [f"Nothing is restored: the identity is {status}"])
+        return RestorePlan([], unneeded, [f"Nothing is restored: the identity is {status}"])
     if suspended and (other := await _other_leave(db, event)):
-        why = f"Nothing is restored: leave {other} of the same person is still at work; restore by hand when it ends"
-        return Plan([], unneeded, [why])
+        why = f"Nothing is restored: leave {other} of the same person has not ended; request the restore when it does"
+        return RestorePlan([], unneeded, [why])
     present = {(held.application_id, held.username) for held in await accounts.of_identity(db, event.identity_id)}
     limits = await _limits(db, event, suspended)
-    plan = Plan([], unneeded, [])
+    plan = RestorePlan([], unneeded, [])
     for request in suspended:
         application, name = request.target.application, request.target.name
         if application.is_archived:
@@ -55,11 +55,11 @@ async def plan_of(db: Db, event: Event, suspensions: Sequence[AccessRequestDetai
         elif (application.id, name) not in present:
             plan.differences.append(f"{name} is not restored: {application.name} no longer has this account")
         else:
-            _restore(plan, request, event.identity_id, limits)
+            _plan_restore(plan, request, event.identity_id, limits)
     return plan
 
 
-def _restore(plan: Plan, request: AccessRequestDetail, identity_id: UUID, limits: _Limits) -> None:
+def _plan_restore(plan: RestorePlan, request: AccessRequestDetail, identity_id: UUID, limits: _Limits) -> None:
     application, name = request.target.application, request.target.name
     privileges = []
     for privilege in request.target.privileges:
@@ -70,12 +70,12 @@ def _restore(plan: Plan, request: AccessRequestDetail, identity_id: UUID, limits
         found = [limits[place] for account in ("", name) if (place := (application.id, account, *key)) in limits]
         limit = min(found, key=lambda each: RANK[each.access], default=None)
         if limit is None or RANK[limit.access] >= RANK[had]:
-            privileges.append(_back(privilege, had))
+            privileges.append(_restored(privilege, had))
         elif limit.access in (Access.NONE, Access.DENY):
             plan.differences.append(f"{subject} is not restored: {limit.why}")
         else:
             plan.differences.append(f"{subject} is restored as {limit.access}, not as {had}: {limit.why}")
-            privileges.append(_back(privilege, limit.access))
+            privileges.append(_restored(privilege, limit.access))
     if privileges or not request.target.privileges:
         plan.requests.append(
             NewRequest(
@@ -88,7 +88,7 @@ def _restore(plan: Plan, request: AccessRequestDetail, identity_id: UUID, limits
         )
 
 
-def _back(privilege: Privilege, access: Access) -> NewPrivilege:
+def _restored(privilege: Privilege, access: Access) -> NewPrivilege:
     what = privilege.permission
     return NewPrivilege(
         header=what.header,
@@ -104,8 +104,8 @@ def _back(privilege: Privilege, access: Access) -> NewPrivilege:
     )
 
 
-async def _other_leave(db: Db, event: Event) -> int | None:
-    """Return the number of another leave that has begun and whose return has not: one leave does not end another."""
+async def _other_leave(db: Db, event: LockedEvent) -> int | None:
+    """Return the number of another leave of the person that has started and not ended, or None."""
     number: int | None = await fetch_value(
         db,
         """SELECT e.number FROM personnel_events e
@@ -120,24 +120,25 @@ async def _other_leave(db: Db, event: Event) -> int | None:
     return number
 
 
-async def _limits(db: Db, event: Event, suspended: Sequence[AccessRequestDetail]) -> _Limits:
-    """Find what other requests lowered, and groups that the application no longer lists.
+async def _limits(db: Db, event: LockedEvent, suspended: Sequence[AccessRequestDetail]) -> _Limits:
+    """Find access that other requests removed or lowered, and groups that no longer exist.
 
-    A request counts unless an import from before the suspension could show it: until then the data is older than it.
+    A request is left out if it was resolved before the last import that preceded the suspension: the suspended access
+    was read from that import, so it already reflects the request.
     """
     rows = await fetch_rows(
         db,
         """SELECT r.application_id, r.target_name, p.header, p.section, p.permission,
                   coalesce(p.lowered_access, p.requested_access),
                   'access request ' || r.number || CASE coalesce(p.lowered_access, p.requested_access)
-                      WHEN 'None' THEN ' takes it away' ELSE ' lowers it' END
+                      WHEN 'None' THEN ' removes it' ELSE ' lowers it' END
            FROM access_requests r JOIN privileges p ON p.request_id = r.id
            WHERE r.identity_id = %(identity)s AND r.action IN ('Change', 'Remove') AND r.status <> 'Canceled'
              AND (r.resolved_on IS NULL OR r.resolved_on > coalesce((
                  SELECT max(i.build_end) FROM application_imports i WHERE i.application_id = r.application_id
                  AND i.status = 'Finished' AND i.build_end <= %(since)s), '-infinity'))
            UNION ALL
-           SELECT g.application_id, '', group_header(v.nomenclature), '', g.name, 'None', 'the group is gone'
+           SELECT g.application_id, '', group_header(v.nomenclature), '', g.name, 'None', 'the group no longer exists'
            FROM groups g JOIN group_versions v ON v.group_number = g.number
            WHERE g.application_id = ANY(%(applications)s) AND g.name = ANY(%(names)s)
              AND EXISTS (SELECT FROM group_listings listed WHERE listed.group_number = g.number)

@@ -32,7 +32,7 @@ from rolecall.work_items.model import WorkStatus
 
 @operation("POST", "/onboard", scope=Scope.PERSONNEL_EVENTS_WRITE, status=201, body=OnboardBody)
 async def onboard(db: Db, caller: Caller, raw: Json, facts: Facts) -> EventDetail:
-    """Create an onboarding event and the identity of the person who joins."""
+    """Create an onboarding event and the identity of the new person."""
     return await queries.get(db, await actions.onboard(db, caller, raw, facts))
 
 
@@ -44,7 +44,7 @@ async def offboard(db: Db, caller: Caller, raw: Json, facts: Facts) -> EventDeta
 
 @operation("POST", "/role-transition", scope=Scope.PERSONNEL_EVENTS_WRITE, status=201, body=RoleTransitionBody)
 async def transition_role(db: Db, caller: Caller, raw: Json, facts: Facts) -> EventDetail:
-    """Create a role transition event; only the identity fields that are given will change."""
+    """Create a role transition event; only the supplied identity fields change."""
     return await queries.get(db, await actions.transition_role(db, caller, raw, facts))
 
 
@@ -82,14 +82,14 @@ async def assign_event(db: Db, caller: Caller, id: str, raw: Json, facts: Facts)
 
 @operation("POST", "/{id:str}/return-date", scope=Scope.PERSONNEL_EVENTS_WRITE, body=ReturnDateBody)
 async def set_return_date(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> EventDetail:
-    """Say when a leave of absence ends."""
+    """Set the return date of a leave of absence."""
     await actions.set_return_date(db, caller, known_guid("PersonnelEvent", id), raw, facts)
     return await queries.get(db, id)
 
 
 @operation("POST", "/{id:str}/cancel", scope=Scope.PERSONNEL_EVENTS_WRITE, body=CancelBody, read_body=optional_json)
 async def cancel_event(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> EventDetail:
-    """Cancel a personnel event and its access requests that are not done."""
+    """Cancel a personnel event and its unfinished access requests."""
     await actions.cancel_event(db, caller, known_guid("PersonnelEvent", id), raw, facts)
     return await queries.get(db, id)
 
@@ -103,7 +103,7 @@ async def comment_on_event(db: Db, caller: Caller, id: str, raw: Json, facts: Fa
 
 @operation("POST", "/preview", scope=Scope.PERSONNEL_EVENTS_READ, body=PreviewBody)
 async def preview_event(db: Db, raw: Json, facts: Facts) -> EventPreview:
-    """Show the stages and access requests that an event would make; nothing is stored."""
+    """Preview the stages and access requests of an event without storing anything."""
     return await preview(db, raw, await actions.gather_facts(db, raw, facts))
 
 

@@ -94,7 +94,7 @@ class OffboardBody(Body):
 
 class AbsenceBody(Body):
     identity_id: IdentityId
-    # The effective date without its own rule: a start in the past still lets the end be judged.
+    # The effective date without its own rule, so that the end date is checked even if the start is in the past.
     start: Annotated[Moment | None, WrapValidator(_if_readable)] = Field(None, alias="effectiveDate")
     effective_date: EffectiveDate
     end_date: Maybe[EndDate | None] = None
@@ -156,7 +156,7 @@ Previews = OnboardPreview | OffboardPreview | RoleTransitionPreview | AbsencePre
 
 
 class PreviewBody(RootModel[Annotated[Previews, Field(discriminator="type")]]):
-    """One of the four bodies, and which."""
+    """The body of one of the four create operations, with its type."""
 
 
 class PreviewPrivilege(msgspec.Struct, rename="camel"):
@@ -183,7 +183,7 @@ class RequestPreview(msgspec.Struct, rename="camel"):
 
 
 class EventPreview(msgspec.Struct, rename="camel"):
-    """What an event would do."""
+    """The stages and access requests that an event would create."""
 
     stages: list[PlannedStage]
     access_requests: list[RequestPreview]

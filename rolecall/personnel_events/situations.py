@@ -22,7 +22,7 @@ async def situation_of(
     changes: Mapping[str, Any] | None = None,
     custom_fields: Mapping[str, str] | None = None,
 ) -> Situation:
-    """`changes` and `custom_fields` are what a role transition will set."""
+    """Read the situation of an identity; `changes` and `custom_fields` are those of a role transition."""
     found = await accounts.of_identity(db, identity_id)
     holds = await _holdings(db, identity_id, found) if type is EventType.ROLE_TRANSITION else {}
     held = [
@@ -46,7 +46,7 @@ async def situation_of(
 
 
 async def _holdings(db: Db, identity_id: UUID, found: Sequence[Account]) -> dict[UUID, frozenset[Key]]:
-    """Return what accounts hold, directly or through groups, or will get by requests that no import shows yet."""
+    """Return the privileges of accounts, direct or through groups, and those of requests not yet imported."""
     ids = [account.id for account in found]
     holds = defaultdict[UUID, set[Key]](set)
     for member in await accounts.memberships(db, ids):

@@ -1,4 +1,4 @@
-"""How an event goes on: a stage opens when its time comes and is done when its requests are; the status follows."""
+"""Advance personnel events: open stages that are due, complete those whose requests are finished, update the status."""
 
 from collections.abc import Awaitable, Callable
 from datetime import datetime
@@ -9,20 +9,20 @@ from rolecall.core.db import Db, execute, fetch_rows
 from rolecall.personnel_events import queries
 from rolecall.personnel_events.effects import (
     apply_changes,
+    disable_leaver,
     drop_changes,
     make_requests,
-    part_with_leaver,
     restore_access,
 )
-from rolecall.personnel_events.model import Event, Stage, StageName, status_of
+from rolecall.personnel_events.model import LockedEvent, Stage, StageName, status_of
 from rolecall.work_items.actions import record_activity
 from rolecall.work_items.model import WorkStatus
 
 
 async def follow_event(db: Db, id: UUID, now: datetime) -> None:
-    """Whatever may happen now. One pass is enough: a stage waits for nothing but the one before it."""
+    """Open and complete the stages that are ready. One pass suffices, as a stage depends only on the previous one."""
     event = await queries.lock(db, id)
-    caller = await _take_news(db, id)
+    caller = await _consume_news(db, id)
     previous = None
     for stage in event.stages:
         if stage.is_due(now, previous):
@@ -30,11 +30,11 @@ async def follow_event(db: Db, id: UUID, now: datetime) -> None:
         if stage.status is WorkStatus.OPEN and not await queries.waits_for_requests(db, event, stage.name):
             await _complete(db, event, stage, caller, now)
         previous = stage
-    await settle(db, event, caller, now)
+    await update_status(db, event, caller, now)
 
 
-async def settle(db: Db, event: Event, caller: Caller, now: datetime) -> None:
-    """Let the event's status follow its stages."""
+async def update_status(db: Db, event: LockedEvent, caller: Caller, now: datetime) -> None:
+    """Store the status that follows from the stages, and copy it to the related requests."""
     status = status_of(event.stages)
     if status is event.status:
         return
@@ -52,8 +52,8 @@ async def settle(db: Db, event: Event, caller: Caller, now: datetime) -> None:
         await record(db, event, caller, "Completed", f"{event.type} completed", now)
 
 
-async def cancel_stages(db: Db, event: Event) -> None:
-    """Those that are not done; changes that were not applied never will be."""
+async def cancel_stages(db: Db, event: LockedEvent) -> None:
+    """Cancel the unfinished stages and drop the pending changes of the identity."""
     for stage in event.stages:
         if stage.status is not WorkStatus.COMPLETED:
             stage.status = WorkStatus.CANCELED
@@ -63,12 +63,12 @@ async def cancel_stages(db: Db, event: Event) -> None:
     await drop_changes(db, event)
 
 
-async def record(db: Db, event: Event, caller: Caller, action: str, content: str, now: datetime) -> None:
+async def record(db: Db, event: LockedEvent, caller: Caller, action: str, content: str, now: datetime) -> None:
     await record_activity(db, event.id, author=caller.name, action=action, content=content, now=now)
 
 
-async def _take_news(db: Db, event_id: UUID) -> Caller:
-    """Take what note_event_news (schema/personnel_events.sql) queued; return the last caller, else the system."""
+async def _consume_news(db: Db, event_id: UUID) -> Caller:
+    """Delete what note_event_news (schema/personnel_events.sql) queued; return the last caller, or the system."""
     rows = await fetch_rows(
         db,
         "DELETE FROM event_news WHERE event_id = %(id)s RETURNING number, caller_id, caller_name",
@@ -80,21 +80,21 @@ async def _take_news(db: Db, event_id: UUID) -> Caller:
     return Caller(id, name, frozenset())
 
 
-async def _nothing(_: Db, __: Event, ___: datetime) -> None:
+async def _nothing(_: Db, __: LockedEvent, ___: datetime) -> None:
     pass
 
 
-# What a stage does when it opens.
-_OPENING: dict[StageName, Callable[[Db, Event, datetime], Awaitable[None]]] = {
+# The effect of opening each stage.
+_EFFECTS: dict[StageName, Callable[[Db, LockedEvent, datetime], Awaitable[None]]] = {
     StageName.APPROVAL: make_requests,
-    StageName.PROVISION: part_with_leaver,
+    StageName.PROVISION: disable_leaver,
     StageName.TRANSITION: apply_changes,
     StageName.VERIFICATION: _nothing,
     StageName.REMOVAL: restore_access,
 }
 
 
-async def _open(db: Db, event: Event, stage: Stage, now: datetime) -> None:
+async def _open(db: Db, event: LockedEvent, stage: Stage, now: datetime) -> None:
     stage.status = WorkStatus.OPEN
     await execute(
         db,
@@ -104,10 +104,10 @@ async def _open(db: Db, event: Event, stage: Stage, now: datetime) -> None:
         now=now,
     )
     await record(db, event, SYSTEM, f"{stage.name} Started", f"{stage.name} started", now)
-    await _OPENING[stage.name](db, event, now)
+    await _EFFECTS[stage.name](db, event, now)
 
 
-async def _complete(db: Db, event: Event, stage: Stage, caller: Caller, now: datetime) -> None:
+async def _complete(db: Db, event: LockedEvent, stage: Stage, caller: Caller, now: datetime) -> None:
     stage.status = WorkStatus.COMPLETED
     await execute(
         db,

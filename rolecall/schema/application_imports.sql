@@ -11,8 +11,8 @@ END $$;
 CREATE OR REPLACE TRIGGER key_row BEFORE INSERT OR UPDATE ON application_imports FOR EACH ROW EXECUTE FUNCTION key_application_import();
 
 CALL keep_list('application_imports', 'application_id');
-CALL keep_audit('application_imports', '''Import''', 'r.id', $$to_jsonb(r) - '{id,list_key}'::text[]$$);
+CALL keep_audit('application_imports', '''Import''', 'r.id', $$to_jsonb(r) - '{id,list_key,supplied_by}'::text[]$$);
 CALL keep_audit('import_runs', '''Import''', 'r.import_id',
-                $$jsonb_build_object('held', r.held, 'isUnguarded', nullif(r.is_unguarded, false), 'rollbackTo', r.rollback_to, 'totals', r.totals)$$, $$'run'$$);
+                $$jsonb_build_object('held', r.held, 'isUnguarded', nullif(r.is_unguarded, false), 'lowersRisk', nullif(r.lowers_risk, false), 'rollbackTo', r.rollback_to, 'totals', r.totals)$$, $$'run'$$);
 CALL keep_audit('import_files', '''Import''', 'r.import_id',
                 $$jsonb_build_object('fileGroup', r.file_group, 'name', r.name, 'sha256', encode(r.sha256, 'hex'), 'size', r.size)$$, $$'files.' || r.position$$);

@@ -47,7 +47,7 @@ CREATE OR REPLACE FUNCTION event_description(event text) RETURNS text LANGUAGE s
         WHEN 'AccessRequestReopened' THEN 'Reopened for provisioning'
         WHEN 'AccessRequestCompleted' THEN 'Successfully completed'
         WHEN 'AccessRequestCanceled' THEN 'Canceled'
-        WHEN 'WebhookTest' THEN 'A test of the webhook is asked for; the request is a sample'
+        WHEN 'WebhookTest' THEN 'A test of the webhook was requested; the access request is a sample'
     END;
 
 -- webhooks/actions.py CHANNEL

@@ -13,7 +13,7 @@ from rolecall.settings.shapes import CustomFieldBody, SettingsBody
 
 
 async def change_settings(db: Db, raw: Json, facts: Facts) -> Settings:
-    """Only what is given is written: what nobody has set follows its default, and nobody is said to have set it."""
+    """Store only the given settings; a setting that was never set follows its default."""
     known = msgspec.structs.replace(facts, identities=await queries.people(db, mentioned_ids(raw)))
     body = check(SettingsBody, raw, known)
     await _lock(db)
@@ -39,14 +39,14 @@ async def change_settings(db: Db, raw: Json, facts: Facts) -> Settings:
 
 
 async def change_policy(db: Db, change: Callable[[list[Json]], list[Json]], facts: Facts) -> None:
-    """`change` gets the rules as JSON has them, and gives those that are to be."""
+    """Replace the approval policy; `change` receives the current rules as JSON and returns the new ones."""
     await _lock(db)
     rules = (await queries.get(db)).approval_policy
     await change_settings(db, {"approvalPolicy": change(msgspec.json.decode(msgspec.json.encode(rules)))}, facts)
 
 
 async def _lock(db: Db) -> None:
-    """Before anything is read that is written again: two changes at once must not each lose the other's half."""
+    """Lock the settings before they are read, to prevent lost updates."""
     await execute(db, "LOCK TABLE settings IN SHARE ROW EXCLUSIVE MODE")
 
 

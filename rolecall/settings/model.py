@@ -14,7 +14,7 @@ class CustomField(msgspec.Struct, frozen=True):
 
 
 class Guard(msgspec.Struct, frozen=True, rename="camel"):
-    """An import that would change more than this is held."""
+    """The limits of an import; one that would change more is held until a person decides."""
 
     max_removed_percent: float = 20
     max_new_percent: float = 50
@@ -22,13 +22,13 @@ class Guard(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Settings(msgspec.Struct, frozen=True, rename="camel"):
-    """The service's settings; what is not stored has the value written here."""
+    """The settings of the service, with their defaults."""
 
     custom_fields: list[CustomField] = msgspec.field(default_factory=lambda: [CustomField(n) for n in CUSTOM_FIELDS])
     approval_lead_days: int = 7
     webhook_retention_days: int = 90
     approval_policy: Sequence[ApprovalRule] = DEFAULT_POLICY
-    # Of applications that have none of their own.
+    # For applications without a guard of their own.
     guard: Guard = Guard()
 
     def enabled_custom_fields(self) -> frozenset[int]:

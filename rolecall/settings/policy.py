@@ -1,4 +1,4 @@
-"""The approval policy: who must respond to which requests. Rules are data; the default is written here."""
+"""The approval policy: rules that say who must respond to which requests, and the default rules."""
 
 from collections.abc import Sequence
 from enum import StrEnum
@@ -36,7 +36,7 @@ class EventType(StrEnum):
 
 
 class Level(StrEnum):
-    """Of an application's priority and of a permission's risk, rising."""
+    """A level of an application's priority or a permission's risk, lowest first."""
 
     NONE = "None"
     LOW = "Low"
@@ -46,7 +46,7 @@ class Level(StrEnum):
 
 
 class ApprovalRule(msgspec.Struct, frozen=True, rename="camel"):
-    """Applies where every condition that is given holds; an empty condition always does."""
+    """A rule that applies if all its conditions hold; an empty condition always holds."""
 
     type: RequirementType
     reason: str
@@ -58,7 +58,7 @@ class ApprovalRule(msgspec.Struct, frozen=True, rename="camel"):
     risks: Sequence[Level] = ()
 
     def applies(self, *, action: str, raises: bool, event_type: str | None, priority: str, risk: str) -> bool:
-        """Tell whether the rule applies. A request that `raises` access also meets the Approve rules for Add."""
+        """Return whether the rule applies. A request that `raises` access also needs the Approve rules for Add."""
         as_add = raises and self.type is RequirementType.APPROVE and RequestAction.ADD in self.actions
         conditions: list[tuple[Sequence[str], str | None]] = [
             (() if as_add else self.actions, action),

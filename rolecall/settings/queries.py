@@ -13,6 +13,6 @@ async def get(db: Db) -> Settings:
 
 
 async def people(db: Db, ids: Sequence[UUID]) -> frozenset[UUID]:
-    """Those of the ids that are identities: the policy may name them."""
+    """Return those of the ids that belong to identities, for validating a policy."""
     rows = await fetch_rows(db, "SELECT id FROM identities WHERE id = ANY(%(ids)s)", ids=list(ids))
     return frozenset(id for (id,) in rows)

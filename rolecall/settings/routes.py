@@ -11,13 +11,13 @@ from rolecall.web.operations import operation
 
 @operation("GET", "/", scope=Scope.CONFIG_MANAGE)
 async def get_settings(db: Db) -> Settings:
-    """Read the settings."""
+    """Get the settings."""
     return await queries.get(db)
 
 
 @operation("PATCH", "/", scope=Scope.CONFIG_MANAGE, body=SettingsBody)
 async def change_settings(db: Db, raw: Json, facts: Facts) -> Settings:
-    """Change the settings that are given."""
+    """Change the given settings."""
     return await actions.change_settings(db, raw, facts)
 
 

@@ -17,7 +17,7 @@ ResponderName = Annotated[Responder, one_of(Responder)]
 
 
 class RuleFields(Body):
-    """What is said of a rule, but for who responds."""
+    """The fields of a rule, without the responder."""
 
     type: Annotated[RequirementType, one_of(RequirementType)]
     reason: Name256
@@ -49,11 +49,11 @@ MOST_RULES = 100
 
 
 class SettingsFields(Body):
-    """All settings but the policy, which names people."""
+    """All settings except the policy, which refers to people."""
 
     custom_fields: list[CustomFieldBody] | None = None
     approval_lead_days: Annotated[int, Field(ge=1, le=99)] | None = None
-    # No less than the 30 days in which a receiver may answer.
+    # At least the 30 days in which a receiver may call back.
     webhook_retention_days: Annotated[int, Field(ge=30, le=3650)] | None = None
     guard: GuardBody | None = None
 

@@ -17,8 +17,8 @@ _LAST_USE_PRECISION = timedelta(minutes=1)
 
 
 async def create_token(db: Db, caller: Caller | None, raw: Json, facts: Facts) -> NewToken:
-    """Without a caller it is the operator at the command line, who may give any scope."""
-    # "never" must be asked for: a null that is written down, not one that is left out.
+    """Create a token. Without a caller it is the operator at the command line, who may grant any scope."""
+    # A token without expiry needs an explicit null; an omitted field means the default.
     never = "expiresInDays" in raw and raw["expiresInDays"] is None
     body = check(TokenBody, raw, facts)
     for scope in body.scopes:
@@ -28,8 +28,11 @@ async def create_token(db: Db, caller: Caller | None, raw: Json, facts: Facts) -
     id = new_id()
     made = await execute(
         db,
-        """INSERT INTO tokens (id, public_id, secret_sha256, name, scopes, created_at, expires_at)
-           VALUES (%(id)s, %(public_id)s, %(sha256)s, %(name)s, %(scopes)s, %(now)s, %(expires_at)s)
+        """INSERT INTO tokens (id, public_id, secret_sha256, name, scopes, created_at, expires_at, owner_id)
+           VALUES (%(id)s, %(public_id)s, %(sha256)s, %(name)s, %(scopes)s, %(now)s, %(expires_at)s,
+                   -- A token made with another one belongs to the same person.
+                   CASE WHEN EXISTS (SELECT FROM tokens WHERE id = %(caller)s)
+                        THEN (SELECT owner_id FROM tokens WHERE id = %(caller)s) ELSE %(caller)s::uuid END)
            ON CONFLICT (name) DO NOTHING""",
         id=id,
         public_id=public_id(secret),
@@ -37,6 +40,7 @@ async def create_token(db: Db, caller: Caller | None, raw: Json, facts: Facts) -
         name=body.name,
         scopes=[str(scope) for scope in body.scopes],
         now=facts.now,
+        caller=caller.id if caller else None,
         expires_at=None if never else facts.now + timedelta(days=body.expires_in_days or 0),
     )
     if not made:
@@ -75,6 +79,6 @@ async def sign_as_token(db: Db, caller: Caller, author: Author) -> Caller:
 
 
 async def keep_last_use(db: Db, token: Token, now: datetime) -> None:
-    """Keep the time of the last use to the minute, so that a busy token is not written at every request."""
+    """Record the last use to the minute, so that a busy token is not updated by every request."""
     if token.last_used_at is None or now - token.last_used_at > _LAST_USE_PRECISION:
         await execute(db, "UPDATE tokens SET last_used_at = %(now)s WHERE id = %(id)s", id=token.id, now=now)

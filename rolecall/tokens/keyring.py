@@ -1,6 +1,7 @@
-"""Whose secret a request carries: looked up, then known for a moment, so that a busy caller costs no look-ups.
+"""Authenticate API tokens, with a short-lived cache that saves a query per request.
 
-A revocation is answered when that moment has passed since its commit: no request that begins after it is let in.
+The response to a revocation is delayed until every process's cache has expired, so that no request that starts after
+the response is accepted.
 """
 
 import time
@@ -18,7 +19,7 @@ KNOWN_FOR_SECONDS = 0.5
 _MOST = 10_000
 
 
-class Known(msgspec.Struct, frozen=True):
+class CachedToken(msgspec.Struct, frozen=True):
     token: Token
     caller: Caller
     until: float
@@ -26,10 +27,10 @@ class Known(msgspec.Struct, frozen=True):
 
 class Keyring:
     def __init__(self) -> None:
-        self._known: dict[bytes, Known] = {}
+        self._known: dict[bytes, CachedToken] = {}
 
     async def authenticate(self, pool: Pool, secret: str, now: datetime) -> Caller:
-        """A token that is malformed, unknown, expired or revoked is refused alike."""
+        """Return the caller; reject malformed, unknown, expired and revoked tokens with the same error."""
         digest = sha256(secret)
         known = self._known.get(digest)
         if known is None or time.monotonic() >= known.until:
@@ -41,14 +42,14 @@ class Keyring:
             raise Unauthorized
         return known.caller
 
-    async def _look_up(self, pool: Pool, secret: str, now: datetime) -> Known:
+    async def _look_up(self, pool: Pool, secret: str, now: datetime) -> CachedToken:
         public = public_id(secret)
         if public is None:
             raise Unauthorized
-        # The moment begins before the look-up: what is committed after may already be unseen.
+        # Take the time before the query: a revocation that commits after it may not be seen.
         until = time.monotonic() + KNOWN_FOR_SECONDS
         async with pool.connection() as db:
             token = await queries.with_secret(db, public, secret)
             if token.is_usable(now):
                 await actions.keep_last_use(db, token, now)
-        return Known(token, token.caller(), until)
+        return CachedToken(token, token.caller(), until)

@@ -45,14 +45,14 @@ def display_name(name: str) -> str:
 
 
 def new_secret() -> str:
-    """`rct_<public id>_<secret><checksum>`: a typo is refused unread, and secret scanners can find it."""
+    """Generate `rct_<public id>_<secret><checksum>`: typos are found without a query, and secret scanners know it."""
     public = "".join(secrets.choice(_ALPHABET) for _ in range(_PUBLIC))
     secret = "".join(secrets.choice(_ALPHABET) for _ in range(_SECRET))
     return f"rct_{public}_{secret}{_checksum(public + secret)}"
 
 
 def public_id(secret: str) -> str | None:
-    """The part that finds the token, if the whole is well formed."""
+    """Return the public id, by which the token is looked up; None if the secret is malformed."""
     prefix, _, rest = secret.partition("_")
     public, _, tail = rest.partition("_")
     well_formed = prefix == "rct" and len(public) == _PUBLIC and len(tail) == _SECRET + _CHECKSUM and secret.isascii()

@@ -25,7 +25,7 @@ async def get(db: Db, id: UUID) -> TokenItem:
 
 
 async def find(db: Db, name_or_id: str) -> TokenItem:
-    """By name, or else by id."""
+    """Find a token by name, or else by id."""
     sql = f"SELECT {_ITEM} FROM tokens WHERE name = %(name)s OR id = %(id)s ORDER BY name = %(name)s DESC LIMIT 1"
     if token := await fetch_one(db, TokenItem, sql, name=name_or_id, id=guid(name_or_id)):
         return token

@@ -22,11 +22,11 @@ async def list_tokens(db: Db, query: dict[str, Any]) -> Page[TokenItem]:
 
 @operation("POST", "/", scope=Scope.TOKENS_MANAGE, status=201, body=TokenBody, secret=True)
 async def create_token(db: Db, caller: Caller, raw: Json, facts: Facts) -> NewToken:
-    """Create a token; the answer holds its secret, this once."""
+    """Create a token. The response contains its secret, which is never shown again."""
     return await actions.create_token(db, caller, raw, facts)
 
 
-@operation("DELETE", "/{id:str}", scope=Scope.TOKENS_MANAGE, status=204, settle_seconds=KNOWN_FOR_SECONDS, revokes=True)
+@operation("DELETE", "/{id:str}", scope=Scope.TOKENS_MANAGE, status=204, delay_seconds=KNOWN_FOR_SECONDS, revokes=True)
 async def revoke_token(db: Db, id: str, now: datetime) -> None:
     """Revoke a token, with effect on the next request."""
     await actions.revoke_token(db, known_guid("Token", id), now)

@@ -34,5 +34,5 @@ class TokenBody(Body):
     @classmethod
     def printable(cls, name: str, _: ValidationInfo) -> str:
         if not name.isprintable():
-            raise broken("{name} must be printable characters")
+            raise broken("{name} must contain only printable characters")
         return name

@@ -58,7 +58,7 @@ async def in_time() -> AsyncGenerator[Callable[[bytes], None]]:
 
             yield came
     except TimeoutError:
-        raise Invalid.on("body", "Body came too slowly") from None
+        raise Invalid.on("body", "Body arrived too slowly") from None
     except InternalServerException:  # the client disconnected
         raise Invalid.on("body", "Body ended early") from None
 

@@ -1,10 +1,15 @@
-"""Outermost ASGI layer: correlation id, security headers and one log line for every response."""
+"""The outermost ASGI layer: every response gets a correlation id, security headers and one log line.
+
+It also determines the client's address behind proxies and redacts capabilities in logged paths, so that no other
+module has to.
+"""
 
 import time
 from typing import Any
 
+from litestar import Litestar
 from litestar.enums import ScopeType
-from litestar.types import ASGIApp, Message, Receive, Scope, Send
+from litestar.types import Receive, Scope, Send
 
 from rolecall.core.config import Config
 from rolecall.core.logs import say_request
@@ -35,7 +40,7 @@ _OPERATIONS = ("/api/", "/webhooks/callback/")
 
 
 class Edge:
-    def __init__(self, app: ASGIApp, config: Config, times: RequestTimes) -> None:
+    def __init__(self, app: Litestar, config: Config, times: RequestTimes) -> None:
         self.app = app
         self.times = times
         self.proxies = config.trusted_proxies
@@ -48,28 +53,16 @@ class Edge:
         started = time.perf_counter()
         id = correlation.choose(header(scope, b"traceparent"))
         token = correlation.correlation_id.set(id)
-        if self.proxies and (peer := scope["client"]):
-            forwarded = b",".join(value for name, value in scope["headers"] if name == b"x-forwarded-for")
-            scope["client"] = (sender(peer[0], forwarded.decode("latin-1"), self.proxies), peer[1])
         method, path = scope["method"], scope["path"]
-        # Operations answer such an id with their own 404; for pages and files use a path that no route has.
-        if not path.startswith(_OPERATIONS) and not _can_be(path):
-            scope["path"], scope["raw_path"] = "/-", b"/-"
-        bodiless = method in _ASKED_AS
-        if bodiless:
-            scope["method"] = _ASKED_AS[method]
+        self._rewrite(scope)
         status = 500
 
-        async def send_with_headers(message: Message) -> None:
+        async def send_with_headers(message: Any) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
-                if method == "OPTIONS" and message["status"] == 405:
-                    message = {**message, "status": 204, "headers": _only(message["headers"], b"allow")}
+                message = self._with_headers(message, method, id)
                 status = message["status"]
-                present = {name for name, _ in message["headers"]}
-                own = [header for header in self.headers if header[0] not in present]
-                message["headers"] = [*message["headers"], (b"x-correlation-id", id.encode()), *own]
-            elif bodiless and message["type"] == "http.response.body":
+            elif method in _ASKED_AS and message["type"] == "http.response.body":
                 message["body"] = b""
             await send(message)
 
@@ -79,26 +72,39 @@ class Edge:
             correlation.correlation_id.reset(token)
             seconds = time.perf_counter() - started
             self.times.add(method, scope.get("path_template", ""), status, seconds)
-            # A probe that goes well is no event.
+            # Successful probes are not logged: they come every few seconds.
             if status != 200 or path not in _PROBES:
-                say_request(
-                    method=method,
-                    path=_told(path),
-                    status=status,
-                    ms=round(seconds * 1000, 1),
-                    correlation_id=id,
-                )
+                ms = round(seconds * 1000, 1)
+                say_request(method=method, path=_redacted(path), status=status, ms=ms, correlation_id=id)
+
+    def _rewrite(self, scope: Any) -> None:
+        """Set the client's address, and the method and path under which routes are found."""
+        if self.proxies and (peer := scope["client"]):
+            forwarded = b",".join(value for name, value in scope["headers"] if name == b"x-forwarded-for")
+            scope["client"] = (sender(peer[0], forwarded.decode("latin-1"), self.proxies), peer[1])
+        # Operations answer such an id with their own 404; pages and files get a path that no route has.
+        if not scope["path"].startswith(_OPERATIONS) and not _can_match(scope["path"]):
+            scope["path"], scope["raw_path"] = "/-", b"/-"
+        scope["method"] = _ASKED_AS.get(scope["method"], scope["method"])
+
+    def _with_headers(self, message: Any, method: str, id: str) -> Any:
+        if method == "OPTIONS" and message["status"] == 405:
+            message = {**message, "status": 204, "headers": _only(message["headers"], b"allow")}
+        present = {name for name, _ in message["headers"]}
+        own = [header for header in self.headers if header[0] not in present]
+        message["headers"] = [*message["headers"], (b"x-correlation-id", id.encode()), *own]
+        return message
 
 
-def _can_be(path: str) -> bool:
-    """Tell whether a route could match: the path is storable text and no segment is longer than a file name."""
+def _can_match(path: str) -> bool:
+    """Return whether a route could match: the path is storable text and no segment is longer than a file name."""
     if len(path) <= _LONGEST_PART and path.isascii() and path.isprintable():
         return True
     parts = path.split("/")
     return is_storable(path) and all(len(part.encode()) <= _LONGEST_PART for part in parts)
 
 
-def _told(path: str) -> str:
+def _redacted(path: str) -> str:
     """Redact the secret part of a path for the log."""
     return next((f"{start}…" for start in _CAPABILITIES if path.startswith(start)), path)
 

@@ -25,15 +25,15 @@ from rolecall.web.uploads import read_upload
 
 _ABOUT = """Access governance: who has access to what, why, and who said so.
 
-Every answer carries `X-Correlation-Id`, taken from a valid W3C `traceparent` header if one was sent; error bodies
-repeat it. Lists have 50 items a page. Times go out in UTC; they come in as a date or a date-time, and without an
-offset they are in the service's time zone. Unknown fields of a body are ignored; an optional field that is null counts
-as absent, and so does `""` for an optional id, date, word of an enumeration or comment. Words of an enumeration are
-read without regard to case and spaces."""
+Every response has the header `X-Correlation-Id`, taken from a valid W3C `traceparent` header if one was sent; error
+bodies repeat it. Lists have 50 items per page. Responses give times in UTC; requests give a date or a date-time, which
+is in the service's time zone if it has no offset. Unknown fields of a body are ignored. An optional field that is null
+counts as absent, and so does `""` for an optional id, date, enum value or comment. Enum values ignore case and
+spaces."""
 
 _TAGS = {
     "Access governance": "The operations of the specification.",
-    "Administration": "What it takes to run the service.",
+    "Administration": "Operations for running the service.",
 }
 _GUID = {"type": "string", "format": "uuid"}
 # OpenAPI 3.1 uses the media type; most client generators still look for the format of 3.0.
@@ -43,13 +43,13 @@ _HEADERS: Json = {
         "Identifies the request in the service's log.",
         {"type": "string", "pattern": "^[0-9a-f]{32}$"},
     ),
-    "Retry-After": ("Seconds to wait before the next try.", {"type": "integer", "minimum": 0}),
-    "WWW-Authenticate": ("The scheme to use.", {"type": "string", "const": "Bearer"}),
+    "Retry-After": ("Seconds to wait before the next attempt.", {"type": "integer", "minimum": 0}),
+    "WWW-Authenticate": ("The authentication scheme to use.", {"type": "string", "const": "Bearer"}),
 }
 _IDEMPOTENCY_KEY = {
     "name": "Idempotency-Key",
     "in": "header",
-    "description": "The same key and body within 24 hours give the first answer again; another body is a conflict.",
+    "description": "Within 24 hours the same key and body return the first response again; another body is a conflict.",
     "schema": {"type": "string", "pattern": "^[ -~]+$", "minLength": 1, "maxLength": idempotency.LONGEST_KEY},
 }
 
@@ -65,29 +65,29 @@ class Fault(msgspec.Struct, frozen=True):
 
 FAULTS = {
     400: Fault(
-        "validation_error", "A body or parameter breaks a rule; every broken rule has an entry.", str(Invalid())
+        "validation_error", "A body or parameter is invalid; `errors` has an entry for each problem.", str(Invalid())
     ),
-    401: Fault("unauthorized", "No valid token.", "A valid API token is required", "WWW-Authenticate"),
+    401: Fault("unauthorized", "The token is missing or invalid.", "A valid API token is required", "WWW-Authenticate"),
     403: Fault("forbidden", "The token lacks the scope.", "The token lacks the scope identities:read"),
     404: Fault(
-        "not_found", "There is no such record.", "Identity with id 0192e4a0-7c1e-7000-8000-000000000001 not found"
+        "not_found", "The record does not exist.", "Identity with id 0192e4a0-7c1e-7000-8000-000000000001 not found"
     ),
     409: Fault(
         "conflict",
-        "The record is in another state, or the idempotency key was used with another request.",
+        "The record's state does not allow the operation, or the idempotency key was used with another request.",
         "This idempotency key was used with another request",
     ),
-    413: Fault("payload_too_large", "The body is over its limit.", "The body is larger than 1048576 bytes"),
-    415: Fault("unsupported_media_type", "The body is of another kind.", "Send the body as application/json"),
+    413: Fault("payload_too_large", "The body is larger than its limit.", "The body is larger than 1048576 bytes"),
+    415: Fault("unsupported_media_type", "The body has another content type.", "Send the body as application/json"),
     429: Fault("rate_limited", "Too many requests.", "Too many requests; try again in 30 s", "Retry-After"),
-    500: Fault("server_error", "A fault of the service; its log has more.", "Something went wrong"),
+    500: Fault("server_error", "An internal error; the log has the details.", "Something went wrong"),
     503: Fault(
         "unavailable", "The database is out of reach, or a disk is full.", "The database is out of reach", "Retry-After"
     ),
 }
 
 
-class Event(msgspec.Struct, frozen=True):
+class WebhookEvent(msgspec.Struct, frozen=True):
     """A webhook event; `description` is its condition."""
 
     name: str
@@ -119,7 +119,7 @@ def _methods_of(route: HTTPRoute) -> Iterator[Route]:
             yield Route(path, method, handler.handler_name, tags, handler.opt.get("operation"))
 
 
-def document(app: Litestar, base_url: str, events: Sequence[Event], payload: Any) -> Json:
+def document(app: Litestar, base_url: str, events: Sequence[WebhookEvent], payload: Any) -> Json:
     routes = [(route, route.operation) for route in routes_of(app) if route.operation]
     components = Components(dict.fromkeys(operation.body for _, operation in routes if operation.body))
     paths: Json = {}
@@ -143,7 +143,7 @@ def document(app: Litestar, base_url: str, events: Sequence[Event], payload: Any
 
 def _operation(route: Route, operation: Operation, components: Components) -> Json:
     summary, _, rest = (operation.function.__doc__ or "").partition("\n")
-    needs = f"Needs the scope `{operation.scope}`." if operation.scope else "Open to anyone who knows the address."
+    needs = f"Needs the scope `{operation.scope}`." if operation.scope else "Needs no token: knowing the URL is enough."
     described: Json = {
         "operationId": to_camel(route.name),
         "summary": summary.removesuffix("."),
@@ -205,10 +205,10 @@ def _content(operation: Operation, components: Components) -> Json:
 def _describe_form(form: Json) -> None:
     """Add what the body's class cannot express: files under dynamic names, and fields allowed in the query."""
     # Not a list of files: openapi-python-client generates invalid code for one.
-    about = "A file, named by its file group's GUID; repeat the name for several."
+    about = "A file; the field name is the GUID of its file group. Repeat the field for several files."
     form["additionalProperties"] = {"description": about, **_FILE}
     for name in form.pop("required"):
-        form["properties"][name]["description"] = "Required here or in the query."
+        form["properties"][name]["description"] = "Required, here or as a query parameter."
 
 
 def _answer(operation: Operation, components: Components) -> Json:
@@ -255,7 +255,7 @@ def _error_schemas() -> Json:
     }
 
 
-def _webhook(event: Event, payload: Any, components: Components) -> Json:
+def _webhook(event: WebhookEvent, payload: Any, components: Components) -> Json:
     schema = components.answer(payload)
     example = example_of(schema, components.schemas)
     example["event"] |= {"name": event.name, "display": event.display, "description": event.description}
@@ -267,6 +267,6 @@ def _webhook(event: Event, payload: Any, components: Components) -> Json:
         "responses": {
             "2XX": {"description": "Delivered"},
             "410": {"description": "The receiver is gone; the hook is disabled"},
-            "default": {"description": "Not delivered; tried again later"},
+            "default": {"description": "Not delivered; the service tries again later"},
         },
     }

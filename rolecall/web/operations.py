@@ -1,8 +1,8 @@
-"""One way to serve an operation: who may, what came in, one transaction, the answer after its commit.
+"""Serve every API operation the same way: authenticate, read the body, run one transaction, respond after the commit.
 
-A function decorated with `operation` names what it needs among its parameters: `db`, `caller`, `now`, `facts`, `raw`
-(the body), `query` (page and filters), `id` (from the path), `config`, `request`; a read that shares its query with
-others that come at the same time names `pool` instead of `db`.
+A function decorated with `operation` receives the parameters it names: `db`, `caller`, `now`, `facts`, `raw` (the
+body), `query` (page and filters), `id` (from the path), `config`, `request`. A read that batches its query with
+concurrent ones (`core/together.py`) names `pool` instead of `db`.
 """
 
 import asyncio
@@ -53,12 +53,12 @@ async def _no_body(request: AnyRequest, config: Config) -> Carried:
 
 
 async def optional_json(request: AnyRequest, config: Config) -> Carried:
-    """For verbs whose body may be left out."""
+    """Read a JSON body that may be omitted."""
     return await read_optional_json(request, config.max_body_bytes)
 
 
-class Operation(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of an operation: how to serve it and how to document it."""
+class Operation(msgspec.Struct, frozen=True):
+    """The declaration of an operation, for serving it and for the OpenAPI document."""
 
     method: Method
     scope: Scope | None
@@ -68,14 +68,14 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     query: dict[str, Reader] | None
     answer: Any
     secret: bool
-    settle_seconds: float
+    delay_seconds: float
     revokes: bool
     function: Callable[..., Awaitable[Any]]
     wants: frozenset[str]
 
 
 class Answer:
-    """JSON that is ready to go, or nothing."""
+    """A response with encoded JSON, or with an empty body."""
 
     __slots__ = ("body", "status")
 
@@ -89,7 +89,7 @@ class Answer:
 
 
 class Call(msgspec.Struct):
-    """One request on its way through an operation."""
+    """The parameters that an operation may name, for one request."""
 
     request: AnyRequest
     config: Config
@@ -118,56 +118,52 @@ def operation(
     query: dict[str, Reader] | None = None,
     tags: tuple[str, ...] = (),
     secret: bool = False,
-    settle_seconds: float = 0,
+    delay_seconds: float = 0,
     revokes: bool = False,
 ) -> Callable[[Callable[..., Awaitable[Any]]], HTTPRouteHandler]:
-    """`scope=None` is open to anyone, without a caller. `secret`: the answer is shown once and never kept.
+    """Turn a function into a route. With `scope=None` anyone may call it; there is no caller then.
 
-    `settle_seconds` is how long the answer waits after the commit, where processes remember what was changed.
-    `revokes`: the operation revokes authority; such operations are serialised to avoid deadlocks.
+    `secret`: the response is shown once and never stored for an idempotency key. `delay_seconds`: wait after the commit
+    until the caches of other processes have expired. `revokes`: serialise with other operations that revoke authority,
+    to avoid deadlocks.
     """
 
     def decorate(function: Callable[..., Awaitable[Any]]) -> HTTPRouteHandler:
         wants = frozenset(inspect.signature(function).parameters)
         assert "pool" not in wants or (method == "GET" and "db" not in wants), function
+        reader = read_body or (plain_json if body else _no_body)
+        answer = get_type_hints(function).get("return")
         spec = Operation(
-            method=method,
-            scope=scope,
-            status=status,
-            body=body,
-            read_body=read_body or (plain_json if body else _no_body),
-            query=query,
-            answer=get_type_hints(function).get("return"),
-            secret=secret,
-            settle_seconds=settle_seconds,
-            revokes=revokes,
-            function=function,
-            wants=wants,
+            method, scope, status, body, reader, query, answer, secret, delay_seconds, revokes, function, wants
         )
-        serve = _read if method == "GET" else _write
-
-        async def endpoint(request: AnyRequest) -> ASGIApp:
-            services: Services = request.app.state.services
-            now = clock.now()
-            try:
-                return await serve(spec, services, request, now)
-            except Unauthorized:
-                services.failures.count(request.client and request.client.host, limits.FAILED_AUTHENTICATIONS, now)
-                raise
-
-        async def served(scope: ASGIScope, receive: Receive, send: Send) -> None:
-            answer = await endpoint(Request(scope, receive, send))
-            await answer(scope, receive, send)
-
-        endpoint.__name__ = function.__name__
-        known = {"operation": spec}
-        # Litestar finds the route; what it would do from there (parameters, response) is done here already.
-        instead = [lambda app: served]
-        return HTTPRouteHandler(path, http_method=method, opt=known, status_code=200, tags=tags, middleware=instead)(
-            endpoint
-        )
+        return _route(spec, path, tags)
 
     return decorate
+
+
+def _route(spec: Operation, path: str, tags: tuple[str, ...]) -> HTTPRouteHandler:
+    serve = _read if spec.method == "GET" else _write
+
+    async def endpoint(request: AnyRequest) -> ASGIApp:
+        services: Services = request.app.state.services
+        now = clock.now()
+        try:
+            return await serve(spec, services, request, now)
+        except Unauthorized:
+            services.failures.count(request.client and request.client.host, limits.FAILED_AUTHENTICATIONS, now)
+            raise
+
+    async def served(scope: ASGIScope, receive: Receive, send: Send) -> None:
+        answer = await endpoint(Request(scope, receive, send))
+        await answer(scope, receive, send)
+
+    endpoint.__name__ = spec.function.__name__
+    # Litestar only finds the route: parsing parameters and building the response happen here.
+    instead = [lambda app: served]
+    route = HTTPRouteHandler(
+        path, http_method=spec.method, opt={"operation": spec}, status_code=200, tags=tags, middleware=instead
+    )
+    return route(endpoint)
 
 
 async def _read(spec: Operation, services: Services, request: AnyRequest, now: datetime) -> ASGIApp:
@@ -196,7 +192,7 @@ async def _read_from(replica: Replica, primary: Pool, read: Callable[[Pool], Awa
         try:
             return await read(replica.pool)
         except ReadOnlySqlTransaction:
-            pass  # what is written down at the first reading, is written by the primary
+            pass  # some reads store their result, which only the primary can do
         except (OperationalError, InterfaceError, PoolTimeout) as fault:
             replica.rest(fault)
     return await read(primary)
@@ -204,7 +200,7 @@ async def _read_from(replica: Replica, primary: Pool, read: Callable[[Pool], Awa
 
 async def _write(spec: Operation, services: Services, request: AnyRequest, now: datetime) -> ASGIApp:
     caller = await _admit(spec, services, request, now)
-    # The body is read without a connection in hand: a slow sender must not keep others waiting.
+    # Read the body before taking a connection, so that a slow client does not exhaust the pool.
     carried = await spec.read_body(request, services.config)
     with carried.held:
         async with services.pool.connection() as db, transaction(db, "request"):
@@ -217,8 +213,8 @@ async def _write(spec: Operation, services: Services, request: AnyRequest, now: 
             answer = _encoded(await _perform(spec, call))
             if key:
                 await idempotency.keep_answer(db, key, spec.status, None if spec.secret else answer)
-    if spec.settle_seconds:
-        await asyncio.sleep(spec.settle_seconds)
+    if spec.delay_seconds:
+        await asyncio.sleep(spec.delay_seconds)
     return Answer(spec.status, answer)
 
 
@@ -253,7 +249,7 @@ async def _admit(spec: Operation, services: Services, request: AnyRequest, now: 
 
 
 def _idempotency_key(request: AnyRequest, caller: Caller, carried: Carried, now: datetime) -> idempotency.Key | None:
-    """Keys belong to a token, so an open operation knows none."""
+    """Return the key of the request, if any. Keys belong to a token, so operations without a caller ignore them."""
     text = request.headers.get("idempotency-key")
     if text is None or caller is NOBODY:
         return None

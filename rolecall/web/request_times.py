@@ -26,7 +26,7 @@ _PATIENCE_SECONDS = 1.0
 _Key = tuple[str, str, int, float]
 
 
-class Bucket(msgspec.Struct, frozen=True):
+class TimeBucket(msgspec.Struct, frozen=True):
     method: str
     route: str
     status: int
@@ -62,7 +62,7 @@ class RequestTimes:
 
     @asynccontextmanager
     async def kept(self, pool: Pool) -> AsyncGenerator[None]:
-        """Flush every few seconds and once at the end."""
+        """Flush every few seconds, and once on exit."""
         stop = asyncio.Event()
         keeping = asyncio.create_task(self._keep_until(stop, pool))
         try:
@@ -102,10 +102,10 @@ async def _write(db: Db, counted: dict[_Key, tuple[int, float]]) -> None:
     )
 
 
-async def all_times(db: Db) -> list[Bucket]:
+async def all_times(db: Db) -> list[TimeBucket]:
     return await fetch_all(
         db,
-        Bucket,
+        TimeBucket,
         """SELECT method, route, status, within, requests, seconds FROM request_times
            ORDER BY route, method, status, within""",
     )

@@ -1,4 +1,4 @@
-"""The services of a process that requests use, created in `app.py`."""
+"""The resources of a process that requests share (pool, file store, limits), created in `app.py`."""
 
 from collections.abc import Awaitable, Callable
 from datetime import datetime

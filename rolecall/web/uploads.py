@@ -1,4 +1,4 @@
-"""A multipart form, its files streamed to disk and hashed on the way; limits are met before the disk is."""
+"""Read a multipart form; stream its files to disk, hash them on the way, and enforce limits before writing."""
 
 import hashlib
 import re
@@ -31,7 +31,7 @@ async def read_upload(request: AnyRequest, config: Config) -> Carried:
         try:
             await _read(request, config, options.get("boundary", ""), form)
         except ParserLimitReached:
-            raise TooLarge("The form has more or longer parts than are taken") from None
+            raise TooLarge("The form has too many parts, or one that is too long") from None
         except MultipartError:
             raise Invalid.on("body", "Body is not valid multipart/form-data") from None
         failing.pop_all()
@@ -59,7 +59,7 @@ async def _read(request: AnyRequest, config: Config, boundary: str, form: "_Form
 
 
 class _Form:
-    """Collect the parts as they come: a part with a file name is a file, any other a field."""
+    """Collect the parts as they arrive: a part with a file name is a file, any other a field."""
 
     def __init__(self, config: Config) -> None:
         self.upload = Upload()
@@ -137,6 +137,6 @@ def _too_large(config: Config) -> TooLarge:
 
 
 def _digest(upload: Upload) -> bytes:
-    """Two bodies are the same when their fields and files are, whatever the boundary and the order."""
+    """Compute a digest of fields and files that does not depend on the boundary or the order of parts."""
     files = [(file.field, file.name, file.sha256.hex()) for file in upload.files]
     return hashlib.sha256(msgspec.json.encode([sorted(upload.fields), sorted(files)])).digest()

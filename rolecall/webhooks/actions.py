@@ -200,7 +200,7 @@ async def _keep_callback(db: Db, delivery: UUID, content: str, created: datetime
     if len(known) >= CALLBACKS_A_DELIVERY:
         raise RateLimited(
             int((created + CALLBACK_OPEN_FOR - now).total_seconds()),
-            f"A delivery takes {CALLBACKS_A_DELIVERY} callbacks at most",
+            f"A delivery accepts {CALLBACKS_A_DELIVERY} callbacks at most",
         )
     await execute(
         db,

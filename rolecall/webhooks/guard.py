@@ -39,8 +39,8 @@ _LOOKUP_TAKES = 2.0
 
 NOT_A_URL = "URL must be an absolute https URL"
 NEEDS_HTTPS = "URL must start with https://"
-HOLDS_CREDENTIALS = "URL must not hold a user name or password"
-REFUSED = "URL must not lead to a private, local or otherwise special address"
+HOLDS_CREDENTIALS = "URL must not contain a user name or password"
+REFUSED = "URL must not point to a private, local or other special address"
 
 
 def is_allowed(address: str, allowed: Iterable[Network]) -> bool:

@@ -13,7 +13,7 @@ class DeliveryStatus(StrEnum):
     PARKED = "Parked"
 
 
-class Outcome(StrEnum):
+class AttemptOutcome(StrEnum):
     """Classify how an attempt ended, without details of the receiver's network."""
 
     DELIVERED = "delivered"
@@ -33,7 +33,7 @@ class DisabledReason(StrEnum):
 
 
 TEST_EVENT = "WebhookTest"
-TEST_CONDITION = "A test of the webhook is asked for; the request is a sample"
+TEST_CONDITION = "A test of the webhook was requested; the access request is a sample"
 GONE = 410
 
 # Retry schedule: the delay of each attempt after the end of the previous one.
@@ -71,10 +71,10 @@ FAILURES_UNTIL_PROBED = 16
 LAG_BUCKETS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 3600.0)
 
 
-class Answer(msgspec.Struct, frozen=True):
+class AttemptResult(msgspec.Struct, frozen=True):
     """The result of one attempt."""
 
-    outcome: Outcome
+    outcome: AttemptOutcome
     status_code: int | None = None
     response: str | None = None
     retry_after: timedelta = timedelta(0)
@@ -93,7 +93,7 @@ class Claim(msgspec.Struct, frozen=True):
     lease: UUID
 
 
-def next_attempt_on(claim: Claim, answer: Answer, now: datetime) -> datetime | None:
+def next_attempt_on(claim: Claim, answer: AttemptResult, now: datetime) -> datetime | None:
     """Return when to retry after this failure; None after the last attempt."""
     if claim.is_test or claim.step >= len(SCHEDULE):
         return None

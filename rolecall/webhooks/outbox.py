@@ -20,11 +20,11 @@ from rolecall.webhooks.model import (
     KEPT_FOR_OTHERS,
     LAG_BUCKETS,
     LEASE,
-    Answer,
+    AttemptOutcome,
+    AttemptResult,
     Claim,
     DeliveryStatus,
     DisabledReason,
-    Outcome,
     next_attempt_on,
 )
 
@@ -42,9 +42,9 @@ class DueHook(msgspec.Struct, frozen=True):
     room: int
 
 
-class Ended(msgspec.Struct, frozen=True):
+class EndedAttempt(msgspec.Struct, frozen=True):
     claim: Claim
-    answer: Answer
+    answer: AttemptResult
     ended_on: datetime
 
 
@@ -57,7 +57,7 @@ async def lock_due_hooks(db: Db, now: datetime) -> list[DueHook]:
                   CASE WHEN h.previous_secret_expires_on > %(now)s THEN h.previous_secret END AS previous_secret,
                   CASE WHEN h.failures < %(probed)s THEN %(room)s ELSE 1 END AS room
            FROM webhooks h
-           -- Not EXISTS, which may be planned as a look at all that is due: one is enough.
+           -- LIMIT 1, not EXISTS: the planner may turn EXISTS into a scan of everything that is due.
            CROSS JOIN LATERAL (
                SELECT FROM webhook_deliveries d
                WHERE d.webhook_id = h.id AND d.status = 'Pending' AND d.next_attempt_on <= %(now)s
@@ -71,6 +71,53 @@ async def lock_due_hooks(db: Db, now: datetime) -> list[DueHook]:
     )
 
 
+_CLAIM = f"""
+    WITH due AS MATERIALIZED (
+        SELECT h.id AS webhook_id, d.id, d.next_attempt_on, d.place + in_flight.n AS nth,
+               d.place + in_flight.n = 1 AND h.failures < %(probed)s AS is_first
+        FROM unnest(%(hooks)s::uuid[], %(rooms)s::int[]) AS due_hook (id, room)
+        JOIN webhooks h USING (id)
+        CROSS JOIN LATERAL (
+            -- An attempt that began longer ago than its timeout is no longer in flight.
+            SELECT count(*) AS n FROM webhook_deliveries f
+            WHERE f.webhook_id = h.id AND f.lease IS NOT NULL AND f.next_attempt_on > %(on_its_way)s
+        ) AS in_flight
+        -- A literal limit, so that the planner expects few rows even when many are due.
+        CROSS JOIN LATERAL (
+            SELECT id, next_attempt_on, row_number() OVER (ORDER BY next_attempt_on, number) AS place FROM (
+                SELECT d.id, d.next_attempt_on, d.number FROM webhook_deliveries d
+                WHERE d.webhook_id = h.id AND d.status = 'Pending' AND d.next_attempt_on <= %(now)s
+                  AND (h.enabled OR d.access_request_id IS NULL)
+                  AND NOT (d.untried AND EXISTS (
+                      SELECT FROM webhook_deliveries e
+                      WHERE e.webhook_id = h.id AND e.access_request_id = d.access_request_id
+                        AND e.number < d.number AND e.untried AND e.status = 'Pending'))
+                ORDER BY d.next_attempt_on, d.number LIMIT {IN_FLIGHT_A_HOOK}) AS oldest) AS d
+        WHERE in_flight.n < due_hook.room AND d.place + in_flight.n <= due_hook.room),
+    in_turn AS MATERIALIZED (
+        SELECT id, next_attempt_on, is_first,
+               row_number() OVER (ORDER BY is_first DESC, nth, next_attempt_on, webhook_id) AS place FROM due),
+    claimed AS (
+        UPDATE webhook_deliveries d
+        SET lease = %(lease)s, next_attempt_on = %(until)s, attempt_count = attempt_count + 1, step = step + 1
+        FROM in_turn due
+        WHERE due.place <= CASE WHEN due.is_first THEN %(limit)s ELSE %(limit)s - %(kept)s END
+          AND d.id = due.id AND d.status = 'Pending' AND d.next_attempt_on <= %(now)s
+        RETURNING d.id, d.webhook_id, d.access_request_id IS NULL AS is_test, d.body,
+                  d.attempt_count AS number, d.step, due.next_attempt_on AS due_on, d.lease),
+    abandoned AS (
+        UPDATE webhook_attempts a SET ended_on = %(now)s, outcome = 'unknown'
+        FROM claimed c WHERE a.delivery_id = c.id AND a.ended_on IS NULL RETURNING a.outcome),
+    tallied AS (
+        INSERT INTO webhook_tallies AS t (outcome, within, shard, attempts, seconds)
+        SELECT outcome, 'infinity', pg_backend_pid() %% 32, count(*), 0 FROM abandoned GROUP BY outcome
+        ON CONFLICT (outcome, within, shard) DO UPDATE SET attempts = t.attempts + EXCLUDED.attempts),
+    begun AS (
+        INSERT INTO webhook_attempts (delivery_id, number, started_on)
+        SELECT id, number, %(now)s FROM claimed)
+    SELECT * FROM claimed"""
+
+
 async def claim(db: Db, hooks: Sequence[DueHook], limit: int, now: datetime) -> list[Claim]:
     """Lease due deliveries and begin their attempts. The hooks are locked, so the number in flight cannot grow.
 
@@ -82,50 +129,7 @@ async def claim(db: Db, hooks: Sequence[DueHook], limit: int, now: datetime) -> 
     return await fetch_all(
         db,
         Claim,
-        f"""WITH due AS MATERIALIZED (
-               SELECT h.id AS webhook_id, d.id, d.next_attempt_on, d.place + in_flight.n AS nth,
-                      d.place + in_flight.n = 1 AND h.failures < %(probed)s AS is_first
-               FROM unnest(%(hooks)s::uuid[], %(rooms)s::int[]) AS due_hook (id, room)
-               JOIN webhooks h USING (id)
-               CROSS JOIN LATERAL (
-                   -- What began longer ago than an attempt takes is no longer on its way.
-                   SELECT count(*) AS n FROM webhook_deliveries f
-                   WHERE f.webhook_id = h.id AND f.lease IS NOT NULL AND f.next_attempt_on > %(on_its_way)s
-               ) AS in_flight
-               -- A number in the text: the planner must know that it is few of however many are due.
-               CROSS JOIN LATERAL (
-                   SELECT id, next_attempt_on, row_number() OVER (ORDER BY next_attempt_on, number) AS place FROM (
-                       SELECT d.id, d.next_attempt_on, d.number FROM webhook_deliveries d
-                       WHERE d.webhook_id = h.id AND d.status = 'Pending' AND d.next_attempt_on <= %(now)s
-                         AND (h.enabled OR d.access_request_id IS NULL)
-                         AND NOT (d.untried AND EXISTS (
-                             SELECT FROM webhook_deliveries e
-                             WHERE e.webhook_id = h.id AND e.access_request_id = d.access_request_id
-                               AND e.number < d.number AND e.untried AND e.status = 'Pending'))
-                       ORDER BY d.next_attempt_on, d.number LIMIT {IN_FLIGHT_A_HOOK}) AS oldest) AS d
-               WHERE in_flight.n < due_hook.room AND d.place + in_flight.n <= due_hook.room),
-           in_turn AS MATERIALIZED (
-               SELECT id, next_attempt_on, is_first,
-                      row_number() OVER (ORDER BY is_first DESC, nth, next_attempt_on, webhook_id) AS place FROM due),
-           claimed AS (
-               UPDATE webhook_deliveries d
-               SET lease = %(lease)s, next_attempt_on = %(until)s, attempt_count = attempt_count + 1, step = step + 1
-               FROM in_turn due
-               WHERE due.place <= CASE WHEN due.is_first THEN %(limit)s ELSE %(limit)s - %(kept)s END
-                 AND d.id = due.id AND d.status = 'Pending' AND d.next_attempt_on <= %(now)s
-               RETURNING d.id, d.webhook_id, d.access_request_id IS NULL AS is_test, d.body,
-                         d.attempt_count AS number, d.step, due.next_attempt_on AS due_on, d.lease),
-           abandoned AS (
-               UPDATE webhook_attempts a SET ended_on = %(now)s, outcome = 'unknown'
-               FROM claimed c WHERE a.delivery_id = c.id AND a.ended_on IS NULL RETURNING a.outcome),
-           tallied AS (
-               INSERT INTO webhook_tallies AS t (outcome, within, shard, attempts, seconds)
-               SELECT outcome, 'infinity', pg_backend_pid() %% 32, count(*), 0 FROM abandoned GROUP BY outcome
-               ON CONFLICT (outcome, within, shard) DO UPDATE SET attempts = t.attempts + EXCLUDED.attempts),
-           begun AS (
-               INSERT INTO webhook_attempts (delivery_id, number, started_on)
-               SELECT id, number, %(now)s FROM claimed)
-           SELECT * FROM claimed""",
+        _CLAIM,
         hooks=[hook.id for hook in hooks],
         rooms=[hook.room for hook in hooks],
         limit=limit,
@@ -138,46 +142,50 @@ async def claim(db: Db, hooks: Sequence[DueHook], limit: int, now: datetime) -> 
     )
 
 
-async def record_results(db: Db, ended: Sequence[Ended], now: datetime) -> None:
+_RECORD = """
+    WITH ended AS MATERIALIZED (
+        SELECT * FROM json_to_recordset(%(results)s::json) AS e (
+            id uuid, webhook_id uuid, lease uuid, number int, ended_on timestamptz, outcome text,
+            status_code int, response text, lag float8, status text, next_attempt_on timestamptz)),
+    locked AS MATERIALIZED (
+        SELECT id FROM webhooks WHERE id IN (SELECT webhook_id FROM ended) ORDER BY id FOR NO KEY UPDATE),
+    recorded AS (
+        UPDATE webhook_deliveries d
+        -- A delivery that was parked during the attempt stays parked unless it arrived.
+        SET status = CASE WHEN e.status = 'Pending' THEN d.status ELSE e.status END,
+            next_attempt_on = CASE WHEN d.status = 'Pending' THEN e.next_attempt_on END,
+            lease = NULL, untried = false
+        FROM ended e JOIN locked ON locked.id = e.webhook_id WHERE d.id = e.id AND d.lease = e.lease
+        RETURNING e.*),
+    attempts AS (
+        UPDATE webhook_attempts a
+        SET ended_on = s.ended_on, outcome = s.outcome, status_code = s.status_code, response = s.response
+        FROM recorded s WHERE a.delivery_id = s.id AND a.number = s.number),
+    tallied AS (
+        INSERT INTO webhook_tallies AS t (outcome, within, shard, attempts, seconds)
+        SELECT outcome, coalesce((SELECT min(bound) FROM unnest(%(buckets)s::float8[]) AS bound
+                                  WHERE lag <= bound), 'infinity') AS within,
+               pg_backend_pid() %% 32, count(*), sum(lag)
+        FROM recorded GROUP BY outcome, within ORDER BY outcome, within
+        ON CONFLICT (outcome, within, shard) DO UPDATE
+        SET attempts = t.attempts + EXCLUDED.attempts, seconds = t.seconds + EXCLUDED.seconds)
+    UPDATE webhooks h
+    SET failures = CASE WHEN s.delivered THEN 0 ELSE h.failures + s.attempts END,
+        failing_since = CASE WHEN NOT s.delivered THEN coalesce(h.failing_since, %(now)s) END
+    FROM (SELECT webhook_id, count(*)::int AS attempts, bool_or(outcome = 'delivered') AS delivered,
+                 bool_or(status_code = %(gone)s) AS gone
+          FROM recorded GROUP BY webhook_id) AS s
+    WHERE h.id = s.webhook_id AND (h.failures > 0 OR NOT s.delivered OR s.gone)
+    RETURNING h.id, h.failing_since, s.gone"""
+
+
+async def record_results(db: Db, ended: Sequence[EndedAttempt], now: datetime) -> None:
     """Record the results of attempts whose lease is still valid, and update the health of their hooks."""
     if not ended:
         return
     failing = await fetch_rows(
         db,
-        """WITH ended AS MATERIALIZED (
-               SELECT * FROM json_to_recordset(%(results)s::json) AS e (
-                   id uuid, webhook_id uuid, lease uuid, number int, ended_on timestamptz, outcome text,
-                   status_code int, response text, lag float8, status text, next_attempt_on timestamptz)),
-           locked AS MATERIALIZED (
-               SELECT id FROM webhooks WHERE id IN (SELECT webhook_id FROM ended) ORDER BY id FOR NO KEY UPDATE),
-           recorded AS (
-               UPDATE webhook_deliveries d
-               -- Parked while it was being sent, it stays so unless it arrived.
-               SET status = CASE WHEN e.status = 'Pending' THEN d.status ELSE e.status END,
-                   next_attempt_on = CASE WHEN d.status = 'Pending' THEN e.next_attempt_on END,
-                   lease = NULL, untried = false
-               FROM ended e JOIN locked ON locked.id = e.webhook_id WHERE d.id = e.id AND d.lease = e.lease
-               RETURNING e.*),
-           attempts AS (
-               UPDATE webhook_attempts a
-               SET ended_on = s.ended_on, outcome = s.outcome, status_code = s.status_code, response = s.response
-               FROM recorded s WHERE a.delivery_id = s.id AND a.number = s.number),
-           tallied AS (
-               INSERT INTO webhook_tallies AS t (outcome, within, shard, attempts, seconds)
-               SELECT outcome, coalesce((SELECT min(bound) FROM unnest(%(buckets)s::float8[]) AS bound
-                                         WHERE lag <= bound), 'infinity') AS within,
-                      pg_backend_pid() %% 32, count(*), sum(lag)
-               FROM recorded GROUP BY outcome, within ORDER BY outcome, within
-               ON CONFLICT (outcome, within, shard) DO UPDATE
-               SET attempts = t.attempts + EXCLUDED.attempts, seconds = t.seconds + EXCLUDED.seconds)
-           UPDATE webhooks h
-           SET failures = CASE WHEN s.delivered THEN 0 ELSE h.failures + s.attempts END,
-               failing_since = CASE WHEN NOT s.delivered THEN coalesce(h.failing_since, %(now)s) END
-           FROM (SELECT webhook_id, count(*)::int AS attempts, bool_or(outcome = 'delivered') AS delivered,
-                        bool_or(status_code = %(gone)s) AS gone
-                 FROM recorded GROUP BY webhook_id) AS s
-           WHERE h.id = s.webhook_id AND (h.failures > 0 OR NOT s.delivered OR s.gone)
-           RETURNING h.id, h.failing_since, s.gone""",
+        _RECORD,
         results=msgspec.json.encode([_result(each) for each in ended]).decode(),
         buckets=list(LAG_BUCKETS),
         gone=GONE,
@@ -196,7 +204,7 @@ class _Result(msgspec.Struct):
     lease: UUID
     number: int
     ended_on: datetime
-    outcome: Outcome
+    outcome: AttemptOutcome
     status_code: int | None
     response: str | None
     lag: float
@@ -204,7 +212,7 @@ class _Result(msgspec.Struct):
     next_attempt_on: datetime | None
 
 
-def _result(ended: Ended) -> _Result:
+def _result(ended: EndedAttempt) -> _Result:
     claim, answer = ended.claim, ended.answer
     status, next = _after(ended)
     lag = max((ended.ended_on - claim.due_on).total_seconds(), 0.0)
@@ -214,8 +222,8 @@ def _result(ended: Ended) -> _Result:
     )  # fmt: skip
 
 
-def _after(ended: Ended) -> tuple[DeliveryStatus, datetime | None]:
-    if ended.answer.outcome is Outcome.DELIVERED:
+def _after(ended: EndedAttempt) -> tuple[DeliveryStatus, datetime | None]:
+    if ended.answer.outcome is AttemptOutcome.DELIVERED:
         return DeliveryStatus.DELIVERED, None
     next = next_attempt_on(ended.claim, ended.answer, ended.ended_on)
     return (DeliveryStatus.PENDING if next else DeliveryStatus.FAILED), next

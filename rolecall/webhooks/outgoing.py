@@ -14,7 +14,7 @@ from yarl import URL
 
 from rolecall.core import clock
 from rolecall.webhooks import guard
-from rolecall.webhooks.model import ATTEMPT_TAKES, Answer, Outcome
+from rolecall.webhooks.model import ATTEMPT_TAKES, AttemptOutcome, AttemptResult
 
 READ_BYTES = 64 * 1024
 KEPT_BYTES = 16 * 1024
@@ -84,29 +84,31 @@ class Outgoing:
             raise Blocked("blocked")
         return make_socket(*info[:3])
 
-    async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> Answer:
+    async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> AttemptResult:
         target = guard.parse(url)
         if target is None:
-            return Answer(Outcome.BLOCKED)
+            return AttemptResult(AttemptOutcome.BLOCKED)
         try:
             return await self._post(target, headers, body)
         except TimeoutError:
-            return Answer(Outcome.TIMEOUT)
+            return AttemptResult(AttemptOutcome.TIMEOUT)
         except (aiohttp.ClientConnectorSSLError, aiohttp.ClientConnectorCertificateError):
-            return Answer(Outcome.TLS)
+            return AttemptResult(AttemptOutcome.TLS)
         except aiohttp.ClientConnectorDNSError:
-            return Answer(Outcome.DNS)
+            return AttemptResult(AttemptOutcome.DNS)
         except aiohttp.ClientConnectorError as error:
-            return Answer(Outcome.BLOCKED if isinstance(error.os_error, Blocked) else Outcome.CONNECT)
+            return AttemptResult(
+                AttemptOutcome.BLOCKED if isinstance(error.os_error, Blocked) else AttemptOutcome.CONNECT
+            )
         except (aiohttp.ClientError, OSError, ValueError):
-            return Answer(Outcome.CONNECT)
+            return AttemptResult(AttemptOutcome.CONNECT)
 
-    async def _post(self, url: URL, headers: Mapping[str, str], body: bytes) -> Answer:
+    async def _post(self, url: URL, headers: Mapping[str, str], body: bytes) -> AttemptResult:
         session = self._sessions[url.scheme]
         async with session.post(url, data=body, headers=headers, allow_redirects=False) as answer:
             delivered = 200 <= answer.status < 300
-            return Answer(
-                Outcome.DELIVERED if delivered else Outcome.STATUS,
+            return AttemptResult(
+                AttemptOutcome.DELIVERED if delivered else AttemptOutcome.STATUS,
                 answer.status,
                 await _head_of(answer),
                 timedelta(0) if delivered else retry_after(answer.headers.get("Retry-After", "")),

@@ -13,7 +13,7 @@ import msgspec
 from rolecall.access_requests.model import CONDITIONS, RequestEvent
 from rolecall.access_requests.shapes import AccessRequestDetail, DetailTarget
 from rolecall.identities.shapes import IdentityDetail
-from rolecall.web.openapi import Event
+from rolecall.web.openapi import WebhookEvent
 from rolecall.webhooks.model import TEST_CONDITION, TEST_EVENT
 
 
@@ -45,8 +45,8 @@ class Payload(msgspec.Struct, rename="camel"):
     event: DeliveredEvent
 
 
-def _described(event: str, condition: str) -> Event:
-    return Event(event, re.sub(r"(?<=[a-z])(?=[A-Z])", " ", event), condition)
+def _described(event: str, condition: str) -> WebhookEvent:
+    return WebhookEvent(event, re.sub(r"(?<=[a-z])(?=[A-Z])", " ", event), condition)
 
 
 EVENTS = [_described(event, condition) for event, condition in CONDITIONS.items()]

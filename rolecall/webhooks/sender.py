@@ -20,7 +20,7 @@ from rolecall.core.db import Pool, transaction
 from rolecall.core.faults import fault
 from rolecall.webhooks import outbox
 from rolecall.webhooks.model import IN_FLIGHT_A_WORKER, Claim
-from rolecall.webhooks.outbox import DueHook, Ended
+from rolecall.webhooks.outbox import DueHook, EndedAttempt
 from rolecall.webhooks.outgoing import Outgoing
 from rolecall.webhooks.signing import signed_headers
 
@@ -39,7 +39,7 @@ class Sender:
         self._unseal = lru_cache(maxsize=1024)(sealing.unseal)
         self._unreadable: set[UUID] = set()
         self._in_flight: set[asyncio.Task[None]] = set()
-        self._ended: list[Ended] = []
+        self._ended: list[EndedAttempt] = []
         self._alarm: asyncio.TimerHandle | None = None
         self._closing = AsyncExitStack()
 
@@ -97,7 +97,7 @@ class Sender:
                 hooks[hook.id] = (hook, [self._unseal(self._key, secret, hook.id) for secret in sealed])
             except sealing.CannotUnseal as error:
                 if hook.id not in self._unreadable:
-                    log.error("a webhook's secret cannot be read", webhook_id=str(hook.id), reason=str(error))
+                    log.error("the secret of a webhook cannot be decrypted", webhook_id=str(hook.id), reason=str(error))
                 self._unreadable.add(hook.id)
         return hooks
 
@@ -111,7 +111,7 @@ class Sender:
         fault("delivery.before-send")
         answer = await self._outgoing.post(url, headers, claim.body)
         fault("delivery.after-send")
-        self._ended.append(Ended(claim, answer, clock.now()))
+        self._ended.append(EndedAttempt(claim, answer, clock.now()))
         self._wake()
 
     def _set_alarm(self, due: datetime | None) -> None:

@@ -19,7 +19,7 @@ from rolecall.core.checking import (
     one_of,
 )
 from rolecall.webhooks.guard import LONGEST_URL
-from rolecall.webhooks.model import LARGEST_CALLBACK, DeliveryStatus, DisabledReason, Outcome
+from rolecall.webhooks.model import LARGEST_CALLBACK, AttemptOutcome, DeliveryStatus, DisabledReason
 
 
 class HookDetail(msgspec.Struct, rename="camel"):
@@ -55,7 +55,7 @@ class Attempt(msgspec.Struct, rename="camel"):
     number: int
     started_on: datetime
     ended_on: datetime | None
-    outcome: Outcome | None
+    outcome: AttemptOutcome | None
     status_code: int | None
     response: str | None
 
@@ -90,7 +90,7 @@ class LagBucket(msgspec.Struct, frozen=True):
 
 def _printable(name: str) -> str:
     if not name.isprintable():
-        raise broken("{name} must be printable characters")
+        raise broken("{name} must contain only printable characters")
     return name
 
 

@@ -1,4 +1,4 @@
-"""Whom a model matches: every operator and field, when models are committed and when identities change."""
+"""Which identities a model matches: every operator and field, at commits and when identities change."""
 
 from typing import Any
 
@@ -87,7 +87,7 @@ async def test_membership_follows_every_change_of_an_identity(db: Db) -> None:
     assert await names() == {"Clerks", "Heads"}
 
 
-async def test_models_are_known_for_fields_that_an_identity_does_not_have_yet(db: Db) -> None:
+async def test_models_can_be_matched_for_field_values_not_yet_stored(db: Db) -> None:
     clerks = await an_access_model(db, "Clerks")
     blue = await an_access_model(db, "Blue", conditions=[[condition("customField3", "is", "blue")]])
     id = await an_identity(db, department="Finance")

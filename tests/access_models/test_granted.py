@@ -1,4 +1,4 @@
-"""What several models give together."""
+"""The access that several models grant together."""
 
 from itertools import product
 
@@ -13,11 +13,11 @@ from tests.builders import an_access_model, an_application, an_identity
 from tests.holdings import an_account
 
 
-async def test_what_two_models_name_alike_is_as_risky_as_the_riskier(db: Db) -> None:
+async def test_grant_of_two_models_has_the_higher_risk(db: Db) -> None:
     ledger = await an_application(db)
     held = (("Group", "Clerks", "Grant", "Low"), ("Books", "Post", "Grant", "Moderate"))
     await an_account(db, ledger, "ada", await an_identity(db), groups=("Clerks",), permissions=held)
-    # The group may post, so it is as risky as that.
+    # The group grants Post, so it has the risk of Post.
     await execute(
         db,
         """INSERT INTO assignments SELECT g.number, s.permission_number, s.access, s.from_import, NULL, ''
@@ -34,7 +34,7 @@ async def test_what_two_models_name_alike_is_as_risky_as_the_riskier(db: Db) -> 
     assert grant.models == ["One", "Two"]
 
 
-async def test_the_database_orders_words_as_the_code_does(db: Db) -> None:
+async def test_sql_and_python_rank_access_and_risk_the_same(db: Db) -> None:
     async def ranks(function: str, words: list[str]) -> dict[str, int]:
         return {word: await fetch_value(db, f"SELECT {function}(%(word)s)", word=word) for word in words}
 
@@ -46,5 +46,5 @@ async def test_the_database_orders_words_as_the_code_does(db: Db) -> None:
 
 
 @pytest.mark.parametrize("nomenclature", ["", "Role"])
-async def test_the_database_names_a_group_as_the_code_does(db: Db, nomenclature: str) -> None:
+async def test_sql_and_python_give_groups_the_same_header(db: Db, nomenclature: str) -> None:
     assert await fetch_value(db, "SELECT group_header(%(word)s)", word=nomenclature) == group_header(nomenclature)

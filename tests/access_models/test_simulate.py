@@ -36,7 +36,9 @@ def told(simulation: dict[str, Any]) -> list[tuple[str, str, list[str], list[str
     return [(item["name"], item["change"], words(item["gains"]), words(item["loses"])) for item in simulation["items"]]
 
 
-async def test_who_would_join_and_leave_and_what_they_would_gain_and_lose(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_simulation_lists_who_joins_and_leaves_and_their_access_changes(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
     crm = await an_application(db)
     await an_identity(db, "Ada", "Alpha", department="Finance")
     await an_identity(db, "Bob", "Beta", department="Sales")
@@ -54,7 +56,7 @@ async def test_who_would_join_and_leave_and_what_they_would_gain_and_lose(client
     assert (await client.get(f"{PATH}/{id}")).json()["memberCount"] == 1
 
 
-async def test_whoever_stays_gains_and_loses_the_difference(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_remaining_members_gain_and_lose_the_difference(client: httpx2.AsyncClient, db: Db) -> None:
     crm = await an_application(db)
     await an_identity(db, "Ada", "Alpha", department="Finance")
     id = await an_access_model(db, access=[gives(crm, "Post", "Read")])
@@ -66,7 +68,7 @@ async def test_whoever_stays_gains_and_loses_the_difference(client: httpx2.Async
     assert told(changed) == [("Ada Alpha", "Stays", ["Void Grant"], ["Post Grant"])]
 
 
-async def test_what_another_model_gives_as_well_is_neither_gained_nor_lost(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_access_of_another_model_is_neither_gained_nor_lost(client: httpx2.AsyncClient, db: Db) -> None:
     crm = await an_application(db)
     await an_identity(db, "Ada", "Alpha", department="Finance", title="Clerk")
     title = [[{"field": "title", "operator": "is", "value": "Clerk"}]]
@@ -82,7 +84,7 @@ async def test_what_another_model_gives_as_well_is_neither_gained_nor_lost(clien
     ]
 
 
-async def test_a_simulation_has_pages(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_simulation_is_paged(client: httpx2.AsyncClient, db: Db) -> None:
     for n in range(60):
         await an_identity(db, f"P{n:02}", "Same", department="Finance")
     id = await an_access_model(db, committed=False)

@@ -1,4 +1,4 @@
-"""Drafting, changing, committing, listing and reading access models."""
+"""Draft, change, commit, list and read access models."""
 
 from datetime import timedelta
 from typing import Any
@@ -79,7 +79,7 @@ async def test_a_commit_makes_the_draft_the_next_version(client: httpx2.AsyncCli
     assert await rows.fetchall() == [(1, ""), (2, "New words")]
 
 
-async def test_a_disabled_model_matches_nobody_until_it_is_enabled(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_disabled_model_matches_no_one_until_enabled(client: httpx2.AsyncClient, db: Db) -> None:
     await an_identity(db, department="Finance")
     id = await an_access_model(db)
 
@@ -130,9 +130,7 @@ async def test_members_are_listed_by_name(client: httpx2.AsyncClient, db: Db) ->
     assert page["totalCount"] == 3
 
 
-async def test_every_page_of_members_is_right_after_thousands_joined_left_and_were_renamed(
-    client: httpx2.AsyncClient, db: Db
-) -> None:
+async def test_member_pages_are_exact_after_thousands_of_changes(client: httpx2.AsyncClient, db: Db) -> None:
     id = await an_access_model(db)
     await db.execute(
         """INSERT INTO identities (id, first_name, last_name, department, created_date, updated_date, first_seen_date,
@@ -154,7 +152,7 @@ async def test_every_page_of_members_is_right_after_thousands_joined_left_and_we
     assert (await sent(client, "GET", str(id)))["memberCount"] == len(expected)
 
 
-async def test_every_broken_rule_is_told_at_once(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_all_validation_errors_are_reported_at_once(client: httpx2.AsyncClient, db: Db) -> None:
     await an_access_model(db, "Taken")
     nobody, nothing, crm = str(uuid4()), str(uuid4()), str(await an_application(db))
     answer = await client.post(
@@ -199,12 +197,12 @@ async def test_every_broken_rule_is_told_at_once(client: httpx2.AsyncClient, db:
         ("access.0.applicationId", f"Application with id {nothing} not found"),
         ("access.1.groups.2", "Groups is required"),
         ("access.1.permissions.0.permission", "Permission is required"),
-        ("access.1.permissions.0.access", "Access must give something"),
+        ("access.1.permissions.0.access", "Access must not be None"),
         ("name", "An access model named Taken exists already"),
     ]  # fmt: skip
 
 
-async def test_what_is_named_twice_is_refused(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_duplicate_names_are_rejected(client: httpx2.AsyncClient, db: Db) -> None:
     crm = str(await an_application(db))
     twice = {
         "applicationId": crm,
@@ -222,7 +220,7 @@ async def test_what_is_named_twice_is_refused(client: httpx2.AsyncClient, db: Db
     assert again.json()["errors"] == [{"field": "access", "message": "Access must name each application once"}]
 
 
-async def test_a_name_that_another_model_drafts_is_taken(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_name_in_another_models_draft_is_taken(client: httpx2.AsyncClient, db: Db) -> None:
     first, second = await an_access_model(db, "First"), await an_access_model(db, "Second")
     await sent(client, "PATCH", str(first), name="Third")
 
@@ -240,14 +238,14 @@ async def test_an_unknown_model_is_not_found(client: httpx2.AsyncClient) -> None
         assert answer.json()["message"] == "AccessModel with id seven not found"
 
 
-async def test_a_name_with_a_nul_is_a_broken_rule(client: httpx2.AsyncClient) -> None:
+async def test_name_with_nul_character_is_rejected(client: httpx2.AsyncClient) -> None:
     answer = await client.post(PATH, json={"name": "Cl\x00rks"})
 
     assert answer.status_code == 400
     assert answer.json()["errors"] == [{"field": "name", "message": "Name must not contain NUL characters"}]
 
 
-async def test_two_names_never_differ_by_a_blank(client: httpx2.AsyncClient) -> None:
+async def test_names_cannot_differ_by_surrounding_spaces(client: httpx2.AsyncClient) -> None:
     first = await client.post(PATH, json={"name": " Clerks "})
     again = await client.post(PATH, json={"name": "Clerks\t"})
 
@@ -255,9 +253,7 @@ async def test_two_names_never_differ_by_a_blank(client: httpx2.AsyncClient) -> 
     assert again.json()["errors"] == [{"field": "name", "message": "An access model named Clerks exists already"}]
 
 
-async def test_who_joins_is_a_member_since_then_by_the_clock_of_who_made_them(
-    client: httpx2.AsyncClient, db: Db
-) -> None:
+async def test_membership_starts_at_the_time_of_the_writing_transaction(client: httpx2.AsyncClient, db: Db) -> None:
     await an_access_model(db)
     then = clock.now() + timedelta(days=20)
     clock.stop_at(then)

@@ -28,7 +28,7 @@ def noon() -> None:
 
 @pytest.fixture
 async def ledger(db: Db) -> UUID:
-    """An application whose requests are verified."""
+    """Create an application whose requests require verification."""
     return await an_application(db, "Ledger", priority="High")
 
 
@@ -59,7 +59,7 @@ async def after_import(
     return (await client.get(f"/api/access-requests/{id}")).json()
 
 
-async def test_what_an_import_shows_as_asked_is_verified_with_the_evidence(
+async def test_import_that_shows_the_requested_access_verifies_the_request(
     client: httpx2.AsyncClient, db: Db, config: Config, ledger: UUID
 ) -> None:
     ada = await an_identity(db)
@@ -72,13 +72,13 @@ async def test_what_an_import_shows_as_asked_is_verified_with_the_evidence(
     assert request["verifiedOn"] == request["completedOn"] is not None
     entry = request["activity"][-1]
     assert (entry["author"], entry["action"]) == ("System", "Verified")
-    assert entry["content"] == "Import 2 (users.csv, memberships.csv, permissions.csv) shows it as asked"
+    assert entry["content"] == "Import 2 (users.csv, memberships.csv, permissions.csv) shows the requested access"
 
 
 @pytest.mark.parametrize(
     ("action", "held", "privileges", "found"),
     [
-        ("Add", None, [POSTERS], "ada is not there"),
+        ("Add", None, [POSTERS], "ada does not exist"),
         ("Add", {"is_active": False}, [], "ada is not active"),
         ("Add", {}, [POSTERS], "ada does not have Group Posters"),
         (
@@ -88,14 +88,14 @@ async def test_what_an_import_shows_as_asked_is_verified_with_the_evidence(
             "ada has Books Close as Grant, not Modify",
         ),
         ("Change", {"groups": ("Posters",)}, [NO_POSTERS], "ada still has Group Posters"),
-        ("Change", None, [POSTERS], "ada is not there"),
-        ("Remove", {}, [], "ada is still there"),
+        ("Change", None, [POSTERS], "ada does not exist"),
+        ("Remove", {}, [], "ada still exists"),
         ("Remove", {"groups": ("Posters",)}, [NO_POSTERS], "ada still has Group Posters"),
         ("Suspend", {}, [NO_POSTERS], "ada is still active"),
         ("Restore", {"is_active": False}, [POSTERS], "ada is not active"),
     ],
 )
-async def test_what_an_import_contradicts_is_reopened_and_says_what_was_found(
+async def test_import_that_contradicts_a_request_reopens_it_with_the_reason(
     client: httpx2.AsyncClient,
     db: Db,
     config: Config,
@@ -115,7 +115,7 @@ async def test_what_an_import_contradicts_is_reopened_and_says_what_was_found(
     assert (request["status"], request["resolvedOn"]) == ("Open", None)
     entry = request["activity"][-1]
     assert entry["action"] == "Reopened"
-    assert entry["content"].endswith(f" shows otherwise: {found}")
+    assert entry["content"].endswith(f" contradicts the request: {found}")
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ async def test_what_an_import_contradicts_is_reopened_and_says_what_was_found(
         ("Change", {"is_active": False}, [NO_POSTERS]),
     ],
 )
-async def test_each_action_has_its_proof(
+async def test_each_action_is_verified_by_its_own_evidence(
     client: httpx2.AsyncClient,
     db: Db,
     config: Config,
@@ -147,7 +147,7 @@ async def test_each_action_has_its_proof(
     assert (await after_import(client, db, config, ledger, id))["status"] == "Completed"
 
 
-async def test_files_that_are_silent_about_a_part_leave_the_request_alone(
+async def test_files_that_do_not_cover_a_request_leave_it_unchanged(
     client: httpx2.AsyncClient, db: Db, config: Config, ledger: UUID
 ) -> None:
     ada = await an_identity(db)
@@ -157,10 +157,10 @@ async def test_files_that_are_silent_about_a_part_leave_the_request_alone(
     assert (await after_import(client, db, config, ledger, id, "Users"))["status"] == "Resolved"
 
 
-async def test_a_group_is_judged_by_its_permissions_where_no_file_lists_groups(
+async def test_group_is_judged_by_permissions_when_no_file_lists_groups(
     client: httpx2.AsyncClient, db: Db, config: Config, ledger: UUID
 ) -> None:
-    body = {"action": "Change", "applicationId": str(ledger), "group": "Posters"}
+    body: dict[str, Any] = {"action": "Change", "applicationId": str(ledger), "group": "Posters"}
     body |= {"privileges": [{"header": "Books", "permission": "Close", "access": "Grant"}]}
     id = (await client.post("/api/access-requests", json=body)).json()["id"]
     waiting = (await client.get(f"/api/access-requests/{id}")).json()
@@ -172,10 +172,10 @@ async def test_a_group_is_judged_by_its_permissions_where_no_file_lists_groups(
     request = await after_import(client, db, config, ledger, id, "Users", "Permissions")
 
     assert request["status"] == "Open"
-    assert request["activity"][-1]["content"].endswith("shows otherwise: Posters does not have Books Close")
+    assert request["activity"][-1]["content"].endswith("contradicts the request: Posters does not have Books Close")
 
 
-async def test_an_import_older_than_the_work_contradicts_nothing(
+async def test_import_from_before_the_request_was_resolved_does_not_reopen_it(
     client: httpx2.AsyncClient, db: Db, config: Config, ledger: UUID
 ) -> None:
     id = await resolved(client, db, ledger, "Remove")
@@ -184,7 +184,7 @@ async def test_an_import_older_than_the_work_contradicts_nothing(
     assert (await after_import(client, db, config, ledger, id, later=-HOUR))["status"] == "Resolved"
 
 
-async def test_a_new_account_is_known_by_its_person_whatever_its_name(
+async def test_new_account_under_another_name_is_found_by_its_identity(
     client: httpx2.AsyncClient, db: Db, config: Config, ledger: UUID
 ) -> None:
     ada = await an_identity(db)
@@ -194,7 +194,7 @@ async def test_a_new_account_is_known_by_its_person_whatever_its_name(
     assert (await after_import(client, db, config, ledger, id))["status"] == "Completed"
 
 
-async def test_other_applications_and_other_statuses_are_left_alone(
+async def test_requests_of_other_applications_and_statuses_stay_unchanged(
     client: httpx2.AsyncClient, db: Db, config: Config, ledger: UUID
 ) -> None:
     id = await resolved(client, db, ledger, "Remove")
@@ -203,7 +203,7 @@ async def test_other_applications_and_other_statuses_are_left_alone(
     assert (await after_import(client, db, config, elsewhere, id))["status"] == "Resolved"
 
 
-async def test_access_that_comes_back_is_reported_once_and_changes_nothing(
+async def test_reappeared_access_is_reported_once_and_reopens_nothing(
     client: httpx2.AsyncClient, db: Db, config: Config, ledger: UUID
 ) -> None:
     ada = await an_identity(db)
@@ -220,4 +220,4 @@ async def test_access_that_comes_back_is_reported_once_and_changes_nothing(
     request = (await client.get(f"/api/access-requests/{id}")).json()
     assert request["status"] == "Completed"
     drift = [entry["content"] for entry in request["activity"] if entry["action"] == "Drift"]
-    assert drift == ["Import 2 (users.csv, memberships.csv) shows what was taken away: ada still has Group Posters"]
+    assert drift == ["Import 2 (users.csv, memberships.csv) shows removed access again: ada still has Group Posters"]

@@ -1,4 +1,4 @@
-"""Decisions that meet: each request's history is one legal path, and every answer tells the truth."""
+"""Test concurrent decisions: the history of each request is one legal path, and every response matches it."""
 
 import asyncio
 import os
@@ -23,7 +23,7 @@ DECISIONS = int(os.environ.get("ROLECALL_DECISIONS", "1000"))
 REQUESTS, CONNECTIONS = DECISIONS // 10, 16
 
 NOT_DONE = {"Pending", "Scheduled", "Open", "Snoozed", "Resolved"}
-# An activity entry: the statuses it may follow, the status after it (None: the same), its event.
+# Per activity entry: the statuses before it, the status after it (None: unchanged), and its event.
 ENTRIES: dict[str, tuple[set[str], str | None, str | None]] = {
     "Response": ({"Pending"}, None, None),
     "Approved": ({"Pending"}, "Scheduled", "Approved"),
@@ -76,7 +76,7 @@ async def test_concurrent_decisions_leave_one_legal_path_each(config: Config, db
     ]
     chance = random.Random(16)
     weights = [9, 9, 1, 3, 2, 2, 3, 2, 3, 3, 3, 3, 1]
-    # Ten decisions a request, side by side: neighbours in the queue meet on the same request.
+    # Queue ten decisions per request next to each other, so that concurrent ones hit the same request.
     queue = [(ids[n // (DECISIONS // REQUESTS)], *chance.choices(decisions, weights)[0]) for n in range(DECISIONS)]
     answers: dict[str, list[httpx2.Response]] = {id: [] for id in ids}
 
@@ -100,7 +100,7 @@ async def test_concurrent_decisions_leave_one_legal_path_each(config: Config, db
         dates = [entry["createdDate"] for entry in final[id]["activity"]]
         assert dates == sorted(dates)
         done = [answer.json() for answer in answers[id] if answer.status_code == 200]
-        # One entry for each decision that was done, one more where an approval let the work start.
+        # Each decision adds one entry; an approval that starts the request adds another.
         assert len(actions) - 1 - actions.count("Provisioning") == len(done)
         lengths = [len(detail["activity"]) for detail in done]
         assert len(set(lengths)) == len(lengths)

@@ -12,7 +12,7 @@ async def create(client: httpx2.AsyncClient, **body: Any) -> httpx2.Response:
     return await client.post(PATH, json=body)
 
 
-async def test_a_request_for_an_identity(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_request_for_an_identity_is_created_with_all_fields(client: httpx2.AsyncClient, db: Db) -> None:
     boss = await an_identity(db, "Grace", "Hopper")
     ada = await an_identity(db, email="ada@example.com", supervisorId=str(boss))
     crm = await an_application(db)
@@ -39,7 +39,7 @@ async def test_a_request_for_an_identity(client: httpx2.AsyncClient, db: Db) -> 
     assert [event["name"] for event in await events_of(db, request["id"])] == ["AccessRequestCreated"]
 
 
-async def test_a_person_without_an_address_is_called_by_name(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_target_of_a_person_without_email_is_their_name(client: httpx2.AsyncClient, db: Db) -> None:
     ada, crm = await an_identity(db, "Ada", "Lovelace"), await an_application(db)
 
     answer = await create(client, action="Add", applicationId=str(crm), identityId=str(ada))
@@ -47,7 +47,7 @@ async def test_a_person_without_an_address_is_called_by_name(client: httpx2.Asyn
     assert answer.json()["target"]["name"] == "Ada Lovelace"
 
 
-async def test_a_request_for_a_group(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_request_for_a_group_has_no_affected_identity(client: httpx2.AsyncClient, db: Db) -> None:
     crm = await an_application(db)
 
     answer = await create(client, action="Remove", applicationId=str(crm), group="Clerks")
@@ -57,7 +57,7 @@ async def test_a_request_for_a_group(client: httpx2.AsyncClient, db: Db) -> None
     assert answer.json()["status"] == "Open"
 
 
-async def test_what_is_taken_away_is_asked_as_none(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_removed_and_suspended_privileges_request_access_none(client: httpx2.AsyncClient, db: Db) -> None:
     ada, crm = await an_identity(db), await an_application(db)
 
     answer = await create(
@@ -84,7 +84,7 @@ async def test_a_request_needs_an_identity_or_a_group_and_not_both(client: httpx
     assert both.json()["errors"] == rule
 
 
-async def test_every_broken_rule_is_told_at_once(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_all_validation_errors_are_reported_at_once(client: httpx2.AsyncClient, db: Db) -> None:
     nobody, old = str(uuid4()), await an_application(db, isArchived=True)
 
     answer = await create(
@@ -113,7 +113,7 @@ async def test_every_broken_rule_is_told_at_once(client: httpx2.AsyncClient, db:
     assert (await client.get(PATH)).json()["totalCount"] == 0
 
 
-async def test_a_privilege_is_named_once(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_same_privilege_twice_is_rejected(client: httpx2.AsyncClient, db: Db) -> None:
     crm = await an_application(db)
     twice = [{"permission": "A"}, {"permission": "A", "access": "Deny"}]
 
@@ -122,7 +122,7 @@ async def test_a_privilege_is_named_once(client: httpx2.AsyncClient, db: Db) -> 
     assert answer.json()["errors"] == [{"field": "privileges", "message": "Privileges must name each permission once"}]
 
 
-async def test_the_same_key_makes_one_request(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_same_idempotency_key_creates_one_request(client: httpx2.AsyncClient, db: Db) -> None:
     crm = await an_application(db)
     body = {"action": "Remove", "applicationId": str(crm), "group": "Clerks"}
 

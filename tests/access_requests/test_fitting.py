@@ -1,4 +1,4 @@
-"""Access fits the action: Remove and Suspend lower, Restore gives back, and every raise is approved as an Add."""
+"""Test that access fits the action: Remove and Suspend lower it, Restore gives it back, raises need approval."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -7,11 +7,16 @@ from uuid import UUID
 import httpx2
 import pytest
 
+from rolecall.access_requests.asking import read_request
+from rolecall.applications.queries import with_mentioned_applications
 from rolecall.core import clock
+from rolecall.core.checking import Facts
 from rolecall.core.config import Config
 from rolecall.core.db import Db, execute
+from rolecall.identities.queries import with_mentioned_identities
 from tests.access_requests.walking import PATH, detail_of, done
 from tests.builders import an_application, an_identity
+from tests.counting import counting
 from tests.holdings import an_account
 from tests.working import let_the_worker_work
 
@@ -26,7 +31,7 @@ HELD = (
 
 
 class Cast:
-    """Ada has an account in the ledger; Bo is her supervisor, Olga owns the ledger."""
+    """Ada has an account in the ledger, Bo is her supervisor, and Olga owns the ledger."""
 
     ada: UUID
     bo: UUID
@@ -85,7 +90,7 @@ async def suspended(client: httpx2.AsyncClient, cast: Cast, *privileges: dict[st
         ("Close", "Unrestricted", "Access must be lower than Unrestricted"),
         ("Read", "Grant", "Access must be lower than Grant"),
         ("Void", "Grant", "Access must be None"),
-        ("Void", "None", "Access must be Deny: to lift a denial raises access and needs a Change"),
+        ("Void", "None", "Access must stay Deny: removing a denial raises access. Request a Change instead"),
         ("Audit", "Grant", "Access must be None"),
     ],
 )
@@ -110,7 +115,7 @@ async def test_remove_lowers_access_without_approval(
     assert request["target"]["privileges"][0]["approvedAccess"] == access
 
 
-async def test_misfits_are_reported_together_with_other_problems(client: httpx2.AsyncClient, cast: Cast) -> None:
+async def test_access_that_does_not_fit_is_reported_with_other_problems(client: httpx2.AsyncClient, cast: Cast) -> None:
     answer = await ask(
         client, cast, "Remove", named("Post", "Unrestricted"), named("Read", "Grant"), scheduledStart="soon"
     )
@@ -122,9 +127,7 @@ async def test_misfits_are_reported_together_with_other_problems(client: httpx2.
     ]
 
 
-async def test_a_group_keeps_no_more_than_it_has_when_it_is_removed(
-    client: httpx2.AsyncClient, db: Db, cast: Cast
-) -> None:
+async def test_remove_cannot_raise_access_of_a_group(client: httpx2.AsyncClient, db: Db, cast: Cast) -> None:
     await execute(db, "UPDATE assignments SET holder_number = (SELECT number FROM groups)")
 
     refused = await ask(client, cast, "Remove", named("Post", "Unrestricted"), group="Clerks")
@@ -134,10 +137,10 @@ async def test_a_group_keeps_no_more_than_it_has_when_it_is_removed(
     assert asked(lowered) == [("Post", "Modify", "Grant")]
 
 
-async def test_restore_of_what_was_never_suspended_is_refused(client: httpx2.AsyncClient, cast: Cast) -> None:
+async def test_restore_of_access_that_was_not_suspended_is_rejected(client: httpx2.AsyncClient, cast: Cast) -> None:
     whole = await ask(client, cast, "Restore")
     one = await ask(client, cast, "Restore", named("Close", "Grant"))
-    # A suspension that nobody carried out took nothing.
+    # A suspension that was not provisioned took nothing away.
     await ask(client, cast, "Suspend", named("Close"))
     waiting = await ask(client, cast, "Restore", named("Close"))
 
@@ -153,13 +156,29 @@ async def test_restore_gives_back_exactly_what_was_suspended(client: httpx2.Asyn
     request = await ask(client, cast, "Restore")
 
     assert more["errors"] == [
-        {"field": "privileges.0.access", "message": "Access must be Modify, as it was before the suspension"},
+        {"field": "privileges.0.access", "message": "Access must be Modify, which is still approved"},
         {"field": "privileges.1.access", "message": "Books Close of ada is not suspended"},
     ]
     assert asked(request) == [("Post", "Modify", "Modify"), ("Read", "Grant", "Grant")]
 
 
-async def test_a_restore_by_hand_is_approved_as_an_add(client: httpx2.AsyncClient, cast: Cast) -> None:
+async def test_restore_looks_up_its_target_once(
+    client: httpx2.AsyncClient, cast: Cast, clean_database: str, facts: Facts
+) -> None:
+    await suspended(client, cast)
+    raw = {"applicationId": str(cast.ledger), "identityId": str(cast.ada), "privileges": [named("Post")]}
+
+    async with counting(clean_database) as counts:
+        known = await with_mentioned_identities(counts.db, facts, raw)
+        known = await with_mentioned_applications(counts.db, known, raw)
+        remove = await counts.of(read_request(counts.db, {**raw, "action": "Remove"}, known))
+        restore = await counts.of(read_request(counts.db, {**raw, "action": "Restore"}, known))
+
+    # The only additional statement reads the suspensions; the identity is read to check that it is active.
+    assert restore == remove + 2
+
+
+async def test_restore_outside_an_event_is_approved_like_an_add(client: httpx2.AsyncClient, cast: Cast) -> None:
     await suspended(client, cast)
 
     modest = await ask(client, cast, "Restore", named(" READ "))
@@ -167,12 +186,12 @@ async def test_a_restore_by_hand_is_approved_as_an_add(client: httpx2.AsyncClien
 
     assert (modest["status"], approvers(modest)) == ("Pending", ["Bo Boss"])
     assert asked(modest) == [("Read", "Grant", "Grant")]
-    # What is not given back yet, of high risk: the owner is asked as well.
+    # The remaining access has a high risk, so the owner must approve too.
     assert [name for name, _, _ in asked(rest)] == ["Clerks", "Close", "Post", "Void"]
     assert approvers(rest) == ["Bo Boss", "Olga Owner"]
 
 
-async def test_nothing_is_restored_twice_or_after_it_was_taken_for_good(client: httpx2.AsyncClient, cast: Cast) -> None:
+async def test_access_that_was_restored_or_removed_cannot_be_restored(client: httpx2.AsyncClient, cast: Cast) -> None:
     await suspended(client, cast, named("Post"), named("Read"), named("Close"))
     restored = await ask(client, cast, "Restore", named("Post"))
     await ask(client, cast, "Remove", named("Close"))
@@ -187,11 +206,40 @@ async def test_nothing_is_restored_twice_or_after_it_was_taken_for_good(client: 
     assert asked(after_cancel) == [("Post", "Modify", "Modify")]
 
 
-async def test_nothing_is_restored_after_the_whole_account_was_removed(
-    client: httpx2.AsyncClient, db: Db, cast: Cast
-) -> None:
+async def test_restore_gives_back_at_most_what_is_still_approved(client: httpx2.AsyncClient, cast: Cast) -> None:
+    await suspended(client, cast, named("Post"), named("Close"), named("Read"))
+    await ask(client, cast, "Change", named("Post", "Grant"))
+    lowered = await ask(client, cast, "Change", named("Close", "Grant"))
+    await done(client, lowered["id"], "respond", type="Approve", response="Approved", reviewerId=str(cast.bo))
+    waiting = await ask(client, cast, "Change", named("Read", "Unrestricted"))
+
+    more = await ask(client, cast, "Restore", named("Close", "Unrestricted"))
+    rest = await ask(client, cast, "Restore")
+
+    assert waiting["status"] == "Pending"
+    assert more["errors"] == [
+        {"field": "privileges.0.access", "message": "Access must be Grant, which is still approved"}
+    ]
+    assert [(name, given) for name, _, given in asked(rest)] == [
+        ("Post", "Grant"),
+        ("Close", "Grant"),
+        ("Read", "Grant"),
+    ]
+
+
+async def test_later_approval_counts_again_for_a_restore(client: httpx2.AsyncClient, cast: Cast) -> None:
+    await suspended(client, cast, named("Read"))
+    await ask(client, cast, "Remove", named("Read"))
+    assert "errors" in await ask(client, cast, "Restore", named("Read"))
+    given = await ask(client, cast, "Change", named("Read", "Unrestricted"))
+    await done(client, given["id"], "respond", type="Approve", response="Approved", reviewerId=str(cast.bo))
+
+    assert asked(await ask(client, cast, "Restore", named("Read")))[0][2] == "Grant"
+
+
+async def test_access_of_a_removed_account_cannot_be_restored(client: httpx2.AsyncClient, db: Db, cast: Cast) -> None:
     await suspended(client, cast)
-    # The next import shows the suspended account without anything it could lose.
+    # After the next import the suspended account holds no access.
     await execute(db, "DELETE FROM memberships")
     await execute(db, "DELETE FROM assignments")
     await ask(client, cast, "Remove")
@@ -211,7 +259,9 @@ async def test_blank_identity_counts_as_absent(client: httpx2.AsyncClient, cast:
     assert {problem["field"] for problem in answer.json()["errors"]} == {"identityId"}
 
 
-async def test_another_account_of_the_person_is_not_restored(client: httpx2.AsyncClient, db: Db, cast: Cast) -> None:
+async def test_suspension_of_one_account_does_not_restore_another(
+    client: httpx2.AsyncClient, db: Db, cast: Cast
+) -> None:
     await an_account(db, cast.ledger, "ada.admin", cast.ada)
     await suspended(client, cast, named("Post"), targetName="ada")
 
@@ -220,7 +270,7 @@ async def test_another_account_of_the_person_is_not_restored(client: httpx2.Asyn
     assert answer["errors"][0]["message"] == "Books Post of ada.admin is not suspended"
 
 
-async def test_a_suspended_group_is_restored(client: httpx2.AsyncClient, db: Db, cast: Cast) -> None:
+async def test_suspended_group_can_be_restored(client: httpx2.AsyncClient, db: Db, cast: Cast) -> None:
     await execute(db, "UPDATE assignments SET holder_number = (SELECT number FROM groups)")
     await suspended(client, cast, named("Close"), group="Clerks")
 
@@ -234,7 +284,7 @@ async def test_a_suspended_group_is_restored(client: httpx2.AsyncClient, db: Db,
     ("permission", "access", "raises"),
     [("Post", "Unrestricted", True), ("Void", "None", True), ("Post", "Grant", False), ("Audit", "Deny", False)],
 )
-async def test_a_change_that_raises_access_is_approved_as_an_add(
+async def test_change_that_raises_access_is_approved_like_an_add(
     client: httpx2.AsyncClient, cast: Cast, permission: str, access: str, raises: bool
 ) -> None:
     policy = [
@@ -246,12 +296,12 @@ async def test_a_change_that_raises_access_is_approved_as_an_add(
     request = await ask(client, cast, "Change", named(permission, access))
 
     assert approvers(request) == (["Bo Boss"] if raises else [])
-    # Only the approval is that of an Add; the work is still that of a Change.
+    # Only the approval is that of an Add; the request is still a Change.
     (work,) = [each for each in request["requirements"] if each["type"] == "Resolve"]
     assert [rule["reason"] for rule in work["rules"]] != ["Adds only"]
 
 
-async def test_a_lowering_that_became_a_raise_is_canceled_at_its_start(
+async def test_request_that_would_raise_access_by_its_start_is_canceled(
     client: httpx2.AsyncClient, db: Db, config: Config, cast: Cast
 ) -> None:
     clock.travel_to(NOON)

@@ -20,7 +20,7 @@ async def detail_of(client: httpx2.AsyncClient, id: object) -> dict[str, Any]:
     return detail
 
 
-async def test_the_detail_has_exactly_the_fields_of_the_specification(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_detail_has_exactly_the_fields_of_the_specification(client: httpx2.AsyncClient, db: Db) -> None:
     boss = await an_identity(db, "Grace", "Hopper")
     ada = await an_identity(db, "Ada", "Lovelace", supervisorId=str(boss))
     crm = await an_application(db, "CRM", provisionerIds=[str(boss)], ownerId=str(boss), priority="High")
@@ -93,7 +93,7 @@ async def test_the_detail_has_exactly_the_fields_of_the_specification(client: ht
 
 
 @pytest.mark.parametrize("id", ["00000000-0000-0000-0000-000000000000", "seven", "stalled2"])
-async def test_an_unknown_request_is_not_found(client: httpx2.AsyncClient, id: str) -> None:
+async def test_unknown_request_is_not_found(client: httpx2.AsyncClient, id: str) -> None:
     answer = await client.get(f"/api/access-requests/{id}")
 
     assert answer.status_code == 404
@@ -101,7 +101,7 @@ async def test_an_unknown_request_is_not_found(client: httpx2.AsyncClient, id: s
     assert answer.json()["message"] == f"AccessRequest with id {id} not found"
 
 
-async def test_a_detail_is_read_by_one_statement_however_much_it_shows(clean_database: str) -> None:
+async def test_detail_takes_one_statement_regardless_of_its_size(clean_database: str) -> None:
     async with counting(clean_database) as counts:
         db = counts.db
         few = await an_access_request(db, privileges=[])

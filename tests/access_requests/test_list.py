@@ -22,7 +22,7 @@ async def numbers(client: httpx2.AsyncClient, **params: Any) -> list[int]:
     return [item["number"] for item in page["items"]]
 
 
-async def test_an_item_has_exactly_the_fields_of_the_specification(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_list_item_has_exactly_the_fields_of_the_specification(client: httpx2.AsyncClient, db: Db) -> None:
     await an_access_request(db, identity_id=await an_identity(db, email="ada@example.com"))
 
     (item,) = (await page_of(client))["items"]
@@ -40,7 +40,7 @@ async def test_an_item_has_exactly_the_fields_of_the_specification(client: httpx
     assert item["assignee"] is None
 
 
-async def test_only_a_group_has_a_nomenclature(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_only_group_targets_have_a_nomenclature(client: httpx2.AsyncClient, db: Db) -> None:
     await an_access_request(db, "Change", identity_id=None, target_name="Clerks", nomenclature="Role")
 
     (item,) = (await page_of(client))["items"]
@@ -51,7 +51,7 @@ async def test_only_a_group_has_a_nomenclature(client: httpx2.AsyncClient, db: D
     assert item["target"]["affectedIdentity"] is None
 
 
-async def test_the_newest_comes_first_and_equal_times_go_by_number(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_list_is_ordered_by_creation_then_number_descending(client: httpx2.AsyncClient, db: Db) -> None:
     identity, application = await an_identity(db), await an_application(db)
     for day in (2, 1, 2, 3):
         at = datetime(2026, 1, day, tzinfo=UTC)
@@ -60,7 +60,7 @@ async def test_the_newest_comes_first_and_equal_times_go_by_number(client: httpx
     assert await numbers(client) == [4, 3, 1, 2]
 
 
-async def test_pages_of_equal_times_never_overlap(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_pages_of_requests_created_at_the_same_time_do_not_overlap(client: httpx2.AsyncClient, db: Db) -> None:
     identity, application = await an_identity(db), await an_application(db)
     at = datetime(2026, 1, 1, tzinfo=UTC)
     for _ in range(105):
@@ -73,7 +73,7 @@ async def test_pages_of_equal_times_never_overlap(client: httpx2.AsyncClient, db
     assert pages[3]["items"] == []
 
 
-async def test_each_filter_keeps_what_matches_and_filters_combine(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_filters_select_matching_requests_and_combine(client: httpx2.AsyncClient, db: Db) -> None:
     ada, bob = await an_identity(db, "Ada"), await an_identity(db, "Bob")
     payroll, crm = await an_application(db, "Payroll"), await an_application(db, "CRM")
     await an_access_request(db, "Add", identity_id=ada, application_id=payroll)
@@ -103,7 +103,7 @@ async def test_each_filter_keeps_what_matches_and_filters_combine(client: httpx2
         ({"page": "0"}, "Page must be a whole number, 1 or more"),
     ],
 )
-async def test_a_filter_that_means_nothing_is_refused(
+async def test_invalid_filter_value_is_rejected(
     client: httpx2.AsyncClient, params: dict[str, str], message: str
 ) -> None:
     answer = await client.get("/api/access-requests", params=params)

@@ -1,4 +1,4 @@
-"""Those who work on many requests at once may meet: one waits for the other, and neither is sent away."""
+"""Transactions that change the same requests in bulk wait for each other and never deadlock."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -23,7 +23,7 @@ ROUNDS, REQUESTS = 9, 6
 
 
 async def a_finished_import_with_resolved_requests(db: Db) -> tuple[UUID, list[UUID]]:
-    """Every other account is gone as asked, so that the closed loop verifies and reopens by turns."""
+    """Remove every second account, so that the closed loop verifies and reopens requests alternately."""
     application = await an_application(db, f"Application {datetime.now(UTC)}", priority="High")
     ada, ids = await an_identity(db), []
     for n in range(REQUESTS):
@@ -37,7 +37,7 @@ async def a_finished_import_with_resolved_requests(db: Db) -> tuple[UUID, list[U
 
 
 class Crew:
-    """Each has a transaction of its own, and begins once the one before it waits for a lock."""
+    """Run tasks in their own transactions; start each one when the task before it waits for a lock."""
 
     def __init__(self, pool: Pool, watcher: Db) -> None:
         self.pool, self.watcher = pool, watcher
@@ -59,15 +59,15 @@ class Crew:
 
 
 @pytest.mark.timeout(900)
-async def test_work_on_the_same_requests_never_ends_in_a_deadlock(config: Config, db: Db) -> None:
+async def test_concurrent_bulk_work_on_the_same_requests_does_not_deadlock(config: Config, db: Db) -> None:
     async with make_pool(config) as pool:
         for turn in range(ROUNDS):
             import_id, ids = await a_finished_import_with_resolved_requests(db)
             backwards = list(reversed(ids))
 
             async def answer_several(db: Db, chosen: list[UUID] = backwards) -> None:
-                """As the console does: all are taken first, then each is decided on."""
-                await moving.hold(db, chosen)
+                """Lock all requests first and then decide each one, as the console does."""
+                await moving.lock(db, chosen)
                 for id in chosen:
                     await moving.verify(db, [id], SYSTEM, LATER)
 
@@ -77,11 +77,11 @@ async def test_work_on_the_same_requests_never_ends_in_a_deadlock(config: Config
             async def close(db: Db, id: UUID = import_id) -> None:
                 await close_loop(db, id, LATER)
 
-            everyone = [cancel_all, close, answer_several]
+            everyone: list[Callable[[Db], Awaitable[None]]] = [cancel_all, close, answer_several]
             crew = Crew(pool, db)
-            # While somebody has the first request, all of them line up for it, in every order.
+            # While one transaction locks the first request, all tasks queue for it, in every order.
             async with pool.connection() as first, first.transaction():
-                await moving.hold(first, ids[:1])
+                await moving.lock(first, ids[:1])
                 for n in range(len(everyone)):
                     await crew.begin(everyone[(turn + n) % len(everyone)])
             await asyncio.gather(*crew.tasks)

@@ -1,4 +1,4 @@
-"""The table of moves, row by row and for every pair of a status and a verb."""
+"""Test the table of moves: every row, and every pair of status and verb."""
 
 from collections import Counter
 from typing import Any
@@ -18,7 +18,7 @@ from tests.builders import an_access_request
 
 MILESTONES = ["startedOn", "approvedOn", "resolvedOn", "verifiedOn", "completedOn", "canceledOn"]
 
-# From, verb, priority of the application, to, milestones it sets, events it records, its activity entries.
+# From status, verb, application priority, to status, milestones set, events recorded, activity entries.
 ROWS: list[tuple[str, str, str, str, set[str], list[str], list[str]]] = [
     ("Pending", "approve", "High", "Open", {"approvedOn", "startedOn"}, ["Approved", "Provisioning"],
      ["Approved", "Provisioning"]),
@@ -37,7 +37,9 @@ ROWS: list[tuple[str, str, str, str, set[str], list[str], list[str]]] = [
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row[0]}-{row[1]}-{row[3]}")
-async def test_a_row_of_the_table(client: httpx2.AsyncClient, db: Db, row: Any) -> None:
+async def test_move_sets_status_milestones_events_and_activity_of_its_row(
+    client: httpx2.AsyncClient, db: Db, row: Any
+) -> None:
     status, name, priority, to, milestones, events, entries = row
     cast = await a_cast(db)
     id = await a_request_that_is(client, db, status, cast, priority=priority)
@@ -63,7 +65,9 @@ def without_identity_type(request: dict[str, Any]) -> dict[str, Any]:
     return {**request, "target": {**request["target"], "affectedIdentity": identity}}
 
 
-async def test_a_request_that_needs_nothing_walks_three_rows_at_once(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_request_without_approval_is_created_approved_and_started_at_once(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
     id = await an_access_request(db, "Remove")
 
     detail = await detail_of(client, id)
@@ -92,7 +96,7 @@ ALLOWED = {(row[0], row[1]) for row in ROWS}
 
 
 @pytest.mark.parametrize("status", WorkStatus)
-async def test_whatever_the_table_does_not_allow_is_a_conflict_and_changes_nothing(
+async def test_move_that_the_table_forbids_is_a_conflict_and_changes_nothing(
     client: httpx2.AsyncClient, db: Db, status: str
 ) -> None:
     cast = await a_cast(db)
@@ -110,7 +114,7 @@ async def test_whatever_the_table_does_not_allow_is_a_conflict_and_changes_nothi
             assert await events_of(db, id) == events_before
 
 
-def test_the_table_has_every_pair_of_statuses_that_the_design_names() -> None:
+def test_table_of_moves_has_exactly_the_specified_transitions() -> None:
     pairs = {(start, move.to) for move in MOVES for start in move.allowed if move.to}
     status = WorkStatus
 
@@ -130,7 +134,7 @@ def test_the_table_has_every_pair_of_statuses_that_the_design_names() -> None:
 
 
 @pytest.mark.parametrize(("status", "column"), [("Scheduled", "scheduled_start"), ("Snoozed", "snoozed_until")])
-async def test_the_clock_opens_what_is_due_and_nothing_else(
+async def test_worker_opens_only_requests_that_are_due(
     client: httpx2.AsyncClient, db: Db, status: str, column: str
 ) -> None:
     id = await a_request_that_is(client, db, status, await a_cast(db))
@@ -139,7 +143,7 @@ async def test_the_clock_opens_what_is_due_and_nothing_else(
     await moving.move_due(db, now)
     assert (await detail_of(client, id))["status"] == status
 
-    await db.execute(f"UPDATE access_requests SET {column} = %s", (now,))  # type: ignore[arg-type]
+    await db.execute(f"UPDATE access_requests SET {column} = %s", (now,))
     await moving.move_due(db, now)
     opened = await detail_of(client, id)
     assert opened["status"] == "Open"
@@ -148,7 +152,7 @@ async def test_the_clock_opens_what_is_due_and_nothing_else(
     assert opened["activity"][-1]["action"] == {"Scheduled": "Provisioning", "Snoozed": "Resumed"}[status]
 
 
-async def test_a_bulk_move_leaves_alone_what_is_in_another_status(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_bulk_move_skips_requests_in_another_status(client: httpx2.AsyncClient, db: Db) -> None:
     cast = await a_cast(db)
     resolved = UUID(await a_request_that_is(client, db, "Resolved", cast))
     pending = UUID(await a_request_that_is(client, db, "Pending", cast))

@@ -1,4 +1,4 @@
-"""Who may move a request: roles, relations and separation of duties, judged in one place."""
+"""Test who may move a request: roles, relations and separation of duties."""
 
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
@@ -21,7 +21,14 @@ from rolecall.access_requests.model import (
     Move,
     NewPrivilege,
 )
-from rolecall.access_requests.permitted import ABOUT_THEM, CARRIED_OUT, NOT_THEIRS, OWN, Standing, refusal
+from rolecall.access_requests.permitted import (
+    NOT_INVOLVED,
+    OWN_REQUEST,
+    PROVISIONED_IT,
+    REPORTED_BY_OTHERS,
+    Standing,
+    refusal,
+)
 from rolecall.accounts.model import Access
 from rolecall.console import actions as console
 from rolecall.console.model import SCOPES, Role
@@ -48,6 +55,7 @@ def a_standing(**given: Any) -> Standing:
         "role": "Reviewer",
         "asked": [],
         "carried_out_by": [],
+        "owner_carried_out": False,
         "latest": datetime.now(UTC),
     }
     return Standing(**{**usual, **nothing, **given})
@@ -67,47 +75,47 @@ def allowed(standing: Standing) -> set[Move]:
         ("is_provisioner", PROVISIONING),
     ],
 )
-def test_relation_decides_what_a_person_may_move(role: str | None, relation: str, moves: set[Move]) -> None:
+def test_person_may_make_the_moves_of_their_relation(role: str | None, relation: str, moves: set[Move]) -> None:
     assert allowed(a_standing(role=role, **{relation: True})) == moves
     assert allowed(a_standing(role=role)) == set()
-    assert refusal(a_standing(role=role), CANCEL) == NOT_THEIRS
+    assert refusal(a_standing(role=role), CANCEL) == NOT_INVOLVED
 
 
 @pytest.mark.parametrize(
     ("type", "moves"),
     [("Approve", {ASSIGN, CANCEL}), ("Resolve", PROVISIONING | {CANCEL}), ("Verify", {VERIFY, REOPEN})],
 )
-def test_being_asked_allows_the_moves_of_that_response_alone(type: str, moves: set[Move]) -> None:
+def test_reviewer_may_make_only_the_moves_of_their_response_type(type: str, moves: set[Move]) -> None:
     assert allowed(a_standing(asked=[type])) == moves
 
 
-def test_administrators_and_operators_move_what_is_not_their_own() -> None:
+def test_administrators_and_operators_may_move_requests_of_others() -> None:
     for role in ("Administrator", "Operator"):
         assert allowed(a_standing(role=role)) == {*MOVES}
         assert allowed(a_standing(role=role, is_affected=True)) == {*MOVES} - {RESOLVE, VERIFY, CANCEL, SNOOZE}
 
 
-def test_auditor_moves_nothing_even_what_is_asked_of_them() -> None:
+def test_auditor_cannot_move_a_request_even_as_its_reviewer() -> None:
     assert allowed(a_standing(role="Auditor", asked=["Verify"], is_reporter=True, is_provisioner=True)) == set()
 
 
-def test_token_acts_by_its_scope() -> None:
+def test_api_token_may_make_every_move() -> None:
     assert allowed(a_standing(is_person=False, role=None, is_reporter=True, carried_out_by=[ME])) == {*MOVES}
 
 
-def test_nobody_decides_on_their_own_request_or_verifies_their_own_work() -> None:
+def test_person_cannot_decide_their_own_request_or_verify_their_own_work() -> None:
     own = a_standing(role="Administrator", is_reporter=True, asked=["Approve", "Verify"])
-    assert [refusal(own, move) for move in (APPROVE, RESOLVE, VERIFY)] == [OWN] * 3
-    assert refusal(a_standing(role="Administrator", is_affected=True), CANCEL) == ABOUT_THEM
+    assert [refusal(own, move) for move in (APPROVE, RESOLVE, VERIFY)] == [OWN_REQUEST] * 3
+    assert refusal(a_standing(role="Administrator", is_affected=True), CANCEL) == REPORTED_BY_OTHERS
     worked = a_standing(role="Administrator", asked=["Verify"], carried_out_by=[ME])
-    assert refusal(worked, VERIFY) == CARRIED_OUT
+    assert refusal(worked, VERIFY) == PROVISIONED_IT
     assert refusal(worked, REOPEN) is None
     token = a_standing(is_person=False, role=None, carried_out_by=[OTHER])
-    assert (refusal(token, VERIFY, OTHER), refusal(token, VERIFY, ME)) == (CARRIED_OUT, None)
+    assert (refusal(token, VERIFY, OTHER), refusal(token, VERIFY, ME)) == (PROVISIONED_IT, None)
 
 
 class People:
-    """Grace owns the application and Peter provisions it; Rita reviews, and nothing is asked of her."""
+    """Grace owns the application, Peter provisions it, and Rita is a reviewer whom no request involves."""
 
     def __init__(self, **callers: Caller) -> None:
         self.grace, self.peter, self.rita = (callers[name] for name in ("grace", "peter", "rita"))
@@ -127,7 +135,7 @@ async def people(db: Db) -> People:
 
 
 async def a_removal(db: Db, people: People, **fields: Any) -> UUID:
-    """A request that is Open at once, and that must be verified."""
+    """Create a request that opens at once and requires verification."""
     ledger = await an_application(
         db, "Ledger", priority="High", ownerId=str(people.grace.id), provisionerIds=[str(people.peter.id)], **fields
     )
@@ -152,19 +160,19 @@ def _tomorrow() -> str:
 
 
 @pytest.mark.parametrize("verb", VERBS)
-async def test_reviewer_cannot_move_what_is_neither_theirs_nor_asked_of_them(db: Db, people: People, verb: str) -> None:
+async def test_reviewer_cannot_move_a_request_that_does_not_involve_them(db: Db, people: People, verb: str) -> None:
     id = await a_removal(db, people)
     status = FROM.get(verb, "Open")
     await execute(db, "UPDATE access_requests SET status = %(status)s WHERE id = %(id)s", id=id, status=status)
 
-    with pytest.raises(Conflict, match=NOT_THEIRS):
+    with pytest.raises(Conflict, match=NOT_INVOLVED):
         await VERBS[verb](db, people.rita, id)
 
     assert await fetch_value(db, "SELECT status FROM access_requests WHERE id = %(id)s", id=id) == status
     assert await fetch_value(db, "SELECT assignee_id FROM access_requests WHERE id = %(id)s", id=id) is None
 
 
-async def test_provisioner_works_on_requests_of_their_applications_alone(db: Db, people: People) -> None:
+async def test_provisioner_can_move_only_requests_of_their_applications(db: Db, people: People) -> None:
     id = await a_removal(db, people)
     other = await an_access_request(db, "Remove")
 
@@ -172,11 +180,11 @@ async def test_provisioner_works_on_requests_of_their_applications_alone(db: Db,
     await VERBS["resolve"](db, people.peter, id)
 
     for verb in ("assign", "resolve", "cancel"):
-        with pytest.raises(Conflict, match=NOT_THEIRS):
+        with pytest.raises(Conflict, match=NOT_INVOLVED):
             await VERBS[verb](db, people.peter, other)
 
 
-async def test_reporter_cancels_their_own_request(db: Db, people: People) -> None:
+async def test_reporter_can_cancel_their_own_request(db: Db, people: People) -> None:
     id = await a_removal(db, people)
     await execute(db, "UPDATE access_requests SET reporter_id = %(id)s", id=people.rita.id)
 
@@ -188,8 +196,10 @@ async def test_reporter_cancels_their_own_request(db: Db, people: People) -> Non
 VERIFIED = {"type": "Verify", "response": "Approved"}
 
 
-async def test_who_resolved_does_not_verify(client: httpx2.AsyncClient, db: Db, people: People) -> None:
-    """Neither by the verb, nor by a response, nor by a token that records their response."""
+async def test_person_who_resolved_a_request_cannot_verify_it(
+    client: httpx2.AsyncClient, db: Db, people: People
+) -> None:
+    """Try the verb, a response, and a token that records the response."""
     id = await a_removal(db, people)
     await execute(db, "UPDATE applications SET provisioner_ids = ARRAY[owner_id]")
     await VERBS["resolve"](db, people.grace, id)
@@ -198,32 +208,32 @@ async def test_who_resolved_does_not_verify(client: httpx2.AsyncClient, db: Db, 
         VERBS["verify"](db, people.grace, id),
         actions.respond(db, people.grace, str(id), VERIFIED, facts()),
     ):
-        with pytest.raises(Conflict, match="Whoever carried out a request does not verify it"):
+        with pytest.raises(Conflict, match=PROVISIONED_IT):
             await attempt
     recorded = await do(client, id, "respond", **VERIFIED, reviewerId=str(people.grace.id))
 
-    assert (recorded.status_code, recorded.json()["message"]) == (409, CARRIED_OUT)
+    assert (recorded.status_code, recorded.json()["message"]) == (409, PROVISIONED_IT)
     assert await fetch_value(db, "SELECT status FROM access_requests WHERE id = %(id)s", id=id) == "Resolved"
 
 
-async def test_who_was_assigned_when_it_was_resolved_does_not_verify(
+async def test_assignee_at_the_time_of_resolving_cannot_verify(
     client: httpx2.AsyncClient, db: Db, people: People
 ) -> None:
     id = await a_removal(db, people)
     await done(client, id, "assign", assigneeId=str(people.grace.id))
     await done(client, id, "resolve")
-    with pytest.raises(Conflict, match="Whoever carried out"):
+    with pytest.raises(Conflict, match=PROVISIONED_IT):
         await VERBS["verify"](db, people.grace, id)
 
     await done(client, id, "reopen")
     await done(client, id, "assign", assigneeId=str(people.peter.id))
     await done(client, id, "resolve")
-    # The first round counts too: reopening does not make them independent.
-    with pytest.raises(Conflict, match="Whoever carried out"):
+    # A person who provisioned it before it was reopened stays excluded.
+    with pytest.raises(Conflict, match=PROVISIONED_IT):
         await VERBS["verify"](db, people.grace, id)
 
 
-async def test_another_person_and_an_import_verify(
+async def test_another_person_or_an_import_can_verify(
     client: httpx2.AsyncClient, db: Db, people: People, config: Config
 ) -> None:
     id = await a_removal(db, people)
@@ -245,7 +255,7 @@ async def test_another_person_and_an_import_verify(
     assert await fetch_value(db, "SELECT status FROM access_requests WHERE id = %(id)s", id=proved) == "Completed"
 
 
-async def test_administrators_are_asked_when_all_who_would_verify_carried_it_out(
+async def test_administrators_are_asked_when_every_verifier_provisioned_the_request(
     client: httpx2.AsyncClient, db: Db, people: People
 ) -> None:
     id = await a_removal(db, people)

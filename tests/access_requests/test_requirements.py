@@ -1,4 +1,4 @@
-"""Who is asked: the policy's rules, and whom they name."""
+"""Test which rules of the approval policy apply to a request, and who its reviewers are."""
 
 from typing import Any
 from uuid import UUID
@@ -30,32 +30,32 @@ async def names(client: httpx2.AsyncClient, id: UUID) -> list[tuple[str, list[st
     return [(type, reviewers) for type, _, reviewers in await asked(client, id)]
 
 
-async def test_where_nobody_can_be_found_the_administrators_respond_and_the_reason_says_so(
-    client: httpx2.AsyncClient, db: Db
-) -> None:
+async def test_administrators_respond_where_no_reviewer_is_available(client: httpx2.AsyncClient, db: Db) -> None:
     id = await an_access_request(db, privileges=[RISKY])
 
     assert await asked(client, id) == [
         (
             "Approve",
-            "The supervisor approves added and changed access; the administrators respond because no supervisor can",
+            "The supervisor approves added and changed access;"
+            " the administrators respond because no supervisor is available",
             ["Administrators"],
         ),
         (
             "Approve",
             "The application owner approves added and changed access of high risk;"
-            " the administrators respond because no application owner can",
+            " the administrators respond because no application owner is available",
             ["Administrators"],
         ),
         (
             "Resolve",
-            "The provisioner makes the change; the administrators respond because no application provisioner can",
+            "The provisioner makes the change;"
+            " the administrators respond because no application provisioner is available",
             ["Administrators"],
         ),
     ]
 
 
-async def test_the_administrators_can_answer_while_nobody_is_one(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_token_can_respond_for_administrators_while_there_are_none(client: httpx2.AsyncClient, db: Db) -> None:
     id = await an_access_request(db)
     body = {"type": "Approve", "response": "Approved", "reviewerId": "00000000-0000-0000-0000-000000000001"}
 
@@ -64,7 +64,7 @@ async def test_the_administrators_can_answer_while_nobody_is_one(client: httpx2.
     assert answer.json()["status"] == "Open"
 
 
-async def test_console_administrators_are_named_once_there_are_some(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_console_administrators_are_named_as_reviewers(client: httpx2.AsyncClient, db: Db) -> None:
     for first in ("Alma", "Bert"):
         await an_administrator(db, first)
     id = await an_access_request(db)
@@ -81,7 +81,7 @@ async def an_administrator(db: Db, first: str) -> UUID:
     return id
 
 
-async def test_nobody_is_asked_about_a_request_of_their_own(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_affected_person_is_not_asked_to_review(client: httpx2.AsyncClient, db: Db) -> None:
     olga = await an_identity(db, "Olga", "Owner")
     await db.execute("UPDATE identities SET supervisor_id = id")
     crm = await an_application(db, ownerId=str(olga), provisionerIds=[str(olga)], priority="High")
@@ -103,7 +103,7 @@ async def test_nobody_is_asked_about_a_request_of_their_own(client: httpx2.Async
     ]
 
 
-async def test_the_reporter_is_not_asked_to_decide(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_reporter_is_not_asked_to_review(client: httpx2.AsyncClient, db: Db) -> None:
     boss = await an_identity(db, "Bo", "Boss")
     ada = await an_identity(db, supervisorId=str(boss))
     crm = await an_application(db, ownerId=str(boss), provisionerIds=[str(boss)], priority="High")
@@ -117,7 +117,7 @@ async def test_the_reporter_is_not_asked_to_decide(client: httpx2.AsyncClient, d
     assert {name for _, reviewers in await names(client, by_other) for name in reviewers} == {"Bo Boss"}
 
 
-async def test_whoever_left_is_not_asked(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_inactive_person_is_not_asked_to_review(client: httpx2.AsyncClient, db: Db) -> None:
     boss, deputy = await an_identity(db, "Bo", "Boss"), await an_identity(db, "Di", "Deputy")
     ada = await an_identity(db, supervisorId=str(boss))
     crm = await an_application(db, provisionerIds=[str(boss), str(deputy)])
@@ -157,7 +157,7 @@ async def test_rules_apply_by_action_event_priority_and_risk(client: httpx2.Asyn
     assert met == [["Rule 0", "Rule 5"], ["Rule 1", "Rule 5"], ["Rule 2", "Rule 5"], ["Rule 3", "Rule 5"]]
 
 
-async def test_a_policy_that_names_no_provisioner_leaves_it_to_the_administrators(
+async def test_administrators_provision_where_the_policy_names_no_provisioner(
     client: httpx2.AsyncClient, db: Db
 ) -> None:
     await client.patch("/api/settings", json={"approvalPolicy": []})
@@ -165,6 +165,10 @@ async def test_a_policy_that_names_no_provisioner_leaves_it_to_the_administrator
     id = await an_access_request(db)
 
     assert await asked(client, id) == [
-        ("Resolve", "The administrators respond because no rule says who makes the change", ["Administrators"])
+        (
+            "Resolve",
+            "The administrators respond because the approval policy names no provisioner for this request",
+            ["Administrators"],
+        )
     ]
     assert (await detail_of(client, id))["status"] == "Open"

@@ -19,7 +19,7 @@ APPROVED = {"type": "Approve", "response": "Approved"}
 
 
 async def a_risky_request(db: Db) -> tuple[UUID, UUID, UUID]:
-    """The supervisor and the owner must both approve; one privilege asks for everything, one to modify."""
+    """Create a request for Unrestricted and Modify access that supervisor and owner must approve."""
     boss, owner = await an_identity(db, "Bo", "Boss"), await an_identity(db, "Olga", "Owner")
     ada = await an_identity(db, "Ada", "Lovelace", supervisorId=str(boss))
     crm = await an_application(db, "CRM", ownerId=str(owner))
@@ -36,7 +36,7 @@ def responses(detail: dict[str, Any], type: str) -> list[str]:
     return [answer["response"] for rule in requirement["rules"] for answer in rule["responses"]]
 
 
-async def test_a_request_is_approved_when_every_rule_is_met(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_request_is_approved_when_every_rule_is_met(client: httpx2.AsyncClient, db: Db) -> None:
     id, boss, owner = await a_risky_request(db)
 
     first = await done(client, id, "respond", **APPROVED, reviewerId=str(boss), comment="Fine with me")
@@ -52,7 +52,7 @@ async def test_a_request_is_approved_when_every_rule_is_met(client: httpx2.Async
     assert responses(second, "Approve") == ["Approved", "Approved"]
 
 
-async def test_the_activity_names_the_reviewer_and_whoever_recorded_the_answer(
+async def test_activity_names_the_reviewer_and_the_caller_who_recorded_the_response(
     client: httpx2.AsyncClient, db: Db
 ) -> None:
     id, boss, _ = await a_risky_request(db)
@@ -66,7 +66,7 @@ async def test_the_activity_names_the_reviewer_and_whoever_recorded_the_answer(
     )
 
 
-async def test_one_rejection_cancels(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_one_rejection_cancels_the_request(client: httpx2.AsyncClient, db: Db) -> None:
     id, boss, _ = await a_risky_request(db)
 
     detail = await done(client, id, "respond", type="approve", response="REJECTED", reviewerId=str(boss))
@@ -91,7 +91,7 @@ async def test_approved_access_is_what_was_requested_unless_a_reviewer_lowered_i
     assert [privilege["requestedAccess"] for privilege in second["target"]["privileges"]] == ["Unrestricted", "Modify"]
 
 
-async def test_lowering_much_takes_as_many_statements_as_lowering_little(clean_database: str, facts: Facts) -> None:
+async def test_number_of_statements_does_not_depend_on_lowered_privileges(clean_database: str, facts: Facts) -> None:
     async def lowers(much: int) -> int:
         boss = await an_identity(db, "Bo", "Boss")
         ada = await an_identity(db, "Ada", "Lovelace", supervisorId=str(boss))
@@ -111,7 +111,7 @@ async def test_lowering_much_takes_as_many_statements_as_lowering_little(clean_d
     assert approved == [("Grant", 32)]
 
 
-async def test_approved_access_is_never_raised(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_reviewer_cannot_raise_the_approved_access(client: httpx2.AsyncClient, db: Db) -> None:
     id, boss, _ = await a_risky_request(db)
     raised = [
         {"header": "Sales", "permission": "Leads", "access": "Unrestricted"},
@@ -124,7 +124,7 @@ async def test_approved_access_is_never_raised(client: httpx2.AsyncClient, db: D
     assert answer.status_code == 400
     assert answer.json()["errors"] == [
         {"field": "approvedAccess.0.access", "message": "Access must be lower than Modify"},
-        {"field": "approvedAccess.1", "message": "The request has no such privilege"},
+        {"field": "approvedAccess.1", "message": "The request does not contain this privilege"},
         {"field": "approvedAccess.2.access", "message": "Access is required"},
     ]
     assert (await detail_of(client, id))["activity"][-1]["action"] == "Created"
@@ -147,12 +147,12 @@ async def test_neither_deny_nor_none_is_lower_than_the_other(
     ]
 
 
-async def test_a_request_that_is_over_lists_no_one_as_pending(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_finished_request_lists_no_pending_reviewers(client: httpx2.AsyncClient, db: Db) -> None:
     boss = await an_identity(db, "Bo", "Boss")
     ada = await an_identity(db, "Ada", "Lovelace", supervisorId=str(boss))
     provisioners = [str(await an_identity(db, name, "Engineer")) for name in ("Pia", "Per")]
     crm = await an_application(db, "CRM", provisionerIds=provisioners)
-    asked = {"identity_id": ada, "application_id": crm}
+    asked: dict[str, Any] = {"identity_id": ada, "application_id": crm}
     worked, canceled = await an_access_request(db, **asked), await an_access_request(db, **asked)
 
     await done(client, worked, "respond", **APPROVED, reviewerId=str(boss))
@@ -165,7 +165,7 @@ async def test_a_request_that_is_over_lists_no_one_as_pending(client: httpx2.Asy
     assert [(each["reviewer"]["name"], each["response"]) for each in rule["responses"]] == [
         ("Per Engineer", "Approved")
     ]
-    # The rules stay: they say what would have been needed.
+    # The rules stay, because they document what was required.
     assert [(each["type"], each["rules"]) for each in dropped["requirements"]] == [
         ("Approve", [{"reason": "The supervisor approves added and changed access", "responses": []}]),
         ("Resolve", [{"reason": "The provisioner makes the change", "responses": []}]),
@@ -174,7 +174,7 @@ async def test_a_request_that_is_over_lists_no_one_as_pending(client: httpx2.Asy
     assert event["request"]["requirements"] == dropped["requirements"]
 
 
-async def test_only_whoever_is_asked_may_respond(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_only_a_reviewer_of_the_request_can_respond(client: httpx2.AsyncClient, db: Db) -> None:
     id, _, _ = await a_risky_request(db)
     stranger = await an_identity(db, "Sam", "Stranger")
 
@@ -183,23 +183,23 @@ async def test_only_whoever_is_asked_may_respond(client: httpx2.AsyncClient, db:
 
     assert answer.status_code == nobody.status_code == 400
     assert answer.json()["errors"] == [
-        {"field": "reviewerId", "message": f"Identity with id {stranger} is not asked to approve this"}
+        {"field": "reviewerId", "message": f"Identity with id {stranger} is not asked to approve this request"}
     ]
     assert nobody.json()["errors"] == [{"field": "reviewerId", "message": "Reviewer ID is required"}]
 
 
-async def test_nobody_responds_twice(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_reviewer_cannot_respond_twice(client: httpx2.AsyncClient, db: Db) -> None:
     id, boss, _ = await a_risky_request(db)
     await done(client, id, "respond", **APPROVED, reviewerId=str(boss))
 
     again = await do(client, id, "respond", type="Approve", response="Rejected", reviewerId=str(boss))
 
     assert again.status_code == 409
-    assert again.json()["message"] == "Bo Boss has responded already"
+    assert again.json()["message"] == "Bo Boss has already responded"
     assert responses(await detail_of(client, id), "Approve") == ["Approved", "Pending"]
 
 
-async def test_every_broken_rule_of_a_response_is_told_at_once(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_all_validation_errors_of_a_response_are_reported_at_once(client: httpx2.AsyncClient, db: Db) -> None:
     id, _, _ = await a_risky_request(db)
 
     answer = await do(client, id, "respond", response="Pending", reviewerId="me", comment=" ", approvedAccess=[{}])
@@ -212,7 +212,7 @@ async def test_every_broken_rule_of_a_response_is_told_at_once(client: httpx2.As
     ]
 
 
-async def test_the_provisioner_resolves_and_the_owner_verifies(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_provisioner_resolves_and_owner_verifies(client: httpx2.AsyncClient, db: Db) -> None:
     cast = await a_cast(db)
     id = await a_request_that_is(client, db, "Open", cast)
 
@@ -225,7 +225,9 @@ async def test_the_provisioner_resolves_and_the_owner_verifies(client: httpx2.As
     assert responses(verified, "Verify") == ["Approved"]
 
 
-async def test_what_is_not_verified_is_reopened_and_everyone_is_asked_again(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_rejected_verification_reopens_the_request_and_resets_responses(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
     cast = await a_cast(db)
     id = await a_request_that_is(client, db, "Resolved", cast)
 
@@ -249,7 +251,7 @@ async def test_provisioning_cannot_be_rejected(client: httpx2.AsyncClient, db: D
     ]
 
 
-async def test_whoever_resolves_without_being_asked_is_named_beside_those_who_were(
+async def test_caller_who_resolves_without_being_asked_is_listed_as_reviewer(
     client: httpx2.AsyncClient, db: Db
 ) -> None:
     cast = await a_cast(db)

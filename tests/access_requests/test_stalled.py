@@ -3,7 +3,7 @@ from typing import Any
 
 import httpx2
 
-from rolecall.access_requests.actions import create_requests
+from rolecall.access_requests.creation import create_requests
 from rolecall.access_requests.model import NewPrivilege, NewRequest
 from rolecall.core import clock
 from rolecall.core.caller import SYSTEM
@@ -22,7 +22,7 @@ async def stalled(client: httpx2.AsyncClient) -> list[dict[str, Any]]:
     return items
 
 
-async def test_what_waits_for_people_is_listed_with_whom_how_long_and_why(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_stalled_list_shows_reviewers_waiting_time_and_reasons(client: httpx2.AsyncClient, db: Db) -> None:
     cast = await a_cast(db)
     ids = {status: await a_request_that_is(client, db, status, cast) for status in STEPS}
     clock.travel_to(clock.now() + timedelta(days=3, hours=1))
@@ -41,7 +41,7 @@ async def test_what_waits_for_people_is_listed_with_whom_how_long_and_why(client
     ]  # fmt: skip
 
 
-async def test_an_open_request_waits_for_its_assignee(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_open_request_waits_for_its_assignee(client: httpx2.AsyncClient, db: Db) -> None:
     cast = await a_cast(db)
     id = await a_request_that_is(client, db, "Open", cast)
     await done(client, id, "assign", assigneeId=cast.grace)
@@ -51,7 +51,7 @@ async def test_an_open_request_waits_for_its_assignee(client: httpx2.AsyncClient
     assert item["waitingFor"] == [{"id": cast.grace, "name": "Grace Hopper"}]
 
 
-async def test_the_last_page_of_what_waits_is_right_as_requests_come_and_go(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_last_page_of_the_stalled_list_stays_exact_as_requests_change(client: httpx2.AsyncClient, db: Db) -> None:
     cast = await a_cast(db)
     first = await a_request_that_is(client, db, "Pending", cast)
     privilege = NewPrivilege(header="Ledger", permission="Post")

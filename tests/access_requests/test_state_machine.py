@@ -1,6 +1,6 @@
-"""Random legal and illegal calls, held against a small model that knows only the table.
+"""Compare random legal and illegal calls with a small model of the table of moves.
 
-`ROLECALL_MODEL_CALLS=20000` makes it a long walk; the suite takes a short one.
+Set `ROLECALL_MODEL_CALLS=20000` for a long run; the default is short.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ CALLS = int(os.environ.get("ROLECALL_MODEL_CALLS", SHORT_WALK))
 STEPS = 50
 AT_ONCE = 5
 
-# Verb: statuses that allow it, status it leads to, milestones it sets, events, activity. None: told apart below.
+# Verb: statuses that allow it, status it leads to, milestones it sets, events, activity. None: depends on the request.
 TABLE: dict[str, tuple[set[str], str | None, set[str], list[str], str]] = {
     "resolve": ({"Open"}, None, {"resolvedOn"}, ["Resolved"], "Resolved"),
     "verify": ({"Resolved"}, "Completed", {"verifiedOn", "completedOn"}, ["Completed"], "Verified"),
@@ -50,7 +50,7 @@ AWAITED = {"Approve": "Pending", "Resolve": "Open", "Verify": "Resolved"}
 
 
 class Modelled:
-    """What a request should be."""
+    """The expected state of a request."""
 
     def __init__(self, asked: dict[str, list[str]], *, waits: bool) -> None:
         self.status, self.waits = "Pending", waits
@@ -242,7 +242,7 @@ def test_random_calls_agree_with_the_model(config: Config) -> None:
             stateful_step_count=STEPS,
             deadline=None,
             database=None,
-            # Fifty steps can be read as they are; making them fewer would outlast the test.
+            # Shrinking would take longer than the test timeout, and fifty steps are readable.
             phases=[Phase.generate],
             derandomize=CALLS == SHORT_WALK,
             report_multiple_bugs=False,

@@ -5,6 +5,7 @@ import httpx2
 import pytest
 
 from rolecall.access_requests import actions
+from rolecall.access_requests.permitted import OWN_REQUEST
 from rolecall.core.caller import Caller
 from rolecall.core.db import Db
 from rolecall.core.errors import Conflict
@@ -16,14 +17,14 @@ VERBS = ["respond", "assign", "resolve", "verify", "reopen", "snooze", "resume",
 
 @pytest.mark.parametrize("verb", VERBS)
 @pytest.mark.parametrize("id", ["00000000-0000-7000-8000-000000000000", "seven"])
-async def test_a_verb_on_an_unknown_request_is_not_found(client: httpx2.AsyncClient, verb: str, id: str) -> None:
+async def test_verb_on_an_unknown_request_is_not_found(client: httpx2.AsyncClient, verb: str, id: str) -> None:
     answer = await do(client, id, verb)
 
     assert answer.status_code == 404
     assert answer.json()["message"] == f"AccessRequest with id {id} not found"
 
 
-async def test_a_verb_needs_no_body(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_verb_accepts_a_missing_body(client: httpx2.AsyncClient, db: Db) -> None:
     id = await a_request_that_is(client, db, "Open", await a_cast(db))
 
     answer = await client.post(f"/api/access-requests/{id}/resolve")
@@ -32,7 +33,7 @@ async def test_a_verb_needs_no_body(client: httpx2.AsyncClient, db: Db) -> None:
     assert answer.json()["status"] == "Resolved"
 
 
-async def test_a_comment_given_with_a_verb_is_in_the_event(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_comment_sent_with_a_verb_is_part_of_the_event(client: httpx2.AsyncClient, db: Db) -> None:
     id = await a_request_that_is(client, db, "Open", await a_cast(db))
 
     await done(client, id, "resolve", comment="Ticket 4711")
@@ -42,7 +43,7 @@ async def test_a_comment_given_with_a_verb_is_in_the_event(client: httpx2.AsyncC
 
 
 @pytest.mark.parametrize("comment", ["", " \n", "\u200b"])
-async def test_blank_comment_given_with_a_verb_is_no_comment(client: httpx2.AsyncClient, db: Db, comment: str) -> None:
+async def test_blank_comment_sent_with_a_verb_is_ignored(client: httpx2.AsyncClient, db: Db, comment: str) -> None:
     id = await a_request_that_is(client, db, "Open", await a_cast(db))
 
     request = await done(client, id, "resolve", comment=comment)
@@ -50,7 +51,7 @@ async def test_blank_comment_given_with_a_verb_is_no_comment(client: httpx2.Asyn
     assert (request["status"], request["comments"]) == ("Resolved", [])
 
 
-async def test_a_comment_may_come_in_any_status_and_moves_nothing(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_comment_is_allowed_in_any_status_and_keeps_it(client: httpx2.AsyncClient, db: Db) -> None:
     id = await a_request_that_is(client, db, "Canceled", await a_cast(db))
     before = await detail_of(client, id)
 
@@ -61,7 +62,7 @@ async def test_a_comment_may_come_in_any_status_and_moves_nothing(client: httpx2
     assert after.items() <= before.items()
 
 
-async def test_a_comment_says_something(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_comment_without_content_is_rejected(client: httpx2.AsyncClient, db: Db) -> None:
     id = await a_request_that_is(client, db, "Pending", await a_cast(db))
 
     answer = await do(client, id, "comment", content="  ")
@@ -69,7 +70,7 @@ async def test_a_comment_says_something(client: httpx2.AsyncClient, db: Db) -> N
     assert answer.json()["errors"] == [{"field": "content", "message": "Content is required"}]
 
 
-async def test_an_assignee_is_an_active_identity(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_assignee_must_be_an_active_identity(client: httpx2.AsyncClient, db: Db) -> None:
     cast = await a_cast(db)
     id = await a_request_that_is(client, db, "Pending", cast)
     nobody = str(uuid4())
@@ -87,7 +88,7 @@ async def test_an_assignee_is_an_active_identity(client: httpx2.AsyncClient, db:
     assert assigned["activity"][-1]["content"] == "Assigned to Grace Hopper"
 
 
-async def test_a_request_is_snoozed_until_a_later_time(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_request_can_be_snoozed_only_until_a_future_time(client: httpx2.AsyncClient, db: Db) -> None:
     id = await a_request_that_is(client, db, "Open", await a_cast(db))
     past = (datetime.now(UTC) - timedelta(minutes=1)).isoformat()
 
@@ -99,7 +100,7 @@ async def test_a_request_is_snoozed_until_a_later_time(client: httpx2.AsyncClien
 
 
 @pytest.mark.parametrize(("status", "verb"), [("Open", actions.resolve), ("Resolved", actions.verify)])
-async def test_nobody_decides_on_a_request_of_their_own(
+async def test_affected_person_cannot_decide_their_own_request(
     client: httpx2.AsyncClient, db: Db, status: str, verb: object
 ) -> None:
     cast = await a_cast(db)
@@ -107,7 +108,7 @@ async def test_nobody_decides_on_a_request_of_their_own(
     before = await detail_of(client, id)
     ada = Caller(UUID(cast.ada), "Ada Lovelace", frozenset())
 
-    with pytest.raises(Conflict, match="Nobody decides on a request of their own"):
+    with pytest.raises(Conflict, match=OWN_REQUEST):
         await verb(db, ada, id, {}, facts())  # type: ignore[operator]
 
     assert await detail_of(client, id) == before

@@ -1,4 +1,4 @@
-"""Requests brought to any status by the verbs that lead there."""
+"""Build requests in any status through the verbs of the API."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -15,7 +15,7 @@ TOMORROW = (datetime.now(UTC) + timedelta(days=1)).isoformat()
 
 
 class Cast:
-    """Ada asks, Grace approves and owns, Peter provisions."""
+    """Ada is affected, Grace is her supervisor and owns the application, Peter provisions it."""
 
     def __init__(self, ada: UUID, grace: UUID, peter: UUID) -> None:
         self.ada_id = ada
@@ -46,7 +46,7 @@ async def detail_of(client: httpx2.AsyncClient, id: object) -> dict[str, Any]:
     return detail
 
 
-# The verbs that lead from a new request to each status, and when it is to start.
+# The verbs that lead from a new request to each status.
 STEPS: dict[str, list[str]] = {
     "Pending": [],
     "Scheduled": ["approve"],
@@ -74,7 +74,7 @@ def body_of(verb: str, cast: Cast) -> tuple[str, dict[str, Any]]:
 async def a_request_that_is(
     client: httpx2.AsyncClient, db: Db, status: str, cast: Cast, *, priority: str = "High"
 ) -> str:
-    """In an application of high priority there is something to verify."""
+    """Create a request and bring it to a status; an application of high priority requires verification."""
     application = await an_application(
         db, f"CRM for {status}", ownerId=cast.grace, provisionerIds=[cast.peter], priority=priority
     )

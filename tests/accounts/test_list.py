@@ -7,7 +7,7 @@ from rolecall.core.db import Db
 from tests.builders import an_application
 
 
-async def test_an_application_without_imports_holds_nothing(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_application_without_imports_is_empty(client: httpx2.AsyncClient, db: Db) -> None:
     id = await an_application(db)
 
     for kind in ("accounts", "groups", "permissions"):
@@ -41,11 +41,11 @@ async def test_as_of_must_not_be_in_the_future(client: httpx2.AsyncClient, db: D
             400,
             [{"field": "asOf", "message": "As of must not be in the future"}],
         )
-    # Clocks differ a little.
+    # A small clock skew is tolerated.
     assert (await client.get(path, params={"asOf": (now + timedelta(minutes=4)).isoformat()})).status_code == 200
 
 
-async def test_any_past_moment_or_number_may_be_asked_for(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_as_of_accepts_any_past_moment_or_import_number(client: httpx2.AsyncClient, db: Db) -> None:
     id = await an_application(db)
 
     for as_of in ("2025-12-01", "2025-12-01T10:00:00+02:00", "17"):

@@ -54,7 +54,7 @@ async def test_accounts_match_by_employee_id_then_mail_then_name(
     assert ([item["username"] for item in disputed["items"]], disputed["totalCount"]) == (["disputed"], 1)
 
 
-async def test_every_page_of_accounts_by_match_follows_pins_and_people(
+async def test_account_pages_by_match_are_exact_after_pins_and_identity_changes(
     client: httpx2.AsyncClient, config: Config, db: Db
 ) -> None:
     application = await an_application(db)
@@ -100,7 +100,7 @@ async def test_a_pin_survives_every_import(client: httpx2.AsyncClient, config: C
     assert (await matches(client, application))["a"] == ("Email", str(ada))
 
 
-async def test_a_pin_says_one_thing(client: httpx2.AsyncClient, config: Config, db: Db) -> None:
+async def test_pin_needs_either_an_identity_or_never(client: httpx2.AsyncClient, config: Config, db: Db) -> None:
     ada = await an_identity(db)
     application = await an_application(db)
     await Imports(client, config).finish(application, {"Users": "Username\na\n"})
@@ -141,7 +141,7 @@ async def test_leaver_is_matched_by_employee_id_and_email_but_never_by_name(
         "namesake": ("Name", str(other)),
     }
     assert await matches(client, application) == expected
-    # Matching again, because identities changed, follows the same rule.
+    # Rematching after a change of identities follows the same rule.
     await db.execute("UPDATE identities SET title = 'Gone', status = 'Disabled' WHERE id = %s", (gone,))
     await match_again(db)
     assert await matches(client, application) == expected

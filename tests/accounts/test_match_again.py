@@ -1,4 +1,4 @@
-"""Matching that runs again: only what an import or a change of people affects, and one at a time."""
+"""Rematching covers only accounts affected by an import or an identity change, and is serialised."""
 
 import asyncio
 from datetime import UTC, datetime
@@ -36,12 +36,12 @@ async def match_later(db: Db) -> int:
 
 
 async def matched_later(client: httpx2.AsyncClient, application: UUID) -> dict[str, str]:
-    """List the accounts that got their match later, each with its match."""
+    """List the accounts whose match changed later, with the match."""
     found = await accounts(client, application)
     return {name: item["match"] for name, item in found.items() if item["matchedOn"] == "2035-01-01T00:00:00Z"}
 
 
-async def test_account_finds_a_new_identity_by_employee_id_mail_or_name(
+async def test_account_is_matched_to_a_new_identity_by_employee_id_email_or_name(
     imports: Imports, client: httpx2.AsyncClient, db: Db
 ) -> None:
     application = await an_application(db)
@@ -65,7 +65,7 @@ async def test_account_finds_a_new_identity_by_employee_id_mail_or_name(
     ]
 
 
-async def test_account_loses_an_identity_that_fits_no_longer(
+async def test_account_loses_an_identity_that_no_longer_matches(
     imports: Imports, client: httpx2.AsyncClient, db: Db
 ) -> None:
     ada = await an_identity(db, "Ada", "Lovelace", email="ada@x.test")
@@ -88,7 +88,7 @@ async def test_match_that_stays_the_same_keeps_its_date(imports: Imports, client
     assert await matched_later(client, application) == {}
 
 
-async def test_former_values_of_an_account_match_nobody(imports: Imports, client: httpx2.AsyncClient, db: Db) -> None:
+async def test_former_values_of_an_account_do_not_match(imports: Imports, client: httpx2.AsyncClient, db: Db) -> None:
     application = await an_application(db)
     await imports.finish(application, {"Users": HEADER + "moved,Eve,Moss,old@x.test,E1\ngone,,,gone@x.test,\n"})
     await imports.finish(application, {"Users": HEADER + "moved,Eva,Moos,new@x.test,E2\n"})
@@ -102,9 +102,7 @@ async def test_former_values_of_an_account_match_nobody(imports: Imports, client
     assert await fetch_value(db, "SELECT count(*) FROM accounts WHERE match <> 'Unmatched'") == 0
 
 
-async def test_import_says_how_many_of_its_present_accounts_are_matched(
-    imports: Imports, client: httpx2.AsyncClient, db: Db
-) -> None:
+async def test_import_log_counts_matched_current_accounts(imports: Imports, client: httpx2.AsyncClient, db: Db) -> None:
     await an_identity(db, "Ada", "Lovelace", email="ada@x.test")
     for _ in range(2):
         await an_identity(db, "John", "Smith")
@@ -126,7 +124,7 @@ async def test_unpinning_one_account_matches_no_other(imports: Imports, client: 
     found = await accounts(client, application)
     for item in found.values():
         await client.put(f"/api/accounts/{item['id']}/match", json={"never": True})
-    # As if it was never pinned: matching alone would find its identity again.
+    # Reset the account as if it had never been pinned: only matching could find its identity again.
     await db.execute("UPDATE accounts SET pin = NULL WHERE username = 'b'")
 
     assert (await client.delete(f"/api/accounts/{found['a']['id']}/match")).status_code == 204
@@ -138,8 +136,8 @@ async def test_unpinning_one_account_matches_no_other(imports: Imports, client: 
 
 
 @pytest.mark.parametrize("what", ["changed identities", "an import"])
-async def test_matching_waits_for_another_transaction_that_matches(db: Db, clean_database: str, what: str) -> None:
-    """Otherwise neither would see what the other is about to commit."""
+async def test_concurrent_matchings_are_serialised(db: Db, clean_database: str, what: str) -> None:
+    """Otherwise each would miss the other's uncommitted changes."""
     await an_identity(db)
     async with await psycopg.AsyncConnection.connect(clean_database) as other:
         await matching.take_turn(other)

@@ -1,4 +1,4 @@
-"""Permissions, groups and accounts by the names that people write, in requests and in access models."""
+"""Look up permissions, groups and accounts by the names that people write in requests and access models."""
 
 from typing import Any
 from uuid import UUID
@@ -6,12 +6,15 @@ from uuid import UUID
 import httpx2
 import pytest
 
+from rolecall.accounts.model import PermissionName
+from rolecall.accounts.naming import look_up_permissions
 from rolecall.core.db import Db, execute
 from tests.builders import an_application, an_identity
+from tests.counting import counting
 from tests.holdings import an_account
 
 REQUESTS, MODELS = "/api/access-requests", "/api/access-models"
-# As the application has them; the last two differ in case alone.
+# The names in the application; the last two differ only in case.
 HELD = (("Books", "Post", "Modify", "High"), ("Books", "Read", "Grant", "None"), ("Books", "read", "Grant", "None"))
 
 
@@ -53,7 +56,7 @@ def problems(answer: httpx2.Response) -> dict[str, str]:
         ("", "post"),
     ],
 )
-async def test_blanks_unicode_forms_and_a_missing_header_do_not_hide_a_permission(
+async def test_permission_is_found_despite_spaces_unicode_form_or_missing_header(
     client: httpx2.AsyncClient, ledger: UUID, header: str, permission: str
 ) -> None:
     answer = await asked(client, ledger, (header, permission))
@@ -62,7 +65,7 @@ async def test_blanks_unicode_forms_and_a_missing_header_do_not_hide_a_permissio
     assert answer.json()["target"]["privileges"][0]["permission"]["riskRating"] == "High"
 
 
-async def test_double_and_no_break_blanks_within_a_name_do_not_matter(
+async def test_repeated_and_no_break_spaces_in_names_are_ignored(
     client: httpx2.AsyncClient, db: Db, ledger: UUID
 ) -> None:
     await execute(db, "UPDATE permissions SET permission = 'Post  entries' WHERE permission = 'Post'")
@@ -75,9 +78,7 @@ async def test_double_and_no_break_blanks_within_a_name_do_not_matter(
     assert told(decomposed) == [("Group", "Über Clerks", "Grant")]
 
 
-async def test_a_name_that_the_catalogue_lacks_is_refused_with_the_nearest(
-    client: httpx2.AsyncClient, ledger: UUID
-) -> None:
+async def test_unknown_name_is_rejected_with_the_nearest_names(client: httpx2.AsyncClient, ledger: UUID) -> None:
     names = [("Books", "Post."), ("Books", "Pots"), ("Group", "Clerk"), ("", "Read"), ("Sales", "Invoices")]
 
     answer = await asked(client, ledger, *names)
@@ -103,7 +104,7 @@ async def test_a_group_that_is_the_target_must_be_known(client: httpx2.AsyncClie
     assert elsewhere.json()["target"]["name"] == "Clerkz"
 
 
-async def test_where_there_is_no_catalogue_a_name_is_accepted_and_critical(
+async def test_name_without_catalogue_is_accepted_and_rated_critical(
     client: httpx2.AsyncClient, db: Db, ledger: UUID
 ) -> None:
     bare = await an_application(db, "Bare")
@@ -111,7 +112,7 @@ async def test_where_there_is_no_catalogue_a_name_is_accepted_and_critical(
 
     answers = [
         await asked(client, bare, ("Books", "Anything"), ("Group", "Anyone")),
-        # Groups were imported here, permissions were not.
+        # This application has imported groups but no permissions.
         await asked(client, ledger, ("Books", "Anything")),
     ]
     group = await asked(client, ledger, ("Group", "Anyone"))
@@ -125,7 +126,7 @@ async def test_where_there_is_no_catalogue_a_name_is_accepted_and_critical(
 
 
 @pytest.mark.parametrize("name", [" zoe.costa", "ZOE.COSTA", "zoe.costa\u00a0", "zoe\u200b.costa", "ｚoe.costa"])
-async def test_another_spelling_of_an_account_is_still_that_account(
+async def test_account_is_found_in_another_spelling(
     client: httpx2.AsyncClient, db: Db, ledger: UUID, name: str
 ) -> None:
     zoe, ada = await an_identity(db, "Zoe"), await an_identity(db, "Ann")
@@ -139,7 +140,7 @@ async def test_another_spelling_of_an_account_is_still_that_account(
     assert own.json()["target"]["name"] == "Zoe.Costa"
 
 
-async def test_accents_and_other_alphabets_have_no_case_either(
+async def test_case_is_ignored_in_accented_and_non_latin_names(
     client: httpx2.AsyncClient, db: Db, ledger: UUID
 ) -> None:
     ada = await an_identity(db, "Ann")
@@ -151,7 +152,7 @@ async def test_accents_and_other_alphabets_have_no_case_either(
         }
 
 
-async def test_an_account_of_ones_own_may_differ_from_anothers_by_case(
+async def test_account_of_another_person_is_rejected_even_if_it_differs_by_case(
     client: httpx2.AsyncClient, db: Db, ledger: UUID
 ) -> None:
     zoe, ann = await an_identity(db, "Zoe"), await an_identity(db, "Ann")
@@ -166,13 +167,13 @@ async def test_an_account_of_ones_own_may_differ_from_anothers_by_case(
     assert problems(other) == {"targetName": "Account costa belongs to another identity"}
 
 
-async def test_a_request_means_what_exists_in_other_case(client: httpx2.AsyncClient, ledger: UUID) -> None:
+async def test_request_names_are_matched_ignoring_case(client: httpx2.AsyncClient, ledger: UUID) -> None:
     answer = await asked(client, ledger, ("BOOKS", "post"), ("group", "CLERKS"))
 
     assert told(answer) == [("Books", "Post", "Modify"), ("Group", "Clerks", "Grant")]
 
 
-async def test_an_exact_spelling_wins_and_of_several_none_is_meant(client: httpx2.AsyncClient, ledger: UUID) -> None:
+async def test_exact_spelling_wins_and_ambiguous_spelling_is_rejected(client: httpx2.AsyncClient, ledger: UUID) -> None:
     groups = [("Group", "auditors"), ("Group", "AUDITORS")]
 
     answer = await asked(client, ledger, ("Books", "read"), ("Books", "Read"), groups[0])
@@ -187,7 +188,7 @@ async def test_an_exact_spelling_wins_and_of_several_none_is_meant(client: httpx
     }
 
 
-async def test_what_is_gone_is_not_meant(client: httpx2.AsyncClient, db: Db, ledger: UUID) -> None:
+async def test_removed_entries_are_not_matched(client: httpx2.AsyncClient, db: Db, ledger: UUID) -> None:
     await execute(
         db,
         """UPDATE permission_versions SET until_import = from_import + 1
@@ -197,7 +198,7 @@ async def test_what_is_gone_is_not_meant(client: httpx2.AsyncClient, db: Db, led
     assert told(await asked(client, ledger, ("Books", "READ"))) == [("Books", "Read", "Grant")]
 
 
-async def test_other_applications_spell_for_themselves(client: httpx2.AsyncClient, db: Db, ledger: UUID) -> None:
+async def test_names_are_matched_per_application(client: httpx2.AsyncClient, db: Db, ledger: UUID) -> None:
     other = await an_application(db, "Other")
 
     assert told(await asked(client, other, ("BOOKS", "post"))) == [("BOOKS", "post", "None")]
@@ -217,7 +218,7 @@ async def test_a_group_that_is_the_target_is_spelled_as_stored(client: httpx2.As
     assert (answer.status_code, answer.json()["target"]["name"]) == (201, "Clerks")
 
 
-async def test_approved_access_names_a_privilege_as_it_was_asked_for(client: httpx2.AsyncClient, ledger: UUID) -> None:
+async def test_approved_access_refers_to_a_privilege_as_requested(client: httpx2.AsyncClient, ledger: UUID) -> None:
     request = (await asked(client, ledger, ("BOOKS", "post"), ("Books", "Read"))).json()
     reviewer = request["requirements"][0]["rules"][0]["responses"][0]["reviewer"]["id"]
     body = {"type": "Approve", "response": "Approved", "reviewerId": reviewer}
@@ -231,7 +232,7 @@ async def test_approved_access_names_a_privilege_as_it_was_asked_for(client: htt
     assert answer.status_code == 200, answer.text
 
 
-async def test_a_model_means_what_exists_in_other_case(client: httpx2.AsyncClient, ledger: UUID) -> None:
+async def test_model_names_are_matched_ignoring_case(client: httpx2.AsyncClient, ledger: UUID) -> None:
     permissions = [{"header": "books", "permission": name} for name in ("POST", "READ", "Void")]
     access: dict[str, Any] = {
         "applicationId": str(ledger),
@@ -272,3 +273,16 @@ async def test_every_name_of_a_large_model_is_found(client: httpx2.AsyncClient, 
     )
 
     assert [each["permission"] for each in made.json()["draft"]["access"][0]["permissions"]] == names
+
+
+async def test_unknown_names_take_the_same_statements_in_one_application_as_in_many(
+    db: Db, ledger: UUID, clean_database: str
+) -> None:
+    others = [await an_application(db, f"Application {n}") for n in range(3)]
+    unknown = PermissionName("Books", "", "Nowhere")
+
+    async with counting(clean_database) as counts:
+        one = await counts.of(look_up_permissions(counts.db, [(ledger, unknown)]))
+        many = await counts.of(look_up_permissions(counts.db, [(id, unknown) for id in (ledger, *others)]))
+
+    assert one == many

@@ -1,5 +1,6 @@
 """Upload files over HTTP, run what is pending as a worker would, and look at what came of it."""
 
+from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
@@ -10,7 +11,7 @@ from rolecall.core import clock
 from rolecall.core.config import Config
 from rolecall.core.db import make_pool
 
-Files = dict[str, str | bytes | list[str | bytes]]
+Files = Mapping[str, str | bytes | list[str | bytes]]
 
 
 class Imports:

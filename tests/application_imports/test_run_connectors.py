@@ -45,7 +45,7 @@ async def test_an_installed_connector_reads_its_own_form(imports: Imports, db: D
 def test_two_connectors_come_with_the_service() -> None:
     """By entry point like any other."""
     project = tomllib.loads((PAGE.parents[1] / "pyproject.toml").read_text())["project"]
-    points = [EntryPoint(*named, GROUP) for named in project["entry-points"][GROUP].items()]
+    points = [EntryPoint(name, value, GROUP) for name, value in project["entry-points"][GROUP].items()]
 
     assert [point.load().name for point in points] == ["Standard files", "HR file"]
     assert all(isinstance(point.load(), Connector) for point in points)

@@ -5,7 +5,7 @@ import httpx2
 
 from rolecall.core import clock
 from rolecall.core.db import Db, fetch_value
-from rolecall.core.paging import forget_settled
+from rolecall.core.paging import evict_frozen_pages
 from tests.application_imports.running import Imports
 from tests.builders import an_application
 
@@ -171,9 +171,9 @@ async def test_where_pages_begin_is_forgotten_after_a_week_and_found_again(impor
     clock.stop_at(clock.now() + timedelta(days=20))
     before = await names(imports, path)
 
-    await forget_settled(db, clock.now() + timedelta(days=6))
+    await evict_frozen_pages(db, clock.now() + timedelta(days=6))
     assert await fetch_value(db, "SELECT count(*) FROM settled_pages") == 2
-    await forget_settled(db, clock.now() + timedelta(days=8))
+    await evict_frozen_pages(db, clock.now() + timedelta(days=8))
 
     assert await fetch_value(db, "SELECT count(*) FROM settled_pages") == 0
     assert await names(imports, path) == before

@@ -245,14 +245,14 @@ async def test_a_fetched_file_has_a_name_that_can_be_said(
     [
         (
             "https://files.example.com/hr/%2e%2e/x.csv",
-            "Location must not hold .. or \\ or what cannot be printed, however they are written",
+            "Location must not contain .. or \\ or unprintable characters, encoded or not",
         ),
         (
             "https://files.example.com\\@evil.example/x.csv",
-            "Location must not hold .. or \\ or what cannot be printed, however they are written",
+            "Location must not contain .. or \\ or unprintable characters, encoded or not",
         ),
-        ("https://ada:secret@files.example.com/x.csv", "Location must not hold a password"),
-        ("sftp://ada:secret@files.example.com/x.csv", "Location must not hold a password"),
+        ("https://ada:secret@files.example.com/x.csv", "Location must not contain a password"),
+        ("sftp://ada:secret@files.example.com/x.csv", "Location must not contain a password"),
     ],
 )
 async def test_a_url_that_could_lead_elsewhere_is_not_saved(

@@ -92,7 +92,7 @@ async def test_log_and_metrics_count_the_same_users_and_groups_as_altered(
     application = await an_application(db)
     await imports.finish(application, ALL)
 
-    run = await imports.finish(application, ALL | changed)
+    run = await imports.finish(application, {**ALL, **changed})
 
     metrics = run["metrics"]
     assert metrics["users"]["altered"] + metrics["groups"]["altered"] == 1

@@ -5,7 +5,7 @@ import csv
 import hashlib
 import io
 import os
-from typing import Any
+from typing import Any, Literal
 from uuid import UUID
 
 import psycopg
@@ -15,13 +15,15 @@ from hypothesis import strategies as st
 
 from rolecall.application_imports import actions, build, changes, lines, run
 from rolecall.application_imports.job import Job, Outcome
+from rolecall.application_imports.relations import Kind
+from rolecall.applications.model import ImportType
 from rolecall.core import clock
 from rolecall.core.config import Config
 from rolecall.core.db import Db, execute, fetch_rows, fetch_value, make_pool, session_options
 from rolecall.core.ids import new_id
 from tests.application_imports import naive
 from tests.application_imports.naive import Malformed, State
-from tests.builders import an_application
+from tests.builders import ADA, an_application
 from tests.figures import measured
 
 EXAMPLES = int(os.environ.get("ROLECALL_EXAMPLES", "10"))
@@ -84,7 +86,7 @@ def _files(draw: st.DrawFn, name: str, told: list[Any], delimiter: str) -> list[
     if not draw(st.integers(0, 5)):
         order = draw(st.permutations(order))
     parts = [flat[::2], flat[1::2]] if name == "Permissions" and draw(st.booleans()) else [flat]
-    quoting = csv.QUOTE_MINIMAL if draw(st.integers(0, 3)) else csv.QUOTE_ALL
+    quoting: Literal[0, 1] = csv.QUOTE_MINIMAL if draw(st.integers(0, 3)) else csv.QUOTE_ALL
     ending = "\r\n" if draw(st.booleans()) else "\n"
     texts = []
     for part in parts:
@@ -97,12 +99,12 @@ def _files(draw: st.DrawFn, name: str, told: list[Any], delimiter: str) -> list[
 
 async def _import(db: Db, config: Config, application: UUID, files: dict[str, list[str]]) -> tuple[UUID, Outcome, str]:
     now = clock.now()
-    id = await actions.create_import(db, application, type=actions.ImportType.API, created_by="Ada", now=now)
+    id = await actions.create_import(db, application, ADA, type=ImportType.API, now=now)
     await execute(
         db, "UPDATE application_imports SET status = 'Running', build_start = %(now)s WHERE id = %(id)s", id=id, now=now
     )
     await execute(db, "INSERT INTO import_runs (import_id) VALUES (%(id)s)", id=id)
-    groups = dict(
+    groups: dict[str, UUID] = dict(
         await fetch_rows(
             db,
             """SELECT g.name, g.id FROM file_groups g JOIN connectors c ON c.id = g.connector_id
@@ -172,9 +174,9 @@ async def _state(db: Db, application: UUID) -> State:
     return State(
         {row[0]: row[1:] for row in users},
         {row[0]: row[1:] for row in groups},
-        frozenset(memberships),  # type: ignore[arg-type]
-        {row[:3]: row[3:] for row in permissions},  # type: ignore[misc]
-        {row[:5]: row[5:] for row in assignments},  # type: ignore[misc]
+        frozenset(memberships),
+        {row[:3]: row[3:] for row in permissions},
+        {row[:5]: row[5:] for row in assignments},
     )
 
 
@@ -231,7 +233,7 @@ async def _check(config: Config, made: list[tuple[dict[str, list[str]], str]], *
 async def _check_changes(db: Db, id: UUID, before: State, now: State) -> None:
     for kind, lists in naive.changes(before, now).items():
         for change, names in lists.items():
-            page = await changes.changes_of(db, id, 1, changes.Kind(kind), changes.ChangeType(change.capitalize()))
+            page = await changes.changes_of(db, id, 1, Kind(kind), changes.ChangeType(change.capitalize()))
             assert (kind, change, page.total_count) == (kind, change, len(names))
             assert sorted(item.name for item in page.items) == names
             for item in page.items:
@@ -240,7 +242,7 @@ async def _check_changes(db: Db, id: UUID, before: State, now: State) -> None:
 
 
 async def _roll_back(db: Db, config: Config, application: UUID, number: int) -> None:
-    id = await actions.create_import(db, application, type=actions.ImportType.API, created_by="Ada", now=clock.now())
+    id = await actions.create_import(db, application, ADA, type=ImportType.API, now=clock.now())
     await execute(db, "INSERT INTO import_runs (import_id, rollback_to) VALUES (%(id)s, %(n)s)", id=id, n=number)
     pool = make_pool(config)
     async with pool:

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
+import aiohttp
 import fsspec
 import httpx2
 import msgspec
@@ -93,7 +94,7 @@ async def test_import_fails_once_with_what_the_source_did(
 async def test_source_that_falls_silent_fails_the_import(
     client: httpx2.AsyncClient, db: Db, config: Config, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(http_source, "_TIMEOUT", http_source.aiohttp.ClientTimeout(sock_read=0.2))
+    monkeypatch.setattr(http_source, "_TIMEOUT", aiohttp.ClientTimeout(sock_read=0.2))
 
     async def behave(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(OK + b"Content-Length: 50\r\n\r\nUser")
@@ -105,7 +106,7 @@ async def test_source_that_falls_silent_fails_the_import(
     assert run["log"].endswith("cannot be read: the server did not answer in time after 4 of 50 bytes")
 
 
-class _Failing(MemoryFileSystem):
+class _Failing(MemoryFileSystem):  # type: ignore[misc]  # fsspec has no types
     """A store whose library raises errors of its own."""
 
     protocol = "failing"

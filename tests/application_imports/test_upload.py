@@ -1,4 +1,5 @@
 import hashlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
@@ -9,8 +10,8 @@ import pytest
 
 from rolecall.core.config import Config
 from rolecall.core.db import Db, fetch_rows, fetch_value
+from tests.asgi import serving
 from tests.builders import FILES, an_application
-from tests.conftest import serving
 
 PATH = "/api/application-imports/upload"
 FIELDS = [
@@ -28,7 +29,7 @@ FIELDS = [
 ]
 CSV = b"Username,Name\nada,Ada Lovelace\n"
 
-Files = list[tuple[str, tuple[str | None, bytes]]]
+Files = Sequence[tuple[str, tuple[str | None, bytes]]]
 
 
 async def groups_of(db: Db, application_id: UUID) -> dict[str, str]:

@@ -24,7 +24,7 @@ async def schedule_of(db: Db, id: UUID) -> list[Any]:
     return await fetch_rows(db, "SELECT cron, locations FROM schedules WHERE application_id = %(id)s", id=id)
 
 
-async def test_only_what_is_given_changes(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_only_given_fields_change(client: httpx2.AsyncClient, db: Db) -> None:
     owner = await an_identity(db)
     id = await an_application(db, priority="Low", schedule=SCHEDULE, ownerId=str(owner), guard={"minCount": 7})
     before = (await client.get(f"/api/applications/{id}")).json()
@@ -72,7 +72,7 @@ async def test_a_file_group_keeps_its_id_while_its_name_stays(client: httpx2.Asy
     assert await fetch_value(db, "SELECT count(*) FROM file_groups") == 3
 
 
-async def test_null_takes_connector_schedule_and_owner_away(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_null_removes_connector_schedule_and_owner(client: httpx2.AsyncClient, db: Db) -> None:
     id = await an_application(db, schedule=SCHEDULE, ownerId=str(await an_identity(db)))
 
     answer = await change(client, id, connector=None, schedule=None, ownerId=None)
@@ -83,7 +83,7 @@ async def test_null_takes_connector_schedule_and_owner_away(client: httpx2.Async
     assert await fetch_value(db, "SELECT count(*) FROM file_groups") == 0
 
 
-async def test_null_leaves_what_cannot_be_taken_away(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_null_keeps_required_fields(client: httpx2.AsyncClient, db: Db) -> None:
     id = await an_application(db, "Payroll", priority="High")
 
     answer = await change(client, id, name=None, priority=None, isArchived=None)
@@ -117,7 +117,9 @@ async def test_a_schedule_fits_the_connector_that_is_kept(client: httpx2.AsyncCl
     assert (await change(client, id, schedule=SCHEDULE)).status_code == 200
 
 
-async def test_an_identity_source_with_identities_stays_one(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_application_with_an_identities_file_must_stay_an_identity_source(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
     files = [{"name": "People", "content": "identities"}]
     id = await an_application(db, isIdentitySource=True, connector={**CONNECTOR, "files": files})
 
@@ -127,7 +129,7 @@ async def test_an_identity_source_with_identities_stays_one(client: httpx2.Async
     assert problems(answer) == [("isIdentitySource", message)]
 
 
-async def test_a_broken_change_changes_nothing_and_tells_all(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_invalid_change_reports_all_errors_and_changes_nothing(client: httpx2.AsyncClient, db: Db) -> None:
     await an_application(db, "Ledger")
     id = await an_application(db, "Payroll")
     unknown = str(uuid4())

@@ -20,7 +20,7 @@ def with_file(**fields: Any) -> dict[str, Any]:
     return {"name": "Payroll", "connector": {**CONNECTOR, "files": [{**FILES[0], **fields}]}}
 
 
-async def test_everything_that_is_said_is_kept(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_all_given_fields_are_stored(client: httpx2.AsyncClient, db: Db) -> None:
     owner, provisioner = await an_identity(db), await an_identity(db, "Grace", "Hopper")
     users = {
         "name": "People",
@@ -84,7 +84,7 @@ async def test_a_name_is_enough(client: httpx2.AsyncClient) -> None:
     assert (answer.json()["priority"], answer.json()["connector"]) == ("None", None)
 
 
-async def test_every_broken_rule_is_told_at_once(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_all_validation_errors_are_reported_at_once(client: httpx2.AsyncClient, db: Db) -> None:
     unknown = str(uuid4())
 
     answer = await client.post(
@@ -153,7 +153,7 @@ async def test_every_broken_rule_is_told_at_once(client: httpx2.AsyncClient, db:
         ({"encoding": "utf-8\x00"}, ("encoding", "Encoding must be a character encoding such as windows-1252")),
     ],
 )
-async def test_a_file_group_says_only_what_can_be_read(
+async def test_file_group_accepts_only_known_contents_and_columns(
     client: httpx2.AsyncClient, fields: dict[str, Any], problem: tuple[str, str]
 ) -> None:
     answer = await client.post(PATH, json=with_file(**fields))
@@ -167,7 +167,7 @@ async def test_file_groups_differ_in_name_and_content(client: httpx2.AsyncClient
     held = await client.post(PATH, json={"name": "A", "connector": {"name": "C", "files": others}})
 
     assert problems(named) == [("connector.files", "Two file groups are named Users")]
-    assert problems(held) == [("connector.files", "Two file groups hold users; let one take several files instead")]
+    assert problems(held) == [("connector.files", "Two file groups contain users; allow several files in one instead")]
 
 
 async def test_names_are_unique(client: httpx2.AsyncClient, db: Db) -> None:
@@ -181,7 +181,7 @@ async def test_names_are_unique(client: httpx2.AsyncClient, db: Db) -> None:
     ]
 
 
-async def test_of_two_that_come_at_once_one_gets_the_name(client: httpx2.AsyncClient) -> None:
+async def test_concurrent_creates_with_one_name_create_one(client: httpx2.AsyncClient) -> None:
     answers = await asyncio.gather(*(client.post(PATH, json={"name": "Payroll"}) for _ in range(8)))
 
     assert sorted(answer.status_code for answer in answers) == [201] + [400] * 7
@@ -191,7 +191,7 @@ async def test_of_two_that_come_at_once_one_gets_the_name(client: httpx2.AsyncCl
     }
 
 
-async def test_an_identity_source_takes_identities(client: httpx2.AsyncClient) -> None:
+async def test_identity_source_accepts_an_identities_file(client: httpx2.AsyncClient) -> None:
     files = [{"name": "People", "content": "identities", "columns": {"Kostenstelle": "custom field 9"}}]
 
     answer = await client.post(
@@ -210,18 +210,18 @@ async def test_creating_needs_the_scope(client: httpx2.AsyncClient, db: Db) -> N
 
 
 @pytest.mark.parametrize("cron", ["0 6 31 2 *", "0 6 30 2 *", "0 6 31 4,6,9,11 *"])
-async def test_a_schedule_that_never_fires_is_refused(client: httpx2.AsyncClient, cron: str) -> None:
+async def test_schedule_that_never_fires_is_rejected(client: httpx2.AsyncClient, cron: str) -> None:
     answer = await client.post(PATH, json={"name": "Payroll", "schedule": {"cron": cron}})
 
     assert problems(answer) == [("schedule.cron", "Cron never fires: there is no such day in that month")]
 
 
 @pytest.mark.parametrize("cron", ["0 6 29 2 *", "0 6 31 2 1", "0 6 * * 1#5"])
-async def test_a_schedule_that_fires_seldom_is_not(client: httpx2.AsyncClient, cron: str) -> None:
+async def test_schedule_that_fires_rarely_is_accepted(client: httpx2.AsyncClient, cron: str) -> None:
     assert (await client.post(PATH, json={"name": "Payroll", "schedule": {"cron": cron}})).status_code == 201
 
 
-async def test_a_schedule_says_where_all_that_is_required_comes_from(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_schedule_needs_a_location_for_every_required_file(client: httpx2.AsyncClient, db: Db) -> None:
     files = [FILES[0], {**FILES[1], "isOptional": False}, FILES[2]]
     body = {"name": "Payroll", "connector": {**CONNECTOR, "files": files}}
     part = {"cron": "0 6 * * *", "locations": {"Users": "users.csv"}}
@@ -237,7 +237,7 @@ async def test_a_schedule_says_where_all_that_is_required_comes_from(client: htt
     assert (none.status_code, other.status_code) == (201, 200)
 
 
-async def test_two_names_never_differ_by_a_blank(client: httpx2.AsyncClient) -> None:
+async def test_names_cannot_differ_by_surrounding_spaces(client: httpx2.AsyncClient) -> None:
     groups = [{**FILES[0], "name": " People "}, {**FILES[1], "name": "People"}]
     first = await client.post(PATH, json={"name": " Payroll\t"})
     assert first.json()["name"] == "Payroll"
@@ -250,7 +250,7 @@ async def test_two_names_never_differ_by_a_blank(client: httpx2.AsyncClient) -> 
     ]
 
 
-async def test_a_location_names_its_file_group_whatever_blanks_are_around(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_location_ignores_spaces_around_its_file_group(client: httpx2.AsyncClient, db: Db) -> None:
     connector = {**CONNECTOR, "files": [{**FILES[0], "name": "People "}]}
     schedule = {"cron": "0 6 * * *", "locations": {" People": "people.csv"}}
 

@@ -1,4 +1,4 @@
-"""Deciding how people come in needs `identities:write`, beside `config:manage`."""
+"""Changing how people are imported needs `identities:write` in addition to `config:manage`."""
 
 import httpx2
 import pytest
@@ -17,7 +17,7 @@ async def configurer(db: Db) -> dict[str, str]:
     return {"Authorization": f"Bearer {token.secret}"}
 
 
-async def test_identity_source_is_not_created_without_the_right(
+async def test_identity_source_cannot_be_created_without_the_scope(
     client: httpx2.AsyncClient, configurer: dict[str, str]
 ) -> None:
     answer = await client.post("/api/applications", json={"name": "HR", **SOURCE}, headers=configurer)
@@ -26,7 +26,7 @@ async def test_identity_source_is_not_created_without_the_right(
     assert (await client.post("/api/applications", json={"name": "HR", **SOURCE})).status_code == 201
 
 
-async def test_application_is_not_turned_into_an_identity_source_without_the_right(
+async def test_application_cannot_become_an_identity_source_without_the_scope(
     client: httpx2.AsyncClient, db: Db, configurer: dict[str, str]
 ) -> None:
     id = await an_application(db, "Ledger")
@@ -38,7 +38,7 @@ async def test_application_is_not_turned_into_an_identity_source_without_the_rig
 
 
 @pytest.mark.parametrize("change", [{"connector": None}, {"schedule": None}, {"isIdentitySource": False}])
-async def test_feed_of_an_identity_source_is_not_changed_without_the_right(
+async def test_connector_of_an_identity_source_cannot_be_changed_without_the_scope(
     client: httpx2.AsyncClient, configurer: dict[str, str], change: dict[str, object]
 ) -> None:
     made = await client.post("/api/applications", json={"name": "HR", **SOURCE})

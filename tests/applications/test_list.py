@@ -4,7 +4,7 @@ from rolecall.core.db import Db
 from tests.builders import an_application
 
 
-async def test_items_are_summaries_by_name(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_list_items_are_summaries_ordered_by_name(client: httpx2.AsyncClient, db: Db) -> None:
     for name in ("zeta", "Éclair", "Alpha", "Edge"):
         await an_application(db, name, connector=None)
 

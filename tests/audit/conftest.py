@@ -8,5 +8,5 @@ from rolecall.core.config import Config
 
 @pytest.fixture
 def config(config: Config) -> Config:
-    """A receiver on this machine may be named."""
+    """Allow webhooks to loopback."""
     return msgspec.structs.replace(config, webhook_allow=(ip_network("127.0.0.0/8"),))

@@ -1,4 +1,4 @@
-"""Every route that changes something, called once; the routes are the application's own: a new one is not forgotten."""
+"""Call every writing route once. Routes are read from the application, so that a new one cannot be forgotten."""
 
 from typing import Any
 from uuid import UUID
@@ -14,7 +14,7 @@ from tests.application_imports.running import Imports
 from tests.builders import an_application, an_import
 from tests.holdings import an_account
 
-# They only look.
+# Routes that only read.
 CHANGE_NOTHING = {
     ("POST", "/api/personnel-events/preview"),
     ("POST", "/api/access-models/{id}/simulate"),
@@ -30,26 +30,26 @@ MODEL = {"name": "Clerks", "conditions": [[{"field": "department", "operator": "
 USERS = "Username,Name\nada,Ada Lovelace\n"
 
 
-# Tables whose changes leave no entry, by why not.
+# Tables whose changes leave no entry, by reason.
 UNGOVERNED = {
-    # Imports bring them, and the import's entry stands for them; they are kept as intervals.
+    # Rows written by imports: the import has one entry, and rows are kept as intervals.
     "account_versions", "assignments", "group_listings", "group_versions", "groups", "identity_versions",
     "import_rejects", "memberships", "permission_values", "permission_versions", "permissions",
-    # Logs of their own.
+    # Tables that are logs themselves.
     "access_request_events", "activity", "import_log", "webhook_attempts", "webhook_deliveries",
-    # They follow from what is governed.
+    # Derived from audited tables.
     "access_model_grants", "access_model_members", "access_model_versions", "application_totals", "list_changes",
     "list_contents", "lists", "matchings", "past_matches", "past_model_members", "past_resolutions", "request_times",
     "settled_pages", "waiting_requests", "webhook_tallies",
-    # Notes from one part of the program to another.
+    # Queues and caches inside the service.
     "event_news", "finished_imports", "heartbeats", "idempotency_keys", "identities_to_match", "migrations",
     "schedule_firings", "schema_files", "sign_in_attempts",
-    # The audit itself.
+    # Tables of the audit itself.
     "audit_checkpoints", "audit_events", "audit_heads", "audit_pending",
 }  # fmt: skip
 
 
-async def test_every_table_is_governed_or_known_not_to_be(db: Db) -> None:
+async def test_every_table_is_audited_or_listed_as_exempt(db: Db) -> None:
     rows = await fetch_rows(
         db,
         """SELECT c.relname FROM pg_class c WHERE c.relkind = 'r' AND c.relnamespace = 'public'::regnamespace
@@ -60,7 +60,7 @@ async def test_every_table_is_governed_or_known_not_to_be(db: Db) -> None:
 
 
 class Calls:
-    """Makes calls, and looks for the entry each must leave."""
+    """Make calls and check the entry that each must leave."""
 
     def __init__(self, client: httpx2.AsyncClient, db: Db) -> None:
         self.client, self.db = client, db

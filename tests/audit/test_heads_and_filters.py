@@ -1,4 +1,4 @@
-"""Heads that do not fit their chain, and filters that are combined."""
+"""Heads that contradict their chain, and combined filters."""
 
 from uuid import uuid4
 
@@ -26,7 +26,7 @@ async def some_entries(client: httpx2.AsyncClient) -> None:
         ("UPDATE audit_heads SET number = number + 1", "its end was cut off"),
     ],
 )
-async def test_head_that_does_not_fit_its_chain_is_named(
+async def test_head_that_contradicts_its_chain_is_reported(
     client: httpx2.AsyncClient, db: Db, tampering: str, reason: str
 ) -> None:
     await some_entries(client)
@@ -40,7 +40,7 @@ async def test_head_that_does_not_fit_its_chain_is_named(
     assert found["broken"]["number"] == await fetch_value(db, "SELECT max(number) FROM audit_heads")
 
 
-async def test_first_of_several_breaks_is_named(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_first_of_several_broken_entries_is_reported(client: httpx2.AsyncClient, db: Db) -> None:
     await some_entries(client)
     await execute(db, "UPDATE audit_events SET entry = replace(entry, 'pproval', 'pprovaI') WHERE number IN (2, 4)")
 
@@ -55,7 +55,7 @@ async def application(client: httpx2.AsyncClient) -> str:
 
 
 @pytest.mark.parametrize("of_a_time", [{}, {"from": "2020-01-01"}, {"until": "2090-01-01"}])
-async def test_filters_of_thing_and_caller_hold_with_and_without_a_time(
+async def test_entity_and_caller_filters_combine_with_time_filters(
     client: httpx2.AsyncClient, db: Db, application: str, of_a_time: dict[str, str]
 ) -> None:
     token = str(await fetch_value(db, "SELECT id FROM tokens"))
@@ -91,11 +91,11 @@ async def test_entries_are_exported_in_the_order_they_were_made(
 
 
 @pytest.mark.parametrize("number", ["0", "-1", "x", "99999999999999999999", "٣"])
-async def test_entry_that_is_not_there_is_not_found(db: Db, number: str) -> None:
+async def test_unknown_entry_is_not_found(db: Db, number: str) -> None:
     with pytest.raises(NotFound):
         await get(db, number)
 
 
-async def test_action_of_the_longest_length_is_read(client: httpx2.AsyncClient) -> None:
+async def test_action_filter_accepts_the_longest_action(client: httpx2.AsyncClient) -> None:
     for action, status in (("x", 200), ("x" * 128, 200), ("x" * 129, 400), ("a\x00b", 400), ("", 400)):
         assert (await client.get(PATH, params={"action": action})).status_code == status, action

@@ -22,7 +22,7 @@ async def entries(client: httpx2.AsyncClient, **filters: Any) -> list[dict[str, 
     return list(answer.json()["items"])
 
 
-async def test_an_entry_says_who_changed_what_from_what_to_what(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_entry_records_caller_entity_and_values_before_and_after(client: httpx2.AsyncClient, db: Db) -> None:
     application = await an_application(db, "Payroll")
     token = await fetch_value(db, "SELECT id FROM tokens")
 
@@ -41,7 +41,7 @@ async def test_an_entry_says_who_changed_what_from_what_to_what(client: httpx2.A
     assert entry["correlationId"] == answer.headers["x-correlation-id"]
 
 
-async def test_the_list_is_newest_first_and_filtered_by_thing_caller_and_action(
+async def test_list_is_newest_first_and_filtered_by_entity_caller_and_action(
     client: httpx2.AsyncClient, db: Db
 ) -> None:
     token = await fetch_value(db, "SELECT id FROM tokens")
@@ -60,7 +60,7 @@ async def test_the_list_is_newest_first_and_filtered_by_thing_caller_and_action(
 
 
 async def made_at(db: Db, entity_id: str, moment: str) -> None:
-    """The entries about it as if they were made then."""
+    """Change the time of the entries about this entity."""
     await execute(
         db,
         """UPDATE audit_events SET entry = jsonb_set(entry::jsonb, '{createdDate}', to_jsonb(%(moment)s::text))::text
@@ -72,7 +72,7 @@ async def made_at(db: Db, entity_id: str, moment: str) -> None:
 
 @pytest.fixture
 async def named_by_day(client: httpx2.AsyncClient, db: Db) -> list[str]:
-    """Applications made on either side of a midnight in UTC, and at it, each named for its moment."""
+    """Create applications before, at and after midnight UTC, each named for its moment."""
     moments = ["2036-03-01T23:59:59.9Z", "2036-03-02T00:00:00Z", "2036-03-02T12:00:00.5Z", "2036-03-03T00:00:00Z"]
     for moment in moments:
         application = (await client.post("/api/applications", json={"name": moment})).json()["id"]
@@ -92,7 +92,7 @@ async def named_by_day(client: httpx2.AsyncClient, db: Db) -> list[str]:
         ({"from": "2037-01-01", "until": "2036-01-01"}, slice(0, 0)),
     ],
 )
-async def test_entries_of_days_and_moments(
+async def test_time_filters_accept_days_and_moments(
     client: httpx2.AsyncClient, named_by_day: list[str], asked: dict[str, str], found: slice
 ) -> None:
     answer = (await client.get(PATH, params=asked)).json()
@@ -101,7 +101,7 @@ async def test_entries_of_days_and_moments(
     assert answer["totalCount"] == len(named_by_day[found])
 
 
-async def test_a_time_that_is_none_is_told(client: httpx2.AsyncClient) -> None:
+async def test_invalid_time_filter_is_rejected(client: httpx2.AsyncClient) -> None:
     answer = await client.get(PATH, params={"from": "yesterday", "until": "2036-02-30"})
 
     assert answer.status_code == 400
@@ -114,7 +114,7 @@ async def test_the_action_ignores_case(client: httpx2.AsyncClient, db: Db) -> No
     assert len(await entries(client, action="create APPLICATION")) == 1
 
 
-async def test_an_import_is_one_entry_whatever_it_brings(client: httpx2.AsyncClient, db: Db, config: Config) -> None:
+async def test_import_is_one_entry_regardless_of_its_rows(client: httpx2.AsyncClient, db: Db, config: Config) -> None:
     files = [{"name": "Identities", "content": "identities"}]
     connector = {"name": "HR file", "vendor": "Rolecall", "files": files}
     source = await an_application(db, "HR", isIdentitySource=True, connector=connector)
@@ -132,7 +132,9 @@ async def test_an_import_is_one_entry_whatever_it_brings(client: httpx2.AsyncCli
     assert {entry["entity"]["kind"] for entry in await entries(client)} == {"Import", "Application", "Token"}
 
 
-async def test_what_the_worker_does_is_the_systems(client: httpx2.AsyncClient, db: Db, config: Config) -> None:
+async def test_changes_by_the_worker_are_attributed_to_the_system(
+    client: httpx2.AsyncClient, db: Db, config: Config
+) -> None:
     ada = await an_identity(db)
     body = {"identityId": str(ada), "effectiveDate": "2035-01-01"}
     event = (await client.post("/api/personnel-events/offboard", json=body)).json()["id"]
@@ -176,7 +178,7 @@ async def test_no_secret_and_no_digest_of_one_is_in_any_entry(
     assert [secret for secret in secrets if secret and secret in text] == []
 
 
-async def test_a_request_has_its_parts_in_its_entry(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_entry_of_a_request_includes_its_parts(client: httpx2.AsyncClient, db: Db) -> None:
     async with db.transaction():
         request = await an_access_request(db)
 
@@ -187,14 +189,14 @@ async def test_a_request_has_its_parts_in_its_entry(client: httpx2.AsyncClient, 
 
 
 @pytest.mark.parametrize("filters", [{"entityId": "no"}, {"callerId": "no"}, {"action": ""}, {"action": "x" * 129}])
-async def test_a_filter_that_cannot_be_is_refused(client: httpx2.AsyncClient, filters: dict[str, str]) -> None:
+async def test_invalid_filter_is_rejected(client: httpx2.AsyncClient, filters: dict[str, str]) -> None:
     answer = await client.get(PATH, params=filters)
 
     assert answer.status_code == 400
     assert [error["field"] for error in answer.json()["errors"]] == list(filters)
 
 
-async def test_whoever_writes_past_the_program_is_named(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_direct_database_writes_are_attributed_to_the_database_user(client: httpx2.AsyncClient, db: Db) -> None:
     application = await an_application(db)
 
     await db.execute("UPDATE applications SET priority = 'Low'")

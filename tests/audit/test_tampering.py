@@ -1,4 +1,4 @@
-"""Entries, heads and checkpoints changed by hand, without a head that was kept elsewhere: each change is noticed."""
+"""Tampering with entries, heads and checkpoints is detected without a saved head."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -13,7 +13,7 @@ from rolecall.audit.shapes import Verdict
 from rolecall.core.db import Db, execute, fetch_rows, fetch_value
 from rolecall.core.migrate import FOLDER as MIGRATIONS
 
-# A forged entry that is hashed as a true one would be.
+# A forged entry with a correct hash.
 _FORGED = """INSERT INTO audit_events (number, chain, entry, previous, hash) OVERRIDING SYSTEM VALUE
     SELECT {number}, {chain}, e.entry, p.hash, audit_hash(p.hash, {number}, e.entry)
     FROM (SELECT entry FROM audit_events ORDER BY number LIMIT 1) e, (SELECT {previous} AS hash) p"""
@@ -121,7 +121,7 @@ async def verdict(db: Db) -> Verdict:
     return await verify(db)
 
 
-async def test_chains_that_nobody_touched_are_intact(written: None, db: Db) -> None:
+async def test_untouched_chains_are_intact(written: None, db: Db) -> None:
     found = await verdict(db)
 
     assert (found.ok, found.count, found.broken) == (True, 9, None)
@@ -131,7 +131,7 @@ async def test_chains_that_nobody_touched_are_intact(written: None, db: Db) -> N
 
 
 @pytest.mark.parametrize("how", TAMPERINGS)
-async def test_tampering_is_noticed_without_a_kept_head(written: None, db: Db, how: str) -> None:
+async def test_tampering_is_detected_without_a_saved_head(written: None, db: Db, how: str) -> None:
     sql, reason = TAMPERINGS[how]
     for statement in sql.split(";"):
         await execute(db, statement.replace("%", "%%"))
@@ -144,9 +144,7 @@ async def test_tampering_is_noticed_without_a_kept_head(written: None, db: Db, h
 
 
 @pytest.mark.parametrize("how", TAMPERINGS)
-async def test_later_entries_do_not_heal_what_was_tampered_with(
-    written: None, db: Db, clean_database: str, how: str
-) -> None:
+async def test_later_entries_do_not_hide_tampering(written: None, db: Db, clean_database: str, how: str) -> None:
     for statement in TAMPERINGS[how][0].split(";"):
         await execute(db, statement.replace("%", "%%"))
     for held in ((), (1,), (1, 2)):
@@ -163,13 +161,13 @@ async def test_every_chain_has_a_checkpoint_from_the_start(db: Db) -> None:
     assert (await verdict(db)).ok
 
 
-async def test_checkpoint_holds_the_heads_that_its_writer_saw(written: None, db: Db) -> None:
+async def test_checkpoint_records_the_heads_that_its_writer_saw(written: None, db: Db) -> None:
     for chain, seen in ((1, [3]), (2, [3, 6]), (3, [3, 6, 9])):
         numbers = await fetch_value(db, "SELECT numbers FROM audit_checkpoints WHERE chain = %(chain)s", chain=chain)
         assert sorted(numbers) == seen
 
 
-async def test_entries_written_during_a_check_are_not_taken_for_forged_ones(
+async def test_entries_written_during_verification_are_not_reported_as_forged(
     written: None, db: Db, clean_database: str
 ) -> None:
     """Heads, checkpoints and entries come from one snapshot."""
@@ -179,8 +177,8 @@ async def test_entries_written_during_a_check_are_not_taken_for_forged_ones(
             assert found.ok, found.broken
 
 
-async def test_migration_gives_chains_that_exist_their_checkpoints(written: None, db: Db) -> None:
-    """Run the statement of the migration that converts a database with entries."""
+async def test_migration_adds_checkpoints_to_existing_chains(written: None, db: Db) -> None:
+    """Run the migration's statement on a database that has entries."""
     sql = (MIGRATIONS / "0015_audit_checkpoints.sql").read_text()
     convert = sql[sql.index("INSERT INTO audit_checkpoints") :]
     await execute(db, "DELETE FROM audit_checkpoints")

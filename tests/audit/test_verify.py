@@ -24,7 +24,7 @@ async def verdict(client: httpx2.AsyncClient) -> dict[str, Any]:
     return found
 
 
-async def test_an_untouched_chain_fits(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_untouched_chain_is_verified(client: httpx2.AsyncClient, db: Db) -> None:
     await some_entries(client)
 
     found = await verdict(client)
@@ -63,9 +63,7 @@ ALTERATIONS = {
 
 
 @pytest.mark.parametrize("how", ALTERATIONS)
-async def test_a_chain_that_was_tampered_with_names_the_first_broken_entry(
-    client: httpx2.AsyncClient, db: Db, how: str
-) -> None:
+async def test_verification_names_the_first_broken_entry(client: httpx2.AsyncClient, db: Db, how: str) -> None:
     await some_entries(client)
     tampering, number, reason = ALTERATIONS[how]
 
@@ -76,7 +74,7 @@ async def test_a_chain_that_was_tampered_with_names_the_first_broken_entry(
     assert reason in found["broken"]["reason"]
 
 
-async def test_a_change_and_its_entry_are_undone_together(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_change_and_its_entry_roll_back_together(client: httpx2.AsyncClient, db: Db) -> None:
     before = await fetch_value(db, "SELECT count(*) FROM audit_events")
 
     answer = await client.post("/api/applications", json={"name": ""})
@@ -86,7 +84,7 @@ async def test_a_change_and_its_entry_are_undone_together(client: httpx2.AsyncCl
     assert await fetch_value(db, "SELECT count(*) FROM audit_pending") == 0
 
 
-async def test_what_a_part_of_a_transaction_takes_back_leaves_no_entry(db: Db) -> None:
+async def test_rolled_back_savepoint_leaves_no_entry(db: Db) -> None:
     async with db.transaction():
         async with db.transaction(force_rollback=True):
             await execute(db, "INSERT INTO settings (name, value) VALUES ('a', '1')")
@@ -96,7 +94,7 @@ async def test_what_a_part_of_a_transaction_takes_back_leaves_no_entry(db: Db) -
     assert [json.loads(entry)["after"] for (entry,) in rows] == [{"b": {"value": 1}}]
 
 
-async def test_several_changes_of_one_thing_in_a_transaction_are_one_entry(db: Db) -> None:
+async def test_changes_of_one_record_in_a_transaction_are_one_entry(db: Db) -> None:
     await execute(db, "INSERT INTO settings (name, value) VALUES ('a', '1')")
     async with db.transaction():
         await execute(db, "UPDATE settings SET value = '2'")
@@ -110,7 +108,9 @@ async def test_several_changes_of_one_thing_in_a_transaction_are_one_entry(db: D
     assert (entry["before"], entry["after"]) == ({"a": {"value": 1}}, {"a": {"value": 3}})
 
 
-async def test_writers_at_once_keep_every_chain_whole(client: httpx2.AsyncClient, db: Db, clean_database: str) -> None:
+async def test_concurrent_writers_keep_every_chain_intact(
+    client: httpx2.AsyncClient, db: Db, clean_database: str
+) -> None:
     async def write(writer: int) -> None:
         async with await psycopg.AsyncConnection.connect(clean_database, autocommit=True) as own:
             for n in range(10):
@@ -125,7 +125,7 @@ async def test_writers_at_once_keep_every_chain_whole(client: httpx2.AsyncClient
     assert (found["ok"], found["count"]) == (True, before + 200)
 
 
-async def test_who_finds_a_chain_taken_writes_to_another(
+async def test_writer_uses_another_chain_if_one_is_locked(
     client: httpx2.AsyncClient, db: Db, clean_database: str
 ) -> None:
     before = len((await verdict(client))["heads"])
@@ -148,8 +148,8 @@ def in_order(value: Any) -> Any:
     return value
 
 
-async def test_the_hashed_text_is_json_with_its_keys_in_order(db: Db) -> None:
-    """So that anybody can make it again who has a JSON library."""
+async def test_hashed_text_is_json_with_sorted_keys(db: Db) -> None:
+    """So that any JSON library can reproduce it."""
     value = json.dumps({"é\u2028": [1, {"b": '\t\x01"\\', "a": None}, []], "Z": {}, "a": 1.5, "ab": True})
     await execute(db, "INSERT INTO settings (name, value) VALUES ('a', %(value)s)", value=value)
 
@@ -158,7 +158,7 @@ async def test_the_hashed_text_is_json_with_its_keys_in_order(db: Db) -> None:
     assert entry == json.dumps(in_order(json.loads(entry)), ensure_ascii=False)
 
 
-async def test_a_transaction_that_changes_very_much_is_chained_in_parts(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_large_transaction_is_chained_in_parts(client: httpx2.AsyncClient, db: Db) -> None:
     large = json.dumps("x" * 1024 * 1024)
     async with db.transaction():
         for n in range(36):

@@ -1,8 +1,8 @@
-"""`make battery`: every row of the table, or those that are named; `ROLECALL_BATTERY=ci` runs the short form.
+"""`make battery`: run every row of the table, or the named ones; `ROLECALL_BATTERY=ci` runs the short form.
 
-A setting that is already in the environment wins over the row's own, so that a long row can be made shorter.
-The short form begins with another row at each commit and skips rows that do not fit into `ROLECALL_BATTERY_SECONDS`:
-a row that a slow machine leaves out today has its turn at a later commit.
+A setting in the environment overrides the row's own, so that a long row can be shortened.
+The short form starts with another row at each commit and skips rows that exceed `ROLECALL_BATTERY_SECONDS`: a row that
+a slow machine skips now runs at a later commit.
 """
 
 import os
@@ -75,7 +75,7 @@ def machine() -> str:
 
 
 def write_report(results: dict[str, Result]) -> None:
-    """Rows that were not run keep what was measured last."""
+    """Write the report; rows that did not run keep their last results."""
     text = REPORT.read_text() if REPORT.exists() else ""
     lines = {line.split(" | ")[0]: line for line in text.splitlines() if line.startswith("| ")}
     today = f"{datetime.now(UTC):%Y-%m-%d}"
@@ -91,7 +91,7 @@ def write_report(results: dict[str, Result]) -> None:
 
 
 def commit() -> str:
-    """Name the commit, or nothing where the tree has none."""
+    """Return the commit's hash, or "" outside a repository."""
     asked = ["git", "rev-parse", "--verify", "--quiet", "HEAD"]
     try:
         return subprocess.run(asked, cwd=REPOSITORY, capture_output=True, text=True, check=True).stdout.strip()
@@ -100,13 +100,13 @@ def commit() -> str:
 
 
 def rotated(rows: list[Row], commit: str) -> list[Row]:
-    """Begin with a row that follows from the commit, so that each row comes first in its turn."""
+    """Rotate the rows by the commit's hash, so that each row comes first at some commit."""
     first = int(commit or "0", 16) % len(rows) if rows else 0
     return rows[first:] + rows[:first]
 
 
 class Budget:
-    """What is left of the time; a machine that needs longer than usual gets fewer rows."""
+    """The remaining time; a slower machine runs fewer rows."""
 
     def __init__(self, seconds: float) -> None:
         self.left = seconds
@@ -133,7 +133,7 @@ def run_short_form(rows: list[Row]) -> dict[str, Result]:
             results[row.name] = tell(row, run(row, row.ci or {}))
             budget.spend(row, results[row.name].seconds)
         else:
-            print(f"left out {row.name}: it does not fit into the {budget.left:.0f} s that are left", flush=True)
+            print(f"left out {row.name}: it would exceed the remaining {budget.left:.0f} s", flush=True)
     return results
 
 

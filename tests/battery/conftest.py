@@ -1,4 +1,4 @@
-"""`make battery` runs these; the suite does not: they take minutes."""
+"""Run these tests only under `make battery`: they take minutes."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""People and programs at work on a service that fails them: they write down what was acknowledged, and what may be."""
+"""Clients that work on a failing service and record which writes were acknowledged and which are uncertain."""
 
 import asyncio
 import hashlib
@@ -29,7 +29,7 @@ REQUESTS = "/api/access-requests"
 # Not while this runs.
 NOT_SOON = f"0 {(datetime.now(UTC).hour + 12) % 24} * * *"
 NEXT = {"Pending": "approve", "Open": "resolve", "Resolved": "verify"}
-# How many of each are at work, and how long each rests between two works.
+# The number of clients of each kind, and their pause between two actions.
 SHIFTS: dict[str, tuple[int, float]] = {
     "hire": (2, 0.1), "decide": (2, 0.1), "comment": (1, 0.3), "upload": (1, 0.5), "stage": (1, 1.0),
 }  # fmt: skip
@@ -65,7 +65,7 @@ class Crew:
 
     @asynccontextmanager
     async def at_work(self) -> AsyncIterator[None]:
-        """Until the end of the block; each then ends what it has begun."""
+        """Work until the end of the block; then each client finishes its current action."""
         stop = asyncio.Event()
 
         async def keep_on(work: Callable[[], Awaitable[None]], rest: float) -> None:
@@ -82,7 +82,7 @@ class Crew:
         await self.person.aclose()
 
     async def once(self, client: httpx2.AsyncClient, path: str, **sent: Any) -> httpx2.Response | None:
-        """None when nobody knows whether it happened."""
+        """Send once; return None if the outcome is unknown."""
         try:
             answer = await client.post(path, **sent)
         except httpx2.TransportError:
@@ -94,7 +94,7 @@ class Crew:
         return answer
 
     async def insist(self, path: str, **sent: Any) -> httpx2.Response:
-        """Again and again under one key, until it is acknowledged."""
+        """Retry with one idempotency key until the write is acknowledged."""
         headers = {"Idempotency-Key": str(uuid4())}
         while (answer := await self.once(self.client, path, headers=headers, **sent)) is None:
             pass
@@ -112,7 +112,7 @@ class Crew:
         return await self.once(self.client, path, **sent)
 
     async def decide(self) -> None:
-        """From Pending to Completed; whoever is not answered looks before going on."""
+        """Take a request from Pending to Completed; after a lost response, read its state before the next step."""
         privileges = [{"header": "Ledger", "permission": f"Post {next(self.numbers)}"}]
         asked = {"applicationId": str(self.crm), "identityId": self.cast.ada, "privileges": privileges}
         detail = (await self.insist(REQUESTS, json={"action": "Add", **asked})).json()
@@ -137,7 +137,7 @@ class Crew:
             await asyncio.sleep(0.05)
 
     async def comment(self) -> None:
-        """Through the console."""
+        """Comment through the console."""
         if not self.decisions:
             return
         text, id = f"Said {next(self.numbers)}", random.choice(list(self.decisions))
@@ -146,7 +146,7 @@ class Crew:
         (self.acknowledged if sure else self.unknown)["said"].add(text)
 
     async def upload(self) -> None:
-        """Every other file is the one before."""
+        """Upload a file; every second one is unchanged."""
         number = next(self.uploads) // 2
         content = "\n".join(["Username,Name", *(f"user{n},Name {number}" for n in range(200))]).encode()
         sent = {str(self.users): ("users.csv", content)}
@@ -154,7 +154,7 @@ class Crew:
         await self._run("upload", hashlib.sha256(content).digest(), params=params, files=sent)
 
     async def stage(self) -> None:
-        """A new application whose files are fetched."""
+        """Stage an import of a new application with a schedule."""
         body = {
             "name": f"Source {next(self.numbers)}",
             "connector": {"name": "Files", "vendor": "Rolecall", "files": [{"name": "Users", "content": "users"}]},
@@ -164,7 +164,7 @@ class Crew:
         await self._run("stage", hashlib.sha256(self.export.read_bytes()).digest(), json={"applicationId": id})
 
     async def _run(self, how: str, digest: bytes, **sent: Any) -> None:
-        """To its end: whoever sends more than is worked off builds a heap."""
+        """Wait for the import to end, so that imports do not pile up."""
         id = (await self.insist(f"/api/application-imports/{how}", **sent)).json()["id"]
         self.files[id] = digest
         while (await self._look(f"/api/application-imports/{id}"))["status"] in ("Pending", "Running"):  # noqa: ASYNC110
@@ -187,7 +187,7 @@ class Crew:
             await asyncio.sleep(0.1)
 
     async def check(self, db: Db, files_dir: Path) -> str:
-        """Nothing acknowledged is lost, nothing happened twice."""
+        """Check that no acknowledged write was lost and that none happened twice."""
         await self._check_records(db)
         interrupted = await self._check_imports(db, files_dir)
         events = 0
@@ -278,7 +278,7 @@ class Crew:
 
 @asynccontextmanager
 async def under_work(folder: Path, **settings: str) -> AsyncIterator[Crew]:
-    """A service and a crew at work until the end of the block; a later service then shows what became of it all."""
+    """Run a service and its clients until the end of the block; check the results with a second service."""
     settings |= {"ROLECALL_WEBHOOK_ALLOW": "127.0.0.0/8", "ROLECALL_IMPORT_ROOTS": str(folder)}
     data_dir = folder / "here"
     async with receiving() as receiver:

@@ -1,6 +1,6 @@
-"""`make battery-planted`: a copy of the tree for each bug, and the row that must notice it there.
+"""`make battery-planted`: plant each bug in a copy of the tree and check that its row fails.
 
-A row that stays green on its bug proves nothing when it is green without it.
+A row that passes with its bug proves nothing when it passes without it.
 """
 
 import shutil
@@ -41,8 +41,8 @@ BUGS = [
         "the answer leaves before the commit",
         "web/operations.py",
         """                await idempotency.keep_answer(db, key, spec.status, None if spec.secret else answer)
-    if spec.settle_seconds:
-        await asyncio.sleep(spec.settle_seconds)
+    if spec.delay_seconds:
+        await asyncio.sleep(spec.delay_seconds)
     return Answer(spec.status, answer)
 """,
         """                await idempotency.keep_answer(db, key, spec.status, None if spec.secret else answer)
@@ -217,7 +217,7 @@ def main() -> int:
             Path(folder).chmod(0o755)
             plant(bug, Path(folder) / "tree")
             result = run(rows[bug.row], (rows[bug.row].ci or {}) | bug.settings, Path(folder) / "tree")
-        # A row that could not run at all has noticed nothing.
+        # A row that could not run has not detected anything.
         noticed = not result.passed and "AssertionError" in result.output
         missed += not noticed
         print(f"{'noticed' if noticed else 'MISSED '} {bug.row:<13} {result.seconds:4.0f} s  {bug.name}", flush=True)

@@ -1,4 +1,4 @@
-"""The battery as data: what each row runs, how much of it, and what it must show."""
+"""The battery as data: what each row runs, with which settings, and what it must show."""
 
 import msgspec
 
@@ -11,13 +11,13 @@ class Row(msgspec.Struct, frozen=True):
     goal: str
     tests: tuple[str, ...]
     full: Settings = {}
-    # None where the suite itself runs the short form.
+    # None if the ordinary suite runs the short form.
     ci: Settings | None = None
-    # What the short form takes on two cores; estimated from the long form until it is measured.
+    # Seconds of the short form on two cores; estimated from the long form until measured.
     ci_seconds: float = 0
 
 
-# Where others work at the same time, the time says little; losses are losses anywhere.
+# On a shared machine durations mean little; lost data is a failure anywhere.
 SHARED_MACHINE = {"ROLECALL_BACK_WITHIN_SECONDS": "30"}
 ROWS = [
     Row(

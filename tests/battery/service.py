@@ -1,4 +1,4 @@
-"""A whole service as an operator runs it, whose processes may die and must be back soon."""
+"""A complete service whose processes are killed and must restart quickly."""
 
 import asyncio
 import os
@@ -7,6 +7,7 @@ import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import msgspec
@@ -49,7 +50,7 @@ class Whole:
         return Processes(api, worker, postmaster(self.running))
 
     async def kill(self, role: str) -> float:
-        """SIGKILL; how long until it was back."""
+        """Send SIGKILL; return the seconds until the process is back."""
         before = await asyncio.to_thread(self.processes)
         found = getattr(before, role)
         pid = found if isinstance(found, int) else found[0]
@@ -58,7 +59,7 @@ class Whole:
         return await self.back(before, known, time.monotonic())
 
     async def back(self, before: Processes, known: set[str], died: float) -> float:
-        """Until what died was started again and is ready, seen from outside; a worker is ready when its heart beats."""
+        """Wait until the process was restarted and is ready; a worker is ready at its first heartbeat."""
         while time.monotonic() < died + PATIENCE_SECONDS:
             now = await asyncio.to_thread(self.processes)
             started = all((now.api, now.worker, now.database)) and now != before
@@ -96,7 +97,7 @@ async def off_the_loop(service: AbstractContextManager[Whole]) -> AsyncIterator[
 
 
 @contextmanager
-def a_whole_service(data_dir: Path, *arguments: str, **variables: str) -> Iterator[Whole]:
+def a_whole_service(data_dir: Path, *arguments: str, **variables: Any) -> Iterator[Whole]:
     with a_service(data_dir, *arguments, **variables) as running:
         scopes = [part for scope in Scope for part in ("--scope", scope)]
         made = rolecall("token", "create", f"t{time.time_ns()}", *scopes, "--data-dir", data_dir)

@@ -1,4 +1,4 @@
-"""A process dies at each named point, in the midst of work; the points are the code's own, so none can be forgotten."""
+"""Kill a process at each fault point during work. The points are read from the code, so none can be forgotten."""
 
 import asyncio
 import os
@@ -19,14 +19,14 @@ from tests.figures import measured
 TIMES = int(os.environ.get("ROLECALL_FAULT_TIMES", "1"))
 CHOSEN = re.compile(os.environ.get("ROLECALL_FAULT_POINTS", ""))
 PATIENCE_SECONDS = 240
-# Passed while a service is made, before there is work.
+# Reached only while a service starts.
 MIGRATING = ("migration.before-commit", "migration.after-commit", "schema.before-commit", "schema.after-commit")
 AT_THE_START = {*MIGRATING, "key.before-sync", "key.after-sync"}
-# Passed by a child of the worker, which stays.
+# Reached by a child of the worker; the worker survives.
 OF_A_CHILD = {"import-build.before-commit", "import-build.after-commit"}
-# Passed by `rolecall restore`; tests/operate/test_backup.py has them.
+# Reached by `rolecall restore`; tests/operate/test_backup.py covers them.
 OF_A_COMMAND = {f"restore.{step}" for step in ("old-set-aside", "database-in-place", "before-commit", "after-commit")}
-# Passed when a worker is asked to stop.
+# Reached when a worker stops.
 AT_THE_END = {"deliveries-rest.before-commit", "deliveries-rest.after-commit"}
 
 
@@ -43,7 +43,7 @@ def points() -> set[str]:
 
 
 async def die_at(service: Whole, folder: Path, point: str) -> float:
-    """Seconds until the service was whole again."""
+    """Die at the point; return the seconds until the service has recovered."""
     before, known = await asyncio.to_thread(service.processes), await service.workers()
     armed = folder / point
     armed.touch()
@@ -58,7 +58,7 @@ async def die_at(service: Whole, folder: Path, point: str) -> float:
 
 
 @pytest.mark.timeout(7200)
-async def test_whoever_dies_at_a_named_point_loses_and_doubles_nothing(tmp_path: Path) -> None:
+async def test_crash_at_each_fault_point_loses_and_repeats_nothing(tmp_path: Path) -> None:
     folder = tmp_path / "faults"
     folder.mkdir()
     settings = {"ROLECALL_TICK_SECONDS": "1", "ROLECALL_FAULTS": str(folder)}

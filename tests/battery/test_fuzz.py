@@ -1,4 +1,4 @@
-"""What nobody would send: requests, forms and files, broken at random. All are taken or refused, quickly."""
+"""Send randomly malformed requests, forms and files; each must be accepted or rejected quickly."""
 
 import asyncio
 import io
@@ -57,7 +57,7 @@ class Target:
         self.application, self.group = application, group
 
     def request(self, dice: random.Random) -> bytes:
-        """A request of some operation, broken anywhere: line, headers or body."""
+        """Return a request with a random fault in its line, headers or body."""
         get = [b"/api/identities?page=2", b"/api/access-requests?status=open&type=Add", b"/openapi.json", b"/sign-in"]
         body = JSON + b'"effectiveDate": "2035-01-01T00:00:00+02:00"}'
         posts = [b"/api/personnel-events/onboard", b"/api/application-imports/cancel", b"/api/webhooks", b"/api/tokens"]
@@ -79,7 +79,7 @@ class Target:
         return b"POST /api/application-imports/upload" + self.head + kind + form
 
     def answer(self, sent: bytes) -> str:
-        """The status; a connection that was closed without one is told apart, and one that waits for more."""
+        """Return the status, or whether the connection was closed without one or waits for more."""
         with socket.create_connection(("127.0.0.1", self.api.port), timeout=PATIENCE_SECONDS) as connection:
             try:
                 connection.sendall(sent)
@@ -114,7 +114,7 @@ class Files:
         return mangled(dice.choice(TEXTS), dice)
 
     def xlsx(self, dice: random.Random) -> bytes:
-        """Broken as an archive, or broken inside of one that is whole."""
+        """Return an XLSX file that is malformed as an archive, or inside a valid archive."""
         sheet = HEADER + row(2, "ada", "Ada") + row(3, "bob", '<c r="B3"><v>4.5</v></c>')
         if dice.random() < 0.3:
             return mangled(xlsx(sheet), dice)
@@ -142,7 +142,7 @@ def fuzz(
     cases: int,
     dice: random.Random,
 ) -> tuple[Counter[str], float]:
-    """How often each answer came, and the most CPU that one took."""
+    """Return the count of each response, and the highest CPU time of one."""
     answers, most = Counter[str](), 0.0
     for _ in range(cases):
         sent = make(dice)
@@ -163,7 +163,7 @@ def told(what: str, answers: Counter[str], most: float | None = None) -> None:
 
 
 @pytest.mark.timeout(900 + CASES // 20)
-async def test_requests_and_forms_are_answered(config: Config, db: Db, token: str) -> None:
+async def test_malformed_requests_never_cause_a_server_error(config: Config, db: Db, token: str) -> None:
     dice = random.Random(SEED)
     application = await an_application(db)
     group = await fetch_value(db, "SELECT id FROM file_groups WHERE name = 'Users'")
@@ -176,7 +176,7 @@ async def test_requests_and_forms_are_answered(config: Config, db: Db, token: st
         assert not api.crashes(), api.crashes()[:3]
 
 
-async def test_whoever_only_connects_keeps_nobody_out(config: Config) -> None:
+async def test_idle_connections_do_not_lock_out_other_clients(config: Config) -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (IDLE + 1000, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
     async with an_api(config) as api, AsyncExitStack() as idle:
         for _ in range(IDLE):
@@ -199,7 +199,7 @@ Place = tuple[str | int, ...]
 
 
 def places(document: Any, schema: Any, place: Place = ()) -> Iterator[Place]:
-    """Every field of a body, in its objects and lists too."""
+    """Yield every field of a body, including nested ones."""
     while "$ref" in schema:
         schema = document["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
     for kind in ("anyOf", "allOf", "oneOf"):
@@ -218,7 +218,9 @@ def body_with(place: Place, value: str) -> str:
 
 
 @pytest.mark.timeout(900 + CASES // 20)
-async def test_every_field_takes_or_refuses_odd_values(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_odd_field_values_are_accepted_or_rejected_without_a_server_error(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
     document = (await client.get("/openapi.json")).json()
     id = str(await an_application(db))
     tried = []
@@ -239,7 +241,7 @@ async def test_every_field_takes_or_refuses_odd_values(client: httpx2.AsyncClien
 
 
 @pytest.mark.timeout(900 + CASES // 20)
-def test_files_are_read_or_refused(tmp_path: Path) -> None:
+def test_malformed_files_are_imported_or_rejected_without_a_crash(tmp_path: Path) -> None:
     files, dice = Files(tmp_path), random.Random(SEED)
     for what, make, share in (("CSV files", files.csv, 0.2), ("XLSX files", files.xlsx, 0.2)):
         answers, most = fuzz(make, files.answer, time.process_time, int(CASES * share), dice)

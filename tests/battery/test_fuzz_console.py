@@ -1,4 +1,4 @@
-"""Hostile values in every form, query and path of the console and in the paths of the API: none is answered 500."""
+"""Send hostile values in every form, query and path of the console and every path of the API; none may cause a 500."""
 
 import json
 import os
@@ -30,7 +30,7 @@ from tests.listening import an_api
 ORIGIN = "https://rolecall.test"
 EMAIL = "ada.admin@example.com"
 SHARE = int(os.environ.get("ROLECALL_CONSOLE_CASES", str(CASES // 4)))
-# Percent-encoded, as they go over the wire.
+# Percent-encoded, as sent over the wire.
 VALUES = [
     "%00", "a%00b", "%ED%A0%80", "%FF%FE", "%C0%AF", "", "+", "%20%20", "%0D%0ALocation:%20x", "%1B%5B31m", "%E2%80%AE",
     "%EF%BB%BF", "-1", "0", "1e400", "1.5", "9" * 40, "%D9%A3", "%F0%9D%9F%8F", "NaN", "Infinity", "true", "null", "[]",
@@ -44,7 +44,7 @@ NAMES = ["%00", "page%00", "[]", "a.b.c", "identity.", ".", "__class__", "%ED%A0
 
 
 class Visitor:
-    """An administrator who signs in again whenever a form has ended the session."""
+    """An administrator who signs in again whenever a form ended the session."""
 
     def __init__(self, client: httpx2.AsyncClient, db: Db, facts: Facts) -> None:
         self.client, self.db, self.facts = client, db, facts
@@ -86,7 +86,7 @@ def filled_address(path: str, company: Company) -> str:
 
 
 def is_shown(method: str, path: str) -> bool:
-    """Not the log of an import, which streams, nor what leads to a provider or out."""
+    """Return whether to visit a screen: not a streaming log, and not a redirect to a provider."""
     return method == "GET" and not path.endswith("/log") and "oidc" not in path
 
 
@@ -110,13 +110,13 @@ def cases_of(form: Form) -> list[tuple[Form, str, str]]:
 
 
 def body_of(form: Form, name: str, value: str) -> str:
-    # Without the version: a form that is older than its record would be refused before anything else is read.
+    # Omit the version: an outdated form would be rejected before its other fields are read.
     kept = [(field.name, field.value) for field in form.fields if field.name not in (name, "version")]
     return "&".join(part for part in (urlencode(kept), f"{name}={value}") if part)
 
 
 @pytest.mark.timeout(900 + CASES // 20)
-async def test_forms_of_the_console_take_or_refuse_hostile_values(visitor: Visitor, company: Company) -> None:
+async def test_console_forms_survive_hostile_values(visitor: Visitor, company: Company) -> None:
     dice = random.Random(SEED)
     cases = [case for form in await forms(visitor, company) for case in cases_of(form)]
     started = time.monotonic()
@@ -144,7 +144,7 @@ def multipart(name: str, value: str) -> dict[str, Any]:
 
 
 @pytest.mark.timeout(900 + CASES // 20)
-async def test_queries_of_screens_take_or_refuse_hostile_values(visitor: Visitor, company: Company) -> None:
+async def test_console_queries_survive_hostile_values(visitor: Visitor, company: Company) -> None:
     dice = random.Random(SEED)
     asked = [
         (filled_address(path, company), name)
@@ -160,8 +160,8 @@ async def test_queries_of_screens_take_or_refuse_hostile_values(visitor: Visitor
 
 
 @pytest.mark.timeout(900 + CASES // 20)
-async def test_posts_that_no_page_sends_are_refused(visitor: Visitor, company: Company) -> None:
-    """Every screen that takes a form, with fields of any name and a body of any kind."""
+async def test_unexpected_posts_to_the_console_are_rejected(visitor: Visitor, company: Company) -> None:
+    """Post arbitrary fields and bodies to every screen with a form."""
     dice = random.Random(SEED)
     kinds = [
         "application/x-www-form-urlencoded",
@@ -215,8 +215,8 @@ API_PATHS = [
 
 
 @pytest.mark.timeout(900 + CASES // 20)
-async def test_paths_are_found_or_not(config: Config, db: Db, facts: Facts) -> None:
-    """By raw HTTP: a client library would mend some of them."""
+async def test_hostile_paths_never_cause_a_server_error(config: Config, db: Db, facts: Facts) -> None:
+    """Use raw HTTP, because a client library would normalise some of them."""
     dice = random.Random(SEED)
     token = (await tokens.create_token(db, None, {"name": "paths", "scopes": list(Scope)}, facts)).secret
     link = await actions.create_administrator(db, EMAIL, facts)
@@ -239,5 +239,5 @@ async def test_paths_are_found_or_not(config: Config, db: Db, facts: Facts) -> N
     assert {"200", "404"} <= set(answers) or SHARE < 100, json.dumps(answers)
 
 
-def test_values_are_what_they_seem() -> None:
+def test_hostile_values_include_nul() -> None:
     assert quote("\x00") in VALUES

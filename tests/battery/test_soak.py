@@ -1,4 +1,4 @@
-"""Two hundred connections for a long while: no answer of 500, and memory that stays as it is."""
+"""Two hundred connections for a long time: no response is 500, and memory does not grow."""
 
 import asyncio
 import itertools
@@ -8,6 +8,7 @@ import statistics
 import time
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 import pytest
@@ -20,7 +21,7 @@ from tests.personnel_events.bodies import day
 
 SECONDS = float(os.environ.get("ROLECALL_SOAK_SECONDS", "60"))
 CONNECTIONS = 200
-# A second for all connections together: the machine must not be what is tested.
+# Requests per second of all connections together, low enough not to saturate the machine.
 REQUESTS_A_SECOND = 150
 READS = [
     "/api/identities",
@@ -29,22 +30,22 @@ READS = [
     "/api/applications",
     "/sign-in",
 ]
-# Until caches, pools and prepared statements are what they will be.
+# The time until caches, pools and prepared statements are warm.
 WARM_SECONDS = min(120.0, SECONDS / 2)
 WINDOW_SECONDS = 300.0
-# In the time that the goal names; a short look sees more of the warming than of the rest.
+# Over the hours of the goal; a short run mostly sees the warm-up.
 MOST_GROWTH_PERCENT = 1.0 if SECONDS - WARM_SECONDS >= WINDOW_SECONDS else 5.0
 
 
 def memory(pid: int) -> int:
-    """Bytes of its own: what it shares with others is not its growth."""
+    """Return the private bytes of a process."""
     text = Path(f"/proc/{pid}/smaps_rollup").read_text()
     return sum(int(line.split()[1]) for line in text.splitlines() if line.startswith("Private")) * 1024
 
 
 def growth_percent(samples: list[tuple[float, int]]) -> float:
-    """By a straight line through what was seen, in the time that the goal names or in the time there was."""
-    times, sizes = zip(*samples, strict=True)
+    """Return the growth by linear regression, over the time of the goal or of the run."""
+    times, sizes = [time for time, _ in samples], [size for _, size in samples]
     slope = statistics.linear_regression(times, sizes).slope
     return slope * min(WINDOW_SECONDS, times[-1] - times[0]) / statistics.mean(sizes) * 100
 
@@ -58,7 +59,7 @@ async def keep_asking(service: Whole, ids: tuple[str, str], stop: float, answers
         while time.monotonic() < stop:
             match random.randrange(10):
                 case 0:
-                    body = {"identity": {"firstName": "Ada", "lastName": f"Byron {next(numbers)}"}}
+                    body: dict[str, Any] = {"identity": {"firstName": "Ada", "lastName": f"Byron {next(numbers)}"}}
                     asked = session.post("/api/personnel-events/onboard", json={**body, "effectiveDate": day(30)})
                 case 1:
                     wanted = [{"header": "Ledger", "permission": "Post"}]
@@ -75,7 +76,7 @@ async def keep_asking(service: Whole, ids: tuple[str, str], stop: float, answers
 
 
 @pytest.mark.timeout(int(SECONDS) + 900)
-async def test_memory_stays_as_it_is_under_two_hundred_connections(tmp_path: Path) -> None:
+async def test_memory_does_not_grow_under_two_hundred_connections(tmp_path: Path) -> None:
     answers = Counter[int]()
     with a_whole_service(tmp_path / "here", "--workers", "1") as service:
         async with service.db() as db:

@@ -1,4 +1,4 @@
-"""The command line as people use it: a process of its own, on a real data folder."""
+"""Run the command line as people do: in its own process, on a real data folder."""
 
 import fcntl
 import os
@@ -21,7 +21,7 @@ PATIENCE_SECONDS = 120
 
 
 def environment(**variables: str) -> dict[str, str]:
-    """Ours without anybody's settings."""
+    """Return the environment without any ROLECALL settings."""
     plain = {name: value for name, value in os.environ.items() if not name.startswith(("ROLECALL_", "COV_"))}
     return plain | {"PYTHONPATH": str(REPOSITORY), "NO_COLOR": "1", "COLUMNS": "200"} | variables
 
@@ -34,10 +34,10 @@ def rolecall(*arguments: object, **variables: str) -> subprocess.CompletedProces
 
 
 def typed(*arguments: object) -> subprocess.CompletedProcess[str]:
-    """The same in this process: for what a command does and says, a new Python each time is a second of waiting."""
+    """Run a command in this process, which saves a second of Python start-up."""
     unset = dict.fromkeys(name for name in os.environ if name.startswith("ROLECALL_"))
     done = CliRunner().invoke(root, [str(word) for word in arguments], env=unset)
-    return subprocess.CompletedProcess(arguments, done.exit_code, done.stdout, done.stderr)
+    return subprocess.CompletedProcess([*map(str, arguments)], done.exit_code, done.stdout, done.stderr)
 
 
 def free_port() -> int:
@@ -77,13 +77,13 @@ class Running:
 
 
 def a_folder(data_dir: Path) -> None:
-    """As `rolecall migrate` makes it, which one worker of a run does for all."""
+    """Copy a migrated data folder, which is made once per test run."""
     made = Path(os.environ["PYTEST_DEBUG_TEMPROOT"]) / "migrated"
     with open(f"{made}.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not made.exists():
             assert rolecall("migrate", "--data-dir", made).returncode == 0
-    subprocess.run(["cp", "-a", made, data_dir], check=True)  # The database's user owns its files.
+    subprocess.run(["cp", "-a", made, data_dir], check=True)  # The database user must own its files.
 
 
 @contextmanager
@@ -111,7 +111,7 @@ def a_service(
 
 
 class Caller:
-    """The command with a token, in this process: its exit code, what it printed, and what it said beside."""
+    """Run a command with a token in this process; return exit code, stdout and stderr."""
 
     def __init__(self, url: str | None, token: str | None) -> None:
         self.url, self.token = url, token

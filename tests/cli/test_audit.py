@@ -7,7 +7,7 @@ from rolecall.core.postgres import embedded
 from tests.cli.commands import typed
 
 
-def test_the_chain_is_verified_exported_and_held_against_a_kept_head(tmp_path: Path) -> None:
+def test_chain_is_verified_exported_and_compared_with_a_saved_head(tmp_path: Path) -> None:
     folder = tmp_path / "data"
     here = ("--data-dir", folder)
     with embedded(folder) as url:
@@ -33,7 +33,7 @@ def test_the_chain_is_verified_exported_and_held_against_a_kept_head(tmp_path: P
         noticed = typed("audit", "verify", *here)
         assert (noticed.returncode, "Entry 3 (chain 1)" in noticed.stdout) == (1, True)
         with psycopg.connect(url, autocommit=True) as db:
-            # Someone who also mends what the database keeps of all heads is found by a head that it does not keep.
+            # An attacker who also fixes the heads and checkpoints in the database is exposed by a head saved elsewhere.
             db.execute(
                 """UPDATE audit_checkpoints SET numbers = ARRAY[2::bigint],
                    hashes = ARRAY(SELECT hash FROM audit_heads) WHERE chains <> '{}'"""

@@ -47,7 +47,7 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "rolecall.yaml"
 
 
-def test_a_file_is_planned_applied_and_then_says_nothing_new(call: Caller, file: Path) -> None:
+def test_applied_file_has_an_empty_plan(call: Caller, file: Path) -> None:
     planned = call("config", "plan", file)
     assert planned[0] == 2
     assert "+ applications Treasury\n" in planned[1]
@@ -68,7 +68,7 @@ def test_a_file_is_planned_applied_and_then_says_nothing_new(call: Caller, file:
     assert call("config", "plan", file)[0] == 0
 
 
-def test_every_mistake_is_told_with_its_line_and_nothing_is_applied(call: Caller, file: Path) -> None:
+def test_every_error_is_reported_with_its_line_and_nothing_is_applied(call: Caller, file: Path) -> None:
     before = call("config", "export")[1]
     file.write_text(BROKEN)
 
@@ -98,7 +98,7 @@ def test_every_mistake_is_told_with_its_line_and_nothing_is_applied(call: Caller
     ],
     ids=["a key twice", "open end", "a tab", "no mapping"],
 )
-def test_what_is_no_good_yaml_is_told_with_its_line(call: Caller, file: Path, text: str, line: int) -> None:
+def test_invalid_yaml_is_reported_with_its_line(call: Caller, file: Path, text: str, line: int) -> None:
     file.write_text(text)
 
     code, _, said = call("config", "plan", file)
@@ -107,7 +107,7 @@ def test_what_is_no_good_yaml_is_told_with_its_line(call: Caller, file: Path, te
     assert said.startswith(f"{file}:{line}: ")
 
 
-def test_the_published_schema_is_that_of_the_command(call: Caller) -> None:
+def test_published_schema_equals_the_commands_output(call: Caller) -> None:
     published = Path(__file__).parents[2] / "docs" / "configuration.schema.json"
 
     assert json.loads(call("config", "schema")[1]) == json.loads(published.read_text())

@@ -1,4 +1,4 @@
-"""The sample company, seen as a newcomer does: start it, paste what it prints, look around."""
+"""The sample company as a new user sees it: start it, paste the printed calls, look around."""
 
 import json
 import re
@@ -31,7 +31,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 
 @pytest.fixture(scope="module")
 def printed(demo: Running) -> str:
-    """What the demo said on its terminal."""
+    """Return the demo's output on the terminal."""
     return demo.log.read_text()
 
 
@@ -49,7 +49,7 @@ def all_of(client: httpx2.Client, path: str) -> list[dict[str, Any]]:
     return [item for page in (first, *pages) for item in page["items"]]
 
 
-def test_the_company_has_everything_there_is_to_see(client: httpx2.Client) -> None:
+def test_sample_company_has_every_kind_of_record(client: httpx2.Client) -> None:
     people = all_of(client, "/api/identities")
     requests = all_of(client, "/api/access-requests")
     events = all_of(client, "/api/personnel-events")
@@ -70,7 +70,7 @@ def test_the_company_has_everything_there_is_to_see(client: httpx2.Client) -> No
     assert {one["status"] for one in deliveries} == {"Delivered", "Failed", "Pending", "Parked"}
 
 
-def test_a_request_has_its_whole_story(client: httpx2.Client) -> None:
+def test_sample_request_has_activity_from_creation_to_completion(client: httpx2.Client) -> None:
     items = all_of(client, "/api/access-requests")
     done = [item for item in items if item["status"] == "Completed" and item["verifiedOn"] and item["approvedOn"]]
 
@@ -81,7 +81,7 @@ def test_a_request_has_its_whole_story(client: httpx2.Client) -> None:
     assert {"Created", "Approved"} <= {entry["action"] for entry in detail["activity"]}
 
 
-def test_the_audit_says_who_did_what_and_nothing_happened_tomorrow(client: httpx2.Client) -> None:
+def test_sample_audit_names_authors_and_has_no_future_entries(client: httpx2.Client) -> None:
     entries = all_of(client, "/api/audit-events")
 
     callers = {entry["action"]: entry["caller"]["kind"] for entry in entries}
@@ -122,7 +122,7 @@ def paste(call: str) -> Any:
     return json.loads(run.stdout)
 
 
-def test_a_kept_company_is_there_at_once_the_next_time(demo: Running, printed: str) -> None:
+def test_kept_company_starts_at_once_next_time(demo: Running, printed: str) -> None:
     assert demo.stop(signal.SIGINT) == 0
 
     with a_service(demo.data_dir, command="demo") as again:
@@ -133,7 +133,7 @@ def test_a_kept_company_is_there_at_once_the_next_time(demo: Running, printed: s
     assert re.findall(r"Token +(rct_\w+)", said) == re.findall(r"Token +(rct_\w+)", printed)
 
 
-def test_a_demo_that_is_stopped_while_it_is_made_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_demo_stopped_during_set_up_leaves_nothing_behind(tmp_path: Path) -> None:
     with (tmp_path / "log").open("w") as log:
         making = subprocess.Popen(
             [sys.executable, "-m", "rolecall", "demo", "--port", str(free_port())],
@@ -149,16 +149,16 @@ def test_a_demo_that_is_stopped_while_it_is_made_leaves_nothing_behind(tmp_path:
     assert [path.name for path in tmp_path.iterdir()] == ["log"]
 
 
-def test_a_folder_with_a_service_of_yours_is_left_alone(tmp_path: Path) -> None:
+def test_demo_refuses_the_folder_of_a_real_service(tmp_path: Path) -> None:
     (tmp_path / "postgres").mkdir()
 
     refused = rolecall("demo", "--data-dir", tmp_path)
 
     assert refused.returncode == 1
-    assert "holds a service that is no demo" in refused.stderr
+    assert "contains a service, not a demo" in refused.stderr
 
 
-def test_people_and_files_are_the_same_every_time() -> None:
+def test_sample_people_and_files_are_deterministic() -> None:
     today = date(2026, 11, 1)
 
     assert roster(today) == roster(today)
@@ -167,7 +167,7 @@ def test_people_and_files_are_the_same_every_time() -> None:
         assert files_of(application, roster(today), today) == files_of(application, roster(today), today)
 
 
-def test_no_two_people_share_a_name_or_a_login() -> None:
+def test_sample_names_and_usernames_are_unique() -> None:
     people = roster(date(2026, 11, 1))
 
     assert len({person.username for person in people}) == len(people)

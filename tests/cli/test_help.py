@@ -22,7 +22,7 @@ COMMANDS = [
 ]
 
 
-def test_the_command_names_itself_and_its_commands() -> None:
+def test_help_lists_all_commands() -> None:
     said = rolecall("--help")
 
     assert said.returncode == 0
@@ -32,7 +32,7 @@ def test_the_command_names_itself_and_its_commands() -> None:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_helps_with_an_example(command: str) -> None:
+def test_help_of_every_command_has_an_example(command: str) -> None:
     said = typed(*command.split(), "--help")
 
     assert said.returncode == 0
@@ -41,7 +41,7 @@ def test_every_command_helps_with_an_example(command: str) -> None:
     assert "\x1b[" not in said.stdout
 
 
-def test_starting_up_imports_nothing_heavy() -> None:
+def test_start_up_imports_no_heavy_modules() -> None:
     program = (
         "import sys; from rolecall.cli import rolecall\n"
         "for name in rolecall.list_commands(None): rolecall.get_command(None, name)\n"
@@ -52,7 +52,7 @@ def test_starting_up_imports_nothing_heavy() -> None:
     assert run.stdout == "[]\n"
 
 
-def test_a_setting_that_cannot_work_is_named() -> None:
+def test_invalid_setting_is_named() -> None:
     failed = rolecall("migrate", ROLECALL_TIMEZONE="Mars/Olympus")
 
     assert failed.returncode == 1
@@ -63,4 +63,4 @@ def test_one_role_alone_needs_a_database() -> None:
     failed = rolecall("worker")
 
     assert failed.returncode == 1
-    assert failed.stderr == "Error: ROLECALL_DATABASE_URL is not set; `rolecall serve` brings its own database\n"
+    assert failed.stderr == "Error: ROLECALL_DATABASE_URL is not set; only `rolecall serve` starts its own database\n"

@@ -1,4 +1,4 @@
-"""A folder whose name is mistyped does not become a new, empty service."""
+"""A mistyped folder does not become a new, empty service."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,7 +23,7 @@ FINDING = [
 
 
 @pytest.mark.parametrize("words", FINDING, ids=" ".join)
-def test_what_reads_a_database_makes_none(words: tuple[str, ...], tmp_path: Path) -> None:
+def test_reading_commands_do_not_create_a_database(words: tuple[str, ...], tmp_path: Path) -> None:
     for folder in (tmp_path, tmp_path / "mistyped"):
         refused = typed(*words, "--data-dir", folder)
 
@@ -35,8 +35,8 @@ def test_what_reads_a_database_makes_none(words: tuple[str, ...], tmp_path: Path
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_first_token_and_the_first_administrator_may_make_it_and_say_so(tmp_path: Path) -> None:
-    said = f"The folder {tmp_path / 'here'} had no database of Rolecall: a new one is made, with nothing in it\n"
+def test_creating_the_first_token_or_administrator_creates_the_database(tmp_path: Path) -> None:
+    said = f"The folder {tmp_path / 'here'} had no Rolecall database; an empty one was created\n"
     with embedded(tmp_path / "here"):
         before = typed("token", "list", "--data-dir", tmp_path / "here")
         first = typed("token", "create", "ci", "--data-dir", tmp_path / "here")
@@ -56,19 +56,19 @@ def empty_database(server_url: str, tmp_path: Path) -> Iterator[str]:
         db.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
 
 
-def test_an_empty_database_of_ones_own_is_not_filled_by_who_reads(empty_database: str, tmp_path: Path) -> None:
+def test_reading_commands_do_not_migrate_an_empty_external_database(empty_database: str, tmp_path: Path) -> None:
     listed = rolecall("token", "list", ROLECALL_DATABASE_URL=empty_database)
     saved = rolecall("backup", tmp_path / "x.tar", ROLECALL_DATABASE_URL=empty_database)
 
     assert (listed.returncode, listed.stderr.count("\n"), "is empty" in listed.stderr) == (1, 1, True)
-    assert (saved.returncode, saved.stderr) == (1, "Error: The database is empty: there is nothing to back up\n")
+    assert (saved.returncode, saved.stderr) == (1, "Error: The database is empty; there is nothing to back up\n")
     with psycopg.connect(empty_database) as db:
         assert db.execute("SELECT count(*) FROM pg_tables WHERE schemaname = 'public'").fetchone() == (0,)
     made = rolecall("token", "create", "ci", ROLECALL_DATABASE_URL=empty_database)
-    assert "The database of ROLECALL_DATABASE_URL had no database of Rolecall" in made.stderr
+    assert "The database of ROLECALL_DATABASE_URL had no Rolecall database" in made.stderr
 
 
-def test_a_database_out_of_reach_is_one_line_for_every_command(tmp_path: Path) -> None:
+def test_every_command_reports_an_unreachable_database_in_one_line(tmp_path: Path) -> None:
     nowhere = "postgresql://127.0.0.1:1/none"
 
     for words in (("token", "list"), ("backup", tmp_path / "x.tar")):

@@ -1,4 +1,4 @@
-"""The client commands, on a service of their own."""
+"""Client commands against a running service."""
 
 import json
 import re
@@ -6,6 +6,7 @@ import shlex
 from inspect import cleandoc
 from pathlib import Path
 
+import click
 import pytest
 
 from rolecall.cli import rolecall as root
@@ -13,7 +14,16 @@ from rolecall.cli.verbs import NOUNS
 from tests.builders import CONNECTOR
 from tests.cli.commands import Caller, Running, free_port, rolecall
 
-VERBS = [(noun, verb) for noun in NOUNS for verb in root.get_command(None, noun).list_commands(None)]
+CONTEXT = click.Context(root)
+
+
+def group_of(noun: str) -> click.Group:
+    group = root.get_command(CONTEXT, noun)
+    assert isinstance(group, click.Group)
+    return group
+
+
+VERBS = [(noun, verb) for noun in NOUNS for verb in group_of(noun).list_commands(CONTEXT)]
 UNKNOWN = "0192e4a0-7c1e-7000-8000-000000000001"
 TABLES = ["app list", "app accounts Payroll", "import list", "identity list", "event list", "request list"]
 TABLES += ["request stalled", "request leftovers", "hook list", "delivery list", "model list"]
@@ -28,11 +38,13 @@ def payroll(call: Caller) -> str:
 
 
 @pytest.mark.parametrize(("noun", "verb"), VERBS, ids=lambda word: word)
-def test_a_verb_helps_with_an_example_that_can_be_typed(noun: str, verb: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip # noqa: E501
+def test_help_example_of_every_verb_is_valid(noun: str, verb: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip # noqa: E501
     monkeypatch.chdir(tmp_path)
     for name in ("connector.json", "conditions.json", "access.json"):
         (tmp_path / name).write_text("[]")
-    command = root.get_command(None, noun).get_command(None, verb)
+    command = group_of(noun).get_command(CONTEXT, verb)
+    assert command
+    assert command.help
     help, _, example = cleandoc(command.help).partition("\n\nExample: ")
 
     program, *path, _ = typed = [*shlex.split(example.strip("`")), ""]
@@ -46,6 +58,8 @@ def test_an_upload_is_followed_to_its_end(call: Caller, payroll: str, tmp_path: 
     users = tmp_path / "users.csv"
     users.write_text("Username,Name\nada,Ada Byron\nbob,Bob\n")
 
+    assert call.url
+    assert call.token
     known = {"ROLECALL_URL": call.url, "ROLECALL_TOKEN": call.token}
     uploaded = rolecall("import", "upload", payroll, f"users={users}", "--wait", "--json", **known)
 
@@ -74,7 +88,7 @@ def test_a_record_is_named_by_id_or_by_name(call: Caller, payroll: str) -> None:
     assert "connector.files.0.name\tUsers\n" in printed
 
 
-def test_one_field_stands_alone_for_scripts(call: Caller, payroll: str) -> None:
+def test_field_option_prints_one_value(call: Caller, payroll: str) -> None:
     id = call("app", "show", payroll, "--field", "id")[1].strip()
 
     assert id in call("app", "list", "--field", "id")[1].splitlines()
@@ -91,7 +105,7 @@ def test_a_list_is_a_table_or_json(call: Caller, payroll: str, words: str) -> No
     assert len(printed.splitlines()) == len(json.loads(as_json)) + 1
 
 
-def test_a_long_list_says_how_long_it_is(call: Caller) -> None:
+def test_truncated_list_shows_its_total(call: Caller) -> None:
     for name in ("Ada", "Bob", "Cid"):
         onboard = ("--first-name", name, "--last-name", "Byron", "--effective-date", "2035-01-01")
         assert call("event", "onboard", *onboard, "--department", "Finance", "--json")[0] == 0
@@ -104,7 +118,7 @@ def test_a_long_list_says_how_long_it_is(call: Caller) -> None:
     assert said == f"2 of {total}; --all shows the rest\n"
 
 
-def test_exit_codes_and_messages_tell_what_went_wrong(call: Caller, payroll: str) -> None:
+def test_errors_have_exit_codes_and_messages(call: Caller, payroll: str) -> None:
     missing = call("identity", "show", UNKNOWN)
     unnamed = call("app", "show", "Nowhere")
     forbidden = call("identity", "list", ROLECALL_TOKEN="rct_wrong")
@@ -120,9 +134,9 @@ def test_exit_codes_and_messages_tell_what_went_wrong(call: Caller, payroll: str
     assert missing[1] + invalid[1] == ""
 
 
-def test_a_profile_names_service_and_token(called_service: Running, call: Caller, tmp_path: Path) -> None:
+def test_profile_provides_url_and_token(called_service: Running, call: Caller, tmp_path: Path) -> None:
     (tmp_path / "rolecall").mkdir()
-    (tmp_path / "token").write_text(call.token + "\n")
+    (tmp_path / "token").write_text(f"{call.token}\n")
     (tmp_path / "rolecall" / "config.toml").write_text(f"""
         default = "here"
         [profiles.here]
@@ -148,7 +162,7 @@ def test_a_profile_names_service_and_token(called_service: Running, call: Caller
     assert bare("app", "list", XDG_CONFIG_HOME="/nowhere")[0] == 2
 
 
-def test_a_shell_completes_commands_and_words() -> None:
+def test_shell_completion_offers_commands_and_values() -> None:
     words = {"COMP_WORDS": "rolecall request list --status Pen", "COMP_CWORD": "4"}
 
     completed = rolecall(**words, _ROLECALL_COMPLETE="bash_complete")
@@ -158,7 +172,7 @@ def test_a_shell_completes_commands_and_words() -> None:
     assert "_ROLECALL_COMPLETE" in script.stdout
 
 
-def test_what_a_record_says_is_shown_and_not_obeyed(call: Caller) -> None:
+def test_control_characters_in_records_are_escaped(call: Caller) -> None:
     name = "Evil \u202egnp"
     onboard = ("--first-name", name, "--last-name", "Byron", "--effective-date", "2035-01-01")
 

@@ -1,4 +1,4 @@
-"""Every command of the documents is typed, page by page, against one running service."""
+"""Run every command of the documents, page by page, against one running service."""
 
 import os
 import re
@@ -6,13 +6,14 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.cli.commands import REPOSITORY, Running, a_service, environment, rolecall
 from tests.figures import measured
 
-# In the order in which a newcomer reads; what one page makes, the next may use.
+# In reading order; a page may use records of an earlier one.
 FIRST = ("first-hour", "first-application", "joiner-mover-leaver", "approvals", "configuration", "api", "command-line")
 BLOCK = re.compile(r"(?:<!-- not run: (?P<why>[^>]+) -->\n)?```(?P<kind>sh|python run)\n(?P<text>.*?)```", re.DOTALL)
 
@@ -24,7 +25,7 @@ def pages() -> list[Path]:
 
 
 def blocks(page: Path) -> list[tuple[str, str]]:
-    """Kind and text of what is run."""
+    """Yield kind and text of each block to run."""
     found = BLOCK.finditer(page.read_text())
     return [(block["kind"], block["text"]) for block in found if not block["why"]]
 
@@ -32,7 +33,7 @@ def blocks(page: Path) -> list[tuple[str, str]]:
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     folder = tmp_path_factory.mktemp("pages") / "here"
-    allowed = {"ROLECALL_WEBHOOK_ALLOW": "127.0.0.0/8", "ROLECALL_TICK_SECONDS": "1"}
+    allowed: dict[str, Any] = {"ROLECALL_WEBHOOK_ALLOW": "127.0.0.0/8", "ROLECALL_TICK_SECONDS": "1"}
     with a_service(folder, "--workers", "1", **allowed) as running:
         yield running
 
@@ -52,12 +53,12 @@ def variables(service: Running, tmp_path_factory: pytest.TempPathFactory) -> dic
 
 @pytest.fixture(scope="module")
 def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the newcomer sits."""
+    """The working folder of the commands."""
     return tmp_path_factory.mktemp("desk")
 
 
 @pytest.mark.timeout(1800)
-def test_what_the_pages_say_works(service: Running, variables: dict[str, str], desk: Path) -> None:
+def test_commands_in_the_documents_work(service: Running, variables: dict[str, str], desk: Path) -> None:
     here = {
         "http://127.0.0.1:8000": service.url,
         "/var/lib/rolecall": str(service.data_dir),

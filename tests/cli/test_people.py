@@ -1,4 +1,4 @@
-"""People in client commands, named as people name them."""
+"""Client commands accept people by name, e-mail, employee ID or id."""
 
 import json
 
@@ -9,7 +9,7 @@ from tests.cli.commands import Caller
 
 @pytest.fixture(scope="module")
 def people(call: Caller) -> dict[str, str]:
-    """Ids by title, of which two have a name in common."""
+    """Return ids by title; two of the people share a name."""
     named = {"Countess": ("Ada", "King"), "Admiral": ("Grace", "Murray"), "Singer": ("Grace\u202e", "Murray Hopper")}
     named |= {"Twin": ("Grace", "Murray")}
     ids = {}
@@ -26,7 +26,7 @@ def people(call: Caller) -> dict[str, str]:
 @pytest.mark.parametrize(
     "words", ["Ada King", "king, ada", "COUNTESS@example.com", "{id}", "{{{id}}}", "urn:uuid:{id}"]
 )
-def test_a_person_is_named_as_people_name_them(call: Caller, people: dict[str, str], words: str) -> None:
+def test_person_is_found_by_name_email_employee_id_or_id(call: Caller, people: dict[str, str], words: str) -> None:
     id = people["Countess"]
 
     shown = call("identity", "show", words.format(id=id.upper()), "--field", "id")
@@ -34,7 +34,15 @@ def test_a_person_is_named_as_people_name_them(call: Caller, people: dict[str, s
     assert shown == (0, f"{id}\n", "")
 
 
-def test_people_are_named_in_options_too(call: Caller, people: dict[str, str]) -> None:
+def test_empty_supervisor_takes_the_supervisor_away(call: Caller, people: dict[str, str]) -> None:
+    asked = ("event", "transition", people["Twin"], "--effective-date", "2035-01-01")
+    shown = ("--field", "affectedIdentity.supervisorName")
+
+    assert call(*asked, "--supervisor", "Ada King", *shown) == (0, "King, Ada\n", "")
+    assert call(*asked, "--supervisor", "", *shown) == (0, "\n", "")
+
+
+def test_options_accept_people_by_name(call: Caller, people: dict[str, str]) -> None:
     code, _, said = call(
         "app", "create", "Treasury", "--owner", "Ada King", "--provisioner", "King, Ada",
         "--provisioner", "admiral@example.com",
@@ -53,27 +61,27 @@ def test_people_are_named_in_options_too(call: Caller, people: dict[str, str]) -
     ]
 
 
-def test_of_several_who_fit_one_can_be_chosen(call: Caller, people: dict[str, str]) -> None:
+def test_ambiguous_name_lists_the_candidates(call: Caller, people: dict[str, str]) -> None:
     code, printed, said = call("event", "offboard", "Grace Murray", "--effective-date", "2035-01-01")
 
     assert (code, printed) == (5, "")
     lines = said.splitlines()
-    assert lines[0] == "Error: Grace Murray fits 2 people; name one by e-mail or id"
+    assert lines[0] == "Error: Grace Murray matches 2 people; choose one by e-mail or id"
     assert sorted(lines[1:]) == [
         f"  Grace Murray: {title}@example.com, {title}, Active, {people[title]}" for title in ("Admiral", "Twin")
     ]
 
 
-def test_who_is_not_there_is_told_as_asked_for(call: Caller, people: dict[str, str]) -> None:
+def test_unknown_person_is_reported_as_typed(call: Caller, people: dict[str, str]) -> None:
     missing = call("identity", "access", "Ada Kin")
     blank = call("request", "list", "--identity", " ")
     forbidden = call("identity", "show", "Ada King", ROLECALL_TOKEN="rct_wrong")
 
-    assert missing == (3, "", "Error: Nobody has the name, e-mail, employee ID or id Ada Kin\n")
+    assert missing == (3, "", "Error: No identity has the name, e-mail, employee ID or id Ada Kin\n")
     assert (blank[0], forbidden[0]) == (3, 4)
 
 
-def test_people_are_searched_by_how_their_names_begin(call: Caller, people: dict[str, str]) -> None:
+def test_people_are_searched_by_name_prefix(call: Caller, people: dict[str, str]) -> None:
     code, printed, _ = call("identity", "search", "murray grace")
     _, as_json, _ = call("identity", "search", "Murray, Gr", "--json")
 

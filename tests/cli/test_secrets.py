@@ -1,4 +1,4 @@
-"""Every secret that a service makes or is told, looked for in all it writes down."""
+"""Search everything that a service writes for every secret it creates or receives."""
 
 import base64
 import os
@@ -26,7 +26,7 @@ def a_link(service: Running) -> str:
 
 
 def live(service: Running) -> dict[str, str]:
-    """A token, a hook, a person: used in the right way and in wrong ones. The secrets, by what they are."""
+    """Use a token, a webhook and a person in valid and invalid ways; return the secrets by name."""
     token = rolecall(
         "token", "create", "t", "--scope", "webhooks:manage", "--scope", "tokens:manage", "--data-dir", service.data_dir
     ).stdout.strip()
@@ -61,14 +61,14 @@ def written(service: Running) -> bytes:
 
 
 def forms(secret: str) -> Iterator[bytes]:
-    """As it is, and as a database or a log might write it."""
+    """Return the secret as it is, and as a database or a log might encode it."""
     plain = secret.removeprefix("whsec_").encode()
     yield from (plain, plain.hex().encode(), base64.b64encode(plain))
     if secret.startswith("whsec_"):
         yield base64.b64decode(plain).hex().encode()
 
 
-def test_no_secret_is_written_down(service: Running) -> None:
+def test_no_secret_appears_in_logs_files_or_database(service: Running) -> None:
     secrets = live(service)
 
     found = written(service)

@@ -29,7 +29,7 @@ def postmaster(service: Running) -> int | None:
         return None
 
 
-def test_a_token_made_beside_the_service_opens_it(service: Running, token: str) -> None:
+def test_token_created_by_command_works_with_the_running_service(service: Running, token: str) -> None:
     answer = httpx2.get(f"{service.url}/api/identities", headers={"Authorization": f"Bearer {token}"})
 
     assert answer.status_code == 200
@@ -40,7 +40,7 @@ def test_a_second_server_on_the_folder_is_refused(service: Running) -> None:
 
     assert second.returncode == 1
     assert second.stderr == (
-        f"Error: Another server runs on the data folder {service.data_dir}"
+        f"Error: Another server uses the data folder {service.data_dir}"
         f" (process {service.process.pid}, {service.url});"
         " stop it, or choose another folder with --data-dir\n"
     )
@@ -50,7 +50,7 @@ def test_a_taken_port_is_refused(service: Running, tmp_path: Path) -> None:
     second = rolecall("serve", "--data-dir", tmp_path, "--port", service.port)
 
     assert second.returncode == 1
-    assert second.stderr == f"Error: Port {service.port} on 127.0.0.1 is taken; choose another with --port\n"
+    assert second.stderr == f"Error: Port {service.port} on 127.0.0.1 is in use; choose another with --port\n"
     assert not (tmp_path / "postgres").exists()
 
 
@@ -61,7 +61,7 @@ def test_a_folder_that_cannot_be_written_is_refused() -> None:
     assert refused.stderr == "Error: The data folder /dev/null/here cannot be written: Not a directory\n"
 
 
-def test_settings_that_cannot_work_are_refused_a_line_each(tmp_path: Path) -> None:
+def test_each_invalid_setting_is_reported_on_its_own_line(tmp_path: Path) -> None:
     refused = rolecall(
         "serve",
         "--data-dir",
@@ -80,7 +80,7 @@ def test_settings_that_cannot_work_are_refused_a_line_each(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("url", ["postgresql://[me:hunter2@db", "postgresql://me:hunter2@127.0.0.1:port/x"])
-def test_a_database_url_that_cannot_be_read_is_said_without_it(tmp_path: Path, url: str) -> None:
+def test_invalid_database_url_is_reported_without_printing_it(tmp_path: Path, url: str) -> None:
     refused = rolecall("serve", "--data-dir", tmp_path, "--port", free_port(), ROLECALL_DATABASE_URL=url)
 
     assert (refused.returncode, refused.stderr.count("\n"), "hunter2" in refused.stderr) == (1, 1, False)
@@ -88,7 +88,7 @@ def test_a_database_url_that_cannot_be_read_is_said_without_it(tmp_path: Path, u
 
 
 @pytest.mark.parametrize("role", ["api", "worker"])
-def test_a_killed_process_is_started_again(service: Running, role: str) -> None:
+def test_killed_process_is_restarted(service: Running, role: str) -> None:
     (killed,) = service.children(f"rolecall {role}")
 
     os.kill(killed, signal.SIGKILL)
@@ -97,7 +97,7 @@ def test_a_killed_process_is_started_again(service: Running, role: str) -> None:
     eventually(service.answers)
 
 
-def test_a_killed_database_is_started_again_and_keeps_what_was_written(service: Running, token: str) -> None:
+def test_killed_database_is_restarted_without_data_loss(service: Running, token: str) -> None:
     killed = postmaster(service)
     assert killed
 
@@ -109,7 +109,7 @@ def test_a_killed_database_is_started_again_and_keeps_what_was_written(service: 
     assert answer.status_code == 200
 
 
-def test_a_request_under_way_is_answered_before_the_service_stops(tmp_path: Path) -> None:
+def test_request_in_progress_is_answered_before_shutdown(tmp_path: Path) -> None:
     with a_service(tmp_path / "here", "--workers", "1") as service:
         token = rolecall("token", "create", "t", "--scope", "tokens:manage", "--data-dir", service.data_dir).stdout
         body = b'{"name": "second", "scopes": ["tokens:manage"]}'
@@ -119,7 +119,7 @@ def test_a_request_under_way_is_answered_before_the_service_stops(tmp_path: Path
         )
         with socket.create_connection(("127.0.0.1", service.port)) as slow:
             slow.sendall(head.encode())
-            assert slow.recv(100).startswith(b"HTTP/1.1 100")  # The application has begun to read the body.
+            assert slow.recv(100).startswith(b"HTTP/1.1 100")  # the application has started to read the body
             service.process.send_signal(signal.SIGTERM)
             eventually(lambda: not service.answers("/healthz"))
             slow.sendall(body)
@@ -137,7 +137,7 @@ def test_processes_do_not_outlive_a_killed_supervisor(tmp_path: Path) -> None:
         service.stop(signal.SIGKILL)
 
         eventually(lambda: not any(map(is_alive, children)))
-        # The database stays for whoever comes next; the last one out stops it.
+        # The database keeps running until the last process that uses it stops.
         assert rolecall("token", "list", "--data-dir", service.data_dir).returncode == 0
         assert not (service.data_dir / "postgres" / "postmaster.pid").exists()
 

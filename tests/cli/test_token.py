@@ -26,12 +26,12 @@ def token(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module", autouse=True)
 def url(folder: Path) -> Iterator[str]:
-    """As beside a running service; it also spares each command the start of a server."""
+    """Keep a server running, as beside a service, so that no command has to start one."""
     with embedded(folder) as url:
         yield url
 
 
-def test_the_secret_stands_alone_on_stdout(folder: Path) -> None:
+def test_secret_is_the_only_output_on_stdout(folder: Path) -> None:
     made = token(folder, "create", "alone")
 
     assert made.returncode == 0
@@ -41,7 +41,7 @@ def test_the_secret_stands_alone_on_stdout(folder: Path) -> None:
     assert made.stdout.strip() not in made.stderr
 
 
-def test_scopes_and_expiry_are_as_asked(folder: Path) -> None:
+def test_scopes_and_expiry_are_as_requested(folder: Path) -> None:
     made = token(folder, "create", "narrow", "--scope", "imports:write", "--expires", "never", "--json")
 
     answer = json.loads(made.stdout)
@@ -92,7 +92,7 @@ async def _lets_in(pool: Pool, door: Keyring, secret: str) -> bool:
     return True
 
 
-async def test_no_process_lets_a_token_in_once_its_revocation_is_said(folder: Path, url: str) -> None:
+async def test_every_process_rejects_a_token_after_its_revocation_is_reported(folder: Path, url: str) -> None:
     secret = (await asyncio.to_thread(token, folder, "create", "leaving")).stdout.strip()
     known = []
     async with make_pool(Config(database_url=url)) as pool:
@@ -108,7 +108,7 @@ async def test_no_process_lets_a_token_in_once_its_revocation_is_said(folder: Pa
         assert not [door for door in known if await _lets_in(pool, door, secret)]
 
 
-def test_exit_codes_tell_what_went_wrong(folder: Path) -> None:
+def test_errors_have_exit_codes(folder: Path) -> None:
     token(folder, "create", "taken")
 
     unknown = token(folder, "revoke", "nobody")
@@ -121,7 +121,7 @@ def test_exit_codes_tell_what_went_wrong(folder: Path) -> None:
     assert unknown.stdout + invalid.stdout + usage.stdout == ""
 
 
-def test_a_database_out_of_reach_is_said_in_one_line() -> None:
+def test_unreachable_database_is_reported_in_one_line() -> None:
     failed = rolecall("migrate", ROLECALL_DATABASE_URL="postgresql://127.0.0.1:1/none")
 
     assert failed.returncode == 1

@@ -1,4 +1,4 @@
-"""A version goes on while the next one's migrations run beneath it."""
+"""A version keeps working while the migrations of the next one run."""
 
 import os
 import signal
@@ -18,7 +18,7 @@ from tests.builders import CONNECTOR
 from tests.cli.commands import REPOSITORY, Running, a_service, environment, eventually, rolecall
 from tests.conftest import with_database
 
-# What the next version may add: a table, an index, a column to every table; and a function it may replace.
+# Changes that a next version may make: a table, an index, a column in every table, a replaced function.
 NEXT_VERSION = """
 DO $$
 DECLARE
@@ -45,7 +45,7 @@ def service(tmp_path: Path) -> Iterator[Running]:
 
 
 def work(client: Client, name: str, users: Path) -> None:
-    """Something of everything: an application, an import, a person, a request from its making to its end."""
+    """Use the main features: an application, an import, a person, a request from creation to completion."""
     application = client.send(calls.create_application(name, connector=CONNECTOR))
     users.write_text("Username,Name\nada,Ada Byron\n")
     assert client.wait(client.upload(application.id, {"Users": users}).id).status == "Finished"
@@ -104,9 +104,9 @@ def empty_database(server_url: str) -> Iterator[str]:
 _WAITING = "SELECT FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY(pg_blocking_pids(pid))"
 
 
-def test_who_comes_second_waits_until_the_first_has_migrated(empty_database: str, tmp_path: Path) -> None:
-    """As two of `serve` on one database; here without what comes after."""
-    command = [sys.executable, "-m", "rolecall", "migrate", "--data-dir", tmp_path / "here"]
+def test_second_process_waits_for_the_first_to_migrate(empty_database: str, tmp_path: Path) -> None:
+    """Like two `serve` commands on one database, without starting the services."""
+    command = [sys.executable, "-m", "rolecall", "migrate", "--data-dir", str(tmp_path / "here")]
     with psycopg.connect(empty_database, autocommit=True) as first:
         migrate.wait_turn(first)
         second = subprocess.Popen(
@@ -136,7 +136,7 @@ def test_a_newer_schema_is_refused_in_one_line_that_says_what_to_do(
     )
 
 
-def test_migrations_keep_what_is_there_from_the_first_on(empty_database: str) -> None:
+def test_migrations_keep_existing_data_from_the_first_version_on(empty_database: str) -> None:
     files = sorted(FOLDER.glob("[0-9]*.sql"))
     with psycopg.connect(empty_database, autocommit=True) as db:
         db.execute(files[0].read_bytes())
@@ -200,14 +200,14 @@ def test_migration_moves_canceled_imports_and_removes_own_supervisors(empty_data
 
 
 def contents(db: psycopg.Connection) -> dict[str, list[dict[str, object]]]:
-    """The tables of the foundation that people fill, row by row; what the service derives may change."""
+    """Return the rows of tables that people fill; derived tables may change."""
     return {
         name: [row for (row,) in db.execute(f"SELECT to_jsonb(t) FROM {name} t ORDER BY to_jsonb(t) ->> 'id'")]
         for name in ("settings", "identities")
     }
 
 
-def test_no_migration_takes_anything_away() -> None:
+def test_no_migration_drops_anything() -> None:
     taking = {
         (file.name, statement)
         for file in FOLDER.glob("[0-9]*.sql")
@@ -240,7 +240,7 @@ def test_kill_while_schema_files_are_applied_leaves_all_or_nothing(
 
 
 def test_migrate_prints_the_schema_and_changes_nothing(empty_database: str, tmp_path: Path) -> None:
-    """The committed docs/schema.sql is what a new database has: run `make schema` after a change."""
+    """The committed docs/schema.sql equals the schema of a new database; run `make schema` after a change."""
     migrate.migrate(empty_database)
     with psycopg.connect(empty_database, autocommit=True) as db:
         if db.info.server_version // 10_000 != 18:

@@ -1,4 +1,4 @@
-"""Who runs it: root, an ordinary user, one after the other."""
+"""Run the service as an ordinary user and as root, one after the other."""
 
 import os
 import pwd
@@ -27,7 +27,7 @@ def can_become_ordinary() -> bool:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Theirs, and reachable: a test's own folders are root's alone."""
+    """A folder that the ordinary user owns and can reach; pytest's folders belong to root."""
     nobody = pwd.getpwnam("nobody")
     for parent in (tmp_path, *tmp_path.parents):
         if parent.stat().st_mode & 0o001 == 0:
@@ -38,7 +38,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.mark.skipif(not can_become_ordinary(), reason="not root, or an ordinary user cannot reach this Python")
-def test_an_ordinary_user_needs_nothing_and_root_may_follow(folder: Path) -> None:
+def test_service_runs_as_ordinary_user_and_then_as_root(folder: Path) -> None:
     create = (sys.executable, "-m", "rolecall", "token", "create")
 
     theirs = as_ordinary_user(*create, "first", "--data-dir", str(folder))

@@ -1,4 +1,4 @@
-"""The client and the service describe the same operations: every one has a call, every answer its fields."""
+"""The client covers every operation of the service, with the same response fields."""
 
 import inspect
 import re
@@ -42,7 +42,7 @@ def route_of(call: Call[Any]) -> Route:
 
 
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__name__)
-def test_a_call_is_an_operation_with_the_same_answer(function: Any) -> None:
+def test_every_call_has_an_operation_with_the_same_response(function: Any) -> None:
     call = described(function)
 
     operation = route_of(call).operation
@@ -55,7 +55,7 @@ def test_a_call_is_an_operation_with_the_same_answer(function: Any) -> None:
 def test_every_operation_has_a_call() -> None:
     called = {(route.method, route.path) for route in map(route_of, map(described, FUNCTIONS))}
 
-    # The callback is for receivers, who have its URL.
+    # The callback is for webhook receivers, who have its URL.
     assert {(route.method, route.path) for route in ROUTES} - called == {("POST", "/webhooks/callback/{id}")}
 
 
@@ -64,20 +64,20 @@ def test_a_delivery_has_the_fields_that_are_sent() -> None:
 
 
 def differences(ours: Any, theirs: Any, where: str = "") -> Iterator[str]:
-    """Fields that one side has and the other has not, at any depth that both describe."""
+    """Yield fields that only one side has, at any depth."""
     ours, theirs = struct_in(ours), struct_in(theirs)
     if ours is None or theirs is None:
         return
     mine = {field.encode_name: field.type for field in msgspec.structs.fields(ours)}
     yours = {field.encode_name: field.type for field in msgspec.structs.fields(theirs)}
-    lenient = {"nomenclature"}  # a stage leaves it out
+    lenient = {"nomenclature"}  # omitted in a stage
     yield from (f"{where}{name}" for name in (mine.keys() ^ yours.keys()) - lenient)
     for name in mine.keys() & yours.keys():
         yield from differences(mine[name], yours[name], f"{where}{name}.")
 
 
 def struct_in(type: Any) -> Any:
-    """The struct itself, or the one in a list or beside None."""
+    """Return the struct in a type: itself, in a list, or optional."""
     if inspect.isclass(get_origin(type) or type) and issubclass(get_origin(type) or type, msgspec.Struct):
         return type
     return next(filter(None, map(struct_in, get_args(type))), None) if get_origin(type) is not dict else None

@@ -1,4 +1,4 @@
-"""The client of a service of two API processes that come and go."""
+"""The client against a service with two API processes that restart."""
 
 import os
 import signal
@@ -13,8 +13,10 @@ from rolecall.client import AsyncClient, Client, Conflict, Invalid, NotAllowed, 
 from tests.builders import CONNECTOR
 from tests.cli.commands import Running, a_service, eventually, free_port, rolecall
 
-SCOPES = ("applications:read", "config:manage", "imports:read", "imports:write", "identities:read", "tokens:manage")
-SCOPES += ("personnel-events:read", "personnel-events:write")
+SCOPES = (
+    "applications:read", "config:manage", "imports:read", "imports:write", "identities:read", "tokens:manage",
+    "personnel-events:read", "personnel-events:write",
+)  # fmt: skip
 TOMORROW = date.today() + timedelta(days=2)  # noqa: DTZ011
 UNKNOWN = "0192e4a0-7c1e-7000-8000-000000000001"
 
@@ -37,7 +39,7 @@ def client(service: Running, token: str) -> Iterator[Client]:
         yield client
 
 
-def test_errors_say_what_was_wrong(service: Running, client: Client) -> None:
+def test_errors_carry_code_message_and_problems(service: Running, client: Client) -> None:
     with pytest.raises(NotFound, match=f"Identity with id {UNKNOWN} not found") as unknown:
         client.send(calls.get_identity(UNKNOWN))
     with pytest.raises(Invalid) as invalid:
@@ -53,7 +55,7 @@ def test_errors_say_what_was_wrong(service: Running, client: Client) -> None:
     assert len(unknown.value.correlation_id) == len(invalid.value.correlation_id) == 32
 
 
-def test_files_go_up_by_the_name_of_their_group_and_the_import_is_waited_for(client: Client, tmp_path: Path) -> None:
+def test_upload_maps_files_by_group_name_and_waits_for_the_import(client: Client, tmp_path: Path) -> None:
     (tmp_path / "users.csv").write_text("Username,Name\n" + "".join(f"u{n},User {n}\n" for n in range(20_000)))
     (tmp_path / "groups.csv").write_text("Group\nadmins\n")
     application = client.send(calls.create_application("Payroll", connector=CONNECTOR))
@@ -83,7 +85,7 @@ def test_files_go_up_by_the_name_of_their_group_and_the_import_is_waited_for(cli
 
 
 def restarting(service: Running, killed: list[int], stop: threading.Event) -> None:
-    """One of the two API processes dies again and again, as soon as it serves; the other stays."""
+    """Kill one of the two API processes again each time it serves."""
     while not stop.wait(1):
         _, *dies = sorted(service.children("rolecall api"))
         for process in dies:
@@ -91,17 +93,17 @@ def restarting(service: Running, killed: list[int], stop: threading.Event) -> No
             killed.append(process)
 
 
-def test_every_write_happens_once_while_a_process_restarts(service: Running, token: str, client: Client) -> None:
+def test_writes_happen_exactly_once_while_a_process_restarts(service: Running, token: str, client: Client) -> None:
     killed: list[int] = []
     stop = threading.Event()
     killer = threading.Thread(target=restarting, args=(service, killed, stop))
-    made = []
+    made: list[int] = []
 
     killer.start()
     try:
         while len(killed) < 3 or len(made) < 20:
             onboarding = calls.onboard(effective_date=TOMORROW, first_name="Ada", last_name=f"Byron {len(made)}")
-            with Client(service.url, token) as fresh:  # A new connection may be to either process.
+            with Client(service.url, token) as fresh:  # A new connection may reach either process.
                 made.append(fresh.send(onboarding).number)
     finally:
         stop.set()
@@ -112,7 +114,7 @@ def test_every_write_happens_once_while_a_process_restarts(service: Running, tok
     assert sorted(name for name in names if name.startswith("Byron")) == sorted(f"Byron {n}" for n in range(len(made)))
 
 
-async def test_the_awaiting_client_does_the_same(service: Running, token: str, tmp_path: Path) -> None:
+async def test_async_client_behaves_like_the_blocking_one(service: Running, token: str, tmp_path: Path) -> None:
     (tmp_path / "users.csv").write_text("Username\nada\n")
     async with AsyncClient(service.url, token) as client:
         application = await client.send(calls.create_application("Ledger", connector=CONNECTOR))

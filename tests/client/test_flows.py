@@ -1,4 +1,6 @@
-"""How a call is tried again, step by step, without a network."""
+"""Retries of a call, step by step, without a network."""
+
+from typing import Any
 
 import msgspec
 import pytest
@@ -11,7 +13,7 @@ OUTAGE = Reply(503, b'{"error": "unavailable", "message": "The database is out o
 
 
 def follow(flow: Flow[T], *outcomes: Outcome) -> tuple[T, list[Request], list[float]]:
-    """The answer, the requests it took and the pauses between."""
+    """Return the result, the requests and the pauses of a flow."""
     told, requests, pauses = iter(outcomes), [], []
     step = next(flow)
     while True:
@@ -26,7 +28,7 @@ def follow(flow: Flow[T], *outcomes: Outcome) -> tuple[T, list[Request], list[fl
             return done.value, requests, pauses
 
 
-def test_a_lost_write_is_repeated_under_the_same_key() -> None:
+def test_lost_write_is_retried_with_the_same_idempotency_key() -> None:
     write = calls.change_settings(approval_lead_days=7)
 
     answer, requests, pauses = follow(perform(write, 30), Lost("reset"), Lost("refused"), ANSWER)
@@ -38,7 +40,7 @@ def test_a_lost_write_is_repeated_under_the_same_key() -> None:
     assert pauses[0] < pauses[1]
 
 
-def test_two_writes_have_two_keys() -> None:
+def test_each_write_has_its_own_idempotency_key() -> None:
     write = calls.change_settings(approval_lead_days=7)
 
     keys = {follow(perform(write, 30), ANSWER)[1][0].headers["Idempotency-Key"] for _ in range(2)}
@@ -46,13 +48,13 @@ def test_two_writes_have_two_keys() -> None:
     assert len(keys) == 2
 
 
-def test_an_outage_is_waited_out_as_long_as_the_service_asks() -> None:
+def test_outage_is_retried_after_the_requested_delay() -> None:
     _, _, pauses = follow(perform(calls.get_settings(), 30), OUTAGE, ANSWER)
 
     assert pauses == [5]
 
 
-def test_patience_ends() -> None:
+def test_retries_end_after_the_patience_period() -> None:
     with pytest.raises(Unavailable) as failed:
         follow(perform(calls.get_settings(), 12), *[OUTAGE] * 9)
     assert str(failed.value) == "The database is out of reach"
@@ -75,7 +77,7 @@ def test_patience_ends() -> None:
         (502, Failed),
     ],
 )
-def test_an_error_is_typed_and_not_tried_again(status: int, error: type[Failed]) -> None:
+def test_client_errors_are_typed_and_not_retried(status: int, error: type[Failed]) -> None:
     reply = Reply(status, b'{"error": "x", "message": "No"}', "4bf92f3577b34da6a3ce929d0e0e4736", "7")
 
     with pytest.raises(error, match="No") as raised:
@@ -86,12 +88,12 @@ def test_an_error_is_typed_and_not_tried_again(status: int, error: type[Failed])
     assert not isinstance(raised.value, TooMany) or raised.value.retry_after == 7
 
 
-def test_an_answer_that_is_no_json_is_said_by_its_status() -> None:
+def test_response_without_json_is_reported_by_its_status() -> None:
     with pytest.raises(Failed, match="status 502"):
         follow(perform(calls.get_settings(), 30), Reply(502, b"<html>Bad gateway", "", ""))
 
 
-def test_a_broken_rule_names_its_fields() -> None:
+def test_validation_error_lists_its_fields() -> None:
     problem = {"field": "name", "message": "Name is required"}
     body = msgspec.json.encode({"error": "validation_error", "message": "Broken", "errors": [problem]})
 
@@ -101,10 +103,11 @@ def test_a_broken_rule_names_its_fields() -> None:
     assert [msgspec.to_builtins(problem) for problem in raised.value.problems] == [problem]
 
 
-def test_a_page_is_asked_for_when_the_one_before_is_used_up() -> None:
+def test_next_page_is_fetched_only_when_needed() -> None:
     def a_page(number: int) -> Reply:
-        item = {"id": "0192e4a0-7c1e-7000-8000-000000000001", "kind": "API Token", "name": f"token {number}"}
-        item |= {"createdDate": "2026-12-01T00:00:00Z", "expiresOn": None, "lastUsedOn": None, "revokedOn": None}
+        item: dict[str, Any] = {"id": "0192e4a0-7c1e-7000-8000-000000000001", "kind": "API Token"}
+        item |= {"name": f"token {number}", "createdDate": "2026-12-01T00:00:00Z", "expiresOn": None}
+        item |= {"lastUsedOn": None, "revokedOn": None}
         listed = {"items": [{**item, "scopes": [], "news": True}], "totalCount": 2, "page": number, "pageSize": 1}
         return Reply(200, msgspec.json.encode({**listed, "totalPages": 2}), "c", "")
 

@@ -1,4 +1,4 @@
-"""Somebody else's code signs, ours verifies."""
+"""Verify deliveries signed by the standardwebhooks library."""
 
 from datetime import UTC, datetime
 
@@ -37,7 +37,7 @@ def signed_now(body: bytes) -> dict[str, str]:
     return {"webhook-id": ID, "webhook-timestamp": str(int(now.timestamp())), "webhook-signature": signature}
 
 
-def test_what_the_secret_signed_is_a_typed_delivery() -> None:
+def test_valid_signature_returns_a_typed_delivery() -> None:
     delivery = verify(BODY, headers(), SECRET, now=NOW.timestamp())
 
     assert str(delivery.id) == ID
@@ -45,7 +45,7 @@ def test_what_the_secret_signed_is_a_typed_delivery() -> None:
     assert delivery.event.request.target.application.name
 
 
-def test_either_signature_does_while_a_secret_is_replaced() -> None:
+def test_either_signature_is_accepted_during_rotation() -> None:
     both = {**headers(), "Webhook-Signature": f"v1,c29tZXRoaW5nIGVsc2U= {headers()['Webhook-Signature']}"}
 
     assert verify(BODY, both, SECRET, now=NOW.timestamp())
@@ -63,6 +63,6 @@ def test_either_signature_does_while_a_secret_is_replaced() -> None:
     ],
     ids=["another body", "another secret", "too old", "too early", "no time", "no headers"],
 )
-def test_anything_else_is_not_verified(body: bytes, given: dict[str, str], seconds: int) -> None:
+def test_invalid_signatures_are_rejected(body: bytes, given: dict[str, str], seconds: int) -> None:
     with pytest.raises(NotVerified):
         verify(body, given, SECRET, now=NOW.timestamp() + seconds)

@@ -1,7 +1,9 @@
 from typing import Any
+from uuid import UUID
 
 import httpx2
 import pytest
+from pydantic import BaseModel
 
 from rolecall.access_models.shapes import ModelChanges
 from rolecall.applications.shapes import ApplicationChanges
@@ -27,7 +29,7 @@ URL = "/api/configuration"
 
 
 async def people(db: Db) -> None:
-    """The same in every instance; Eve shares Bob's address, so each is known by employee id."""
+    """Create the same people in every instance; Eve shares Bob's address, so both are named by employee ID."""
     await an_identity(db, "Ada", email="Ada@example.com")
     for first, id in (("Bob", "E-2"), ("Eve", "E-3")):
         person = await an_identity(db, first, email="desk@example.com")
@@ -88,9 +90,7 @@ RICH: dict[str, Any] = {
 }
 
 
-async def test_an_export_applied_to_an_empty_instance_is_exported_again_the_same(
-    db: Db, client: httpx2.AsyncClient
-) -> None:
+async def test_export_applied_to_an_empty_instance_round_trips(db: Db, client: httpx2.AsyncClient) -> None:
     await people(db)
     applied = await client.put(URL, json=RICH)
     assert applied.status_code == 200, applied.text
@@ -111,7 +111,7 @@ async def test_an_export_applied_to_an_empty_instance_is_exported_again_the_same
     assert (await client.put(URL, json=exported)).json() == {"changes": []}
 
 
-async def test_a_plan_tells_what_would_change_and_changes_nothing(db: Db, client: httpx2.AsyncClient) -> None:
+async def test_plan_lists_changes_without_applying_them(db: Db, client: httpx2.AsyncClient) -> None:
     await an_application(db, "Payroll", priority="Low")
     before = (await client.get(URL)).json()
     wanted = {"applications": [{"name": "Payroll", "priority": "High"}, {"name": "Ledger"}]}
@@ -132,7 +132,7 @@ async def test_a_plan_tells_what_would_change_and_changes_nothing(db: Db, client
     assert (await client.post(f"{URL}/plan", json=wanted)).json() == {"changes": []}
 
 
-async def test_what_changes_nothing_is_not_touched(db: Db, client: httpx2.AsyncClient) -> None:
+async def test_unchanged_entries_are_not_written(db: Db, client: httpx2.AsyncClient) -> None:
     id = await an_application(db, "Payroll")
     await an_access_model(db, "Clerks")
     updated = (await client.get(f"/api/applications/{id}")).json()["lastUpdated"]
@@ -144,7 +144,7 @@ async def test_what_changes_nothing_is_not_touched(db: Db, client: httpx2.AsyncC
     assert (await client.get("/api/access-models")).json()["items"][0]["version"] == 1
 
 
-async def test_what_is_left_out_stays_and_what_is_null_goes(db: Db, client: httpx2.AsyncClient) -> None:
+async def test_omitted_fields_stay_and_null_fields_are_removed(db: Db, client: httpx2.AsyncClient) -> None:
     owner = str(await an_identity(db, email="ada@example.com"))
     id = await an_application(db, "Payroll", ownerId=owner, schedule={"cron": "0 6 * * *"})
 
@@ -159,7 +159,7 @@ async def test_what_is_left_out_stays_and_what_is_null_goes(db: Db, client: http
     }  # fmt: skip
 
 
-async def test_all_mistakes_are_told_at_once_and_nothing_is_applied(db: Db, client: httpx2.AsyncClient) -> None:
+async def test_all_errors_are_reported_at_once_and_nothing_is_applied(db: Db, client: httpx2.AsyncClient) -> None:
     await people(db)
     before = (await client.get(URL)).json()
     broken = {
@@ -191,22 +191,22 @@ async def test_all_mistakes_are_told_at_once_and_nothing_is_applied(db: Db, clie
     assert (await client.get(URL)).json() == before
 
 
-async def test_a_name_that_fits_several_people_or_none_is_a_mistake(db: Db, client: httpx2.AsyncClient) -> None:
+async def test_name_matching_several_people_or_none_is_an_error(db: Db, client: httpx2.AsyncClient) -> None:
     await people(db)
     entry = {"name": "Ledger", "owner": "desk@example.com", "provisioners": ["e-2", "Ada Lovelace", "nobody"]}
-    ids = dict(await fetch_rows(db, "SELECT first_name, id FROM identities"))
+    ids: dict[str, UUID] = dict(await fetch_rows(db, "SELECT first_name, id FROM identities"))
 
     answer = await client.post(f"{URL}/plan", json={"applications": [entry]})
 
     fits = [f"{name} Lovelace, desk@example.com, {ids[name]}" for name in ("Bob", "Eve")]
-    several = f"desk@example.com fits several people; name one by id: {'; '.join(fits)}"
+    several = f"desk@example.com matches several people; choose one by id: {'; '.join(fits)}"
     assert answer.json()["errors"] == [
         {"field": "applications.0.owner", "message": several},
         {"field": "applications.0.provisioners.2", "message": "No identity has the name, e-mail or employee ID nobody"},
     ]
 
 
-async def test_a_draft_of_somebody_does_not_slip_in(db: Db, client: httpx2.AsyncClient) -> None:
+async def test_another_persons_draft_is_not_committed(db: Db, client: httpx2.AsyncClient) -> None:
     id = await an_access_model(db, "Clerks")
     await client.patch(f"/api/access-models/{id}", json={"description": "Half done"})
     same = {"accessModels": [{"name": "Clerks", "description": ""}]}
@@ -239,7 +239,7 @@ async def test_webhooks_need_their_own_scope(db: Db, client: httpx2.AsyncClient)
 
 
 @pytest.mark.parametrize("raw", [{"applications": {}}, {"applications": [None]}, {"settings": []}, {"webhooks": [[]]}])
-async def test_what_has_no_shape_is_refused(client: httpx2.AsyncClient, raw: dict[str, Any]) -> None:
+async def test_malformed_configuration_is_rejected(client: httpx2.AsyncClient, raw: dict[str, Any]) -> None:
     assert (await client.put(URL, json=raw)).status_code == 400
 
 
@@ -252,7 +252,7 @@ async def test_the_connector_of_the_builders_is_read_back(db: Db, client: httpx2
     assert (await client.get("/api/applications/x/configuration")).status_code == 404
 
 
-async def test_what_changes_is_audited_and_a_plan_leaves_no_trace(db: Db, client: httpx2.AsyncClient) -> None:
+async def test_changes_are_audited_and_a_plan_is_not(db: Db, client: httpx2.AsyncClient) -> None:
     async def entries() -> list[tuple[str, str]]:
         items = (await client.get("/api/audit-events")).json()["items"]
         return [
@@ -273,26 +273,27 @@ async def test_what_changes_is_audited_and_a_plan_leaves_no_trace(db: Db, client
     assert await entries() == made
 
 
-def test_a_file_can_say_all_that_can_be_set() -> None:
+def test_file_covers_every_setting_of_the_api() -> None:
     def said(shape: Any) -> set[str]:
         return set(shape.model_fields if hasattr(shape, "model_fields") else shape.__struct_fields__)
 
     named = {"owner_id": "owner", "provisioner_ids": "provisioners", "application_id": "application"}
-    for body, entry, entry_body in [
+    shapes: list[tuple[type[BaseModel], type[Any], type[BaseModel]]] = [
         (SettingsBody, SettingsEntry, SettingsEntryBody),
         (ApplicationChanges, ApplicationEntry, ApplicationEntryBody),
         (ModelChanges, ModelEntry, ModelEntryBody),
         (HookChanges, WebhookEntry, WebhookEntryBody),
-    ]:
+    ]
+    for body, entry, entry_body in shapes:
         wanted = {named.get(field, field) for field in said(body)}
         assert wanted <= said(entry), entry
         assert said(entry) == said(entry_body), entry_body
-        # What is called the same has the same rules.
+        # Fields of the same name have the same rules.
         for field in (said(body) & said(entry_body)) - {"name", "access", "approval_policy"}:
             assert entry_body.model_fields[field].annotation == body.model_fields[field].annotation, field
 
 
-async def test_a_hook_as_long_as_the_api_takes_it_can_be_applied(client: httpx2.AsyncClient) -> None:
+async def test_webhook_with_the_longest_allowed_url_can_be_applied(client: httpx2.AsyncClient) -> None:
     url = "https://desk.example.com/".ljust(LONGEST_URL, "x")
     hook = {"name": "Desk", "url": url, "events": ["AccessRequestCreated"]}
     assert (await client.post("/api/webhooks", json=hook)).status_code == 201
@@ -306,7 +307,7 @@ async def test_a_hook_as_long_as_the_api_takes_it_can_be_applied(client: httpx2.
     ]
 
 
-async def test_names_are_meant_without_the_blanks_around_them(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_spaces_around_names_are_ignored(client: httpx2.AsyncClient, db: Db) -> None:
     await an_identity(db, email="ada@example.com")
     said = {
         "applications": [{"name": " Wiki", "owner": " ada@example.com "}],
@@ -320,4 +321,4 @@ async def test_names_are_meant_without_the_blanks_around_them(client: httpx2.Asy
 
     assert [change["name"] for change in first.json()["changes"]] == ["Wiki", "Readers", "Desk"], first.text
     assert again.json() == {"changes": []}
-    assert twice.json()["errors"] == [{"field": "applications.1.name", "message": "Wiki is there twice"}]
+    assert twice.json()["errors"] == [{"field": "applications.1.name", "message": "Wiki is listed twice"}]

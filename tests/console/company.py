@@ -1,4 +1,4 @@
-"""A small company with something of everything, so that every screen has a record to show."""
+"""A small company with a record of every kind, so that every screen can show one."""
 
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
@@ -26,7 +26,7 @@ FILES = {"Users": USERS, "Groups": GROUPS, "Memberships": MEMBERSHIPS, "Permissi
 
 
 class Company(msgspec.Struct):
-    """The ids of what was made, by what it is called in an address."""
+    """The ids of the records, by their name in a path."""
 
     administrator: UUID
     ids: dict[str, object]

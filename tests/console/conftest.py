@@ -1,4 +1,4 @@
-"""A browser of sorts: signed in, with cookies, over the same application."""
+"""HTTP clients with cookies that act as browsers of the console."""
 
 from collections.abc import AsyncIterator
 
@@ -17,7 +17,7 @@ ORIGIN = "https://rolecall.test"
 
 @pytest.fixture
 async def visitor(config: Config) -> AsyncIterator[httpx2.AsyncClient]:
-    """Nobody yet."""
+    """Return a browser without a session."""
     async with a_service(msgspec.structs.replace(config, base_url=ORIGIN)) as app:
         transport = httpx2.ASGITransport(app, raise_app_exceptions=False)
         async with httpx2.AsyncClient(transport=transport, base_url=ORIGIN, headers={"Origin": ORIGIN}) as client:

@@ -1,4 +1,4 @@
-"""A small OpenID provider on loopback: it signs with a real key, and does what a test tells it to do wrong."""
+"""A small OpenID provider on loopback that signs with a real key and can misbehave on request of a test."""
 
 import base64
 import hashlib
@@ -44,7 +44,7 @@ class OpenIdProvider:
         return web.json_response({"keys": [self.key.as_dict(private=False)]})
 
     async def authorize(self, request: web.Request) -> web.Response:
-        """What a person sees who was sent here."""
+        """Serve the sign-in page of the provider."""
         back = f"{request.query['redirect_uri']}?{urlencode(self.sign_in(str(request.url)))}"
         page = (
             f'<!doctype html><title>Provider</title><a href="{escape(back)}">Continue as {escape(self.email or "")}</a>'
@@ -52,7 +52,7 @@ class OpenIdProvider:
         return web.Response(text=page, content_type="text/html")
 
     def sign_in(self, location: str) -> dict[str, str]:
-        """As somebody who was sent to the provider: what the browser brings back."""
+        """Sign in at the provider and return the query that the browser brings back."""
         assert location.startswith(f"{self.url}/authorize?")
         asked = dict(parse_qsl(urlsplit(location).query))
         assert asked["code_challenge_method"] == "S256"

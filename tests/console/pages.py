@@ -1,4 +1,4 @@
-"""A page as a browser without scripts sees it: its forms, and what they send."""
+"""Parse pages like a browser without JavaScript: forms and the fields that they send."""
 
 from html.parser import HTMLParser
 from typing import Any
@@ -21,7 +21,7 @@ class Form(msgspec.Struct):
     is_upload: bool = False
     fields: list[Field] = []
     files: list[str] = []
-    # A form is sent by one of its buttons, and may have several.
+    # A form is submitted by one of its buttons.
     buttons: list[Field | None] = []
 
 
@@ -92,7 +92,7 @@ class _Reader(HTMLParser):
 
 
 def forms_of(url: str, text: str) -> list[Form]:
-    """What is outside a form but belongs to it, such as a row's tick, is ticked."""
+    """Check the boxes outside a form that belong to it, such as the checkbox of a row."""
     reader = _Reader(url)
     reader.feed(text)
     for id, field in reader.outside:
@@ -101,7 +101,7 @@ def forms_of(url: str, text: str) -> list[Form]:
 
 
 def filled(form: Form, button: Field | None, values: dict[str, str]) -> dict[str, Any]:
-    """The form as it stands, with `values` in what is empty."""
+    """Return the fields of the form, with `values` filled into empty ones."""
     sent: dict[str, Any] = {}
     for field in [*form.fields, *([button] if button else [])]:
         sent.setdefault(field.name, []).append(field.value or values.get(field.name.rpartition(".")[2], ""))

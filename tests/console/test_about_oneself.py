@@ -1,9 +1,10 @@
-"""Nobody gets rid of what others asked about them."""
+"""Test that people cannot cancel requests and events that others reported about them."""
 
 from uuid import UUID
 
 import httpx2
 
+from rolecall.access_requests import permitted
 from rolecall.access_requests import queries as requests
 from rolecall.console import actions as console
 from rolecall.console.model import Role
@@ -11,6 +12,7 @@ from rolecall.core.caller import Caller
 from rolecall.core.checking import Facts
 from rolecall.core.db import Db, execute, fetch_value
 from rolecall.personnel_events import actions as events
+from rolecall.personnel_events import permitted as event_rules
 from tests.builders import an_access_request, an_identity
 from tests.console.conftest import ORIGIN
 
@@ -25,13 +27,13 @@ async def status_of(db: Db, table: str, id: UUID) -> str:
 
 
 async def post(browser: httpx2.AsyncClient, page: str, verb: str, **form: str) -> str:
-    """What the page says afterwards."""
+    """Send a form and return the page that follows."""
     answer = await browser.post(f"{page}/{verb}", data=form, headers={"Referer": f"{ORIGIN}{page}"})
     assert answer.headers["location"] == page
     return (await browser.get(page)).text
 
 
-async def test_what_others_asked_about_somebody_they_neither_cancel_nor_snooze(
+async def test_person_cannot_cancel_or_snooze_a_request_that_others_made_about_them(
     administrator: httpx2.AsyncClient, db: Db
 ) -> None:
     id = await an_access_request(db, "Remove", identity_id=await me(db))
@@ -42,15 +44,15 @@ async def test_what_others_asked_about_somebody_they_neither_cancel_nor_snooze(
     canceled = await post(administrator, page, "cancel")
     snoozed = await post(administrator, page, "snooze", until="2099-01-01")
 
-    assert "Nobody cancels or snoozes what others asked about them.</p>" in shown
+    assert f"{permitted.REPORTED_BY_OTHERS}.</p>" in shown
     assert f'action="{page}/cancel"' not in shown
     assert f'action="{page}/snooze"' not in shown
     for said in (canceled, snoozed):
-        assert said.count("Nobody cancels or snoozes what others asked about them") == 2
+        assert said.count(permitted.REPORTED_BY_OTHERS) == 2
     assert await status_of(db, "access_requests", id) == "Open"
 
 
-async def test_their_own_requests_and_those_of_others_they_cancel(administrator: httpx2.AsyncClient, db: Db) -> None:
+async def test_person_can_cancel_own_requests_and_those_of_others(administrator: httpx2.AsyncClient, db: Db) -> None:
     mine = await an_access_request(db, identity_id=await me(db))
     await execute(db, "UPDATE access_requests SET reporter_id = identity_id WHERE id = %(id)s", id=mine)
     others = await an_access_request(db)
@@ -61,7 +63,7 @@ async def test_their_own_requests_and_those_of_others_they_cancel(administrator:
         assert (await requests.get(db, id)).status == "Canceled"
 
 
-async def test_nobody_cancels_their_own_offboarding_that_another_reported(
+async def test_person_cannot_cancel_their_offboarding_reported_by_another(
     administrator: httpx2.AsyncClient, db: Db, facts: Facts
 ) -> None:
     ada = await me(db)
@@ -76,14 +78,14 @@ async def test_nobody_cancels_their_own_offboarding_that_another_reported(
     said = await post(administrator, f"/events/{theirs}", "cancel")
     await post(administrator, f"/events/{own}", "cancel")
 
-    assert "Nobody cancels an event that others reported about them</p>" in shown
+    assert f"{event_rules.REPORTED_BY_OTHERS}.</p>" in shown
     assert f'action="/events/{theirs}/cancel"' not in shown
-    assert said.count("Nobody cancels an event that others reported about them") == 2
+    assert said.count(event_rules.REPORTED_BY_OTHERS) == 2
     assert await status_of(db, "personnel_events", theirs) == "Scheduled"
     assert await status_of(db, "personnel_events", own) == "Canceled"
 
 
-async def test_nobody_sets_the_return_date_of_their_own_leave(
+async def test_person_cannot_set_the_return_date_of_their_own_leave(
     administrator: httpx2.AsyncClient, db: Db, facts: Facts
 ) -> None:
     ada = await me(db)
@@ -94,7 +96,7 @@ async def test_nobody_sets_the_return_date_of_their_own_leave(
     shown = (await administrator.get(f"/events/{leave}")).text
     said = await post(administrator, f"/events/{leave}", "return-date", endDate="2099-02-01")
 
-    assert "Nobody sets the return date of their own leave</p>" in shown
+    assert f"{event_rules.OWN_LEAVE}.</p>" in shown
     assert f'action="/events/{leave}/return-date"' not in shown
-    assert said.count("Nobody sets the return date of their own leave") == 2
+    assert said.count(event_rules.OWN_LEAVE) == 2
     assert await fetch_value(db, "SELECT needed_until FROM personnel_events") is None

@@ -1,4 +1,4 @@
-"""By which address somebody signs in, and what ends links and sessions."""
+"""Test which e-mail signs a person in, and what ends links and sessions."""
 
 import asyncio
 from typing import Any
@@ -30,7 +30,7 @@ async def change_email(db: Db, id: UUID, email: str) -> None:
     await execute(db, "UPDATE identities SET email_address = %(email)s WHERE id = %(id)s", id=id, email=email)
 
 
-async def test_another_address_of_the_identity_is_no_other_way_in(
+async def test_email_of_the_identity_does_not_sign_in_unless_stored_with_the_role(
     administrator: httpx2.AsyncClient, db: Db, facts: Facts
 ) -> None:
     grace = await a_reviewer(db, facts)
@@ -42,7 +42,7 @@ async def test_another_address_of_the_identity_is_no_other_way_in(
     assert await actions.sign_in_by_email(db, "GRACE@example.com", facts.now)
 
 
-async def test_who_bears_an_administrators_address_later_is_not_one(
+async def test_identity_that_takes_over_an_administrators_email_gets_no_access(
     administrator: httpx2.AsyncClient, db: Db, facts: Facts
 ) -> None:
     grace = await a_reviewer(db, facts)
@@ -59,7 +59,7 @@ async def test_who_bears_an_administrators_address_later_is_not_one(
     assert found.identity_id == before
 
 
-async def test_two_console_users_never_sign_in_by_one_address(
+async def test_two_people_cannot_sign_in_with_the_same_email(
     administrator: httpx2.AsyncClient, db: Db, facts: Facts
 ) -> None:
     await a_reviewer(db, facts)
@@ -69,11 +69,14 @@ async def test_two_console_users_never_sign_in_by_one_address(
         await actions.set_role(db, twin, Role.AUDITOR)
     await actions.set_role(db, twin, Role.AUDITOR, "gracie@example.com")
 
-    assert refused.value.problems[0].message == "Grace Hopper signs in as GRACE@example.com; give another e-mail"
+    assert (
+        refused.value.problems[0].message
+        == "Grace Hopper already signs in with GRACE@example.com. Enter another e-mail"
+    )
     assert await actions.sign_in_by_email(db, "gracie@example.com", facts.now)
 
 
-async def test_an_administrator_gives_another_address_with_the_role(
+async def test_administrator_can_change_the_sign_in_email(
     administrator: httpx2.AsyncClient, db: Db, facts: Facts
 ) -> None:
     grace = await a_reviewer(db, facts)
@@ -89,15 +92,13 @@ async def test_an_administrator_gives_another_address_with_the_role(
     shown = (await administrator.get("/settings/people")).text
 
     assert refused.headers["location"] == "/settings/people"
-    assert "Ada Admin signs in as ADA.admin@example.com" in said
+    assert "Ada Admin already signs in with ADA.admin@example.com" in said
     assert 'value="g.hopper@example.com"' in shown
     assert not await actions.sign_in_by_password(db, "grace@example.com", PASSWORD, facts.now)
     assert await actions.sign_in_by_password(db, "g.hopper@example.com", PASSWORD, facts.now)
 
 
-async def test_made_administrator_again_somebody_signs_in_by_the_new_address(
-    administrator: httpx2.AsyncClient, db: Db, facts: Facts
-) -> None:
+async def test_admin_create_replaces_the_sign_in_email(administrator: httpx2.AsyncClient, db: Db, facts: Facts) -> None:
     ada = await fetch_value(db, "SELECT identity_id FROM console_roles")
     await change_email(db, ada, "countess@example.com")
 
@@ -133,7 +134,7 @@ async def leave_and_come_back(db: Db, id: UUID, facts: Facts) -> None:
 @pytest.mark.parametrize(
     "change", [lose_the_role, get_another_role, get_another_address, get_a_password, leave_and_come_back]
 )
-async def test_links_and_sessions_are_forgotten(
+async def test_change_of_role_email_password_or_status_ends_links_and_sessions(
     administrator: httpx2.AsyncClient, db: Db, facts: Facts, change: Any
 ) -> None:
     grace = await a_reviewer(db, facts)
@@ -149,7 +150,7 @@ async def test_links_and_sessions_are_forgotten(
     assert (await administrator.get("/settings/people")).status_code == 200
 
 
-async def test_the_same_role_again_ends_nothing(administrator: httpx2.AsyncClient, db: Db, facts: Facts) -> None:
+async def test_setting_the_same_role_keeps_sessions(administrator: httpx2.AsyncClient, db: Db, facts: Facts) -> None:
     grace = await a_reviewer(db, facts)
     session = await actions.sign_in_by_email(db, "grace@example.com", facts.now)
     assert session
@@ -159,7 +160,7 @@ async def test_the_same_role_again_ends_nothing(administrator: httpx2.AsyncClien
     assert await queries.session(db, session, facts.now)
 
 
-async def test_a_link_of_somebody_disabled_signs_nobody_in(
+async def test_link_of_a_disabled_person_does_not_sign_in(
     administrator: httpx2.AsyncClient, db: Db, facts: Facts
 ) -> None:
     grace = await a_reviewer(db, facts)
@@ -169,7 +170,7 @@ async def test_a_link_of_somebody_disabled_signs_nobody_in(
     assert await actions.sign_in_by_link(db, link, facts.now) is None
 
 
-async def test_a_link_clicked_twice_at_once_signs_in_once(visitor: httpx2.AsyncClient, db: Db, facts: Facts) -> None:
+async def test_link_used_twice_concurrently_signs_in_once(visitor: httpx2.AsyncClient, db: Db, facts: Facts) -> None:
     link = await actions.create_administrator(db, "ada@example.com", facts)
 
     answers = await asyncio.gather(*(visitor.post(f"/sign-in/{link}") for _ in range(4)))
@@ -178,7 +179,7 @@ async def test_a_link_clicked_twice_at_once_signs_in_once(visitor: httpx2.AsyncC
     assert await fetch_value(db, "SELECT count(*) FROM console_sessions") == 1
 
 
-async def test_a_link_used_while_the_role_goes_leaves_no_session(
+async def test_link_used_while_the_role_is_removed_leaves_no_session(
     administrator: httpx2.AsyncClient, db: Db, facts: Facts, clean_database: str
 ) -> None:
     grace = await a_reviewer(db, facts)

@@ -13,14 +13,14 @@ from tests.console.company import a_company
 
 @pytest.fixture
 async def number(administrator: httpx2.AsyncClient, db: Db, config: Config) -> int:
-    """The entry of a change made in the console."""
+    """Make a change in the console and return its audit entry."""
     company = await a_company(db, config)
     await administrator.post(f"/requests/{company.ids['requests']}/comment", data={"content": "<b>now</b>"})
     newest: int = await fetch_value(db, "SELECT max(number) FROM audit_events")
     return newest
 
 
-async def test_a_change_in_the_console_is_an_entry_of_the_person(
+async def test_change_in_the_console_is_audited_under_the_person(
     administrator: httpx2.AsyncClient, number: int
 ) -> None:
     listed = (await administrator.get("/audit?action=Comment")).text
@@ -32,14 +32,14 @@ async def test_a_change_in_the_console_is_an_entry_of_the_person(
     assert "<b>now" not in entry
 
 
-async def test_whoever_signs_in_is_named(administrator: httpx2.AsyncClient, db: Db) -> None:
+async def test_sign_in_is_audited_under_the_person(administrator: httpx2.AsyncClient, db: Db) -> None:
     entry = json.loads(await fetch_value(db, "SELECT entry FROM audit_events WHERE action_key = 'sign in'"))
 
     assert entry["caller"]["kind"] == "Person"
     assert entry["caller"]["id"] == entry["entity"]["id"]
 
 
-async def test_the_console_verifies_and_exports_the_chain(
+async def test_console_verifies_and_exports_the_audit_chain(
     administrator: httpx2.AsyncClient, number: int, db: Db
 ) -> None:
     assert f"All {number:,} entries verified; the chain is intact." in (await administrator.get("/audit/verify")).text
@@ -51,12 +51,10 @@ async def test_the_console_verifies_and_exports_the_chain(
     assert "Entry <a" in (await administrator.get("/audit/verify")).text
 
 
-async def test_days_are_those_of_the_reader_on_the_screen_and_in_the_export(
-    administrator: httpx2.AsyncClient, db: Db
-) -> None:
+async def test_day_filter_uses_the_time_zone_of_the_reader(administrator: httpx2.AsyncClient, db: Db) -> None:
     await administrator.post("/applications/new", data={"name": "Late", "priority": "Low"})
     application = await fetch_value(db, "SELECT id FROM applications")
-    # Still the first of March in Honolulu, ten hours behind.
+    # In Honolulu, ten hours behind UTC, it is still March 1.
     await made_at(db, application, "2036-03-02T05:00:00Z")
     number = await fetch_value(db, "SELECT max(number) FROM audit_events")
 
@@ -75,7 +73,7 @@ async def test_days_are_those_of_the_reader_on_the_screen_and_in_the_export(
         assert [json.loads(line)["number"] for line in lines] == [number] * is_there
 
 
-async def test_a_day_that_is_none_is_told(administrator: httpx2.AsyncClient) -> None:
+async def test_invalid_day_in_a_filter_is_reported(administrator: httpx2.AsyncClient) -> None:
     answer = await administrator.get("/audit", params={"from": "0001-01-01"})
 
     assert answer.status_code == 400

@@ -1,4 +1,4 @@
-"""A form is judged in the transaction that writes: session, role and identity as they are then."""
+"""Test that session, role and identity are checked again in the transaction that writes."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -53,7 +53,7 @@ LOSSES = (take_role, end_session, disable, let_session_expire)
 
 
 @pytest.mark.parametrize("lose", LOSSES, ids=lambda lose: lose.__name__)
-async def test_who_loses_the_right_while_the_form_comes_creates_nothing(
+async def test_person_who_loses_the_right_during_the_upload_creates_nothing(
     administrator: httpx2.AsyncClient, db: Db, lose: Any
 ) -> None:
     answer = await administrator.post("/settings/tokens", content=slowly(NEW_TOKEN, lambda: lose(db)), headers=FORM)
@@ -62,7 +62,7 @@ async def test_who_loses_the_right_while_the_form_comes_creates_nothing(
     assert await fetch_value(db, "SELECT count(*) FROM tokens") == 0
 
 
-async def test_role_that_became_smaller_is_judged_as_it_is(administrator: httpx2.AsyncClient, db: Db) -> None:
+async def test_reduced_role_applies_to_a_form_in_flight(administrator: httpx2.AsyncClient, db: Db) -> None:
     async def shrink() -> None:
         await execute(db, "UPDATE console_roles SET role = 'Reviewer'")
 
@@ -79,10 +79,10 @@ async def test_double_click_on_sign_out_does_not_deadlock(administrator: httpx2.
     assert await fetch_value(db, "SELECT count(*) FROM console_sessions") == 0
 
 
-async def test_disabling_a_person_waits_for_what_they_have_begun_to_write(
+async def test_disabling_a_person_waits_for_their_running_write(
     administrator: httpx2.AsyncClient, db: Db, facts: Facts, clean_database: str
 ) -> None:
-    """The offboarding of a person either comes after their write, or stops it."""
+    """An offboarding either follows the person's write, or prevents it."""
     async with db.transaction():
         await execute(db, "UPDATE identities SET status = 'Disabled' WHERE id = %(id)s", id=await me(db))
         writing = asyncio.create_task(

@@ -1,4 +1,4 @@
-"""What a screen offers and counts only while it makes sense."""
+"""Test that screens offer and count things only while they apply."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -43,7 +43,7 @@ async def test_failures_of_an_application_count_until_its_next_success(
     assert await troubled(administrator) == 2
 
 
-async def test_continuing_a_held_import_asks_first_and_says_what_goes(
+async def test_continuing_a_held_import_asks_for_confirmation_with_the_reason(
     administrator: httpx2.AsyncClient, db: Db
 ) -> None:
     run = await an_import(db, status="Running")
@@ -60,7 +60,7 @@ async def test_continuing_a_held_import_asks_first_and_says_what_goes(
 
 
 @pytest.mark.parametrize(("status", "offered"), [("Active", True), ("Disabled", False), ("Removed", False)])
-async def test_only_an_active_person_is_offered_events(
+async def test_events_are_offered_only_for_active_people(
     administrator: httpx2.AsyncClient, db: Db, status: str, offered: bool
 ) -> None:
     person = await an_identity(db)
@@ -73,8 +73,8 @@ async def test_only_an_active_person_is_offered_events(
     assert f"/requests/new?identityId={person}" in page
 
 
-async def test_inactive_since_is_the_day_that_was_sent(config: Config, db: Db) -> None:
-    """In a zone east of UTC the day begins on the day before."""
+async def test_inactive_since_shows_the_effective_date(config: Config, db: Db) -> None:
+    """East of UTC, a day starts on the previous day in UTC."""
     person = await an_identity(db)
     away = msgspec.structs.replace(config, base_url=ORIGIN, timezone=config.timezone.__class__("Asia/Tokyo"))
     since = datetime(2026, 11, 14, 15, tzinfo=UTC)
@@ -95,7 +95,7 @@ async def test_inactive_since_is_the_day_that_was_sent(config: Config, db: Db) -
     assert '<dt>Inactive since</dt><dd><time datetime="2026-11-15">15 Nov 2026</time></dd>' in page
 
 
-async def test_role_transition_takes_the_supervisor_away(
+async def test_role_transition_can_remove_the_supervisor(
     administrator: httpx2.AsyncClient, db: Db, client: httpx2.AsyncClient
 ) -> None:
     boss = await an_identity(db, "Charles", "Babbage")

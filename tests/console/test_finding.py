@@ -33,9 +33,7 @@ async def company(db: Db) -> Db:
         (" ", []),
     ],
 )
-async def test_a_search_and_the_suggestions_of_a_field_find_the_same_people(
-    company: Db, words: str, expected: list[str]
-) -> None:
+async def test_search_and_field_suggestions_find_the_same_people(company: Db, words: str, expected: list[str]) -> None:
     suggested = await people.candidates(company, words)
     found = [each for each in await finding.search(company, words) if each.kind == "Person"]
 
@@ -43,27 +41,27 @@ async def test_a_search_and_the_suggestions_of_a_field_find_the_same_people(
     assert [each.name.split()[-1] for each in found] == expected
 
 
-async def test_a_search_finds_applications_too(company: Db) -> None:
+async def test_search_finds_applications(company: Db) -> None:
     found = await finding.search(company, "ada")
 
     assert [each.kind for each in found] == ["Application", "Person", "Person"]
 
 
-async def test_no_more_are_suggested_than_asked_for_and_those_who_left_are_not(company: Db) -> None:
+async def test_suggestions_are_limited_and_contain_only_active_people(company: Db) -> None:
     await company.execute("UPDATE identities SET status = 'Disabled' WHERE last_name = 'Adams'")
 
     assert [each.name for each in await people.candidates(company, "Ada")] == ["Ada Lovelace"]
     assert len(await people.candidates(company, "A", 1)) == 1
 
 
-async def test_of_many_namesakes_the_first_of_the_list_are_suggested(company: Db) -> None:
+async def test_suggestions_for_a_common_name_follow_list_order(company: Db) -> None:
     for last in "ZYXWVU":
         await an_identity(company, "Grace", last)
 
     assert [each.name for each in await people.candidates(company, "Grace", 3)] == ["Grace U", "Grace V", "Grace W"]
 
 
-async def test_a_field_takes_a_whole_name_before_one_that_begins_so_and_the_active_of_namesakes(company: Db) -> None:
+async def test_field_prefers_exact_names_and_active_people(company: Db) -> None:
     shorter = await an_identity(company, "Ada", "Love")
     left = await an_identity(company, "Ada", "Love")
     await company.execute("UPDATE identities SET status = 'Removed' WHERE id = %s", (left,))
@@ -72,7 +70,7 @@ async def test_a_field_takes_a_whole_name_before_one_that_begins_so_and_the_acti
     assert await finding.the_person(company, "ownerId", "Anna And") == await finding.the_person(company, "x", "Anna.A@example.com")  # fmt: skip # noqa: E501
 
 
-async def test_a_field_names_those_whom_its_words_may_mean(company: Db) -> None:
+async def test_field_lists_the_candidates_of_an_ambiguous_name(company: Db) -> None:
     other = await an_identity(company, "Ada", "Lovelace")
     ada = await finding.the_person(company, "ownerId", "ada@example.com")
 
@@ -82,5 +80,5 @@ async def test_a_field_names_those_whom_its_words_may_mean(company: Db) -> None:
     (problem,) = refused.value.problems
     ids = [f"Ada Lovelace, ada@example.com, {ada}", f"Ada Lovelace, {other}"]
     assert problem.field == "ownerId"
-    assert problem.message.startswith("Ada Lovelace fits several people; name one by id: ")
+    assert problem.message.startswith("Ada Lovelace matches several people; choose one by id: ")
     assert all(id in problem.message for id in ids)

@@ -1,4 +1,4 @@
-"""Every form, as its page shows it, does what it offers; one that is older than its record overwrites nothing."""
+"""Test every form as its page shows it, rejected input, and concurrent edits."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -16,7 +16,7 @@ from tests.console.test_screens import address, seen_by
 
 IN_A_WEEK = (datetime.now(UTC) + timedelta(days=7)).date().isoformat()
 LATER = (datetime.now(UTC) + timedelta(days=14)).date().isoformat()
-# What somebody would fill in, by the name of the field.
+# The input for each field, by name.
 VALUES = {
     "name": "Something new", "reason": "Because", "content": "A comment", "comment": "A reason",
     "url": "https://hooks.example.com/new", "identityId": "Ada Lovelace", "firstName": "Mary", "lastName": "Shelley",
@@ -53,13 +53,13 @@ def _file(form: Form, name: str) -> tuple[str, bytes]:
 
 
 async def complaint(db: Db) -> str | None:
-    """What the next page would say went wrong."""
+    """Return the error that the next page would show."""
     found: str | None = await fetch_value(db, "SELECT max(notice) FROM console_sessions WHERE notice_kind = 'bad'")
     return found
 
 
 @pytest.mark.timeout(600)
-async def test_every_form_does_what_it_offers(administrator: httpx2.AsyncClient, company: Company, db: Db) -> None:
+async def test_every_form_can_be_submitted(administrator: httpx2.AsyncClient, company: Company, db: Db) -> None:
     shown = [address(path, company) for path in [*sorted(seen_by(Role.ADMINISTRATOR)), *MORE] if path != "/sign-in"]
     sent, problems = set[tuple[str, ...]](), list[str]()
     for url in shown:
@@ -75,15 +75,15 @@ async def test_every_form_does_what_it_offers(administrator: httpx2.AsyncClient,
 
 
 async def _next_form(client: httpx2.AsyncClient, url: str, sent: set[tuple[str, ...]]) -> Form | None:
-    """The page is opened for each: what one form has done, the page no longer offers."""
+    """Open the page again for each form, because submitting one may change what the page offers."""
     page = await client.get(url)
     if page.status_code == 404:
         return None
     assert page.status_code in (200, 303), (url, page.text)
-    # A value that a template took for a macro of the same name.
+    # A regression: a template confused this value with a macro of the same name.
     assert "&lt;Macro" not in page.text, url
     for form in forms_of(url, page.text):
-        # One address may serve several forms, told apart by what they are for; how a visit ends is tested elsewhere.
+        # One address may have several forms, distinguished by their purpose. Sign-out is tested elsewhere.
         key = (form.method, form.action, *(field.value for field in form.fields if field.name in WHAT_FOR))
         if key not in sent and form.action != "/sign-out" and form.method != "DIALOG":
             sent.add(key)
@@ -91,7 +91,7 @@ async def _next_form(client: httpx2.AsyncClient, url: str, sent: set[tuple[str, 
     return None
 
 
-# A page with a form of a record, where in the company it is, and how somebody else changes it meanwhile.
+# A page with a form, its record in the company, and a concurrent change by another person.
 RECORDS = {
     "applications": ("/applications/{}/edit", "PATCH", "/api/applications/{}", {"priority": "Low"}),
     "access-models": ("/access-models/{}/edit", "PATCH", "/api/access-models/{}", {"description": "Meanwhile"}),
@@ -107,7 +107,7 @@ async def the_form(client: httpx2.AsyncClient, url: str) -> Form:
 
 
 @pytest.mark.parametrize("kind", RECORDS)
-async def test_a_form_that_is_older_than_its_record_overwrites_nothing(
+async def test_outdated_form_does_not_overwrite_a_newer_change(
     administrator: httpx2.AsyncClient, company: Company, client: httpx2.AsyncClient, db: Db, kind: str
 ) -> None:
     page, method, path, change = RECORDS[kind]
@@ -129,7 +129,7 @@ async def test_a_form_that_is_older_than_its_record_overwrites_nothing(
     assert 'value="Typed"' in (await administrator.get(page.format(id))).text
 
 
-async def test_what_a_refused_setting_was_is_still_typed_there(administrator: httpx2.AsyncClient) -> None:
+async def test_rejected_settings_form_keeps_its_input(administrator: httpx2.AsyncClient) -> None:
     form = await the_form(administrator, "/settings")
 
     refused = await send(administrator, form, None, **{"approvalLeadDays": "-1", "label.1": "Desk"})
@@ -140,7 +140,7 @@ async def test_what_a_refused_setting_was_is_still_typed_there(administrator: ht
     assert 'id="approvalLeadDays-problem"' in refused.text
 
 
-async def test_a_refused_rule_is_still_typed_there(administrator: httpx2.AsyncClient) -> None:
+async def test_rejected_rule_form_keeps_its_input(administrator: httpx2.AsyncClient) -> None:
     rule = {
         "type": "Verify",
         "reason": "Because",
@@ -157,7 +157,7 @@ async def test_a_refused_rule_is_still_typed_there(administrator: httpx2.AsyncCl
     assert 'name="risks" value="High" checked' in refused.text
 
 
-async def test_a_rule_that_changed_meanwhile_is_not_removed(
+async def test_rule_that_changed_meanwhile_is_not_removed(
     administrator: httpx2.AsyncClient, client: httpx2.AsyncClient
 ) -> None:
     page = (await administrator.get("/settings")).text

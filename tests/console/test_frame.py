@@ -1,4 +1,4 @@
-"""The frame of every page: navigation, the number that waits, names instead of usernames and GUIDs."""
+"""Test the frame of every page: navigation, the count of waiting requests, names instead of GUIDs."""
 
 import re
 from uuid import UUID
@@ -14,7 +14,7 @@ from tests.console.company import Company, a_company
 
 
 def navigation(page: str) -> dict[str, list[str]]:
-    """The groups of the main navigation with the names in them."""
+    """Return the groups of the main navigation with their entries."""
     nav = page.partition("<nav")[2].partition("</nav>")[0]
     groups = re.findall(r'<p class="group"[^>]*>([^<]*)</p>(.*?)</ul>', nav, re.DOTALL)
     return {group: re.findall(r"</svg> (\w+)", links) for group, links in groups}
@@ -50,7 +50,9 @@ async def test_navigation_shows_only_groups_that_the_role_may_see(
     assert navigation((await administrator.get("/")).text) == groups
 
 
-async def test_navigation_counts_what_waits_for_the_person_alone(administrator: httpx2.AsyncClient, db: Db) -> None:
+async def test_navigation_counts_only_requests_that_wait_for_the_person(
+    administrator: httpx2.AsyncClient, db: Db
+) -> None:
     me: UUID = await fetch_value(db, "SELECT identity_id FROM console_roles")
     mine = await an_identity(db, "Kit", "Keys", supervisorId=str(me))
     other = await an_identity(db, "Una", "Other", supervisorId=str(mine))
@@ -71,7 +73,7 @@ async def test_navigation_counts_what_waits_for_the_person_alone(administrator: 
     assert "waiting for you" not in (await administrator.get("/events")).text
 
 
-async def test_a_list_of_requests_shows_people_and_what_they_get(
+async def test_request_list_shows_people_and_requested_access(
     administrator: httpx2.AsyncClient, db: Db, config: Config
 ) -> None:
     await a_company(db, config)
@@ -94,7 +96,7 @@ async def test_changes_of_an_import_are_written_in_words(
     assert not re.search(r"\b(True|False|None|isActive)\b", changes)
 
 
-async def test_an_audit_entry_names_the_records_behind_its_ids(
+async def test_audit_entry_shows_names_instead_of_ids(
     administrator: httpx2.AsyncClient, db: Db, config: Config
 ) -> None:
     company: Company = await a_company(db, config)

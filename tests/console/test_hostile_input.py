@@ -1,4 +1,4 @@
-"""What no page of ours sends, in forms, queries and paths: refused with a page, never a fault inside."""
+"""Test input that our pages never send: forms, queries and paths are rejected with a page, never a server error."""
 
 import httpx2
 import pytest
@@ -53,7 +53,7 @@ async def test_nul_in_any_query_is_a_400_page(administrator: httpx2.AsyncClient,
     assert (await administrator.get("/sign-in?next=%00")).status_code == 400
 
 
-async def test_calendar_refuses_months_without_neighbours(administrator: httpx2.AsyncClient) -> None:
+async def test_calendar_rejects_months_outside_the_supported_years(administrator: httpx2.AsyncClient) -> None:
     for month in ("9999-12", "9001-01", "0001-01", "1899-12", "0000-01", "x", "2026-13", "%00"):
         assert (await administrator.get(f"/events/calendar?month={month}")).status_code == 400, month
     for month in ("1900-01", "9000-12", "2026-02"):
@@ -64,7 +64,7 @@ PATHS = ["%00", "a%00b.css", "x" * 300, "%C3%A9" * 200, "..%00", "console.css%00
 
 
 @pytest.mark.parametrize("folder", ["/static/", "/", "/identities/", "/docs/"])
-async def test_path_that_nothing_can_have_is_not_found(administrator: httpx2.AsyncClient, folder: str) -> None:
+async def test_invalid_path_is_not_found(administrator: httpx2.AsyncClient, folder: str) -> None:
     for name in PATHS:
         answer = await administrator.get(folder + name, headers=HTML)
 
@@ -72,7 +72,7 @@ async def test_path_that_nothing_can_have_is_not_found(administrator: httpx2.Asy
         assert answer.headers["content-type"].startswith("text/html")
 
 
-async def test_api_path_that_nothing_can_have_is_not_found(client: httpx2.AsyncClient) -> None:
+async def test_invalid_api_path_is_not_found(client: httpx2.AsyncClient) -> None:
     for folder in ("identities", "access-requests", "application-imports", "webhooks", "nothing"):
         for name in PATHS:
             answer = await client.get(f"/api/{folder}/{name}", headers=HTML)
@@ -82,15 +82,13 @@ async def test_api_path_that_nothing_can_have_is_not_found(client: httpx2.AsyncC
 
 
 @pytest.mark.parametrize("header", ["Origin", "Referer"])
-async def test_header_that_is_no_url_is_another_site(administrator: httpx2.AsyncClient, header: str) -> None:
+async def test_invalid_origin_header_counts_as_another_site(administrator: httpx2.AsyncClient, header: str) -> None:
     answer = await administrator.post("/settings", content="version=x", headers={**FORM, header: "https://["})
 
     assert answer.status_code in (303, 400, 403, 409)
 
 
-async def test_form_without_its_fields_is_shown_again(
-    administrator: httpx2.AsyncClient, db: Db, config: Config
-) -> None:
+async def test_form_without_fields_is_shown_again(administrator: httpx2.AsyncClient, db: Db, config: Config) -> None:
     company = await a_company(db, config)
     path = f"/access-models/{company.ids['access-models']}/edit"
 

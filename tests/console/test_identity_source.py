@@ -1,4 +1,4 @@
-"""In the console, imports of an identity source are the administrators' alone."""
+"""Test that only administrators can import an identity source in the console."""
 
 import httpx2
 import pytest
@@ -12,7 +12,9 @@ SCHEDULE = {"cron": "0 5 * * *", "locations": {"People": "/srv/people.csv"}}
 
 
 @pytest.mark.parametrize("role", [Role.ADMINISTRATOR, Role.OPERATOR, Role.PROVISIONER])
-async def test_only_administrators_import_people(administrator: httpx2.AsyncClient, db: Db, role: Role) -> None:
+async def test_only_administrators_can_import_an_identity_source(
+    administrator: httpx2.AsyncClient, db: Db, role: Role
+) -> None:
     application = await an_application(db, "HR", isIdentitySource=True, connector=HR, schedule=SCHEDULE)
     finished = await an_import(db, application, "Finished")
     await execute(db, "UPDATE console_roles SET role = %(role)s", role=role)

@@ -1,4 +1,4 @@
-"""Signing in through an OpenID provider that runs beside us and signs with a real key."""
+"""Test sign-in through an OpenID provider on loopback that signs with a real key."""
 
 from collections.abc import AsyncIterator
 from datetime import timedelta
@@ -30,7 +30,7 @@ async def provider() -> AsyncIterator[OpenIdProvider]:
 
 @pytest.fixture
 async def browser(config: Config, provider: OpenIdProvider, db: Db, facts: Facts) -> AsyncIterator[httpx2.AsyncClient]:
-    """Nobody's yet; one administrator exists."""
+    """Open a browser without a session; one administrator exists."""
     await actions.create_administrator(db, "ada.admin@example.com", facts)
     oidc = {"oidc_issuer": provider.url, "oidc_client_id": CLIENT_ID, "oidc_client_secret": CLIENT_SECRET}
     async with a_service(msgspec.structs.replace(config, base_url=ORIGIN, **oidc)) as app:
@@ -49,7 +49,7 @@ async def is_in(browser: httpx2.AsyncClient) -> bool:
     return (await browser.get("/requests")).status_code == 200
 
 
-async def test_the_provider_signs_somebody_in_and_its_documents_are_read_once(
+async def test_provider_signs_a_person_in_and_its_metadata_is_cached(
     browser: httpx2.AsyncClient, provider: OpenIdProvider
 ) -> None:
     page = await browser.get("/sign-in?next=/requests")
@@ -65,7 +65,7 @@ async def test_the_provider_signs_somebody_in_and_its_documents_are_read_once(
     assert provider.asked == ["discovery", "keys"]
 
 
-async def test_an_email_that_only_the_userinfo_tells_will_do_and_the_secret_goes_where_it_is_wanted(
+async def test_email_from_userinfo_and_secret_in_the_body_are_supported(
     browser: httpx2.AsyncClient, provider: OpenIdProvider
 ) -> None:
     provider.email, provider.knows_clients_by = None, "client_secret_post"
@@ -77,7 +77,7 @@ async def test_an_email_that_only_the_userinfo_tells_will_do_and_the_secret_goes
     assert await is_in(browser)
 
 
-async def test_a_new_key_of_the_provider_is_learned(browser: httpx2.AsyncClient, provider: OpenIdProvider) -> None:
+async def test_rotated_provider_key_is_fetched(browser: httpx2.AsyncClient, provider: OpenIdProvider) -> None:
     await sent(browser)
     provider.key = provider.signs_with = RSAKey.generate_key(2048, {"kid": "one"})
 
@@ -99,7 +99,7 @@ async def test_a_new_key_of_the_provider_is_learned(browser: httpx2.AsyncClient,
     ],
     ids=str,
 )
-async def test_an_id_token_that_says_something_else_is_refused(
+async def test_id_token_with_wrong_claims_is_rejected(
     browser: httpx2.AsyncClient, provider: OpenIdProvider, claims: dict[str, Any]
 ) -> None:
     provider.says |= claims
@@ -111,17 +111,17 @@ async def test_an_id_token_that_says_something_else_is_refused(
     assert not await is_in(browser)
 
 
-async def test_a_forged_signature_is_refused(browser: httpx2.AsyncClient, provider: OpenIdProvider) -> None:
+async def test_forged_signature_is_rejected(browser: httpx2.AsyncClient, provider: OpenIdProvider) -> None:
     provider.signs_with = RSAKey.generate_key(2048, {"kid": "one"})
 
     answer = await browser.get(CALLBACK, params=provider.sign_in(await sent(browser)))
 
     assert answer.status_code == 401
-    assert "is not signed by it" in answer.text
+    assert "is not signed by your provider" in answer.text
     assert not await is_in(browser)
 
 
-async def test_a_state_works_once_in_the_browser_that_began_and_for_ten_minutes(
+async def test_state_works_once_in_the_same_browser_for_ten_minutes(
     browser: httpx2.AsyncClient, provider: OpenIdProvider, db: Db, facts: Facts
 ) -> None:
     back = provider.sign_in(await sent(browser))
@@ -141,7 +141,7 @@ async def test_a_state_works_once_in_the_browser_that_began_and_for_ten_minutes(
     assert await fetch_value(db, "SELECT count(*) FROM console_sessions") == 1
 
 
-async def test_who_has_no_role_is_told_whom_to_ask_and_who_is_disabled_stays_out(
+async def test_person_without_role_or_disabled_cannot_sign_in_by_provider(
     browser: httpx2.AsyncClient, provider: OpenIdProvider, db: Db
 ) -> None:
     await an_identity(db, "Bob", "Stone", email="bob@example.com")
@@ -157,7 +157,7 @@ async def test_who_has_no_role_is_told_whom_to_ask_and_who_is_disabled_stays_out
     assert await fetch_value(db, "SELECT count(*) FROM console_sessions") == 0
 
 
-async def test_a_provider_that_is_down_is_told_and_passwords_go_on(config: Config) -> None:
+async def test_unavailable_provider_is_reported_and_passwords_still_work(config: Config) -> None:
     async with providing() as gone:
         url = gone.url
     oidc = {"oidc_issuer": url, "oidc_client_id": CLIENT_ID, "oidc_client_secret": CLIENT_SECRET}
@@ -172,7 +172,7 @@ async def test_a_provider_that_is_down_is_told_and_passwords_go_on(config: Confi
     assert 'name="password"' in answer.text
 
 
-async def test_without_a_provider_nothing_is_offered(visitor: httpx2.AsyncClient) -> None:
+async def test_sign_in_page_offers_no_provider_if_none_is_configured(visitor: httpx2.AsyncClient) -> None:
     page = await visitor.get("/sign-in")
 
     assert "Sign in with" not in page.text
@@ -191,6 +191,6 @@ async def test_without_a_provider_nothing_is_offered(visitor: httpx2.AsyncClient
         },
     ],
 )
-def test_half_a_provider_or_one_without_encryption_is_no_setting(given: dict[str, str]) -> None:
+def test_incomplete_or_unencrypted_provider_setting_is_rejected(given: dict[str, str]) -> None:
     with pytest.raises(ConfigError, match="ROLECALL_OIDC_"):
         load(given)

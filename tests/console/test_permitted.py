@@ -1,11 +1,11 @@
-"""A request's page offers what its reader may do, and says why not otherwise."""
+"""Test that the page of a request offers the permitted actions and explains the others."""
 
 from uuid import UUID
 
 import httpx2
 import pytest
 
-from rolecall.access_requests.permitted import CARRIED_OUT, NOT_THEIRS
+from rolecall.access_requests.permitted import NOT_INVOLVED, PROVISIONED_IT
 from rolecall.console import actions as console
 from rolecall.console.model import Role
 from rolecall.core.db import Db, execute, fetch_value
@@ -15,7 +15,7 @@ from tests.console.conftest import ORIGIN
 
 @pytest.fixture
 async def reviewer(administrator: httpx2.AsyncClient, db: Db) -> httpx2.AsyncClient:
-    """Signed in as a Reviewer; somebody else is administrator."""
+    """Sign in as a Reviewer; another person is administrator."""
     grace = await an_identity(db, "Grace", "Hopper")
     await execute(db, "UPDATE console_roles SET role = 'Reviewer'")
     await execute(
@@ -31,7 +31,7 @@ async def me(db: Db) -> UUID:
     return id
 
 
-async def test_reviewer_sees_why_they_cannot_move_a_request_of_others(reviewer: httpx2.AsyncClient, db: Db) -> None:
+async def test_reviewer_sees_why_they_cannot_move_a_request(reviewer: httpx2.AsyncClient, db: Db) -> None:
     id = await an_access_request(db, "Remove")
     page = f"/requests/{id}"
 
@@ -43,12 +43,12 @@ async def test_reviewer_sees_why_they_cannot_move_a_request_of_others(reviewer: 
 
     for verb in ("cancel", "resolve", "assign", "snooze"):
         assert f'action="{page}/{verb}"' not in shown
-    assert shown.count(NOT_THEIRS) == 1
-    assert told.count(NOT_THEIRS) == 2
+    assert shown.count(NOT_INVOLVED) == 1
+    assert told.count(NOT_INVOLVED) == 2
     assert await fetch_value(db, "SELECT status FROM access_requests WHERE id = %(id)s", id=id) == "Open"
 
 
-async def test_who_resolved_is_not_offered_to_verify(administrator: httpx2.AsyncClient, db: Db) -> None:
+async def test_person_who_resolved_is_not_offered_to_verify(administrator: httpx2.AsyncClient, db: Db) -> None:
     own = await me(db)
     other = await an_identity(db, "Grace", "Hopper")
     await console.set_role(db, other, Role.ADMINISTRATOR, "grace@example.com")
@@ -69,7 +69,7 @@ async def test_who_resolved_is_not_offered_to_verify(administrator: httpx2.Async
 
     assert f'action="{page}/verify"' not in shown
     assert 'name="response" value="Approved"' not in shown
-    assert CARRIED_OUT.partition(";")[0] in shown.replace("&#39;", "'")
+    assert PROVISIONED_IT.partition(";")[0] in shown.replace("&#39;", "'")
     assert f"/requests/{id}" not in inbox
-    assert "unchanged: Whoever carried out" in told
+    assert f"unchanged: {PROVISIONED_IT}" in told
     assert await fetch_value(db, "SELECT status FROM access_requests WHERE id = %(id)s", id=id) == "Resolved"

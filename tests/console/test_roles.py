@@ -1,4 +1,4 @@
-"""Screens × roles: the screens are the application's own, so a new one cannot be forgotten."""
+"""Test every screen with every role. The screens are read from the application, so none is left out."""
 
 import httpx2
 import pytest
@@ -31,20 +31,20 @@ def address(path: str) -> str:
     return path.replace("{id:str}", MISSING).replace("{verb:str}", "resolve").replace("{file:str}", MISSING)
 
 
-def test_only_signing_in_is_open() -> None:
+def test_only_sign_in_screens_are_open() -> None:
     measured(f"{len(SCREENS)} screens × {len(Role)} roles")
     assert {key for key, screen in SCREENS.items() if screen.is_open} == OPEN
 
 
-def test_what_changes_something_needs_a_scope() -> None:
+def test_screens_that_write_need_a_scope() -> None:
     own_affairs = {("POST", "/sign-out"), ("POST", "/account")}
     unscoped = {key for key, screen in SCREENS.items() if key[0] == "POST" and not screen.scope}
 
     assert unscoped - OPEN == own_affairs
 
 
-def test_what_somebody_does_is_called_as_in_the_api() -> None:
-    """The audit is filtered by these names. Those that the API does not have are the console's own."""
+def test_actions_have_the_same_names_as_in_the_api() -> None:
+    """The audit is filtered by these names. Only the console has those that the API lacks."""
     own = {"sign_in", "sign_in_by_link", "sign_out", "change_password", "set_role", "make_link"}
     own |= {"create_event", "respond_to_several", "archive", "add_rule", "remove_rule"}
     names = {
@@ -57,7 +57,7 @@ def test_what_somebody_does_is_called_as_in_the_api() -> None:
     assert names - OPERATIONS == own
 
 
-async def test_every_other_screen_asks_to_sign_in(visitor: httpx2.AsyncClient) -> None:
+async def test_every_other_screen_redirects_to_sign_in(visitor: httpx2.AsyncClient) -> None:
     for method, path in SCREENS.keys() - OPEN:
         answer = await visitor.request(method, address(path))
 
@@ -66,7 +66,7 @@ async def test_every_other_screen_asks_to_sign_in(visitor: httpx2.AsyncClient) -
 
 
 @pytest.mark.parametrize("role", list(Role))
-async def test_a_role_is_kept_out_of_exactly_what_it_may_not(
+async def test_role_can_open_exactly_the_screens_of_its_scopes(
     administrator: httpx2.AsyncClient, db: Db, role: Role
 ) -> None:
     await execute(db, "UPDATE console_roles SET role = %(role)s", role=role)

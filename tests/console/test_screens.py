@@ -1,4 +1,4 @@
-"""Every screen shows a record of its own; the screens are the application's, so a new one cannot be forgotten."""
+"""Test every screen with a record of its kind. The screens are read from the application, so none is left out."""
 
 import re
 from html import unescape
@@ -20,7 +20,7 @@ async def company(administrator: httpx2.AsyncClient, db: Db, config: Config) -> 
 
 
 def address(path: str, company: Company) -> str:
-    """With the id of a record of the kind that stands before it."""
+    """Fill the id in a path with a record of the kind that the path names."""
     before, found, _ = path.partition("/{id:str}")
     id = company.ids[before.rpartition("/")[2]] if found else ""
     return path.replace("{id:str}", str(id)).replace("{file:str}", str(company.ids["files"]))
@@ -35,7 +35,7 @@ async def test_every_screen_shows_its_record(administrator: httpx2.AsyncClient, 
 
 
 @pytest.mark.parametrize("role", [Role.OPERATOR, Role.AUDITOR])
-async def test_no_link_leads_where_one_may_not_go(
+async def test_no_link_leads_to_a_screen_that_the_role_may_not_open(
     administrator: httpx2.AsyncClient, company: Company, db: Db, role: Role
 ) -> None:
     await execute(db, "UPDATE console_roles SET role = %(role)s", role=role)
@@ -44,7 +44,7 @@ async def test_no_link_leads_where_one_may_not_go(
 
 
 @pytest.mark.parametrize("role", [Role.ADMINISTRATOR, Role.REVIEWER])
-async def test_an_empty_service_has_no_dead_end_either(administrator: httpx2.AsyncClient, db: Db, role: Role) -> None:
+async def test_empty_service_has_no_forbidden_links(administrator: httpx2.AsyncClient, db: Db, role: Role) -> None:
     await execute(db, "UPDATE console_roles SET role = %(role)s", role=role)
 
     assert await dead_ends(administrator, {path: path for path in seen_by(role) if "{" not in path}) == []
@@ -70,7 +70,7 @@ async def dead_ends(client: httpx2.AsyncClient, screens: dict[str, str]) -> list
     return [(link, status) for link, status in statuses.items() if status not in (200, 303)]
 
 
-async def test_every_tab_shows_its_part(administrator: httpx2.AsyncClient, company: Company) -> None:
+async def test_every_tab_shows_its_content(administrator: httpx2.AsyncClient, company: Company) -> None:
     for kind, tabs in {
         "applications": ("accounts", "groups", "permissions", "imports", "connector"),
         "access-models": ("contents", "members", "simulation"),
@@ -83,7 +83,7 @@ async def test_every_tab_shows_its_part(administrator: httpx2.AsyncClient, compa
 
 
 @pytest.mark.parametrize(("path", "who"), [("/requests", "Ada Lovelace"), ("/events", "Joan Clarke")])
-async def test_a_list_shows_what_concerns_one_person(
+async def test_list_can_be_filtered_by_person(
     administrator: httpx2.AsyncClient, company: Company, path: str, who: str
 ) -> None:
     found, others, unknown = [
@@ -94,7 +94,7 @@ async def test_a_list_shows_what_concerns_one_person(
     assert f'value="{who}"' in found
     assert "data-href" not in others
     assert "data-href" not in unknown
-    assert "Nobody is called Nobody Here" in unknown
+    assert "No person matches Nobody Here" in unknown
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ async def test_a_list_shows_what_concerns_one_person(
         ({"username": "da"}, []),
     ],
 )
-async def test_accounts_are_found_by_the_beginning_of_their_username(
+async def test_accounts_are_found_by_the_start_of_their_username(
     administrator: httpx2.AsyncClient, company: Company, asked: dict[str, str], found: list[str]
 ) -> None:
     page = await administrator.get(f"/applications/{company.ids['applications']}", params=asked)
@@ -116,7 +116,7 @@ async def test_accounts_are_found_by_the_beginning_of_their_username(
     assert ("No account matches these filters" in page.text) == (not found)
 
 
-async def test_requests_are_shown_for_one_application(administrator: httpx2.AsyncClient, company: Company) -> None:
+async def test_requests_can_be_filtered_by_application(administrator: httpx2.AsyncClient, company: Company) -> None:
     application = company.ids["applications"]
 
     shown = (await administrator.get("/requests", params={"applicationId": str(application)})).text
@@ -124,7 +124,7 @@ async def test_requests_are_shown_for_one_application(administrator: httpx2.Asyn
     assert f'<option value="{application}" selected>Payroll</option>' in shown
 
 
-async def test_an_unknown_page_is_told_in_html_with_its_correlation_id(administrator: httpx2.AsyncClient) -> None:
+async def test_unknown_page_is_an_html_404_with_correlation_id(administrator: httpx2.AsyncClient) -> None:
     answer = await administrator.get("/nowhere", headers={"Accept": "text/html"})
     of_api = await administrator.get("/api/nowhere", headers={"Accept": "text/html"})
 
@@ -134,9 +134,7 @@ async def test_an_unknown_page_is_told_in_html_with_its_correlation_id(administr
     assert of_api.json()["message"] == "No such route"
 
 
-async def test_a_fault_of_ours_is_told_in_words_with_its_correlation_id(
-    administrator: httpx2.AsyncClient, db: Db
-) -> None:
+async def test_server_error_is_an_html_page_with_correlation_id(administrator: httpx2.AsyncClient, db: Db) -> None:
     await db.execute("ALTER TABLE console_roles RENAME TO gone")
     try:
         answer = await administrator.get("/requests", headers={"Accept": "text/html"})
@@ -149,7 +147,7 @@ async def test_a_fault_of_ours_is_told_in_words_with_its_correlation_id(
     assert "gone" not in answer.text
 
 
-async def test_pages_are_strict_about_what_they_load(administrator: httpx2.AsyncClient) -> None:
+async def test_pages_have_a_strict_content_security_policy(administrator: httpx2.AsyncClient) -> None:
     page = await administrator.get("/")
 
     assert page.headers["content-security-policy"].startswith("default-src 'self'; frame-ancestors 'none'")
@@ -160,7 +158,7 @@ async def test_pages_are_strict_about_what_they_load(administrator: httpx2.Async
     assert not re.search(r"\sstyle=|\son[a-z]+=|<style|<script(?! src=)", page.text)
 
 
-async def test_what_comes_from_outside_is_text(administrator: httpx2.AsyncClient, company: Company) -> None:
+async def test_untrusted_text_is_escaped(administrator: httpx2.AsyncClient, company: Company) -> None:
     attack = "<script>alert(1)</script>\u202e"
     await administrator.post(f"/requests/{company.ids['requests']}/comment", data={"content": attack})
 
@@ -171,7 +169,7 @@ async def test_what_comes_from_outside_is_text(administrator: httpx2.AsyncClient
     assert "\u202e" not in page.text
 
 
-async def test_a_command_to_copy_holds_nothing_for_the_shell(
+async def test_curl_command_contains_no_shell_metacharacters(
     administrator: httpx2.AsyncClient, company: Company, db: Db
 ) -> None:
     await db.execute("UPDATE file_groups SET name = name || '\"; $(reboot) `id`'")
@@ -182,7 +180,7 @@ async def test_a_command_to_copy_holds_nothing_for_the_shell(
     assert "$(reboot)" not in page.text.partition("curl")[2].partition("</pre>")[0]
 
 
-async def test_access_of_a_day_to_come_is_refused_on_the_page_that_asked(
+async def test_access_on_a_future_date_is_rejected_on_the_same_page(
     administrator: httpx2.AsyncClient, company: Company
 ) -> None:
     path = f"/identities/{company.ids['identities']}"
@@ -195,7 +193,7 @@ async def test_access_of_a_day_to_come_is_refused_on_the_page_that_asked(
     assert "Access now" in page.text
 
 
-async def test_access_before_the_first_import_is_shown_as_not_known(
+async def test_access_before_the_first_import_is_shown_as_unknown(
     administrator: httpx2.AsyncClient, company: Company
 ) -> None:
     path = f"/identities/{company.ids['identities']}"
@@ -209,7 +207,7 @@ async def test_access_before_the_first_import_is_shown_as_not_known(
     assert ",No data before 20" in file.text
 
 
-async def test_a_schedule_that_failed_stands_on_its_application_and_on_the_first_page(
+async def test_failed_schedule_is_shown_on_the_application_and_the_home_page(
     administrator: httpx2.AsyncClient, company: Company, db: Db
 ) -> None:
     wiki = await an_application(db, "Wiki", schedule={"cron": "0 5 * * *", "locations": {"Users": "/x.csv"}})
@@ -226,9 +224,7 @@ async def test_a_schedule_that_failed_stands_on_its_application_and_on_the_first
     assert "scheduled import failed" not in (await administrator.get(f"/applications/{wiki}")).text
 
 
-async def test_the_guard_of_all_is_changed_in_the_settings_and_followed_by_applications(
-    administrator: httpx2.AsyncClient, db: Db
-) -> None:
+async def test_guard_in_the_settings_applies_to_all_applications(administrator: httpx2.AsyncClient, db: Db) -> None:
     wiki = await an_application(db, "Wiki")
     form = {"approvalLeadDays": "7", "webhookRetentionDays": "90"}
     guard = {"guard.maxRemovedPercent": "12.5", "guard.maxNewPercent": "60", "guard.minCount": "5"}
@@ -243,8 +239,9 @@ async def test_the_guard_of_all_is_changed_in_the_settings_and_followed_by_appli
     again = await administrator.get(f"/applications/{wiki}?tab=connector")
 
     assert (saved.status_code, edited.status_code) == (303, 303)
-    said = "remove more than 12.5 % or add more than 60 % of at least 5, as in the settings."
+    said = "remove more than 12.5 % or add more than 60 % of the data, if there are at least 5 records"
+    said += " (from the settings)."
     assert said in page.text
-    assert "remove more than 3 % or add more than 60 % of at least 5." in own.text
+    assert "remove more than 3 % or add more than 60 % of the data, if there are at least 5 records." in own.text
     assert said in again.text
     assert 'value="12.5"' in (await administrator.get("/settings")).text

@@ -1,4 +1,4 @@
-"""What administrators set in the browser."""
+"""Test the settings screens."""
 
 import asyncio
 
@@ -9,7 +9,7 @@ from rolecall.settings import queries as settings
 from tests.builders import a_token
 
 
-async def test_a_token_revoked_in_the_console_is_refused_on_the_next_request(
+async def test_token_revoked_in_the_console_is_rejected_on_the_next_request(
     administrator: httpx2.AsyncClient, db: Db
 ) -> None:
     token = await a_token(db, "leaving")
@@ -21,7 +21,7 @@ async def test_a_token_revoked_in_the_console_is_refused_on_the_next_request(
     assert (await administrator.get("/api/identities", headers=theirs)).status_code == 401
 
 
-async def test_rules_that_are_added_at_once_are_all_kept(administrator: httpx2.AsyncClient, db: Db) -> None:
+async def test_concurrently_added_rules_are_all_kept(administrator: httpx2.AsyncClient, db: Db) -> None:
     wanted = {"One looks", "Another looks"}
     rules = [{"type": "Approve", "reason": reason, "responder": "Supervisor"} for reason in wanted]
     async with db.transaction():

@@ -1,4 +1,4 @@
-"""Responding to several requests at once: the verb of the tab, and a result for each."""
+"""Test bulk responses: the action of the tab, and one result per request."""
 
 import re
 from html import unescape
@@ -24,7 +24,7 @@ async def company(administrator: httpx2.AsyncClient, db: Db, config: Config) -> 
 
 
 async def requests_to(verb: str, client: httpx2.AsyncClient, db: Db, company: Company) -> list[UUID]:
-    """Two requests that wait for the administrator to give this response."""
+    """Create two requests that wait for this response of the administrator."""
     person = await an_identity(db, "Sev", "Eral", supervisorId=str(company.administrator))
     application = company.ids["applications"]
     made = [await an_access_request(db, application_id=application, identity_id=person) for _ in range(2)]
@@ -92,14 +92,16 @@ async def test_failed_item_is_shown_as_failed_with_its_reason(
     said = await send(administrator, form, 0, [canceled, done, unknown])
 
     assert [color for color, _ in said] == ["bad", "good", "bad"]
-    assert said[0][1].endswith(" is unchanged: An access request that is Canceled awaits no response of type Resolve")
+    assert said[0][1].endswith(
+        " is unchanged: An access request that is Canceled does not wait for a response of type Resolve"
+    )
     assert said[1][1].endswith(" is Resolved")
     assert said[2][1] == f"✗ AccessRequest with id {unknown} not found"
     assert await statuses(db, [done, canceled]) == ["Resolved", "Canceled"]
     assert await fetch_value(db, "SELECT count(*) FROM console_sessions WHERE notice IS NOT NULL") == 0
 
 
-async def test_rejecting_without_a_reason_fails_for_each_in_red(
+async def test_rejecting_without_a_reason_fails_for_each_request(
     administrator: httpx2.AsyncClient, client: httpx2.AsyncClient, db: Db, company: Company
 ) -> None:
     made = await requests_to("Verify", client, db, company)
@@ -115,7 +117,7 @@ async def test_rejecting_without_a_reason_fails_for_each_in_red(
     assert await statuses(db, made) == ["Open", "Open"]
 
 
-async def test_only_requests_that_wait_for_the_reader_can_be_selected(
+async def test_only_requests_that_wait_for_the_person_can_be_selected(
     administrator: httpx2.AsyncClient, db: Db, company: Company
 ) -> None:
     boss = await an_identity(db, "Other", "Boss")

@@ -20,14 +20,14 @@ from tests.console.conftest import ORIGIN
 PASSWORD = "correct horse battery"
 
 
-async def test_nobody_sees_a_screen_without_signing_in(visitor: httpx2.AsyncClient) -> None:
+async def test_screens_require_sign_in(visitor: httpx2.AsyncClient) -> None:
     answer = await visitor.get("/requests?status=Open")
 
     assert answer.status_code == 303
     assert answer.headers["location"] == "/sign-in?next=/requests%3Fstatus%3DOpen"
 
 
-async def test_a_link_signs_in_once(visitor: httpx2.AsyncClient, db: Db, facts: Facts) -> None:
+async def test_link_signs_in_once(visitor: httpx2.AsyncClient, db: Db, facts: Facts) -> None:
     link = await actions.create_administrator(db, "ada@example.com", facts)
 
     looked = await visitor.get(f"/sign-in/{link}")
@@ -41,7 +41,7 @@ async def test_a_link_signs_in_once(visitor: httpx2.AsyncClient, db: Db, facts: 
     assert "This link was already used or has expired" in second.text
 
 
-async def test_a_password_signs_in_and_a_wrong_one_does_not(administrator: httpx2.AsyncClient) -> None:
+async def test_only_the_right_password_signs_in(administrator: httpx2.AsyncClient) -> None:
     await administrator.post("/account", data={"password": PASSWORD})
     await administrator.post("/sign-out")
     assert (await administrator.get("/requests")).status_code == 303
@@ -56,10 +56,10 @@ async def test_a_password_signs_in_and_a_wrong_one_does_not(administrator: httpx
     assert (await administrator.get("/requests")).status_code == 200
 
 
-async def test_nobody_waits_while_a_password_is_set(
+async def test_hashing_a_password_does_not_block_other_requests(
     administrator: httpx2.AsyncClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It takes a tenth of a second of a core, which the thread of all requests does not have."""
+    """A hash takes 0.1 s of CPU time, which must not block the event loop."""
     threads = []
 
     def watched(**costs: Any) -> Argon2id:
@@ -73,7 +73,9 @@ async def test_nobody_waits_while_a_password_is_set(
     assert threading.current_thread() not in threads
 
 
-async def test_whoever_changes_a_password_must_know_it(administrator: httpx2.AsyncClient, db: Db, facts: Facts) -> None:
+async def test_changing_a_password_requires_the_current_one(
+    administrator: httpx2.AsyncClient, db: Db, facts: Facts
+) -> None:
     await administrator.post("/account", data={"password": PASSWORD})
 
     thief = await administrator.post("/account", data={"password": "the thief's own"})
@@ -106,7 +108,7 @@ async def test_first_password_needs_a_sign_in_a_few_minutes_ago(
     assert await fetch_value(db, "SELECT count(*) FROM console_passwords") == 1
 
 
-async def test_passwords_that_are_off_neither_sign_in_nor_are_set(
+async def test_disabled_passwords_cannot_be_used_or_set(
     config: Config, administrator: httpx2.AsyncClient, facts: Facts, db: Db
 ) -> None:
     await administrator.post("/account", data={"password": PASSWORD})
@@ -124,13 +126,13 @@ async def test_passwords_that_are_off_neither_sign_in_nor_are_set(
 
     assert "/sign-in" not in page.partition("<form")[2]
     assert (right.status_code, "set-cookie" in right.headers) == (403, False)
-    assert "Passwords are switched off" in right.text
+    assert "Passwords are turned off" in right.text
     assert 'name="password"' not in account
-    assert "Passwords are switched off" in told
+    assert "Passwords are turned off" in told
     assert await actions.sign_in_by_password(db, "ada.admin@example.com", PASSWORD, facts.now)
 
 
-async def test_a_new_password_ends_all_other_sessions(administrator: httpx2.AsyncClient, db: Db, facts: Facts) -> None:
+async def test_new_password_ends_all_other_sessions(administrator: httpx2.AsyncClient, db: Db, facts: Facts) -> None:
     other = await actions.sign_in_by_link(
         db, await actions.create_administrator(db, "ada.admin@example.com", facts), facts.now
     )
@@ -142,12 +144,12 @@ async def test_a_new_password_ends_all_other_sessions(administrator: httpx2.Asyn
     assert (await administrator.get("/requests")).status_code == 200
 
 
-async def test_past_the_limit_the_right_password_is_refused_too(
+async def test_right_password_is_rejected_beyond_the_rate_limit(
     administrator: httpx2.AsyncClient, facts: Facts
 ) -> None:
     await administrator.post("/account", data={"password": PASSWORD})
     await administrator.post("/sign-out")
-    # A limit counts by the minute: a new one begins.
+    # The limit applies per minute, so move to the next minute.
     clock.travel_to(facts.now.replace(second=0) + timedelta(minutes=2))
     email = "ada.admin@example.com"
 
@@ -162,7 +164,7 @@ async def test_past_the_limit_the_right_password_is_refused_too(
     assert "set-cookie" not in right.headers
 
 
-async def test_of_many_passwords_at_once_few_are_looked_at(visitor: httpx2.AsyncClient) -> None:
+async def test_concurrent_password_checks_are_limited(visitor: httpx2.AsyncClient) -> None:
     answers = await asyncio.gather(
         *(visitor.post("/sign-in", data={"email": f"{n}@example.com", "password": "guess"}) for n in range(8))
     )
@@ -170,7 +172,7 @@ async def test_of_many_passwords_at_once_few_are_looked_at(visitor: httpx2.Async
     assert {answer.status_code for answer in answers} == {401, 429}
 
 
-async def test_a_session_that_rested_too_long_is_over(administrator: httpx2.AsyncClient, facts: Facts) -> None:
+async def test_session_expires_after_inactivity(administrator: httpx2.AsyncClient, facts: Facts) -> None:
     clock.travel_to(facts.now + timedelta(hours=12, minutes=1))
 
     shown = await administrator.get("/requests?status=Open")
@@ -180,13 +182,13 @@ async def test_a_session_that_rested_too_long_is_over(administrator: httpx2.Asyn
     assert (sent.status_code, sent.headers["location"]) == (303, "/sign-in?next=/settings%3Ffrom%3Dhere")
 
 
-async def test_a_disabled_person_is_out_on_the_next_request(administrator: httpx2.AsyncClient, db: Db) -> None:
+async def test_disabled_person_is_signed_out_on_the_next_request(administrator: httpx2.AsyncClient, db: Db) -> None:
     await execute(db, "UPDATE identities SET status = 'Disabled'")
 
     assert (await administrator.get("/requests")).status_code == 303
 
 
-async def test_a_form_of_another_site_is_refused(administrator: httpx2.AsyncClient, db: Db) -> None:
+async def test_form_from_another_site_is_rejected(administrator: httpx2.AsyncClient, db: Db) -> None:
     answers = [
         await administrator.post("/sign-out", headers=headers)
         for headers in ({"Origin": "https://evil.example"}, {"Sec-Fetch-Site": "cross-site"})
@@ -196,7 +198,7 @@ async def test_a_form_of_another_site_is_refused(administrator: httpx2.AsyncClie
     assert await fetch_value(db, "SELECT count(*) FROM console_sessions") == 1
 
 
-async def test_only_digests_of_secrets_are_stored(administrator: httpx2.AsyncClient, db: Db) -> None:
+async def test_only_hashes_of_secrets_are_stored(administrator: httpx2.AsyncClient, db: Db) -> None:
     cookie = next(iter(administrator.cookies.values()))
 
     stored = await fetch_value(db, "SELECT string_agg(t::text, '') FROM console_sessions t")

@@ -1,4 +1,4 @@
-"""Script in every text of the database, then every screen: all of it is shown as text."""
+"""Store a script in every text column and open every screen: the script is shown as text."""
 
 import re
 
@@ -11,9 +11,9 @@ from tests.console.test_roles import SCREENS
 from tests.console.test_screens import address
 
 SCRIPT = "<script>alert(1)</script><img src=x onerror=alert(1)>\"'>{{7*7}}\u202e"
-# Attributes, what is being edited, and what is read out loud.
+# Attributes, editable fields and text for screen readers.
 NOT_SEEN = re.compile(r'="[^"]*"|<textarea.*?</textarea>|<span class="unseen">.*?</span>|<title>.*?</title>', re.DOTALL)
-# Columns that hold a word of ours, an address, a digest or a key, not what somebody wrote.
+# Columns with enum values, addresses, hashes or keys instead of user input.
 CODES = re.compile(
     r"(^audit_.*|stages\.name|file_groups\.content|[._](status|type|action|role|outcome|event|events|kind|cron|location|channel"
     r"|access|response|match|priority|encoding|operator|field|condition|scopes|public_id|url|sort_key|list|filter|rule"
@@ -21,7 +21,7 @@ CODES = re.compile(
 )
 
 
-# What must be JSON to be read at all.
+# Columns that must contain valid JSON.
 JSON = {"metadata": "json_build_object('Note', %(script)s::text)::text"}
 
 
@@ -36,7 +36,7 @@ async def columns(db: Db) -> list[tuple[str, str]]:
     return [(table, column) for table, column in rows if not CODES.search(f"{table}.{column}")]
 
 
-async def test_no_screen_runs_what_somebody_wrote(administrator: httpx2.AsyncClient, db: Db, config: Config) -> None:
+async def test_no_screen_executes_stored_scripts(administrator: httpx2.AsyncClient, db: Db, config: Config) -> None:
     company = await a_company(db, config)
     written = []
     for table, column in await columns(db):

@@ -1,4 +1,4 @@
-"""How hooks stand, at a glance."""
+"""Test the numbers and problems that the list of webhooks shows."""
 
 from uuid import UUID
 
@@ -20,7 +20,7 @@ async def hook(db: Db, config: Config) -> UUID:
 
 
 async def deliveries(db: Db, hook: UUID, *rows: tuple[str, str | None]) -> None:
-    """Each with its status and how its one attempt ended, if there was one; oldest first."""
+    """Create deliveries, oldest first, each with a status and the outcome of its only attempt, if any."""
     for status, outcome in rows:
         await execute(
             db,
@@ -38,7 +38,7 @@ async def deliveries(db: Db, hook: UUID, *rows: tuple[str, str | None]) -> None:
         )
 
 
-async def test_a_hook_shows_how_its_deliveries_stand(administrator: httpx2.AsyncClient, db: Db, hook: UUID) -> None:
+async def test_webhook_shows_its_deliveries_by_status(administrator: httpx2.AsyncClient, db: Db, hook: UUID) -> None:
     await deliveries(
         db, hook, ("Delivered", "delivered"), ("Failed", "dns"), ("Failed", "status"), ("Parked", None),
         ("Pending", None),
@@ -51,14 +51,14 @@ async def test_a_hook_shows_how_its_deliveries_stand(administrator: httpx2.Async
     assert "1 delivered, 2 failed, 2 waiting" in screen
 
 
-async def test_the_newest_problem_is_shown_whatever_became_of_its_delivery(db: Db, hook: UUID) -> None:
+async def test_newest_problem_is_shown_regardless_of_delivery_status(db: Db, hook: UUID) -> None:
     await deliveries(db, hook, ("Failed", "dns"), ("Pending", "timeout"), ("Delivered", "delivered"), ("Pending", None))
 
     assert (await queries.hook_numbers(db, [hook]))[hook].last_problem == "timeout"
 
 
-async def test_deliveries_are_not_counted_again_for_the_screen(db: Db, hook: UUID) -> None:
-    """The list of deliveries keeps its totals; they are what is shown."""
+async def test_screen_uses_the_stored_totals_of_deliveries(db: Db, hook: UUID) -> None:
+    """Counting again would be slow with many deliveries."""
     await deliveries(db, hook, ("Delivered", "delivered"))
     await execute(db, "SELECT fold_lists()")
 
@@ -67,5 +67,5 @@ async def test_deliveries_are_not_counted_again_for_the_screen(db: Db, hook: UUI
     assert (await queries.hook_numbers(db, [hook]))[hook].delivered == 1_000_001
 
 
-async def test_a_hook_that_has_sent_nothing_has_no_problem(db: Db, hook: UUID) -> None:
+async def test_webhook_without_deliveries_has_no_problem(db: Db, hook: UUID) -> None:
     assert await queries.hook_numbers(db, [hook]) == {hook: queries.HookNumbers(0, 0, 0, None)}

@@ -1,7 +1,7 @@
-"""What a schema cannot say: which records exist, what day it is, which names are taken.
+"""Adapt generated requests to facts that a schema cannot express: existing records, today's date, taken names.
 
-Loaded by Schemathesis (SCHEMATHESIS_HOOKS). Requests that fit the document are made to fit the records too, so that a
-refusal of one is a fault; requests that break the document are left as they are.
+Loaded by Schemathesis (SCHEMATHESIS_HOOKS). Requests that are valid by the document are made valid for the records too,
+so that rejecting one is a failure; invalid requests are left unchanged.
 """
 
 import json
@@ -18,7 +18,7 @@ from schemathesis.generation import GenerationMode
 
 from rolecall.core.text import is_blank
 
-# Records made before the run, by what refers to them.
+# Records created before the run, by the field that refers to them.
 RECORDS: dict[str, list[str]] = json.loads(os.environ["SCHEMATHESIS_RECORDS"])
 
 
@@ -66,12 +66,12 @@ FITTING: dict[str, Callable[[Any], Any]] = {
     "permissions": lambda _: [{"header": "Ledger", "permission": "Post"}],
     "privileges": lambda _: [{"header": "Ledger", "permission": "Post"}],
     "provisionerIds": several("identities"),
-    # The first identity is the one whose role changes: it cannot supervise itself.
+    # The first identity changes its role, so it cannot be its own supervisor.
     "supervisorId": lambda _: random.choice(RECORDS["identities"][1:]),
     "until": in_days(1, 99),
     "url": lambda _: f"https://hooks.example.com/{another(None)}",
 }
-# The collection whose record an `{id}` in the path names.
+# The collection of the record that `{id}` in a path names.
 PATHS = {
     "/api/access-requests/{id}": "requests",
     "/api/access-models/{id}": "models",
@@ -86,9 +86,9 @@ PATHS = {
 }
 
 
-# Bodies whose fields depend on one another.
+# Bodies with fields that depend on each other.
 WHOLE: dict[str, Callable[[Any], Any]] = {
-    # A configuration refuses what it does not know, which a document that allows more fields cannot say.
+    # A configuration rejects unknown fields, which a schema that allows more fields cannot express.
     "applyConfiguration": lambda _: {"settings": {"approvalLeadDays": random.randint(1, 99)}},
     "planConfiguration": lambda _: {"settings": {"approvalLeadDays": random.randint(1, 99)}},
     "createAccessRequest": lambda body: (
@@ -105,7 +105,7 @@ WHOLE: dict[str, Callable[[Any], Any]] = {
 
 
 def possible(action: Any) -> Any:
-    """Replace a Restore: nothing is suspended that could be restored."""
+    """Replace the action Restore, because no access is suspended."""
     return "Add" if str(action).strip().lower() == "restore" else action
 
 
@@ -126,10 +126,10 @@ def fit(value: Any) -> Any:
 
 
 def still_broken(value: Any) -> Any:
-    """Keep a body that breaks the document broken, where the service forgives what a schema cannot say.
+    """Keep an invalid body invalid where the service is more lenient than the schema.
 
-    White space around a text does not count, so it becomes a control character, which counts and is refused in names.
-    A blank optional value counts as absent, so it becomes a value that no field takes.
+    The service strips white space, so replace it by a control character, which names must not contain. It treats a
+    blank optional value as absent, so replace it by a value that no field accepts.
     """
     match value:
         case dict():
@@ -146,7 +146,7 @@ def still_broken(value: Any) -> Any:
 
 
 def is_positive(case: Any, location: ParameterLocation) -> bool:
-    """Cases made from the document's examples say nothing of their parts."""
+    """Return whether a case is valid by the document; cases from examples carry no such mark."""
     info = case.meta.components.get(location)
     return (info.mode if info else case.meta.generation.mode) is GenerationMode.POSITIVE
 
@@ -159,7 +159,7 @@ def before_call(_: Any, case: Any, **__: Any) -> None:
     if kind and is_positive(case, ParameterLocation.PATH):
         case.path_parameters["id"] = one(kind)(None)
     if case.query and "applicationId" in case.query and case.method == "POST":
-        # The form names the application as well, and both must agree.
+        # The form names the application too, and both must agree.
         del case.query["applicationId"]
     if case.query and "asOf" in case.query and is_positive(case, ParameterLocation.QUERY):
         case.query["asOf"] = in_days(-99, -1)(None)

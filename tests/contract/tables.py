@@ -1,4 +1,4 @@
-"""The specification's tables, field by field in its order, and a check that an answer is exactly that."""
+"""The specification's tables, field by field in its order, and a check for exact matches."""
 
 import re
 from collections.abc import Callable
@@ -19,7 +19,7 @@ def GUID(value: Any) -> bool:  # noqa: N802
 
 
 def TIME(value: Any) -> bool:  # noqa: N802
-    """ISO 8601 in UTC, with microseconds only when they are not zero."""
+    """Match ISO 8601 in UTC, with microseconds only when they are not zero."""
     pattern = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{6})?Z"
     return isinstance(value, str) and bool(re.fullmatch(pattern, value)) and not value.endswith(".000000Z")
 
@@ -37,7 +37,7 @@ def FLAG(value: Any) -> bool:  # noqa: N802
 
 
 def mismatches(value: Any, shape: Any, path: str = "answer") -> list[str]:
-    """Where the value is not exactly of the shape; nothing when it is."""
+    """Yield the places where the value does not match the shape exactly."""
     match shape:
         case Nullable():
             return [] if value is None else mismatches(value, shape.shape, path)
@@ -53,7 +53,7 @@ def mismatches(value: Any, shape: Any, path: str = "answer") -> list[str]:
             if not isinstance(value, list):
                 return [f"{path} is no list"]
             return [found for n, each in enumerate(value) for found in mismatches(each, inner, f"{path}[{n}]")]
-        case Callable():  # type: ignore[misc]
+        case Callable():
             return [] if shape(value) else [f"{path} is {value!r}, not a {shape.__name__}"]
     raise TypeError(shape)
 

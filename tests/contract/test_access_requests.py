@@ -16,7 +16,7 @@ GROUP: dict[str, Any] = {"identity_id": None, "target_name": "Clerks", "nomencla
 
 
 async def a_full_request(db: Db, **fields: Any) -> UUID:
-    """With at least one entry in every list of the detail."""
+    """Create a request with at least one entry in every list of its detail."""
     boss = await an_identity(db, "Grace", "Hopper")
     ada = await an_identity(db, "Ada", "Lovelace", supervisorId=str(boss))
     event = RelatedItem(id=new_id(), kind="Personnel Event", number=12, status="Pending", stage="Approval")
@@ -63,7 +63,7 @@ async def test_get_one_access_request(client: httpx2.AsyncClient, db: Db, kind: 
     assert detail["target"]["metadata"]
 
 
-async def test_the_filters_of_the_list(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_list_filters_by_identity_application_status_and_type(client: httpx2.AsyncClient, db: Db) -> None:
     id = await a_full_request(db)
     made = (await client.get(f"{REQUESTS}/{id}")).json()
     everything = {

@@ -1,4 +1,4 @@
-"""The error body and every message that the specification writes out."""
+"""The error body and every message that the specification gives."""
 
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
@@ -26,7 +26,7 @@ Post = Callable[..., Awaitable[list[tuple[str, str]]]]
 
 @pytest.fixture
 def refused(client: httpx2.AsyncClient) -> Post:
-    """Post what breaks a rule; the entries of the answer."""
+    """Post an invalid body and return the errors of the response."""
 
     async def post(path: str, body: Any = None, **sent: Any) -> list[tuple[str, str]]:
         answer = await client.post(path, **({"json": body} if body is not None else sent))
@@ -48,7 +48,7 @@ def refused(client: httpx2.AsyncClient) -> Post:
     ],
 )
 @pytest.mark.parametrize("id", [UNKNOWN, "not-a-guid"])
-async def test_what_does_not_exist(client: httpx2.AsyncClient, path: str, resource: str, id: str) -> None:
+async def test_unknown_records_are_not_found(client: httpx2.AsyncClient, path: str, resource: str, id: str) -> None:
     answer = await client.get(f"{path}/{id}")
 
     assert answer.status_code == 404
@@ -69,7 +69,7 @@ async def test_onboard(refused: Post) -> None:
     ]
 
 
-async def test_every_limit_of_an_identity_at_once(refused: Post) -> None:
+async def test_all_length_limits_of_an_identity_are_reported_at_once(refused: Post) -> None:
     long = {"firstName": 256, "lastName": 256, "email": 256, "company": 256, "division": 256, "office": 256}
     long |= {"title": 256, "department": 128}
     identity = {name: "x" * (limit + 1) for name, limit in long.items()}

@@ -1,4 +1,4 @@
-"""A client that openapi-python-client generates from our document, against the service: every operation, typed."""
+"""Generate a client from the OpenAPI document by openapi-python-client and call every operation with it."""
 
 import importlib
 import json
@@ -38,7 +38,7 @@ CSV = b"Username\nada\n"
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The package that the generator writes, ready to be imported."""
+    """Generate the package and make it importable."""
     here = tmp_path_factory.mktemp("generated")
     (here / "openapi.json").write_text(json.dumps(DOCUMENT))
     (here / "config.yaml").write_text("post_hooks: []\n")
@@ -56,7 +56,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 class Generated:
-    """The generated client; it remembers which operations it called."""
+    """The generated client; records the operations it called."""
 
     def __init__(self, client: Any, models: ModuleType) -> None:
         self.client = client
@@ -64,7 +64,7 @@ class Generated:
         self.called: set[str] = set()
 
     async def call(self, operation: str, answer: str, *path: UUID, **given: Any) -> Any:
-        """Call an operation and return its answer, which must be of the documented class."""
+        """Call an operation and return its response, which must be of the documented class."""
         name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", operation).lower()
         module = importlib.import_module(f"{PACKAGE}.api.access_governance.{name}")
         found = await module.asyncio(*path, client=self.client, **given)
@@ -91,7 +91,7 @@ def test_generated_fields_have_types(folder: Path) -> None:
         if re.search(r"\bAny\b", type) and field != "additional_properties"
     }
 
-    # What a hook was sent and the values of a configuration are any JSON.
+    # The body of a delivery and the values of a configuration may be any JSON.
     assert untyped == {("delivery_detail", "body"), ("field_change", "before"), ("field_change", "after")}
     offboard = (folder / "models" / "offboard_body.py").read_text()
     assert "effective_date: datetime.date | datetime.datetime\n" in offboard

@@ -1,4 +1,4 @@
-"""The service against its own document, by Schemathesis with all its checks; `make schemathesis` runs the long form."""
+"""Test the service against its OpenAPI document by Schemathesis; `make schemathesis` runs the long form."""
 
 import asyncio
 import json
@@ -22,7 +22,7 @@ from tests.listening import Api, an_api
 HERE = Path(__file__).parent
 HOOKS = "tests.contract.schemathesis_hooks"
 QUICK, THOROUGH = "examples,fuzzing", "examples,coverage,fuzzing,stateful"
-# The phases, how many examples of each, and the cases that must come of it.
+# The phases, the number of examples, and the number of cases they must produce.
 FORMS = {
     "short": (QUICK, 2, 300),
     "ci": (QUICK, 17, 1400),
@@ -39,7 +39,7 @@ async def column(db: Db, sql: str) -> list[str]:
 
 @pytest.fixture
 async def records(client: httpx2.AsyncClient, db: Db) -> dict[str, list[str]]:
-    """Something of every kind, for requests to refer to."""
+    """Create a record of every kind for requests to refer to."""
     schedule = {"cron": "0 6 * * *", "locations": {}}
     enabled = [{"number": number, "enabled": True} for number in range(1, 10)]
     hook = {"name": "Ticketing", "url": "https://hooks.example.com/rolecall", "events": EVENTS}
@@ -72,7 +72,7 @@ async def records(client: httpx2.AsyncClient, db: Db) -> dict[str, list[str]]:
 
 
 @pytest.mark.timeout(1800)
-async def test_the_service_answers_as_its_document_says(
+async def test_responses_conform_to_the_openapi_document(
     config: Config, token: str, records: dict[str, list[str]], tmp_path: Path
 ) -> None:
     async with an_api(config) as api:

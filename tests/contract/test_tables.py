@@ -1,4 +1,4 @@
-"""The check itself: it must see a field that is added, missing, moved or of another type."""
+"""The contract check itself: it must detect added, missing, moved and mistyped fields."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ IMPORT: dict[str, Any] = {
 }
 
 
-def test_what_fits_has_no_mismatch() -> None:
+def test_exact_value_has_no_mismatch() -> None:
     assert mismatches(APPLICATION, APPLICATION_SUMMARY) == []
     assert mismatches(IMPORT, IMPORT_ITEM) == []
 
@@ -48,12 +48,12 @@ def test_what_fits_has_no_mismatch() -> None:
         [APPLICATION],
     ],
 )
-def test_what_differs_is_seen_at_any_depth(changed: Any) -> None:
+def test_mismatch_is_found_at_any_depth(changed: Any) -> None:
     assert mismatches(changed, APPLICATION_SUMMARY) != []
     assert mismatches({**IMPORT, "application": changed}, IMPORT_ITEM) != []
 
 
-def test_a_number_is_no_flag_and_no_text() -> None:
+def test_number_is_neither_boolean_nor_text() -> None:
     assert mismatches({**IMPORT, "number": True}, IMPORT_ITEM) != []
     assert mismatches({**IMPORT, "number": "1"}, IMPORT_ITEM) != []
 

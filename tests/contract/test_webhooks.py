@@ -28,7 +28,7 @@ async def hook(client: httpx2.AsyncClient) -> None:
 
 
 async def deliveries(client: httpx2.AsyncClient) -> list[dict[str, Any]]:
-    """The bodies, in the order in which they were made."""
+    """Return the delivered bodies in order of creation."""
     items = reversed((await client.get("/api/webhook-deliveries")).json()["items"])
     return [(await client.get(f"/api/webhook-deliveries/{item['id']}")).json()["body"] for item in items]
 
@@ -46,7 +46,7 @@ async def approve(client: httpx2.AsyncClient, id: UUID) -> None:
                 await do(client, id, "respond", type="Approve", response="Approved", reviewerId=reviewer)
 
 
-async def test_a_delivery_of_each_kind(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_delivery_of_each_event_kind(client: httpx2.AsyncClient, db: Db) -> None:
     id = await a_full_request(db)
     await do(client, id, "assign", assigneeId=str(await an_identity(db)))
     await approve(client, id)

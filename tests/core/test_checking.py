@@ -1,4 +1,4 @@
-"""The rules that every request body shares, checked on every body that there is."""
+"""Rules that all request bodies share, checked on every body."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -23,7 +23,7 @@ def bodies(kind: type[BaseModel] = Body) -> Iterator[type[BaseModel]]:
 
 
 def is_read_as_a_word(schema: Any) -> bool:
-    """Whether a field takes an id, a date or a word of an enumeration."""
+    """Return whether a field takes an id, a date or an enum value."""
     options = [schema, *schema.get("anyOf", ())]
     nested = [inner for option in options for inner in option.get("anyOf", ())]
     return any("format" in option or "enum" in option for option in [*options, *nested])
@@ -48,7 +48,7 @@ def problems(body: type[BaseModel], raw: dict[str, Any]) -> list[str]:
     return []
 
 
-def test_bodies_have_optional_ids_dates_words_and_comments() -> None:
+def test_optional_fields_of_every_body_are_found() -> None:
     named = {(body.__name__, name) for body, name in BLANK_IS_ABSENT}
 
     assert {
@@ -67,6 +67,8 @@ def test_bodies_have_optional_ids_dates_words_and_comments() -> None:
     ("body", "name"), BLANK_IS_ABSENT, ids=[f"{body.__name__}.{name}" for body, name in BLANK_IS_ABSENT]
 )
 @pytest.mark.parametrize("blank", ["", " \u00a0", "\u200b"])
-def test_blank_optional_id_date_word_or_comment_counts_as_absent(body: type[BaseModel], name: str, blank: str) -> None:
+def test_blank_optional_id_date_enum_value_or_comment_counts_as_absent(
+    body: type[BaseModel], name: str, blank: str
+) -> None:
     assert name not in problems(body, {name: blank})
     assert problems(body, {name: blank}) == problems(body, {})

@@ -17,17 +17,17 @@ ZURICH = ZoneInfo("Europe/Zurich")
         ("2026-12-01T08:00:00Z", datetime(2026, 12, 1, 8, tzinfo=UTC)),
         ("2026-12-01T08:00:00-05:00", datetime(2026, 12, 1, 13, tzinfo=UTC)),
         ("2026-12-01T08:00:00.250Z", datetime(2026, 12, 1, 8, 0, 0, 250_000, tzinfo=UTC)),
-        # The night the clocks go back has two half past two; the first is taken.
+        # When the clocks go back, 02:30 occurs twice; the first one counts.
         ("2026-10-25T02:30", datetime(2026, 10, 25, 0, 30, tzinfo=UTC)),
     ],
 )
-def test_what_says_no_offset_is_local(text: str, moment: datetime) -> None:
+def test_time_without_offset_is_local(text: str, moment: datetime) -> None:
     assert clock.parse(text, ZURICH) == moment
 
 
 @pytest.mark.parametrize(
     "text", ["", "tomorrow", "2026-13-01", "2026-12-01T25:00", "01.12.2026", "2026-12-01X10:00", "1764547200"]
 )
-def test_what_is_no_time_is_refused(text: str) -> None:
+def test_invalid_time_is_rejected(text: str) -> None:
     with pytest.raises(ValueError, match=r"[Ii]so|ISO|month|hour"):
         clock.parse(text, ZURICH)

@@ -7,7 +7,7 @@ from rolecall.core import config
 from rolecall.core.config import ConfigError, RateLimit
 
 
-def test_nothing_set_is_a_service_for_this_machine() -> None:
+def test_defaults_configure_a_local_service() -> None:
     plain = config.load({})
 
     assert plain == config.Config()
@@ -44,7 +44,7 @@ def test_an_override_wins_unless_it_is_none() -> None:
     assert config.load(environ, data_dir=None).data_dir == Path("/a")
 
 
-def test_a_file_may_hold_the_value(tmp_path: Path) -> None:
+def test_value_can_come_from_a_file(tmp_path: Path) -> None:
     (tmp_path / "url").write_text("postgresql://secret@db/rolecall\n")
 
     given = config.load({"ROLECALL_DATABASE_URL_FILE": str(tmp_path / "url")})
@@ -76,12 +76,12 @@ def test_a_file_may_hold_the_value(tmp_path: Path) -> None:
         ("ROLECALL_FILES_URL", "dir::HTTP://files.example.com/rolecall"),
     ],
 )
-def test_what_cannot_work_is_refused_by_name(name: str, value: str) -> None:
+def test_invalid_value_is_rejected_by_name(name: str, value: str) -> None:
     with pytest.raises(ConfigError, match=name):
         config.load({name: value})
 
 
-def test_everything_that_is_wrong_is_said_at_once() -> None:
+def test_all_invalid_settings_are_reported_at_once() -> None:
     environ = {
         "ROLECALL_TIMZEONE": "Europe/Zurich",
         "ROLECALL_TIMEZONE": "Mars/Olympus",
@@ -94,12 +94,12 @@ def test_everything_that_is_wrong_is_said_at_once() -> None:
         config.load(environ)
 
     assert str(refused.value).splitlines() == [
-        "ROLECALL_TIMZEONE is no setting; is ROLECALL_TIMEZONE meant?",
+        "ROLECALL_TIMZEONE is not a setting; did you mean ROLECALL_TIMEZONE?",
         "ROLECALL_BASE_URL: 'rolecall' is not a URL such as https://rolecall.example.com",
         "ROLECALL_TIMEZONE: 'Mars/Olympus' is not a time zone such as Europe/Zurich",
         "ROLECALL_POOL_SIZE: 'ten' is not a whole number above 0",
         "ROLECALL_OIDC_ISSUER: 'http://provider.example.com' is not an https URL",
-        "ROLECALL_OIDC_CLIENT_ID is not set; signing in by OpenID Connect needs all of them",
+        "ROLECALL_OIDC_CLIENT_ID is not set; sign-in with OpenID Connect needs all of them",
     ]
 
 
@@ -107,12 +107,12 @@ def test_everything_that_is_wrong_is_said_at_once() -> None:
     "name",
     ["ROLECALL_TIME_ZONE", "ROLECALL_DATADIR", "ROLECALL_BASEURL", "ROLECALL_LOGS", "ROLECALL_SECRET_KEY_FLIE"],
 )
-def test_a_name_that_is_nearly_a_settings_is_refused(name: str) -> None:
-    with pytest.raises(ConfigError, match=f"{name} is no setting; is ROLECALL_"):
+def test_misspelt_setting_is_rejected(name: str) -> None:
+    with pytest.raises(ConfigError, match=f"{name} is not a setting; did you mean ROLECALL_"):
         config.load({name: "x"})
 
 
-def test_names_of_others_are_let_be() -> None:
+def test_unrelated_variables_are_ignored() -> None:
     kubernetes = {
         "ROLECALL_SERVICE_HOST": "10.0.0.1",
         "ROLECALL_PORT": "tcp://10.0.0.1:80",
@@ -123,7 +123,7 @@ def test_names_of_others_are_let_be() -> None:
     assert config.load(kubernetes | client | {"ROLECALL_HOST": "a.example"}) == config.Config()
 
 
-def test_a_password_in_what_cannot_be_read_is_not_repeated() -> None:
+def test_invalid_url_is_reported_without_its_password() -> None:
     with pytest.raises(ConfigError) as refused:
         config.load({"ROLECALL_DATABASE_URL": "mysql://rolecall:hunter2@db/rolecall"})
 

@@ -5,7 +5,7 @@ from rolecall.core.config import Config
 from rolecall.core.db import Db, fetch_all, fetch_value, make_pool, struct_row
 
 
-async def test_a_connection_that_the_server_closed_is_never_handed_out(config: Config) -> None:
+async def test_pool_never_returns_a_connection_closed_by_the_server(config: Config) -> None:
     async with make_pool(config) as pool:
         async with pool.connection() as db:
             first = await fetch_value(db, "SELECT pg_backend_pid()")
@@ -20,7 +20,7 @@ class Number(msgspec.Struct):
     number: int
 
 
-async def test_statements_with_a_number_in_them_take_no_more_memory_the_more_there_are(db: Db) -> None:
+async def test_cache_of_statement_shapes_is_bounded(db: Db) -> None:
     for number in range(3000):
         struct_row(Number, f"SELECT {number} AS number")
 

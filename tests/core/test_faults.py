@@ -22,7 +22,7 @@ def test_a_process_dies_once_at_an_armed_point(tmp_path: Path) -> None:
     assert (second.returncode, second.stdout) == (0, "still here\n")
 
 
-def test_points_are_passed_when_faults_are_off(tmp_path: Path) -> None:
+def test_fault_points_do_nothing_unless_enabled(tmp_path: Path) -> None:
     (tmp_path / "here").touch()
 
     assert pass_the_point().stdout == "still here\n"

@@ -43,7 +43,7 @@ def lines(form: str, program: str = PROGRAM) -> list[str]:
     return run.stderr.splitlines()
 
 
-def test_json_logs_are_one_object_a_line() -> None:
+def test_json_logs_have_one_object_per_line() -> None:
     said, warned, failed = map(json.loads, lines("json"))
 
     assert (said["event"], said["level"], said["number"]) == ("said", "info", 1)
@@ -52,7 +52,7 @@ def test_json_logs_are_one_object_a_line() -> None:
     assert "ZeroDivisionError" in failed["exception"]
 
 
-def test_text_logs_are_for_people_and_without_colour_in_a_pipe() -> None:
+def test_text_logs_have_no_colour_in_a_pipe() -> None:
     said, warned, failed = lines("text")
 
     assert "said" in said
@@ -63,7 +63,7 @@ def test_text_logs_are_for_people_and_without_colour_in_a_pipe() -> None:
 
 
 @pytest.mark.parametrize("form", ["text", "json"])
-def test_what_comes_from_outside_ends_no_line_and_moves_no_cursor(form: str) -> None:
+def test_log_injection_is_prevented(form: str) -> None:
     said = lines(form, FORGER)
 
     assert len(said) == 3

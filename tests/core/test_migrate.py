@@ -16,7 +16,7 @@ from tests.conftest import with_database
 def url(
     server_url: str, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[str]:
-    """An empty database, and a folder of migrations that tests may change; without schema files."""
+    """An empty database and a folder of migrations that tests may change, without schema files."""
     monkeypatch.setattr(migrate, "FOLDER", tmp_path)
     monkeypatch.setattr(schema, "PACKAGES", ())
     (tmp_path / "0001_first.sql").write_text("CREATE TABLE first (x int); CREATE TABLE also (x int);")
@@ -28,7 +28,7 @@ def url(
         db.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(name))
 
 
-def test_each_file_is_applied_once_and_in_order(url: str) -> None:
+def test_migrations_are_applied_once_and_in_order(url: str) -> None:
     assert migrate.migrate(url) == ["0001_first.sql", "0002_second.sql"]
     assert migrate.migrate(url) == []
 
@@ -40,11 +40,11 @@ def test_several_processes_may_migrate_at_once(url: str) -> None:
     assert sorted(applied) == [[], [], [], ["0001_first.sql", "0002_second.sql"]]
 
 
-def test_a_file_that_fails_leaves_nothing_behind(url: str, tmp_path: Path) -> None:
+def test_failed_migration_is_rolled_back(url: str, tmp_path: Path) -> None:
     (tmp_path / "0003_third.sql").write_text("CREATE TABLE third (x int); SELECT nonsense;")
 
-    said = 'third.sql, line 1: column "nonsense" does not exist; nothing of it was applied'
-    with pytest.raises(migrate.MigrationError, match=said):
+    said = 'third.sql, line 1: column "nonsense" does not exist; nothing was applied'
+    with pytest.raises(schema.MigrationError, match=said):
         migrate.migrate(url)
 
     with psycopg.connect(url) as db:
@@ -52,11 +52,11 @@ def test_a_file_that_fails_leaves_nothing_behind(url: str, tmp_path: Path) -> No
     assert [name for (name,) in tables] == ["also", "first", "migrations", "schema_files", "second"]
 
 
-def test_a_file_that_was_changed_after_it_was_applied_is_refused(url: str, tmp_path: Path) -> None:
+def test_changed_migration_is_rejected(url: str, tmp_path: Path) -> None:
     migrate.migrate(url)
     (tmp_path / "0001_first.sql").write_text("CREATE TABLE other (x int);")
 
-    with pytest.raises(migrate.MigrationError, match=r"0001_first\.sql was changed after it was applied"):
+    with pytest.raises(schema.MigrationError, match=r"0001_first\.sql was changed after it was applied"):
         migrate.migrate(url)
 
 
@@ -64,7 +64,7 @@ def test_a_database_of_a_newer_program_is_refused(url: str, tmp_path: Path) -> N
     migrate.migrate(url)
     (tmp_path / "0002_second.sql").unlink()
 
-    with pytest.raises(migrate.MigrationError, match=r"newer than this program: it has 0002_second\.sql"):
+    with pytest.raises(schema.MigrationError, match=r"newer than this program: it has 0002_second\.sql"):
         migrate.migrate(url)
 
 
@@ -87,15 +87,15 @@ def test_a_migrated_database_needs_no_right_to_create(url: str) -> None:
             db.execute(f"DROP ROLE {role}")
 
 
-def test_a_check_makes_and_changes_nothing(url: str, tmp_path: Path) -> None:
-    with pytest.raises(migrate.MigrationError, match="the database is empty"):
+def test_check_does_not_change_the_database(url: str, tmp_path: Path) -> None:
+    with pytest.raises(schema.MigrationError, match="the database is empty"):
         migrate.check(url)
     with psycopg.connect(url) as db:
         assert db.execute("SELECT to_regclass('migrations')").fetchone() == (None,)
     assert migrate.is_new(migrate.migrate(url))
     (tmp_path / "0003_third.sql").write_text("CREATE TABLE third (x int);")
 
-    with pytest.raises(migrate.MigrationError, match=r"older than this program: it lacks 0003_third\.sql; run"):
+    with pytest.raises(schema.MigrationError, match=r"older than this program: it lacks 0003_third\.sql; run"):
         migrate.check(url)
 
     assert not migrate.is_new(migrate.migrate(url))
@@ -107,7 +107,7 @@ def test_migrations_are_numbered_without_gaps() -> None:
     assert [int(name[:4]) for name in names] == list(range(1, len(names) + 1))
 
 
-# Generated columns and indexes store their results, so they are made before tables and replaced with them.
+# Generated columns and indexes store their results, so migrations create and replace them.
 STORED = {"time_key", "in_any_case", "permission_in_any_case", "username_key"}
 
 

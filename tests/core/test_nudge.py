@@ -6,7 +6,7 @@ from rolecall.core.db import Db
 from rolecall.core.nudge import listen, nudge
 
 
-async def test_a_nudge_wakes_every_loop_of_its_channel_and_no_other(clean_database: str, db: Db) -> None:
+async def test_notification_wakes_only_the_loops_of_its_channel(clean_database: str, db: Db) -> None:
     wakers = [(channel, asyncio.Event()) for channel in ("imports", "imports", "tick")]
     listening = asyncio.create_task(listen(clean_database, wakers))
     first, second, other = (waker for _, waker in wakers)
@@ -21,7 +21,7 @@ async def test_a_nudge_wakes_every_loop_of_its_channel_and_no_other(clean_databa
     listening.cancel()
 
 
-async def test_a_nudge_waits_for_the_commit(clean_database: str, db: Db) -> None:
+async def test_notification_is_sent_at_commit(clean_database: str, db: Db) -> None:
     async with await psycopg.AsyncConnection.connect(clean_database, autocommit=True) as listening:
         await listening.execute("LISTEN imports")
         async with db.transaction():

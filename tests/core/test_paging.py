@@ -1,4 +1,4 @@
-"""Totals and pages are exact, whatever was written, folded or loaded in bulk, and whoever writes beside us."""
+"""Totals and pages are exact after any writes, folds and bulk loads, and during concurrent writes."""
 
 import asyncio
 import random
@@ -70,7 +70,7 @@ FILTERS: list[dict[str, Any]] = [
 
 @pytest.fixture
 async def letters(db: Db) -> AsyncIterator[Db]:
-    """A list of its own, with strides so short that a few hundred rows fold and split many times."""
+    """A test list with strides so short that a few hundred rows fold and split often."""
     sizes = {name: await fetch_value(db, f"SELECT list_{name}()") for name in ("stride", "patience")}
     await db.execute(TABLE)
     yield db
@@ -78,7 +78,7 @@ async def letters(db: Db) -> AsyncIterator[Db]:
 
 
 async def every_page(db: Db, listing: Listing[Letter], **filters: Any) -> list[Page[Letter]]:
-    """Read in one snapshot, as one client would see a list that stands still."""
+    """Read all pages in one snapshot."""
     async with db.transaction():
         await db.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
         first = await fetch_listed(db, listing, 1, **filters)
@@ -86,7 +86,7 @@ async def every_page(db: Db, listing: Listing[Letter], **filters: Any) -> list[P
 
 
 async def assert_exact(db: Db, *, filters: Sequence[dict[str, Any]] = FILTERS) -> None:
-    """Every page of every filter against the plain query, in one snapshot."""
+    """Compare every page of every filter with a plain query, in one snapshot."""
     async with db.transaction():
         await db.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
         rows = await fetch_rows(db, "SELECT number, sent, status, type, writer FROM letters")
@@ -110,7 +110,7 @@ def a_moment(chance: random.Random) -> datetime | None:
 
 
 async def write_something(db: Db, chance: random.Random, writer: int = 0) -> None:
-    """One statement: a letter or hundreds written, changed or thrown away."""
+    """Run one statement that inserts, updates or deletes one or hundreds of letters."""
     many = chance.choice([1, 1, 1, 5, 30, 150])
     match chance.choice(["insert", "insert", "insert", "update", "move", "touch", "delete"]):
         case "insert":
@@ -150,7 +150,7 @@ async def test_pages_and_totals_are_exact_after_any_writes(letters: Db, seed: in
         await assert_exact(letters)
 
 
-async def test_a_rollback_takes_its_changes_along(letters: Db) -> None:
+async def test_rollback_discards_its_changes(letters: Db) -> None:
     chance = random.Random(1)
     for _ in range(40):
         await write_something(letters, chance)
@@ -172,14 +172,14 @@ async def test_a_transaction_sees_its_own_rows_counted(letters: Db) -> None:
         assert [len((await fetch_listed(letters, UP, n)).items) for n in (1, 2, 3, 4)] == [50, 50, 20, 0]
 
 
-async def test_writers_side_by_side_neither_wait_nor_disturb_the_count(letters: Db, clean_database: str) -> None:
-    """Sixteen writers, some giving up halfway, while a reader checks every snapshot."""
+async def test_concurrent_writers_do_not_block_and_totals_stay_exact(letters: Db, clean_database: str) -> None:
+    """Run sixteen writers, some of which roll back, while a reader checks every snapshot."""
     done = asyncio.Event()
 
     async def write(writer: int) -> None:
         chance = random.Random(writer)
         async with await psycopg.AsyncConnection.connect(clean_database, autocommit=True) as db:
-            # A writer that waited for another would wait for long here, and be refused.
+            # A writer that blocks on another would exceed this timeout.
             await db.execute("SET lock_timeout = '60s'")
             for _ in range(8):
                 async with db.transaction(force_rollback=chance.random() < 0.2):
@@ -246,14 +246,15 @@ async def test_rows_without_a_key_are_not_listed(letters: Db) -> None:
 
 
 async def rows_read(db: Db) -> int:
-    """Rows this server has read from the table or its indexes, as its statistics tell."""
+    """Return the rows read from the table and its indexes, from the server's statistics."""
     await db.execute("SELECT pg_stat_force_next_flush()")
     await db.execute("SELECT 1")
-    return await fetch_value(
+    found: int = await fetch_value(
         db,
         """SELECT sum(idx_tup_read) + (SELECT seq_tup_read FROM pg_stat_user_tables WHERE relname = 'letters')
            FROM pg_stat_user_indexes WHERE relname = 'letters'""",
     )
+    return found
 
 
 @pytest.mark.parametrize("listing", [UP, DOWN])
@@ -275,7 +276,7 @@ async def test_no_page_reads_more_than_a_few_strides(letters: Db, listing: Listi
             assert await rows_read(letters) - before <= 3 * PAGE_SIZE + 4 * 20 + 32, (given, page)
 
 
-async def test_an_index_that_begins_alike_does_not_tempt_the_planner(letters: Db) -> None:
+async def test_planner_ignores_an_index_with_the_same_prefix(letters: Db) -> None:
     await letters.execute("CREATE INDEX ON letters (type, number)")
     await execute(
         letters,
@@ -290,7 +291,7 @@ async def test_an_index_that_begins_alike_does_not_tempt_the_planner(letters: Db
         assert await rows_read(letters) - before <= 3 * PAGE_SIZE
 
 
-async def test_keys_thin_out_where_rows_have_left(letters: Db) -> None:
+async def test_boundary_keys_are_removed_when_rows_are_deleted(letters: Db) -> None:
     await execute(letters, "INSERT INTO letters (sent, status) SELECT now(), 'Open' FROM generate_series(1, 2000)")
     for _ in range(40):
         await execute(
@@ -308,7 +309,7 @@ async def test_keys_thin_out_where_rows_have_left(letters: Db) -> None:
     await assert_exact(letters)
 
 
-async def test_tidying_leaves_no_change_behind_and_gives_room_back(letters: Db) -> None:
+async def test_tidying_folds_all_changes_and_frees_space(letters: Db) -> None:
     await letters.execute("CREATE OR REPLACE FUNCTION list_patience() RETURNS int IMMUTABLE LANGUAGE sql RETURN 100000")
     await execute(letters, "INSERT INTO letters (sent, status) SELECT now(), 'Open' FROM generate_series(1, 6000)")
     for status in ("Closed", "Lost", "Closed"):

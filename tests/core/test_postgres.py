@@ -26,7 +26,7 @@ with embedded(Path(sys.argv[1])) as url:
 
 
 def holder(folder: Path) -> subprocess.Popen[str]:
-    """Another process on the folder, until its stdin is closed."""
+    """Start another process that uses the folder until its stdin is closed."""
     process = subprocess.Popen(
         [sys.executable, "-c", HOLD, str(folder)],
         stdin=subprocess.PIPE,
@@ -39,7 +39,7 @@ def holder(folder: Path) -> subprocess.Popen[str]:
     return process
 
 
-def test_processes_share_one_server_and_the_last_one_out_stops_it(tmp_path: Path) -> None:
+def test_processes_share_one_server_and_the_last_stops_it(tmp_path: Path) -> None:
     folder = tmp_path / "a folder's name with spaces, quotes and more letters than the path of a socket may have" / "x"
     pid_file = folder / "postgres" / "postmaster.pid"
 
@@ -72,7 +72,7 @@ def test_other_users_cannot_open_the_folder_or_hold_its_locks(tmp_path: Path) ->
         assert {mode(tmp_path / "new" / name) for name in LOCKS} == {0o600}
 
 
-def test_folder_and_locks_of_an_older_version_are_closed(tmp_path: Path) -> None:
+def test_folder_and_locks_of_an_older_version_become_private(tmp_path: Path) -> None:
     folder = tmp_path / "old"
     folder.mkdir()
     folder.chmod(0o755)
@@ -85,7 +85,7 @@ def test_folder_and_locks_of_an_older_version_are_closed(tmp_path: Path) -> None
         assert {mode(folder / name) for name in LOCKS} == {0o600}
 
 
-def test_folder_of_everyone_stays_as_it_is(tmp_path: Path) -> None:
+def test_shared_folder_keeps_its_mode(tmp_path: Path) -> None:
     tmp_path.chmod(0o1777)
 
     make_folder(tmp_path)
@@ -93,14 +93,14 @@ def test_folder_of_everyone_stays_as_it_is(tmp_path: Path) -> None:
     assert tmp_path.stat().st_mode & 0o7777 == 0o1777
 
 
-def test_lock_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
+def test_lock_file_that_is_a_symlink_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "serve.lock").symlink_to(tmp_path / "elsewhere")
 
     with pytest.raises(OSError, match="symbolic links"):
         open_private(tmp_path / "serve.lock")
 
 
-def test_a_dead_server_is_revived_and_a_living_one_left_alone(tmp_path: Path) -> None:
+def test_dead_server_is_restarted_and_a_running_one_is_kept(tmp_path: Path) -> None:
     with embedded(tmp_path / "here") as url:
         assert not revive(tmp_path / "here")
         os.kill(int((tmp_path / "here/postgres/postmaster.pid").read_text().split()[0]), signal.SIGKILL)
@@ -111,22 +111,20 @@ def test_a_dead_server_is_revived_and_a_living_one_left_alone(tmp_path: Path) ->
             assert db.execute("SELECT 1").fetchone() == (1,)
 
 
-def test_a_folder_that_cannot_be_written_is_said() -> None:
+def test_unwritable_folder_is_reported() -> None:
     with pytest.raises(CannotRun, match="The data folder /dev/null/x cannot be written: Not a directory"):  # noqa: SIM117
         with embedded(Path("/dev/null/x")):
             pass
 
 
-def test_a_trap_in_the_folder_for_temporary_files_is_not_walked_into(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_planted_socket_folder_is_rejected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / ("a name too long for the path of a socket " * 3)
     digest = hashlib.sha256(str(folder).encode()).hexdigest()[:16]
     with tempfile.TemporaryDirectory() as everyones:
         monkeypatch.setattr(tempfile, "tempdir", everyones)
         (Path(everyones) / f"rolecall-{digest}").symlink_to("/etc")
 
-        with pytest.raises(CannotRun, match="belongs to somebody else"), embedded(folder):
+        with pytest.raises(CannotRun, match="belongs to another user"), embedded(folder):
             pass
 
 

@@ -1,4 +1,4 @@
-"""Schema files: applied when they change, all or nothing, beside a running service."""
+"""Schema files are applied when they change, all or nothing, while a service runs."""
 
 import threading
 import time
@@ -92,7 +92,7 @@ def test_editing_a_schema_file_reapplies_only_that_file(url: str, folder: Folder
     before = value(url, "SELECT xmin::text FROM pg_proc WHERE proname = 'four_times'")
     folder.write(low=LOW.replace("2 * x", "20 * x"))
 
-    with pytest.raises(migrate.MigrationError, match=r"it lacks schema/low\.sql; run `rolecall migrate`"):
+    with pytest.raises(schema.MigrationError, match=r"it lacks schema/low\.sql; run `rolecall migrate`"):
         migrate.check(url)
     assert migrate.migrate(url) == ["schema/low.sql"]
 
@@ -101,9 +101,7 @@ def test_editing_a_schema_file_reapplies_only_that_file(url: str, folder: Folder
     migrate.check(url)
 
 
-def test_a_change_in_a_file_of_generators_reapplies_all(
-    url: str, folder: Folder, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_change_of_a_generator_file_reapplies_all(url: str, folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(schema, "_GENERATORS", ("low",))
     migrate.migrate(url)
     folder.write(low=LOW + "-- changed")
@@ -111,7 +109,7 @@ def test_a_change_in_a_file_of_generators_reapplies_all(
     assert migrate.migrate(url) == FIRST[1:]
 
 
-def test_what_leaves_a_schema_file_is_dropped(url: str, folder: Folder) -> None:
+def test_object_removed_from_its_file_is_dropped(url: str, folder: Folder) -> None:
     migrate.migrate(url)
     folder.write(high="CREATE OR REPLACE FUNCTION four_times(x int) RETURNS int LANGUAGE sql RETURN twice(twice(x));")
 
@@ -120,7 +118,7 @@ def test_what_leaves_a_schema_file_is_dropped(url: str, folder: Folder) -> None:
     assert objects(url) == {"twice", "four_times"}
 
 
-def test_a_schema_file_that_is_gone_takes_its_objects_along(
+def test_objects_of_a_deleted_schema_file_are_dropped(
     url: str, folder: Folder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     migrate.migrate(url)
@@ -132,7 +130,7 @@ def test_a_schema_file_that_is_gone_takes_its_objects_along(
     assert migrate.migrate(url) == []
 
 
-def test_what_moves_to_another_schema_file_stays(url: str, folder: Folder) -> None:
+def test_object_moved_to_another_file_stays(url: str, folder: Folder) -> None:
     migrate.migrate(url)
     view = HIGH[HIGH.index("CREATE OR REPLACE VIEW") :]
     folder.write(low=LOW + view, high=HIGH.replace(view, ""))
@@ -142,7 +140,7 @@ def test_what_moves_to_another_schema_file_stays(url: str, folder: Folder) -> No
     assert objects(url) == ALL
 
 
-def test_another_signature_replaces_a_function(url: str, folder: Folder) -> None:
+def test_changed_signature_replaces_the_function(url: str, folder: Folder) -> None:
     migrate.migrate(url)
     folder.write(high=HIGH + "CREATE OR REPLACE FUNCTION add(x int) RETURNS int LANGUAGE sql RETURN x;")
     migrate.migrate(url)
@@ -161,7 +159,7 @@ def test_a_function_that_a_table_needs_is_not_dropped(url: str, folder: Folder) 
     folder.write(high="")
 
     said = r"^DROP ROUTINE .*four_times.*: cannot drop .* because other objects depend on them"
-    with pytest.raises(migrate.MigrationError, match=said):
+    with pytest.raises(schema.MigrationError, match=said):
         migrate.migrate(url)
 
     assert objects(url) == ALL
@@ -171,7 +169,7 @@ def test_a_broken_schema_file_is_named_and_leaves_everything_as_it_was(url: str,
     migrate.migrate(url)
     folder.write(low=LOW.replace("2 * x", "20 * x"), high=HIGH + "SELECT nonsense;")
 
-    with pytest.raises(migrate.MigrationError, match=r"^schema/high\.sql, line 10: column .nonsense. does not exist"):
+    with pytest.raises(schema.MigrationError, match=r"^schema/high\.sql, line 10: column .nonsense. does not exist"):
         migrate.migrate(url)
 
     assert value(url, "SELECT four_times(1)") == 4
@@ -189,7 +187,7 @@ def test_several_processes_may_apply_schema_files_at_once(url: str, folder: Fold
     assert sorted(applied) == [[], [], [], ["schema/high.sql"]]
 
 
-def test_a_busy_table_delays_its_trigger_and_not_its_other_writers(url: str, folder: Folder) -> None:
+def test_locked_table_delays_its_trigger_but_not_other_writers(url: str, folder: Folder) -> None:
     migrate.migrate(url)
     folder.write(high=HIGH + "-- changed")
     with psycopg.connect(url) as busy, psycopg.connect(url, autocommit=True) as other:
@@ -211,9 +209,9 @@ def test_a_busy_table_delays_its_trigger_and_not_its_other_writers(url: str, fol
     assert migrate.migrate(url) == []
 
 
-def test_in_a_deadlock_the_service_wins_and_the_schema_is_applied_later(url: str, folder: Folder) -> None:
+def test_in_a_deadlock_the_schema_change_gives_way_and_retries(url: str, folder: Folder) -> None:
     trigger = "CREATE OR REPLACE TRIGGER note AFTER INSERT ON {} FOR EACH ROW EXECUTE FUNCTION note();"
-    # log is locked first, notes second; the service goes the other way.
+    # The schema file locks log before notes; the service locks them in the opposite order.
     quiet = HIGH.replace("INSERT INTO log VALUES (four_times(NEW.x));", "")
     folder.write(
         high=quiet.replace(
@@ -235,20 +233,20 @@ def test_in_a_deadlock_the_service_wins_and_the_schema_is_applied_later(url: str
     assert migrate.migrate(url) == []
 
 
-async def test_an_older_program_works_on_newer_functions_and_does_not_replace_them(url: str, folder: Folder) -> None:
+async def test_older_program_keeps_the_functions_of_a_newer_one(url: str, folder: Folder) -> None:
     migrate.migrate(url)
     with psycopg.connect(url) as db:
         db.execute("UPDATE schema_files SET version = '{99,1,2}', sha256 = 'newer' WHERE name = 'schema/low.sql'")
 
     with pytest.raises(
-        migrate.MigrationError, match=r"newer than this program: it has the functions of version 99\.1\.2"
+        schema.MigrationError, match=r"newer than this program: it has the functions of version 99\.1\.2"
     ):
         migrate.migrate(url)
     async with await psycopg.AsyncConnection.connect(url) as running:
         assert await migrate.is_current(running)
 
 
-async def test_a_program_is_not_ready_before_its_own_functions_are_there(url: str, folder: Folder) -> None:
+async def test_program_is_not_ready_before_its_functions_are_applied(url: str, folder: Folder) -> None:
     migrate.migrate(url)
     folder.write(high=HIGH + "-- changed")
 
@@ -268,7 +266,7 @@ def test_schema_files_are_in_the_order_of_imports() -> None:
 
 
 @pytest.mark.parametrize("package", schema.PACKAGES)
-def test_a_schema_file_begins_with_what_it_is_for(package: str) -> None:
+def test_schema_file_starts_with_a_description(package: str) -> None:
     assert (schema.FOLDER / f"{package}.sql").read_text().startswith("-- ")
 
 

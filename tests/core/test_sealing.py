@@ -10,7 +10,7 @@ from rolecall.core.sealing import KEY_FILE, CannotUnseal, load_key, new_key, sea
 OWNER = uuid4()
 
 
-def test_what_is_sealed_can_be_read_again_and_shows_nothing(tmp_path: Path) -> None:
+def test_sealed_secret_can_be_unsealed_and_reveals_nothing(tmp_path: Path) -> None:
     key = load_key(Config(data_dir=tmp_path))
     sealed = seal(key, b"whsec_abc", OWNER)
 
@@ -32,7 +32,7 @@ def test_another_key_another_record_or_a_changed_byte_cannot_be_unsealed() -> No
             unseal(*wrong)
 
 
-def test_the_key_in_the_data_folder_is_made_once_and_for_its_owner_only(tmp_path: Path) -> None:
+def test_key_file_is_created_once_and_readable_by_its_owner_only(tmp_path: Path) -> None:
     config = Config(data_dir=tmp_path / "fresh")
 
     assert load_key(config) == load_key(config)
@@ -40,14 +40,14 @@ def test_the_key_in_the_data_folder_is_made_once_and_for_its_owner_only(tmp_path
     assert [file.name for file in config.data_dir.iterdir()] == [KEY_FILE]
 
 
-def test_the_key_of_the_environment_comes_first(tmp_path: Path) -> None:
+def test_key_from_the_environment_takes_precedence(tmp_path: Path) -> None:
     config = load({"ROLECALL_SECRET_KEY": "ab" * 32, "ROLECALL_DATA_DIR": str(tmp_path)})
 
     assert load_key(config) == b"\xab" * 32
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_key_of_another_form_is_refused_without_showing_it() -> None:
+def test_malformed_key_is_rejected_without_printing_it() -> None:
     with pytest.raises(ConfigError) as refused:
         load({"ROLECALL_SECRET_KEY": "hunter2"})
 

@@ -47,7 +47,7 @@ def test_words_are_matched_without_case_and_spaces() -> None:
         ([], "Body"),
     ],
 )
-def test_fields_are_said_as_people_say_them(path: list[str | int], name: str) -> None:
+def test_field_names_are_humanised(path: list[str | int], name: str) -> None:
     assert human_name(path) == name
 
 

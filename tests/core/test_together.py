@@ -10,7 +10,7 @@ from rolecall.core.together import Together, get_one, get_with_others
 
 
 class Clerk:
-    """Answers one question at a time, when told to."""
+    """Answer one batch at a time, when the test says so."""
 
     def __init__(self) -> None:
         self.asked: list[set[str]] = []
@@ -26,7 +26,7 @@ class Clerk:
         return f"answer {len(self.asked)}"
 
 
-async def test_who_asks_while_an_answer_is_on_its_way_is_in_the_next_question(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_lookup_during_a_query_joins_the_next_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(together_module, "_PATIENCE_SECONDS", 60)
     clerk = Clerk()
     together = Together(clerk.answer)
@@ -42,7 +42,7 @@ async def test_who_asks_while_an_answer_is_on_its_way_is_in_the_next_question(mo
     assert clerk.asked == [{"a"}, {"a", "b"}]
 
 
-async def test_one_that_hangs_keeps_the_next_waiting_for_a_moment_only() -> None:
+async def test_hanging_query_delays_the_next_batch_only_briefly() -> None:
     asked = []
 
     async def answer(keys: set[str]) -> str:
@@ -62,7 +62,7 @@ async def test_one_that_hangs_keeps_the_next_waiting_for_a_moment_only() -> None
     hanging.cancel()
 
 
-async def test_who_gives_up_does_not_take_the_others_along() -> None:
+async def test_canceled_lookup_does_not_cancel_its_batch() -> None:
     clerk = Clerk()
     together = Together(clerk.answer)
     first, second = (asyncio.create_task(together.ask(key)) for key in "ab")
@@ -75,7 +75,7 @@ async def test_who_gives_up_does_not_take_the_others_along() -> None:
     assert first.cancelled()
 
 
-async def test_a_failure_is_told_to_all_who_asked_and_to_nobody_after_them() -> None:
+async def test_failed_batch_fails_its_lookups_and_no_later_ones() -> None:
     clerk = Clerk()
     clerk.may_answer.set()
     together = Together(clerk.answer)
@@ -87,7 +87,7 @@ async def test_a_failure_is_told_to_all_who_asked_and_to_nobody_after_them() -> 
 
 
 @pytest.mark.usefixtures("clean_database")
-async def test_what_is_asked_for_at_once_is_found_at_once_and_each_asker_gets_its_own(config: Config) -> None:
+async def test_concurrent_lookups_share_a_query_and_get_their_own_records(config: Config) -> None:
     there, gone = [uuid4() for _ in range(3)], uuid4()
 
     async def find(db: Db, ids: list[UUID]) -> dict[UUID, tuple[UUID, int]]:

@@ -12,7 +12,7 @@ def test_allowed_networks_are_a_list() -> None:
 
 
 @pytest.mark.parametrize("text", ["intranet", "10.0.0.1/8", "10.0.0.0/99"])
-def test_what_is_not_a_network_is_refused(text: str) -> None:
+def test_invalid_network_is_rejected(text: str) -> None:
     with pytest.raises(ConfigError, match="ROLECALL_WEBHOOK_ALLOW"):
         load({"ROLECALL_WEBHOOK_ALLOW": text})
 
@@ -21,10 +21,10 @@ def test_what_is_not_a_network_is_refused(text: str) -> None:
     "text",
     ["rolecall.example.com", "ftp://a.example", "https://", "https://a b", "https://a.example/?q", "http://[::1"],
 )
-def test_a_base_url_that_is_none_is_refused(text: str) -> None:
+def test_invalid_base_url_is_rejected(text: str) -> None:
     with pytest.raises(ConfigError, match="ROLECALL_BASE_URL"):
         load({"ROLECALL_BASE_URL": text})
 
 
-def test_a_base_url_loses_its_last_slash() -> None:
+def test_trailing_slash_of_base_url_is_removed() -> None:
     assert load({"ROLECALL_BASE_URL": "https://a.example/rolecall/"}).base_url == "https://a.example/rolecall"

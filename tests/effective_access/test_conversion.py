@@ -1,4 +1,4 @@
-"""A database from before the history was kept: what it knows of the past is still known after the migration."""
+"""Migrate a database from before history was recorded: what it knows about the past is kept."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -36,7 +36,7 @@ BEFORE = """
 
 @pytest.fixture
 def url(server_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """A database of before, with the migration waiting."""
+    """A database before the migration."""
     files, folder = sorted(migrate.FOLDER.glob("*.sql")), tmp_path / "migrations"
     folder.mkdir()
     monkeypatch.setattr(migrate, "FOLDER", folder)
@@ -62,7 +62,7 @@ def test_migration_keeps_when_requests_counted_as_resolved(url: str) -> None:
     assert [(str(id)[-1], since.day, until.day) for id, since, until in rows] == [("3", 2, 3), ("4", 5, 7)]
 
 
-def test_membership_of_before_ends_with_the_time_it_began(url: str) -> None:
+def test_former_membership_keeps_its_start_time(url: str) -> None:
     migrate.migrate(url)
 
     with psycopg.connect(url, autocommit=True, options="-c timezone=UTC") as db:

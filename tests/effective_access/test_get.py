@@ -18,13 +18,13 @@ async def access_of(client: httpx2.AsyncClient, id: UUID, **params: str) -> Any:
     return answer.json()
 
 
-async def test_someone_without_accounts_can_do_nothing(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_identity_without_accounts_has_no_access(client: httpx2.AsyncClient, db: Db) -> None:
     ada = await an_identity(db)
 
     assert await access_of(client, ada) == {"identityId": str(ada), "asOf": None, "applications": []}
 
 
-async def test_every_entry_says_what_it_is_and_why(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_every_entry_has_its_privilege_and_reasons(client: httpx2.AsyncClient, db: Db) -> None:
     ada = await an_identity(db, department="Finance")
     ledger = await an_application(db, "Ledger")
     await an_account(db, ledger, "ada", ada, groups=("Posters",), permissions=(("Books", "Close", "Modify", "High"),))
@@ -63,7 +63,7 @@ async def test_every_entry_says_what_it_is_and_why(client: httpx2.AsyncClient, d
     ]
 
 
-async def test_access_in_many_applications_is_asked_for_as_often_as_in_one(clean_database: str) -> None:
+async def test_number_of_queries_is_independent_of_applications(clean_database: str) -> None:
     async with counting(clean_database) as counts:
         db = counts.db
         ada, grace = await an_identity(db), await an_identity(db, "Grace", "Hopper")
@@ -82,7 +82,7 @@ async def test_access_in_many_applications_is_asked_for_as_often_as_in_one(clean
     ]
 
 
-async def test_a_permission_through_a_group_is_there_because_the_group_is(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_permission_through_a_group_has_the_groups_reasons(client: httpx2.AsyncClient, db: Db) -> None:
     ada = await an_identity(db, department="Finance")
     ledger = await an_application(db, "Ledger")
     await an_account(db, ledger, "grace", None, permissions=(("Books", "Close", "Grant", "Low"),))
@@ -94,12 +94,12 @@ async def test_a_permission_through_a_group_is_there_because_the_group_is(client
 
     entries = there["accounts"][0]["access"]
     assert [(entry["permission"], entry["group"]) for entry in entries] == [("Posters", ""), ("Close", "Posters")]
-    # Since both the membership and the group's permission are there.
+    # Starts when both the membership and the group's permission exist.
     assert [entry["why"]["import"]["number"] for entry in entries] == [2, 2]
     assert entries[1]["why"]["accessModels"] == [{"id": str(model), "name": "Clerks"}]
 
 
-async def test_the_past_is_what_the_last_import_before_it_showed(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_past_access_is_that_of_the_last_import_before(client: httpx2.AsyncClient, db: Db) -> None:
     ada = await an_identity(db)
     ledger = await an_application(db, "Ledger")
     await an_account(db, ledger, "ada", ada, groups=("Posters",))
@@ -150,7 +150,7 @@ async def test_as_of_must_not_be_in_the_future(client: httpx2.AsyncClient, db: D
     assert soon.status_code == 200
 
 
-async def test_an_unknown_identity(client: httpx2.AsyncClient) -> None:
+async def test_unknown_identity_is_not_found(client: httpx2.AsyncClient) -> None:
     answer = await client.get("/api/identities/nonsense/access")
 
     assert (answer.status_code, answer.json()["message"]) == (404, "Identity with id nonsense not found")

@@ -1,4 +1,4 @@
-"""Why someone had access at a past moment: what the answer was then is what it is when it is asked for later."""
+"""Reasons for access at a past moment equal the answer that was given at that time."""
 
 import random
 from collections.abc import AsyncIterator
@@ -35,15 +35,15 @@ def at(hours: float) -> datetime:
 
 @asynccontextmanager
 async def written(db: Db, hours: float) -> AsyncIterator[datetime]:
-    """A transaction that is written at this hour of the history."""
+    """Run a transaction at this hour of the history."""
     async with written_by(db, "history", by_system("history", at(hours))):
         yield at(hours)
 
 
 async def ledger_with(db: Db, *people: UUID) -> UUID:
-    """An application, imported at the start, in which each person has an account in Posters that may close books.
+    """Create an application in which each person has an account in the group Posters and may close books.
 
-    Its requests must be verified, because it is important and has an owner.
+    Requests must be verified, because the application has high priority and an owner.
     """
     owner = await an_identity(db, "Olga", "Owner")
     ledger = await an_application(db, "Ledger", priority="High", ownerId=str(owner))
@@ -67,7 +67,7 @@ async def committed(db: Db, id: UUID, now: datetime, **changes: Any) -> None:
 
 
 async def why(client: httpx2.AsyncClient, id: UUID, hours: float, permission: str = "Posters") -> tuple[list[Any], ...]:
-    """Names of models and numbers of requests."""
+    """Return the names of models and numbers of requests."""
     answer = await client.get(f"/api/identities/{id}/access", params={"asOf": at(hours).isoformat()})
     [there] = answer.json()["applications"]
     [entry] = [entry for entry in there["accounts"][0]["access"] if entry["permission"] == permission]
@@ -75,7 +75,7 @@ async def why(client: httpx2.AsyncClient, id: UUID, hours: float, permission: st
     return names, [request["number"] for request in entry["why"]["accessRequests"]]
 
 
-async def test_leaver_keeps_the_reasons_of_the_days_before(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_leaver_keeps_reasons_of_earlier_days(client: httpx2.AsyncClient, db: Db) -> None:
     ada = await an_identity(db, department="Finance")
     ledger = await ledger_with(db, ada)
     async with written(db, 1) as now:
@@ -99,7 +99,7 @@ def _clerks(application_id: UUID) -> dict[str, Any]:
     return {"name": "Clerks", "conditions": conditions, "access": access}
 
 
-async def test_past_version_of_a_model_says_its_name_and_grants(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_past_access_names_the_model_version_of_that_time(client: httpx2.AsyncClient, db: Db) -> None:
     ada = await an_identity(db, department="Finance")
     ledger = await ledger_with(db, ada)
     async with written(db, 1) as now:
@@ -119,7 +119,7 @@ async def test_past_version_of_a_model_says_its_name_and_grants(client: httpx2.A
     ]  # fmt: skip
 
 
-async def test_request_counts_from_its_resolution_until_another_takes_the_access(
+async def test_request_counts_from_resolution_until_another_removes_the_access(
     client: httpx2.AsyncClient, db: Db
 ) -> None:
     ada = await an_identity(db)
@@ -133,7 +133,7 @@ async def test_request_counts_from_its_resolution_until_another_takes_the_access
         assert await moving.verify(db, [added], SYSTEM, now) == [added]
 
     assert [(await why(client, ada, hours, "Close"))[1] for hours in (1.9, 2, 5, 7.9, 8)] == [[], [1], [1], [1], []]
-    # A group that nobody asked for has no request.
+    # A group without a request has no reason.
     assert (await why(client, ada, 5))[1] == []
     answer = await client.get(f"/api/identities/{ada}/access", params={"asOf": at(3).isoformat()})
     [reason] = answer.json()["applications"][0]["accounts"][0]["access"][1]["why"]["accessRequests"]
@@ -141,7 +141,7 @@ async def test_request_counts_from_its_resolution_until_another_takes_the_access
 
 
 async def a_request(db: Db, ledger: UUID, identity: UUID, action: str, access: Access) -> UUID:
-    """An approved request about the permission that must be verified, ready to be resolved."""
+    """Create an approved request for the permission, ready to be resolved."""
     asked = msgspec.structs.replace(CLOSE, requested_access=access)
     async with written(db, 0.1) as now:
         id = await an_access_request(
@@ -161,7 +161,7 @@ async def test_reopened_request_counts_for_the_time_it_was_resolved(client: http
     assert [(await why(client, ada, hours, "Close"))[1] for hours in (1, 3, 5, 7, 9)] == [[], [1], [], [1], []]
 
 
-async def test_request_for_one_account_explains_no_other(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_request_for_one_account_is_no_reason_for_another(client: httpx2.AsyncClient, db: Db) -> None:
     ada = await an_identity(db)
     ledger = await ledger_with(db, ada, ada)
     request = await an_access_request(
@@ -181,7 +181,7 @@ async def test_request_for_one_account_explains_no_other(client: httpx2.AsyncCli
     assert reasons == {"user0": [], "user1": [1]}
 
 
-async def test_account_that_matched_a_leaver_by_name_is_theirs_in_the_past(
+async def test_account_once_matched_to_a_leaver_is_theirs_in_the_past(
     client: httpx2.AsyncClient, config: Config, db: Db
 ) -> None:
     ada = await an_identity(db)
@@ -198,7 +198,7 @@ async def test_account_that_matched_a_leaver_by_name_is_theirs_in_the_past(
     assert [account.username for there in then.applications for account in there.accounts] == ["ada"]
 
 
-async def test_pin_corrects_whose_an_account_was(client: httpx2.AsyncClient, config: Config, db: Db) -> None:
+async def test_pin_applies_to_the_past(client: httpx2.AsyncClient, config: Config, db: Db) -> None:
     ada, grace = await an_identity(db), await an_identity(db, "Grace", "Hopper")
     ledger = await an_application(db, "Ledger")
     await Imports(client, config).finish(ledger, {"Users": "Username,Name\nada,Ada Lovelace\n"})
@@ -241,7 +241,9 @@ async def test_before_the_first_import_there_is_no_data(client: httpx2.AsyncClie
     assert [found["noDataBefore"] for found in later.json()["applications"]] == [first]
 
 
-async def test_application_imported_without_the_person_is_not_listed_later(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_application_without_the_person_is_not_listed_after_its_import(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
     ada, grace = await an_identity(db), await an_identity(db, "Grace", "Hopper")
     await ledger_with(db, grace)
 
@@ -252,7 +254,7 @@ async def test_application_imported_without_the_person_is_not_listed_later(clien
     assert later.json()["applications"] == []
 
 
-async def test_as_of_an_import_is_as_of_its_end(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_as_of_an_import_means_its_end(client: httpx2.AsyncClient, db: Db) -> None:
     ada = await an_identity(db)
     await ledger_with(db, ada)
     path = f"/api/identities/{ada}/access"
@@ -266,7 +268,7 @@ async def test_as_of_an_import_is_as_of_its_end(client: httpx2.AsyncClient, db: 
 
 
 class World:
-    """A company that changes by the hour, and a naive record of why each person has what."""
+    """A company that changes every hour, with a naive record of the reasons for all access."""
 
     def __init__(self, db: Db, seed: int) -> None:
         self.db = db
@@ -372,7 +374,7 @@ class World:
 
 
 @pytest.mark.parametrize("seed", range(4))
-async def test_why_at_any_past_moment_is_what_it_was_then(db: Db, seed: int) -> None:
+async def test_reasons_at_a_past_moment_equal_those_recorded_then(db: Db, seed: int) -> None:
     world = World(db, seed)
     await world.begin()
     for hour in range(1, 61):

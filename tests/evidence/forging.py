@@ -1,4 +1,4 @@
-"""Forge a bundle as someone would who knows how it is made: every digest in it is computed anew."""
+"""Forge a bundle with recomputed digests, as an informed attacker would."""
 
 import hashlib
 import json
@@ -18,7 +18,7 @@ def sha256(text: str) -> str:
 
 
 class Forgery:
-    """A bundle taken apart. Change entries, links or members, then put it together with `write`."""
+    """An unpacked bundle. Change entries, links or members, then assemble it with `write`."""
 
     def __init__(self, bundle: Path) -> None:
         with zipfile.ZipFile(bundle) as archive:

@@ -1,4 +1,4 @@
-"""A bundle of a person with a story, made by the command and checked by the script that is in it."""
+"""Write a bundle of a person with a history by the command, and check it by its own script."""
 
 import json
 import subprocess
@@ -38,7 +38,7 @@ async def ada(client: httpx2.AsyncClient, db: Db, config: Config) -> UUID:
     assert (await client.post(f"/api/access-requests/{request}/respond", json=response)).status_code == 200
     event = {"identityId": str(ada), "effectiveDate": "2035-01-01"}
     assert (await client.post("/api/personnel-events/offboard", json=event)).status_code == 201
-    # Links of somebody else's entries lie between Ada's and the end.
+    # Links of other people's entries lie between Ada's and the end.
     await client.patch("/api/settings", json={"approvalLeadDays": 9})
     return ada
 
@@ -58,7 +58,7 @@ def checked(script: Path | str, *arguments: object) -> subprocess.CompletedProce
 
 
 def rewritten(bundle: Path, changes: dict[str, bytes | None]) -> Path:
-    """The bundle with other contents of some members; None leaves a member out."""
+    """Rewrite the bundle with other contents of some members; None removes a member."""
     copy = bundle.with_name("changed.zip")
     with zipfile.ZipFile(bundle) as old, zipfile.ZipFile(copy, "w") as new:
         for name in old.namelist():
@@ -68,7 +68,7 @@ def rewritten(bundle: Path, changes: dict[str, bytes | None]) -> Path:
     return copy
 
 
-def test_a_bundle_shows_the_person_and_checks_itself_offline(bundle: Path, ada: UUID, tmp_path: Path) -> None:
+def test_bundle_describes_the_person_and_verifies_offline(bundle: Path, ada: UUID, tmp_path: Path) -> None:
     folder = tmp_path / "unpacked"
     with zipfile.ZipFile(bundle) as archive:
         archive.extractall(folder)
@@ -92,7 +92,7 @@ def test_a_bundle_shows_the_person_and_checks_itself_offline(bundle: Path, ada: 
     assert checked(folder / "verify.py", bundle).returncode == 0
 
 
-async def test_a_person_is_named_as_people_name_them_and_several_who_fit_are_told(db: Db) -> None:
+async def test_person_is_found_by_name_and_ambiguous_names_are_reported(db: Db) -> None:
     ada, other = [await an_identity(db, "Ada", "Lovelace", email=f"ada{n}@example.com") for n in (1, 2)]
     await execute(db, "UPDATE identities SET employee_id = 'E-1', status = 'Removed' WHERE id = %(id)s", id=ada)
 
@@ -106,7 +106,7 @@ async def test_a_person_is_named_as_people_name_them_and_several_who_fit_are_tol
     assert set(problem.message.partition(": ")[2].split("; ")) == told
 
 
-def test_one_byte_changed_in_any_member_is_named_and_what_is_missing_or_added(bundle: Path) -> None:
+def test_changed_missing_and_added_members_are_reported(bundle: Path) -> None:
     with zipfile.ZipFile(bundle) as archive:
         contents = {name: archive.read(name) for name in archive.namelist()}
     assert len(contents) == 12
@@ -125,10 +125,10 @@ def test_one_byte_changed_in_any_member_is_named_and_what_is_missing_or_added(bu
     assert "more.json is not part of the bundle" in checked(verify.__file__, missing).stdout
 
 
-async def test_entries_that_were_changed_before_the_bundle_was_made_do_not_match(
+async def test_entries_changed_before_the_bundle_fail_verification(
     ada: UUID, db: Db, clean_database: str, tmp_path: Path
 ) -> None:
-    """The manifest fits, the chain does not."""
+    """The manifest matches, but the chain does not."""
     sql = "UPDATE audit_events SET entry = replace(entry, 'Ada', 'Eve') WHERE entity_id = %(id)s"
     await execute(db, sql, id=ada)
     file = tmp_path / "ada.zip"
@@ -147,7 +147,7 @@ async def test_entries_that_were_changed_before_the_bundle_was_made_do_not_match
     assert "does not match its hash" in result.stdout
 
 
-def test_nobody_has_evidence_of_a_day_to_come(ada: UUID, clean_database: str, tmp_path: Path) -> None:
+def test_future_date_is_rejected(ada: UUID, clean_database: str, tmp_path: Path) -> None:
     file, tomorrow = tmp_path / "ada.zip", datetime.now(UTC).date() + timedelta(days=2)
 
     said = rolecall("evidence", ada, "-o", file, "--as-of", tomorrow, ROLECALL_DATABASE_URL=clean_database)
@@ -156,7 +156,7 @@ def test_nobody_has_evidence_of_a_day_to_come(ada: UUID, clean_database: str, tm
     assert "As of must not be in the future" in said.stderr
 
 
-async def test_a_bundle_is_held_against_a_kept_head(
+async def test_bundle_is_compared_with_a_saved_head(
     client: httpx2.AsyncClient, bundle: Path, db: Db, tmp_path: Path
 ) -> None:
     kept = tmp_path / "head.json"
@@ -167,10 +167,10 @@ async def test_a_bundle_is_held_against_a_kept_head(
     heads["heads"][0]["hash"] = "0" * 64
     kept.write_text(json.dumps(heads))
 
-    assert "kept head" in checked(verify.__file__, bundle, "--head", kept).stdout
+    assert "saved head" in checked(verify.__file__, bundle, "--head", kept).stdout
 
 
-def test_somebody_unknown_is_told_so(clean_database: str, tmp_path: Path) -> None:
+def test_unknown_person_is_reported(clean_database: str, tmp_path: Path) -> None:
     result = rolecall("evidence", "nobody", "-o", tmp_path / "x.zip", ROLECALL_DATABASE_URL=clean_database)
 
     assert result.returncode == 3

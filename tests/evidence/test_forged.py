@@ -1,6 +1,8 @@
-"""Bundles that were forged with care. What only a head kept elsewhere can show is checked against one."""
+"""Carefully forged bundles, some of which only a head saved elsewhere can expose."""
 
 import json
+import warnings
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,7 +17,7 @@ __all__ = ["ada", "bundle"]
 
 @pytest.fixture
 def kept(bundle: Path, tmp_path: Path) -> Path:
-    """The heads as someone kept them before the forgery: in the middle of the chain, and at its end."""
+    """Return heads saved before the forgery: from the middle of the chain and from its end."""
     forgery = Forgery(bundle)
     middle = Forgery(bundle)
     middle.links = middle.links[: len(forgery.links) - 2]
@@ -32,7 +34,7 @@ def as_eve(text: str) -> str:
     return text.replace("Grace", "Eve")
 
 
-def test_forgery_that_hashes_everything_again_passes_without_a_kept_head(bundle: Path) -> None:
+def test_fully_rehashed_forgery_passes_without_a_saved_head(bundle: Path) -> None:
     forgery = Forgery(bundle)
     forgery.alter(as_eve)
     forgery.rehash()
@@ -40,17 +42,17 @@ def test_forgery_that_hashes_everything_again_passes_without_a_kept_head(bundle:
     assert checked(verify.__file__, forgery.write()).returncode == 0
 
 
-def test_forged_bundle_is_refused_by_a_kept_head(bundle: Path, kept: Path) -> None:
+def test_saved_head_exposes_a_forged_bundle(bundle: Path, kept: Path) -> None:
     forgery = Forgery(bundle)
     forgery.alter(as_eve)
     forgery.rehash()
 
     result = checked(verify.__file__, forgery.write(), "--head", kept)
 
-    assert (result.returncode, "is not what the kept head says" in result.stdout) == (1, True)
+    assert (result.returncode, "differs from the saved head" in result.stdout) == (1, True)
 
 
-def test_forged_bundle_that_leaves_out_the_kept_link_is_refused(bundle: Path, kept: Path) -> None:
+def test_forged_bundle_without_the_saved_link_is_rejected(bundle: Path, kept: Path) -> None:
     head = json.loads(kept.read_bytes())["heads"][0]
     forgery = Forgery(bundle)
     forgery.alter(as_eve)
@@ -62,10 +64,38 @@ def test_forged_bundle_that_leaves_out_the_kept_link_is_refused(bundle: Path, ke
     assert checked(verify.__file__, forged).returncode == 0
     result = checked(verify.__file__, forged, "--head", kept)
     assert result.returncode == 1
-    assert f"chain 1 does not come to entry {head['number']}, which the kept head says it has" in result.stdout
+    assert f"chain 1 does not come to entry {head['number']}, which the saved head names" in result.stdout
 
 
-def test_kept_head_of_a_chain_that_the_bundle_does_not_have_is_refused(bundle: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("member", ["requests.json", "access.json", "report.html"])
+def test_forged_member_with_new_digests_is_refused_by_the_seal_alone(bundle: Path, member: str) -> None:
+    forgery = Forgery(bundle)
+    seal = forgery.members["manifest.sha256"].decode().strip()
+    forgery.members[member] = forgery.members[member].replace(b"Ada", b"Eve")
+    forged = forgery.write()
+
+    assert checked(verify.__file__, bundle, "--seal", seal.upper()).returncode == 0
+    assert checked(verify.__file__, forged).returncode == 0
+    result = checked(verify.__file__, forged, "--seal", seal)
+    assert (result.returncode, "does not match the kept seal" in result.stdout) == (1, True)
+
+
+def test_member_that_is_there_twice_is_refused(bundle: Path) -> None:
+    seal = Forgery(bundle).members["manifest.sha256"].decode().strip()
+    with zipfile.ZipFile(bundle) as archive:
+        members = [(name, archive.read(name)) for name in archive.namelist()]
+    twice = bundle.with_name("twice.zip")
+    with zipfile.ZipFile(twice, "w") as archive, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name, content in [("report.html", b"another"), *members]:
+            archive.writestr(name, content)
+
+    result = checked(verify.__file__, twice, "--seal", seal)
+
+    assert (result.returncode, result.stdout) == (1, "report.html is there twice\n")
+
+
+def test_saved_head_of_a_missing_chain_is_rejected(bundle: Path, tmp_path: Path) -> None:
     file = tmp_path / "other.json"
     file.write_text(json.dumps({"heads": [{"chain": 7, "number": 2, "count": 1, "hash": "0" * 64}]}))
 
@@ -83,7 +113,7 @@ def drop_first_link(forgery: Forgery) -> None:
 
 
 def unlink_an_entry(forgery: Forgery) -> None:
-    """The chain is computed without it, the entry is left where it can be read."""
+    """Recompute the chain without an entry that stays in the list of entries."""
     line = forgery.lines.pop()
     number = json.loads(line)["number"]
     forgery.links = [link for link in forgery.links if int(link[1]) != number]
@@ -135,8 +165,8 @@ def break_the_links(forgery: Forgery) -> None:
 CARELESS: dict[Callable[[Forgery], None], str] = {
     drop_last_link: "chain 1 does not end at its head",
     drop_first_link: "does not follow the one before it in chain 1",
-    unlink_an_entry: "is in no chain",
-    repeat_an_entry: "is there twice",
+    unlink_an_entry: "is not in any chain",
+    repeat_an_entry: "occurs twice",
     move_an_entry: "is in chain 1, not in chain 2 as it says",
     swap_links: "does not come after link",
     change_a_digest: "chain 1 does not end at its head",
@@ -148,7 +178,7 @@ CARELESS: dict[Callable[[Forgery], None], str] = {
 }
 
 
-def test_careless_forgeries_are_refused_without_a_kept_head(bundle: Path) -> None:
+def test_careless_forgeries_are_rejected_without_a_saved_head(bundle: Path) -> None:
     for forge, said in CARELESS.items():
         forgery = Forgery(bundle)
         forge(forgery)
@@ -158,7 +188,7 @@ def test_careless_forgeries_are_refused_without_a_kept_head(bundle: Path) -> Non
         assert any(said in problem for problem in problems), (forge.__name__, problems)
 
 
-def test_bundle_put_together_again_unchanged_is_accepted(bundle: Path) -> None:
+def test_bundle_reassembled_without_changes_is_accepted(bundle: Path) -> None:
     forgery = Forgery(bundle)
     forgery.rehash()
 

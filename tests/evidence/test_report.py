@@ -1,4 +1,4 @@
-"""The page and the lists of a bundle: what is in them, row by row, and that other people's records are not."""
+"""Report and lists of a bundle, row by row; they contain no other people's records."""
 
 import html
 import io
@@ -32,7 +32,7 @@ class Story(msgspec.Struct):
         return json.loads(self.members[name])
 
     def tables(self) -> dict[str, list[list[str]]]:
-        """Split the page into the rows of its tables, by heading; those without one belong to the person."""
+        """Return the rows of the page's tables by heading; rows without a heading are about the person."""
         found = {}
         for part in re.split(r"<h[23]>", self.members["report.html"].decode()):
             title, _, rest = part.partition("<")
@@ -75,7 +75,7 @@ async def story(client: httpx2.AsyncClient, db: Db, config: Config) -> Story:
 
 
 def without_times(rows: list[list[str]]) -> list[list[str]]:
-    """Leave out the times that the service read from the clock."""
+    """Remove times that come from the clock."""
     return [[re.sub(r"20[23][0-9]-\d\d-\d\d \d\d:\d\d:\d\d UTC", "<time>", cell) for cell in row] for row in rows]
 
 
@@ -99,7 +99,7 @@ async def test_page_names_the_person_and_when_it_was_made(story: Story) -> None:
     ]
 
 
-async def test_page_lists_access_by_account_and_says_which_is_not_active(story: Story) -> None:
+async def test_page_lists_access_by_account_and_marks_inactive_ones(story: Story) -> None:
     tables = story.tables()
 
     assert tables["Payroll: ada"] == [
@@ -135,7 +135,7 @@ async def test_page_lists_events_requests_and_imports(story: Story) -> None:
     assert tables["Imports"][1:] == [["#1", "Payroll", "API Token - tests", "<time>", files]]
 
 
-async def test_page_lists_audit_entries_with_the_fields_of_before_and_after(story: Story) -> None:
+async def test_page_lists_audit_entries_with_fields_before_and_after(story: Story) -> None:
     rows = story.tables()["Audit"]
     lines = [json.loads(line) for line in story.members["audit.jsonl"].splitlines()]
 
@@ -170,7 +170,7 @@ async def test_links_lead_to_the_end_of_every_chain(story: Story) -> None:
     assert numbers == list(range(numbers[0], max(heads) + 1))
 
 
-async def test_bundle_of_a_past_day_says_so(story: Story, db: Db) -> None:
+async def test_bundle_of_a_past_day_names_the_day(story: Story, db: Db) -> None:
     file = io.BytesIO()
     seal = await write_bundle(db, file, story.ada, datetime(2020, 1, 31, 23, 59, 59, tzinfo=UTC), NOW)
 

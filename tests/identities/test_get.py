@@ -7,7 +7,7 @@ from rolecall.core.db import Db, execute
 from tests.builders import an_identity
 
 
-async def test_what_was_never_said_is_empty_and_not_null(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_missing_texts_are_empty_and_not_null(client: httpx2.AsyncClient, db: Db) -> None:
     identity = (await client.get(f"/api/identities/{await an_identity(db)}")).json()
 
     blank = ("emailAddress", "title", "company", "division", "department", "office", "supervisorName")
@@ -15,7 +15,7 @@ async def test_what_was_never_said_is_empty_and_not_null(client: httpx2.AsyncCli
     assert (identity["type"], identity["status"], identity["inactivatedDate"]) == ("Employee", "Active", None)
 
 
-async def test_the_supervisor_is_named_as_of_now(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_supervisor_name_is_current(client: httpx2.AsyncClient, db: Db) -> None:
     boss = await an_identity(db, "Charles", "Babbage")
     ada = await an_identity(db, supervisorId=str(boss))
 
@@ -31,7 +31,7 @@ async def test_the_supervisor_is_named_as_of_now(client: httpx2.AsyncClient, db:
     ("given", "shown"),
     [("ServiceAccount", "Service Account"), ("service account", "Service Account"), ("VENDOR", "Vendor")],
 )
-async def test_a_type_is_shown_spaced_however_it_was_given(
+async def test_type_is_shown_with_spaces_in_any_input_form(
     client: httpx2.AsyncClient, db: Db, given: str, shown: str
 ) -> None:
     id = await an_identity(db, identityType=given)

@@ -61,7 +61,7 @@ async def found(client: httpx2.AsyncClient, words: str, **more: Any) -> list[str
         ("a b c d e f g h i j k l m n o p", []),
     ],
 )
-async def test_people_are_found_by_how_their_names_begin_and_by_what_is_theirs_alone(
+async def test_people_are_found_by_name_prefix_email_employee_id_and_id(
     client: httpx2.AsyncClient, company: Db, words: str, expected: list[str]
 ) -> None:
     assert await found(client, words) == expected
@@ -85,13 +85,13 @@ async def test_people_are_found_by_how_their_names_begin_and_by_what_is_theirs_a
         (ID, ["Andersen"]),
     ],
 )
-async def test_a_whole_name_means_nobody_whose_name_only_begins_so(
+async def test_whole_search_ignores_longer_names(
     client: httpx2.AsyncClient, company: Db, words: str, expected: list[str]
 ) -> None:
     assert await found(client, words, whole="true") == expected
 
 
-async def test_those_found_are_paged_in_the_order_of_the_list(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_search_results_are_paged_in_list_order(client: httpx2.AsyncClient, db: Db) -> None:
     for number in range(60):
         await an_identity(db, f"Grace {number % 7}", "Hopper")
     await an_identity(db, "Grace", "Adams")
@@ -122,7 +122,7 @@ async def test_those_found_are_paged_in_the_order_of_the_list(client: httpx2.Asy
         ({"q": "a", "whole": "perhaps"}, ("whole", "Whole must be true or false")),
     ],
 )
-async def test_who_is_looked_for_must_be_said(
+async def test_invalid_search_words_are_rejected(
     client: httpx2.AsyncClient, asked: dict[str, str], problem: tuple[str, str]
 ) -> None:
     answer = await client.get("/api/identities/search", params=asked)
@@ -131,7 +131,7 @@ async def test_who_is_looked_for_must_be_said(
     assert [(each["field"], each["message"]) for each in answer.json()["errors"]] == [problem]
 
 
-async def test_only_who_may_read_identities_may_look_for_them(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_search_needs_the_identities_read_scope(client: httpx2.AsyncClient, db: Db) -> None:
     narrow = await a_token(db, "narrow", scopes=["config:manage"])
 
     answer = await client.get(
@@ -141,8 +141,8 @@ async def test_only_who_may_read_identities_may_look_for_them(client: httpx2.Asy
     assert answer.status_code == 403
 
 
-async def test_finding_people_costs_what_is_found_however_many_there_are(db: Db) -> None:
-    """A plan that goes through the whole list until it has found enough is quick, unless there is nobody to find."""
+async def test_cost_of_search_depends_on_matches_not_on_all_people(db: Db) -> None:
+    """A plan that scans the list until it has found enough is fast only if there are matches."""
     await execute(
         db,
         """INSERT INTO identities (id, first_name, last_name, first_name_key, last_name_key, email_address, employee_id,

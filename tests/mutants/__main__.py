@@ -1,8 +1,8 @@
-"""`make mutants`: plant small bugs in the code that decides, one at a time, and list those that no test notices.
+"""`make mutants`: mutate the code that decides, one change at a time, and list mutants that no test detects.
 
-ARGS="tokens audit/model" takes only the files whose path has one of these words; `--sample 100` a fixed choice of that
-size; `--survivors` what survived the last run; `--tests tests/tokens` only the tests in these places; `--seconds 20`
-tries each mutant on that much of tests, quick and specific ones first.
+ARGS="tokens audit/model" selects files by words in their path; `--sample 100` takes a fixed sample of that size;
+`--survivors` repeats the survivors of the last run; `--tests tests/tokens` uses only tests in these places;
+`--seconds 20` limits the tests of each mutant, quick and specific ones first.
 """
 
 import argparse
@@ -75,7 +75,7 @@ def a_server(folder: Path) -> Iterator[str]:
 
 
 def _environ(url: str, **settings: str) -> dict[str, str]:
-    """Name the worker, so that the template is not made again."""
+    """Set the worker's name, so that the database template is reused."""
     return os.environ | {"ROLECALL_TEST_DATABASE_URL": url, "PYTEST_XDIST_WORKER": "gw1"} | settings
 
 
@@ -84,7 +84,7 @@ def _digest(paths: Sequence[Path]) -> str:
 
 
 def trace(url: str, places: Sequence[str]) -> list[Trace]:
-    """Trace the tests whose file has changed, or all of them when the service has."""
+    """Trace the tests in changed files, or all tests if the service changed."""
     kept = KEPT / "traces"
     code = _digest([*(ROOT / "rolecall").rglob("*.py"), *(ROOT / "rolecall").rglob("*.sql")])
     listed = [path for place in places for path in sorted((ROOT / place).rglob("test_*.py")) or [ROOT / place]]
@@ -102,7 +102,7 @@ def trace(url: str, places: Sequence[str]) -> list[Trace]:
             for out in Path(folder).glob("*.jsonl"):
                 for each in msgspec.json.decode(b"[%s]" % b",".join(out.read_bytes().splitlines()), type=list[Trace]):
                     found[each.test.partition("::")[0]].append(each)
-        # A test that fails without a mutant would seem to notice all of them.
+        # A test that fails without a mutant would seem to detect all of them.
         failed = [each.test for traces in found.values() for each in traces if not each.passed]
         for name in missing:
             if not any(test.startswith(f"{name}::") for test in failed):
@@ -115,7 +115,7 @@ def trace(url: str, places: Sequence[str]) -> list[Trace]:
 def run(
     url: str, mutants: Sequence[Mutant], reach: Reach, folder: Path, most: float
 ) -> Iterator[tuple[Mutant, str, str]]:
-    """Yield each mutant with its verdict and the test that noticed it."""
+    """Yield each mutant with its verdict and the test that detected it."""
     jobs: list[list[str]] = [[] for _ in range(PROCESSES)]
     tests: set[str] = set()
     accepted = accepted_mutants()
@@ -160,14 +160,14 @@ def run(
 
 
 def _unmutated(job: str) -> list[str]:
-    """Run some tests of a job on the code as it is, in both ways: they must pass."""
+    """Run some tests of a job on the unmutated code, in both ways: they must pass."""
     same = json.loads(job)
     same |= {"id": -1, "tests": same["tests"][:3], "start": 0, "end": 0, "text": ""}
     return [json.dumps(same | {"function": function}) for function in ("none", "")]
 
 
 def _within(tests: Sequence[str], seconds: dict[str, float], most: float) -> Iterator[str]:
-    """Take the first tests until they have taken enough time, but never fewer than ten: a slow hour hides nothing."""
+    """Take tests up to the time limit, but at least ten, so that a slow machine hides nothing."""
     spent = 0.0
     for count, test in enumerate(tests, 1):
         yield test
@@ -179,7 +179,7 @@ def _within(tests: Sequence[str], seconds: dict[str, float], most: float) -> Ite
 def _start(
     url: str, number: int, work: list[str], files: list[str], folder: Path
 ) -> tuple["subprocess.Popen[bytes]", Path]:
-    """Start a process that judges mutants in a copy of the tree of its own; its results appear in the file."""
+    """Start a process that tests mutants in its own copy of the tree and writes results to a file."""
     tree, results = folder / f"tree{number}", folder / f"{number}.results"
     shutil.copytree(ROOT, tree, ignore=LEFT_OUT)
     (folder / f"{number}.work").write_text("\n".join(work))
@@ -237,7 +237,7 @@ def main() -> int:
     parser.add_argument("--tests", nargs="+", default=["tests"])
     parser.add_argument("--seconds", type=float, default=60)
     asked = parser.parse_args()
-    # On SIGTERM too, stop the database and the processes that were started.
+    # Stop the database and child processes on SIGTERM too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     mutants = all_mutants()
     if stale := accepted_mutants().keys() - {mutant.key for mutant in mutants}:
@@ -259,7 +259,7 @@ def main() -> int:
             verdicts.append((mutant, verdict, by))
             if len(verdicts) % 100 == 0:
                 print(f"{len(verdicts)} of {len(mutants)}", flush=True)
-    # Survivors of other parts stay known from their own runs.
+    # Keep survivors of files that this run did not cover.
     judged = {mutant.key for mutant, _, _ in verdicts}
     alive = {mutant.key for mutant, verdict, _ in verdicts if verdict in ("survived", "untested")}
     last.write_text(json.dumps(sorted(alive | (_last_survivors() - judged))))

@@ -15,9 +15,9 @@ Edit = tuple[int, int, str]  # start, end and replacement
 class Mutant(msgspec.Struct, frozen=True):
     file: str
     line: int
-    # The first and last line of the statement; a tracer names any of them.
+    # The first and last line of the statement; a tracer may report any line between.
     lines: tuple[int, int]
-    # The function that holds the code; empty for code that runs on import.
+    # The enclosing function; empty for code that runs on import.
     function: str
     # The names that a top-level statement defines.
     names: tuple[str, ...]
@@ -50,7 +50,7 @@ _COMPARISONS = {
 }
 _CALLS = {"any": "all", "all": "any", "min": "max", "max": "min"}
 _SQL = re.compile(r"\b(SELECT|UPDATE|DELETE FROM|WHERE|ORDER BY|JOIN|FROM|AND)\b|%\(\w+\)s")
-# The end of a condition or of a sorting term, outside of parentheses.
+# The end of a condition or sort term, outside parentheses.
 _STOP = re.compile(
     r"\b(AND|OR|WHERE|GROUP|HAVING|ORDER|LIMIT|OFFSET|FOR|RETURNING|UNION|EXCEPT|JOIN|LEFT|CROSS|THEN|DO|ASC|DESC)\b|[,;\"]"
 )
@@ -88,7 +88,7 @@ _CONDITION = re.compile(r"\b(WHERE|HAVING|AND|(?<!DISTINCT )ON(?! CONFLICT| true
 
 
 def sql_edits(literal: str) -> Iterator[Edit]:
-    """Mutate the SQL of a string literal; the parts of an f-string in braces stay as they are."""
+    """Mutate the SQL of a string literal, except the braces of an f-string."""
     text = re.sub(r"\{[^{}]*\}", lambda hole: "x" * len(hole[0]), literal)
     for pattern, replacement in _REPLACEMENTS:
         for found in pattern.finditer(text):
@@ -213,8 +213,8 @@ class _Walk:
         match node:
             case ast.Constant(value=bool()):
                 self.replace(node, str(not node.value))
-            case ast.Constant(value=int()):
-                self.replace(node, str(node.value + 1))
+            case ast.Constant(value=int() as number):
+                self.replace(node, str(number + 1))
             case ast.Constant(value=str()):
                 self.literal(node)
             case ast.Compare():
@@ -253,7 +253,7 @@ class _Walk:
 
     def elements(self, node: ast.AST) -> None:
         """Replace each of several names by its neighbour, so that one is missing."""
-        names = getattr(node, "elts", ())
+        names: list[ast.expr] = getattr(node, "elts", [])
         if len(names) > 1 and all(isinstance(name, ast.Name | ast.Attribute) for name in names):
             for name, other in zip(names, [*names[1:], names[0]], strict=True):
                 self.replace(name, ast.unparse(other))

@@ -1,4 +1,4 @@
-"""Choose the tests that can notice a mutant, the quickest and most specific first."""
+"""Choose the tests that can detect a mutant, the quickest and most specific first."""
 
 import ast
 import re
@@ -40,7 +40,7 @@ class Reach:
             for file, lines in trace.lines.items():
                 for line in lines:
                     self.hits[file][line].add(trace.test)
-        # Functions by the names they mention, and names by the names they are made of; names have their package.
+        # Functions by the names they use, and names by the names in their definition; names include their package.
         self.mentions: dict[Name, set[_Function]] = defaultdict(set)
         self.derived: dict[Name, set[Name]] = defaultdict(set)
         for path in sorted((root / "rolecall").rglob("*.py")):
@@ -76,7 +76,7 @@ class Reach:
         return sorted(found, key=lambda test: (not test.startswith(own), cost[test], test))
 
     def _through(self, names: set[Name]) -> set[str]:
-        """Find the tests of all functions that use these names, directly or by names made of them."""
+        """Find the tests of all functions that use these names, directly or through other names."""
         found: set[str] = set()
         waiting, seen = list(names), set(names)
         while waiting:
@@ -85,7 +85,7 @@ class Reach:
             for function in self.mentions[name]:
                 tests = self._calling(function)
                 found |= tests
-                # A function that no test calls here runs in a process that a test starts.
+                # A function that no traced test calls runs in a process that a test starts.
                 further |= set() if tests else {(_package(function.file), function.name)}
             waiting += further - seen
             seen |= further

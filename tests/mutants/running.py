@@ -95,7 +95,7 @@ def _judge(
 
 
 def _write(file: Path, source: bytes) -> None:
-    """Write with a time of its own: compiled code is looked up by the second."""
+    """Write the file with a new modification time: bytecode caches compare whole seconds."""
     global _clock  # noqa: PLW0603
     _clock += 1
     file.write_bytes(source)
@@ -111,7 +111,7 @@ def _wait(child: int, limit: float) -> str:
             verdict = "survived" if status == 0 else "killed"
             break
         time.sleep(0.01)
-    # What the tests have started ends too.
+    # End the processes that the tests started too.
     with suppress(ProcessLookupError):
         os.killpg(child, signal.SIGKILL)
     if verdict == "timeout":
@@ -135,7 +135,7 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
 
 
 def _swap(source: bytes, file: Path, functions: dict[str, list[FunctionType]]) -> None:
-    """Give every function of the file its code from the source, where it is still the same function."""
+    """Replace the code of every function of the file by that of the source."""
     changed = {_place(code): code for code in _codes(compile(source, str(file), "exec", dont_inherit=True))}
     for function in functions[str(file)]:
         if code := changed.get(_place(function.__code__)):

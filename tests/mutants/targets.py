@@ -1,4 +1,4 @@
-"""The files that are mutated: those that decide who may do what, and what an auditor reads."""
+"""The files to mutate: those that decide who may do what, and those that auditors rely on."""
 
 from pathlib import Path
 

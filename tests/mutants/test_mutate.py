@@ -1,4 +1,4 @@
-"""What counts as a mutant, and that the accepted survivors are mutants of the code as it is."""
+"""Mutants are generated as expected, and accepted survivors are mutants of the current code."""
 
 import ast
 from textwrap import dedent

@@ -54,7 +54,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
         return (yield)
     finally:
         sys.settrace(None)
-        threading.settrace(None)  # type: ignore[arg-type]
+        threading.settrace(None)
         lines = {str(Path(file).relative_to(ROOT)): sorted(hit) for file, hit in _hit.items()}
         seconds = round(time.perf_counter() - started, 3)
         seen = {"test": item.nodeid, "seconds": seconds, "passed": item.nodeid not in _failed, "lines": lines}

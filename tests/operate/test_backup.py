@@ -1,4 +1,4 @@
-"""A service is backed up while it runs, restored elsewhere, compared row by row, and served from there."""
+"""Back up a running service, restore it elsewhere, compare row by row, and serve from it."""
 
 import asyncio
 import hashlib
@@ -23,12 +23,12 @@ from tests.builders import CONNECTOR, an_application
 from tests.cli.commands import a_folder, a_service, eventually, rolecall, typed
 from tests.conftest import with_database
 
-# Signs of life, times of requests and what the worker has yet to take up are nobody's record.
+# Heartbeats, request times and the worker's queues are not part of the records.
 _PASSING = {"finished_imports", "heartbeats", "request_times"}
 
 
 def contents(url: str) -> dict[str, tuple[int, str]]:
-    """How many rows each table has, and a digest of them all."""
+    """Return the row count and a digest of each table."""
     with psycopg.connect(url) as db:
         tables = db.execute(
             "SELECT relname FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace"
@@ -46,7 +46,7 @@ def files(folder: Path) -> dict[str, str]:
 
 
 @pytest.mark.timeout(900)
-def test_a_backup_of_a_running_service_is_restored_whole_and_served_from(tmp_path: Path) -> None:
+def test_backup_of_a_running_service_is_restored_completely(tmp_path: Path) -> None:
     old, new, archive = tmp_path / "old", tmp_path / "new", tmp_path / "backup.tar"
     with a_service(old, "--workers", "1") as service:
         token = typed("token", "create", "ci", "--scope", "all", "--data-dir", old).stdout.strip()
@@ -65,7 +65,7 @@ def test_a_backup_of_a_running_service_is_restored_whole_and_served_from(tmp_pat
             made = typed("backup", archive, "--with-key", "--data-dir", old)
 
             assert made.returncode == 0, made.stderr
-            # What comes later is not in it.
+            # Later writes are not in the backup.
             assert client.post("/api/applications", json={"name": "Later"}).status_code == 201
     assert archive.stat().st_mode & 0o077 == 0
     assert list(tmp_path.glob(".*")) == []
@@ -79,7 +79,7 @@ def test_a_backup_of_a_running_service_is_restored_whole_and_served_from(tmp_pat
             assert later == (1,)
         before, after = contents(there), contents(here)
     same = {table for table, row in before.items() if after[table] == row}
-    # Only what the later application touched differs.
+    # Only tables that the later application changed differ.
     assert before.keys() == after.keys()
     assert before.keys() - same <= {
         "applications",
@@ -116,7 +116,7 @@ def test_a_backup_of_a_running_service_is_restored_whole_and_served_from(tmp_pat
 
 @pytest.fixture(scope="module")
 def other_service(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A backup, with its key, of a service whose one token is named Theirs."""
+    """Back up, with its key, a service whose only token is named Theirs."""
     folder = tmp_path_factory.mktemp("other")
     a_folder(folder / "here")
     with embedded(folder / "here"):
@@ -151,7 +151,7 @@ def test_backup_of_a_newer_program_is_refused_before_anything_is_replaced(
 
 
 def held(folder: Path) -> tuple[list[str], str]:
-    """The names of a service's tokens, and its key."""
+    """Return the names of a service's tokens, and its key."""
     listed = typed("token", "list", "--json", "--data-dir", folder)
     assert listed.returncode == 0, listed.stderr
     return [token["name"] for token in json.loads(listed.stdout)], (folder / "secret.key").read_text()[0]
@@ -159,9 +159,7 @@ def held(folder: Path) -> tuple[list[str], str]:
 
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("point", ["old-set-aside", "database-in-place", "before-commit", "after-commit"])
-def test_a_restore_that_is_killed_leaves_the_old_or_the_new_and_says_what_to_do(
-    tmp_path: Path, other_service: Path, point: str
-) -> None:
+def test_killed_restore_leaves_old_or_new_data_and_advice(tmp_path: Path, other_service: Path, point: str) -> None:
     here, faults = tmp_path / "here", tmp_path / "faults"
     a_folder(here)
     faults.mkdir()
@@ -179,8 +177,8 @@ def test_a_restore_that_is_killed_leaves_the_old_or_the_new_and_says_what_to_do(
 
         assert refused.returncode == (1 if is_undone else 0)
         assert ("`rolecall migrate` to have back what was there" in refused.stderr) == is_undone
-        assert ("a restore is under way or was interrupted" in examined.stdout) == is_undone
-        assert ("A restore was interrupted and is undone" in mended.stderr) == is_undone
+        assert ("a restore is running or was interrupted" in examined.stdout) == is_undone
+        assert ("An interrupted restore was undone" in mended.stderr) == is_undone
         assert held(here) == ((["Ours"], "a") if is_undone else (["Theirs"], "b"))
         again = typed(*words)
         assert (again.returncode, "interrupted" in again.stderr) == (0, False)
@@ -191,7 +189,7 @@ def test_a_restore_that_is_killed_leaves_the_old_or_the_new_and_says_what_to_do(
     assert not [path for path in here.iterdir() if "restored" in path.name]
 
 
-def test_a_restore_begun_again_undoes_the_one_that_was_killed(tmp_path: Path, other_service: Path) -> None:
+def test_repeated_restore_undoes_the_killed_one(tmp_path: Path, other_service: Path) -> None:
     here, faults = tmp_path / "here", tmp_path / "faults"
     faults.mkdir()
     (faults / "restore.database-in-place").touch()
@@ -200,7 +198,7 @@ def test_a_restore_begun_again_undoes_the_one_that_was_killed(tmp_path: Path, ot
         again = typed("restore", other_service, "--data-dir", here)
 
         assert (killed.returncode, again.returncode) == (-signal.SIGKILL, 0)
-        assert "A restore was interrupted and is undone" in again.stderr
+        assert "An interrupted restore was undone" in again.stderr
         assert held(here) == (["Theirs"], "b")
 
 
@@ -213,7 +211,7 @@ def empty_database(server_url: str, tmp_path: Path) -> Iterator[str]:
         db.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
 
 
-async def test_a_backup_beside_imports_has_every_file_that_its_database_names(
+async def test_backup_during_imports_has_every_referenced_file(
     client: httpx2.AsyncClient, db: Db, config: Config, empty_database: str, tmp_path: Path
 ) -> None:
     imports, app, archive = Imports(client, config), await an_application(db, "Payroll"), tmp_path / "backup.tar"

@@ -16,7 +16,7 @@ from rolecall.core.db import Db, execute
 from rolecall.core.ids import new_id
 from rolecall.core.sealing import new_key
 from rolecall.operate import doctor
-from rolecall.operate.doctor import State
+from rolecall.operate.doctor import CheckState
 from rolecall.webhooks import outbox
 from tests.application_imports.running import Imports
 from tests.builders import an_access_request, an_application, an_identity, an_import
@@ -26,7 +26,7 @@ from tests.webhooks.sending import a_hook
 
 
 def examined(url: str, folder: Path) -> tuple[int, dict[str, Any]]:
-    """The exit code and the findings that are not ok, by check."""
+    """Return the exit code and the failed checks by name."""
     said = rolecall("doctor", "--json", "--data-dir", folder, ROLECALL_DATABASE_URL=url)
     assert said.stdout, said.stderr
     found = json.loads(said.stdout)
@@ -34,7 +34,7 @@ def examined(url: str, folder: Path) -> tuple[int, dict[str, Any]]:
     return said.returncode, {entry["check"]: entry for entry in found["findings"] if entry["state"] != "ok"}
 
 
-async def test_a_service_that_is_well_has_no_findings(db: Db, clean_database: str, tmp_path: Path) -> None:
+async def test_healthy_service_has_no_findings(db: Db, clean_database: str, tmp_path: Path) -> None:
     await execute(db, "INSERT INTO heartbeats (worker_id) VALUES (%(id)s)", id=new_id())
     disk = shutil.disk_usage(tmp_path)
 
@@ -44,7 +44,7 @@ async def test_a_service_that_is_well_has_no_findings(db: Db, clean_database: st
     assert (code, findings.keys() - {"disk"}) == (0 if roomy else 1, set())
 
 
-async def test_every_trouble_is_found_and_explained(
+async def test_every_problem_is_found_with_advice(
     client: httpx2.AsyncClient, db: Db, clean_database: str, config: Config, tmp_path: Path
 ) -> None:
     app = await an_application(db, "Payroll", schedule={"cron": "0 5 * * *", "locations": {"Users": "/x.csv"}})
@@ -78,13 +78,13 @@ async def test_every_trouble_is_found_and_explained(
     assert "100 %" in findings["unmatched accounts"]["detail"]
 
 
-async def test_a_hook_whose_secret_the_key_does_not_open_is_named(
+async def test_webhook_with_undecryptable_secret_is_named(
     client: httpx2.AsyncClient, db: Db, config: Config, tmp_path: Path
 ) -> None:
     await a_hook(client, "https://hooks.example.com/", name="Before")
     key = tmp_path / "secret.key"
     kept = key.read_text()
-    assert (await doctor._secrets(db, config)).state is State.OK
+    assert (await doctor._secrets(db, config)).state is CheckState.OK
 
     key.write_text(new_key())
     await a_hook(client, "https://hooks.example.com/", name="After")
@@ -96,24 +96,22 @@ async def test_a_hook_whose_secret_the_key_does_not_open_is_named(
     back = await doctor._secrets(db, config)
 
     assert (changed.state, changed.detail) == (
-        State.TROUBLE, "sealed with another key, so nothing is sent: Before",
+        CheckState.TROUBLE, "encrypted with another key, so nothing is sent: Before",
     )  # fmt: skip
-    assert (lost.state, lost.detail) == (State.TROUBLE, "there is no key, so nothing is sent: After, Before")
+    assert (lost.state, lost.detail) == (CheckState.TROUBLE, "there is no key, so nothing is sent: After, Before")
     assert "rotate" in lost.advice
-    assert back.state is State.OK
+    assert back.state is CheckState.OK
 
 
-async def test_deliveries_that_no_worker_sends_are_told_apart_from_receivers_that_are_slow(
-    client: httpx2.AsyncClient, db: Db
-) -> None:
+async def test_overdue_deliveries_are_distinguished_from_slow_receivers(client: httpx2.AsyncClient, db: Db) -> None:
     await a_hook(client, "https://hooks.example.com/", name="Tickets")
     for _ in range(2):
         await an_access_request(db)
-    assert (await doctor._late_deliveries(db)).state is State.OK
+    assert (await doctor._late_deliveries(db)).state is CheckState.OK
     await execute(db, "UPDATE webhook_deliveries SET next_attempt_on = now() - interval '6 minutes'")
 
     late = await doctor._late_deliveries(db)
-    # One is on its way: the rest waits for the receiver, not for the worker.
+    # One is in flight: the others wait for the receiver, not for the worker.
     async with db.transaction():
         now = clock.now()
         assert await outbox.claim(db, await outbox.lock_due_hooks(db, now), 512, now)
@@ -121,24 +119,24 @@ async def test_deliveries_that_no_worker_sends_are_told_apart_from_receivers_tha
     await execute(db, "UPDATE webhook_deliveries SET next_attempt_on = now() - interval '6 minutes'")
     abandoned = await doctor._late_deliveries(db)
 
-    assert (late.state, "Tickets" in late.detail) == (State.TROUBLE, True)
-    assert sending.state is State.OK
-    assert abandoned.state is State.TROUBLE
+    assert (late.state, "Tickets" in late.detail) == (CheckState.TROUBLE, True)
+    assert sending.state is CheckState.OK
+    assert abandoned.state is CheckState.TROUBLE
 
 
-async def test_an_import_that_nobody_takes_is_told(db: Db) -> None:
+async def test_import_without_a_worker_is_reported(db: Db) -> None:
     app = await an_application(db, "Payroll")
     for application, status in ((app, "Pending"), (app, "Pending"), (None, "Running")):
         await an_import(db, application, status)
-    assert (await doctor._waiting_imports(db)).state is State.OK
+    assert (await doctor._waiting_imports(db)).state is CheckState.OK
     await execute(db, "UPDATE application_imports SET created_at = now() - interval '16 minutes'")
 
     found = await doctor._waiting_imports(db)
 
-    assert (found.state, "Payroll #1" in found.detail, "#2" in found.detail) == (State.TROUBLE, True, False)
+    assert (found.state, "Payroll #1" in found.detail, "#2" in found.detail) == (CheckState.TROUBLE, True, False)
 
 
-def test_a_disk_is_looked_at_once_however_many_folders_are_on_it(tmp_path: Path) -> None:
+def test_disk_shared_by_folders_is_checked_once(tmp_path: Path) -> None:
     for name in ("postgres", "files"):
         (tmp_path / name).mkdir()
     elsewhere = Path("/dev/shm")
@@ -151,7 +149,7 @@ def test_a_disk_is_looked_at_once_however_many_folders_are_on_it(tmp_path: Path)
     assert len(found) == len(disks)
 
 
-async def test_active_accounts_of_people_who_left_are_told(db: Db, clean_database: str, tmp_path: Path) -> None:
+async def test_active_accounts_of_leavers_are_reported(db: Db, clean_database: str, tmp_path: Path) -> None:
     ada, wiki = await an_identity(db), await an_application(db, "Wiki")
     await an_account(db, wiki, "ada", ada)
     await execute(db, "UPDATE identities SET status = 'Disabled'")
@@ -163,7 +161,7 @@ async def test_active_accounts_of_people_who_left_are_told(db: Db, clean_databas
     assert "for example ada in Wiki" in found["detail"]
 
 
-def test_a_database_of_another_version_is_told(clean_database: str, tmp_path: Path) -> None:
+def test_database_of_another_version_is_reported(clean_database: str, tmp_path: Path) -> None:
     with psycopg.connect(clean_database, autocommit=True) as db:
         row = db.execute("DELETE FROM migrations WHERE name LIKE '0012%' RETURNING name, sha256").fetchone()
         try:
@@ -180,20 +178,20 @@ def test_a_database_out_of_reach_is_a_finding_not_a_crash(tmp_path: Path) -> Non
     assert (code, list(findings)) == (1, ["database"])
 
 
-async def test_a_clock_that_is_not_the_databases_is_told(db: Db) -> None:
-    assert (await doctor._clock(db)).state is State.OK
+async def test_clock_difference_to_the_database_is_reported(db: Db) -> None:
+    assert (await doctor._clock(db)).state is CheckState.OK
     clock.travel(timedelta(minutes=-1))
 
     found = await doctor._clock(db)
 
-    assert (found.state, "60." in found.detail) == (State.TROUBLE, True)
+    assert (found.state, "60." in found.detail) == (CheckState.TROUBLE, True)
 
 
 @pytest.mark.parametrize(
-    ("free", "state"), [(50 << 30, State.OK), (5 << 30, State.WARNING), (100 << 20, State.TROUBLE)]
+    ("free", "state"), [(50 << 30, CheckState.OK), (5 << 30, CheckState.WARNING), (100 << 20, CheckState.TROUBLE)]
 )
-def test_a_disk_that_fills_is_told_before_it_is_full(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, free: int, state: State
+def test_filling_disk_is_reported_before_it_is_full(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, free: int, state: CheckState
 ) -> None:
     usage = type(shutil.disk_usage(tmp_path))(100 << 30, (100 << 30) - free, free)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
@@ -201,7 +199,7 @@ def test_a_disk_that_fills_is_told_before_it_is_full(
     assert [found.state for found in doctor._disk(tmp_path)] == [state]
 
 
-async def test_the_page_says_what_to_do_about_every_finding(db: Db, config: Config) -> None:
+async def test_operating_page_documents_every_check(db: Db, config: Config) -> None:
     page = (REPOSITORY / "docs/operating.md").read_text()
 
     findings = await doctor.examine(db, config)
@@ -217,4 +215,4 @@ async def test_passwords_off_without_a_provider_is_a_warning(db: Db, config: Con
     with_provider = msgspec.structs.replace(off, oidc_issuer="https://provider.example.com")
     other = {finding.check: finding.state for finding in await doctor.examine(db, with_provider)}
 
-    assert (found["sign-in"], other["sign-in"]) == (State.WARNING, State.OK)
+    assert (found["sign-in"], other["sign-in"]) == (CheckState.WARNING, CheckState.OK)

@@ -1,4 +1,4 @@
-"""What Prometheus is told, read as Prometheus reads it."""
+"""Metrics, parsed as Prometheus parses them."""
 
 import re
 from collections import Counter
@@ -28,7 +28,7 @@ Told = dict[str, dict[frozenset[tuple[str, str]], float]]
 
 
 def read(text: str) -> tuple[Told, dict[str, str]]:
-    """Samples by name and labels, and the type of each metric; what does not fit the format fails."""
+    """Parse samples by name and labels, and the type of each metric; fail on invalid format."""
     told: Told = {}
     kinds: dict[str, str] = {}
     for line in text.splitlines():
@@ -56,7 +56,7 @@ def labels(**pairs: object) -> frozenset[tuple[str, str]]:
     return frozenset((name, str(value)) for name, value in pairs.items())
 
 
-async def test_requests_are_told_by_route_and_status(client: httpx2.AsyncClient) -> None:
+async def test_requests_are_counted_by_route_and_status(client: httpx2.AsyncClient) -> None:
     for path in ("/api/identities", "/api/identities", f"/api/identities/{uuid4()}", "/no/such/route"):
         await client.get(path)
     await client.request("BREW", "/api/identities")
@@ -79,7 +79,7 @@ async def test_requests_are_told_by_route_and_status(client: httpx2.AsyncClient)
         assert found[-1] == (inf, count[pairs])
 
 
-async def test_every_process_tells_of_all(config: Config, db: Db) -> None:
+async def test_every_process_reports_totals_of_all(config: Config, db: Db) -> None:
     async with serving(config) as one, serving(config) as other:
         await one.get("/healthz")
         await asked(one)
@@ -87,12 +87,12 @@ async def test_every_process_tells_of_all(config: Config, db: Db) -> None:
         assert told["http_request_seconds_count"][labels(method="GET", route="/healthz", status=200)] == 1
         await one.get("/healthz")
 
-    # What was counted last is kept at the end.
+    # The last counts are flushed on exit.
     kept = await fetch_value(db, "SELECT sum(requests)::int FROM request_times WHERE route = '/healthz'")
     assert kept == 2
 
 
-async def test_what_could_not_be_kept_is_kept_later(config: Config, db: Db) -> None:
+async def test_failed_flush_is_retried(config: Config, db: Db) -> None:
     async with serving(config) as client:
         await client.get("/healthz")
         await execute(db, "ALTER TABLE request_times RENAME TO away")
@@ -105,7 +105,7 @@ async def test_what_could_not_be_kept_is_kept_later(config: Config, db: Db) -> N
     assert told["http_request_seconds_count"][labels(method="GET", route="/healthz", status=200)] == 1
 
 
-async def test_queues_imports_and_deliveries_are_told(client: httpx2.AsyncClient, db: Db, config: Config) -> None:
+async def test_imports_and_deliveries_are_reported(client: httpx2.AsyncClient, db: Db, config: Config) -> None:
     await beat(db, uuid4())
     app = await an_application(db, "Payroll")
     await Imports(client, config).finish(app, {"Users": "Username\nada\nbob\n"})
@@ -167,7 +167,7 @@ async def test_machine_of_a_trusted_proxy_is_not_local(config: Config) -> None:
         assert await status(app, ("::1", 1), {}) == 200
 
 
-async def test_only_the_machine_itself_and_who_has_the_token_may_read_them(config: Config) -> None:
+async def test_metrics_need_a_local_client_or_the_token(config: Config) -> None:
     for token in (None, "scrape"):
         async with a_service(msgspec.structs.replace(config, metrics_token=token)) as app:
             refused = [await status(app, peer, headers) for peer, headers in FROM_ELSEWHERE]
@@ -183,13 +183,13 @@ def documented() -> set[str]:
     return {name for line in table.splitlines() for name in re.findall(r"`([a-z_]+)`", line.split("|")[1:2][0] if "|" in line else "")}  # fmt: skip # noqa: E501
 
 
-async def test_the_page_names_every_metric_and_no_other(client: httpx2.AsyncClient) -> None:
+async def test_operating_page_lists_exactly_the_metrics(client: httpx2.AsyncClient) -> None:
     _, kinds = await asked(client)
 
     assert documented() == set(kinds)
 
 
-async def test_the_alerts_of_the_page_ask_for_metrics_that_there_are(client: httpx2.AsyncClient) -> None:
+async def test_alerts_in_the_operating_page_use_existing_metrics(client: httpx2.AsyncClient) -> None:
     _, kinds = await asked(client)
     known = {"up", *kinds}
     for name, kind in kinds.items():
@@ -209,9 +209,9 @@ async def test_the_alerts_of_the_page_ask_for_metrics_that_there_are(client: htt
 
 @pytest.mark.parametrize("text", ['a "quote"', "a \\ stroke", "a\nline"])
 def test_labels_are_escaped(text: str) -> None:
-    from rolecall.operate.metrics import Kind, Metric, exposition
+    from rolecall.operate.metrics import Metric, MetricType, exposition
 
-    metric = Metric("some_info", Kind.GAUGE, "x", [("", {"version": text}, 1)])
+    metric = Metric("some_info", MetricType.GAUGE, "x", [("", {"version": text}, 1)])
 
     told, _ = read(exposition([metric]).decode())
 

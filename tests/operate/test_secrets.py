@@ -1,4 +1,4 @@
-"""The password of the database is shown nowhere."""
+"""The password of the database is never printed, logged or passed as an argument."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -16,7 +16,7 @@ from rolecall.core.errors import CannotRun
 from rolecall.operate import backup, programs
 
 SECRET = "s3cr3t/of@the%database"
-# Stands in for PostgreSQL's programs, and writes down what others on the machine may see of it.
+# Replaces PostgreSQL's programs and records the arguments, which other users can see.
 PROGRAM = """#!/bin/sh
 printf '%s\\n' "$@" > "$0.arguments"
 printf '%s' "$PGPASSWORD" > "$0.password"
@@ -25,10 +25,10 @@ exit 1
 
 
 @pytest.mark.parametrize("program", ["pg_dump", "pg_restore"])
-def test_no_argument_of_a_program_holds_it(
+def test_database_password_is_in_no_program_argument(
     config: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str
 ) -> None:
-    # A server that asks for none takes any.
+    # A server without password authentication accepts any password.
     secret = str(conninfo_to_dict(config.database_url or "").get("password") or SECRET)
     config = msgspec.structs.replace(config, database_url=make_conninfo(config.database_url or "", password=secret))
     archive = tmp_path / "backup.tar"
@@ -52,7 +52,7 @@ def test_no_argument_of_a_program_holds_it(
     assert secret not in str(refused.value)
 
 
-# Where no server is, and where a password was not written as a URL wants it: PostgreSQL would repeat half of it.
+# An address without a server, and a password that is not URL-encoded: PostgreSQL would print half of it.
 OUT_OF_REACH = f"postgresql://rolecall:{quote(SECRET, safe='')}@127.0.0.1:1/rolecall"
 UNESCAPED = [
     f"postgresql://rolecall:{half}@127.0.0.1:1/rolecall" for half in ("a@s3cr3t", "1/s3cr3t", "x/s3cr3t", "%s3cr3t")
@@ -61,7 +61,7 @@ UNESCAPED = [
 
 @pytest.mark.parametrize("url", [OUT_OF_REACH, *UNESCAPED, "host=127.0.0.1 password=a s3cr3t"])
 @pytest.mark.parametrize("command", [["doctor"], ["migrate"], ["token", "list"], ["backup", "x.tar"]], ids=" ".join)
-def test_no_command_says_it(tmp_path: Path, url: str, command: list[str]) -> None:
+def test_no_command_prints_the_database_password(tmp_path: Path, url: str, command: list[str]) -> None:
     done = CliRunner().invoke(
         rolecall, [*command, "--data-dir", str(tmp_path)], env={"ROLECALL_DATABASE_URL": url}, catch_exceptions=False
     )
@@ -72,5 +72,5 @@ def test_no_command_says_it(tmp_path: Path, url: str, command: list[str]) -> Non
     assert "Traceback" not in done.stderr
 
 
-def test_settings_that_reach_a_log_do_not_say_it(config: Config) -> None:
+def test_logged_settings_omit_the_database_password(config: Config) -> None:
     assert SECRET not in repr(msgspec.structs.replace(config, database_url=SECRET, oidc_client_secret=SECRET))

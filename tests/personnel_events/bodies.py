@@ -1,4 +1,4 @@
-"""What the tests of personnel events send and read."""
+"""Bodies and dates for the tests of personnel events."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -10,12 +10,12 @@ MISSING = "00000000-0000-4000-8000-000000000001"
 
 
 def day(offset: int) -> str:
-    """A date so many days from today, as a body says it."""
+    """Return the date some days from today, as a request body writes it."""
     return (datetime.now(UTC).date() + timedelta(days=offset)).isoformat()
 
 
 def midnight(offset: int) -> str:
-    """The same date, as an answer says it."""
+    """Return the same date as a response writes it."""
     return f"{day(offset)}T00:00:00Z"
 
 

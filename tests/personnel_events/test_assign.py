@@ -5,7 +5,7 @@ from tests.builders import an_identity
 from tests.personnel_events.bodies import EVENTS, MISSING, created, day
 
 
-async def test_an_assignee_is_named_and_may_change(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_event_can_be_assigned_and_reassigned(client: httpx2.AsyncClient, db: Db) -> None:
     grace, mary = await an_identity(db, "Grace", "Hopper"), await an_identity(db, "Mary", "Somerville")
     event = await created(client, "offboard", identityId=str(await an_identity(db)), effectiveDate=day(3))
 
@@ -21,7 +21,7 @@ async def test_an_assignee_is_named_and_may_change(client: httpx2.AsyncClient, d
     assert (await client.get(f"{EVENTS}/{event['id']}")).json() == answer.json()
 
 
-async def test_an_assignee_must_exist(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_assignee_must_exist(client: httpx2.AsyncClient, db: Db) -> None:
     event = await created(client, "offboard", identityId=str(await an_identity(db)), effectiveDate=day(3))
 
     for body, message in [
@@ -33,7 +33,7 @@ async def test_an_assignee_must_exist(client: httpx2.AsyncClient, db: Db) -> Non
         assert answer.json()["errors"] == [{"field": "assigneeId", "message": message}]
 
 
-async def test_a_canceled_event_is_assigned_to_nobody(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_canceled_event_cannot_be_assigned(client: httpx2.AsyncClient, db: Db) -> None:
     ada = str(await an_identity(db))
     event = await created(client, "offboard", identityId=ada, effectiveDate=day(3))
     await client.post(f"{EVENTS}/{event['id']}/cancel")
@@ -44,7 +44,7 @@ async def test_a_canceled_event_is_assigned_to_nobody(client: httpx2.AsyncClient
     assert answer.json()["message"] == "Personnel event is already Canceled"
 
 
-async def test_someone_who_left_is_assigned_nothing(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_event_cannot_be_assigned_to_an_inactive_identity(client: httpx2.AsyncClient, db: Db) -> None:
     ada = await an_identity(db)
     await db.execute("UPDATE identities SET status = 'Disabled' WHERE id = %s", (ada,))
     event = await created(client, "offboard", identityId=str(ada), effectiveDate=day(3))

@@ -12,7 +12,7 @@ from tests.personnel_events.bodies import EVENTS, MISSING, created, day
 from tests.working import let_the_worker_work
 
 
-async def test_a_canceled_event_ends_its_stages_and_forgets_its_changes(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_canceling_an_event_cancels_its_stages_and_drops_its_changes(client: httpx2.AsyncClient, db: Db) -> None:
     ada = str(await an_identity(db, title="Programmer"))
     event = await created(
         client, "role-transition", identityId=ada, effectiveDate=day(9), identity={"title": "Countess"}
@@ -30,7 +30,7 @@ async def test_a_canceled_event_ends_its_stages_and_forgets_its_changes(client: 
     assert shown["activity"][-1]["action"] == "Canceled"
 
 
-async def test_a_canceled_event_cancels_its_requests_that_are_not_done(
+async def test_canceling_an_event_cancels_its_unfinished_requests(
     client: httpx2.AsyncClient, db: Db, config: Config
 ) -> None:
     clock.travel_to(datetime(2026, 11, 1, tzinfo=UTC))
@@ -52,7 +52,7 @@ async def test_a_canceled_event_cancels_its_requests_that_are_not_done(
     assert (await client.get(f"/api/identities/{ada}")).json()["status"] == "Active"
 
 
-async def test_an_event_that_is_over_cannot_be_canceled(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_finished_event_cannot_be_canceled(client: httpx2.AsyncClient, db: Db) -> None:
     event = await created(client, "offboard", identityId=str(await an_identity(db)), effectiveDate=day(3))
     await client.post(f"{EVENTS}/{event['id']}/cancel")
 
@@ -62,7 +62,7 @@ async def test_an_event_that_is_over_cannot_be_canceled(client: httpx2.AsyncClie
     assert answer.json()["message"] == "Personnel event is already Canceled"
 
 
-async def test_verbs_of_an_unknown_event(client: httpx2.AsyncClient) -> None:
+async def test_verb_on_an_unknown_event_is_not_found(client: httpx2.AsyncClient) -> None:
     for verb in ("assign", "return-date", "cancel", "comment"):
         for id in (MISSING, "nonsense"):
             answer = await client.post(f"{EVENTS}/{id}/{verb}", json={})

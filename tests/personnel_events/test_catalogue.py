@@ -1,4 +1,4 @@
-"""What events ask for, seen against the catalogue and against what accounts hold."""
+"""Test the requests of events against the catalogue and the access of accounts."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -37,7 +37,7 @@ def rated(request: Any) -> list[tuple[str, str]]:
     ]
 
 
-async def test_names_of_models_that_the_catalogue_lacks_are_critical(
+async def test_model_privilege_that_the_catalogue_lacks_is_critical(
     client: httpx2.AsyncClient, db: Db, config: Config
 ) -> None:
     ledger = await an_application(db, "Ledger")
@@ -51,11 +51,11 @@ async def test_names_of_models_that_the_catalogue_lacks_are_critical(
     (request,) = await asked(client, config, event)
 
     assert rated(request) == [("Post", "Low"), ("Pots", "Critical"), ("Clerks", "None"), ("Clerkz", "Critical")]
-    # The owner approves as well, or the administrators for them.
+    # The owner must approve too, or the administrators in their place.
     assert len(request["requirements"][0]["rules"]) == 2
 
 
-async def test_a_role_transition_removes_only_what_is_held_or_coming(
+async def test_role_transition_removes_only_access_that_is_held_or_requested(
     client: httpx2.AsyncClient, db: Db, config: Config
 ) -> None:
     ada, ledger = await an_identity(db, department="Finance"), await an_application(db, "Ledger")
@@ -64,7 +64,7 @@ async def test_a_role_transition_removes_only_what_is_held_or_coming(
     denied = [{"header": "Books", "permission": "Denied"}]
     await an_access_model(db, access=[{"applicationId": str(ledger), "groups": groups, "permissions": denied}])
     await a_request(db, ada, ledger, "Coming")
-    # Completed, and no import came since.
+    # The request is completed, and no import has run since.
     for name, status in (("Given", "Completed"), ("Canceled", "Canceled")):
         id = await a_request(db, ada, ledger, name)
         await db.execute("UPDATE access_requests SET status = %s, completed_on = now() WHERE id = %s", (status, id))

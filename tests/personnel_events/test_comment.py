@@ -5,7 +5,7 @@ from tests.builders import an_identity
 from tests.personnel_events.bodies import EVENTS, created, day
 
 
-async def test_comments_come_in_order_with_their_author(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_comments_are_listed_in_order_with_their_author(client: httpx2.AsyncClient, db: Db) -> None:
     event = await created(client, "offboard", identityId=str(await an_identity(db)), effectiveDate=day(3))
 
     for content in ("First", "Second"):
@@ -19,7 +19,7 @@ async def test_comments_come_in_order_with_their_author(client: httpx2.AsyncClie
     ]
 
 
-async def test_a_comment_says_something(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_comment_without_content_is_rejected(client: httpx2.AsyncClient, db: Db) -> None:
     event = await created(client, "offboard", identityId=str(await an_identity(db)), effectiveDate=day(3))
 
     for body in ({}, {"content": "  "}):

@@ -13,7 +13,7 @@ from tests.holdings import an_account
 from tests.personnel_events.bodies import EVENTS, created
 
 
-async def test_workers_and_people_at_once_take_every_step_once(
+async def test_concurrent_workers_and_callers_take_every_step_once(
     client: httpx2.AsyncClient, db: Db, config: Config
 ) -> None:
     clock.travel_to(datetime(2026, 11, 2, 9, tzinfo=UTC))

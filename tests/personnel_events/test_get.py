@@ -10,7 +10,7 @@ from tests.builders import an_identity
 from tests.personnel_events.bodies import EVENTS, MISSING, created, day
 
 
-async def test_an_event_reads_as_it_was_created(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_event_reads_back_as_created(client: httpx2.AsyncClient, db: Db) -> None:
     event = await created(
         client, "offboard", identityId=str(await an_identity(db)), effectiveDate=day(3), comment="Thanks"
     )
@@ -18,7 +18,7 @@ async def test_an_event_reads_as_it_was_created(client: httpx2.AsyncClient, db: 
     assert (await client.get(f"{EVENTS}/{event['id']}")).json() == event
 
 
-async def test_events_that_are_read_together_keep_their_own_parts(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_events_read_in_one_batch_keep_their_own_stages_and_comments(client: httpx2.AsyncClient, db: Db) -> None:
     events = [
         await created(
             client, "offboard", identityId=str(await an_identity(db)), effectiveDate=day(n), comment=f"Thanks {n}"
@@ -32,7 +32,7 @@ async def test_events_that_are_read_together_keep_their_own_parts(client: httpx2
 
 
 @pytest.mark.parametrize("id", [MISSING, "nonsense", "1"])
-async def test_an_unknown_event(client: httpx2.AsyncClient, id: str) -> None:
+async def test_unknown_event_is_not_found(client: httpx2.AsyncClient, id: str) -> None:
     answer = await client.get(f"{EVENTS}/{id}")
 
     assert answer.status_code == 404

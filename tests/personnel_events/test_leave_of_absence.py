@@ -10,7 +10,7 @@ from tests.builders import an_identity
 from tests.personnel_events.bodies import created, day, midnight, planned, problems
 
 
-async def test_a_leave_with_a_return_date(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_leave_with_a_return_date_schedules_its_removal_stage(client: httpx2.AsyncClient, db: Db) -> None:
     ada = str(await an_identity(db))
 
     event = await created(client, "leave-of-absence", identityId=ada, effectiveDate=day(14), endDate=day(100))
@@ -23,7 +23,7 @@ async def test_a_leave_with_a_return_date(client: httpx2.AsyncClient, db: Db) ->
     ]
 
 
-async def test_without_a_return_date_the_removal_is_snoozed(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_leave_without_a_return_date_snoozes_its_removal_stage(client: httpx2.AsyncClient, db: Db) -> None:
     ada = str(await an_identity(db))
 
     event = await created(client, "leave-of-absence", identityId=ada, effectiveDate=day(14))
@@ -32,7 +32,7 @@ async def test_without_a_return_date_the_removal_is_snoozed(client: httpx2.Async
     assert planned(event)[1:] == [("Provision", "Scheduled", midnight(14)), ("Removal", "Snoozed", None)]
 
 
-async def test_an_end_before_a_past_start_breaks_two_rules(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_past_start_and_earlier_end_are_both_reported(client: httpx2.AsyncClient, db: Db) -> None:
     ada = str(await an_identity(db))
 
     found = await problems(client, "leave-of-absence", identityId=ada, effectiveDate=day(-1), endDate=day(-2))
@@ -43,7 +43,7 @@ async def test_an_end_before_a_past_start_breaks_two_rules(client: httpx2.AsyncC
     }
 
 
-async def test_an_end_is_not_judged_against_a_start_nobody_can_read(client: httpx2.AsyncClient) -> None:
+async def test_end_date_is_not_compared_with_an_invalid_start(client: httpx2.AsyncClient) -> None:
     found = await problems(client, "leave-of-absence", effectiveDate="soon", endDate=day(-2))
 
     assert found == {
@@ -52,8 +52,8 @@ async def test_an_end_is_not_judged_against_a_start_nobody_can_read(client: http
     }
 
 
-async def test_days_are_days_of_the_services_time_zone(config: Config, db: Db, token: str) -> None:
-    clock.travel_to(datetime(2026, 10, 20, 23, 0, tzinfo=UTC))  # already the 21st in Zurich
+async def test_dates_are_days_in_the_time_zone_of_the_service(config: Config, db: Db, token: str) -> None:
+    clock.travel_to(datetime(2026, 10, 20, 23, 0, tzinfo=UTC))  # October 21 in Zurich
     ada = str(await an_identity(db))
     local = load({"ROLECALL_TIMEZONE": "Europe/Zurich"}, database_url=config.database_url, base_url=config.base_url)
     headers = {"Authorization": f"Bearer {token}"}
@@ -68,5 +68,5 @@ async def test_days_are_days_of_the_services_time_zone(config: Config, db: Db, t
     assert found == {"effectiveDate": "Effective date must be today or later"}
     assert today["neededOn"] == "2026-10-20T22:00:00Z"
     assert today["activity"][0]["content"] == "Absence with effect from 2026-10-21"
-    # Midnight both times: the clocks go back on the 25th.
+    # Both are midnight although the clocks go back on October 25.
     assert [start for _, _, start in planned(winter)] == ["2026-10-20T22:00:00Z", "2026-10-27T23:00:00Z", None]

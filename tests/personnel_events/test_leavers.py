@@ -1,4 +1,4 @@
-"""Whoever has left is given nothing, and what they have goes, whatever else was on its way."""
+"""Test that leavers are given no access, and that their accounts are removed despite other events and requests."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -19,7 +19,7 @@ from tests.working import let_the_worker_work
 
 START = datetime(2026, 11, 2, 9, tzinfo=UTC)
 REQUESTS = "/api/access-requests"
-WITHHELD = "Nothing is given to somebody who has left: the identity is Disabled"
+WITHHELD = "The identity is Disabled; only active identities can be given access"
 LESS = [NewPrivilege(header="Ledger", permission="Post entries", requested_access=Access.NONE)]
 
 
@@ -61,7 +61,7 @@ def requests(event: Any) -> list[tuple[str, str, str]]:
     ]
 
 
-async def test_what_waits_to_be_given_is_canceled_with_the_reason(
+async def test_requests_that_would_give_access_to_a_leaver_are_canceled(
     client: httpx2.AsyncClient, db: Db, config: Config, ada: UUID, boss: str
 ) -> None:
     ids = {
@@ -98,7 +98,7 @@ async def test_what_waits_to_be_given_is_canceled_with_the_reason(
         assert (found[name]["activity"][-1]["action"], found[name]["activity"][-1]["content"]) == ("Canceled", WITHHELD)
 
 
-async def test_a_transition_that_overlaps_gives_nothing_once_its_person_has_left(
+async def test_overlapping_transition_gives_no_access_after_the_person_left(
     client: httpx2.AsyncClient, db: Db, config: Config, ada: UUID
 ) -> None:
     wiki = await an_application(db, "Wiki")
@@ -123,7 +123,7 @@ async def test_a_transition_that_overlaps_gives_nothing_once_its_person_has_left
     assert over["status"] == "Completed"
 
 
-async def test_an_event_planned_for_somebody_who_has_left_gives_nothing(
+async def test_event_of_a_person_who_left_gives_no_access(
     client: httpx2.AsyncClient, db: Db, config: Config, ada: UUID
 ) -> None:
     wiki, ledger = await an_application(db, "Wiki"), await an_application(db, "Ledger")
@@ -144,7 +144,7 @@ async def test_an_event_planned_for_somebody_who_has_left_gives_nothing(
 
 
 @pytest.mark.parametrize("status", ["Disabled", "Removed"])
-async def test_nobody_can_ask_for_what_would_be_given_to_somebody_who_has_left(
+async def test_access_cannot_be_requested_for_an_inactive_identity(
     client: httpx2.AsyncClient, db: Db, ada: UUID, status: str
 ) -> None:
     wiki = str(await an_application(db, "Wiki"))
@@ -159,7 +159,7 @@ async def test_nobody_can_ask_for_what_would_be_given_to_somebody_who_has_left(
         assert refused.status_code == 400
         assert refused.json()["errors"][-1] == {
             "field": "identityId",
-            "message": f"Identity is {status}: nothing is given to somebody who has left",
+            "message": f"Identity is {status}; only active identities can be given access",
         }
     for allowed in (
         await ask("Remove"),
@@ -170,7 +170,7 @@ async def test_nobody_can_ask_for_what_would_be_given_to_somebody_who_has_left(
         assert allowed.status_code == 201, allowed.text
 
 
-async def test_what_comes_due_for_somebody_who_vanished_from_their_source_is_canceled(
+async def test_due_request_of_a_removed_identity_is_canceled(
     client: httpx2.AsyncClient, db: Db, config: Config, ada: UUID, boss: str
 ) -> None:
     pending = await an_access_request(db, "Add", identity_id=ada, now=START)
@@ -186,7 +186,7 @@ async def test_what_comes_due_for_somebody_who_vanished_from_their_source_is_can
     assert (await read(client, f"{REQUESTS}/{due}"))["status"] == "Canceled"
 
 
-async def test_what_an_import_contradicts_is_not_opened_again_for_somebody_who_has_left(
+async def test_contradicted_request_of_a_leaver_is_canceled_instead_of_reopened(
     client: httpx2.AsyncClient, db: Db, config: Config, ada: UUID, boss: str
 ) -> None:
     ledger = await an_application(db, "Ledger", priority="High")
@@ -206,7 +206,7 @@ async def test_what_an_import_contradicts_is_not_opened_again_for_somebody_who_h
     assert (request["status"], request["comments"][-1]["content"]) == ("Canceled", WITHHELD)
 
 
-async def test_an_account_that_appears_after_approval_is_removed_too(
+async def test_account_that_appears_after_approval_is_removed_too(
     client: httpx2.AsyncClient, db: Db, config: Config, ada: UUID
 ) -> None:
     wiki, ledger = await an_application(db, "Wiki"), await an_application(db, "Ledger")
@@ -222,10 +222,10 @@ async def test_an_account_that_appears_after_approval_is_removed_too(
     assert requests(event) == [("Remove", "ada", "Open"), ("Remove", "alovelace", "Open")]
     assert [stage["status"] for stage in event["stages"]] == ["Completed", "Open", "Scheduled"]
     told = {entry["action"]: entry["content"] for entry in event["activity"]}
-    assert told["Accounts Found"] == "Accounts that were not there when approval began are removed too: alovelace"
+    assert told["Accounts Found"] == "Accounts created after the approval began are removed too: alovelace"
     late = await read(client, f"{REQUESTS}/{event['stages'][0]['accessRequests'][1]['id']}")
     assert late["target"]["privileges"][0]["permission"]["permission"] == "Posters"
-    assert ("Found", "The account was not there when approval began") in [
+    assert ("Found", "The account was created after the approval began") in [
         (entry["action"], entry["content"]) for entry in late["activity"]
     ]
     for request in event["stages"][0]["accessRequests"]:
@@ -234,7 +234,7 @@ async def test_an_account_that_appears_after_approval_is_removed_too(
     assert (await read(client, f"{EVENTS}/{event['id']}"))["status"] == "Completed"
 
 
-async def test_a_late_account_awaits_the_approval_that_the_policy_asks_for(
+async def test_removal_of_a_late_account_follows_the_approval_policy(
     client: httpx2.AsyncClient, db: Db, config: Config, ada: UUID, boss: str
 ) -> None:
     rule = {"type": "Approve", "reason": "Mary knows", "responder": "Supervisor", "actions": ["Remove"]}
@@ -250,7 +250,7 @@ async def test_a_late_account_awaits_the_approval_that_the_policy_asks_for(
     assert [stage["status"] for stage in event["stages"]] == ["Completed", "Open", "Scheduled"]
 
 
-async def test_active_accounts_of_leavers_that_nobody_is_asked_to_remove_are_listed(
+async def test_leftovers_lists_active_accounts_of_leavers_without_a_removal(
     client: httpx2.AsyncClient, db: Db, config: Config, ada: UUID, boss: str
 ) -> None:
     wiki, ledger = await an_application(db, "Wiki"), await an_application(db, "Ledger")
@@ -263,11 +263,11 @@ async def test_active_accounts_of_leavers_that_nobody_is_asked_to_remove_are_lis
         return [(i["application"]["name"], i["username"], i["affectedIdentity"]["lastName"]) for i in items]
 
     assert await listed() == []
-    # What a later import brings is no event's any more.
+    # An account from a later import no longer belongs to an event.
     await an_account(db, ledger, "alovelace", ada)
     await an_account(db, ledger, "old", ada, is_active=False)
     assert await listed() == [("Ledger", "alovelace", "Lovelace")]
-    # Removed, so it was said, and there all the same.
+    # The account still exists although its removal is completed.
     [request] = event["stages"][0]["accessRequests"]
     assert (await client.post(f"{REQUESTS}/{request['id']}/resolve")).json()["status"] == "Completed"
     assert await listed() == [("Ledger", "alovelace", "Lovelace"), ("Wiki", "ada", "Lovelace")]

@@ -20,7 +20,7 @@ def numbers(page: Any) -> list[int]:
 
 @pytest.fixture
 async def four(client: httpx2.AsyncClient, db: Db) -> str:
-    """One event of each type, 1 to 4; the first is of somebody else."""
+    """Create one event of each type, numbered 1 to 4; the first affects another person."""
     ada = str(await an_identity(db))
     await created(client, "onboard", identity={"firstName": "Mary", "lastName": "S"}, effectiveDate=day(1))
     await created(client, "offboard", identityId=ada, effectiveDate=day(4))
@@ -29,7 +29,7 @@ async def four(client: httpx2.AsyncClient, db: Db) -> str:
     return ada
 
 
-async def test_items_carry_the_list_fields_only(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_list_items_have_only_the_list_fields(client: httpx2.AsyncClient, db: Db) -> None:
     event = await created(client, "offboard", identityId=str(await an_identity(db)), effectiveDate=day(4))
 
     [item] = (await listed(client))["items"]
@@ -39,9 +39,7 @@ async def test_items_carry_the_list_fields_only(client: httpx2.AsyncClient, db: 
     assert list(item)[-1] == "completedOn"
 
 
-async def test_the_latest_effective_date_comes_first_then_the_highest_number(
-    client: httpx2.AsyncClient, four: str
-) -> None:
+async def test_list_is_ordered_by_effective_date_then_number_descending(client: httpx2.AsyncClient, four: str) -> None:
     page = await listed(client)
 
     assert numbers(page) == [2, 4, 3, 1]
@@ -62,14 +60,16 @@ async def test_the_latest_effective_date_comes_first_then_the_highest_number(
         ({"identityId": MISSING}, []),
     ],
 )
-async def test_filters(client: httpx2.AsyncClient, four: str, filters: dict[str, str], expected: list[int]) -> None:
+async def test_filters_select_matching_events(
+    client: httpx2.AsyncClient, four: str, filters: dict[str, str], expected: list[int]
+) -> None:
     page = await listed(client, **filters)
 
     assert numbers(page) == expected
     assert page["totalCount"] == len(expected)
 
 
-async def test_the_filter_by_identity_combines_with_the_others(client: httpx2.AsyncClient, four: str) -> None:
+async def test_identity_filter_combines_with_others(client: httpx2.AsyncClient, four: str) -> None:
     everything = await listed(client, identityId=four)
     some = await listed(client, identityId=four, type="Absence", status="Scheduled")
 
@@ -77,7 +77,7 @@ async def test_the_filter_by_identity_combines_with_the_others(client: httpx2.As
     assert (numbers(some), some["totalCount"]) == ([4], 1)
 
 
-async def test_unknown_words_and_malformed_ids_are_all_reported(client: httpx2.AsyncClient) -> None:
+async def test_all_invalid_filters_are_reported_at_once(client: httpx2.AsyncClient) -> None:
     answer = await client.get(EVENTS, params={"type": "Party", "status": "Odd", "identityId": "x", "page": "0"})
 
     assert answer.status_code == 400
@@ -89,7 +89,7 @@ async def test_unknown_words_and_malformed_ids_are_all_reported(client: httpx2.A
     }
 
 
-async def test_pages_of_one_day_never_overlap(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_pages_of_events_on_one_day_do_not_overlap(client: httpx2.AsyncClient, db: Db) -> None:
     ada = str(await an_identity(db))
     for _ in range(120):
         await created(client, "offboard", identityId=ada, effectiveDate=day(1))

@@ -1,4 +1,4 @@
-"""Stages as data: when each is due, when it is done, and which status an event has."""
+"""Test when stages are due and completed, and which status an event has."""
 
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
@@ -31,7 +31,7 @@ def a_stage(
 
 
 @pytest.mark.parametrize("status", WorkStatus)
-def test_only_a_scheduled_stage_is_due_from_its_start_on(status: WorkStatus) -> None:
+def test_only_a_scheduled_stage_is_due_after_its_start(status: WorkStatus) -> None:
     stage = a_stage(status, NOON)
 
     assert [stage.is_due(NOON + tick, None) for tick in (-TICK, 0 * TICK, TICK)] == [
@@ -42,7 +42,7 @@ def test_only_a_scheduled_stage_is_due_from_its_start_on(status: WorkStatus) -> 
 
 
 @pytest.mark.parametrize("status", WorkStatus)
-def test_stage_without_a_start_is_due_when_the_one_before_it_is_completed(status: WorkStatus) -> None:
+def test_stage_without_a_start_is_due_when_the_previous_stage_is_completed(status: WorkStatus) -> None:
     assert a_stage().is_due(NOON, a_stage(status)) is (status is WorkStatus.COMPLETED)
 
 
@@ -80,13 +80,13 @@ def test_status_of_an_event_follows_its_stages(statuses: list[WorkStatus], expec
     assert status_of([a_stage(status, None, name) for status, name in zip(statuses, names, strict=True)]) is expected
 
 
-def test_event_whose_verification_is_at_work_is_resolved() -> None:
+def test_event_with_open_verification_is_resolved() -> None:
     assert status_of([a_stage(OPEN, None, StageName.VERIFICATION)]) is WorkStatus.RESOLVED
     assert status_of([a_stage(OPEN, None, StageName.TRANSITION)]) is OPEN
 
 
 @pytest.mark.parametrize("type", EventType)
-def test_each_stage_is_done_when_its_requests_are(type: EventType) -> None:
+def test_stage_completes_when_all_its_requests_have_a_final_status(type: EventType) -> None:
     assert done_when(type, StageName.APPROVAL) == set(WorkStatus) - {WorkStatus.PENDING}
     for stage in (StageName.TRANSITION, StageName.VERIFICATION, StageName.REMOVAL):
         assert done_when(type, stage) == OVER
@@ -94,14 +94,14 @@ def test_each_stage_is_done_when_its_requests_are(type: EventType) -> None:
     assert done_when(type, StageName.PROVISION) == OVER | resolved
 
 
-def test_only_removal_works_on_requests_of_its_own() -> None:
+def test_only_the_removal_stage_has_requests_of_its_own() -> None:
     assert {stage: works_on(stage) for stage in StageName if works_on(stage) is not StageName.APPROVAL} == {
         StageName.REMOVAL: StageName.REMOVAL
     }
 
 
 @pytest.mark.parametrize("end", [None, NOON + timedelta(days=30)])
-def test_leave_without_a_return_date_waits_for_one(end: datetime | None) -> None:
+def test_removal_stage_is_snoozed_until_a_return_date_is_known(end: datetime | None) -> None:
     stages = plan(EventType.ABSENCE, Period(NOON, end, ZoneInfo("UTC")), 14)
 
     assert [(stage.name, stage.status, stage.scheduled_start) for stage in stages] == [
@@ -111,13 +111,13 @@ def test_leave_without_a_return_date_waits_for_one(end: datetime | None) -> None
     ]
 
 
-def test_stage_that_follows_another_is_scheduled_without_a_start() -> None:
+def test_verification_stage_is_scheduled_without_a_start() -> None:
     last = plan(EventType.ONBOARD, Period(NOON, None, ZoneInfo("UTC")), 14)[-1]
 
     assert (last.name, last.status, last.scheduled_start) == (StageName.VERIFICATION, SCHEDULED, None)
 
 
-def test_days_before_midnight_are_midnights_when_the_clocks_change() -> None:
+def test_lead_days_keep_midnight_across_a_clock_change() -> None:
     berlin = ZoneInfo("Europe/Berlin")
     period = Period(datetime(2026, 11, 1, tzinfo=berlin).astimezone(UTC), None, berlin)
 

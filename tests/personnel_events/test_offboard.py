@@ -5,7 +5,9 @@ from tests.builders import an_identity
 from tests.personnel_events.bodies import MISSING, created, day, midnight, planned, problems
 
 
-async def test_an_offboarding_leaves_the_identity_as_it_is_until_its_day(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_offboarding_keeps_the_identity_active_until_the_effective_date(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
     ada = str(await an_identity(db))
 
     event = await created(client, "offboard", identityId=ada, effectiveDate=day(20), comment="Last day")
@@ -21,27 +23,27 @@ async def test_an_offboarding_leaves_the_identity_as_it_is_until_its_day(client:
     assert [comment["content"] for comment in event["comments"]] == ["Last day"]
 
 
-async def test_an_empty_body(client: httpx2.AsyncClient) -> None:
+async def test_empty_body_reports_all_required_fields(client: httpx2.AsyncClient) -> None:
     expected = {"identityId": "Identity ID is required", "effectiveDate": "Effective date is required"}
 
     assert await problems(client, "offboard") == expected
     assert await problems(client, "offboard", identityId="", effectiveDate="") == expected
 
 
-async def test_an_unknown_identity_and_a_past_date_come_together(client: httpx2.AsyncClient) -> None:
+async def test_unknown_identity_and_past_date_are_reported_together(client: httpx2.AsyncClient) -> None:
     assert await problems(client, "offboard", identityId=MISSING, effectiveDate=day(-1)) == {
         "identityId": f"Identity with id {MISSING} not found",
         "effectiveDate": "Effective date must be today or later",
     }
 
 
-async def test_an_identity_id_that_is_no_guid(client: httpx2.AsyncClient) -> None:
+async def test_malformed_identity_id_is_rejected(client: httpx2.AsyncClient) -> None:
     found = await problems(client, "offboard", identityId="ada", effectiveDate=day(0))
 
     assert found == {"identityId": "Identity ID must be a GUID"}
 
 
-async def test_one_person_may_have_several_events_at_once(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_person_can_have_several_events_at_once(client: httpx2.AsyncClient, db: Db) -> None:
     ada = str(await an_identity(db))
 
     numbers = [(await created(client, "offboard", identityId=ada, effectiveDate=day(1)))["number"] for _ in range(2)]

@@ -1,4 +1,5 @@
 from datetime import UTC, datetime
+from typing import Any
 from uuid import UUID
 
 import httpx2
@@ -12,9 +13,7 @@ from tests.personnel_events.bodies import EVENTS, MISSING, created, day, midnigh
 ADA = {"firstName": "Ada", "lastName": "Lovelace"}
 
 
-async def test_a_body_with_everything_gives_the_event_in_the_specified_order(
-    client: httpx2.AsyncClient, db: Db
-) -> None:
+async def test_onboarding_with_all_fields_returns_the_specified_shape(client: httpx2.AsyncClient, db: Db) -> None:
     clock.travel_to(datetime(2026, 11, 1, 9, 30, tzinfo=UTC))
     await client.patch("/api/settings", json={"customFields": [{"number": 3, "enabled": True}]})
     supervisor = await an_identity(db, "Charles", "Babbage")
@@ -39,7 +38,8 @@ async def test_a_body_with_everything_gives_the_event_in_the_specified_order(
     now = event["affectedIdentity"]["createdDate"]
     person = event["affectedIdentity"]["id"]
     assert now.startswith("2026-11-01T09:3")
-    stage = {"status": "Scheduled", "startedOn": None, "completedOn": None, "completedBy": None, "accessRequests": []}
+    stage: dict[str, Any] = {"status": "Scheduled", "startedOn": None, "completedOn": None, "completedBy": None}
+    stage |= {"accessRequests": []}
     expected = {
         "id": event["id"],
         "kind": "Personnel Event",
@@ -98,7 +98,7 @@ async def test_a_body_with_everything_gives_the_event_in_the_specified_order(
     assert rows == [({"3": "blue"},)]
 
 
-async def test_only_names_and_date_are_needed(client: httpx2.AsyncClient) -> None:
+async def test_onboarding_requires_only_names_and_date(client: httpx2.AsyncClient) -> None:
     event = await created(client, "onboard", identity=ADA, effectiveDate=day(0))
 
     identity = event["affectedIdentity"]
@@ -106,7 +106,7 @@ async def test_only_names_and_date_are_needed(client: httpx2.AsyncClient) -> Non
     assert event["comments"] == []
 
 
-async def test_the_lead_is_a_setting(client: httpx2.AsyncClient) -> None:
+async def test_approval_lead_is_a_setting(client: httpx2.AsyncClient) -> None:
     await client.patch("/api/settings", json={"approvalLeadDays": 30})
 
     event = await created(client, "onboard", identity=ADA, effectiveDate=day(40))
@@ -114,7 +114,7 @@ async def test_the_lead_is_a_setting(client: httpx2.AsyncClient) -> None:
     assert planned(event)[0] == ("Approval", "Scheduled", midnight(10))
 
 
-async def test_a_stage_whose_start_is_past_is_still_scheduled(client: httpx2.AsyncClient) -> None:
+async def test_stage_with_a_past_start_is_still_scheduled_at_creation(client: httpx2.AsyncClient) -> None:
     event = await created(client, "onboard", identity=ADA, effectiveDate=day(0))
 
     assert event["status"] == "Scheduled"
@@ -125,14 +125,14 @@ async def test_a_stage_whose_start_is_past_is_still_scheduled(client: httpx2.Asy
     ]
 
 
-async def test_an_empty_body_misses_the_identity_once_and_the_date(client: httpx2.AsyncClient) -> None:
+async def test_empty_body_reports_identity_and_date_once_each(client: httpx2.AsyncClient) -> None:
     expected = {"identity": "Identity is required", "effectiveDate": "Effective date is required"}
 
     assert await problems(client, "onboard") == expected
     assert await problems(client, "onboard", identity=None, effectiveDate=None) == expected
 
 
-async def test_every_broken_rule_is_one_entry(client: httpx2.AsyncClient) -> None:
+async def test_all_validation_errors_are_reported_at_once(client: httpx2.AsyncClient) -> None:
     await client.patch("/api/settings", json={"customFields": [{"number": 4, "enabled": True}]})
     identity = {
         "lastName": " ",
@@ -168,8 +168,9 @@ async def test_every_broken_rule_is_one_entry(client: httpx2.AsyncClient) -> Non
     assert (await client.get("/api/identities")).json()["totalCount"] == 0
 
 
-async def test_an_identity_that_is_no_object_is_one_entry(client: httpx2.AsyncClient) -> None:
-    for identity in ("Ada", 7, []):
+async def test_identity_that_is_not_an_object_is_one_error(client: httpx2.AsyncClient) -> None:
+    wrong: list[Any] = ["Ada", 7, []]
+    for identity in wrong:
         found = await problems(client, "onboard", identity=identity, effectiveDate=day(0))
         assert found == {"identity": "Identity must be an object"}
 
@@ -177,25 +178,25 @@ async def test_an_identity_that_is_no_object_is_one_entry(client: httpx2.AsyncCl
 @pytest.mark.parametrize(
     "date", ["tomorrow", "2026-13-01", "2030-01-02X10:00", 20261201, True, {}, "9999-12-31T23:59:59-05:00"]
 )
-async def test_a_date_that_cannot_be_read(client: httpx2.AsyncClient, date: object) -> None:
+async def test_invalid_date_is_rejected(client: httpx2.AsyncClient, date: object) -> None:
     found = await problems(client, "onboard", identity=ADA, effectiveDate=date)
 
     assert found == {"effectiveDate": "Effective date must be an ISO 8601 date or date-time"}
 
 
-async def test_the_last_day_of_all_is_a_date_too(client: httpx2.AsyncClient) -> None:
+async def test_latest_possible_date_is_accepted(client: httpx2.AsyncClient) -> None:
     event = await created(client, "onboard", identity=ADA, effectiveDate="9999-12-31")
 
     assert event["neededOn"] == "9999-12-31T00:00:00Z"
 
 
-async def test_a_blank_comment_is_no_comment_and_unknown_fields_are_ignored(client: httpx2.AsyncClient) -> None:
+async def test_blank_comment_and_unknown_fields_are_ignored(client: httpx2.AsyncClient) -> None:
     event = await created(client, "onboard", identity=ADA, effectiveDate=day(0), comment="  ", status="Completed")
 
     assert (event["comments"], event["status"]) == ([], "Scheduled")
 
 
-async def test_the_same_key_makes_one_event_and_one_identity(client: httpx2.AsyncClient) -> None:
+async def test_same_idempotency_key_creates_one_event_and_one_identity(client: httpx2.AsyncClient) -> None:
     body = {"identity": ADA, "effectiveDate": day(1)}
     answers = [
         await client.post(f"{EVENTS}/onboard", json=body, headers={"Idempotency-Key": "join-1"}) for _ in range(2)
@@ -206,9 +207,7 @@ async def test_the_same_key_makes_one_event_and_one_identity(client: httpx2.Asyn
     assert (await client.get("/api/identities")).json()["totalCount"] == 1
 
 
-async def test_blanks_around_what_is_said_of_a_person_go_and_those_within_stay(
-    client: httpx2.AsyncClient, db: Db
-) -> None:
+async def test_white_space_around_fields_is_removed_and_within_is_kept(client: httpx2.AsyncClient, db: Db) -> None:
     await client.patch("/api/settings", json={"customFields": [{"number": 3, "enabled": True}]})
     said = {
         "firstName": " Ada  May\t",
@@ -226,7 +225,7 @@ async def test_blanks_around_what_is_said_of_a_person_go_and_those_within_stay(
     assert custom == {"3": "blue"}
 
 
-async def test_blanks_around_a_text_do_not_count_towards_its_length(client: httpx2.AsyncClient) -> None:
+async def test_white_space_around_a_text_does_not_count_towards_its_length(client: httpx2.AsyncClient) -> None:
     long = {"firstName": f" {'a' * 256} ", "lastName": "Lovelace", "department": f"{'d' * 128}   "}
 
     event = await created(client, "onboard", identity=long, effectiveDate=day(1))
@@ -250,7 +249,7 @@ async def test_blanks_around_a_text_do_not_count_towards_its_length(client: http
         ("Ada\u2028Byron", "First name must not contain control characters"),
     ],
 )
-async def test_names_must_show_and_hold_no_control_characters(
+async def test_names_must_be_visible_and_have_no_control_characters(
     client: httpx2.AsyncClient, name: str, message: str
 ) -> None:
     found = await problems(client, "onboard", identity=ADA | {"firstName": name}, effectiveDate=day(0))

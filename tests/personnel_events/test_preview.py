@@ -17,7 +17,7 @@ async def previewed(client: httpx2.AsyncClient, **body: Any) -> Any:
     return answer.json()
 
 
-async def test_an_onboarding_shows_stages_and_requests_and_stores_nothing(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_preview_of_an_onboarding_stores_nothing(client: httpx2.AsyncClient, db: Db) -> None:
     ledger = str(await an_application(db, "Ledger"))
     await an_access_model(db, "Clerks", access=[{"applicationId": ledger, "groups": ["Posters"]}])
     before = await everything(db)
@@ -45,7 +45,7 @@ async def test_an_onboarding_shows_stages_and_requests_and_stores_nothing(client
                     "section": "",
                     "permission": "Posters",
                     "description": "",
-                    # No import has brought the group.
+                    # The group has not been imported.
                     "riskRating": "Critical",
                 }
             ],
@@ -64,7 +64,7 @@ async def everything(db: Db) -> dict[str, int]:
     return {table: row[0] for table, row in zip(tables, rows, strict=True) if row}
 
 
-async def test_leavers_absentees_and_movers(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_preview_of_offboarding_absence_and_role_transition(client: httpx2.AsyncClient, db: Db) -> None:
     ada = await an_identity(db, department="Finance")
     ledger, wiki = await an_application(db, "Ledger"), await an_application(db, "Wiki")
     await an_account(db, ledger, "ada", ada, groups=("Posters",))
@@ -121,7 +121,7 @@ async def test_leavers_absentees_and_movers(client: httpx2.AsyncClient, db: Db) 
         ),
     ],
 )
-async def test_a_preview_is_judged_like_the_event(
+async def test_preview_validates_like_the_event(
     client: httpx2.AsyncClient, body: dict[str, Any], expected: dict[str, str]
 ) -> None:
     answer = await client.post(f"{EVENTS}/preview", json=body)

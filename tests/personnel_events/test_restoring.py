@@ -19,7 +19,7 @@ BACK = datetime(2026, 12, 1, 1, tzinfo=UTC)
 
 
 class Leave:
-    """Ada is away until December; her account in the ledger is in two groups."""
+    """Ada is on leave until December; her ledger account is in two groups."""
 
     ada: UUID
     ledger: UUID
@@ -47,7 +47,7 @@ async def suspended(client: httpx2.AsyncClient, leave: Leave) -> None:
 
 
 async def back(client: httpx2.AsyncClient, config: Config, leave: Leave) -> tuple[Any, list[str], list[str]]:
-    """The event after the return, what is restored, and what is said of the rest."""
+    """End the leave; return the event, the restored access and the comments on differences."""
     await let_the_worker_work(config, BACK)
     event = (await client.get(f"{EVENTS}/{leave.event['id']}")).json()
     restored = []
@@ -58,7 +58,7 @@ async def back(client: httpx2.AsyncClient, config: Config, leave: Leave) -> tupl
     return event, restored, [comment["content"] for comment in event["comments"]]
 
 
-async def test_everything_that_was_suspended_comes_back(
+async def test_end_of_a_leave_restores_everything_that_was_suspended(
     client: httpx2.AsyncClient, config: Config, leave: Leave
 ) -> None:
     await suspended(client, leave)
@@ -68,7 +68,7 @@ async def test_everything_that_was_suspended_comes_back(
     assert (event["status"], restored, comments) == ("Open", ["Posters", "Readers"], [])
 
 
-async def test_a_suspension_that_nobody_got_to_is_canceled(
+async def test_unfinished_suspension_is_canceled_at_the_end_of_the_leave(
     client: httpx2.AsyncClient, config: Config, leave: Leave
 ) -> None:
     event, restored, comments = await back(client, config, leave)
@@ -78,9 +78,7 @@ async def test_a_suspension_that_nobody_got_to_is_canceled(
     assert request["status"] == "Canceled"
 
 
-async def test_someone_who_left_meanwhile_gets_nothing_back(
-    client: httpx2.AsyncClient, config: Config, leave: Leave
-) -> None:
+async def test_inactive_identity_gets_no_access_back(client: httpx2.AsyncClient, config: Config, leave: Leave) -> None:
     await suspended(client, leave)
     await created(client, "offboard", identityId=str(leave.ada), effectiveDate="2026-11-20")
     await let_the_worker_work(config, datetime(2026, 11, 20, 1, tzinfo=UTC))
@@ -91,7 +89,7 @@ async def test_someone_who_left_meanwhile_gets_nothing_back(
     assert comments == ["Nothing is restored: the identity is Disabled"]
 
 
-async def test_an_archived_application_gets_nothing_back(
+async def test_access_in_an_archived_application_is_not_restored(
     client: httpx2.AsyncClient, config: Config, leave: Leave
 ) -> None:
     await suspended(client, leave)
@@ -103,7 +101,7 @@ async def test_an_archived_application_gets_nothing_back(
     assert comments == ["ada is not restored: Ledger is archived"]
 
 
-async def test_what_another_request_took_away_stays_away(
+async def test_access_removed_by_another_request_is_not_restored(
     client: httpx2.AsyncClient, db: Db, config: Config, leave: Leave
 ) -> None:
     await suspended(client, leave)
@@ -116,11 +114,11 @@ async def test_what_another_request_took_away_stays_away(
     _, restored, comments = await back(client, config, leave)
 
     assert restored == ["Readers"]
-    assert comments == [f"Group Posters of ada in Ledger is not restored: access request {number} takes it away"]
+    assert comments == [f"Group Posters of ada in Ledger is not restored: access request {number} removes it"]
 
 
 @pytest.mark.parametrize(("seconds", "stays_away"), [(-1, False), (0, False), (1, True), (None, True)])
-async def test_only_what_an_import_could_not_show_yet_stays_away(
+async def test_removal_that_an_import_already_reflects_is_not_a_limit(
     client: httpx2.AsyncClient, db: Db, config: Config, leave: Leave, seconds: int | None, stays_away: bool
 ) -> None:
     await suspended(client, leave)
@@ -140,7 +138,7 @@ async def test_only_what_an_import_could_not_show_yet_stays_away(
     assert restored == (["Readers"] if stays_away else ["Posters", "Readers"])
 
 
-async def test_access_lowered_during_the_leave_comes_back_lowered(
+async def test_access_lowered_during_the_leave_is_restored_lowered(
     client: httpx2.AsyncClient, db: Db, config: Config, leave: Leave
 ) -> None:
     await execute(db, "UPDATE privileges SET initial_access = 'Unrestricted' WHERE permission = 'Posters'")
@@ -159,7 +157,7 @@ async def test_access_lowered_during_the_leave_comes_back_lowered(
     assert "is restored as Grant, not as Unrestricted: access request" in said[0]
 
 
-async def test_end_of_one_leave_restores_nothing_while_another_is_at_work(
+async def test_end_of_a_leave_restores_nothing_during_another_leave(
     client: httpx2.AsyncClient, db: Db, config: Config, leave: Leave
 ) -> None:
     await suspended(client, leave)
@@ -169,10 +167,10 @@ async def test_end_of_one_leave_restores_nothing_while_another_is_at_work(
     _, restored, said = await back(client, config, leave)
 
     assert restored == []
-    assert f"leave {other['number']} of the same person is still at work" in said[0]
+    assert f"leave {other['number']} of the same person has not ended" in said[0]
 
 
-async def test_the_end_of_a_leave_is_not_approved_as_an_add(
+async def test_restore_at_the_end_of_a_leave_needs_no_approval(
     client: httpx2.AsyncClient, db: Db, config: Config, leave: Leave
 ) -> None:
     await suspended(client, leave)
@@ -185,7 +183,7 @@ async def test_the_end_of_a_leave_is_not_approved_as_an_add(
     assert (request["status"], restored) == ("Open", ["Posters", "Readers"])
 
 
-async def test_a_group_that_is_gone_does_not_come_back(
+async def test_membership_in_a_removed_group_is_not_restored(
     client: httpx2.AsyncClient, db: Db, config: Config, leave: Leave
 ) -> None:
     await suspended(client, leave)
@@ -200,4 +198,4 @@ async def test_a_group_that_is_gone_does_not_come_back(
     _, restored, comments = await back(client, config, leave)
 
     assert restored == ["Readers"]
-    assert comments == ["Group Posters of ada in Ledger is not restored: the group is gone"]
+    assert comments == ["Group Posters of ada in Ledger is not restored: the group no longer exists"]

@@ -1,4 +1,5 @@
 from datetime import UTC, datetime
+from typing import Any
 
 import httpx2
 import pytest
@@ -10,7 +11,7 @@ from tests.personnel_events.bodies import EVENTS, MISSING, created, day, midnigh
 from tests.working import let_the_worker_work
 
 
-async def test_the_answer_shows_the_person_as_they_will_be(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_role_transition_shows_the_person_with_the_new_fields(client: httpx2.AsyncClient, db: Db) -> None:
     await client.patch("/api/settings", json={"customFields": [{"number": 1, "enabled": True}]})
     old, new = await an_identity(db, "Charles", "Babbage"), await an_identity(db, "Mary", "Somerville")
     ada = str(
@@ -46,7 +47,7 @@ async def test_the_answer_shows_the_person_as_they_will_be(client: httpx2.AsyncC
     assert item["affectedIdentity"] == event["affectedIdentity"]
 
 
-async def test_omitted_fields_keep_what_they_have_and_follow_it(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_omitted_fields_show_the_current_values(client: httpx2.AsyncClient, db: Db) -> None:
     ada = str(await an_identity(db, title="Programmer"))
     first = await created(client, "role-transition", identityId=ada, effectiveDate=day(1), identity={"office": "Paris"})
 
@@ -56,16 +57,17 @@ async def test_omitted_fields_keep_what_they_have_and_follow_it(client: httpx2.A
     assert (shown["title"], shown["office"]) == ("Analyst", "Paris")
 
 
-async def test_without_changes_and_end_date(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_role_transition_needs_neither_changes_nor_end_date(client: httpx2.AsyncClient, db: Db) -> None:
     ada = str(await an_identity(db))
 
-    for identity in ({}, None):
+    nothing: list[Any] = [{}, None]
+    for identity in nothing:
         event = await created(client, "role-transition", identityId=ada, effectiveDate=day(0), identity=identity)
         assert event["neededUntil"] is None
         assert event["affectedIdentity"] == (await client.get(f"/api/identities/{ada}")).json()
 
 
-async def test_every_broken_rule_is_one_entry(client: httpx2.AsyncClient) -> None:
+async def test_all_validation_errors_are_reported_at_once(client: httpx2.AsyncClient) -> None:
     identity = {
         "firstName": "",
         "lastName": "x" * 257,
@@ -90,14 +92,14 @@ async def test_every_broken_rule_is_one_entry(client: httpx2.AsyncClient) -> Non
     }
 
 
-async def test_an_empty_body(client: httpx2.AsyncClient) -> None:
+async def test_empty_body_reports_all_required_fields(client: httpx2.AsyncClient) -> None:
     assert await problems(client, "role-transition") == {
         "identityId": "Identity ID is required",
         "effectiveDate": "Effective date is required",
     }
 
 
-async def test_the_end_must_be_after_the_start(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_end_date_must_be_after_the_effective_date(client: httpx2.AsyncClient, db: Db) -> None:
     ada = str(await an_identity(db))
 
     found = await problems(client, "role-transition", identityId=ada, effectiveDate=day(5), endDate=day(5))
@@ -105,7 +107,7 @@ async def test_the_end_must_be_after_the_start(client: httpx2.AsyncClient, db: D
     assert found == {"endDate": "End date must be after effective date"}
 
 
-async def test_blanks_around_what_changes_go(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_white_space_around_changed_fields_is_removed(client: httpx2.AsyncClient, db: Db) -> None:
     ada = str(await an_identity(db))
 
     event = await created(
@@ -119,7 +121,7 @@ async def test_blanks_around_what_changes_go(client: httpx2.AsyncClient, db: Db)
     assert (event["affectedIdentity"]["lastName"], event["affectedIdentity"]["title"]) == ("King", "t" * 256)
 
 
-async def test_empty_supervisor_takes_the_supervisor_away(client: httpx2.AsyncClient, db: Db, config: Config) -> None:
+async def test_empty_supervisor_id_removes_the_supervisor(client: httpx2.AsyncClient, db: Db, config: Config) -> None:
     boss = str(await an_identity(db, "Charles", "Babbage"))
     ada = str(await an_identity(db, supervisorId=boss))
     body = {"identityId": ada, "effectiveDate": day(0), "identity": {"supervisorId": ""}}
@@ -139,7 +141,7 @@ async def test_empty_supervisor_takes_the_supervisor_away(client: httpx2.AsyncCl
     assert "Changed supervisor id" in [entry["content"] for entry in changed["activity"]]
 
 
-async def test_null_supervisor_keeps_the_supervisor(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_null_supervisor_id_keeps_the_supervisor(client: httpx2.AsyncClient, db: Db) -> None:
     boss = str(await an_identity(db, "Charles", "Babbage"))
     ada = str(await an_identity(db, supervisorId=boss))
 
@@ -151,7 +153,7 @@ async def test_null_supervisor_keeps_the_supervisor(client: httpx2.AsyncClient, 
 
 
 @pytest.mark.parametrize("path", ["role-transition", "preview"])
-async def test_nobody_becomes_their_own_supervisor(client: httpx2.AsyncClient, db: Db, path: str) -> None:
+async def test_person_cannot_become_their_own_supervisor(client: httpx2.AsyncClient, db: Db, path: str) -> None:
     ada = str(await an_identity(db))
     identity = {"supervisorId": ada.upper(), "lastName": " "}
 
@@ -165,7 +167,7 @@ async def test_nobody_becomes_their_own_supervisor(client: httpx2.AsyncClient, d
     }
 
 
-async def test_names_must_show_and_hold_no_control_characters(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_names_must_be_visible_and_have_no_control_characters(client: httpx2.AsyncClient, db: Db) -> None:
     ada = str(await an_identity(db))
     identity = {"firstName": "\u200b\u2060", "lastName": "Love\nlace"}
 
@@ -177,7 +179,7 @@ async def test_names_must_show_and_hold_no_control_characters(client: httpx2.Asy
     }
 
 
-async def test_empty_optional_fields_are_left_as_they_are(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_empty_optional_fields_keep_their_values(client: httpx2.AsyncClient, db: Db) -> None:
     ada = str(await an_identity(db, identityType="Vendor"))
 
     event = await created(

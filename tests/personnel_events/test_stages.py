@@ -42,7 +42,7 @@ async def say(client: httpx2.AsyncClient, verb: str, event: Any, stage: int = 0)
         assert answer.status_code == 200, answer.text
 
 
-async def test_a_stage_opens_at_its_start_and_not_before(client: httpx2.AsyncClient, db: Db, config: Config) -> None:
+async def test_stage_opens_at_its_start_and_not_before(client: httpx2.AsyncClient, db: Db, config: Config) -> None:
     ada = str(await an_identity(db))
     event = await created(client, "offboard", identityId=ada, effectiveDate="2026-12-01")
 
@@ -51,7 +51,7 @@ async def test_a_stage_opens_at_its_start_and_not_before(client: httpx2.AsyncCli
 
     await let_the_worker_work(config, datetime(2026, 11, 24, tzinfo=UTC))
     opened = await read(client, event)
-    # Nothing to do: completed as it opens, by the system; with no stage at work the event waits again.
+    # A stage without requests completes as it opens, by the system; without an open stage the event is Scheduled.
     assert statuses(opened) == ["Scheduled", "Completed", "Scheduled", "Scheduled"]
     approval = opened["stages"][0]
     assert approval["startedOn"] == approval["completedOn"]
@@ -60,7 +60,9 @@ async def test_a_stage_opens_at_its_start_and_not_before(client: httpx2.AsyncCli
     assert [entry["action"] for entry in opened["activity"]] == ["Created", "Approval Started", "Approval Completed"]
 
 
-async def test_an_event_without_work_completes_at_its_day(client: httpx2.AsyncClient, db: Db, config: Config) -> None:
+async def test_event_without_requests_completes_on_its_effective_date(
+    client: httpx2.AsyncClient, db: Db, config: Config
+) -> None:
     ada = str(await an_identity(db))
     event = await created(client, "offboard", identityId=ada, effectiveDate="2026-11-01")
 
@@ -74,7 +76,7 @@ async def test_an_event_without_work_completes_at_its_day(client: httpx2.AsyncCl
     assert event["affectedIdentity"]["inactivatedDate"] == "2026-11-01T00:00:00Z"
 
 
-async def test_an_offboarding_removes_every_account(client: httpx2.AsyncClient, db: Db, config: Config) -> None:
+async def test_offboarding_removes_every_account(client: httpx2.AsyncClient, db: Db, config: Config) -> None:
     ada = await an_identity(db)
     ledger, wiki = await an_application(db, "Ledger", priority="High"), await an_application(db, "Wiki")
     await an_account(db, ledger, "ada", ada, groups=("Posters",), permissions=(("Books", "Close", "Modify", "High"),))
@@ -83,7 +85,7 @@ async def test_an_offboarding_removes_every_account(client: httpx2.AsyncClient, 
 
     await let_the_worker_work(config, datetime(2026, 11, 24, 1, tzinfo=UTC))
     event = await read(client, event)
-    # Removing needs no approval, and nothing starts before the effective date.
+    # A Remove needs no approval, and no request starts before the effective date.
     assert statuses(event) == ["Scheduled", "Completed", "Scheduled", "Scheduled"]
     assert requests(event) == [("Remove", "Scheduled", "Ledger", "ada"), ("Remove", "Scheduled", "Wiki", "alovelace")]
     first = event["stages"][0]["accessRequests"][0]
@@ -107,7 +109,7 @@ async def test_an_offboarding_removes_every_account(client: httpx2.AsyncClient, 
     await say(client, "resolve", event)
     await let_the_worker_work(config)
     event = await read(client, event)
-    # The ledger's owner verifies, as its priority is high; the wiki needs no verification.
+    # The priority of the ledger is high, so its owner verifies; the wiki needs no verification.
     assert [status for _, status, _, _ in requests(event)] == ["Resolved", "Completed"]
     assert statuses(event) == ["Resolved", "Completed", "Completed", "Open"]
     assert event["stages"][1]["completedBy"]["name"] == "API Token - tests"
@@ -126,7 +128,9 @@ async def test_an_offboarding_removes_every_account(client: httpx2.AsyncClient, 
     assert event["completedOn"] is not None
 
 
-async def test_a_transition_applies_its_fields_at_its_day(client: httpx2.AsyncClient, db: Db, config: Config) -> None:
+async def test_role_transition_applies_its_fields_on_the_effective_date(
+    client: httpx2.AsyncClient, db: Db, config: Config
+) -> None:
     await client.patch("/api/settings", json={"customFields": [{"number": n, "enabled": True} for n in (1, 2)]})
     boss = await an_identity(db, "Mary", "Somerville")
     ada = str(await an_identity(db, title="Programmer", customField1="old", customField2="kept"))
@@ -154,12 +158,12 @@ async def test_a_transition_applies_its_fields_at_its_day(client: httpx2.AsyncCl
     assert event["affectedIdentity"] == identity
     assert "Changed last name, supervisor id, custom field 1" in [entry["content"] for entry in event["activity"]]
 
-    # Applied is applied: later changes of the person show.
+    # After the changes are applied, the event shows later changes of the person.
     await db.execute("UPDATE identities SET title = 'Analyst' WHERE id = %s", (ada,))
     assert (await read(client, event))["affectedIdentity"]["title"] == "Analyst"
 
 
-async def test_a_leave_suspends_active_accounts_and_restores_what_it_suspended(
+async def test_leave_suspends_active_accounts_and_restores_them(
     client: httpx2.AsyncClient, db: Db, config: Config
 ) -> None:
     ada = await an_identity(db)
@@ -202,7 +206,7 @@ async def test_a_leave_suspends_active_accounts_and_restores_what_it_suspended(
     assert statuses(await read(client, event)) == ["Completed", "Completed", "Completed", "Completed"]
 
 
-async def test_an_event_that_fails_keeps_no_other_waiting(client: httpx2.AsyncClient, db: Db, config: Config) -> None:
+async def test_failing_event_does_not_block_others(client: httpx2.AsyncClient, db: Db, config: Config) -> None:
     event = await created(client, "offboard", identityId=str(await an_identity(db)), effectiveDate="2026-11-01")
     for id in ("00000000-0000-4000-8000-000000000000", "ffffffff-ffff-4fff-bfff-ffffffffffff"):
         await db.execute("INSERT INTO event_news (event_id, caller_id, caller_name) VALUES (%s, %s, 'x')", (id, id))

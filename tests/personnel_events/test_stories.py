@@ -1,6 +1,6 @@
-"""Joiner, leaver, mover and leave from the first request to the import that proves it, all through HTTP."""
+"""Test joiner, leaver, mover and leave over HTTP, from the event to the import that verifies the access."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
@@ -28,7 +28,7 @@ def day(month: int, number: int, year: int = 2026, hour: int = 1) -> datetime:
 
 
 class Company:
-    """What a story does, in the words of the story."""
+    """The steps of a story."""
 
     def __init__(self, client: httpx2.AsyncClient, config: Config) -> None:
         self.client, self.config, self.imports = client, config, Imports(client, config)
@@ -59,7 +59,7 @@ class Company:
         await self.post(f"/api/access-models/{made['id']}/commit")
 
     async def employee(self, first: str, last: str, **fields: Any) -> str:
-        """Someone who has been here for a while."""
+        """Create a person who joined some time ago."""
         event = await created(
             self.client,
             "onboard",
@@ -69,9 +69,9 @@ class Company:
         await self.work(clock.now())
         return str(event["affectedIdentity"]["id"])
 
-    async def holds(self, application: str, accounts: dict[str, tuple[str, str, Sequence[str]]]) -> int:
-        """An import: e-mail, whether active, and groups, by username; beside `root`. Returns its number."""
-        accounts = accounts | {"root": ("", "yes", ["Administrators"])}
+    async def holds(self, application: str, accounts: Mapping[str, tuple[str, str, Sequence[str]]]) -> int:
+        """Import accounts by username, with e-mail, active flag and groups, plus `root`; return the import number."""
+        accounts = {**accounts, "root": ("", "yes", ["Administrators"])}
         users = [f"{name},{email},{active}" for name, (email, active, _) in accounts.items()]
         members = [f"{name},{group}" for name, (_, _, groups) in accounts.items() for group in groups]
         files: Files = {
@@ -85,7 +85,7 @@ class Company:
         return int(ended["number"])
 
     async def lists(self, application: str, *groups: str) -> None:
-        """Import groups that nobody is in yet, so that models name what the catalogue has."""
+        """Import groups without members, so that the catalogue contains the names that models use."""
         files: Files = {"Users": "Username\nroot\n", "Groups": "\n".join(["Group", *groups, ""])}
         await self.imports.finish(UUID(application), files)
 
@@ -129,7 +129,7 @@ def privileges(detail: Any) -> list[tuple[str, str, str]]:
     ]
 
 
-async def test_a_joiner_with_three_models_across_two_applications(company: Company) -> None:
+async def test_joiner_with_three_models_in_two_applications(company: Company) -> None:
     owner = await company.employee("Olive", "Owner")
     boss = await company.employee("Mary", "Somerville")
     ledger = await company.application("Ledger", priority="High", ownerId=owner)
@@ -177,7 +177,7 @@ async def test_a_joiner_with_three_models_across_two_applications(company: Compa
     assert [status for _, _, status, _ in told(event)] == ["Resolved", "Completed"]
     assert statuses(event) == ["Resolved", "Completed", "Completed", "Open"]
 
-    # The first import shows that a group was forgotten, the second that all is done.
+    # The first import lacks a group, the second shows everything as requested.
     await company.holds(ledger, {"ada": ("ada@example.com", "yes", ["Posters"])})
     reopened = await company.get(f"{REQUESTS}/{first['id']}")
     assert (reopened["status"], reopened["activity"][-1]["action"]) == ("Open", "Reopened")
@@ -188,7 +188,9 @@ async def test_a_joiner_with_three_models_across_two_applications(company: Compa
 
     proved = await company.get(f"{REQUESTS}/{first['id']}")
     assert proved["status"] == "Completed"
-    assert proved["activity"][-1]["content"] == f"Import {number} (users.csv, memberships.csv) shows it as asked"
+    assert (
+        proved["activity"][-1]["content"] == f"Import {number} (users.csv, memberships.csv) shows the requested access"
+    )
     event = await company.event(event)
     assert statuses(event) == ["Completed", "Completed", "Completed", "Completed"]
     assert event["stages"][2]["completedBy"]["name"] == "System"
@@ -209,7 +211,7 @@ async def test_a_joiner_with_three_models_across_two_applications(company: Compa
     assert [model["name"] for model in why["accessModels"]] == ["Closers"]
 
 
-async def test_a_leaver_with_forty_accounts(company: Company) -> None:
+async def test_leaver_with_forty_accounts(company: Company) -> None:
     ada = await company.employee("Ada", "Lovelace", email="ada@example.com")
     mary = await company.employee("Mary", "Somerville", email="mary@example.com")
     applications = [await company.application(f"Application {n}", priority="Critical") for n in range(2)]
@@ -236,7 +238,7 @@ async def test_a_leaver_with_forty_accounts(company: Company) -> None:
     event = await company.event(event)
     assert statuses(event) == ["Resolved", "Completed", "Completed", "Open"]
 
-    # In the last application an account was overlooked: its request opens again, the others are proved.
+    # The last application still has an account: its request is reopened, the others are verified.
     clock.travel_to(day(12, 1))
     await company.holds(applications[0], others)
     await company.holds(applications[1], others | {"ada7": ("ada@example.com", "yes", ["Users"])})
@@ -255,7 +257,7 @@ async def test_a_leaver_with_forty_accounts(company: Company) -> None:
     assert len((await company.get(f"/api/identities/{mary}/access"))["applications"]) == 2
 
 
-async def test_a_mover_whose_roles_overlap(company: Company) -> None:
+async def test_mover_with_overlapping_roles(company: Company) -> None:
     boss, next_boss = await company.employee("Mary", "Somerville"), await company.employee("Grace", "Hopper")
     ada = await company.employee("Ada", "Lovelace", email="ada@example.com", department="Finance", supervisorId=boss)
     ledger, wiki, cases = [await company.application(name, priority="High") for name in ("Ledger", "Wiki", "Cases")]
@@ -300,7 +302,7 @@ async def test_a_mover_whose_roles_overlap(company: Company) -> None:
             await company.post(
                 f"{REQUESTS}/{request['id']}/respond", type="Approve", response="Approved", reviewerId=boss
             )
-    # Until the day the identity is as it was, and the event shows it as it will be.
+    # Before the effective date the identity is unchanged, and the event shows the new fields.
     assert (await company.get(f"/api/identities/{ada}"))["department"] == "Finance"
     assert event["affectedIdentity"]["department"] == "Legal"
     assert event["affectedIdentity"]["supervisorName"] == "Hopper, Grace"
@@ -325,7 +327,7 @@ async def test_a_mover_whose_roles_overlap(company: Company) -> None:
     await company.holds(wiki, {"ada": ("ada@example.com", "yes", ["Everyone", "Finance", "Legal"])})
     event = await company.event(event)
     assert [status for *_, status, _ in sorted(told(event))] == ["Completed", "Completed", "Scheduled", "Scheduled"]
-    # Both roles at once: the transition is at work until the old access is gone.
+    # The roles overlap: the Transition stage stays open until the old access is removed.
     assert statuses(event) == ["Open", "Completed", "Open"]
 
     await company.work(day(12, 1))
@@ -343,7 +345,7 @@ async def resolve_open(company: Company, event: Any, stage: int = 0) -> None:
             await company.post(f"{REQUESTS}/{request['id']}/resolve")
 
 
-async def test_a_leave_without_return_date_while_one_account_was_removed(company: Company) -> None:
+async def test_leave_without_return_date_and_with_a_removed_account(company: Company) -> None:
     ada = await company.employee("Ada", "Lovelace", email="ada@example.com")
     ledger, mail = await company.application("Ledger", priority="High"), await company.application("Mail")
     await company.holds(ledger, {"ada": ("ada@example.com", "yes", ["Posters"])})

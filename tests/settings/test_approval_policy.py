@@ -24,7 +24,7 @@ async def test_the_default_policy_can_be_read(client: httpx2.AsyncClient) -> Non
     ]
 
 
-async def test_a_policy_is_kept_as_it_was_given(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_policy_is_stored_as_given(client: httpx2.AsyncClient, db: Db) -> None:
     ada = str(await an_identity(db))
     rule = {
         "type": "approve",
@@ -54,7 +54,7 @@ async def test_a_policy_is_kept_as_it_was_given(client: httpx2.AsyncClient, db: 
     assert (await client.get("/api/settings")).json()["approvalLeadDays"] == 7
 
 
-async def test_every_broken_rule_is_told_at_once(client: httpx2.AsyncClient) -> None:
+async def test_all_validation_errors_are_reported_at_once(client: httpx2.AsyncClient) -> None:
     nobody = str(uuid4())
 
     answer = await change(

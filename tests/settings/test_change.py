@@ -25,7 +25,7 @@ async def test_a_fresh_service_has_its_defaults(client: httpx2.AsyncClient) -> N
     assert fresh["guard"] == {"maxRemovedPercent": 20, "maxNewPercent": 50, "minCount": 100}
 
 
-async def test_of_the_guard_too_only_what_is_given_changes(client: httpx2.AsyncClient) -> None:
+async def test_only_given_fields_of_the_guard_change(client: httpx2.AsyncClient) -> None:
     await change(client, guard={"maxNewPercent": 12.5})
     answer = await change(client, guard={"minCount": 10}, approvalLeadDays=14)
     wrong = await change(client, guard={"maxRemovedPercent": 101, "minCount": "many"})
@@ -38,7 +38,7 @@ async def test_of_the_guard_too_only_what_is_given_changes(client: httpx2.AsyncC
     assert await settings(client) == answer.json()
 
 
-async def test_only_what_is_given_changes(client: httpx2.AsyncClient) -> None:
+async def test_only_given_fields_change(client: httpx2.AsyncClient) -> None:
     await change(client, customFields=[{"number": 3, "enabled": True, "label": "Badge"}])
     await change(client, customFields=[{"number": 3, "label": "Badge color"}, {"number": 9, "enabled": True}])
     answer = await change(client, approvalLeadDays=14)
@@ -52,7 +52,7 @@ async def test_only_what_is_given_changes(client: httpx2.AsyncClient) -> None:
     ]
 
 
-async def test_only_what_is_given_is_in_the_audit(client: httpx2.AsyncClient) -> None:
+async def test_audit_contains_only_given_settings(client: httpx2.AsyncClient) -> None:
     await change(client, approvalLeadDays=9)
     await change(client, customFields=[{"number": 3, "enabled": True}], webhookRetentionDays=None)
 
@@ -70,7 +70,7 @@ async def test_lead_days_are_a_whole_number_from_1_to_99(client: httpx2.AsyncCli
     assert (await settings(client))["approvalLeadDays"] == 7
 
 
-async def test_changes_at_once_are_all_kept(client: httpx2.AsyncClient) -> None:
+async def test_concurrent_changes_are_all_stored(client: httpx2.AsyncClient) -> None:
     fields = [[{"number": number, "enabled": True}] for number in range(1, 10)]
 
     await asyncio.gather(*(change(client, customFields=field) for field in fields))

@@ -24,7 +24,7 @@ async def problems(client: httpx2.AsyncClient, **body: Any) -> dict[str, str]:
     return {entry["field"]: entry["message"] for entry in answer.json()["errors"]}
 
 
-async def test_a_new_token_may_read_all_and_write_what_the_specification_writes(client: httpx2.AsyncClient) -> None:
+async def test_default_scopes_are_all_reads_and_the_specified_writes(client: httpx2.AsyncClient) -> None:
     answer = await create(client, name="ci")
 
     token = answer.json()
@@ -38,7 +38,7 @@ async def test_a_new_token_may_read_all_and_write_what_the_specification_writes(
     assert lifetime.days == 90
 
 
-async def test_the_secret_has_its_form_and_works(client: httpx2.AsyncClient) -> None:
+async def test_secret_is_well_formed_and_works(client: httpx2.AsyncClient) -> None:
     secret = (await create(client, name="ci")).json()["secret"]
 
     assert re.fullmatch("rct_[0-9A-Za-z]{12}_[0-9A-Za-z]{38}", secret)
@@ -53,19 +53,19 @@ async def test_only_a_digest_of_the_secret_is_stored(client: httpx2.AsyncClient,
 
 
 @pytest.mark.parametrize("change", [lambda s: s[:-1], lambda s: s + "0", lambda s: s.swapcase(), lambda s: s[1:]])
-def test_a_typo_is_seen_without_the_database(change: Any) -> None:
+def test_typo_in_a_token_is_detected_without_a_query(change: Any) -> None:
     secret = new_secret()
 
     assert public_id(secret) == secret[4:16]
     assert public_id(change(secret)) is None
 
 
-async def test_never_must_be_asked_for(client: httpx2.AsyncClient) -> None:
+async def test_token_without_expiry_needs_explicit_null(client: httpx2.AsyncClient) -> None:
     assert (await create(client, name="for ever", expiresInDays=None)).json()["expiresOn"] is None
     assert (await create(client, name="a while")).json()["expiresOn"] is not None
 
 
-async def test_every_broken_rule_is_told(client: httpx2.AsyncClient) -> None:
+async def test_all_validation_errors_are_reported(client: httpx2.AsyncClient) -> None:
     assert await problems(client) == {"name": "Name is required"}
     assert await problems(client, name=" ", scopes=[], expiresInDays=0) == {
         "name": "Name is required",
@@ -79,7 +79,7 @@ async def test_every_broken_rule_is_told(client: httpx2.AsyncClient) -> None:
         "expiresInDays": "Expires in days must be a whole number",
     }
     assert await problems(client, name="bell\x07") == {"name": "Name must not contain control characters"}
-    assert await problems(client, name="a\u202eb") == {"name": "Name must be printable characters"}
+    assert await problems(client, name="a\u202eb") == {"name": "Name must contain only printable characters"}
 
 
 async def test_names_are_unique(client: httpx2.AsyncClient) -> None:
@@ -88,13 +88,13 @@ async def test_names_are_unique(client: httpx2.AsyncClient) -> None:
     assert await problems(client, name=" ci ") == {"name": "A token named ci exists already"}
 
 
-async def test_of_two_tokens_made_at_once_with_one_name_one_is_refused(client: httpx2.AsyncClient) -> None:
+async def test_concurrent_tokens_with_one_name_create_one(client: httpx2.AsyncClient) -> None:
     answers = await asyncio.gather(*(create(client, name="ci") for _ in range(5)))
 
     assert sorted(answer.status_code for answer in answers) == [201, 400, 400, 400, 400]
 
 
-async def test_a_token_gives_no_more_than_it_has(anonymous: httpx2.AsyncClient, db: Db) -> None:
+async def test_token_cannot_grant_scopes_it_lacks(anonymous: httpx2.AsyncClient, db: Db) -> None:
     token = await a_token(db, scopes=["tokens:manage", "identities:read"])
     anonymous.headers["Authorization"] = f"Bearer {token.secret}"
 

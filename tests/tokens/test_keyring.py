@@ -1,4 +1,4 @@
-"""Tokens that were looked up a moment ago: they cost no query, and only so many are kept."""
+"""The token cache saves queries and is bounded."""
 
 import httpx2
 import pytest
@@ -8,7 +8,7 @@ from rolecall.tokens import keyring
 from tests.builders import a_token
 
 
-async def test_known_tokens_are_not_looked_up_again_until_too_many_are_known(
+async def test_tokens_are_cached_up_to_a_limit(
     anonymous: httpx2.AsyncClient, db: Db, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(keyring, "KNOWN_FOR_SECONDS", 3600)
@@ -26,9 +26,7 @@ async def test_known_tokens_are_not_looked_up_again_until_too_many_are_known(
     assert await statuses("third", "first", "second") == [200, 401, 401]
 
 
-async def test_token_is_looked_up_again_after_its_moment(
-    anonymous: httpx2.AsyncClient, db: Db, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_cached_token_expires(anonymous: httpx2.AsyncClient, db: Db, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(keyring, "KNOWN_FOR_SECONDS", 0)
     anonymous.headers["Authorization"] = f"Bearer {(await a_token(db)).secret}"
     assert (await anonymous.get("/api/identities")).status_code == 200

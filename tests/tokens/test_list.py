@@ -22,7 +22,7 @@ async def test_tokens_are_listed_newest_first_without_their_secrets(client: http
     assert list(first["items"][0]) == fields
 
 
-async def test_tokens_of_one_moment_are_listed_by_descending_id(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_tokens_created_at_the_same_time_are_listed_by_descending_id(client: httpx2.AsyncClient, db: Db) -> None:
     moment = clock.now() + timedelta(days=1)
     ids = [str((await a_token(db, f"token {n}", now=moment)).id) for n in range(4)]
 
@@ -32,13 +32,13 @@ async def test_tokens_of_one_moment_are_listed_by_descending_id(client: httpx2.A
 
 
 async def last_uses(config: Config, secret: str) -> dict[str, str | None]:
-    """List the last use of each token by name, as a process sees it that has not met the token yet."""
+    """Return the last use of each token by name, read by a process without a cache."""
     async with serving(config) as client:
         answer = await client.get("/api/tokens", headers={"Authorization": f"Bearer {secret}"})
     return {item["name"]: item["lastUsedOn"] for item in answer.json()["items"]}
 
 
-async def test_last_use_is_written_once_a_minute_and_for_its_own_token_alone(config: Config, db: Db) -> None:
+async def test_last_use_is_recorded_once_a_minute_per_token(config: Config, db: Db) -> None:
     moment = datetime(2030, 1, 1, 12, tzinfo=UTC)
     secret = (await a_token(db, "busy", now=moment, scopes=["tokens:manage"])).secret
     await a_token(db, "idle", now=moment)
@@ -54,7 +54,7 @@ async def test_last_use_is_written_once_a_minute_and_for_its_own_token_alone(con
     ]
 
 
-async def test_use_of_an_expired_token_is_not_a_use(config: Config, token: str, db: Db) -> None:
+async def test_expired_token_records_no_use(config: Config, token: str, db: Db) -> None:
     expired = (await a_token(db, "expired", now=clock.now() - timedelta(days=2), expiresInDays=1)).secret
 
     async with serving(config) as client:

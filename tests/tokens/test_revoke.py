@@ -23,7 +23,7 @@ async def test_a_revoked_token_is_refused_on_the_next_request(client: httpx2.Asy
     assert (await client.get("/api/identities", headers=theirs)).status_code == 401
 
 
-async def test_another_process_refuses_it_too(config: Config, client: httpx2.AsyncClient, db: Db) -> None:
+async def test_another_process_rejects_a_revoked_token(config: Config, client: httpx2.AsyncClient, db: Db) -> None:
     token = await a_token(db, "leaving")
     theirs = {"Authorization": f"Bearer {token.secret}"}
     async with serving(config) as other:
@@ -34,7 +34,7 @@ async def test_another_process_refuses_it_too(config: Config, client: httpx2.Asy
         assert (await other.get("/api/identities", headers=theirs)).status_code == 401
 
 
-async def test_a_token_that_is_known_ends_when_it_expires(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_cached_token_is_rejected_after_expiry(client: httpx2.AsyncClient, db: Db) -> None:
     theirs = {"Authorization": f"Bearer {(await a_token(db, 'short', expiresInDays=1)).secret}"}
     assert (await client.get("/api/identities", headers=theirs)).status_code == 200
 
@@ -43,7 +43,7 @@ async def test_a_token_that_is_known_ends_when_it_expires(client: httpx2.AsyncCl
     assert (await client.get("/api/identities", headers=theirs)).status_code == 401
 
 
-async def test_a_token_ends_at_the_very_moment_it_expires(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_token_is_rejected_at_the_moment_of_expiry(client: httpx2.AsyncClient, db: Db) -> None:
     moment = datetime(2030, 1, 1, 12, tzinfo=UTC)
     theirs = {"Authorization": f"Bearer {(await a_token(db, 'short', now=moment, expiresInDays=1)).secret}"}
 
@@ -64,7 +64,7 @@ async def test_revoking_twice_keeps_the_first_time(client: httpx2.AsyncClient, d
     assert await revoked_on() == await revoked_on()
 
 
-async def test_a_token_that_is_not_there_cannot_be_revoked(client: httpx2.AsyncClient) -> None:
+async def test_unknown_token_cannot_be_revoked(client: httpx2.AsyncClient) -> None:
     for id in (str(uuid4()), "leaving"):
         answer = await client.delete(f"/api/tokens/{id}")
 

@@ -1,3 +1,4 @@
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 
 import httpx2
@@ -38,7 +39,7 @@ async def refused_authorizations(db: Db) -> dict[str, str | None]:
     }
 
 
-async def test_whatever_is_wrong_with_a_token_the_answer_is_the_same(anonymous: httpx2.AsyncClient, db: Db) -> None:
+async def test_every_invalid_token_gets_the_same_response(anonymous: httpx2.AsyncClient, db: Db) -> None:
     for what, authorization in (await refused_authorizations(db)).items():
         answer = await ask(anonymous, authorization)
 
@@ -52,7 +53,7 @@ async def test_whatever_is_wrong_with_a_token_the_answer_is_the_same(anonymous: 
 
 
 @pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER"])
-async def test_the_scheme_is_read_in_any_case(anonymous: httpx2.AsyncClient, db: Db, scheme: str) -> None:
+async def test_authentication_scheme_ignores_case(anonymous: httpx2.AsyncClient, db: Db, scheme: str) -> None:
     assert (await ask(anonymous, f"{scheme} {(await a_token(db)).secret}")).status_code == 200
 
 
@@ -69,8 +70,8 @@ async def test_a_token_without_the_scope_is_403(anonymous: httpx2.AsyncClient, d
     }
 
 
-async def test_a_refused_sender_is_not_asked_for_a_body(anonymous: httpx2.AsyncClient) -> None:
-    async def never() -> object:
+async def test_unauthorized_body_is_not_read(anonymous: httpx2.AsyncClient) -> None:
+    async def never() -> AsyncIterator[bytes]:
         raise AssertionError("the body was read")
         yield b""
 

@@ -1,4 +1,4 @@
-"""Authority is judged in the transaction that writes: a slow body outlives no token."""
+"""Callers are authorised in the writing transaction, even if the body took long to arrive."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -19,7 +19,7 @@ from tests.builders import CONNECTOR, a_token, an_application
 JSON = {"Content-Type": "application/json"}
 NEW_TOKEN = b'{"name": "stolen", "expiresInDays": null, "scopes": ["tokens:manage"]}'
 COUNT_TOKENS = "SELECT count(*) FROM tokens"
-# These read something of their own before the transaction: a multipart body, the address of a hook.
+# Operations that read more before the transaction: a multipart body, the address of a webhook.
 _OTHERS = ("/upload", "/test")
 WRITES = [
     route
@@ -39,7 +39,7 @@ def bearer(secret: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {secret}"}
 
 
-async def test_token_revoked_while_the_body_comes_creates_nothing(anonymous: httpx2.AsyncClient, db: Db) -> None:
+async def test_token_revoked_while_the_body_arrives_creates_nothing(anonymous: httpx2.AsyncClient, db: Db) -> None:
     token = await a_token(db, "leaving", scopes=["tokens:manage"])
 
     async def revoke() -> None:
@@ -54,7 +54,7 @@ async def test_token_revoked_while_the_body_comes_creates_nothing(anonymous: htt
     assert await fetch_value(db, COUNT_TOKENS) == 1
 
 
-async def test_token_that_expires_while_the_body_comes_creates_nothing(anonymous: httpx2.AsyncClient, db: Db) -> None:
+async def test_token_that_expires_while_the_body_arrives_creates_nothing(anonymous: httpx2.AsyncClient, db: Db) -> None:
     token = await a_token(db, "short", scopes=["tokens:manage"], expiresInDays=1)
 
     async def expire() -> None:
@@ -68,7 +68,7 @@ async def test_token_that_expires_while_the_body_comes_creates_nothing(anonymous
     assert await fetch_value(db, COUNT_TOKENS) == 1
 
 
-async def test_token_that_loses_a_scope_while_the_body_comes_gives_no_more_than_it_has(
+async def test_token_that_loses_a_scope_while_the_body_arrives_cannot_grant_it(
     anonymous: httpx2.AsyncClient, db: Db
 ) -> None:
     token = await a_token(db, "narrowed", scopes=["tokens:manage", "audit:read"])
@@ -103,7 +103,7 @@ async def test_token_revoked_during_an_upload_stages_no_import(anonymous: httpx2
     assert await fetch_value(db, "SELECT count(*) FROM application_imports") == 0
 
 
-async def test_revoked_token_gets_no_kept_answer(anonymous: httpx2.AsyncClient, db: Db) -> None:
+async def test_revoked_token_gets_no_stored_response(anonymous: httpx2.AsyncClient, db: Db) -> None:
     token = await a_token(db, "repeating", scopes=["config:manage"])
     headers = {**JSON, **bearer(token.secret), "Idempotency-Key": "1"}
     body = b'{"name": "Payroll"}'
@@ -118,10 +118,10 @@ async def test_revoked_token_gets_no_kept_answer(anonymous: httpx2.AsyncClient, 
 
 
 @pytest.mark.parametrize("route", WRITES, ids=lambda route: f"{route.method} {route.path}")
-async def test_every_write_judges_the_token_in_its_transaction(
+async def test_every_write_authorises_the_token_in_its_transaction(
     anonymous: httpx2.AsyncClient, db: Db, route: Route
 ) -> None:
-    """The token is still remembered as valid when the request is admitted."""
+    """The token is still cached as valid when the request is admitted."""
     assert route.operation
     assert route.operation.scope
     token = await a_token(db, "remembered", scopes=[route.operation.scope])
@@ -153,7 +153,7 @@ async def test_revocation_waits_for_a_write_that_has_begun(
             await _until_waiting(db, 1)
             revoking = asyncio.create_task(client.delete(f"/api/tokens/{token.id}"))
             await _until_waiting(db, 2)
-            # A use of the token in another request does not wait for the write.
+            # Another request with the token does not wait for the write.
             clock.travel_to(clock.now() + timedelta(minutes=5))
             await asyncio.wait_for(client.get("/api/applications", headers=bearer(token.secret)), 5)
             await execute(other, "SELECT pg_advisory_unlock(7)")

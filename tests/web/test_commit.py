@@ -1,4 +1,4 @@
-"""A 2xx means committed: the answer leaves after the commit, and a commit that fails is an error."""
+"""A 2xx response means committed: it is sent after the commit, and a failed commit is an error."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -17,7 +17,7 @@ COUNT = "SELECT count(*) FROM applications"
 
 @pytest.fixture
 async def at_commit(db: Db) -> AsyncIterator[Any]:
-    """Run SQL inside the database at the moment an application's transaction commits."""
+    """Run SQL in the database when a transaction that creates an application commits."""
 
     async def inject(statement: str) -> None:
         await db.execute(
@@ -32,9 +32,7 @@ async def at_commit(db: Db) -> AsyncIterator[Any]:
     await db.execute("DROP FUNCTION IF EXISTS at_commit CASCADE")
 
 
-async def test_a_commit_that_fails_is_an_error_and_stores_nothing(
-    client: httpx2.AsyncClient, db: Db, at_commit: Any
-) -> None:
+async def test_failed_commit_is_an_error_and_stores_nothing(client: httpx2.AsyncClient, db: Db, at_commit: Any) -> None:
     await at_commit("RAISE EXCEPTION 'the disk is full'")
 
     answer = await client.post("/api/applications", json=BODY, headers={"Idempotency-Key": "1"})
@@ -56,7 +54,7 @@ async def test_a_connection_lost_during_the_commit_is_an_error_and_stores_nothin
     assert await fetch_value(db, COUNT) == 0
 
 
-async def test_when_the_answer_starts_to_leave_others_see_the_record(config: Config, token: str) -> None:
+async def test_record_is_visible_before_the_response_is_sent(config: Config, token: str) -> None:
     seen = []
 
     class Watched:

@@ -13,7 +13,7 @@ async def correlation_id(client: httpx2.AsyncClient, **headers: str) -> str:
     return str(answer.headers["x-correlation-id"])
 
 
-async def test_every_answer_has_an_id_of_its_own(client: httpx2.AsyncClient) -> None:
+async def test_every_response_has_its_own_correlation_id(client: httpx2.AsyncClient) -> None:
     ids = {await correlation_id(client) for _ in range(3)}
 
     assert len(ids) == 3
@@ -21,7 +21,7 @@ async def test_every_answer_has_an_id_of_its_own(client: httpx2.AsyncClient) -> 
 
 
 @pytest.mark.parametrize("traceparent", [f"00-{TRACE}-{SPAN}-01", f"01-{TRACE}-{SPAN}-00-more"])
-async def test_a_trace_supplies_the_id(client: httpx2.AsyncClient, traceparent: str) -> None:
+async def test_traceparent_supplies_the_correlation_id(client: httpx2.AsyncClient, traceparent: str) -> None:
     assert await correlation_id(client, traceparent=traceparent) == TRACE
 
 
@@ -40,14 +40,14 @@ async def test_a_trace_supplies_the_id(client: httpx2.AsyncClient, traceparent: 
         "<script>alert(1)</script>",
     ],
 )
-async def test_anything_else_is_never_echoed(client: httpx2.AsyncClient, traceparent: str) -> None:
+async def test_invalid_traceparent_is_never_echoed(client: httpx2.AsyncClient, traceparent: str) -> None:
     id = await correlation_id(client, traceparent=traceparent, **{"X-Correlation-Id": "mine"})
 
     assert re.fullmatch("[0-9a-f]{32}", id)
     assert id != TRACE
 
 
-async def test_an_error_repeats_the_id(client: httpx2.AsyncClient) -> None:
+async def test_error_body_repeats_the_correlation_id(client: httpx2.AsyncClient) -> None:
     answer = await client.get("/nowhere", headers={"traceparent": f"00-{TRACE}-{SPAN}-01"})
 
     assert answer.headers["x-correlation-id"] == answer.json()["correlationId"] == TRACE

@@ -1,4 +1,4 @@
-"""Dates of a service that stands in another time zone than Greenwich."""
+"""Dates of a service in a time zone other than UTC."""
 
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
@@ -17,7 +17,7 @@ WHO = {"firstName": "Ada", "lastName": "Lovelace"}
 
 @pytest.fixture
 async def auckland(config: Config, token: str) -> AsyncIterator[httpx2.AsyncClient]:
-    """Thirteen hours ahead; here it is already the second of December."""
+    """A service thirteen hours ahead of UTC, where it is already 2 December."""
     clock.travel_to(datetime(2026, 12, 1, 12, tzinfo=UTC))
     async with serving(msgspec.structs.replace(config, timezone=ZoneInfo("Pacific/Auckland"))) as client:
         client.headers["Authorization"] = f"Bearer {token}"
@@ -37,7 +37,7 @@ async def onboard(client: httpx2.AsyncClient, date: str) -> httpx2.Response:
         ("2026-12-01T11:00:00Z", "2026-12-01T11:00:00Z"),
     ],
 )
-async def test_a_date_without_offset_is_of_the_services_zone(
+async def test_date_without_offset_is_in_the_services_time_zone(
     auckland: httpx2.AsyncClient, date: str, needed_on: str
 ) -> None:
     answer = await onboard(auckland, date)
@@ -47,7 +47,7 @@ async def test_a_date_without_offset_is_of_the_services_zone(
 
 
 @pytest.mark.parametrize("date", ["2026-12-01", "2026-12-01T23:59:59", "2026-12-01T10:59:59Z"])
-async def test_today_is_today_in_the_services_zone(auckland: httpx2.AsyncClient, date: str) -> None:
+async def test_today_is_in_the_services_time_zone(auckland: httpx2.AsyncClient, date: str) -> None:
     answer = await onboard(auckland, date)
 
     assert answer.json()["errors"] == [{"field": "effectiveDate", "message": "Effective date must be today or later"}]

@@ -7,7 +7,7 @@ import pytest
 from rolecall.core import db as db_module
 from rolecall.core.config import Config
 from rolecall.core.db import Db
-from tests.conftest import serving
+from tests.asgi import serving
 
 TOO_MUCH = b'{"name": "' + b"x" * 2 * 1024 * 1024 + b'"}'
 DEEP = '{"name": ' + "[" * 500 + "]" * 500 + "}"
@@ -18,11 +18,11 @@ def is_error(answer: httpx2.Response, status: int, code: str, message: str) -> b
     assert answer.status_code == status
     assert answer.headers["content-type"] == "application/json"
     assert re.fullmatch("[0-9a-f]{32}", body["correlationId"])
-    return body == {"error": code, "message": message, "correlationId": answer.headers["x-correlation-id"]}
+    return bool(body == {"error": code, "message": message, "correlationId": answer.headers["x-correlation-id"]})
 
 
 @pytest.mark.parametrize("path", ["/api", "/api/nothing", "/api/identities/a/b", "/api/identitiesx", "/%2e%2e/etc"])
-async def test_an_unknown_route_is_answered_like_any_error(client: httpx2.AsyncClient, path: str) -> None:
+async def test_unknown_route_gets_the_standard_error_body(client: httpx2.AsyncClient, path: str) -> None:
     assert is_error(await client.get(path), 404, "not_found", "No such route")
 
 
@@ -36,7 +36,7 @@ async def test_an_unknown_route_is_answered_like_any_error(client: httpx2.AsyncC
         ("TRACE", "/api/settings", {"GET", "HEAD", "OPTIONS", "PATCH"}),
     ],
 )
-async def test_a_method_a_route_has_not_is_405_with_those_it_has(
+async def test_unsupported_method_is_405_with_the_allowed_ones(
     client: httpx2.AsyncClient, method: str, path: str, allowed: set[str]
 ) -> None:
     answer = await client.request(method, path)
@@ -82,7 +82,7 @@ async def test_a_body_over_the_limit_is_413(client: httpx2.AsyncClient) -> None:
         (DEEP.encode(), "Body must be nested at most 64 deep"),
     ],
 )
-async def test_a_body_that_is_no_json_object_is_one_entry_on_body(
+async def test_body_that_is_not_a_json_object_is_one_error_on_body(
     client: httpx2.AsyncClient, body: bytes, message: str
 ) -> None:
     answer = await client.post("/api/tokens", content=body, headers={"Content-Type": "application/json"})
@@ -96,7 +96,7 @@ async def test_a_body_that_is_no_json_object_is_one_entry_on_body(
     }
 
 
-async def test_every_broken_rule_has_an_entry_with_its_path(client: httpx2.AsyncClient) -> None:
+async def test_every_validation_error_has_its_field_path(client: httpx2.AsyncClient) -> None:
     body = {
         "approvalLeadDays": 100,
         "customFields": [{"number": 10}, {"number": 1, "enabled": "yes", "label": "x" * 101}, {"label": "x\x00"}, 5],
@@ -118,7 +118,7 @@ async def test_every_broken_rule_has_an_entry_with_its_path(client: httpx2.Async
 
 
 @pytest.mark.parametrize("headers", [{"Host": "a<b>"}, {"Host": "a b"}, {"Content-Length": "many"}])
-async def test_a_header_that_cannot_be_is_refused(client: httpx2.AsyncClient, headers: dict[str, str]) -> None:
+async def test_invalid_header_is_rejected(client: httpx2.AsyncClient, headers: dict[str, str]) -> None:
     json = {"Content-Type": "application/json"}
     answer = await client.post("/api/tokens", content=b"{}", headers={**json, **headers})
 
@@ -126,7 +126,7 @@ async def test_a_header_that_cannot_be_is_refused(client: httpx2.AsyncClient, he
     assert answer.json()["errors"] == [{"field": "request", "message": "Request is not valid"}]
 
 
-async def test_a_host_that_cannot_be_makes_no_fault_of_an_unknown_route(client: httpx2.AsyncClient) -> None:
+async def test_invalid_host_on_unknown_route_is_not_a_server_error(client: httpx2.AsyncClient) -> None:
     for host in ("x: y", "a<b>", "[", "x" * 5000):
         for accept in ("*/*", "text/html"):
             answer = await client.get("/nowhere", headers={"Host": host, "Accept": accept})
@@ -134,7 +134,7 @@ async def test_a_host_that_cannot_be_makes_no_fault_of_an_unknown_route(client: 
             assert answer.status_code in (400, 404)
 
 
-async def test_a_crash_says_nothing_of_the_inside(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_server_error_reveals_no_internals(client: httpx2.AsyncClient, db: Db) -> None:
     await db.execute("ALTER TABLE identities RENAME COLUMN title TO hidden")
     try:
         answer = await client.get("/api/identities")
@@ -154,7 +154,7 @@ async def test_a_database_out_of_reach_is_503(config: Config, token: str, monkey
     assert answer.headers["retry-after"] == "5"
 
 
-async def test_connections_that_were_lost_are_made_anew(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_lost_connections_are_replaced(client: httpx2.AsyncClient, db: Db) -> None:
     await client.get("/api/identities")
     await end_other_connections(db)
 

@@ -1,4 +1,4 @@
-"""A full disk is an outage, not a fault: nothing is lost, nothing is left half done, and trying again helps."""
+"""A full disk is an outage (503): nothing is lost or left incomplete, and a retry succeeds."""
 
 import errno
 import os
@@ -20,7 +20,7 @@ USERS = "Username,Name\nada,Ada Lovelace\n"
 
 @asynccontextmanager
 async def no_room_for(db: Db, table: str) -> AsyncIterator[None]:
-    """As PostgreSQL says it when its own disk is full."""
+    """Raise PostgreSQL's error for a full disk."""
     await db.execute(
         """CREATE FUNCTION no_room() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
            RAISE EXCEPTION 'could not extend file' USING ERRCODE = 'disk_full'; END $$"""
@@ -33,7 +33,7 @@ async def no_room_for(db: Db, table: str) -> AsyncIterator[None]:
 
 
 def fill_the_disk(patch: pytest.MonkeyPatch, at: Callable[[str], bool]) -> None:
-    """For what is synced: the first of them that the condition names finds no room."""
+    """Make the first fsync that meets the condition fail with a full disk."""
     real = os.fsync
 
     def full(handle: int) -> None:
@@ -63,10 +63,10 @@ async def send(client: httpx2.AsyncClient, db: Db) -> httpx2.Response:
 
 
 @pytest.mark.parametrize("part", ["/incoming/", "/files"])
-async def test_an_upload_that_finds_no_room_leaves_nothing(
+async def test_upload_to_a_full_disk_leaves_nothing(
     client: httpx2.AsyncClient, db: Db, config: Config, monkeypatch: pytest.MonkeyPatch, part: str
 ) -> None:
-    """While the file is written, and after it was moved to its place."""
+    """Fail while the file is written, and after it was moved to its place."""
     with monkeypatch.context() as patch:
         fill_the_disk(patch, lambda path: part in path if part.endswith("/") else path.endswith(part))
         refused = await send(client, db)
@@ -75,7 +75,7 @@ async def test_an_upload_that_finds_no_room_leaves_nothing(
     assert files_in(config) == []
 
 
-async def test_an_upload_for_which_the_database_has_no_room_leaves_nothing(
+async def test_upload_with_a_full_database_disk_leaves_nothing(
     client: httpx2.AsyncClient, db: Db, config: Config
 ) -> None:
     async with no_room_for(db, "import_files"):
@@ -86,7 +86,7 @@ async def test_an_upload_for_which_the_database_has_no_room_leaves_nothing(
     assert (await client.get("/api/application-imports")).json()["totalCount"] == 0
 
 
-async def test_any_write_for_which_the_database_has_no_room_is_an_outage(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_write_with_a_full_database_disk_is_503(client: httpx2.AsyncClient, db: Db) -> None:
     id = await an_access_request(db)
     async with no_room_for(db, "comments"):
         refused = await client.post(f"/api/access-requests/{id}/comment", json={"content": "x"})
@@ -97,7 +97,7 @@ async def test_any_write_for_which_the_database_has_no_room_is_an_outage(client:
     assert len(again.json()["comments"]) == 1
 
 
-async def test_another_fault_of_a_file_is_a_fault(
+async def test_other_file_errors_are_500(
     client: httpx2.AsyncClient, db: Db, config: Config, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(_: int) -> None:
@@ -111,7 +111,7 @@ async def test_another_fault_of_a_file_is_a_fault(
     assert files_in(config) == []
 
 
-async def test_an_import_that_finds_no_room_says_so_and_changes_nothing(
+async def test_import_on_a_full_disk_fails_with_a_message_and_changes_nothing(
     client: httpx2.AsyncClient, db: Db, config: Config
 ) -> None:
     imports, application = Imports(client, config), await an_application(db)
@@ -124,7 +124,7 @@ async def test_an_import_that_finds_no_room_says_so_and_changes_nothing(
     assert again["metrics"]["users"] == {"total": 1, "new": 1, "altered": 0, "removed": 0}
 
 
-async def test_a_scheduled_import_that_finds_no_room_says_so(
+async def test_scheduled_import_on_a_full_disk_says_so(
     client: httpx2.AsyncClient, db: Db, config: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "drop").mkdir()

@@ -24,7 +24,7 @@ SAFE = {
         ("OPTIONS", "/api/identities", 204),
     ],
 )
-async def test_every_answer_carries_the_safe_headers(
+async def test_every_response_has_the_security_headers(
     client: httpx2.AsyncClient, method: str, path: str, status: int
 ) -> None:
     answer = await client.request(method, path)
@@ -34,7 +34,7 @@ async def test_every_answer_carries_the_safe_headers(
     assert "strict-transport-security" not in answer.headers
 
 
-async def test_browsers_are_held_to_https_when_the_base_url_is(config: Config) -> None:
+async def test_hsts_is_sent_when_the_base_url_is_https(config: Config) -> None:
     async with serving(msgspec.structs.replace(config, base_url="https://rolecall.test")) as client:
         answer = await client.get("/api/identities")
 
@@ -55,7 +55,7 @@ async def test_head_needs_the_token_that_get_needs(anonymous: httpx2.AsyncClient
     assert (await anonymous.head("/api/identities")).status_code == 401
 
 
-async def test_options_tells_the_methods(client: httpx2.AsyncClient) -> None:
+async def test_options_lists_the_allowed_methods(client: httpx2.AsyncClient) -> None:
     answer = await client.options("/api/settings")
 
     assert answer.status_code == 204

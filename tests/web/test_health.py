@@ -6,13 +6,13 @@ from rolecall.core.db import Db, execute
 from rolecall.core.heartbeat import beat
 
 
-async def test_a_process_that_answers_is_alive(anonymous: httpx2.AsyncClient) -> None:
+async def test_healthz_is_200_while_the_process_runs(anonymous: httpx2.AsyncClient) -> None:
     answer = await anonymous.get("/healthz")
 
     assert (answer.status_code, answer.json()) == (200, {"status": "alive"})
 
 
-async def test_ready_needs_a_worker(anonymous: httpx2.AsyncClient, db: Db) -> None:
+async def test_readiness_needs_a_worker(anonymous: httpx2.AsyncClient, db: Db) -> None:
     without = await anonymous.get("/readyz")
     await beat(db, uuid4())
     with_one = await anonymous.get("/readyz")
@@ -25,7 +25,7 @@ async def test_ready_needs_a_worker(anonymous: httpx2.AsyncClient, db: Db) -> No
     assert with_a_dead_one.status_code == 503
 
 
-async def test_ready_needs_the_database_at_this_version(anonymous: httpx2.AsyncClient, db: Db) -> None:
+async def test_readiness_needs_the_current_schema(anonymous: httpx2.AsyncClient, db: Db) -> None:
     await beat(db, uuid4())
     try:
         await execute(db, "UPDATE migrations SET name = 'x' || name WHERE name = '0011_heartbeat.sql'")

@@ -21,7 +21,7 @@ async def how_many(db: Db) -> Any:
     return await fetch_value(db, "SELECT count(*) FROM applications")
 
 
-async def test_the_same_key_and_body_give_the_first_answer_again(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_same_key_and_body_return_the_first_response(client: httpx2.AsyncClient, db: Db) -> None:
     first, second = await create(client), await create(client)
 
     assert (first.status_code, second.status_code) == (201, 201)
@@ -58,7 +58,7 @@ async def test_another_operation_under_the_same_key_is_a_conflict(client: httpx2
     assert (await client.patch("/api/settings", json={"name": "Payroll"}, headers=KEY)).status_code == 409
 
 
-async def test_errors_are_not_kept(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_error_responses_are_not_stored(client: httpx2.AsyncClient, db: Db) -> None:
     assert (await create(client, "")).status_code == 400
 
     assert (await create(client)).status_code == 201
@@ -72,7 +72,7 @@ async def test_keys_belong_to_a_token(client: httpx2.AsyncClient, db: Db) -> Non
     assert (await create(client, "Ledger", Authorization=f"Bearer {other.secret}")).status_code == 201
 
 
-async def test_requests_at_once_with_one_key_make_one_record(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_concurrent_requests_with_one_key_create_one_record(client: httpx2.AsyncClient, db: Db) -> None:
     answers = await asyncio.gather(*(create(client) for _ in range(8)))
 
     assert {answer.status_code for answer in answers} == {201}
@@ -94,7 +94,7 @@ async def test_a_key_is_free_again_after_a_day(client: httpx2.AsyncClient, db: D
     assert await how_many(db) == 2
 
 
-async def test_old_answers_are_forgotten(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_old_responses_are_deleted(client: httpx2.AsyncClient, db: Db) -> None:
     await create(client)
 
     assert await forget_old_answers(db, clock.now() + timedelta(hours=23)) == 0
@@ -102,7 +102,7 @@ async def test_old_answers_are_forgotten(client: httpx2.AsyncClient, db: Db) -> 
 
 
 @pytest.mark.parametrize("key", [b"", b"x" * 256, b"caf\xe9"])
-async def test_a_key_that_cannot_be_kept_is_refused(client: httpx2.AsyncClient, db: Db, key: bytes) -> None:
+async def test_invalid_idempotency_key_is_rejected(client: httpx2.AsyncClient, db: Db, key: bytes) -> None:
     client.headers.update({b"Idempotency-Key": key})
     answer = await client.post("/api/applications", json={"name": "Payroll"})
 
@@ -113,7 +113,7 @@ async def test_a_key_that_cannot_be_kept_is_refused(client: httpx2.AsyncClient, 
     assert await how_many(db) == 0
 
 
-async def test_a_secret_is_shown_once_and_never_kept(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_secret_is_shown_once_and_never_stored(client: httpx2.AsyncClient, db: Db) -> None:
     first = await client.post("/api/tokens", json={"name": "once"}, headers=KEY)
     again = await client.post("/api/tokens", json={"name": "once"}, headers=KEY)
 

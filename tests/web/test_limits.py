@@ -17,7 +17,7 @@ def at(minute: int, second: int = 0) -> datetime:
     return datetime(2030, 1, 1, 12, minute, second, tzinfo=UTC)
 
 
-def test_past_the_limit_the_rest_of_the_minute_is_refused() -> None:
+def test_requests_above_the_limit_are_rejected_until_the_minute_ends() -> None:
     counter = Counter()
     for _ in range(3):
         counter.count("a", 3, at(0, 10))
@@ -30,7 +30,7 @@ def test_past_the_limit_the_rest_of_the_minute_is_refused() -> None:
     counter.count("a", 3, at(1))
 
 
-async def test_reads_and_writes_are_limited_apart_and_per_token(config: Config, db: Db) -> None:
+async def test_reads_and_writes_have_separate_limits_per_token(config: Config, db: Db) -> None:
     clock.travel_to(at(0))
     scopes = ["identities:read", "config:manage"]
     mine = {"Authorization": f"Bearer {(await a_token(db, 'mine', now=at(0), scopes=scopes)).secret}"}

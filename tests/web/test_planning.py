@@ -7,7 +7,7 @@ from rolecall.web.services import Services
 
 
 @pytest.mark.usefixtures("clean_database")
-async def test_what_requests_ask_is_planned_once_and_the_work_of_workers_each_time(config: Config) -> None:
+async def test_requests_use_generic_plans_and_workers_custom_plans(config: Config) -> None:
     services: Services = create_app(config).app.state.services
     found = []
     for pool in (services.pool, make_pool(config)):

@@ -27,12 +27,12 @@ INSIDE = (ip_network("10.0.0.0/8"), ip_network("fd00::/8"))
         ("203.0.113.5", "198.51.100.7", "203.0.113.5"),
     ],
 )
-def test_the_sender_is_the_nearest_address_that_is_no_trusted_proxy(peer: str, forwarded: str, asked_by: str) -> None:
+def test_client_is_the_nearest_address_that_is_not_a_trusted_proxy(peer: str, forwarded: str, asked_by: str) -> None:
     assert sender(peer, forwarded, INSIDE) == asked_by
 
 
 async def failures_until_refused(client: httpx2.AsyncClient) -> int:
-    """Each claims another origin, all within a minute."""
+    """Send failing requests within a minute, each with another claimed origin, until one is rejected."""
     clock.travel_to(datetime(2030, 1, 1, tzinfo=UTC))
     for n in range(limits.FAILED_AUTHENTICATIONS + 2):
         headers = {"X-Forwarded-For": f"198.51.100.{n % 250}", "Forwarded": f"for=198.51.100.{n % 250}"}
@@ -41,11 +41,13 @@ async def failures_until_refused(client: httpx2.AsyncClient) -> int:
     return n
 
 
-async def test_a_forged_origin_does_not_lift_the_limit(config: Config, anonymous: httpx2.AsyncClient) -> None:
+async def test_forged_forwarding_header_does_not_bypass_the_limit(
+    config: Config, anonymous: httpx2.AsyncClient
+) -> None:
     assert await failures_until_refused(anonymous) == limits.FAILED_AUTHENTICATIONS
 
 
-async def test_behind_a_trusted_proxy_each_sender_has_a_limit_of_its_own(config: Config) -> None:
+async def test_clients_behind_a_trusted_proxy_have_separate_limits(config: Config) -> None:
     trusting = msgspec.structs.replace(config, trusted_proxies=(ip_network("127.0.0.0/8"),))
     async with serving(trusting) as client:
         assert await failures_until_refused(client) == limits.FAILED_AUTHENTICATIONS + 1

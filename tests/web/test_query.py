@@ -37,7 +37,7 @@ async def test_a_page_beyond_the_end_is_empty(client: httpx2.AsyncClient, path: 
         assert answer.json() == {"items": [], "totalCount": 0, "page": page, "pageSize": 50, "totalPages": 0}
 
 
-async def test_every_bad_parameter_has_an_entry(client: httpx2.AsyncClient) -> None:
+async def test_every_invalid_parameter_has_an_error(client: httpx2.AsyncClient) -> None:
     assert await problems(client, "/api/personnel-events", page=0, identityId="me", type="Party", status="Lost") == [
         {"field": "page", "message": "Page must be a whole number, 1 or more"},
         {"field": "identityId", "message": "Identity ID must be a GUID"},
@@ -56,7 +56,7 @@ async def test_a_parameter_given_twice_is_refused(client: httpx2.AsyncClient) ->
 
 
 @pytest.mark.parametrize("guid", ["{6f1c0000-0000-4000-8000-000000000000}", "6f1c000000004000800000000000000a", "6f1c"])
-async def test_a_guid_has_its_usual_form(client: httpx2.AsyncClient, guid: str) -> None:
+async def test_guid_must_be_hyphenated(client: httpx2.AsyncClient, guid: str) -> None:
     assert await problems(client, "/api/personnel-events", identityId=guid) == [
         {"field": "identityId", "message": "Identity ID must be a GUID"}
     ]
@@ -73,7 +73,7 @@ async def test_unknown_parameters_are_ignored(client: httpx2.AsyncClient) -> Non
 
 
 @pytest.mark.parametrize("id", ["x", "6f1c", "%00", "%ff", "a%20b", "6f1c0000-0000-4000-8000-00000000000a"])
-async def test_an_id_that_is_unknown_or_no_guid_is_404(client: httpx2.AsyncClient, id: str) -> None:
+async def test_unknown_or_malformed_id_is_404(client: httpx2.AsyncClient, id: str) -> None:
     answer = await client.get(f"/api/identities/{id}")
 
     assert answer.status_code == 404

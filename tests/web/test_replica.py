@@ -1,4 +1,4 @@
-"""Reads may come from a server that follows the first: a real one, streaming from the tests' own."""
+"""Reads from a real streaming replica of the test server."""
 
 import asyncio
 import os
@@ -17,7 +17,7 @@ from tests.asgi import serving
 from tests.builders import an_identity
 
 pytestmark = pytest.mark.skipif(
-    "ROLECALL_TEST_DATABASE_URL" in os.environ, reason="another's server need not let us follow it"
+    "ROLECALL_TEST_DATABASE_URL" in os.environ, reason="an external server may not allow replication"
 )
 
 
@@ -61,7 +61,7 @@ async def follower(standby: str) -> AsyncIterator[Db]:
 
 
 async def readings(follower: Db) -> int:
-    """How many of the replica's connections last read an identity."""
+    """Return how many connections of the replica last read an identity."""
     count: int = await fetch_value(
         follower,
         "SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%%FROM identities i%%' AND pid <> pg_backend_pid()",
@@ -83,9 +83,9 @@ async def total(client: httpx2.AsyncClient) -> int:
     return int(answer.json()["totalCount"])
 
 
-async def test_a_replica_that_follows_answers_reads(client: httpx2.AsyncClient, db: Db, follower: Db) -> None:
+async def test_current_replica_serves_reads(client: httpx2.AsyncClient, db: Db, follower: Db) -> None:
     id = await an_identity(db)
-    # What other tests commit meanwhile may leave it behind at the very moment: then the primary answers.
+    # Commits of other tests may make the replica lag for a moment; then the primary answers.
     for _ in range(50):
         await caught_up(db, follower)
         answer = await client.get(f"/api/identities/{id}")
@@ -96,7 +96,7 @@ async def test_a_replica_that_follows_answers_reads(client: httpx2.AsyncClient, 
     assert await readings(follower) == 1
 
 
-async def test_whoever_wrote_sees_it_while_the_replica_lags(client: httpx2.AsyncClient, db: Db, follower: Db) -> None:
+async def test_own_writes_are_visible_while_the_replica_lags(client: httpx2.AsyncClient, db: Db, follower: Db) -> None:
     assert await total(client) == 0
     await follower.execute("SELECT pg_wal_replay_pause()")
     for n in range(1, 4):
@@ -106,7 +106,7 @@ async def test_whoever_wrote_sees_it_while_the_replica_lags(client: httpx2.Async
         assert await total(client) == n
 
 
-async def test_a_lost_replica_is_not_missed(config: Config, token: str, db: Db) -> None:
+async def test_lost_replica_falls_back_to_the_primary(config: Config, token: str, db: Db) -> None:
     await an_identity(db)
     gone = psycopg.conninfo.make_conninfo(config.database_url or "", host="/nowhere", connect_timeout=1)
     async with serving(msgspec.structs.replace(config, read_url=gone)) as client:

@@ -1,4 +1,4 @@
-"""Routes × tokens: the routes are the application's own, so a new one cannot be forgotten."""
+"""Test every route with every scope. Routes are read from the application, so that none can be forgotten."""
 
 import httpx2
 import pytest
@@ -11,18 +11,21 @@ from rolecall.web.openapi import Route, routes_of
 from tests.builders import a_token
 from tests.figures import measured
 
-# Open to anyone, by design; everything else needs a token.
+# Public by design; every other route needs a token.
 OPEN = {
     ("GET", "/openapi.json"),
     ("GET", "/docs"),
     ("GET", "/docs/style.css"),
+    ("GET", "/docs/try"),
+    ("GET", "/docs/static/{filePath}"),
+    ("HEAD", "/docs/static/{filePath}"),
     ("GET", "/healthz"),
     ("GET", "/readyz"),
     ("GET", "/metrics"),
     ("POST", "/webhooks/callback/{id}"),
 }
 ROUTES = routes_of(create_app(Config(database_url="postgresql://")).app)
-# The console's screens ask who is signed in; tests/console/test_roles.py has their matrix.
+# Screens of the console need a session; tests/console/test_roles.py tests them.
 SCOPED = [route for route in ROUTES if (route.method, route.path) not in OPEN and "Console" not in route.tags]
 
 
@@ -37,7 +40,7 @@ def test_every_route_declares_a_scope(route: Route) -> None:
 
 
 @pytest.mark.parametrize("route", SCOPED, ids=named)
-async def test_a_route_opens_to_its_own_scope_alone(anonymous: httpx2.AsyncClient, db: Db, route: Route) -> None:
+async def test_route_accepts_only_its_own_scope(anonymous: httpx2.AsyncClient, db: Db, route: Route) -> None:
     assert route.operation
     assert route.operation.scope
     others = [scope for scope in Scope if scope != route.operation.scope]
@@ -53,6 +56,6 @@ async def test_a_route_opens_to_its_own_scope_alone(anonymous: httpx2.AsyncClien
     assert await status(with_it_alone.secret) not in (401, 403, 405, 500)
 
 
-def test_a_route_is_found_at_all() -> None:
+def test_scope_matrix_covers_more_than_ten_routes() -> None:
     measured(f"{len(SCOPED)} routes × no token, its own scope, all {len(Scope) - 1} others")
     assert len(SCOPED) > 10

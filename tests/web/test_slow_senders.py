@@ -20,7 +20,7 @@ async def half(first: bytes) -> AsyncIterator[bytes]:
         ("/webhooks/callback/0198f7a0-0000-4000-8000-000000000000", "text/plain", b"do"),
     ],
 )
-async def test_a_body_that_comes_too_slowly_is_refused(
+async def test_body_that_arrives_too_slowly_is_rejected(
     client: httpx2.AsyncClient, monkeypatch: pytest.MonkeyPatch, path: str, media_type: str, first: bytes
 ) -> None:
     monkeypatch.setattr(bodies, "PATIENCE_SECONDS", 0.05)
@@ -28,10 +28,12 @@ async def test_a_body_that_comes_too_slowly_is_refused(
     answer = await client.post(path, content=half(first), headers={"Content-Type": media_type})
 
     assert answer.status_code == 400
-    assert answer.json()["errors"] == [{"field": "body", "message": "Body came too slowly"}]
+    assert answer.json()["errors"] == [{"field": "body", "message": "Body arrived too slowly"}]
 
 
-async def test_what_has_come_buys_time(client: httpx2.AsyncClient, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_received_bytes_extend_the_time_limit(
+    client: httpx2.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(bodies, "PATIENCE_SECONDS", 1)
     monkeypatch.setattr(bodies, "SLOWEST_BYTES_A_SECOND", 1)
 

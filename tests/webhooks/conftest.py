@@ -12,7 +12,7 @@ from tests.webhooks.sending import Post
 
 @pytest.fixture
 def config(config: Config) -> Config:
-    """Receivers stand on this machine, which the operator has to open first."""
+    """Allow loopback, where the receivers listen."""
     return msgspec.structs.replace(config, webhook_allow=(ip_network("127.0.0.0/8"),))
 
 

@@ -1,4 +1,4 @@
-"""Receivers: real servers on 127.0.0.1 that keep what they get and answer as they are told."""
+"""Webhook receivers: real servers on 127.0.0.1 that record requests and answer as configured."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable

@@ -1,4 +1,4 @@
-"""What the tests of webhooks share: hooks, deliveries, and a sender that works off what is due."""
+"""Helpers for webhook tests: create hooks, list deliveries, send what is due."""
 
 from datetime import timedelta
 from typing import Any
@@ -23,7 +23,7 @@ class Post:
         self.pool, self.config = pool, config
 
     async def deliver(self) -> None:
-        """Everything that is due, and what becomes due by it."""
+        """Send due deliveries until none is left."""
         async with Sender(self.pool, self.config, lambda: None) as sender:
             while await self._due():
                 await sender.turn(self.pool, self.config, clock.now())
@@ -54,7 +54,7 @@ async def a_hook(client: httpx2.AsyncClient, url: str, **fields: Any) -> dict[st
 
 
 async def deliveries(client: httpx2.AsyncClient, **filters: Any) -> list[dict[str, Any]]:
-    """With their details, oldest first."""
+    """Return deliveries in full, oldest first."""
     answer = await client.get("/api/webhook-deliveries", params=filters)
     assert answer.status_code == 200, answer.text
     return [await delivery(client, item["id"]) for item in reversed(answer.json()["items"])]

@@ -33,9 +33,7 @@ async def responses(client: httpx2.AsyncClient, request_id: UUID) -> list[dict[s
     return [entry for entry in activity if entry["action"] == "Webhook Response"]
 
 
-async def test_what_the_receiver_says_becomes_an_activity_entry(
-    client: httpx2.AsyncClient, path: str, request_id: UUID
-) -> None:
+async def test_callback_text_becomes_an_activity_entry(client: httpx2.AsyncClient, path: str, request_id: UUID) -> None:
     before = (await client.get(f"/api/access-requests/{request_id}")).json()
     token = client.headers.pop("Authorization")
 
@@ -70,7 +68,7 @@ REFUSED = [
 ]
 
 
-async def test_what_is_not_plain_text_is_refused_and_recorded_nowhere(
+async def test_callback_that_is_not_plain_text_is_rejected(
     client: httpx2.AsyncClient, path: str, request_id: UUID
 ) -> None:
     for kind, content, status, message in REFUSED:
@@ -82,7 +80,7 @@ async def test_what_is_not_plain_text_is_refused_and_recorded_nowhere(
     assert await responses(client, request_id) == []
 
 
-async def test_text_is_kept_to_the_letter(client: httpx2.AsyncClient, path: str, request_id: UUID) -> None:
+async def test_callback_text_is_stored_unchanged(client: httpx2.AsyncClient, path: str, request_id: UUID) -> None:
     text = "<script>alert('x')</script>\r\n\x1b[31m\x07\x7f\u202eevil\u2066\ufeff \U0001f600 {{ 7*7 }} '; DROP TABLE"
 
     kinds = ["text/plain", "Text/Plain; charset=UTF-8", 'text/plain;charset="utf-8"']
@@ -92,7 +90,9 @@ async def test_text_is_kept_to_the_letter(client: httpx2.AsyncClient, path: str,
     assert [entry["content"] for entry in await responses(client, request_id)] == [f"{n}{text}" for n in range(3)]
 
 
-async def test_the_largest_text_fits(client: httpx2.AsyncClient, path: str, request_id: UUID) -> None:
+async def test_callback_of_the_largest_size_is_accepted(
+    client: httpx2.AsyncClient, path: str, request_id: UUID
+) -> None:
     text = "é" * (8 * 1024)
 
     assert (await say(client, path, text.encode())).status_code == 204
@@ -107,7 +107,7 @@ async def test_the_same_text_again_is_one_entry(client: httpx2.AsyncClient, path
     assert len(await responses(client, request_id)) == 1
 
 
-async def test_ten_are_taken_and_no_more(client: httpx2.AsyncClient, path: str, request_id: UUID) -> None:
+async def test_at_most_ten_callbacks_are_accepted(client: httpx2.AsyncClient, path: str, request_id: UUID) -> None:
     answers = await asyncio.gather(*(say(client, path, f"step {n}") for n in range(12)))
 
     refused = [answer for answer in answers if answer.status_code != 204]
@@ -143,5 +143,5 @@ async def test_a_callback_is_open_for_thirty_days(client: httpx2.AsyncClient, pa
     assert len(await responses(client, request_id)) == 1
 
 
-async def test_only_a_post_is_taken(client: httpx2.AsyncClient, path: str) -> None:
+async def test_callback_accepts_only_post(client: httpx2.AsyncClient, path: str) -> None:
     assert (await client.get(path)).status_code == 405

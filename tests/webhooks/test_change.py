@@ -6,7 +6,7 @@ from tests.webhooks.receivers import Receiver, answering
 from tests.webhooks.sending import Post, a_hook, deliveries, delivery
 
 
-async def test_only_what_is_given_changes(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_only_given_fields_change(client: httpx2.AsyncClient, db: Db) -> None:
     application = await an_application(db)
     hook = await a_hook(client, "http://127.0.0.1:9/hook", applicationId=str(application))
     path = f"/api/webhooks/{hook.pop('id')}"
@@ -26,7 +26,7 @@ async def test_a_change_is_checked_like_a_new_hook(client: httpx2.AsyncClient) -
     hook = await a_hook(client, "http://127.0.0.1:9/hook")
 
     for change, field, message in [
-        ({"url": "https://[::1]/"}, "url", "URL must not lead to a private, local or otherwise special address"),
+        ({"url": "https://[::1]/"}, "url", "URL must not point to a private, local or other special address"),
         ({"name": ""}, "name", "Name must not be blank"),
         ({"name": "Other"}, "name", "A webhook named Other exists already"),
         ({"events": []}, "events", "Events must have at least 1 entries"),
@@ -35,7 +35,7 @@ async def test_a_change_is_checked_like_a_new_hook(client: httpx2.AsyncClient) -
         assert [(p["field"], p["message"]) for p in answer.json()["errors"]] == [(field, message)]
 
 
-async def test_disabling_parks_what_waits_and_sends_nothing_more(
+async def test_disabling_parks_waiting_deliveries(
     client: httpx2.AsyncClient, db: Db, receiver: Receiver, post: Post
 ) -> None:
     hook = await a_hook(client, receiver.url)
@@ -51,7 +51,7 @@ async def test_disabling_parks_what_waits_and_sends_nothing_more(
     assert (parked["status"], parked["nextAttemptOn"], parked["attempts"]) == ("Parked", None, [])
 
 
-async def test_enabling_starts_anew_but_leaves_what_is_parked(
+async def test_enabling_delivers_new_events_and_leaves_parked_ones(
     client: httpx2.AsyncClient, db: Db, receiver: Receiver, post: Post
 ) -> None:
     receiver.answer = answering(410)
@@ -86,7 +86,7 @@ async def test_a_new_url_is_used_from_the_next_attempt(
     ]
 
 
-async def test_a_deleted_hook_is_gone_and_its_deliveries_can_be_read(
+async def test_deliveries_of_a_deleted_webhook_can_be_read(
     client: httpx2.AsyncClient, db: Db, receiver: Receiver, post: Post
 ) -> None:
     hook = await a_hook(client, receiver.url)

@@ -1,9 +1,10 @@
-"""Leases, order and limits: what several workers may and may not do at once."""
+"""Leases, order and limits of concurrent workers."""
 
 import asyncio
 from collections import Counter
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 import httpx2
 import pytest
@@ -13,8 +14,15 @@ from rolecall.core import clock
 from rolecall.core.config import Config
 from rolecall.core.db import Db, execute, fetch_rows, make_pool
 from rolecall.webhooks import outbox
-from rolecall.webhooks.model import FAILURES_UNTIL_PROBED, IN_FLIGHT_A_HOOK, KEPT_FOR_OTHERS, Answer, Claim, Outcome
-from rolecall.webhooks.outbox import Ended
+from rolecall.webhooks.model import (
+    FAILURES_UNTIL_PROBED,
+    IN_FLIGHT_A_HOOK,
+    KEPT_FOR_OTHERS,
+    AttemptOutcome,
+    AttemptResult,
+    Claim,
+)
+from rolecall.webhooks.outbox import EndedAttempt
 from rolecall.webhooks.sender import Sender
 from tests.builders import an_access_request
 from tests.webhooks.receivers import Receiver, accept, answering
@@ -22,20 +30,20 @@ from tests.webhooks.sending import Post, a_hook, deliveries, delivery, outcomes
 
 
 async def claim(db: Db, limit: int = 100) -> list[Claim]:
-    """What a worker does before it sends; here it then dies."""
+    """Claim deliveries as a worker that then dies."""
     async with db.transaction():
         now = clock.now()
         return await outbox.claim(db, await outbox.lock_due_hooks(db, now), limit, now)
 
 
 async def claimed_by_hook(db: Db, limit: int) -> Counter[str]:
-    """How many each hook got, by the hook's name."""
-    names = dict(await fetch_rows(db, "SELECT id, name FROM webhooks"))
+    """Return the number of claimed deliveries by webhook name."""
+    names: dict[UUID, str] = dict(await fetch_rows(db, "SELECT id, name FROM webhooks"))
     return Counter(names[each.webhook_id] for each in await claim(db, limit))
 
 
 async def a_backlog(client: httpx2.AsyncClient, db: Db, name: str, due: int) -> None:
-    """A hook with so many deliveries that are due."""
+    """Create a webhook with this many due deliveries."""
     hook = await a_hook(client, "http://127.0.0.1:9/hook", name=name)
     await execute(
         db,
@@ -48,7 +56,7 @@ async def a_backlog(client: httpx2.AsyncClient, db: Db, name: str, due: int) -> 
     )
 
 
-async def test_the_attempt_is_written_down_before_anything_is_sent(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_attempt_is_recorded_before_it_is_sent(client: httpx2.AsyncClient, db: Db) -> None:
     await a_hook(client, "http://127.0.0.1:9/hook")
     await an_access_request(db)
 
@@ -58,7 +66,7 @@ async def test_the_attempt_is_written_down_before_anything_is_sent(client: httpx
     assert (attempt["number"], attempt["endedOn"], attempt["outcome"]) == (1, None, None)
 
 
-async def test_what_a_dead_worker_held_is_sent_when_its_lease_has_run_out(
+async def test_delivery_of_a_dead_worker_is_sent_after_its_lease_expires(
     client: httpx2.AsyncClient, db: Db, receiver: Receiver, post: Post
 ) -> None:
     await a_hook(client, receiver.url)
@@ -73,7 +81,7 @@ async def test_what_a_dead_worker_held_is_sent_when_its_lease_has_run_out(
     assert [received.id for received in receiver.received] == [str(claimed.id)]
 
 
-async def test_a_worker_that_comes_back_late_changes_nothing(
+async def test_result_after_an_expired_lease_is_ignored(
     client: httpx2.AsyncClient, db: Db, receiver: Receiver, post: Post
 ) -> None:
     await a_hook(client, receiver.url)
@@ -82,26 +90,28 @@ async def test_a_worker_that_comes_back_late_changes_nothing(
     await post.deliver_in(timedelta(seconds=46))
     before = await delivery(client, claimed.id)
 
-    late = Ended(claimed, Answer(Outcome.STATUS, 500, "late"), clock.now())
+    late = EndedAttempt(claimed, AttemptResult(AttemptOutcome.STATUS, 500, "late"), clock.now())
     async with db.transaction():
         await outbox.record_results(db, [late], clock.now())
 
     assert await delivery(client, claimed.id) == before
 
 
-async def test_a_late_result_counts_while_nobody_else_has_taken_over(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_late_result_counts_if_no_other_worker_took_over(client: httpx2.AsyncClient, db: Db) -> None:
     await a_hook(client, "http://127.0.0.1:9/hook")
     await an_access_request(db)
     (claimed,) = await claim(db)
     clock.travel_to(clock.now() + timedelta(minutes=5))
 
     async with db.transaction():
-        await outbox.record_results(db, [Ended(claimed, Answer(Outcome.DELIVERED, 200, ""), clock.now())], clock.now())
+        await outbox.record_results(
+            db, [EndedAttempt(claimed, AttemptResult(AttemptOutcome.DELIVERED, 200, ""), clock.now())], clock.now()
+        )
 
     assert (await delivery(client, claimed.id))["status"] == "Delivered"
 
 
-async def test_results_that_could_not_be_written_are_written_later(
+async def test_results_are_recorded_again_after_a_failed_transaction(
     client: httpx2.AsyncClient, db: Db, receiver: Receiver, post: Post
 ) -> None:
     await a_hook(client, receiver.url)
@@ -121,7 +131,7 @@ async def test_results_that_could_not_be_written_are_written_later(
     assert len(receiver.received) == 1
 
 
-async def test_events_of_one_request_are_first_attempted_one_after_the_other(
+async def test_first_attempts_of_one_requests_events_are_in_order(
     client: httpx2.AsyncClient, db: Db, receiver: Receiver, post: Post
 ) -> None:
     receiver.answer = answering(500)
@@ -134,7 +144,7 @@ async def test_events_of_one_request_are_first_attempted_one_after_the_other(
     assert [claim_event for (claim_event,) in await events_of(db, claimed)] == ["AccessRequestCreated"] * 2
     assert await claim(db) == []
     async with db.transaction():
-        ended = [Ended(each, Answer(Outcome.STATUS, 500), clock.now()) for each in claimed]
+        ended = [EndedAttempt(each, AttemptResult(AttemptOutcome.STATUS, 500), clock.now()) for each in claimed]
         await outbox.record_results(db, ended, clock.now())
     await post.deliver()
 
@@ -146,7 +156,7 @@ async def events_of(db: Db, claims: list[Claim]) -> list[Any]:
     return await fetch_rows(db, "SELECT event FROM webhook_deliveries WHERE id = ANY(%(ids)s)", ids=ids)
 
 
-async def test_a_failed_event_does_not_hold_up_the_next_one(
+async def test_failed_event_does_not_block_the_next(
     client: httpx2.AsyncClient, db: Db, receiver: Receiver, post: Post
 ) -> None:
     statuses = [500, 200, 200, 200]
@@ -170,7 +180,7 @@ async def _status(status: int) -> web.StreamResponse:
     return web.Response(status=status)
 
 
-async def test_never_more_than_eight_are_in_flight_for_a_hook_whoever_sends(
+async def test_at_most_eight_deliveries_of_a_webhook_are_in_flight(
     client: httpx2.AsyncClient, db: Db, receiver: Receiver, config: Config
 ) -> None:
     in_flight, most = 0, 0
@@ -202,19 +212,17 @@ async def test_never_more_than_eight_are_in_flight_for_a_hook_whoever_sends(
     assert page["totalCount"] == 60
 
 
-async def test_hooks_take_turns_however_much_one_of_them_has(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_webhooks_take_turns_despite_a_large_backlog(client: httpx2.AsyncClient, db: Db) -> None:
     await a_backlog(client, db, "Huge", 5000)
     for name in ("One", "Two", "Three"):
         await a_backlog(client, db, name, 3)
 
     assert await claimed_by_hook(db, 4) == {"Huge": 1, "One": 1, "Two": 1, "Three": 1}
-    # Past what is kept for others there is room for eight: the second and third of each.
+    # Beyond the reserved slots there is room for eight: the second and third of each.
     assert await claimed_by_hook(db, KEPT_FOR_OTHERS + 8) == {"Huge": 2, "One": 2, "Two": 2, "Three": 2}
 
 
-async def test_what_is_kept_for_others_goes_to_hooks_that_have_none_in_flight(
-    client: httpx2.AsyncClient, db: Db
-) -> None:
+async def test_reserved_slots_go_to_webhooks_with_none_in_flight(client: httpx2.AsyncClient, db: Db) -> None:
     await a_backlog(client, db, "Huge", 5000)
     assert await claimed_by_hook(db, KEPT_FOR_OTHERS + 3) == {"Huge": 3}
 
@@ -225,7 +233,7 @@ async def test_what_is_kept_for_others_goes_to_hooks_that_have_none_in_flight(
     assert await claimed_by_hook(db, 2 * KEPT_FOR_OTHERS) == {"Huge": IN_FLIGHT_A_HOOK - 3, "Other": 4}
 
 
-async def test_a_hook_that_only_fails_takes_nothing_of_what_is_kept(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_failing_webhook_gets_no_reserved_slot(client: httpx2.AsyncClient, db: Db) -> None:
     await a_backlog(client, db, "Dead", 50)
     await a_backlog(client, db, "Sound", 50)
     await execute(db, "UPDATE webhooks SET failures = %(n)s WHERE name = 'Dead'", n=FAILURES_UNTIL_PROBED)
@@ -234,9 +242,7 @@ async def test_a_hook_that_only_fails_takes_nothing_of_what_is_kept(client: http
     assert await claimed_by_hook(db, KEPT_FOR_OTHERS + 1) == {"Dead": 1}
 
 
-async def test_what_a_dead_worker_held_keeps_no_room_for_longer_than_an_attempt_takes(
-    client: httpx2.AsyncClient, db: Db
-) -> None:
+async def test_slot_of_a_dead_worker_is_freed_after_the_attempt_timeout(client: httpx2.AsyncClient, db: Db) -> None:
     await a_hook(client, "http://127.0.0.1:9/hook")
     for _ in range(20):
         await an_access_request(db)
@@ -253,7 +259,7 @@ async def test_what_a_dead_worker_held_keeps_no_room_for_longer_than_an_attempt_
     assert not {each.id for each in held} & {each.id for each in others}
 
 
-async def test_a_receiver_that_only_fails_is_probed_by_one_at_a_time_until_it_answers(
+async def test_failing_receiver_gets_one_attempt_at_a_time_until_it_succeeds(
     client: httpx2.AsyncClient, db: Db, receiver: Receiver, post: Post
 ) -> None:
     receiver.answer = answering(500)
@@ -266,12 +272,14 @@ async def test_a_receiver_that_only_fails_is_probed_by_one_at_a_time_until_it_an
 
     (probe,) = await claim(db)
     async with db.transaction():
-        await outbox.record_results(db, [Ended(probe, Answer(Outcome.DELIVERED, 200), clock.now())], clock.now())
+        await outbox.record_results(
+            db, [EndedAttempt(probe, AttemptResult(AttemptOutcome.DELIVERED, 200), clock.now())], clock.now()
+        )
 
     assert len(await claim(db)) == 8
 
 
-async def test_a_receiver_that_hangs_delays_no_other(
+async def test_hanging_receiver_does_not_delay_others(
     client: httpx2.AsyncClient, db: Db, receiver: Receiver, post: Post
 ) -> None:
     released = asyncio.Event()
@@ -299,7 +307,7 @@ async def test_a_receiver_that_hangs_delays_no_other(
     assert len(receiver.received) == 28
 
 
-async def test_parked_while_it_was_on_its_way_it_stays_so_unless_it_arrived(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_delivery_parked_in_flight_stays_parked_unless_delivered(client: httpx2.AsyncClient, db: Db) -> None:
     hook = await a_hook(client, "http://127.0.0.1:9/hook")
     await an_access_request(db)
     await an_access_request(db)
@@ -308,8 +316,8 @@ async def test_parked_while_it_was_on_its_way_it_stays_so_unless_it_arrived(clie
 
     async with db.transaction():
         ended = [
-            Ended(one, Answer(Outcome.TIMEOUT), clock.now()),
-            Ended(other, Answer(Outcome.DELIVERED, 200), clock.now()),
+            EndedAttempt(one, AttemptResult(AttemptOutcome.TIMEOUT), clock.now()),
+            EndedAttempt(other, AttemptResult(AttemptOutcome.DELIVERED, 200), clock.now()),
         ]
         await outbox.record_results(db, ended, clock.now())
 
@@ -317,7 +325,7 @@ async def test_parked_while_it_was_on_its_way_it_stays_so_unless_it_arrived(clie
     assert (await delivery(client, other.id))["status"] == "Delivered"
 
 
-async def test_a_resend_leaves_what_is_on_its_way_alone(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_resend_does_not_affect_a_delivery_in_flight(client: httpx2.AsyncClient, db: Db) -> None:
     await a_hook(client, "http://127.0.0.1:9/hook")
     await an_access_request(db)
     (claimed,) = await claim(db)
@@ -327,7 +335,7 @@ async def test_a_resend_leaves_what_is_on_its_way_alone(client: httpx2.AsyncClie
     assert await claim(db) == []
 
 
-async def test_a_secret_that_cannot_be_read_stops_its_hook_alone(
+async def test_unreadable_secret_stops_only_its_webhook(
     client: httpx2.AsyncClient, db: Db, receiver: Receiver, post: Post, capsys: pytest.CaptureFixture[str]
 ) -> None:
     broken = await a_hook(client, receiver.url, name="Broken")
@@ -341,4 +349,4 @@ async def test_a_secret_that_cannot_be_read_stops_its_hook_alone(
     assert len(receiver.received) == 1
     (waiting,) = await deliveries(client, webhookId=broken["id"])
     assert (waiting["status"], waiting["attempts"]) == ("Pending", [])
-    assert "cannot be read" in capsys.readouterr().out
+    assert "cannot be decrypted" in capsys.readouterr().out

@@ -19,7 +19,7 @@ async def problems(client: httpx2.AsyncClient, **fields: Any) -> list[tuple[str,
     return [(problem["field"], problem["message"]) for problem in answer.json()["errors"]]
 
 
-async def test_a_new_hook_shows_its_secret_this_once(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_secret_is_shown_only_at_creation(client: httpx2.AsyncClient, db: Db) -> None:
     application = await an_application(db)
     hook = await a_hook(client, URL, applicationId=str(application), events=["accessrequestcanceled", EVENTS[0]])
 
@@ -35,7 +35,7 @@ async def test_a_new_hook_shows_its_secret_this_once(client: httpx2.AsyncClient,
     assert shown == {name: value for name, value in hook.items() if name != "secret"}
 
 
-async def test_nothing_that_is_stored_holds_the_secret(client: httpx2.AsyncClient, db: Db, config: Config) -> None:
+async def test_secret_is_not_stored_in_plain_text(client: httpx2.AsyncClient, db: Db, config: Config) -> None:
     answer = await client.post(
         "/api/webhooks",
         json={"name": "Ticketing", "url": URL, "events": EVENTS},
@@ -49,7 +49,7 @@ async def test_nothing_that_is_stored_holds_the_secret(client: httpx2.AsyncClien
     assert not [row for row in rows if secret in row or base64.b64decode(secret).hex() in row]
 
 
-async def test_every_broken_rule_is_told_at_once(client: httpx2.AsyncClient) -> None:
+async def test_all_validation_errors_are_reported_at_once(client: httpx2.AsyncClient) -> None:
     missing = "00000000-0000-0000-0000-000000000001"
     answer = await client.post(
         "/api/webhooks",
@@ -61,11 +61,11 @@ async def test_every_broken_rule_is_told_at_once(client: httpx2.AsyncClient) -> 
         ("enabled", "Enabled must be true or false"),
         ("events.0", f"Events must be one of {', '.join(EVENTS)}"),
         ("name", "Name is required"),
-        ("url", "URL must not lead to a private, local or otherwise special address"),
+        ("url", "URL must not point to a private, local or other special address"),
     ]
 
 
-async def test_what_is_required_is_said(client: httpx2.AsyncClient) -> None:
+async def test_missing_required_fields_are_reported(client: httpx2.AsyncClient) -> None:
     answer = await client.post("/api/webhooks", json={})
 
     assert [(p["field"], p["message"]) for p in answer.json()["errors"]] == [
@@ -75,7 +75,7 @@ async def test_what_is_required_is_said(client: httpx2.AsyncClient) -> None:
     ]
 
 
-async def test_a_url_that_cannot_be_used_is_refused(client: httpx2.AsyncClient) -> None:
+async def test_unusable_url_is_rejected(client: httpx2.AsyncClient) -> None:
     for url, message in [
         ("hooks.example.com", "URL must be an absolute https URL"),
         ("ftp://hooks.example.com", "URL must be an absolute https URL"),
@@ -85,15 +85,15 @@ async def test_a_url_that_cannot_be_used_is_refused(client: httpx2.AsyncClient) 
         ("https://hooks.example.com:99999/", "URL must be an absolute https URL"),
         ("https://hooks.example.com\\@127.0.0.1/", "URL must be an absolute https URL"),
         ("https://hooks.exam ple.com/", "URL must be an absolute https URL"),
-        ("https://ada:secret@hooks.example.com/", "URL must not hold a user name or password"),
-        ("https://ada@hooks.example.com/", "URL must not hold a user name or password"),
+        ("https://ada:secret@hooks.example.com/", "URL must not contain a user name or password"),
+        ("https://ada@hooks.example.com/", "URL must not contain a user name or password"),
         ("http://93.184.216.34/", "URL must start with https://"),
         ("https://a/" + "a" * 2048, "URL must be at most 2048 characters"),
     ]:
         assert await problems(client, url=url) == [("url", message)], url
 
 
-async def test_a_name_is_taken_once(client: httpx2.AsyncClient) -> None:
+async def test_webhook_names_are_unique(client: httpx2.AsyncClient) -> None:
     hook = await a_hook(client, URL)
 
     assert await problems(client) == [("name", "A webhook named Ticketing exists already")]
@@ -112,7 +112,7 @@ async def test_hooks_are_listed_by_name(client: httpx2.AsyncClient) -> None:
     assert "secret" not in page["items"][0]
 
 
-async def test_only_a_token_that_may_manages_hooks(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_managing_webhooks_needs_the_scope(client: httpx2.AsyncClient, db: Db) -> None:
     hook = await a_hook(client, URL)
     client.headers["Authorization"] = f"Bearer {(await a_token(db, scopes=['identities:read'])).secret}"
 

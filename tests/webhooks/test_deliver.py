@@ -14,7 +14,7 @@ from tests.webhooks.receivers import Receiver
 from tests.webhooks.sending import Post, a_hook, deliveries, delivery
 
 
-async def test_an_event_arrives_as_the_specification_says(
+async def test_delivery_matches_the_specification(
     client: httpx2.AsyncClient, db: Db, receiver: Receiver, post: Post
 ) -> None:
     await a_hook(client, receiver.url)
@@ -46,7 +46,7 @@ async def test_an_event_arrives_as_the_specification_says(
     assert "authorization" not in received.headers
 
 
-async def test_every_event_is_named_in_the_words_of_the_specification(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_event_names_and_texts_match_the_specification(client: httpx2.AsyncClient, db: Db) -> None:
     await a_hook(client, "http://127.0.0.1:9/hook")
     request = await an_access_request(db)
     await execute(db, "DELETE FROM webhook_deliveries")
@@ -87,7 +87,7 @@ DISPLAYS = {
 }
 
 
-async def test_identity_types_have_words_of_their_own(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_payload_has_its_own_identity_types(client: httpx2.AsyncClient, db: Db) -> None:
     words = {
         "Employee": "Employee",
         "ServiceAccount": "ServiceAccount",
@@ -106,7 +106,7 @@ async def test_identity_types_have_words_of_their_own(client: httpx2.AsyncClient
     assert [request["target"]["affectedIdentity"]["type"] for request in requests] == list(words.values())
 
 
-async def test_the_public_library_verifies_what_arrives(
+async def test_standardwebhooks_verifies_deliveries(
     client: httpx2.AsyncClient, db: Db, receiver: Receiver, post: Post
 ) -> None:
     hook = await a_hook(client, receiver.url)
@@ -125,7 +125,7 @@ async def test_the_public_library_verifies_what_arrives(
         Webhook("whsec_" + "A" * 43 + "=").verify(received.body, received.headers)
 
 
-async def test_an_old_timestamp_is_refused_by_the_library(
+async def test_standardwebhooks_rejects_an_old_timestamp(
     client: httpx2.AsyncClient, db: Db, receiver: Receiver, post: Post
 ) -> None:
     hook = await a_hook(client, receiver.url)
@@ -138,7 +138,7 @@ async def test_an_old_timestamp_is_refused_by_the_library(
         Webhook(hook["secret"]).verify(received.body, received.headers)
 
 
-async def test_each_attempt_is_signed_anew_under_the_same_id(
+async def test_each_attempt_has_a_new_signature_and_the_same_id(
     client: httpx2.AsyncClient, db: Db, receiver: Receiver, post: Post
 ) -> None:
     hook = await a_hook(client, receiver.url)
@@ -157,7 +157,7 @@ async def test_each_attempt_is_signed_anew_under_the_same_id(
     Webhook(hook["secret"]).verify(second.body, second.headers)
 
 
-async def test_the_body_stays_as_it_was_whatever_becomes_of_the_request(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_body_does_not_change_when_the_request_changes(client: httpx2.AsyncClient, db: Db) -> None:
     await a_hook(client, "http://127.0.0.1:9/hook")
     ada = await an_identity(db, "Ada", "Lovelace")
     await an_access_request(db, identity_id=ada)
@@ -169,7 +169,7 @@ async def test_the_body_stays_as_it_was_whatever_becomes_of_the_request(client: 
     assert (await delivery(client, before["id"]))["body"] == before["body"]
 
 
-async def test_the_answer_is_kept_up_to_its_limit_as_text(
+async def test_response_is_stored_as_text_up_to_its_limit(
     client: httpx2.AsyncClient, db: Db, receiver: Receiver, post: Post
 ) -> None:
     answers: list[Any] = [b"<b>ok</b> \xff \x00 \x1b[31m", b"x" * 200_000, b""]

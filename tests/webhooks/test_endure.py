@@ -1,6 +1,6 @@
-"""Many receivers, a third of them at fault, and workers that are killed: everything arrives, nothing needlessly twice.
+"""Many receivers, a third of them faulty, and killed workers: everything arrives, and nothing twice without need.
 
-`ROLECALL_DELIVERIES=2000` sends more, a hundred a second, and holds them to their lag; `ROLECALL_WORKER_KILLS` too.
+`ROLECALL_DELIVERIES=2000` sends more, a hundred per second, and checks their lag; so does `ROLECALL_WORKER_KILLS`.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ import msgspec
 import pytest
 from aiohttp import web
 
-from rolecall.access_requests import actions as access_requests
+from rolecall.access_requests import creation
 from rolecall.access_requests.model import NewPrivilege, NewRequest
 from rolecall.core import clock
 from rolecall.core.caller import SYSTEM
@@ -49,7 +49,7 @@ class Arrival(msgspec.Struct, frozen=True):
 
 
 class Faulty:
-    """A receiver with a fault until it is healed."""
+    """A receiver that fails until `healed` is set."""
 
     def __init__(self, receiver: Receiver, fault: str | None) -> None:
         self.receiver, self.fault = receiver, fault
@@ -84,7 +84,7 @@ class Faulty:
 
 
 class Worker:
-    """A process of its own, which can be killed."""
+    """A worker process that can be killed."""
 
     def __init__(self, config: Config) -> None:
         self.settings = {
@@ -113,11 +113,11 @@ async def ask(db: Db, applications: list[Any], identity: Any) -> None:
         for id in chosen
     ]
     async with db.transaction():
-        await access_requests.create_requests(db, SYSTEM, requests, clock.now())
+        await creation.create_requests(db, SYSTEM, requests, clock.now())
 
 
 async def all_delivered(db: Db, sound: list[str]) -> bool:
-    """But for what a killed worker held: of a sound receiver, whatever has been on its way for 4 s."""
+    """Return whether healthy receivers got all deliveries, except those leased for at least 4 s by a killed worker."""
     waiting = await fetch_value(
         db,
         """SELECT count(*) FROM webhook_deliveries d JOIN webhooks h ON h.id = d.webhook_id
@@ -126,11 +126,11 @@ async def all_delivered(db: Db, sound: list[str]) -> bool:
         names=sound,
         now=clock.now(),
     )
-    return waiting == 0
+    return bool(waiting == 0)
 
 
 async def both_live(db: Db) -> bool:
-    return await fetch_value(db, "SELECT count(*) FROM heartbeats") == 2
+    return bool(await fetch_value(db, "SELECT count(*) FROM heartbeats") == 2)
 
 
 async def until(true: Callable[[], Awaitable[bool]]) -> None:
@@ -140,7 +140,7 @@ async def until(true: Callable[[], Awaitable[bool]]) -> None:
 
 
 @pytest.mark.timeout(900 + DELIVERIES)
-async def test_everything_arrives_and_twice_only_where_the_outcome_was_unknown(
+async def test_every_delivery_arrives_and_repeats_only_after_unknown_outcomes(
     client: httpx2.AsyncClient, db: Db, config: Config, post: Post
 ) -> None:
     async with AsyncExitStack() as stack:
@@ -164,7 +164,7 @@ async def test_everything_arrives_and_twice_only_where_the_outcome_was_unknown(
         for round in range(rounds):
             await ask(db, applications, identity)
             if round in kills:
-                # In the midst of what was just asked for.
+                # Kill while new deliveries are being sent.
                 await asyncio.sleep(random.uniform(0, 0.05))
                 worker = workers[kills.index(round) % 2]
                 await worker.kill()
@@ -187,7 +187,7 @@ async def test_everything_arrives_and_twice_only_where_the_outcome_was_unknown(
 
 
 async def the_check_would_notice(db: Db, receivers: list[Faulty], sound: list[str]) -> None:
-    """One that arrived twice although its outcome was known, and one that did not arrive."""
+    """Test the check with a needless duplicate and with a missing delivery."""
     arrivals = receivers[-1].arrivals
     id = await fetch_value(
         db,
@@ -214,7 +214,7 @@ async def check(db: Db, receivers: list[Faulty], sound: list[str]) -> None:
         assert status == "Delivered"
         assert [arrival for arrival in arrivals if arrival.answered]
         assert {arrival.body for arrival in arrivals} == {body}
-        # An answer that never came back leaves the outcome unknown, too.
+        # A lost response leaves the outcome unknown too.
         doubtful = [outcome for outcome in outcomes if outcome in ("unknown", "timeout", "connect")]
         assert len([arrival for arrival in arrivals if arrival.answered]) <= 1 + len(doubtful)
         unknown += "unknown" in outcomes

@@ -10,7 +10,7 @@ from tests.webhooks.sending import a_hook, deliveries
 URL = "http://127.0.0.1:9/hook"
 
 
-async def test_one_event_to_k_hooks_is_k_deliveries_with_ids_of_their_own(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_each_matching_webhook_gets_its_own_delivery(client: httpx2.AsyncClient, db: Db) -> None:
     hooks = [(await a_hook(client, URL, name=f"Hook {n}"))["id"] for n in range(5)]
 
     request = await an_access_request(db)
@@ -22,7 +22,7 @@ async def test_one_event_to_k_hooks_is_k_deliveries_with_ids_of_their_own(client
     assert all(each["body"]["id"] == each["id"] and each["body"]["callback"].endswith(each["id"]) for each in made)
 
 
-async def test_only_the_asked_events_of_the_asked_application_are_delivered(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_only_configured_events_and_applications_are_delivered(client: httpx2.AsyncClient, db: Db) -> None:
     payroll, crm = await an_application(db, "Payroll"), await an_application(db, "CRM")
     by_event = await a_hook(client, URL, name="By event", events=["AccessRequestProvisioning"])
     by_application = await a_hook(client, URL, name="By application", applicationId=str(crm))
@@ -37,7 +37,7 @@ async def test_only_the_asked_events_of_the_asked_application_are_delivered(clie
     ]
 
 
-async def test_a_move_that_fails_leaves_no_delivery(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_rolled_back_transition_leaves_no_delivery(client: httpx2.AsyncClient, db: Db) -> None:
     await a_hook(client, URL)
 
     async with db.transaction(force_rollback=True):

@@ -1,4 +1,4 @@
-"""How long deliveries are kept, and the numbers they leave."""
+"""Retention and metrics of deliveries."""
 
 from collections import Counter
 from datetime import timedelta
@@ -15,7 +15,7 @@ from tests.webhooks.receivers import Receiver, accept, answering
 from tests.webhooks.sending import Post, a_hook, deliveries
 
 
-async def test_what_has_arrived_is_forgotten_after_its_time_and_what_waits_is_not(
+async def test_delivered_ones_are_deleted_after_the_retention_and_waiting_ones_are_not(
     client: httpx2.AsyncClient, db: Db, receiver: Receiver, post: Post, config: Config
 ) -> None:
     await client.patch("/api/settings", json={"webhookRetentionDays": 30})
@@ -46,7 +46,7 @@ async def test_the_retention_is_a_setting_within_bounds(client: httpx2.AsyncClie
     ]
 
 
-async def test_the_numbers_tell_what_waits_how_late_it_is_and_how_attempts_ended(
+async def test_metrics_count_waiting_late_and_finished_deliveries(
     client: httpx2.AsyncClient, db: Db, receiver: Receiver, post: Post
 ) -> None:
     statuses = {"slow": 500}
@@ -74,13 +74,13 @@ async def test_the_numbers_tell_what_waits_how_late_it_is_and_how_attempts_ended
     assert sum(bucket.attempts for bucket in (await queries.numbers(db, clock.now())).lag) == 6
 
 
-async def test_an_event_recorded_while_its_hook_was_being_disabled_is_parked_at_the_next_tick(
+async def test_event_during_disabling_is_parked_at_the_next_tick(
     client: httpx2.AsyncClient, db: Db, post: Post, config: Config
 ) -> None:
     hook = await a_hook(client, "http://127.0.0.1:9/hook")
     async with db.transaction():
         await an_access_request(db)
-        # The hook is disabled on another connection before this one commits.
+        # Another connection disables the hook before this one commits.
         await client.patch(f"/api/webhooks/{hook['id']}", json={"enabled": False})
     assert [made["status"] for made in await deliveries(client)] == ["Pending"]
 

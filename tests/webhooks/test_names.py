@@ -1,4 +1,4 @@
-"""What the name in a URL stands for can take seconds to learn: nothing is held meanwhile."""
+"""DNS lookups can take seconds; no database connection is held during one."""
 
 import asyncio
 import socket
@@ -28,7 +28,7 @@ SENDS: dict[str, Send] = {
 
 
 class Nameserver:
-    """Answers for the slow name when it is told to."""
+    """Answer for the slow name when the test says so."""
 
     def __init__(self) -> None:
         self.is_asked, self.may_answer = threading.Event(), threading.Event()
@@ -43,7 +43,7 @@ class Nameserver:
 @pytest.fixture
 def nameserver(monkeypatch: pytest.MonkeyPatch) -> Iterator[Nameserver]:
     server = Nameserver()
-    monkeypatch.setattr(guard.socket, "getaddrinfo", server.look_up)
+    monkeypatch.setattr(socket, "getaddrinfo", server.look_up)
     monkeypatch.setattr(guard, "_LOOKUP_TAKES", 60)
     yield server
     server.may_answer.set()
@@ -51,12 +51,12 @@ def nameserver(monkeypatch: pytest.MonkeyPatch) -> Iterator[Nameserver]:
 
 @pytest.fixture
 def config(config: Config) -> Config:
-    """With one connection: whoever holds it keeps everyone else waiting."""
+    """Use a pool of one connection, so that holding it blocks every other request."""
     return msgspec.structs.replace(config, pool_size=1)
 
 
 @pytest.mark.parametrize("verb", SENDS)
-async def test_a_slow_name_holds_no_connection(
+async def test_slow_dns_lookup_holds_no_database_connection(
     client: httpx2.AsyncClient, db: Db, nameserver: Nameserver, verb: str
 ) -> None:
     hook = await a_hook(client, "https://hooks.example.com/")

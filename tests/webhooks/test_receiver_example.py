@@ -1,4 +1,4 @@
-"""The receiver that the documentation shows, run as it stands."""
+"""Run the documentation's example receiver unchanged."""
 
 import asyncio
 import os
@@ -33,7 +33,7 @@ def test_the_example_is_short(example: str) -> None:
 
 @asynccontextmanager
 async def served(client: httpx2.AsyncClient) -> AsyncIterator[str]:
-    """The application at a port, for programs that speak HTTP."""
+    """Serve the application on a port."""
 
     async def forward(request: web.Request) -> web.Response:
         headers = {name: request.headers[name] for name in ("content-type",)}
@@ -76,7 +76,7 @@ async def _answers(port: int) -> bool:
     return True
 
 
-async def test_the_example_verifies_and_answers_on_the_callback(
+async def test_example_verifies_and_posts_to_the_callback(
     client: httpx2.AsyncClient, db: Db, config: Config, post: Post, example: str
 ) -> None:
     hook = await a_hook(client, "http://127.0.0.1:9/hook")
@@ -92,7 +92,7 @@ async def test_the_example_verifies_and_answers_on_the_callback(
     assert (entry["author"], entry["content"]) == ("Webhook - Ticketing", "Ticket opened for Access Request Created")
 
 
-async def test_the_example_refuses_what_another_secret_signed(
+async def test_example_rejects_a_signature_of_another_secret(
     client: httpx2.AsyncClient, db: Db, post: Post, example: str
 ) -> None:
     hook = await a_hook(client, "http://127.0.0.1:9/hook")

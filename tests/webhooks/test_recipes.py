@@ -1,4 +1,4 @@
-"""The relay of the recipes, run as it stands, before a tracker of ours."""
+"""Run the documentation's relay unchanged against a fake issue tracker."""
 
 import json
 import re
@@ -20,7 +20,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "webhook-recipes.md"
 
 
 class Tracker(ThreadingHTTPServer):
-    """Answers as Jira and ServiceNow do, and takes the callback."""
+    """Answer like Jira and ServiceNow, and receive the callback."""
 
     def __init__(self) -> None:
         self.seen: list[tuple[str, str, bytes]] = []
@@ -54,7 +54,7 @@ def tracker() -> Iterator[Tracker]:
     ("name", "path", "ticket"),
     [("jira", "/rest/api/2/issue", "ACC-7"), ("servicenow", "/api/now/table/incident", "INC0010007")],
 )
-def test_a_request_becomes_a_ticket_once(tracker: Tracker, name: str, path: str, ticket: str) -> None:
+def test_relay_creates_one_ticket_per_request(tracker: Tracker, name: str, path: str, ticket: str) -> None:
     (code,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
     port = free_port()
     settings = {"TRACKER": name, "TRACKER_URL": tracker.url, "TRACKER_USER": "u", "TRACKER_PASSWORD": "p"}

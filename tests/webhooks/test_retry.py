@@ -44,7 +44,7 @@ async def test_ten_attempts_follow_the_schedule_and_then_the_delivery_has_failed
     assert len(receiver.received) == 10
 
 
-async def test_whatever_is_not_2xx_is_tried_again(
+async def test_status_other_than_2xx_is_retried(
     client: httpx2.AsyncClient, db: Db, receiver: Receiver, post: Post
 ) -> None:
     statuses = [301, 302, 307, 400, 401, 404, 429, 500, 503]
@@ -63,7 +63,7 @@ async def test_whatever_is_not_2xx_is_tried_again(
     assert len(receiver.received) == 2 * len(statuses)
 
 
-async def test_a_receiver_may_ask_for_a_later_attempt(
+async def test_retry_after_delays_the_next_attempt(
     client: httpx2.AsyncClient, db: Db, receiver: Receiver, post: Post
 ) -> None:
     asked = {"120": 120, "1": 5, "999999999": 24 * 3600, "soon": 5}
@@ -79,7 +79,7 @@ async def test_a_receiver_may_ask_for_a_later_attempt(
         assert timedelta(seconds=waits) <= waited <= timedelta(seconds=max(waits, 6) + 1)
 
 
-def test_a_retry_date_is_understood() -> None:
+def test_retry_after_accepts_a_date() -> None:
     now = datetime(2035, 5, 1, 8, tzinfo=UTC)
     clock.stop_at(now)
 
@@ -90,7 +90,7 @@ def test_a_retry_date_is_understood() -> None:
         assert retry_after(nonsense) == timedelta(0)
 
 
-async def test_a_receiver_that_is_gone_disables_the_hook_and_parks_its_deliveries(
+async def test_status_410_disables_the_webhook_and_parks_its_deliveries(
     client: httpx2.AsyncClient, db: Db, receiver: Receiver, post: Post
 ) -> None:
     receiver.answer = answering(500)
@@ -114,7 +114,7 @@ async def test_a_receiver_that_is_gone_disables_the_hook_and_parks_its_deliverie
     assert len(receiver.received) == 2
 
 
-async def test_five_days_of_nothing_but_failure_disable_the_hook(
+async def test_webhook_is_disabled_after_five_days_of_failures(
     client: httpx2.AsyncClient, db: Db, receiver: Receiver, post: Post
 ) -> None:
     receiver.answer = answering(500)
@@ -132,9 +132,7 @@ async def test_five_days_of_nothing_but_failure_disable_the_hook(
     assert "Pending" not in {made["status"] for made in await deliveries(client)}
 
 
-async def test_one_success_starts_the_five_days_anew(
-    client: httpx2.AsyncClient, db: Db, receiver: Receiver, post: Post
-) -> None:
+async def test_success_resets_the_five_days(client: httpx2.AsyncClient, db: Db, receiver: Receiver, post: Post) -> None:
     hook = await a_hook(client, receiver.url)
     start = clock.now()
     for day, status in enumerate([500, 500, 500, 200, 500, 500, 500, 500]):
@@ -146,7 +144,7 @@ async def test_one_success_starts_the_five_days_anew(
     assert (await client.get(f"/api/webhooks/{hook['id']}")).json()["enabled"] is True
 
 
-async def test_a_failed_delivery_can_be_resent_under_its_id_with_a_schedule_begun_anew(
+async def test_failed_delivery_can_be_resent_with_its_id_and_a_new_schedule(
     client: httpx2.AsyncClient, db: Db, receiver: Receiver, post: Post
 ) -> None:
     receiver.answer = answering(500)
@@ -169,7 +167,7 @@ async def test_a_failed_delivery_can_be_resent_under_its_id_with_a_schedule_begu
     assert {received.id for received in receiver.received} == {failed["id"]}
 
 
-async def test_everything_since_a_time_can_be_recovered(
+async def test_recovery_resends_deliveries_since_a_time(
     client: httpx2.AsyncClient, db: Db, receiver: Receiver, post: Post
 ) -> None:
     hook = await a_hook(client, receiver.url)

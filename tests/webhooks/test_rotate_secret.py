@@ -20,7 +20,7 @@ def verifies(secret: str, receiver: Receiver) -> bool:
     return True
 
 
-async def test_the_old_secret_signs_too_for_a_day(
+async def test_old_secret_also_signs_for_a_day(
     client: httpx2.AsyncClient, db: Db, receiver: Receiver, post: Post
 ) -> None:
     hook = await a_hook(client, receiver.url)
@@ -55,7 +55,7 @@ async def test_after_a_day_only_the_new_secret_signs(
     assert not verifies(hook["secret"], receiver)
 
 
-async def test_a_secret_rotated_twice_keeps_the_last_two(
+async def test_second_rotation_keeps_the_last_two_secrets(
     client: httpx2.AsyncClient, db: Db, receiver: Receiver, post: Post
 ) -> None:
     hook = await a_hook(client, receiver.url)

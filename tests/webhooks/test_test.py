@@ -11,7 +11,7 @@ from tests.webhooks.receivers import Receiver, answering
 from tests.webhooks.sending import Post, a_hook, deliveries, delivery
 
 
-async def test_a_test_sends_a_sample_once_and_its_delivery_tells_how_it_went(
+async def test_test_sends_a_sample_once_and_returns_the_result(
     client: httpx2.AsyncClient, db: Db, receiver: Receiver, post: Post
 ) -> None:
     hook = await a_hook(client, receiver.url)
@@ -31,7 +31,7 @@ async def test_a_test_sends_a_sample_once_and_its_delivery_tells_how_it_went(
 
 
 def outline(value: Any) -> Any:
-    """The names of all fields, in their order."""
+    """Return the names of all fields in order."""
     match value:
         case dict():
             return [(name, outline(inner)) for name, inner in value.items()]
@@ -49,7 +49,7 @@ async def test_a_disabled_hook_can_be_tested(client: httpx2.AsyncClient, receive
     assert receiver.events == ["WebhookTest"]
 
 
-async def test_a_test_that_fails_is_not_tried_again(client: httpx2.AsyncClient, receiver: Receiver, post: Post) -> None:
+async def test_failed_test_is_not_retried(client: httpx2.AsyncClient, receiver: Receiver, post: Post) -> None:
     receiver.answer = answering(500)
     hook = await a_hook(client, receiver.url)
 
@@ -61,7 +61,7 @@ async def test_a_test_that_fails_is_not_tried_again(client: httpx2.AsyncClient, 
     assert len(receiver.received) == 1
 
 
-async def test_the_receiver_may_answer_a_test(client: httpx2.AsyncClient) -> None:
+async def test_receiver_can_call_back_after_a_test(client: httpx2.AsyncClient) -> None:
     hook = await a_hook(client, "http://127.0.0.1:9/hook")
     made = (await client.post(f"/api/webhooks/{hook['id']}/test")).json()
 
@@ -73,7 +73,7 @@ async def test_the_receiver_may_answer_a_test(client: httpx2.AsyncClient) -> Non
     assert [each["content"] for each in (await delivery(client, made["id"]))["callbacks"]] == ["I hear you"]
 
 
-async def test_an_address_that_may_no_longer_be_reached_is_told_at_once(
+async def test_test_of_a_forbidden_address_is_rejected_at_once(
     client: httpx2.AsyncClient, db: Db, config: Config
 ) -> None:
     hook = await a_hook(client, "http://127.0.0.1:9/hook")
@@ -83,5 +83,5 @@ async def test_an_address_that_may_no_longer_be_reached_is_told_at_once(
 
     assert answer.status_code == 400
     assert answer.json()["errors"] == [
-        {"field": "url", "message": "URL must not lead to a private, local or otherwise special address"}
+        {"field": "url", "message": "URL must not point to a private, local or other special address"}
     ]

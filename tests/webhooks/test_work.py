@@ -1,8 +1,9 @@
-"""The worker's loop: woken by what it must do, not by the clock alone."""
+"""The worker's loop wakes for new work, not only at a tick."""
 
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import timedelta
 
 import httpx2
 import msgspec
@@ -19,7 +20,7 @@ from tests.webhooks.sending import a_hook, deliveries
 
 
 class Arrivals:
-    """Lets a test wait for what arrives instead of sleeping."""
+    """Wait for arrivals instead of sleeping."""
 
     def __init__(self, receiver: Receiver, statuses: list[int]) -> None:
         self.queue: asyncio.Queue[float] = asyncio.Queue()
@@ -45,7 +46,7 @@ async def working(config: Config) -> AsyncIterator[asyncio.Event]:
 
 @pytest.fixture
 def config(config: Config) -> Config:
-    """A tick that does not come during the test."""
+    """Use a tick that does not come during the test."""
     return msgspec.structs.replace(config, tick_seconds=600.0)
 
 
@@ -61,10 +62,10 @@ async def test_a_new_event_is_sent_at_once(
         await arrivals.next()
 
 
-async def test_a_retry_is_sent_when_it_is_due_not_at_the_next_tick(
+async def test_retry_is_sent_when_due_and_not_at_the_next_tick(
     client: httpx2.AsyncClient, db: Db, receiver: Receiver, config: Config, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    schedule = (*model.SCHEDULE[:1], model.timedelta(seconds=0.3), *model.SCHEDULE[2:])
+    schedule = (*model.SCHEDULE[:1], timedelta(seconds=0.3), *model.SCHEDULE[2:])
     monkeypatch.setattr(model, "SCHEDULE", schedule)
     arrivals = Arrivals(receiver, [500])
     await a_hook(client, receiver.url)
@@ -75,7 +76,7 @@ async def test_a_retry_is_sent_when_it_is_due_not_at_the_next_tick(
     assert second - first >= 0.3
 
 
-async def test_without_a_nudge_the_tick_finds_what_is_due(
+async def test_tick_finds_due_deliveries_without_a_notification(
     client: httpx2.AsyncClient, db: Db, receiver: Receiver, config: Config
 ) -> None:
     arrivals = Arrivals(receiver, [])
@@ -94,7 +95,7 @@ async def test_without_a_nudge_the_tick_finds_what_is_due(
     await db.execute("ALTER TABLE access_request_events ENABLE TRIGGER fan_out_on_insert")
 
 
-async def test_a_worker_that_is_stopped_keeps_what_is_on_its_way(
+async def test_stopping_worker_records_attempts_in_flight(
     client: httpx2.AsyncClient, db: Db, receiver: Receiver, config: Config
 ) -> None:
     arrived, answer_now = asyncio.Event(), asyncio.Event()

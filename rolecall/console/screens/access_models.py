@@ -8,17 +8,19 @@ from rolecall.accounts.model import Access
 from rolecall.applications import queries as application_queries
 from rolecall.console import finding
 from rolecall.console import queries as console
+from rolecall.console.answers import HtmlPage, SeeOther
 from rolecall.console.forms import (
-    Overtaken,
+    EditConflict,
+    edit_conflict,
     first,
     given,
-    overtaken,
     permission_in,
     problems_by_field,
     version_of,
     with_people,
 )
-from rolecall.console.frame import Form, Page, SeeOther, one_among, screen
+from rolecall.console.frame import screen
+from rolecall.console.inputs import Form, one_among
 from rolecall.core.caller import Caller, Scope
 from rolecall.core.checking import Facts, Json
 from rolecall.core.db import Db
@@ -26,19 +28,19 @@ from rolecall.core.errors import Invalid
 
 _READ, _WRITE = Scope.ACCESS_REQUESTS_READ, Scope.CONFIG_MANAGE
 TABS = ("contents", "members", "simulation")
-# A form has so many lines to spare for what is added; whoever needs more saves in between.
+# Empty lines that a form offers for additions; saving adds more.
 _SPARE_CONDITIONS, _SPARE_GROUPS = 2, 1
 
 
 @screen("GET", "/access-models", scope=_READ)
-async def show_models(db: Db, query: dict[str, Any]) -> Page:
+async def show_models(db: Db, query: dict[str, Any]) -> HtmlPage:
     page = await queries.by_name(db, query["page"])
     members = await queries.member_counts(db, [item.id for item in page.items])
-    return Page("access_models.html", {"page": page, "query": query, "members": members})
+    return HtmlPage("access_models.html", {"page": page, "query": query, "members": members})
 
 
 @screen("GET", "/access-models/new", scope=_WRITE)
-async def show_new_form(db: Db) -> Page:
+async def show_new_form(db: Db) -> HtmlPage:
     return await _form(db, {"name": "", "enabled": True, "conditions": [], "access": []}, "", {})
 
 
@@ -48,9 +50,9 @@ async def _form(
     owner: str,
     problems: dict[str, str],
     found: AccessModelDetail | None = None,
-    late: Overtaken | None = None,
-) -> Page:
-    """The model as a form: its groups of conditions and its applications, each with lines to spare."""
+    late: EditConflict | None = None,
+) -> HtmlPage:
+    """Show the model as a form, with empty lines for more conditions and applications."""
     blank = {"field": "", "operator": "", "value": ""}
     groups = [[*group, *[blank] * _SPARE_CONDITIONS] for group in raw["conditions"]]
     values = {
@@ -64,10 +66,10 @@ async def _form(
         "model": found,
         "late": late,
     }
-    return Page("access_model_form.html", values, 409 if late else 400 if problems else 200)
+    return HtmlPage("access_model_form.html", values, 409 if late else 400 if problems else 200)
 
 
-def _said(form: Form) -> Json:
+def _body(form: Form) -> Json:
     return {
         **given(form, "name", "description", "ownerId"),
         "enabled": first(form, "enabled") == "yes",
@@ -98,25 +100,25 @@ def _access(form: Form, n: int) -> Json | None:
 
 
 def _permission(line: str) -> Json:
-    """`Header / Section / Permission = Access`."""
+    """Parse `Header / Section / Permission = Access`; the default access is Grant."""
     names, _, access = line.partition(" = ")
     return {**permission_in(names), "access": access.strip() or Access.GRANT}
 
 
 @screen("POST", "/access-models/new", scope=_WRITE)
-async def create_access_model(db: Db, form: Form, facts: Facts) -> Page | SeeOther:
+async def create_access_model(db: Db, form: Form, facts: Facts) -> HtmlPage | SeeOther:
     try:
         async with db.transaction():
-            found = await actions.create_model(db, _said(await with_people(db, form, "ownerId")), facts)
+            found = await actions.create_model(db, _body(await with_people(db, form, "ownerId")), facts)
     except Invalid as error:
-        return await _form(db, _said(form), first(form, "ownerId"), problems_by_field(error))
+        return await _form(db, _body(form), first(form, "ownerId"), problems_by_field(error))
     return SeeOther(
         f"/access-models/{found.id}?tab=simulation", "The draft was created. It has no effect until you commit it."
     )
 
 
 @screen("GET", "/access-models/{id:str}", scope=_READ, query={"tab": one_among(*TABS)})
-async def show_model(db: Db, id: str, query: dict[str, Any], facts: Facts) -> Page:
+async def show_model(db: Db, id: str, query: dict[str, Any], facts: Facts) -> HtmlPage:
     found = await queries.get(db, id)
     tab = query.get("tab") or TABS[0]
     shown = found.committed or found.draft
@@ -127,7 +129,7 @@ async def show_model(db: Db, id: str, query: dict[str, Any], facts: Facts) -> Pa
     if tab == "simulation" and found.draft:
         simulation = await actions.simulate_model(db, id, {"page": query["page"]}, facts)
         applications += [given.application_id for one in simulation.items for given in (*one.gains, *one.loses)]
-    return Page(
+    return HtmlPage(
         "access_model.html",
         {
             "model": found,
@@ -144,26 +146,26 @@ async def show_model(db: Db, id: str, query: dict[str, Any], facts: Facts) -> Pa
 
 
 @screen("GET", "/access-models/{id:str}/edit", scope=_WRITE)
-async def show_edit_form(db: Db, id: str) -> Page:
+async def show_edit_form(db: Db, id: str) -> HtmlPage:
     found = await queries.get(db, id)
-    raw = await _standing(db, id)
+    raw = await _current(db, id)
     owner = await finding.label_of(db, raw["ownerId"])
     return await _form(db, {**raw, "version": version_of(raw)}, owner, {}, found)
 
 
-async def _standing(db: Db, id: str) -> Json:
-    """What an edit begins with: the draft, or else what is in effect."""
+async def _current(db: Db, id: str) -> Json:
+    """Return the draft, or the committed version if there is none, as the body of an edit."""
     found = await queries.get(db, id)
-    standing = found.draft or found.committed
-    assert standing
+    current = found.draft or found.committed
+    assert current
     return {
-        "name": standing.name,
-        "description": standing.description,
-        "enabled": standing.enabled,
-        "ownerId": standing.owner_id,
+        "name": current.name,
+        "description": current.description,
+        "enabled": current.enabled,
+        "ownerId": current.owner_id,
         "conditions": [
             [{"field": one.field, "operator": one.operator, "value": one.value} for one in group]
-            for group in standing.conditions
+            for group in current.conditions
         ],
         "access": [
             {
@@ -174,22 +176,22 @@ async def _standing(db: Db, id: str) -> Json:
                     for p in one.permissions
                 ],
             }
-            for one in standing.access
+            for one in current.access
         ],
     }
 
 
 @screen("POST", "/access-models/{id:str}/edit", scope=_WRITE)
-async def change_access_model(db: Db, id: str, form: Form, facts: Facts) -> Page | SeeOther:
+async def change_access_model(db: Db, id: str, form: Form, facts: Facts) -> HtmlPage | SeeOther:
     found = await queries.get(db, id)
     version, owner = first(form, "version"), first(form, "ownerId")
-    if late := await overtaken(db, version, found.id, _standing(db, id)):
-        return await _form(db, {**_said(form), "version": late.version}, owner, {}, found, late)
+    if late := await edit_conflict(db, version, found.id, _current(db, id)):
+        return await _form(db, {**_body(form), "version": late.version}, owner, {}, found, late)
     try:
         async with db.transaction():
-            await actions.change_model(db, id, _said(await with_people(db, form, "ownerId")), facts)
+            await actions.change_model(db, id, _body(await with_people(db, form, "ownerId")), facts)
     except Invalid as error:
-        return await _form(db, {**_said(form), "version": version}, owner, problems_by_field(error), found)
+        return await _form(db, {**_body(form), "version": version}, owner, problems_by_field(error), found)
     return SeeOther(f"/access-models/{id}?tab=simulation", "The draft was saved. It has no effect until you commit it.")
 
 

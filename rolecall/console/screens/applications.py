@@ -12,21 +12,24 @@ from rolecall.application_imports import actions as imports
 from rolecall.application_imports import queries as import_queries
 from rolecall.application_imports.model import ImportType
 from rolecall.applications import actions, queries
+from rolecall.applications.permitted import may_import
 from rolecall.applications.shapes import ApplicationDetail
 from rolecall.console import finding, overview
 from rolecall.console import queries as console
+from rolecall.console.answers import HtmlPage, SeeOther
 from rolecall.console.forms import (
-    Overtaken,
+    EditConflict,
+    edit_conflict,
     first,
     given,
     guard_in,
-    overtaken,
     problems_by_field,
     shown,
     version_of,
     with_people,
 )
-from rolecall.console.frame import Form, Page, SeeOther, one_among, screen, some_words
+from rolecall.console.frame import screen
+from rolecall.console.inputs import Form, one_among, some_words
 from rolecall.core.caller import Caller, Scope
 from rolecall.core.checking import Facts, Json
 from rolecall.core.config import Config
@@ -38,7 +41,7 @@ from rolecall.settings import queries as settings
 from rolecall.settings.policy import Level
 from rolecall.web.bodies import a_word_of
 
-# What a new application's connector takes; the API can say it more exactly.
+# File groups of a new application; other file groups can be defined through the API.
 STANDARD_FILES = [
     {"name": "Users", "content": "users"},
     {"name": "Groups", "content": "groups", "isOptional": True},
@@ -50,16 +53,16 @@ TABS = ("accounts", "groups", "permissions", "imports", "connector")
 
 
 @screen("GET", "/applications", scope=Scope.APPLICATIONS_READ)
-async def show_applications(db: Db, query: dict[str, Any]) -> Page:
+async def show_applications(db: Db, query: dict[str, Any]) -> HtmlPage:
     page = await queries.by_name(db, query["page"])
     beside = await console.beside_applications(db, [item.id for item in page.items])
-    return Page(
+    return HtmlPage(
         "applications.html", {"page": page, "query": query, "beside": beside, "held": await console.held_imports(db)}
     )
 
 
 @screen("GET", "/applications/new", scope=Scope.CONFIG_MANAGE)
-async def show_new_form() -> Page:
+async def show_new_form() -> HtmlPage:
     return _form({}, {})
 
 
@@ -67,8 +70,8 @@ def _form(
     form: Form,
     problems: dict[str, str],
     application: ApplicationDetail | None = None,
-    late: Overtaken | None = None,
-) -> Page:
+    late: EditConflict | None = None,
+) -> HtmlPage:
     values = {
         "form": shown(form),
         "problems": problems,
@@ -76,11 +79,11 @@ def _form(
         "application": application,
         "late": late,
     }
-    return Page("application_form.html", values, 409 if late else 400 if problems else 200)
+    return HtmlPage("application_form.html", values, 409 if late else 400 if problems else 200)
 
 
-async def _said(db: Db, form: Form) -> Json:
-    """The form as the body of a new or changed application."""
+async def _body(db: Db, form: Form) -> Json:
+    """Convert the form to the body of a new or changed application."""
     named = await with_people(db, form, "ownerId")
     raw = given(named, "name", "priority", "ownerId")
     lines = [line.strip() for line in first(form, "provisionerIds").splitlines() if line.strip()]
@@ -90,10 +93,10 @@ async def _said(db: Db, form: Form) -> Json:
 
 
 @screen("POST", "/applications/new", scope=Scope.CONFIG_MANAGE)
-async def create_application(db: Db, caller: Caller, form: Form, facts: Facts) -> Page | SeeOther:
+async def create_application(db: Db, caller: Caller, form: Form, facts: Facts) -> HtmlPage | SeeOther:
     try:
         async with db.transaction():
-            raw = await _said(db, form)
+            raw = await _body(db, form)
             files = IDENTITY_FILES if raw["isIdentitySource"] else STANDARD_FILES
             raw["connector"] = {"name": "Files", "vendor": "Rolecall", "files": files}
             id = await actions.create_application(db, raw, facts, caller)
@@ -103,14 +106,14 @@ async def create_application(db: Db, caller: Caller, form: Form, facts: Facts) -
 
 
 @screen("GET", "/applications/{id:str}/edit", scope=Scope.CONFIG_MANAGE)
-async def show_edit_form(db: Db, id: str) -> Page:
+async def show_edit_form(db: Db, id: str) -> HtmlPage:
     application = await queries.get(db, known_guid("Application", id))
-    standing = await _standing(db, application.id)
-    return _form({**standing, "version": [version_of(standing)]}, {}, application)
+    current = await _current(db, application.id)
+    return _form({**current, "version": [version_of(current)]}, {}, application)
 
 
-async def _standing(db: Db, id: UUID) -> Form:
-    """The application as its form."""
+async def _current(db: Db, id: UUID) -> Form:
+    """Return the current values of the application as a form."""
     application = await queries.get(db, id)
     known = await console.application_facts(db, application.id)
     labels = [await finding.label_of(db, person) for person in known.provisioner_ids]
@@ -127,13 +130,13 @@ async def _standing(db: Db, id: UUID) -> Form:
 
 
 @screen("POST", "/applications/{id:str}/edit", scope=Scope.CONFIG_MANAGE)
-async def change_application(db: Db, caller: Caller, id: str, form: Form, facts: Facts) -> Page | SeeOther:
+async def change_application(db: Db, caller: Caller, id: str, form: Form, facts: Facts) -> HtmlPage | SeeOther:
     application = await queries.get(db, known_guid("Application", id))
-    if late := await overtaken(db, first(form, "version"), application.id, _standing(db, application.id)):
+    if late := await edit_conflict(db, first(form, "version"), application.id, _current(db, application.id)):
         return _form({**form, "version": [late.version]}, {}, application, late)
     try:
         async with db.transaction():
-            raw = {"ownerId": None, "schedule": None, **await _said(db, form)}
+            raw = {"ownerId": None, "schedule": None, **await _body(db, form)}
             if cron := first(form, "schedule.cron"):
                 begin = "schedule.locations."
                 places = {name.removeprefix(begin): first(form, name) for name in form if name.startswith(begin)}
@@ -150,7 +153,7 @@ async def change_application(db: Db, caller: Caller, id: str, form: Form, facts:
     scope=Scope.APPLICATIONS_READ,
     query={"tab": one_among(*TABS), "match": a_word_of(Match), "username": some_words},
 )
-async def show_application(db: Db, id: str, query: dict[str, Any], config: Config) -> Page:
+async def show_application(db: Db, caller: Caller, id: str, query: dict[str, Any], config: Config) -> HtmlPage:
     application = await queries.get(db, known_guid("Application", id))
     known = await console.application_facts(db, application.id)
     tab = query.get("tab") or TABS[0]
@@ -158,11 +161,12 @@ async def show_application(db: Db, id: str, query: dict[str, Any], config: Confi
     people = [known.owner_id, *known.provisioner_ids]
     if tab == "accounts":
         people += [account.identity_id for account in page.items]
-    return Page(
+    return HtmlPage(
         "application.html",
         {
             "application": application,
             "known": known,
+            "may_import": may_import(caller, is_identity_source=known.is_identity_source),
             "failed": await overview.failed_schedule(db, application.id),
             "guard": known.guard or msgspec.to_builtins((await settings.get(db)).guard),
             "names": await console.people_names(db, [id for id in people if id]),
@@ -209,12 +213,12 @@ async def stage_import(db: Db, caller: Caller, id: str, facts: Facts) -> SeeOthe
 
 
 @screen("GET", "/accounts/{id:str}", scope=Scope.APPLICATIONS_READ)
-async def show_account(db: Db, id: str) -> Page:
+async def show_account(db: Db, id: str) -> HtmlPage:
     account = await accounts.account_item(db, known_guid("Account", id))
     application_id = await console.application_of_account(db, account.id)
     label = await finding.label_of(db, account.identity_id)
     candidates = [] if label else await people.candidates(db, account.email or account.name or account.username)
-    return Page(
+    return HtmlPage(
         "account_match.html",
         {
             "account": account,

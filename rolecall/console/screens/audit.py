@@ -11,7 +11,9 @@ from litestar.response.streaming import ASGIStreamingResponse
 from rolecall.audit import queries
 from rolecall.audit.shapes import AuditEventItem
 from rolecall.console import queries as console
-from rolecall.console.frame import Page, a_day, screen, some_words
+from rolecall.console.answers import HtmlPage
+from rolecall.console.frame import screen
+from rolecall.console.inputs import a_day, some_words
 from rolecall.core.caller import Scope
 from rolecall.core.config import Config
 from rolecall.core.db import Db, Pool
@@ -51,11 +53,13 @@ _PLACES = {
 
 
 @screen("GET", "/audit", scope=Scope.AUDIT_READ, query=_FILTERS)
-async def show_entries(db: Db, query: dict[str, Any], config: Config) -> Page:
+async def show_entries(db: Db, query: dict[str, Any], config: Config) -> HtmlPage:
     which = _which(query, config)
     page = await queries.newest_first(db, query["page"], which)
     zone = query.get("zone") or config.timezone
-    return Page("audit.html", {"page": page, "query": query, "zone_of_days": zone, "some": which != queries.Filter()})
+    return HtmlPage(
+        "audit.html", {"page": page, "query": query, "zone_of_days": zone, "some": which != queries.Filter()}
+    )
 
 
 def _which(query: dict[str, Any], config: Config) -> queries.Filter:
@@ -72,13 +76,13 @@ def _which(query: dict[str, Any], config: Config) -> queries.Filter:
 
 
 @screen("GET", "/audit/{id:str}", scope=Scope.AUDIT_READ)
-async def show_entry(db: Db, id: str) -> Page:
+async def show_entry(db: Db, id: str) -> HtmlPage:
     entry = await queries.get(db, id)
     place = _PLACES.get(entry.entity.kind)
     href = f"{place}/{entry.entity.id}" if place else None
     fields = _fields(entry)
     names = await console.record_names(db, list(_ids_in([entry.before, entry.after])))
-    return Page("audit_entry.html", {"entry": entry, "href": href, "fields": fields, "names": names})
+    return HtmlPage("audit_entry.html", {"entry": entry, "href": href, "fields": fields, "names": names})
 
 
 def _fields(entry: AuditEventItem) -> list[tuple[str, Any, Any]]:
@@ -99,8 +103,8 @@ def _ids_in(value: Any) -> Iterator[UUID]:
 
 
 @screen("GET", "/audit/verify", scope=Scope.AUDIT_READ)
-async def verify(db: Db) -> Page:
-    return Page("audit_verdict.html", {"verdict": await queries.verify(db)})
+async def verify(db: Db) -> HtmlPage:
+    return HtmlPage("audit_verdict.html", {"verdict": await queries.verify(db)})
 
 
 @screen("GET", "/audit/export.jsonl", scope=Scope.AUDIT_READ, query=_FILTERS)

@@ -6,8 +6,10 @@ from litestar.handlers import HTTPRouteHandler
 
 from rolecall.console import finding
 from rolecall.console import queries as console
-from rolecall.console.forms import first, given, problems_by_field, put, shown, sought, with_people
-from rolecall.console.frame import FIRST_YEAR, LAST_YEAR, Form, Page, SeeOther, screen, some_words
+from rolecall.console.answers import HtmlPage, SeeOther
+from rolecall.console.forms import first, given, person_filter, problems_by_field, put, shown, with_people
+from rolecall.console.frame import screen
+from rolecall.console.inputs import FIRST_YEAR, LAST_YEAR, Form, some_words
 from rolecall.console.model import Person
 from rolecall.core.caller import Caller, Scope
 from rolecall.core.checking import Facts
@@ -18,6 +20,8 @@ from rolecall.core.ids import known_guid
 from rolecall.core.paging import totals_by
 from rolecall.identities.model import IdentityType
 from rolecall.personnel_events import actions, previewing, queries
+from rolecall.personnel_events.model import FINISHED
+from rolecall.personnel_events.permitted import EventVerb, refusal
 from rolecall.personnel_events.shapes import EventPreview
 from rolecall.settings import queries as settings
 from rolecall.settings.model import CUSTOM_FIELDS
@@ -30,7 +34,7 @@ _PERSON = ("firstName", "lastName", "email", "title", "department", "division", 
 _IDENTITY = tuple(
     f"identity.{name}" for name in (*_PERSON, "identityType", *(f"customField{n}" for n in CUSTOM_FIELDS))
 )
-# What the form of each type asks for, and the action it calls.
+# The action and the form fields of each type of event.
 KINDS = {
     EventType.ONBOARD: (actions.onboard, ("effectiveDate", "comment", *_IDENTITY)),
     EventType.OFFBOARD: (actions.offboard, ("identityId", "effectiveDate", "comment")),
@@ -40,17 +44,18 @@ KINDS = {
     ),
     EventType.ABSENCE: (actions.begin_absence, ("identityId", "effectiveDate", "endDate", "comment")),
 }
+# The action of each verb, the fields of its form, and the notice after it.
 VERBS = {
-    "assign": (actions.assign_event, ("assigneeId",), "The event is assigned to you"),
-    "return-date": (actions.set_return_date, ("endDate",), "The return date is set"),
-    "cancel": (actions.cancel_event, ("comment",), "The event is canceled"),
-    "comment": (actions.comment_on_event, ("content",), "Your comment was added"),
+    EventVerb.ASSIGN: (actions.assign_event, ("assigneeId",), "The event is assigned to you"),
+    EventVerb.RETURN_DATE: (actions.set_return_date, ("endDate",), "The return date is set"),
+    EventVerb.CANCEL: (actions.cancel_event, ("comment",), "The event is canceled"),
+    EventVerb.COMMENT: (actions.comment_on_event, ("content",), "Your comment was added"),
 }
 
 
 @screen("GET", "/events", scope=Scope.PERSONNEL_EVENTS_READ, query=_FILTERS)
-async def show_events(db: Db, query: dict[str, Any]) -> Page:
-    who = await sought(db, query)
+async def show_events(db: Db, query: dict[str, Any]) -> HtmlPage:
+    who = await person_filter(db, query)
     page = await queries.by_effective_date(
         db, query["page"], identity_id=who.id, type=query.get("type"), status=query.get("status")
     )
@@ -62,7 +67,7 @@ async def show_events(db: Db, query: dict[str, Any]) -> Page:
         "tabs": [None, *WorkStatus],
         "counts": await totals_by(db, "personnel_events", "status", list(WorkStatus)),
     }
-    return Page("events.html", values)
+    return HtmlPage("events.html", values)
 
 
 def _month(text: str) -> date:
@@ -77,7 +82,7 @@ def _month(text: str) -> date:
 
 
 @screen("GET", "/events/calendar", scope=Scope.PERSONNEL_EVENTS_READ, query={"month": Reader(_month, {})})
-async def show_calendar(db: Db, query: dict[str, Any], now: datetime, config: Config) -> Page:
+async def show_calendar(db: Db, query: dict[str, Any], now: datetime, config: Config) -> HtmlPage:
     today = now.astimezone(config.timezone).date()
     month = query.get("month") or today.replace(day=1)
     weeks = Calendar().monthdatescalendar(month.year, month.month)
@@ -86,11 +91,11 @@ async def show_calendar(db: Db, query: dict[str, Any], now: datetime, config: Co
     for event in await console.events_between(db, begin.astimezone(UTC), (end + timedelta(days=1)).astimezone(UTC)):
         by_day.setdefault(event.needed_on.astimezone(config.timezone).date(), []).append(event)
     around = {"before": month - timedelta(days=1), "after": month + timedelta(days=31)}
-    return Page("calendar.html", {"month": month, "weeks": weeks, "events": by_day, "today": today, **around})
+    return HtmlPage("calendar.html", {"month": month, "weeks": weeks, "events": by_day, "today": today, **around})
 
 
 @screen("GET", "/events/new", scope=Scope.PERSONNEL_EVENTS_WRITE, query=_FILTERS)
-async def show_form(db: Db, query: dict[str, Any]) -> Page:
+async def show_form(db: Db, query: dict[str, Any]) -> HtmlPage:
     label = await finding.label_of(db, query.get("identityId"))
     return await _form(db, query.get("type") or EventType.ONBOARD, {"identityId": [label]} if label else {})
 
@@ -101,9 +106,9 @@ async def _form(
     form: Form,
     problems: dict[str, str] | None = None,
     preview: EventPreview | None = None,
-) -> Page:
+) -> HtmlPage:
     fields = KINDS[type][1]
-    return Page(
+    return HtmlPage(
         "event_form.html",
         {
             "type": type,
@@ -120,7 +125,7 @@ async def _form(
 
 
 @screen("POST", "/events/new", scope=Scope.PERSONNEL_EVENTS_WRITE)
-async def create_event(db: Db, caller: Caller, form: Form, facts: Facts) -> Page | SeeOther:
+async def create_event(db: Db, caller: Caller, form: Form, facts: Facts) -> HtmlPage | SeeOther:
     type = next((kind for kind in EventType if kind == first(form, "type")), EventType.ONBOARD)
     create, fields = KINDS[type]
     try:
@@ -138,29 +143,22 @@ async def create_event(db: Db, caller: Caller, form: Form, facts: Facts) -> Page
 
 
 @screen("GET", "/events/{id:str}", scope=Scope.PERSONNEL_EVENTS_READ)
-async def show_event(db: Db, id: str, person: Person) -> Page:
+async def show_event(db: Db, id: str, person: Person) -> HtmlPage:
     event = await queries.get(db, id)
-    is_over = event.status in (WorkStatus.COMPLETED, WorkStatus.CANCELED)
-    is_about = event.affected_identity.id == person.id != event.reporter.id
-    values = {
-        "event": event,
-        "is_over": is_over,
-        "why_not": actions.ABOUT_THEM if is_about else None,
-        "is_own_leave": event.type == EventType.ABSENCE and event.affected_identity.id == person.id,
-        "own_leave": actions.OWN_LEAVE,
-    }
-    return Page("event.html", values)
+    affected, reporter = event.affected_identity.id, event.reporter.id
+    refused = {verb: refusal(verb, person.id, identity_id=affected, reporter_id=reporter) for verb in EventVerb}
+    return HtmlPage("event.html", {"event": event, "is_over": event.status in FINISHED, "refused": refused})
 
 
-_OPERATIONS = {verb: act.__name__ for verb, (act, *_) in VERBS.items()}
+_OPERATIONS: dict[str, str] = {verb: act.__name__ for verb, (act, *_) in VERBS.items()}
 
 
 @screen("POST", "/events/{id:str}/{verb:str}", scope=Scope.PERSONNEL_EVENTS_WRITE, verbs=_OPERATIONS)
 async def perform(db: Db, caller: Caller, id: str, verb: str, form: Form, facts: Facts) -> SeeOther:
     if verb not in VERBS:
         raise NotFound("Verb", verb)
-    act, fields, notice = VERBS[verb]
-    if verb == "assign" and not first(form, "assigneeId"):
+    act, fields, notice = VERBS[EventVerb(verb)]
+    if verb == EventVerb.ASSIGN and not first(form, "assigneeId"):
         form = {"assigneeId": [str(caller.id)]}
     raw = given(await with_people(db, form, "assigneeId"), *fields)
     await act(db, caller, known_guid("PersonnelEvent", id), raw, facts)

@@ -6,8 +6,10 @@ from litestar.handlers import HTTPRouteHandler
 from rolecall.access_requests.shapes import AccessRequestDetail
 from rolecall.console import finding, overview
 from rolecall.console import queries as console
+from rolecall.console.answers import HtmlPage
 from rolecall.console.charts import Stack, stacked_bars
-from rolecall.console.frame import Page, screen, some_words
+from rolecall.console.frame import screen
+from rolecall.console.inputs import some_words
 from rolecall.console.model import Person
 from rolecall.console.rendering import NAVIGATION
 from rolecall.core.caller import Caller, Scope
@@ -16,20 +18,20 @@ from rolecall.core.db import Db
 from rolecall.settings.policy import RequirementType
 from rolecall.work_items.model import WorkStatus
 
-_CHART = "Requests made per day in the last 30 days, by status"
-# How many of the requests that wait, and of the events that come, the first page names.
+_CHART_TITLE = "Requests created per day in the last 30 days, by status"
+# The number of waiting requests and upcoming events that the home page lists.
 _MOST_NAMED = 6
 _VERBS = {RequirementType.APPROVE: "Decide", RequirementType.RESOLVE: "Provision", RequirementType.VERIFY: "Verify"}
 
 
 @screen("GET", "/")
-async def show_home(db: Db, person: Person, caller: Caller, now: datetime, config: Config) -> Page:
+async def show_home(db: Db, person: Person, caller: Caller, now: datetime, config: Config) -> HtmlPage:
     sees_requests = Scope.ACCESS_REQUESTS_READ in caller.scopes
     days = await overview.by_day(db, now) if sees_requests else {}
     bars = [Stack(f"{day.day} {day:%b}", parts) for day, parts in days.items()]
-    beginnings = await overview.beginnings(db)
+    progress = await overview.setup_progress(db)
     waiting = await _waiting(db, person) if Scope.ACCESS_REQUESTS_WRITE in caller.scopes else []
-    return Page(
+    return HtmlPage(
         "home.html",
         {
             "tiles": await overview.tiles(db, person, now),
@@ -39,16 +41,14 @@ async def show_home(db: Db, person: Person, caller: Caller, now: datetime, confi
             "verbs": _VERBS,
             "coming": (await console.events_between(db, now, now + timedelta(days=7)))[:_MOST_NAMED],
             "times": await overview.medians(db, now),
-            "chart": stacked_bars(
-                "Requests made per day in the last 30 days, by status", "requests", _drawn(bars), bars
-            ),
-            "has_requests": beginnings.requests,
+            "chart": stacked_bars(_CHART_TITLE, "requests", _drawn(bars), bars),
+            "has_requests": progress.requests,
             "steps": [
-                ("Add your HR system as the first application", "/applications/new", beginnings.applications),
-                ("Upload its first files", "/applications", beginnings.imports),
-                ("Check the people that were imported", "/identities", beginnings.identities),
-                ("Define in a model who gets which access", "/access-models", beginnings.models),
-                ("Onboard a person and follow the requests", "/events/new?type=Onboard", beginnings.requests),
+                ("Add your HR system as the first application", "/applications/new", progress.applications),
+                ("Upload its first files", "/applications", progress.imports),
+                ("Check the people that were imported", "/identities", progress.identities),
+                ("Define in a model who gets which access", "/access-models", progress.models),
+                ("Onboard a person and follow the requests", "/events/new?type=Onboard", progress.requests),
             ],
         },
     )
@@ -65,21 +65,21 @@ async def _waiting(db: Db, person: Person) -> list[tuple[RequirementType, Access
 
 
 def _drawn(bars: list[Stack]) -> list[str]:
-    """List the statuses that occur, those that wait first."""
+    """List the statuses that occur, in the order of the enum."""
     return [status for status in WorkStatus if any(bar.parts.get(status) for bar in bars)]
 
 
 @screen("GET", "/search", query={"q": some_words})
-async def show_results(db: Db, caller: Caller, query: dict[str, Any]) -> Page:
+async def show_results(db: Db, caller: Caller, query: dict[str, Any]) -> HtmlPage:
     words = query.get("q") or ""
     found = [one for one in await finding.search(db, words) if _SCOPES[one.kind] in caller.scopes]
     screens = [
-        finding.Found("Screen", name, "", address)
+        finding.SearchResult("Screen", name, "", address)
         for group in NAVIGATION.values()
         for name, address, _, scope in group
         if words and name.lower().startswith(words.lower()) and (scope is None or scope in caller.scopes)
     ]
-    return Page("search.html", {"words": words, "found": screens + found})
+    return HtmlPage("search.html", {"words": words, "found": screens + found})
 
 
 _SCOPES = {

@@ -10,7 +10,9 @@ from rolecall.access_models import queries as models
 from rolecall.access_models.model import Grant
 from rolecall.access_requests import queries as requests
 from rolecall.applications import queries as applications
-from rolecall.console.frame import Page, a_day, screen, some_words
+from rolecall.console.answers import HtmlPage
+from rolecall.console.frame import screen
+from rolecall.console.inputs import a_day, some_words
 from rolecall.core.caller import Scope
 from rolecall.core.checking import Facts
 from rolecall.core.config import Config
@@ -25,17 +27,17 @@ from rolecall.personnel_events import queries as events
 
 
 @screen("GET", "/identities", scope=Scope.IDENTITIES_READ, query={"name": some_words})
-async def show_identities(db: Db, query: dict[str, Any]) -> Page:
+async def show_identities(db: Db, query: dict[str, Any]) -> HtmlPage:
     name, page = query.get("name"), query["page"]
     found = await (finding.search(db, name, page) if name else queries.by_name(db, page))
-    return Page("identities.html", {"page": found, "query": query})
+    return HtmlPage("identities.html", {"page": found, "query": query})
 
 
 @screen("GET", "/people", scope=Scope.IDENTITIES_READ, query={"q": some_words})
-async def suggest_people(db: Db, query: dict[str, Any]) -> Page:
-    """What a field for a person offers while somebody types."""
+async def suggest_people(db: Db, query: dict[str, Any]) -> HtmlPage:
+    """Suggest people while a name is typed into a field."""
     words = query.get("q")
-    return Page("people.html", {"people": await finding.candidates(db, words) if words else []})
+    return HtmlPage("people.html", {"people": await finding.candidates(db, words) if words else []})
 
 
 FUTURE = "As of must not be in the future"
@@ -46,13 +48,13 @@ def _end_of(day: date | None, config: Config) -> datetime | None:
 
 
 @screen("GET", "/identities/{id:str}", scope=Scope.IDENTITIES_READ, query={"asOf": a_day})
-async def show_identity(db: Db, id: str, query: dict[str, Any], config: Config, facts: Facts) -> Page:
+async def show_identity(db: Db, id: str, query: dict[str, Any], config: Config, facts: Facts) -> HtmlPage:
     identity = await queries.get(db, id)
     asked = query.get("asOf")
     day = asked if asked and asked <= facts.today else None
     access = await access_of(db, identity.id, _end_of(day, config))
     missing = [] if day else await _missing(db, identity, access)
-    return Page(
+    return HtmlPage(
         "identity.html",
         {
             "identity": identity,
@@ -70,7 +72,7 @@ async def show_identity(db: Db, id: str, query: dict[str, Any], config: Config, 
 
 
 async def _missing(db: Db, identity: IdentityDetail, access: EffectiveAccess) -> list[Grant]:
-    """What the models that match would give and no account holds."""
+    """List grants of the matching models that no account of the person holds."""
     if identity.status != IdentityStatus.ACTIVE:
         return []
     held = {
@@ -106,7 +108,7 @@ async def export_access(db: Db, id: str, query: dict[str, Any], config: Config, 
 
 
 def _harmless(cell: str) -> str:
-    """A spreadsheet takes what begins like this for a formula."""
+    """Prevent formula injection in spreadsheets."""
     return f"'{cell}" if cell.startswith(("=", "+", "-", "@", "\t", "\r")) else cell
 
 

@@ -14,15 +14,18 @@ from rolecall.application_imports.model import ImportStatus, ImportType
 from rolecall.application_imports.relations import Kind
 from rolecall.applications import queries as applications
 from rolecall.applications.model import FIELDS
+from rolecall.applications.permitted import may_import, require_import_right
 from rolecall.console import overview
 from rolecall.console import queries as console
+from rolecall.console.answers import HtmlPage, SeeOther
 from rolecall.console.forms import problems_by_field
-from rolecall.console.frame import Page, SeeOther, one_among, screen
+from rolecall.console.frame import screen
+from rolecall.console.inputs import one_among
 from rolecall.core.caller import Caller, Scope
 from rolecall.core.checking import Facts
 from rolecall.core.config import Config
 from rolecall.core.db import Db, Pool
-from rolecall.core.errors import Forbidden, Invalid, NotFound
+from rolecall.core.errors import Invalid, NotFound
 from rolecall.core.files import Upload
 from rolecall.core.ids import known_guid
 from rolecall.web.bodies import AnyRequest, a_word_of
@@ -31,16 +34,16 @@ from rolecall.web.uploads import read_upload
 
 ENDED = {ImportStatus.FINISHED, ImportStatus.FAILED, ImportStatus.CANCELED}
 _LOOK_EVERY = 0.5
-# The browser asks again by itself: whoever has lost the session is out then, and no process must outlive its end.
+# End the stream after 20 s; the browser reconnects, which checks the session again and lets the process shut down.
 _STREAM_LOOKS = 40
 
 
 @screen("GET", "/imports", scope=Scope.IMPORTS_READ, query={"only": one_among("troubled")})
-async def show_imports(db: Db, query: dict[str, Any], now: datetime) -> Page:
+async def show_imports(db: Db, query: dict[str, Any], now: datetime) -> HtmlPage:
     if query.get("only"):
-        return Page("troubled_imports.html", {"imports": await overview.troubled_imports(db, now)})
+        return HtmlPage("troubled_imports.html", {"imports": await overview.troubled_imports(db, now)})
     page = await queries.newest_first(db, query["page"], None)
-    return Page("imports.html", {"page": page, "query": query, "held": await console.held_imports(db)})
+    return HtmlPage("imports.html", {"page": page, "query": query, "held": await console.held_imports(db)})
 
 
 @screen(
@@ -49,21 +52,23 @@ async def show_imports(db: Db, query: dict[str, Any], now: datetime) -> Page:
     scope=Scope.IMPORTS_READ,
     query={"kind": a_word_of(Kind), "change": a_word_of(ChangeType)},
 )
-async def show_import(db: Db, id: str, query: dict[str, Any]) -> Page:
+async def show_import(db: Db, caller: Caller, id: str, query: dict[str, Any]) -> HtmlPage:
     run = await queries.get(db, known_guid("ApplicationImport", id))
     log = await console.log_after(db, run.id, 0)
-    return Page(
+    hold = await queries.hold_of(db, run.id, caller.id)
+    return HtmlPage(
         "import.html",
         {
             "run": run,
-            "is_identity_source": await queries.is_of_identity_source(db, run.id),
+            "may_import": may_import(caller, is_identity_source=await queries.is_of_identity_source(db, run.id)),
             "log": log,
             "page": await changes.changes_of(db, run.id, query["page"], query.get("kind"), query.get("change")),
             "query": query,
             "kinds": list(Kind),
             "changes": list(ChangeType),
             "files": await console.files_of(db, run.id),
-            "held": await console.why_held(db, run.id),
+            "held": hold.reason if hold else None,
+            "why_not_continued": _why_not_continued(hold, caller) if hold else None,
             "failure": overview.why_failed(log[-1][1]) if run.status == ImportStatus.FAILED and log else None,
             "is_over": ImportStatus(run.status) in ENDED,
             "rejects": await queries.rejects_of(db, run.id, 1),
@@ -71,9 +76,18 @@ async def show_import(db: Db, id: str, query: dict[str, Any]) -> Page:
     )
 
 
+def _why_not_continued(hold: queries.Hold, caller: Caller) -> str | None:
+    """Return why this person cannot continue a held import, where the reason is what it does to risk ratings."""
+    if not hold.lowers_risk:
+        return None
+    if Scope.CONFIG_MANAGE not in caller.scopes:
+        return "An administrator continues it, because it lowers risk ratings"
+    return actions.OWN_RATINGS if hold.is_own else None
+
+
 @screen("GET", "/imports/{id:str}/log", scope=Scope.IMPORTS_READ)
 async def stream_log(db: Db, id: str, pool: Pool, request: AnyRequest) -> ASGIResponse:
-    """Server-sent events from the table of lines, so that any process can take a stream over."""
+    """Stream the log as server-sent events from the database, so that any process can continue a stream."""
     run = await queries.get(db, known_guid("ApplicationImport", id))
     last = request.headers.get("last-event-id", request.query_params.get("after", ""))
     known = int(last[:18]) if last.isascii() and last.isdecimal() else 0
@@ -85,7 +99,7 @@ async def stream_log(db: Db, id: str, pool: Pool, request: AnyRequest) -> ASGIRe
 
 
 async def _log_events(pool: Pool, id: UUID, shown: str, known: int) -> AsyncGenerator[bytes]:
-    """Each line under its number, and `look` once the import is no longer as the page shows it."""
+    """Send each line with its number as id, and the event `look` when the status differs from the shown one."""
     yield b"retry: 500\n\n"
     for _ in range(_STREAM_LOOKS):
         async with pool.connection() as db:
@@ -132,14 +146,13 @@ async def roll_back(db: Db, caller: Caller, id: str, facts: Facts) -> SeeOther:
 
 
 @screen("GET", "/applications/{id:str}/upload", scope=Scope.IMPORTS_WRITE)
-async def show_upload(db: Db, caller: Caller, id: str, config: Config) -> Page:
+async def show_upload(db: Db, caller: Caller, id: str, config: Config) -> HtmlPage:
     target = await queries.target(db, known_guid("Application", id))
-    if target and target.is_identity_source and Scope.IDENTITIES_WRITE not in caller.scopes:
-        raise Forbidden(Scope.IDENTITIES_WRITE)
+    require_import_right(caller, is_identity_source=target is not None and target.is_identity_source)
     return await _upload_page(db, known_guid("Application", id), config, {})
 
 
-async def _upload_page(db: Db, id: UUID, config: Config, problems: dict[str, str]) -> Page:
+async def _upload_page(db: Db, id: UUID, config: Config, problems: dict[str, str]) -> HtmlPage:
     application = await applications.get(db, id)
     values = {
         "application": application,
@@ -147,11 +160,13 @@ async def _upload_page(db: Db, id: UUID, config: Config, problems: dict[str, str
         "problems": problems,
         "base_url": config.base_url,
     }
-    return Page("upload.html", values, 400 if problems else 200)
+    return HtmlPage("upload.html", values, 400 if problems else 200)
 
 
 @screen("POST", "/applications/{id:str}/upload", scope=Scope.IMPORTS_WRITE, read_body=read_upload)
-async def upload_import(db: Db, caller: Caller, id: str, raw: Upload, facts: Facts, config: Config) -> Page | SeeOther:
+async def upload_import(
+    db: Db, caller: Caller, id: str, raw: Upload, facts: Facts, config: Config
+) -> HtmlPage | SeeOther:
     application_id = known_guid("Application", id)
     try:
         async with db.transaction():

@@ -5,12 +5,14 @@ from uuid import UUID
 from litestar.handlers import HTTPRouteHandler
 
 from rolecall.access_requests import actions, model, permitted, queries
-from rolecall.access_requests.moving import hold
+from rolecall.access_requests.moving import lock
 from rolecall.access_requests.shapes import AccessRequestDetail
 from rolecall.console import finding, overview
 from rolecall.console import queries as console
-from rolecall.console.forms import first, given, permission_in, problems_by_field, shown, sought, with_people
-from rolecall.console.frame import Form, Page, Result, SeeOther, failure, screen, several, some_words
+from rolecall.console.answers import HtmlPage, ItemResult, SeeOther, failure, several
+from rolecall.console.forms import first, given, permission_in, person_filter, problems_by_field, shown, with_people
+from rolecall.console.frame import screen
+from rolecall.console.inputs import Form, some_words
 from rolecall.console.model import Person
 from rolecall.core.caller import Caller, Scope
 from rolecall.core.checking import Facts
@@ -33,7 +35,7 @@ _FILTERS = {
     "selected": a_guid,
 }
 _AWAITED: dict[WorkStatus | None, RequirementType] = {status: type for type, status in model.AWAITED.items()}
-# The tabs of what waits for this person.
+# The tabs of requests that wait for this person.
 ASKS = {
     RequirementType.APPROVE: "To approve",
     RequirementType.RESOLVE: "To provision",
@@ -49,7 +51,7 @@ DONE_BY = {
     RequirementType.RESOLVE: "provisioned it",
     RequirementType.VERIFY: "verified it",
 }
-# The verbs of a request that need no more than a word: what they are called, and the move they make.
+# The verbs of a request without fields: the action and the move of each.
 VERBS = {
     "resolve": (actions.resolve, model.RESOLVE),
     "verify": (actions.verify, model.VERIFY),
@@ -60,8 +62,8 @@ VERBS = {
 
 
 @screen("GET", "/requests", scope=Scope.ACCESS_REQUESTS_READ, query=_FILTERS)
-async def show_inbox(db: Db, person: Person, query: dict[str, Any], is_fragment: bool) -> Page:
-    who = await sought(db, query)
+async def show_inbox(db: Db, person: Person, query: dict[str, Any], is_fragment: bool) -> HtmlPage:
+    who = await person_filter(db, query)
     page: Any = (
         await overview.asking(db, person, query["asks"], query["page"])
         if query.get("asks")
@@ -86,7 +88,7 @@ async def show_inbox(db: Db, person: Person, query: dict[str, Any], is_fragment:
         **(await _shown(db, await queries.get(db, chosen), person) if chosen else {"request": None}),
     }
     if is_fragment and chosen:
-        return Page("request_detail.html", values)
+        return HtmlPage("request_detail.html", values)
     around = {
         "beside": await overview.beside(db, ids),
         "asks": ASKS,
@@ -96,7 +98,7 @@ async def show_inbox(db: Db, person: Person, query: dict[str, Any], is_fragment:
         "applications": [(one.id, one.name) for one in await console.live_applications(db)],
         "verb": verb,
     }
-    return Page("requests.html", values | around)
+    return HtmlPage("requests.html", values | around)
 
 
 async def _answerable(db: Db, person: Person, type: RequirementType | None, ids: list[UUID]) -> set[UUID]:
@@ -119,30 +121,30 @@ def _next(ids: list[UUID], chosen: UUID | None) -> UUID | None:
 
 
 @screen("GET", "/requests/waiting", scope=Scope.ACCESS_REQUESTS_READ)
-async def show_waiting(db: Db, query: dict[str, Any], now: datetime) -> Page:
-    return Page("waiting.html", {"page": await queries.stalled(db, query["page"], now), "query": query})
+async def show_waiting(db: Db, query: dict[str, Any], now: datetime) -> HtmlPage:
+    return HtmlPage("waiting.html", {"page": await queries.stalled(db, query["page"], now), "query": query})
 
 
 @screen(
     "GET", "/requests/new", scope=Scope.ACCESS_REQUESTS_WRITE, query={"identityId": a_guid, "applicationId": a_guid}
 )
-async def show_form(db: Db, query: dict[str, Any]) -> Page:
+async def show_form(db: Db, query: dict[str, Any]) -> HtmlPage:
     label = await finding.label_of(db, query.get("identityId"))
     return await _form(db, {"identityId": [label], "applicationId": [str(query.get("applicationId", ""))]}, {})
 
 
-async def _form(db: Db, form: Form, problems: dict[str, str]) -> Page:
+async def _form(db: Db, form: Form, problems: dict[str, str]) -> HtmlPage:
     values = {
         "form": shown(form),
         "problems": problems,
         "actions": list(RequestAction),
         "applications": await console.live_applications(db),
     }
-    return Page("request_form.html", values, 400 if problems else 200)
+    return HtmlPage("request_form.html", values, 400 if problems else 200)
 
 
 @screen("POST", "/requests/new", scope=Scope.ACCESS_REQUESTS_WRITE)
-async def create_access_request(db: Db, caller: Caller, form: Form, facts: Facts) -> Page | SeeOther:
+async def create_access_request(db: Db, caller: Caller, form: Form, facts: Facts) -> HtmlPage | SeeOther:
     try:
         async with db.transaction():
             named = await with_people(db, form, "identityId")
@@ -155,8 +157,8 @@ async def create_access_request(db: Db, caller: Caller, form: Form, facts: Facts
 
 
 @screen("GET", "/requests/{id:str}", scope=Scope.ACCESS_REQUESTS_READ)
-async def show_request(db: Db, person: Person, id: str) -> Page:
-    return Page("request.html", await _shown(db, await queries.get(db, id), person))
+async def show_request(db: Db, person: Person, id: str) -> HtmlPage:
+    return HtmlPage("request.html", await _shown(db, await queries.get(db, id), person))
 
 
 async def _shown(db: Db, request: AccessRequestDetail, person: Person) -> dict[str, Any]:
@@ -211,7 +213,7 @@ def _milestones(
 
 
 def _why_not(move: model.Move, status: WorkStatus, standing: permitted.Standing) -> str | None:
-    """Say who can take an action that is unavailable, or when it becomes available."""
+    """Return why an action is unavailable: the refusal, or the statuses in which it is available."""
     if status in move.allowed:
         return permitted.refusal(standing, move)
     return f"Available while the request is {' or '.join(s.lower() for s in WorkStatus if s in move.allowed)}"
@@ -227,7 +229,7 @@ def _refused(status: WorkStatus, standing: permitted.Standing) -> dict[str, list
 
 
 def _waits_for(request: AccessRequestDetail, awaited: RequirementType | None) -> dict[UUID, str]:
-    """Who is asked now, by rules that nobody has met yet."""
+    """Return the pending reviewers of rules that are not met yet."""
     return {
         answer.reviewer.id: answer.reviewer.name
         for requirement in request.requirements
@@ -246,7 +248,7 @@ async def respond(db: Db, person: Person, id: str, form: Form, facts: Facts) -> 
 
 
 async def _respond(db: Db, person: Person, id: str, form: Form, facts: Facts) -> AccessRequestDetail:
-    """Only ever the person's own answer, whatever the form says."""
+    """Record the response of the signed-in person, and ignore any other reviewer in the form."""
     raw = given(form, "type", "response", "comment")
     if raw.get("response") == model.Response.REJECTED and not raw.get("comment"):
         raise Invalid.on("comment", "Give a reason for rejecting the request")
@@ -291,21 +293,21 @@ async def respond_to_several(db: Db, person: Person, form: Form, facts: Facts) -
     ids = form.get("id", [])
     if not ids:
         raise Invalid.on("id", "Select at least one request")
-    await hold(db, [known for id in ids if (known := guid(id))])
+    await lock(db, [known for id in ids if (known := guid(id))])
     return several(_after(form, ""), [await _respond_to_one(db, person, id, form, facts) for id in ids])
 
 
-async def _respond_to_one(db: Db, person: Person, id: str, form: Form, facts: Facts) -> Result:
+async def _respond_to_one(db: Db, person: Person, id: str, form: Form, facts: Facts) -> ItemResult:
     try:
         request = await queries.get(db, id)
     except NotFound as error:
-        return Result(str(error), failed=True)
+        return ItemResult(str(error), failed=True)
     try:
         async with db.transaction():
             request = await _respond(db, person, id, form, facts)
     except (Invalid, Conflict, Forbidden) as error:
         return failure(f"#{request.number}", error)
-    return Result(f"#{request.number} is {request.status}")
+    return ItemResult(f"#{request.number} is {request.status}")
 
 
 def _after(form: Form, id: str) -> str:

@@ -7,18 +7,20 @@ from litestar.handlers import HTTPRouteHandler
 from rolecall import __version__
 from rolecall.console import actions as console
 from rolecall.console import queries
+from rolecall.console.answers import HtmlPage, SeeOther
 from rolecall.console.forms import (
-    Overtaken,
+    EditConflict,
+    edit_conflict,
     first,
     given,
     guard_in,
-    overtaken,
     problems_by_field,
     shown,
     version_of,
     with_people,
 )
-from rolecall.console.frame import Form, Page, SeeOther, screen
+from rolecall.console.frame import screen
+from rolecall.console.inputs import Form
 from rolecall.console.model import Role
 from rolecall.core.caller import Caller, Scope
 from rolecall.core.checking import Facts, Json
@@ -44,17 +46,17 @@ _CHOICES = {
 
 
 _NUMBERS = ("approvalLeadDays", "webhookRetentionDays")
-# The settings are one record, which the audit knows by this.
+# The id of the settings in the audit.
 _SETTINGS = UUID(int=0)
 
 
 @screen("GET", "/settings", scope=Scope.CONFIG_MANAGE)
-async def show_settings(db: Db, config: Config) -> Page:
+async def show_settings(db: Db, config: Config) -> HtmlPage:
     return await _settings_page(db, config)
 
 
-async def _standing(db: Db) -> Form:
-    """The settings as their form."""
+async def _current(db: Db) -> Form:
+    """Return the current settings as a form."""
     known = await settings.get(db)
     return {
         "approvalLeadDays": [str(known.approval_lead_days)],
@@ -65,22 +67,24 @@ async def _standing(db: Db) -> Form:
     }
 
 
-class _Refused(msgspec.Struct, frozen=True):
-    """A form that is shown again, and why."""
+class _RejectedForm(msgspec.Struct, frozen=True):
+    """A form that is shown again with its problems or a conflicting edit."""
 
     form: Form = {}
     problems: dict[str, str] = {}
-    late: Overtaken | None = None
+    late: EditConflict | None = None
 
 
-_FRESH = _Refused()
+_FRESH = _RejectedForm()
 
 
-async def _settings_page(db: Db, config: Config, general: _Refused = _FRESH, added: _Refused = _FRESH) -> Page:
-    known, standing = await settings.get(db), await _standing(db)
-    shown_form = general.form or {**standing, "version": [version_of(standing)]}
+async def _settings_page(
+    db: Db, config: Config, general: _RejectedForm = _FRESH, added: _RejectedForm = _FRESH
+) -> HtmlPage:
+    known, current = await settings.get(db), await _current(db)
+    shown_form = general.form or {**current, "version": [version_of(current)]}
     people = [rule.identity_id for rule in known.approval_policy if rule.identity_id]
-    return Page(
+    return HtmlPage(
         "settings.html",
         {
             "policy": [(rule, version_of(rule)) for rule in known.approval_policy],
@@ -103,9 +107,9 @@ async def _settings_page(db: Db, config: Config, general: _Refused = _FRESH, add
 
 
 @screen("POST", "/settings", scope=Scope.CONFIG_MANAGE)
-async def change_settings(db: Db, form: Form, facts: Facts, config: Config) -> Page | SeeOther:
-    if late := await overtaken(db, first(form, "version"), _SETTINGS, _standing(db)):
-        return await _settings_page(db, config, _Refused({**form, "version": [late.version]}, late=late))
+async def change_settings(db: Db, form: Form, facts: Facts, config: Config) -> HtmlPage | SeeOther:
+    if late := await edit_conflict(db, first(form, "version"), _SETTINGS, _current(db)):
+        return await _settings_page(db, config, _RejectedForm({**form, "version": [late.version]}, late=late))
     fields = [
         {"number": n, "enabled": first(form, f"enabled.{n}") == "yes", "label": first(form, f"label.{n}")}
         for n in CUSTOM_FIELDS
@@ -117,7 +121,7 @@ async def change_settings(db: Db, form: Form, facts: Facts, config: Config) -> P
                 db, {"customFields": fields, "guard": guard_in(form) or None, **numbers}, facts
             )
     except Invalid as error:
-        return await _settings_page(db, config, _Refused(form, problems_by_field(error)))
+        return await _settings_page(db, config, _RejectedForm(form, problems_by_field(error)))
     return SeeOther("/settings", "The settings were saved")
 
 
@@ -126,7 +130,7 @@ def _whole(text: str) -> object:
 
 
 @screen("POST", "/settings/policy", scope=Scope.CONFIG_MANAGE)
-async def add_rule(db: Db, form: Form, facts: Facts, config: Config) -> Page | SeeOther:
+async def add_rule(db: Db, form: Form, facts: Facts, config: Config) -> HtmlPage | SeeOther:
     try:
         async with db.transaction():
             rule = given(await with_people(db, form, "identityId"), "type", "reason", "responder", "identityId")
@@ -134,13 +138,13 @@ async def add_rule(db: Db, form: Form, facts: Facts, config: Config) -> Page | S
             await actions.change_policy(db, lambda rules: [*rules, rule], facts)
     except Invalid as error:
         problems = {field.rpartition(".")[2]: said for field, said in problems_by_field(error).items()}
-        return await _settings_page(db, config, added=_Refused(form, problems))
+        return await _settings_page(db, config, added=_RejectedForm(form, problems))
     return SeeOther("/settings#policy", "The rule was added")
 
 
 @screen("POST", "/settings/policy/remove", scope=Scope.CONFIG_MANAGE)
 async def remove_rule(db: Db, form: Form, facts: Facts) -> SeeOther:
-    """The rule that was shown at this place, if it still says the same."""
+    """Remove the rule at this index, if it has not changed since it was shown."""
     place, version = _whole(first(form, "place")), first(form, "version")
 
     def without(rules: list[Json]) -> list[Json]:
@@ -153,12 +157,12 @@ async def remove_rule(db: Db, form: Form, facts: Facts) -> SeeOther:
 
 
 @screen("GET", "/settings/tokens", scope=Scope.TOKENS_MANAGE)
-async def show_tokens(db: Db, query: dict[str, Any]) -> Page:
+async def show_tokens(db: Db, query: dict[str, Any]) -> HtmlPage:
     form: Form = {"expiresInDays": [str(DEFAULT_DAYS)], "scopes": [str(scope) for scope in DEFAULT_SCOPES]}
     return await _tokens_page(db, query["page"], form, {})
 
 
-async def _tokens_page(db: Db, page: int, form: Form, problems: dict[str, str]) -> Page:
+async def _tokens_page(db: Db, page: int, form: Form, problems: dict[str, str]) -> HtmlPage:
     values = {
         "page": await token_queries.newest_first(db, page),
         "query": {"page": page},
@@ -167,11 +171,11 @@ async def _tokens_page(db: Db, page: int, form: Form, problems: dict[str, str]) 
         "scopes": list(Scope),
         "problems": problems,
     }
-    return Page("tokens.html", values, 400 if problems else 200)
+    return HtmlPage("tokens.html", values, 400 if problems else 200)
 
 
 @screen("POST", "/settings/tokens", scope=Scope.TOKENS_MANAGE)
-async def create_token(db: Db, caller: Caller, form: Form, facts: Facts) -> Page:
+async def create_token(db: Db, caller: Caller, form: Form, facts: Facts) -> HtmlPage:
     days = first(form, "expiresInDays")
     raw = {**given(form, "name"), "scopes": form.get("scopes", []), "expiresInDays": _whole(days) if days else None}
     try:
@@ -180,14 +184,14 @@ async def create_token(db: Db, caller: Caller, form: Form, facts: Facts) -> Page
     except Invalid as error:
         return await _tokens_page(db, 1, form, problems_by_field(error))
     said = {"what": f"Secret of {token.name}", "secret": token.secret, "href": "/settings/tokens"}
-    return Page("secret.html", said)
+    return HtmlPage("secret.html", said)
 
 
 @screen(
     "POST",
     "/settings/tokens/{id:str}/revoke",
     scope=Scope.TOKENS_MANAGE,
-    settle_seconds=KNOWN_FOR_SECONDS,
+    delay_seconds=KNOWN_FOR_SECONDS,
     revokes=True,
 )
 async def revoke_token(db: Db, id: str, facts: Facts) -> SeeOther:
@@ -196,13 +200,13 @@ async def revoke_token(db: Db, id: str, facts: Facts) -> SeeOther:
 
 
 @screen("GET", "/settings/people", scope=Scope.CONFIG_MANAGE)
-async def show_people(db: Db) -> Page:
-    return Page("people_and_roles.html", {"people": await queries.console_people(db), "roles": list(Role)})
+async def show_people(db: Db) -> HtmlPage:
+    return HtmlPage("people_and_roles.html", {"people": await queries.console_people(db), "roles": list(Role)})
 
 
 @screen("POST", "/settings/people", scope=Scope.CONFIG_MANAGE, revokes=True)
 async def set_role(db: Db, form: Form) -> SeeOther:
-    """An empty role takes the right to sign in away."""
+    """Set the role of a person; an empty role removes it."""
     named = await with_people(db, form, "identityId")
     id = known_guid("Identity", first(named, "identityId"))
     role = next((role for role in Role if role == first(form, "role")), None)
@@ -212,12 +216,12 @@ async def set_role(db: Db, form: Form) -> SeeOther:
 
 
 @screen("POST", "/settings/people/{id:str}/link", scope=Scope.CONFIG_MANAGE)
-async def make_link(db: Db, id: str, facts: Facts, config: Config) -> Page:
+async def make_link(db: Db, id: str, facts: Facts, config: Config) -> HtmlPage:
     person: UUID = known_guid("Identity", id)
     secret = await console.create_link(db, person, facts.now)
     name = (await queries.people_names(db, [person])).get(person, "")
     link = f"{config.base_url}/sign-in/{secret}"
-    return Page(
+    return HtmlPage(
         "secret.html", {"what": f"One-time sign-in link for {name}", "secret": link, "href": "/settings/people"}
     )
 

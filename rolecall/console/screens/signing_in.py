@@ -7,8 +7,11 @@ from litestar.handlers import HTTPRouteHandler
 from litestar.response.base import ASGIResponse
 
 from rolecall.console import actions, queries
-from rolecall.console.frame import Form, Page, SeeOther, a_cookie, cookie_name, screen
-from rolecall.console.model import ATTEMPT_LASTS, SHORTEST_PASSWORD, Attempt, Person, Session, new_secret
+from rolecall.console.answers import HtmlPage, SeeOther
+from rolecall.console.frame import screen
+from rolecall.console.inputs import Form
+from rolecall.console.model import ATTEMPT_LASTS, SHORTEST_PASSWORD, Person, Session, SignInAttempt, new_secret
+from rolecall.console.responses import a_cookie, cookie_name
 from rolecall.core.config import Config
 from rolecall.core.db import Db
 from rolecall.core.errors import Conflict, NotFound, RateLimited
@@ -20,11 +23,11 @@ _ATTEMPT = "rolecall-attempt"
 _LONGEST_NEXT = 2000
 _WRONG = "E-mail or password is wrong"
 _SPENT = "This link was already used or has expired. Ask an administrator for a new one"
-_NO_PASSWORDS = "Passwords are switched off"
+_NO_PASSWORDS = "Passwords are turned off. Ask an administrator for a one-time link"
 _DOWN = "Sign-in with {} is not available: {}. Try again in a moment, or sign in {}"
 _NOT_YOURS = "This sign-in was started in another browser, was already used or took too long. Start again"
 _NO_ROLE = "{} has no role here. Ask {} for one"
-# Where people know their provider by another name than its address.
+# Display names of well-known providers, by host.
 _NAMES = {
     "login.microsoftonline.com": "Microsoft",
     "accounts.google.com": "Google",
@@ -35,7 +38,7 @@ _NAMES = {
 log = structlog.get_logger("rolecall.console")
 
 
-def _sign_in_page(config: Config, problem: str | None, next: str = "/", email: str = "", status: int = 200) -> Page:
+def _sign_in_page(config: Config, problem: str | None, next: str = "/", email: str = "", status: int = 200) -> HtmlPage:
     values = {
         "problem": problem,
         "next": next,
@@ -43,7 +46,7 @@ def _sign_in_page(config: Config, problem: str | None, next: str = "/", email: s
         "provider": _provider_name(config),
         "passwords": config.passwords,
     }
-    return Page("sign_in.html", values, status)
+    return HtmlPage("sign_in.html", values, status)
 
 
 def _provider_name(config: Config) -> str | None:
@@ -52,18 +55,18 @@ def _provider_name(config: Config) -> str | None:
 
 
 @screen("GET", "/sign-in", open=True)
-async def show_sign_in(request: AnyRequest, config: Config) -> Page:
+async def show_sign_in(request: AnyRequest, config: Config) -> HtmlPage:
     return _sign_in_page(config, None, request.query_params.get("next", "/"))
 
 
 @screen("POST", "/sign-in", open=True)
-async def sign_in(db: Db, form: Form, now: datetime, request: AnyRequest, config: Config) -> Page | SeeOther:
+async def sign_in(db: Db, form: Form, now: datetime, request: AnyRequest, config: Config) -> HtmlPage | SeeOther:
     email, password, next = (form.get(name, [""])[0] for name in ("email", "password", "next"))
     if not config.passwords:
         return _sign_in_page(config, _NO_PASSWORDS, next, status=403)
     services: Services = request.app.state.services
     try:
-        # Before the password is looked at: past the limit, the right one is refused as well.
+        # Count before checking the password, so that the right password is refused too once the limit is reached.
         services.sign_ins.count(request.client and request.client.host, limits.SIGN_INS_FROM_AN_ADDRESS, now)
         services.sign_ins.count(email.lower(), limits.SIGN_INS_OF_A_PERSON, now)
         session = await actions.sign_in_by_password(db, email, password, now)
@@ -75,27 +78,27 @@ async def sign_in(db: Db, form: Form, now: datetime, request: AnyRequest, config
 
 
 @screen("GET", "/sign-in/{id:str}", open=True)
-async def show_link() -> Page:
-    """A click, not the visit, uses the link up: mail programs look at links too."""
-    return Page("sign_in_link.html")
+async def show_link() -> HtmlPage:
+    """Ask for a click before using the link, because mail programs open links to scan them."""
+    return HtmlPage("sign_in_link.html")
 
 
 @screen("POST", "/sign-in/{id:str}", open=True)
-async def sign_in_by_link(db: Db, id: str, now: datetime, config: Config) -> Page | SeeOther:
+async def sign_in_by_link(db: Db, id: str, now: datetime, config: Config) -> HtmlPage | SeeOther:
     session = await actions.sign_in_by_link(db, id, now)
     return SeeOther("/", session=session) if session else _sign_in_page(config, _SPENT, status=401)
 
 
 @screen("GET", "/sign-in/oidc", open=True)
-async def go_to_provider(db: Db, request: AnyRequest, config: Config, now: datetime) -> Page | ASGIResponse:
-    """A link, not a form: our own policy keeps a form from ending at another site."""
+async def go_to_provider(db: Db, request: AnyRequest, config: Config, now: datetime) -> HtmlPage | ASGIResponse:
+    """Redirect to the provider. This is a link, because our Content-Security-Policy blocks forms to other sites."""
     if not config.oidc_issuer:
-        raise NotFound("Page", "/sign-in/oidc")
+        raise NotFound("HtmlPage", "/sign-in/oidc")
     from rolecall.console import oidc
 
     services: Services = request.app.state.services
     state = new_secret()
-    attempt = Attempt(new_secret(), new_secret(), request.query_params.get("next", "/")[:_LONGEST_NEXT])
+    attempt = SignInAttempt(new_secret(), new_secret(), request.query_params.get("next", "/")[:_LONGEST_NEXT])
     try:
         services.sign_ins.count(request.client and request.client.host, limits.SIGN_INS_FROM_AN_ADDRESS, now)
         location = await oidc.address_of_provider(config, state, attempt, now)
@@ -108,34 +111,34 @@ async def go_to_provider(db: Db, request: AnyRequest, config: Config, now: datet
     return ASGIResponse(status_code=303, headers={"Location": location, "Set-Cookie": cookie})
 
 
-def _down(config: Config, error: Exception) -> Page:
-    log.warning("the OpenID provider cannot be asked", reason=str(error), issuer=config.oidc_issuer)
+def _down(config: Config, error: Exception) -> HtmlPage:
+    log.warning("OpenID provider unavailable", reason=str(error), issuer=config.oidc_issuer)
     other_way = "with your password" if config.passwords else "by a link from an administrator"
     return _sign_in_page(config, _DOWN.format(_provider_name(config), error, other_way), status=503)
 
 
 @screen("GET", "/sign-in/oidc/callback", open=True)
-async def come_from_provider(db: Db, request: AnyRequest, config: Config, now: datetime) -> Page | SeeOther:
+async def come_from_provider(db: Db, request: AnyRequest, config: Config, now: datetime) -> HtmlPage | SeeOther:
     if not config.oidc_issuer:
-        raise NotFound("Page", "/sign-in/oidc/callback")
+        raise NotFound("HtmlPage", "/sign-in/oidc/callback")
     from rolecall.console import oidc
 
     said = request.query_params
     state, cookie = said.get("state", ""), request.cookies.get(cookie_name(config, _ATTEMPT), "")
-    # The cookie ties the state to the browser that began: nobody signs somebody else in as themselves.
+    # The cookie binds the state to the browser that started, which prevents login CSRF.
     is_ours = secrets.compare_digest(state.encode(), cookie.encode()) and said.get("iss") in (None, config.oidc_issuer)
     attempt = await actions.end_attempt(db, state, now) if is_ours else None
     if attempt is None:
         return _sign_in_page(config, _NOT_YOURS, status=401)
     if "code" not in said:
-        return _sign_in_page(config, "Your provider did not sign you in", attempt.next, status=401)
+        return _sign_in_page(config, "Your provider did not sign you in. Start again", attempt.next, status=401)
     try:
         email = await oidc.verified_email(config, attempt, said["code"], now)
     except RateLimited as error:
         return _sign_in_page(config, str(error), attempt.next, status=429)
     except oidc.Unreachable as error:
         return _down(config, error)
-    except oidc.Refused as error:
+    except oidc.SignInRefused as error:
         return _sign_in_page(config, f"{error}. Ask {await _whom(db)} for help", attempt.next, status=401)
     if session := await actions.sign_in_by_email(db, email, now):
         return SeeOther(attempt.next, session=session)
@@ -153,7 +156,7 @@ async def sign_out(db: Db, session: Session) -> SeeOther:
 
 
 @screen("GET", "/account")
-async def show_account(db: Db, person: Person, session: Session, now: datetime, config: Config) -> Page:
+async def show_account(db: Db, person: Person, session: Session, now: datetime, config: Config) -> HtmlPage:
     has_password = await queries.password_of(db, person) is not None
     values = {
         "shortest": SHORTEST_PASSWORD,
@@ -161,7 +164,7 @@ async def show_account(db: Db, person: Person, session: Session, now: datetime, 
         "why_not": None if has_password or session.may_set_first_password(now) else actions.SIGN_IN_AGAIN,
         "passwords": config.passwords,
     }
-    return Page("account.html", values)
+    return HtmlPage("account.html", values)
 
 
 @screen("POST", "/account", revokes=True)

@@ -5,8 +5,10 @@ from litestar.handlers import HTTPRouteHandler
 
 from rolecall.access_requests.model import CONDITIONS, RequestEvent
 from rolecall.console import queries as console
-from rolecall.console.forms import Overtaken, first, given, overtaken, problems_by_field, shown, version_of
-from rolecall.console.frame import Form, Page, SeeOther, plain_form, screen
+from rolecall.console.answers import HtmlPage, SeeOther
+from rolecall.console.forms import EditConflict, edit_conflict, first, given, problems_by_field, shown, version_of
+from rolecall.console.frame import screen
+from rolecall.console.inputs import Form, plain_form
 from rolecall.core.caller import Scope
 from rolecall.core.checking import Facts, Json
 from rolecall.core.config import Config
@@ -22,18 +24,18 @@ _FILTERS = {"webhookId": a_guid, "accessRequestId": a_guid, "status": a_word_of(
 
 
 @screen("GET", "/webhooks", scope=_SCOPE)
-async def show_hooks(db: Db, query: dict[str, Any]) -> Page:
+async def show_hooks(db: Db, query: dict[str, Any]) -> HtmlPage:
     page = await queries.hooks_by_name(db, query["page"])
     numbers = await console.hook_numbers(db, [hook.id for hook in page.items])
-    return Page("webhooks.html", {"page": page, "query": query, "numbers": numbers})
+    return HtmlPage("webhooks.html", {"page": page, "query": query, "numbers": numbers})
 
 
 @screen("GET", "/webhooks/new", scope=_SCOPE)
-async def show_form(db: Db) -> Page:
+async def show_form(db: Db) -> HtmlPage:
     return await _form(db, {"events": list(RequestEvent), "enabled": ["yes"]}, {})
 
 
-async def _form(db: Db, form: Form, problems: dict[str, str]) -> Page:
+async def _form(db: Db, form: Form, problems: dict[str, str]) -> HtmlPage:
     values = {
         "form": shown(form),
         "problems": problems,
@@ -41,10 +43,10 @@ async def _form(db: Db, form: Form, problems: dict[str, str]) -> Page:
         "events": CONDITIONS,
         "applications": await console.live_applications(db),
     }
-    return Page("webhook_form.html", values, 400 if problems else 200)
+    return HtmlPage("webhook_form.html", values, 400 if problems else 200)
 
 
-def _said(form: Form) -> Json:
+def _body(form: Form) -> Json:
     application = first(form, "applicationId") or None
     return {
         **given(form, "name", "url"),
@@ -55,7 +57,7 @@ def _said(form: Form) -> Json:
 
 
 async def _with_names(request: AnyRequest, config: Config) -> Carried:
-    """The URL of the form, or of the hook that is tested."""
+    """Read the form and resolve the host of its URL, or of the webhook to test, before the transaction."""
     carried = await plain_form(request, config)
     if request.path_params.get("verb") == "test":
         names = await actions.names_of_hook(request.app.state.services.pool, request.path_params["id"])
@@ -65,27 +67,27 @@ async def _with_names(request: AnyRequest, config: Config) -> Carried:
 
 
 @screen("POST", "/webhooks/new", scope=_SCOPE, read_body=_with_names)
-async def create_webhook(db: Db, form: Form, facts: Facts, config: Config) -> Page:
+async def create_webhook(db: Db, form: Form, facts: Facts, config: Config) -> HtmlPage:
     try:
         async with db.transaction():
-            id, secret = await actions.create_hook(db, _said(form), facts, config)
+            id, secret = await actions.create_hook(db, _body(form), facts, config)
     except Invalid as error:
         return await _form(db, form, problems_by_field(error))
     return _secret_page(f"/webhooks/{id}", first(form, "name"), secret)
 
 
-def _secret_page(href: str, name: str, secret: str) -> Page:
-    return Page("secret.html", {"what": f"Secret of {name}", "secret": secret, "href": href, "name": name})
+def _secret_page(href: str, name: str, secret: str) -> HtmlPage:
+    return HtmlPage("secret.html", {"what": f"Secret of {name}", "secret": secret, "href": href, "name": name})
 
 
 @screen("GET", "/webhooks/{id:str}", scope=_SCOPE)
-async def show_hook(db: Db, id: str) -> Page:
-    standing = await _standing(db, id)
-    return await _hook_page(db, id, {**standing, "version": [version_of(standing)]}, {})
+async def show_hook(db: Db, id: str) -> HtmlPage:
+    current = await _current(db, id)
+    return await _hook_page(db, id, {**current, "version": [version_of(current)]}, {})
 
 
-async def _standing(db: Db, id: str) -> Form:
-    """The hook as its form."""
+async def _current(db: Db, id: str) -> Form:
+    """Return the current values of the webhook as a form."""
     hook = await queries.get_hook(db, id)
     return {
         "name": [hook.name],
@@ -96,10 +98,12 @@ async def _standing(db: Db, id: str) -> Form:
     }
 
 
-async def _hook_page(db: Db, id: str, form: Form, problems: dict[str, str], late: Overtaken | None = None) -> Page:
+async def _hook_page(
+    db: Db, id: str, form: Form, problems: dict[str, str], late: EditConflict | None = None
+) -> HtmlPage:
     hook = await queries.get_hook(db, id)
     numbers = await console.hook_numbers(db, [hook.id])
-    return Page(
+    return HtmlPage(
         "webhook.html",
         {
             **(await _form(db, form, problems)).values,
@@ -113,20 +117,20 @@ async def _hook_page(db: Db, id: str, form: Form, problems: dict[str, str], late
 
 
 @screen("POST", "/webhooks/{id:str}", scope=_SCOPE, read_body=_with_names)
-async def change_webhook(db: Db, id: str, form: Form, facts: Facts, config: Config) -> Page | SeeOther:
+async def change_webhook(db: Db, id: str, form: Form, facts: Facts, config: Config) -> HtmlPage | SeeOther:
     hook = await queries.get_hook(db, id)
-    if late := await overtaken(db, first(form, "version"), hook.id, _standing(db, id)):
+    if late := await edit_conflict(db, first(form, "version"), hook.id, _current(db, id)):
         return await _hook_page(db, id, {**form, "version": [late.version]}, {}, late)
     try:
         async with db.transaction():
-            await actions.change_hook(db, hook.id, _said(form), facts, config)
+            await actions.change_hook(db, hook.id, _body(form), facts, config)
     except Invalid as error:
         return await _hook_page(db, id, form, problems_by_field(error))
     return SeeOther(f"/webhooks/{id}", f"{first(form, 'name')} was saved")
 
 
 @screen("POST", "/webhooks/{id:str}/rotate", scope=_SCOPE)
-async def rotate_webhook_secret(db: Db, id: str, facts: Facts, config: Config) -> Page:
+async def rotate_webhook_secret(db: Db, id: str, facts: Facts, config: Config) -> HtmlPage:
     hook = await queries.get_hook(db, id)
     secret = await actions.rotate_secret(db, hook.id, config, facts.now)
     return _secret_page(f"/webhooks/{id}", hook.name, secret)
@@ -147,7 +151,7 @@ async def perform(db: Db, id: str, verb: str, form: Form, facts: Facts, config: 
     match verb:
         case "test":
             delivery = await actions.test_hook(db, hook, facts, config)
-            return SeeOther(f"/deliveries/{delivery}", "A test was sent. Reload the page to see the response.")
+            return SeeOther(f"/deliveries/{delivery}", "A test is being sent. Reload the page to see the response.")
         case "pause" | "resume":
             await actions.change_hook(db, hook, {"enabled": verb == "resume"}, facts, config)
             return SeeOther(
@@ -165,7 +169,7 @@ async def perform(db: Db, id: str, verb: str, form: Form, facts: Facts, config: 
 
 
 @screen("GET", "/deliveries", scope=_SCOPE, query=_FILTERS)
-async def show_deliveries(db: Db, query: dict[str, Any]) -> Page:
+async def show_deliveries(db: Db, query: dict[str, Any]) -> HtmlPage:
     page = await queries.newest_first(
         db,
         query["page"],
@@ -174,11 +178,11 @@ async def show_deliveries(db: Db, query: dict[str, Any]) -> Page:
         status=query.get("status"),
     )
     names = await console.hook_names(db, [item.webhook_id for item in page.items])
-    return Page("deliveries.html", {"page": page, "query": query, "names": names, "tabs": [None, *DeliveryStatus]})
+    return HtmlPage("deliveries.html", {"page": page, "query": query, "names": names, "tabs": [None, *DeliveryStatus]})
 
 
 @screen("GET", "/deliveries/{id:str}", scope=_SCOPE)
-async def show_delivery(db: Db, id: str) -> Page:
+async def show_delivery(db: Db, id: str) -> HtmlPage:
     delivery = await queries.get_delivery(db, id)
     names = await console.hook_names(db, [delivery.webhook_id])
     about = delivery.access_request_id
@@ -190,13 +194,13 @@ async def show_delivery(db: Db, id: str) -> Page:
         "body": body,
         "request_number": numbers.get(str(about)),
     }
-    return Page("delivery.html", values)
+    return HtmlPage("delivery.html", values)
 
 
 @screen("POST", "/deliveries/{id:str}/resend", scope=_SCOPE)
 async def resend_webhook_delivery(db: Db, id: str, facts: Facts) -> SeeOther:
     await actions.resend_delivery(db, id, facts.now)
-    return SeeOther(f"/deliveries/{id}", "The delivery is sent again. Reload the page to see the response.")
+    return SeeOther(f"/deliveries/{id}", "The delivery is being sent again. Reload the page to see the response.")
 
 
 HANDLERS: list[HTTPRouteHandler] = [

@@ -1,8 +1,8 @@
-// What the browser adds; every page works without it.
+// Progressive enhancement: every page works without this script.
 
-// Made once: a formatter costs more than the page's times together.
+// Create the formatters once, because creating one is slower than formatting all times of a page.
 const day = new Intl.DateTimeFormat(undefined, { dateStyle: "medium" });
-// A day of the calendar is the same in every zone.
+// A calendar day is the same in every time zone.
 const date = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeZone: "UTC" });
 const exact = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "long" });
 const minute = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
@@ -28,7 +28,7 @@ function nameCells(root) {
   }
 }
 
-// Sort a table whose whole list is on the page, by the column whose name is pressed.
+// Sort a table by the clicked column, if the whole list is on the page.
 const RISKS = ["low", "moderate", "high", "critical"];
 const TEXT = new Intl.Collator(undefined, { numeric: true });
 
@@ -61,7 +61,7 @@ function offerSorting(root) {
   }
 }
 
-// Show how many rows are selected; the verbs carry the number.
+// Show how many rows are selected, also on the buttons.
 const ticks = () => [...document.querySelectorAll("[data-rows] .tick input")];
 
 function countSelected() {
@@ -86,7 +86,7 @@ const chosen = () => document.querySelector("[data-rows] tr.chosen");
 const split = () => document.querySelector("[data-split]");
 const link = (row) => row?.querySelector("a");
 
-// A key that is held down moves the choice; the detail is fetched where it stops.
+// Debounce: while a key is held down only the selection moves, and the detail is fetched when it stops.
 const RESTS = 120;
 let resting;
 
@@ -110,13 +110,13 @@ function mark(row) {
   const detail = document.getElementById("detail");
   if (!row || !detail) return;
   link(row).setAttribute("aria-current", "true");
-  // Until the detail is the chosen one's, nothing in it can be done.
+  // Disable the actions of the detail until it shows the selected request.
   const waits = detail.dataset.id !== row.dataset.id;
   detail.toggleAttribute("inert", waits);
   detail.ariaBusy = waits;
 }
 
-// Only the detail was replaced: update what the rest of the page says about it.
+// After only the detail was replaced, update the rest of the page to match it.
 document.addEventListener("htmx:beforeRequest", (event) => {
   const row = event.target.closest("[data-split] tr[data-href]");
   if (row) mark(row);
@@ -128,13 +128,13 @@ document.addEventListener("htmx:afterSwap", (event) => {
   say(document.querySelector("#detail :is(h1, h2)")?.textContent);
 });
 
-// For screen readers: a message is announced only in a live region that was there before.
+// Screen readers announce a message only in a live region that already exists.
 function say(text) {
-  const place = document.getElementById("told");
+  const place = document.getElementById("announcement");
   if (place) setTimeout(() => (place.textContent = text), 50);
 }
 
-// Send an answer once, and only for the request that is shown.
+// Send a response only once, and only for the request that is shown.
 let acting = false;
 const isSent = (detail) => detail.requestConfig.verb !== "get";
 document.addEventListener("htmx:beforeRequest", (event) => (acting ||= isSent(event.detail)));
@@ -169,7 +169,7 @@ document.addEventListener("keydown", (event) => {
     KEYS["/"]();
     return;
   }
-  // A dialog or popover has the keys to itself.
+  // Ignore shortcuts while a dialog or popover is open.
   if (event.metaKey || event.ctrlKey || event.altKey || document.querySelector(":popover-open, dialog[open]")) return;
   if (event.key === "Escape" && typing(event.target)) return event.target.blur();
   if (typing(event.target) || (event.key === "Enter" && event.target.closest("a, button, summary"))) return;
@@ -179,7 +179,7 @@ document.addEventListener("keydown", (event) => {
   if (!event.repeat || HELD.includes(event.key)) act(event.repeat);
 });
 
-// The service is not available, or the session has ended: keep the page with everything that was typed, and say so.
+// If the service is unavailable or the session has ended, keep the page and its input, and show a message.
 function why(detail) {
   const { status, responseURL } = detail.xhr;
   if (status === 0) return "The service cannot be reached";
@@ -303,7 +303,7 @@ document.addEventListener("htmx:xhr:progress", (event) => {
   bar.value = (100 * event.detail.loaded) / event.detail.total;
 });
 
-// Follow the log of an import. A stream that breaks continues where it stopped, in any process.
+// Follow the log of an import. A broken stream resumes after the last line, on any process.
 let stream;
 function follow(root) {
   const place = root.querySelector("[data-stream]");
@@ -323,7 +323,7 @@ function follow(root) {
   });
 }
 
-// On a narrow screen tabs scroll: bring the current one into view.
+// On a narrow screen, scroll the current tab into view.
 function showPlace() {
   for (const place of document.querySelectorAll(".tabs a[aria-current]")) {
     const list = place.closest("ul");
@@ -354,7 +354,7 @@ document.addEventListener("htmx:load", (event) => begin(event.target));
 document.addEventListener("htmx:afterSettle", (event) => {
   if (event.detail.target !== document.body) return;
   showPlace();
-  // After the jump to the top that comes with another page.
+  // Run after the browser has scrolled to the top of the new page.
   requestAnimationFrame(() => {
     document.getElementById(location.hash.slice(1))?.scrollIntoView();
     arrive(isSent(event.detail));
@@ -369,7 +369,7 @@ function arrive(acted) {
   row?.scrollIntoView({ block: "nearest" });
   if (acted) (document.querySelector("[aria-invalid=true]") ?? link(row) ?? notice)?.focus({ preventScroll: Boolean(row) });
 }
-// Paper shows what is folded on the screen.
+// Open folded sections for printing.
 const printed = new Set();
 addEventListener("beforeprint", () => {
   for (const part of document.querySelectorAll("main details:not([open], #reject)")) {

@@ -1,4 +1,4 @@
-"""A real browser before a real service: two API processes and a worker, on a database of its own."""
+"""Run a real browser against a real service: two API processes and a worker with their own database."""
 
 import os
 import shutil
@@ -24,7 +24,7 @@ from playwright.async_api import Error as PlaywrightError
 from psycopg import sql
 
 from rolecall.console import actions
-from rolecall.console.frame import SESSION_COOKIE
+from rolecall.console.responses import SESSION_COOKIE
 from rolecall.core import clock
 from rolecall.core.config import Config
 from rolecall.core.db import Db, session_options
@@ -33,10 +33,10 @@ from tests.conftest import TEMPLATE, with_database
 from tests.console.company import Company, a_company
 from tests.console.openid import CLIENT_ID, CLIENT_SECRET, OpenIdProvider, providing
 
-# An answer of 4xx or none at all is the page's to say, and it does; a request may be given up for a newer one.
+# Expected console messages: the page itself reports 4xx and missing responses, and aborts outdated requests.
 SAID_BY_THE_PAGE = ("Failed to load resource", "htmx:sendAbort", "htmx:sendError", "htmx:afterRequest")
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-# On a busy machine a page takes its time.
+# Pages load slowly on a busy machine.
 _PATIENCE = 30_000
 expect.set_options(timeout=_PATIENCE)
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
@@ -47,7 +47,7 @@ def find_browser() -> str | None:
 
 
 def need_browser() -> str:
-    """Without a browser these tests are skipped at a desk and fail in continuous integration."""
+    """Skip these tests without a browser, except in continuous integration, where they fail."""
     if found := find_browser():
         return found
     message = "no Chromium here: `make browser` installs it, or name one in ROLECALL_BROWSER"
@@ -63,7 +63,7 @@ def browser_path() -> str:
 
 @pytest.fixture(scope="session")
 def own_database(server_url: str, database_url: str) -> Iterator[str]:
-    """Beside the other tests' database, which they empty."""
+    """Create a separate database, because other tests truncate theirs."""
     name = f"rolecall_browser_{os.getpid()}"
     with psycopg.connect(server_url, autocommit=True) as db:
         db.execute(sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(sql.Identifier(name), sql.Identifier(TEMPLATE)))
@@ -87,7 +87,7 @@ async def site(browser_path: str, own_database: str, tmp_path_factory: pytest.Te
     async with await _connect(own_database, url) as db:
         company = await a_company(db, config)
     variables = {"ROLECALL_DATABASE_URL": own_database, "ROLECALL_BASE_URL": url, "ROLECALL_TICK_SECONDS": "1"}
-    # By this name it is another site to a browser, which decides what a cookie goes along with.
+    # Another host name makes it another site to the browser, which matters for SameSite cookies.
     async with providing("localhost") as provider:
         variables |= {"ROLECALL_OIDC_ISSUER": provider.url, "ROLECALL_OIDC_CLIENT_ID": CLIENT_ID}
         with _service(port, data_dir, variables | {"ROLECALL_OIDC_CLIENT_SECRET": CLIENT_SECRET}):
@@ -134,7 +134,7 @@ async def browser(browser_path: str) -> AsyncIterator[Browser]:
 
 
 class Visit:
-    """A signed-in person's window; nothing may leave the origin, and nothing may break the page's own policy."""
+    """The window of a signed-in person; it fails on requests to other origins and violations of the page's policy."""
 
     def __init__(self, context: BrowserContext, page: Page, site: Site, *, has_scripts: bool) -> None:
         self.context, self.page, self.site, self.has_scripts = context, page, site, has_scripts
@@ -166,8 +166,8 @@ class Visit:
 
 
 async def a_visit(browser: Browser, site: Site, db: Db, person: UUID | None = None, *, scripts: bool = True) -> Visit:
-    """Signed in already: how that is done in a browser, one flow walks."""
-    # Far west of the service: a day of the calendar must not become the one before.
+    """Open a window with a session cookie; one flow tests signing in itself."""
+    # A time zone far west of the service must not shift calendar days.
     context = await browser.new_context(java_script_enabled=scripts, base_url=site.url, timezone_id="Pacific/Honolulu")
     context.set_default_timeout(_PATIENCE)
     visit = Visit(context, await context.new_page(), site, has_scripts=scripts)
@@ -180,14 +180,14 @@ async def a_visit(browser: Browser, site: Site, db: Db, person: UUID | None = No
 
 @pytest.fixture(params=[True, False], ids=["with scripts", "without scripts"])
 async def visit(request: pytest.FixtureRequest, browser: Browser, site: Site, site_db: Db) -> AsyncIterator[Visit]:
-    """Each flow twice: every page works without JavaScript."""
+    """Run each flow with and without JavaScript."""
     async with _watched(await a_visit(browser, site, site_db, scripts=request.param)) as visit:
         yield visit
 
 
 @pytest.fixture
 async def scripted(browser: Browser, site: Site, site_db: Db) -> AsyncIterator[Visit]:
-    """With JavaScript, for what only it does: keys."""
+    """Open a window with JavaScript, for tests that need it, such as keys."""
     async with _watched(await a_visit(browser, site, site_db)) as visit:
         yield visit
 

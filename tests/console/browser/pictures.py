@@ -1,4 +1,4 @@
-"""The pictures of the console in docs/, of the sample company: `make pictures`."""
+"""Take the screenshots for docs/ from the sample company: `make pictures`."""
 
 import asyncio
 import re
@@ -15,7 +15,7 @@ from tests.console.browser.conftest import ARGUMENTS, find_browser
 
 DOCS = REPOSITORY / "docs"
 GUID = "[0-9a-f]{8}-[0-9a-f-]{27}"
-# What is shown, and where the record is found that it shows.
+# The screens, and the list that links to the record of each.
 SHEET = {
     "/": None,
     "/requests": None,
@@ -68,7 +68,7 @@ async def _shoot(link: str, url: str) -> None:
 
 
 async def _shot(page: Page, url: str, path: str, place: str | None, n: int) -> bytes:
-    """Every other one dark."""
+    """Take every second screenshot in dark mode."""
     await page.emulate_media(color_scheme="dark" if n % 2 else "light")
     if place:
         await page.goto(url + place)

@@ -1,4 +1,4 @@
-"""The service is away for a moment: the page says so, and keeps what was typed."""
+"""Test that a page reports an outage and keeps the input."""
 
 import pytest
 from playwright.async_api import Route, expect
@@ -14,7 +14,7 @@ OFF = {
 
 
 @pytest.mark.parametrize("how", OFF)
-async def test_what_was_typed_is_kept_and_sent_again(scripted: Visit, how: str) -> None:
+async def test_input_is_kept_and_sent_again_after_an_outage(scripted: Visit, how: str) -> None:
     page = scripted.page
     await scripted.go(f"/requests/{scripted.site.company.ids['requests']}")
 
@@ -40,7 +40,7 @@ async def test_what_was_typed_is_kept_and_sent_again(scripted: Visit, how: str) 
     await expect(page.locator("main > .notice")).to_be_focused()
 
 
-async def test_who_is_signed_out_meanwhile_keeps_what_was_typed(scripted: Visit) -> None:
+async def test_input_is_kept_when_the_session_ends(scripted: Visit) -> None:
     page = scripted.page
     await scripted.go(f"/requests/{scripted.site.company.ids['requests']}")
     cookies = await scripted.context.cookies()

@@ -1,4 +1,4 @@
-"""Each screen in a real browser: accessible in light and dark, never wider than a telephone."""
+"""Test every screen in a real browser: accessible in light and dark mode, and as narrow as a phone."""
 
 import gzip
 import os
@@ -17,10 +17,10 @@ from tests.figures import measured
 AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text()
 STANDARDS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 TABS = {f"/applications/{{id:str}}?tab={tab}" for tab in ("connector", "imports", "permissions")}
-# Files and fragments.
+# Downloads and fragments, which are not pages.
 NOT_PAGES = ("/log", ".csv", ".jsonl", "{file:str}", "/sign-in/{id:str}")
 SHOWN = {path for method, path in SCREENS.keys() - PROVIDER if method == "GET" and not path.endswith(NOT_PAGES)}
-# What a screen shows at other times; somebody else's record, a page that is not there.
+# Other states of screens: a record of another person, a page that does not exist.
 STATES = {
     "/access-models/{id:str}?tab=simulation",
     "/events/new?type=Absence",
@@ -31,17 +31,17 @@ STATES = {
     f"/requests/{MISSING}",
 }
 PAGES = sorted(SHOWN - {"/people"} | TABS | STATES)
-# One row of a table is like another.
+# Check only the first rows of a table, because all rows have the same structure.
 FEWER_ROWS = "document.querySelectorAll('tbody tr:nth-child(n+4)').forEach((row) => row.remove())"
 PHONE = {"width": 390, "height": 844}
 DESK = {"width": 1440, "height": 900}
 
 
-# In parts, so that two cores share them.
+# Split the screens, so that two workers can share them.
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("part", range(3))
-async def test_no_screen_breaks_a_rule_of_accessibility_or_scrolls_sideways(scripted: Visit, part: int) -> None:
-    """All rules in light, and contrast again in dark; the long form checks everything in both, wide and narrow."""
+async def test_every_screen_is_accessible_and_does_not_scroll_sideways(scripted: Visit, part: int) -> None:
+    """Check all rules in light mode and contrast in dark mode; the long form checks both modes and two widths."""
     page, problems = scripted.page, list[str]()
     everything = "ROLECALL_BROWSER_LONG" in os.environ
     for path in PAGES[part::3]:
@@ -54,7 +54,7 @@ async def test_no_screen_breaks_a_rule_of_accessibility_or_scrolls_sideways(scri
             await page.evaluate(FEWER_ROWS)
             await page.evaluate(AXE)
             for scheme in ("light", "dark"):
-                await page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+                await page.emulate_media(color_scheme=scheme)
                 rules = {"type": "tag", "values": STANDARDS}
                 if scheme == "dark" and not everything:
                     rules = {"type": "rule", "values": ["color-contrast"]}
@@ -70,7 +70,7 @@ async def test_no_screen_breaks_a_rule_of_accessibility_or_scrolls_sideways(scri
 
 
 @pytest.mark.parametrize(("ci", "outcome"), [("1", pytest.fail.Exception), ("", pytest.skip.Exception)])
-def test_continuous_integration_never_goes_without_a_browser(
+def test_continuous_integration_fails_without_a_browser(
     monkeypatch: pytest.MonkeyPatch, ci: str, outcome: type[BaseException]
 ) -> None:
     monkeypatch.delenv("ROLECALL_BROWSER", raising=False)
@@ -82,14 +82,14 @@ def test_continuous_integration_never_goes_without_a_browser(
 
 
 @pytest.mark.parametrize(("names", "kilobytes"), [("console.css", 15), ("console.js htmx.min.js", 25)])
-def test_what_a_page_loads_is_small(names: str, kilobytes: int) -> None:
+def test_static_files_stay_below_their_size_limits(names: str, kilobytes: int) -> None:
     static = Path(rolecall.__file__).parent / "console" / "static"
 
     assert sum(len(gzip.compress((static / name).read_bytes())) for name in names.split()) < kilobytes * 1024
 
 
 @pytest.mark.parametrize("path", ["/requests/{id:str}", "/identities/{id:str}"])
-async def test_paper_shows_the_record_alone_black_on_white(scripted: Visit, path: str) -> None:
+async def test_print_shows_only_the_record_in_black_on_white(scripted: Visit, path: str) -> None:
     page = scripted.page
     await page.emulate_media(media="print", color_scheme="dark")
     await scripted.go(address(path, scripted.site.company))

@@ -1,4 +1,4 @@
-"""The day's work, done in a browser."""
+"""Test the main tasks of each role in a browser."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -20,7 +20,7 @@ from tests.webhooks.receivers import accept, answering, receiving
 FEW = "Username,Name\nada,Ada Lovelace\n"
 
 
-async def test_a_reviewer_approves_and_rejects_from_the_keyboard(scripted: Visit, site_db: Db) -> None:
+async def test_reviewer_approves_and_rejects_with_the_keyboard(scripted: Visit, site_db: Db) -> None:
     person = await an_identity(site_db, "Kay", "Board", supervisorId=str(scripted.site.company.administrator))
     application = scripted.site.company.ids["applications"]
     made = [await an_access_request(site_db, application_id=application, identity_id=person) for _ in range(2)]
@@ -50,7 +50,7 @@ async def test_a_reviewer_approves_and_rejects_from_the_keyboard(scripted: Visit
     assert statuses == {"Open", "Canceled"}
 
 
-async def test_a_reviewer_rejects_with_a_reason_and_answers_several_at_once(visit: Visit, site_db: Db) -> None:
+async def test_reviewer_rejects_with_a_reason_and_responds_in_bulk(visit: Visit, site_db: Db) -> None:
     person = await an_identity(site_db, "Sev", "Eral", supervisorId=str(visit.site.company.administrator))
     application = visit.site.company.ids["applications"]
     made = [await an_access_request(site_db, application_id=application, identity_id=person) for _ in range(3)]
@@ -88,7 +88,7 @@ async def test_provisioner_resolves_and_reopens_and_another_person_verifies(visi
     ):
         await visit.press(button)
         await visit.sees(f"is {status}")
-    await visit.sees("Whoever carried out a request does not verify it")
+    await visit.sees("The person who provisioned the access cannot verify it")
     assert not await visit.page.get_by_role("button", name="Verify").count()
 
     other = await an_identity(site_db, "Vera", "Fied", email=f"vera{datetime.now(UTC):%f}@example.com")
@@ -102,7 +102,7 @@ async def test_provisioner_resolves_and_reopens_and_another_person_verifies(visi
     await visit.sees("is Completed")
 
 
-async def test_an_operator_uploads_watches_continues_and_cancels(visit: Visit, site_db: Db) -> None:
+async def test_operator_uploads_follows_continues_and_cancels_imports(visit: Visit, site_db: Db) -> None:
     page = visit.page
     application = await an_application(site_db, f"Warehouse {datetime.now(UTC):%f}", guard={"minCount": 1})
 
@@ -141,7 +141,7 @@ async def test_an_operator_uploads_watches_continues_and_cancels(visit: Visit, s
     await page.locator(".title .status.finished").wait_for()
 
 
-async def test_resolving_several_shows_failures_in_red(visit: Visit, site_db: Db) -> None:
+async def test_bulk_resolve_shows_failures_in_red(visit: Visit, site_db: Db) -> None:
     person = await an_identity(site_db, "Mixed", "Results", supervisorId=str(visit.site.company.administrator))
     application = visit.site.company.ids["applications"]
     made = [await an_access_request(site_db, application_id=application, identity_id=person) for _ in range(2)]
@@ -159,21 +159,23 @@ async def test_resolving_several_shows_failures_in_red(visit: Visit, site_db: Db
 
     await expect(page.locator(".results .good")).to_have_text(re.compile(r"^✓ #\d+ is Resolved$"))
     failed = page.locator(".results .bad")
-    await expect(failed).to_contain_text("An access request that is Canceled awaits no response of type Resolve")
+    await expect(failed).to_contain_text(
+        "An access request that is Canceled does not wait for a response of type Resolve"
+    )
     color = await failed.evaluate("each => getComputedStyle(each).color")
     assert color != await page.locator(".results .good").evaluate("each => getComputedStyle(each).color")
 
 
-async def test_the_log_of_an_import_is_seen_as_it_is_written(scripted: Visit, site_db: Db) -> None:
+async def test_import_log_is_streamed_while_it_is_written(scripted: Visit, site_db: Db) -> None:
     page, site = scripted.page, scripted.site
     application = await an_application(site_db, f"Slow {datetime.now(UTC):%f}")
     caller = Caller(site.company.administrator, "Ada Admin", frozenset(Scope))
     key = application_lock(application)
-    # As if another worker had it: it stays as it is until this one lets go.
+    # Lock the import as another worker would, so that it stays pending until the lock is released.
     await execute(site_db, "SELECT pg_advisory_lock(%(key)s)", key=key)
     run = await upload_files(site_db, site.config, caller, application, {"Users": FEW})
     await scripted.go(f"/imports/{run}")
-    await scripted.sees("Waiting for its turn")
+    await scripted.sees("Waiting for a worker")
     await page.evaluate("document.body.dataset.same = 'yes'")
 
     await imports.log_line(site_db, run, "Half of it is read", datetime.now(UTC))
@@ -185,7 +187,7 @@ async def test_the_log_of_an_import_is_seen_as_it_is_written(scripted: Visit, si
     await scripted.sees("Half of it is read")
 
 
-async def test_personnel_staff_onboard_somebody_and_follow_it(visit: Visit) -> None:
+async def test_operator_onboards_a_person_and_follows_the_event(visit: Visit) -> None:
     page = visit.page
     await visit.go("/events/new?type=Onboard")
     first_day = (datetime.now(UTC) + timedelta(days=3)).date()
@@ -214,7 +216,7 @@ async def test_personnel_staff_onboard_somebody_and_follow_it(visit: Visit) -> N
     assert await page.get_by_text("Payroll").count()
 
 
-async def test_a_delivery_that_failed_is_resent(visit: Visit) -> None:
+async def test_failed_delivery_can_be_resent(visit: Visit) -> None:
     page = visit.page
     async with receiving() as receiver:
         receiver.answer = answering(500, "not now")
@@ -225,7 +227,7 @@ async def test_a_delivery_that_failed_is_resent(visit: Visit) -> None:
         assert (await page.locator("#secret").inner_text()).startswith("whsec_")
         await page.get_by_role("link", name="Done").click()
         await visit.press("Send test")
-        # Before it is there, loading the page again would be loading the webhook's.
+        # Wait for the delivery page, because a reload before that would reload the webhook page.
         await page.wait_for_url("**/deliveries/*")
         await _until(visit, ".title .status.failed")
         await visit.sees("not now")
@@ -244,7 +246,7 @@ async def _until(visit: Visit, selector: str) -> None:
     raise AssertionError(selector)
 
 
-async def test_the_secret_of_a_token_is_shown_once(visit: Visit) -> None:
+async def test_secret_of_a_token_is_shown_once(visit: Visit) -> None:
     page, name = visit.page, f"ci {datetime.now(UTC):%f}"
     await visit.go("/settings/tokens")
     await page.get_by_label("Name of the program").fill(name)
@@ -261,7 +263,7 @@ async def test_the_secret_of_a_token_is_shown_once(visit: Visit) -> None:
     await visit.sees("The token was revoked")
 
 
-async def test_somebody_signs_in_and_out_and_is_out_when_the_session_ends(visit: Visit, site_db: Db) -> None:
+async def test_person_signs_in_and_out_and_is_signed_out_when_the_session_ends(visit: Visit, site_db: Db) -> None:
     page, password = visit.page, "a long enough secret"
     person = await an_identity(site_db, "Una", "Signed", email=f"una{datetime.now(UTC):%f}@example.com")
     email = await fetch_value(site_db, "SELECT email_address FROM identities WHERE id = %(id)s", id=person)
@@ -300,7 +302,7 @@ async def test_somebody_signs_in_and_out_and_is_out_when_the_session_ends(visit:
     await page.wait_for_url("**/requests?status=Open")
 
 
-async def test_a_provider_signs_in_who_has_a_role_here_and_nobody_else(visit: Visit, site_db: Db) -> None:
+async def test_provider_signs_in_only_people_with_a_role(visit: Visit, site_db: Db) -> None:
     page, provider = visit.page, visit.site.provider
     person = await an_identity(site_db, "Olga", "Pen", email=f"olga{datetime.now(UTC):%f}@example.com")
     await actions.set_role(site_db, person, Role.AUDITOR)
@@ -329,7 +331,7 @@ async def test_a_provider_signs_in_who_has_a_role_here_and_nobody_else(visit: Vi
     visit.strays.clear()
 
 
-async def test_a_comment_is_seen_where_it_was_written(visit: Visit) -> None:
+async def test_comment_is_shown_on_the_page_where_it_was_written(visit: Visit) -> None:
     page, text = visit.page, f"Said at {datetime.now(UTC):%f}"
     await visit.go(f"/requests/{visit.site.company.ids['requests']}")
     await page.get_by_label("Comment").fill(text)

@@ -1,4 +1,4 @@
-"""What the frame and the lists do in a browser: selecting, sorting, printing, narrow windows."""
+"""Test the frame and lists in a browser: selecting, sorting, printing and narrow windows."""
 
 from playwright.async_api import expect
 
@@ -46,7 +46,7 @@ async def test_opened_ticked_and_hovered_rows_look_different(scripted: Visit, si
     assert len(set(colors)) == 4, colors
 
 
-async def test_a_list_that_is_whole_is_sorted_by_the_column_pressed(scripted: Visit, site_db: Db) -> None:
+async def test_complete_list_is_sorted_by_the_clicked_column(scripted: Visit, site_db: Db) -> None:
     page = scripted.page
     await an_application(site_db, "Zebra", priority="Critical")
     await scripted.go("/applications")
@@ -65,7 +65,7 @@ async def test_a_list_that_is_whole_is_sorted_by_the_column_pressed(scripted: Vi
     await execute(site_db, "UPDATE applications SET is_archived = true WHERE name = 'Zebra'")
 
 
-async def test_paper_shows_what_is_folded_on_the_screen(scripted: Visit) -> None:
+async def test_print_shows_folded_sections(scripted: Visit) -> None:
     page = scripted.page
     await scripted.go("/")
     table = page.locator("main details table").first
@@ -76,7 +76,7 @@ async def test_paper_shows_what_is_folded_on_the_screen(scripted: Visit) -> None
     await expect(table).to_be_visible()
 
 
-async def test_below_1200_px_list_and_detail_take_turns(visit: Visit, site_db: Db) -> None:
+async def test_below_1200_px_either_list_or_detail_is_shown(visit: Visit, site_db: Db) -> None:
     page = visit.page
     await page.set_viewport_size({"width": 1100, "height": 800})
     await visit.go(await an_inbox(visit, site_db, 2))

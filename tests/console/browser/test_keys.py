@@ -1,4 +1,4 @@
-"""What keys do, and what they leave alone."""
+"""Test keyboard shortcuts."""
 
 import asyncio
 from uuid import UUID
@@ -9,7 +9,7 @@ from rolecall.core.db import Db, fetch_value
 from tests.builders import an_access_request, an_identity
 from tests.console.browser.conftest import Visit
 
-# At once, so that no clock decides what comes between.
+# Press all keys in one script call, so that timing cannot affect the result.
 PRESS = """([key, times]) => {
   for (let n = 0; n < times; n++) {
     document.body.dispatchEvent(new KeyboardEvent("keydown", { key, repeat: n > 0, bubbles: true }));
@@ -18,7 +18,7 @@ PRESS = """([key, times]) => {
 
 
 async def waiting(visit: Visit, db: Db, count: int) -> tuple[str, list[UUID]]:
-    """Requests that the administrator is asked about, newest first, and the inbox that shows them and no others."""
+    """Create requests that wait for the administrator, newest first, and open the inbox that shows only them."""
     person = await an_identity(db, "Kit", "Keys", supervisorId=str(visit.site.company.administrator))
     application = visit.site.company.ids["applications"]
     made = [await an_access_request(db, application_id=application, identity_id=person) for _ in range(count)]
@@ -26,7 +26,7 @@ async def waiting(visit: Visit, db: Db, count: int) -> tuple[str, list[UUID]]:
 
 
 def sent(visit: Visit) -> list[str]:
-    """What is asked of the inbox from here on."""
+    """Record the requests to the inbox from now on."""
     urls = list[str]()
 
     def note(request: Request) -> None:
@@ -42,7 +42,7 @@ async def status(db: Db, id: UUID) -> str:
     return found
 
 
-async def test_a_key_kept_pressed_fetches_the_detail_where_it_stops(scripted: Visit, site_db: Db) -> None:
+async def test_held_key_fetches_only_the_last_selected_detail(scripted: Visit, site_db: Db) -> None:
     inbox, made = await waiting(scripted, site_db, 8)
     await scripted.go(inbox)
     asked = sent(scripted)
@@ -53,7 +53,7 @@ async def test_a_key_kept_pressed_fetches_the_detail_where_it_stops(scripted: Vi
 
     assert asked == [f"GET {inbox}&selected={made[6]}"]
     await expect(scripted.page.locator("tr.chosen a")).to_be_focused()
-    await expect(scripted.page.locator("#told")).to_contain_text(f"#{await number(site_db, made[6])}")
+    await expect(scripted.page.locator("#announcement")).to_contain_text(f"#{await number(site_db, made[6])}")
 
 
 async def number(db: Db, id: UUID) -> int:
@@ -61,7 +61,7 @@ async def number(db: Db, id: UUID) -> int:
     return found
 
 
-async def test_an_answer_goes_to_what_is_shown_once_and_not_to_what_loads(scripted: Visit, site_db: Db) -> None:
+async def test_response_key_acts_once_and_only_on_the_shown_request(scripted: Visit, site_db: Db) -> None:
     page, loaded = scripted.page, asyncio.Event()
     inbox, (first, second, third) = await waiting(scripted, site_db, 3)
     await scripted.go(inbox)
@@ -83,12 +83,12 @@ async def test_an_answer_goes_to_what_is_shown_once_and_not_to_what_loads(script
     await page.evaluate(PRESS, ["a", 5])
     await expect(page.locator("#detail")).to_have_attribute("data-id", str(third))
     await expect(page.locator("tr.chosen a")).to_be_focused()
-    await expect(page.locator("#told")).to_contain_text("is Open")
+    await expect(page.locator("#announcement")).to_contain_text("is Open")
 
     assert [await status(site_db, id) for id in (first, second, third)] == ["Pending", "Open", "Pending"]
 
 
-async def test_no_key_acts_in_a_field_or_under_a_dialog(scripted: Visit, site_db: Db) -> None:
+async def test_keys_are_ignored_in_a_field_or_behind_a_dialog(scripted: Visit, site_db: Db) -> None:
     page = scripted.page
     inbox, (first, _) = await waiting(scripted, site_db, 2)
     await scripted.go(inbox)
@@ -104,7 +104,7 @@ async def test_no_key_acts_in_a_field_or_under_a_dialog(scripted: Visit, site_db
     assert await status(site_db, first) == "Pending"
 
 
-async def test_the_detail_stays_in_sight_beside_a_long_list(scripted: Visit, site_db: Db) -> None:
+async def test_detail_stays_visible_beside_a_long_list(scripted: Visit, site_db: Db) -> None:
     inbox, made = await waiting(scripted, site_db, 30)
     await scripted.go(f"{inbox}&selected={made[28]}")
 

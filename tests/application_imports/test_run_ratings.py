@@ -1,0 +1,137 @@
+"""An upload or rollback that lowers a high risk rating waits for another person with the right to configure."""
+
+from typing import Any
+from uuid import UUID
+
+import httpx2
+import pytest
+
+from rolecall.application_imports import actions
+from rolecall.application_imports.actions import OWN_RATINGS
+from rolecall.core.caller import Caller, Scope
+from rolecall.core.clock import now
+from rolecall.core.db import Db, execute
+from rolecall.core.errors import Conflict
+from tests.application_imports.running import Imports
+from tests.builders import a_token, an_application
+
+USERS = "Username\nada\n"
+PERMISSIONS = "Group,Header,Permission,Access,Risk Rating\n"
+GROUPS = "Group,Parent\nChiefs,\nClerks,Chiefs\n"
+
+
+def files(*rows: str, groups: str = GROUPS) -> dict[str, Any]:
+    return {"Users": USERS, "Groups": groups, "Permissions": "\n".join([PERMISSIONS.strip(), *rows, ""])}
+
+
+CRITICAL = files("Chiefs,Books,Close,Grant,Critical", "Clerks,Books,Read,Grant,Low")
+
+
+@pytest.fixture
+async def ledger(db: Db, imports: Imports) -> UUID:
+    """Clerks are rated Critical, because their parent may close the books."""
+    id = await an_application(db, "Ledger")
+    await imports.finish(id, CRITICAL)
+    return id
+
+
+@pytest.mark.parametrize(
+    ("sent", "reason"),
+    [
+        (
+            files("Chiefs,Books,Close,Grant,Low", "Clerks,Books,Read,Grant,Low"),
+            "it would lower the risk rating of Books Close from Critical to Low",
+        ),
+        (
+            files("Chiefs,Books,Close,None,Critical", "Clerks,Books,Read,Grant,Low"),
+            "it would lower the risk rating of Chiefs from Critical to None, Clerks from Critical to Low",
+        ),
+        (
+            files(*CRITICAL["Permissions"].splitlines()[1:], groups="Group,Parent\nChiefs,\nClerks,\n"),
+            "it would lower the risk rating of Clerks from Critical to Low",
+        ),
+    ],
+    ids=["a permission", "what a group gives", "a parent"],
+)
+async def test_upload_that_lowers_a_high_rating_is_held(
+    imports: Imports, ledger: UUID, sent: dict[str, Any], reason: str
+) -> None:
+    held = await imports.run(ledger, sent)
+
+    assert held["status"] == "Running"
+    assert f"Held: {reason}" in held["log"]
+
+
+FLAT = "Group,Parent\nChiefs,\nClerks,\n"
+
+
+async def test_rating_lowered_in_two_steps_is_held_at_the_second(imports: Imports, db: Db) -> None:
+    """What comes back is compared with what it was: removing an entitlement first is no way around."""
+    ledger = await an_application(db, "Ledger")
+    await imports.finish(ledger, files("Chiefs,Books,Close,Grant,Critical", "Clerks,Books,Read,Grant,Low", groups=FLAT))
+    await imports.finish(ledger, files("Clerks,Books,Read,Grant,Low", groups="Group,Parent\nClerks,\n"))
+
+    held = await imports.run(ledger, files("Chiefs,Books,Close,Grant,Low", "Clerks,Books,Read,Grant,Low", groups=FLAT))
+
+    lowered = "Books Close from Critical to Low, Chiefs from Critical to Low"
+    assert f"Held: it would lower the risk rating of {lowered}" in held["log"]
+
+
+async def test_other_ratings_may_change(imports: Imports, ledger: UUID) -> None:
+    await imports.finish(ledger, files("Chiefs,Books,Close,Grant,Critical", "Clerks,Books,Read,Grant,None"))
+    await imports.finish(ledger, files("Chiefs,Books,Close,Grant,Critical", "Clerks,Books,Read,Grant,High"))
+
+
+LOWERED = files("Chiefs,Books,Close,Grant,Moderate", "Clerks,Books,Read,Grant,Low")
+
+
+async def test_rollback_that_lowers_a_high_rating_is_held(
+    imports: Imports, client: httpx2.AsyncClient, db: Db, ledger: UUID
+) -> None:
+    other = await an_application(db, "Other")
+    low = await imports.finish(other, LOWERED)
+    await imports.finish(other, CRITICAL)
+
+    answer = await client.post(f"/api/applications/{other}/rollback", json={"importNumber": low["number"]})
+    await imports.work()
+
+    rolled_back = await imports.get(answer.json()["id"])
+    assert rolled_back["status"] == "Running"
+    assert "Held: it would lower the risk rating of Books Close from Critical to Moderate" in rolled_back["log"]
+
+
+async def test_files_of_a_schedule_are_not_held_for_ratings(imports: Imports, db: Db, ledger: UUID) -> None:
+    run = await imports.upload(ledger, LOWERED)
+    await execute(db, "UPDATE application_imports SET supplied_by = NULL WHERE id = %(id)s", id=run["id"])
+
+    await imports.work()
+
+    assert (await imports.get(run["id"]))["status"] == "Finished"
+
+
+async def test_another_caller_with_the_right_to_configure_continues_it(
+    imports: Imports, client: httpx2.AsyncClient, db: Db, ledger: UUID
+) -> None:
+    held = await imports.run(ledger, LOWERED)
+    path = f"/api/application-imports/{held['id']}/continue"
+
+    own = await client.post(path)
+    assert (own.status_code, own.json()["message"]) == (409, OWN_RATINGS)
+    weak = await a_token(db, "weak", scopes=["imports:write"])
+    assert (await client.post(path, headers={"Authorization": f"Bearer {weak.secret}"})).status_code == 403
+    strong = await a_token(db, "strong", scopes=["imports:write", "config:manage"])
+    assert (await client.post(path, headers={"Authorization": f"Bearer {strong.secret}"})).status_code == 200
+    await imports.work()
+
+    assert (await imports.get(held["id"]))["status"] == "Finished"
+
+
+async def test_owner_cannot_continue_what_their_token_uploaded(imports: Imports, db: Db, ledger: UUID) -> None:
+    held = UUID((await imports.run(ledger, LOWERED))["id"])
+    owner, other = (Caller(UUID(int=n), name, frozenset(Scope)) for n, name in ((71, "Owner"), (72, "Other")))
+    await execute(db, "UPDATE tokens SET owner_id = %(owner)s", owner=owner.id)
+
+    with pytest.raises(Conflict):
+        await actions.continue_import(db, owner, held, now())
+
+    await actions.continue_import(db, other, held, now())

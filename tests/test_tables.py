@@ -1,0 +1,105 @@
+"""SQL follows the order of imports: a package names tables of its own and of packages below it."""
+
+import ast
+import re
+import tomllib
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from rolecall.core import schema
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "rolecall"
+OWNERS = {
+    "core": "heartbeats list_changes list_contents lists migrations schema_files settled_pages",
+    "web": "idempotency_keys request_times",
+    "audit": "audit_checkpoints audit_events audit_heads",
+    "settings": "settings",
+    "tokens": "tokens",
+    "identities": "console_roles identities",
+    "applications": "application_imports applications connectors file_groups schedules",
+    "accounts": "account_versions accounts assignments group_versions groups"
+    " identities_to_match matchings memberships past_matches permission_values permission_versions permissions",
+    "application_imports": "application_totals finished_imports group_listings identity_versions import_files"
+    " import_log import_rejects import_runs schedule_firings",
+    "access_models": "access_model_grants access_model_members access_model_versions access_models past_model_members",
+    "work_items": "activity comments",
+    "access_requests": "access_request_events access_requests past_resolutions privileges related_items responses"
+    " waiting_requests",
+    "personnel_events": "event_news personnel_events stages",
+    "webhooks": "webhook_attempts webhook_callbacks webhook_deliveries webhook_tallies webhooks",
+    "console": "console_passwords console_sessions sign_in_attempts sign_in_links",
+}
+OWNER = {table: package for package, tables in OWNERS.items() for table in tables.split()}
+# Who names a table above it, and why. An audit entry shows the name of what changed.
+_AUDITED = "access_models access_requests accounts application_imports applications identities personnel_events tokens"
+EXCEPTIONS: dict[tuple[str, str], str] = {
+    ("applications", "import_files"): "the detail of an application shows its last import",
+    ("applications", "import_log"): "the detail of an application shows its last import",
+    ("settings", "identities"): "the approval policy may name people, and a check must know them",
+    ("work_items", "access_requests"): "the audit entry of a comment says what was commented on",
+    **{
+        ("audit", table): "an audit entry names its entity"
+        for table in (*_AUDITED.split(), "webhook_deliveries", "webhooks")
+    },
+}
+_NAMED = re.compile(r"\b(?:FROM|JOIN|INTO|UPDATE|ONLY|ON|TABLE|keep_list\('|keep_audit\(')\s*(\w+)")
+_WRITERS = ("insert_rows", "copy_in")
+
+
+def ranks() -> dict[str, int]:
+    """Return the place of each package in the layers of pyproject.toml, the lowest first."""
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    layers = [re.findall(r"\w+", layer) for layer in contracts[0]["layers"]]
+    return {package: rank for rank, layer in enumerate(reversed(layers)) for package in layer}
+
+
+def texts() -> Iterator[tuple[str, str]]:
+    """Yield each string of the code and each schema file, with its package."""
+    for path in PACKAGE.rglob("*.py"):
+        package = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+        for node in ast.walk(ast.parse(path.read_text())):
+            match node:
+                case ast.Constant(value=str(text)):
+                    yield package, text
+                case ast.Call(func=ast.Name(id=name), args=[_, ast.Constant(value=str(table)), *_]) if name in _WRITERS:
+                    yield package, f"INTO {table}"
+                case ast.keyword(arg="table", value=ast.Constant(value=str(table))):
+                    yield package, f"FROM {table}"
+    for name in schema.PACKAGES:
+        if name != "constants":
+            yield name, re.sub(r"--.*", "", (schema.FOLDER / f"{name}.sql").read_text())
+
+
+@cache
+def named() -> set[tuple[str, str]]:
+    """Return each package with each table that its SQL names."""
+    return {(package, table) for package, text in texts() for table in _NAMED.findall(text) if table in OWNER}
+
+
+def test_every_table_has_one_owner() -> None:
+    tables = re.findall(r"^CREATE TABLE public\.(\w+)", (ROOT / "docs/schema.sql").read_text(), re.MULTILINE)
+
+    assert sorted(tables) == sorted(OWNER)
+
+
+def test_sql_names_no_table_of_a_package_above() -> None:
+    rank = ranks()
+
+    upward = {
+        (package, table)
+        for package, table in named()
+        if package != OWNER[table] and rank.get(package, -1) <= rank[OWNER[table]]
+    }
+
+    assert upward == EXCEPTIONS.keys()
+
+
+@pytest.mark.parametrize("package", OWNERS)
+def test_owner_names_its_tables(package: str) -> None:
+    found = {table for found, table in named() if found == package}
+
+    assert set(OWNERS[package].split()) - found == set()
