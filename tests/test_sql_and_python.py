@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rolecall import worker
 from rolecall.application_imports.actions import CHANNEL as IMPORTS
-from rolecall.application_imports.finish import FINISHED_CHANNEL
+from rolecall.application_imports.run.finish import FINISHED_CHANNEL
 from rolecall.core import schema
 from rolecall.core.db import Db, fetch_rows
 from rolecall.personnel_events.model import CHANNEL as PERSONNEL_EVENTS

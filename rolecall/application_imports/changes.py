@@ -8,7 +8,7 @@ from uuid import UUID
 
 import msgspec
 
-from rolecall.application_imports.relations import RELATIONS, Kind, Relation
+from rolecall.application_imports.compare.relations import RELATIONS, Kind, Relation
 from rolecall.core.db import Db, fetch_rows
 from rolecall.core.errors import NotFound
 from rolecall.core.paging import PAGE_SIZE, Page, Settled, fetch_stretch

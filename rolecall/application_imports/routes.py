@@ -6,7 +6,7 @@ from litestar.response.base import ASGIResponse
 
 from rolecall.application_imports import actions, changes, queries
 from rolecall.application_imports.changes import ChangeItem, ChangeType
-from rolecall.application_imports.relations import Kind
+from rolecall.application_imports.compare.relations import Kind
 from rolecall.application_imports.shapes import (
     CancelBody,
     ImportDetail,

@@ -5,7 +5,7 @@ from uuid import UUID
 
 import httpx2
 
-from rolecall.application_imports.run import run_next_import
+from rolecall.application_imports.run.next_import import run_next_import
 from rolecall.core import clock
 from rolecall.core.config import Config
 from rolecall.core.db import make_pool

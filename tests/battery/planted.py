@@ -83,7 +83,7 @@ BUGS = [
     Bug(
         "imports",
         "an import writes outside of a transaction",
-        "application_imports/build.py",
+        "application_imports/run/build.py",
         'async with written_by(db, "import-build", by_system("run_import", clock.now(), bulk=True)):',
         "if True:",
     ),
@@ -135,14 +135,14 @@ BUGS = [
     Bug(
         "sources",
         "the client library follows redirects",
-        "application_imports/http_source.py",
+        "application_imports/run/http_source.py",
         "session.request(method, url, allow_redirects=False)",
         "session.request(method, url)",
     ),
     Bug(
         "sources",
         "only some errors are a source's own",
-        "application_imports/fetching.py",
+        "application_imports/run/fetching.py",
         "    except Exception as error:\n        after =",
         "    except OSError as error:\n        after =",
     ),

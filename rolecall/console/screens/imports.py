@@ -10,8 +10,8 @@ from litestar.response.streaming import ASGIStreamingResponse
 
 from rolecall.application_imports import actions, changes, queries
 from rolecall.application_imports.changes import ChangeType
+from rolecall.application_imports.compare.relations import Kind
 from rolecall.application_imports.model import ImportStatus, ImportType
-from rolecall.application_imports.relations import Kind
 from rolecall.applications import queries as applications
 from rolecall.applications.model import FIELDS
 from rolecall.console import overview

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from playwright.async_api import expect
 
 from rolecall.application_imports import actions as imports
-from rolecall.application_imports.job import application_lock
+from rolecall.application_imports.run.job import application_lock
 from rolecall.console import actions
 from rolecall.console.model import Role
 from rolecall.core.caller import Caller, Scope
