@@ -76,7 +76,7 @@ BUGS = [
     Bug(
         "imports",
         "what changed counts as removed too",
-        "application_imports/changes.py",
+        "application_imports/queries.py",
         '"r.until_import = {n:d} AND coalesce(o.from_import, 0) < 1"',
         '"r.until_import = {n:d}"',
     ),
@@ -143,7 +143,7 @@ BUGS = [
         "sources",
         "only some errors are a source's own",
         "application_imports/run/fetching.py",
-        "    except Exception as error:\n        after =",
+        "    except source_errors() as error:\n        after =",
         "    except OSError as error:\n        after =",
     ),
     Bug(

@@ -21,7 +21,7 @@ import pytest
 
 from rolecall.application_imports.read import file_delta as deltas
 from rolecall.application_imports.read.broken_file import BrokenFile
-from rolecall.application_imports.read.sources import FileGroup, StoredFile
+from rolecall.application_imports.read.sources import InputFile, InputGroup
 from rolecall.applications.model import Content
 from rolecall.core.config import Config
 from rolecall.core.db import Db, fetch_value
@@ -107,8 +107,8 @@ def is_cut_short(sent: bytes) -> bool:
 class Files:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.group = FileGroup(new_id(), "Users", Content.USERS, {}, None, True)
-        self.file = StoredFile(new_id(), "users", b"", "file")
+        self.group = InputGroup(new_id(), "Users", Content.USERS, {}, None, True)
+        self.file = InputFile(new_id(), "users", b"", "file")
 
     def csv(self, dice: random.Random) -> bytes:
         return mangled(dice.choice(TEXTS), dice)

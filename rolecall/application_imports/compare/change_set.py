@@ -1,4 +1,8 @@
-"""What an import will change, found out before any of it is written: differences that become intervals."""
+"""The result of comparing: what an import changes, before any of it is written.
+
+A `ChangeSet` lists names that appear for the first time and the differences of each relation. `apply/write.py` writes
+it.
+"""
 
 import secrets
 from collections.abc import Iterable
@@ -6,89 +10,71 @@ from typing import NamedTuple
 
 import polars as pl
 
-from rolecall.application_imports.compare.copying import as_csv
 from rolecall.application_imports.compare.diff import Difference
-from rolecall.application_imports.compare.relations import Relation, close_intervals, copy_in, open_intervals
-from rolecall.application_imports.compare.state import Known, State
-from rolecall.application_imports.read.file_delta import Delta, Doubt
+from rolecall.application_imports.compare.state import CurrentState, NameIndex
+from rolecall.application_imports.model import Relation
+from rolecall.application_imports.read.file_delta import Doubt, FileDelta
 from rolecall.applications.model import Content
-from rolecall.core.db import Db
 
-# So many rows that the planner should know of them.
+# From this many rows on, the statistics of a table are updated after the import.
 MANY = 5_000
 
 
 class Insert(NamedTuple):
-    """Rows of something that exists from now on; `into` names a table and its columns, `id` and application last."""
+    """New rows of a table of names; `into` names the table and its columns, with id and application last."""
 
     into: str
     rows: pl.DataFrame
 
 
-class Change(NamedTuple):
+class RelationChange(NamedTuple):
     relation: Relation
     difference: Difference
 
 
-class Draft:
-    def __init__(self, state: State, number: int) -> None:
+class ChangeSet:
+    def __init__(self, state: CurrentState, number: int) -> None:
         self.state = state
         self.number = number
         self.inserts: list[Insert] = []
-        self.changes: list[Change] = []
-        # Rows of each file that changed something.
+        self.changes: list[RelationChange] = []
+        # How many rows of each file change something.
         self.applied: dict[Content, dict[int, int]] = {}
 
     def insert(self, into: str, rows: pl.DataFrame) -> None:
         application = pl.lit(str(self.state.application_id)).alias("application_id")
         self.inserts.append(Insert(into, rows.with_columns(random_ids(rows.height), application)))
 
-    def change(self, relation: Relation, change: Difference, numbers: dict[str, Known]) -> None:
-        for column, known in numbers.items():
+    def change(self, relation: Relation, change: Difference, indexes: dict[str, NameIndex]) -> None:
+        """Add a difference; `indexes` give the numbers of key columns that it has only names for."""
+        for column, index in indexes.items():
             change = Difference(
                 *(
-                    part if column in part.columns else known.number(part.drop("number", strict=False), column)
+                    part if column in part.columns else index.number(part.drop("number", strict=False), column)
                     for part in change
                 )
             )
-        self.changes.append(Change(relation, change))
+        self.changes.append(RelationChange(relation, change))
 
-    def count(self, delta: Delta, change: Difference) -> None:
+    def count(self, delta: FileDelta, change: Difference) -> None:
         files = pl.concat([part.select("file") for part in (change.new, change.altered)])
         self.applied[delta.content] = dict(files.group_by("file").len().iter_rows())
 
-    async def write(self, db: Db) -> None:
-        for into, rows in self.inserts:
-            if rows.height:
-                await copy_in(db, into, as_csv(rows))
-        for relation, change in self.changes:
-            closed = pl.concat([part.select(relation.key) for part in (change.altered, change.removed)])
-            if closed.height:
-                await close_intervals(db, relation, self.number, as_csv(closed))
-            if change.new.height or change.altered.height:
-                number = pl.lit(self.number).alias("from_import")
-                opened = change.opened.select(*relation.key, *relation.values, number)
-                await open_intervals(db, relation, as_csv(_in_order(opened, relation)))
-        await self.settle(db)
-
-    async def settle(self, db: Db) -> None:
-        """What follows from the changes, found out in the database."""
-
     def grown(self) -> list[str]:
-        """The tables that got many rows."""
+        """Return the tables that get many rows."""
         added = {into.partition(" ")[0]: rows.height for into, rows in self.inserts}
         added |= {relation.table: change.opened.height for relation, change in self.changes}
         return [table for table, rows in added.items() if rows >= MANY]
 
 
-def involved(delta: Delta, present: pl.DataFrame, name: list[str]) -> pl.DataFrame:
-    """The rows that lines of `delta` are about; a line that comes must be new, or replace a line that goes."""
-    assert delta.gone is not None
+def rows_of_lines(delta: FileDelta, present: pl.DataFrame, name: list[str]) -> pl.DataFrame | Doubt:
+    """Return the present rows that the changed lines refer to; an added line must be new or replace a removed one."""
+    assert delta.removed is not None
     there = present.select(name)
-    if delta.after.select(name).join(there, on=name, how="semi").join(delta.gone, on=name, how="anti").height:
-        raise Doubt(delta.content, "a line repeats what another line says")
-    if delta.gone.select(name).join(there, on=name, how="anti").height:
-        raise Doubt(delta.content, "a line that went was not among what is known")
+    if delta.after.select(name).join(there, on=name, how="semi").join(delta.removed, on=name, how="anti").height:
+        return Doubt(delta.content, "an added line has the key of another line")
+    if delta.removed.select(name).join(there, on=name, how="anti").height:
+        return Doubt(delta.content, "a removed line is not part of the current data")
     return present.join(delta.mentioned(*name), on=name, how="semi")
 
 
@@ -98,14 +84,7 @@ def union(frames: Iterable[pl.DataFrame], column: str) -> pl.DataFrame:
 
 
 def random_ids(count: int) -> pl.Series:
-    """Random UUIDs. Made here: a default that differs from row to row has COPY insert its rows one by one."""
+    """Generate UUIDs here: with a volatile column default, COPY would insert rows one by one."""
     digits = secrets.token_hex(16 * count)
     each = (digits[start : start + 32] for start in range(0, len(digits), 32))
     return pl.Series("id", [f"{of[:12]}4{of[13:16]}a{of[17:]}" for of in each], pl.String)
-
-
-def _in_order(rows: pl.DataFrame, relation: Relation) -> pl.DataFrame:
-    """An index takes keys in order several times faster; a file is mostly in order already."""
-    if len(relation.key) == 1 and rows.get_column(relation.key[0]).is_sorted():
-        return rows
-    return rows.sort(relation.key)

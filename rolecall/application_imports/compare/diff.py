@@ -1,5 +1,3 @@
-"""What is, and what a file says: the difference."""
-
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -7,7 +5,7 @@ import polars as pl
 
 
 class Difference(NamedTuple):
-    """`new` and `altered` are rows of what the file says, `removed` of what was."""
+    """Changed rows of one relation: `new` and `altered` come from the file, `removed` from the current state."""
 
     new: pl.DataFrame
     altered: pl.DataFrame
@@ -19,6 +17,7 @@ class Difference(NamedTuple):
 
 
 def difference(before: pl.DataFrame, after: pl.DataFrame, key: Sequence[str], values: Sequence[str]) -> Difference:
+    """Compare two frames by key; rows with the same key and other values are altered."""
     if not before.height:
         return Difference(after, after.clear(), before)
     was = before.select(*key, *values)

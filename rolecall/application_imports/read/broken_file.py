@@ -1,7 +1,6 @@
-"""What is wrong with a file, said so that whoever made it can mend it."""
-
-
 class BrokenFile(Exception):
+    """A file cannot be imported; the message tells its author what to correct, and where."""
+
     def __init__(self, message: str, *, line: int | None = None, file: str = "") -> None:
         super().__init__(message)
         self.message = message

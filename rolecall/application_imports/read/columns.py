@@ -1,4 +1,4 @@
-"""Which column of a file is which field; the rest becomes metadata."""
+"""Map the columns of a file to fields; the rest becomes metadata."""
 
 from collections.abc import Mapping, Sequence
 
@@ -16,7 +16,7 @@ ALIASES = {
     "Header": ("Heading", "Category"),
 }
 
-# Each entry must be there; of an entry with several fields, one.
+# A file must have one field of each entry.
 REQUIRED: dict[Content, tuple[tuple[str, ...], ...]] = {
     Content.USERS: (("Username",),),
     Content.GROUPS: (("Group",),),
@@ -28,22 +28,22 @@ REQUIRED: dict[Content, tuple[tuple[str, ...], ...]] = {
 HAS_METADATA = {Content.USERS, Content.GROUPS}
 
 
-class Layout(msgspec.Struct, frozen=True):
-    """Positions of columns: of the fields that the file has, and of its metadata by header."""
+class ColumnLayout(msgspec.Struct, frozen=True):
+    """Positions of columns: by field, and by header for metadata."""
 
     fields: dict[str, int]
     metadata: dict[str, int]
 
 
-def lay_out(content: Content, headers: Sequence[str], mapping: Mapping[str, str]) -> Layout:
-    """`mapping` is the connector's: header to field; it goes before names and aliases."""
+def lay_out(content: Content, headers: Sequence[str], mapping: Mapping[str, str]) -> ColumnLayout:
+    """Find the column of each field; `mapping` of the connector (header to field) precedes names and aliases."""
     _check_headers(headers)
-    said = {same_header(header): field for header, field in mapping.items()}
+    mapped = {same_header(header): field for header, field in mapping.items()}
     known = {same_header(name): field for field in FIELDS[content] for name in (field, *ALIASES.get(field, ()))}
-    fields = {field: i for i, header in enumerate(headers) if (field := said.get(same_header(header)))}
+    fields = {field: i for i, header in enumerate(headers) if (field := mapped.get(same_header(header)))}
     for i, header in enumerate(headers):
         field = known.get(same_header(header))
-        if field is None or i in fields.values() or field in said.values():
+        if field is None or i in fields.values() or field in mapped.values():
             continue
         if field in fields:
             raise BrokenFile(f"columns {headers[fields[field]]} and {header} both are the {field}", line=1)
@@ -53,7 +53,7 @@ def lay_out(content: Content, headers: Sequence[str], mapping: Mapping[str, str]
             found = ", ".join(headers)
             raise BrokenFile(f"the column {' or '.join(choice)} is missing; the columns found are {found}", line=1)
     rest = {header: i for i, header in enumerate(headers) if i not in fields.values()}
-    return Layout(fields, rest if content in HAS_METADATA else {})
+    return ColumnLayout(fields, rest if content in HAS_METADATA else {})
 
 
 def _check_headers(headers: Sequence[str]) -> None:

@@ -1,4 +1,7 @@
-"""What the files of one group say: everything, or only how they differ from the files before them."""
+"""Read the files of one group into a `FileDelta`, the result of this stage.
+
+A delta holds all rows of the files, or only the rows of lines that were added and removed since the files before.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -8,24 +11,21 @@ from zoneinfo import ZoneInfo
 import polars as pl
 
 from rolecall.application_imports.connectors import Reader
-from rolecall.application_imports.read import formats as reading
-from rolecall.application_imports.read import lines, rows
+from rolecall.application_imports.read import csv_text, formats, lines, rows
 from rolecall.application_imports.read.broken_file import BrokenFile
 from rolecall.application_imports.read.columns import lay_out
-from rolecall.application_imports.read.formats import Table
-from rolecall.application_imports.read.rows import Rejected, Rows
-from rolecall.application_imports.read.sources import FileGroup, StoredFile
+from rolecall.application_imports.read.rows import FileRows, RejectedLine
+from rolecall.application_imports.read.sources import InputFile, InputGroup
+from rolecall.application_imports.read.table import Table
 from rolecall.applications.model import FIELDS, Content
 from rolecall.core.files import Store
 
 
-class Doubt(Exception):
-    """Lines alone do not tell what this content means; its files must be read whole."""
+class Doubt(NamedTuple):
+    """Why changed lines alone cannot tell what a content means; its files must be read whole."""
 
-    def __init__(self, content: Content, reason: str) -> None:
-        super().__init__(reason)
-        self.content = content
-        self.reason = reason
+    content: Content
+    reason: str
 
 
 class RejectedRow(NamedTuple):
@@ -35,16 +35,18 @@ class RejectedRow(NamedTuple):
     row: list[str]
 
 
-class Delta:
-    """`after` holds the rows of the files, or of their added lines when `gone` has the rows of the lines before."""
+class FileDelta:
+    """Rows of the files of a group: all of them, or the added ones in `after` and the removed ones in `removed`."""
 
-    def __init__(self, group: FileGroup, files: Sequence[StoredFile], read: Rows, gone: pl.DataFrame | None) -> None:
+    def __init__(
+        self, group: InputGroup, files: Sequence[InputFile], read: FileRows, removed: pl.DataFrame | None
+    ) -> None:
         self.group = group
         self.content = group.content
         self.files = files
         self.after = read.frame
         self.columns = read.columns
-        self.gone = gone
+        self.removed = removed
         self.rejects = read.rejects
         self.repeats = read.repeats
         self.is_by_line = read.is_by_line
@@ -53,23 +55,24 @@ class Delta:
 
     @property
     def is_whole(self) -> bool:
-        return self.gone is None
+        return self.removed is None
 
     def mentioned(self, *columns: str) -> pl.DataFrame:
-        frames = [self.after] if self.gone is None else [self.after, self.gone]
+        frames = [self.after] if self.removed is None else [self.after, self.removed]
         return pl.concat([frame.select(columns) for frame in frames]).unique()
 
-    def reject(self, bad: pl.DataFrame, reason: str) -> None:
-        """Set rows aside; `{}` in the reason is the row's username."""
+    def reject(self, bad: pl.DataFrame, reason: str) -> Doubt | None:
+        """Set rows aside; `{}` in the reason is the row's username. Rejects are shown only for whole files."""
         if not self.is_whole:
-            raise Doubt(self.content, reason)
+            return Doubt(self.content, reason)
         found = bad.select("file", "line", "username").rows()
-        self.rejects += [Rejected(file, line, reason.format(username)) for file, line, username in found]
+        self.rejects += [RejectedLine(file, line, reason.format(username)) for file, line, username in found]
         self.after = self.after.join(bad, on=["file", "line"], how="anti")
-        self.refuse_rejects()
+        self.check_rejects()
+        return None
 
-    def refuse_rejects(self) -> None:
-        """A malformed row fails the import unless the connector allows rejects."""
+    def check_rejects(self) -> None:
+        """Fail on a malformed row unless the connector allows rejects."""
         if not self.rejects or self.group.allow_rejects:
             return
         first = min(self.rejects)
@@ -77,85 +80,86 @@ class Delta:
         raise BrokenFile(f"{first.reason}{more}", line=first.line, file=self.files[first.file].name)
 
     def rejected_rows(self) -> list[RejectedRow]:
-        shown: dict[tuple[int, int], list[str]] = {}
+        """Return rejected rows with the texts that the file has for them."""
+        texts: dict[tuple[int, int], list[str]] = {}
         for i, table in enumerate(self.tables):
-            shown |= {(i, ragged.line): ragged.row for ragged in table.ragged}
+            texts |= {(i, ragged.line): ragged.row for ragged in table.ragged}
             at = [reject.line for reject in self.rejects if reject.file == i]
             for line, *row in (
                 table.frame.filter(pl.col("line").is_in(at)).select("line", pl.exclude("line")).iter_rows()
             ):
-                shown[i, line] = row
+                texts[i, line] = row
         return [
-            RejectedRow(self.files[reject.file].id, reject.line, reject.reason, shown[reject.file, reject.line])
+            RejectedRow(self.files[reject.file].id, reject.line, reject.reason, texts[reject.file, reject.line])
             for reject in sorted(self.rejects)
         ]
 
 
+FileDeltas = Mapping[Content, FileDelta]
+
+
 def read_whole(
-    group: FileGroup, files: Sequence[StoredFile], store: Store, zone: ZoneInfo, reader: Reader | None
-) -> Delta:
+    group: InputGroup, files: Sequence[InputFile], store: Store, zone: ZoneInfo, reader: Reader | None
+) -> FileDelta:
     tables, parts, rows_read = [], [], []
     for file in files:
         try:
             table = _table(group, store.read(file.location), reader)
             part = _rows(group, table, zone)
-            _refuse_nothing(group.content, table)
+            _check_has_rows(group.content, table)
         except BrokenFile as broken:
             broken.file = file.name
             raise
         rows_read.append(table.frame.height + len(table.ragged))
         parts.append(part)
-        # Rejected rows are shown as they were; where there can be none, a million rows need not be kept for it.
+        # Rejected rows are shown with their original text. Where they are not allowed, free the table: it may be large.
         if group.allow_rejects:
             tables.append(table)
         del table
-    delta = Delta(group, files, rows.together(group.content, parts), None)
+    delta = FileDelta(group, files, rows.merge_files(group.content, parts), None)
     delta.tables = tables
     delta.rows = rows_read
-    delta.refuse_rejects()
+    delta.check_rejects()
     return delta
 
 
-def _table(group: FileGroup, content: bytes, reader: Reader | None) -> Table:
+def _table(group: InputGroup, content: bytes, reader: Reader | None) -> Table:
     if reader is None:
-        return reading.read(content, group.encoding)
-    return reading.read_records(enumerate(reader(content, group.content), 1))
+        return formats.read(content, group.encoding)
+    return formats.read_records(enumerate(reader(content, group.content), 1))
 
 
-def _rows(group: FileGroup, table: Table, zone: ZoneInfo) -> Rows:
+def _rows(group: InputGroup, table: Table, zone: ZoneInfo) -> FileRows:
     layout = lay_out(group.content, table.headers, group.columns)
-    return rows.sift(group.content, table, layout, zone, FIELDS[group.content])
+    return rows.parse_rows(group.content, table, layout, zone, FIELDS[group.content])
 
 
-def _refuse_nothing(content: Content, table: Table) -> None:
-    """No one at all is a broken export; no group or permission may be true."""
+def _check_has_rows(content: Content, table: Table) -> None:
+    """Refuse an export without people or users as broken; groups and permissions may be empty."""
     if content in (Content.USERS, Content.IDENTITIES) and not table.frame.height and not table.ragged:
         raise BrokenFile("there is a header but no row")
 
 
 def read_lines(
-    group: FileGroup, files: Sequence[StoredFile], before: Sequence[str], store: Store, zone: ZoneInfo
-) -> Delta | None:
-    """None when the files must be read whole."""
+    group: InputGroup, files: Sequence[InputFile], before: Sequence[str], store: Store, zone: ZoneInfo
+) -> FileDelta | None:
+    """Read the lines that differ from the files at the locations `before`; None if the files must be read whole."""
     try:
-        old = [reading.decode(store.read(location), group.encoding) for location in before]
-        new = [reading.decode(store.read(file.location), group.encoding) for file in files]
-        found = lines.compare(old, new)
+        old = [csv_text.decode(store.read(location), group.encoding) for location in before]
+        new = [csv_text.decode(store.read(file.location), group.encoding) for file in files]
+        found = lines.changed_lines(old, new)
         if found is None or not all(found.rows):
             return None
-        added = rows.together(group.content, [_mini(group, text, zone) for text in found.added])
-        gone = _mini(group, found.gone, zone)
+        added = rows.merge_files(group.content, [_rows_of(group, text, zone) for text in found.added])
+        removed = _rows_of(group, found.removed, zone)
     except (BrokenFile, FileNotFoundError, pl.exceptions.PolarsError):
         return None
-    if added.rejects or added.repeats or gone.rejects or not (added.is_by_line and gone.is_by_line):
+    if added.rejects or added.repeats or removed.rejects or not (added.is_by_line and removed.is_by_line):
         return None
-    delta = Delta(group, files, added, gone.frame)
+    delta = FileDelta(group, files, added, removed.frame)
     delta.rows = found.rows
     return delta
 
 
-def _mini(group: FileGroup, text: bytes, zone: ZoneInfo) -> Rows:
-    return _rows(group, reading.read_csv(text), zone)
-
-
-Deltas = Mapping[Content, Delta]
+def _rows_of(group: InputGroup, text: bytes, zone: ZoneInfo) -> FileRows:
+    return _rows(group, csv_text.read_csv(text), zone)

@@ -1,27 +1,27 @@
-"""Two versions of a CSV file compared by their lines: a line that is byte for byte in both needs no parsing."""
+"""Find the lines that differ between two versions of a CSV file; identical lines need no parsing."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import polars as pl
 
-from rolecall.application_imports.read.formats import header_of
+from rolecall.application_imports.read.csv_text import header_of
 
-# With more lines than this changed, reading the whole file costs no more.
+# With a larger share of changed lines, reading the whole file is as fast.
 _MOST_ADDED = 0.3
 
 
-class Differing(NamedTuple):
-    """Small CSV files, each with the header: lines added, by new file, and lines that are gone."""
+class ChangedLines(NamedTuple):
+    """CSV texts with header: added lines by new file, and removed lines."""
 
     added: list[bytes]
-    gone: bytes
-    # The rows of each new file, changed or not.
+    removed: bytes
+    # The number of rows of each new file, changed or not.
     rows: list[int]
 
 
-def compare(old: Sequence[bytes], new: Sequence[bytes]) -> Differing | None:
-    """Order does not matter. None where lines cannot stand for rows; every old line must be known to be a row."""
+def changed_lines(old: Sequence[bytes], new: Sequence[bytes]) -> ChangedLines | None:
+    """Compare lines regardless of order; return None if a line is not a row. Each old line must be a row."""
     headers = {header_of(text) for text in (*old, *new)}
     if len(headers) > 1:
         return None
@@ -34,10 +34,10 @@ def compare(old: Sequence[bytes], new: Sequence[bytes]) -> Differing | None:
         _are_rows(part, header) for part in added
     ):
         return None
-    gone = before
+    removed = before
     for lines in after:
-        gone = gone.join(lines, on="line", how="anti")
-    return Differing([_as_csv(header, part) for part in added], _as_csv(header, gone), rows)
+        removed = removed.join(lines, on="line", how="anti")
+    return ChangedLines([_as_csv(header, part) for part in added], _as_csv(header, removed), rows)
 
 
 def _lines(text: bytes) -> pl.DataFrame:
@@ -45,7 +45,7 @@ def _lines(text: bytes) -> pl.DataFrame:
 
 
 def _are_rows(lines: pl.DataFrame, header: str) -> bool:
-    """No blank line, and no quote left open at a line's end."""
+    """Check that no line is blank or ends inside quotes."""
     quote = "'" if header.startswith("'") else '"'
     line = pl.col("line")
     odd = line.str.count_matches(quote, literal=True) % 2 == 1

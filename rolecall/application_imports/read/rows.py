@@ -1,4 +1,4 @@
-"""A table of text becomes rows of a content; malformed rows are set aside with their reason."""
+"""Turn a table of text into typed rows; malformed rows are rejected with a reason."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
@@ -6,8 +6,8 @@ from zoneinfo import ZoneInfo
 
 import polars as pl
 
-from rolecall.application_imports.read.columns import Layout
-from rolecall.application_imports.read.formats import Table
+from rolecall.application_imports.read.columns import ColumnLayout
+from rolecall.application_imports.read.table import Table
 from rolecall.applications.model import Content
 from rolecall.core import clock
 from rolecall.core.text import CONTROL, INVISIBLE, fold, sort_key
@@ -33,7 +33,7 @@ STATUSES = {fold(status): status.value for status in IdentityStatus} | {
     "terminated": IdentityStatus.DISABLED.value,
 }
 
-# What makes two rows of a content the same row.
+# The columns that identify a row.
 KEYS: dict[Content, tuple[str, ...]] = {
     Content.USERS: ("username",),
     Content.GROUPS: ("group",),
@@ -44,17 +44,17 @@ KEYS: dict[Content, tuple[str, ...]] = {
 PLACE = ("file", "line")
 
 
-class Rejected(NamedTuple):
+class RejectedLine(NamedTuple):
     file: int
     line: int
     reason: str
 
 
-class Rows(NamedTuple):
-    """`frame` has the content's columns and the place of each row: `file` (its position) and `line`."""
+class FileRows(NamedTuple):
+    """Typed rows: `frame` has the columns of the content and the place of each row, `file` (a position) and `line`."""
 
     frame: pl.DataFrame
-    rejects: list[Rejected]
+    rejects: list[RejectedLine]
     repeats: int
     is_by_line: bool
     # The columns of `frame` that the file has; the others are blank.
@@ -62,7 +62,7 @@ class Rows(NamedTuple):
 
 
 class _Field(NamedTuple):
-    """How the text of one field is read, and what a value must be when it cannot."""
+    """How to parse the text of a field, and which values are expected if that fails."""
 
     column: str
     read: Callable[[pl.Expr], pl.Expr] = lambda text: text
@@ -105,12 +105,12 @@ _MOMENTS = {"last_login", "password_changed", "created", "updated"}
 _CANONICAL = r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$"
 LENGTHS = {"department": 128, **{f"custom_field_{n}": 2048 for n in CUSTOM_FIELDS}}
 _LENGTH = 256
-# As core.text.is_blank.
+# The same rule as `core.text.is_blank`.
 _BLANK = f"^[{CONTROL}{INVISIBLE}]*$"
 
 
-def sift(content: Content, table: Table, layout: Layout, zone: ZoneInfo, fields: Sequence[str]) -> Rows:
-    """`fields` are those of the content; one that the file does not have reads as blank."""
+def parse_rows(content: Content, table: Table, layout: ColumnLayout, zone: ZoneInfo, fields: Sequence[str]) -> FileRows:
+    """Parse the `fields` of a content; a field without a column is blank in every row."""
     named = {name: FIELDS[name] for name in fields}
     texts = table.frame.select(
         "line",
@@ -123,18 +123,18 @@ def sift(content: Content, table: Table, layout: Layout, zone: ZoneInfo, fields:
     texts = _with_moments(texts, {name: field for name, field in named.items() if field.column in _MOMENTS}, zone)
     read = texts.with_columns(field.read(pl.col(name)).alias(field.column) for name, field in named.items())
     reason = pl.coalesce(*_blank_keys(content), *_misread(content, named), pl.lit(None, pl.String))
-    judged = read.with_columns(reason.alias("reason"))
-    bad = judged.filter(pl.col("reason").is_not_null())
-    rejects = [Rejected(0, line, reason) for line, reason in bad.select("line", "reason").iter_rows()]
-    good = judged.filter(pl.col("reason").is_null()) if bad.height else judged
+    checked = read.with_columns(reason.alias("reason"))
+    bad = checked.filter(pl.col("reason").is_not_null())
+    rejects = [RejectedLine(0, line, reason) for line, reason in bad.select("line", "reason").iter_rows()]
+    good = checked.filter(pl.col("reason").is_null()) if bad.height else checked
     columns = [field.column for field in named.values()] + (["metadata"] if "metadata" in good.columns else [])
-    ragged = [Rejected(0, reject.line, reject.reason) for reject in table.ragged]
+    ragged = [RejectedLine(0, reject.line, reject.reason) for reject in table.ragged]
     has = frozenset(field.column for name, field in named.items() if name in layout.fields)
-    return Rows(good.select(*columns, "line"), [*ragged, *rejects], 0, table.is_by_line, has)
+    return FileRows(good.select(*columns, "line"), [*ragged, *rejects], 0, table.is_by_line, has)
 
 
-def _metadata(layout: Layout) -> pl.Expr:
-    """One text for one meaning: keys in order, whatever the order of the columns."""
+def _metadata(layout: ColumnLayout) -> pl.Expr:
+    """Encode metadata with sorted keys, so that the order of columns does not matter."""
     if not layout.metadata:
         return pl.lit("{}").alias("metadata")
     values = (pl.col(str(i)).str.strip_chars().alias(header) for header, i in sorted(layout.metadata.items()))
@@ -142,7 +142,7 @@ def _metadata(layout: Layout) -> pl.Expr:
 
 
 def _with_moments(texts: pl.DataFrame, moments: Mapping[str, _Field], zone: ZoneInfo) -> pl.DataFrame:
-    """ISO dates and times in one form; anything else stays as it was written."""
+    """Write ISO dates and times in one format; leave other texts unchanged."""
     for name in moments:
         text = texts.get_column(name)
         odd = text.filter((text != "") & ~text.str.contains(_CANONICAL)).unique().to_list()
@@ -162,7 +162,7 @@ def _blank_keys(content: Content) -> list[pl.Expr]:
     def blank(name: str) -> pl.Expr:
         return pl.when(pl.col(name) == "").then(pl.lit(f"{name} is blank"))
 
-    def unseen(name: str) -> pl.Expr:
+    def invisible(name: str) -> pl.Expr:
         return pl.when(pl.col(name).str.contains(_BLANK)).then(pl.lit(f"{name} is blank"))
 
     match content:
@@ -173,7 +173,7 @@ def _blank_keys(content: Content) -> list[pl.Expr]:
         case Content.MEMBERSHIPS:
             return [blank("Username"), blank("Group")]
         case Content.IDENTITIES:
-            return [blank("Employee ID"), unseen("First Name"), unseen("Last Name")]
+            return [blank("Employee ID"), invisible("First Name"), invisible("Last Name")]
         case Content.PERMISSIONS:
             user, group = pl.col("Username") == "", pl.col("Group") == ""
             return [
@@ -198,27 +198,27 @@ def _misread(content: Content, named: Mapping[str, _Field]) -> list[pl.Expr]:
             limit = LENGTHS.get(field.column, _LENGTH)
             if field.column in _MOMENTS:
                 bad = (pl.col(name) != "") & ~pl.col(name).str.contains(_CANONICAL)
-                said = pl.format("{} is {}: expected an ISO 8601 date", pl.lit(name), pl.col(name).str.slice(0, 50))
+                message = pl.format("{} is {}: expected an ISO 8601 date", pl.lit(name), pl.col(name).str.slice(0, 50))
             else:
                 bad = pl.col(name).str.len_chars() > limit
-                said = pl.lit(f"{name} must be at most {limit} characters")
-            wrong.append(pl.when(bad).then(said))
+                message = pl.lit(f"{name} must be at most {limit} characters")
+            wrong.append(pl.when(bad).then(message))
         for name in ("First Name", "Last Name"):
             bad = pl.col(name).str.contains(f"[{CONTROL}]")
             wrong.append(pl.when(bad).then(pl.lit(f"{name} must not contain control characters")))
     return wrong
 
 
-def together(content: Content, parts: Sequence[Rows]) -> Rows:
-    """The files of one group as one; a key may come once, or again with the same values."""
+def merge_files(content: Content, parts: Sequence[FileRows]) -> FileRows:
+    """Merge the files of a group; a key that repeats with other values is rejected."""
     frame = pl.concat([part.frame.with_columns(file=pl.lit(i, pl.UInt32)) for i, part in enumerate(parts)])
     rejects = [reject._replace(file=i) for i, part in enumerate(parts) for reject in part.rejects]
     is_by_line = all(part.is_by_line for part in parts)
     has = frozenset.intersection(*(part.columns for part in parts))
     key = list(KEYS[content])
-    # As many hashes as rows: no key comes twice, which is found out several times faster than by the keys.
+    # Distinct hashes prove that no key repeats, several times faster than comparing the keys.
     if frame.select(key).hash_rows().n_unique() == frame.height:
-        return Rows(frame, rejects, 0, is_by_line, has)
+        return FileRows(frame, rejects, 0, is_by_line, has)
     again = ~pl.struct(key).is_first_distinct()
     repeated, first = frame.filter(again), frame.filter(~again)
     values = [column for column in frame.columns if column not in (*key, *PLACE)]
@@ -227,12 +227,12 @@ def together(content: Content, parts: Sequence[Rows]) -> Rows:
     for file, line, file_first, line_first in pairs.filter(~same).select(*PLACE, "file_first", "line_first").rows():
         where = f"line {line_first}" if file_first == file else f"line {line_first} of another file"
         named = " and ".join(name for name in key if name != "group" or content != Content.PERMISSIONS)
-        rejects.append(Rejected(file, line, f"the {named} of {where} comes again with other values"))
-    return Rows(first, rejects, pairs.filter(same).height, is_by_line, has)
+        rejects.append(RejectedLine(file, line, f"the {named} of {where} comes again with other values"))
+    return FileRows(first, rejects, pairs.filter(same).height, is_by_line, has)
 
 
 def name_keys(frame: pl.DataFrame) -> pl.DataFrame:
-    """`first_name_key` and `last_name_key`, as identities have them; a full name stands in for missing halves."""
+    """Add `first_name_key` and `last_name_key`, as identities have them; split a full name if both are blank."""
     halves = {"first_name_key": pl.col("first_name"), "last_name_key": pl.col("last_name")}
     only_full = (pl.col("first_name") == "") & (pl.col("last_name") == "") & (pl.col("name") != "")
     if frame.select(only_full.any()).item():
@@ -245,7 +245,7 @@ def name_keys(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _halves_of(name: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
-    """First and last name of `Lovelace, Ada` and of `Ada Lovelace`."""
+    """Split `Lovelace, Ada` and `Ada Lovelace` into first and last name."""
     is_reversed = name.str.contains(",", literal=True)
     comma, space = name.str.extract_groups(r"^([^,]*),(.*)$"), name.str.extract_groups(r"^(.*) (\S+)$")
     first = pl.when(is_reversed).then(comma.struct.field("2")).otherwise(space.struct.field("1"))
@@ -254,7 +254,7 @@ def _halves_of(name: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
 
 
 def sort_keys(names: pl.Series) -> pl.Series:
-    """As core.text.sort_key, which for plain ASCII is lower case."""
+    """Compute `core.text.sort_key` for all names; for ASCII it is lower case."""
     lowered = names.str.to_lowercase()
     other = names.filter(names.str.len_bytes() != names.str.len_chars()).unique().to_list()
     if not other:

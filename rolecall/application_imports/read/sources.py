@@ -1,4 +1,8 @@
-"""Where an application's state came from: the files of its last imports, and whether a line of them is a row of it."""
+"""The files of an import, and the files that the current state of an application was read from.
+
+A content whose files and settings are the same as before is not read again. If only some lines differ, only those are
+read. Both rest on the `ContentSource` that each finished import stores.
+"""
 
 import hashlib
 from uuid import UUID
@@ -9,7 +13,7 @@ from rolecall.applications.model import Content
 from rolecall.core.db import Db, fetch_rows, fetch_value
 
 
-class FileGroup(msgspec.Struct, frozen=True):
+class InputGroup(msgspec.Struct, frozen=True):
     id: UUID
     name: str
     content: Content
@@ -18,43 +22,43 @@ class FileGroup(msgspec.Struct, frozen=True):
     allow_rejects: bool
 
 
-class StoredFile(msgspec.Struct, frozen=True):
+class InputFile(msgspec.Struct, frozen=True):
     id: UUID
     name: str
     sha256: bytes
     location: str
 
 
-class Source(msgspec.Struct, frozen=True):
-    """The files that a content was last read from, and how."""
+class ContentSource(msgspec.Struct, frozen=True):
+    """The files that a content was last read from."""
 
     settings: str
     digests: list[str]
     locations: list[str]
     rows: list[int]
-    # Each line is one row of the state and nothing else is: the next files can be compared by line.
+    # Each line is exactly one row of the state, so the next files can be compared by line.
     is_by_line: bool
-    # The state is no longer what these files said (an account went), or not all of what they say (rejects).
+    # The state differs from these files: an account was removed, or rows were rejected.
     is_stale: bool = False
 
 
-Sources = dict[Content, Source]
+Sources = dict[Content, ContentSource]
 
 
-def settings_of(group: FileGroup, connector: str, zone: str) -> str:
-    """A file read under other settings is another file."""
-    told = (connector, group.content, sorted(group.columns.items()), group.encoding, zone)
-    return hashlib.sha256(msgspec.json.encode(told)).hexdigest()[:16]
+def settings_of(group: InputGroup, connector: str, zone: str) -> str:
+    """Hash the settings that decide how a file is read; other settings give other rows."""
+    settings = (connector, group.content, sorted(group.columns.items()), group.encoding, zone)
+    return hashlib.sha256(msgspec.json.encode(settings)).hexdigest()[:16]
 
 
-def is_unchanged(source: Source | None, settings: str, files: list[StoredFile]) -> bool:
+def is_unchanged(source: ContentSource | None, settings: str, files: list[InputFile]) -> bool:
     if source is None or source.is_stale or source.settings != settings:
         return False
     return sorted(source.digests) == sorted(file.sha256.hex() for file in files)
 
 
 async def sources_after(db: Db, application_id: UUID, number: int | None = None) -> Sources:
-    """Of the application's state now, or after import `number`."""
+    """Return the sources of the current state, or of the state after import `number`."""
     stored = await fetch_value(
         db,
         """SELECT r.sources FROM application_imports i JOIN import_runs r ON r.import_id = i.id
@@ -66,7 +70,7 @@ async def sources_after(db: Db, application_id: UUID, number: int | None = None)
     return msgspec.convert(stored or {}, Sources)
 
 
-async def groups_of(db: Db, application_id: UUID) -> list[FileGroup]:
+async def groups_of(db: Db, application_id: UUID) -> list[InputGroup]:
     rows = await fetch_rows(
         db,
         """SELECT g.id, g.name, g.content, g.columns, g.encoding, g.allow_rejects
@@ -74,18 +78,18 @@ async def groups_of(db: Db, application_id: UUID) -> list[FileGroup]:
            WHERE c.application_id = %(application)s ORDER BY g.position""",
         application=application_id,
     )
-    return [FileGroup(id, name, Content(content), *rest) for id, name, content, *rest in rows]
+    return [InputGroup(id, name, Content(content), *rest) for id, name, content, *rest in rows]
 
 
-async def files_of(db: Db, import_id: UUID) -> dict[UUID, list[StoredFile]]:
-    """By file group."""
+async def files_of(db: Db, import_id: UUID) -> dict[UUID, list[InputFile]]:
+    """Return the files of an import by file group."""
     rows = await fetch_rows(
         db,
         """SELECT file_group_id, id, name, sha256, location FROM import_files
            WHERE import_id = %(import_id)s ORDER BY position""",
         import_id=import_id,
     )
-    files: dict[UUID, list[StoredFile]] = {}
+    files: dict[UUID, list[InputFile]] = {}
     for group_id, *file in rows:
-        files.setdefault(group_id, []).append(StoredFile(*file))
+        files.setdefault(group_id, []).append(InputFile(*file))
     return files

@@ -1,11 +1,12 @@
 """Copy the files that a schedule names into the import, from inside `ROLECALL_IMPORT_ROOTS` only.
 
-An error of the source fails the import with its reason. Only an error of our own counts as an interruption.
+An error of the source fails the import with its reason. An error in our own code interrupts it, to be tried again.
 """
 
 import asyncio
 import glob
 import re
+import sys
 from collections.abc import AsyncIterator, Awaitable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
@@ -17,8 +18,8 @@ from fsspec.implementations.local import LocalFileSystem
 
 from rolecall.application_imports import actions, queries
 from rolecall.application_imports.read.broken_file import BrokenFile
-from rolecall.application_imports.run.finish import Run
 from rolecall.application_imports.run.http_source import NOT_THERE, OUTSIDE, is_http, open_http
+from rolecall.application_imports.run.job import ImportRun
 from rolecall.applications.model import is_plain
 from rolecall.applications.shapes import FileGroup
 from rolecall.core import clock
@@ -31,13 +32,40 @@ _PIECE = 1024 * 1024
 _QUERY = re.compile(r"\?[^\s'\"]+")
 _LONGEST_REASON = 300
 T = TypeVar("T")
+# What reading a source raises: `OSError` by most libraries, `ValueError` by URLs, `LookupError` by lists of files.
+_ERRORS: tuple[type[Exception], ...] = (
+    OSError,
+    aiohttp.ClientError,
+    EOFError,
+    ImportError,
+    LookupError,
+    NotImplementedError,
+    ValueError,
+)
+# Libraries of file stores with errors of their own; one that is not loaded has raised none.
+_LIBRARY_ERRORS = {
+    "azure.core.exceptions": "AzureError",
+    "botocore.exceptions": "BotoCoreError ClientError",
+    "gcsfs.retry": "HttpError",
+    "google.auth.exceptions": "GoogleAuthError",
+    "paramiko.ssh_exception": "SSHException",
+    "requests.exceptions": "RequestException",
+}
+
+
+def source_errors() -> tuple[type[Exception], ...]:
+    """Return the errors that mean that a source failed, those of loaded libraries included."""
+    loaded = ((sys.modules[name], names) for name, names in _LIBRARY_ERRORS.items() if name in sys.modules)
+    return (*_ERRORS, *(getattr(module, name) for module, names in loaded for name in names.split()))
 
 
 class SourceFailed(Exception):
     """The source did not deliver the file; the message says what went wrong."""
 
 
-class Source(Protocol):
+class OpenSource(Protocol):
+    """A file of a source, opened for reading."""
+
     @property
     def name(self) -> str: ...
     @property
@@ -45,7 +73,7 @@ class Source(Protocol):
     async def read(self, most: int) -> bytes: ...
 
 
-async def fetch_files(pool: Pool, config: Config, run: Run) -> None:
+async def fetch_files(pool: Pool, config: Config, run: ImportRun) -> None:
     """Copy the schedule's files into the import; every attempt reads these copies."""
     async with pool.connection() as db:
         rows = await fetch_rows(
@@ -62,8 +90,8 @@ async def fetch_files(pool: Pool, config: Config, run: Run) -> None:
         async with pool.connection() as db, written_by(db, "fetch", by_system("fetch_files", clock.now())):
             for position, (group, file) in enumerate(zip(groups, upload.files, strict=True)):
                 await actions.add_file(db, run.id, position, group, file, config.store, clock.now())
-                said = f"{group.name}: fetched {file.name}, {file.size:,} bytes"
-                await actions.log_line(db, run.id, said, clock.now())
+                line = f"{group.name}: fetched {file.name}, {file.size:,} bytes"
+                await actions.log_line(db, run.id, line, clock.now())
 
 
 async def _fetch(config: Config, group: FileGroup, location: str) -> UploadedFile:
@@ -87,10 +115,10 @@ async def _fetch(config: Config, group: FileGroup, location: str) -> UploadedFil
 
 
 async def _ask(call: Awaitable[T], received: int = 0, size: int | None = None) -> T:
-    """Convert any error of a source or its library into `SourceFailed` with a readable reason."""
+    """Convert an error of a source or its library into `SourceFailed` with a readable reason."""
     try:
         return await call
-    except Exception as error:
+    except source_errors() as error:
         after = f" after {received:,}{f' of {size:,}' if size else ''} bytes" if received or size else ""
         raise SourceFailed(f"{_reason(error)}{after}") from error
 
@@ -109,12 +137,12 @@ def _reason(error: Exception) -> str:
 
 def _unreadable(group: FileGroup, location: str, failed: SourceFailed) -> BrokenFile:
     """Redact the query of a URL: it may hold a secret, and more people read logs than schedules."""
-    said = f"{location} cannot be read: {failed}"
-    return BrokenFile(f"{group.name}: {re.sub(_QUERY, '?…', said) if '://' in location else said}")
+    message = f"{location} cannot be read: {failed}"
+    return BrokenFile(f"{group.name}: {re.sub(_QUERY, '?…', message) if '://' in location else message}")
 
 
 @asynccontextmanager
-async def _open(config: Config, location: str) -> AsyncIterator[Source]:
+async def _open(config: Config, location: str) -> AsyncIterator[OpenSource]:
     if is_http(location):
         async with open_http(_root_of(config, location), location) as source:
             yield source
@@ -123,8 +151,8 @@ async def _open(config: Config, location: str) -> AsyncIterator[Source]:
     try:
         yield _FileSource(name, file)
     finally:
-        # An error on closing no longer matters: the file was read, or the failure is already known.
-        with suppress(Exception):
+        # An error on closing does not matter: the file was read, or the failure is already known.
+        with suppress(*source_errors()):
             await asyncio.to_thread(file.close)
 
 
@@ -155,7 +183,7 @@ def _open_file(config: Config, location: str) -> tuple[str, BinaryIO]:
 
 
 def _open_path(roots: Sequence[str], location: str) -> tuple[str, BinaryIO]:
-    """Open the newest file that matches; the answer never depends on what exists outside of the roots."""
+    """Open the newest file that matches; the result does not reveal what exists outside of the roots."""
     inside = [Path(root).resolve() for root in roots]
     if not _is_below(inside, _fixed_part(location)):
         raise PermissionError(OUTSIDE)
@@ -181,7 +209,7 @@ def _is_below(roots: Sequence[Path], path: Path) -> bool:
     """Compare after resolving: neither `..` nor a link leads out."""
     try:
         resolved = path.resolve()
-    except (OSError, RuntimeError):  # a loop of links
+    except (OSError, RuntimeError):  # a cycle of links
         return False
     return any(resolved.is_relative_to(root) for root in roots)
 

@@ -1,16 +1,16 @@
-"""The process that builds are forked from outlives its worker by a moment: it clears away what a killed one leaves."""
+"""Preloaded by the fork server, which outlives a killed worker for a moment: remove the worker's socket folder."""
 
 import atexit
 import os
 import shutil
 
-# Set by the worker: where multiprocessing keeps the socket between the two.
-FOLDER = "ROLECALL_NURSERY"
+# Set by the worker: the folder of the socket between the worker and the fork server.
+FOLDER = "ROLECALL_FORK_SERVER_FOLDER"
 
 
-def _clear_at_the_end() -> None:
+def _remove_at_exit() -> None:
     if folder := os.environ.get(FOLDER):
         atexit.register(shutil.rmtree, folder, ignore_errors=True)
 
 
-_clear_at_the_end()
+_remove_at_exit()

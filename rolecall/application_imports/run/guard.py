@@ -1,17 +1,20 @@
-"""An import that would change too much waits for a person."""
+"""The guard: hold an import that would change too much until a person continues it."""
 
+from rolecall.application_imports.apply.count import PLURALS, RecordTotals, Tallies
+from rolecall.application_imports.model import RecordKind
 from rolecall.settings.model import Guard
 
+_GUARDED = (RecordKind.ACCOUNT, RecordKind.GROUP, RecordKind.ASSIGNMENT, RecordKind.IDENTITY)
 
-def reason_to_hold(guard: Guard, before: dict[str, int], removed: dict[str, int], new_accounts: int) -> str | None:
-    """`before` and `removed` count what there was and what would go, by kind: accounts, groups, assignments."""
+
+def reason_to_hold(guard: Guard, before: RecordTotals, tallies: Tallies) -> str | None:
     reasons = []
-    for kind, were in before.items():
-        gone = removed.get(kind, 0)
-        if were >= guard.min_count and gone * 100 > guard.max_removed_percent * were:
+    for kind in _GUARDED:
+        total, removed = before.of(kind), tallies[kind].removed
+        if total >= guard.min_count and removed * 100 > guard.max_removed_percent * total:
             share = f"more than {guard.max_removed_percent:g} %"
-            reasons.append(f"it would remove {gone:,} of {were:,} {kind}, {share}")
-    were = before.get("accounts", 0)
-    if were >= guard.min_count and new_accounts * 100 > guard.max_new_percent * were:
-        reasons.append(f"it would add {new_accounts:,} accounts to {were:,}, more than {guard.max_new_percent:g} %")
+            reasons.append(f"it would remove {removed:,} of {total:,} {PLURALS[kind]}, {share}")
+    total, new = before.accounts, tallies[RecordKind.ACCOUNT].new
+    if total >= guard.min_count and new * 100 > guard.max_new_percent * total:
+        reasons.append(f"it would add {new:,} accounts to {total:,}, more than {guard.max_new_percent:g} %")
     return " and ".join(reasons) or None

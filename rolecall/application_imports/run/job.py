@@ -1,4 +1,4 @@
-"""What the worker and its child tell each other."""
+"""What the worker and its child process exchange: a job to build, and the result of the build."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -6,7 +6,6 @@ from uuid import UUID
 
 import msgspec
 
-from rolecall.application_imports.run.finish import Run
 from rolecall.core.db import Db, fetch_rows
 from rolecall.core.files import Store
 from rolecall.settings import queries as settings
@@ -27,30 +26,49 @@ class Job(msgspec.Struct, frozen=True):
     started: datetime
 
     def __repr__(self) -> str:
-        """Without the database's password: this may reach a log."""
+        """Leave out the password in the database URL: this may reach a log."""
         return f"Job({self.import_id})"
 
 
-class Outcome(StrEnum):
+class BuildOutcome(StrEnum):
     FINISHED = "finished"
     FAILED = "failed"
     HELD = "held"
     CANCELED = "canceled"
-    # The database went away, or the build was killed; the import is taken up again.
-    LOST = "lost"
+    # The database connection was lost or the child was killed; a worker starts the import again.
+    INTERRUPTED = "interrupted"
 
 
-class Ended(msgspec.Struct, frozen=True):
-    outcome: Outcome
+class BuildResult(msgspec.Struct, frozen=True):
+    outcome: BuildOutcome
     message: str = ""
 
 
-def application_lock(application_id: UUID) -> int:
-    """The advisory lock of an application's imports; even, so that the odd one beside it is its build's."""
+class ImportRun(msgspec.Struct, frozen=True):
+    """An import that a worker runs, with the settings of its application."""
+
+    id: UUID
+    number: int
+    application_id: UUID
+    is_identity_source: bool
+    guard: Guard
+    connector: str
+    is_unguarded: bool
+    rollback_to: int | None
+    is_scheduled: bool
+
+
+def worker_lock(application_id: UUID) -> int:
+    """Return the key of the advisory lock that a worker holds: one import per application runs at a time."""
     return (application_id.int >> 65) & ~1
 
 
-async def find_run(db: Db, import_id: UUID) -> Run:
+def build_lock(application_id: UUID) -> int:
+    """Return the key of the lock inside a build's transaction: a child that outlives its worker must not overlap."""
+    return worker_lock(application_id) | 1
+
+
+async def find_run(db: Db, import_id: UUID) -> ImportRun:
     rows = await fetch_rows(
         db,
         """SELECT i.id, i.number, i.application_id, a.is_identity_source, a.guard, coalesce(c.name, ''),
@@ -63,4 +81,4 @@ async def find_run(db: Db, import_id: UUID) -> Run:
     )
     id, number, application_id, is_identity_source, guard, *rest = rows[0]
     guard = msgspec.convert(guard, Guard) if guard else (await settings.get(db)).guard
-    return Run(id, number, application_id, is_identity_source, guard, *rest)
+    return ImportRun(id, number, application_id, is_identity_source, guard, *rest)

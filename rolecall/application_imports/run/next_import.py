@@ -1,4 +1,8 @@
-"""The life of a run in the worker: taken, watched, ended. What a run builds is built by a child process."""
+"""Run the next import, on the side of the worker: take it, start its build, watch for cancelation, end it.
+
+A worker holds an advisory lock of the application meanwhile. If it dies, PostgreSQL releases the lock, and another
+worker finds the import Running and starts it again.
+"""
 
 import asyncio
 import contextlib
@@ -17,8 +21,17 @@ from rolecall.application_imports.read import sources
 from rolecall.application_imports.read.broken_file import BrokenFile
 from rolecall.application_imports.run.child import build_in_child
 from rolecall.application_imports.run.fetching import fetch_files
-from rolecall.application_imports.run.finish import Canceled, FileTotals, Run, finish
-from rolecall.application_imports.run.job import DISK_FULL, Ended, Job, Outcome, application_lock, find_run
+from rolecall.application_imports.run.finish import Canceled, FileTotals, finish
+from rolecall.application_imports.run.job import (
+    DISK_FULL,
+    BuildOutcome,
+    BuildResult,
+    ImportRun,
+    Job,
+    build_lock,
+    find_run,
+    worker_lock,
+)
 from rolecall.application_imports.run.steps import Steps
 from rolecall.core import clock
 from rolecall.core.authors import by_system, written_by
@@ -26,33 +39,34 @@ from rolecall.core.config import Config
 from rolecall.core.db import Db, Pool, execute, fetch_rows, fetch_value
 from rolecall.core.files import is_disk_full
 from rolecall.core.nudge import nudge
+from rolecall.core.text import in_one_line
 
 log = structlog.get_logger("rolecall.imports")
 
 MAX_ATTEMPTS = 3
 _RUN = "run_import"
-_LOOK_FOR_CANCEL = 0.3
-_AT_WORK = "('Pending', 'Running', 'Canceling')"
+_CHECK_CANCEL_SECONDS = 0.3
+_UNFINISHED = "('Pending', 'Running', 'Canceling')"
 
 
 async def run_next_import(pool: Pool, config: Config, _: datetime) -> bool:
-    """Take the oldest import that may run and see it to its end; whether there was one."""
+    """Run the oldest import that may run to its end; return whether there was one."""
     async with pool.connection() as db:
         for id, application_id in await _candidates(db):
-            async with _locked(db, application_lock(application_id)) as is_mine:
-                if is_mine and await _see_through(pool, config, db, id):
+            async with _locked(db, worker_lock(application_id)) as is_mine:
+                if is_mine and await _run(pool, config, db, id):
                     return True
     return False
 
 
 async def _candidates(db: Db) -> list[tuple[UUID, UUID]]:
-    """The oldest import at work of each application, unless it waits for a person."""
+    """List the oldest unfinished import of each application, unless the guard holds it."""
     rows = await fetch_rows(
         db,
         f"""SELECT i.id, i.application_id FROM application_imports i LEFT JOIN import_runs r ON r.import_id = i.id
-            WHERE i.status IN {_AT_WORK} AND (r.held IS NULL OR i.status = 'Canceling') AND NOT EXISTS (
+            WHERE i.status IN {_UNFINISHED} AND (r.held IS NULL OR i.status = 'Canceling') AND NOT EXISTS (
                 SELECT FROM application_imports o WHERE o.application_id = i.application_id
-                AND o.number < i.number AND o.status IN {_AT_WORK})
+                AND o.number < i.number AND o.status IN {_UNFINISHED})
             ORDER BY i.number""",
     )
     return [(id, application_id) for id, application_id in rows]
@@ -60,7 +74,7 @@ async def _candidates(db: Db) -> list[tuple[UUID, UUID]]:
 
 @contextlib.asynccontextmanager
 async def _locked(db: Db, key: int) -> AsyncIterator[bool]:
-    """Held by the connection: whoever dies lets go, and the import is taken up by another."""
+    """Try to take an advisory lock of the connection; PostgreSQL releases it if this worker dies."""
     is_mine = await fetch_value(db, "SELECT pg_try_advisory_lock(%(key)s)", key=key)
     try:
         yield is_mine
@@ -69,7 +83,7 @@ async def _locked(db: Db, key: int) -> AsyncIterator[bool]:
             await execute(db, "SELECT pg_advisory_unlock(%(key)s)", key=key)
 
 
-async def _see_through(pool: Pool, config: Config, db: Db, id: UUID) -> bool:
+async def _run(pool: Pool, config: Config, db: Db, id: UUID) -> bool:
     started = await _start(db, id)
     if started is None:
         return False
@@ -80,16 +94,16 @@ async def _see_through(pool: Pool, config: Config, db: Db, id: UUID) -> bool:
     try:
         await asyncio.wait({building})
     finally:
-        # Not done means that this worker is stopping: another takes the import up.
+        # If the build is not done, this worker is stopping, and another one will start the import again.
         building.cancel()
         over.set()
         await asyncio.gather(building, watching, return_exceptions=True)
-    await _end(pool, run, Ended(Outcome.CANCELED) if building.cancelled() else building.result())
+    await _end(pool, run, BuildResult(BuildOutcome.CANCELED) if building.cancelled() else building.result())
     return True
 
 
 async def _start(db: Db, id: UUID) -> datetime | None:
-    """Mark the import as running and log it; return when, or None if there is nothing to build."""
+    """Mark the import as Running and log it; return the time, or None if there is nothing to build."""
     async with written_by(db, "import-start", by_system(_RUN, clock.now())):
         rows = await fetch_rows(
             db,
@@ -104,7 +118,7 @@ async def _start(db: Db, id: UUID) -> datetime | None:
                 await actions.move_import(db, id, ImportStatus.RUNNING, build_start=now)
                 await actions.log_line(db, id, "Started", now)
             case ImportStatus.RUNNING if attempts >= MAX_ATTEMPTS:
-                await _close(db, id, ImportStatus.FAILED, f"Failed: interrupted {attempts} times, not tried again")
+                await _fail(db, id, f"interrupted {attempts} times, not tried again")
                 return None
             case ImportStatus.RUNNING:
                 if attempts:
@@ -127,11 +141,11 @@ async def _start(db: Db, id: UUID) -> datetime | None:
     return now
 
 
-async def _cancel_when_asked(pool: Pool, id: UUID, building: asyncio.Task[Ended], over: asyncio.Event) -> None:
-    """Ended by its event, not by cancelling it: a query is never cut off in the middle."""
+async def _cancel_when_asked(pool: Pool, id: UUID, building: asyncio.Task[BuildResult], over: asyncio.Event) -> None:
+    """Cancel the build when its import is Canceling. Ends by the event `over`, so that no query is interrupted."""
     while not over.is_set():
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(over.wait(), _LOOK_FOR_CANCEL)
+            await asyncio.wait_for(over.wait(), _CHECK_CANCEL_SECONDS)
             return
         with contextlib.suppress(OperationalError, PoolTimeout):
             async with pool.connection() as db:
@@ -140,7 +154,7 @@ async def _cancel_when_asked(pool: Pool, id: UUID, building: asyncio.Task[Ended]
                 building.cancel()
 
 
-async def _build(pool: Pool, config: Config, run: Run, started: datetime) -> Ended:
+async def _build(pool: Pool, config: Config, run: ImportRun, started: datetime) -> BuildResult:
     try:
         if run.rollback_to is not None:
             return await _in_process(pool, run, started, [])
@@ -156,17 +170,17 @@ async def _build(pool: Pool, config: Config, run: Run, started: datetime) -> End
             Job(run.id, config.database_url, config.base_url, config.store, str(config.timezone), size, started)
         )
     except BrokenFile as broken:
-        return Ended(Outcome.FAILED, str(broken))
+        return BuildResult(BuildOutcome.FAILED, str(broken))
     except Canceled:
-        return Ended(Outcome.CANCELED)
+        return BuildResult(BuildOutcome.CANCELED)
     except (OSError, OperationalError) as error:
         if is_disk_full(error):
-            return Ended(Outcome.FAILED, DISK_FULL)
+            return BuildResult(BuildOutcome.FAILED, DISK_FULL)
         raise
 
 
-async def _unchanged(db: Db, run: Run, zone: str) -> list[FileTotals] | None:
-    """Control totals, if every file is what its group was last read from; then there is nothing to build."""
+async def _unchanged(db: Db, run: ImportRun, zone: str) -> list[FileTotals] | None:
+    """Return control totals if every file is the same as before, so that there is nothing to build; else None."""
     before = await sources.sources_after(db, run.application_id)
     sent = await sources.files_of(db, run.id)
     totals = []
@@ -183,8 +197,8 @@ async def _unchanged(db: Db, run: Run, zone: str) -> list[FileTotals] | None:
     return totals if totals else None
 
 
-async def _input_bytes(db: Db, run: Run) -> int:
-    """The files, and those they are compared with."""
+async def _input_bytes(db: Db, run: ImportRun) -> int:
+    """Add up the sizes of the files and of those they are compared with."""
     before = [
         place for source in (await sources.sources_after(db, run.application_id)).values() for place in source.locations
     ]
@@ -197,43 +211,43 @@ async def _input_bytes(db: Db, run: Run) -> int:
     return int(size or 0)
 
 
-async def _in_process(pool: Pool, run: Run, started: datetime, totals: list[FileTotals]) -> Ended:
-    """Build a rollback or unchanged files in this process: they need no parsing, hence no child process."""
+async def _in_process(pool: Pool, run: ImportRun, started: datetime, totals: list[FileTotals]) -> BuildResult:
+    """Build a rollback or unchanged files here: without parsing they need no child process."""
     steps = Steps(started)
     async with pool.connection() as db, written_by(db, "import-unchanged", by_system(_RUN, clock.now(), bulk=True)):
-        await execute(db, "SELECT pg_advisory_xact_lock(%(key)s)", key=application_lock(run.application_id) ^ 1)
+        await execute(db, "SELECT pg_advisory_xact_lock(%(key)s)", key=build_lock(run.application_id))
         lines = [steps.done("Prepared")]
         if run.rollback_to is not None:
-            after = await rollback.put_back_all(db, run, run.rollback_to)
-            lines += [f"Put back as after import {run.rollback_to}", steps.done("Changes written")]
+            after = await rollback.restore(db, run.application_id, run.number, run.rollback_to)
+            lines += [f"Data restored as after import {run.rollback_to}", steps.done("Changes written")]
         else:
             after = await sources.sources_after(db, run.application_id)
             lines += ["The same files as before"]
-        said = await finish(db, run, steps, after, totals, is_changed=run.rollback_to is not None)
-        for line in [*lines, *said, "Finished"]:
+        lines += await finish(db, run, steps, after, totals, is_changed=run.rollback_to is not None)
+        for line in [*lines, "Finished"]:
             await actions.log_line(db, run.id, line, clock.now())
-    return Ended(Outcome.FINISHED)
+    return BuildResult(BuildOutcome.FINISHED)
 
 
-async def _end(pool: Pool, run: Run, ended: Ended) -> None:
+async def _end(pool: Pool, run: ImportRun, result: BuildResult) -> None:
     async with pool.connection() as db, written_by(db, "import-end", by_system(_RUN, clock.now())):
-        match ended.outcome:
-            case Outcome.FINISHED:
+        match result.outcome:
+            case BuildOutcome.FINISHED:
                 await nudge(db, actions.CHANNEL)
-            case Outcome.FAILED:
-                await _close(db, run.id, ImportStatus.FAILED, f"Failed: {ended.message}")
-            case Outcome.HELD:
-                await _hold(db, run, ended.message)
-            case Outcome.CANCELED:
+            case BuildOutcome.FAILED:
+                await _fail(db, run.id, result.message)
+            case BuildOutcome.HELD:
+                await _hold(db, run, result.message)
+            case BuildOutcome.CANCELED:
                 await _wait_for_build(db, run.application_id)
                 await _close(db, run.id, ImportStatus.CANCELED, "Canceled")
-            case Outcome.LOST:
-                log.error("import interrupted", run=run.number, reason=ended.message)
+            case BuildOutcome.INTERRUPTED:
+                log.error("import interrupted", run=run.number, reason=result.message)
 
 
 async def _wait_for_build(db: Db, application_id: UUID) -> None:
-    """Whoever built it is gone or going: until its transaction is undone; its server process is told to hurry."""
-    key = application_lock(application_id) ^ 1
+    """Terminate the database session of a build that is no longer wanted, and wait until it is rolled back."""
+    key = build_lock(application_id)
     await execute(
         db,
         """SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 AND granted
@@ -243,15 +257,19 @@ async def _wait_for_build(db: Db, application_id: UUID) -> None:
     await execute(db, "SELECT pg_advisory_xact_lock(%(key)s)", key=key)
 
 
-async def _close(db: Db, id: UUID, status: ImportStatus, line: str) -> None:
+async def _fail(db: Db, id: UUID, reason: str) -> None:
+    await _close(db, id, ImportStatus.FAILED, f"Failed: {reason}", failure=in_one_line(reason))
+
+
+async def _close(db: Db, id: UUID, status: ImportStatus, line: str, **columns: object) -> None:
     now = clock.now()
-    if await actions.move_import(db, id, status, build_end=now):
+    if await actions.move_import(db, id, status, build_end=now, **columns):
         await actions.log_line(db, id, line, now)
-    # A cancel may come between: then the next turn ends it.
+    # If a cancel request came first, nothing moved: the next run of the worker ends the import.
     await nudge(db, actions.CHANNEL)
 
 
-async def _hold(db: Db, run: Run, reason: str) -> None:
+async def _hold(db: Db, run: ImportRun, reason: str) -> None:
     await execute(
         db,
         "UPDATE import_runs SET held = %(reason)s, attempts = 0 WHERE import_id = %(id)s",

@@ -1,100 +1,103 @@
-"""What the files of an import say, and what that changes. Looked up beside the transaction that writes it."""
+"""Take the files of one import through the stages read and compare, on a connection beside the transaction.
+
+Files are compared by line where possible. If a comparison returns a `Doubt`, its files are read whole and compared
+again.
+"""
 
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 from zoneinfo import ZoneInfo
 
 from rolecall.application_imports import actions, connectors
-from rolecall.application_imports.compare import people as people_file
-from rolecall.application_imports.compare.accounts import AccountDraft
-from rolecall.application_imports.compare.holdings import HoldingDraft
-from rolecall.application_imports.compare.state import State
-from rolecall.application_imports.read import file_delta as deltas
-from rolecall.application_imports.read.file_delta import Delta, Doubt
+from rolecall.application_imports.compare.accounts import AccountChanges, compare_accounts
+from rolecall.application_imports.compare.holdings import HoldingChanges, compare_holdings
+from rolecall.application_imports.compare.people import PeopleChanges, compare_people
+from rolecall.application_imports.compare.state import CurrentState
+from rolecall.application_imports.read import file_delta
+from rolecall.application_imports.read.file_delta import Doubt, FileDelta
 from rolecall.application_imports.read.sources import (
-    FileGroup,
-    Source,
+    ContentSource,
+    InputFile,
+    InputGroup,
     Sources,
-    StoredFile,
     files_of,
     groups_of,
     is_unchanged,
     settings_of,
     sources_after,
 )
-from rolecall.application_imports.run.finish import Run
-from rolecall.application_imports.run.job import Job
+from rolecall.application_imports.run.job import ImportRun, Job
 from rolecall.application_imports.run.steps import Steps
 from rolecall.applications.model import Content
 from rolecall.core import clock
 from rolecall.core.db import Db
 
-Drawn = TypeVar("Drawn")
+Found = TypeVar("Found")
 
 
-class Findings:
-    def __init__(self, job: Job, run: Run, steps: Steps) -> None:
+class Pipeline:
+    def __init__(self, job: Job, run: ImportRun, steps: Steps) -> None:
         self.job = job
         self.run = run
         self.steps = steps
         self.before: Sources = {}
-        self.groups: dict[Content, FileGroup] = {}
-        self.files: dict[Content, list[StoredFile]] = {}
-        self.deltas: dict[Content, Delta] = {}
+        self.groups: dict[Content, InputGroup] = {}
+        self.files: dict[Content, list[InputFile]] = {}
+        self.deltas: dict[Content, FileDelta] = {}
         self.unchanged: set[Content] = set()
         connector = connectors.installed().get(run.connector)
         self.reader = connector.read if connector else None
-        self.people: people_file.PeopleDraft | None = None
+        self.people: PeopleChanges | None = None
 
-    async def sort(self, db: Db) -> None:
-        """Which files are there, of which content, and what came before them."""
-        run = self.run
-        self.before = await sources_after(db, run.application_id)
-        sent = await files_of(db, run.id)
-        for group in await groups_of(db, run.application_id):
+    async def find_files(self, db: Db) -> None:
+        """Find the files of the import by content, and the files that the current state was read from."""
+        self.before = await sources_after(db, self.run.application_id)
+        sent = await files_of(db, self.run.id)
+        for group in await groups_of(db, self.run.application_id):
             if files := sent.get(group.id):
                 self.groups[group.content], self.files[group.content] = group, files
 
-    async def accounts(self, db: Db) -> AccountDraft:
-        async def draw_up() -> AccountDraft:
-            draft = AccountDraft(State(db, self.run.application_id), self.run.number)
-            await draft.draw_up(self.deltas.get(Content.USERS), clock.now())
-            return draft
+    async def accounts(self, db: Db) -> AccountChanges:
+        state = CurrentState(db, self.run.application_id)
 
-        return await self._find(db, "Accounts compared", {Content.USERS}, draw_up)
+        async def compare() -> AccountChanges | Doubt:
+            return await compare_accounts(state, self.run.number, self.deltas.get(Content.USERS), clock.now())
 
-    async def holdings(self, db: Db, accounts: AccountDraft) -> HoldingDraft:
-        """And people, if there is a file of them."""
-        run = self.run
+        return await self._read_and_compare(db, "Accounts compared", {Content.USERS}, compare)
 
-        async def draw_up() -> HoldingDraft:
-            draft = HoldingDraft(State(db, run.application_id), run.number, accounts, self.deltas, self.unchanged)
-            if people := self.deltas.get(Content.IDENTITIES):
-                self.people = await people_file.draw_up(db, run, people)
-                draft.applied[Content.IDENTITIES] = self.people.applied
-            await draft.draw_up()
-            return draft
+    async def holdings(self, db: Db, accounts: AccountChanges) -> HoldingChanges:
+        """Compare everything but accounts; people too, if there is a file of them."""
+        state = CurrentState(db, self.run.application_id)
 
-        return await self._find(db, "Access compared", self.groups.keys() - {Content.USERS}, draw_up)
+        async def compare() -> HoldingChanges | Doubt:
+            people = None
+            if delta := self.deltas.get(Content.IDENTITIES):
+                people = await compare_people(db, self.run.application_id, delta)
+            if isinstance(people, Doubt):
+                return people
+            found = await compare_holdings(state, self.run.number, accounts, self.deltas, self.unchanged)
+            if people and isinstance(found, HoldingChanges):
+                self.people = people
+                found.applied[Content.IDENTITIES] = people.applied
+            return found
 
-    async def _find(self, db: Db, step: str, contents: set[Content], draw_up: Callable[[], Awaitable[Drawn]]) -> Drawn:
+        return await self._read_and_compare(db, "Access compared", self.groups.keys() - {Content.USERS}, compare)
+
+    async def _read_and_compare(
+        self, db: Db, step: str, contents: set[Content], compare: Callable[[], Awaitable[Found | Doubt]]
+    ) -> Found:
         await self._read(db, contents)
-        drawn = await self._without_doubt(db, draw_up)
+        found = await compare()
+        while isinstance(found, Doubt):
+            await self.log(db, f"{self.groups[found.content].name}: read whole, because {found.reason}")
+            self.unchanged.discard(found.content)
+            await self._read_group(db, found.content, None)
+            found = await compare()
         for content, delta in self.deltas.items():
             if content in contents and delta.repeats:
-                await self.tell(db, f"{delta.group.name}: {delta.repeats:,} repeated rows merged")
-        await self.tell(db, self.steps.done(step))
-        return drawn
-
-    async def _without_doubt(self, db: Db, draw_up: Callable[[], Awaitable[Drawn]]) -> Drawn:
-        """A doubt about what lines mean is settled by reading the files whole."""
-        while True:
-            try:
-                return await draw_up()
-            except Doubt as doubt:
-                await self.tell(db, f"{self.groups[doubt.content].name}: read whole, because {doubt.reason}")
-                self.unchanged.discard(doubt.content)
-                await self._read_group(db, doubt.content, None)
+                await self.log(db, f"{delta.group.name}: {delta.repeats:,} repeated rows merged")
+        await self.log(db, self.steps.done(step))
+        return found
 
     async def _read(self, db: Db, contents: set[Content]) -> None:
         for content, group in self.groups.items():
@@ -102,25 +105,26 @@ class Findings:
                 continue
             source, settings = self.before.get(content), self.settings(group)
             if is_unchanged(source, settings, self.files[content]):
-                await self.tell(db, f"{group.name}: the same files as before")
+                await self.log(db, f"{group.name}: the same files as before")
                 self.unchanged.add(content)
             else:
                 await self._read_group(db, content, source if source and source.settings == settings else None)
 
-    async def _read_group(self, db: Db, content: Content, source: Source | None) -> None:
+    async def _read_group(self, db: Db, content: Content, source: ContentSource | None) -> None:
+        """Read the lines that differ from `source`, or the whole files."""
         group, files, zone = self.groups[content], self.files[content], ZoneInfo(self.job.timezone)
         delta = None
         if source and source.is_by_line and not source.is_stale and self.reader is None:
-            delta = deltas.read_lines(group, files, source.locations, self.job.store, zone)
+            delta = file_delta.read_lines(group, files, source.locations, self.job.store, zone)
         if delta is None:
-            delta = deltas.read_whole(group, files, self.job.store, zone, self.reader)
+            delta = file_delta.read_whole(group, files, self.job.store, zone, self.reader)
         self.deltas[content] = delta
         how = f"{delta.after.height:,} rows" if delta.is_whole else f"{delta.after.height:,} changed lines"
         rows = f"{sum(delta.rows):,} rows in {len(files)} file(s)"
-        await self.tell(db, self.steps.done(f"{group.name}: {rows}, {how} read"))
+        await self.log(db, self.steps.done(f"{group.name}: {rows}, {how} read"))
 
-    def settings(self, group: FileGroup) -> str:
+    def settings(self, group: InputGroup) -> str:
         return settings_of(group, self.run.connector, self.job.timezone)
 
-    async def tell(self, db: Db, message: str) -> None:
+    async def log(self, db: Db, message: str) -> None:
         await actions.log_line(db, self.run.id, message, clock.now())

@@ -1,4 +1,4 @@
-"""Schedules: create an application's import when it is due. `fetching.py` reads its files."""
+"""Create imports of schedules that are due. `fetching.py` reads their files when they run."""
 
 from datetime import datetime
 from uuid import UUID
@@ -17,7 +17,7 @@ log = structlog.get_logger("rolecall.imports")
 
 
 async def fire_schedules(db: Db, config: Config, now: datetime) -> None:
-    """An import for each schedule that came due; what was missed while nobody looked is made up for once."""
+    """Create an import for each due schedule; several missed times count as one."""
     rows = await fetch_rows(
         db,
         """SELECT s.application_id, s.cron, f.fired_at FROM schedules s
@@ -32,7 +32,7 @@ async def fire_schedules(db: Db, config: Config, now: datetime) -> None:
 
 
 async def _fire(db: Db, application_id: UUID, fired_at: datetime | None, now: datetime) -> None:
-    """Only one of several workers fires. A schedule seen for the first time counts from now."""
+    """Fire once among several workers. A new schedule is due from now on."""
     fired = await execute(
         db,
         """INSERT INTO schedule_firings AS f (application_id, fired_at) VALUES (%(id)s, %(now)s)
@@ -43,23 +43,23 @@ async def _fire(db: Db, application_id: UUID, fired_at: datetime | None, now: da
     )
     if fired_at is None or not fired:
         return
-    at_work = await fetch_rows(
+    unfinished = await fetch_rows(
         db,
         """SELECT id, number, status FROM application_imports
            WHERE application_id = %(id)s AND status IN ('Pending', 'Running', 'Canceling') AND type = 'Scheduled'
            ORDER BY number LIMIT 1""",
         id=application_id,
     )
-    if not at_work:
+    if not unfinished:
         await actions.create_import(db, application_id, type=ImportType.SCHEDULED, created_by=SYSTEM.name, now=now)
-    for id, number, status in at_work:
+    for id, number, status in unfinished:
         await _skip(db, application_id, id, now)
         log.warning("schedule skipped", application=str(application_id), run=number, status=status)
 
 
 async def _skip(db: Db, application_id: UUID, import_id: UUID, now: datetime) -> None:
-    """Runs of a schedule never pile up: the one at work says that it kept another from beginning."""
-    await actions.log_line(db, import_id, "The schedule came due again and was skipped: this import is not done", now)
+    """Skip a run while the one before is unfinished, and note it in that one's log."""
+    await actions.log_line(db, import_id, "The schedule was due again and was skipped: this import is unfinished", now)
     await execute(
         db, "UPDATE schedule_firings SET skipped = skipped + 1 WHERE application_id = %(id)s", id=application_id
     )

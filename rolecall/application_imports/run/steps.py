@@ -1,4 +1,4 @@
-"""The steps of a build and how long each took."""
+"""Time the steps of a build for the log of an import."""
 
 from datetime import datetime
 

@@ -8,10 +8,8 @@ from litestar.handlers import HTTPRouteHandler
 from litestar.response.base import ASGIResponse
 from litestar.response.streaming import ASGIStreamingResponse
 
-from rolecall.application_imports import actions, changes, queries
-from rolecall.application_imports.changes import ChangeType
-from rolecall.application_imports.compare.relations import Kind
-from rolecall.application_imports.model import ImportStatus, ImportType
+from rolecall.application_imports import actions, queries
+from rolecall.application_imports.model import ChangeType, ImportStatus, ImportType, RecordKind
 from rolecall.applications import queries as applications
 from rolecall.applications.model import FIELDS
 from rolecall.console import overview
@@ -47,7 +45,7 @@ async def show_imports(db: Db, query: dict[str, Any], now: datetime) -> Page:
     "GET",
     "/imports/{id:str}",
     scope=Scope.IMPORTS_READ,
-    query={"kind": a_word_of(Kind), "change": a_word_of(ChangeType)},
+    query={"kind": a_word_of(RecordKind), "change": a_word_of(ChangeType)},
 )
 async def show_import(db: Db, id: str, query: dict[str, Any]) -> Page:
     run = await queries.get(db, known_guid("ApplicationImport", id))
@@ -58,13 +56,13 @@ async def show_import(db: Db, id: str, query: dict[str, Any]) -> Page:
             "run": run,
             "is_identity_source": await queries.is_of_identity_source(db, run.id),
             "log": log,
-            "page": await changes.changes_of(db, run.id, query["page"], query.get("kind"), query.get("change")),
+            "page": await queries.changes_of(db, run.id, query["page"], query.get("kind"), query.get("change")),
             "query": query,
-            "kinds": list(Kind),
+            "kinds": list(RecordKind),
             "changes": list(ChangeType),
             "files": await console.files_of(db, run.id),
             "held": await console.why_held(db, run.id),
-            "failure": overview.why_failed(log[-1][1]) if run.status == ImportStatus.FAILED and log else None,
+            "failure": await queries.failure_of(db, run.id),
             "is_over": ImportStatus(run.status) in ENDED,
             "rejects": await queries.rejects_of(db, run.id, 1),
         },

@@ -84,7 +84,7 @@ async def test_unknown_and_circular_supervisors_are_logged(imports: Imports, db:
     )
 
     assert "Supervisor E9 of E3 is not known" in run["log"]
-    assert "Supervisors go in a circle: E1 → E2 → E1" in run["log"]
+    assert "Supervisors form a cycle: E1 → E2 → E1" in run["log"]
 
 
 async def test_a_circle_is_told_by_the_import_that_makes_it_and_by_changes_below_it(imports: Imports, db: Db) -> None:
@@ -100,7 +100,7 @@ async def test_a_circle_is_told_by_the_import_that_makes_it_and_by_changes_below
 
     told = [(await imports.finish(application, {"People": HEADER + file}))["log"] for file in files]
 
-    assert [log.count("Supervisors go in a circle: E1 → E2 → E1") for log in told] == [1, 0, 0, 1]
+    assert [log.count("Supervisors form a cycle: E1 → E2 → E1") for log in told] == [1, 0, 0, 1]
 
 
 async def test_of_many_unknown_supervisors_some_are_named_and_all_are_counted(imports: Imports, db: Db) -> None:

@@ -13,11 +13,12 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from rolecall.application_imports import actions, changes
+from rolecall.application_imports import actions, queries
+from rolecall.application_imports.model import ChangeType, RecordKind
 from rolecall.application_imports.read import lines
 from rolecall.application_imports.run import build
 from rolecall.application_imports.run import next_import as run
-from rolecall.application_imports.run.job import Job, Outcome
+from rolecall.application_imports.run.job import BuildOutcome, Job
 from rolecall.core import clock
 from rolecall.core.config import Config
 from rolecall.core.db import Db, execute, fetch_rows, fetch_value, make_pool, session_options
@@ -98,7 +99,9 @@ def _files(draw: st.DrawFn, name: str, told: list[Any], delimiter: str) -> list[
     return texts
 
 
-async def _import(db: Db, config: Config, application: UUID, files: dict[str, list[str]]) -> tuple[UUID, Outcome, str]:
+async def _import(
+    db: Db, config: Config, application: UUID, files: dict[str, list[str]]
+) -> tuple[UUID, BuildOutcome, str]:
     now = clock.now()
     id = await actions.create_import(db, application, type=actions.ImportType.API, created_by="Ada", now=now)
     await execute(
@@ -211,14 +214,14 @@ async def _check(config: Config, made: list[tuple[dict[str, list[str]], str]], *
                 expected = naive.after(state, files, delimiter)
             except Malformed:
                 id, outcome, message = await _import(db, config, application, files)
-                assert outcome == Outcome.FAILED, message
+                assert outcome == BuildOutcome.FAILED, message
                 await execute(
                     db, "UPDATE application_imports SET status = 'Failed', build_end = now() WHERE id = %(id)s", id=id
                 )
                 assert await _state(db, application) == _seen(state)
                 continue
             id, outcome, message = await _import(db, config, application, files)
-            assert outcome == Outcome.FINISHED, message
+            assert outcome == BuildOutcome.FINISHED, message
             assert await _state(db, application) == _seen(expected)
             assert await fetch_value(db, "SELECT metrics FROM application_imports WHERE id = %(id)s", id=id) == (
                 naive.metrics(state, expected)
@@ -234,7 +237,7 @@ async def _check(config: Config, made: list[tuple[dict[str, list[str]], str]], *
 async def _check_changes(db: Db, id: UUID, before: State, now: State) -> None:
     for kind, lists in naive.changes(before, now).items():
         for change, names in lists.items():
-            page = await changes.changes_of(db, id, 1, changes.Kind(kind), changes.ChangeType(change.capitalize()))
+            page = await queries.changes_of(db, id, 1, RecordKind(kind), ChangeType(change.capitalize()))
             assert (kind, change, page.total_count) == (kind, change, len(names))
             assert sorted(item.name for item in page.items) == names
             for item in page.items:

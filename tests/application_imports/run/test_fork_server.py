@@ -60,7 +60,7 @@ def test_a_worker_leaves_nothing_behind_and_is_not_run_again_by_its_children(
         env=environment(TMPDIR=str(short_place)),
     ) as worker:
         assert worker.stdout
-        assert [worker.stdout.readline() for _ in range(2)] == ["lost\n", "lost\n"]
+        assert [worker.stdout.readline() for _ in range(2)] == ["interrupted\n", "interrupted\n"]
         assert len(left()) == 1
         if ending == "killed":
             worker.kill()

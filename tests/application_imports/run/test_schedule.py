@@ -135,7 +135,7 @@ async def test_runs_of_a_schedule_never_pile_up(scheduled: Imports, folder: Path
 
     runs = await scheduled.items("/api/application-imports", applicationId=str(application))
     logs = [(await scheduled.get(run["id"]))["log"] for run in runs]
-    assert [log.count("The schedule came due again and was skipped") for log in logs] == [2, 1]
+    assert [log.count("The schedule was due again and was skipped") for log in logs] == [2, 1]
     metrics = (await scheduled.client.get("/metrics", headers={"Host": "localhost"})).text
     assert "schedules_skipped_total 3" in metrics
 
