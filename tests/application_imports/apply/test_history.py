@@ -26,7 +26,7 @@ async def names(imports: Imports, path: str, **params: Any) -> list[str]:
     return [item["username"] for item in await imports.items(path, **params)]
 
 
-async def test_what_is_held_is_shown_as_the_files_say(imports: Imports, db: Db) -> None:
+async def test_accounts_show_the_access_that_the_files_list(imports: Imports, db: Db) -> None:
     application = await an_application(db)
     await imports.finish(application, FIRST)
 
@@ -50,7 +50,7 @@ async def test_what_is_held_is_shown_as_the_files_say(imports: Imports, db: Db) 
     }
 
 
-async def test_the_past_is_kept_by_number_and_by_time(imports: Imports, db: Db) -> None:
+async def test_earlier_states_are_found_by_import_number_and_by_time(imports: Imports, db: Db) -> None:
     application = await an_application(db)
     first = await imports.finish(application, FIRST)
     between = clock.now()
@@ -64,7 +64,7 @@ async def test_the_past_is_kept_by_number_and_by_time(imports: Imports, db: Db) 
     assert await names(imports, path, asOf="2020-01-01") == []
 
 
-async def test_the_change_list_has_before_and_after(imports: Imports, db: Db) -> None:
+async def test_change_list_has_before_and_after(imports: Imports, db: Db) -> None:
     application = await an_application(db)
     await imports.finish(application, FIRST)
     second = await imports.finish(application, SECOND)
@@ -83,7 +83,7 @@ async def test_the_change_list_has_before_and_after(imports: Imports, db: Db) ->
     assert found[2]["before"]["metadata"] == {"Cost Centre": "8"}
 
 
-async def test_the_change_list_can_be_filtered(imports: Imports, db: Db) -> None:
+async def test_change_list_can_be_filtered(imports: Imports, db: Db) -> None:
     run = await imports.finish(await an_application(db), FIRST)
     path = f"/api/application-imports/{run['id']}/changes"
 
@@ -94,7 +94,7 @@ async def test_the_change_list_can_be_filtered(imports: Imports, db: Db) -> None
     assert altered == []
 
 
-async def test_rolling_back_is_a_new_import(imports: Imports, client: httpx2.AsyncClient, db: Db) -> None:
+async def test_rollback_is_a_new_import(imports: Imports, client: httpx2.AsyncClient, db: Db) -> None:
     application = await an_application(db)
     first = await imports.finish(application, FIRST)
     await imports.finish(application, SECOND)
@@ -108,7 +108,7 @@ async def test_rolling_back_is_a_new_import(imports: Imports, client: httpx2.Asy
     assert await names(imports, f"/api/applications/{application}/accounts") == ["ada", "bob"]
 
 
-async def test_after_a_rollback_the_files_of_then_are_unchanged(
+async def test_files_of_the_restored_state_are_unchanged_after_a_rollback(
     imports: Imports, client: httpx2.AsyncClient, db: Db
 ) -> None:
     application = await an_application(db)
@@ -124,7 +124,9 @@ async def test_after_a_rollback_the_files_of_then_are_unchanged(
     assert then["metrics"]["users"] == {"total": 2, "new": 1, "altered": 1, "removed": 1}
 
 
-async def test_only_a_finished_import_can_be_put_back(imports: Imports, client: httpx2.AsyncClient, db: Db) -> None:
+async def test_rollback_to_an_unfinished_import_is_refused(
+    imports: Imports, client: httpx2.AsyncClient, db: Db
+) -> None:
     application = await an_application(db)
     elsewhere = await imports.finish(await an_application(db, "Elsewhere"), FIRST)
 
@@ -136,7 +138,7 @@ async def test_only_a_finished_import_can_be_put_back(imports: Imports, client: 
     ]
 
 
-async def test_every_page_of_a_state_is_found_whatever_came_after(imports: Imports, db: Db) -> None:
+async def test_every_page_of_an_earlier_state_is_found_after_later_imports(imports: Imports, db: Db) -> None:
     application = await an_application(db)
     users = [f"u{n:03}" for n in range(120)]
     first = await imports.finish(application, {"Users": "Username\n" + "\n".join(users)})
@@ -149,7 +151,7 @@ async def test_every_page_of_a_state_is_found_whatever_came_after(imports: Impor
     assert [await names(imports, path, page=n) for n in range(1, 3)] == [users[8:58], users[58:108]]
 
 
-async def test_every_page_of_the_change_list_goes_on_where_the_last_one_ended(imports: Imports, db: Db) -> None:
+async def test_pages_of_the_change_list_do_not_overlap(imports: Imports, db: Db) -> None:
     application = await an_application(db)
     await imports.finish(application, {"Users": "Username\n" + "\n".join(f"a{n:03}" for n in range(70))})
     users = [f"a{n:03}" for n in range(5, 70)] + [f"b{n:03}" for n in range(80)]
@@ -164,7 +166,7 @@ async def test_every_page_of_the_change_list_goes_on_where_the_last_one_ended(im
     assert len(found) == 85
 
 
-async def test_where_pages_begin_is_forgotten_after_a_week_and_found_again(imports: Imports, db: Db) -> None:
+async def test_page_boundaries_expire_after_a_week_and_are_computed_again(imports: Imports, db: Db) -> None:
     application = await an_application(db)
     await imports.finish(application, FIRST)
     path = f"/api/applications/{application}/accounts"

@@ -23,7 +23,9 @@ async def people(client: httpx2.AsyncClient) -> dict[str, dict[str, Any]]:
     return {item["firstName"]: item for item in items}
 
 
-async def test_people_are_made_whatever_their_order(imports: Imports, client: httpx2.AsyncClient, db: Db) -> None:
+async def test_identities_are_created_in_any_order_of_rows(
+    imports: Imports, client: httpx2.AsyncClient, db: Db
+) -> None:
     run = await imports.finish(await hr(db), {"People": HEADER + ADA + CHARLES})
 
     found = await people(client)
@@ -39,7 +41,9 @@ async def test_people_are_made_whatever_their_order(imports: Imports, client: ht
     }
 
 
-async def test_only_what_the_source_changed_is_changed(imports: Imports, client: httpx2.AsyncClient, db: Db) -> None:
+async def test_only_fields_that_the_source_changed_are_updated(
+    imports: Imports, client: httpx2.AsyncClient, db: Db
+) -> None:
     application = await hr(db)
     await imports.finish(application, {"People": HEADER + ADA + CHARLES})
     await db.execute("UPDATE identities SET title = 'Countess' WHERE employee_id = 'E1'")
@@ -51,7 +55,7 @@ async def test_only_what_the_source_changed_is_changed(imports: Imports, client:
     assert found["title"] == "Countess"
 
 
-async def test_names_that_change_sort_where_they_belong(imports: Imports, client: httpx2.AsyncClient, db: Db) -> None:
+async def test_changed_names_get_new_sort_keys(imports: Imports, client: httpx2.AsyncClient, db: Db) -> None:
     application = await hr(db)
     await imports.finish(application, {"People": HEADER + ADA + CHARLES})
 
@@ -60,7 +64,9 @@ async def test_names_that_change_sort_where_they_belong(imports: Imports, client
     assert list(await people(client)) == ["Ada", "Charles"]
 
 
-async def test_who_vanishes_is_removed_and_may_return(imports: Imports, client: httpx2.AsyncClient, db: Db) -> None:
+async def test_person_missing_from_the_file_is_removed_and_reactivated_on_return(
+    imports: Imports, client: httpx2.AsyncClient, db: Db
+) -> None:
     application = await hr(db)
     await imports.finish(application, {"People": HEADER + ADA + CHARLES})
     first_seen = (await people(client))["Ada"]["firstSeenDate"]
@@ -76,7 +82,7 @@ async def test_who_vanishes_is_removed_and_may_return(imports: Imports, client: 
     assert back["id"] == gone["id"]
 
 
-async def test_unknown_and_circular_supervisors_are_logged(imports: Imports, db: Db) -> None:
+async def test_unknown_supervisors_and_cycles_are_logged(imports: Imports, db: Db) -> None:
     lost = "E3,Grace,Hopper,,,E9,\n"
 
     run = await imports.finish(
@@ -87,7 +93,7 @@ async def test_unknown_and_circular_supervisors_are_logged(imports: Imports, db:
     assert "Supervisors form a cycle: E1 → E2 → E1" in run["log"]
 
 
-async def test_a_circle_is_told_by_the_import_that_makes_it_and_by_changes_below_it(imports: Imports, db: Db) -> None:
+async def test_cycle_is_logged_when_it_forms_and_when_someone_below_it_changes(imports: Imports, db: Db) -> None:
     application = await hr(db)
     circle = ADA + CHARLES.replace(",Director,,", ",Director,E1,")
     below, aside = "E3,Grace,Hopper,,Admiral,E1,\n", "E4,Alan,Turing,,Reader,E5,\nE5,Alonzo,Church,,,,\n"
@@ -103,7 +109,7 @@ async def test_a_circle_is_told_by_the_import_that_makes_it_and_by_changes_below
     assert [log.count("Supervisors form a cycle: E1 → E2 → E1") for log in told] == [1, 0, 0, 1]
 
 
-async def test_of_many_unknown_supervisors_some_are_named_and_all_are_counted(imports: Imports, db: Db) -> None:
+async def test_log_names_some_unknown_supervisors_and_counts_all(imports: Imports, db: Db) -> None:
     lost = "".join(f"E{n},Grace,Hopper,,,X{n},\n" for n in range(10, 1022))
 
     run = await imports.finish(await hr(db), {"People": HEADER + lost})
@@ -113,7 +119,7 @@ async def test_of_many_unknown_supervisors_some_are_named_and_all_are_counted(im
     assert "1,002 more supervisors are not known" in run["log"]
 
 
-async def test_someone_onboarded_is_found_by_mail(imports: Imports, client: httpx2.AsyncClient, db: Db) -> None:
+async def test_onboarded_person_is_found_by_email(imports: Imports, client: httpx2.AsyncClient, db: Db) -> None:
     id = await an_identity(db, "Ada", "Lovelace", email="ADA@x.test")
 
     await imports.finish(await hr(db), {"People": HEADER + ADA + CHARLES})
@@ -121,7 +127,7 @@ async def test_someone_onboarded_is_found_by_mail(imports: Imports, client: http
     assert (await people(client))["Ada"]["id"] == str(id)
 
 
-async def test_a_source_can_be_put_back(imports: Imports, client: httpx2.AsyncClient, db: Db) -> None:
+async def test_identity_source_can_be_rolled_back(imports: Imports, client: httpx2.AsyncClient, db: Db) -> None:
     application = await hr(db)
     first = await imports.finish(application, {"People": HEADER + ADA + CHARLES})
     await imports.finish(application, {"People": HEADER + CHARLES.replace("Director", "Inventor")})
@@ -134,7 +140,7 @@ async def test_a_source_can_be_put_back(imports: Imports, client: httpx2.AsyncCl
     assert (found["Ada"]["status"], found["Charles"]["title"]) == ("Active", "Director")
 
 
-async def test_blanks_around_what_a_file_says_go(imports: Imports, client: httpx2.AsyncClient, db: Db) -> None:
+async def test_spaces_around_values_are_removed(imports: Imports, client: httpx2.AsyncClient, db: Db) -> None:
     long = "t" * 256
     row = f'E1 ," Ada  May\t",\u00a0Lovelace ," ada@x.test "," {long} ",,"  blue"\n'
 
@@ -146,7 +152,7 @@ async def test_blanks_around_what_a_file_says_go(imports: Imports, client: httpx
     assert await fetch_rows(db, "SELECT employee_id, custom_fields FROM identities") == [("E1", {"3": "blue"})]
 
 
-async def test_own_supervisor_in_a_file_is_no_supervisor_and_is_logged(
+async def test_own_supervisor_in_a_file_is_ignored_and_logged(
     imports: Imports, client: httpx2.AsyncClient, db: Db
 ) -> None:
     run = await imports.finish(await hr(db), {"People": HEADER + ADA + CHARLES.replace(",Director,,", ",Director,E2,")})
@@ -177,7 +183,7 @@ async def test_person_who_becomes_own_supervisor_in_a_file_loses_the_old_one(
         ('"Ada\u2028Byron"', "line 2: First Name must not contain control characters"),
     ],
 )
-async def test_names_in_a_file_must_show_and_hold_no_control_characters(
+async def test_names_must_be_visible_and_without_control_characters(
     imports: Imports, db: Db, name: str, reason: str
 ) -> None:
     run = await imports.run(await hr(db), {"People": HEADER + ADA.replace("Ada", name)})

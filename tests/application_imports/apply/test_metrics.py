@@ -20,7 +20,7 @@ def changes(total: int = 0, new: int = 0, altered: int = 0, removed: int = 0) ->
     return {"total": total, "new": new, "altered": altered, "removed": removed}
 
 
-async def test_a_first_import_counts_everything_as_new(imports: Imports, db: Db) -> None:
+async def test_first_import_counts_everything_as_new(imports: Imports, db: Db) -> None:
     run = await imports.finish(await an_application(db), ALL)
 
     assert run["metrics"] == {
@@ -39,7 +39,7 @@ async def test_unchanged_files_keep_the_totals(imports: Imports, db: Db) -> None
     assert run["metrics"] == {"users": changes(3), "groups": changes(2), "permissions": {"total": 3, "new": 0}}
 
 
-async def test_an_account_counts_once_whatever_changed_on_it(imports: Imports, db: Db) -> None:
+async def test_account_with_several_changes_counts_once(imports: Imports, db: Db) -> None:
     application = await an_application(db)
     await imports.finish(application, ALL)
 
@@ -60,7 +60,7 @@ async def test_an_account_counts_once_whatever_changed_on_it(imports: Imports, d
     }
 
 
-async def test_what_a_large_import_wrote_is_found_without_reading_everything(imports: Imports, db: Db) -> None:
+async def test_change_list_of_a_large_import_does_not_scan_whole_tables(imports: Imports, db: Db) -> None:
     # More than fit into the first range of pages.
     names = [f"u{n}" for n in range(30_000)]
     files: Files = {

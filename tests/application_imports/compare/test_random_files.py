@@ -257,7 +257,7 @@ async def _roll_back(db: Db, config: Config, application: UUID, number: int) -> 
 
 
 @pytest.mark.timeout(1800)
-def test_an_import_is_what_the_naive_model_says(config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_imports_of_random_files_match_the_naive_model(config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lines, "_MOST_ADDED", 1.0)
 
     @settings(

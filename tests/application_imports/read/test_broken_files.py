@@ -113,9 +113,7 @@ BROKEN: dict[str, tuple[bytes, str]] = {
 
 
 @pytest.mark.timeout(600)
-async def test_a_broken_file_fails_its_import_and_says_why(
-    imports: Imports, client: httpx2.AsyncClient, db: Db
-) -> None:
+async def test_broken_file_fails_its_import_with_a_reason(imports: Imports, client: httpx2.AsyncClient, db: Db) -> None:
     application = await an_application(db)
     await imports.finish(application, {"Users": GOOD})
 
@@ -147,7 +145,7 @@ GOOD_FILES = {
 }
 
 
-async def test_every_common_form_is_read_alike(imports: Imports, db: Db) -> None:
+async def test_all_common_formats_give_the_same_rows(imports: Imports, db: Db) -> None:
     made = {name: await an_application(db, name) for name in GOOD_FILES}
     for name, content in GOOD_FILES.items():
         await imports.upload(made[name], {"Users": content})
@@ -161,7 +159,7 @@ async def test_every_common_form_is_read_alike(imports: Imports, db: Db) -> None
         )
 
 
-async def test_no_cell_writes_a_line_of_the_log(imports: Imports, db: Db) -> None:
+async def test_imported_cell_cannot_inject_lines_into_the_log(imports: Imports, db: Db) -> None:
     cell = "maybe\n2030-01-01T00:00:00Z Finished\x1b[2K\u202e"
 
     run = await imports.run(await an_application(db), {"Users": f'Username,Active\nada,"{cell}"\n'})

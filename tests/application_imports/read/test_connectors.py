@@ -29,7 +29,7 @@ def passwd_connector(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("passwd_connector")
-async def test_an_installed_connector_reads_its_own_form(imports: Imports, db: Db) -> None:
+async def test_installed_connector_reads_its_own_format(imports: Imports, db: Db) -> None:
     files = [{"name": "passwd", "content": "users"}]
     application = await an_application(db, connector={"name": "Unix passwd", "files": files})
 
@@ -42,7 +42,7 @@ async def test_an_installed_connector_reads_its_own_form(imports: Imports, db: D
     assert "passwd.csv, line 3: a passwd line has 7 fields" in broken["log"]
 
 
-def test_two_connectors_come_with_the_service() -> None:
+def test_service_ships_with_two_connectors() -> None:
     """By entry point like any other."""
     project = tomllib.loads((PAGE.parents[1] / "pyproject.toml").read_text())["project"]
     points = [EntryPoint(*named, GROUP) for named in project["entry-points"][GROUP].items()]
@@ -51,7 +51,7 @@ def test_two_connectors_come_with_the_service() -> None:
     assert all(isinstance(point.load(), Connector) for point in points)
 
 
-async def test_a_connector_may_map_any_header(imports: Imports, db: Db) -> None:
+async def test_connector_maps_any_header_to_a_field(imports: Imports, db: Db) -> None:
     files = [{"name": "Users", "content": "users", "columns": {"Kennung": "Username", "Name": "Email"}}]
     application = await an_application(db, connector={"name": "Mapped", "files": files})
 
@@ -62,7 +62,7 @@ async def test_a_connector_may_map_any_header(imports: Imports, db: Db) -> None:
     assert ada["metadata"] == [{"key": "Username", "value": "kept"}]
 
 
-async def test_a_named_encoding_is_used(imports: Imports, db: Db) -> None:
+async def test_encoding_of_the_connector_is_used(imports: Imports, db: Db) -> None:
     files = [{"name": "Users", "content": "users", "encoding": "windows-1252"}]
     application = await an_application(db, connector={"name": "Encoded", "files": files})
 

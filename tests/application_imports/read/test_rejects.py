@@ -10,7 +10,7 @@ LENIENT: dict[str, Any] = {"name": "Lenient", "files": [{**file, "allowRejects":
 USERS = "Username,Active\nada,Yes\nbob,perhaps\n,Yes\ncyd,Yes,more\nada,No\ndee,\ndee,\n"
 
 
-async def test_malformed_rows_are_set_aside_with_their_reasons(imports: Imports, db: Db) -> None:
+async def test_malformed_rows_are_rejected_with_reasons(imports: Imports, db: Db) -> None:
     run = await imports.finish(await an_application(db, connector=LENIENT), {"Users": USERS})
 
     found = await imports.items(f"/api/application-imports/{run['id']}/rejects")
@@ -25,7 +25,7 @@ async def test_malformed_rows_are_set_aside_with_their_reasons(imports: Imports,
     assert "Users: 1 repeated rows merged" in run["log"]
 
 
-async def test_the_control_totals_are_kept_with_the_import(imports: Imports, db: Db) -> None:
+async def test_control_totals_are_stored_with_the_import(imports: Imports, db: Db) -> None:
     run = await imports.finish(await an_application(db, connector=LENIENT), {"Users": USERS})
 
     totals = await fetch_value(db, "SELECT totals FROM import_runs WHERE import_id = %(id)s", id=run["id"])
@@ -35,7 +35,9 @@ async def test_the_control_totals_are_kept_with_the_import(imports: Imports, db:
     ]
 
 
-async def test_a_rejected_row_comes_in_when_its_user_does(imports: Imports, client: httpx2.AsyncClient, db: Db) -> None:
+async def test_rejected_row_is_imported_once_its_user_exists(
+    imports: Imports, client: httpx2.AsyncClient, db: Db
+) -> None:
     application = await an_application(db, connector=LENIENT)
     members = "Username,Group\nada,staff\nbob,staff\n"
     first = await imports.finish(application, {"Users": "Username\nada\n", "Memberships": members})
@@ -49,7 +51,7 @@ async def test_a_rejected_row_comes_in_when_its_user_does(imports: Imports, clie
     assert [item["name"] for item in added] == ["bob in staff"]
 
 
-async def test_without_leave_a_malformed_row_fails_the_import(imports: Imports, db: Db) -> None:
+async def test_malformed_row_fails_the_import_unless_rejects_are_allowed(imports: Imports, db: Db) -> None:
     run = await imports.run(await an_application(db), {"Users": USERS})
 
     assert run["status"] == "Failed"
@@ -59,7 +61,7 @@ async def test_without_leave_a_malformed_row_fails_the_import(imports: Imports, 
     )
 
 
-async def test_accounts_that_were_on_their_way_in_are_undone_with_a_broken_file(imports: Imports, db: Db) -> None:
+async def test_accounts_already_written_are_rolled_back_for_a_broken_file(imports: Imports, db: Db) -> None:
     application = await an_application(db)
     many = "".join(f"user{n}\n" for n in range(30_000))
     files = {"Users": f"Username\n{many}", "Permissions": "Username,Permission\nuser1,Read\nnobody,Read\n"}

@@ -43,7 +43,7 @@ def short_place() -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("ending", ["killed", "ended"])
-def test_a_worker_leaves_nothing_behind_and_is_not_run_again_by_its_children(
+def test_worker_leaves_no_socket_folder_and_children_do_not_run_its_script(
     tmp_path: Path, short_place: Path, ending: str
 ) -> None:
     script, runs = tmp_path / "script.py", tmp_path / "runs"

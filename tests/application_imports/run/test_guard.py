@@ -11,9 +11,7 @@ def users(*numbers: int) -> str:
     return "\n".join(["Username,Name", *(f"user{n},Number {n}" for n in numbers)])
 
 
-async def test_an_import_that_would_remove_too_much_is_held(
-    imports: Imports, client: httpx2.AsyncClient, db: Db
-) -> None:
+async def test_import_that_would_remove_too_much_is_held(imports: Imports, client: httpx2.AsyncClient, db: Db) -> None:
     application = await an_application(db)
     await imports.finish(application, {"Users": users(*range(100))})
 
@@ -25,14 +23,14 @@ async def test_an_import_that_would_remove_too_much_is_held(
     assert (await client.get(f"/api/applications/{application}/accounts")).json()["totalCount"] == 100
 
 
-async def test_what_the_limits_allow_is_not_held(imports: Imports, db: Db) -> None:
+async def test_import_within_the_limits_is_not_held(imports: Imports, db: Db) -> None:
     application = await an_application(db)
     await imports.finish(application, {"Users": users(*range(100))})
 
     await imports.finish(application, {"Users": users(*range(80))})
 
 
-async def test_growth_is_held_too(imports: Imports, db: Db) -> None:
+async def test_import_that_would_add_too_much_is_held(imports: Imports, db: Db) -> None:
     application = await an_application(db)
     await imports.finish(application, {"Users": users(*range(100))})
 
@@ -49,7 +47,7 @@ async def test_small_applications_are_not_guarded(imports: Imports, db: Db) -> N
     await imports.finish(application, {"Users": users(1)})
 
 
-async def test_an_application_has_limits_of_its_own(imports: Imports, db: Db) -> None:
+async def test_guard_of_the_application_precedes_the_settings(imports: Imports, db: Db) -> None:
     application = await an_application(db, guard={"minCount": 2, "maxRemovedPercent": 0})
     await imports.finish(application, {"Users": users(1, 2)})
 
@@ -58,7 +56,7 @@ async def test_an_application_has_limits_of_its_own(imports: Imports, db: Db) ->
     assert held["status"] == "Running"
 
 
-async def test_without_limits_of_its_own_it_has_those_of_the_settings(
+async def test_application_without_a_guard_uses_the_settings(
     imports: Imports, client: httpx2.AsyncClient, db: Db
 ) -> None:
     plain = await an_application(db)
@@ -74,7 +72,7 @@ async def test_without_limits_of_its_own_it_has_those_of_the_settings(
     assert "Held: it would remove 1 of 8 accounts, more than 10 %" in held["log"]
 
 
-async def test_a_guard_that_is_taken_away_gives_way_to_the_settings(
+async def test_removing_the_guard_of_an_application_restores_the_settings(
     imports: Imports, client: httpx2.AsyncClient, db: Db
 ) -> None:
     application = await an_application(db, guard={"minCount": 2, "maxRemovedPercent": 0})
@@ -93,7 +91,7 @@ async def a_held_import(imports: Imports, db: Db) -> tuple[UUID, str]:
     return application, (await imports.run(application, {"Users": users(1)}))["id"]
 
 
-async def test_a_person_may_continue_it(imports: Imports, client: httpx2.AsyncClient, db: Db) -> None:
+async def test_person_can_continue_a_held_import(imports: Imports, client: httpx2.AsyncClient, db: Db) -> None:
     _, id = await a_held_import(imports, db)
 
     answer = await client.post(f"/api/application-imports/{id}/continue")
@@ -113,7 +111,7 @@ async def test_only_a_held_import_can_be_continued(imports: Imports, client: htt
     assert (answer.status_code, answer.json()["error"]) == (409, "conflict")
 
 
-async def test_a_held_import_can_be_canceled(imports: Imports, client: httpx2.AsyncClient, db: Db) -> None:
+async def test_held_import_can_be_canceled(imports: Imports, client: httpx2.AsyncClient, db: Db) -> None:
     application, id = await a_held_import(imports, db)
 
     answer = await client.post("/api/application-imports/cancel", json={"applicationImportId": id})
@@ -125,7 +123,7 @@ async def test_a_held_import_can_be_canceled(imports: Imports, client: httpx2.As
     await imports.finish(application, {"Users": users(*range(100))})
 
 
-async def test_later_imports_wait_for_a_held_one(imports: Imports, db: Db) -> None:
+async def test_later_imports_wait_for_a_held_import(imports: Imports, db: Db) -> None:
     application, _ = await a_held_import(imports, db)
 
     run = await imports.run(application, {"Users": users(*range(100))})

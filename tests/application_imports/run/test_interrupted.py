@@ -77,7 +77,7 @@ async def until(db: Db, id: str, *statuses: str) -> str:
 
 
 @pytest.mark.timeout(1800)
-async def test_a_worker_killed_at_any_moment_leaves_all_or_nothing(imports: Imports, config: Config, db: Db) -> None:
+async def test_worker_killed_at_any_moment_leaves_all_or_nothing(imports: Imports, config: Config, db: Db) -> None:
     chance = random.Random(4)
     application = await an_application(db, guard={"minCount": 1_000_000_000})
     await imports.finish(application, files())
@@ -122,7 +122,7 @@ async def _is_whole(db: Db, application: UUID, number: int, mark: str, times: in
     assert versions == ROWS * (times + 1)
 
 
-async def test_an_import_interrupted_too_often_fails(imports: Imports, db: Db) -> None:
+async def test_import_interrupted_too_often_fails(imports: Imports, db: Db) -> None:
     run = await imports.upload(await an_application(db), {"Users": "Username\nada\n"})
     await db.execute("UPDATE application_imports SET status = 'Running', build_start = now()")
     await db.execute("INSERT INTO import_runs (import_id, attempts) SELECT id, 3 FROM application_imports")
@@ -136,7 +136,7 @@ async def test_an_import_interrupted_too_often_fails(imports: Imports, db: Db) -
     )
 
 
-async def test_an_import_taken_up_again_says_so(imports: Imports, db: Db) -> None:
+async def test_restarted_import_is_logged_as_interrupted(imports: Imports, db: Db) -> None:
     run = await imports.upload(await an_application(db), {"Users": "Username\nada\n"})
     await db.execute("UPDATE application_imports SET status = 'Running', build_start = now()")
     await db.execute("INSERT INTO import_runs (import_id, attempts) SELECT id, 1 FROM application_imports")
@@ -148,7 +148,7 @@ async def test_an_import_taken_up_again_says_so(imports: Imports, db: Db) -> Non
     assert "Interrupted; started again from its files (try 2)" in ended["log"]
 
 
-async def test_a_running_import_stops_when_told(
+async def test_running_import_stops_when_canceled(
     imports: Imports, client: httpx2.AsyncClient, config: Config, db: Db
 ) -> None:
     application = await an_application(db)
@@ -189,7 +189,7 @@ async def test_imports_of_one_application_run_one_after_the_other(imports: Impor
         assert earlier["buildEnd"] <= later["buildStart"]
 
 
-async def test_an_import_whose_build_was_killed_is_taken_up_again(
+async def test_import_is_restarted_after_its_child_was_killed(
     imports: Imports, config: Config, db: Db, tmp_path: Path
 ) -> None:
     (tmp_path / "import-build.before-commit").touch()
@@ -205,7 +205,7 @@ async def test_an_import_whose_build_was_killed_is_taken_up_again(
     assert "Interrupted; started again from its files (try 2)" in run["log"]
 
 
-async def test_a_build_that_breaks_down_fails_its_import_and_nothing_else(imports: Imports, db: Db) -> None:
+async def test_crash_of_a_build_fails_only_its_import(imports: Imports, db: Db) -> None:
     run = await imports.upload(await an_application(db), {"Users": "Username\nada\n"})
     broken = msgspec.structs.replace(imports.config, files_url="dir::file:///nowhere")
 
@@ -217,7 +217,7 @@ async def test_a_build_that_breaks_down_fails_its_import_and_nothing_else(import
     assert "a fault inside the service; its log says more" in run["log"]
 
 
-async def test_a_build_that_is_stuck_gives_its_place_to_others(
+async def test_stuck_build_is_ended_after_a_time_limit(
     imports: Imports, config: Config, db: Db, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = await imports.upload(await an_application(db), {"Users": "Username\nada\n"})

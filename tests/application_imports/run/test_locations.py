@@ -71,7 +71,7 @@ async def fetched(client: httpx2.AsyncClient, db: Db, config: Config, root: str,
 
 
 @pytest.mark.parametrize("path", ["users.csv", "users.csv?to=/root/other.csv", "a%20b.csv", "sub//users.csv"])
-async def test_what_is_in_the_root_is_read(
+async def test_location_inside_a_root_is_read(
     client: httpx2.AsyncClient, db: Db, config: Config, server: Server, path: str
 ) -> None:
     run = await fetched(client, db, config, f"{server.url}/root/", f"{server.url}/root/{path}")
@@ -96,7 +96,7 @@ async def test_what_is_in_the_root_is_read(
         "x?to=/root/%2e%2e/secret.csv",
     ],
 )
-async def test_nothing_outside_of_a_root_is_read(
+async def test_location_outside_of_a_root_is_refused(
     client: httpx2.AsyncClient, db: Db, config: Config, server: Server, path: str
 ) -> None:
     run = await fetched(client, db, config, f"{server.url}/root", f"{server.url}/root/{path}")
@@ -130,16 +130,16 @@ async def test_only_location_is_followed(
     assert all(asked.startswith("/root/") for asked in server.asked)
 
 
-async def test_redirects_have_an_end(client: httpx2.AsyncClient, db: Db, config: Config, server: Server) -> None:
+async def test_number_of_redirects_is_limited(
+    client: httpx2.AsyncClient, db: Db, config: Config, server: Server
+) -> None:
     run = await fetched(client, db, config, f"{server.url}/root", f"{server.url}/root/x?to=%23")
 
     assert run["status"] == "Failed"
     assert "the server redirects more than 10 times" in run["log"]
 
 
-async def test_newest_link_that_matches_is_read_and_links_that_lead_out_are_not(
-    client: httpx2.AsyncClient, db: Db, config: Config
-) -> None:
+async def test_newest_matching_link_inside_the_root_is_read(client: httpx2.AsyncClient, db: Db, config: Config) -> None:
     page = """<a href="users-1.csv">1</a> <A class='x' HREF='/root/users-2.csv'>2</A> <a href="../users-9.csv">9</a>
               <a href="http://127.0.0.2:1/root/users-8.csv">8</a> <a href="sub/users-7.csv">7</a>"""
     ages = {"/root/users-1.csv": "Wed, 01 Apr 2026 00:00:00 GMT", "/root/users-2.csv": "Thu, 02 Apr 2026 00:00:00 GMT"}
@@ -173,11 +173,11 @@ async def test_newest_link_that_matches_is_read_and_links_that_lead_out_are_not(
         ("2001:db8::1", False),
     ],
 )
-def test_address_of_no_file_server_is_refused(address: str, never: bool) -> None:
+def test_link_local_and_metadata_addresses_are_refused(address: str, never: bool) -> None:
     assert is_never_a_source(address) is never
 
 
-async def test_name_that_stands_for_a_metadata_service_is_not_dialed(
+async def test_host_name_of_a_metadata_service_is_not_connected_to(
     client: httpx2.AsyncClient, db: Db, config: Config, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: [(2, 1, 6, "", ("169.254.169.254", 80))])
@@ -188,7 +188,7 @@ async def test_name_that_stands_for_a_metadata_service_is_not_dialed(
     assert OUTSIDE in run["log"]
 
 
-async def test_a_name_before_the_host_is_another_place(
+async def test_user_name_in_a_url_does_not_match_the_root(
     client: httpx2.AsyncClient, db: Db, config: Config, server: Server
 ) -> None:
     host = server.url.removeprefix("http://")
@@ -199,7 +199,7 @@ async def test_a_name_before_the_host_is_another_place(
     assert server.asked == []
 
 
-async def test_a_link_out_of_a_root_that_is_a_file_url_is_not_followed(
+async def test_symlink_out_of_a_file_url_root_is_not_followed(
     client: httpx2.AsyncClient, db: Db, config: Config, tmp_path: Path
 ) -> None:
     (tmp_path / "root").mkdir()
@@ -213,7 +213,7 @@ async def test_a_link_out_of_a_root_that_is_a_file_url_is_not_followed(
     assert OUTSIDE in plain["log"]
 
 
-async def test_the_log_shows_no_secret_of_a_query(
+async def test_log_redacts_the_query_of_a_url(
     client: httpx2.AsyncClient, db: Db, config: Config, server: Server
 ) -> None:
     run = await fetched(client, db, config, "http://127.0.0.1:1/", "http://127.0.0.1:1/users.csv?sig=s3cr3t")
@@ -223,7 +223,7 @@ async def test_the_log_shows_no_secret_of_a_query(
     assert "s3cr3t" not in run["log"]
 
 
-async def test_a_fetched_file_has_a_name_that_can_be_said(
+async def test_fetched_file_gets_a_printable_name(
     client: httpx2.AsyncClient, db: Db, config: Config, server: Server, tmp_path: Path
 ) -> None:
     (tmp_path / "users\r\nSet-Cookie: a=b\udc80.csv").write_text(USERS)
@@ -255,7 +255,7 @@ async def test_a_fetched_file_has_a_name_that_can_be_said(
         ("sftp://ada:secret@files.example.com/x.csv", "Location must not hold a password"),
     ],
 )
-async def test_a_url_that_could_lead_elsewhere_is_not_saved(
+async def test_ambiguous_url_cannot_be_saved_as_a_location(
     client: httpx2.AsyncClient, location: str, message: str
 ) -> None:
     schedule = {"cron": "0 6 * * *", "locations": {"Users": location}}
@@ -275,7 +275,7 @@ async def test_a_url_that_could_lead_elsewhere_is_not_saved(
         "C:\\hr\\users.csv",
     ],
 )
-async def test_other_locations_are_saved_as_they_are(client: httpx2.AsyncClient, location: str) -> None:
+async def test_other_locations_are_saved_unchanged(client: httpx2.AsyncClient, location: str) -> None:
     schedule = {"cron": "0 6 * * *", "locations": {"Users": location}}
 
     answer = await client.post("/api/applications", json={"name": "P", "connector": CONNECTOR, "schedule": schedule})

@@ -56,7 +56,7 @@ async def test_staging_fetches_the_newest_match(scheduled: Imports, folder: Path
     assert account["username"] == "users-2.csv"
 
 
-async def test_a_missing_file_fails_the_import(scheduled: Imports, folder: Path, db: Db) -> None:
+async def test_missing_file_fails_the_import(scheduled: Imports, folder: Path, db: Db) -> None:
     run = await staged(scheduled, await an_application_with(db, folder / "nothing.csv"))
 
     assert run["status"] == "Failed"
@@ -75,7 +75,7 @@ async def test_a_missing_file_fails_the_import(scheduled: Imports, folder: Path,
         "simplecache::file://{folder}/a.csv",
     ],
 )
-async def test_nothing_outside_the_roots_is_read(scheduled: Imports, folder: Path, db: Db, location: str) -> None:
+async def test_path_outside_the_roots_is_refused(scheduled: Imports, folder: Path, db: Db, location: str) -> None:
     (folder.parent / "secret.csv").write_text("Username\nada\n")
     (folder / "link.csv").symlink_to(folder.parent / "secret.csv")
 
@@ -85,7 +85,7 @@ async def test_nothing_outside_the_roots_is_read(scheduled: Imports, folder: Pat
     assert "it is outside of ROLECALL_IMPORT_ROOTS" in run["log"]
 
 
-async def test_a_url_inside_a_root_is_read(client: httpx2.AsyncClient, config: Config, folder: Path, db: Db) -> None:
+async def test_url_inside_a_root_is_read(client: httpx2.AsyncClient, config: Config, folder: Path, db: Db) -> None:
     (folder / "users.csv").write_text("Username\nada\n")
     imports = Imports(client, msgspec.structs.replace(config, import_roots=(f"file://{folder}",)))
 
@@ -94,7 +94,7 @@ async def test_a_url_inside_a_root_is_read(client: httpx2.AsyncClient, config: C
     assert run["status"] == "Finished", run["log"]
 
 
-async def test_a_schedule_fires_once_when_it_is_due(scheduled: Imports, folder: Path, db: Db) -> None:
+async def test_schedule_fires_once_when_it_is_due(scheduled: Imports, folder: Path, db: Db) -> None:
     (folder / "users.csv").write_text("Username\nada\n")
     application = await an_application_with(db, folder / "users.csv", "*/5 * * * *")
     start = clock.now().replace(minute=2, second=0, microsecond=0)
@@ -111,7 +111,9 @@ async def test_a_schedule_fires_once_when_it_is_due(scheduled: Imports, folder: 
     assert (first["type"], first["status"]) == ("Scheduled", "Finished")
 
 
-async def test_runs_of_a_schedule_never_pile_up(scheduled: Imports, folder: Path, db: Db) -> None:
+async def test_schedule_is_skipped_while_its_last_import_is_unfinished(
+    scheduled: Imports, folder: Path, db: Db
+) -> None:
     (folder / "users.csv").write_text("Username\nada\nbob\n")
     application = await an_application(
         db,
@@ -140,7 +142,7 @@ async def test_runs_of_a_schedule_never_pile_up(scheduled: Imports, folder: Path
     assert "schedules_skipped_total 3" in metrics
 
 
-async def test_three_failures_in_a_row_are_told(scheduled: Imports, folder: Path, db: Db) -> None:
+async def test_schedule_with_three_failures_in_a_row_is_reported(scheduled: Imports, folder: Path, db: Db) -> None:
     application = await an_application_with(db, folder / "users.csv", "* * * * *")
     start = clock.now()
     told = []
@@ -173,7 +175,7 @@ async def test_three_failures_in_a_row_are_told(scheduled: Imports, folder: Path
         "relative.csv",
     ],
 )
-async def test_one_answer_for_every_location_outside_the_roots(
+async def test_every_location_outside_the_roots_gives_the_same_error(
     scheduled: Imports, folder: Path, db: Db, location: str
 ) -> None:
     (folder.parent / "secret.csv").write_text("Username\nada\n")
@@ -191,7 +193,7 @@ async def test_one_answer_for_every_location_outside_the_roots(
 
 
 @pytest.mark.parametrize("pattern", ["link*.csv", "dangling*.csv", "*/secret.csv", "*/no-such-file.csv"])
-async def test_pattern_does_not_tell_what_a_link_leads_to(
+async def test_pattern_does_not_reveal_the_target_of_a_link(
     scheduled: Imports, folder: Path, db: Db, pattern: str
 ) -> None:
     (folder.parent / "secret.csv").write_text("Username\nada\n")

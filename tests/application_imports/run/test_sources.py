@@ -76,7 +76,7 @@ CASES: dict[str, tuple[Behaviour, str]] = {
 
 
 @pytest.mark.parametrize("case", CASES)
-async def test_import_fails_once_with_what_the_source_did(
+async def test_failing_source_fails_the_import_once_with_a_reason(
     client: httpx2.AsyncClient, db: Db, config: Config, case: str
 ) -> None:
     behave, reason = CASES[case]
@@ -90,7 +90,7 @@ async def test_import_fails_once_with_what_the_source_did(
     assert reason in lines[1]
 
 
-async def test_source_that_falls_silent_fails_the_import(
+async def test_source_that_stops_sending_fails_the_import(
     client: httpx2.AsyncClient, db: Db, config: Config, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(http_source, "_TIMEOUT", http_source.aiohttp.ClientTimeout(sock_read=0.2))
@@ -114,7 +114,7 @@ class _Failing(MemoryFileSystem):
         raise LookupError("NoSuchBucket: hr\nFinished\x00")
 
 
-async def test_error_of_a_store_library_fails_the_import_in_one_line(
+async def test_error_of_a_storage_library_fails_the_import_in_one_line(
     client: httpx2.AsyncClient, db: Db, config: Config
 ) -> None:
     fsspec.register_implementation("failing", _Failing, clobber=True)
