@@ -1,4 +1,4 @@
-"""Files and rows: in every end of a request, whatever a row names is there, and nothing else stays for long."""
+"""However a request ends, every row has its file, and files without a row are removed soon."""
 
 import tracemalloc
 from collections.abc import AsyncIterator
@@ -31,7 +31,7 @@ async def upload(client: httpx2.AsyncClient, db: Db, content: Any = b"Username\n
 
 @asynccontextmanager
 async def at_commit(db: Db, statement: str) -> AsyncIterator[None]:
-    """Every transaction that makes an import runs `statement` while it commits."""
+    """Run `statement` during the commit of every transaction that creates an import."""
     body = f"CREATE FUNCTION fault() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN {statement}; RETURN NULL; END $$"
     await execute(db, body)
     await execute(
@@ -84,7 +84,7 @@ async def test_sweep_keeps_files_that_have_a_row(client: httpx2.AsyncClient, db:
 async def test_sweep_ignores_a_file_that_vanishes_meanwhile(db: Db, config: Config) -> None:
     incoming = config.store.folder / "incoming"
     incoming.mkdir(parents=True, exist_ok=True)
-    # Listed, and not there.
+    # Listed, but missing in the store.
     (incoming / "gone").symlink_to(incoming / "nowhere")
     (incoming / "unfinished").write_bytes(b"half a fi")
 

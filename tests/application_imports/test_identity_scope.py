@@ -1,4 +1,4 @@
-"""Imports of an identity source need `identities:write`: nobody makes themselves a supervisor with `imports:write`."""
+"""Imports of an identity source need `identities:write`: `imports:write` alone must not set supervisors."""
 
 from typing import Any
 from uuid import UUID
@@ -27,7 +27,7 @@ async def an_application_of(db: Db, *, is_source: bool) -> UUID:
 async def perform(
     client: httpx2.AsyncClient, db: Db, operation: str, application: UUID, secret: str
 ) -> httpx2.Response:
-    """Call an operation that is valid but for the scope."""
+    """Call an operation that is valid except for the scope."""
     headers = {"Authorization": f"Bearer {secret}"}
     body: dict[str, Any] = {}
     match operation:

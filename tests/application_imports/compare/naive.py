@@ -1,4 +1,4 @@
-"""What an import means, said as plainly as possible: dictionaries in, dictionaries out. Slow, and easy to believe."""
+"""A naive model of imports: dictionaries in, dictionaries out. Slow, and simple enough to trust."""
 
 import csv
 import io
@@ -109,7 +109,7 @@ def metrics(before: State, now: State) -> dict[str, Any]:
 
 
 def changes(before: State, now: State) -> dict[str, dict[str, list[str]]]:
-    """What each change list names."""
+    """Return the names in each change list."""
 
     def path(parts: Any) -> str:
         return " / ".join(filter(None, parts))

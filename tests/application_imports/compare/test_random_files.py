@@ -1,4 +1,4 @@
-"""Random files, imported twice: by their lines and by their columns. Both must be what the naive model says."""
+"""Import random files twice, by line and whole, and compare both results with the naive model."""
 
 import asyncio
 import csv
@@ -58,7 +58,7 @@ COLUMNS = {
 
 @st.composite
 def imports(draw: st.DrawFn) -> list[tuple[dict[str, list[str]], str]]:
-    """Files of several imports, each with its delimiter; most files resemble the ones before."""
+    """Draw the files of several imports, each with a delimiter; most resemble the files before."""
     told: dict[str, Any] = {"Users": draw(USERS), "Groups": draw(LISTED), "Memberships": [], "Permissions": []}
     made = []
     for _ in range(draw(st.integers(2, 4))):
@@ -67,7 +67,7 @@ def imports(draw: st.DrawFn) -> list[tuple[dict[str, list[str]], str]]:
             told[name] = draw({"Users": USERS, "Groups": LISTED, "Memberships": MEMBERS, "Permissions": HELD}[name])
         present = {row[0].strip() for row in told["Users"]}
         if draw(st.integers(0, 9)):
-            # Mostly well formed: one row a key, and only users that are there.
+            # Mostly well formed: one row per key, and only existing users.
             told["Users"] = list({row[0]: row for row in told["Users"]}.values())
             told["Groups"] = list({row[0]: row for row in told["Groups"]}.values())
             told["Memberships"] = [row for row in told["Memberships"] if row[0] in present]
@@ -185,7 +185,7 @@ async def _state(db: Db, application: UUID) -> State:
 
 
 def _seen(state: State) -> State:
-    """As the database shows it: every group, listed or named."""
+    """Return the state as the database shows it: with every group, listed or only named."""
     return state._replace(listed=state.groups)
 
 

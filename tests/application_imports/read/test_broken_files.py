@@ -1,4 +1,4 @@
-"""Files as they come from the world. Each fails its import with a last line that helps, and changes nothing."""
+"""Broken files as they occur in practice: each fails its import with a helpful reason and changes nothing."""
 
 import io
 import zipfile
@@ -16,7 +16,7 @@ GOOD = b"Username,Name\nada,Ada\n"
 
 
 def xlsx(sheet: str, **more: bytes) -> bytes:
-    """A workbook of one sheet, written by hand."""
+    """Build a workbook with one sheet by hand."""
     parts = {
         "[Content_Types].xml": '<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types">'
         '<Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'

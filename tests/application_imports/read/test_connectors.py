@@ -16,7 +16,7 @@ PASSWD = "root:x:0:0:The boss:/root:/bin/sh\nada:x:1:1:Ada Lovelace:/home/ada:/s
 
 @pytest.fixture
 def passwd_connector(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The connector of the page, installed beside the service as a package would be."""
+    """Install the connector of the documentation page as a package."""
     code = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)[0]
     assert len(code.splitlines()) < 50
     folder = tmp_path / "installed"
@@ -43,7 +43,7 @@ async def test_installed_connector_reads_its_own_format(imports: Imports, db: Db
 
 
 def test_service_ships_with_two_connectors() -> None:
-    """By entry point like any other."""
+    """Find the built-in connectors by entry point, like any other."""
     project = tomllib.loads((PAGE.parents[1] / "pyproject.toml").read_text())["project"]
     points = [EntryPoint(*named, GROUP) for named in project["entry-points"][GROUP].items()]
 

@@ -1,4 +1,4 @@
-"""Names in a file sort as the same names do when they are entered one by one."""
+"""Imported names have the same sort keys as names entered one by one."""
 
 import httpx2
 import polars as pl

@@ -1,4 +1,4 @@
-"""What is left of a worker that was killed, and what its children read."""
+"""The fork server removes the socket folder of a worker, and children do not run the worker's script again."""
 
 import subprocess
 import sys
@@ -10,7 +10,7 @@ import pytest
 
 from tests.cli.commands import environment, eventually
 
-# A worker in short, started as a script: it tells each time that it is run, builds twice, and waits to be killed.
+# A small worker, started as a script: it notes each time that it is run, builds twice, and waits to be killed.
 SCRIPT = """
 import asyncio, sys
 from pathlib import Path
@@ -37,7 +37,7 @@ if __name__ == "__main__":
 
 @pytest.fixture
 def short_place() -> Iterator[Path]:
-    """The path of a socket must be short, which tmp_path is not."""
+    """Create a folder with a short path: the path of a socket is limited, and tmp_path is too long."""
     with tempfile.TemporaryDirectory() as place:
         yield Path(place)
 

@@ -1,4 +1,4 @@
-"""A run that is stopped: by a person, or by the death of its worker."""
+"""Imports that are canceled or whose worker dies."""
 
 import asyncio
 import itertools
@@ -93,7 +93,7 @@ async def test_worker_killed_at_any_moment_leaves_all_or_nothing(imports: Import
         if await until(db, run["id"], "Running", "Finished") == "Running":
             assert halfway == before
         await imports.work()
-        # The child of a worker that died may outlive it for a moment; then there is nothing left to do here.
+        # The child of a dead worker may outlive it for a moment and finish the import itself.
         ended = await until(db, run["id"], "Finished", "Failed")
         assert ended == "Finished", (await imports.get(run["id"]))["log"]
         before = await content_of(db, application)
@@ -102,7 +102,7 @@ async def test_worker_killed_at_any_moment_leaves_all_or_nothing(imports: Import
 
 
 async def _is_whole(db: Db, application: UUID, number: int, mark: str, times: int) -> None:
-    """As after one full import: every account and assignment once, with the values of the files."""
+    """Check that every account and assignment exists once, with the values of the files."""
     accounts = ROWS // 10
     rows = await fetch_rows(
         db,
@@ -223,7 +223,7 @@ async def test_stuck_build_is_ended_after_a_time_limit(
     run = await imports.upload(await an_application(db), {"Users": "Username\nada\n"})
     stored = config.store.folder / str(await fetch_value(db, "SELECT location FROM import_files"))
     stored.unlink()
-    # A disk that never answers: nobody writes to this pipe.
+    # Reading a pipe without a writer blocks, like a disk that never answers.
     os.mkfifo(stored)
     monkeypatch.setattr(child, "_LONGEST_SECONDS", 0.5)
 

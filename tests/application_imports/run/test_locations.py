@@ -1,4 +1,4 @@
-"""However a location is spelled, and wherever a server points, nothing outside of the roots is read."""
+"""Nothing outside of the import roots is read, regardless of spelling, links and redirects."""
 
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -25,7 +25,7 @@ REDIRECTING = ("Location", "URI", "Refresh", "Content-Location", "Link")
 
 
 class Server(msgspec.Struct):
-    """With a folder that is a root and a file beside it."""
+    """Serve a folder that is a root and a file next to it."""
 
     url: str
     asked: list[str]
@@ -59,7 +59,7 @@ async def server() -> AsyncIterator[Server]:
 
 
 async def fetched(client: httpx2.AsyncClient, db: Db, config: Config, root: str, location: str) -> dict[str, Any]:
-    """The import that came of it; the location is written past the check that comes when it is saved."""
+    """Run an import of a location, bypassing the check on saving it; return the import."""
     application = await an_application(
         db, f"Of {location!a}", schedule={"cron": "0 6 * * *", "locations": {"Users": "/x"}}
     )

@@ -1,4 +1,4 @@
-"""A source that fails ends the import once, and the log says what the source did."""
+"""A failing source fails the import without another attempt, and the log has the reason."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -106,7 +106,7 @@ async def test_source_that_stops_sending_fails_the_import(
 
 
 class _Failing(MemoryFileSystem):
-    """A store whose library raises errors of its own."""
+    """A store whose library raises an error that is not an `OSError`."""
 
     protocol = "failing"
 

@@ -1,4 +1,4 @@
-"""The log of an import says how long each step took, and the steps add up to the whole."""
+"""The log of an import has the time of each step, and they add up to the build time."""
 
 import re
 from datetime import datetime
@@ -16,11 +16,11 @@ _STEP = re.compile(r"^\S+ (?P<step>.*) in (?P<seconds>\d+\.\d) s$", re.MULTILINE
 
 
 def steps_of(run: dict[str, Any]) -> list[str]:
-    """The names of the steps; their times must add up to the time of the build."""
+    """Return the names of the steps, after checking that their times add up to the build time."""
     found = list(_STEP.finditer(run["log"]))
     begin, end = (datetime.fromisoformat(run[name]) for name in ("buildStart", "buildEnd"))
     told = sum(float(step["seconds"]) for step in found)
-    # Each time is rounded to a tenth, and the two ends are told to the second or finer.
+    # Each time is rounded to a tenth of a second.
     assert abs(told - (end - begin).total_seconds()) <= 0.05 * len(found) + 1, run["log"]
     return [re.sub(r": .* read$", " read", step["step"]) for step in found]
 
