@@ -104,9 +104,9 @@ async def test_cycle_is_logged_when_it_forms_and_when_someone_below_it_changes(i
         circle + below.replace("Admiral", "Captain"),
     ]
 
-    told = [(await imports.finish(application, {"People": HEADER + file}))["log"] for file in files]
+    logs = [(await imports.finish(application, {"People": HEADER + file}))["log"] for file in files]
 
-    assert [log.count("Supervisors form a cycle: E1 → E2 → E1") for log in told] == [1, 0, 0, 1]
+    assert [log.count("Supervisors form a cycle: E1 → E2 → E1") for log in logs] == [1, 0, 0, 1]
 
 
 async def test_log_names_some_unknown_supervisors_and_counts_all(imports: Imports, db: Db) -> None:

@@ -59,29 +59,29 @@ COLUMNS = {
 @st.composite
 def imports(draw: st.DrawFn) -> list[tuple[dict[str, list[str]], str]]:
     """Draw the files of several imports, each with a delimiter; most resemble the files before."""
-    told: dict[str, Any] = {"Users": draw(USERS), "Groups": draw(LISTED), "Memberships": [], "Permissions": []}
+    rows: dict[str, Any] = {"Users": draw(USERS), "Groups": draw(LISTED), "Memberships": [], "Permissions": []}
     made = []
     for _ in range(draw(st.integers(2, 4))):
         again = draw(st.lists(st.sampled_from(list(COLUMNS)), max_size=3, unique=True))
         for name in again:
-            told[name] = draw({"Users": USERS, "Groups": LISTED, "Memberships": MEMBERS, "Permissions": HELD}[name])
-        present = {row[0].strip() for row in told["Users"]}
+            rows[name] = draw({"Users": USERS, "Groups": LISTED, "Memberships": MEMBERS, "Permissions": HELD}[name])
+        present = {row[0].strip() for row in rows["Users"]}
         if draw(st.integers(0, 9)):
             # Mostly well formed: one row per key, and only existing users.
-            told["Users"] = list({row[0]: row for row in told["Users"]}.values())
-            told["Groups"] = list({row[0]: row for row in told["Groups"]}.values())
-            told["Memberships"] = [row for row in told["Memberships"] if row[0] in present]
-            told["Permissions"] = [row for row in told["Permissions"] if row[0][0] in present or row[0][1]]
-            told["Permissions"] = list({row[:4]: row for row in told["Permissions"]}.values())
+            rows["Users"] = list({row[0]: row for row in rows["Users"]}.values())
+            rows["Groups"] = list({row[0]: row for row in rows["Groups"]}.values())
+            rows["Memberships"] = [row for row in rows["Memberships"] if row[0] in present]
+            rows["Permissions"] = [row for row in rows["Permissions"] if row[0][0] in present or row[0][1]]
+            rows["Permissions"] = list({row[:4]: row for row in rows["Permissions"]}.values())
         omitted = draw(st.sets(st.sampled_from(["Users", "Groups", "Memberships", "Permissions"]), max_size=2))
         dialect = draw(st.sampled_from([",", ",", ",", ";", "\t", "|"]))
-        files = {name: _files(draw, name, told[name], dialect) for name in COLUMNS if name not in omitted}
-        made.append((files or {"Users": _files(draw, "Users", told["Users"], dialect)}, dialect))
+        files = {name: _files(draw, name, rows[name], dialect) for name in COLUMNS if name not in omitted}
+        made.append((files or {"Users": _files(draw, "Users", rows["Users"], dialect)}, dialect))
     return made
 
 
-def _files(draw: st.DrawFn, name: str, told: list[Any], delimiter: str) -> list[str]:
-    flat = [[*row[0], *row[1:]] if isinstance(row[0], tuple) else list(row) for row in told]
+def _files(draw: st.DrawFn, name: str, rows: list[Any], delimiter: str) -> list[str]:
+    flat = [[*row[0], *row[1:]] if isinstance(row[0], tuple) else list(row) for row in rows]
     if draw(st.booleans()):
         flat = draw(st.permutations(flat))
     order = list(range(len(COLUMNS[name])))
