@@ -56,7 +56,7 @@ def test_pointers_to_schema_files_lead_somewhere() -> None:
 
 def test_schema_files_point_to_python_that_is_there() -> None:
     texts = {path.name: path.read_text() for path in schema.FOLDER.glob("*.sql")}
-    named = {(name, path) for name, text in texts.items() for path in re.findall(r"\w+/\w+\.py", text)}
+    named = {(name, path) for name, text in texts.items() for path in re.findall(r"(?:\w+/)+\w+\.py", text)}
 
     assert [(name, path) for name, path in named if not (ROOT / "rolecall" / path).exists()] == []
 
