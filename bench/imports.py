@@ -136,7 +136,7 @@ def _workers(root: int) -> Iterator[int]:
         above = pid
         while above in parents and above != root:
             above = parents[above]
-        if above == root and (b"application_imports.build" in command or b"\0worker\0" in command):
+        if above == root and (b"application_imports.run.child_main" in command or b"\0worker\0" in command):
             yield pid
 
 

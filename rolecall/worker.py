@@ -18,9 +18,9 @@ from rolecall.access_requests import moving as access_requests
 from rolecall.access_requests.closed_loop import close_loop, finished_imports
 from rolecall.accounts import matching
 from rolecall.application_imports import actions as imports
-from rolecall.application_imports.finish import FINISHED_CHANNEL
-from rolecall.application_imports.run import run_next_import
-from rolecall.application_imports.schedule import fire_schedules
+from rolecall.application_imports.run.finish import FINISHED_CHANNEL
+from rolecall.application_imports.run.next_import import run_next_import
+from rolecall.application_imports.run.schedule import fire_schedules
 from rolecall.console.actions import forget_old_sessions
 from rolecall.core import clock
 from rolecall.core.authors import by_system, written_by

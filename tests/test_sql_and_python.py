@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rolecall import worker
 from rolecall.application_imports.actions import CHANNEL as IMPORTS
-from rolecall.application_imports.finish import FINISHED_CHANNEL
+from rolecall.application_imports.run.finish import FINISHED_CHANNEL
 from rolecall.core import schema
 from rolecall.core.db import Db, fetch_rows
 from rolecall.personnel_events.model import CHANNEL as PERSONNEL_EVENTS
@@ -56,7 +56,7 @@ def test_references_to_schema_files_resolve() -> None:
 
 def test_references_to_python_files_in_sql_resolve() -> None:
     texts = {path.name: path.read_text() for path in schema.FOLDER.glob("*.sql")}
-    named = {(name, path) for name, text in texts.items() for path in re.findall(r"\w+/\w+\.py", text)}
+    named = {(name, path) for name, text in texts.items() for path in re.findall(r"(?:\w+/)+\w+\.py", text)}
 
     assert [(name, path) for name, path in named if not (ROOT / "rolecall" / path).exists()] == []
 

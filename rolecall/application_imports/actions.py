@@ -1,3 +1,5 @@
+"""Operations on imports: create, cancel, continue, roll back. A worker runs them, see `run/next_import.py`."""
+
 import asyncio
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -5,9 +7,8 @@ from datetime import datetime
 from uuid import UUID
 
 from rolecall.application_imports import queries
-from rolecall.application_imports.model import MOVES, ImportStatus, ImportType
-from rolecall.application_imports.queries import Target
-from rolecall.application_imports.shapes import CancelBody, RollbackBody, StageBody, UploadBody
+from rolecall.application_imports.model import MOVES, ImportStatus, ImportTarget, ImportType
+from rolecall.application_imports.shapes import CancelImportBody, RollbackBody, StageBody, UploadBody
 from rolecall.applications.permitted import require_import_right
 from rolecall.applications.shapes import FileGroup
 from rolecall.core import ids
@@ -36,7 +37,7 @@ async def upload_import(
     store: Store,
     type: ImportType = ImportType.API,
 ) -> UUID:
-    """`queried` are the application ids of the query; the form may name the application as well."""
+    """Create an import from uploaded files; the query (`queried`) or the form names the application."""
     given = {text.lower() for text in (*queried, *upload.values("applicationId")) if text}
     if len(given) > 1:
         differs = Problem("applicationId", "Application ID must be the same in the query and the form")
@@ -56,7 +57,7 @@ async def upload_import(
 
 
 async def stage_import(db: Db, caller: Caller, raw: Json, facts: Facts, type: ImportType = ImportType.API) -> UUID:
-    """Run the schedule once, now."""
+    """Create an import that reads the files of the schedule now."""
     target = await _target(db, raw)
     _require_right(caller, target is not None and target.is_identity_source)
     problems = _target_problems(raw, target)
@@ -67,8 +68,8 @@ async def stage_import(db: Db, caller: Caller, raw: Json, facts: Facts, type: Im
 
 
 async def cancel_import(db: Db, caller: Caller, raw: Json, facts: Facts) -> UUID:
-    """Ask for a stop; the worker is the one that reaches Canceled."""
-    id = check(CancelBody, raw, facts).application_import_id
+    """Request cancelation; a worker stops the import and moves it to Canceled."""
+    id = check(CancelImportBody, raw, facts).application_import_id
     _require_right(caller, await queries.is_of_identity_source(db, id))
     if not await move_import(db, id, ImportStatus.CANCELING):
         status = await queries.status_of(db, id)
@@ -79,7 +80,7 @@ async def cancel_import(db: Db, caller: Caller, raw: Json, facts: Facts) -> UUID
 
 
 async def move_import(db: Db, id: UUID, to: ImportStatus, **columns: object) -> bool:
-    """Whether the move happened, setting `columns` with it; when not, nothing changed."""
+    """Change the status and `columns` if the move is allowed; return whether it was."""
     changes = ", ".join(f"{name} = %({name})s" for name in ("status", *columns))
     # Fires key_row, schema/application_imports.sql.
     moved = await execute(
@@ -94,7 +95,7 @@ async def move_import(db: Db, id: UUID, to: ImportStatus, **columns: object) -> 
 
 
 async def continue_import(db: Db, caller: Caller, id: UUID, now: datetime) -> None:
-    """Lift the guard, for this run alone."""
+    """Lift the guard for this import only."""
     _require_right(caller, await queries.is_of_identity_source(db, id))
     hold = await queries.hold_of(db, id, caller.id)
     if hold and hold.lowers_risk:
@@ -118,7 +119,7 @@ async def continue_import(db: Db, caller: Caller, id: UUID, now: datetime) -> No
 async def roll_back(
     db: Db, caller: Caller, application_id: UUID, raw: Json, facts: Facts, type: ImportType = ImportType.API
 ) -> UUID:
-    """A new import that puts the data back as after an earlier one."""
+    """Create an import that restores the data as it was after an earlier one."""
     target = await queries.target(db, application_id)
     if target is None:
         raise NotFound("Application", application_id)
@@ -166,7 +167,7 @@ async def create_import(
 async def add_file(
     db: Db, import_id: UUID, position: int, group: FileGroup, file: UploadedFile, store: Store, now: datetime
 ) -> UUID:
-    """Puts the file in its place, then names it: the caller's transaction commits after both."""
+    """Store the file, then insert its row: a stored file without a row is swept, a row without a file is not."""
     id = new_id()
     await execute(
         db,
@@ -196,7 +197,7 @@ async def log_line(db: Db, import_id: UUID, message: str, now: datetime) -> None
 
 
 async def finish_canceling(pool: Pool, _: Config, now: datetime) -> bool:
-    """An import canceled before it started is Canceled at once; one that runs is stopped by its run."""
+    """Move imports that were canceled before they started to Canceled; running ones are stopped by their worker."""
     async with pool.connection() as db, written_by(db, "canceling", by_system("finish_canceling", now)):
         rows = await fetch_rows(
             db,
@@ -209,7 +210,7 @@ async def finish_canceling(pool: Pool, _: Config, now: datetime) -> bool:
 
 
 async def sweep_files(db: Db, store: Store, now: datetime) -> None:
-    """Files that no row names: their process died before its commit."""
+    """Remove files without a row: the process that stored them died before its commit."""
     locations = await asyncio.to_thread(store.sweepable, now)
     rows = await fetch_rows(db, "SELECT location FROM import_files WHERE location = ANY(%(all)s)", all=locations)
     for location in set(locations) - {row[0] for row in rows}:
@@ -218,12 +219,12 @@ async def sweep_files(db: Db, store: Store, now: datetime) -> None:
         path.unlink(missing_ok=True)
 
 
-async def _target(db: Db, raw: Json) -> Target | None:
+async def _target(db: Db, raw: Json) -> ImportTarget | None:
     id = ids.guid(raw.get("applicationId"))
     return await queries.target(db, id) if id else None
 
 
-def _target_problems(raw: Json, target: Target | None) -> list[Problem]:
+def _target_problems(raw: Json, target: ImportTarget | None) -> list[Problem]:
     id = ids.guid(raw.get("applicationId"))
     if id and target is None:
         return [Problem("applicationId", f"Application with id {id} not found")]
@@ -233,12 +234,12 @@ def _target_problems(raw: Json, target: Target | None) -> list[Problem]:
 
 
 def _chosen(upload: Upload) -> list[UploadedFile]:
-    """Browsers send a nameless, empty file for a field in which nothing was chosen."""
+    """Drop the nameless, empty file that browsers send for a file field left blank."""
     return [file for file in upload.files if file.name or file.size]
 
 
-def _file_problems(upload: Upload, target: Target | None) -> Iterator[Problem]:
-    """Every broken rule of every file; without a target only those that need none."""
+def _file_problems(upload: Upload, target: ImportTarget | None) -> Iterator[Problem]:
+    """Yield every problem of every file; without a target only those that do not depend on it."""
     groups = target.groups_by_id() if target else {}
     knows_groups = target is not None and target.file_groups is not None
     sent = Counter[UUID | None]()

@@ -1,12 +1,24 @@
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any
 from uuid import UUID
 
 import msgspec
 
-from rolecall.application_imports.shapes import ImportDetail, ImportItem, RejectItem
-from rolecall.applications.model import ImportStatus
+from rolecall.application_imports.model import (
+    RELATIONS,
+    ChangeType,
+    DownloadableFile,
+    EndedImports,
+    FailingSchedule,
+    ImportNumbers,
+    ImportStatus,
+    ImportTarget,
+    RecordKind,
+    Relation,
+)
+from rolecall.application_imports.shapes import ChangeItem, ImportDetail, ImportItem, RejectItem
 from rolecall.applications.queries import (
     IMPORT_COLUMNS,
     IMPORT_WIDTH,
@@ -18,7 +30,7 @@ from rolecall.applications.queries import (
 from rolecall.applications.shapes import FileGroup, Import
 from rolecall.core.db import Db, fetch_all, fetch_one, fetch_rows, fetch_value
 from rolecall.core.errors import NotFound
-from rolecall.core.paging import FrozenListing, Listing, Page, fetch_frozen, fetch_listed
+from rolecall.core.paging import PAGE_SIZE, FrozenListing, Listing, Page, fetch_frozen, fetch_listed, fetch_stretch
 
 
 async def get(db: Db, id: UUID) -> ImportDetail:
@@ -35,7 +47,7 @@ async def get(db: Db, id: UUID) -> ImportDetail:
 
 
 async def get_alone(db: Db, id: UUID) -> Import:
-    """Without its application, as uploading and staging answer."""
+    """Return an import without its application, as the responses of upload and stage have it."""
     rows = await fetch_rows(db, f"SELECT {IMPORT_COLUMNS} FROM application_imports r WHERE r.id = %(id)s", id=id)
     return import_from_row(rows[0])
 
@@ -56,7 +68,7 @@ IMPORTS = Listing(
 
 
 async def newest_first(db: Db, page: int, application_id: UUID | None) -> Page[ImportItem]:
-    """By start, those not yet started first."""
+    """List imports by start, those not started yet first."""
     return await fetch_listed(db, IMPORTS, page, application_id=application_id)
 
 
@@ -65,16 +77,10 @@ async def status_of(db: Db, id: UUID) -> ImportStatus | None:
     return status and ImportStatus(status)
 
 
-class Target(msgspec.Struct, frozen=True):
-    """What an import must know of its application before it is made."""
-
-    is_archived: bool
-    is_identity_source: bool
-    has_schedule: bool
-    file_groups: list[FileGroup] | None
-
-    def groups_by_id(self) -> dict[UUID, FileGroup]:
-        return {group.file_group_id: group for group in self.file_groups or ()}
+async def failure_of(db: Db, id: UUID) -> str | None:
+    """Return why an import failed, or None if it did not."""
+    reason: str | None = await fetch_value(db, "SELECT failure FROM application_imports WHERE id = %(id)s", id=id)
+    return reason
 
 
 # Include an application that is no longer marked as the source: a rollback would still change people.
@@ -92,7 +98,7 @@ async def is_of_identity_source(db: Db, import_id: UUID) -> bool:
     return bool(found)
 
 
-async def target(db: Db, application_id: UUID) -> Target | None:
+async def target(db: Db, application_id: UUID) -> ImportTarget | None:
     rows = await fetch_rows(
         db,
         f"""SELECT a.is_archived, {_IS_IDENTITY_SOURCE}, EXISTS (SELECT FROM schedules s WHERE s.application_id = a.id),
@@ -106,7 +112,7 @@ async def target(db: Db, application_id: UUID) -> Target | None:
         return None
     is_archived, is_identity_source, has_schedule, is_file_based, groups = rows[0]
     files = [FileGroup(UUID(id), *rest) for id, *rest in groups or ()]
-    return Target(is_archived, is_identity_source, has_schedule, files if is_file_based else None)
+    return ImportTarget(is_archived, is_identity_source, has_schedule, files if is_file_based else None)
 
 
 class Hold(msgspec.Struct, frozen=True):
@@ -132,16 +138,10 @@ async def hold_of(db: Db, import_id: UUID, caller_id: UUID) -> Hold | None:
     )
 
 
-class StoredFile(msgspec.Struct, frozen=True):
-    name: str
-    size: int
-    location: str
-
-
-async def file_of(db: Db, import_id: UUID, file_id: UUID) -> StoredFile:
+async def file_of(db: Db, import_id: UUID, file_id: UUID) -> DownloadableFile:
     found = await fetch_one(
         db,
-        StoredFile,
+        DownloadableFile,
         "SELECT name, size, location FROM import_files WHERE import_id = %(import)s AND id = %(file)s",
         **{"import": import_id, "file": file_id},
     )
@@ -159,7 +159,7 @@ _REJECTS = FrozenListing(
 
 
 async def rejects_of(db: Db, import_id: UUID, page: int) -> Page[RejectItem]:
-    """By file and line; an import has them when it ends."""
+    """List rejected rows by file and line; they are stored when the import ends."""
     run = await get(db, import_id)
     name = f"rejects of {import_id}, {run.status}"
     return await fetch_frozen(db, _REJECTS, name, page, id=import_id)
@@ -176,13 +176,8 @@ async def is_finished(db: Db, application_id: UUID, number: int) -> bool:
     return found is True
 
 
-class FailingSchedule(msgspec.Struct, frozen=True):
-    application_id: UUID
-    name: str
-
-
 async def failing_schedules(db: Db) -> list[FailingSchedule]:
-    """The applications whose last three scheduled imports all failed."""
+    """List applications whose last three scheduled imports all failed."""
     rows = await fetch_rows(
         db,
         """SELECT a.id, a.name FROM applications a JOIN schedules s ON s.application_id = a.id
@@ -198,23 +193,6 @@ async def failing_schedules(db: Db) -> list[FailingSchedule]:
 
 async def count_failing_schedules(db: Db) -> int:
     return len(await failing_schedules(db))
-
-
-class EndedImports(msgspec.Struct, frozen=True):
-    status: str
-    count: int
-    seconds: float
-
-
-class ImportNumbers(msgspec.Struct, frozen=True):
-    """For the metrics: what is at work, what waits and for how long, and what became of all that ended."""
-
-    by_status: dict[str, int]
-    held: int
-    oldest_wait_seconds: float
-    ended: list[EndedImports]
-    rows: dict[str, int]
-    skipped: int
 
 
 async def numbers(db: Db, now: datetime) -> ImportNumbers:
@@ -251,3 +229,129 @@ async def numbers(db: Db, now: datetime) -> ImportNumbers:
         dict(rows),
         await fetch_value(db, "SELECT coalesce(sum(skipped), 0)::bigint FROM schedule_firings"),
     )
+
+
+# SQL for the name of a row `r` in the change list, and the joins that it needs.
+_NAMES: dict[RecordKind, tuple[str, str]] = {
+    RecordKind.ACCOUNT: ("a.username", "JOIN accounts a ON a.number = r.account_number"),
+    RecordKind.GROUP: ("g.name", "JOIN groups g ON g.number = r.group_number"),
+    RecordKind.MEMBERSHIP: (
+        "a.username || ' in ' || g.name",
+        "JOIN accounts a ON a.number = r.account_number JOIN groups g ON g.number = r.group_number",
+    ),
+    RecordKind.PERMISSION: (
+        "concat_ws(' / ', nullif(p.header, ''), nullif(p.section, ''), nullif(p.permission, ''))",
+        "JOIN permissions p ON p.number = r.permission_number",
+    ),
+    RecordKind.ASSIGNMENT: (
+        """coalesce(a.username, g.name) || ': '
+           || concat_ws(' / ', nullif(p.header, ''), nullif(p.section, ''), nullif(p.permission, ''))""",
+        """LEFT JOIN accounts a ON a.number = r.holder_number LEFT JOIN groups g ON g.number = r.holder_number
+           JOIN permissions p ON p.number = r.permission_number""",
+    ),
+    RecordKind.IDENTITY: ("i.last_name || ', ' || i.first_name", "JOIN identities i ON i.id = r.identity_id"),
+}
+_INTERNAL = {"firstNameKey", "lastNameKey"}
+_JSON = {"metadata": "::json"}
+
+# The rows `r` that import n changed, and the condition for the other version `o` of the same row. The number is a
+# literal to avoid a generic plan: one import has millions of rows, the next has ten. `coalesce` instead of `IS NULL`
+# because the planner would estimate no row and sort all of them.
+_ROWS = {
+    ChangeType.NEW: ("r.from_import = {n:d} AND coalesce(o.from_import, 0) < 1", "o.until_import = {n:d}"),
+    ChangeType.ALTERED: ("r.from_import = {n:d} AND o.from_import IS NOT NULL", "o.until_import = {n:d}"),
+    ChangeType.REMOVED: ("r.until_import = {n:d} AND coalesce(o.from_import, 0) < 1", "o.from_import = {n:d}"),
+}
+
+
+async def changes_of(
+    db: Db, import_id: UUID, page: int, kind: RecordKind | None, change: ChangeType | None
+) -> Page[ChangeItem]:
+    """List changes by kind, then new, altered, removed. Their counts were stored when the import finished."""
+    rows = await fetch_rows(
+        db,
+        """SELECT i.number, r.changes FROM application_imports i LEFT JOIN import_runs r ON r.import_id = i.id
+           WHERE i.id = %(id)s""",
+        id=import_id,
+    )
+    if not rows:
+        raise NotFound("ApplicationImport", import_id)
+    number, counts = rows[0]
+    parts = [
+        (relation, type, counts[relation.kind][type.lower()])
+        for relation in RELATIONS
+        for type in ChangeType
+        if counts and relation.kind and kind in (None, relation.kind) and change in (None, type)
+    ]
+    total = sum(count for *_, count in parts)
+    items = [
+        item
+        for relation, type, skip, take in _within(parts, (page - 1) * PAGE_SIZE)
+        for item in await _stretch(db, import_id, number, relation, type, skip, take)
+    ]
+    return Page(items, total, page, PAGE_SIZE, -(-total // PAGE_SIZE))
+
+
+async def _stretch(
+    db: Db, import_id: UUID, number: int, relation: Relation, type: ChangeType, skip: int, take: int
+) -> list[ChangeItem]:
+    name = f"{type} of {relation.table} by {import_id}"
+    _, items = await fetch_stretch(db, _changes(relation, type, number), name, skip, take)
+    return items
+
+
+def _within(
+    parts: Sequence[tuple[Relation, ChangeType, int]], offset: int
+) -> Iterator[tuple[Relation, ChangeType, int, int]]:
+    """Yield the part, offset and length of each stretch that a page covers."""
+    wanted = PAGE_SIZE
+    for relation, type, count in parts:
+        if offset < count and wanted:
+            take = min(count - offset, wanted)
+            yield relation, type, offset, take
+            wanted -= take
+        offset = max(offset - count, 0)
+
+
+def _changes(relation: Relation, type: ChangeType, number: int) -> FrozenListing[ChangeItem]:
+    assert relation.kind
+    name, joins = _NAMES[relation.kind]
+    which, other = (part.format(n=number) for part in _ROWS[type])
+    shown = relation.values
+    return FrozenListing(
+        columns=f"{name}, {_object('r', shown)}, {_object('o', shown)}",
+        rows=f"""FROM {relation.table} r
+                 LEFT JOIN {relation.table} o ON {relation.same_key("r", "o")} AND {other} {joins} WHERE {which}""",
+        key={f"r.{column}": "uuid" if column.endswith("_id") else "int" for column in relation.key},
+        make=partial(_change, relation.kind, type),
+    )
+
+
+def _object(row: str, columns: Sequence[str]) -> str:
+    pairs = ", ".join(f"'{_camel(column)}', {row}.{column}{_JSON.get(column, '')}" for column in columns)
+    return f"json_build_object({pairs})"
+
+
+def _camel(column: str) -> str:
+    first, *rest = column.split("_")
+    return first + "".join(word.capitalize() for word in rest)
+
+
+def _change(kind: RecordKind, type: ChangeType, row: Sequence[Any]) -> ChangeItem:
+    name, new, old = row
+    after, before = _flat(new), _flat(old)
+    match type:
+        case ChangeType.NEW:
+            return ChangeItem(kind, type, name, None, after)
+        case ChangeType.REMOVED:
+            return ChangeItem(kind, type, name, after, None)
+        case ChangeType.ALTERED:
+            differ = [field for field in {**before, **after} if before.get(field) != after.get(field)]
+            were = {field: before.get(field) for field in differ}
+            return ChangeItem(kind, type, name, were, {field: after.get(field) for field in differ})
+
+
+def _flat(row: dict[str, Any]) -> dict[str, Any]:
+    """Show the fields that a source gives for an identity as fields of the identity."""
+    fields = {_camel(name): value for name, value in (row.get("fields") or {}).items()}
+    return {name: value for name, value in row.items() if name not in _INTERNAL | {"fields"}} | fields

@@ -4,11 +4,11 @@ from typing import Any
 from litestar import Router
 from litestar.response.base import ASGIResponse
 
-from rolecall.application_imports import actions, changes, queries
-from rolecall.application_imports.changes import ChangeItem, ChangeType
-from rolecall.application_imports.relations import Kind
+from rolecall.application_imports import actions, queries
+from rolecall.application_imports.model import ChangeType, RecordKind
 from rolecall.application_imports.shapes import (
-    CancelBody,
+    CancelImportBody,
+    ChangeItem,
     ImportDetail,
     ImportItem,
     RejectItem,
@@ -65,7 +65,7 @@ async def stage_import(db: Db, caller: Caller, raw: Json, facts: Facts) -> Impor
     return await queries.get_alone(db, await actions.stage_import(db, caller, raw, facts))
 
 
-@operation("POST", "/cancel", scope=Scope.IMPORTS_WRITE, body=CancelBody, tags=_SPECIFIED)
+@operation("POST", "/cancel", scope=Scope.IMPORTS_WRITE, body=CancelImportBody, tags=_SPECIFIED)
 async def cancel_import(db: Db, caller: Caller, raw: Json, facts: Facts) -> ImportDetail:
     """Cancel an import.
 
@@ -101,13 +101,13 @@ async def download_file(db: Db, id: str, request: AnyRequest, config: Config) ->
     "GET",
     "/{id:str}/changes",
     scope=Scope.IMPORTS_READ,
-    query={"kind": a_word_of(Kind), "change": a_word_of(ChangeType)},
+    query={"kind": a_word_of(RecordKind), "change": a_word_of(ChangeType)},
     tags=_ADDED,
 )
 async def list_changes(db: Db, id: str, query: dict[str, Any]) -> Page[ChangeItem]:
     """List what an import changed, with before and after."""
     import_id = known_guid("ApplicationImport", id)
-    return await changes.changes_of(db, import_id, query["page"], query.get("kind"), query.get("change"))
+    return await queries.changes_of(db, import_id, query["page"], query.get("kind"), query.get("change"))
 
 
 @operation("GET", "/{id:str}/rejects", scope=Scope.IMPORTS_READ, query={}, tags=_ADDED)

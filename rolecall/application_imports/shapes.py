@@ -1,11 +1,11 @@
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 import msgspec
 from pydantic import Field
 
-from rolecall.applications.model import ImportStatus, ImportType
+from rolecall.application_imports.model import ChangeType, ImportStatus, ImportType, RecordKind
 from rolecall.applications.shapes import ApplicationSummary, Import
 from rolecall.core.checking import Body, Guid
 
@@ -33,7 +33,7 @@ class StageBody(Body):
     application_id: Guid
 
 
-class CancelBody(Body):
+class CancelImportBody(Body):
     application_import_id: Guid
 
 
@@ -47,3 +47,11 @@ class RejectItem(msgspec.Struct, rename="camel"):
     line: int
     reason: str
     row: list[str]
+
+
+class ChangeItem(msgspec.Struct):
+    kind: RecordKind
+    change: ChangeType
+    name: str
+    before: dict[str, Any] | None
+    after: dict[str, Any] | None

@@ -145,21 +145,11 @@ class TroubledImport(msgspec.Struct, frozen=True):
     application: str
     status: str
     build_start: datetime | None
-    held: str | None
-    last_line: str | None
-
-    @property
-    def why(self) -> str:
-        return self.held or why_failed(self.last_line or "")
+    why: str
 
 
-def why_failed(line: str) -> str:
-    """Return the reason from the last log line of an import: `2030-01-31T09:00:00Z Failed: the reason`."""
-    return line.partition("Failed: ")[2]
-
-
-_TROUBLE = """SELECT r.id, r.number, a.name AS application, r.status, r.build_start, u.held,
-              (SELECT l.line FROM import_log l WHERE l.import_id = r.id ORDER BY l.number DESC LIMIT 1) AS last_line"""
+_TROUBLE = """SELECT r.id, r.number, a.name AS application, r.status, r.build_start,
+              coalesce(r.failure, u.held, '') AS why"""
 
 
 async def failed_schedule(db: Db, application_id: UUID) -> TroubledImport | None:

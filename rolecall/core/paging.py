@@ -54,31 +54,7 @@ async def fetch_listed(db: Db, listing: Listing[T], page: int, **filters: object
         facet=msgspec.json.encode(given).decode(),
         **given,
     )
-<<<<<<< HEAD
     return _page(rows, listing.make, page)
-=======
-    if kept and not rows:
-        return kept
-    made = _page(rows, listing.make, page, first=2)
-    if is_current:
-        if len(_pages) >= _MOST_PAGES:
-            _pages.clear()
-        _pages[asked] = rows[0][1], made
-    return made
-
-
-# Cached pages by database snapshot: the same snapshot gives the same page. Treat them as immutable.
-_pages: dict[tuple[Any, ...], tuple[str, Page[Any]]] = {}
-_MOST_PAGES = 100
-# Transaction ids identify a snapshot only within one database and one run of its server.
-_SNAPSHOT = "current_database() || pg_postmaster_start_time()::text || pg_current_snapshot()::text"
-
-
-def _reads_what_is_committed(db: Db) -> bool:
-    """Return whether pages may be cached: not inside a transaction (own writes), not on a standby."""
-    is_idle = db.pgconn.transaction_status == TransactionStatus.IDLE
-    return is_idle and db.pgconn.parameter_status(b"in_hot_standby") == b"off"
->>>>>>> main
 
 
 @cache

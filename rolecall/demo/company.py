@@ -13,7 +13,7 @@ from rolecall.access_requests import queries as requests_queries
 from rolecall.access_requests.model import AWAITED, Response
 from rolecall.access_requests.shapes import AccessRequestDetail
 from rolecall.application_imports import actions as imports
-from rolecall.application_imports.run import run_next_import
+from rolecall.application_imports.run.next_import import run_next_import
 from rolecall.applications import actions as applications
 from rolecall.applications import queries as applications_queries
 from rolecall.console import actions as console

@@ -1,6 +1,6 @@
 -- Who matches which access model, kept true at every commit in access_model_members.
 --
--- INSERT or UPDATE of identities (identities/actions.py, application_imports/people_file.py and identity_source.py) fires `refresh_members_on_…`.
+-- INSERT or UPDATE of identities (identities/actions.py, application_imports/apply/people.py, application_imports/apply/identities.py) fires `refresh_members_on_…`.
 -- access_models/actions.py writes the members itself when a model is committed. DELETE of members, there or by that trigger, fires `keep_past`.
 
 -- The grants of a definition's `access` as rows.

@@ -1,7 +1,7 @@
 -- Accounts and what they hold: names and ranks in queries, and the triggers behind matching.
 --
 -- UPDATE accounts (accounts/matching.py and actions.py) fires `count_matching` and `keep_past`, and `note_pin` where a person pins an account.
--- INSERT or UPDATE of identities (identities/actions.py, application_imports/people_file.py and identity_source.py) fires `note_to_match_on_…`.
+-- INSERT or UPDATE of identities (identities/actions.py, application_imports/apply/people.py, application_imports/apply/identities.py) fires `note_to_match_on_…`.
 
 -- Number the matchings of an application: lists of accounts by match are named by it, so a new number ends their stored pages.
 CREATE OR REPLACE FUNCTION count_matching() RETURNS trigger LANGUAGE plpgsql AS $$

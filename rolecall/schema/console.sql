@@ -1,6 +1,6 @@
 -- People who sign in to the console: their sessions end when they leave, and their roles, passwords and sessions are audited without secrets.
 --
--- UPDATE of an identity's status (identities/actions.py, application_imports/identity_source.py) fires `forget_sign_ins`.
+-- UPDATE of an identity's status (identities/actions.py, application_imports/apply/identities.py) fires `forget_sign_ins`.
 
 -- End the sessions and sign-in links of a person who leaves: after a return they sign in again.
 CREATE OR REPLACE FUNCTION forget_sign_ins() RETURNS trigger LANGUAGE plpgsql AS $$

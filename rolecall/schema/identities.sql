@@ -1,6 +1,6 @@
 -- Identities are a list in order of their names, and every change of one is audited unless an import makes it.
 --
--- An INSERT or UPDATE here (identities/actions.py, application_imports/people_file.py and identity_source.py) also fires triggers of packages above:
+-- An INSERT or UPDATE here (identities/actions.py, application_imports/apply/people.py, application_imports/apply/identities.py) also fires triggers of packages above:
 -- note_to_match_on_… (accounts.sql), refresh_members_on_… (access_models.sql) and forget_sign_ins (console.sql).
 
 CALL keep_list('identities');

@@ -1,4 +1,4 @@
-"""Upload files over HTTP, run what is pending as a worker would, and look at what came of it."""
+"""Upload files over HTTP, run pending imports as a worker does, and read the results."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,7 +6,7 @@ from uuid import UUID
 
 import httpx2
 
-from rolecall.application_imports.run import run_next_import
+from rolecall.application_imports.run.next_import import run_next_import
 from rolecall.core import clock
 from rolecall.core.config import Config
 from rolecall.core.db import make_pool
@@ -20,7 +20,7 @@ class Imports:
         self.config = config
 
     async def upload(self, application_id: UUID, files: Files) -> dict[str, Any]:
-        """`files` by the name of their group; returns the pending import."""
+        """Upload files, given by the name of their group; return the pending import."""
         detail = (await self.client.get(f"/api/applications/{application_id}")).json()
         groups = {group["name"]: group["fileGroupId"] for group in detail["connector"]["files"]}
         sent = []
@@ -35,7 +35,7 @@ class Imports:
         return dict(answer.json())
 
     async def work(self) -> None:
-        """Everything that is pending."""
+        """Run all pending imports."""
         pool = make_pool(self.config)
         async with pool:
             while await run_next_import(pool, self.config, clock.now()):
@@ -45,7 +45,7 @@ class Imports:
         return dict((await self.client.get(f"/api/application-imports/{id}")).json())
 
     async def run(self, application_id: UUID, files: Files) -> dict[str, Any]:
-        """Upload, work, and return the import as it ended."""
+        """Upload and run an import; return it after its end."""
         id = (await self.upload(application_id, files))["id"]
         await self.work()
         return await self.get(id)

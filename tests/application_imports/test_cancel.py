@@ -28,7 +28,9 @@ def problems(answer: httpx2.Response) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("status", ["Pending", "Running"])
-async def test_an_import_at_work_is_canceling(client: httpx2.AsyncClient, db: Db, status: str) -> None:
+async def test_canceling_an_unfinished_import_moves_it_to_canceling(
+    client: httpx2.AsyncClient, db: Db, status: str
+) -> None:
     application_id = await an_application(db, "Payroll")
     id = await an_import(db, application_id, status)
 
@@ -43,7 +45,7 @@ async def test_an_import_at_work_is_canceling(client: httpx2.AsyncClient, db: Db
 
 
 @pytest.mark.parametrize("status", ["Finished", "Failed", "Canceled", "Canceling"])
-async def test_an_import_that_is_over_or_canceling_is_refused(client: httpx2.AsyncClient, db: Db, status: str) -> None:
+async def test_ended_or_canceling_import_cannot_be_canceled(client: httpx2.AsyncClient, db: Db, status: str) -> None:
     id = await an_import(db, status=status)
 
     answer = await cancel(client, id)
@@ -61,11 +63,11 @@ async def test_an_import_that_is_over_or_canceling_is_refused(client: httpx2.Asy
         ({"applicationImportId": "nonsense"}, "Application import ID must be a GUID"),
     ],
 )
-async def test_the_import_must_be_named(client: httpx2.AsyncClient, body: dict[str, object], message: str) -> None:
+async def test_cancel_requires_an_import_id(client: httpx2.AsyncClient, body: dict[str, object], message: str) -> None:
     assert problems(await client.post(PATH, json=body)) == [("applicationImportId", message)]
 
 
-async def test_the_import_must_exist(client: httpx2.AsyncClient) -> None:
+async def test_cancel_of_an_unknown_import_is_refused(client: httpx2.AsyncClient) -> None:
     unknown = str(uuid4())
 
     answer = await cancel(client, unknown)
@@ -73,7 +75,7 @@ async def test_the_import_must_exist(client: httpx2.AsyncClient) -> None:
     assert problems(answer) == [("applicationImportId", f"ApplicationImport with id {unknown} not found")]
 
 
-async def test_of_many_cancels_at_once_one_wins(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_one_of_many_concurrent_cancels_succeeds(client: httpx2.AsyncClient, db: Db) -> None:
     id = await an_import(db)
 
     answers = await asyncio.gather(*(cancel(client, id) for _ in range(20)))
@@ -90,7 +92,7 @@ async def finish(config: Config, now: datetime) -> None:
         await finish_canceling(pool, config, now)
 
 
-async def test_the_worker_ends_an_import_that_was_canceled_before_it_started(
+async def test_worker_ends_an_import_that_was_canceled_before_it_started(
     client: httpx2.AsyncClient, db: Db, config: Config
 ) -> None:
     id, other = await an_import(db), await an_import(db)
@@ -104,7 +106,9 @@ async def test_the_worker_ends_an_import_that_was_canceled_before_it_started(
     assert (await client.get(f"/api/application-imports/{other}")).json()["status"] == "Pending"
 
 
-async def test_an_import_that_runs_is_ended_by_its_run(client: httpx2.AsyncClient, db: Db, config: Config) -> None:
+async def test_running_import_is_not_ended_by_the_canceling_job(
+    client: httpx2.AsyncClient, db: Db, config: Config
+) -> None:
     id = await an_import(db, status="Running")
     await cancel(client, id)
 
@@ -113,7 +117,7 @@ async def test_an_import_that_runs_is_ended_by_its_run(client: httpx2.AsyncClien
     assert (await client.get(f"/api/application-imports/{id}")).json()["status"] == "Canceling"
 
 
-async def test_a_cancel_wakes_the_worker(client: httpx2.AsyncClient, db: Db, clean_database: str) -> None:
+async def test_cancel_wakes_the_worker(client: httpx2.AsyncClient, db: Db, clean_database: str) -> None:
     id: UUID = await an_import(db)
     async with await psycopg.AsyncConnection.connect(clean_database, autocommit=True) as listening:
         await listening.execute("LISTEN imports")

@@ -10,7 +10,7 @@ CONTENT = bytes(range(256)) * 4000
 
 
 async def an_upload(client: httpx2.AsyncClient, db: Db, name: str = "users.csv") -> tuple[str, str]:
-    """The ids of an import and its file."""
+    """Return the ids of an import and its file."""
     application_id = await an_application(db)
     group = await fetch_value(db, "SELECT id FROM file_groups WHERE name = 'Users'")
     answer = await client.post(
@@ -21,7 +21,7 @@ async def an_upload(client: httpx2.AsyncClient, db: Db, name: str = "users.csv")
     return answer.json()["id"], answer.json()["files"][0]["id"]
 
 
-async def test_a_file_comes_back_as_it_was_uploaded(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_file_is_downloaded_as_it_was_uploaded(client: httpx2.AsyncClient, db: Db) -> None:
     run, file = await an_upload(client, db)
 
     answer = await client.get(f"/api/application-imports/{run}/files/{file}")
@@ -34,7 +34,7 @@ async def test_a_file_comes_back_as_it_was_uploaded(client: httpx2.AsyncClient, 
     assert answer.headers["X-Content-Type-Options"] == "nosniff"
 
 
-async def test_a_file_name_cannot_break_out_of_its_header(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_file_name_cannot_inject_headers(client: httpx2.AsyncClient, db: Db) -> None:
     run, file = await an_upload(client, db, 'Ü";x="1.csv')
 
     answer = await client.get(f"/api/application-imports/{run}/files/{file}")
@@ -44,7 +44,7 @@ async def test_a_file_name_cannot_break_out_of_its_header(client: httpx2.AsyncCl
     )
 
 
-async def test_a_file_of_another_import_is_not_found(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_file_of_another_import_is_not_found(client: httpx2.AsyncClient, db: Db) -> None:
     run, file = await an_upload(client, db)
     other = await an_import(db)
 
@@ -61,7 +61,7 @@ async def test_a_file_of_another_import_is_not_found(client: httpx2.AsyncClient,
         assert answer.json()["message"] == f"{missing} not found"
 
 
-async def test_a_file_that_was_taken_away_is_not_found(client: httpx2.AsyncClient, db: Db, config: Config) -> None:
+async def test_file_missing_in_the_store_is_not_found(client: httpx2.AsyncClient, db: Db, config: Config) -> None:
     run, file = await an_upload(client, db)
     rows = await fetch_rows(db, "SELECT location FROM import_files WHERE id = %(id)s", id=UUID(file))
     (config.store.folder / rows[0][0]).unlink()

@@ -1,4 +1,4 @@
-"""Files and rows: in every end of a request, whatever a row names is there, and nothing else stays for long."""
+"""However a request ends, every row has its file, and files without a row are removed soon."""
 
 import tracemalloc
 from collections.abc import AsyncIterator
@@ -31,7 +31,7 @@ async def upload(client: httpx2.AsyncClient, db: Db, content: Any = b"Username\n
 
 @asynccontextmanager
 async def at_commit(db: Db, statement: str) -> AsyncIterator[None]:
-    """Every transaction that makes an import runs `statement` while it commits."""
+    """Run `statement` during the commit of every transaction that creates an import."""
     body = f"CREATE FUNCTION fault() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN {statement}; RETURN NULL; END $$"
     await execute(db, body)
     await execute(
@@ -45,7 +45,7 @@ async def at_commit(db: Db, statement: str) -> AsyncIterator[None]:
         await execute(db, "DROP FUNCTION fault CASCADE")
 
 
-async def test_the_files_of_a_rolled_back_transaction_are_removed(
+async def test_files_of_a_rolled_back_transaction_are_removed(
     client: httpx2.AsyncClient, db: Db, config: Config
 ) -> None:
     async with at_commit(db, "RAISE EXCEPTION 'no'"):
@@ -56,7 +56,7 @@ async def test_the_files_of_a_rolled_back_transaction_are_removed(
     assert kept(config) == []
 
 
-async def test_files_whose_commit_may_have_happened_stay_until_swept(
+async def test_files_stay_until_the_sweep_if_the_commit_is_uncertain(
     client: httpx2.AsyncClient, db: Db, config: Config
 ) -> None:
     async with at_commit(db, "PERFORM pg_terminate_backend(pg_backend_pid())"):
@@ -71,7 +71,7 @@ async def test_files_whose_commit_may_have_happened_stay_until_swept(
     assert kept(config) == []
 
 
-async def test_a_sweep_takes_nothing_that_a_row_names(client: httpx2.AsyncClient, db: Db, config: Config) -> None:
+async def test_sweep_keeps_files_that_have_a_row(client: httpx2.AsyncClient, db: Db, config: Config) -> None:
     await upload(client, db)
     (config.store.folder / "incoming" / "unfinished").write_bytes(b"half a fi")
 
@@ -81,10 +81,10 @@ async def test_a_sweep_takes_nothing_that_a_row_names(client: httpx2.AsyncClient
     assert [path.read_bytes() for path in kept(config)] == [b"Username\nada\n"]
 
 
-async def test_a_sweep_passes_over_a_file_that_has_just_gone(db: Db, config: Config) -> None:
+async def test_sweep_ignores_a_file_that_vanishes_meanwhile(db: Db, config: Config) -> None:
     incoming = config.store.folder / "incoming"
     incoming.mkdir(parents=True, exist_ok=True)
-    # Listed, and not there.
+    # Listed, but missing in the store.
     (incoming / "gone").symlink_to(incoming / "nowhere")
     (incoming / "unfinished").write_bytes(b"half a fi")
 
@@ -93,7 +93,7 @@ async def test_a_sweep_passes_over_a_file_that_has_just_gone(db: Db, config: Con
     assert not (incoming / "unfinished").exists()
 
 
-async def test_a_sender_that_goes_away_leaves_nothing(client: httpx2.AsyncClient, config: Config) -> None:
+async def test_interrupted_upload_leaves_no_file(client: httpx2.AsyncClient, config: Config) -> None:
     seen = []
 
     async def body() -> AsyncIterator[bytes]:
@@ -107,7 +107,7 @@ async def test_a_sender_that_goes_away_leaves_nothing(client: httpx2.AsyncClient
     assert kept(config) == []
 
 
-async def test_a_file_is_never_held_in_memory(client: httpx2.AsyncClient, db: Db, config: Config) -> None:
+async def test_upload_is_not_buffered_in_memory(client: httpx2.AsyncClient, db: Db, config: Config) -> None:
     application_id = await an_application(db)
     group = await fetch_value(db, "SELECT id FROM file_groups WHERE name = 'Users'")
     piece, pieces = b"x" * 64 * 1024, 48 * 16
@@ -131,7 +131,9 @@ async def test_a_file_is_never_held_in_memory(client: httpx2.AsyncClient, db: Db
     assert peak < 8 * MIB
 
 
-async def test_files_are_for_the_service_alone(client: httpx2.AsyncClient, db: Db, config: Config) -> None:
+async def test_stored_files_are_readable_by_the_service_only(
+    client: httpx2.AsyncClient, db: Db, config: Config
+) -> None:
     await upload(client, db)
 
     (file,) = kept(config)

@@ -16,7 +16,7 @@ METRICS = {
 }
 
 
-async def test_an_import_has_exactly_the_specified_fields_in_order(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_import_has_exactly_the_specified_fields_in_order(client: httpx2.AsyncClient, db: Db) -> None:
     application_id = await an_application(db, "Payroll")
     start, end = datetime(2026, 12, 1, 8, 0, tzinfo=UTC), datetime(2026, 12, 1, 8, 0, 0, 250_000, tzinfo=UTC)
     id = await an_import(db, application_id, "Finished", build_start=start, build_end=end, metrics=Jsonb(METRICS))
@@ -61,7 +61,7 @@ async def test_only_a_finished_import_has_metrics(client: httpx2.AsyncClient, db
     assert (run["status"], run["metrics"]) == (status, None)
 
 
-async def test_an_unknown_id_is_not_found(client: httpx2.AsyncClient) -> None:
+async def test_unknown_import_is_not_found(client: httpx2.AsyncClient) -> None:
     for id in (str(uuid4()), "nonsense"):
         answer = await client.get(f"/api/application-imports/{id}")
 

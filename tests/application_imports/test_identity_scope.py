@@ -1,4 +1,4 @@
-"""Imports of an identity source need `identities:write`: nobody makes themselves a supervisor with `imports:write`."""
+"""Imports of an identity source need `identities:write`: `imports:write` alone must not set supervisors."""
 
 from typing import Any
 from uuid import UUID
@@ -27,7 +27,7 @@ async def an_application_of(db: Db, *, is_source: bool) -> UUID:
 async def perform(
     client: httpx2.AsyncClient, db: Db, operation: str, application: UUID, secret: str
 ) -> httpx2.Response:
-    """Call an operation that is valid but for the scope."""
+    """Call an operation that is valid except for the scope."""
     headers = {"Authorization": f"Bearer {secret}"}
     body: dict[str, Any] = {}
     match operation:
@@ -64,7 +64,7 @@ async def test_identity_source_needs_its_own_scope(anonymous: httpx2.AsyncClient
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
-async def test_other_applications_need_no_more_than_before(
+async def test_other_applications_need_only_imports_write(
     anonymous: httpx2.AsyncClient, db: Db, operation: str
 ) -> None:
     application = await an_application_of(db, is_source=False)
@@ -75,7 +75,7 @@ async def test_other_applications_need_no_more_than_before(
     assert answer.status_code in (200, 201), answer.text
 
 
-async def test_new_token_cannot_import_people_unless_asked_for(anonymous: httpx2.AsyncClient, db: Db) -> None:
+async def test_new_token_cannot_import_people_by_default(anonymous: httpx2.AsyncClient, db: Db) -> None:
     application = await an_application_of(db, is_source=True)
 
     answer = await perform(anonymous, db, "upload", application, (await a_token(db)).secret)
@@ -83,7 +83,7 @@ async def test_new_token_cannot_import_people_unless_asked_for(anonymous: httpx2
     assert (answer.status_code, answer.json()["message"]) == (403, LACKS)
 
 
-async def test_former_identity_source_is_not_rolled_back_without_the_scope(imports: Imports, db: Db) -> None:
+async def test_rollback_of_a_former_identity_source_needs_the_scope(imports: Imports, db: Db) -> None:
     application = await an_application_of(db, is_source=True)
     await imports.finish(application, {"People": FILE})
     await execute(db, "UPDATE applications SET is_identity_source = false")

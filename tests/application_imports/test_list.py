@@ -36,7 +36,7 @@ async def test_items_have_only_the_list_fields(client: httpx2.AsyncClient, db: D
     assert (item["status"], item["application"]["id"]) == ("Finished", str(application_id))
 
 
-async def test_those_not_started_come_first_then_the_newest_start(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_imports_not_started_come_first_then_newest_start(client: httpx2.AsyncClient, db: Db) -> None:
     id = await an_application(db)
     for hours in (2, None, 1, 3, None):
         start = None if hours is None else NOON + timedelta(hours=hours)
@@ -76,11 +76,11 @@ async def test_pages_of_equal_starts_never_overlap(client: httpx2.AsyncClient, d
     assert {(body["totalCount"], body["totalPages"]) for body in pages} == {(120, 3)}
 
 
-async def test_an_empty_list_has_no_pages(client: httpx2.AsyncClient) -> None:
+async def test_empty_list_has_no_pages(client: httpx2.AsyncClient) -> None:
     assert await page(client) == {"items": [], "totalCount": 0, "page": 1, "pageSize": 50, "totalPages": 0}
 
 
-async def test_imports_of_one_application(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_list_can_be_filtered_by_application(client: httpx2.AsyncClient, db: Db) -> None:
     ids = [await an_application(db, name) for name in ("A", "B")]
     for _ in range(3):
         for id in ids:
@@ -105,14 +105,14 @@ async def test_totals_follow_every_change(client: httpx2.AsyncClient, db: Db) ->
 
 
 @pytest.mark.parametrize("number", ["0", "-1", "x", "1.5", ""])
-async def test_a_bad_page_is_refused(client: httpx2.AsyncClient, number: str) -> None:
+async def test_invalid_page_is_refused(client: httpx2.AsyncClient, number: str) -> None:
     answer = await client.get(PATH, params={"page": number})
 
     assert answer.status_code == 400
     assert answer.json()["errors"] == [{"field": "page", "message": "Page must be a whole number, 1 or more"}]
 
 
-async def test_a_malformed_application_id_is_refused(client: httpx2.AsyncClient) -> None:
+async def test_malformed_application_id_is_refused(client: httpx2.AsyncClient) -> None:
     answer = await client.get(PATH, params={"applicationId": "nonsense", "page": "0"})
 
     assert answer.status_code == 400

@@ -19,7 +19,7 @@ def mangled(form: bytes, dice: random.Random) -> bytes:
 
 
 @pytest.mark.parametrize("seed", range(4))
-async def test_a_form_is_taken_or_refused_never_a_crash(
+async def test_malformed_form_is_accepted_or_refused_without_a_server_error(
     client: httpx2.AsyncClient, db: Db, config: Config, seed: int
 ) -> None:
     dice = random.Random(seed)

@@ -1,4 +1,4 @@
-"""Files that are kept at a URL which machines share, instead of in the data folder."""
+"""Files in a store at a URL that several machines share, instead of in the data folder."""
 
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
@@ -17,7 +17,7 @@ from tests.builders import an_application
 
 @pytest.fixture
 def shared(config: Config, tmp_path: Path) -> Config:
-    # A chained file system: to fsspec no local folder, so nothing can be renamed into it.
+    # A chained file system is not local to fsspec, so files cannot be renamed into it.
     return msgspec.structs.replace(config, files_url=f"dir::file://{tmp_path}/shared")
 
 
@@ -32,7 +32,9 @@ def kept(folder: Path) -> list[Path]:
     return [path for path in folder.rglob("*") if path.is_file()]
 
 
-async def test_imports_are_read_compared_and_downloaded_from_there(imports: Imports, db: Db, tmp_path: Path) -> None:
+async def test_imports_read_compare_and_download_files_in_a_shared_store(
+    imports: Imports, db: Db, tmp_path: Path
+) -> None:
     application = await an_application(db)
     await imports.finish(application, {"Users": "Username\nada\neve\njoan\n"})
 
@@ -46,7 +48,7 @@ async def test_imports_are_read_compared_and_downloaded_from_there(imports: Impo
     assert kept(tmp_path / "files") == []
 
 
-async def test_what_no_row_names_is_swept(imports: Imports, shared: Config, db: Db, tmp_path: Path) -> None:
+async def test_stored_file_without_a_row_is_swept(imports: Imports, shared: Config, db: Db, tmp_path: Path) -> None:
     application = await an_application(db)
     await imports.upload(application, {"Users": "Username\nada\n"})
     await imports.upload(application, {"Users": "Username\nmary\n"})
@@ -59,7 +61,7 @@ async def test_what_no_row_names_is_swept(imports: Imports, shared: Config, db: 
     assert [path.read_bytes() for path in kept(tmp_path / "shared")] == [b"Username\nmary\n"]
 
 
-async def test_a_refused_upload_leaves_nothing(imports: Imports, db: Db, tmp_path: Path) -> None:
+async def test_refused_upload_leaves_no_file(imports: Imports, db: Db, tmp_path: Path) -> None:
     application = await an_application(db)
     answer = await imports.client.post(
         "/api/application-imports/upload",
@@ -72,6 +74,6 @@ async def test_a_refused_upload_leaves_nothing(imports: Imports, db: Db, tmp_pat
     assert kept(tmp_path) == []
 
 
-def test_a_place_that_cannot_be_is_refused_at_once() -> None:
+def test_invalid_location_of_files_is_refused_at_start() -> None:
     with pytest.raises(ConfigError, match="ROLECALL_FILES_URL: Protocol not known: nowhere"):
         load({"ROLECALL_FILES_URL": "nowhere://files"})

@@ -15,7 +15,7 @@ def problems(answer: httpx2.Response) -> list[tuple[str, str]]:
     return [(entry["field"], entry["message"]) for entry in answer.json()["errors"]]
 
 
-async def test_staging_answers_the_pending_import_without_files_and_application(
+async def test_staging_returns_the_pending_import_without_files_and_application(
     client: httpx2.AsyncClient, db: Db
 ) -> None:
     id = await an_application(db, schedule=SCHEDULE)
@@ -42,7 +42,7 @@ async def test_staging_answers_the_pending_import_without_files_and_application(
     ]  # fmt: skip
 
 
-async def test_numbers_count_the_imports_of_the_service(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_numbers_count_all_imports_of_the_service(client: httpx2.AsyncClient, db: Db) -> None:
     ids = [await an_application(db, name, schedule=SCHEDULE) for name in ("A", "B")]
 
     answers = [await client.post(PATH, json={"applicationId": str(id)}) for id in (*ids, *ids)]
@@ -50,7 +50,7 @@ async def test_numbers_count_the_imports_of_the_service(client: httpx2.AsyncClie
     assert [answer.json()["number"] for answer in answers] == [1, 2, 3, 4]
 
 
-async def test_every_broken_rule_is_told_at_once(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_all_problems_are_reported_at_once(client: httpx2.AsyncClient, db: Db) -> None:
     id = await an_application(db, isArchived=True)
 
     answer = await client.post(PATH, json={"applicationId": str(id)})
@@ -61,7 +61,7 @@ async def test_every_broken_rule_is_told_at_once(client: httpx2.AsyncClient, db:
     ]
 
 
-async def test_an_archived_application_is_refused(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_archived_application_is_refused(client: httpx2.AsyncClient, db: Db) -> None:
     id = await an_application(db, isArchived=True, schedule=SCHEDULE)
 
     answer = await client.post(PATH, json={"applicationId": str(id)})
@@ -84,11 +84,11 @@ async def test_an_archived_application_is_refused(client: httpx2.AsyncClient, db
         ({"applicationId": 7}, "Application ID must be a GUID"),
     ],
 )
-async def test_the_application_must_be_named(client: httpx2.AsyncClient, body: dict[str, object], message: str) -> None:
+async def test_application_must_be_given(client: httpx2.AsyncClient, body: dict[str, object], message: str) -> None:
     assert problems(await client.post(PATH, json=body)) == [("applicationId", message)]
 
 
-async def test_the_application_must_exist(client: httpx2.AsyncClient) -> None:
+async def test_application_must_exist(client: httpx2.AsyncClient) -> None:
     unknown = str(uuid4())
 
     answer = await client.post(PATH, json={"applicationId": unknown})

@@ -47,7 +47,7 @@ async def upload(client: httpx2.AsyncClient, application_id: object, files: File
 
 
 async def upload_raw(client: httpx2.AsyncClient, application_id: object, *parts: tuple[str, str]) -> httpx2.Response:
-    """Parts of (what follows `form-data; `, content), written as they are."""
+    """Build a form from parts: the text after `form-data; ` and the content, both unescaped."""
     body = "".join(f"--x\r\nContent-Disposition: form-data; {head}\r\n\r\n{content}\r\n" for head, content in parts)
     return await client.post(
         PATH,
@@ -68,7 +68,7 @@ def kept(config: Config) -> list[Path]:
     return [path for path in config.store.folder.rglob("*") if path.is_file()]
 
 
-async def test_an_upload_answers_the_pending_import_without_its_application(
+async def test_upload_returns_the_pending_import_without_its_application(
     client: httpx2.AsyncClient, db: Db, config: Config
 ) -> None:
     id = await an_application(db)
@@ -102,7 +102,7 @@ async def test_an_upload_answers_the_pending_import_without_its_application(
     assert len(kept(config)) == 3
 
 
-async def test_the_application_may_be_named_in_the_form(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_form_may_name_the_application(client: httpx2.AsyncClient, db: Db) -> None:
     id = await an_application(db)
     groups = await groups_of(db, id)
     files = {groups["Users"]: ("users.csv", CSV)}
@@ -116,7 +116,7 @@ async def test_the_application_may_be_named_in_the_form(client: httpx2.AsyncClie
     assert in_both.json()["number"] == 2
 
 
-async def test_two_different_applications_are_refused(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_query_and_form_must_name_the_same_application(client: httpx2.AsyncClient, db: Db) -> None:
     id = await an_application(db)
     groups = await groups_of(db, id)
 
@@ -133,7 +133,7 @@ async def test_two_different_applications_are_refused(client: httpx2.AsyncClient
     ]
 
 
-async def test_every_broken_rule_is_told_at_once(client: httpx2.AsyncClient, db: Db, config: Config) -> None:
+async def test_all_problems_are_reported_at_once(client: httpx2.AsyncClient, db: Db, config: Config) -> None:
     files = [*FILES[:2], {**FILES[3], "isOptional": False}]
     id = await an_application(db, connector={"name": "Files", "files": files}, isArchived=True)
     groups = await groups_of(db, id)
@@ -167,7 +167,7 @@ async def test_every_broken_rule_is_told_at_once(client: httpx2.AsyncClient, db:
     assert await fetch_value(db, "SELECT count(*) FROM application_imports") == 0
 
 
-async def test_a_missing_required_file_is_told_under_its_group(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_missing_required_file_is_reported_under_its_group(client: httpx2.AsyncClient, db: Db) -> None:
     id = await an_application(db)
     groups = await groups_of(db, id)
 
@@ -176,7 +176,7 @@ async def test_a_missing_required_file_is_told_under_its_group(client: httpx2.As
     assert problems(answer) == [(groups["Users"], "Required file missing: Users")]
 
 
-async def test_a_form_field_in_which_no_file_was_chosen_is_as_if_absent(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_file_field_left_blank_is_ignored(client: httpx2.AsyncClient, db: Db) -> None:
     id = await an_application(db)
     groups = await groups_of(db, id)
 
@@ -189,7 +189,7 @@ async def test_a_form_field_in_which_no_file_was_chosen_is_as_if_absent(client: 
     assert problems(nameless) == [(groups["Groups"], "File name is required")]
 
 
-async def test_the_application_must_be_named_and_exist(client: httpx2.AsyncClient) -> None:
+async def test_application_must_be_given_and_exist(client: httpx2.AsyncClient) -> None:
     unknown = str(uuid4())
     files = [(str(uuid4()), ("users.csv", CSV))]
 
@@ -201,7 +201,7 @@ async def test_the_application_must_be_named_and_exist(client: httpx2.AsyncClien
 
 
 @pytest.mark.parametrize("connector", [None, {"name": "Directory", "vendor": "Acme", "files": None}])
-async def test_an_application_without_a_file_based_connector_takes_no_files(
+async def test_application_without_a_file_based_connector_refuses_files(
     client: httpx2.AsyncClient, db: Db, connector: dict[str, Any] | None
 ) -> None:
     id = await an_application(db, connector=connector)
@@ -211,9 +211,7 @@ async def test_an_application_without_a_file_based_connector_takes_no_files(
     assert problems(answer) == [("applicationId", "Application does not support file imports")]
 
 
-async def test_an_upload_without_any_file_is_refused_even_when_all_are_optional(
-    client: httpx2.AsyncClient, db: Db
-) -> None:
+async def test_upload_without_files_is_refused_even_if_all_are_optional(client: httpx2.AsyncClient, db: Db) -> None:
     id = await an_application(db, connector={"name": "Files", "files": [{**FILES[0], "isOptional": True}]})
 
     answer = await upload_raw(client, id, ('name="comment"', "nothing to see"))
@@ -230,7 +228,7 @@ async def test_an_upload_without_any_file_is_refused_even_when_all_are_optional(
         ("..\\..\\users\x07\u202e.csv", "users.csv"),
     ],
 )
-async def test_file_names_lose_any_path(
+async def test_path_is_removed_from_file_names(
     client: httpx2.AsyncClient, db: Db, config: Config, sent: str, name: str
 ) -> None:
     id = await an_application(db)
@@ -257,7 +255,7 @@ async def test_file_names_lose_any_path(
         ('filename="a \\"; filename*=UTF-8\'\'b.csv"', "a \"; filename*=UTF-8''b.csv"),
     ],
 )
-async def test_extended_file_name_wins_where_it_can_be_read(
+async def test_extended_file_name_takes_precedence_if_valid(
     client: httpx2.AsyncClient, db: Db, parameters: str, name: str
 ) -> None:
     id = await an_application(db)
@@ -270,7 +268,7 @@ async def test_extended_file_name_wins_where_it_can_be_read(
 
 
 @pytest.mark.parametrize("sent", [".", "..", "exports/..", "..\\\\", " ", "\u200b", "\u3164"])
-async def test_what_names_no_file_is_refused(client: httpx2.AsyncClient, db: Db, sent: str) -> None:
+async def test_file_without_a_usable_name_is_refused(client: httpx2.AsyncClient, db: Db, sent: str) -> None:
     id = await an_application(db)
     groups = await groups_of(db, id)
 
@@ -280,7 +278,7 @@ async def test_what_names_no_file_is_refused(client: httpx2.AsyncClient, db: Db,
 
 
 @pytest.mark.parametrize("media_type", ["application/json", "text/csv", "multipart/mixed; boundary=x", ""])
-async def test_a_body_that_is_not_multipart_is_refused_unread(client: httpx2.AsyncClient, media_type: str) -> None:
+async def test_body_that_is_not_multipart_is_refused_unread(client: httpx2.AsyncClient, media_type: str) -> None:
     async def body() -> Any:
         raise AssertionError("the body was read")
         yield b""
@@ -302,7 +300,7 @@ async def test_a_body_that_is_not_multipart_is_refused_unread(client: httpx2.Asy
         ("", b"--x--\r\n"),
     ],
 )
-async def test_a_malformed_form_is_one_problem_of_the_body(
+async def test_malformed_form_is_reported_as_one_problem_of_the_body(
     client: httpx2.AsyncClient, config: Config, boundary: str, content: bytes
 ) -> None:
     answer = await client.post(PATH, content=content, headers={"Content-Type": f"multipart/form-data{boundary}"})
@@ -311,7 +309,7 @@ async def test_a_malformed_form_is_one_problem_of_the_body(
     assert kept(config) == []
 
 
-async def test_a_form_field_that_is_not_text_is_refused(client: httpx2.AsyncClient) -> None:
+async def test_form_field_that_is_not_text_is_refused(client: httpx2.AsyncClient) -> None:
     content = b'--x\r\nContent-Disposition: form-data; name="applicationId"\r\n\r\n\xff\r\n--x--\r\n'
 
     answer = await client.post(PATH, content=content, headers={"Content-Type": "multipart/form-data; boundary=x"})
@@ -319,7 +317,7 @@ async def test_a_form_field_that_is_not_text_is_refused(client: httpx2.AsyncClie
     assert problems(answer) == [("applicationId", "Form field must be UTF-8 text")]
 
 
-async def test_limits_are_met_and_nothing_is_left(config: Config, token: str, db: Db) -> None:
+async def test_upload_above_a_limit_is_refused_and_leaves_no_file(config: Config, token: str, db: Db) -> None:
     id = await an_application(db)
     groups = await groups_of(db, id)
     users, permissions = groups["Users"], groups["Permissions"]
@@ -342,7 +340,7 @@ async def test_limits_are_met_and_nothing_is_left(config: Config, token: str, db
     assert len(kept(config)) == 1
 
 
-async def test_a_body_that_does_not_announce_its_size_meets_the_limit_too(config: Config, token: str) -> None:
+async def test_body_without_content_length_is_limited_too(config: Config, token: str) -> None:
     small = msgspec.structs.replace(config, max_upload_bytes=5000)
     sent = 0
 
@@ -361,13 +359,15 @@ async def test_a_body_that_does_not_announce_its_size_meets_the_limit_too(config
     assert kept(config) == []
 
 
-async def test_a_long_form_field_is_refused(client: httpx2.AsyncClient) -> None:
+async def test_long_form_field_is_refused(client: httpx2.AsyncClient) -> None:
     answer = await client.post(PATH, data={"applicationId": "x" * 70_000}, files=[("a", ("b", b"c"))])
 
     assert answer.status_code == 413
 
 
-async def test_the_same_key_and_files_give_the_first_answer(client: httpx2.AsyncClient, db: Db, config: Config) -> None:
+async def test_same_idempotency_key_and_files_give_the_first_response(
+    client: httpx2.AsyncClient, db: Db, config: Config
+) -> None:
     id = await an_application(db)
     users = (await groups_of(db, id))["Users"]
     key = {"Idempotency-Key": "once"}
@@ -383,7 +383,7 @@ async def test_the_same_key_and_files_give_the_first_answer(client: httpx2.Async
     assert len(kept(config)) == 1
 
 
-async def test_an_upload_needs_the_scope_before_its_body_is_read(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_upload_checks_the_scope_before_reading_the_body(client: httpx2.AsyncClient, db: Db) -> None:
     client.headers["Authorization"] = "Bearer nonsense"
 
     answer = await client.post(PATH, files=[("a", ("b", b"c"))])

@@ -76,14 +76,14 @@ BUGS = [
     Bug(
         "imports",
         "what changed counts as removed too",
-        "application_imports/changes.py",
+        "application_imports/queries.py",
         '"r.until_import = {n:d} AND coalesce(o.from_import, 0) < 1"',
         '"r.until_import = {n:d}"',
     ),
     Bug(
         "imports",
         "an import writes outside of a transaction",
-        "application_imports/build.py",
+        "application_imports/run/build.py",
         'async with written_by(db, "import-build", by_system("run_import", clock.now(), bulk=True)):',
         "if True:",
     ),
@@ -135,15 +135,15 @@ BUGS = [
     Bug(
         "sources",
         "the client library follows redirects",
-        "application_imports/http_source.py",
+        "application_imports/run/http_source.py",
         "session.request(method, url, allow_redirects=False)",
         "session.request(method, url)",
     ),
     Bug(
         "sources",
         "only some errors are a source's own",
-        "application_imports/fetching.py",
-        "    except Exception as error:\n        after =",
+        "application_imports/run/fetching.py",
+        "    except source_errors() as error:\n        after =",
         "    except OSError as error:\n        after =",
     ),
     Bug(

@@ -48,9 +48,9 @@ ROWS = [
         "kill -9 of the worker during imports; random files against a naive model; broken files",
         "all or nothing of each import, taken up again; equal; failed with a reason",
         (
-            "tests/application_imports/test_run_interrupted.py",
-            "tests/application_imports/test_run_property.py",
-            "tests/application_imports/test_run_broken_files.py",
+            "tests/application_imports/run/test_interrupted.py",
+            "tests/application_imports/compare/test_random_files.py",
+            "tests/application_imports/read/test_broken_files.py",
         ),
         full={"ROLECALL_KILLS": "50", "ROLECALL_EXAMPLES": "200"},
         ci={"ROLECALL_EXAMPLES": "20"},
@@ -147,9 +147,9 @@ ROWS = [
         "redirects, links and spellings that lead out of an import root; sources that hang up, hang or lie",
         "0 files read outside, one answer for all of them, each failure with its reason",
         (
-            "tests/application_imports/test_run_locations.py",
-            "tests/application_imports/test_run_schedule.py",
-            "tests/application_imports/test_run_sources.py",
+            "tests/application_imports/run/test_locations.py",
+            "tests/application_imports/run/test_schedule.py",
+            "tests/application_imports/run/test_sources.py",
         ),
     ),
     Row(

@@ -19,16 +19,16 @@ from zoneinfo import ZoneInfo
 import httpx2
 import pytest
 
-from rolecall.application_imports import deltas
-from rolecall.application_imports.broken import BrokenFile
-from rolecall.application_imports.sources import FileGroup, StoredFile
+from rolecall.application_imports.read import file_delta as deltas
+from rolecall.application_imports.read.broken_file import BrokenFile
+from rolecall.application_imports.read.sources import InputFile, InputGroup
 from rolecall.applications.model import Content
 from rolecall.core.config import Config
 from rolecall.core.db import Db, fetch_value
 from rolecall.core.files import Store
 from rolecall.core.ids import new_id
+from tests.application_imports.read.test_broken_files import HEADER, row, xlsx
 from tests.application_imports.test_malformed_forms import mangled
-from tests.application_imports.test_run_broken_files import HEADER, row, xlsx
 from tests.builders import an_application
 from tests.figures import measured
 from tests.listening import Api, an_api
@@ -107,8 +107,8 @@ def is_cut_short(sent: bytes) -> bool:
 class Files:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.group = FileGroup(new_id(), "Users", Content.USERS, {}, None, True)
-        self.file = StoredFile(new_id(), "users", b"", "file")
+        self.group = InputGroup(new_id(), "Users", Content.USERS, {}, None, True)
+        self.file = InputFile(new_id(), "users", b"", "file")
 
     def csv(self, dice: random.Random) -> bytes:
         return mangled(dice.choice(TEXTS), dice)

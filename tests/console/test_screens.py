@@ -212,8 +212,8 @@ async def test_failed_schedule_is_shown_on_the_application_and_the_home_page(
 ) -> None:
     wiki = await an_application(db, "Wiki", schedule={"cron": "0 5 * * *", "locations": {"Users": "/x.csv"}})
     run = await an_import(db, wiki, "Failed", type="Scheduled")
-    line = "2026-11-16T05:00:00Z Failed: Users: /x.csv cannot be read"
-    await execute(db, "INSERT INTO import_log (import_id, line) VALUES (%(id)s, %(line)s)", id=run, line=line)
+    failure = "Users: /x.csv cannot be read"
+    await execute(db, "UPDATE application_imports SET failure = %(failure)s WHERE id = %(id)s", id=run, failure=failure)
 
     page = await administrator.get(f"/applications/{wiki}")
     home = await administrator.get("/")

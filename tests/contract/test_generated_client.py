@@ -129,7 +129,7 @@ async def follow_imports(generated: Generated, db: Db) -> None:
 
     staged = await generated.call("stageImport", "Import", body=models.StageBody(id))
     assert (staged.files, staged.type_) == ([], models.ImportType.API)
-    canceled = await generated.call("cancelImport", "ImportDetail", body=models.ApplicationImportsCancelBody(staged.id))
+    canceled = await generated.call("cancelImport", "ImportDetail", body=models.CancelImportBody(staged.id))
     assert (canceled.status, canceled.application.id) == (models.ImportStatus.CANCELING, id)
     run = await generated.call("getImport", "ImportDetail", uploads[0].id)
     assert run.number == uploads[0].number

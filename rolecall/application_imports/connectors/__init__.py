@@ -1,7 +1,7 @@
-"""Connectors: what an application's files are called, what they hold, and how a file becomes rows.
+"""Connectors: the names and contents of an application's files, and optionally how to read them.
 
-A package adds one with an entry point of the group `rolecall.connectors` that names a `Connector`. An application
-whose connector has its name is read by it. `docs/connectors.md` shows one.
+A package adds a connector by an entry point of the group `rolecall.connectors` that names a `Connector`. It reads the
+files of applications whose connector has the same name. `docs/connectors.md` has an example.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -13,7 +13,7 @@ from rolecall.applications.model import Content
 
 GROUP = "rolecall.connectors"
 
-# A file's content, and what its group holds, to rows: field or header to text. Raise `BrokenFile` to say what is wrong.
+# Turns the bytes of a file and the content of its group into rows: field or header to text. Raises `BrokenFile`.
 Reader = Callable[[bytes, Content], Iterable[Mapping[str, str]]]
 
 
@@ -28,11 +28,11 @@ class Connector(msgspec.Struct, frozen=True):
     name: str
     vendor: str
     files: tuple[FileTemplate, ...]
-    # None: CSV, XLSX, JSON lines or Parquet, told apart by content.
+    # None: CSV, XLSX, JSON lines or Parquet, recognized by content.
     read: Reader | None = None
 
 
 def installed() -> dict[str, Connector]:
-    """By name; the built-in ones come the same way as any other."""
+    """Find connectors by entry point, the built-in ones included; return them by name."""
     found = (point.load() for point in entry_points(group=GROUP))
     return {connector.name: connector for connector in found if isinstance(connector, Connector)}

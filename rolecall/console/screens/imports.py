@@ -8,10 +8,8 @@ from litestar.handlers import HTTPRouteHandler
 from litestar.response.base import ASGIResponse
 from litestar.response.streaming import ASGIStreamingResponse
 
-from rolecall.application_imports import actions, changes, queries
-from rolecall.application_imports.changes import ChangeType
-from rolecall.application_imports.model import ImportStatus, ImportType
-from rolecall.application_imports.relations import Kind
+from rolecall.application_imports import actions, queries
+from rolecall.application_imports.model import ChangeType, ImportStatus, ImportType, RecordKind
 from rolecall.applications import queries as applications
 from rolecall.applications.model import FIELDS
 from rolecall.applications.permitted import may_import, require_import_right
@@ -50,7 +48,7 @@ async def show_imports(db: Db, query: dict[str, Any], now: datetime) -> HtmlPage
     "GET",
     "/imports/{id:str}",
     scope=Scope.IMPORTS_READ,
-    query={"kind": a_word_of(Kind), "change": a_word_of(ChangeType)},
+    query={"kind": a_word_of(RecordKind), "change": a_word_of(ChangeType)},
 )
 async def show_import(db: Db, caller: Caller, id: str, query: dict[str, Any]) -> HtmlPage:
     run = await queries.get(db, known_guid("ApplicationImport", id))
@@ -62,14 +60,14 @@ async def show_import(db: Db, caller: Caller, id: str, query: dict[str, Any]) ->
             "run": run,
             "may_import": may_import(caller, is_identity_source=await queries.is_of_identity_source(db, run.id)),
             "log": log,
-            "page": await changes.changes_of(db, run.id, query["page"], query.get("kind"), query.get("change")),
+            "page": await queries.changes_of(db, run.id, query["page"], query.get("kind"), query.get("change")),
             "query": query,
-            "kinds": list(Kind),
+            "kinds": list(RecordKind),
             "changes": list(ChangeType),
             "files": await console.files_of(db, run.id),
             "held": hold.reason if hold else None,
             "why_not_continued": _why_not_continued(hold, caller) if hold else None,
-            "failure": overview.why_failed(log[-1][1]) if run.status == ImportStatus.FAILED and log else None,
+            "failure": await queries.failure_of(db, run.id),
             "is_over": ImportStatus(run.status) in ENDED,
             "rejects": await queries.rejects_of(db, run.id, 1),
         },

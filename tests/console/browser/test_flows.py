@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from playwright.async_api import expect
 
 from rolecall.application_imports import actions as imports
-from rolecall.application_imports.job import application_lock
+from rolecall.application_imports.run.job import worker_lock
 from rolecall.console import actions
 from rolecall.console.model import Role
 from rolecall.core.caller import Caller, Scope
@@ -170,7 +170,7 @@ async def test_import_log_is_streamed_while_it_is_written(scripted: Visit, site_
     page, site = scripted.page, scripted.site
     application = await an_application(site_db, f"Slow {datetime.now(UTC):%f}")
     caller = Caller(site.company.administrator, "Ada Admin", frozenset(Scope))
-    key = application_lock(application)
+    key = worker_lock(application)
     # Lock the import as another worker would, so that it stays pending until the lock is released.
     await execute(site_db, "SELECT pg_advisory_lock(%(key)s)", key=key)
     run = await upload_files(site_db, site.config, caller, application, {"Users": FEW})

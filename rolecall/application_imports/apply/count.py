@@ -1,0 +1,155 @@
+"""Count what an import changed, from the intervals that it opened and closed."""
+
+from uuid import UUID
+
+import msgspec
+
+from rolecall.application_imports.model import RELATIONS, RecordKind, Relation
+from rolecall.applications.shapes import Changes, Metrics, PermissionChanges
+from rolecall.core.db import Db, execute, fetch_one, fetch_rows
+
+
+class Tally(msgspec.Struct):
+    """How many rows of one relation an import changed."""
+
+    new: int = 0
+    altered: int = 0
+    removed: int = 0
+
+    @property
+    def total(self) -> int:
+        return self.new + self.altered + self.removed
+
+
+Tallies = dict[RecordKind, Tally]
+
+
+class RecordTotals(msgspec.Struct):
+    """How many records of each kind an application has."""
+
+    accounts: int = 0
+    groups: int = 0
+    memberships: int = 0
+    permissions: int = 0
+    assignments: int = 0
+    identities: int = 0
+
+    def of(self, kind: RecordKind) -> int:
+        return int(getattr(self, PLURALS[kind]))
+
+    def plus(self, tallies: Tallies) -> "RecordTotals":
+        return RecordTotals(*(self.of(kind) + tallies[kind].new - tallies[kind].removed for kind in PLURALS))
+
+
+PLURALS = {
+    RecordKind.ACCOUNT: "accounts",
+    RecordKind.GROUP: "groups",
+    RecordKind.MEMBERSHIP: "memberships",
+    RecordKind.PERMISSION: "permissions",
+    RecordKind.ASSIGNMENT: "assignments",
+    RecordKind.IDENTITY: "identities",
+}
+
+
+async def totals_before(db: Db, application_id: UUID) -> RecordTotals:
+    found = await fetch_one(
+        db,
+        RecordTotals,
+        f"SELECT {', '.join(RecordTotals.__struct_fields__)} FROM application_totals WHERE application_id = %(id)s",
+        id=application_id,
+    )
+    return found or RecordTotals()
+
+
+def no_changes() -> Tallies:
+    return {kind: Tally() for kind in RecordKind}
+
+
+async def count_changes(db: Db, number: int) -> Tallies:
+    return {relation.kind: await _tally(db, relation, number) for relation in RELATIONS if relation.kind}
+
+
+async def _tally(db: Db, relation: Relation, number: int) -> Tally:
+    since, until = (f"FROM {relation.table} WHERE {column} = {number:d}" for column in ("from_import", "until_import"))
+    [(opened, closed)] = await fetch_rows(db, f"SELECT (SELECT count(*) {since}), (SELECT count(*) {until})")
+    altered = 0
+    if opened and closed:
+        # INTERSECT instead of a join: the planner has no statistics of the new rows and would use nested loops.
+        key = ", ".join(relation.key)
+        [(altered,)] = await fetch_rows(
+            db, f"SELECT count(*) FROM (SELECT {key} {since} INTERSECT SELECT {key} {until}) AS altered"
+        )
+    return Tally(opened - altered, altered, closed - altered)
+
+
+async def count_touched(db: Db, number: int, before: RecordTotals, tallies: Tallies) -> Tallies:
+    """Count accounts and groups as altered too when what they hold changed, for the log and the metrics."""
+    # The first import alters nothing.
+    if not (before.accounts or before.groups) or not any(tally.total for tally in tallies.values()):
+        return tallies
+    altered = {kind: await _altered(db, number, kind) for kind in (RecordKind.ACCOUNT, RecordKind.GROUP)}
+    return tallies | {kind: msgspec.structs.replace(tallies[kind], altered=count) for kind, count in altered.items()}
+
+
+# What alters an account or a group besides its own fields. Members do not alter a group.
+_TOUCHED = {
+    RecordKind.ACCOUNT: """
+        SELECT account_number FROM memberships WHERE from_import = %(n)s
+        UNION SELECT account_number FROM memberships WHERE until_import = %(n)s
+        UNION SELECT holder_number FROM assignments WHERE from_import = %(n)s
+        UNION SELECT holder_number FROM assignments WHERE until_import = %(n)s""",
+    RecordKind.GROUP: """
+        SELECT holder_number FROM assignments WHERE from_import = %(n)s
+        UNION SELECT holder_number FROM assignments WHERE until_import = %(n)s""",
+}
+
+
+async def _altered(db: Db, number: int, kind: RecordKind) -> int:
+    """Count records that exist before and after the import and that it touched."""
+    versions, column = f"{kind.lower()}_versions", f"{kind.lower()}_number"
+    rows = await fetch_rows(
+        db,
+        f"""WITH touched(number) AS MATERIALIZED ({_TOUCHED[kind]}
+                 UNION SELECT {column} FROM {versions} WHERE from_import = %(n)s)
+            SELECT count(*) FROM touched t
+            WHERE EXISTS (SELECT FROM {versions} v WHERE v.{column} = t.number AND v.until_import IS NULL)
+            AND EXISTS (SELECT FROM {versions} v WHERE v.{column} = t.number AND v.from_import < %(n)s
+                        AND (v.until_import IS NULL OR v.until_import = %(n)s))""",
+        n=number,
+    )
+    return int(rows[0][0])
+
+
+def metrics_of(after: RecordTotals, tallies: Tallies, *, is_identity_source: bool) -> Metrics:
+    def changes(kind: RecordKind) -> Changes:
+        tally = tallies[kind]
+        return Changes(after.of(kind), tally.new, tally.altered, tally.removed)
+
+    users = changes(RecordKind.IDENTITY if is_identity_source else RecordKind.ACCOUNT)
+    permissions = PermissionChanges(after.permissions, tallies[RecordKind.PERMISSION].new)
+    return Metrics(users, changes(RecordKind.GROUP), permissions)
+
+
+async def update_value_counts(db: Db, number: int) -> None:
+    """Update the count of holders per permission and raw value from the assignments this import changed."""
+    counted = "value <> '' AND access NOT IN ('None', 'Deny') GROUP BY 1, 2, 3"
+    await execute(
+        db,
+        f"""INSERT INTO permission_values AS v (permission_number, access, digest, value, holders)
+            SELECT permission_number, access, md5(value), value, sum(holders) FROM (
+                SELECT permission_number, access, value, count(*) AS holders
+                FROM assignments WHERE from_import = %(number)s AND {counted}
+                UNION ALL
+                SELECT permission_number, access, value, -count(*)
+                FROM assignments WHERE until_import = %(number)s AND {counted}
+            ) AS changed GROUP BY 1, 2, 4 HAVING sum(holders) <> 0
+            ON CONFLICT (permission_number, access, digest) DO UPDATE SET holders = v.holders + EXCLUDED.holders""",
+        number=number,
+    )
+    # Remove unused values: where they differ for every holder, each import would add more.
+    await execute(
+        db,
+        """DELETE FROM permission_values WHERE holders <= 0 AND permission_number IN
+           (SELECT permission_number FROM assignments WHERE until_import = %(number)s)""",
+        number=number,
+    )

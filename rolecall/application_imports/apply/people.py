@@ -1,0 +1,142 @@
+"""Write the people of an identity source: versions, and the identities of people seen for the first time.
+
+`apply/identities.py` then updates identities that existed before.
+"""
+
+from datetime import datetime
+from uuid import UUID
+
+import polars as pl
+
+from rolecall.application_imports.apply import identities
+from rolecall.application_imports.apply.intervals import close_intervals, open_intervals
+from rolecall.application_imports.compare.change_set import random_ids
+from rolecall.application_imports.compare.copying import copy_in, copy_out
+from rolecall.application_imports.compare.people import PeopleChanges
+from rolecall.application_imports.model import IDENTITIES
+from rolecall.application_imports.read.rows import sort_keys
+from rolecall.core.db import Db, execute
+from rolecall.identities.model import IdentityStatus, IdentityType
+from rolecall.settings.model import CUSTOM_FIELDS
+
+
+async def write_people(db: Db, application_id: UUID, number: int, changes: PeopleChanges, now: datetime) -> None:
+    before, change = changes.before, changes.difference
+    ended = pl.concat([part.select("employee_id") for part in (change.altered, change.removed)])
+    closed = before.join(ended, on="employee_id", how="semi").select("identity_id", _application(application_id))
+    if closed.height:
+        await close_intervals(db, IDENTITIES, number, closed)
+    opened = change.opened.join(before.select("employee_id", "identity_id"), on="employee_id", how="left")
+    known = opened.filter(pl.col("identity_id").is_not_null())
+    if known.height:
+        await _open(db, application_id, number, known)
+    new = opened.filter(pl.col("identity_id").is_null()).drop("identity_id")
+    if new.height:
+        people = await _with_identities(db, new, changes.fields)
+        await _write_new_people(db, people, changes.fields, now)
+        await _open(db, application_id, number, people)
+
+
+async def _write_new_people(db: Db, people: pl.DataFrame, fields: set[str], now: datetime) -> None:
+    """Insert new identities, and give those found by e-mail their employee ID."""
+    made, known = people.filter("is_made"), people.filter(~pl.col("is_made"))
+    if made.height:
+        await identities.create_made_people(db)
+        await copy_in(db, "made_people (identity_id)", made.select("identity_id"))
+        await execute(db, "ANALYZE made_people")
+        new = _as_identities(made, fields, now)
+        # Fires triggers of other packages: schema/identities.sql lists them.
+        await copy_in(db, f"identities ({', '.join(new.columns)})", new)
+    if known.height:
+        # Fires the same triggers, schema/identities.sql.
+        await execute(
+            db,
+            """UPDATE identities i SET employee_id = k.employee_id
+               FROM unnest(%(ids)s::uuid[], %(employee_ids)s::text[]) AS k (id, employee_id)
+               WHERE k.id = i.id AND i.employee_id IS NULL""",
+            ids=known.get_column("identity_id").to_list(),
+            employee_ids=known.get_column("employee_id").to_list(),
+        )
+
+
+async def _with_identities(db: Db, people: pl.DataFrame, fields: set[str]) -> pl.DataFrame:
+    """Add `identity_id`, `is_made` (the identity is new) and `supervisor` (an identity) to the people.
+
+    An identity is found by employee ID, else by a unique e-mail address of someone onboarded; else it is new.
+    """
+    there = await copy_out(
+        db,
+        """SELECT id, coalesce(employee_id, ''), CASE WHEN employee_id IS NULL THEN email_address ELSE '' END
+           FROM identities WHERE employee_id IS NOT NULL OR (email_address <> '' AND status <> 'Removed')""",
+        ["identity_id", "employee_id", "email"],
+    )
+    by_id = there.filter(pl.col("employee_id") != "").select("employee_id", known=pl.col("identity_id"))
+    people = people.join(by_id, on="employee_id", how="left", maintain_order="left")
+    if "email" in fields:
+        people = _by_email(people, there.filter(pl.col("employee_id") == ""))
+    made = people.filter(pl.col("known").is_null()).select("employee_id")
+    # Sort the ids, so that rows enter the indexes in order.
+    ids = made.with_columns(random_ids(made.height).sort().alias("made"))
+    people = people.join(ids, on="employee_id", how="left", maintain_order="left")
+    people = people.with_columns(identity_id=pl.coalesce("known", "made"), is_made=pl.col("known").is_null()).drop(
+        "known", "made"
+    )
+    return _with_supervisors(people, by_id)
+
+
+def _with_supervisors(people: pl.DataFrame, by_id: pl.DataFrame) -> pl.DataFrame:
+    """Add the supervisor's identity, unless people are their own supervisors."""
+    above = pl.concat([people.select("employee_id", "identity_id"), by_id.rename({"known": "identity_id"})])
+    above = above.unique("employee_id").rename({"employee_id": "supervisor_id", "identity_id": "supervisor"})
+    people = people.join(above, on="supervisor_id", how="left", maintain_order="left")
+    is_own = pl.col("supervisor") == pl.col("identity_id")
+    return people.with_columns(supervisor=pl.when(~is_own).then("supervisor"))
+
+
+def _by_email(people: pl.DataFrame, onboarded: pl.DataFrame) -> pl.DataFrame:
+    """Fill a missing `known` with the identity without employee ID of the same e-mail, if both are unique."""
+    key = pl.col("email").str.to_lowercase()
+    one = onboarded.select(key, onboarded=pl.col("identity_id")).filter(pl.len().over("email") == 1)
+    is_single = pl.col("key").is_unique() & pl.col("known").is_null()
+    found = people.with_columns(key=key).with_columns(is_single=is_single)
+    found = found.join(one, left_on="key", right_on="email", how="left", maintain_order="left")
+    matched = pl.when("is_single").then("onboarded")
+    return found.with_columns(known=pl.coalesce("known", matched)).drop("key", "is_single", "onboarded")
+
+
+def _as_identities(people: pl.DataFrame, fields: set[str], now: datetime) -> pl.DataFrame:
+    """Return complete rows of `identities`, so that they need no update afterwards."""
+    defaults = {"type": IdentityType.EMPLOYEE.value, "status": IdentityStatus.ACTIVE.value}
+
+    def text(column: str, field: str) -> pl.Expr:
+        return (pl.col(field) if field in fields else pl.lit(defaults.get(field, ""))).alias(column)
+
+    def date(column: str, field: str) -> pl.Expr:
+        moment = pl.lit(now.isoformat())
+        given = pl.when(pl.col(field) != "").then(pl.col(field)) if field in fields else pl.when(False).then(moment)
+        return given.otherwise(moment).alias(column)
+
+    custom = [pl.col(f"custom_field_{n}").alias(str(n)) for n in CUSTOM_FIELDS if f"custom_field_{n}" in fields]
+    rows = people.select(
+        pl.col("identity_id").alias("id"),
+        "employee_id",
+        *(text(column, field) for column, field in (*identities.TEXTS.items(), ("status", "status"))),
+        (pl.struct(custom).struct.json_encode() if custom else pl.lit("{}")).alias("custom_fields"),
+        pl.col("supervisor").alias("supervisor_id"),
+        date("created_date", "created"),
+        date("updated_date", "updated"),
+        pl.lit(now.isoformat()).alias("first_seen_date"),
+        sort_keys(people.get_column("first_name")).alias("first_name_key"),
+        sort_keys(people.get_column("last_name")).alias("last_name_key"),
+    )
+    is_active = pl.col("status") == IdentityStatus.ACTIVE.value
+    return rows.with_columns(pl.when(~is_active).then(pl.lit(now.isoformat())).alias("inactivated_date"))
+
+
+async def _open(db: Db, application_id: UUID, number: int, people: pl.DataFrame) -> None:
+    columns = ("identity_id", _application(application_id), "employee_id", "fields")
+    await open_intervals(db, IDENTITIES, number, people.select(*columns))
+
+
+def _application(id: UUID) -> pl.Expr:
+    return pl.lit(str(id)).alias("application_id")

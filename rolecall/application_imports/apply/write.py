@@ -1,0 +1,77 @@
+"""Write a change set into the import's transaction."""
+
+import polars as pl
+
+from rolecall.application_imports.apply.intervals import close_intervals, open_intervals
+from rolecall.application_imports.compare.change_set import ChangeSet
+from rolecall.application_imports.compare.copying import copy_in
+from rolecall.application_imports.compare.holdings import HoldingChanges
+from rolecall.application_imports.model import Relation
+from rolecall.core.db import Db, execute
+
+
+async def write_changes(db: Db, changes: ChangeSet) -> None:
+    for into, rows in changes.inserts:
+        if rows.height:
+            await copy_in(db, into, rows)
+    for relation, change in changes.changes:
+        closed = pl.concat([part.select(relation.key) for part in (change.altered, change.removed)])
+        if closed.height:
+            await close_intervals(db, relation, changes.number, closed)
+        if change.new.height or change.altered.height:
+            opened = change.opened.select(*relation.key, *relation.values)
+            await open_intervals(db, relation, changes.number, _sorted(opened, relation))
+
+
+async def write_holdings(db: Db, changes: HoldingChanges) -> None:
+    await write_changes(db, changes)
+    await _close_unnamed_groups(db, changes)
+    await _close_unused_permissions(db, changes)
+
+
+def _sorted(rows: pl.DataFrame, relation: Relation) -> pl.DataFrame:
+    """Sort by key, unless the file is sorted already: indexes take sorted keys several times faster."""
+    if len(relation.key) == 1 and rows.get_column(relation.key[0]).is_sorted():
+        return rows
+    return rows.sort(relation.key)
+
+
+async def _close_unnamed_groups(db: Db, changes: HoldingChanges) -> None:
+    """Remove unlisted groups that nothing names; those that are still named keep only their name."""
+    unlisted = """v.group_number = g.number AND g.application_id = %(application)s AND v.until_import IS NULL
+        AND NOT EXISTS (SELECT FROM group_listings l WHERE l.group_number = g.number AND l.until_import IS NULL)"""
+    await execute(
+        db,
+        f"""UPDATE group_versions v SET until_import = %(number)s FROM groups g WHERE {unlisted} AND NOT EXISTS
+            (SELECT FROM memberships m WHERE m.group_number = g.number AND m.until_import IS NULL) AND NOT EXISTS
+            (SELECT FROM assignments s WHERE s.holder_number = g.number AND s.until_import IS NULL)""",
+        application=changes.state.application_id,
+        number=changes.number,
+    )
+    await execute(
+        db,
+        f"""WITH stripped AS (
+                UPDATE group_versions v SET until_import = %(number)s FROM groups g WHERE {unlisted}
+                AND (v.description, v.nomenclature, v.parent, v.metadata) <> ('', '', '', '{{}}')
+                RETURNING v.group_number)
+            INSERT INTO group_versions (group_number, from_import, description, nomenclature, parent, metadata)
+            SELECT group_number, %(number)s, '', '', '', '{{}}' FROM stripped""",
+        application=changes.state.application_id,
+        number=changes.number,
+    )
+
+
+async def _close_unused_permissions(db: Db, changes: HoldingChanges) -> None:
+    """Remove permissions that lost a line and that nothing holds any more."""
+    if not changes.maybe_unused.height:
+        return
+    await execute(
+        db,
+        """UPDATE permission_versions v SET until_import = %(number)s
+           WHERE v.permission_number = ANY(%(maybe)s) AND v.until_import IS NULL
+           AND v.permission_number NOT IN (
+               SELECT s.permission_number FROM assignments s
+               WHERE s.permission_number = ANY(%(maybe)s) AND s.until_import IS NULL)""",
+        number=changes.number,
+        maybe=changes.maybe_unused.get_column("permission_number").to_list(),
+    )

@@ -1,0 +1,90 @@
+"""The result of comparing: what an import changes, before any of it is written.
+
+A `ChangeSet` lists names that appear for the first time and the differences of each relation. `apply/write.py` writes
+it.
+"""
+
+import secrets
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import polars as pl
+
+from rolecall.application_imports.compare.diff import Difference
+from rolecall.application_imports.compare.state import CurrentState, NameIndex
+from rolecall.application_imports.model import Relation
+from rolecall.application_imports.read.file_delta import Doubt, FileDelta
+from rolecall.applications.model import Content
+
+# From this many rows on, the statistics of a table are updated after the import.
+MANY = 5_000
+
+
+class Insert(NamedTuple):
+    """New rows of a table of names; `into` names the table and its columns, with id and application last."""
+
+    into: str
+    rows: pl.DataFrame
+
+
+class RelationChange(NamedTuple):
+    relation: Relation
+    difference: Difference
+
+
+class ChangeSet:
+    def __init__(self, state: CurrentState, number: int) -> None:
+        self.state = state
+        self.number = number
+        self.inserts: list[Insert] = []
+        self.changes: list[RelationChange] = []
+        # How many rows of each file change something.
+        self.applied: dict[Content, dict[int, int]] = {}
+
+    def insert(self, into: str, rows: pl.DataFrame) -> None:
+        application = pl.lit(str(self.state.application_id)).alias("application_id")
+        self.inserts.append(Insert(into, rows.with_columns(random_ids(rows.height), application)))
+
+    def change(self, relation: Relation, change: Difference, indexes: dict[str, NameIndex]) -> None:
+        """Add a difference; `indexes` give the numbers of key columns that it has only names for."""
+        for column, index in indexes.items():
+            change = Difference(
+                *(
+                    part if column in part.columns else index.number(part.drop("number", strict=False), column)
+                    for part in change
+                )
+            )
+        self.changes.append(RelationChange(relation, change))
+
+    def count(self, delta: FileDelta, change: Difference) -> None:
+        files = pl.concat([part.select("file") for part in (change.new, change.altered)])
+        self.applied[delta.content] = dict(files.group_by("file").len().iter_rows())
+
+    def grown(self) -> list[str]:
+        """Return the tables that get many rows."""
+        added = {into.partition(" ")[0]: rows.height for into, rows in self.inserts}
+        added |= {relation.table: change.opened.height for relation, change in self.changes}
+        return [table for table, rows in added.items() if rows >= MANY]
+
+
+def rows_of_lines(delta: FileDelta, present: pl.DataFrame, name: list[str]) -> pl.DataFrame | Doubt:
+    """Return the present rows that the changed lines refer to; an added line must be new or replace a removed one."""
+    assert delta.removed is not None
+    there = present.select(name)
+    if delta.after.select(name).join(there, on=name, how="semi").join(delta.removed, on=name, how="anti").height:
+        return Doubt(delta.content, "an added line has the key of another line")
+    if delta.removed.select(name).join(there, on=name, how="anti").height:
+        return Doubt(delta.content, "a removed line is not part of the current data")
+    return present.join(delta.mentioned(*name), on=name, how="semi")
+
+
+def union(frames: Iterable[pl.DataFrame], column: str) -> pl.DataFrame:
+    found = list(frames)
+    return pl.concat(found).unique() if found else pl.DataFrame(schema={column: pl.String})
+
+
+def random_ids(count: int) -> pl.Series:
+    """Generate UUIDs here: with a volatile column default, COPY would insert rows one by one."""
+    digits = secrets.token_hex(16 * count)
+    each = (digits[start : start + 32] for start in range(0, len(digits), 32))
+    return pl.Series("id", [f"{of[:12]}4{of[13:16]}a{of[17:]}" for of in each], pl.String)

@@ -1,0 +1,52 @@
+"""Exchange frames with PostgreSQL by COPY in CSV format."""
+
+import asyncio
+from collections.abc import Iterator
+from io import BytesIO
+
+import polars as pl
+
+from rolecall.core.db import Db
+
+# Rows per piece: large enough to be fast, small enough that one piece is sent while the next is encoded.
+_PIECE = 20_000
+_TYPES: dict[str, pl.DataType] = {
+    **dict.fromkeys(("number", "account_number", "group_number", "holder_number", "permission_number"), pl.Int32()),
+    **dict.fromkeys(("is_present", "is_listed", "is_active", "is_locked"), pl.Boolean()),
+}
+
+
+async def copy_in(db: Db, into: str, frame: pl.DataFrame) -> None:
+    """Insert the rows of `frame`; `into` names a table and its columns. Encode a piece while the last one is sent."""
+    pieces = _as_csv(frame)
+    async with db.cursor() as cursor, cursor.copy(f"COPY {into} FROM STDIN (FORMAT csv)") as copy:
+        piece = next(pieces, b"")
+        while piece:
+            following = asyncio.create_task(asyncio.to_thread(next, pieces, b""))
+            await copy.write(piece)
+            piece = await following
+
+
+async def copy_out(db: Db, query: str, columns: list[str], **params: object) -> pl.DataFrame:
+    """Return the result of a query as a frame with these columns."""
+    async with db.cursor() as cursor, cursor.copy(f"COPY ({query}) TO STDOUT (FORMAT csv)", params) as copy:
+        text = b"".join([bytes(piece) async for piece in copy])
+    return _as_frame(text, columns)
+
+
+def empty_frame(columns: list[str]) -> pl.DataFrame:
+    return _as_frame(b"", columns)
+
+
+def _as_csv(frame: pl.DataFrame) -> Iterator[bytes]:
+    for start in range(0, frame.height, _PIECE):
+        piece = BytesIO()
+        frame.slice(start, _PIECE).write_csv(piece, include_header=False)
+        yield piece.getvalue()
+
+
+def _as_frame(text: bytes, columns: list[str]) -> pl.DataFrame:
+    schema = {column: _TYPES.get(column, pl.String()) for column in columns}
+    if not text:
+        return pl.DataFrame(schema=schema)
+    return pl.read_csv(text, has_header=False, schema=schema, empty_string_is_null=False)

@@ -1,0 +1,46 @@
+"""Compare a file of people with the versions of identities that the application gave before."""
+
+from typing import NamedTuple
+from uuid import UUID
+
+import polars as pl
+
+from rolecall.application_imports.compare.change_set import MANY, rows_of_lines
+from rolecall.application_imports.compare.copying import copy_out
+from rolecall.application_imports.compare.diff import Difference, difference
+from rolecall.application_imports.read.file_delta import Doubt, FileDelta
+from rolecall.core.db import Db
+
+
+class PeopleChanges(NamedTuple):
+    """Changes of what the source says about people; `before` has the identities of those it knew."""
+
+    before: pl.DataFrame
+    difference: Difference
+    # The fields that the file has a column for; other fields of an identity keep their values.
+    fields: set[str]
+
+    @property
+    def applied(self) -> dict[int, int]:
+        """Count rows that change something, by file."""
+        return dict(self.difference.opened.group_by("file").len().iter_rows())
+
+    def grown(self) -> list[str]:
+        """Return the tables that get many rows."""
+        return ["identities", "identity_versions"] if self.difference.opened.height >= MANY else []
+
+
+async def compare_people(db: Db, application_id: UUID, people: FileDelta) -> PeopleChanges | Doubt:
+    fields = sorted(people.columns - {"employee_id"})
+    after = people.after.with_columns(fields=pl.struct(fields).struct.json_encode())
+    known = await copy_out(
+        db,
+        """SELECT employee_id, identity_id, fields FROM identity_versions
+           WHERE application_id = %(application)s AND until_import IS NULL""",
+        ["employee_id", "identity_id", "fields"],
+        application=application_id,
+    )
+    before = known if people.is_whole else rows_of_lines(people, known, ["employee_id"])
+    if isinstance(before, Doubt):
+        return before
+    return PeopleChanges(before, difference(before, after, ["employee_id"], ["fields"]), set(fields))

@@ -1,0 +1,1 @@
+"""Stage 1: turn the files of an import into typed rows. Nothing here reads the application's data."""

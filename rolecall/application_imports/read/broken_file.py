@@ -1,0 +1,12 @@
+class BrokenFile(Exception):
+    """A file cannot be imported; the message tells its author what to correct, and where."""
+
+    def __init__(self, message: str, *, line: int | None = None, file: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.line = line
+        self.file = file
+
+    def __str__(self) -> str:
+        place = ", ".join(part for part in (self.file, f"line {self.line}" if self.line else "") if part)
+        return f"{place}: {self.message}" if place else self.message

@@ -1,0 +1,162 @@
+"""Parse CSV text.
+
+Polars reads ordinary CSV: one row a line, all of the same length. Anything else (ragged rows, newlines inside quotes,
+unusual quoting) is read by Python's csv module, which is slower but exact and can say where a file is broken.
+"""
+
+import codecs
+import csv
+import io
+import re
+from typing import NamedTuple
+
+import polars as pl
+
+from rolecall.application_imports.read.broken_file import BrokenFile
+from rolecall.application_imports.read.table import MAX_FIELD, MIB, Table, stripped, table_of
+
+DELIMITERS = ",;\t|^~\x1f"
+
+
+def decode(content: bytes, encoding: str | None) -> bytes:
+    """Convert text to UTF-8 without a byte order mark."""
+    if encoding:
+        content = _decoded(content, encoding)
+    elif content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        content = _decoded(content, "utf-16")
+    content = content.removeprefix(codecs.BOM_UTF8)
+    if (nul := content.find(b"\x00")) >= 0:
+        hint = "; it looks like UTF-16 without a byte order mark" if content.count(b"\x00", 0, 4096) > 1 else ""
+        raise BrokenFile(f"there is a NUL character{hint}", line=_line_at(content, nul))
+    return content
+
+
+def _decoded(content: bytes, encoding: str) -> bytes:
+    try:
+        return content.decode(encoding).encode()
+    except UnicodeError as error:
+        at = getattr(error, "start", 0)
+        raise BrokenFile(f"the text is not {encoding}", line=_line_at(content, at)) from None
+
+
+def check_utf8(content: bytes) -> None:
+    try:
+        content.decode()
+    except UnicodeDecodeError as error:
+        byte = content[error.start]
+        raise BrokenFile(
+            f"byte 0x{byte:02X} is not UTF-8; save the file as UTF-8 or name its encoding in the connector",
+            line=_line_at(content, error.start),
+        ) from None
+
+
+def _line_at(content: bytes, position: int) -> int:
+    return content.count(b"\n", 0, position) + 1
+
+
+class Dialect(NamedTuple):
+    delimiter: str
+    quote: str
+
+
+def read_csv(text: bytes) -> Table:
+    first_line = header_of(text)
+    if len(first_line) > MAX_FIELD:
+        raise BrokenFile(f"the header is longer than {MAX_FIELD // MIB} MiB", line=1)
+    check_utf8(first_line)
+    dialect = _dialect(first_line.decode())
+    try:
+        frame = _quick_frame(text, first_line, dialect)
+    except pl.exceptions.PolarsError:
+        frame = None
+    if frame is None:
+        check_utf8(text)
+        return _read_exactly(text, dialect)
+    headers = stripped(next(csv.reader([first_line.decode()], delimiter=dialect.delimiter, quotechar=dialect.quote)))
+    return Table(headers, frame.with_row_index("line", offset=2), [], is_by_line=True)
+
+
+def header_of(text: bytes) -> bytes:
+    end = text.find(b"\n")
+    return text[: end if end >= 0 else len(text)].rstrip(b"\r")
+
+
+def _dialect(header: str) -> Dialect:
+    """Choose the delimiter that occurs most often in the header, outside of quotes."""
+    quote = "'" if header.startswith("'") else '"'
+    outside = re.sub(f"{quote}[^{quote}]*{quote}", "", header)
+    return Dialect(max(DELIMITERS, key=outside.count), quote)
+
+
+def _quick_frame(text: bytes, header: bytes, dialect: Dialect) -> pl.DataFrame | None:
+    """Parse ordinary CSV; return None unless each row is a line with as many fields as the header."""
+    delimiter, quote = dialect.delimiter.encode(), dialect.quote.encode()
+    if b"\r" in text and text.count(b"\r") != text.count(b"\r\n"):
+        return None
+    rows = text.count(b"\n") - text.endswith(b"\n")
+    if rows < 1:
+        return None
+    is_quoted = quote in text
+    if is_quoted:
+        width = _width_of_quoted_lines(text, dialect)
+    else:
+        width = header.count(delimiter) + 1
+        # Polars refuses rows longer than the header, so with the right total no row is shorter.
+        if text.count(delimiter) != (width - 1) * (rows + 1):
+            return None
+    # With several columns the count of delimiters has found blank lines already.
+    if width is None or (width == 1 and (b"\n\n" in text or b"\n\r\n" in text)):
+        return None
+    frame = pl.read_csv(
+        text,
+        has_header=False,
+        skip_lines=1,
+        schema={str(i): pl.String for i in range(width)},
+        separator=dialect.delimiter,
+        quote_char=dialect.quote if is_quoted else None,
+        empty_string_is_null=False,
+    )
+    longest = max(frame.select(pl.all().str.len_bytes().max()).row(0))
+    return frame if longest <= MAX_FIELD and frame.height == rows else None
+
+
+def _width_of_quoted_lines(text: bytes, dialect: Dialect) -> int | None:
+    """Return the number of fields of every line, or None if a quote does not enclose a whole field on one line."""
+    q, d = re.escape(dialect.quote), re.escape(dialect.delimiter)
+    field = f"(?:{q}(?:[^{q}]|{q}{q})*{q}|[^{q}{d}]*)"
+    lines = pl.read_lines(text).get_column("line")
+    quoted = lines.filter(lines.str.contains(dialect.quote, literal=True))
+    if not quoted.str.contains(f"^{field}(?:{d}{field})*$").all():
+        return None
+    bare = lines.str.replace_all(f"{q}(?:[^{q}]|{q}{q})*{q}", "")
+    counts = bare.str.count_matches(dialect.delimiter, literal=True).unique()
+    return int(counts[0]) + 1 if len(counts) == 1 else None
+
+
+_CSV_ERRORS = {
+    "field larger than field limit": f"a field is longer than {MAX_FIELD // MIB} MiB",
+    "unexpected end of data": "a quote opens here and is never closed",
+    "expected after": "text follows a closing quote",
+}
+
+
+def _read_exactly(text: bytes, dialect: Dialect) -> Table:
+    csv.field_size_limit(MAX_FIELD)
+    reader = csv.reader(
+        io.StringIO(text.decode(), newline=""), delimiter=dialect.delimiter, quotechar=dialect.quote, strict=True
+    )
+    rows: list[tuple[int, list[str]]] = []
+    begins = 1
+    is_by_line = text.count(b"\r") == text.count(b"\r\n")
+    try:
+        for row in reader:
+            if row:
+                rows.append((begins, row))
+            is_by_line = is_by_line and bool(row) and begins == reader.line_num
+            begins = reader.line_num + 1
+    except csv.Error as error:
+        reason = next((text for part, text in _CSV_ERRORS.items() if part in str(error)), str(error))
+        raise BrokenFile(reason, line=begins) from None
+    if not rows:
+        raise BrokenFile("the file is empty")
+    return table_of(stripped(rows[0][1]), rows[1:], is_by_line=is_by_line)

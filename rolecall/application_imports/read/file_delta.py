@@ -1,0 +1,165 @@
+"""Read the files of one group into a `FileDelta`, the result of this stage.
+
+A delta holds all rows of the files, or only the rows of lines that were added and removed since the files before.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+import polars as pl
+
+from rolecall.application_imports.connectors import Reader
+from rolecall.application_imports.read import csv_text, formats, lines, rows
+from rolecall.application_imports.read.broken_file import BrokenFile
+from rolecall.application_imports.read.columns import lay_out
+from rolecall.application_imports.read.rows import FileRows, RejectedLine
+from rolecall.application_imports.read.sources import InputFile, InputGroup
+from rolecall.application_imports.read.table import Table
+from rolecall.applications.model import FIELDS, Content
+from rolecall.core.files import Store
+
+
+class Doubt(NamedTuple):
+    """Why changed lines alone cannot tell what a content means; its files must be read whole."""
+
+    content: Content
+    reason: str
+
+
+class RejectedRow(NamedTuple):
+    file_id: UUID
+    line: int
+    reason: str
+    row: list[str]
+
+
+class FileDelta:
+    """Rows of the files of a group: all of them, or the added ones in `after` and the removed ones in `removed`."""
+
+    def __init__(
+        self, group: InputGroup, files: Sequence[InputFile], read: FileRows, removed: pl.DataFrame | None
+    ) -> None:
+        self.group = group
+        self.content = group.content
+        self.files = files
+        self.after = read.frame
+        self.columns = read.columns
+        self.removed = removed
+        self.rejects = read.rejects
+        self.repeats = read.repeats
+        self.is_by_line = read.is_by_line
+        self.rows = [0] * len(files)
+        self.tables: list[Table] = []
+
+    @property
+    def is_whole(self) -> bool:
+        return self.removed is None
+
+    def mentioned(self, *columns: str) -> pl.DataFrame:
+        frames = [self.after] if self.removed is None else [self.after, self.removed]
+        return pl.concat([frame.select(columns) for frame in frames]).unique()
+
+    def reject(self, bad: pl.DataFrame, reason: str) -> Doubt | None:
+        """Set rows aside; `{}` in the reason is the row's username. Rejects are shown only for whole files."""
+        if not self.is_whole:
+            return Doubt(self.content, reason)
+        found = bad.select("file", "line", "username").rows()
+        self.rejects += [RejectedLine(file, line, reason.format(username)) for file, line, username in found]
+        self.after = self.after.join(bad, on=["file", "line"], how="anti")
+        self.check_rejects()
+        return None
+
+    def check_rejects(self) -> None:
+        """Fail on a malformed row unless the connector allows rejects."""
+        if not self.rejects or self.group.allow_rejects:
+            return
+        first = min(self.rejects)
+        more = f" (and {len(self.rejects) - 1:,} more malformed rows)" if len(self.rejects) > 1 else ""
+        raise BrokenFile(f"{first.reason}{more}", line=first.line, file=self.files[first.file].name)
+
+    def rejected_rows(self) -> list[RejectedRow]:
+        """Return rejected rows with the texts that the file has for them."""
+        texts: dict[tuple[int, int], list[str]] = {}
+        for i, table in enumerate(self.tables):
+            texts |= {(i, ragged.line): ragged.row for ragged in table.ragged}
+            at = [reject.line for reject in self.rejects if reject.file == i]
+            for line, *row in (
+                table.frame.filter(pl.col("line").is_in(at)).select("line", pl.exclude("line")).iter_rows()
+            ):
+                texts[i, line] = row
+        return [
+            RejectedRow(self.files[reject.file].id, reject.line, reject.reason, texts[reject.file, reject.line])
+            for reject in sorted(self.rejects)
+        ]
+
+
+FileDeltas = Mapping[Content, FileDelta]
+
+
+def read_whole(
+    group: InputGroup, files: Sequence[InputFile], store: Store, zone: ZoneInfo, reader: Reader | None
+) -> FileDelta:
+    tables, parts, rows_read = [], [], []
+    for file in files:
+        try:
+            table = _table(group, store.read(file.location), reader)
+            part = _rows(group, table, zone)
+            _check_has_rows(group.content, table)
+        except BrokenFile as broken:
+            broken.file = file.name
+            raise
+        rows_read.append(table.frame.height + len(table.ragged))
+        parts.append(part)
+        # Rejected rows are shown with their original text. Where they are not allowed, free the table: it may be large.
+        if group.allow_rejects:
+            tables.append(table)
+        del table
+    delta = FileDelta(group, files, rows.merge_files(group.content, parts), None)
+    delta.tables = tables
+    delta.rows = rows_read
+    delta.check_rejects()
+    return delta
+
+
+def _table(group: InputGroup, content: bytes, reader: Reader | None) -> Table:
+    if reader is None:
+        return formats.read(content, group.encoding)
+    return formats.read_records(enumerate(reader(content, group.content), 1))
+
+
+def _rows(group: InputGroup, table: Table, zone: ZoneInfo) -> FileRows:
+    layout = lay_out(group.content, table.headers, group.columns)
+    return rows.parse_rows(group.content, table, layout, zone, FIELDS[group.content])
+
+
+def _check_has_rows(content: Content, table: Table) -> None:
+    """Refuse an export without people or users as broken; groups and permissions may be empty."""
+    if content in (Content.USERS, Content.IDENTITIES) and not table.frame.height and not table.ragged:
+        raise BrokenFile("there is a header but no row")
+
+
+def read_lines(
+    group: InputGroup, files: Sequence[InputFile], before: Sequence[str], store: Store, zone: ZoneInfo
+) -> FileDelta | None:
+    """Read the lines that differ from the files at the locations `before`; None if the files must be read whole."""
+    try:
+        old = [csv_text.decode(store.read(location), group.encoding) for location in before]
+        new = [csv_text.decode(store.read(file.location), group.encoding) for file in files]
+        found = lines.changed_lines(old, new)
+        if found is None or not all(found.rows):
+            return None
+        added = rows.merge_files(group.content, [_rows_of(group, text, zone) for text in found.added])
+        removed = _rows_of(group, found.removed, zone)
+    except (BrokenFile, FileNotFoundError, pl.exceptions.PolarsError):
+        return None
+    if added.rejects or added.repeats or removed.rejects or not (added.is_by_line and removed.is_by_line):
+        return None
+    delta = FileDelta(group, files, added, removed.frame)
+    delta.rows = found.rows
+    return delta
+
+
+def _rows_of(group: InputGroup, text: bytes, zone: ZoneInfo) -> FileRows:
+    return _rows(group, csv_text.read_csv(text), zone)

@@ -1,0 +1,95 @@
+"""The files of an import, and the files that the current state of an application was read from.
+
+A content whose files and settings are the same as before is not read again. If only some lines differ, only those are
+read. Both rest on the `ContentSource` that each finished import stores.
+"""
+
+import hashlib
+from uuid import UUID
+
+import msgspec
+
+from rolecall.applications.model import Content
+from rolecall.core.db import Db, fetch_rows, fetch_value
+
+
+class InputGroup(msgspec.Struct, frozen=True):
+    id: UUID
+    name: str
+    content: Content
+    columns: dict[str, str]
+    encoding: str | None
+    allow_rejects: bool
+
+
+class InputFile(msgspec.Struct, frozen=True):
+    id: UUID
+    name: str
+    sha256: bytes
+    location: str
+
+
+class ContentSource(msgspec.Struct, frozen=True):
+    """The files that a content was last read from."""
+
+    settings: str
+    digests: list[str]
+    locations: list[str]
+    rows: list[int]
+    # Each line is exactly one row of the state, so the next files can be compared by line.
+    is_by_line: bool
+    # The state differs from these files: an account was removed, or rows were rejected.
+    is_stale: bool = False
+
+
+Sources = dict[Content, ContentSource]
+
+
+def settings_of(group: InputGroup, connector: str, zone: str) -> str:
+    """Hash the settings that decide how a file is read; other settings give other rows."""
+    settings = (connector, group.content, sorted(group.columns.items()), group.encoding, zone)
+    return hashlib.sha256(msgspec.json.encode(settings)).hexdigest()[:16]
+
+
+def is_unchanged(source: ContentSource | None, settings: str, files: list[InputFile]) -> bool:
+    if source is None or source.is_stale or source.settings != settings:
+        return False
+    return sorted(source.digests) == sorted(file.sha256.hex() for file in files)
+
+
+async def sources_after(db: Db, application_id: UUID, number: int | None = None) -> Sources:
+    """Return the sources of the current state, or of the state after import `number`."""
+    stored = await fetch_value(
+        db,
+        """SELECT r.sources FROM application_imports i JOIN import_runs r ON r.import_id = i.id
+           WHERE i.application_id = %(application)s AND i.status = 'Finished'
+           AND i.number <= coalesce(%(number)s, i.number) ORDER BY i.number DESC LIMIT 1""",
+        application=application_id,
+        number=number,
+    )
+    return msgspec.convert(stored or {}, Sources)
+
+
+async def groups_of(db: Db, application_id: UUID) -> list[InputGroup]:
+    rows = await fetch_rows(
+        db,
+        """SELECT g.id, g.name, g.content, g.columns, g.encoding, g.allow_rejects
+           FROM file_groups g JOIN connectors c ON c.id = g.connector_id
+           WHERE c.application_id = %(application)s ORDER BY g.position""",
+        application=application_id,
+    )
+    return [InputGroup(id, name, Content(content), *rest) for id, name, content, *rest in rows]
+
+
+async def files_of(db: Db, import_id: UUID) -> dict[UUID, list[InputFile]]:
+    """Return the files of an import by file group."""
+    rows = await fetch_rows(
+        db,
+        """SELECT file_group_id, id, name, sha256, location FROM import_files
+           WHERE import_id = %(import_id)s ORDER BY position""",
+        import_id=import_id,
+    )
+    files: dict[UUID, list[InputFile]] = {}
+    for group_id, *file in rows:
+        files.setdefault(group_id, []).append(InputFile(*file))
+    return files

@@ -1,0 +1,1 @@
+"""Around the stages: schedules, fetching, the child process and the import's transaction."""

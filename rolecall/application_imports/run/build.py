@@ -1,0 +1,159 @@
+"""Build an import: read, compare and apply its files in one transaction. Runs in the child process."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import msgspec
+from psycopg import AsyncConnection, InterfaceError, OperationalError
+from psycopg.types.json import Jsonb
+
+from rolecall.application_imports import actions
+from rolecall.application_imports.apply.people import write_people
+from rolecall.application_imports.apply.write import write_changes, write_holdings
+from rolecall.application_imports.compare.accounts import AccountChanges
+from rolecall.application_imports.compare.change_set import MANY
+from rolecall.application_imports.compare.holdings import HoldingChanges
+from rolecall.application_imports.read.broken_file import BrokenFile
+from rolecall.application_imports.read.sources import ContentSource, Sources
+from rolecall.application_imports.run.finish import Canceled, FileTotals, HeldByGuard, finish
+from rolecall.application_imports.run.job import (
+    DISK_FULL,
+    TOO_MUCH_MEMORY,
+    BuildOutcome,
+    BuildResult,
+    Job,
+    build_lock,
+    find_run,
+)
+from rolecall.application_imports.run.pipeline import Pipeline
+from rolecall.application_imports.run.steps import Steps
+from rolecall.applications.model import Content
+from rolecall.core import clock
+from rolecall.core.authors import by_system, written_by
+from rolecall.core.db import Db, execute, session_options
+from rolecall.core.files import is_disk_full
+
+# A BRIN index has no ranges for new pages until they are summarized; queries then read all new pages.
+_SUMMARIZE = """
+    SELECT brin_summarize_new_values(i.indexrelid) FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
+    JOIN pg_am a ON a.oid = c.relam WHERE i.indrelid = %(table)s::regclass AND a.amname = 'brin'"""
+
+
+async def build(job: Job) -> BuildResult:
+    try:
+        async with _connection(job) as db:
+            async with written_by(db, "import-build", by_system("run_import", clock.now(), bulk=True)):
+                grown = await _build(db, job)
+            # Update statistics now: autovacuum may come too late for the next import and for readers.
+            for table in grown:
+                await execute(db, f"ANALYZE {table}")
+                await execute(db, _SUMMARIZE, table=table)
+        return BuildResult(BuildOutcome.FINISHED)
+    except BrokenFile as broken:
+        return BuildResult(BuildOutcome.FAILED, str(broken))
+    except MemoryError:
+        return BuildResult(BuildOutcome.FAILED, TOO_MUCH_MEMORY)
+    except HeldByGuard as held:
+        return BuildResult(BuildOutcome.HELD, str(held), held.lowers_risk)
+    except Canceled:
+        return BuildResult(BuildOutcome.CANCELED)
+    except (OperationalError, InterfaceError) as error:
+        if is_disk_full(error):
+            return BuildResult(BuildOutcome.FAILED, DISK_FULL)
+        return BuildResult(BuildOutcome.INTERRUPTED, str(error))
+
+
+@asynccontextmanager
+async def _connection(job: Job) -> AsyncIterator[Db]:
+    options = session_options(job.base_url)
+    async with await AsyncConnection.connect(job.database_url, autocommit=True, options=options) as db:
+        yield db
+
+
+async def _build(db: Db, job: Job) -> list[str]:
+    """Read, compare, apply and finish; return the tables that got many rows."""
+    run = await find_run(db, job.import_id)
+    await execute(db, "SELECT pg_advisory_xact_lock(%(key)s)", key=build_lock(run.application_id))
+    steps = Steps(job.started)
+    pipeline = Pipeline(job, run, steps)
+    await pipeline.find_files(db)
+    accounts, holdings = await _compare_and_write(db, job, pipeline)
+    if sum(delta.after.height for delta in pipeline.deltas.values()) >= MANY:
+        # Without statistics of the rows that this transaction wrote, the planner would choose nested loops.
+        await execute(db, "SET LOCAL enable_nestloop = off")
+        # Keep the sorts of matching in memory.
+        await execute(db, "SET LOCAL work_mem = '64MB'")
+    if pipeline.people:
+        await write_people(db, run.application_id, run.number, pipeline.people, clock.now())
+    await _store_rejects(db, pipeline)
+    written = steps.done("Changes written")
+    totals = _file_totals(pipeline, accounts.applied | holdings.applied)
+    lines = await finish(db, run, steps, _sources(pipeline, holdings.stale), totals)
+    for line in [written, *lines, "Finished"]:
+        await actions.log_line(db, run.id, line, clock.now())
+    return [*accounts.grown(), *holdings.grown(), *(pipeline.people.grown() if pipeline.people else [])]
+
+
+async def _compare_and_write(db: Db, job: Job, pipeline: Pipeline) -> tuple[AccountChanges, HoldingChanges]:
+    """Write accounts while a thread reads and compares what they hold, so that neither CPU nor database is idle."""
+    async with _connection(job) as beside:
+        await pipeline.log(beside, pipeline.steps.done("Prepared"))
+        accounts = await pipeline.accounts(beside)
+    writing = asyncio.create_task(write_changes(db, accounts))
+    try:
+        holdings = await asyncio.to_thread(asyncio.run, _compare_holdings(job, pipeline, accounts))
+    except BaseException:
+        # The rollback needs the connection: wait until the writing task no longer uses it.
+        await asyncio.wait({writing})
+        raise
+    await writing
+    await write_holdings(db, holdings)
+    return accounts, holdings
+
+
+async def _compare_holdings(job: Job, pipeline: Pipeline, accounts: AccountChanges) -> HoldingChanges:
+    async with _connection(job) as beside:
+        return await pipeline.holdings(beside, accounts)
+
+
+async def _store_rejects(db: Db, pipeline: Pipeline) -> None:
+    for delta in pipeline.deltas.values():
+        async with db.cursor() as cursor:
+            await cursor.executemany(
+                """INSERT INTO import_rejects (import_id, file_id, line, reason, row)
+                   VALUES (%s, %s, %s, %s, %s)""",
+                [(pipeline.run.id, *reject[:3], Jsonb(reject.row)) for reject in delta.rejected_rows()],
+            )
+
+
+def _sources(pipeline: Pipeline, stale: set[Content]) -> Sources:
+    """Return the sources of the new state; contents that are not part of this import keep theirs."""
+    after = dict(pipeline.before)
+    for content in stale & after.keys():
+        after[content] = msgspec.structs.replace(after[content], is_stale=True)
+    for content, delta in pipeline.deltas.items():
+        after[content] = ContentSource(
+            pipeline.settings(delta.group),
+            [file.sha256.hex() for file in delta.files],
+            [file.location for file in delta.files],
+            delta.rows,
+            is_by_line=delta.is_by_line and not delta.repeats,
+            is_stale=bool(delta.rejects),
+        )
+    return after
+
+
+def _file_totals(pipeline: Pipeline, applied: dict[Content, dict[int, int]]) -> list[FileTotals]:
+    totals = []
+    for content, files in pipeline.files.items():
+        delta = pipeline.deltas.get(content)
+        # Files that were not read are the same as before.
+        source = pipeline.before[content] if delta is None else None
+        known = dict(zip(source.digests, source.rows, strict=True)) if source else {}
+        for i, file in enumerate(files):
+            read = delta.rows[i] if delta else known[file.sha256.hex()]
+            rejected = sum(reject.file == i for reject in delta.rejects) if delta else 0
+            changed = applied.get(content, {}).get(i, 0)
+            totals.append(FileTotals(file.id, file.name, read, changed, read - changed - rejected, rejected))
+    return totals

@@ -1,0 +1,103 @@
+"""Build an import in a child process and wait for its result, on the side of the worker.
+
+Children are forked from the fork server of the standard library, a process that has imported the code of a build and
+does nothing else. A fork costs milliseconds; a new interpreter would import for half a second of CPU per import.
+"""
+
+import asyncio
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+from datetime import timedelta
+from importlib.machinery import ModuleSpec
+from multiprocessing.connection import Connection
+from multiprocessing.util import get_temp_dir
+
+import msgspec
+import structlog
+
+from rolecall.application_imports.run.fork_server import FOLDER
+from rolecall.application_imports.run.job import TOO_MUCH_MEMORY, BuildOutcome, BuildResult, Job
+from rolecall.core import clock
+
+log = structlog.get_logger("rolecall.imports")
+
+# The allocator of polars keeps freed memory for ten seconds by default: half as much memory again. Not zero either, or
+# each frame would need pages from the kernel that the frame before it has just returned.
+_ALLOCATOR = {"_RJEM_MALLOC_CONF": "dirty_decay_ms:100,muzzy_decay_ms:0"}
+# The CPU limit does not end a build that waits for a disk or a database that never answers.
+_LONGEST_SECONDS = 3600.0
+# The exit code that multiprocessing reports when the fork server has ended.
+_UNKNOWN = 255
+_FATAL: dict[int, str] = {
+    signal.SIGXCPU: "reading the files took more time than an import may take",
+    **dict.fromkeys([signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS], TOO_MUCH_MEMORY),
+}
+
+_one_at_a_time = threading.Lock()
+_fork_server = multiprocessing.get_context("forkserver")
+_fork_server.set_forkserver_preload(
+    ["rolecall.application_imports.run.fork_server", "rolecall.application_imports.run.child_main"]
+)
+
+
+async def build_in_child(job: Job) -> BuildResult:
+    """Build in a child and return its result; the child does not outlive this call."""
+    ours, theirs = _fork_server.Pipe()
+    child = _fork_server.Process(target=_build, args=(job, theirs, clock.traveled()), daemon=True)
+    with ours:
+        with theirs:
+            await asyncio.to_thread(_start, child)
+        try:
+            async with asyncio.timeout(_LONGEST_SECONDS):
+                await _until_readable(ours)
+            return msgspec.json.decode(ours.recv_bytes(), type=BuildResult)
+        except TimeoutError:
+            return BuildResult(BuildOutcome.INTERRUPTED, "stuck")
+        except (EOFError, OSError):
+            child.join()
+            return _result_of_death(child.exitcode or 0)
+        finally:
+            child.kill()
+            child.join()
+
+
+def _start(child: multiprocessing.process.BaseProcess) -> None:
+    os.environ.update(_ALLOCATOR)
+    # With a spec, children import the main module; without one they would run it again as a script.
+    main = sys.modules["__main__"]
+    main.__spec__ = main.__spec__ or ModuleSpec("rolecall.__main__", None)
+    with _one_at_a_time:
+        # Only for the fork server, which the first start launches.
+        os.environ[FOLDER] = get_temp_dir()
+        try:
+            child.start()
+        finally:
+            del os.environ[FOLDER]
+
+
+def _build(job: Job, worker: Connection, traveled: timedelta) -> None:
+    from rolecall.application_imports.run.child_main import main
+
+    clock.travel(traveled)
+    main(job, worker)
+
+
+async def _until_readable(pipe: Connection) -> None:
+    """Wait for the result or the end of the child; waiting for its end alone could deadlock on a full pipe."""
+    loop, readable = asyncio.get_running_loop(), asyncio.Event()
+    loop.add_reader(pipe.fileno(), readable.set)
+    try:
+        await readable.wait()
+    finally:
+        loop.remove_reader(pipe.fileno())
+
+
+def _result_of_death(code: int) -> BuildResult:
+    log.error("build died", code=code)
+    # A kill comes from outside and not from the files: the import is started again.
+    if code in (-signal.SIGKILL, _UNKNOWN):
+        return BuildResult(BuildOutcome.INTERRUPTED, "killed")
+    return BuildResult(BuildOutcome.FAILED, _FATAL.get(-code, "a fault inside the service; its log says more"))

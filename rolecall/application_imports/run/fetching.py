@@ -1,0 +1,223 @@
+"""Copy the files that a schedule names into the import, from inside `ROLECALL_IMPORT_ROOTS` only.
+
+An error of the source fails the import with its reason. An error in our own code interrupts it, to be tried again.
+"""
+
+import asyncio
+import glob
+import re
+import sys
+from collections.abc import AsyncIterator, Awaitable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO, Protocol, TypeVar, cast
+
+import aiohttp
+import fsspec
+from fsspec.implementations.local import LocalFileSystem
+
+from rolecall.application_imports import actions, queries
+from rolecall.application_imports.read.broken_file import BrokenFile
+from rolecall.application_imports.run.http_source import NOT_THERE, OUTSIDE, is_http, open_http
+from rolecall.application_imports.run.job import ImportRun
+from rolecall.applications.model import is_plain
+from rolecall.applications.shapes import FileGroup
+from rolecall.core import clock
+from rolecall.core.authors import by_system, written_by
+from rolecall.core.config import Config
+from rolecall.core.db import Pool, fetch_rows
+from rolecall.core.files import Upload, UploadedFile, Writing, without_path
+
+_PIECE = 1024 * 1024
+_QUERY = re.compile(r"\?[^\s'\"]+")
+_LONGEST_REASON = 300
+T = TypeVar("T")
+# What reading a source raises: `OSError` by most libraries, `ValueError` by URLs, `LookupError` by lists of files.
+_ERRORS: tuple[type[Exception], ...] = (
+    OSError,
+    aiohttp.ClientError,
+    EOFError,
+    ImportError,
+    LookupError,
+    NotImplementedError,
+    ValueError,
+)
+# Libraries of file stores with errors of their own; one that is not loaded has raised none.
+_LIBRARY_ERRORS = {
+    "azure.core.exceptions": "AzureError",
+    "botocore.exceptions": "BotoCoreError ClientError",
+    "gcsfs.retry": "HttpError",
+    "google.auth.exceptions": "GoogleAuthError",
+    "paramiko.ssh_exception": "SSHException",
+    "requests.exceptions": "RequestException",
+}
+
+
+def source_errors() -> tuple[type[Exception], ...]:
+    """Return the errors that mean that a source failed, those of loaded libraries included."""
+    loaded = ((sys.modules[name], names) for name, names in _LIBRARY_ERRORS.items() if name in sys.modules)
+    return (*_ERRORS, *(getattr(module, name) for module, names in loaded for name in names.split()))
+
+
+class SourceFailed(Exception):
+    """The source did not deliver the file; the message says what went wrong."""
+
+
+class OpenSource(Protocol):
+    """A file of a source, opened for reading."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def size(self) -> int | None: ...
+    async def read(self, most: int) -> bytes: ...
+
+
+async def fetch_files(pool: Pool, config: Config, run: ImportRun) -> None:
+    """Copy the schedule's files into the import; every attempt reads these copies."""
+    async with pool.connection() as db:
+        rows = await fetch_rows(
+            db, "SELECT locations FROM schedules WHERE application_id = %(id)s", id=run.application_id
+        )
+        target = await queries.target(db, run.application_id)
+    locations: dict[str, str] = rows[0][0] if rows else {}
+    groups = [group for group in (target and target.file_groups) or () if group.name in locations]
+    if not groups:
+        raise BrokenFile("the schedule names no location for any file group")
+    with Upload() as upload:
+        for group in groups:
+            upload.files.append(await _fetch(config, group, locations[group.name]))
+        async with pool.connection() as db, written_by(db, "fetch", by_system("fetch_files", clock.now())):
+            for position, (group, file) in enumerate(zip(groups, upload.files, strict=True)):
+                await actions.add_file(db, run.id, position, group, file, config.store, clock.now())
+                line = f"{group.name}: fetched {file.name}, {file.size:,} bytes"
+                await actions.log_line(db, run.id, line, clock.now())
+
+
+async def _fetch(config: Config, group: FileGroup, location: str) -> UploadedFile:
+    writing = Writing(config.store)
+    try:
+        async with AsyncExitStack() as opened:
+            source = await _ask(opened.enter_async_context(_open(config, location)))
+            while piece := await _ask(source.read(_PIECE), writing.size, source.size):
+                await writing.write(piece)
+                if writing.size > config.max_file_bytes:
+                    name = without_path(source.name)
+                    raise BrokenFile(f"{group.name}: {name} is larger than {config.max_file_bytes:,} bytes")
+        sha256 = await writing.finish()
+    except SourceFailed as failed:
+        writing.abandon()
+        raise _unreadable(group, location, failed) from None
+    except BaseException:
+        writing.abandon()
+        raise
+    return UploadedFile(str(group.file_group_id), without_path(source.name), writing.path, writing.size, sha256)
+
+
+async def _ask(call: Awaitable[T], received: int = 0, size: int | None = None) -> T:
+    """Convert an error of a source or its library into `SourceFailed` with a readable reason."""
+    try:
+        return await call
+    except source_errors() as error:
+        after = f" after {received:,}{f' of {size:,}' if size else ''} bytes" if received or size else ""
+        raise SourceFailed(f"{_reason(error)}{after}") from error
+
+
+def _reason(error: Exception) -> str:
+    match error:
+        case aiohttp.ClientPayloadError() | aiohttp.ServerDisconnectedError() | ConnectionResetError():
+            return "the server closed the connection"
+        case TimeoutError():
+            return "the server did not answer in time"
+        case aiohttp.ClientConnectorError() if isinstance(error.os_error, PermissionError):
+            return str(error.os_error)
+    words = " ".join((str(error) or type(error).__name__).split())
+    return "".join(c for c in words if c.isprintable())[:_LONGEST_REASON]
+
+
+def _unreadable(group: FileGroup, location: str, failed: SourceFailed) -> BrokenFile:
+    """Redact the query of a URL: it may hold a secret, and more people read logs than schedules."""
+    message = f"{location} cannot be read: {failed}"
+    return BrokenFile(f"{group.name}: {re.sub(_QUERY, '?…', message) if '://' in location else message}")
+
+
+@asynccontextmanager
+async def _open(config: Config, location: str) -> AsyncIterator[OpenSource]:
+    if is_http(location):
+        async with open_http(_root_of(config, location), location) as source:
+            yield source
+        return
+    name, file = await asyncio.to_thread(_open_file, config, location)
+    try:
+        yield _FileSource(name, file)
+    finally:
+        # An error on closing does not matter: the file was read, or the failure is already known.
+        with suppress(*source_errors()):
+            await asyncio.to_thread(file.close)
+
+
+class _FileSource:
+    size = None
+
+    def __init__(self, name: str, file: BinaryIO) -> None:
+        self.name, self._file = name, file
+
+    async def read(self, most: int) -> bytes:
+        return await asyncio.to_thread(self._file.read, most)
+
+
+def _open_file(config: Config, location: str) -> tuple[str, BinaryIO]:
+    if "://" not in location:
+        return _open_path([root for root in config.import_roots if "://" not in root], location)
+    root = _root_of(config, location)
+    files, path = fsspec.core.url_to_fs(location)
+    beginning = f"{str(files._strip_protocol(root)).rstrip('/')}/"
+    if isinstance(files, LocalFileSystem):
+        return _open_path([beginning], path)
+    listed = files.glob(path) if glob.has_magic(path) else [path]
+    found = [one for one in listed if one.startswith(beginning) and is_plain(one)]
+    if not found:
+        raise FileNotFoundError(NOT_THERE)
+    newest = max(found, key=files.modified) if len(found) > 1 else found[0]
+    return newest, cast(BinaryIO, files.open(newest, "rb"))
+
+
+def _open_path(roots: Sequence[str], location: str) -> tuple[str, BinaryIO]:
+    """Open the newest file that matches; the result does not reveal what exists outside of the roots."""
+    inside = [Path(root).resolve() for root in roots]
+    if not _is_below(inside, _fixed_part(location)):
+        raise PermissionError(OUTSIDE)
+    paths = [Path(path) for path in glob.glob(location)]
+    # Ignore a symlink that leads out of the roots, whether its target exists or not.
+    found = [path for path in paths if _is_below(inside, path) and path.is_file()]
+    if not found:
+        raise FileNotFoundError(NOT_THERE)
+    newest = max(found, key=lambda path: path.stat().st_mtime_ns).resolve()
+    return newest.name, newest.open("rb")
+
+
+def _fixed_part(location: str) -> Path:
+    """Return the path up to its first pattern; `..` after a pattern could lead anywhere."""
+    parts = Path(location).parts
+    first = next((n for n, part in enumerate(parts) if glob.has_magic(part)), len(parts))
+    if ".." in parts[first:]:
+        raise PermissionError(OUTSIDE)
+    return Path(*parts[:first])
+
+
+def _is_below(roots: Sequence[Path], path: Path) -> bool:
+    """Compare after resolving: neither `..` nor a link leads out."""
+    try:
+        resolved = path.resolve()
+    except (OSError, RuntimeError):  # a cycle of links
+        return False
+    return any(resolved.is_relative_to(root) for root in roots)
+
+
+def _root_of(config: Config, url: str) -> str:
+    roots = (f"{root.rstrip('/')}/" for root in config.import_roots if "://" in root)
+    # fsspec chains file systems with `::`, which would bypass the root.
+    found = next((root for root in roots if url.startswith(root)), None)
+    if found is None or "::" in url or not is_plain(url):
+        raise PermissionError(OUTSIDE)
+    return found

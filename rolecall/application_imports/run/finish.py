@@ -1,0 +1,180 @@
+"""Finish an import inside the transaction that holds its changes: count, guard, match accounts, record the result."""
+
+from datetime import datetime
+from uuid import UUID
+
+import msgspec
+from psycopg.types.json import Jsonb
+
+from rolecall.accounts import matching
+from rolecall.application_imports.actions import move_import
+from rolecall.application_imports.apply import count, identities
+from rolecall.application_imports.apply.count import PLURALS, RecordTotals, Tallies
+from rolecall.application_imports.model import ImportStatus, RecordKind
+from rolecall.application_imports.read.broken_file import BrokenFile
+from rolecall.application_imports.read.sources import Sources
+from rolecall.application_imports.run import ratings
+from rolecall.application_imports.run.guard import reasons_to_hold
+from rolecall.application_imports.run.job import ImportRun
+from rolecall.application_imports.run.steps import Steps
+from rolecall.applications.shapes import Metrics
+from rolecall.core import clock
+from rolecall.core.db import Db, execute
+from rolecall.core.nudge import nudge
+from rolecall.identities import administrators
+
+FINISHED_CHANNEL = "finished_imports"
+# Changes of these may lower a risk rating.
+_RATING = (RecordKind.GROUP, RecordKind.PERMISSION, RecordKind.ASSIGNMENT)
+
+
+class HeldByGuard(Exception):
+    """The guard holds the import; the message is the reason. `lowers_risk`: not everyone may continue it."""
+
+    def __init__(self, reason: str, *, lowers_risk: bool) -> None:
+        super().__init__(reason)
+        self.lowers_risk = lowers_risk
+
+
+class Canceled(Exception):
+    """The import was canceled meanwhile; nothing may be committed."""
+
+
+class FileTotals(msgspec.Struct, rename="camel"):
+    """Rows read = applied + unchanged + rejected."""
+
+    file_id: UUID
+    name: str
+    read: int
+    applied: int
+    unchanged: int
+    rejected: int
+
+
+class ImportResult(msgspec.Struct, frozen=True):
+    """What is stored with a finished import."""
+
+    totals: RecordTotals
+    metrics: Metrics
+    tallies: Tallies
+    sources: Sources
+    files: list[FileTotals]
+
+
+async def finish(
+    db: Db, run: ImportRun, steps: Steps, sources: Sources, files: list[FileTotals], *, is_changed: bool = True
+) -> list[str]:
+    """Count, guard, match and record what the import changed, without a commit; return lines for its log."""
+    now = clock.now()
+    before = await count.totals_before(db, run.application_id)
+    tallies = await count.count_changes(db, run.number) if is_changed else count.no_changes()
+    await _check_guard(db, run, before, tallies)
+    after = before.plus(tallies)
+    if tallies[RecordKind.ASSIGNMENT].total:
+        await count.update_value_counts(db, run.number)
+    counted = await count.count_touched(db, run.number, before, tallies)
+    metrics = count.metrics_of(after, counted, is_identity_source=run.is_identity_source)
+    lines = [*_file_lines(files), *_change_lines(counted), steps.done("Changes counted")]
+    if tallies[RecordKind.IDENTITY].total:
+        lines += await _update_identities(db, run, now)
+        lines += [steps.done("Identities updated")]
+    if is_changed:
+        await matching.match_imported(db, run.number, now)
+    else:
+        await matching.match_changed_identities(db, now)
+    lines += await _match_lines(db, run, after)
+    # End the last step with the build, so that the steps add up to the import's build time.
+    end = clock.now()
+    lines += [steps.done("Accounts matched", end)]
+    await _record(db, run, ImportResult(after, metrics, tallies, sources, files), end)
+    return lines
+
+
+async def _check_guard(db: Db, run: ImportRun, before: RecordTotals, tallies: Tallies) -> None:
+    """Raise HeldByGuard if the import changes too much, or if its supplier would lower high risk ratings."""
+    if run.is_unguarded:
+        return
+    reasons = reasons_to_hold(run.guard, before, tallies) if run.rollback_to is None else []
+    is_rated = before.permissions and any(tallies[kind].total for kind in _RATING)
+    lowered = await ratings.lowered(db, run.number) if run.is_supplied and is_rated else []
+    if lowered:
+        reasons.append(ratings.in_words(lowered))
+    if reasons:
+        raise HeldByGuard(" and ".join(reasons), lowers_risk=bool(lowered))
+
+
+async def _update_identities(db: Db, run: ImportRun, now: datetime) -> list[str]:
+    """Update identities from the source; fail if no active administrator would be left."""
+    before = await administrators.active(db)
+    lines = await identities.update_identities(db, run.application_id, run.number, now)
+    lost = before.keys() - (await administrators.active(db)).keys()
+    if lost:
+        await administrators.take_turns(db)
+        if not await administrators.active(db):
+            names = ", ".join(name for id, name in before.items() if id in lost)
+            raise BrokenFile(f"no active administrator would be left without {names}; make someone else one first")
+    return lines
+
+
+async def _record(db: Db, run: ImportRun, result: ImportResult, now: datetime) -> None:
+    await _record_totals(db, run, result.totals)
+    await execute(
+        db,
+        """UPDATE import_runs SET totals = %(totals)s, changes = %(changes)s, sources = %(sources)s, held = NULL
+           WHERE import_id = %(id)s""",
+        id=run.id,
+        totals=Jsonb(msgspec.to_builtins(result.files)),
+        changes=Jsonb(msgspec.to_builtins(result.tallies)),
+        sources=Jsonb(msgspec.to_builtins(result.sources)),
+    )
+    metrics = Jsonb(msgspec.to_builtins(result.metrics))
+    if not await move_import(db, run.id, ImportStatus.FINISHED, build_end=now, metrics=metrics):
+        raise Canceled
+    await execute(
+        db,
+        "INSERT INTO finished_imports (import_id, application_id) VALUES (%(id)s, %(application)s)",
+        id=run.id,
+        application=run.application_id,
+    )
+    await nudge(db, FINISHED_CHANNEL)
+
+
+async def _record_totals(db: Db, run: ImportRun, totals: RecordTotals) -> None:
+    columns = {"import_number": run.number, **msgspec.structs.asdict(totals)}
+    await execute(
+        db,
+        f"""INSERT INTO application_totals (application_id, {", ".join(columns)})
+            VALUES (%(application)s, {", ".join(f"%({name})s" for name in columns)})
+            ON CONFLICT (application_id) DO UPDATE SET {", ".join(f"{name} = EXCLUDED.{name}" for name in columns)}""",
+        application=run.application_id,
+        **columns,
+    )
+
+
+def _file_lines(files: list[FileTotals]) -> list[str]:
+    return [
+        f"{file.name}: {file.read:,} rows read = {file.applied:,} applied + {file.unchanged:,} unchanged"
+        f" + {file.rejected:,} rejected"
+        for file in files
+    ]
+
+
+def _change_lines(counted: Tallies) -> list[str]:
+    return [
+        f"{PLURALS[kind].capitalize()}: {tally.new:,} new, {tally.altered:,} altered, {tally.removed:,} removed"
+        for kind, tally in counted.items()
+        if tally.total
+    ] or ["Nothing changed"]
+
+
+async def _match_lines(db: Db, run: ImportRun, after: RecordTotals) -> list[str]:
+    if not after.accounts:
+        return []
+    counts = await matching.counts(db, run.application_id)
+    without = {match: counts.pop(match, 0) for match in ("Never", "Disputed", "Unmatched")}
+    parts = [
+        f"{sum(counts.values()):,} matched",
+        f"{without['Unmatched']:,} unmatched",
+        f"{without['Disputed']:,} disputed",
+    ]
+    return [f"Accounts: {', '.join(parts)}"]

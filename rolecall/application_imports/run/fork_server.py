@@ -1,0 +1,16 @@
+"""Preloaded by the fork server, which outlives a killed worker for a moment: remove the worker's socket folder."""
+
+import atexit
+import os
+import shutil
+
+# Set by the worker: the folder of the socket between the worker and the fork server.
+FOLDER = "ROLECALL_FORK_SERVER_FOLDER"
+
+
+def _remove_at_exit() -> None:
+    if folder := os.environ.get(FOLDER):
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+
+
+_remove_at_exit()

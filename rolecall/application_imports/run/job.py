@@ -1,0 +1,89 @@
+"""What the worker and its child process exchange: a job to build, and the result of the build."""
+
+from datetime import datetime
+from enum import StrEnum
+from uuid import UUID
+
+import msgspec
+
+from rolecall.core.db import Db, fetch_rows
+from rolecall.core.files import Store
+from rolecall.settings import queries as settings
+from rolecall.settings.model import Guard
+
+DISK_FULL = "the disk is full; make room, then import the files again"
+TOO_MUCH_MEMORY = "the files need more memory than an import may take"
+
+
+class Job(msgspec.Struct, frozen=True):
+    import_id: UUID
+    database_url: str
+    base_url: str
+    store: Store
+    timezone: str
+    input_bytes: int
+    # When this attempt began; its first step is timed from here.
+    started: datetime
+
+    def __repr__(self) -> str:
+        """Leave out the password in the database URL: this may reach a log."""
+        return f"Job({self.import_id})"
+
+
+class BuildOutcome(StrEnum):
+    FINISHED = "finished"
+    FAILED = "failed"
+    HELD = "held"
+    CANCELED = "canceled"
+    # The database connection was lost or the child was killed; a worker starts the import again.
+    INTERRUPTED = "interrupted"
+
+
+class BuildResult(msgspec.Struct, frozen=True):
+    outcome: BuildOutcome
+    message: str = ""
+    # Of a held import: it lowers risk ratings.
+    lowers_risk: bool = False
+
+
+class ImportRun(msgspec.Struct, frozen=True):
+    """An import that a worker runs, with the settings of its application."""
+
+    id: UUID
+    number: int
+    application_id: UUID
+    is_identity_source: bool
+    guard: Guard
+    connector: str
+    is_unguarded: bool
+    rollback_to: int | None
+    is_scheduled: bool
+    # A caller chose its data, by an upload or a rollback.
+    is_supplied: bool
+
+
+def worker_lock(application_id: UUID) -> int:
+    """Return the key of the advisory lock that a worker holds: one import per application runs at a time."""
+    return (application_id.int >> 65) & ~1
+
+
+def build_lock(application_id: UUID) -> int:
+    """Return the key of the lock inside a build's transaction: a child that outlives its worker must not overlap."""
+    return worker_lock(application_id) | 1
+
+
+async def find_run(db: Db, import_id: UUID) -> ImportRun:
+    rows = await fetch_rows(
+        db,
+        """SELECT i.id, i.number, i.application_id, a.is_identity_source, a.guard, coalesce(c.name, ''),
+                  r.is_unguarded, r.rollback_to,
+                  NOT EXISTS (SELECT FROM import_files f WHERE f.import_id = i.id) AND r.rollback_to IS NULL,
+                  i.supplied_by IS NOT NULL
+           FROM application_imports i JOIN applications a ON a.id = i.application_id
+           JOIN import_runs r ON r.import_id = i.id LEFT JOIN connectors c ON c.application_id = a.id
+           WHERE i.id = %(id)s""",
+        id=import_id,
+    )
+    id, number, application_id, is_identity_source, guard, *rest = rows[0]
+    guard = msgspec.convert(guard, Guard) if guard else (await settings.get(db)).guard
+    return ImportRun(id, number, application_id, is_identity_source, guard, *rest)

@@ -1,0 +1,130 @@
+"""Take the files of one import through the stages read and compare, on a connection beside the transaction.
+
+Files are compared by line where possible. If a comparison returns a `Doubt`, its files are read whole and compared
+again.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+from zoneinfo import ZoneInfo
+
+from rolecall.application_imports import actions, connectors
+from rolecall.application_imports.compare.accounts import AccountChanges, compare_accounts
+from rolecall.application_imports.compare.holdings import HoldingChanges, compare_holdings
+from rolecall.application_imports.compare.people import PeopleChanges, compare_people
+from rolecall.application_imports.compare.state import CurrentState
+from rolecall.application_imports.read import file_delta
+from rolecall.application_imports.read.file_delta import Doubt, FileDelta
+from rolecall.application_imports.read.sources import (
+    ContentSource,
+    InputFile,
+    InputGroup,
+    Sources,
+    files_of,
+    groups_of,
+    is_unchanged,
+    settings_of,
+    sources_after,
+)
+from rolecall.application_imports.run.job import ImportRun, Job
+from rolecall.application_imports.run.steps import Steps
+from rolecall.applications.model import Content
+from rolecall.core import clock
+from rolecall.core.db import Db
+
+Found = TypeVar("Found")
+
+
+class Pipeline:
+    def __init__(self, job: Job, run: ImportRun, steps: Steps) -> None:
+        self.job = job
+        self.run = run
+        self.steps = steps
+        self.before: Sources = {}
+        self.groups: dict[Content, InputGroup] = {}
+        self.files: dict[Content, list[InputFile]] = {}
+        self.deltas: dict[Content, FileDelta] = {}
+        self.unchanged: set[Content] = set()
+        connector = connectors.installed().get(run.connector)
+        self.reader = connector.read if connector else None
+        self.people: PeopleChanges | None = None
+
+    async def find_files(self, db: Db) -> None:
+        """Find the files of the import by content, and the files that the current state was read from."""
+        self.before = await sources_after(db, self.run.application_id)
+        sent = await files_of(db, self.run.id)
+        for group in await groups_of(db, self.run.application_id):
+            if files := sent.get(group.id):
+                self.groups[group.content], self.files[group.content] = group, files
+
+    async def accounts(self, db: Db) -> AccountChanges:
+        state = CurrentState(db, self.run.application_id)
+
+        async def compare() -> AccountChanges | Doubt:
+            return await compare_accounts(state, self.run.number, self.deltas.get(Content.USERS), clock.now())
+
+        return await self._read_and_compare(db, "Accounts compared", {Content.USERS}, compare)
+
+    async def holdings(self, db: Db, accounts: AccountChanges) -> HoldingChanges:
+        """Compare everything but accounts; people too, if there is a file of them."""
+        state = CurrentState(db, self.run.application_id)
+
+        async def compare() -> HoldingChanges | Doubt:
+            people = None
+            if delta := self.deltas.get(Content.IDENTITIES):
+                people = await compare_people(db, self.run.application_id, delta)
+            if isinstance(people, Doubt):
+                return people
+            found = await compare_holdings(state, self.run.number, accounts, self.deltas, self.unchanged)
+            if people and isinstance(found, HoldingChanges):
+                self.people = people
+                found.applied[Content.IDENTITIES] = people.applied
+            return found
+
+        return await self._read_and_compare(db, "Access compared", self.groups.keys() - {Content.USERS}, compare)
+
+    async def _read_and_compare(
+        self, db: Db, step: str, contents: set[Content], compare: Callable[[], Awaitable[Found | Doubt]]
+    ) -> Found:
+        await self._read(db, contents)
+        found = await compare()
+        while isinstance(found, Doubt):
+            await self.log(db, f"{self.groups[found.content].name}: read whole, because {found.reason}")
+            self.unchanged.discard(found.content)
+            await self._read_group(db, found.content, None)
+            found = await compare()
+        for content, delta in self.deltas.items():
+            if content in contents and delta.repeats:
+                await self.log(db, f"{delta.group.name}: {delta.repeats:,} repeated rows merged")
+        await self.log(db, self.steps.done(step))
+        return found
+
+    async def _read(self, db: Db, contents: set[Content]) -> None:
+        for content, group in self.groups.items():
+            if content not in contents:
+                continue
+            source, settings = self.before.get(content), self.settings(group)
+            if is_unchanged(source, settings, self.files[content]):
+                await self.log(db, f"{group.name}: the same files as before")
+                self.unchanged.add(content)
+            else:
+                await self._read_group(db, content, source if source and source.settings == settings else None)
+
+    async def _read_group(self, db: Db, content: Content, source: ContentSource | None) -> None:
+        """Read the lines that differ from `source`, or the whole files."""
+        group, files, zone = self.groups[content], self.files[content], ZoneInfo(self.job.timezone)
+        delta = None
+        if source and source.is_by_line and not source.is_stale and self.reader is None:
+            delta = file_delta.read_lines(group, files, source.locations, self.job.store, zone)
+        if delta is None:
+            delta = file_delta.read_whole(group, files, self.job.store, zone, self.reader)
+        self.deltas[content] = delta
+        how = f"{delta.after.height:,} rows" if delta.is_whole else f"{delta.after.height:,} changed lines"
+        rows = f"{sum(delta.rows):,} rows in {len(files)} file(s)"
+        await self.log(db, self.steps.done(f"{group.name}: {rows}, {how} read"))
+
+    def settings(self, group: InputGroup) -> str:
+        return settings_of(group, self.run.connector, self.job.timezone)
+
+    async def log(self, db: Db, message: str) -> None:
+        await actions.log_line(db, self.run.id, message, clock.now())

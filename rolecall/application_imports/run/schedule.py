@@ -1,0 +1,65 @@
+"""Create imports of schedules that are due. `fetching.py` reads their files when they run."""
+
+from datetime import datetime
+from uuid import UUID
+
+import structlog
+from cronsim import CronSim
+
+from rolecall.application_imports import actions
+from rolecall.application_imports.model import ImportType
+from rolecall.core.authors import by_system, written_by
+from rolecall.core.caller import SYSTEM
+from rolecall.core.config import Config
+from rolecall.core.db import Db, execute, fetch_rows
+
+log = structlog.get_logger("rolecall.imports")
+
+
+async def fire_schedules(db: Db, config: Config, now: datetime) -> None:
+    """Create an import for each due schedule; several missed times count as one."""
+    rows = await fetch_rows(
+        db,
+        """SELECT s.application_id, s.cron, f.fired_at FROM schedules s
+           JOIN applications a ON a.id = s.application_id AND NOT a.is_archived
+           LEFT JOIN schedule_firings f ON f.application_id = s.application_id""",
+    )
+    for application_id, cron, fired_at in rows:
+        due = now if fired_at is None else next(CronSim(cron, fired_at.astimezone(config.timezone)), None)
+        if due and due <= now:
+            async with written_by(db, "schedule", by_system("fire_schedule", now)):
+                await _fire(db, application_id, fired_at, now)
+
+
+async def _fire(db: Db, application_id: UUID, fired_at: datetime | None, now: datetime) -> None:
+    """Fire once among several workers. A new schedule is due from now on."""
+    fired = await execute(
+        db,
+        """INSERT INTO schedule_firings AS f (application_id, fired_at) VALUES (%(id)s, %(now)s)
+           ON CONFLICT (application_id) DO UPDATE SET fired_at = EXCLUDED.fired_at WHERE f.fired_at = %(last)s""",
+        id=application_id,
+        now=now,
+        last=fired_at,
+    )
+    if fired_at is None or not fired:
+        return
+    unfinished = await fetch_rows(
+        db,
+        """SELECT id, number, status FROM application_imports
+           WHERE application_id = %(id)s AND status IN ('Pending', 'Running', 'Canceling') AND type = 'Scheduled'
+           ORDER BY number LIMIT 1""",
+        id=application_id,
+    )
+    if not unfinished:
+        await actions.create_import(db, application_id, SYSTEM, type=ImportType.SCHEDULED, now=now)
+    for id, number, status in unfinished:
+        await _skip(db, application_id, id, now)
+        log.warning("schedule skipped", application=str(application_id), run=number, status=status)
+
+
+async def _skip(db: Db, application_id: UUID, import_id: UUID, now: datetime) -> None:
+    """Skip a run while the one before is unfinished, and note it in that one's log."""
+    await actions.log_line(db, import_id, "The schedule was due again and was skipped: this import is unfinished", now)
+    await execute(
+        db, "UPDATE schedule_firings SET skipped = skipped + 1 WHERE application_id = %(id)s", id=application_id
+    )

@@ -1,0 +1,48 @@
+"""The reason of a failed import is stored in a column, which the console shows."""
+
+from rolecall.application_imports import queries
+from rolecall.core.db import Db, execute
+from rolecall.core.migrate import FOLDER
+from tests.application_imports.running import Imports
+from tests.builders import an_application, an_import
+
+MIGRATION = FOLDER / "0019_import_failures.sql"
+
+
+async def test_failed_import_stores_its_reason_without_the_timestamp_of_the_log(imports: Imports, db: Db) -> None:
+    run = await imports.run(await an_application(db), {"Users": "Name\nAda\n"})
+
+    failure = await queries.failure_of(db, run["id"])
+
+    assert failure == "users.csv, line 1: the column Username is missing; the columns found are Name"
+    assert run["log"].splitlines()[-1][21:] == f"Failed: {failure}"
+
+
+async def test_finished_import_has_no_failure(imports: Imports, db: Db) -> None:
+    run = await imports.finish(await an_application(db), {"Users": "Username\nada\n"})
+
+    assert await queries.failure_of(db, run["id"]) is None
+
+
+async def test_import_interrupted_too_often_stores_the_interruptions_as_its_failure(imports: Imports, db: Db) -> None:
+    run = await imports.upload(await an_application(db), {"Users": "Username\nada\n"})
+    await db.execute("UPDATE application_imports SET status = 'Running', build_start = now()")
+    await db.execute("INSERT INTO import_runs (import_id, attempts) SELECT id, 3 FROM application_imports")
+
+    await imports.work()
+
+    assert await queries.failure_of(db, run["id"]) == "interrupted 3 times, not tried again"
+
+
+async def test_migration_takes_the_reasons_of_failed_imports_from_their_logs(db: Db) -> None:
+    failed, finished = await an_import(db, status="Failed"), await an_import(db, status="Finished")
+    for id in (failed, finished):
+        for text in ("Started", "Failed: Users: /x.csv cannot be read: Failed: no route"):
+            line = f"2026-11-16T05:00:00Z {text}"
+            await execute(db, "INSERT INTO import_log (import_id, line) VALUES (%(id)s, %(line)s)", id=id, line=line)
+    await db.execute("ALTER TABLE application_imports DROP COLUMN failure")
+
+    await db.execute(MIGRATION.read_text())
+
+    assert await queries.failure_of(db, failed) == "Users: /x.csv cannot be read: Failed: no route"
+    assert await queries.failure_of(db, finished) is None

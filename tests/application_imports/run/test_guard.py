@@ -1,0 +1,131 @@
+from uuid import UUID
+
+import httpx2
+
+from rolecall.core.db import Db
+from tests.application_imports.running import Imports
+from tests.builders import an_application
+
+
+def users(*numbers: int) -> str:
+    return "\n".join(["Username,Name", *(f"user{n},Number {n}" for n in numbers)])
+
+
+async def test_import_that_would_remove_too_much_is_held(imports: Imports, client: httpx2.AsyncClient, db: Db) -> None:
+    application = await an_application(db)
+    await imports.finish(application, {"Users": users(*range(100))})
+
+    held = await imports.run(application, {"Users": users(*range(79))})
+
+    assert held["status"] == "Running"
+    assert held["metrics"] is None
+    assert "Held: it would remove 21 of 100 accounts, more than 20 %" in held["log"]
+    assert (await client.get(f"/api/applications/{application}/accounts")).json()["totalCount"] == 100
+
+
+async def test_import_within_the_limits_is_not_held(imports: Imports, db: Db) -> None:
+    application = await an_application(db)
+    await imports.finish(application, {"Users": users(*range(100))})
+
+    await imports.finish(application, {"Users": users(*range(80))})
+
+
+async def test_import_that_would_add_too_much_is_held(imports: Imports, db: Db) -> None:
+    application = await an_application(db)
+    await imports.finish(application, {"Users": users(*range(100))})
+
+    held = await imports.run(application, {"Users": users(*range(151), 150)})
+
+    assert "it would add 51 accounts to 100, more than 50 %" in held["log"]
+    assert "Users: 1 repeated rows merged" in held["log"]
+
+
+async def test_small_applications_are_not_guarded(imports: Imports, db: Db) -> None:
+    application = await an_application(db)
+    await imports.finish(application, {"Users": users(*range(99))})
+
+    await imports.finish(application, {"Users": users(1)})
+
+
+async def test_guard_of_the_application_precedes_the_settings(imports: Imports, db: Db) -> None:
+    application = await an_application(db, guard={"minCount": 2, "maxRemovedPercent": 0})
+    await imports.finish(application, {"Users": users(1, 2)})
+
+    held = await imports.run(application, {"Users": users(1)})
+
+    assert held["status"] == "Running"
+
+
+async def test_application_without_a_guard_uses_the_settings(
+    imports: Imports, client: httpx2.AsyncClient, db: Db
+) -> None:
+    plain = await an_application(db)
+    own = await an_application(db, "Ledger", guard={"minCount": 100})
+    answer = await client.patch("/api/settings", json={"guard": {"minCount": 2, "maxRemovedPercent": 10}})
+    assert answer.json()["guard"] == {"maxRemovedPercent": 10, "maxNewPercent": 50, "minCount": 2}
+    for application in (plain, own):
+        await imports.finish(application, {"Users": users(*range(8))})
+
+    held = await imports.run(plain, {"Users": users(*range(7))})
+    await imports.finish(own, {"Users": users(*range(7))})
+
+    assert "Held: it would remove 1 of 8 accounts, more than 10 %" in held["log"]
+
+
+async def test_removing_the_guard_of_an_application_restores_the_settings(
+    imports: Imports, client: httpx2.AsyncClient, db: Db
+) -> None:
+    application = await an_application(db, guard={"minCount": 2, "maxRemovedPercent": 0})
+    await imports.finish(application, {"Users": users(1, 2)})
+
+    assert (await client.patch(f"/api/applications/{application}", json={"guard": None})).status_code == 200
+    await imports.finish(application, {"Users": users(1)})
+
+    shown = (await client.get(f"/api/applications/{application}/configuration")).json()
+    assert shown["guard"] is None
+
+
+async def a_held_import(imports: Imports, db: Db) -> tuple[UUID, str]:
+    application = await an_application(db)
+    await imports.finish(application, {"Users": users(*range(100))})
+    return application, (await imports.run(application, {"Users": users(1)}))["id"]
+
+
+async def test_person_can_continue_a_held_import(imports: Imports, client: httpx2.AsyncClient, db: Db) -> None:
+    _, id = await a_held_import(imports, db)
+
+    answer = await client.post(f"/api/application-imports/{id}/continue")
+    await imports.work()
+
+    assert (answer.status_code, answer.json()["status"]) == (200, "Running")
+    run = await imports.get(id)
+    assert run["status"] == "Finished"
+    assert run["metrics"]["users"] == {"total": 1, "new": 0, "altered": 0, "removed": 99}
+
+
+async def test_only_a_held_import_can_be_continued(imports: Imports, client: httpx2.AsyncClient, db: Db) -> None:
+    run = await imports.finish(await an_application(db), {"Users": users(1)})
+
+    answer = await client.post(f"/api/application-imports/{run['id']}/continue")
+
+    assert (answer.status_code, answer.json()["error"]) == (409, "conflict")
+
+
+async def test_held_import_can_be_canceled(imports: Imports, client: httpx2.AsyncClient, db: Db) -> None:
+    application, id = await a_held_import(imports, db)
+
+    answer = await client.post("/api/application-imports/cancel", json={"applicationImportId": id})
+    await imports.work()
+
+    assert answer.json()["status"] == "Canceling"
+    run = await imports.get(id)
+    assert (run["status"], run["log"].splitlines()[-1][21:]) == ("Canceled", "Canceled")
+    await imports.finish(application, {"Users": users(*range(100))})
+
+
+async def test_later_imports_wait_for_a_held_import(imports: Imports, db: Db) -> None:
+    application, _ = await a_held_import(imports, db)
+
+    run = await imports.run(application, {"Users": users(*range(100))})
+
+    assert run["status"] == "Pending"
