@@ -145,11 +145,15 @@ class TroubledImport(msgspec.Struct, frozen=True):
     application: str
     status: str
     build_start: datetime | None
-    why: str
+    held: str | None
+    failure: str | None
+
+    @property
+    def why(self) -> str:
+        return self.held or self.failure or ""
 
 
-_TROUBLE = """SELECT r.id, r.number, a.name AS application, r.status, r.build_start,
-              coalesce(r.failure, u.held, '') AS why"""
+_TROUBLE = "SELECT r.id, r.number, a.name AS application, r.status, r.build_start, u.held, r.failure"
 
 
 async def failed_schedule(db: Db, application_id: UUID) -> TroubledImport | None:
