@@ -2232,6 +2232,7 @@ CREATE TABLE public.application_imports (
     metrics jsonb,
     list_key text COLLATE pg_catalog."C",
     supplied_by uuid,
+    failure text,
     CONSTRAINT ended_imports_have_an_end CHECK (((build_end IS NOT NULL) = (status = ANY (ARRAY['Finished'::text, 'Failed'::text, 'Canceled'::text])))),
     CONSTRAINT finished_imports_have_metrics CHECK (((metrics IS NOT NULL) = (status = 'Finished'::text))),
     CONSTRAINT status_is_known CHECK ((status = ANY (ARRAY['Pending'::text, 'Running'::text, 'Finished'::text, 'Failed'::text, 'Canceled'::text, 'Canceling'::text]))),
