@@ -6,7 +6,7 @@ Every program is one process, in the same server (granian) on the same PostgreSQ
 in turn, one at a time, second by second; a ratio is the median of those of the rounds. The conventional one comes last:
 what it is still busy with when its time is up, would be in the others' way. The service is
 `rolecall api` as it is deployed: token check, correlation id, safe headers and a log line for each request.
-"Page 1 while others write" is the service with a transaction a millisecond beside it, so that no page can be kept.
+"Page 1 while others write" is the service with a transaction a millisecond beside it.
 """
 
 import argparse
