@@ -9,7 +9,7 @@ from datetime import datetime
 from uuid import UUID
 
 from rolecall.access_requests import moving, queries
-from rolecall.access_requests.evidence import FinishedImport, ImportEvidence, evidence_of, judge, reappeared_access
+from rolecall.access_requests.evidence import ClosedLoopEvidence, FinishedImport, evidence_of, judge, reappeared_access
 from rolecall.access_requests.permitted import carried_out_among
 from rolecall.access_requests.shapes import AccessRequestDetail
 from rolecall.applications.model import Content
@@ -66,7 +66,7 @@ async def _claim(db: Db, import_id: UUID) -> FinishedImport | None:
 
 async def _with_evidence(
     db: Db, run: FinishedImport, ids: list[UUID]
-) -> AsyncIterator[tuple[list[AccessRequestDetail], ImportEvidence]]:
+) -> AsyncIterator[tuple[list[AccessRequestDetail], ClosedLoopEvidence]]:
     for start in range(0, len(ids), _BATCH):
         requests = await queries.details(db, ids[start : start + _BATCH])
         yield requests, await evidence_of(db, run, requests)
@@ -83,7 +83,7 @@ async def _resolved(db: Db, run: FinishedImport) -> list[UUID]:
 
 
 async def _verify_or_reopen(
-    db: Db, requests: list[AccessRequestDetail], evidence: ImportEvidence, now: datetime
+    db: Db, requests: list[AccessRequestDetail], evidence: ClosedLoopEvidence, now: datetime
 ) -> None:
     run = evidence.run
     proved, doubtful, contradicted = {}, {}, {}
@@ -150,7 +150,9 @@ async def _completed_and_changed(db: Db, run: FinishedImport) -> list[UUID]:
     return [id for (id,) in rows]
 
 
-async def _report_drift(db: Db, requests: list[AccessRequestDetail], evidence: ImportEvidence, now: datetime) -> None:
+async def _report_drift(
+    db: Db, requests: list[AccessRequestDetail], evidence: ClosedLoopEvidence, now: datetime
+) -> None:
     """Record removed access that reappeared. People decide what to do about it, so no request is reopened."""
     found = {request.id: reappeared_access(request, evidence) for request in requests}
     drifted = {

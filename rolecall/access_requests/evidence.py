@@ -60,7 +60,7 @@ class Judgement(msgspec.Struct, frozen=True):
         return not self.contradictions and not self.undecided
 
 
-class ImportEvidence(msgspec.Struct, frozen=True):
+class ClosedLoopEvidence(msgspec.Struct, frozen=True):
     run: FinishedImport
     users: dict[str, Shown]
     users_by_identity: dict[UUID, Shown]
@@ -79,7 +79,7 @@ class ImportEvidence(msgspec.Struct, frozen=True):
         return found or Shown()
 
 
-def judge(request: AccessRequestDetail, evidence: ImportEvidence) -> Judgement:
+def judge(request: AccessRequestDetail, evidence: ClosedLoopEvidence) -> Judgement:
     """Compare a request with the imported data."""
     shown = evidence.shown(request)
     about = Content.GROUPS if request.target.type == TargetType.GROUP else Content.USERS
@@ -109,7 +109,7 @@ def judge(request: AccessRequestDetail, evidence: ImportEvidence) -> Judgement:
             return _judge_privileges(request, shown, evidence, {about})
 
 
-def reappeared_access(request: AccessRequestDetail, evidence: ImportEvidence) -> list[str]:
+def reappeared_access(request: AccessRequestDetail, evidence: ClosedLoopEvidence) -> list[str]:
     """List access that a completed request removed and that the import contains nevertheless."""
     taken = [privilege for privilege in request.target.privileges if _is_taken_away(privilege)]
     if request.action == RequestAction.CHANGE and not taken:
@@ -119,7 +119,7 @@ def reappeared_access(request: AccessRequestDetail, evidence: ImportEvidence) ->
 
 
 def _judge_privileges(
-    request: AccessRequestDetail, shown: Shown, evidence: ImportEvidence, contents: set[Content]
+    request: AccessRequestDetail, shown: Shown, evidence: ClosedLoopEvidence, contents: set[Content]
 ) -> Judgement:
     contradictions, undecided = [], False
     for privilege in request.target.privileges:
@@ -163,7 +163,7 @@ def _display_name(privilege: Privilege) -> str:
     return " ".join(word for word in _key(privilege) if word)
 
 
-async def evidence_of(db: Db, run: FinishedImport, requests: Sequence[AccessRequestDetail]) -> ImportEvidence:
+async def evidence_of(db: Db, run: FinishedImport, requests: Sequence[AccessRequestDetail]) -> ClosedLoopEvidence:
     """Read the imported data about all requests at once."""
     users = [request for request in requests if request.target.type == TargetType.USER]
     rows = await fetch_rows(
@@ -178,7 +178,7 @@ async def evidence_of(db: Db, run: FinishedImport, requests: Sequence[AccessRequ
     )
     held, memberships = await _held_by_accounts(db, run, [row[0] for row in rows])
     shown = {id: Shown(True, is_usable, held[id]) for id, _, _, is_usable in rows}
-    return ImportEvidence(
+    return ClosedLoopEvidence(
         run,
         users={username: shown[id] for id, username, _, _ in rows},
         users_by_identity={identity_id: shown[id] for id, _, identity_id, _ in rows},

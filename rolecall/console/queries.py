@@ -139,7 +139,7 @@ async def log_after(db: Db, import_id: UUID, number: int) -> list[tuple[int, str
     return [(number, line) for number, line in rows]
 
 
-class ImportFile(msgspec.Struct, frozen=True):
+class ShownFile(msgspec.Struct, frozen=True):
     id: UUID
     file_group: str
     name: str
@@ -147,10 +147,10 @@ class ImportFile(msgspec.Struct, frozen=True):
     size: int
 
 
-async def files_of(db: Db, import_id: UUID) -> list[ImportFile]:
+async def files_of(db: Db, import_id: UUID) -> list[ShownFile]:
     return await fetch_all(
         db,
-        ImportFile,
+        ShownFile,
         """SELECT id, file_group, name, encode(sha256, 'hex') AS sha256, size FROM import_files
            WHERE import_id = %(id)s ORDER BY position""",
         id=import_id,
