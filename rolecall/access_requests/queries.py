@@ -276,5 +276,4 @@ async def stalled(db: Db, page: int, now: datetime) -> Page[StalledItem]:
     """What waits for people, the longest first."""
     found = await fetch_listed(db, WAITING, page)
     # A page may be kept for days; how long its items wait is not.
-    items = [replace(item, waiting_days=(now - item.waiting_since).days) for item in found.items]
-    return replace(found, items=items)
+    return found.map(lambda item: replace(item, waiting_days=(now - item.waiting_since).days))

@@ -11,7 +11,7 @@ import msgspec
 from rolecall.application_imports.relations import RELATIONS, Kind, Relation
 from rolecall.core.db import Db, fetch_rows
 from rolecall.core.errors import NotFound
-from rolecall.core.paging import PAGE_SIZE, Page, Settled, fetch_stretch
+from rolecall.core.paging import EVERYTHING, PAGE_SIZE, Page, Settled, all_of, fetch_stretch, settled_rows
 
 
 class ChangeType(StrEnum):
@@ -79,6 +79,8 @@ async def changes_of(
         for type in ChangeType
         if counts and relation.kind and kind in (None, relation.kind) and change in (None, type)
     ]
+    if page == EVERYTHING:
+        return all_of([settled_rows(_changes(relation, type, number)) for relation, type, _ in parts])
     total = sum(count for *_, count in parts)
     items = [
         item

@@ -10,7 +10,7 @@ import hashlib
 import inspect
 from collections.abc import Awaitable, Callable
 from datetime import datetime
-from typing import Any, Literal, get_type_hints
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import msgspec
 from litestar import Request
@@ -24,16 +24,22 @@ from psycopg_pool import PoolTimeout
 from pydantic import BaseModel
 
 from rolecall.core import clock
-from rolecall.core.authors import AuthorKind, by, sign, wait_to_revoke
+from rolecall.core.authors import Author, AuthorKind, by, sign, wait_to_revoke
 from rolecall.core.caller import NOBODY, Caller, Scope
 from rolecall.core.checking import Addresses, Facts
 from rolecall.core.config import Config
 from rolecall.core.db import Db, Pool, transaction
 from rolecall.core.errors import Forbidden, Unauthorized
-from rolecall.web import idempotency, limits
+from rolecall.core.exporting import Plan
+from rolecall.core.formats.columns import columns_of
+from rolecall.core.formats.formats import Format
+from rolecall.core.ids import new_id
+from rolecall.core.paging import EVERYTHING, Page
+from rolecall.web import exporting, idempotency, limits
 from rolecall.web.bodies import AnyRequest, Carried, Reader, read_json, read_optional_json, read_query
 from rolecall.web.correlation import correlation_id
 from rolecall.web.edge import header
+from rolecall.web.exporting import format_asked
 from rolecall.web.replica import Replica
 from rolecall.web.services import Services
 
@@ -73,6 +79,10 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     function: Callable[..., Awaitable[Any]]
     wants: frozenset[str]
 
+    @property
+    def is_list(self) -> bool:
+        return get_origin(self.answer) is Page
+
 
 class Answer:
     """JSON that is ready to go, or nothing."""
@@ -105,6 +115,14 @@ class Call(msgspec.Struct):
     @property
     def facts(self) -> Facts:
         return Facts(now=self.now, zone=self.config.timezone, addresses=self.addresses)
+
+
+# Every list of the API by name: what exports and reports read, and the columns they have.
+LISTS: dict[str, Operation] = {}
+
+
+def list_name(function: Callable[..., Any]) -> str:
+    return function.__name__.removeprefix("list_").replace("_", "-")
 
 
 def operation(
@@ -144,6 +162,8 @@ def operation(
             function=function,
             wants=wants,
         )
+        if spec.is_list:
+            LISTS[list_name(function)] = spec
         serve = _read if method == "GET" else _write
 
         async def endpoint(request: AnyRequest) -> ASGIApp:
@@ -172,7 +192,10 @@ def operation(
 
 async def _read(spec: Operation, services: Services, request: AnyRequest, now: datetime) -> ASGIApp:
     caller = await _admit(spec, services, request, now)
+    format = format_asked(request) if spec.is_list else None
     query = read_query(request, spec.query) if spec.query is not None else {}
+    if format:
+        return await _export(spec, services, Call(request, services.config, now, caller, query=query), format)
 
     async def read(pool: Pool) -> Any:
         call = Call(request, services.config, now, caller, query=query, id=request.path_params.get("id", ""))
@@ -189,6 +212,34 @@ async def _read(spec: Operation, services: Services, request: AnyRequest, now: d
     replica = services.replica
     answer = await _read_from(replica, services.pool, read) if replica else await read(services.pool)
     return answer if isinstance(answer, ASGIResponse) else Answer(spec.status, _encoded(answer))
+
+
+async def _export(spec: Operation, services: Services, call: Call, format: Format) -> ASGIApp:
+    """Answer the whole list as a file, under the same scope and filters as its pages."""
+    call.id = call.request.path_params.get("id", "")
+    given = {name: text for name, text in call.request.query_params.items() if name in (spec.query or {})}
+    (item,) = get_args(spec.answer)
+    plan = Plan(
+        id=new_id(),
+        list=list_name(spec.function),
+        filters={**({"id": call.id} if call.id else {}), **given},
+        columns=columns_of(item),
+        format=format,
+    )
+
+    async def find(db: Db) -> Page[Any]:
+        call.db, call.query = db, {**call.query, "page": EVERYTHING}
+        found: Page[Any] = await _perform(spec, call)
+        return found
+
+    async def sign_export(db: Db) -> Author:
+        author = by(AuthorKind.TOKEN, call.caller, "export_list", clock.now(), correlation_id.get())
+        signed = await services.sign_as_token(db, call.caller, author)
+        if spec.scope not in signed.scopes:
+            raise Forbidden(str(spec.scope))
+        return author
+
+    return await exporting.begin(services, plan, find, sign_export)
 
 
 async def _read_from(replica: Replica, primary: Pool, read: Callable[[Pool], Awaitable[Any]]) -> Any:
