@@ -8,7 +8,7 @@ import asyncio
 import hashlib
 from collections.abc import AsyncGenerator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -70,7 +70,8 @@ async def snapshot(config: Config) -> AsyncGenerator[Db]:
         config.database_url, autocommit=True, options=session_options(config.base_url, **_SETTINGS)
     )
     try:
-        await db.execute("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        # The first query takes the snapshot.
+        await db.execute("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY; SELECT")
         yield db
     finally:
         await db.close()
@@ -107,10 +108,11 @@ async def write(
     file = await run(partial(new_file, plan.format, plan.columns, is_chosen=plan.is_chosen))
     try:
         for number, part in enumerate(whole.parts):
-            async for rows in _batches(db, f"export_{number}", part):
-                outcome.row_count += len(rows)
-                if piece := await run(_feed, file, part, rows):
-                    yield counted(piece)
+            async with aclosing(_batches(db, f"export_{number}", part)) as batches:
+                async for rows in batches:
+                    outcome.row_count += len(rows)
+                    if piece := await run(_feed, file, part, rows):
+                        yield counted(piece)
         manifest = Manifest(
             id=plan.id, list=plan.list, filters=plan.filters, created_by=by, started_on=now, row_count=outcome.row_count
         )

@@ -31,15 +31,15 @@ from rolecall.core.config import Config
 from rolecall.core.db import Db, Pool, transaction
 from rolecall.core.errors import Forbidden, Unauthorized
 from rolecall.core.exporting import Plan
-from rolecall.core.formats.columns import columns_of
 from rolecall.core.formats.formats import Format
 from rolecall.core.ids import new_id
-from rolecall.core.paging import EVERYTHING, Page
+from rolecall.core.paging import Page
 from rolecall.web import exporting, idempotency, limits
 from rolecall.web.bodies import AnyRequest, Carried, Reader, read_json, read_optional_json, read_query
 from rolecall.web.correlation import correlation_id
 from rolecall.web.edge import header
 from rolecall.web.exporting import format_asked
+from rolecall.web.lists import LISTS, RECORD, ListSource, find_all, name_of, register
 from rolecall.web.replica import Replica
 from rolecall.web.services import Services
 
@@ -117,14 +117,6 @@ class Call(msgspec.Struct):
         return Facts(now=self.now, zone=self.config.timezone, addresses=self.addresses)
 
 
-# Every list of the API by name: what exports and reports read, and the columns they have.
-LISTS: dict[str, Operation] = {}
-
-
-def list_name(function: Callable[..., Any]) -> str:
-    return function.__name__.removeprefix("list_").replace("_", "-")
-
-
 def operation(
     method: Method,
     path: str,
@@ -162,8 +154,10 @@ def operation(
             function=function,
             wants=wants,
         )
-        if spec.is_list:
-            LISTS[list_name(function)] = spec
+        if spec.is_list and scope:
+            (item,) = get_args(spec.answer)
+            filters, name = query or {}, name_of(function)
+            register(ListSource(name=name, scope=scope, filters=filters, item=item, function=function, wants=wants))
         serve = _read if method == "GET" else _write
 
         async def endpoint(request: AnyRequest) -> ASGIApp:
@@ -216,28 +210,20 @@ async def _read(spec: Operation, services: Services, request: AnyRequest, now: d
 
 async def _export(spec: Operation, services: Services, call: Call, format: Format) -> ASGIApp:
     """Answer the whole list as a file, under the same scope and filters as its pages."""
-    call.id = call.request.path_params.get("id", "")
-    given = {name: text for name, text in call.request.query_params.items() if name in (spec.query or {})}
-    (item,) = get_args(spec.answer)
-    plan = Plan(
-        id=new_id(),
-        list=list_name(spec.function),
-        filters={**({"id": call.id} if call.id else {}), **given},
-        columns=columns_of(item),
-        format=format,
-    )
-
-    async def find(db: Db) -> Page[Any]:
-        call.db, call.query = db, {**call.query, "page": EVERYTHING}
-        found: Page[Any] = await _perform(spec, call)
-        return found
+    source, id = LISTS[name_of(spec.function)], call.request.path_params.get("id", "")
+    given = {name: text for name, text in call.request.query_params.items() if name in source.filters}
+    filters = {**({RECORD: id} if id else {}), **given}
+    plan = Plan(id=new_id(), list=source.name, filters=filters, columns=source.columns, format=format)
 
     async def sign_export(db: Db) -> Author:
         author = by(AuthorKind.TOKEN, call.caller, "export_list", clock.now(), correlation_id.get())
         signed = await services.sign_as_token(db, call.caller, author)
-        if spec.scope not in signed.scopes:
-            raise Forbidden(str(spec.scope))
+        if source.scope not in signed.scopes:
+            raise Forbidden(source.scope)
         return author
+
+    def find(db: Db) -> Awaitable[Page[Any]]:
+        return find_all(source, db, call.query, id, call.caller, call.config, call.now)
 
     return await exporting.begin(services, plan, find, sign_export)
 

@@ -13,11 +13,12 @@ from rolecall.core import exporting as core
 from rolecall.core.db import Db, execute, fetch_rows, fetch_value
 from rolecall.core.formats.formats import KINDS, Format
 from rolecall.web import exporting
-from rolecall.web.operations import LISTS
-from tests.builders import a_token, an_access_request, an_application, an_identity, an_import
+from rolecall.web.lists import LISTS
+from tests.builders import a_token, an_access_model, an_access_request, an_application, an_identity, an_import
 
 # A path for every list of the API, with the record that it is about.
 PATHS = {
+    "access-model-members": "/api/access-models/{model}/members",
     "access-models": "/api/access-models",
     "access-requests": "/api/access-requests",
     "accounts": "/api/applications/{application}/accounts",
@@ -110,8 +111,9 @@ def test_every_list_of_the_api_is_exported_in_a_test() -> None:
 async def test_an_export_has_the_rows_of_its_list(client: httpx2.AsyncClient, db: Db, name: str) -> None:
     await an_identity(db)
     application = await an_application(db)
-    request = await an_access_request(db, application_id=application)
-    ids = {"application": application, "import": await an_import(db, application, "Finished"), "request": request}
+    await an_access_request(db, application_id=application)
+    model = await an_access_model(db)
+    ids = {"application": application, "import": await an_import(db, application, "Finished"), "model": model}
     path = PATHS[name].format(**ids)
     total = (await client.get(path)).json()["totalCount"]
 
@@ -129,7 +131,7 @@ async def test_an_export_needs_the_scope_of_its_list(client: httpx2.AsyncClient,
     others = await a_token(db, "others", scopes=[one for one in KNOWN_SCOPES if one != scope])
 
     answer = await client.get(
-        PATHS[name].format(**{"application": "x", "import": "x"}),
+        PATHS[name].format(**{"application": "x", "import": "x", "model": "x"}),
         params={"format": "csv"} if "?" not in PATHS[name] else None,
         headers={"Authorization": f"Bearer {others.secret}", "Accept": "text/csv"},
     )
@@ -188,12 +190,13 @@ async def test_more_exports_than_allowed_at_once_are_refused(
 
 async def _wait_for(db: Db, sql: str, expected: Any) -> None:
     async with asyncio.timeout(20):
-        while await fetch_value(db, sql) != expected:
+        while await fetch_value(db, sql) != expected:  # noqa: ASYNC110
             await asyncio.sleep(0.02)
 
 
 _CURSORS = """SELECT count(*) FROM pg_stat_activity
-              WHERE datname = current_database() AND state LIKE 'idle in transaction%' AND pid <> pg_backend_pid()"""
+              WHERE datname = current_database() AND pid <> pg_backend_pid()
+              AND starts_with(state, 'idle in transaction')"""
 
 
 @pytest.mark.parametrize("format", Format)
@@ -247,7 +250,7 @@ async def test_an_abandoned_download_leaves_nothing_behind(
     after = await fetch_value(db, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()")
     assert after <= before + 1
     async with asyncio.timeout(20):
-        while any(thread.name.startswith(("export", "parquet")) for thread in threading.enumerate()):
+        while any(thread.name.startswith(("export", "parquet")) for thread in threading.enumerate()):  # noqa: ASYNC110
             await asyncio.sleep(0.02)
 
 

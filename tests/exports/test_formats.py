@@ -3,14 +3,13 @@
 import hashlib
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import httpx2
 import pytest
 
 from rolecall.core.db import Db
-from rolecall.core.formats.columns import columns_of
-from rolecall.web.operations import LISTS
+from rolecall.web.lists import LISTS
 from tests.builders import an_access_request, an_application, an_identity, an_import
 from tests.exports import opening
 
@@ -34,8 +33,7 @@ HOSTILE = [
 
 
 def columns(name: str) -> Any:
-    (item,) = get_args(LISTS[name].answer)
-    return columns_of(item)
+    return LISTS[name].columns
 
 
 async def people(db: Db, count: int = 60) -> None:
