@@ -26,8 +26,8 @@ ROWS = 200_000
 _FILL = """
     INSERT INTO identities (id, first_name, last_name, first_name_key, last_name_key, email_address, title, department,
                             created_date, updated_date, first_seen_date)
-    SELECT gen_random_uuid(), 'First' || n, 'Last' || n, 'first' || n, 'last' || n, n || '@example.com', 'Clerk', 'Finance',
-           now(), now(), now() FROM generate_series(1, %s) AS n"""
+    SELECT gen_random_uuid(), 'First' || n, 'Last' || n, 'first' || n, 'last' || n, n || '@example.com', 'Clerk',
+           'Finance', now(), now(), now() FROM generate_series(1, %s) AS n"""
 
 
 async def copied(db: Db, whole: Whole[Any]) -> float:
