@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import polars  # noqa: F401  loaded before anything is measured
 import psycopg
 
 from rolecall.core.config import Config

@@ -131,5 +131,12 @@ def _feed(file: File, part: Rows[Any], rows: Sequence[Any]) -> bytes:
 async def _batches(db: Db, name: str, part: Rows[Any]) -> AsyncGenerator[Sequence[Any]]:
     async with db.cursor(name, binary=True) as cursor:
         await cursor.execute(part.statement, part.params)
-        while rows := await cursor.fetchmany(_BATCH):
-            yield rows
+        # The server reads the next batch while this one is written.
+        coming = asyncio.ensure_future(cursor.fetchmany(_BATCH))
+        try:
+            while rows := await coming:
+                coming = asyncio.ensure_future(cursor.fetchmany(_BATCH))
+                yield rows
+        finally:
+            coming.cancel()
+            await asyncio.gather(coming, return_exceptions=True)
