@@ -815,6 +815,61 @@ BEGIN
     RETURN NULL;
 END $$;
 
+CREATE FUNCTION public.keep_exports_on_delete() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+            DECLARE
+                touched bigint := (SELECT count(*) FROM old_rows);
+            BEGIN
+                IF touched > 2 * list_stride() AND is_bulk('exports', touched) AND take_list('exports') THEN
+                    PERFORM recount_list('exports', '{}');
+                    RETURN NULL;
+                END IF;
+                INSERT INTO list_changes (list, key, facets, rows) SELECT 'exports', list_key, jsonb_strip_nulls(jsonb_build_object()), -1 FROM old_rows WHERE list_key IS NOT NULL;
+                GET DIAGNOSTICS touched = ROW_COUNT;
+                IF touched > 0 AND currval('list_changes_number_seq') % list_patience() < touched THEN
+                    PERFORM fold_lists();
+                END IF;
+                RETURN NULL;
+            END $$;
+
+CREATE FUNCTION public.keep_exports_on_insert() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+            DECLARE
+                touched bigint := (SELECT count(*) FROM new_rows);
+            BEGIN
+                IF touched > 2 * list_stride() AND is_bulk('exports', touched) AND take_list('exports') THEN
+                    PERFORM recount_list('exports', '{}');
+                    RETURN NULL;
+                END IF;
+                INSERT INTO list_changes (list, key, facets, rows) SELECT 'exports', list_key, jsonb_strip_nulls(jsonb_build_object()), 1 FROM new_rows WHERE list_key IS NOT NULL;
+                GET DIAGNOSTICS touched = ROW_COUNT;
+                IF touched > 0 AND currval('list_changes_number_seq') % list_patience() < touched THEN
+                    PERFORM fold_lists();
+                END IF;
+                RETURN NULL;
+            END $$;
+
+CREATE FUNCTION public.keep_exports_on_update() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+            DECLARE
+                touched bigint := (SELECT count(*) FROM new_rows);
+            BEGIN
+                IF touched > 2 * list_stride() AND is_bulk('exports', touched) AND take_list('exports') THEN
+                    PERFORM recount_list('exports', '{}');
+                    RETURN NULL;
+                END IF;
+                INSERT INTO list_changes (list, key, facets, rows) SELECT 'exports', list_key, jsonb_strip_nulls(jsonb_build_object()), sum(rows) FROM (SELECT list_key, 1 AS rows FROM new_rows UNION ALL SELECT list_key, -1 FROM old_rows) AS changes
+                 WHERE list_key IS NOT NULL GROUP BY list_key HAVING sum(rows) <> 0;
+                GET DIAGNOSTICS touched = ROW_COUNT;
+                IF touched > 0 AND currval('list_changes_number_seq') % list_patience() < touched THEN
+                    PERFORM fold_lists();
+                END IF;
+                RETURN NULL;
+            END $$;
+
 CREATE FUNCTION public.keep_identities_on_delete() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -1191,6 +1246,7 @@ BEGIN
         WHEN 'Account' THEN RETURN (SELECT username FROM accounts WHERE id = the_id);
         WHEN 'Application' THEN RETURN (SELECT name FROM applications WHERE id = the_id);
         WHEN 'Console User', 'Identity' THEN RETURN (SELECT concat_ws(' ', first_name, last_name) FROM identities WHERE id = the_id);
+        WHEN 'Export' THEN RETURN (SELECT list FROM exports WHERE id = the_id);
         WHEN 'Import' THEN RETURN (SELECT '#' || number FROM application_imports WHERE id = the_id);
         WHEN 'Personnel Event' THEN RETURN (SELECT '#' || number FROM personnel_events WHERE id = the_id);
         WHEN 'Token' THEN RETURN (SELECT name FROM tokens WHERE id = the_id);
@@ -1450,6 +1506,36 @@ BEGIN
     END IF;
     RETURN NULL;
 END $$;
+
+CREATE FUNCTION public.note_exports() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+        BEGIN
+            IF 'exports' = 'identities' AND is_bulk_change() THEN
+                RETURN NULL;
+            ELSIF TG_OP = 'INSERT' THEN
+                PERFORM note_changes((SELECT string_agg(jsonb_build_object('kind', 'Export', 'id', r.id, 'part', '', 'is', to_jsonb(r) - '{id,number,list_key,caller_id,caller_kind,caller_name,sha256}'::text[]
+                || jsonb_build_object('sha256', encode(r.sha256, 'hex')))::text, ',')
+                                      FROM new_rows r WHERE r.id IS NOT NULL));
+            ELSIF TG_OP = 'DELETE' THEN
+                PERFORM note_changes((SELECT string_agg(jsonb_build_object('kind', 'Export', 'id', r.id, 'part', '', 'was', to_jsonb(r) - '{id,number,list_key,caller_id,caller_kind,caller_name,sha256}'::text[]
+                || jsonb_build_object('sha256', encode(r.sha256, 'hex')))::text, ',')
+                                      FROM old_rows r WHERE r.id IS NOT NULL));
+            ELSE
+                -- Differences of sets, not a join: linear whatever plan a session kept.
+                PERFORM note_changes((SELECT string_agg(note::text, ',') FROM (
+                    SELECT jsonb_build_object('kind', 'Export', 'id', r.id, 'part', '', 'was', to_jsonb(r) - '{id,number,list_key,caller_id,caller_kind,caller_name,sha256}'::text[]
+                || jsonb_build_object('sha256', encode(r.sha256, 'hex'))) FROM old_rows r
+                    EXCEPT SELECT jsonb_build_object('kind', 'Export', 'id', r.id, 'part', '', 'was', to_jsonb(r) - '{id,number,list_key,caller_id,caller_kind,caller_name,sha256}'::text[]
+                || jsonb_build_object('sha256', encode(r.sha256, 'hex'))) FROM new_rows r) AS notes (note)));
+                PERFORM note_changes((SELECT string_agg(note::text, ',') FROM (
+                    SELECT jsonb_build_object('kind', 'Export', 'id', r.id, 'part', '', 'is', to_jsonb(r) - '{id,number,list_key,caller_id,caller_kind,caller_name,sha256}'::text[]
+                || jsonb_build_object('sha256', encode(r.sha256, 'hex'))) FROM new_rows r
+                    EXCEPT SELECT jsonb_build_object('kind', 'Export', 'id', r.id, 'part', '', 'is', to_jsonb(r) - '{id,number,list_key,caller_id,caller_kind,caller_name,sha256}'::text[]
+                || jsonb_build_object('sha256', encode(r.sha256, 'hex'))) FROM old_rows r) AS notes (note)));
+            END IF;
+            RETURN NULL;
+        END $$;
 
 CREATE FUNCTION public.note_file_groups() RETURNS trigger
     LANGUAGE plpgsql
@@ -2388,6 +2474,38 @@ ALTER TABLE public.event_news ALTER COLUMN number ADD GENERATED ALWAYS AS IDENTI
     CACHE 1
 );
 
+CREATE TABLE public.exports (
+    id uuid NOT NULL,
+    number bigint NOT NULL,
+    list text NOT NULL,
+    filters jsonb NOT NULL,
+    columns text[] NOT NULL,
+    format text NOT NULL,
+    status text NOT NULL,
+    caller_id uuid NOT NULL,
+    caller_kind text NOT NULL,
+    caller_name text NOT NULL,
+    reason text,
+    started_on timestamp with time zone NOT NULL,
+    finished_on timestamp with time zone,
+    row_count bigint,
+    byte_count bigint,
+    sha256 bytea,
+    list_key text GENERATED ALWAYS AS (public.time_key(started_on, number)) STORED NOT NULL COLLATE pg_catalog."C",
+    CONSTRAINT finished_is_whole CHECK (((status <> 'Finished'::text) OR ((sha256 IS NOT NULL) AND (row_count IS NOT NULL) AND (byte_count IS NOT NULL)))),
+    CONSTRAINT format_is_known CHECK ((format = ANY (ARRAY['csv'::text, 'xlsx'::text, 'jsonl'::text, 'parquet'::text]))),
+    CONSTRAINT status_is_known CHECK ((status = ANY (ARRAY['Running'::text, 'Finished'::text, 'Failed'::text, 'Abandoned'::text])))
+);
+
+ALTER TABLE public.exports ALTER COLUMN number ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME public.exports_number_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
 CREATE TABLE public.file_groups (
     id uuid NOT NULL,
     connector_id uuid NOT NULL,
@@ -2902,6 +3020,12 @@ ALTER TABLE ONLY public.console_sessions
 ALTER TABLE ONLY public.event_news
     ADD CONSTRAINT event_news_pkey PRIMARY KEY (number);
 
+ALTER TABLE ONLY public.exports
+    ADD CONSTRAINT exports_number_key UNIQUE (number);
+
+ALTER TABLE ONLY public.exports
+    ADD CONSTRAINT exports_pkey PRIMARY KEY (id);
+
 ALTER TABLE ONLY public.file_groups
     ADD CONSTRAINT file_groups_connector_id_name_key UNIQUE (connector_id, name);
 
@@ -3152,6 +3276,12 @@ CREATE INDEX console_sessions_seen_at_idx ON public.console_sessions USING btree
 
 CREATE INDEX event_news_event_id_idx ON public.event_news USING btree (event_id);
 
+CREATE INDEX exports_caller_id_list_key_idx ON public.exports USING btree (caller_id, list_key);
+
+CREATE UNIQUE INDEX exports_listed_ ON public.exports USING btree (list_key);
+
+CREATE INDEX exports_running ON public.exports USING btree (started_on) WHERE (status = 'Running'::text);
+
 CREATE INDEX group_listings_from_import_idx ON public.group_listings USING btree (from_import);
 
 CREATE INDEX group_listings_until_import_idx ON public.group_listings USING btree (until_import) WHERE (until_import IS NOT NULL);
@@ -3264,6 +3394,8 @@ CREATE TRIGGER keep_list_on_delete AFTER DELETE ON public.applications REFERENCI
 
 CREATE TRIGGER keep_list_on_delete AFTER DELETE ON public.audit_events REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_audit_events_on_delete();
 
+CREATE TRIGGER keep_list_on_delete AFTER DELETE ON public.exports REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_exports_on_delete();
+
 CREATE TRIGGER keep_list_on_delete AFTER DELETE ON public.identities REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_identities_on_delete();
 
 CREATE TRIGGER keep_list_on_delete AFTER DELETE ON public.personnel_events REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_personnel_events_on_delete();
@@ -3281,6 +3413,8 @@ CREATE TRIGGER keep_list_on_insert AFTER INSERT ON public.application_imports RE
 CREATE TRIGGER keep_list_on_insert AFTER INSERT ON public.applications REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_applications_on_insert();
 
 CREATE TRIGGER keep_list_on_insert AFTER INSERT ON public.audit_events REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_audit_events_on_insert();
+
+CREATE TRIGGER keep_list_on_insert AFTER INSERT ON public.exports REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_exports_on_insert();
 
 CREATE TRIGGER keep_list_on_insert AFTER INSERT ON public.identities REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_identities_on_insert();
 
@@ -3300,6 +3434,8 @@ CREATE TRIGGER keep_list_on_truncate AFTER TRUNCATE ON public.applications FOR E
 
 CREATE TRIGGER keep_list_on_truncate AFTER TRUNCATE ON public.audit_events FOR EACH STATEMENT EXECUTE FUNCTION public.empty_list();
 
+CREATE TRIGGER keep_list_on_truncate AFTER TRUNCATE ON public.exports FOR EACH STATEMENT EXECUTE FUNCTION public.empty_list();
+
 CREATE TRIGGER keep_list_on_truncate AFTER TRUNCATE ON public.identities FOR EACH STATEMENT EXECUTE FUNCTION public.empty_list();
 
 CREATE TRIGGER keep_list_on_truncate AFTER TRUNCATE ON public.personnel_events FOR EACH STATEMENT EXECUTE FUNCTION public.empty_list();
@@ -3317,6 +3453,8 @@ CREATE TRIGGER keep_list_on_update AFTER UPDATE ON public.application_imports RE
 CREATE TRIGGER keep_list_on_update AFTER UPDATE ON public.applications REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_applications_on_update();
 
 CREATE TRIGGER keep_list_on_update AFTER UPDATE ON public.audit_events REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_audit_events_on_update();
+
+CREATE TRIGGER keep_list_on_update AFTER UPDATE ON public.exports REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_exports_on_update();
 
 CREATE TRIGGER keep_list_on_update AFTER UPDATE ON public.identities REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_identities_on_update();
 
@@ -3355,6 +3493,8 @@ CREATE TRIGGER note_delete AFTER DELETE ON public.console_passwords REFERENCING 
 CREATE TRIGGER note_delete AFTER DELETE ON public.console_roles REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_console_roles();
 
 CREATE TRIGGER note_delete AFTER DELETE ON public.console_sessions REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_console_sessions();
+
+CREATE TRIGGER note_delete AFTER DELETE ON public.exports REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_exports();
 
 CREATE TRIGGER note_delete AFTER DELETE ON public.file_groups REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_file_groups();
 
@@ -3405,6 +3545,8 @@ CREATE TRIGGER note_insert AFTER INSERT ON public.console_passwords REFERENCING 
 CREATE TRIGGER note_insert AFTER INSERT ON public.console_roles REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_console_roles();
 
 CREATE TRIGGER note_insert AFTER INSERT ON public.console_sessions REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_console_sessions();
+
+CREATE TRIGGER note_insert AFTER INSERT ON public.exports REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_exports();
 
 CREATE TRIGGER note_insert AFTER INSERT ON public.file_groups REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_file_groups();
 
@@ -3459,6 +3601,8 @@ CREATE TRIGGER note_update AFTER UPDATE ON public.console_passwords REFERENCING 
 CREATE TRIGGER note_update AFTER UPDATE ON public.console_roles REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_console_roles();
 
 CREATE TRIGGER note_update AFTER UPDATE ON public.console_sessions REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_console_sessions();
+
+CREATE TRIGGER note_update AFTER UPDATE ON public.exports REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_exports();
 
 CREATE TRIGGER note_update AFTER UPDATE ON public.file_groups REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_file_groups();
 

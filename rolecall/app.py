@@ -21,6 +21,8 @@ from rolecall.core.checking import Json
 from rolecall.core.config import Config
 from rolecall.core.db import ONE_PLAN_FOR_ALL, make_pool
 from rolecall.effective_access.routes import router as effective_access
+from rolecall.exports.actions import finish_export, start_export
+from rolecall.exports.routes import router as exports
 from rolecall.identities.routes import router as identities
 from rolecall.operate.routes import router as metrics
 from rolecall.personnel_events import routes as personnel_events
@@ -51,6 +53,7 @@ ROUTERS = [
     console.router,
     console.static,
     deliveries,
+    exports,
     health,
     holdings,
     hooks,
@@ -89,7 +92,15 @@ def furnish(app: Litestar, config: Config) -> Edge:
     replica = Replica(pool, make_pool(config, config.read_url, **ONE_PLAN_FOR_ALL)) if config.read_url else None
     times = RequestTimes()
     app.state.services = Services(
-        config, pool, keyring.authenticate, sign_as_token, imports_queries.count_failing_schedules, times, replica
+        config,
+        pool,
+        keyring.authenticate,
+        sign_as_token,
+        imports_queries.count_failing_schedules,
+        times,
+        start_export,
+        finish_export,
+        replica,
     )
     return Edge(app, config, times)
 

@@ -30,6 +30,7 @@ from rolecall.core.heartbeat import EVERY_SECONDS, beat, bury_the_dead
 from rolecall.core.ids import new_id
 from rolecall.core.nudge import listen
 from rolecall.core.paging import evict_frozen_pages, tidy_lists
+from rolecall.exports.actions import close_lost_exports
 from rolecall.personnel_events import queries as personnel_events
 from rolecall.personnel_events.model import CHANNEL as PERSONNEL_EVENTS_CHANNEL
 from rolecall.personnel_events.stages import follow_event
@@ -67,6 +68,11 @@ async def _park_stray_deliveries(db: Db, _: Config, now: datetime) -> None:
         await webhooks.park_stray_deliveries(db)
 
 
+async def _close_lost_exports(db: Db, _: Config, now: datetime) -> None:
+    async with written_by(db, "exports", by_system("close_lost_exports", now)):
+        await close_lost_exports(db, now)
+
+
 CHORES: dict[str, Callable[[Db, Config, datetime], Awaitable[object]]] = {
     "forget old answers": lambda db, _, now: forget_old_answers(db, now),
     "evict pages of frozen listings": lambda db, _, now: evict_frozen_pages(db, now),
@@ -75,6 +81,7 @@ CHORES: dict[str, Callable[[Db, Config, datetime], Awaitable[object]]] = {
     "sweep files": lambda db, config, now: imports.sweep_files(db, config.store, now),
     "forget old deliveries": lambda db, _, now: webhooks.forget_old_deliveries(db, now),
     "park stray deliveries": _park_stray_deliveries,
+    "close lost exports": _close_lost_exports,
     "bury the dead": lambda db, _, __: bury_the_dead(db),
 }
 

@@ -275,6 +275,4 @@ async def leftovers(db: Db, page: int) -> Page[LeftoverItem]:
 async def stalled(db: Db, page: int, now: datetime) -> Page[StalledItem]:
     """List requests that wait for people, the longest wait first."""
     found = await fetch_listed(db, WAITING, page)
-    # Compute the waiting time here, because a cached page may be days old.
-    items = [replace(item, waiting_days=(now - item.waiting_since).days) for item in found.items]
-    return replace(found, items=items)
+    return found.map(lambda item: replace(item, waiting_days=(now - item.waiting_since).days))

@@ -30,7 +30,18 @@ from rolecall.applications.queries import (
 from rolecall.applications.shapes import FileGroup, Import
 from rolecall.core.db import Db, fetch_all, fetch_one, fetch_rows, fetch_value
 from rolecall.core.errors import NotFound
-from rolecall.core.paging import PAGE_SIZE, FrozenListing, Listing, Page, fetch_frozen, fetch_listed, fetch_stretch
+from rolecall.core.paging import (
+    EVERYTHING,
+    PAGE_SIZE,
+    FrozenListing,
+    Listing,
+    Page,
+    all_of,
+    fetch_frozen,
+    fetch_listed,
+    fetch_stretch,
+    frozen_rows,
+)
 
 
 async def get(db: Db, id: UUID) -> ImportDetail:
@@ -283,6 +294,8 @@ async def changes_of(
         for type in ChangeType
         if counts and relation.kind and kind in (None, relation.kind) and change in (None, type)
     ]
+    if page == EVERYTHING:
+        return all_of([frozen_rows(_changes(relation, type, number)) for relation, type, _ in parts])
     total = sum(count for *_, count in parts)
     items = [
         item

@@ -3,7 +3,7 @@
 import inspect
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Any, Union, get_args, get_origin, get_type_hints
@@ -66,9 +66,12 @@ def noun(name: str) -> click.Command:
 def _command(noun: str, name: str, verb: Verb) -> click.Command:
     def act(as_json: bool, field: str | None, profile: str | None, **given: Any) -> None:
         form, limit, all = Form(as_json, field), given.pop("limit", _SHOWN), given.pop("all", False)
+        format, output = given.pop("format", None), given.pop("output", None)
         with connected(profile) as client:
             call = verb.call(**_resolved(client, _as_meant(given)))
-            if verb.columns:
+            if format:
+                _write_export(client, call, format, output)
+            elif verb.columns:
                 _show_list(client, call, verb.columns, form, None if all else limit)
             else:
                 form.show(client.send(call))
@@ -85,6 +88,12 @@ def _command(noun: str, name: str, verb: Verb) -> click.Command:
 
 
 _LIST_OPTIONS = (
+    click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="File to export to, not stdout."),
+    click.option(
+        "--format",
+        type=click.Choice(["csv", "xlsx", "jsonl", "parquet"]),
+        help="Export the whole list as a file of this format.",
+    ),
     click.option("--all", is_flag=True, help="Show all items."),
     click.option("--limit", type=click.IntRange(1), default=_SHOWN, show_default=True, help="Maximum number of items."),
 )
@@ -101,6 +110,16 @@ def _show_list(client: "Client", call: calls.Call[Page[Any]], columns: Sequence[
     form.show_list(columns, items)
     if len(items) < first.total_count and not form.field:
         click.echo(f"{len(items)} of {first.total_count}; --all shows the rest", err=True)
+
+
+def _write_export(client: "Client", call: calls.Call[Page[Any]], format: str, output: Path | None) -> None:
+    pieces = client.export(call, format)
+    # Nothing is written when the service refuses.
+    first = next(pieces, b"")
+    with output.open("wb") if output else nullcontext(sys.stdout.buffer) as file:
+        file.write(first)
+        for piece in pieces:
+            file.write(piece)
 
 
 def _as_meant(given: dict[str, Any]) -> dict[str, Any]:

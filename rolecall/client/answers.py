@@ -1,5 +1,6 @@
 """Response types. Unknown fields are ignored and enums are plain text, so that a newer service works too."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Generic, TypeVar
 from uuid import UUID
@@ -589,3 +590,26 @@ class AuditVerdict(_Answer):
     head: str
     heads: list[AuditHead]
     broken: AuditBreak | None
+
+
+class ExportCaller(_Answer):
+    id: UUID
+    kind: str
+    name: str
+
+
+class Export(_Answer):
+    id: UUID
+    kind: str
+    list: str
+    filters: Json
+    columns: Sequence[str]
+    format: str
+    status: str
+    created_by: ExportCaller
+    reason: str | None
+    started_on: datetime
+    finished_on: datetime | None
+    row_count: int | None
+    byte_count: int | None
+    sha256: str | None

@@ -691,3 +691,16 @@ def list_audit_events(
 def verify_audit_events() -> Call[answers.AuditVerdict]:
     """Verify the audit hash chain, entry by entry."""
     return _get(answers.AuditVerdict, "/api/audit-events/verify")
+
+
+# Exports
+
+
+def list_exports() -> Call[Page[answers.Export]]:
+    """List exports, the newest first."""
+    return _get(Page[answers.Export], "/api/exports")
+
+
+def get_export(export_id: Id) -> Call[answers.Export]:
+    """Get the manifest of an export: who, when, filters, row count and SHA-256."""
+    return _get(answers.Export, "/api/exports/{}", export_id)

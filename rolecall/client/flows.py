@@ -93,7 +93,7 @@ def perform(call: Call[T], patience: float) -> Flow[T]:
 
 def _answer(call: Call[T], reply: Reply) -> T:
     if reply.status >= 300:
-        raise _error(reply)
+        raise error_in(reply)
     if call.answer is bytes:
         return reply.content  # type: ignore[return-value]
     if not reply.content:
@@ -115,7 +115,7 @@ _ERRORS: dict[int, type[errors.Failed]] = {
 }
 
 
-def _error(reply: Reply) -> errors.Failed:
+def error_in(reply: Reply) -> errors.Failed:
     try:
         body = msgspec.json.decode(reply.content, type=_ErrorBody)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -131,7 +131,7 @@ def _error(reply: Reply) -> errors.Failed:
 def _unavailable(outcome: Reply | Lost, correlation_id: str) -> errors.Unavailable:
     if isinstance(outcome, Lost):
         return errors.Unavailable(f"The service is out of reach: {outcome.reason}", correlation_id)
-    return errors.Unavailable(str(_error(outcome)), outcome.correlation_id or correlation_id)
+    return errors.Unavailable(str(error_in(outcome)), outcome.correlation_id or correlation_id)
 
 
 def _seconds(retry_after: str) -> float:

@@ -12,7 +12,7 @@ from rolecall import __version__
 from rolecall.client import answers, flows
 from rolecall.client.answers import Page
 from rolecall.client.calls import Call, Id
-from rolecall.client.errors import Failed
+from rolecall.client.errors import Failed, Unavailable
 from rolecall.client.flows import Files, Flow, Item, Lost, Outcome, Pause, Progress, Reply, Request, Stream
 
 T = TypeVar("T")
@@ -33,6 +33,17 @@ class Client:
     def each(self, call: Call[Page[T]]) -> Iterator[T]:
         """Yield the items of a list, fetching each page when it is needed."""
         return self._stream(flows.each(call, self._patience))
+
+    def export(self, call: Call[Page[T]], format: str) -> Iterator[bytes]:
+        """Stream the whole list as a file: `csv`, `xlsx`, `jsonl` or `parquet`."""
+        try:
+            with self._http.stream("GET", call.path, params={**call.query, "format": format}) as response:
+                if response.status_code != 200:
+                    response.read()
+                    raise flows.error_in(_reply(response))
+                yield from response.iter_bytes()
+        except httpx2.TransportError as error:
+            raise Unavailable(f"The export was interrupted: {error}") from error
 
     def upload(self, application_id: Id, files: Files, *, progress: Progress | None = None) -> answers.NewImport:
         """Upload `files`, keyed by file group name. `progress` is called with bytes sent and bytes in total."""
@@ -102,6 +113,17 @@ class AsyncClient:
 
     def each(self, call: Call[Page[T]]) -> AsyncIterator[T]:
         return self._stream(flows.each(call, self._patience))
+
+    async def export(self, call: Call[Page[T]], format: str) -> AsyncIterator[bytes]:
+        try:
+            async with self._http.stream("GET", call.path, params={**call.query, "format": format}) as response:
+                if response.status_code != 200:
+                    await response.aread()
+                    raise flows.error_in(_reply(response))
+                async for piece in response.aiter_bytes():
+                    yield piece
+        except httpx2.TransportError as error:
+            raise Unavailable(f"The export was interrupted: {error}") from error
 
     async def upload(self, application_id: Id, files: Files, *, progress: Progress | None = None) -> answers.NewImport:
         return await self._run(flows.upload(application_id, files, self._patience), progress)

@@ -8,6 +8,7 @@ from rolecall.console.screens import (
     applications,
     audit,
     events,
+    exports,
     home,
     identities,
     imports,
@@ -28,6 +29,7 @@ SCREENS = (
     access_models,
     webhooks,
     audit,
+    exports,
     settings,
 )
 router = Router("/", route_handlers=[handler for each in SCREENS for handler in each.HANDLERS], tags=["Console"])

@@ -17,6 +17,8 @@ from rolecall.core.db import Db, execute, fetch_rows, fetch_value
 
 PAGE_SIZE = 50
 LAST_PAGE = 10**18 - 1
+# Stands for a page number: the whole list, as exports read it.
+EVERYTHING = 0
 # SQL for the greatest possible key of a list.
 LAST_KEY = "chr(1114111)"
 _FURTHEST = 2**62
@@ -30,6 +32,41 @@ class Page(msgspec.Struct, Generic[T], rename="camel"):
     page: int
     page_size: int
     total_pages: int
+
+    def map(self, change: Callable[[T], T]) -> "Page[T]":
+        """Change each item, whether it is read already or not."""
+        return msgspec.structs.replace(self, items=[change(item) for item in self.items])
+
+
+class Rows(msgspec.Struct, Generic[T], frozen=True):
+    """A query that is not run yet, and how an item is built from a row."""
+
+    statement: str
+    params: dict[str, Any]
+    make: Callable[[Sequence[Any]], T]
+
+
+class Whole(Page[T], Generic[T]):
+    """A list that is not read yet: what `EVERYTHING` returns instead of a page, with no items. Its parts follow
+    each other."""
+
+    parts: list[Rows[T]] = []
+
+    def map(self, change: Callable[[T], T]) -> Page[T]:
+        parts = [Rows(part.statement, part.params, _then(part.make, change)) for part in self.parts]
+        return msgspec.structs.replace(self, parts=parts)
+
+
+def _then(make: Callable[[Sequence[Any]], T], change: Callable[[T], T]) -> Callable[[Sequence[Any]], T]:
+    return lambda row: change(make(row))
+
+
+def whole(make: Callable[[Sequence[Any]], T], statement: str, **params: object) -> Whole[T]:
+    return all_of([Rows(statement, params, make)])
+
+
+def all_of(parts: list[Rows[T]]) -> Whole[T]:
+    return Whole([], 0, EVERYTHING, PAGE_SIZE, 0, parts)
 
 
 class Listing(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
@@ -47,6 +84,8 @@ class Listing(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
 async def fetch_listed(db: Db, listing: Listing[T], page: int, **filters: object) -> Page[T]:
     """Fetch a page; `filters` are by column, and None means no filter."""
     given = {column: value for column, value in filters.items() if value is not None}
+    if page == EVERYTHING:
+        return whole(listing.make, _select_all(listing, frozenset(given)), **given)
     rows = await fetch_rows(
         db,
         _select(listing, frozenset(given)),
@@ -95,6 +134,15 @@ def _select(listing: Listing[Any], filters: frozenset[str]) -> str:
                 SELECT * FROM {table} WHERE {rows_from("first.list_key", way.read)} LIMIT {PAGE_SIZE}
             ) AS {row} {listing.joins} ORDER BY {row}.list_key {way.order}
         ) AS item ON true"""
+
+
+@cache
+def _select_all(listing: Listing[Any], filters: frozenset[str]) -> str:
+    conditions = "".join(f" AND {column} = %({column})s" for column in sorted(filters))
+    order = "DESC" if listing.newest_first else "ASC"
+    return f"""SELECT {listing.columns} FROM (
+            SELECT * FROM {listing.table} WHERE list_key IS NOT NULL{conditions}
+        ) AS {listing.row} {listing.joins} ORDER BY {listing.row}.list_key {order}"""
 
 
 class _Way(msgspec.Struct, frozen=True):
@@ -171,8 +219,15 @@ class FrozenListing(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
 
 async def fetch_frozen(db: Db, listing: FrozenListing[T], name: str, page: int, **params: object) -> Page[T]:
     """Fetch a page of a frozen listing; `name` identifies the list and its version."""
+    if page == EVERYTHING:
+        return all_of([frozen_rows(listing, **params)])
     total, items = await fetch_stretch(db, listing, name, (page - 1) * PAGE_SIZE, PAGE_SIZE, **params)
     return Page(items, total, page, PAGE_SIZE, -(-total // PAGE_SIZE))
+
+
+def frozen_rows(listing: FrozenListing[T], **params: object) -> Rows[T]:
+    statement = f"SELECT {listing.columns} {listing.rows} ORDER BY {listing.order}"
+    return Rows(statement, params, listing.make)
 
 
 async def fetch_stretch(
@@ -272,6 +327,8 @@ async def fetch_page(
 
     Both may use the WITH clause `given`.
     """
+    if page == EVERYTHING:
+        return whole(make, f"{given} {items}", **params)
     rows = await fetch_rows(
         db,
         f"{given} SELECT t.total, p.* FROM ({total}) AS t(total)"

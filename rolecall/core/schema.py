@@ -25,6 +25,7 @@ PACKAGES: tuple[str, ...] = (
     "constants",
     "core",
     "audit",
+    "exports",
     "settings",
     "tokens",
     "identities",

@@ -11,7 +11,8 @@ import msgspec
 
 from rolecall.core.db import Db, fetch_all
 from rolecall.core.ids import guid
-from rolecall.core.paging import Page, fetch_page
+from rolecall.core.paging import EVERYTHING, Page, fetch_page
+from rolecall.core.paging import whole as everything
 from rolecall.core.text import sort_key
 from rolecall.identities import queries
 from rolecall.identities.model import IdentityStatus
@@ -85,6 +86,9 @@ def beginning(name: str) -> str:
 async def search(db: Db, words: str, page: int, *, whole: bool = False) -> Page[IdentityDetail]:
     """Search people; results are in the order of the list of identities."""
     found, values = people(words, whole=whole)
+    if page == EVERYTHING:
+        people_found = f"FROM found JOIN identities i USING (id) {queries.SUPERVISOR} ORDER BY found.list_key"
+        return everything(queries.from_row, f"{found} SELECT {queries.COLUMNS} {people_found}", **values)
     ids = await fetch_page(
         db,
         _id_of,

@@ -1,5 +1,7 @@
 """Rate limits: fixed windows of a minute, counted per process."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime
 
 from rolecall.core.errors import RateLimited
@@ -23,3 +25,24 @@ class Counter:
         self._counts[key] = self._counts.get(key, 0) + 1
         if self._counts[key] > limit:
             raise RateLimited(60 - second)
+
+
+class Slots:
+    """Places for work that is limited in number, per process."""
+
+    def __init__(self) -> None:
+        self._taken = 0
+
+    @contextmanager
+    def taken(self, most: int, what: str) -> Iterator[None]:
+        """Take a place until the work ends; raise RateLimited when all are taken."""
+        if self._taken >= most:
+            raise RateLimited(_RETRY_SECONDS, f"{most} {what} are running; try again in {_RETRY_SECONDS} s")
+        self._taken += 1
+        try:
+            yield
+        finally:
+            self._taken -= 1
+
+
+_RETRY_SECONDS = 10

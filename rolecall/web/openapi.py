@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any, get_origin
+from typing import Any
 
 import msgspec
 from litestar import Litestar
@@ -15,10 +15,11 @@ from pydantic.alias_generators import to_camel
 from rolecall import __version__
 from rolecall.core.checking import Json
 from rolecall.core.errors import Invalid
-from rolecall.core.paging import Page
+from rolecall.core.formats.formats import KINDS
 from rolecall.web import idempotency
 from rolecall.web.bodies import a_page
 from rolecall.web.examples import example_of
+from rolecall.web.exporting import a_format
 from rolecall.web.operations import Operation, optional_json
 from rolecall.web.schemas import Components
 from rolecall.web.uploads import read_upload
@@ -26,7 +27,8 @@ from rolecall.web.uploads import read_upload
 _ABOUT = """Access governance: who has access to what, why, and who said so.
 
 Every response has the header `X-Correlation-Id`, taken from a valid W3C `traceparent` header if one was sent; error
-bodies repeat it. Lists have 50 items per page. Responses give times in UTC; requests give a date or a date-time, which
+bodies repeat it. Lists have 50 items per page; `format` or
+`Accept` asks for the whole list as a file. Responses give times in UTC; requests give a date or a date-time, which
 is in the service's time zone if it has no offset. Unknown fields of a body are ignored. An optional field that is null
 counts as absent, and so does `""` for an optional id, date, enum value or comment. Enum values ignore case and
 spaces."""
@@ -43,6 +45,7 @@ _HEADERS: Json = {
         "Identifies the request in the service's log.",
         {"type": "string", "pattern": "^[0-9a-f]{32}$"},
     ),
+    "X-Export-Id": ("Identifies the export whose file this is; absent from a page.", _GUID),
     "Retry-After": ("Seconds to wait before the next attempt.", {"type": "integer", "minimum": 0}),
     "WWW-Authenticate": ("The authentication scheme to use.", {"type": "string", "const": "Bearer"}),
 }
@@ -184,7 +187,7 @@ def faults_of(route: Route) -> list[int]:
 def _parameters(route: Route, operation: Operation) -> Iterator[Json]:
     for name in re.findall(r"\{(\w+)\}", route.path):
         yield {"name": name, "in": "path", "required": True, "schema": _GUID}
-    paged = {"page": a_page} if get_origin(operation.answer) is Page else {}
+    paged = {"page": a_page, "format": a_format} if operation.is_list else {}
     for name, reader in {**paged, **(operation.query or {})}.items():
         yield {"name": name, "in": "query", "schema": reader.schema} | ({"required": True} if reader.required else {})
     if operation.method != "GET" and operation.scope:
@@ -218,6 +221,9 @@ def _answer(operation: Operation, components: Components) -> Json:
     elif operation.answer is not type(None):
         schema = components.answer(operation.answer)
         answer["content"] = {"application/json": {"schema": schema, "example": example_of(schema, components.schemas)}}
+    if operation.is_list:
+        answer["content"] |= {kind.media_type: {"schema": _FILE} for kind in KINDS.values()}
+        answer["headers"] = _headers("X-Correlation-Id", "X-Export-Id")
     return answer
 
 

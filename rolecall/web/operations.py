@@ -10,7 +10,7 @@ import hashlib
 import inspect
 from collections.abc import Awaitable, Callable
 from datetime import datetime
-from typing import Any, Literal, get_type_hints
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import msgspec
 from litestar import Request
@@ -24,16 +24,22 @@ from psycopg_pool import PoolTimeout
 from pydantic import BaseModel
 
 from rolecall.core import clock
-from rolecall.core.authors import AuthorKind, by, sign, wait_to_revoke
+from rolecall.core.authors import Author, AuthorKind, by, sign, wait_to_revoke
 from rolecall.core.caller import NOBODY, Caller, Scope
 from rolecall.core.checking import Addresses, Facts
 from rolecall.core.config import Config
 from rolecall.core.db import Db, Pool, transaction
 from rolecall.core.errors import Forbidden, Unauthorized
-from rolecall.web import idempotency, limits
+from rolecall.core.exporting import Plan
+from rolecall.core.formats.formats import Format
+from rolecall.core.ids import new_id
+from rolecall.core.paging import Page
+from rolecall.web import exporting, idempotency, limits
 from rolecall.web.bodies import AnyRequest, Carried, Reader, read_json, read_optional_json, read_query
 from rolecall.web.correlation import correlation_id
 from rolecall.web.edge import header
+from rolecall.web.exporting import format_asked
+from rolecall.web.lists import LISTS, RECORD, ListSource, find_all, name_of, register
 from rolecall.web.replica import Replica
 from rolecall.web.services import Services
 
@@ -72,6 +78,10 @@ class Operation(msgspec.Struct, frozen=True):
     revokes: bool
     function: Callable[..., Awaitable[Any]]
     wants: frozenset[str]
+
+    @property
+    def is_list(self) -> bool:
+        return get_origin(self.answer) is Page
 
 
 class Answer:
@@ -136,6 +146,10 @@ def operation(
         spec = Operation(
             method, scope, status, body, reader, query, answer, secret, delay_seconds, revokes, function, wants
         )
+        if spec.is_list and scope:
+            (item,) = get_args(answer)
+            filters, name = query or {}, name_of(function)
+            register(ListSource(name=name, scope=scope, filters=filters, item=item, function=function, wants=wants))
         return _route(spec, path, tags)
 
     return decorate
@@ -168,7 +182,10 @@ def _route(spec: Operation, path: str, tags: tuple[str, ...]) -> HTTPRouteHandle
 
 async def _read(spec: Operation, services: Services, request: AnyRequest, now: datetime) -> ASGIApp:
     caller = await _admit(spec, services, request, now)
+    format = format_asked(request) if spec.is_list else None
     query = read_query(request, spec.query) if spec.query is not None else {}
+    if format:
+        return await _export(spec, services, Call(request, services.config, now, caller, query=query), format)
 
     async def read(pool: Pool) -> Any:
         call = Call(request, services.config, now, caller, query=query, id=request.path_params.get("id", ""))
@@ -185,6 +202,26 @@ async def _read(spec: Operation, services: Services, request: AnyRequest, now: d
     replica = services.replica
     answer = await _read_from(replica, services.pool, read) if replica else await read(services.pool)
     return answer if isinstance(answer, ASGIResponse) else Answer(spec.status, _encoded(answer))
+
+
+async def _export(spec: Operation, services: Services, call: Call, format: Format) -> ASGIApp:
+    """Answer the whole list as a file, under the same scope and filters as its pages."""
+    source, id = LISTS[name_of(spec.function)], call.request.path_params.get("id", "")
+    given = {name: text for name, text in call.request.query_params.items() if name in source.filters}
+    filters = {**({RECORD: id} if id else {}), **given}
+    plan = Plan(id=new_id(), list=source.name, filters=filters, columns=source.columns, format=format)
+
+    async def sign_export(db: Db) -> Author:
+        author = by(AuthorKind.TOKEN, call.caller, "export_list", clock.now(), correlation_id.get())
+        signed = await services.sign_as_token(db, call.caller, author)
+        if source.scope not in signed.scopes:
+            raise Forbidden(source.scope)
+        return author
+
+    def find(db: Db) -> Awaitable[Page[Any]]:
+        return find_all(source, db, call.query, id, call.caller, call.config, call.now)
+
+    return await exporting.begin(services, plan, find, sign_export)
 
 
 async def _read_from(replica: Replica, primary: Pool, read: Callable[[Pool], Awaitable[Any]]) -> Any:

@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from datetime import datetime
+from uuid import UUID
 
 import msgspec
 
@@ -9,7 +10,8 @@ from rolecall.core.authors import Author
 from rolecall.core.caller import Caller
 from rolecall.core.config import Config
 from rolecall.core.db import Db, Pool
-from rolecall.web.limits import Counter
+from rolecall.core.exporting import Outcome, Plan
+from rolecall.web.limits import Counter, Slots
 from rolecall.web.replica import Replica
 from rolecall.web.request_times import RequestTimes
 
@@ -17,6 +19,9 @@ from rolecall.web.request_times import RequestTimes
 Authenticate = Callable[[Pool, str, datetime], Awaitable[Caller]]
 # Authorises the token inside the writing transaction, and sets the author.
 SignAsToken = Callable[[Db, Caller, Author], Awaitable[Caller]]
+# Record that an export begins and how it ends.
+StartExport = Callable[[Db, Plan, Author], Awaitable[None]]
+FinishExport = Callable[[Db, UUID, Outcome, datetime], Awaitable[None]]
 CountFailing = Callable[[Db], Awaitable[int]]
 
 
@@ -27,7 +32,10 @@ class Services(msgspec.Struct, frozen=True):
     sign_as_token: SignAsToken
     failing_schedules: CountFailing
     request_times: RequestTimes
+    start_export: StartExport
+    finish_export: FinishExport
     replica: Replica | None = None
     failures: Counter = msgspec.field(default_factory=Counter)
     requests: Counter = msgspec.field(default_factory=Counter)
     sign_ins: Counter = msgspec.field(default_factory=Counter)
+    exports: Slots = msgspec.field(default_factory=Slots)

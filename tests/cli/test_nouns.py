@@ -105,6 +105,26 @@ def test_a_list_is_a_table_or_json(call: Caller, payroll: str, words: str) -> No
     assert len(printed.splitlines()) == len(json.loads(as_json)) + 1
 
 
+def test_a_list_is_exported_as_a_file(call: Caller, payroll: str, tmp_path: Path) -> None:
+    file = tmp_path / "accounts.csv"
+
+    assert call("app", "accounts", payroll, "--format", "csv", "--output", str(file))[0] == 0
+    code, printed, _ = call("app", "list", "--format", "jsonl")
+
+    assert file.read_text().startswith("id,username,")
+    assert code == 0
+    assert "Payroll" in [json.loads(line)["name"] for line in printed.splitlines()]
+
+
+def test_a_refused_export_leaves_no_file(call: Caller, tmp_path: Path) -> None:
+    file = tmp_path / "people.csv"
+
+    code, _, said = call("identity", "list", "--format", "csv", "--output", str(file), ROLECALL_TOKEN="rct_wrong")
+
+    assert code == 4, said
+    assert not file.exists()
+
+
 def test_truncated_list_shows_its_total(call: Caller) -> None:
     for name in ("Ada", "Bob", "Cid"):
         onboard = ("--first-name", name, "--last-name", "Byron", "--effective-date", "2035-01-01")

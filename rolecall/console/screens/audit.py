@@ -57,9 +57,15 @@ async def show_entries(db: Db, query: dict[str, Any], config: Config) -> HtmlPag
     which = _which(query, config)
     page = await queries.newest_first(db, query["page"], which)
     zone = query.get("zone") or config.timezone
-    return HtmlPage(
-        "audit.html", {"page": page, "query": query, "zone_of_days": zone, "some": which != queries.Filter()}
-    )
+    values = {"page": page, "query": query, "zone_of_days": zone, "exported": _exported(which)}
+    return HtmlPage("audit.html", values | {"some": which != queries.Filter()})
+
+
+def _exported(which: queries.Filter) -> dict[str, str]:
+    """Return the filters as the API has them, with moments for days of the reader's zone."""
+    times = {"from": which.since and which.since.isoformat(), "until": which.until and which.until.isoformat()}
+    ids = {"entityId": which.entity_id, "callerId": which.caller_id, "action": which.action}
+    return {name: str(value) for name, value in (ids | times).items() if value}
 
 
 def _which(query: dict[str, Any], config: Config) -> queries.Filter:

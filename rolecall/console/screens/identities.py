@@ -18,6 +18,7 @@ from rolecall.core.checking import Facts
 from rolecall.core.config import Config
 from rolecall.core.db import Db
 from rolecall.core.errors import Invalid
+from rolecall.core.formats.spreadsheets import harmless
 from rolecall.effective_access.queries import access_of
 from rolecall.effective_access.shapes import EffectiveAccess
 from rolecall.identities import finding, queries
@@ -97,19 +98,14 @@ async def export_access(db: Db, id: str, query: dict[str, Any], config: Config, 
     for there in access.applications:
         if there.is_unknown(access.as_of):
             table.writerow(
-                (_harmless(there.application.name), f"No data before {there.no_data_before:%Y-%m-%dT%H:%M:%SZ}")
+                (harmless(there.application.name), f"No data before {there.no_data_before:%Y-%m-%dT%H:%M:%SZ}")
             )
         for account in there.accounts:
             for e in account.access:
                 row = (there.application.name, account.username, e.header, e.section, e.permission, e.access)
-                table.writerow(map(_harmless, (*row, e.risk_rating, e.group, str(e.why.application_import.number))))
+                table.writerow(map(harmless, (*row, e.risk_rating, e.group, str(e.why.application_import.number))))
     headers = {"Content-Disposition": f'attachment; filename="access-{identity.id}.csv"'}
     return ASGIResponse(body=text.getvalue().encode(), media_type="text/csv; charset=utf-8", headers=headers)
-
-
-def _harmless(cell: str) -> str:
-    """Prevent formula injection in spreadsheets."""
-    return f"'{cell}" if cell.startswith(("=", "+", "-", "@", "\t", "\r")) else cell
 
 
 HANDLERS: list[HTTPRouteHandler] = [show_identities, suggest_people, show_identity, export_access]

@@ -1,0 +1,139 @@
+"""Export a whole list: read it with a cursor in one snapshot, and write it batch by batch.
+
+The snapshot has a connection of its own, so that slow downloads take none from the pool of requests. Closing that
+connection ends the cursor and the snapshot, at whatever point.
+"""
+
+import asyncio
+import hashlib
+from collections.abc import AsyncGenerator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import aclosing, asynccontextmanager
+from datetime import datetime
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+import msgspec
+from psycopg import AsyncConnection
+
+from rolecall.core.config import Config
+from rolecall.core.db import Db, fetch_value, session_options
+from rolecall.core.errors import Invalid
+from rolecall.core.formats.columns import Column
+from rolecall.core.formats.formats import KINDS, File, Format, new_file
+from rolecall.core.formats.manifest import Manifest
+from rolecall.core.paging import Rows, Whole
+
+_BATCH = 4000
+_SETTINGS = {
+    # Plan for reading everything, not for the first rows.
+    "cursor_tuple_fraction": "1.0",
+    # The server ends a snapshot that a stuck process holds.
+    "idle_in_transaction_session_timeout": "5min",
+}
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """An export that is about to begin; `filters` as the caller gave them."""
+
+    id: UUID
+    list: str
+    filters: dict[str, Any]
+    columns: tuple[Column, ...]
+    format: Format
+    is_chosen: bool = False
+
+    @property
+    def file_name(self) -> str:
+        return f"{self.list}.{self.format}"
+
+
+class Outcome(msgspec.Struct):
+    """What was written so far, and how it ended."""
+
+    status: str = "Running"
+    reason: str | None = None
+    row_count: int = 0
+    byte_count: int = 0
+    sha256: bytes = b""
+
+
+@asynccontextmanager
+async def snapshot(config: Config) -> AsyncGenerator[Db]:
+    """Open a connection with one read-only snapshot; closing it ends both, at whatever point."""
+    assert config.database_url
+    db: Db = await AsyncConnection.connect(
+        config.database_url, autocommit=True, options=session_options(config.base_url, **_SETTINGS)
+    )
+    try:
+        # The first query takes the snapshot.
+        await db.execute("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY; SELECT")
+        yield db
+    finally:
+        await db.close()
+
+
+async def check_size(db: Db, whole: Whole[Any], format: Format) -> None:
+    """Refuse a list that is too long for the format."""
+    most = KINDS[format].most_rows
+    if most is None:
+        return
+    count = 0
+    for part in whole.parts:
+        sql = f"SELECT count(*) FROM (SELECT FROM ({part.statement}) AS list LIMIT {most + 1:d}) AS counted"
+        count += await fetch_value(db, sql, **part.params)
+    if count > most:
+        others = ", ".join(other for other in Format if KINDS[other].most_rows is None)
+        raise Invalid.on("format", f"A list of more than {most:,} rows does not fit into {format}; use one of {others}")
+
+
+async def write(
+    db: Db, whole: Whole[Any], plan: Plan, outcome: Outcome, by: str, now: datetime
+) -> AsyncGenerator[bytes]:
+    """Yield the file piece by piece, and count it in `outcome`."""
+    digest = hashlib.sha256()
+    # Writing takes processor time, so it has a thread; one, so that closing follows a write that is under way.
+    thread = ThreadPoolExecutor(1, "export")
+    run = partial(asyncio.get_running_loop().run_in_executor, thread)
+
+    def counted(piece: bytes) -> bytes:
+        outcome.byte_count += len(piece)
+        digest.update(piece)
+        return piece
+
+    file = await run(partial(new_file, plan.format, plan.columns, is_chosen=plan.is_chosen))
+    try:
+        for number, part in enumerate(whole.parts):
+            async with aclosing(_batches(db, f"export_{number}", part)) as batches:
+                async for rows in batches:
+                    outcome.row_count += len(rows)
+                    if piece := await run(_feed, file, part, rows):
+                        yield counted(piece)
+        manifest = Manifest(
+            id=plan.id, list=plan.list, filters=plan.filters, created_by=by, started_on=now, row_count=outcome.row_count
+        )
+        last = counted(await run(file.end, manifest))
+        outcome.sha256 = digest.digest()
+        yield last
+    finally:
+        thread.submit(file.close)
+        thread.shutdown(wait=False)
+
+
+def _feed(file: File, part: Rows[Any], rows: Sequence[Any]) -> bytes:
+    return file.feed([part.make(row) for row in rows])
+
+
+async def _batches(db: Db, name: str, part: Rows[Any]) -> AsyncGenerator[Sequence[Any]]:
+    async with db.cursor(name, binary=True) as cursor:
+        await cursor.execute(part.statement, part.params)
+        # The server reads the next batch while this one is written.
+        coming = asyncio.ensure_future(cursor.fetchmany(_BATCH))
+        try:
+            while rows := await coming:
+                coming = asyncio.ensure_future(cursor.fetchmany(_BATCH))
+                yield rows
+        finally:
+            coming.cancel()
+            await asyncio.gather(coming, return_exceptions=True)

@@ -1,0 +1,16 @@
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+
+class Manifest(msgspec.Struct, frozen=True, kw_only=True):
+    """What a file is: who exported which list when, under which filters."""
+
+    id: UUID
+    list: str
+    filters: dict[str, Any]
+    created_by: str
+    started_on: datetime
+    row_count: int

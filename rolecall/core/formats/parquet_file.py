@@ -1,0 +1,91 @@
+import threading
+from collections.abc import Iterator, Sequence
+from io import RawIOBase
+from queue import Queue
+from typing import IO, TYPE_CHECKING, Any, cast
+
+from rolecall.core.formats.columns import Column
+from rolecall.core.formats.frames import frame_of, with_times
+from rolecall.core.formats.manifest import Manifest
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_ROW_GROUP = 50_000
+# Frames that wait to be written; more would only take memory.
+_AHEAD = 2
+
+
+class ParquetFile:
+    """Parquet, written by polars in a thread that takes frames as they come."""
+
+    def __init__(self, columns: Sequence[Column]) -> None:
+        self._columns = columns
+        self._frames: Queue[pl.DataFrame | None] = Queue(_AHEAD)
+        self._written = _Written()
+        self._error: BaseException | None = None
+        self._is_abandoned = False
+        self._thread = threading.Thread(target=self._write, name="parquet", daemon=True)
+        self._thread.start()
+
+    def feed(self, items: Sequence[Any]) -> bytes:
+        if items:
+            self._frames.put(with_times(frame_of(items, self._columns), self._columns))
+        return self._taken()
+
+    def end(self, manifest: Manifest) -> bytes:
+        self._frames.put(None)
+        self._thread.join()
+        return self._taken()
+
+    def close(self) -> None:
+        """End the thread of a file that is not finished."""
+        self._is_abandoned = True
+        if self._thread.is_alive():
+            while not self._frames.empty():
+                self._frames.get_nowait()
+            self._frames.put(None)
+            self._thread.join()
+
+    def _taken(self) -> bytes:
+        if self._error:
+            raise self._error
+        return self._written.take()
+
+    def _write(self) -> None:
+        from polars.io.plugins import register_io_source
+
+        schema = with_times(frame_of([], self._columns), self._columns).schema
+        try:
+            frames = register_io_source(lambda *_: self._each(), schema=schema)
+            frames.sink_parquet(cast(IO[bytes], self._written), row_group_size=_ROW_GROUP, engine="streaming")
+        except BaseException as error:
+            self._error = error
+            # Whoever feeds must not wait for a thread that has ended.
+            while self._frames.get() is not None:
+                pass
+
+    def _each(self) -> "Iterator[pl.DataFrame]":
+        while not self._is_abandoned and (frame := self._frames.get()) is not None:
+            yield frame
+
+
+class _Written(RawIOBase):
+    """A file that hands on what is written to it."""
+
+    def __init__(self) -> None:
+        self._pieces: list[bytes] = []
+        self._lock = threading.Lock()
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, piece: Any) -> int:
+        with self._lock:
+            self._pieces.append(bytes(piece))
+        return len(piece)
+
+    def take(self) -> bytes:
+        with self._lock:
+            pieces, self._pieces = self._pieces, []
+        return b"".join(pieces)

@@ -1,0 +1,9 @@
+"""Prevent formula injection: a spreadsheet runs a cell that begins like a formula."""
+
+# As OWASP lists them, with the full-width forms that some programs accept.
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+
+
+def harmless(text: str) -> str:
+    """Put an apostrophe before text that a spreadsheet would run as a formula."""
+    return f"'{text}" if text.startswith(FORMULA_STARTS) else text

@@ -1,0 +1,61 @@
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from psycopg.types.json import Jsonb
+
+from rolecall.core.authors import Author
+from rolecall.core.db import Db, execute
+from rolecall.core.exporting import Outcome, Plan
+from rolecall.exports.model import ExportStatus
+
+# Longer than any export can take: one that still runs was interrupted with its process.
+_LOST_AFTER = timedelta(hours=6)
+
+
+async def start_export(db: Db, plan: Plan, author: Author) -> None:
+    """Record that an export begins, before its first byte is sent."""
+    await execute(
+        db,
+        """INSERT INTO exports (id, list, filters, columns, format, status, caller_id, caller_kind, caller_name,
+                                started_on)
+           VALUES (%(id)s, %(list)s, %(filters)s, %(columns)s, %(format)s, 'Running', %(caller_id)s, %(caller_kind)s,
+                   %(caller_name)s, %(now)s)""",
+        id=plan.id,
+        list=plan.list,
+        filters=Jsonb(plan.filters),
+        columns=[column.name for column in plan.columns],
+        format=plan.format,
+        caller_id=author.caller.id,
+        caller_kind=author.caller.kind,
+        caller_name=author.caller.name,
+        now=author.created_date,
+    )
+
+
+async def finish_export(db: Db, id: UUID, outcome: Outcome, now: datetime) -> None:
+    """Record how an export ended; only a complete one has a digest."""
+    is_whole = outcome.status == ExportStatus.FINISHED
+    await execute(
+        db,
+        """UPDATE exports SET status = %(status)s, reason = %(reason)s, finished_on = %(now)s,
+                  row_count = %(rows)s, byte_count = %(bytes)s, sha256 = %(sha256)s
+           WHERE id = %(id)s AND status = 'Running'""",
+        id=id,
+        status=outcome.status,
+        reason=outcome.reason,
+        now=now,
+        rows=outcome.row_count,
+        bytes=outcome.byte_count,
+        sha256=outcome.sha256 if is_whole else None,
+    )
+
+
+async def close_lost_exports(db: Db, now: datetime) -> None:
+    """Mark exports that ended with their process."""
+    await execute(
+        db,
+        """UPDATE exports SET status = 'Failed', reason = 'The service stopped', finished_on = %(now)s
+           WHERE status = 'Running' AND started_on < %(before)s""",
+        now=now,
+        before=now - _LOST_AFTER,
+    )

@@ -1,0 +1,45 @@
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from rolecall.core.caller import Caller, Scope
+from rolecall.core.db import Db, fetch_rows
+from rolecall.core.errors import NotFound
+from rolecall.core.ids import known_guid
+from rolecall.core.paging import Listing, Page, fetch_listed
+from rolecall.exports.shapes import ExportCaller, ExportItem
+
+_COLUMNS = """
+    e.id, 'Export' AS kind, e.list, e.filters, e.columns, e.format, e.status, e.caller_id, e.caller_kind, e.caller_name,
+    e.reason, e.started_on, e.finished_on, e.row_count, e.byte_count,
+    encode(e.sha256, 'hex') AS sha256"""
+
+
+def _item(row: Sequence[Any]) -> ExportItem:
+    *first, caller_id, caller_kind, caller_name = row[:10]
+    return ExportItem(*(*first, ExportCaller(caller_id, caller_kind, caller_name), *row[10:]))
+
+
+EXPORTS = Listing(table="exports", row="e", columns=_COLUMNS, make=_item, newest_first=True)
+
+
+def _own(caller: Caller) -> UUID | None:
+    """Restrict a caller who may not read the audit to their own exports."""
+    return None if Scope.AUDIT_READ in caller.scopes else caller.id
+
+
+async def newest_first(db: Db, page: int, caller: Caller) -> Page[ExportItem]:
+    return await fetch_listed(db, EXPORTS, page, caller_id=_own(caller))
+
+
+async def get(db: Db, id: str, caller: Caller) -> ExportItem:
+    rows = await fetch_rows(
+        db,
+        f"""SELECT {_COLUMNS} FROM exports e
+            WHERE e.id = %(id)s AND coalesce(e.caller_id = %(own)s, %(own)s::uuid IS NULL)""",
+        id=known_guid("Export", id),
+        own=_own(caller),
+    )
+    if not rows:
+        raise NotFound("Export", id)
+    return _item(rows[0])

@@ -1,0 +1,34 @@
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, Literal
+from uuid import UUID
+
+import msgspec
+
+from rolecall.core.formats.formats import Format
+from rolecall.exports.model import ExportStatus
+
+
+class ExportCaller(msgspec.Struct):
+    id: UUID
+    kind: str
+    name: str
+
+
+class ExportItem(msgspec.Struct, rename="camel"):
+    """The manifest of an export. Count and digests are null until it has finished."""
+
+    id: UUID
+    kind: Literal["Export"]
+    list: str
+    filters: dict[str, Any]
+    columns: Sequence[str]
+    format: Format
+    status: ExportStatus
+    created_by: ExportCaller
+    reason: str | None
+    started_on: datetime
+    finished_on: datetime | None
+    row_count: int | None
+    byte_count: int | None
+    sha256: str | None

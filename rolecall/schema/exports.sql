@@ -1,0 +1,5 @@
+-- Exports are a list, the newest first, and audited when they begin and end (exports/actions.py).
+
+CALL keep_list('exports');
+CALL keep_audit('exports', '''Export''', 'r.id', $$to_jsonb(r) - '{id,number,list_key,caller_id,caller_kind,caller_name,sha256}'::text[]
+                || jsonb_build_object('sha256', encode(r.sha256, 'hex'))$$);

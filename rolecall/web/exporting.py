@@ -1,0 +1,176 @@
+"""Answer a list as a file: choose the format, record the export, stream the file."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack, aclosing
+from datetime import datetime
+from typing import Any
+from urllib.parse import quote
+
+import structlog
+from litestar.response.base import ASGIResponse
+from litestar.types import Receive, Scope, Send
+
+from rolecall.core import clock
+from rolecall.core.authors import Author, by_system, written_by
+from rolecall.core.db import Db, transaction
+from rolecall.core.errors import Invalid
+from rolecall.core.exporting import Outcome, Plan, check_size, snapshot, write
+from rolecall.core.formats.formats import KINDS, MEDIA_TYPES, Format
+from rolecall.core.paging import Page, Whole
+from rolecall.web.bodies import AnyRequest, Reader
+from rolecall.web.edge import header
+from rolecall.web.services import Services
+
+log = structlog.get_logger("rolecall.exports")
+
+# Authorises the caller in the transaction that records the export, and returns its author.
+Sign = Callable[[Db], Awaitable[Author]]
+# Calls the list with `EVERYTHING` as its page.
+Find = Callable[[Db], Awaitable[Page[Any]]]
+
+MOST_AT_ONCE = 4
+# How long a client may take to accept a piece.
+PATIENCE_SECONDS = 60.0
+_JSON = "json"
+_FORMATS = [_JSON, *Format]
+# The first that a client names decides; those that are no format of exports stand for a page.
+_KNOWN = {"application/json", "application/*", "*/*", "text/html", *MEDIA_TYPES}
+
+
+def _format(text: str) -> Format | None:
+    if text.lower() not in _FORMATS:
+        raise ValueError(f"must be one of {', '.join(_FORMATS)}")
+    return None if text.lower() == _JSON else Format(text.lower())
+
+
+a_format = Reader(_format, {"type": "string", "enum": _FORMATS, "default": _JSON})
+
+
+def format_asked(request: AnyRequest) -> Format | None:
+    """Return the format that `?format=` or else `Accept` asks for; None is a page of JSON."""
+    values = request.query_params.getall("format", [])
+    if len(values) > 1:
+        raise Invalid.on("format", "Format must be given once")
+    if not values:
+        return accepted(header(request.scope, b"accept").decode("latin-1"))
+    try:
+        format = _format(values[0])
+    except ValueError as error:
+        raise Invalid.on("format", f"Format {error}") from None
+    if format and "page" in request.query_params:
+        raise Invalid.on("page", "Page must be left out: an export holds the whole list")
+    return format
+
+
+def accepted(accept: str) -> Format | None:
+    """Choose by the client's preference, and a page of JSON when it names no format of exports first."""
+    wanted = []
+    for option in accept.split(","):
+        media_type, *parameters = (part.strip().lower() for part in option.split(";"))
+        weight = next((part[2:] for part in parameters if part.startswith("q=")), "1")
+        wanted.append((-_number(weight), media_type))
+    wanted.sort(key=lambda each: each[0])
+    known = [media_type for weight, media_type in wanted if weight and media_type in _KNOWN]
+    return MEDIA_TYPES.get(known[0]) if known else None
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return 0.0
+
+
+async def begin(services: Services, plan: Plan, find: Find, sign: Sign) -> ASGIResponse:
+    """Open the list in a snapshot, record the export, and return the answer that streams it."""
+    async with AsyncExitStack() as stack:
+        stack.enter_context(services.exports.taken(MOST_AT_ONCE, "exports"))
+        db = await stack.enter_async_context(snapshot(services.config))
+        found = await find(db)
+        assert isinstance(found, Whole), plan.list
+        await check_size(db, found, plan.format)
+        async with services.pool.connection() as writing, transaction(writing, "export"):
+            author = await sign(writing)
+            await services.start_export(writing, plan, author)
+        return Download(services, plan, found, author, db, stack.pop_all())
+
+
+class Download(ASGIResponse):
+    """A file that is written while it is sent. Whatever happens, its snapshot is closed and its end recorded."""
+
+    def __init__(
+        self, services: Services, plan: Plan, whole: Whole[Any], author: Author, db: Db, resources: AsyncExitStack
+    ) -> None:
+        name = quote(plan.file_name, safe="")
+        super().__init__()
+        self._start = [
+            (b"content-type", KINDS[plan.format].media_type.encode()),
+            (b"content-disposition", f"attachment; filename=\"{name}\"; filename*=UTF-8''{name}".encode()),
+            (b"x-export-id", str(plan.id).encode()),
+        ]
+        self._services, self._plan, self._whole, self._author = services, plan, whole, author
+        self._db, self._resources = db, resources
+        self._outcome = Outcome()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        gone = asyncio.create_task(_disconnected(receive))
+        sending = asyncio.create_task(self._send(send))
+        try:
+            async with self._resources:
+                await asyncio.wait({gone, sending}, return_when=asyncio.FIRST_COMPLETED)
+                if not sending.done():
+                    self._outcome.status, self._outcome.reason = "Abandoned", "The client went away"
+                    sending.cancel()
+                    await asyncio.wait({sending})
+        finally:
+            gone.cancel()
+            sending.cancel()
+            await asyncio.wait({sending})
+            await self._end(sending)
+
+    async def _send(self, send: Send) -> None:
+        by, now = self._author.caller.name, self._author.created_date
+        held = b""
+        async with aclosing(write(self._db, self._whole, self._plan, self._outcome, by, now)) as pieces:
+            started = False
+            async for piece in pieces:
+                if not started:
+                    await send({"type": "http.response.start", "status": 200, "headers": self._start})
+                    started = True
+                if held:
+                    await _patiently(send, held, more=True)
+                held = piece
+        # Before the last byte, so that whoever has the file finds its manifest.
+        self._outcome.status = "Finished"
+        await self._record(clock.now())
+        await _patiently(send, held, more=False)
+
+    async def _end(self, sending: "asyncio.Task[None]") -> None:
+        """Record an export that did not finish, and let its error be answered."""
+        error = None if sending.cancelled() else sending.exception()
+        if self._outcome.status == "Finished":
+            return
+        if self._outcome.status == "Running":
+            is_slow = isinstance(error, TimeoutError)
+            self._outcome.status = "Abandoned" if is_slow or error is None else "Failed"
+            self._outcome.reason = "The client stopped reading" if is_slow else "The service stopped or failed"
+        await self._record(clock.now())
+        log.warning("export ended early", export=str(self._plan.id), reason=self._outcome.reason)
+        if error:
+            raise error
+
+    async def _record(self, now: datetime) -> None:
+        author = by_system("finish_export", now)
+        async with self._services.pool.connection() as db, written_by(db, "export", author):
+            await self._services.finish_export(db, self._plan.id, self._outcome, now)
+
+
+async def _patiently(send: Send, piece: bytes, *, more: bool) -> None:
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        await send({"type": "http.response.body", "body": piece, "more_body": more})
+
+
+async def _disconnected(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass

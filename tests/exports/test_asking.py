@@ -1,0 +1,274 @@
+"""How an export is asked for, who may have it, and what is left when it ends early."""
+
+import asyncio
+import threading
+from typing import Any
+
+import httpx2
+import pytest
+from httpx2 import ASGITransport
+from msgspec.structs import replace
+
+from rolecall.core import exporting as core
+from rolecall.core.db import Db, execute, fetch_rows, fetch_value
+from rolecall.core.formats.formats import KINDS, Format
+from rolecall.web import exporting
+from rolecall.web.lists import LISTS
+from tests.builders import a_token, an_access_model, an_access_request, an_application, an_identity, an_import
+
+# A path for every list of the API, with the record that it is about.
+PATHS = {
+    "access-model-members": "/api/access-models/{model}/members",
+    "access-models": "/api/access-models",
+    "access-requests": "/api/access-requests",
+    "accounts": "/api/applications/{application}/accounts",
+    "applications": "/api/applications",
+    "audit-events": "/api/audit-events",
+    "changes": "/api/application-imports/{import}/changes",
+    "events": "/api/personnel-events",
+    "exports": "/api/exports",
+    "groups": "/api/applications/{application}/groups",
+    "identities": "/api/identities",
+    "imports": "/api/application-imports",
+    "leftovers": "/api/access-requests/leftovers",
+    "permissions": "/api/applications/{application}/permissions",
+    "rejects": "/api/application-imports/{import}/rejects",
+    "search-identities": "/api/identities/search?q=Ada",
+    "stalled-requests": "/api/access-requests/stalled",
+    "tokens": "/api/tokens",
+    "webhook-deliveries": "/api/webhook-deliveries",
+    "webhooks": "/api/webhooks",
+}
+
+
+@pytest.mark.parametrize(
+    ("accept", "format"),
+    [
+        ("", None),
+        ("*/*", None),
+        ("application/json", None),
+        ("text/html,application/xhtml+xml,*/*;q=0.8", None),
+        ("text/csv", Format.CSV),
+        ("TEXT/CSV; charset=utf-8", Format.CSV),
+        ("application/json, text/csv", None),
+        ("application/json;q=0.5, text/csv", Format.CSV),
+        ("text/csv;q=0", None),
+        ("text/csv;q=x, application/vnd.apache.parquet;q=0.1", Format.PARQUET),
+        ("application/x-ndjson", Format.JSONL),
+        ("application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", Format.XLSX),
+        ("image/png", None),
+    ],
+)
+def test_accept_chooses_the_format(accept: str, format: Format | None) -> None:
+    assert exporting.accepted(accept) == format
+
+
+@pytest.mark.parametrize("accept", ["", "*/*", "application/json", "image/png"])
+async def test_a_page_stays_what_it_was(client: httpx2.AsyncClient, db: Db, accept: str) -> None:
+    await an_identity(db)
+
+    answer = await client.get("/api/identities", headers={"Accept": accept})
+
+    assert answer.headers["content-type"] == "application/json"
+    assert "x-export-id" not in answer.headers
+    assert list(answer.json()) == ["items", "totalCount", "page", "pageSize", "totalPages"]
+
+
+@pytest.mark.parametrize(
+    ("query", "field", "message"),
+    [
+        ("format=pdf", "format", "Format must be one of json, csv, xlsx, jsonl, parquet"),
+        ("format=csv&format=xlsx", "format", "Format must be given once"),
+        ("format=csv&page=2", "page", "Page must be left out: an export holds the whole list"),
+        ("format=csv&status=odd", "status", None),
+    ],
+)
+async def test_an_export_that_is_asked_for_wrongly_is_refused(
+    client: httpx2.AsyncClient, query: str, field: str, message: str | None
+) -> None:
+    answer = await client.get(f"/api/access-requests?{query}")
+
+    assert answer.status_code == 400
+    [problem] = answer.json()["errors"]
+    assert problem["field"] == field
+    assert message in (None, problem["message"])
+
+
+async def test_an_export_below_an_unknown_record_is_not_found(client: httpx2.AsyncClient) -> None:
+    id = "00000000-0000-4000-8000-000000000000"
+
+    answer = await client.get(f"/api/applications/{id}/accounts?format=csv")
+
+    assert answer.status_code == 404
+    assert answer.json()["message"] == f"Application with id {id} not found"
+
+
+def test_every_list_of_the_api_is_exported_in_a_test() -> None:
+    assert set(LISTS) == set(PATHS)
+
+
+@pytest.mark.parametrize("name", PATHS)
+async def test_an_export_has_the_rows_of_its_list(client: httpx2.AsyncClient, db: Db, name: str) -> None:
+    await an_identity(db)
+    application = await an_application(db)
+    await an_access_request(db, application_id=application)
+    model = await an_access_model(db)
+    ids = {"application": application, "import": await an_import(db, application, "Finished"), "model": model}
+    path = PATHS[name].format(**ids)
+    total = (await client.get(path)).json()["totalCount"]
+
+    answer = await client.get(path, headers={"Accept": "application/jsonl"})
+
+    assert answer.status_code == 200, answer.text
+    # The export itself is audited before it is read by the next.
+    assert len(answer.content.splitlines()) == total
+    assert answer.headers["content-disposition"].startswith(f'attachment; filename="{name}.jsonl"')
+
+
+@pytest.mark.parametrize("name", PATHS)
+async def test_an_export_needs_the_scope_of_its_list(client: httpx2.AsyncClient, db: Db, name: str) -> None:
+    scope = LISTS[name].scope
+    others = await a_token(db, "others", scopes=[one for one in KNOWN_SCOPES if one != scope])
+
+    answer = await client.get(
+        PATHS[name].format(**{"application": "x", "import": "x", "model": "x"}),
+        params={"format": "csv"} if "?" not in PATHS[name] else None,
+        headers={"Authorization": f"Bearer {others.secret}", "Accept": "text/csv"},
+    )
+
+    assert answer.status_code == 403
+    assert await fetch_value(db, "SELECT count(*) FROM exports") == 0
+
+
+KNOWN_SCOPES = sorted({str(spec.scope) for spec in LISTS.values()} | {"config:manage"})
+
+
+async def test_a_manifest_is_for_its_caller_and_for_auditors(client: httpx2.AsyncClient, db: Db) -> None:
+    own = await a_token(db, "own", scopes=["identities:read", "applications:read"])
+    other = await a_token(db, "other", scopes=["applications:read"])
+    auditor = await a_token(db, "auditor", scopes=["applications:read", "audit:read"])
+
+    async def get(path: str, secret: str) -> httpx2.Response:
+        return await client.get(path, headers={"Authorization": f"Bearer {secret}"})
+
+    id = (await get("/api/identities?format=csv", own.secret)).headers["x-export-id"]
+
+    assert (await get(f"/api/exports/{id}", own.secret)).status_code == 200
+    assert (await get(f"/api/exports/{id}", other.secret)).status_code == 404
+    assert (await get(f"/api/exports/{id}", auditor.secret)).status_code == 200
+    assert (await get("/api/exports", other.secret)).json()["totalCount"] == 0
+    assert (await get("/api/exports", auditor.secret)).json()["totalCount"] == 1
+
+
+async def test_a_list_too_long_for_xlsx_names_other_formats(
+    client: httpx2.AsyncClient, db: Db, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(KINDS, Format.XLSX, replace(KINDS[Format.XLSX], most_rows=1))
+    await an_identity(db)
+    await an_identity(db, "Grace", "Hopper")
+
+    answer = await client.get("/api/identities?format=xlsx")
+
+    assert answer.status_code == 400
+    assert answer.json()["errors"] == [
+        {
+            "field": "format",
+            "message": "A list of more than 1 rows does not fit into xlsx; use one of csv, jsonl, parquet",
+        }
+    ]
+
+
+async def test_more_exports_than_allowed_at_once_are_refused(
+    client: httpx2.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exporting, "MOST_AT_ONCE", 0)
+
+    answer = await client.get("/api/identities?format=csv")
+
+    assert (answer.status_code, answer.headers["retry-after"]) == (429, "10")
+
+
+async def _wait_for(db: Db, sql: str, expected: Any) -> None:
+    async with asyncio.timeout(20):
+        while await fetch_value(db, sql) != expected:  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
+
+
+_CURSORS = """SELECT count(*) FROM pg_stat_activity
+              WHERE datname = current_database() AND pid <> pg_backend_pid()
+              AND starts_with(state, 'idle in transaction')"""
+
+
+@pytest.mark.parametrize("format", Format)
+async def test_an_abandoned_download_leaves_nothing_behind(
+    client: httpx2.AsyncClient, db: Db, monkeypatch: pytest.MonkeyPatch, format: Format
+) -> None:
+    monkeypatch.setattr(core, "_BATCH", 2)
+    for number in range(20):
+        await an_identity(db, "Ada", f"Lovelace{number}")
+    transport = client._transport
+    assert isinstance(transport, ASGITransport)
+    scope = {
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "method": "GET",
+        "path": "/api/identities",
+        "raw_path": b"/api/identities",
+        "query_string": f"format={format}".encode(),
+        "headers": [(b"authorization", client.headers["authorization"].encode()), (b"host", b"rolecall.test")],
+        "scheme": "http",
+        "server": ("rolecall.test", 80),
+        "client": ("127.0.0.1", 1),
+        "root_path": "",
+    }
+    left = asyncio.Event()
+    received = [{"type": "http.request", "body": b"", "more_body": False}]
+    before = await fetch_value(db, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()")
+
+    async def receive() -> dict[str, Any]:
+        if received:
+            return received.pop()
+        await left.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(message: dict[str, Any]) -> None:
+        # The client reads the headers, goes away, and takes no byte more.
+        if message["type"] == "http.response.start":
+            left.set()
+        else:
+            await asyncio.Event().wait()
+
+    async with asyncio.timeout(20):
+        await transport.app(scope, receive, send)  # type: ignore[arg-type]
+
+    assert await fetch_rows(db, "SELECT status, reason, sha256 FROM exports") == [
+        ("Abandoned", "The client went away", None)
+    ]
+    await _wait_for(db, _CURSORS, 0)
+    # One more than before: the export's own connection is gone, the pool's stays.
+    after = await fetch_value(db, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()")
+    assert after <= before + 1
+    async with asyncio.timeout(20):
+        while any(thread.name.startswith(("export", "parquet")) for thread in threading.enumerate()):  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
+
+
+async def test_an_export_shows_one_moment(client: httpx2.AsyncClient, db: Db, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(core, "_BATCH", 1)
+    await an_identity(db, "Ada", "Lovelace")
+    await an_identity(db, "Grace", "Hopper")
+    # The list is opened, then everyone is renamed, and only then it is read.
+    begin = core.check_size
+
+    async def rename_first(snapshot: Db, *rest: Any) -> None:
+        await begin(snapshot, *rest)
+        await execute(db, "UPDATE identities SET first_name = 'Nobody'")
+
+    monkeypatch.setattr(exporting, "check_size", rename_first)
+    await client.get("/api/identities")
+
+    answer = await client.get("/api/identities?format=csv")
+
+    assert "Nobody" not in answer.text
+    assert "Ada" in answer.text
