@@ -16,6 +16,7 @@ PACKAGE = ROOT / "rolecall"
 OWNERS = {
     "core": "heartbeats list_changes list_contents lists migrations schema_files settled_pages",
     "web": "idempotency_keys request_times",
+    "exports": "exports",
     "audit": "audit_checkpoints audit_events audit_heads",
     "settings": "settings",
     "tokens": "tokens",

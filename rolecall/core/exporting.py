@@ -22,7 +22,7 @@ from rolecall.core.db import Db, fetch_value, session_options
 from rolecall.core.errors import Invalid
 from rolecall.core.formats.columns import Column
 from rolecall.core.formats.formats import KINDS, File, Format, new_file
-from rolecall.core.formats.manifest import Manifest
+from rolecall.core.formats.manifest import ExportManifest
 from rolecall.core.paging import Rows, Whole
 
 _BATCH = 4000
@@ -110,7 +110,7 @@ async def write(
                     outcome.row_count += len(rows)
                     if piece := await run(_feed, file, part, rows):
                         yield counted(piece)
-        manifest = Manifest(
+        manifest = ExportManifest(
             id=plan.id, list=plan.list, filters=plan.filters, created_by=by, started_on=now, row_count=outcome.row_count
         )
         last = counted(await run(file.end, manifest))

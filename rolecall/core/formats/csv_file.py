@@ -4,7 +4,7 @@ from typing import Any
 
 from rolecall.core.formats.columns import Column
 from rolecall.core.formats.frames import frame_of, without_formulas
-from rolecall.core.formats.manifest import Manifest
+from rolecall.core.formats.manifest import ExportManifest
 
 
 class CsvFile:
@@ -17,7 +17,7 @@ class CsvFile:
     def feed(self, items: Sequence[Any]) -> bytes:
         return self._lines(items) if items else b""
 
-    def end(self, manifest: Manifest) -> bytes:
+    def end(self, manifest: ExportManifest) -> bytes:
         return self._lines([]) if self._is_first else b""
 
     def close(self) -> None:

@@ -9,7 +9,7 @@ import msgspec
 from rolecall.core.formats.columns import Column
 from rolecall.core.formats.csv_file import CsvFile
 from rolecall.core.formats.jsonl_file import JsonLinesFile
-from rolecall.core.formats.manifest import Manifest
+from rolecall.core.formats.manifest import ExportManifest
 from rolecall.core.formats.parquet_file import ParquetFile
 from rolecall.core.formats.xlsx_file import MOST_ROWS, XlsxFile
 
@@ -25,7 +25,7 @@ class File(Protocol):
     """A file that is written batch by batch; each call returns the bytes that are ready to be sent."""
 
     def feed(self, items: Sequence[Any]) -> bytes: ...
-    def end(self, manifest: Manifest) -> bytes: ...
+    def end(self, manifest: ExportManifest) -> bytes: ...
     def close(self) -> None: ...
 
 

@@ -4,7 +4,7 @@ from typing import Any
 import msgspec
 
 from rolecall.core.formats.columns import Column, cells
-from rolecall.core.formats.manifest import Manifest
+from rolecall.core.formats.manifest import ExportManifest
 
 _ENCODER = msgspec.json.Encoder()
 
@@ -24,7 +24,7 @@ class JsonLinesFile:
             [dict(zip(names, row, strict=True)) for row in zip(*by_column.values(), strict=True)]
         )
 
-    def end(self, manifest: Manifest) -> bytes:
+    def end(self, manifest: ExportManifest) -> bytes:
         return b""
 
     def close(self) -> None:

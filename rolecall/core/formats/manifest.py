@@ -5,7 +5,7 @@ from uuid import UUID
 import msgspec
 
 
-class Manifest(msgspec.Struct, frozen=True, kw_only=True):
+class ExportManifest(msgspec.Struct, frozen=True, kw_only=True):
     """What a file is: who exported which list when, under which filters."""
 
     id: UUID

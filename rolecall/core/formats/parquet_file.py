@@ -6,7 +6,7 @@ from typing import IO, TYPE_CHECKING, Any, cast
 
 from rolecall.core.formats.columns import Column
 from rolecall.core.formats.frames import frame_of, with_times
-from rolecall.core.formats.manifest import Manifest
+from rolecall.core.formats.manifest import ExportManifest
 
 if TYPE_CHECKING:
     import polars as pl
@@ -33,7 +33,7 @@ class ParquetFile:
             self._frames.put(with_times(frame_of(items, self._columns), self._columns))
         return self._taken()
 
-    def end(self, manifest: Manifest) -> bytes:
+    def end(self, manifest: ExportManifest) -> bytes:
         self._frames.put(None)
         self._thread.join()
         return self._taken()

@@ -12,7 +12,7 @@ from xml.sax.saxutils import escape
 import msgspec
 
 from rolecall.core.formats.columns import Column, ColumnType, cells
-from rolecall.core.formats.manifest import Manifest
+from rolecall.core.formats.manifest import ExportManifest
 from rolecall.core.formats.spreadsheets import harmless
 
 # With the line of headers these are all the rows that a sheet can have.
@@ -39,7 +39,7 @@ _PARTS = {
     "_rels/.rels": f'<Relationships xmlns="{_PACKAGE}/relationships"><Relationship Id="rId1"'
     f' Type="{_RELATIONS}/officeDocument" Target="xl/workbook.xml"/></Relationships>',
     "xl/workbook.xml": f'<workbook xmlns="{_MAIN}" xmlns:r="{_RELATIONS}"><sheets>'
-    '<sheet name="List" sheetId="1" r:id="rId1"/><sheet name="Manifest" sheetId="2" r:id="rId2"/></sheets></workbook>',
+    '<sheet name="List" sheetId="1" r:id="rId1"/><sheet name="ExportManifest" sheetId="2" r:id="rId2"/></sheets></workbook>',
     "xl/_rels/workbook.xml.rels": f'<Relationships xmlns="{_PACKAGE}/relationships">'
     f'<Relationship Id="rId1" Type="{_RELATIONS}/worksheet" Target="worksheets/sheet1.xml"/>'
     f'<Relationship Id="rId2" Type="{_RELATIONS}/worksheet" Target="worksheets/sheet2.xml"/>'
@@ -67,7 +67,7 @@ _SHEET_END = "</sheetData></worksheet>"
 class XlsxFile:
     def __init__(self, columns: Sequence[Column]) -> None:
         self._columns = columns
-        self._written = _Written()
+        self._written = _XlsxSink()
         self._zip = zipfile.ZipFile(self._written, "w", zipfile.ZIP_DEFLATED, compresslevel=1)
         for name, content in _PARTS.items():
             self._zip.writestr(name, _XML + content)
@@ -83,7 +83,7 @@ class XlsxFile:
         self._write("".join(map(_row, zip(*by_column, strict=True))))
         return self._written.take()
 
-    def end(self, manifest: Manifest) -> bytes:
+    def end(self, manifest: ExportManifest) -> bytes:
         self._write(_SHEET_END)
         self._sheet.close()
         rows = "".join(_row(map(_text, row)) for row in _described(manifest, self._digest.hexdigest()))
@@ -101,7 +101,7 @@ class XlsxFile:
         self._sheet.write(content)
 
 
-def _described(manifest: Manifest, digest: str) -> Iterator[tuple[str, str]]:
+def _described(manifest: ExportManifest, digest: str) -> Iterator[tuple[str, str]]:
     yield "Export", str(manifest.id)
     yield "List", manifest.list
     yield "Filters", msgspec.json.encode(manifest.filters).decode()
@@ -152,7 +152,7 @@ _WRITERS = {
 }
 
 
-class _Written(RawIOBase):
+class _XlsxSink(RawIOBase):
     """A file that hands on what is written to it, and cannot be rewound."""
 
     def __init__(self) -> None:
