@@ -44,7 +44,7 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
     ("work_items", "access_requests"): "the audit entry of a comment says what was commented on",
     **{
         ("audit", table): "an audit entry names its entity"
-        for table in (*_AUDITED.split(), "webhook_deliveries", "webhooks")
+        for table in (*_AUDITED.split(), "exports", "webhook_deliveries", "webhooks")
     },
 }
 _NAMED = re.compile(r"\b(?:FROM|JOIN|INTO|UPDATE|ONLY|ON|TABLE|keep_list\('|keep_audit\(')\s*(\w+)")

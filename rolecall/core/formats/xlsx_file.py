@@ -39,7 +39,7 @@ _PARTS = {
     "_rels/.rels": f'<Relationships xmlns="{_PACKAGE}/relationships"><Relationship Id="rId1"'
     f' Type="{_RELATIONS}/officeDocument" Target="xl/workbook.xml"/></Relationships>',
     "xl/workbook.xml": f'<workbook xmlns="{_MAIN}" xmlns:r="{_RELATIONS}"><sheets>'
-    '<sheet name="List" sheetId="1" r:id="rId1"/><sheet name="ExportManifest" sheetId="2" r:id="rId2"/></sheets></workbook>',
+    '<sheet name="List" sheetId="1" r:id="rId1"/><sheet name="Manifest" sheetId="2" r:id="rId2"/></sheets></workbook>',
     "xl/_rels/workbook.xml.rels": f'<Relationships xmlns="{_PACKAGE}/relationships">'
     f'<Relationship Id="rId1" Type="{_RELATIONS}/worksheet" Target="worksheets/sheet1.xml"/>'
     f'<Relationship Id="rId2" Type="{_RELATIONS}/worksheet" Target="worksheets/sheet2.xml"/>'
