@@ -98,7 +98,7 @@ ROWS = [
         ("tests/webhooks/test_endure.py",),
         full={"ROLECALL_DELIVERIES": "20000", "ROLECALL_WORKER_KILLS": "10"},
         ci={"ROLECALL_DELIVERIES": "500", "ROLECALL_WORKER_KILLS": "3"},
-        ci_seconds=40,
+        ci_seconds=30,
     ),
     Row(
         "kill",
@@ -107,7 +107,7 @@ ROWS = [
         ("tests/battery/test_kill.py",),
         full={"ROLECALL_KILL_CYCLES": "500"},
         ci={"ROLECALL_KILL_CYCLES": "20", **SHARED_MACHINE},
-        ci_seconds=70,
+        ci_seconds=145,
     ),
     Row(
         "fuzz",
@@ -116,7 +116,7 @@ ROWS = [
         ("tests/battery/test_fuzz.py", "tests/battery/test_fuzz_console.py"),
         full={"ROLECALL_FUZZ_CASES": "100000"},
         ci={"ROLECALL_FUZZ_CASES": "5000"},
-        ci_seconds=70,
+        ci_seconds=115,
     ),
     Row(
         "faults",
@@ -125,7 +125,7 @@ ROWS = [
         ("tests/battery/test_faults.py",),
         full={"ROLECALL_FAULT_TIMES": "10"},
         ci={"ROLECALL_FAULT_TIMES": "1", **SHARED_MACHINE},
-        ci_seconds=140,
+        ci_seconds=330,
     ),
     Row(
         "soak",
