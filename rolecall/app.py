@@ -20,7 +20,9 @@ from rolecall.core import config as configuration
 from rolecall.core.checking import Json
 from rolecall.core.config import Config
 from rolecall.core.db import ONE_PLAN_FOR_ALL, make_pool
+from rolecall.effective_access.routes import holdings as holders
 from rolecall.effective_access.routes import router as effective_access
+from rolecall.entitlements.routes import router as entitlements
 from rolecall.identities.routes import router as identities
 from rolecall.operate.routes import router as metrics
 from rolecall.personnel_events import routes as personnel_events
@@ -52,9 +54,11 @@ ROUTERS = [
     console.static,
     deliveries,
     health,
+    holders,
     holdings,
     hooks,
     effective_access,
+    entitlements,
     identities,
     metrics,
     personnel_events.router,

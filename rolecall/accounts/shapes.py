@@ -56,16 +56,19 @@ class PermissionItem(msgspec.Struct, rename="camel"):
 
 
 class Membership(msgspec.Struct):
+    """A group that an account is in; `path` names the groups on the way to it, empty when direct."""
+
     account_id: UUID
     group: str
     nomenclature: str
     description: str
     risk_rating: Level
     from_import: int
+    path: list[str]
 
 
 class Held(msgspec.Struct):
-    """A permission that an account or a group holds; `group` names the group it comes through, empty when direct."""
+    """A permission that an account or a group holds; `path` names the groups it comes through, empty when direct."""
 
     holder_id: UUID
     header: str
@@ -75,8 +78,13 @@ class Held(msgspec.Struct):
     risk_rating: Level
     access: Access
     value: str
-    group: str
+    path: list[str]
     from_import: int
+
+    @property
+    def group(self) -> str:
+        """Return the group that the account is in itself, empty when direct."""
+        return self.path[0] if self.path else ""
 
 
 class PinBody(Body):

@@ -48,6 +48,7 @@ async def test_every_entry_says_what_it_is_and_why(client: httpx2.AsyncClient, d
             "value": "",
             "riskRating": "None",
             "group": "",
+            "path": [],
             "why": {"import": run, "accessRequests": [], "accessModels": [{"id": str(model), "name": "Clerks"}]},
         },
         {
@@ -58,6 +59,7 @@ async def test_every_entry_says_what_it_is_and_why(client: httpx2.AsyncClient, d
             "value": "",
             "riskRating": "High",
             "group": "",
+            "path": [],
             "why": {"import": run, "accessRequests": [], "accessModels": []},
         },
     ]
