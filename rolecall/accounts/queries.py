@@ -198,6 +198,31 @@ async def of_identity_at(db: Db, identity_id: UUID, moment: datetime) -> list[tu
     return [(_account(row[1:]), row[0]) for row in rows]
 
 
+async def account_at(db: Db, id: UUID, moment: datetime | None) -> tuple[Account, int, UUID | None]:
+    """Return an account, the import that was its application's last at that moment, and whose it was.
+
+    The number is 0 where no import had shown the account by then, or the last one no longer did.
+    """
+    rows = await fetch_rows(
+        db,
+        f"""SELECT CASE WHEN v.until_import <= last.number THEN 0 ELSE coalesce(last.number, 0) END,
+                   identity_then(a, coalesce(%(moment)s::timestamptz, 'infinity')), {_ACCOUNT}
+            FROM accounts a
+            LEFT JOIN LATERAL (SELECT max(r.number)::int AS number FROM application_imports r
+                               WHERE r.application_id = a.application_id AND r.status = 'Finished'
+                               AND r.build_end <= coalesce(%(moment)s::timestamptz, 'infinity')) AS last ON true
+            JOIN LATERAL (SELECT * FROM account_versions v WHERE v.account_number = a.number
+                          ORDER BY v.from_import <= last.number DESC, v.from_import DESC LIMIT 1) AS v ON true
+            WHERE a.id = %(id)s""",
+        id=id,
+        moment=moment,
+    )
+    if not rows:
+        raise NotFound("Account", id)
+    number, identity_id, *account = rows[0]
+    return _account(account), number, identity_id
+
+
 async def memberships(db: Db, account_ids: Sequence[UUID], as_of: AsOf = None) -> list[Membership]:
     """List the groups that accounts are in, directly and through nested groups, and rate each group once."""
     return await fetch_all(

@@ -6,7 +6,9 @@ import msgspec
 from pydantic import model_validator
 
 from rolecall.accounts.model import Access, Match, Pair
+from rolecall.applications.shapes import ApplicationSummary
 from rolecall.core.checking import Body, IdentityId, Maybe, broken
+from rolecall.identities.model import IdentityStatus
 from rolecall.settings.policy import Level
 
 
@@ -23,6 +25,40 @@ class AccountItem(msgspec.Struct, rename="camel"):
     metadata: list[Pair]
     # The age of a dispute, or of having no match at all.
     matched_on: datetime
+
+
+class AccountIdentity(msgspec.Struct, frozen=True):
+    """The identity behind an account; `status` is what it is today."""
+
+    id: UUID
+    name: str
+    status: IdentityStatus
+
+
+class RosterItem(msgspec.Struct, rename="camel"):
+    """An account among those of all applications; `matchedOn` is since when the match is what it is."""
+
+    id: UUID
+    application: ApplicationSummary
+    username: str
+    name: str
+    email: str
+    is_active: bool
+    is_locked: bool
+    last_login: str | None
+    identity: AccountIdentity | None
+    match: Match
+    matched_on: datetime
+
+
+class AccountDetail(RosterItem, rename="camel"):
+    """`isPresent` is whether the last import shows it."""
+
+    employee_id: str
+    metadata: list[Pair]
+    is_present: bool
+    first_seen: datetime | None
+    last_seen: datetime | None
 
 
 class Account(msgspec.Struct):

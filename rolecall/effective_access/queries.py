@@ -19,6 +19,7 @@ from rolecall.applications import queries as applications
 from rolecall.core.db import Db, fetch_rows
 from rolecall.effective_access.shapes import (
     AccessEntry,
+    AccessOfAccount,
     AccountAccess,
     ApplicationAccess,
     EffectiveAccess,
@@ -63,13 +64,42 @@ class _Given(msgspec.Struct, frozen=True):
 async def access_of(db: Db, identity_id: UUID, as_of: datetime | None) -> EffectiveAccess:
     """Gather what the identity's accounts hold, with the reasons; for a past moment, as both were then."""
     accounts = await _accounts(db, identity_id, as_of)
+    access = await _entries(db, accounts, identity_id, as_of)
+    by_application = defaultdict[UUID, list[AccountAccess]](list)
+    for account, _ in accounts:
+        by_application[account.application_id].append(
+            AccountAccess(account.id, account.username, account.is_active, account.is_locked, access[account.id])
+        )
+    first = await _first_imports(db, list(by_application), as_of)
+    summaries = await applications.summaries(db, {*by_application, *first})
+    # Those with accounts are in order already; those without data follow by name.
+    found = [ApplicationAccess(summaries[id], of, first.pop(id, None)) for id, of in by_application.items()]
+    unknown = [ApplicationAccess(summaries[id], [], moment) for id, moment in first.items()]
+    return EffectiveAccess(identity_id, as_of, [*found, *unknown])
+
+
+async def access_of_account(db: Db, id: UUID, as_of: datetime | None) -> AccessOfAccount:
+    """Gather what one account holds, matched or not; for a past moment, as it was then."""
+    account, number, identity_id = await accounts_queries.account_at(db, id, as_of)
+    first = await _first_imports(db, [account.application_id], None)
+    since = first.get(account.application_id)
+    if number == 0:
+        return AccessOfAccount(id, as_of, identity_id, [], since)
+    access = await _entries(db, [(account, number)], identity_id, as_of)
+    return AccessOfAccount(id, as_of, identity_id, access[id], since)
+
+
+async def _entries(
+    db: Db, accounts: Sequence[tuple[Account, int | None]], identity_id: UUID | None, as_of: datetime | None
+) -> dict[UUID, list[AccessEntry]]:
+    """Return what these accounts of one identity hold, by the id of the account."""
     held: dict[UUID, list[_Held]] = defaultdict(list)
     # Those of one application share the import that was its last; now, after all imports, one question serves all.
     for number, alike in groupby(accounts, key=lambda entry: entry[1]):
         for account_id, entry in await _holdings(db, [account for account, _ in alike], number):
             held[account_id].append(entry)
     imports = await imports_by_number(db, {entry.from_import for entries in held.values() for entry in entries})
-    reasons = await reasons_of(db, [identity_id], as_of)
+    reasons = await reasons_of(db, [identity_id] if identity_id else [], as_of)
 
     def shown(entry: _Held, username: str) -> AccessEntry:
         why = reasons.why(identity_id, entry.asked, entry.given, username, imports[entry.from_import])
@@ -85,18 +115,7 @@ async def access_of(db: Db, identity_id: UUID, as_of: datetime | None) -> Effect
             why,
         )
 
-    by_application = defaultdict[UUID, list[AccountAccess]](list)
-    for account, _ in accounts:
-        access = [shown(entry, account.username) for entry in held[account.id]]
-        by_application[account.application_id].append(
-            AccountAccess(account.id, account.username, account.is_active, account.is_locked, access)
-        )
-    first = await _first_imports(db, list(by_application), as_of)
-    summaries = await applications.summaries(db, {*by_application, *first})
-    # Those with accounts are in order already; those without data follow by name.
-    found = [ApplicationAccess(summaries[id], of, first.pop(id, None)) for id, of in by_application.items()]
-    unknown = [ApplicationAccess(summaries[id], [], moment) for id, moment in first.items()]
-    return EffectiveAccess(identity_id, as_of, [*found, *unknown])
+    return {account.id: [shown(entry, account.username) for entry in held[account.id]] for account, _ in accounts}
 
 
 async def _accounts(db: Db, identity_id: UUID, as_of: datetime | None) -> list[tuple[Account, int | None]]:

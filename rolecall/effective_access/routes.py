@@ -7,9 +7,10 @@ from rolecall.accounts.moments import moment_of
 from rolecall.core.caller import Scope
 from rolecall.core.config import Config
 from rolecall.core.db import Db
+from rolecall.core.ids import known_guid
 from rolecall.core.paging import Page
 from rolecall.effective_access import holders, queries
-from rolecall.effective_access.shapes import EffectiveAccess, Holding
+from rolecall.effective_access.shapes import AccessOfAccount, EffectiveAccess, Holding
 from rolecall.entitlements import queries as entitlements
 from rolecall.identities import queries as identities
 from rolecall.web.bodies import Reader
@@ -40,5 +41,13 @@ async def list_holder_history(db: Db, id: str, query: dict[str, Any], config: Co
     return await holders.history_of(db, await entitlements.get(db, id), query["page"], as_of, now)
 
 
+@operation("GET", "/{id:str}/access", scope=Scope.APPLICATIONS_READ, query={"asOf": _AS_OF})
+async def get_account_access(db: Db, id: str, query: dict[str, Any], config: Config, now: datetime) -> AccessOfAccount:
+    """List what an account can do, matched or not, each entry with why; now, or as of a time or an import."""
+    account_id = known_guid("Account", id)
+    return await queries.access_of_account(db, account_id, await moment_of(db, query.get("asOf"), config, now))
+
+
+account_access = Router("/api/accounts", route_handlers=[get_account_access], tags=["Administration"])
 holdings = Router("/api/entitlements", route_handlers=[list_holders, list_holder_history], tags=["Administration"])
 router = Router("/api/identities", route_handlers=[get_access], tags=["Administration"])

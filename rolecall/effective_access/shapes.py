@@ -85,6 +85,19 @@ class EffectiveAccess(msgspec.Struct, rename="camel"):
     applications: list[ApplicationAccess]
 
 
+class AccessOfAccount(msgspec.Struct, rename="camel"):
+    """What one account holds. `identityId` is whose it was at that time; null if it had no match.
+
+    `noDataBefore` is when the first import of its application finished: nothing is known of an earlier time.
+    """
+
+    account_id: UUID
+    as_of: datetime | None
+    identity_id: UUID | None
+    access: list[AccessEntry]
+    no_data_before: datetime | None
+
+
 class HolderIdentity(msgspec.Struct, frozen=True):
     """The identity behind an account; `status` is what it is today."""
 

@@ -4,11 +4,13 @@ from litestar import Router
 
 from rolecall.core.caller import Scope
 from rolecall.core.db import Db, Pool
+from rolecall.core.errors import Invalid
 from rolecall.core.paging import Page
 from rolecall.core.together import get_with_others
 from rolecall.identities import finding, queries
+from rolecall.identities.model import IdentityStatus, IdentityType
 from rolecall.identities.shapes import IdentityDetail
-from rolecall.web.bodies import Reader, a_flag
+from rolecall.web.bodies import Reader, a_flag, a_word_of
 from rolecall.web.operations import operation
 
 _SPECIFIED, _ADDED = ("Access governance",), ("Administration",)
@@ -32,16 +34,32 @@ def _text(text: str) -> str:
     return text
 
 
-_WHO = Reader(_text, {"type": "string", "pattern": r"^[^\x00]*[^\x00\s][^\x00]*$"}, required=True)
+_WHO = Reader(_text, {"type": "string", "pattern": r"^[^\x00]*[^\x00\s][^\x00]*$"})
+_DEPARTMENT = Reader(_text, {"type": "string", "pattern": r"^[^\x00]*$"})
+_SEARCH = {
+    "q": _WHO,
+    "whole": a_flag,
+    "status": a_word_of(IdentityStatus),
+    "type": a_word_of(IdentityType),
+    "department": _DEPARTMENT,
+}
 
 
-@operation("GET", "/search", scope=Scope.IDENTITIES_READ, query={"q": _WHO, "whole": a_flag}, tags=_ADDED)
+@operation("GET", "/search", scope=Scope.IDENTITIES_READ, query=_SEARCH, tags=_ADDED)
 async def search_identities(db: Db, query: dict[str, Any]) -> Page[IdentityDetail]:
-    """Find people by the beginnings of their names in either order, or by e-mail, employee ID or id.
+    """Find people by the beginnings of their names or e-mail, or by employee ID or id, of a status, type or department.
 
-    With `whole` only those whose whole name it is.
+    With `whole` only those whose whole name it is. At least one of `q`, `status`, `type` and `department` is required.
     """
-    return await finding.search(db, query["q"], query["page"], whole=query.get("whole", False))
+    words, filters = (
+        query.get("q", ""),
+        finding.Filters(query.get("status"), query.get("type"), query.get("department")),
+    )
+    if words.strip():
+        return await finding.search(db, words, query["page"], whole=query.get("whole", False), filters=filters)
+    if filters.are_empty():
+        raise Invalid.on("q", "Q is required")
+    return await finding.listed(db, query["page"], filters)
 
 
 router = Router("/api/identities", route_handlers=[list_identities, get_identity, search_identities])

@@ -103,9 +103,8 @@ async def test_who_could_approve_on_a_past_day_is_one_call_with_why_and_who_said
     [item] = then["items"]
     assert (item["identity"]["name"], item["account"]["username"]) == ("Ada Lovelace", "ada")
     assert item["path"] == ["Clerks", "Wire approvers"]
-    assert [each["approvedBy"] for each in item["why"]["accessRequests"]] == [
-        [{"id": str(boss), "name": "Carla Abadi"}]
-    ]
+    [given] = item["why"]["accessRequests"]
+    assert {"id": str(boss), "name": "Carla Abadi"} in given["approvedBy"]
     assert [each["name"] for each in item["why"]["accessModels"]] == ["Clerks"]
 
 
@@ -145,7 +144,8 @@ async def test_every_page_of_many_holders_is_read_from_what_was_gathered_once(
         """WITH made AS (INSERT INTO accounts (application_id, username)
                          SELECT %(application)s, 'user' || to_char(n, 'FM000') FROM generate_series(1, 120) AS n
                          RETURNING number)
-           INSERT INTO memberships SELECT m.number, g.number, %(run)s, NULL FROM made m, groups g WHERE name = 'Staff'""",
+           INSERT INTO memberships SELECT m.number, g.number, %(run)s, NULL FROM made m, groups g
+           WHERE name = 'Staff'""",
         application=ledger,
         run=run,
     )
