@@ -51,6 +51,42 @@ NOUNS = {
             "unpin": Verb(calls.unpin_account, "rolecall app unpin ACCOUNT"),
         },
     ),
+    "entitlements": Noun(
+        "Groups and permissions of all applications: who holds them, since when and why.",
+        {
+            "list": Verb(
+                calls.list_entitlements,
+                "rolecall entitlements list --search wire --risk-rating Critical",
+                ("id", "kind", "application.name", "header", "name", "risk_rating", "owner.name", "holders.accounts"),
+            ),
+            "show": Verb(calls.get_entitlement, f"rolecall entitlements show {_ID}"),
+            "change": Verb(
+                calls.curate_entitlement, f'rolecall entitlements change {_ID} --explanation "Releases payments."'
+            ),
+            "holders": Verb(
+                calls.list_holders,
+                f"rolecall entitlements holders {_ID} --as-of 2026-03-01",
+                ("identity.name", "account.username", "access", "path", "since.number", "why.accessRequests"),
+            ),
+            "history": Verb(
+                calls.list_holder_history,
+                f"rolecall entitlements history {_ID}",
+                ("identity.name", "account.username", "access", "path", "since.number", "until.number"),
+            ),
+        },
+    ),
+    "accounts": Noun(
+        "Accounts across applications, matched or not, and what they can do.",
+        {
+            "list": Verb(
+                calls.list_all_accounts,
+                "rolecall accounts list --leaver true",
+                ("id", "application.name", "username", "name", "is_active", "last_login", "match", "identity.name"),
+            ),
+            "show": Verb(calls.get_account, f"rolecall accounts show {_ID}"),
+            "access": Verb(calls.get_account_access, f"rolecall accounts access {_ID} --as-of 2026-03-01"),
+        },
+    ),
     "import": Noun(
         "Imports of applications: upload files, follow the log, see what changed.",
         {
@@ -223,6 +259,8 @@ WORDS: dict[tuple[str, str], list[str]] = {
             "Canceled",
         )
     ],
+    ("entitlements", "kind"): ["Group", "Permission"],
+    ("", "risk_rating"): ["None", "Low", "Moderate", "High", "Critical"],
     ("request", "status"): _WORK,
     ("event", "status"): _WORK,
     ("delivery", "status"): ["Pending", "Delivered", "Failed", "Parked"],
@@ -242,12 +280,17 @@ HELP = {
     "conditions": "A list of groups, each a list of field, operator and value.",
     "connector": "Its name and files, as the API takes it; `rolecall config` is easier to read.",
     "custom_fields": "A custom field by its number; may be given several times.",
+    "active": "true or false.",
+    "dormant_days": "Whose last login is older than this.",
     "effective_date": _A_TIME,
     "end_date": _A_TIME,
     "events": "What the hook hears of; may be given several times.",
     "guard": "maxRemovedPercent, maxNewPercent and minCount.",
     "identity_id": A_PERSON,
+    "leaver": "true: whose person has left.",
     "owner_id": A_PERSON,
+    "privileged": "true or false.",
+    "same_as": "The id of the entitlement that this one was before it was renamed.",
     "privileges": "A list of header, section, permission and access.",
     "provisioner_ids": "A whole name, an e-mail, an employee ID or an id; may be given several times.",
     "reviewer_id": "Whose response it is, by whole name, e-mail, employee ID or id; left out, your own.",

@@ -8,12 +8,19 @@ from uuid import UUID
 import msgspec
 
 from rolecall.applications.queries import SUMMARY_COLUMNS, SUMMARY_WIDTH, summary_from_row
-from rolecall.core.db import Db, execute, fetch_rows
+from rolecall.core.db import Db, execute, fetch_one, fetch_rows
 from rolecall.core.errors import NotFound
 from rolecall.core.ids import known_guid
 from rolecall.core.paging import LAST_KEY, Listing, Page, Settled, fetch_listed, fetch_page, fetch_settled
 from rolecall.entitlements.model import EntitlementKind
-from rolecall.entitlements.shapes import EntitlementDetail, EntitlementItem, EntitlementReference, HolderCounts, Owner
+from rolecall.entitlements.shapes import (
+    Curated,
+    EntitlementDetail,
+    EntitlementItem,
+    EntitlementReference,
+    HolderCounts,
+    Owner,
+)
 from rolecall.settings.policy import Level
 
 # An entitlement `e` with its application `a`, its curation `c`, its owner `o` and the application's owner `p`.
@@ -224,6 +231,18 @@ _MORE = f"""
            (SELECT {_REFERENCE} FROM curations c JOIN entitlements x ON x.id = c.entitlement_id
             WHERE c.same_as = e.id LIMIT 1)
     FROM entitlements e JOIN shown_entitlements s ON s.id = e.id WHERE e.id = %(id)s"""
+
+
+async def curation(db: Db, id: UUID) -> Curated:
+    """Return what people say of an entitlement, without what stands in for it."""
+    found = await fetch_one(
+        db,
+        Curated,
+        """SELECT display_name, explanation, owner_id, risk_rating, is_privileged, tags
+           FROM curations WHERE entitlement_id = %(id)s""",
+        id=id,
+    )
+    return found or Curated()
 
 
 async def suggestions(

@@ -70,6 +70,17 @@ class EntitlementDetail(EntitlementItem, rename="camel"):
     renamed_to: EntitlementReference | None
 
 
+class Curated(msgspec.Struct, frozen=True):
+    """What people say of an entitlement, as it is stored."""
+
+    display_name: str = ""
+    explanation: str = ""
+    owner_id: UUID | None = None
+    risk_rating: Level | None = None
+    is_privileged: bool = False
+    tags: list[str] = []
+
+
 def _or_none(value: object, read: ValidatorFunctionWrapHandler) -> object:
     return None if isinstance(value, str) and is_blank(value) else read(value)
 

@@ -4,7 +4,6 @@ from litestar import Router
 
 from rolecall.core.caller import Scope
 from rolecall.core.db import Db, Pool
-from rolecall.core.errors import Invalid
 from rolecall.core.paging import Page
 from rolecall.core.together import get_with_others
 from rolecall.identities import finding, queries
@@ -34,7 +33,13 @@ def _text(text: str) -> str:
     return text
 
 
-_WHO = Reader(_text, {"type": "string", "pattern": r"^[^\x00]*[^\x00\s][^\x00]*$"})
+def _words(text: str) -> str:
+    if not text.strip():
+        raise ValueError("is required")
+    return _text(text)
+
+
+_WHO = Reader(_words, {"type": "string", "pattern": r"^[^\x00]*[^\x00\s][^\x00]*$"})
 _DEPARTMENT = Reader(_text, {"type": "string", "pattern": r"^[^\x00]*$"})
 _SEARCH = {
     "q": _WHO,
@@ -49,17 +54,13 @@ _SEARCH = {
 async def search_identities(db: Db, query: dict[str, Any]) -> Page[IdentityDetail]:
     """Find people by the beginnings of their names or e-mail, or by employee ID or id, of a status, type or department.
 
-    With `whole` only those whose whole name it is. At least one of `q`, `status`, `type` and `department` is required.
+    With `whole` only those whose whole name it is. Without any of them everyone is listed.
     """
-    words, filters = (
-        query.get("q", ""),
-        finding.Filters(query.get("status"), query.get("type"), query.get("department")),
-    )
-    if words.strip():
-        return await finding.search(db, words, query["page"], whole=query.get("whole", False), filters=filters)
-    if filters.are_empty():
-        raise Invalid.on("q", "Q is required")
-    return await finding.listed(db, query["page"], filters)
+    page, words = query["page"], query.get("q")
+    filters = finding.Filters(query.get("status"), query.get("type"), query.get("department"))
+    if words is not None:
+        return await finding.search(db, words, page, whole=query.get("whole", False), filters=filters)
+    return await (queries.by_name(db, page) if filters.are_empty() else finding.listed(db, page, filters))
 
 
 router = Router("/api/identities", route_handlers=[list_identities, get_identity, search_identities])

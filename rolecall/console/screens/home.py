@@ -89,6 +89,9 @@ _SCOPES = {
     "Application": Scope.APPLICATIONS_READ,
     "Access model": Scope.ACCESS_REQUESTS_READ,
     "Person": Scope.IDENTITIES_READ,
+    "Group": Scope.APPLICATIONS_READ,
+    "Permission": Scope.APPLICATIONS_READ,
+    "Account": Scope.APPLICATIONS_READ,
 }
 
 HANDLERS: list[HTTPRouteHandler] = [show_home, show_results]
