@@ -39,7 +39,8 @@ UNGOVERNED = {
     "access_request_events", "activity", "import_log", "webhook_attempts", "webhook_deliveries",
     # They follow from what is governed.
     "access_model_grants", "access_model_members", "access_model_versions", "application_totals", "list_changes",
-    "entitlements", "holder_counts", "list_contents", "lists", "matchings", "past_matches", "past_model_members", "past_resolutions", "request_times",
+    "entitlements", "holder_counts",
+    "list_contents", "lists", "matchings", "past_matches", "past_model_members", "past_resolutions", "request_times",
     "settled_pages", "waiting_requests", "webhook_tallies",
     # Notes from one part of the program to another.
     "event_news", "finished_imports", "heartbeats", "idempotency_keys", "identities_to_match", "migrations",

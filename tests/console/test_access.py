@@ -96,3 +96,27 @@ async def test_search_finds_groups_permissions_and_accounts(
 
     assert name in found
     assert kind in found
+
+
+async def test_home_counts_accounts_that_someone_should_look_at(administrator: httpx2.AsyncClient, db: Db) -> None:
+    await a_ledger(db)
+    await execute(db, "UPDATE accounts SET match = 'Unmatched', pin = NULL WHERE username = 'bo'")
+    await execute(db, "UPDATE identities SET status = 'Disabled' WHERE first_name = 'Ada' AND last_name = 'Ledger'")
+    await execute(db, "UPDATE account_versions SET last_login = '2020-01-01T00:00:00Z' WHERE name = 'bo'")
+
+    home = await text_of(administrator, "/")
+
+    for words in ("1 accounts of people who left", "1 accounts without a person", "1 accounts unused for 90 days"):
+        assert words in home
+    assert "several fits" not in home
+    left = await text_of(administrator, "/accounts", leaver="true", isActive="true")
+    assert "ada" in left
+
+
+async def test_people_are_filtered_by_status_type_and_department(administrator: httpx2.AsyncClient, db: Db) -> None:
+    await an_identity(db, "Greta", "Das", department="Treasury")
+    await an_identity(db, "Omar", "Santos", department="Sales", identityType="Vendor")
+
+    assert "Santos" not in await text_of(administrator, "/identities", department="treasury")
+    assert "Das" not in await text_of(administrator, "/identities", type="Vendor")
+    assert "No person fits" in await text_of(administrator, "/identities", status="Removed")

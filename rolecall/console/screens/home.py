@@ -6,6 +6,7 @@ from litestar.handlers import HTTPRouteHandler
 from rolecall.access_requests.shapes import AccessRequestDetail
 from rolecall.console import finding, overview
 from rolecall.console import queries as console
+from rolecall.console.attention import accounts_to_look_at
 from rolecall.console.charts import Stack, stacked_bars
 from rolecall.console.frame import Page, screen, some_words
 from rolecall.console.model import Person
@@ -33,6 +34,7 @@ async def show_home(db: Db, person: Person, caller: Caller, now: datetime, confi
         "home.html",
         {
             "tiles": await overview.tiles(db, person, now),
+            "attention": await accounts_to_look_at(db, now) if Scope.APPLICATIONS_READ in caller.scopes else [],
             "today": now.astimezone(config.timezone),
             "waiting": waiting,
             "beside": await overview.beside(db, [request.id for _, request in waiting]),
