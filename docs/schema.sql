@@ -3538,6 +3538,8 @@ CREATE INDEX account_versions_by_email ON public.account_versions USING btree (l
 
 CREATE INDEX account_versions_by_employee_id ON public.account_versions USING btree (lower(employee_id)) WHERE ((until_import IS NULL) AND (employee_id <> ''::text));
 
+CREATE INDEX account_versions_by_last_login ON public.account_versions USING btree (last_login) WHERE ((until_import IS NULL) AND (last_login <> ''::text));
+
 CREATE INDEX account_versions_by_name ON public.account_versions USING btree (last_name_key, first_name_key) WHERE ((until_import IS NULL) AND (last_name_key <> ''::text));
 
 CREATE INDEX account_versions_from_import_idx ON public.account_versions USING btree (from_import);
@@ -3549,6 +3551,8 @@ CREATE INDEX accounts_application_id_match_username_idx ON public.accounts USING
 CREATE INDEX accounts_by_username_key ON public.accounts USING btree (application_id, public.username_key(username));
 
 CREATE INDEX accounts_identity_id_idx ON public.accounts USING btree (identity_id) WHERE (identity_id IS NOT NULL);
+
+CREATE INDEX accounts_without_identity ON public.accounts USING btree (match) WHERE (match = ANY (ARRAY['Unmatched'::text, 'Disputed'::text]));
 
 CREATE INDEX activity_item_id_number_idx ON public.activity USING btree (item_id, number);
 
@@ -3630,9 +3634,15 @@ CREATE INDEX groups_in_any_case ON public.groups USING btree (application_id, pu
 
 CREATE INDEX idempotency_keys_created_at_idx ON public.idempotency_keys USING btree (created_at);
 
+CREATE INDEX identities_by_department ON public.identities USING btree (lower(department), list_key) WHERE (department <> ''::text);
+
+CREATE INDEX identities_by_email_beginning ON public.identities USING btree (lower(email_address) COLLATE "C") WHERE (email_address <> ''::text);
+
 CREATE INDEX identities_by_first_name ON public.identities USING btree ("left"(first_name_key, 300), list_key);
 
 CREATE UNIQUE INDEX identities_employee_id_idx ON public.identities USING btree (employee_id);
+
+CREATE INDEX identities_left ON public.identities USING btree (status, list_key) WHERE (status <> 'Active'::text);
 
 CREATE UNIQUE INDEX identities_listed_ ON public.identities USING btree (list_key);
 
