@@ -243,6 +243,10 @@ BEGIN
     RETURN NULL;
 END $$;
 
+CREATE FUNCTION public.deepest_nesting() RETURNS integer
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN 64;
+
 CREATE FUNCTION public.default_group_header() RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN 'Group'::text;
@@ -364,30 +368,38 @@ BEGIN
     RETURN NULL;
 END $$;
 
-CREATE FUNCTION public.group_header(nomenclature text) RETURNS text
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN COALESCE(NULLIF(nomenclature, ''::text), public.default_group_header());
+CREATE TABLE public.curations (
+    entitlement_id uuid NOT NULL,
+    display_name text DEFAULT ''::text NOT NULL,
+    explanation text DEFAULT ''::text NOT NULL,
+    owner_id uuid,
+    risk_rating text,
+    is_privileged boolean DEFAULT false NOT NULL,
+    tags text[] DEFAULT '{}'::text[] NOT NULL,
+    same_as uuid,
+    changed_on timestamp with time zone NOT NULL,
+    CONSTRAINT risk_rating_is_known CHECK ((risk_rating = ANY (ARRAY['None'::text, 'Low'::text, 'Moderate'::text, 'High'::text, 'Critical'::text]))),
+    CONSTRAINT same_as_another CHECK ((same_as <> entitlement_id))
+);
+
+CREATE FUNCTION public.former_selves(id uuid) RETURNS TABLE(id uuid)
+    LANGUAGE sql STABLE
+    BEGIN ATOMIC
+ WITH RECURSIVE selves(id) AS (
+          SELECT former_selves.id AS id
+         UNION
+          SELECT c.same_as
+            FROM (selves s
+              JOIN public.curations c ON ((c.entitlement_id = s.id)))
+           WHERE (c.same_as IS NOT NULL)
+         )
+  SELECT selves.id
+    FROM selves;
+END;
 
 CREATE FUNCTION public.in_any_case(name text) RETURNS text
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     AS $$SELECT lower(name COLLATE "default")$$;
-
-CREATE FUNCTION public.levels_in_order() RETURNS text[]
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN ARRAY['None'::text, 'Low'::text, 'Moderate'::text, 'High'::text, 'Critical'::text];
-
-CREATE FUNCTION public.risk_rank(rating text) RETURNS integer
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN array_position(public.levels_in_order(), rating);
-
-CREATE TABLE public.assignments (
-    holder_number integer NOT NULL,
-    permission_number integer NOT NULL,
-    access public.access NOT NULL,
-    from_import integer NOT NULL,
-    until_import integer,
-    value text NOT NULL
-);
 
 CREATE TABLE public.group_versions (
     group_number integer NOT NULL,
@@ -414,6 +426,68 @@ CREATE TABLE public.groups (
     name text NOT NULL COLLATE pg_catalog."C"
 );
 
+CREATE FUNCTION public.parents_of(child integer) RETURNS TABLE(parent integer, during int4range)
+    LANGUAGE sql STABLE
+    BEGIN ATOMIC
+ SELECT p.number,
+     unnest(range_agg(int4range(v.from_import, v.until_import))) AS unnest
+    FROM ((public.group_versions v
+      JOIN public.groups c ON ((c.number = v.group_number)))
+      CROSS JOIN LATERAL ( SELECT g.number
+            FROM public.groups g
+           WHERE ((g.application_id = c.application_id) AND (public.in_any_case(g.name) = public.in_any_case(v.parent)))
+           ORDER BY (g.name = v.parent) DESC, g.number
+          LIMIT 1) p)
+   WHERE ((v.group_number = parents_of.child) AND (v.parent <> ''::text))
+   GROUP BY p.number;
+END;
+
+CREATE FUNCTION public.groups_above(starts integer[], as_of integer) RETURNS TABLE(number integer, above integer, path integer[], during int4range)
+    LANGUAGE sql STABLE
+    BEGIN ATOMIC
+ WITH RECURSIVE walked(number, above, path, during) AS (
+          SELECT DISTINCT s.s,
+             s.s,
+             '{}'::integer[] AS int4,
+             int4range(0, NULL::integer) AS int4range
+            FROM unnest(groups_above.starts) s(s)
+         UNION ALL
+          SELECT w_1.number,
+             l.parent,
+             (w_1.path || w_1.above),
+             (w_1.during * l.during)
+            FROM (walked w_1
+              CROSS JOIN LATERAL public.parents_of(w_1.above) l(parent, during))
+           WHERE ((w_1.during && l.during) AND ((groups_above.as_of IS NULL) OR (l.during @> groups_above.as_of)) AND (l.parent <> ALL ((w_1.path || w_1.above))) AND (cardinality(w_1.path) < public.deepest_nesting()))
+         )
+  SELECT w.number,
+     w.above,
+     w.path,
+     w.during
+    FROM walked w;
+END;
+
+CREATE FUNCTION public.levels_in_order() RETURNS text[]
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN ARRAY['None'::text, 'Low'::text, 'Moderate'::text, 'High'::text, 'Critical'::text];
+
+CREATE FUNCTION public.now_import() RETURNS integer
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN 2147483646;
+
+CREATE FUNCTION public.risk_rank(rating text) RETURNS integer
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN array_position(public.levels_in_order(), rating);
+
+CREATE TABLE public.assignments (
+    holder_number integer NOT NULL,
+    permission_number integer NOT NULL,
+    access public.access NOT NULL,
+    from_import integer NOT NULL,
+    until_import integer,
+    value text NOT NULL
+);
+
 CREATE TABLE public.permission_versions (
     permission_number integer NOT NULL,
     from_import integer NOT NULL,
@@ -423,29 +497,207 @@ CREATE TABLE public.permission_versions (
     CONSTRAINT risk_rating_is_known CHECK ((risk_rating = ANY (ARRAY['None'::text, 'Low'::text, 'Moderate'::text, 'High'::text, 'Critical'::text])))
 );
 
+CREATE TABLE public.permissions (
+    number integer NOT NULL,
+    id uuid DEFAULT gen_random_uuid() NOT NULL,
+    application_id uuid NOT NULL,
+    header text NOT NULL COLLATE pg_catalog."C",
+    section text NOT NULL COLLATE pg_catalog."C",
+    permission text NOT NULL COLLATE pg_catalog."C"
+);
+
+CREATE FUNCTION public.given_risk_at(number integer, as_of integer) RETURNS text
+    LANGUAGE sql STABLE
+    BEGIN ATOMIC
+ WITH above AS MATERIALIZED (
+          SELECT DISTINCT w.above AS number
+            FROM public.groups_above(ARRAY[given_risk_at.number], COALESCE(given_risk_at.as_of, public.now_import())) w(number, above, path, during)
+         )
+  SELECT COALESCE(( SELECT rated.risk
+            FROM ( SELECT COALESCE(c.risk_rating, v.risk_rating) AS risk
+                    FROM ((((above
+                      JOIN public.assignments s ON (((s.holder_number = above.number) AND (s.access <> 'None'::public.access) AND (s.from_import <= COALESCE(given_risk_at.as_of, s.from_import)) AND ((s.until_import IS NULL) OR (s.until_import > given_risk_at.as_of)))))
+                      JOIN public.permission_versions v ON (((v.permission_number = s.permission_number) AND (v.from_import <= COALESCE(given_risk_at.as_of, v.from_import)) AND ((v.until_import IS NULL) OR (v.until_import > given_risk_at.as_of)))))
+                      JOIN public.permissions p ON ((p.number = s.permission_number)))
+                      LEFT JOIN public.curations c ON ((c.entitlement_id = p.id)))
+                 UNION ALL
+                  SELECT c.risk_rating
+                    FROM ((above
+                      JOIN public.groups g ON ((g.number = above.number)))
+                      JOIN public.curations c ON ((c.entitlement_id = g.id)))
+                   WHERE ((c.risk_rating IS NOT NULL) AND (g.number <> given_risk_at.number))) rated
+           ORDER BY (public.risk_rank(rated.risk)) DESC
+          LIMIT 1), 'None'::text) AS "coalesce";
+END;
+
+CREATE FUNCTION public.group_cycle(number integer, as_of integer) RETURNS integer[]
+    LANGUAGE sql STABLE
+    BEGIN ATOMIC
+ SELECT (w.path || w.above)
+    FROM (public.groups_above(ARRAY[group_cycle.number], group_cycle.as_of) w(number, above, path, during)
+      CROSS JOIN LATERAL public.parents_of(w.above) l(parent, during))
+   WHERE ((l.parent = group_cycle.number) AND (l.during @> group_cycle.as_of))
+  LIMIT 1;
+END;
+
+CREATE FUNCTION public.group_header(nomenclature text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN COALESCE(NULLIF(nomenclature, ''::text), public.default_group_header());
+
+CREATE FUNCTION public.group_names(numbers integer[]) RETURNS text[]
+    LANGUAGE sql STABLE
+    BEGIN ATOMIC
+ SELECT COALESCE(array_agg(g.name ORDER BY n.place), '{}'::text[]) AS "coalesce"
+    FROM (unnest(group_names.numbers) WITH ORDINALITY n(number, place)
+      JOIN public.groups g ON ((g.number = n.number)));
+END;
+
 CREATE FUNCTION public.group_risk_at(number integer, as_of integer) RETURNS text
     LANGUAGE sql STABLE
     BEGIN ATOMIC
- WITH RECURSIVE above(number) AS (
-          SELECT group_risk_at.number AS number
-         UNION
-          SELECT parent.number
-            FROM (((above
-              JOIN public.group_versions v ON (((v.group_number = above.number) AND (v.parent <> ''::text) AND (v.from_import <= COALESCE(group_risk_at.as_of, v.from_import)) AND ((v.until_import IS NULL) OR (v.until_import > group_risk_at.as_of)))))
-              JOIN public.groups child ON ((child.number = above.number)))
-              JOIN public.groups parent ON (((parent.application_id = child.application_id) AND (public.in_any_case(parent.name) = public.in_any_case(v.parent)))))
-         )
-  SELECT COALESCE(( SELECT v.risk_rating
-            FROM ((above
-              JOIN public.assignments s ON (((s.holder_number = above.number) AND (s.access <> 'None'::public.access) AND (s.from_import <= COALESCE(group_risk_at.as_of, s.from_import)) AND ((s.until_import IS NULL) OR (s.until_import > group_risk_at.as_of)))))
-              JOIN public.permission_versions v ON (((v.permission_number = s.permission_number) AND (v.from_import <= COALESCE(group_risk_at.as_of, v.from_import)) AND ((v.until_import IS NULL) OR (v.until_import > group_risk_at.as_of)))))
-           ORDER BY (public.risk_rank(v.risk_rating)) DESC
-          LIMIT 1), 'None'::text) AS "coalesce";
+ SELECT COALESCE(( SELECT c.risk_rating
+            FROM (public.groups g
+              JOIN public.curations c ON ((c.entitlement_id = g.id)))
+           WHERE (g.number = group_risk_at.number)), public.given_risk_at(number, as_of)) AS "coalesce";
 END;
 
 CREATE FUNCTION public.group_risk(number integer) RETURNS text
     LANGUAGE sql STABLE
     RETURN public.group_risk_at(number, NULL::integer);
+
+CREATE FUNCTION public.groups_below(start integer, as_of integer) RETURNS TABLE(number integer, path integer[], during int4range)
+    LANGUAGE sql STABLE
+    BEGIN ATOMIC
+ WITH RECURSIVE walked(number, path, during) AS (
+          SELECT groups_below.start AS start,
+             '{}'::integer[] AS int4,
+             int4range(0, NULL::integer) AS int4range
+         UNION ALL
+          SELECT child.number,
+             (child.number || w_1.path),
+             (w_1.during * l.during)
+            FROM (((walked w_1
+              JOIN public.groups g ON ((g.number = w_1.number)))
+              CROSS JOIN LATERAL ( SELECT DISTINCT c.number
+                    FROM (public.group_versions v
+                      JOIN public.groups c ON ((c.number = v.group_number)))
+                   WHERE ((public.in_any_case(v.parent) = public.in_any_case(g.name)) AND (v.parent <> ''::text) AND (c.application_id = g.application_id))) child)
+              CROSS JOIN LATERAL public.parents_of(child.number) l(parent, during))
+           WHERE ((l.parent = w_1.number) AND (w_1.during && l.during) AND ((groups_below.as_of IS NULL) OR (l.during @> groups_below.as_of)) AND (child.number <> ALL ((groups_below.start || w_1.path))) AND (cardinality(w_1.path) < public.deepest_nesting()))
+         )
+  SELECT w.number,
+     w.path,
+     w.during
+    FROM walked w;
+END;
+
+CREATE FUNCTION public.username_key(username text) RETURNS text
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    RETURN CASE WHEN (octet_length(username) = char_length(username)) THEN lower((username COLLATE "C")) ELSE lower((translate(NORMALIZE(username, NFKD), 'ÆØŁĐÐÞŒΑΒΓΔΕΖΗΘΙΚΛΜΝΞΟΠΡΣΤΥΦΧΨΩςАБВГДЕЖЗИЙКЛМНОПРСТУФХЦЧШЩЪЫЬЭЮЯЄІЇЉЊЋЏҐ'::text, 'æøłđðþœαβγδεζηθικλμνξοπρστυφχψωσабвгдежзийклмнопрстуфхцчшщъыьэюяєіїљњћџґ'::text) COLLATE "C")) END;
+
+CREATE TABLE public.accounts (
+    number integer DEFAULT nextval('public.holder_numbers'::regclass) NOT NULL,
+    id uuid DEFAULT gen_random_uuid() NOT NULL,
+    application_id uuid NOT NULL,
+    username text NOT NULL COLLATE pg_catalog."C",
+    pin text,
+    match text DEFAULT 'Unmatched'::text NOT NULL,
+    identity_id uuid,
+    matched_on timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT match_is_known CHECK ((match = ANY (ARRAY['Pinned'::text, 'Never'::text, 'Employee ID'::text, 'Email'::text, 'Name'::text, 'Disputed'::text, 'Unmatched'::text]))),
+    CONSTRAINT pin_is_known CHECK ((pin = ANY (ARRAY['Pinned'::text, 'Never'::text])))
+);
+
+CREATE TABLE public.entitlements (
+    id uuid NOT NULL,
+    kind text NOT NULL,
+    number integer NOT NULL,
+    application_id uuid NOT NULL,
+    header text NOT NULL,
+    section text NOT NULL,
+    name text NOT NULL,
+    description text NOT NULL,
+    is_present boolean NOT NULL,
+    first_import integer NOT NULL,
+    gone_import integer,
+    risk_rating text NOT NULL,
+    display_name text DEFAULT ''::text NOT NULL,
+    is_privileged boolean DEFAULT false NOT NULL,
+    owner_id uuid,
+    tags text[] DEFAULT '{}'::text[] NOT NULL,
+    name_key text GENERATED ALWAYS AS ((("left"(public.username_key(COALESCE(NULLIF(display_name, ''::text), NULLIF(name, ''::text), section)), 200) || chr(1)) || (id)::text)) STORED NOT NULL COLLATE pg_catalog."C",
+    list_key text GENERATED ALWAYS AS (
+CASE
+    WHEN is_present THEN (("left"(public.username_key(COALESCE(NULLIF(display_name, ''::text), NULLIF(name, ''::text), section)), 200) || chr(1)) || (id)::text)
+    ELSE NULL::text
+END) STORED COLLATE pg_catalog."C",
+    CONSTRAINT kind_is_known CHECK ((kind = ANY (ARRAY['Group'::text, 'Permission'::text]))),
+    CONSTRAINT risk_rating_is_known CHECK ((risk_rating = ANY (ARRAY['None'::text, 'Low'::text, 'Moderate'::text, 'High'::text, 'Critical'::text])))
+);
+
+CREATE TABLE public.memberships (
+    account_number integer NOT NULL,
+    group_number integer NOT NULL,
+    from_import integer NOT NULL,
+    until_import integer
+);
+
+CREATE FUNCTION public.holdings_of(entitlement uuid, as_of integer) RETURNS TABLE(id uuid, account integer, path integer[], access text, during int4range)
+    LANGUAGE sql STABLE
+    BEGIN ATOMIC
+ WITH selves AS MATERIALIZED (
+          SELECT e.id,
+             e.kind,
+             e.number
+            FROM (public.former_selves(holdings_of.entitlement) f(id)
+              JOIN public.entitlements e ON ((e.id = f.id)))
+         ), given AS MATERIALIZED (
+          SELECT e.id,
+             e.number AS giver,
+             '{}'::integer[] AS last,
+             'Grant'::text AS access,
+             int4range(0, NULL::integer) AS during
+            FROM selves e
+           WHERE (e.kind = 'Group'::text)
+         UNION ALL
+          SELECT e.id,
+             g.number,
+             ARRAY[g.number] AS "array",
+             (s.access)::text AS access,
+             int4range(s.from_import, s.until_import) AS int4range
+            FROM ((selves e
+              JOIN public.assignments s ON ((s.permission_number = e.number)))
+              JOIN public.groups g ON ((g.number = s.holder_number)))
+           WHERE ((e.kind = 'Permission'::text) AND (s.access <> ALL (ARRAY['None'::public.access, 'Deny'::public.access])) AND ((holdings_of.as_of IS NULL) OR ((s.from_import <= holdings_of.as_of) AND ((s.until_import IS NULL) OR (s.until_import > holdings_of.as_of)))))
+         ), through AS MATERIALIZED (
+          SELECT g.id,
+             b.number,
+             (b.path || g.last) AS path,
+             g.access,
+             (g.during * b.during) AS during
+            FROM (given g
+              CROSS JOIN LATERAL public.groups_below(g.giver, holdings_of.as_of) b(number, path, during))
+           WHERE (g.during && b.during)
+         )
+  SELECT e.id,
+     a.number,
+     '{}'::integer[] AS int4,
+     (s.access)::text AS access,
+     int4range(s.from_import, s.until_import) AS int4range
+    FROM ((selves e
+      JOIN public.assignments s ON ((s.permission_number = e.number)))
+      JOIN public.accounts a ON ((a.number = s.holder_number)))
+   WHERE ((e.kind = 'Permission'::text) AND (s.access <> ALL (ARRAY['None'::public.access, 'Deny'::public.access])) AND ((holdings_of.as_of IS NULL) OR ((s.from_import <= holdings_of.as_of) AND ((s.until_import IS NULL) OR (s.until_import > holdings_of.as_of)))))
+ UNION ALL
+  SELECT t.id,
+     m.account_number,
+     t.path,
+     t.access,
+     (t.during * int4range(m.from_import, m.until_import))
+    FROM (through t
+      JOIN public.memberships m ON ((m.group_number = t.number)))
+   WHERE ((t.during && int4range(m.from_import, m.until_import)) AND ((holdings_of.as_of IS NULL) OR ((m.from_import <= holdings_of.as_of) AND ((m.until_import IS NULL) OR (m.until_import > holdings_of.as_of)))));
+END;
 
 CREATE FUNCTION public.identities_matching(conditions jsonb) RETURNS TABLE(id uuid)
     LANGUAGE plpgsql STABLE
@@ -453,6 +705,23 @@ CREATE FUNCTION public.identities_matching(conditions jsonb) RETURNS TABLE(id uu
 BEGIN
     RETURN QUERY EXECUTE format('SELECT p.id FROM (%s) AS p WHERE %s', access_model_people('identities'), access_model_test(conditions));
 END $$;
+
+CREATE TABLE public.past_matches (
+    account_number integer NOT NULL,
+    identity_id uuid NOT NULL,
+    since timestamp with time zone NOT NULL,
+    until timestamp with time zone NOT NULL
+);
+
+CREATE FUNCTION public.identity_then(account public.accounts, moment timestamp with time zone) RETURNS uuid
+    LANGUAGE sql STABLE
+    BEGIN ATOMIC
+ SELECT COALESCE(( SELECT m.identity_id
+            FROM public.past_matches m
+           WHERE (((identity_then.account).pin IS NULL) AND (m.account_number = (identity_then.account).number) AND (m.since <= identity_then.moment) AND (m.until > identity_then.moment))
+           ORDER BY m.since DESC
+          LIMIT 1), (account).identity_id) AS "coalesce";
+END;
 
 CREATE FUNCTION public.in_order_of_time(entries text[], last_number bigint) RETURNS text[]
     LANGUAGE plpgsql STABLE
@@ -814,6 +1083,61 @@ BEGIN
     END IF;
     RETURN NULL;
 END $$;
+
+CREATE FUNCTION public.keep_entitlements_on_delete() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+            DECLARE
+                touched bigint := (SELECT count(*) FROM old_rows);
+            BEGIN
+                IF touched > 2 * list_stride() AND is_bulk('entitlements', touched) AND take_list('entitlements') THEN
+                    PERFORM recount_list('entitlements', '{application_id,kind,risk_rating}');
+                    RETURN NULL;
+                END IF;
+                INSERT INTO list_changes (list, key, facets, rows) SELECT 'entitlements', list_key, jsonb_strip_nulls(jsonb_build_object('application_id', application_id, 'kind', kind, 'risk_rating', risk_rating)), -1 FROM old_rows WHERE list_key IS NOT NULL;
+                GET DIAGNOSTICS touched = ROW_COUNT;
+                IF touched > 0 AND currval('list_changes_number_seq') % list_patience() < touched THEN
+                    PERFORM fold_lists();
+                END IF;
+                RETURN NULL;
+            END $$;
+
+CREATE FUNCTION public.keep_entitlements_on_insert() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+            DECLARE
+                touched bigint := (SELECT count(*) FROM new_rows);
+            BEGIN
+                IF touched > 2 * list_stride() AND is_bulk('entitlements', touched) AND take_list('entitlements') THEN
+                    PERFORM recount_list('entitlements', '{application_id,kind,risk_rating}');
+                    RETURN NULL;
+                END IF;
+                INSERT INTO list_changes (list, key, facets, rows) SELECT 'entitlements', list_key, jsonb_strip_nulls(jsonb_build_object('application_id', application_id, 'kind', kind, 'risk_rating', risk_rating)), 1 FROM new_rows WHERE list_key IS NOT NULL;
+                GET DIAGNOSTICS touched = ROW_COUNT;
+                IF touched > 0 AND currval('list_changes_number_seq') % list_patience() < touched THEN
+                    PERFORM fold_lists();
+                END IF;
+                RETURN NULL;
+            END $$;
+
+CREATE FUNCTION public.keep_entitlements_on_update() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+            DECLARE
+                touched bigint := (SELECT count(*) FROM new_rows);
+            BEGIN
+                IF touched > 2 * list_stride() AND is_bulk('entitlements', touched) AND take_list('entitlements') THEN
+                    PERFORM recount_list('entitlements', '{application_id,kind,risk_rating}');
+                    RETURN NULL;
+                END IF;
+                INSERT INTO list_changes (list, key, facets, rows) SELECT 'entitlements', list_key, jsonb_strip_nulls(jsonb_build_object('application_id', application_id, 'kind', kind, 'risk_rating', risk_rating)), sum(rows) FROM (SELECT list_key, application_id, kind, risk_rating, 1 AS rows FROM new_rows UNION ALL SELECT list_key, application_id, kind, risk_rating, -1 FROM old_rows) AS changes
+                 WHERE list_key IS NOT NULL GROUP BY list_key, application_id, kind, risk_rating HAVING sum(rows) <> 0;
+                GET DIAGNOSTICS touched = ROW_COUNT;
+                IF touched > 0 AND currval('list_changes_number_seq') % list_patience() < touched THEN
+                    PERFORM fold_lists();
+                END IF;
+                RETURN NULL;
+            END $$;
 
 CREATE FUNCTION public.keep_exports_on_delete() RETURNS trigger
     LANGUAGE plpgsql
@@ -1216,8 +1540,10 @@ CREATE FUNCTION public.known_risk(permission integer, membership integer) RETURN
     LANGUAGE sql STABLE
     BEGIN ATOMIC
  SELECT rated.risk
-    FROM ( SELECT v.risk_rating AS risk
-            FROM public.permission_versions v
+    FROM ( SELECT COALESCE(c.risk_rating, v.risk_rating) AS risk
+            FROM ((public.permission_versions v
+              JOIN public.permissions p ON ((p.number = v.permission_number)))
+              LEFT JOIN public.curations c ON ((c.entitlement_id = p.id)))
            WHERE ((v.permission_number = known_risk.permission) AND (v.until_import IS NULL))
          UNION ALL
           SELECT public.group_risk(v.group_number) AS group_risk
@@ -1488,6 +1814,30 @@ CREATE FUNCTION public.note_console_sessions() RETURNS trigger
                 PERFORM note_changes((SELECT string_agg(note::text, ',') FROM (
                     SELECT jsonb_build_object('kind', 'Console User', 'id', r.identity_id, 'part', 'session', 'is', jsonb_build_object('createdAt', r.created_at)) FROM new_rows r
                     EXCEPT SELECT jsonb_build_object('kind', 'Console User', 'id', r.identity_id, 'part', 'session', 'is', jsonb_build_object('createdAt', r.created_at)) FROM old_rows r) AS notes (note)));
+            END IF;
+            RETURN NULL;
+        END $$;
+
+CREATE FUNCTION public.note_curations() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+        BEGIN
+            IF 'curations' = 'identities' AND is_bulk_change() THEN
+                RETURN NULL;
+            ELSIF TG_OP = 'INSERT' THEN
+                PERFORM note_changes((SELECT string_agg(jsonb_build_object('kind', 'Entitlement', 'id', r.entitlement_id, 'part', '', 'is', to_jsonb(r) - '{entitlement_id,changed_on}'::text[])::text, ',')
+                                      FROM new_rows r WHERE r.entitlement_id IS NOT NULL));
+            ELSIF TG_OP = 'DELETE' THEN
+                PERFORM note_changes((SELECT string_agg(jsonb_build_object('kind', 'Entitlement', 'id', r.entitlement_id, 'part', '', 'was', to_jsonb(r) - '{entitlement_id,changed_on}'::text[])::text, ',')
+                                      FROM old_rows r WHERE r.entitlement_id IS NOT NULL));
+            ELSE
+                -- Differences of sets, not a join: linear whatever plan a session kept.
+                PERFORM note_changes((SELECT string_agg(note::text, ',') FROM (
+                    SELECT jsonb_build_object('kind', 'Entitlement', 'id', r.entitlement_id, 'part', '', 'was', to_jsonb(r) - '{entitlement_id,changed_on}'::text[]) FROM old_rows r
+                    EXCEPT SELECT jsonb_build_object('kind', 'Entitlement', 'id', r.entitlement_id, 'part', '', 'was', to_jsonb(r) - '{entitlement_id,changed_on}'::text[]) FROM new_rows r) AS notes (note)));
+                PERFORM note_changes((SELECT string_agg(note::text, ',') FROM (
+                    SELECT jsonb_build_object('kind', 'Entitlement', 'id', r.entitlement_id, 'part', '', 'is', to_jsonb(r) - '{entitlement_id,changed_on}'::text[]) FROM new_rows r
+                    EXCEPT SELECT jsonb_build_object('kind', 'Entitlement', 'id', r.entitlement_id, 'part', '', 'is', to_jsonb(r) - '{entitlement_id,changed_on}'::text[]) FROM old_rows r) AS notes (note)));
             END IF;
             RETURN NULL;
         END $$;
@@ -1941,6 +2291,18 @@ CREATE FUNCTION public.privilege_risk(permission integer, membership integer) RE
     LANGUAGE sql STABLE
     RETURN COALESCE(public.known_risk(permission, membership), 'Critical'::text);
 
+CREATE FUNCTION public.rate_groups(changed integer[]) RETURNS void
+    LANGUAGE sql
+    BEGIN ATOMIC
+ UPDATE public.entitlements e SET risk_rating = rated.risk
+    FROM ( SELECT affected.number,
+             public.group_risk(affected.number) AS risk
+            FROM ( SELECT DISTINCT b.number
+                    FROM unnest(rate_groups.changed) c(c),
+                     LATERAL public.groups_below(c.c, public.now_import()) b(number, path, during)) affected) rated
+   WHERE ((e.kind = 'Group'::text) AND (e.number = rated.number) AND (e.risk_rating <> rated.risk));
+END;
+
 CREATE FUNCTION public.recount_list(the_list text, columns text[]) RETURNS void
     LANGUAGE plpgsql
     AS $_$
@@ -2009,6 +2371,36 @@ BEGIN
     RETURN NULL;
 END $_$;
 
+CREATE FUNCTION public.refresh_entitlements(application uuid, import_number integer) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    touched_permissions int[] := ARRAY(
+        SELECT permission_number FROM permission_versions WHERE from_import = import_number
+        UNION SELECT permission_number FROM permission_versions WHERE until_import = import_number);
+    touched_groups int[] := ARRAY(
+        SELECT group_number FROM group_versions WHERE from_import = import_number
+        UNION SELECT group_number FROM group_versions WHERE until_import = import_number);
+BEGIN
+    -- One statement for each kind of change: docs/lists.md says why.
+    UPDATE entitlements e
+    SET header = s.header, description = s.description, is_present = s.until_import IS NULL, gone_import = s.until_import,
+        risk_rating = coalesce(c.risk_rating, s.risk_rating, e.risk_rating)
+    FROM shown_entitlements s LEFT JOIN curations c ON c.entitlement_id = s.id
+    WHERE s.id = e.id AND (s.kind = 'Permission' AND s.number = ANY(touched_permissions) OR s.kind = 'Group' AND s.number = ANY(touched_groups));
+    INSERT INTO entitlements (id, kind, number, application_id, header, section, name, description, is_present, first_import, gone_import, risk_rating)
+    SELECT s.id, s.kind, s.number, s.application_id, s.header, s.section, s.name, s.description, s.until_import IS NULL, import_number,
+           s.until_import, coalesce(s.risk_rating, 'None')
+    FROM shown_entitlements s
+    WHERE (s.kind = 'Permission' AND s.number = ANY(touched_permissions) OR s.kind = 'Group' AND s.number = ANY(touched_groups))
+          AND NOT EXISTS (SELECT FROM entitlements e WHERE e.id = s.id);
+    PERFORM rate_groups(ARRAY(
+        SELECT g.number FROM groups g WHERE g.application_id = application AND (g.number = ANY(touched_groups) OR EXISTS (
+            SELECT FROM assignments s WHERE s.holder_number = g.number AND (
+                s.from_import = import_number OR s.until_import = import_number
+                OR s.until_import IS NULL AND s.permission_number = ANY(touched_permissions))))));
+END $$;
+
 CREATE FUNCTION public.respace_list(the_list text, the_facet jsonb) RETURNS void
     LANGUAGE plpgsql
     AS $_$
@@ -2041,6 +2433,31 @@ BEGIN
         WHERE list = $1 AND facet = $2
     $sql$, the_list::regclass, condition) USING the_list, the_facet;
 END $_$;
+
+CREATE FUNCTION public.show_curation(entitlement uuid) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    UPDATE entitlements e
+    SET display_name = c.display_name, is_privileged = c.is_privileged, owner_id = c.owner_id, tags = c.tags,
+        risk_rating = coalesce(c.risk_rating, s.risk_rating, e.risk_rating),
+        first_import = (SELECT min(v.from_import) FROM former_selves(entitlement) AS f JOIN entitlements x ON x.id = f.id
+                        CROSS JOIN LATERAL (SELECT from_import FROM permission_versions WHERE x.kind = 'Permission' AND permission_number = x.number
+                                            UNION ALL SELECT from_import FROM group_versions WHERE x.kind = 'Group' AND group_number = x.number) AS v)
+    FROM curations c JOIN shown_entitlements s ON s.id = c.entitlement_id WHERE e.id = entitlement AND c.entitlement_id = e.id;
+    PERFORM rate_groups(ARRAY(
+        SELECT e.number FROM entitlements e WHERE e.id = entitlement AND e.kind = 'Group'
+        UNION SELECT g.number FROM entitlements e JOIN assignments s ON s.permission_number = e.number AND s.until_import IS NULL
+              JOIN groups g ON g.number = s.holder_number WHERE e.id = entitlement AND e.kind = 'Permission'));
+END $$;
+
+CREATE FUNCTION public.show_entitlements() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    PERFORM refresh_entitlements(NEW.application_id, NEW.number::int);
+    RETURN NULL;
+END $$;
 
 CREATE FUNCTION public.subsets_of(columns text[]) RETURNS TABLE(subset text[])
     LANGUAGE sql IMMUTABLE
@@ -2079,10 +2496,6 @@ END;
 CREATE FUNCTION public.time_key(moment timestamp with time zone, number bigint) RETURNS text
     LANGUAGE sql IMMUTABLE
     RETURN (COALESCE(lpad((((EXTRACT(epoch FROM ((moment AT TIME ZONE 'UTC'::text) - '0001-01-01 00:00:00'::timestamp without time zone)) * (1000000)::numeric))::bigint)::text, 18, '0'::text), repeat('9'::text, 18)) || lpad((number)::text, 12, '0'::text));
-
-CREATE FUNCTION public.username_key(username text) RETURNS text
-    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-    RETURN CASE WHEN (octet_length(username) = char_length(username)) THEN lower((username COLLATE "C")) ELSE lower((translate(NORMALIZE(username, NFKD), 'ÆØŁĐÐÞŒΑΒΓΔΕΖΗΘΙΚΛΜΝΞΟΠΡΣΤΥΦΧΨΩςАБВГДЕЖЗИЙКЛМНОПРСТУФХЦЧШЩЪЫЬЭЮЯЄІЇЉЊЋЏҐ'::text, 'æøłđðþœαβγδεζηθικλμνξοπρστυφχψωσабвгдежзийклмнопрстуфхцчшщъыьэюяєіїљњћџґ'::text) COLLATE "C")) END;
 
 CREATE FUNCTION public.username_skeleton(username text) RETURNS text
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
@@ -2143,15 +2556,6 @@ CREATE TABLE public.access_model_members (
     identity_id uuid NOT NULL,
     since timestamp with time zone NOT NULL,
     list_key text NOT NULL COLLATE pg_catalog."C"
-);
-
-CREATE TABLE public.permissions (
-    number integer NOT NULL,
-    id uuid DEFAULT gen_random_uuid() NOT NULL,
-    application_id uuid NOT NULL,
-    header text NOT NULL COLLATE pg_catalog."C",
-    section text NOT NULL COLLATE pg_catalog."C",
-    permission text NOT NULL COLLATE pg_catalog."C"
 );
 
 CREATE VIEW public.access_model_privileges AS
@@ -2272,19 +2676,6 @@ CREATE TABLE public.account_versions (
     metadata text NOT NULL,
     first_name_key text NOT NULL COLLATE pg_catalog."C",
     last_name_key text NOT NULL COLLATE pg_catalog."C"
-);
-
-CREATE TABLE public.accounts (
-    number integer DEFAULT nextval('public.holder_numbers'::regclass) NOT NULL,
-    id uuid DEFAULT gen_random_uuid() NOT NULL,
-    application_id uuid NOT NULL,
-    username text NOT NULL COLLATE pg_catalog."C",
-    pin text,
-    match text DEFAULT 'Unmatched'::text NOT NULL,
-    identity_id uuid,
-    matched_on timestamp with time zone DEFAULT now() NOT NULL,
-    CONSTRAINT match_is_known CHECK ((match = ANY (ARRAY['Pinned'::text, 'Never'::text, 'Employee ID'::text, 'Email'::text, 'Name'::text, 'Disputed'::text, 'Unmatched'::text]))),
-    CONSTRAINT pin_is_known CHECK ((pin = ANY (ARRAY['Pinned'::text, 'Never'::text])))
 );
 
 CREATE TABLE public.activity (
@@ -2537,6 +2928,14 @@ CREATE TABLE public.heartbeats (
     beaten_at timestamp with time zone DEFAULT now() NOT NULL
 );
 
+CREATE TABLE public.holder_counts (
+    entitlement_id uuid NOT NULL,
+    import_number integer NOT NULL,
+    matching bigint NOT NULL,
+    accounts integer NOT NULL,
+    identities integer NOT NULL
+);
+
 CREATE TABLE public.idempotency_keys (
     token_id uuid NOT NULL,
     key text NOT NULL,
@@ -2639,24 +3038,10 @@ CREATE TABLE public.matchings (
     number bigint NOT NULL
 );
 
-CREATE TABLE public.memberships (
-    account_number integer NOT NULL,
-    group_number integer NOT NULL,
-    from_import integer NOT NULL,
-    until_import integer
-);
-
 CREATE TABLE public.migrations (
     name text NOT NULL,
     sha256 text NOT NULL,
     applied_at timestamp with time zone DEFAULT now() NOT NULL
-);
-
-CREATE TABLE public.past_matches (
-    account_number integer NOT NULL,
-    identity_id uuid NOT NULL,
-    since timestamp with time zone NOT NULL,
-    until timestamp with time zone NOT NULL
 );
 
 CREATE TABLE public.past_model_members (
@@ -2799,6 +3184,51 @@ CREATE TABLE public.settled_pages (
     key text[] COLLATE pg_catalog."C",
     found_on timestamp with time zone NOT NULL
 );
+
+CREATE VIEW public.shown_entitlements AS
+ SELECT p.id,
+    'Permission'::text AS kind,
+    p.number,
+    p.application_id,
+    p.header,
+    p.section,
+    p.permission AS name,
+    last.description,
+    last.until_import,
+    last.risk_rating
+   FROM (public.permissions p
+     CROSS JOIN LATERAL ( SELECT v.permission_number,
+            v.from_import,
+            v.until_import,
+            v.description,
+            v.risk_rating
+           FROM public.permission_versions v
+          WHERE (v.permission_number = p.number)
+          ORDER BY v.from_import DESC
+         LIMIT 1) last)
+UNION ALL
+ SELECT g.id,
+    'Group'::text AS kind,
+    g.number,
+    g.application_id,
+    public.group_header(last.nomenclature) AS header,
+    ''::text AS section,
+    g.name,
+    last.description,
+    last.until_import,
+    NULL::text AS risk_rating
+   FROM (public.groups g
+     CROSS JOIN LATERAL ( SELECT v.group_number,
+            v.from_import,
+            v.until_import,
+            v.description,
+            v.nomenclature,
+            v.parent,
+            v.metadata
+           FROM public.group_versions v
+          WHERE (v.group_number = g.number)
+          ORDER BY v.from_import DESC
+         LIMIT 1) last);
 
 CREATE TABLE public.sign_in_attempts (
     sha256 bytea NOT NULL,
@@ -3017,6 +3447,15 @@ ALTER TABLE ONLY public.console_roles
 ALTER TABLE ONLY public.console_sessions
     ADD CONSTRAINT console_sessions_pkey PRIMARY KEY (sha256);
 
+ALTER TABLE ONLY public.curations
+    ADD CONSTRAINT curations_pkey PRIMARY KEY (entitlement_id);
+
+ALTER TABLE ONLY public.entitlements
+    ADD CONSTRAINT entitlements_kind_number_key UNIQUE (kind, number);
+
+ALTER TABLE ONLY public.entitlements
+    ADD CONSTRAINT entitlements_pkey PRIMARY KEY (id);
+
 ALTER TABLE ONLY public.event_news
     ADD CONSTRAINT event_news_pkey PRIMARY KEY (number);
 
@@ -3052,6 +3491,9 @@ ALTER TABLE ONLY public.groups
 
 ALTER TABLE ONLY public.heartbeats
     ADD CONSTRAINT heartbeats_pkey PRIMARY KEY (worker_id);
+
+ALTER TABLE ONLY public.holder_counts
+    ADD CONSTRAINT holder_counts_pkey PRIMARY KEY (entitlement_id);
 
 ALTER TABLE ONLY public.idempotency_keys
     ADD CONSTRAINT idempotency_keys_pkey PRIMARY KEY (token_id, key);
@@ -3228,6 +3670,8 @@ CREATE INDEX account_versions_by_email ON public.account_versions USING btree (l
 
 CREATE INDEX account_versions_by_employee_id ON public.account_versions USING btree (lower(employee_id)) WHERE ((until_import IS NULL) AND (employee_id <> ''::text));
 
+CREATE INDEX account_versions_by_last_login ON public.account_versions USING btree (last_login) WHERE ((until_import IS NULL) AND (last_login <> ''::text));
+
 CREATE INDEX account_versions_by_name ON public.account_versions USING btree (last_name_key, first_name_key) WHERE ((until_import IS NULL) AND (last_name_key <> ''::text));
 
 CREATE INDEX account_versions_from_import_idx ON public.account_versions USING btree (from_import);
@@ -3239,6 +3683,8 @@ CREATE INDEX accounts_application_id_match_username_idx ON public.accounts USING
 CREATE INDEX accounts_by_skeleton ON public.accounts USING btree (application_id, public.username_skeleton(username));
 
 CREATE INDEX accounts_identity_id_idx ON public.accounts USING btree (identity_id) WHERE (identity_id IS NOT NULL);
+
+CREATE INDEX accounts_without_identity ON public.accounts USING btree (match) WHERE (match = ANY (ARRAY['Unmatched'::text, 'Disputed'::text]));
 
 CREATE INDEX activity_item_id_number_idx ON public.activity USING btree (item_id, number);
 
@@ -3253,6 +3699,8 @@ CREATE UNIQUE INDEX application_imports_listed_ ON public.application_imports US
 CREATE INDEX application_imports_listed_application_id ON public.application_imports USING btree (application_id, list_key);
 
 CREATE UNIQUE INDEX applications_listed_ ON public.applications USING btree (list_key);
+
+CREATE INDEX assignments_by_permission ON public.assignments USING btree (permission_number);
 
 CREATE INDEX assignments_from_import_idx ON public.assignments USING brin (from_import);
 
@@ -3274,6 +3722,34 @@ CREATE INDEX console_sessions_identity_id_idx ON public.console_sessions USING b
 
 CREATE INDEX console_sessions_seen_at_idx ON public.console_sessions USING btree (seen_at);
 
+CREATE INDEX curations_changed_on_idx ON public.curations USING btree (changed_on);
+
+CREATE INDEX curations_same_as_idx ON public.curations USING btree (same_as) WHERE (same_as IS NOT NULL);
+
+CREATE UNIQUE INDEX entitlements_by_name ON public.entitlements USING btree (name_key);
+
+CREATE INDEX entitlements_is_privileged_list_key_idx ON public.entitlements USING btree (is_privileged, list_key) WHERE is_privileged;
+
+CREATE UNIQUE INDEX entitlements_listed_ ON public.entitlements USING btree (list_key);
+
+CREATE INDEX entitlements_listed_application_id ON public.entitlements USING btree (application_id, list_key);
+
+CREATE INDEX entitlements_listed_application_id_kind ON public.entitlements USING btree (application_id, kind, list_key);
+
+CREATE INDEX entitlements_listed_application_id_kind_risk_rating ON public.entitlements USING btree (application_id, kind, risk_rating, list_key);
+
+CREATE INDEX entitlements_listed_application_id_risk_rating ON public.entitlements USING btree (application_id, risk_rating, list_key);
+
+CREATE INDEX entitlements_listed_kind ON public.entitlements USING btree (kind, list_key);
+
+CREATE INDEX entitlements_listed_kind_risk_rating ON public.entitlements USING btree (kind, risk_rating, list_key);
+
+CREATE INDEX entitlements_listed_risk_rating ON public.entitlements USING btree (risk_rating, list_key);
+
+CREATE INDEX entitlements_owner_id_list_key_idx ON public.entitlements USING btree (owner_id, list_key) WHERE (owner_id IS NOT NULL);
+
+CREATE INDEX entitlements_tags_idx ON public.entitlements USING gin (tags) WHERE (tags <> '{}'::text[]);
+
 CREATE INDEX event_news_event_id_idx ON public.event_news USING btree (event_id);
 
 CREATE INDEX exports_caller_id_list_key_idx ON public.exports USING btree (caller_id, list_key);
@@ -3286,6 +3762,8 @@ CREATE INDEX group_listings_from_import_idx ON public.group_listings USING btree
 
 CREATE INDEX group_listings_until_import_idx ON public.group_listings USING btree (until_import) WHERE (until_import IS NOT NULL);
 
+CREATE INDEX group_versions_by_parent ON public.group_versions USING btree (public.in_any_case(parent)) WHERE (parent <> ''::text);
+
 CREATE INDEX group_versions_from_import_idx ON public.group_versions USING btree (from_import);
 
 CREATE INDEX group_versions_until_import_idx ON public.group_versions USING btree (until_import) WHERE (until_import IS NOT NULL);
@@ -3294,9 +3772,15 @@ CREATE INDEX groups_in_any_case ON public.groups USING btree (application_id, pu
 
 CREATE INDEX idempotency_keys_created_at_idx ON public.idempotency_keys USING btree (created_at);
 
+CREATE INDEX identities_by_department ON public.identities USING btree (lower(department), list_key) WHERE (department <> ''::text);
+
+CREATE INDEX identities_by_email_beginning ON public.identities USING btree (lower(email_address) COLLATE "C") WHERE (email_address <> ''::text);
+
 CREATE INDEX identities_by_first_name ON public.identities USING btree ("left"(first_name_key, 300), list_key);
 
 CREATE UNIQUE INDEX identities_employee_id_idx ON public.identities USING btree (employee_id);
+
+CREATE INDEX identities_left ON public.identities USING btree (status, list_key) WHERE (status <> 'Active'::text);
 
 CREATE UNIQUE INDEX identities_listed_ ON public.identities USING btree (list_key);
 
@@ -3394,6 +3878,8 @@ CREATE TRIGGER keep_list_on_delete AFTER DELETE ON public.applications REFERENCI
 
 CREATE TRIGGER keep_list_on_delete AFTER DELETE ON public.audit_events REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_audit_events_on_delete();
 
+CREATE TRIGGER keep_list_on_delete AFTER DELETE ON public.entitlements REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_entitlements_on_delete();
+
 CREATE TRIGGER keep_list_on_delete AFTER DELETE ON public.exports REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_exports_on_delete();
 
 CREATE TRIGGER keep_list_on_delete AFTER DELETE ON public.identities REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_identities_on_delete();
@@ -3413,6 +3899,8 @@ CREATE TRIGGER keep_list_on_insert AFTER INSERT ON public.application_imports RE
 CREATE TRIGGER keep_list_on_insert AFTER INSERT ON public.applications REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_applications_on_insert();
 
 CREATE TRIGGER keep_list_on_insert AFTER INSERT ON public.audit_events REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_audit_events_on_insert();
+
+CREATE TRIGGER keep_list_on_insert AFTER INSERT ON public.entitlements REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_entitlements_on_insert();
 
 CREATE TRIGGER keep_list_on_insert AFTER INSERT ON public.exports REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_exports_on_insert();
 
@@ -3434,6 +3922,8 @@ CREATE TRIGGER keep_list_on_truncate AFTER TRUNCATE ON public.applications FOR E
 
 CREATE TRIGGER keep_list_on_truncate AFTER TRUNCATE ON public.audit_events FOR EACH STATEMENT EXECUTE FUNCTION public.empty_list();
 
+CREATE TRIGGER keep_list_on_truncate AFTER TRUNCATE ON public.entitlements FOR EACH STATEMENT EXECUTE FUNCTION public.empty_list();
+
 CREATE TRIGGER keep_list_on_truncate AFTER TRUNCATE ON public.exports FOR EACH STATEMENT EXECUTE FUNCTION public.empty_list();
 
 CREATE TRIGGER keep_list_on_truncate AFTER TRUNCATE ON public.identities FOR EACH STATEMENT EXECUTE FUNCTION public.empty_list();
@@ -3453,6 +3943,8 @@ CREATE TRIGGER keep_list_on_update AFTER UPDATE ON public.application_imports RE
 CREATE TRIGGER keep_list_on_update AFTER UPDATE ON public.applications REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_applications_on_update();
 
 CREATE TRIGGER keep_list_on_update AFTER UPDATE ON public.audit_events REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_audit_events_on_update();
+
+CREATE TRIGGER keep_list_on_update AFTER UPDATE ON public.entitlements REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_entitlements_on_update();
 
 CREATE TRIGGER keep_list_on_update AFTER UPDATE ON public.exports REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_exports_on_update();
 
@@ -3493,6 +3985,8 @@ CREATE TRIGGER note_delete AFTER DELETE ON public.console_passwords REFERENCING 
 CREATE TRIGGER note_delete AFTER DELETE ON public.console_roles REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_console_roles();
 
 CREATE TRIGGER note_delete AFTER DELETE ON public.console_sessions REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_console_sessions();
+
+CREATE TRIGGER note_delete AFTER DELETE ON public.curations REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_curations();
 
 CREATE TRIGGER note_delete AFTER DELETE ON public.exports REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_exports();
 
@@ -3545,6 +4039,8 @@ CREATE TRIGGER note_insert AFTER INSERT ON public.console_passwords REFERENCING 
 CREATE TRIGGER note_insert AFTER INSERT ON public.console_roles REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_console_roles();
 
 CREATE TRIGGER note_insert AFTER INSERT ON public.console_sessions REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_console_sessions();
+
+CREATE TRIGGER note_insert AFTER INSERT ON public.curations REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_curations();
 
 CREATE TRIGGER note_insert AFTER INSERT ON public.exports REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_exports();
 
@@ -3602,6 +4098,8 @@ CREATE TRIGGER note_update AFTER UPDATE ON public.console_roles REFERENCING OLD 
 
 CREATE TRIGGER note_update AFTER UPDATE ON public.console_sessions REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_console_sessions();
 
+CREATE TRIGGER note_update AFTER UPDATE ON public.curations REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_curations();
+
 CREATE TRIGGER note_update AFTER UPDATE ON public.exports REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_exports();
 
 CREATE TRIGGER note_update AFTER UPDATE ON public.file_groups REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_file_groups();
@@ -3637,6 +4135,8 @@ CREATE TRIGGER note_update AFTER UPDATE ON public.webhooks REFERENCING OLD TABLE
 CREATE TRIGGER refresh_members_on_insert AFTER INSERT ON public.identities REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.refresh_access_model_members();
 
 CREATE TRIGGER refresh_members_on_update AFTER UPDATE ON public.identities REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.refresh_access_model_members();
+
+CREATE TRIGGER show_entitlements AFTER UPDATE OF status ON public.application_imports FOR EACH ROW WHEN (((new.status = 'Finished'::text) AND (old.status <> 'Finished'::text))) EXECUTE FUNCTION public.show_entitlements();
 
 ALTER TABLE ONLY public.access_model_grants
     ADD CONSTRAINT access_model_grants_application_id_fkey FOREIGN KEY (application_id) REFERENCES public.applications(id);
@@ -3676,6 +4176,9 @@ ALTER TABLE ONLY public.console_roles
 
 ALTER TABLE ONLY public.console_sessions
     ADD CONSTRAINT console_sessions_identity_id_fkey FOREIGN KEY (identity_id) REFERENCES public.identities(id);
+
+ALTER TABLE ONLY public.curations
+    ADD CONSTRAINT curations_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES public.identities(id);
 
 ALTER TABLE ONLY public.file_groups
     ADD CONSTRAINT file_groups_connector_id_fkey FOREIGN KEY (connector_id) REFERENCES public.connectors(id) ON DELETE CASCADE;

@@ -20,7 +20,10 @@ from rolecall.core import config as configuration
 from rolecall.core.checking import Json
 from rolecall.core.config import Config
 from rolecall.core.db import ONE_PLAN_FOR_ALL, make_pool
+from rolecall.effective_access.routes import account_access
+from rolecall.effective_access.routes import holdings as holders
 from rolecall.effective_access.routes import router as effective_access
+from rolecall.entitlements.routes import router as entitlements
 from rolecall.exports.actions import finish_export, start_export
 from rolecall.exports.routes import router as exports
 from rolecall.identities.routes import router as identities
@@ -44,6 +47,7 @@ from rolecall.webhooks.routes import callbacks, deliveries, hooks
 ROUTERS = [
     access_models,
     access_requests,
+    account_access,
     accounts,
     application_imports,
     applications,
@@ -55,9 +59,11 @@ ROUTERS = [
     deliveries,
     exports,
     health,
+    holders,
     holdings,
     hooks,
     effective_access,
+    entitlements,
     identities,
     metrics,
     personnel_events.router,

@@ -100,6 +100,7 @@ async def an_account(
             access=access,
             run=run,
         )
+    await execute(db, "SELECT refresh_entitlements(%(application)s, %(run)s)", application=application_id, run=run)
 
 
 async def _a_group(db: Db, application_id: UUID, name: str, run: int) -> int:

@@ -217,7 +217,8 @@ _KNOWN = """
                array_agg(via.name ORDER BY via.name) AS sources, array_agg(DISTINCT s.from_import) AS imports
         FROM (SELECT named.holder, 'Direct', true
               UNION ALL
-              SELECT o.number, o.name::text, false FROM memberships mo JOIN groups o ON o.number = mo.group_number
+              SELECT w.above, array_to_string(group_names(w.path || w.above), ' > '), false FROM memberships mo
+              CROSS JOIN LATERAL groups_above(ARRAY[mo.group_number], now_import()) AS w
               WHERE mo.account_number = named.holder AND mo.until_import IS NULL) AS via (number, name, is_direct)
         JOIN assignments s ON s.holder_number = via.number AND s.permission_number = named.permission_number
                               AND s.until_import IS NULL
@@ -227,8 +228,8 @@ _KNOWN = """
 
 async def held_privileges(db: Db, account_ids: Sequence[UUID]) -> dict[UUID, list[NewPrivilege]]:
     """List the groups of each account, then its direct permissions; those through groups are covered by the groups."""
-    memberships = await accounts.memberships(db, account_ids)
-    direct = [held for held in await accounts.permissions_held(db, account_ids) if not held.group]
+    memberships = [member for member in await accounts.memberships(db, account_ids) if not member.path]
+    direct = [held for held in await accounts.permissions_held(db, account_ids) if not held.path]
     rows = [(member.account_id, _membership(member)) for member in memberships]
     rows += [(held.holder_id, _permission(held)) for held in direct]
     return grouped(rows, lambda privilege: privilege)

@@ -201,58 +201,105 @@ async def of_identity_at(db: Db, identity_id: UUID, moment: datetime) -> list[tu
     return [(_account(row[1:]), row[0]) for row in rows]
 
 
+async def account_at(db: Db, id: UUID, moment: datetime | None) -> tuple[Account, int, UUID | None]:
+    """Return an account, the import that was its application's last at that moment, and whose it was.
+
+    The number is 0 where no import had shown the account by then, or the last one no longer did.
+    """
+    rows = await fetch_rows(
+        db,
+        f"""SELECT CASE WHEN v.until_import <= last.number THEN 0 ELSE coalesce(last.number, 0) END,
+                   identity_then(a, coalesce(%(moment)s::timestamptz, 'infinity')), {_ACCOUNT}
+            FROM accounts a
+            LEFT JOIN LATERAL (SELECT max(r.number)::int AS number FROM application_imports r
+                               WHERE r.application_id = a.application_id AND r.status = 'Finished'
+                               AND r.build_end <= coalesce(%(moment)s::timestamptz, 'infinity')) AS last ON true
+            JOIN LATERAL (SELECT * FROM account_versions v WHERE v.account_number = a.number
+                          ORDER BY v.from_import <= last.number DESC, v.from_import DESC LIMIT 1) AS v ON true
+            WHERE a.id = %(id)s""",
+        id=id,
+        moment=moment,
+    )
+    if not rows:
+        raise NotFound("Account", id)
+    number, identity_id, *account = rows[0]
+    return _account(account), number, identity_id
+
+
 async def memberships(db: Db, account_ids: Sequence[UUID], as_of: AsOf = None) -> list[Membership]:
-    """List the groups that accounts are in, and rate each group once."""
+    """List the groups that accounts are in, directly and through nested groups, and rate each group once."""
     return await fetch_all(
         db,
         Membership,
-        f"""WITH held AS MATERIALIZED (
-                SELECT a.id, m.group_number, m.from_import FROM accounts a
-                JOIN memberships m ON m.account_number = a.number AND {valid("m", as_of)} WHERE a.id = ANY(%(ids)s)
-            ), rated AS MATERIALIZED (
-                SELECT group_number, group_risk_at(group_number, %(as_of)s) AS risk_rating
-                FROM (SELECT DISTINCT group_number FROM held) AS each
+        f"""WITH {_walked(as_of)}, rated AS MATERIALIZED (
+                SELECT above, group_risk_at(above, %(as_of)s) AS risk_rating
+                FROM (SELECT DISTINCT above FROM walked) AS each
             )
-            SELECT h.id AS account_id, g.name AS group, v.nomenclature, v.description, r.risk_rating, h.from_import
-            FROM held h JOIN rated r USING (group_number)
-            JOIN groups g ON g.number = h.group_number
+            SELECT w.id AS account_id, g.name AS group, v.nomenclature, v.description, r.risk_rating,
+                   w.since AS from_import, group_names(w.path) AS path
+            FROM walked w JOIN rated r USING (above)
+            JOIN groups g ON g.number = w.above
             JOIN group_versions v ON v.group_number = g.number AND {valid("v", as_of)}
-            ORDER BY h.id, g.name""",
+            ORDER BY w.id, g.name, w.path""",
         ids=list(account_ids),
         as_of=as_of,
     )
 
 
+def _walked(as_of: AsOf) -> str:
+    """SQL: the groups that accounts are in, as `walked`; nested groups are followed upwards by one walk for all."""
+    return f"""joined AS MATERIALIZED (
+            SELECT a.id, a.number, m.group_number, m.from_import FROM accounts a
+            JOIN memberships m ON m.account_number = a.number AND {valid("m", as_of)} WHERE a.id = ANY(%(ids)s)
+        ), walked AS MATERIALIZED (
+            SELECT j.id, j.number, w.above, w.path, greatest(j.from_import, lower(w.during)) AS since
+            FROM joined j JOIN groups_above(ARRAY(SELECT DISTINCT group_number FROM joined),
+                                            coalesce(%(as_of)s::int, now_import())) AS w
+                          ON w.number = j.group_number
+        )"""
+
+
 async def permissions_held(db: Db, account_ids: Sequence[UUID], as_of: AsOf = None) -> list[HeldPermission]:
-    """List the permissions of accounts, direct ones and those of their groups."""
+    """List what accounts hold, directly and through their groups and the groups above those."""
     return await _held(
         db,
-        f"""SELECT a.number AS account, a.id, a.number, '' AS name FROM accounts a WHERE a.id = ANY(%(ids)s)
-            UNION ALL
-            SELECT a.number, a.id, g.number, g.name FROM accounts a
-            JOIN memberships m ON m.account_number = a.number AND {valid("m", as_of)}
-            JOIN groups g ON g.number = m.group_number WHERE a.id = ANY(%(ids)s)""",
+        f"WITH {_walked(as_of)}",
+        """SELECT a.number, a.id, a.number, '{}'::int[], 0 FROM accounts a WHERE a.id = ANY(%(ids)s)
+           UNION ALL
+           SELECT w.number, w.id, w.above, w.path || w.above, w.since FROM walked w""",
         account_ids,
         as_of,
     )
 
 
 async def permissions_of_groups(db: Db, group_ids: Sequence[UUID], as_of: AsOf = None) -> list[HeldPermission]:
+    """List what groups give, themselves and through the groups above them."""
     return await _held(
-        db, "SELECT number, id, number, '' AS name FROM groups WHERE id = ANY(%(ids)s)", group_ids, as_of
+        db,
+        "",
+        """SELECT g.number, g.id, w.above, w.path[2:] || CASE WHEN w.above <> g.number THEN w.above END,
+                  lower(w.during)
+           FROM groups_above(ARRAY(SELECT number FROM groups WHERE id = ANY(%(ids)s)),
+                             coalesce(%(as_of)s::int, now_import())) AS w
+           JOIN groups g ON g.number = w.number""",
+        group_ids,
+        as_of,
     )
 
 
-async def _held(db: Db, holders: str, ids: Sequence[UUID], as_of: AsOf) -> list[HeldPermission]:
+async def _held(db: Db, given: str, holders: str, ids: Sequence[UUID], as_of: AsOf) -> list[HeldPermission]:
     return await fetch_all(
         db,
         HeldPermission,
-        f"""SELECT h.id AS holder_id, p.header, p.section, p.permission, v.description, v.risk_rating,
-                   s.access::text AS access, s.value, h.name AS group, s.from_import
-            FROM ({holders}) AS h(holder, id, number, name)
+        f"""{given} SELECT h.id AS holder_id, p.header, p.section, p.permission, v.description,
+                   coalesce(c.risk_rating, v.risk_rating) AS risk_rating, s.access::text AS access, s.value,
+                   group_names(h.path) AS path, greatest(s.from_import, h.since) AS from_import
+            FROM ({holders}) AS h (holder, id, number, path, since)
             JOIN assignments s ON s.holder_number = h.number AND {valid("s", as_of)}
             JOIN permissions p ON p.number = s.permission_number
             JOIN permission_versions v ON v.permission_number = p.number AND {valid("v", as_of)}
-            ORDER BY h.holder, p.header, p.section, p.permission, h.name""",
+            LEFT JOIN curations c ON c.entitlement_id = p.id
+            ORDER BY h.holder, p.header, p.section, p.permission, group_names(h.path)""",
         ids=list(ids),
+        as_of=as_of,
     )

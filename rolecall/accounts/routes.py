@@ -4,9 +4,10 @@ from uuid import UUID
 
 from litestar import Router
 
-from rolecall.accounts import actions, queries
+from rolecall.accounts import actions, queries, roster
 from rolecall.accounts.model import Match
-from rolecall.accounts.shapes import AccountItem, GroupItem, PermissionItem, PinBody
+from rolecall.accounts.moments import moment_of
+from rolecall.accounts.shapes import AccountDetail, AccountItem, GroupItem, PermissionItem, PinBody, RosterItem
 from rolecall.applications import queries as applications
 from rolecall.core import clock
 from rolecall.core.caller import Scope
@@ -15,7 +16,7 @@ from rolecall.core.config import Config
 from rolecall.core.db import Db
 from rolecall.core.ids import known_guid
 from rolecall.core.paging import Page
-from rolecall.web.bodies import Reader, a_word_of
+from rolecall.web.bodies import Reader, a_flag, a_guid, a_word_of
 from rolecall.web.operations import operation
 
 _AS_OF_RULE = "must be an ISO 8601 date or date-time, or the number of an import"
@@ -33,6 +34,15 @@ def _as_of(text: str) -> str:
     except ValueError:
         raise ValueError(_AS_OF_RULE) from None
     return text
+
+
+MOST_DAYS = 36_500
+
+
+def _days(text: str) -> int:
+    if text.isascii() and text.isdecimal() and 1 <= int(text[:9]) <= MOST_DAYS:
+        return int(text)
+    raise ValueError(f"must be a whole number from 1 to {MOST_DAYS}")
 
 
 _AS_OF_FORMS = [{"format": "date"}, {"format": "date-time"}, {"pattern": "^[0-9]{1,9}$"}]
@@ -93,7 +103,47 @@ async def unpin_account(db: Db, id: str, now: datetime) -> None:
     await actions.unpin_account(db, known_guid("Account", id), now)
 
 
+a_number_of_days = Reader(_days, {"type": "integer", "minimum": 1, "maximum": MOST_DAYS})
+_ROSTER: dict[str, tuple[str, Reader]] = {
+    "applicationId": ("application_id", a_guid),
+    "match": ("match", a_word_of(Match)),
+    "identityId": ("identity_id", a_guid),
+    "search": ("search", Reader(str, {"type": "string", "pattern": r"^[^\x00]*$"})),
+    "isActive": ("is_active", a_flag),
+    "leaver": ("leaver", a_flag),
+    "dormantDays": ("dormant_days", a_number_of_days),
+    "privileged": ("privileged", a_flag),
+}
+
+
+@operation(
+    "GET",
+    "/",
+    scope=Scope.APPLICATIONS_READ,
+    query={"asOf": an_as_of, **{name: reader for name, (_, reader) in _ROSTER.items()}},
+)
+async def list_all_accounts(db: Db, query: dict[str, Any], config: Config, now: datetime) -> Page[RosterItem]:
+    """List accounts across applications by application and username, now or as of a time or an import.
+
+    `leaver` finds accounts whose identity is no longer active, `dormantDays` those whose last login is older,
+    `privileged` those that hold a privileged entitlement.
+    """
+    as_of = await moment_of(db, query.get("asOf"), config, now)
+    given = {field: query.get(name) for name, (field, _) in _ROSTER.items()}
+    return await roster.list_accounts(db, query["page"], roster.Filters(**given), as_of, now)
+
+
+@operation("GET", "/{id:str}", scope=Scope.APPLICATIONS_READ)
+async def get_account(db: Db, id: str) -> AccountDetail:
+    """Get one account as it is now, or as it last was."""
+    return await roster.get(db, known_guid("Account", id))
+
+
 holdings = Router(
     "/api/applications", route_handlers=[list_accounts, list_groups, list_permissions], tags=["Administration"]
 )
-accounts = Router("/api/accounts", route_handlers=[pin_account, unpin_account], tags=["Administration"])
+accounts = Router(
+    "/api/accounts",
+    route_handlers=[list_all_accounts, get_account, pin_account, unpin_account],
+    tags=["Administration"],
+)

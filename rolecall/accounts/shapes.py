@@ -6,7 +6,9 @@ import msgspec
 from pydantic import model_validator
 
 from rolecall.accounts.model import Access, Match, Pair
+from rolecall.applications.shapes import ApplicationSummary
 from rolecall.core.checking import Body, IdentityId, Maybe, broken
+from rolecall.identities.model import IdentityStatus
 from rolecall.settings.policy import Level
 
 
@@ -23,6 +25,40 @@ class AccountItem(msgspec.Struct, rename="camel"):
     metadata: list[Pair]
     # Since when the account has been disputed or unmatched.
     matched_on: datetime
+
+
+class AccountIdentity(msgspec.Struct, frozen=True):
+    """The identity behind an account; `status` is what it is today."""
+
+    id: UUID
+    name: str
+    status: IdentityStatus
+
+
+class RosterItem(msgspec.Struct, rename="camel"):
+    """An account among those of all applications; `matchedOn` is since when the match is what it is."""
+
+    id: UUID
+    application: ApplicationSummary
+    username: str
+    name: str
+    email: str
+    is_active: bool
+    is_locked: bool
+    last_login: str | None
+    identity: AccountIdentity | None
+    match: Match
+    matched_on: datetime
+
+
+class AccountDetail(RosterItem, rename="camel"):
+    """`isPresent` is whether the last import shows it."""
+
+    employee_id: str
+    metadata: list[Pair]
+    is_present: bool
+    first_seen: datetime | None
+    last_seen: datetime | None
 
 
 class Account(msgspec.Struct):
@@ -56,16 +92,19 @@ class PermissionItem(msgspec.Struct, rename="camel"):
 
 
 class Membership(msgspec.Struct):
+    """A group that an account is in; `path` names the groups on the way to it, empty when direct."""
+
     account_id: UUID
     group: str
     nomenclature: str
     description: str
     risk_rating: Level
     from_import: int
+    path: list[str]
 
 
 class HeldPermission(msgspec.Struct):
-    """A permission that an account or a group holds; `group` names the group that grants it, empty if held directly."""
+    """A permission that an account or a group holds; `path` names the groups it comes through, empty when direct."""
 
     holder_id: UUID
     header: str
@@ -75,8 +114,13 @@ class HeldPermission(msgspec.Struct):
     risk_rating: Level
     access: Access
     value: str
-    group: str
+    path: list[str]
     from_import: int
+
+    @property
+    def group(self) -> str:
+        """Return the group that the account is in itself, empty when direct."""
+        return self.path[0] if self.path else ""
 
 
 class PinBody(Body):

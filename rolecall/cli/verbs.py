@@ -51,6 +51,42 @@ NOUNS = {
             "unpin": Verb(calls.unpin_account, "rolecall app unpin ACCOUNT"),
         },
     ),
+    "entitlements": Noun(
+        "Groups and permissions of all applications: who holds them, since when and why.",
+        {
+            "list": Verb(
+                calls.list_entitlements,
+                "rolecall entitlements list --search wire --risk-rating Critical",
+                ("id", "kind", "application.name", "header", "name", "risk_rating", "owner.name", "holders.accounts"),
+            ),
+            "show": Verb(calls.get_entitlement, f"rolecall entitlements show {_ID}"),
+            "change": Verb(
+                calls.curate_entitlement, f'rolecall entitlements change {_ID} --explanation "Releases payments."'
+            ),
+            "holders": Verb(
+                calls.list_holders,
+                f"rolecall entitlements holders {_ID} --as-of 2026-03-01",
+                ("identity.name", "account.username", "access", "path", "since.number", "why.accessRequests"),
+            ),
+            "history": Verb(
+                calls.list_holder_history,
+                f"rolecall entitlements history {_ID}",
+                ("identity.name", "account.username", "access", "path", "since.number", "until.number"),
+            ),
+        },
+    ),
+    "accounts": Noun(
+        "Accounts across applications, matched or not, and what they can do.",
+        {
+            "list": Verb(
+                calls.list_all_accounts,
+                "rolecall accounts list --leaver true",
+                ("id", "application.name", "username", "name", "is_active", "last_login", "match", "identity.name"),
+            ),
+            "show": Verb(calls.get_account, f"rolecall accounts show {_ID}"),
+            "access": Verb(calls.get_account_access, f"rolecall accounts access {_ID} --as-of 2026-03-01"),
+        },
+    ),
     "import": Noun(
         "Imports: upload files, follow the log, list the changes.",
         {
@@ -226,6 +262,8 @@ WORDS: dict[tuple[str, str], list[str]] = {
             "Canceled",
         )
     ],
+    ("entitlements", "kind"): ["Group", "Permission"],
+    ("", "risk_rating"): ["None", "Low", "Moderate", "High", "Critical"],
     ("request", "status"): _WORK,
     ("event", "status"): _WORK,
     ("delivery", "status"): ["Pending", "Delivered", "Failed", "Parked"],
@@ -245,12 +283,17 @@ HELP = {
     "conditions": "A list of groups, each a list of field, operator and value.",
     "connector": "The connector as in the API; `rolecall config` is easier to write.",
     "custom_fields": "A custom field by number (repeatable).",
+    "active": "true or false.",
+    "dormant_days": "Whose last login is older than this.",
     "effective_date": _A_TIME,
     "end_date": _A_TIME,
     "events": "An event to deliver (repeatable).",
     "guard": "maxRemovedPercent, maxNewPercent and minCount.",
     "identity_id": A_PERSON,
+    "leaver": "true: whose person has left.",
     "owner_id": A_PERSON,
+    "privileged": "true or false.",
+    "same_as": "The id of the entitlement that this one was before it was renamed.",
     "privileges": "A list of header, section, permission and access.",
     "provisioner_ids": "A full name, an e-mail, an employee ID or an id (repeatable).",
     "reviewer_id": "The reviewer, by full name, e-mail, employee ID or id. Default: yourself.",

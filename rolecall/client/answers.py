@@ -242,6 +242,118 @@ class AccessEntry(_Answer):
     value: str
     risk_rating: str
     group: str
+    path: list[str]
+    why: Json
+
+
+class AccountIdentity(_Answer):
+    id: UUID
+    name: str
+    status: str
+
+
+class RosterAccount(_Answer):
+    """An account in the list of all applications."""
+
+    id: UUID
+    application: ApplicationSummary
+    username: str
+    name: str
+    email: str
+    is_active: bool
+    is_locked: bool
+    last_login: str | None
+    identity: AccountIdentity | None
+    match: str
+    matched_on: datetime
+
+
+class AccountDetail(RosterAccount):
+    employee_id: str
+    metadata: list[Pair]
+    is_present: bool
+    first_seen: datetime | None
+    last_seen: datetime | None
+
+
+class AccessOfAccount(_Answer):
+    account_id: UUID
+    as_of: datetime | None
+    identity_id: UUID | None
+    access: list[AccessEntry]
+    no_data_before: datetime | None
+
+
+class Owner(_Answer):
+    id: UUID
+    name: str
+
+
+class HolderCounts(_Answer):
+    accounts: int
+    identities: int
+
+
+class Entitlement(_Answer):
+    """A group or a permission in the catalogue."""
+
+    id: UUID
+    kind: str
+    application: ApplicationSummary
+    name: str
+    header: str
+    section: str
+    description: str
+    display_name: str
+    explanation: str
+    risk_rating: str
+    is_privileged: bool
+    owner: Owner | None
+    former_owner: Owner | None
+    tags: list[str]
+    holders: HolderCounts
+    first_seen: datetime | None
+    last_seen: datetime | None
+
+
+class EntitlementReference(_Answer):
+    id: UUID
+    name: str
+
+
+class EntitlementDetail(Entitlement):
+    is_present: bool
+    imported_risk_rating: str
+    parents: list[EntitlementReference]
+    cycle: list[str]
+    same_as: EntitlementReference | None
+    renamed_to: EntitlementReference | None
+
+
+class HolderIdentity(_Answer):
+    id: UUID
+    name: str
+    title: str
+    department: str
+    status: str
+
+
+class HolderAccount(_Answer):
+    id: UUID
+    username: str
+    is_active: bool
+    is_locked: bool
+
+
+class Holding(_Answer):
+    """An account that holds an entitlement; `path` names the groups it comes through, empty when direct."""
+
+    identity: HolderIdentity | None
+    account: HolderAccount
+    access: str
+    since: Json
+    until: Json | None
+    path: list[str]
     why: Json
 
 

@@ -83,6 +83,16 @@ class ModelChanges(ModelFields, total=False):
     name: str
 
 
+class EntitlementChanges(TypedDict, total=False):
+    display_name: str
+    explanation: str
+    owner_id: Id
+    risk_rating: str
+    is_privileged: bool
+    tags: Sequence[str]
+    same_as: Id
+
+
 class WebhookChanges(TypedDict, total=False):
     name: str
     url: str
@@ -112,6 +122,10 @@ def _post(answer: type[T], path: str, *ids: Id, **body: object) -> Call[T]:
     """Describe a POST; None values are omitted."""
     given = {name: value for name, value in body.items() if value is not None}
     return Call(method="POST", path=_filled(path, ids), answer=answer, body=_camels(given) if body else None)
+
+
+def _flags(given: Mapping[str, bool | None]) -> dict[str, str]:
+    return {name: str(value).lower() for name, value in given.items() if value is not None}
 
 
 def _filled(path: str, ids: Sequence[Id]) -> str:
@@ -192,6 +206,92 @@ def unpin_account(account_id: Id) -> Call[None]:
     return _call("DELETE", type(None), "/api/accounts/{}/match", account_id)
 
 
+def list_all_accounts(
+    *,
+    application_id: Id | None = None,
+    match: str | None = None,
+    identity_id: Id | None = None,
+    search: str | None = None,
+    active: bool | None = None,
+    leaver: bool | None = None,
+    dormant_days: int | None = None,
+    privileged: bool | None = None,
+    as_of: When | int | None = None,
+) -> Call[Page[answers.RosterAccount]]:
+    """List accounts across applications, now or as of a time or an import number."""
+    flags = {"is_active": active, "leaver": leaver, "privileged": privileged}
+    return _get(
+        Page[answers.RosterAccount],
+        "/api/accounts",
+        application_id=application_id,
+        match=match,
+        identity_id=identity_id,
+        search=search,
+        dormant_days=dormant_days,
+        as_of=as_of,
+        **_flags(flags),
+    )
+
+
+def get_account(account_id: Id) -> Call[answers.AccountDetail]:
+    """Show an account as it is now, or as it last was."""
+    return _get(answers.AccountDetail, "/api/accounts/{}", account_id)
+
+
+def get_account_access(account_id: Id, *, as_of: When | int | None = None) -> Call[answers.AccessOfAccount]:
+    """Show what an account can do, matched or not, now or as of a time or an import, and why."""
+    return _get(answers.AccessOfAccount, "/api/accounts/{}/access", account_id, as_of=as_of)
+
+
+# Entitlements
+
+
+def list_entitlements(
+    *,
+    application_id: Id | None = None,
+    kind: str | None = None,
+    search: str | None = None,
+    risk_rating: str | None = None,
+    privileged: bool | None = None,
+    owner_id: Id | None = None,
+    tag: str | None = None,
+    as_of: When | int | None = None,
+) -> Call[Page[answers.Entitlement]]:
+    """List groups and permissions of all applications, now or as of a time or an import number."""
+    return _get(
+        Page[answers.Entitlement],
+        "/api/entitlements",
+        application_id=application_id,
+        kind=kind,
+        search=search,
+        risk_rating=risk_rating,
+        owner_id=owner_id,
+        tag=tag,
+        as_of=as_of,
+        **_flags({"is_privileged": privileged}),
+    )
+
+
+def get_entitlement(entitlement_id: Id) -> Call[answers.EntitlementDetail]:
+    """Show a group or a permission."""
+    return _get(answers.EntitlementDetail, "/api/entitlements/{}", entitlement_id)
+
+
+def curate_entitlement(entitlement_id: Id, **changes: Unpack[EntitlementChanges]) -> Call[answers.EntitlementDetail]:
+    """Say what an entitlement is for, who owns it and how risky it is; "" takes a text, owner or rating back."""
+    return _call("PATCH", answers.EntitlementDetail, "/api/entitlements/{}", entitlement_id, body=changes)
+
+
+def list_holders(entitlement_id: Id, *, as_of: When | int | None = None) -> Call[Page[answers.Holding]]:
+    """List who holds an entitlement, directly or through groups, and why; now or as of a time or an import."""
+    return _get(Page[answers.Holding], "/api/entitlements/{}/holders", entitlement_id, as_of=as_of)
+
+
+def list_holder_history(entitlement_id: Id, *, as_of: When | int | None = None) -> Call[Page[answers.Holding]]:
+    """List who held an entitlement since when and until when, newest first."""
+    return _get(Page[answers.Holding], "/api/entitlements/{}/history", entitlement_id, as_of=as_of)
+
+
 # Imports
 
 
@@ -254,9 +354,20 @@ def list_identities() -> Call[Page[answers.Identity]]:
     return _get(Page[answers.Identity], "/api/identities")
 
 
-def search_identities(text: str, *, whole: bool = False) -> Call[Page[answers.Identity]]:
-    """Find people by name prefix, e-mail, employee ID or id; `whole` matches complete names only."""
-    return _get(Page[answers.Identity], "/api/identities/search", q=text, whole="true" if whole else None)
+def search_identities(
+    text: str | None = None,
+    *,
+    whole: bool = False,
+    status: str | None = None,
+    type: str | None = None,
+    department: str | None = None,
+) -> Call[Page[answers.Identity]]:
+    """Find people by name or e-mail prefix, employee ID or id, or by status, type and department.
+
+    `whole` matches complete names only.
+    """
+    given = {"q": text, "whole": "true" if whole else None, "status": status, "type": type, "department": department}
+    return _get(Page[answers.Identity], "/api/identities/search", **given)
 
 
 def get_identity(identity_id: Id) -> Call[answers.Identity]:

@@ -46,11 +46,32 @@ async def the_person(db: Db, field: str, words: str) -> str:
 
 
 async def search(db: Db, words: str) -> list[SearchResult]:
-    """Find requests, events and imports by number, applications and models by name, and people by name or e-mail."""
+    """Find records by number, people as people name them, and everything else by how its name begins."""
     number = words.strip().removeprefix("#")
     is_number = number.isascii() and number.isdecimal() and len(number) < 18
     numbered = await _numbered(db, int(number)) if is_number else []
-    return [*numbered, *await _named(db, words.strip())]
+    return [*numbered, *await _named(db, words.strip()), *await _entitlements_and_accounts(db, words.strip())]
+
+
+async def _entitlements_and_accounts(db: Db, words: str) -> list[SearchResult]:
+    if not words:
+        return []
+    rows = await fetch_rows(
+        db,
+        f"""(SELECT e.kind, coalesce(nullif(e.display_name, ''), nullif(e.name, ''), e.section), a.name,
+                    '/access/' || e.id
+             FROM entitlements e JOIN applications a ON a.id = e.application_id
+             WHERE e.is_present AND e.name_key >= username_key(%(words)s)
+               AND e.name_key < username_key(%(words)s) || chr(1114111) ORDER BY e.name_key LIMIT {_MOST_PEOPLE})
+            UNION ALL
+            (SELECT 'Account', x.username, a.name, '/accounts/' || x.id
+             FROM applications a CROSS JOIN LATERAL (
+                 SELECT id, username FROM accounts WHERE application_id = a.id AND username_key(username)
+                 = username_key(%(words)s) LIMIT {_MOST_PEOPLE}) AS x
+             WHERE NOT a.is_archived ORDER BY a.list_key LIMIT {_MOST_PEOPLE})""",
+        words=" ".join(words.replace("\x00", "").split()),
+    )
+    return [SearchResult(*row) for row in rows]
 
 
 async def _named(db: Db, words: str) -> list[SearchResult]:

@@ -215,6 +215,7 @@ NAVIGATION: dict[str, list[tuple[str, str, str, Scope | None]]] = {
     ],
     "Who has what": [
         ("People", "/identities", "users-round", Scope.IDENTITIES_READ),
+        ("Access", "/access", "shield-check", Scope.APPLICATIONS_READ),
         ("Applications", "/applications", "app-window", Scope.APPLICATIONS_READ),
     ],
     "How it is governed": [
@@ -227,7 +228,7 @@ NAVIGATION: dict[str, list[tuple[str, str, str, Scope | None]]] = {
     ],
 }
 # Screens that belong to a part of the console with another address.
-_PART_OF = {"/imports": "/applications", "/accounts": "/applications", "/deliveries": "/webhooks"}
+_PART_OF = {"/imports": "/applications", "/accounts": "/access", "/deliveries": "/webhooks"}
 
 
 def _is_at(path: str, href: str) -> bool:

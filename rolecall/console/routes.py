@@ -4,7 +4,9 @@ from litestar.static_files import create_static_files_router
 
 from rolecall.console.rendering import STATIC
 from rolecall.console.screens import (
+    access,
     access_models,
+    accounts,
     applications,
     audit,
     events,
@@ -24,6 +26,8 @@ SCREENS = (
     requests,
     events,
     identities,
+    access,
+    accounts,
     applications,
     imports,
     access_models,

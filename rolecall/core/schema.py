@@ -31,6 +31,7 @@ PACKAGES: tuple[str, ...] = (
     "identities",
     "applications",
     "accounts",
+    "entitlements",
     "application_imports",
     "access_models",
     "work_items",

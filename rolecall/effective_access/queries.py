@@ -16,10 +16,10 @@ from rolecall.accounts import queries as accounts_queries
 from rolecall.accounts.model import Access, group_header
 from rolecall.accounts.shapes import Account, HeldPermission, Membership
 from rolecall.applications import queries as applications
-from rolecall.core.db import Db, fetch_rows, fetch_value
-from rolecall.core.errors import Invalid
+from rolecall.core.db import Db, fetch_rows
 from rolecall.effective_access.shapes import (
     AccessEntry,
+    AccessOfAccount,
     AccountAccess,
     ApplicationAccess,
     EffectiveAccess,
@@ -50,7 +50,7 @@ class _HeldEntry(msgspec.Struct, frozen=True):
     access: Access
     value: str
     risk_rating: Level
-    group: str
+    path: list[str]
     from_import: int
 
 
@@ -61,55 +61,14 @@ class _FulfilledRequest(msgspec.Struct, frozen=True):
     reason: RequestReason
 
 
-async def moment_after(db: Db, import_number: int) -> datetime:
-    """Return when the last finished import up to this number ended.
-
-    Reject a number that no import has yet: `20260301` is more likely a date without dashes.
-    """
-    if import_number > (await fetch_value(db, "SELECT max(number) FROM application_imports") or 0):
-        raise Invalid.on("asOf", f"No import has the number {import_number}; write a date as 2026-03-01")
-    moment: datetime | None = await fetch_value(
-        db,
-        """SELECT build_end FROM application_imports WHERE status = 'Finished' AND number <= %(number)s
-           ORDER BY number DESC LIMIT 1""",
-        number=import_number,
-    )
-    if moment is None:
-        raise Invalid.on("asOf", f"No import numbered {import_number} or less has finished")
-    return moment
-
-
 async def access_of(db: Db, identity_id: UUID, as_of: datetime | None) -> EffectiveAccess:
     """Return the access of the identity's accounts with the reasons, both as of the moment if one is given."""
     accounts = await _accounts(db, identity_id, as_of)
-    held: dict[UUID, list[_HeldEntry]] = defaultdict(list)
-    # Accounts of one application share its last import at that time; for now, one query serves all applications.
-    for number, alike in groupby(accounts, key=lambda entry: entry[1]):
-        for account_id, entry in await _holdings(db, [account for account, _ in alike], number):
-            held[account_id].append(entry)
-    imports = await _imports(db, {entry.from_import for entries in held.values() for entry in entries})
-    requests = await _requests(db, identity_id, as_of)
-    models = await _models(db, identity_id, as_of)
-
-    def shown(entry: _HeldEntry, username: str) -> AccessEntry:
-        given = [given.reason for given in requests.get(entry.asked, []) if given.account in (None, username)]
-        why = Why(imports[entry.from_import], given, models.get(entry.given, []))
-        return AccessEntry(
-            entry.header,
-            entry.section,
-            entry.permission,
-            entry.access,
-            entry.value,
-            entry.risk_rating,
-            entry.group,
-            why,
-        )
-
+    access = await _entries(db, accounts, identity_id, as_of)
     by_application = defaultdict[UUID, list[AccountAccess]](list)
     for account, _ in accounts:
-        access = [shown(entry, account.username) for entry in held[account.id]]
         by_application[account.application_id].append(
-            AccountAccess(account.id, account.username, account.is_active, account.is_locked, access)
+            AccountAccess(account.id, account.username, account.is_active, account.is_locked, access[account.id])
         )
     first = await _first_imports(db, list(by_application), as_of)
     summaries = await applications.summaries(db, {*by_application, *first})
@@ -117,6 +76,46 @@ async def access_of(db: Db, identity_id: UUID, as_of: datetime | None) -> Effect
     found = [ApplicationAccess(summaries[id], of, first.pop(id, None)) for id, of in by_application.items()]
     unknown = [ApplicationAccess(summaries[id], [], moment) for id, moment in first.items()]
     return EffectiveAccess(identity_id, as_of, [*found, *unknown])
+
+
+async def access_of_account(db: Db, id: UUID, as_of: datetime | None) -> AccessOfAccount:
+    """Gather what one account holds, matched or not; for a past moment, as it was then."""
+    account, number, identity_id = await accounts_queries.account_at(db, id, as_of)
+    first = await _first_imports(db, [account.application_id], None)
+    since = first.get(account.application_id)
+    if number == 0:
+        return AccessOfAccount(id, as_of, identity_id, [], since)
+    access = await _entries(db, [(account, number)], identity_id, as_of)
+    return AccessOfAccount(id, as_of, identity_id, access[id], since)
+
+
+async def _entries(
+    db: Db, accounts: Sequence[tuple[Account, int | None]], identity_id: UUID | None, as_of: datetime | None
+) -> dict[UUID, list[AccessEntry]]:
+    """Return what these accounts of one identity hold, by the id of the account."""
+    held: dict[UUID, list[_HeldEntry]] = defaultdict(list)
+    # Those of one application share the import that was its last; now, after all imports, one question serves all.
+    for number, alike in groupby(accounts, key=lambda entry: entry[1]):
+        for account_id, entry in await _holdings(db, [account for account, _ in alike], number):
+            held[account_id].append(entry)
+    imports = await imports_by_number(db, {entry.from_import for entries in held.values() for entry in entries})
+    reasons = await reasons_of(db, [identity_id] if identity_id else [], as_of)
+
+    def shown(entry: _HeldEntry, username: str) -> AccessEntry:
+        why = reasons.why(identity_id, entry.asked, entry.given, username, imports[entry.from_import])
+        return AccessEntry(
+            entry.header,
+            entry.section,
+            entry.permission,
+            entry.access,
+            entry.value,
+            entry.risk_rating,
+            entry.path[0] if entry.path else "",
+            entry.path,
+            why,
+        )
+
+    return {account.id: [shown(entry, account.username) for entry in held[account.id]] for account, _ in accounts}
 
 
 async def _accounts(db: Db, identity_id: UUID, as_of: datetime | None) -> list[tuple[Account, int | None]]:
@@ -131,26 +130,26 @@ async def _holdings(db: Db, accounts: Sequence[Account], number: int | None) -> 
     application = {account.id: account.application_id for account in accounts}
     memberships = await accounts_queries.memberships(db, list(application), number)
     permissions = await accounts_queries.permissions_held(db, list(application), number)
-    through = {(member.account_id, member.group): member for member in memberships}
+    direct = {(member.account_id, member.group): member for member in memberships if not member.path}
 
     def a_membership(member: Membership) -> _HeldEntry:
         header, group = group_header(member.nomenclature), member.group
+        # What is held through groups was given with the group that the account is in itself.
+        source = direct.get((member.account_id, member.path[0]), member) if member.path else member
         there = application[member.account_id]
-        asked, given = (there, header, "", group), (there, True, "", "", group)
-        risk = Level(member.risk_rating)
-        return _HeldEntry(asked, given, header, "", group, Access.GRANT, "", risk, "", member.from_import)
+        asked = (there, group_header(source.nomenclature), "", source.group)
+        given, risk = (there, True, "", "", source.group), Level(member.risk_rating)
+        return _HeldEntry(asked, given, header, "", group, Access.GRANT, "", risk, member.path, member.from_import)
 
     def a_permission(held: HeldPermission) -> _HeldEntry:
-        words, since = (held.header, held.section, held.permission), held.from_import
+        words = held.header, held.section, held.permission
         there = application[held.holder_id]
         asked, given = (there, *words), (there, False, *words)
-        if held.group:
-            # Access through a group begins when both membership and permission exist.
-            member = through[held.holder_id, held.group]
+        if member := direct.get((held.holder_id, held.group)):
             group = a_membership(member)
-            asked, given, since = group.asked, group.given, max(since, member.from_import)
+            asked, given = group.asked, group.given
         access, risk = Access(held.access), Level(held.risk_rating)
-        return _HeldEntry(asked, given, *words, access, held.value, risk, held.group, since)
+        return _HeldEntry(asked, given, *words, access, held.value, risk, held.path, held.from_import)
 
     return chain(
         ((member.account_id, a_membership(member)) for member in memberships),
@@ -158,7 +157,7 @@ async def _holdings(db: Db, accounts: Sequence[Account], number: int | None) -> 
     )
 
 
-async def _imports(db: Db, numbers: Iterable[int]) -> dict[int, ImportReason]:
+async def imports_by_number(db: Db, numbers: Iterable[int]) -> dict[int, ImportReason]:
     rows = await fetch_rows(
         db,
         "SELECT number, build_end FROM application_imports WHERE number = ANY(%(numbers)s)",
@@ -188,7 +187,7 @@ async def _first_imports(db: Db, application_ids: Sequence[UUID], as_of: datetim
 # later request removes it, from the same account if both name accounts.
 _REQUESTS = """
     WITH fulfilled AS MATERIALIZED (
-        SELECT r.id, r.number, r.application_id, r.action, r.list_key, f.since,
+        SELECT r.identity_id, r.id, r.number, r.application_id, r.action, r.list_key, f.since,
                CASE WHEN r.completed_on <= %(as_of)s THEN r.completed_on END AS completed_on,
                (SELECT a.username FROM accounts a
                 WHERE a.application_id = r.application_id AND a.username = r.target_name) AS account
@@ -197,13 +196,13 @@ _REQUESTS = """
             UNION ALL
             SELECT l.since FROM past_resolutions l WHERE l.request_id = r.id AND l.until > %(as_of)s
         ) AS f
-        WHERE r.identity_id = %(identity)s AND f.since <= %(as_of)s
+        WHERE r.identity_id = ANY(%(identities)s) AND f.since <= %(as_of)s
     ), changed AS MATERIALIZED (
         SELECT f.*, p.header, p.section, p.permission, p.approved_access IN ('None', 'Deny') AS is_taken
         FROM fulfilled f JOIN privileges p ON p.request_id = f.id
     )
-    SELECT g.application_id, g.header, g.section, g.permission, g.account, g.id, g.number, g.action, g.since,
-           g.completed_on,
+    SELECT g.identity_id, g.application_id, g.header, g.section, g.permission, g.account, g.id, g.number, g.action,
+           g.since, g.completed_on,
            (SELECT json_agg(json_build_object('id', s.reviewer_id, 'name', s.reviewer_name)
                             ORDER BY s.rule, s.position)
             FROM responses s
@@ -211,44 +210,70 @@ _REQUESTS = """
     FROM changed g
     WHERE NOT g.is_taken AND NOT EXISTS (
         SELECT FROM changed t WHERE t.is_taken AND (t.since, t.number) > (g.since, g.number)
-        AND (t.application_id, t.header, t.section, t.permission)
-            = (g.application_id, g.header, g.section, g.permission)
+        AND (t.identity_id, t.application_id, t.header, t.section, t.permission)
+            = (g.identity_id, g.application_id, g.header, g.section, g.permission)
         AND coalesce(t.account = g.account, true))
     ORDER BY g.list_key"""
 
 
-async def _requests(db: Db, identity_id: UUID, as_of: datetime | None) -> dict[Asked, list[_FulfilledRequest]]:
-    """Find the requests that had granted access by then, and who approved them."""
-    rows = await fetch_rows(db, _REQUESTS, identity=identity_id, as_of=as_of or _FOREVER)
-    found = defaultdict[Asked, list[_FulfilledRequest]](list)
-    for application_id, header, section, permission, account, *reason, approvals in rows:
+class Reasons(msgspec.Struct, frozen=True):
+    """Why identities have access: requests and models, by identity and by what they give."""
+
+    requests: dict[tuple[UUID, Asked], list[_FulfilledRequest]]
+    models: dict[tuple[UUID, Given], list[ModelReason]]
+
+    def why(
+        self, identity_id: UUID | None, asked: Asked, given: Given, username: str, application_import: ImportReason
+    ) -> Why:
+        """Return the reasons for one thing that an account holds; without an identity none is known."""
+        if identity_id is None:
+            return Why(application_import, [], [])
+        found = self.requests.get((identity_id, asked), [])
+        requests = [each.reason for each in found if each.account in (None, username)]
+        return Why(application_import, requests, self.models.get((identity_id, given), []))
+
+
+async def reasons_of(db: Db, identity_ids: Sequence[UUID], as_of: datetime | None) -> Reasons:
+    """Find the reasons that held for these identities then; the same two queries for one as for many."""
+    return Reasons(await _requests(db, identity_ids, as_of), await _models(db, identity_ids, as_of))
+
+
+async def _requests(
+    db: Db, identity_ids: Sequence[UUID], as_of: datetime | None
+) -> dict[tuple[UUID, Asked], list[_FulfilledRequest]]:
+    """Find the requests that had given access by then, and who approved them."""
+    rows = await fetch_rows(db, _REQUESTS, identities=list(identity_ids), as_of=as_of or _FOREVER)
+    found = defaultdict[tuple[UUID, Asked], list[_FulfilledRequest]](list)
+    for identity_id, application_id, header, section, permission, account, *reason, approvals in rows:
         people = msgspec.convert(approvals or [], list[PersonReference])
         given = _FulfilledRequest(account, RequestReason(*(*reason, people)))
-        found[application_id, header, section, permission].append(given)
+        found[identity_id, (application_id, header, section, permission)].append(given)
     return found
 
 
-async def _models(db: Db, identity_id: UUID, as_of: datetime | None) -> dict[Given, list[ModelReason]]:
-    """Find the models that matched the identity then, with the name and the grants of the version of that time."""
+async def _models(
+    db: Db, identity_ids: Sequence[UUID], as_of: datetime | None
+) -> dict[tuple[UUID, Given], list[ModelReason]]:
+    """Find the models that matched the identities then, with the name and the grants of the version of that time."""
     rows = await fetch_rows(
         db,
-        """SELECT given.application_id, given.is_group, given.header, given.section, given.permission, m.id,
-                  at_the_time.definition ->> 'name'
-           FROM (SELECT model_id FROM access_model_members
-                 WHERE identity_id = %(identity)s AND since <= %(as_of)s
+        """SELECT x.identity_id, given.application_id, given.is_group, given.header, given.section, given.permission,
+                  m.id, at_the_time.definition ->> 'name'
+           FROM (SELECT identity_id, model_id FROM access_model_members
+                 WHERE identity_id = ANY(%(identities)s) AND since <= %(as_of)s
                  UNION
-                 SELECT model_id FROM past_model_members
-                 WHERE identity_id = %(identity)s AND since <= %(as_of)s AND until > %(as_of)s) AS x
+                 SELECT identity_id, model_id FROM past_model_members
+                 WHERE identity_id = ANY(%(identities)s) AND since <= %(as_of)s AND until > %(as_of)s) AS x
            JOIN access_models m ON m.id = x.model_id
            CROSS JOIN LATERAL (SELECT v.definition FROM access_model_versions v
                                WHERE v.model_id = m.id AND v.committed_at <= %(as_of)s
                                ORDER BY v.version DESC LIMIT 1) AS at_the_time
            CROSS JOIN LATERAL access_model_grants_in(at_the_time.definition -> 'access') AS given
            ORDER BY m.name_key, m.id""",
-        identity=identity_id,
+        identities=list(identity_ids),
         as_of=as_of or _FOREVER,
     )
-    found = defaultdict[Given, list[ModelReason]](list)
-    for application_id, is_group, header, section, permission, id, name in rows:
-        found[application_id, is_group, header, section, permission].append(ModelReason(id, name))
+    found = defaultdict[tuple[UUID, Given], list[ModelReason]](list)
+    for identity_id, application_id, is_group, header, section, permission, id, name in rows:
+        found[identity_id, (application_id, is_group, header, section, permission)].append(ModelReason(id, name))
     return found

@@ -5,6 +5,7 @@ import msgspec
 
 from rolecall.accounts.model import Access
 from rolecall.applications.shapes import ApplicationSummary
+from rolecall.identities.model import IdentityStatus
 from rolecall.settings.policy import Level, RequestAction
 from rolecall.work_items.shapes import PersonReference
 
@@ -41,7 +42,10 @@ class Why(msgspec.Struct, rename="camel"):
 
 
 class AccessEntry(msgspec.Struct, rename="camel"):
-    """A privilege; `group` names the group that grants it, empty if the account holds it directly."""
+    """A privilege; `group` names the group it comes through, empty when the account has it itself.
+
+    `path` names all groups on the way: the group that the account is in, and the groups above it.
+    """
 
     header: str
     section: str
@@ -50,6 +54,7 @@ class AccessEntry(msgspec.Struct, rename="camel"):
     value: str
     risk_rating: Level
     group: str
+    path: list[str]
     why: Why
 
 
@@ -78,3 +83,50 @@ class EffectiveAccess(msgspec.Struct, rename="camel"):
     identity_id: UUID
     as_of: datetime | None
     applications: list[ApplicationAccess]
+
+
+class AccessOfAccount(msgspec.Struct, rename="camel"):
+    """What one account holds. `identityId` is whose it was at that time; null if it had no match.
+
+    `noDataBefore` is when the first import of its application finished: nothing is known of an earlier time.
+    """
+
+    account_id: UUID
+    as_of: datetime | None
+    identity_id: UUID | None
+    access: list[AccessEntry]
+    no_data_before: datetime | None
+
+
+class HolderIdentity(msgspec.Struct, frozen=True):
+    """The identity behind an account; `status` is what it is today."""
+
+    id: UUID
+    name: str
+    title: str
+    department: str
+    status: IdentityStatus
+
+
+class HolderAccount(msgspec.Struct, frozen=True, rename="camel"):
+    id: UUID
+    username: str
+    is_active: bool
+    is_locked: bool
+
+
+class Holding(msgspec.Struct, rename="camel"):
+    """An account that holds an entitlement. `identity` is null if the account had no match.
+
+    `path` names the groups it comes through, from the group that the account is in; empty when direct. An account that
+    holds it in several ways is listed once for each. `until` is the import that no longer showed it; null if it was
+    still held.
+    """
+
+    identity: HolderIdentity | None
+    account: HolderAccount
+    access: Access
+    since: ImportReason
+    until: ImportReason | None
+    path: list[str]
+    why: Why

@@ -15,7 +15,7 @@ from rolecall.core.paging import EVERYTHING, Page, fetch_page
 from rolecall.core.paging import whole as everything
 from rolecall.core.text import sort_key
 from rolecall.identities import queries
-from rolecall.identities.model import IdentityStatus
+from rolecall.identities.model import IdentityStatus, IdentityType
 from rolecall.identities.shapes import IdentityDetail
 
 # Conditions for an exact match, by the expression of the index that serves each.
@@ -28,13 +28,14 @@ _EXACTLY = {
 _KEYS = {"last": "i.list_key", "first": "left(i.first_name_key, 300)"}
 _ORDERS = {"last": "i.list_key", "first": "left(i.first_name_key, 300), i.list_key"}
 _LONGEST_KEY = 300
+_EMAIL = 'lower(i.email_address) COLLATE "C"'
 # Upper bounds of a range scan: after every name with a prefix, and after one name with any accents.
 _AFTER_ALL, _AFTER_WHOLE = chr(1114111), "\x03"
 _MOST_WORDS = 8
 _MOST_NAMESAKES = 10
 
 
-Values = dict[str, object]
+Values = dict[str, Any]
 
 
 def people(words: str, limit: int | None = None, more: str = "", *, whole: bool = False) -> tuple[str, Values]:
@@ -46,6 +47,9 @@ def people(words: str, limit: int | None = None, more: str = "", *, whole: bool 
     words = " ".join(said.split())
     values: Values = {"id": guid(words.lower().removeprefix("urn:uuid:").strip("{}")), "said": said, "words": words}
     ways = [*_EXACTLY.items(), *_by_name(words, whole, values)]
+    if "@" in words and not whole:
+        values |= {"email": words.lower(), "email_end": words.lower() + _AFTER_ALL}
+        ways.append((_EMAIL, f"{_EMAIL} >= %(email)s AND {_EMAIL} < %(email_end)s AND i.email_address <> ''"))
     parts = [
         f"(SELECT i.id, i.list_key FROM identities i WHERE {condition} {more}"
         f"{'' if limit is None else f' ORDER BY {order} LIMIT {limit:d}'})"
@@ -83,9 +87,46 @@ def beginning(name: str) -> str:
     return sort_key(name).partition("\x02")[0][:_LONGEST_KEY]
 
 
-async def search(db: Db, words: str, page: int, *, whole: bool = False) -> Page[IdentityDetail]:
-    """Search people; results are in the order of the list of identities."""
-    found, values = people(words, whole=whole)
+class Filters(msgspec.Struct, frozen=True):
+    """Which people to find; None is no filter. Departments are compared ignoring case."""
+
+    status: IdentityStatus | None = None
+    type: IdentityType | None = None
+    department: str | None = None
+
+    def are_empty(self) -> bool:
+        return self == Filters()
+
+    def conditions(self) -> tuple[str, Values]:
+        """Return SQL conditions on an identity `i`, each after AND, and their values."""
+        given = {name: value for name, value in msgspec.structs.asdict(self).items() if value is not None}
+        return "".join(f" AND {_FILTERED[name]}" for name in given), {f"by_{name}": given[name] for name in given}
+
+
+_FILTERED = {
+    "status": "i.status = %(by_status)s",
+    "type": "i.type = %(by_type)s",
+    "department": "lower(i.department) = lower(%(by_department)s)",
+}
+
+
+async def listed(db: Db, page: int, filters: Filters) -> Page[IdentityDetail]:
+    """List people of a status, type or department, in the order of the list of identities."""
+    conditions, values = filters.conditions()
+    found = f"WITH found AS MATERIALIZED (SELECT i.id, i.list_key FROM identities i WHERE true{conditions})"
+    return await _paged(db, found, values, page)
+
+
+async def search(
+    db: Db, words: str, page: int, *, whole: bool = False, filters: Filters | None = None
+) -> Page[IdentityDetail]:
+    """In the order of the list of identities."""
+    more, given = (filters or Filters()).conditions()
+    found, values = people(words, more=more, whole=whole)
+    return await _paged(db, found, {**values, **given}, page)
+
+
+async def _paged(db: Db, found: str, values: dict[str, Any], page: int) -> Page[IdentityDetail]:
     if page == EVERYTHING:
         people_found = f"FROM found JOIN identities i USING (id) {queries.SUPERVISOR} ORDER BY found.list_key"
         return everything(queries.from_row, f"{found} SELECT {queries.COLUMNS} {people_found}", **values)

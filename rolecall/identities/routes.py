@@ -7,8 +7,9 @@ from rolecall.core.db import Db, Pool
 from rolecall.core.paging import Page
 from rolecall.core.together import get_with_others
 from rolecall.identities import finding, queries
+from rolecall.identities.model import IdentityStatus, IdentityType
 from rolecall.identities.shapes import IdentityDetail
-from rolecall.web.bodies import Reader, a_flag
+from rolecall.web.bodies import Reader, a_flag, a_word_of
 from rolecall.web.operations import operation
 
 _SPECIFIED, _ADDED = ("Access governance",), ("Administration",)
@@ -32,16 +33,34 @@ def _text(text: str) -> str:
     return text
 
 
-_WHO = Reader(_text, {"type": "string", "pattern": r"^[^\x00]*[^\x00\s][^\x00]*$"}, required=True)
+def _words(text: str) -> str:
+    if not text.strip():
+        raise ValueError("is required")
+    return _text(text)
 
 
-@operation("GET", "/search", scope=Scope.IDENTITIES_READ, query={"q": _WHO, "whole": a_flag}, tags=_ADDED)
+_WHO = Reader(_words, {"type": "string", "pattern": r"^[^\x00]*[^\x00\s][^\x00]*$"})
+_DEPARTMENT = Reader(_text, {"type": "string", "pattern": r"^[^\x00]*$"})
+_SEARCH = {
+    "q": _WHO,
+    "whole": a_flag,
+    "status": a_word_of(IdentityStatus),
+    "type": a_word_of(IdentityType),
+    "department": _DEPARTMENT,
+}
+
+
+@operation("GET", "/search", scope=Scope.IDENTITIES_READ, query=_SEARCH, tags=_ADDED)
 async def search_identities(db: Db, query: dict[str, Any]) -> Page[IdentityDetail]:
-    """Find people by the start of their names in either order, or by e-mail, employee ID or id.
+    """Find people by the start of their names or e-mail, or by employee ID or id, of a status, type or department.
 
-    `whole` finds only people whose complete name matches.
+    `whole` finds only people whose complete name matches. Without any filter everyone is listed.
     """
-    return await finding.search(db, query["q"], query["page"], whole=query.get("whole", False))
+    page, words = query["page"], query.get("q")
+    filters = finding.Filters(query.get("status"), query.get("type"), query.get("department"))
+    if words is not None:
+        return await finding.search(db, words, page, whole=query.get("whole", False), filters=filters)
+    return await (queries.by_name(db, page) if filters.are_empty() else finding.listed(db, page, filters))
 
 
 router = Router("/api/identities", route_handlers=[list_identities, get_identity, search_identities])

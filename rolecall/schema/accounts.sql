@@ -22,34 +22,103 @@ CREATE OR REPLACE FUNCTION access_rank(access text) RETURNS int LANGUAGE sql IMM
 CREATE OR REPLACE FUNCTION risk_rank(rating text) RETURNS int LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN array_position(levels_in_order(), rating);
 
--- Rate a group as the riskiest permission that it or a group above it gives, now or after the import `as_of`.
--- UNION drops groups that were met before, so a cycle of parents ends.
-CREATE OR REPLACE FUNCTION group_risk_at(number int, as_of int) RETURNS text STABLE LANGUAGE sql BEGIN ATOMIC
-    WITH RECURSIVE above (number) AS (
-        SELECT group_risk_at.number
-        UNION
-        SELECT parent.number FROM above
-        JOIN group_versions v ON v.group_number = above.number AND v.parent <> ''
-             AND v.from_import <= coalesce(as_of, v.from_import) AND (v.until_import IS NULL OR v.until_import > as_of)
-        JOIN groups child ON child.number = above.number
-        JOIN groups parent ON parent.application_id = child.application_id
-             AND in_any_case(parent.name) = in_any_case(v.parent)
+-- As a number of an import: now. Rows that are still valid have no end, so they contain it.
+CREATE OR REPLACE FUNCTION now_import() RETURNS int IMMUTABLE LANGUAGE sql PARALLEL SAFE RETURN 2147483646;
+-- How many groups are followed upwards at most, so that a chain of thousands costs no more than a nesting that people understand.
+CREATE OR REPLACE FUNCTION deepest_nesting() RETURNS int IMMUTABLE LANGUAGE sql PARALLEL SAFE RETURN 64;
+
+-- The one rule of nesting: which group is the parent of a group, and during which imports. `Parent` names it, by its exact name if there
+-- is such a group, else ignoring case.
+CREATE OR REPLACE FUNCTION parents_of(child int) RETURNS TABLE (parent int, during int4range) STABLE LANGUAGE sql BEGIN ATOMIC
+    SELECT p.number, unnest(range_agg(int4range(v.from_import, v.until_import)))
+    FROM group_versions v JOIN groups c ON c.number = v.group_number
+    CROSS JOIN LATERAL (
+        SELECT g.number FROM groups g
+        WHERE g.application_id = c.application_id AND in_any_case(g.name) = in_any_case(v.parent)
+        ORDER BY g.name = v.parent DESC, g.number LIMIT 1
+    ) AS p
+    WHERE v.group_number = child AND v.parent <> '' GROUP BY p.number;
+END;
+
+-- The groups that a member of each of these groups is in: the group itself and all above it. `path` are the groups on the way, from the
+-- group itself to the one below `above`. After the import `as_of`, or at any time if it is null. A group is not entered twice on one way,
+-- so a cycle ends.
+CREATE OR REPLACE FUNCTION groups_above(starts int[], as_of int)
+RETURNS TABLE (number int, above int, path int[], during int4range) STABLE LANGUAGE sql BEGIN ATOMIC
+    WITH RECURSIVE walked (number, above, path, during) AS (
+        SELECT DISTINCT s, s, '{}'::int[], int4range(0, NULL) FROM unnest(starts) AS s
+        UNION ALL
+        SELECT w.number, l.parent, w.path || w.above, w.during * l.during FROM walked w CROSS JOIN LATERAL parents_of(w.above) AS l
+        WHERE w.during && l.during AND (as_of IS NULL OR l.during @> as_of)
+              AND l.parent <> ALL (w.path || w.above) AND cardinality(w.path) < deepest_nesting()
     )
-    SELECT coalesce((
-        SELECT v.risk_rating FROM above
+    SELECT w.number, w.above, w.path, w.during FROM walked w;
+END;
+
+-- The same walk from the other end: the groups whose members are in the group `start`, itself included. `path` are the groups on the way,
+-- from `number` to the one below `start`; it is empty for `start` itself.
+CREATE OR REPLACE FUNCTION groups_below(start int, as_of int)
+RETURNS TABLE (number int, path int[], during int4range) STABLE LANGUAGE sql BEGIN ATOMIC
+    WITH RECURSIVE walked (number, path, during) AS (
+        SELECT start, '{}'::int[], int4range(0, NULL)
+        UNION ALL
+        SELECT child.number, child.number || w.path, w.during * l.during FROM walked w
+        JOIN groups g ON g.number = w.number
+        CROSS JOIN LATERAL (
+            SELECT DISTINCT c.number FROM group_versions v JOIN groups c ON c.number = v.group_number
+            WHERE in_any_case(v.parent) = in_any_case(g.name) AND v.parent <> '' AND c.application_id = g.application_id
+        ) AS child
+        CROSS JOIN LATERAL parents_of(child.number) AS l
+        WHERE l.parent = w.number AND w.during && l.during AND (as_of IS NULL OR l.during @> as_of)
+              AND child.number <> ALL (start || w.path) AND cardinality(w.path) < deepest_nesting()
+    )
+    SELECT w.number, w.path, w.during FROM walked w;
+END;
+
+-- The names of these groups, in this order.
+CREATE OR REPLACE FUNCTION group_names(numbers int[]) RETURNS text[] STABLE LANGUAGE sql BEGIN ATOMIC
+    SELECT coalesce(array_agg(g.name::text ORDER BY n.place), '{}')
+    FROM unnest(numbers) WITH ORDINALITY AS n (number, place) JOIN groups g ON g.number = n.number;
+END;
+
+-- The groups that contain one another, if the way up from a group comes back to it; else null.
+CREATE OR REPLACE FUNCTION group_cycle(number int, as_of int) RETURNS int[] STABLE LANGUAGE sql BEGIN ATOMIC
+    SELECT w.path || w.above FROM groups_above(ARRAY[group_cycle.number], as_of) AS w
+    CROSS JOIN LATERAL parents_of(w.above) AS l
+    WHERE l.parent = group_cycle.number AND l.during @> as_of LIMIT 1;
+END;
+
+-- Rate a group by the riskiest of what it or a group above it gives and of what people say of the groups above; now or after the
+-- import `as_of`.
+CREATE OR REPLACE FUNCTION given_risk_at(number int, as_of int) RETURNS text STABLE LANGUAGE sql BEGIN ATOMIC
+    WITH above AS MATERIALIZED (
+        SELECT DISTINCT w.above AS number FROM groups_above(ARRAY[given_risk_at.number], coalesce(as_of, now_import())) AS w
+    )
+    SELECT coalesce((SELECT rated.risk FROM (
+        SELECT coalesce(c.risk_rating, v.risk_rating) AS risk FROM above
         JOIN assignments s ON s.holder_number = above.number AND s.access <> 'None'
              AND s.from_import <= coalesce(as_of, s.from_import) AND (s.until_import IS NULL OR s.until_import > as_of)
         JOIN permission_versions v ON v.permission_number = s.permission_number
              AND v.from_import <= coalesce(as_of, v.from_import) AND (v.until_import IS NULL OR v.until_import > as_of)
-        ORDER BY risk_rank(v.risk_rating) DESC LIMIT 1), 'None');
+        JOIN permissions p ON p.number = s.permission_number LEFT JOIN curations c ON c.entitlement_id = p.id
+        UNION ALL
+        SELECT c.risk_rating FROM above JOIN groups g ON g.number = above.number JOIN curations c ON c.entitlement_id = g.id
+        WHERE c.risk_rating IS NOT NULL AND g.number <> given_risk_at.number
+    ) AS rated ORDER BY risk_rank(rated.risk) DESC LIMIT 1), 'None');
+END;
+-- What a person says of a group goes before what follows from its permissions.
+CREATE OR REPLACE FUNCTION group_risk_at(number int, as_of int) RETURNS text STABLE LANGUAGE sql BEGIN ATOMIC
+    SELECT coalesce((SELECT c.risk_rating FROM groups g JOIN curations c ON c.entitlement_id = g.id WHERE g.number = group_risk_at.number),
+                    given_risk_at(group_risk_at.number, as_of));
 END;
 CREATE OR REPLACE FUNCTION group_risk(number int) RETURNS text STABLE LANGUAGE sql RETURN group_risk_at(number, NULL);
 
 -- Rate a privilege by the permission and the group that its name stands for; null when the catalogue has neither.
 CREATE OR REPLACE FUNCTION known_risk(permission int, membership int) RETURNS text STABLE LANGUAGE sql BEGIN ATOMIC
     SELECT rated.risk FROM (
-        SELECT v.risk_rating AS risk FROM permission_versions v
-        WHERE v.permission_number = permission AND v.until_import IS NULL
+        SELECT coalesce(c.risk_rating, v.risk_rating) AS risk FROM permission_versions v
+        JOIN permissions p ON p.number = v.permission_number LEFT JOIN curations c ON c.entitlement_id = p.id
+        WHERE v.permission_number = known_risk.permission AND v.until_import IS NULL
         UNION ALL
         SELECT group_risk(v.group_number) FROM group_versions v
         WHERE v.group_number = membership AND v.until_import IS NULL
@@ -92,6 +161,13 @@ CREATE OR REPLACE TRIGGER note_to_match_on_insert AFTER INSERT ON identities REF
     FOR EACH STATEMENT EXECUTE FUNCTION note_identities_to_match();
 CREATE OR REPLACE TRIGGER note_to_match_on_update AFTER UPDATE ON identities REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
     FOR EACH STATEMENT EXECUTE FUNCTION note_identities_to_match();
+
+-- Whose an account was at a past moment: the match of that time, or today's if none is known; a pin always wins.
+CREATE OR REPLACE FUNCTION identity_then(account accounts, moment timestamptz) RETURNS uuid STABLE LANGUAGE sql BEGIN ATOMIC
+    SELECT coalesce((SELECT m.identity_id FROM past_matches m
+                     WHERE account.pin IS NULL AND m.account_number = account.number AND m.since <= moment AND m.until > moment
+                     ORDER BY m.since DESC LIMIT 1), account.identity_id);
+END;
 
 -- Keep whose an account was until now: docs/decisions/0185.
 CREATE OR REPLACE FUNCTION keep_past_matches() RETURNS trigger LANGUAGE plpgsql AS $$

@@ -39,6 +39,7 @@ UNGOVERNED = {
     "access_request_events", "activity", "import_log", "webhook_attempts", "webhook_deliveries",
     # Derived from audited tables.
     "access_model_grants", "access_model_members", "access_model_versions", "application_totals", "list_changes",
+    "entitlements", "holder_counts",
     "list_contents", "lists", "matchings", "past_matches", "past_model_members", "past_resolutions", "request_times",
     "settled_pages", "waiting_requests", "webhook_tallies",
     # Queues and caches inside the service.

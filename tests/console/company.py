@@ -67,6 +67,7 @@ async def a_company(db: Db, config: Config, email: str = "ada.admin@example.com"
     await let_the_worker_work(config)
     token = await a_token(db, "reporting")
     account = await fetch_value(db, "SELECT id FROM accounts WHERE username = 'ada'")
+    entitlement = await fetch_value(db, "SELECT id FROM entitlements WHERE kind = 'Group' LIMIT 1")
     delivery = await fetch_value(db, "SELECT id FROM webhook_deliveries ORDER BY number LIMIT 1")
     file = await fetch_value(db, "SELECT id FROM import_files WHERE import_id = %(id)s LIMIT 1", id=run)
     return Company(
@@ -75,6 +76,7 @@ async def a_company(db: Db, config: Config, email: str = "ada.admin@example.com"
             "identities": ada, "people": boss, "applications": application, "imports": run, "files": file,
             "access-models": model, "drafts": drafted, "webhooks": hook, "requests": request, "events": event,
             "tokens": token.id, "audit": 1, "accounts": account, "deliveries": delivery,
+            "access": entitlement,
         },
     )  # fmt: skip
 

@@ -66,6 +66,9 @@ FITTING: dict[str, Callable[[Any], Any]] = {
     "permissions": lambda _: [{"header": "Ledger", "permission": "Post"}],
     "privileges": lambda _: [{"header": "Ledger", "permission": "Post"}],
     "provisionerIds": several("identities"),
+    # Nothing was renamed.
+    "sameAs": lambda _: "",
+    "tags": lambda _: ["SOX"],
     # The first identity changes its role, so it cannot be its own supervisor.
     "supervisorId": lambda _: random.choice(RECORDS["identities"][1:]),
     "until": in_days(1, 99),
@@ -78,6 +81,7 @@ PATHS = {
     "/api/accounts/{id}": "accounts",
     "/api/application-imports/{id}": "imports",
     "/api/applications/{id}": "spare_applications",
+    "/api/entitlements/{id}": "entitlements",
     "/api/identities/{id}": "identities",
     "/api/personnel-events/{id}": "events",
     "/api/webhook-deliveries/{id}": "deliveries",

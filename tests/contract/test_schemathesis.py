@@ -47,7 +47,7 @@ async def records(client: httpx2.AsyncClient, db: Db) -> dict[str, list[str]]:
     await client.post("/api/webhooks", json=hook)
     identities = [await an_identity(db, "Ada", f"Lovelace {n}") for n in range(3)]
     application, other, spare = [await an_application(db, name, schedule=schedule) for name in ("A", "B", "Spare")]
-    await an_account(db, spare, "ada", identities[0])
+    await an_account(db, spare, "ada", identities[0], groups=("Clerks",))
     for id in identities:
         await an_access_request(db, identity_id=id, application_id=application)
         body = {"identityId": str(id), "effectiveDate": str(datetime.now(UTC).date() + timedelta(days=2))}
@@ -58,6 +58,7 @@ async def records(client: httpx2.AsyncClient, db: Db) -> dict[str, list[str]]:
         "spare_applications": [str(spare)],
         "imports": [str(await an_import(db, application, status)) for status in ("Pending", "Finished", "Failed")],
         "accounts": await column(db, "SELECT id FROM accounts"),
+        "entitlements": await column(db, "SELECT id FROM entitlements"),
         "deliveries": await column(db, "SELECT id FROM webhook_deliveries"),
         "models": [str((await client.post("/api/access-models", json={"name": "Clerk"})).json()["id"])],
         "events": await column(db, "SELECT id FROM personnel_events"),

@@ -48,6 +48,7 @@ async def test_every_entry_has_its_privilege_and_reasons(client: httpx2.AsyncCli
             "value": "",
             "riskRating": "None",
             "group": "",
+            "path": [],
             "why": {"import": run, "accessRequests": [], "accessModels": [{"id": str(model), "name": "Clerks"}]},
         },
         {
@@ -58,6 +59,7 @@ async def test_every_entry_has_its_privilege_and_reasons(client: httpx2.AsyncCli
             "value": "",
             "riskRating": "High",
             "group": "",
+            "path": [],
             "why": {"import": run, "accessRequests": [], "accessModels": []},
         },
     ]

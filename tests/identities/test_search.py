@@ -49,7 +49,8 @@ async def found(client: httpx2.AsyncClient, words: str, **more: Any) -> list[str
         ("EVA nunez", ["Núñez"]),
         ("Núñez", ["Núñez"]),
         ("ANNA.a@example.com ", ["Andersen"]),
-        ("anna.a@example", []),
+        ("anna.a@example", ["Andersen"]),
+        ("anna.a", []),
         ("e-7", ["Adams"]),
         ("e-", []),
         (ID.upper(), ["Andersen"]),
@@ -115,7 +116,6 @@ async def test_search_results_are_paged_in_list_order(client: httpx2.AsyncClient
 @pytest.mark.parametrize(
     ("asked", "problem"),
     [
-        ({}, ("q", "Q is required")),
         ({"q": " "}, ("q", "Q is required")),
         ({"q": "a\x00"}, ("q", "Q must not contain NUL characters")),
         ({"q": "a", "page": "0"}, ("page", "Page must be a whole number, 1 or more")),

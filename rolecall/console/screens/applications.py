@@ -29,13 +29,15 @@ from rolecall.console.forms import (
     with_people,
 )
 from rolecall.console.frame import screen
-from rolecall.console.inputs import Form, one_among, some_words
+from rolecall.console.inputs import Form, a_day, one_among, some_words
+from rolecall.console.screens.access import FUTURE, end_of
 from rolecall.core.caller import Caller, Scope
 from rolecall.core.checking import Facts, Json
 from rolecall.core.config import Config
 from rolecall.core.db import Db
 from rolecall.core.errors import Invalid
 from rolecall.core.ids import known_guid
+from rolecall.effective_access.queries import access_of_account
 from rolecall.identities import finding as people
 from rolecall.settings import queries as settings
 from rolecall.settings.policy import Level
@@ -212,8 +214,10 @@ async def stage_import(db: Db, caller: Caller, id: str, facts: Facts) -> SeeOthe
     return SeeOther(f"/imports/{run}", "The import was created. It starts in a moment.")
 
 
-@screen("GET", "/accounts/{id:str}", scope=Scope.APPLICATIONS_READ)
-async def show_account(db: Db, id: str) -> HtmlPage:
+@screen("GET", "/accounts/{id:str}", scope=Scope.APPLICATIONS_READ, query={"asOf": a_day})
+async def show_account(db: Db, id: str, query: dict[str, Any], config: Config, facts: Facts) -> HtmlPage:
+    asked = query.get("asOf")
+    day = asked if asked and asked < facts.today else None
     account = await accounts.account_item(db, known_guid("Account", id))
     application_id = await console.application_of_account(db, account.id)
     label = await finding.label_of(db, account.identity_id)
@@ -225,6 +229,10 @@ async def show_account(db: Db, id: str) -> HtmlPage:
             "application": await queries.get(db, application_id),
             "label": label,
             "candidates": candidates,
+            "held": await access_of_account(db, account.id, end_of(day, config)),
+            "as_of": day,
+            "today": facts.today,
+            "problem": FUTURE if asked and asked > facts.today else None,
         },
     )
 

@@ -7,6 +7,7 @@ from rolecall.access_requests.shapes import AccessRequestDetail
 from rolecall.console import finding, overview
 from rolecall.console import queries as console
 from rolecall.console.answers import HtmlPage
+from rolecall.console.attention import accounts_to_look_at
 from rolecall.console.charts import Stack, stacked_bars
 from rolecall.console.frame import screen
 from rolecall.console.inputs import some_words
@@ -35,6 +36,7 @@ async def show_home(db: Db, person: Person, caller: Caller, now: datetime, confi
         "home.html",
         {
             "tiles": await overview.tiles(db, person, now),
+            "attention": await accounts_to_look_at(db, now) if Scope.APPLICATIONS_READ in caller.scopes else [],
             "today": now.astimezone(config.timezone),
             "waiting": waiting,
             "beside": await overview.beside(db, [request.id for _, request in waiting]),
@@ -89,6 +91,9 @@ _SCOPES = {
     "Application": Scope.APPLICATIONS_READ,
     "Access model": Scope.ACCESS_REQUESTS_READ,
     "Person": Scope.IDENTITIES_READ,
+    "Group": Scope.APPLICATIONS_READ,
+    "Permission": Scope.APPLICATIONS_READ,
+    "Account": Scope.APPLICATIONS_READ,
 }
 
 HANDLERS: list[HTTPRouteHandler] = [show_home, show_results]

@@ -22,16 +22,29 @@ from rolecall.core.formats.spreadsheets import harmless
 from rolecall.effective_access.queries import access_of
 from rolecall.effective_access.shapes import EffectiveAccess
 from rolecall.identities import finding, queries
-from rolecall.identities.model import IdentityStatus
+from rolecall.identities.model import IdentityStatus, IdentityType
 from rolecall.identities.shapes import IdentityDetail
 from rolecall.personnel_events import queries as events
+from rolecall.web.bodies import a_word_of
+
+_FILTERS = {
+    "name": some_words,
+    "status": a_word_of(IdentityStatus),
+    "type": a_word_of(IdentityType),
+    "department": some_words,
+}
 
 
-@screen("GET", "/identities", scope=Scope.IDENTITIES_READ, query={"name": some_words})
+@screen("GET", "/identities", scope=Scope.IDENTITIES_READ, query=_FILTERS)
 async def show_identities(db: Db, query: dict[str, Any]) -> HtmlPage:
     name, page = query.get("name"), query["page"]
-    found = await (finding.search(db, name, page) if name else queries.by_name(db, page))
-    return HtmlPage("identities.html", {"page": found, "query": query})
+    filters = finding.Filters(query.get("status"), query.get("type"), query.get("department") or None)
+    if name:
+        found = await finding.search(db, name, page, filters=filters)
+    else:
+        found = await (queries.by_name(db, page) if filters.are_empty() else finding.listed(db, page, filters))
+    values = {"page": found, "query": query, "statuses": list(IdentityStatus), "types": list(IdentityType)}
+    return HtmlPage("identities.html", values)
 
 
 @screen("GET", "/people", scope=Scope.IDENTITIES_READ, query={"q": some_words})

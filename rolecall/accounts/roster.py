@@ -1,0 +1,175 @@
+"""Accounts across applications, in the order of applications and usernames.
+
+The list is the lists of all applications one after the other. Without a filter, or by application, match or whether
+they are active, each of those is a frozen list, so every page costs the same. Other filters count what they find.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from rolecall.accounts.model import Match, pairs
+from rolecall.accounts.shapes import AccountDetail, AccountIdentity, RosterItem
+from rolecall.applications.queries import SUMMARY_COLUMNS, SUMMARY_WIDTH, summary_from_row
+from rolecall.core.db import Db, fetch_rows
+from rolecall.core.errors import NotFound
+from rolecall.core.paging import PAGE_SIZE, FrozenListing, Page, fetch_page, fetch_stretch
+
+# An account `x` of application `a` as its version `v` shows it, with its identity `i`.
+_COLUMNS = f"""x.id, {SUMMARY_COLUMNS}, x.username, v.name, v.email, v.is_active, v.is_locked,
+    nullif(v.last_login, '') AS last_login, i.id, i.first_name || ' ' || i.last_name, i.status, x.match, x.matched_on"""
+_WIDTH = 1 + SUMMARY_WIDTH + 11
+
+
+class Filters(msgspec.Struct, frozen=True, kw_only=True):
+    """Which accounts to list; None is no filter."""
+
+    application_id: UUID | None = None
+    match: Match | None = None
+    identity_id: UUID | None = None
+    search: str | None = None
+    is_active: bool | None = None
+    leaver: bool | None = None
+    dormant_days: int | None = None
+    privileged: bool | None = None
+
+    def are_versioned(self) -> bool:
+        """Return whether each application's part of the list changes with an import or a matching only."""
+        others = (self.identity_id, self.search, self.leaver, self.dormant_days, self.privileged)
+        return all(value is None for value in others)
+
+
+def from_row(row: Sequence[Any]) -> RosterItem:
+    id, *rest = row
+    summary, rest = rest[:SUMMARY_WIDTH], rest[SUMMARY_WIDTH:]
+    *plain, identity_id, name, status, match, matched_on = rest
+    identity = AccountIdentity(identity_id, name, status) if identity_id else None
+    return RosterItem(*(id, summary_from_row(summary), *plain, identity, match, matched_on))
+
+
+# Matches and what identities are called change between imports; how often accounts were matched is part of the name.
+_OF_ONE = FrozenListing(
+    columns=_COLUMNS,
+    rows="""FROM accounts x JOIN applications a ON a.id = x.application_id
+            JOIN account_versions v ON v.account_number = x.number
+                 AND v.from_import <= %(as_of)s AND (v.until_import IS NULL OR v.until_import > %(as_of)s)
+            LEFT JOIN identities i ON i.id = x.identity_id
+            WHERE x.application_id = %(application)s AND x.match = coalesce(%(match)s::text, x.match)
+              AND v.is_active = coalesce(%(is_active)s::boolean, v.is_active)""",
+    key={"x.username": "text"},
+    make=from_row,
+    version="(SELECT ', matched ' || coalesce(max(number), 0) FROM matchings WHERE application_id = %(application)s)",
+)
+
+
+async def list_accounts(db: Db, page: int, filters: Filters, as_of: datetime | None, now: datetime) -> Page[RosterItem]:
+    """List accounts by application and username; those of archived applications only if asked for by application."""
+    if as_of is None and filters.are_versioned():
+        return await _one_after_the_other(db, page, filters)
+    return await _counted(db, page, filters, as_of, now)
+
+
+async def _one_after_the_other(db: Db, page: int, filters: Filters) -> Page[RosterItem]:
+    applications = await fetch_rows(
+        db,
+        """SELECT a.id, t.import_number FROM applications a JOIN application_totals t ON t.application_id = a.id
+           WHERE t.accounts > 0 AND (NOT a.is_archived AND %(id)s::uuid IS NULL OR a.id = %(id)s)
+           ORDER BY a.list_key""",
+        id=filters.application_id,
+    )
+    items: list[RosterItem] = []
+    before, total, start = 0, 0, (page - 1) * PAGE_SIZE
+    for id, number in applications:
+        wanted = PAGE_SIZE - len(items)
+        of_this, found = await fetch_stretch(
+            db,
+            _OF_ONE,
+            f"roster of {id} after {number}, {filters.match} {filters.is_active}",
+            max(start - before, 0) if wanted else 0,
+            wanted,
+            application=id,
+            as_of=number,
+            match=filters.match,
+            is_active=filters.is_active,
+        )
+        items += found if start < before + of_this else []
+        before += of_this
+        total = before
+    return Page(items, total, page, PAGE_SIZE, -(-total // PAGE_SIZE))
+
+
+# The last import of each application then, and the accounts with privileged entitlements after it.
+_GIVEN = """WITH last AS MATERIALIZED (
+        SELECT r.application_id, max(r.number)::int AS number FROM application_imports r
+        WHERE r.status = 'Finished' AND r.build_end <= %(moment)s GROUP BY 1
+    ), privileged AS MATERIALIZED (
+        SELECT DISTINCT h.account FROM entitlements e JOIN last USING (application_id)
+        CROSS JOIN LATERAL holdings_of(e.id, last.number) AS h
+        WHERE e.is_privileged AND %(privileged)s::boolean IS NOT NULL
+    )"""
+_ROWS = """FROM applications a JOIN last ON last.application_id = a.id
+    JOIN accounts x ON x.application_id = a.id
+    JOIN account_versions v ON v.account_number = x.number
+         AND v.from_import <= last.number AND (v.until_import IS NULL OR v.until_import > last.number)
+    LEFT JOIN identities i ON i.id = identity_then(x, %(moment)s)"""
+_CONDITIONS = {
+    "application_id": "a.id = %(application_id)s",
+    "match": "x.match = %(match)s",
+    "identity_id": "i.id = %(identity_id)s",
+    "search": """(strpos(username_key(x.username), username_key(%(search)s)) > 0
+                  OR strpos(username_key(v.name), username_key(%(search)s)) > 0
+                  OR strpos(lower(v.email), lower(%(search)s)) > 0)""",
+    "is_active": "v.is_active = %(is_active)s",
+    "leaver": """(i.id IS NOT NULL AND i.status <> 'Active'
+                  AND coalesce(i.inactivated_date <= %(moment)s, true)) = %(leaver)s""",
+    "dormant_days": "v.last_login <> '' AND v.last_login < %(oldest)s",
+    "privileged": "(x.number IN (SELECT account FROM privileged)) = %(privileged)s",
+}
+
+
+async def _counted(db: Db, page: int, filters: Filters, as_of: datetime | None, now: datetime) -> Page[RosterItem]:
+    given: dict[str, Any] = msgspec.structs.asdict(filters)
+    conditions = [sql for name, sql in _CONDITIONS.items() if given[name] is not None]
+    if filters.application_id is None:
+        conditions.append("NOT a.is_archived")
+    rows, moment = f"{_ROWS} WHERE {' AND '.join(conditions)}", as_of or now
+    days = timedelta(days=filters.dormant_days or 0)
+    return await fetch_page(
+        db,
+        from_row,
+        page,
+        given=_GIVEN,
+        total=f"SELECT count(*) {rows}",
+        items=f"SELECT {_COLUMNS} {rows} ORDER BY a.list_key, x.username",
+        **{**given, "search": " ".join((filters.search or "").split())},
+        moment=moment,
+        oldest=f"{max(moment, _FIRST_DAY + days) - days:%Y-%m-%dT%H:%M:%SZ}",
+    )
+
+
+_FIRST_DAY = datetime.fromisoformat("1900-01-01T00:00:00+00:00")
+
+
+async def get(db: Db, id: UUID) -> AccountDetail:
+    """Get one account as it is now, or as it last was."""
+    seen = "SELECT r.build_end FROM application_imports r WHERE r.application_id = a.id AND r.status = 'Finished'"
+    rows = await fetch_rows(
+        db,
+        f"""SELECT {_COLUMNS}, v.employee_id, v.metadata::json, v.until_import IS NULL,
+                   ({seen} AND r.number = (SELECT min(f.from_import) FROM account_versions f
+                                           WHERE f.account_number = x.number)),
+                   ({seen} AND r.number < coalesce(v.until_import, now_import()) ORDER BY r.number DESC LIMIT 1)
+            FROM accounts x JOIN applications a ON a.id = x.application_id
+            JOIN LATERAL (SELECT * FROM account_versions v WHERE v.account_number = x.number
+                          ORDER BY v.from_import DESC LIMIT 1) AS v ON true
+            LEFT JOIN identities i ON i.id = x.identity_id WHERE x.id = %(id)s""",
+        id=id,
+    )
+    if not rows:
+        raise NotFound("Account", id)
+    employee_id, metadata, *rest = rows[0][_WIDTH:]
+    item = from_row(rows[0][:_WIDTH])
+    return AccountDetail(*(*msgspec.structs.astuple(item), employee_id, pairs(metadata), *rest))

@@ -1,0 +1,52 @@
+"""Accounts across applications."""
+
+from typing import Any
+
+from litestar.handlers import HTTPRouteHandler
+
+from rolecall.accounts import roster
+from rolecall.accounts.model import Match
+from rolecall.accounts.routes import a_number_of_days
+from rolecall.console.answers import HtmlPage
+from rolecall.console.frame import screen
+from rolecall.console.inputs import some_words
+from rolecall.core.caller import Scope
+from rolecall.core.checking import Facts
+from rolecall.core.db import Db, fetch_rows
+from rolecall.web.bodies import a_flag, a_guid, a_word_of
+
+_QUERY = {
+    "search": some_words,
+    "applicationId": a_guid,
+    "match": a_word_of(Match),
+    "isActive": a_flag,
+    "leaver": a_flag,
+    "privileged": a_flag,
+    "dormantDays": a_number_of_days,
+}
+
+
+@screen("GET", "/accounts", scope=Scope.APPLICATIONS_READ, query=_QUERY)
+async def show_accounts(db: Db, query: dict[str, Any], facts: Facts) -> HtmlPage:
+    filters = roster.Filters(
+        application_id=query.get("applicationId"),
+        match=query.get("match"),
+        search=query.get("search") or None,
+        is_active=query.get("isActive"),
+        leaver=query.get("leaver"),
+        dormant_days=query.get("dormantDays"),
+        privileged=query.get("privileged"),
+    )
+    everywhere = await fetch_rows(db, "SELECT id::text, name FROM applications WHERE NOT is_archived ORDER BY list_key")
+    return HtmlPage(
+        "accounts.html",
+        {
+            "page": await roster.list_accounts(db, query["page"], filters, None, facts.now),
+            "query": query,
+            "applications": everywhere,
+            "matches": list(Match),
+        },
+    )
+
+
+HANDLERS: list[HTTPRouteHandler] = [show_accounts]

@@ -1,0 +1,82 @@
+from typing import Any
+from uuid import UUID
+
+from rolecall.core.checking import Facts, Json, check, valid_fields
+from rolecall.core.db import Db, execute, fetch_rows
+from rolecall.core.errors import Problem
+from rolecall.entitlements import queries
+from rolecall.entitlements.shapes import Curation, EntitlementDetail
+from rolecall.identities.queries import with_mentioned_identities
+
+_FIELDS = ("display_name", "explanation", "owner_id", "risk_rating", "is_privileged", "tags", "same_as")
+
+
+async def curate_entitlement(db: Db, id: str, raw: Json, facts: Facts) -> EntitlementDetail:
+    """Record what a person says of an entitlement; fields that are not given stay as they are."""
+    entitlement = await queries.get(db, id)
+    facts = await with_mentioned_identities(db, facts, raw)
+    # One at a time, so that joined names never form a cycle.
+    await execute(db, "LOCK TABLE curations IN SHARE ROW EXCLUSIVE MODE")
+    former = valid_fields(Curation, raw, facts).get("same_as")
+    problem = await _cannot_join(db, entitlement, former) if former else None
+    body = check(Curation, raw, facts, [Problem("sameAs", problem)] if problem else [])
+    changes = {name: getattr(body, name) for name in _FIELDS if name in body.model_fields_set}
+    if former:
+        await _take_over(db, entitlement.id, former)
+    await _write(db, entitlement.id, changes, facts)
+    await execute(db, "SELECT show_curation(%(id)s)", id=entitlement.id)
+    return await queries.get(db, entitlement.id)
+
+
+async def _cannot_join(db: Db, entitlement: EntitlementDetail, former: UUID) -> str | None:
+    """Say why an entitlement cannot go on as this one, or return None."""
+    rows = await fetch_rows(
+        db,
+        """SELECT e.kind, e.application_id, e.is_present,
+                  EXISTS (SELECT FROM former_selves(e.id) AS f WHERE f.id = %(id)s),
+                  EXISTS (SELECT FROM curations c WHERE c.same_as = e.id AND c.entitlement_id <> %(id)s)
+           FROM entitlements e WHERE e.id = %(former)s""",
+        id=entitlement.id,
+        former=former,
+    )
+    if not rows:
+        return f"Entitlement with id {former} not found"
+    [(kind, application_id, is_present, comes_back, is_taken)] = rows
+    if (kind, application_id) != (entitlement.kind, entitlement.application.id):
+        return f"Same as must name a {entitlement.kind.lower()} of {entitlement.application.name}"
+    if comes_back:
+        return "Same as must name another entitlement, which is not itself joined to this one"
+    if is_present:
+        return "Same as must name an entitlement that the last import no longer shows"
+    return "Another entitlement is joined to it already" if is_taken else None
+
+
+async def _take_over(db: Db, id: UUID, former: UUID) -> None:
+    """Copy what was said of the former self, where nothing is said of this one yet."""
+    # Fires note_insert, schema/audit.sql.
+    await execute(
+        db,
+        """INSERT INTO curations (entitlement_id, display_name, explanation, owner_id, risk_rating, is_privileged, tags,
+                                  changed_on)
+           SELECT %(id)s, display_name, explanation, owner_id, risk_rating, is_privileged, tags, changed_on
+           FROM curations WHERE entitlement_id = %(former)s ON CONFLICT DO NOTHING""",
+        id=id,
+        former=former,
+    )
+
+
+async def _write(db: Db, id: UUID, changes: dict[str, Any], facts: Facts) -> None:
+    await execute(
+        db,
+        "INSERT INTO curations (entitlement_id, changed_on) VALUES (%(id)s, %(now)s) ON CONFLICT DO NOTHING",
+        id=id,
+        now=facts.now,
+    )
+    assigned = "".join(f"{name} = %({name})s, " for name in changes)
+    await execute(
+        db,
+        f"UPDATE curations SET {assigned}changed_on = %(now)s WHERE entitlement_id = %(id)s",
+        id=id,
+        now=facts.now,
+        **changes,
+    )

@@ -1,0 +1,9 @@
+from enum import StrEnum
+
+
+class EntitlementKind(StrEnum):
+    GROUP = "Group"
+    PERMISSION = "Permission"
+
+
+MOST_TAGS = 20

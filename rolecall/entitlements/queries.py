@@ -1,0 +1,262 @@
+"""The catalogue: groups and permissions of all applications, now or as of a past moment."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from rolecall.applications.queries import SUMMARY_COLUMNS, SUMMARY_WIDTH, summary_from_row
+from rolecall.core.db import Db, execute, fetch_one, fetch_rows
+from rolecall.core.errors import NotFound
+from rolecall.core.ids import known_guid
+from rolecall.core.paging import LAST_KEY, FrozenListing, Listing, Page, fetch_frozen, fetch_listed, fetch_page
+from rolecall.entitlements.model import EntitlementKind
+from rolecall.entitlements.shapes import (
+    Curated,
+    EntitlementDetail,
+    EntitlementItem,
+    EntitlementReference,
+    HolderCounts,
+    Owner,
+)
+from rolecall.settings.policy import Level
+
+# An entitlement `e` with its application `a`, its curation `c`, its owner `o` and the application's owner `p`.
+_JOINS = """JOIN applications a ON a.id = e.application_id
+    LEFT JOIN curations c ON c.entitlement_id = e.id
+    LEFT JOIN identities o ON o.id = e.owner_id
+    LEFT JOIN identities p ON p.id = a.owner_id AND p.status = 'Active'"""
+_SEEN = (
+    "SELECT r.build_end FROM application_imports r WHERE r.application_id = e.application_id AND r.status = 'Finished'"
+)
+_COLUMNS = f"""e.id, e.kind, {SUMMARY_COLUMNS}, e.name, e.header, e.section, e.description, e.display_name,
+    coalesce(c.explanation, ''), e.risk_rating, e.is_privileged, o.id, o.first_name || ' ' || o.last_name,
+    o.status = 'Active', p.id, p.first_name || ' ' || p.last_name, e.tags,
+    ({_SEEN} AND r.number = e.first_import),
+    ({_SEEN} AND r.number < coalesce(e.gone_import, now_import()) ORDER BY r.number DESC LIMIT 1)"""
+
+
+def from_row(row: Sequence[Any]) -> EntitlementItem:
+    id, kind, *rest = row
+    summary, rest = rest[:SUMMARY_WIDTH], rest[SUMMARY_WIDTH:]
+    *said, owner_id, owner, is_active, stand_in_id, stand_in, tags, first, last = rest
+    curated = Owner(owner_id, owner) if owner_id else None
+    instead = Owner(stand_in_id, stand_in) if stand_in_id else None
+    has_left = curated is not None and not is_active
+    owners = (instead, curated) if has_left else (curated, None)
+    return EntitlementItem(*(id, kind, summary_from_row(summary), *said, *owners, tags, HolderCounts(), first, last))
+
+
+ENTITLEMENTS = Listing(
+    table="entitlements",
+    row="e",
+    columns=_COLUMNS,
+    joins=_JOINS,
+    make=from_row,
+    facets=("application_id", "kind", "risk_rating"),
+)
+
+
+class Filters(msgspec.Struct, frozen=True, kw_only=True):
+    """What to list; None is no filter."""
+
+    application_id: UUID | None = None
+    kind: EntitlementKind | None = None
+    search: str | None = None
+    risk_rating: Level | None = None
+    is_privileged: bool | None = None
+    owner_id: UUID | None = None
+    tag: str | None = None
+
+    def columns(self) -> dict[str, object]:
+        """Return the filters that compare a column with a value."""
+        given = msgspec.structs.asdict(self)
+        return {name: given[name] for name in given if name not in ("search", "tag") and given[name] is not None}
+
+
+async def by_name(db: Db, page: int, filters: Filters, as_of: datetime | None = None) -> Page[EntitlementItem]:
+    """List entitlements by name with the numbers of their holders."""
+    if as_of is not None:
+        found = await _at(db, page, filters, as_of)
+    elif filters.search is None and filters.tag is None and filters.is_privileged is not False:
+        found = await fetch_listed(db, ENTITLEMENTS, page, **filters.columns())
+    else:
+        found = await _searched(db, page, filters)
+    return await _with_counts(db, found, as_of)
+
+
+def _conditions(filters: Filters) -> tuple[str, dict[str, Any]]:
+    """SQL conditions on `e` for all filters, and their values."""
+    values: dict[str, Any] = {f"by_{name}": value for name, value in filters.columns().items()}
+    conditions = [f"e.{name} = %(by_{name})s" for name in filters.columns()]
+    if filters.tag is not None:
+        conditions.append("e.tags @> ARRAY[%(by_tag)s::text] AND e.tags <> '{}'")
+        values["by_tag"] = filters.tag
+    if filters.search is not None:
+        conditions.append(
+            "strpos(username_key(concat_ws(' ', nullif(e.display_name, ''), e.header, nullif(e.section, ''), e.name)),"
+            " username_key(%(by_search)s)) > 0"
+        )
+        values["by_search"] = " ".join(filters.search.split())
+    return "".join(f" AND {condition}" for condition in conditions), values
+
+
+async def _searched(db: Db, page: int, filters: Filters) -> Page[EntitlementItem]:
+    """Find by a part of the name or by a tag: counted and skipped, so it costs by the size of the catalogue."""
+    conditions, values = _conditions(filters)
+    rows = f"FROM entitlements e WHERE e.list_key IS NOT NULL{conditions}"
+    ids = await fetch_page(
+        db,
+        lambda row: row[0],
+        page,
+        total=f"SELECT count(*) {rows}",
+        items=f"SELECT e.id {rows} ORDER BY e.list_key",
+        **values,
+    )
+    found = await _by_id(db, ids.items)
+    return Page([found[id] for id in ids.items], ids.total_count, page, ids.page_size, ids.total_pages)
+
+
+async def _by_id(db: Db, ids: Sequence[UUID]) -> dict[UUID, EntitlementItem]:
+    rows = await fetch_rows(
+        db, f"SELECT {_COLUMNS} FROM entitlements e {_JOINS} WHERE e.id = ANY(%(ids)s)", ids=list(ids)
+    )
+    return {row[0]: from_row(row) for row in rows}
+
+
+# The last import of each application at a moment, and what it showed of an entitlement.
+_LAST = """(SELECT r.application_id, max(r.number)::int AS number FROM application_imports r
+            WHERE r.status = 'Finished' AND r.build_end <= %(moment)s GROUP BY 1)"""
+_PRESENT = """EXISTS (
+    SELECT FROM permission_versions v WHERE e.kind = 'Permission' AND v.permission_number = e.number
+    AND v.from_import <= last.number AND (v.until_import IS NULL OR v.until_import > last.number)
+    UNION ALL SELECT FROM group_versions v WHERE e.kind = 'Group' AND v.group_number = e.number
+    AND v.from_import <= last.number AND (v.until_import IS NULL OR v.until_import > last.number))"""
+
+
+async def _at(db: Db, page: int, filters: Filters, moment: datetime) -> Page[EntitlementItem]:
+    """List what imports showed at a past moment, with what people say of it today."""
+    conditions, values = _conditions(filters)
+    listing = FrozenListing(
+        columns=_COLUMNS,
+        rows=f"""FROM entitlements e {_JOINS} JOIN {_LAST} AS last ON last.application_id = e.application_id
+                 WHERE {_PRESENT}{conditions}""",
+        key={"e.name_key": "text"},
+        make=from_row,
+        version="coalesce((SELECT max(changed_on)::text FROM curations), '')",
+    )
+    name = f"entitlements at {moment.isoformat()} {sorted(values.items())} curated "
+    return await fetch_frozen(db, listing, name, page, moment=moment, **values)
+
+
+async def _with_counts(db: Db, page: Page[EntitlementItem], as_of: datetime | None) -> Page[EntitlementItem]:
+    ids = [item.id for item in page.items]
+    counts = await (counts_now(db, ids) if as_of is None else _counts_at(db, ids, as_of))
+    items = [msgspec.structs.replace(item, holders=counts.get(item.id, HolderCounts())) for item in page.items]
+    return msgspec.structs.replace(page, items=items)
+
+
+# What the numbers of an entitlement's holders follow from: its application's last import, and matchings since.
+_STATE = """SELECT e.id, coalesce(t.import_number, 0) AS import_number, coalesce(m.number, 0) AS matching
+            FROM entitlements e LEFT JOIN application_totals t ON t.application_id = e.application_id
+            LEFT JOIN matchings m ON m.application_id = e.application_id WHERE e.id = ANY(%(ids)s)"""
+
+
+async def counts_now(db: Db, ids: Sequence[UUID]) -> dict[UUID, HolderCounts]:
+    """Return the stored numbers of holders; count those again that an import or a matching may have changed."""
+    if not ids:
+        return {}
+    stored = f"""SELECT s.id, h.accounts, h.identities FROM ({_STATE}) AS s
+                 LEFT JOIN holder_counts h ON h.entitlement_id = s.id
+                 AND (h.import_number, h.matching) = (s.import_number, s.matching)"""
+    rows = await fetch_rows(db, stored, ids=list(ids))
+    if stale := [id for id, accounts, _ in rows if accounts is None]:
+        await _count(db, stale)
+        rows = await fetch_rows(db, stored, ids=list(ids))
+    return {id: HolderCounts(accounts or 0, identities or 0) for id, accounts, identities in rows}
+
+
+async def _count(db: Db, ids: Sequence[UUID]) -> None:
+    await execute(
+        db,
+        f"""INSERT INTO holder_counts (entitlement_id, import_number, matching, accounts, identities)
+            SELECT s.id, s.import_number, s.matching, counted.accounts, counted.identities FROM ({_STATE}) AS s
+            CROSS JOIN LATERAL (
+                SELECT count(DISTINCT h.account) AS accounts, count(DISTINCT o.identity_id) AS identities
+                FROM holdings_of(s.id, now_import()) AS h JOIN accounts o ON o.number = h.account
+            ) AS counted
+            ON CONFLICT (entitlement_id) DO UPDATE SET import_number = EXCLUDED.import_number,
+                matching = EXCLUDED.matching, accounts = EXCLUDED.accounts, identities = EXCLUDED.identities""",
+        ids=list(ids),
+    )
+
+
+async def _counts_at(db: Db, ids: Sequence[UUID], moment: datetime) -> dict[UUID, HolderCounts]:
+    rows = await fetch_rows(
+        db,
+        f"""SELECT e.id, count(DISTINCT h.account), count(DISTINCT identity_then(o, %(moment)s))
+            FROM entitlements e JOIN {_LAST} AS last ON last.application_id = e.application_id
+            CROSS JOIN LATERAL holdings_of(e.id, last.number) AS h JOIN accounts o ON o.number = h.account
+            WHERE e.id = ANY(%(ids)s) GROUP BY e.id""",
+        ids=list(ids),
+        moment=moment,
+    )
+    return {id: HolderCounts(accounts, identities) for id, accounts, identities in rows}
+
+
+async def get(db: Db, id: str | UUID) -> EntitlementDetail:
+    """Get one entitlement, present or gone."""
+    known = known_guid("Entitlement", str(id))
+    found = (await _by_id(db, [known])).get(known)
+    if found is None:
+        raise NotFound("Entitlement", id)
+    [(is_present, imported, cycle, parents, same_as, renamed_to)] = await fetch_rows(db, _MORE, id=known)
+    counted = (await counts_now(db, [known]))[known]
+    item = msgspec.structs.replace(found, holders=counted)
+    joined = (msgspec.convert(other, EntitlementReference | None) for other in (same_as, renamed_to))
+    above = msgspec.convert(parents, list[EntitlementReference])
+    return EntitlementDetail(*(*msgspec.structs.astuple(item), is_present, imported, above, cycle, *joined))
+
+
+_REFERENCE = "json_build_object('id', x.id, 'name', coalesce(nullif(x.name, ''), x.section))"
+_MORE = f"""
+    SELECT e.is_present, coalesce(s.risk_rating, given_risk_at(e.number, NULL)),
+           CASE WHEN e.kind = 'Group' THEN group_names(group_cycle(e.number, now_import())) ELSE '{{}}' END,
+           (SELECT coalesce(json_agg({_REFERENCE} ORDER BY cardinality(w.path)), '[]')
+            FROM groups_above(ARRAY[e.number], now_import()) AS w JOIN entitlements x ON x.number = w.above
+            WHERE e.kind = 'Group' AND x.kind = 'Group' AND w.above <> e.number),
+           (SELECT {_REFERENCE} FROM curations c JOIN entitlements x ON x.id = c.same_as WHERE c.entitlement_id = e.id),
+           (SELECT {_REFERENCE} FROM curations c JOIN entitlements x ON x.id = c.entitlement_id
+            WHERE c.same_as = e.id LIMIT 1)
+    FROM entitlements e JOIN shown_entitlements s ON s.id = e.id WHERE e.id = %(id)s"""
+
+
+async def curation(db: Db, id: UUID) -> Curated:
+    """Return what people say of an entitlement, without what stands in for it."""
+    found = await fetch_one(
+        db,
+        Curated,
+        """SELECT display_name, explanation, owner_id, risk_rating, is_privileged, tags
+           FROM curations WHERE entitlement_id = %(id)s""",
+        id=id,
+    )
+    return found or Curated()
+
+
+async def suggestions(
+    db: Db, words: str, limit: int, application_id: UUID | None = None, kind: EntitlementKind | None = None
+) -> list[EntitlementReference]:
+    """Return entitlements whose names begin like this, along the index of names."""
+    rows = await fetch_rows(
+        db,
+        f"""SELECT e.id, coalesce(nullif(e.name, ''), e.section) FROM entitlements e
+            WHERE e.name_key >= username_key(%(words)s) AND e.name_key < username_key(%(words)s) || {LAST_KEY}
+            AND e.is_present AND e.application_id = coalesce(%(application)s::uuid, e.application_id)
+            AND e.kind = coalesce(%(kind)s::text, e.kind) ORDER BY e.name_key LIMIT {limit:d}""",
+        words=" ".join(words.replace("\\x00", "").split()),
+        application=application_id,
+        kind=kind,
+    )
+    return [EntitlementReference(*row) for row in rows]

@@ -1,0 +1,117 @@
+from datetime import datetime
+from typing import Annotated, Literal
+from uuid import UUID
+
+import msgspec
+from pydantic import AfterValidator, Field, ValidatorFunctionWrapHandler, WrapValidator
+
+from rolecall.applications.shapes import ApplicationSummary
+from rolecall.core.checking import Body, Flag, Guid, IdentityId, Name100, Text256, Text2048, broken, one_of
+from rolecall.core.text import fold, is_blank
+from rolecall.entitlements.model import MOST_TAGS, EntitlementKind
+from rolecall.settings.policy import Level
+
+
+class Owner(msgspec.Struct, frozen=True):
+    id: UUID
+    name: str
+
+
+class HolderCounts(msgspec.Struct, frozen=True):
+    """How many accounts hold the entitlement, directly or through groups, and how many identities have those."""
+
+    accounts: int = 0
+    identities: int = 0
+
+
+class EntitlementItem(msgspec.Struct, rename="camel"):
+    """A group or a permission of an application.
+
+    `displayName`, `explanation`, `owner`, `isPrivileged` and `tags` are what people say of it. When the owner leaves,
+    the owner of the application stands in, and `formerOwner` names who left.
+    """
+
+    id: UUID
+    kind: EntitlementKind
+    application: ApplicationSummary
+    name: str
+    header: str
+    section: str
+    description: str
+    display_name: str
+    explanation: str
+    risk_rating: Level
+    is_privileged: bool
+    owner: Owner | None
+    former_owner: Owner | None
+    tags: list[str]
+    holders: HolderCounts
+    first_seen: datetime | None
+    last_seen: datetime | None
+
+
+class EntitlementReference(msgspec.Struct, frozen=True):
+    id: UUID
+    name: str
+
+
+class EntitlementDetail(EntitlementItem, rename="camel"):
+    """`isPresent` is whether the last import shows it. `importedRiskRating` is the rating without the override.
+
+    `parents` are the groups above a group, nearest first; `cycle` names the groups that contain one another, if it is
+    one of them. `sameAs` is what it was before it was renamed, `renamedTo` what it became.
+    """
+
+    is_present: bool
+    imported_risk_rating: Level
+    parents: list[EntitlementReference]
+    cycle: list[str]
+    same_as: EntitlementReference | None
+    renamed_to: EntitlementReference | None
+
+
+class Curated(msgspec.Struct, frozen=True):
+    """What people say of an entitlement, as it is stored."""
+
+    display_name: str = ""
+    explanation: str = ""
+    owner_id: UUID | None = None
+    risk_rating: Level | None = None
+    is_privileged: bool = False
+    tags: list[str] = []
+
+
+def _or_none(value: object, read: ValidatorFunctionWrapHandler) -> object:
+    return None if isinstance(value, str) and is_blank(value) else read(value)
+
+
+def _tags_differ(tags: list[str]) -> list[str]:
+    if len({fold(tag) for tag in tags}) < len(tags):
+        raise broken("{name} must name each tag once")
+    return tags
+
+
+# "" removes what was said before; a field that is left out keeps it.
+OwnerChange = Annotated[IdentityId | None, WrapValidator(_or_none, json_schema_input_type=UUID | Literal[""] | None)]
+SameAsChange = Annotated[Guid | None, WrapValidator(_or_none, json_schema_input_type=UUID | Literal[""] | None)]
+_RATING = tuple(Level)
+RatingChange = Annotated[
+    Annotated[Level, one_of(Level)] | None,
+    WrapValidator(_or_none, json_schema_input_type=Literal[(*_RATING, "")] | None),
+]
+
+
+class Curation(Body):
+    """What people say of an entitlement: only what is given changes, "" and [] take it back.
+
+    No import changes it. `riskRating` overrides the import's rating. `sameAs` names the entitlement that this one was
+    before it was renamed: its curated fields and its history go on here.
+    """
+
+    display_name: Text256 | None = None
+    explanation: Text2048 | None = None
+    owner_id: OwnerChange = None
+    risk_rating: RatingChange = None
+    is_privileged: Flag | None = None
+    tags: Annotated[list[Name100], Field(max_length=MOST_TAGS), AfterValidator(_tags_differ)] | None = None
+    same_as: SameAsChange = None

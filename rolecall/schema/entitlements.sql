@@ -1,0 +1,122 @@
+-- Entitlements are a list in order of their names. What people say of them is audited; what imports show of them is not.
+--
+-- UPDATE of application_imports to Finished (application_imports/actions.py) fires `show_entitlements`.
+
+-- Entitlements as imports show them now, or showed them last.
+CREATE OR REPLACE VIEW shown_entitlements AS
+    SELECT p.id, 'Permission' AS kind, p.number, p.application_id, p.header, p.section, p.permission AS name, last.description,
+           last.until_import, last.risk_rating
+    FROM permissions p CROSS JOIN LATERAL (
+        SELECT * FROM permission_versions v WHERE v.permission_number = p.number ORDER BY v.from_import DESC LIMIT 1) AS last
+    UNION ALL
+    -- The rating of a group follows from what it gives: rate_groups.
+    SELECT g.id, 'Group', g.number, g.application_id, group_header(last.nomenclature), '', g.name, last.description, last.until_import, NULL
+    FROM groups g CROSS JOIN LATERAL (
+        SELECT * FROM group_versions v WHERE v.group_number = g.number ORDER BY v.from_import DESC LIMIT 1) AS last;
+
+-- Rate these groups again, and all groups below them.
+CREATE OR REPLACE FUNCTION rate_groups(changed int[]) RETURNS void LANGUAGE sql BEGIN ATOMIC
+    UPDATE entitlements e SET risk_rating = rated.risk
+    FROM (SELECT affected.number, group_risk(affected.number) AS risk
+          FROM (SELECT DISTINCT b.number FROM unnest(changed) AS c, groups_below(c, now_import()) AS b) AS affected) AS rated
+    WHERE e.kind = 'Group' AND e.number = rated.number AND e.risk_rating <> rated.risk;
+END;
+
+-- Bring the list to what an import shows: groups and permissions that are new, altered or gone, and the ratings that follow from them.
+CREATE OR REPLACE FUNCTION refresh_entitlements(application uuid, import_number int) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    touched_permissions int[] := ARRAY(
+        SELECT permission_number FROM permission_versions WHERE from_import = import_number
+        UNION SELECT permission_number FROM permission_versions WHERE until_import = import_number);
+    touched_groups int[] := ARRAY(
+        SELECT group_number FROM group_versions WHERE from_import = import_number
+        UNION SELECT group_number FROM group_versions WHERE until_import = import_number);
+BEGIN
+    -- One statement for each kind of change: docs/lists.md says why.
+    UPDATE entitlements e
+    SET header = s.header, description = s.description, is_present = s.until_import IS NULL, gone_import = s.until_import,
+        risk_rating = coalesce(c.risk_rating, s.risk_rating, e.risk_rating)
+    FROM shown_entitlements s LEFT JOIN curations c ON c.entitlement_id = s.id
+    WHERE s.id = e.id AND (s.kind = 'Permission' AND s.number = ANY(touched_permissions) OR s.kind = 'Group' AND s.number = ANY(touched_groups));
+    INSERT INTO entitlements (id, kind, number, application_id, header, section, name, description, is_present, first_import, gone_import, risk_rating)
+    SELECT s.id, s.kind, s.number, s.application_id, s.header, s.section, s.name, s.description, s.until_import IS NULL, import_number,
+           s.until_import, coalesce(s.risk_rating, 'None')
+    FROM shown_entitlements s
+    WHERE (s.kind = 'Permission' AND s.number = ANY(touched_permissions) OR s.kind = 'Group' AND s.number = ANY(touched_groups))
+          AND NOT EXISTS (SELECT FROM entitlements e WHERE e.id = s.id);
+    PERFORM rate_groups(ARRAY(
+        SELECT g.number FROM groups g WHERE g.application_id = application AND (g.number = ANY(touched_groups) OR EXISTS (
+            SELECT FROM assignments s WHERE s.holder_number = g.number AND (
+                s.from_import = import_number OR s.until_import = import_number
+                OR s.until_import IS NULL AND s.permission_number = ANY(touched_permissions))))));
+END $$;
+
+CREATE OR REPLACE FUNCTION show_entitlements() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM refresh_entitlements(NEW.application_id, NEW.number::int);
+    RETURN NULL;
+END $$;
+CREATE OR REPLACE TRIGGER show_entitlements AFTER UPDATE OF status ON application_imports FOR EACH ROW
+    WHEN (NEW.status = 'Finished' AND OLD.status <> 'Finished') EXECUTE FUNCTION show_entitlements();
+
+-- The entitlements that this one was under other names, itself first.
+CREATE OR REPLACE FUNCTION former_selves(id uuid) RETURNS TABLE (id uuid) STABLE LANGUAGE sql BEGIN ATOMIC
+    WITH RECURSIVE selves (id) AS (
+        SELECT former_selves.id
+        UNION
+        SELECT c.same_as FROM selves s JOIN curations c ON c.entitlement_id = s.id WHERE c.same_as IS NOT NULL
+    )
+    SELECT selves.id FROM selves;
+END;
+
+-- Who holds an entitlement, after the import `as_of` or at any time if it is null, under all names that it had. `path` are the groups that
+-- it is held through, from the group that the account is in; it is empty for what an account holds itself.
+CREATE OR REPLACE FUNCTION holdings_of(entitlement uuid, as_of int)
+RETURNS TABLE (id uuid, account int, path int[], access text, during int4range) STABLE LANGUAGE sql BEGIN ATOMIC
+    WITH selves AS MATERIALIZED (
+        SELECT e.id, e.kind, e.number FROM former_selves(entitlement) AS f JOIN entitlements e ON e.id = f.id
+    ), given AS MATERIALIZED (
+        -- A group is given to its members, a permission to those of the groups that it is assigned to.
+        SELECT e.id, e.number AS giver, '{}'::int[] AS last, 'Grant' AS access, int4range(0, NULL) AS during FROM selves e WHERE e.kind = 'Group'
+        UNION ALL
+        SELECT e.id, g.number, ARRAY[g.number], s.access::text, int4range(s.from_import, s.until_import)
+        FROM selves e JOIN assignments s ON s.permission_number = e.number JOIN groups g ON g.number = s.holder_number
+        WHERE e.kind = 'Permission' AND s.access NOT IN ('None', 'Deny')
+              AND (as_of IS NULL OR s.from_import <= as_of AND (s.until_import IS NULL OR s.until_import > as_of))
+    ), through AS MATERIALIZED (
+        SELECT g.id, b.number, b.path || g.last AS path, g.access, g.during * b.during AS during
+        FROM given g CROSS JOIN LATERAL groups_below(g.giver, as_of) AS b WHERE g.during && b.during
+    )
+    SELECT e.id, a.number, '{}'::int[], s.access::text, int4range(s.from_import, s.until_import)
+    FROM selves e JOIN assignments s ON s.permission_number = e.number JOIN accounts a ON a.number = s.holder_number
+    WHERE e.kind = 'Permission' AND s.access NOT IN ('None', 'Deny')
+          AND (as_of IS NULL OR s.from_import <= as_of AND (s.until_import IS NULL OR s.until_import > as_of))
+    UNION ALL
+    SELECT t.id, m.account_number, t.path, t.access, t.during * int4range(m.from_import, m.until_import)
+    FROM through t JOIN memberships m ON m.group_number = t.number
+    WHERE t.during && int4range(m.from_import, m.until_import)
+          AND (as_of IS NULL OR m.from_import <= as_of AND (m.until_import IS NULL OR m.until_import > as_of));
+END;
+
+-- Copy what people say of an entitlement to the list, and rate groups again that it makes more or less risky.
+CREATE OR REPLACE FUNCTION show_curation(entitlement uuid) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE entitlements e
+    SET display_name = c.display_name, is_privileged = c.is_privileged, owner_id = c.owner_id, tags = c.tags,
+        risk_rating = coalesce(c.risk_rating, s.risk_rating, e.risk_rating),
+        first_import = (SELECT min(v.from_import) FROM former_selves(entitlement) AS f JOIN entitlements x ON x.id = f.id
+                        CROSS JOIN LATERAL (SELECT from_import FROM permission_versions WHERE x.kind = 'Permission' AND permission_number = x.number
+                                            UNION ALL SELECT from_import FROM group_versions WHERE x.kind = 'Group' AND group_number = x.number) AS v)
+    FROM curations c JOIN shown_entitlements s ON s.id = c.entitlement_id WHERE e.id = entitlement AND c.entitlement_id = e.id;
+    PERFORM rate_groups(ARRAY(
+        SELECT e.number FROM entitlements e WHERE e.id = entitlement AND e.kind = 'Group'
+        UNION SELECT g.number FROM entitlements e JOIN assignments s ON s.permission_number = e.number AND s.until_import IS NULL
+              JOIN groups g ON g.number = s.holder_number WHERE e.id = entitlement AND e.kind = 'Permission'));
+END $$;
+
+CALL keep_list('entitlements', 'application_id', 'kind', 'risk_rating');
+CALL keep_audit('curations', '''Entitlement''', 'r.entitlement_id', $$to_jsonb(r) - '{entitlement_id,changed_on}'::text[]$$);
+
+-- When this file is applied for the first time, groups of imports from before have no rating yet.
+SELECT rate_groups(array_agg(number)) FROM entitlements
+WHERE kind = 'Group' AND NOT EXISTS (SELECT FROM schema_files WHERE name = 'schema/entitlements.sql');

@@ -1,0 +1,119 @@
+"""Effective access through nested groups, against a naive walk of the graph."""
+
+from uuid import UUID
+
+import httpx2
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from rolecall.accounts import queries
+from rolecall.core.db import Db, fetch_rows, fetch_value
+from tests.builders import an_application, an_identity
+from tests.holdings import an_account
+from tests.nesting import give, some_groups, ways_up
+
+NAMES = [f"G{n}" for n in range(7)]
+GRAPHS = st.fixed_dictionaries({name: st.sampled_from(["", "Nowhere", *NAMES]) for name in NAMES})
+MEMBERS = st.lists(st.sampled_from(NAMES), min_size=1, max_size=3, unique=True)
+GIVERS = st.lists(st.sampled_from(NAMES), min_size=1, max_size=4, unique=True)
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@given(parents=GRAPHS, joined=MEMBERS, givers=GIVERS)
+async def test_effective_access_is_what_a_naive_walk_of_the_groups_finds(
+    db: Db, parents: dict[str, str], joined: list[str], givers: list[str]
+) -> None:
+    ledger = await an_application(db, f"Ledger {await fetch_value(db, 'SELECT count(*) FROM applications')}")
+    run = await some_groups(db, ledger, parents)
+    for name in givers:
+        await give(db, ledger, name, f"Permission of {name}", run)
+    await an_account(db, ledger, "ada", None, groups=tuple(joined), run=run)
+    account = await fetch_value(db, "SELECT id FROM accounts WHERE application_id = %(id)s", id=ledger)
+
+    ways = [(group, [*path]) for name in joined for group, path in ways_up(parents, name).items()]
+    groups = [(m.group, m.path) for m in await queries.memberships(db, [account])]
+    permissions = [(h.permission, h.path) for h in await queries.permissions_held(db, [account])]
+    assert sorted(groups) == sorted(ways)
+    assert sorted(permissions) == sorted((f"Permission of {g}", [*path, g]) for g, path in ways if g in givers)
+    for name in NAMES:
+        assert await members_below(db, ledger, name) == sorted(
+            (below, ways_up(parents, below)[name]) for below in NAMES if name in ways_up(parents, below)
+        )
+
+
+async def members_below(db: Db, application_id: UUID, name: str) -> list[tuple[str, list[str]]]:
+    rows = await fetch_rows(
+        db,
+        """SELECT b.name, group_names(w.path) FROM groups g CROSS JOIN groups_below(g.number, now_import()) AS w
+           JOIN groups b ON b.number = w.number WHERE g.application_id = %(id)s AND g.name = %(name)s""",
+        id=application_id,
+        name=name,
+    )
+    return sorted(rows)
+
+
+async def test_a_cycle_of_groups_is_reported_for_every_group_in_it(db: Db) -> None:
+    ledger = await an_application(db, "Ledger")
+    await some_groups(db, ledger, {"A": "B", "B": "C", "C": "B"})
+
+    rows = await fetch_rows(db, "SELECT name, group_names(group_cycle(number, now_import())) FROM groups ORDER BY name")
+
+    assert rows == [("A", []), ("B", ["B", "C"]), ("C", ["C", "B"])]
+
+
+async def test_a_parent_is_found_by_its_exact_name_and_else_ignoring_case(db: Db) -> None:
+    ledger = await an_application(db, "Ledger")
+    await some_groups(db, ledger, {"staff": "", "STAFF": "", "A": "STAFF", "B": "Staff", "Ops": "", "C": "OPS"})
+
+    rows = await fetch_rows(
+        db,
+        """SELECT c.name, p.name FROM groups c CROSS JOIN LATERAL parents_of(c.number) AS l
+           JOIN groups p ON p.number = l.parent ORDER BY 1""",
+    )
+
+    assert rows == [("A", "STAFF"), ("B", "staff"), ("C", "Ops")]
+
+
+async def test_nested_access_counts_since_the_last_link_was_there(db: Db) -> None:
+    ledger = await an_application(db, "Ledger")
+    first = await some_groups(db, ledger, {"Wire approvers": "", "Clerks": "", "Treasury": "Wire approvers"})
+    await give(db, ledger, "Wire approvers", "Approve", first)
+    await an_account(db, ledger, "ada", None, groups=("Clerks",), run=first)
+    nested = await some_groups(db, ledger, {"Clerks": "Treasury"})
+    # Another version of the same link does not begin it again.
+    await some_groups(db, ledger, {"Clerks": "Treasury"})
+    account = await fetch_value(db, "SELECT id FROM accounts")
+
+    [held] = await queries.permissions_held(db, [account])
+
+    assert (held.path, held.from_import) == (["Clerks", "Treasury", "Wire approvers"], nested)
+    assert await queries.permissions_held(db, [account], first) == []
+
+
+async def test_nested_access_says_its_path_and_the_reason_of_the_first_group(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
+    ada = await an_identity(db)
+    ledger = await an_application(db, "Ledger")
+    run = await some_groups(db, ledger, {"Wire approvers": "", "Clerks": "Wire approvers"})
+    await give(db, ledger, "Wire approvers", "Approve", run, risk="High")
+    await an_account(db, ledger, "ada", ada, groups=("Clerks",), run=run)
+
+    [there] = (await client.get(f"/api/identities/{ada}/access")).json()["applications"]
+
+    assert [(e["permission"], e["group"], e["path"]) for e in there["accounts"][0]["access"]] == [
+        ("Clerks", "", []),
+        ("Wire approvers", "Clerks", ["Clerks"]),
+        ("Approve", "Clerks", ["Clerks", "Wire approvers"]),
+    ]
+    assert [e["riskRating"] for e in there["accounts"][0]["access"]] == ["High"] * 3
+
+
+@pytest.mark.parametrize("length", [100])
+async def test_a_chain_of_very_many_groups_is_followed_64_groups_far(db: Db, length: int) -> None:
+    ledger = await an_application(db, "Ledger")
+    run = await some_groups(db, ledger, {f"G{n:03}": f"G{n + 1:03}" for n in range(length)})
+    await an_account(db, ledger, "ada", None, groups=("G000",), run=run)
+
+    assert len(await queries.memberships(db, [await fetch_value(db, "SELECT id FROM accounts")])) == 65

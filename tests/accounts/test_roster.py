@@ -1,0 +1,178 @@
+"""Accounts across applications, and what one account holds."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import httpx2
+import pytest
+
+from rolecall.core.db import Db, execute, fetch_value
+from tests.builders import an_application, an_identity
+from tests.holdings import an_account, remove_account
+
+
+async def listed(client: httpx2.AsyncClient, **params: Any) -> Any:
+    answer = await client.get("/api/accounts", params=params)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def usernames(page: Any) -> list[str]:
+    return [item["username"] for item in page["items"]]
+
+
+async def totals(db: Db, application_id: UUID, accounts: int) -> None:
+    """Keep what the end of an import keeps."""
+    await execute(
+        db,
+        """INSERT INTO application_totals (application_id, import_number, accounts)
+           SELECT %(id)s, max(number), %(accounts)s FROM application_imports WHERE application_id = %(id)s
+           ON CONFLICT (application_id) DO UPDATE
+           SET import_number = EXCLUDED.import_number, accounts = EXCLUDED.accounts""",
+        id=application_id,
+        accounts=accounts,
+    )
+
+
+@pytest.fixture
+async def company(client: httpx2.AsyncClient, db: Db) -> UUID:
+    """Two applications: Ada is active, Bo has left, one account of Wiki has no identity; return the id of Bank."""
+    ada = await an_identity(db, "Ada", "Lovelace", email="ada@example.com", department="Finance")
+    bo = await an_identity(db, "Bo", "Left", email="bo@example.com", department="Sales")
+    bank, wiki = await an_application(db, "Bank"), await an_application(db, "Wiki")
+    await an_account(db, bank, "ada", ada, permissions=(("Wires", "Approve", "Grant", "High"),))
+    await an_account(db, bank, "bo", bo, is_active=False)
+    await an_account(db, wiki, "ada.l", ada)
+    await an_account(db, wiki, "batch", None)
+    await execute(db, "UPDATE accounts SET pin = NULL, match = 'Unmatched' WHERE identity_id IS NULL")
+    await execute(db, "UPDATE identities SET status = 'Disabled', inactivated_date = now() WHERE last_name = 'Left'")
+    old = f"{datetime.now(UTC) - timedelta(days=100):%Y-%m-%dT%H:%M:%SZ}"
+    await execute(db, "UPDATE account_versions SET last_login = %(old)s WHERE name = 'ada.l'", old=old)
+    await totals(db, bank, 2)
+    await totals(db, wiki, 2)
+    id = await fetch_value(db, "SELECT id FROM permissions")
+    await client.patch(f"/api/entitlements/{id}", json={"isPrivileged": True})
+    return bank
+
+
+@pytest.mark.parametrize(
+    ("filters", "found"),
+    [
+        ({}, ["ada", "bo", "ada.l", "batch"]),
+        ({"match": "Unmatched"}, ["batch"]),
+        ({"isActive": "false"}, ["bo"]),
+        ({"isActive": "true", "match": "pinned"}, ["ada", "ada.l"]),
+        ({"leaver": "true"}, ["bo"]),
+        ({"leaver": "false"}, ["ada", "ada.l", "batch"]),
+        ({"dormantDays": "90"}, ["ada.l"]),
+        ({"dormantDays": "200"}, []),
+        ({"privileged": "true"}, ["ada"]),
+        ({"search": "ADA"}, ["ada", "ada.l"]),
+        ({"page": "2"}, []),
+    ],
+)
+async def test_accounts_of_all_applications_are_found_by_filters(
+    client: httpx2.AsyncClient, company: UUID, filters: dict[str, str], found: list[str]
+) -> None:
+    page = await listed(client, **filters)
+
+    assert usernames(page) == found
+    assert page["totalCount"] == (len(found) if "page" not in filters else 4)
+
+
+async def test_accounts_are_filtered_by_application_and_identity(
+    client: httpx2.AsyncClient, db: Db, company: UUID
+) -> None:
+    ada = await fetch_value(db, "SELECT id FROM identities WHERE last_name = 'Lovelace'")
+
+    assert usernames(await listed(client, applicationId=str(company))) == ["ada", "bo"]
+    assert usernames(await listed(client, identityId=str(ada))) == ["ada", "ada.l"]
+    assert usernames(await listed(client, identityId=str(ada), applicationId=str(company))) == ["ada"]
+
+
+async def test_a_page_goes_on_where_one_application_ends_and_the_next_begins(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
+    for name, count in (("Bank", 60), ("Wiki", 50)):
+        application = await an_application(db, name)
+        await an_account(db, application, "aaa", None)
+        await execute(
+            db,
+            """WITH made AS (INSERT INTO accounts (application_id, username)
+                             SELECT %(id)s, 'user' || to_char(n, 'FM000') FROM generate_series(2, %(count)s) AS n
+                             RETURNING number, username)
+               INSERT INTO account_versions
+               SELECT number, (SELECT max(number) FROM application_imports), NULL, username, '', '', '', '', true,
+                      false, '', '', '{}', '', '' FROM made""",
+            id=application,
+            count=count,
+        )
+        await totals(db, application, count)
+
+    pages = [await listed(client, page=n) for n in (1, 2, 3)]
+
+    names = [(item["application"]["name"], item["username"]) for page in pages for item in page["items"]]
+    assert [len(page["items"]) for page in pages] == [50, 50, 10]
+    assert (len(set(names)), names) == (110, sorted(names))
+    assert {page["totalCount"] for page in pages} == {110}
+
+
+async def test_a_past_list_shows_accounts_that_are_gone(client: httpx2.AsyncClient, db: Db, company: UUID) -> None:
+    await execute(db, "UPDATE application_imports SET build_end = now() - interval '9 days'")
+    await remove_account(db, company, "ada")
+    then = (datetime.now(UTC) - timedelta(days=3)).isoformat()
+
+    assert usernames(await listed(client, search="ada")) == ["ada.l"]
+    assert usernames(await listed(client, search="ada", asOf=then)) == ["ada", "ada.l"]
+
+
+async def test_bad_filters_are_reported_together(client: httpx2.AsyncClient) -> None:
+    future = (datetime.now(UTC) + timedelta(days=9)).isoformat()
+
+    wrong = await client.get("/api/accounts", params={"dormantDays": "0", "leaver": "maybe", "match": "some"})
+    ahead = await client.get("/api/accounts", params={"asOf": future})
+
+    assert [problem["field"] for problem in wrong.json()["errors"]] == ["match", "leaver", "dormantDays"]
+    assert ahead.json()["errors"] == [{"field": "asOf", "message": "As of must not be in the future"}]
+
+
+async def test_an_account_is_read_with_its_access_matched_or_not(
+    client: httpx2.AsyncClient, db: Db, company: UUID
+) -> None:
+    await an_account(db, company, "svc", None, permissions=(("Wires", "Reject", "Grant", "Low"),))
+    id = await fetch_value(db, "SELECT id FROM accounts WHERE username = 'svc'")
+
+    account = (await client.get(f"/api/accounts/{id}")).json()
+    access = (await client.get(f"/api/accounts/{id}/access")).json()
+    before = (await client.get(f"/api/accounts/{id}/access", params={"asOf": "2020-01-01"})).json()
+
+    assert (account["username"], account["identity"], account["isPresent"]) == ("svc", None, True)
+    assert account["firstSeen"] == account["lastSeen"]
+    assert [(e["permission"], e["path"], e["why"]["accessRequests"]) for e in access["access"]] == [("Reject", [], [])]
+    assert (access["identityId"], access["noDataBefore"]) != (None, None)
+    assert (before["access"], before["noDataBefore"]) == ([], access["noDataBefore"])
+
+
+async def test_an_unknown_account_is_not_found(client: httpx2.AsyncClient) -> None:
+    for path in ("", "/access"):
+        answer = await client.get(f"/api/accounts/nonsense{path}")
+        assert (answer.status_code, answer.json()["message"]) == (404, "Account with id nonsense not found")
+
+
+@pytest.mark.parametrize(
+    ("params", "found"),
+    [
+        ({"q": "ada@"}, ["Lovelace"]),
+        ({"status": "Disabled"}, ["Left"]),
+        ({"department": "finance"}, ["Lovelace"]),
+        ({"q": "bo", "status": "Active"}, []),
+        ({"type": "Employee"}, ["Left", "Lovelace"]),
+    ],
+)
+async def test_people_are_found_by_email_department_status_and_type(
+    client: httpx2.AsyncClient, company: UUID, params: dict[str, str], found: list[str]
+) -> None:
+    page = (await client.get("/api/identities/search", params=params)).json()
+
+    assert ([item["lastName"] for item in page["items"]], page["totalCount"]) == (found, len(found))

@@ -1,0 +1,122 @@
+"""The catalogue in the console, without a browser."""
+
+import re
+from datetime import UTC, datetime, timedelta
+from html import unescape
+
+import httpx2
+import pytest
+
+from rolecall.core.db import Db, execute, fetch_value
+from tests.builders import an_identity
+from tests.entitlements.test_list import a_ledger
+
+
+async def text_of(visitor: httpx2.AsyncClient, path: str, **params: str) -> str:
+    answer = await visitor.get(path, params=params)
+    assert answer.status_code == 200, answer.text
+    main = answer.text.partition("<main")[2].partition("</main>")[0]
+    return " ".join(unescape(re.sub("<[^>]+>", " ", main)).split())
+
+
+async def id_of(db: Db, name: str) -> str:
+    return str(await fetch_value(db, "SELECT id FROM entitlements WHERE name = %(name)s", name=name))
+
+
+async def test_the_catalogue_lists_and_filters_groups_and_permissions(
+    administrator: httpx2.AsyncClient, db: Db
+) -> None:
+    await a_ledger(db)
+
+    every, groups = await text_of(administrator, "/access"), await text_of(administrator, "/access", kind="Group")
+
+    assert all(name in every for name in ("Approve", "Clerks", "Close", "Wire approvers"))
+    assert "Close" not in groups
+    assert "No group or permission found" in await text_of(administrator, "/access", search="nothing like it")
+
+
+async def test_an_entitlement_shows_who_held_it_on_a_past_day_and_how(
+    administrator: httpx2.AsyncClient, db: Db
+) -> None:
+    await a_ledger(db)
+    await execute(db, "UPDATE application_imports SET build_end = now() - interval '9 days'")
+    path, day = f"/access/{await id_of(db, 'Approve')}", datetime.now(UTC).date() - timedelta(days=3)
+
+    then = await text_of(administrator, path, asOf=str(day))
+    before = await text_of(administrator, path, asOf="2020-01-01")
+    history = await text_of(administrator, path, history="true")
+    ahead = await text_of(administrator, path, asOf=str(day + timedelta(days=30)))
+
+    assert f"Who held it on {day}" in then
+    assert "through Clerks → Wire approvers" in then
+    assert "No request or model on record" in then
+    assert "No account held it then" in before
+    assert "still held" in history
+    assert "As of must not be in the future" in ahead
+
+
+async def test_a_person_describes_an_entitlement_in_a_form(administrator: httpx2.AsyncClient, db: Db) -> None:
+    await a_ledger(db)
+    await an_identity(db, "Greta", "Das", email="greta@example.com")
+    path = f"/access/{await id_of(db, 'Approve')}"
+    form = {"displayName": "Approve wires", "explanation": "Releases money.", "owner": "Greta Das",
+            "riskRating": "High", "tags": "SOX, Treasury", "isPrivileged": "yes"}  # fmt: skip
+
+    saved = await administrator.post(path, data=form)
+    refused = await administrator.post(path, data={**form, "owner": "Nemo", "displayName": "x" * 257})
+
+    assert saved.status_code == 303
+    shown = await text_of(administrator, path)
+    assert all(word in shown for word in ("Approve wires", "Releases money.", "Greta Das", "High", "SOX", "Treasury"))
+    assert "Nobody is called Nemo" in refused.text
+    edit = await administrator.get(f"{path}/edit")
+    assert 'value="Approve wires"' in edit.text
+
+
+async def test_an_account_shows_its_access_matched_or_not(administrator: httpx2.AsyncClient, db: Db) -> None:
+    await a_ledger(db)
+    id = await fetch_value(db, "SELECT id FROM accounts WHERE username = 'bo'")
+
+    shown = await text_of(administrator, f"/accounts/{id}")
+
+    assert "through Wire approvers" in shown
+    assert "bo" in await text_of(administrator, "/accounts", search="bo")
+
+
+@pytest.mark.parametrize(
+    ("words", "kind", "name"),
+    [("clerk", "Group", "Clerks"), ("APPR", "Permission", "Approve"), ("bo", "Account", "bo")],
+)
+async def test_search_finds_groups_permissions_and_accounts(
+    administrator: httpx2.AsyncClient, db: Db, words: str, kind: str, name: str
+) -> None:
+    await a_ledger(db)
+
+    found = await text_of(administrator, "/search", q=words)
+
+    assert name in found
+    assert kind in found
+
+
+async def test_home_counts_accounts_that_someone_should_look_at(administrator: httpx2.AsyncClient, db: Db) -> None:
+    await a_ledger(db)
+    await execute(db, "UPDATE accounts SET match = 'Unmatched', pin = NULL WHERE username = 'bo'")
+    await execute(db, "UPDATE identities SET status = 'Disabled' WHERE first_name = 'Ada' AND last_name = 'Ledger'")
+    await execute(db, "UPDATE account_versions SET last_login = '2020-01-01T00:00:00Z' WHERE name = 'bo'")
+
+    home = await text_of(administrator, "/")
+
+    for words in ("1 accounts of people who left", "1 accounts without a person", "1 accounts unused for 90 days"):
+        assert words in home
+    assert "several fits" not in home
+    left = await text_of(administrator, "/accounts", leaver="true", isActive="true")
+    assert "ada" in left
+
+
+async def test_people_are_filtered_by_status_type_and_department(administrator: httpx2.AsyncClient, db: Db) -> None:
+    await an_identity(db, "Greta", "Das", department="Treasury")
+    await an_identity(db, "Omar", "Santos", department="Sales", identityType="Vendor")
+
+    assert "Santos" not in await text_of(administrator, "/identities", department="treasury")
+    assert "Das" not in await text_of(administrator, "/identities", type="Vendor")
+    assert "No person fits" in await text_of(administrator, "/identities", status="Removed")

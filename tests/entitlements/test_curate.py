@@ -1,0 +1,205 @@
+from typing import Any
+
+import httpx2
+import pytest
+
+from rolecall.core.db import Db, execute, fetch_value
+from tests.builders import a_token, an_application, an_identity
+from tests.entitlements.test_list import a_ledger, entitlement, listed, names
+from tests.nesting import give, refresh, some_groups
+
+
+async def curate(client: httpx2.AsyncClient, id: str, **fields: Any) -> Any:
+    answer = await client.patch(f"/api/entitlements/{id}", json=fields)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+async def test_what_people_say_is_kept_and_an_import_does_not_change_it(client: httpx2.AsyncClient, db: Db) -> None:
+    ledger = await a_ledger(db)
+    greta = await an_identity(db, "Greta", "Das")
+    id = (await entitlement(client, "Approve"))["id"]
+
+    said = await curate(
+        client, id, displayName="Approve wires", explanation="Releases money.", ownerId=str(greta),
+        riskRating="High", isPrivileged=True, tags=["SOX", "Treasury"],
+    )  # fmt: skip
+    run = await some_groups(db, ledger, {})
+    await execute(db, "UPDATE permission_versions SET until_import = %(run)s WHERE risk_rating = 'Critical'", run=run)
+    await execute(
+        db,
+        """INSERT INTO permission_versions SELECT permission_number, %(run)s, NULL, 'New words', 'Moderate'
+           FROM permission_versions WHERE risk_rating = 'Critical'""",
+        run=run,
+    )
+    await refresh(db, ledger, run)
+    kept = (await client.get(f"/api/entitlements/{id}")).json()
+
+    assert (kept["description"], kept["importedRiskRating"]) == ("New words", "Moderate")
+    for found in (said, kept):
+        assert (found["displayName"], found["explanation"]) == ("Approve wires", "Releases money.")
+        assert (found["riskRating"], found["isPrivileged"], found["tags"]) == ("High", True, ["SOX", "Treasury"])
+        assert (found["owner"], found["formerOwner"]) == ({"id": str(greta), "name": "Greta Das"}, None)
+    for filters in ({"tag": "SOX"}, {"isPrivileged": "true"}, {"ownerId": str(greta)}, {"riskRating": "High"}):
+        assert "Approve" in names(await listed(client, **filters)), filters
+
+
+async def test_only_given_fields_change_and_blanks_take_them_back(client: httpx2.AsyncClient, db: Db) -> None:
+    await a_ledger(db)
+    greta = await an_identity(db, "Greta", "Das")
+    id = (await entitlement(client, "Approve"))["id"]
+    await curate(client, id, explanation="Releases money.", ownerId=str(greta), riskRating="Low", tags=["SOX"])
+
+    unchanged = await curate(client, id, isPrivileged=True)
+    cleared = await curate(client, id, explanation="", ownerId="", riskRating="", tags=[])
+
+    assert (unchanged["explanation"], unchanged["riskRating"], unchanged["tags"]) == ("Releases money.", "Low", ["SOX"])
+    assert (cleared["explanation"], cleared["owner"], cleared["riskRating"]) == ("", None, "Critical")
+    assert (cleared["tags"], cleared["isPrivileged"]) == ([], True)
+
+
+async def test_a_rating_overrides_the_import_wherever_access_is_rated(client: httpx2.AsyncClient, db: Db) -> None:
+    ledger = await a_ledger(db)
+    ada = await fetch_value(db, "SELECT id FROM identities")
+    await curate(client, (await entitlement(client, "Approve"))["id"], riskRating="Moderate")
+
+    [there] = (await client.get(f"/api/identities/{ada}/access")).json()["applications"]
+    body = {"action": "Add", "applicationId": str(ledger), "identityId": str(ada),
+            "privileges": [{"header": "Group", "permission": "Wire approvers", "access": "Grant"}]}  # fmt: skip
+    asked = (await client.post("/api/access-requests", json=body)).json()
+
+    rated = {entry["permission"]: entry["riskRating"] for entry in there["accounts"][0]["access"]}
+    assert rated == {"Clerks": "Moderate", "Wire approvers": "Moderate", "Approve": "Moderate", "Close": "Low"}
+    assert asked["target"]["privileges"][0]["permission"]["riskRating"] == "Moderate"
+    assert (await entitlement(client, "Clerks"))["riskRating"] == "Moderate"
+
+
+async def test_owner_who_leaves_is_replaced_by_the_owner_of_the_application(client: httpx2.AsyncClient, db: Db) -> None:
+    ledger = await a_ledger(db)
+    greta, omar = await an_identity(db, "Greta", "Das"), await an_identity(db, "Omar", "Santos")
+    await client.patch(f"/api/applications/{ledger}", json={"ownerId": str(omar)})
+    id = (await entitlement(client, "Approve"))["id"]
+    await curate(client, id, ownerId=str(greta))
+    await execute(db, "UPDATE identities SET status = 'Disabled' WHERE id = %(id)s", id=greta)
+
+    found = (await client.get(f"/api/entitlements/{id}")).json()
+
+    assert found["owner"] == {"id": str(omar), "name": "Omar Santos"}
+    assert found["formerOwner"] == {"id": str(greta), "name": "Greta Das"}
+
+
+async def test_every_change_is_audited_with_before_and_after(client: httpx2.AsyncClient, db: Db) -> None:
+    await a_ledger(db)
+    id = (await entitlement(client, "Approve"))["id"]
+    await curate(client, id, explanation="Old")
+    await curate(client, id, explanation="New")
+
+    [entry, *_] = (await client.get("/api/audit-events", params={"action": "Curate entitlement"})).json()["items"]
+
+    assert (entry["entity"]["kind"], entry["entity"]["id"]) == ("Entitlement", id)
+    assert (entry["before"], entry["after"]) == ({"explanation": "Old"}, {"explanation": "New"})
+
+
+async def test_reading_scope_does_not_allow_curating(client: httpx2.AsyncClient, db: Db) -> None:
+    await a_ledger(db)
+    id = (await entitlement(client, "Approve"))["id"]
+    reader = (await a_token(db, "reader", scopes=["applications:read"])).secret
+
+    answer = await client.patch(
+        f"/api/entitlements/{id}", json={"explanation": "x"}, headers={"Authorization": f"Bearer {reader}"}
+    )
+
+    assert answer.status_code == 403
+
+
+async def a_rename(client: httpx2.AsyncClient, db: Db) -> tuple[str, str]:
+    """Wire approvers of the first import are called Payment approvers in the second."""
+    ledger = await a_ledger(db)
+    old = (await entitlement(client, "Wire approvers"))["id"]
+    run = await some_groups(db, ledger, {"Payment approvers": "", "Clerks": "Payment approvers"})
+    await execute(
+        db,
+        """UPDATE group_versions SET until_import = %(run)s
+           WHERE group_number = (SELECT number FROM groups WHERE name = 'Wire approvers')""",
+        run=run,
+    )
+    await execute(
+        db,
+        """UPDATE memberships SET until_import = %(run)s
+           WHERE group_number = (SELECT number FROM groups WHERE name = 'Wire approvers')""",
+        run=run,
+    )
+    await execute(
+        db,
+        """INSERT INTO memberships SELECT a.number, g.number, %(run)s, NULL FROM accounts a, groups g
+           WHERE a.username = 'bo' AND g.name = 'Payment approvers'""",
+        run=run,
+    )
+    await refresh(db, ledger, run)
+    return old, (await entitlement(client, "Payment approvers"))["id"]
+
+
+async def test_a_renamed_group_goes_on_with_owner_and_history(client: httpx2.AsyncClient, db: Db) -> None:
+    old, new = await a_rename(client, db)
+    await curate(client, old, explanation="May release money.")
+    alone = (await client.get(f"/api/entitlements/{new}/history")).json()
+
+    joined = await curate(client, new, sameAs=old)
+
+    assert joined["explanation"] == "May release money."
+    assert joined["sameAs"] == {"id": old, "name": "Wire approvers"}
+    assert joined["firstSeen"] == (await client.get(f"/api/entitlements/{old}")).json()["firstSeen"]
+    history = (await client.get(f"/api/entitlements/{new}/history")).json()
+    assert (alone["totalCount"], history["totalCount"]) == (2, 4)
+    former = (await client.get(f"/api/entitlements/{old}")).json()
+    assert former["renamedTo"] == {"id": new, "name": "Payment approvers"}
+    assert (await curate(client, new, sameAs=""))["sameAs"] is None
+
+
+@pytest.mark.parametrize(
+    ("what", "message"),
+    [
+        ("itself", "Same as must name another entitlement, which is not itself joined to this one"),
+        ("present", "Same as must name an entitlement that the last import no longer shows"),
+        ("permission", "Same as must name a group of Ledger"),
+        ("unknown", "Entitlement with id 00000000-0000-4000-8000-000000000000 not found"),
+        ("nonsense", "Same as must be a GUID"),
+    ],
+)
+async def test_only_a_former_group_of_the_same_application_can_be_joined(
+    client: httpx2.AsyncClient, db: Db, what: str, message: str
+) -> None:
+    _, new = await a_rename(client, db)
+    other = {
+        "itself": new,
+        "present": (await entitlement(client, "Clerks"))["id"],
+        "permission": (await entitlement(client, "Close"))["id"],
+        "unknown": "00000000-0000-4000-8000-000000000000",
+        "nonsense": "nonsense",
+    }[what]
+
+    answer = await client.patch(f"/api/entitlements/{new}", json={"sameAs": other, "riskRating": "Awful"})
+
+    assert answer.status_code == 400
+    assert {"field": "sameAs", "message": message} in answer.json()["errors"]
+    assert "riskRating" in {problem["field"] for problem in answer.json()["errors"]}
+
+
+async def test_joined_names_cannot_form_a_cycle(client: httpx2.AsyncClient, db: Db) -> None:
+    old, new = await a_rename(client, db)
+    await curate(client, new, sameAs=old)
+    await execute(db, "UPDATE entitlements SET is_present = false WHERE id = %(id)s", id=new)
+
+    answer = await client.patch(f"/api/entitlements/{old}", json={"sameAs": new})
+
+    assert answer.status_code == 400
+
+
+async def test_groups_below_a_curated_group_are_as_risky(client: httpx2.AsyncClient, db: Db) -> None:
+    ledger = await an_application(db, "Directory")
+    run = await some_groups(db, ledger, {"Domain admins": "", "Helpdesk": "Domain admins"})
+    await give(db, ledger, "Helpdesk", "Reset", run, risk="Low")
+
+    await curate(client, (await entitlement(client, "Domain admins"))["id"], riskRating="Critical")
+
+    assert (await entitlement(client, "Helpdesk"))["riskRating"] == "Critical"

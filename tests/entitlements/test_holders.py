@@ -1,0 +1,160 @@
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import httpx2
+
+from rolecall.access_requests.model import NewPrivilege
+from rolecall.core.db import Db, execute, fetch_rows, fetch_value
+from tests.builders import an_access_model, an_access_request, an_application, an_identity
+from tests.entitlements.test_list import a_ledger, entitlement
+from tests.holdings import a_finished_import, an_account
+from tests.nesting import give, some_groups
+
+
+async def read(client: httpx2.AsyncClient, id: str, what: str = "holders", **params: Any) -> Any:
+    answer = await client.get(f"/api/entitlements/{id}/{what}", params=params)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def ways(page: Any) -> list[tuple[str, list[str]]]:
+    return [(item["account"]["username"], item["path"]) for item in page["items"]]
+
+
+async def test_holders_are_listed_by_username_with_the_groups_on_the_way(client: httpx2.AsyncClient, db: Db) -> None:
+    await a_ledger(db)
+
+    approve = await read(client, (await entitlement(client, "Approve"))["id"])
+    approvers = await read(client, (await entitlement(client, "Wire approvers"))["id"])
+    close = await read(client, (await entitlement(client, "Close"))["id"])
+
+    assert ways(approve) == [("ada", ["Clerks", "Wire approvers"]), ("bo", ["Wire approvers"])]
+    assert ways(approvers) == [("ada", ["Clerks"]), ("bo", [])]
+    assert ways(close) == [("ada", [])]
+    [ada, bo] = approve["items"]
+    assert (ada["identity"]["name"], ada["identity"]["status"], bo["identity"]) == ("Ada Ledger", "Active", None)
+    assert (ada["access"], ada["until"], ada["since"]["number"]) == ("Grant", None, 1)
+    assert approve["totalCount"] == 2
+
+
+async def test_an_account_is_listed_once_for_each_way_and_counted_once(client: httpx2.AsyncClient, db: Db) -> None:
+    ledger = await an_application(db, "Ledger")
+    run = await some_groups(db, ledger, {"Approvers": "", "Clerks": "Approvers"})
+    await give(db, ledger, "Approvers", "Approve", run)
+    await give(db, ledger, "Clerks", "Approve", run)
+    await an_account(db, ledger, "ada", None, groups=("Clerks", "Approvers"), run=run)
+    found = await entitlement(client, "Approve")
+
+    page = await read(client, found["id"])
+
+    assert sorted(ways(page)) == [("ada", ["Approvers"]), ("ada", ["Clerks"]), ("ada", ["Clerks", "Approvers"])]
+    assert found["holders"] == {"accounts": 1, "identities": 0}
+
+
+async def test_denied_access_and_no_access_are_not_held(client: httpx2.AsyncClient, db: Db) -> None:
+    ledger = await an_application(db, "Ledger")
+    run = await a_finished_import(db, ledger)
+    held = (("Wires", "Approve", "Deny", "Low"), ("Wires", "Reject", "None", "Low"))
+    await an_account(db, ledger, "ada", None, permissions=held, run=run)
+
+    for name in ("Approve", "Reject"):
+        found = await entitlement(client, name)
+        assert (found["holders"]["accounts"], (await read(client, found["id"]))["items"]) == (0, [])
+
+
+async def test_who_could_approve_on_a_past_day_is_one_call_with_why_and_who_said_so(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
+    """Ada asked for the group, her supervisor approved, a model grants it too; later she left the group."""
+    boss = await an_identity(db, "Carla", "Abadi")
+    ada = await an_identity(db, "Ada", "Lovelace", department="Finance", supervisorId=str(boss))
+    bank = await an_application(db, "CoreBank")
+    run = await some_groups(db, bank, {"Wire approvers": "", "Clerks": "Wire approvers"})
+    await give(db, bank, "Wire approvers", "Approve wires", run, risk="Critical")
+    await an_account(db, bank, "ada", ada, groups=("Clerks",), run=run)
+    await an_access_model(db, "Clerks", access=[{"applicationId": str(bank), "groups": ["Clerks"]}])
+    asked = NewPrivilege(header="Group", permission="Clerks")
+    request = await an_access_request(db, application_id=bank, identity_id=ada, privileges=[asked])
+    # All of it happened weeks ago.
+    await execute(
+        db,
+        """UPDATE access_requests SET status = 'Completed', resolved_on = now() - interval '30 days',
+           completed_on = now() - interval '30 days' WHERE id = %(id)s""",
+        id=request,
+    )
+    await execute(
+        db,
+        """UPDATE responses SET response = 'Approved', reviewer_id = %(boss)s, reviewer_name = 'Carla Abadi'
+           WHERE request_id = %(id)s AND type = 'Approve'""",
+        id=request,
+        boss=boss,
+    )
+    await execute(db, "UPDATE privileges SET approved_access = 'Grant'")
+    await execute(db, "UPDATE access_model_versions SET committed_at = now() - interval '40 days'")
+    await execute(db, "UPDATE access_model_members SET since = now() - interval '40 days'")
+    await execute(db, "UPDATE application_imports SET build_end = now() - interval '35 days'")
+    left = await a_finished_import(db, bank)
+    await execute(db, "UPDATE memberships SET until_import = %(n)s", n=left)
+    id = (await entitlement(client, "Approve wires"))["id"]
+
+    then = await read(client, id, asOf=(datetime.now(UTC) - timedelta(days=20)).isoformat())
+
+    assert (await read(client, id))["items"] == []
+    [item] = then["items"]
+    assert (item["identity"]["name"], item["account"]["username"]) == ("Ada Lovelace", "ada")
+    assert item["path"] == ["Clerks", "Wire approvers"]
+    [given] = item["why"]["accessRequests"]
+    assert {"id": str(boss), "name": "Carla Abadi"} in given["approvedBy"]
+    assert [each["name"] for each in item["why"]["accessModels"]] == ["Clerks"]
+
+
+async def test_history_has_a_row_for_each_time_it_was_held(client: httpx2.AsyncClient, db: Db) -> None:
+    await a_ledger(db)
+    ledger = await fetch_value(db, "SELECT id FROM applications")
+    out, back = await a_finished_import(db, ledger), await a_finished_import(db, ledger)
+    group = "(SELECT number FROM groups WHERE name = 'Clerks')"
+    await execute(db, f"UPDATE memberships SET until_import = %(n)s WHERE group_number = {group}", n=out)
+    await execute(
+        db,
+        f"INSERT INTO memberships SELECT number, {group}, %(n)s, NULL FROM accounts WHERE username = 'ada'",
+        n=back,
+    )
+    id = (await entitlement(client, "Approve"))["id"]
+
+    history = await read(client, id, "history")
+    early = await read(client, id, "history", asOf="1")
+
+    def told(page: Any) -> list[tuple[str, int, int | None]]:
+        return [
+            (item["account"]["username"], item["since"]["number"], item["until"] and item["until"]["number"])
+            for item in page["items"]
+        ]
+
+    assert told(history) == [("ada", back, None), ("ada", 1, out), ("bo", 1, None)]
+    assert told(early) == [("ada", 1, None), ("bo", 1, None)]
+
+
+async def test_every_page_of_many_holders_is_read_from_what_was_gathered_once(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
+    ledger = await an_application(db, "Ledger")
+    run = await some_groups(db, ledger, {"Everyone": "", "Staff": "Everyone"})
+    await execute(
+        db,
+        """WITH made AS (INSERT INTO accounts (application_id, username)
+                         SELECT %(application)s, 'user' || to_char(n, 'FM000') FROM generate_series(1, 120) AS n
+                         RETURNING number)
+           INSERT INTO memberships SELECT m.number, g.number, %(run)s, NULL FROM made m, groups g
+           WHERE name = 'Staff'""",
+        application=ledger,
+        run=run,
+    )
+    id = (await entitlement(client, "Everyone"))["id"]
+
+    pages = [await read(client, id, page=n) for n in (3, 1, 2, 4)]
+
+    assert [len(page["items"]) for page in pages] == [20, 50, 50, 0]
+    assert {(page["totalCount"], page["totalPages"]) for page in pages} == {(120, 3)}
+    assert pages[0]["items"][0]["account"]["username"] == "user101"
+    stored = await fetch_rows(db, "SELECT page FROM settled_pages WHERE list LIKE 'holders of %%' ORDER BY 1")
+    assert [page for (page,) in stored] == [0, 1, 2, 3]

@@ -1,0 +1,173 @@
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import httpx2
+import pytest
+
+from rolecall.core.db import Db, execute, fetch_value
+from tests.builders import an_application, an_identity
+from tests.holdings import an_account
+from tests.nesting import give, refresh, some_groups
+
+
+async def listed(client: httpx2.AsyncClient, **params: Any) -> Any:
+    answer = await client.get("/api/entitlements", params=params)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def names(page: Any) -> list[str]:
+    return [item["name"] for item in page["items"]]
+
+
+async def a_ledger(db: Db, name: str = "Ledger") -> UUID:
+    """Clerks are nested in Wire approvers, who may approve wires; Ada is a clerk and may close the books herself."""
+    ledger = await an_application(db, name)
+    run = await some_groups(db, ledger, {"Wire approvers": "", "Clerks": "Wire approvers"})
+    await give(db, ledger, "Wire approvers", "Approve", run, risk="Critical")
+    ada = await an_identity(db, "Ada", name)
+    await an_account(
+        db, ledger, "ada", ada, groups=("Clerks",), permissions=(("Books", "Close", "Grant", "Low"),), run=run
+    )
+    await an_account(db, ledger, "bo", None, groups=("Wire approvers",), run=run)
+    return ledger
+
+
+async def entitlement(client: httpx2.AsyncClient, name: str) -> Any:
+    [found] = [item for item in (await listed(client))["items"] if item["name"] == name]
+    return found
+
+
+async def test_groups_and_permissions_of_all_applications_are_one_list_by_name(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
+    ledger = await a_ledger(db)
+
+    page = await listed(client)
+
+    assert (names(page), page["totalCount"]) == (["Approve", "Clerks", "Close", "Wire approvers"], 4)
+    approve = page["items"][0]
+    assert (approve["firstSeen"], approve["lastSeen"]) != (None, None)
+    assert approve == {
+        "id": approve["id"],
+        "kind": "Permission",
+        "application": {**approve["application"], "id": str(ledger), "name": "Ledger"},
+        "name": "Approve",
+        "header": "Wires",
+        "section": "",
+        "description": "",
+        "displayName": "",
+        "explanation": "",
+        "riskRating": "Critical",
+        "isPrivileged": False,
+        "owner": None,
+        "formerOwner": None,
+        "tags": [],
+        "holders": {"accounts": 2, "identities": 1},
+        "firstSeen": approve["firstSeen"],
+        "lastSeen": approve["lastSeen"],
+    }
+    assert [item["riskRating"] for item in page["items"]] == ["Critical", "Critical", "Low", "Critical"]
+    assert [item["holders"]["accounts"] for item in page["items"]] == [2, 1, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("filters", "found"),
+    [
+        ({"kind": "group"}, ["Clerks", "Wire approvers"]),
+        ({"riskRating": "Low"}, ["Close"]),
+        ({"kind": "Group", "riskRating": "Critical"}, ["Clerks", "Wire approvers"]),
+        ({"search": "WIRE"}, ["Approve", "Wire approvers"]),
+        ({"search": "wires  approve"}, ["Approve"]),
+        ({"search": "nothing"}, []),
+        ({"tag": "SOX"}, []),
+        ({"isPrivileged": "true"}, []),
+        ({"isPrivileged": "false", "kind": "Permission"}, ["Approve", "Close"]),
+        ({"ownerId": "00000000-0000-4000-8000-000000000000"}, []),
+        ({"applicationId": "00000000-0000-4000-8000-000000000000"}, []),
+    ],
+)
+async def test_filters_find_what_fits_all_of_them(
+    client: httpx2.AsyncClient, db: Db, filters: dict[str, str], found: list[str]
+) -> None:
+    await a_ledger(db)
+
+    page = await listed(client, **filters)
+
+    assert (names(page), page["totalCount"]) == (found, len(found))
+
+
+async def test_unknown_filter_values_are_reported_together(client: httpx2.AsyncClient) -> None:
+    answer = await client.get("/api/entitlements", params={"kind": "role", "ownerId": "x", "asOf": "yesterday"})
+
+    assert [problem["field"] for problem in answer.json()["errors"]] == ["asOf", "kind", "ownerId"]
+
+
+async def test_as_of_must_not_be_in_the_future(client: httpx2.AsyncClient, db: Db) -> None:
+    await a_ledger(db)
+    id = (await entitlement(client, "Approve"))["id"]
+    ahead = (datetime.now(UTC) + timedelta(days=1)).isoformat()
+
+    for path in ("", f"/{id}/holders", f"/{id}/history"):
+        answer = await client.get(f"/api/entitlements{path}", params={"asOf": ahead})
+        assert (answer.status_code, answer.json()["errors"]) == (
+            400,
+            [{"field": "asOf", "message": "As of must not be in the future"}],
+        )
+
+
+async def test_a_past_list_shows_what_imports_showed_then(client: httpx2.AsyncClient, db: Db) -> None:
+    ledger = await a_ledger(db)
+    second = await some_groups(db, ledger, {"Auditors": ""})
+    await execute(db, "UPDATE permission_versions SET until_import = %(run)s WHERE risk_rating = 'Low'", run=second)
+    await refresh(db, ledger, second)
+    await execute(
+        db, "UPDATE application_imports SET build_end = now() - interval '9 days' WHERE number < %(n)s", n=second
+    )
+    then = (datetime.now(UTC) - timedelta(days=5)).isoformat()
+
+    assert names(await listed(client)) == ["Approve", "Auditors", "Clerks", "Wire approvers"]
+    past = await listed(client, asOf=then)
+    assert names(past) == ["Approve", "Clerks", "Close", "Wire approvers"]
+    assert past["items"][2]["holders"] == {"accounts": 1, "identities": 1}
+    assert names(await listed(client, asOf=then, kind="Group", search="clerk")) == ["Clerks"]
+    assert (await listed(client, asOf="2020-01-01"))["totalCount"] == 0
+
+
+async def test_an_entitlement_that_went_can_still_be_read(client: httpx2.AsyncClient, db: Db) -> None:
+    ledger = await a_ledger(db)
+    id = (await entitlement(client, "Close"))["id"]
+    second = await some_groups(db, ledger, {})
+    await execute(db, "UPDATE permission_versions SET until_import = %(run)s WHERE risk_rating = 'Low'", run=second)
+    await refresh(db, ledger, second)
+
+    gone = (await client.get(f"/api/entitlements/{id}")).json()
+
+    assert (gone["name"], gone["isPresent"]) == ("Close", False)
+    assert gone["lastSeen"] < await last_import(db)
+
+
+async def last_import(db: Db) -> str:
+    moment = await fetch_value(db, "SELECT max(build_end) FROM application_imports")
+    return str(moment.astimezone(UTC).isoformat().replace("+00:00", "Z"))
+
+
+async def test_a_group_says_which_groups_are_above_it_and_whether_they_form_a_cycle(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
+    ledger = await a_ledger(db)
+    clerks = await entitlement(client, "Clerks")
+    before = (await client.get(f"/api/entitlements/{clerks['id']}")).json()
+    await some_groups(db, ledger, {"Wire approvers": "clerks"})
+
+    after = (await client.get(f"/api/entitlements/{clerks['id']}")).json()
+
+    assert ([parent["name"] for parent in before["parents"]], before["cycle"]) == (["Wire approvers"], [])
+    assert ([p["name"] for p in after["parents"]], after["cycle"]) == (["Wire approvers"], ["Clerks", "Wire approvers"])
+
+
+async def test_an_unknown_entitlement_is_not_found(client: httpx2.AsyncClient) -> None:
+    for path in ("", "/holders", "/history"):
+        answer = await client.get(f"/api/entitlements/nonsense{path}")
+        assert (answer.status_code, answer.json()["message"]) == (404, "Entitlement with id nonsense not found")

@@ -1,0 +1,89 @@
+"""Nested groups for tests, written as an import would leave them, and a naive walk to compare with."""
+
+from collections.abc import Mapping
+from uuid import UUID
+
+from rolecall.core.db import Db, execute, fetch_value
+from tests.holdings import a_finished_import
+
+
+async def some_groups(db: Db, application_id: UUID, parents: Mapping[str, str], run: int | None = None) -> int:
+    """Groups with the name of their parent, '' for none; return the import that shows them."""
+    if run is None:
+        run = await a_finished_import(db, application_id)
+    for name, parent in parents.items():
+        number = await fetch_value(
+            db,
+            """WITH made AS (INSERT INTO groups (application_id, name) VALUES (%(application)s, %(name)s)
+                             ON CONFLICT DO NOTHING RETURNING number)
+               SELECT number FROM made
+               UNION ALL SELECT number FROM groups WHERE application_id = %(application)s AND name = %(name)s""",
+            application=application_id,
+            name=name,
+        )
+        await execute(
+            db,
+            """UPDATE group_versions SET until_import = %(run)s
+               WHERE group_number = %(number)s AND until_import IS NULL""",
+            number=number,
+            run=run,
+        )
+        await execute(
+            db,
+            """INSERT INTO group_versions (group_number, from_import, description, nomenclature, parent, metadata)
+               VALUES (%(number)s, %(run)s, '', '', %(parent)s, '{}')""",
+            number=number,
+            run=run,
+            parent=parent,
+        )
+        await execute(db, "INSERT INTO group_listings VALUES (%(g)s, %(run)s, NULL)", g=number, run=run)
+    await refresh(db, application_id, run)
+    return run
+
+
+async def give(
+    db: Db, application_id: UUID, group: str, permission: str, run: int, *, access: str = "Grant", risk: str = "Low"
+) -> None:
+    """Give a group a permission under the header Wires."""
+    number = await fetch_value(
+        db,
+        """WITH made AS (INSERT INTO permissions (application_id, header, section, permission)
+                         VALUES (%(application)s, 'Wires', '', %(permission)s) ON CONFLICT DO NOTHING RETURNING number)
+           SELECT number FROM made UNION ALL SELECT number FROM permissions
+           WHERE application_id = %(application)s AND header = 'Wires' AND permission = %(permission)s""",
+        application=application_id,
+        permission=permission,
+    )
+    await execute(
+        db,
+        "INSERT INTO permission_versions VALUES (%(p)s, %(run)s, NULL, '', %(risk)s) ON CONFLICT DO NOTHING",
+        p=number,
+        run=run,
+        risk=risk,
+    )
+    await execute(
+        db,
+        """INSERT INTO assignments SELECT g.number, %(p)s, %(access)s::text::access, %(run)s, NULL, '' FROM groups g
+           WHERE g.application_id = %(application)s AND g.name = %(group)s""",
+        p=number,
+        access=access,
+        run=run,
+        application=application_id,
+        group=group,
+    )
+    await refresh(db, application_id, run)
+
+
+async def refresh(db: Db, application_id: UUID, run: int) -> None:
+    """Do what the end of an import does."""
+    await execute(db, "SELECT refresh_entitlements(%(application)s, %(run)s)", application=application_id, run=run)
+
+
+def ways_up(parents: Mapping[str, str], group: str) -> dict[str, list[str]]:
+    """Every group that a member of `group` is in, with the groups on the way; a cycle ends where it began."""
+    found, path, here = {group: list[str]()}, [], group
+    while (parent := parents.get(here, "")) and parent in parents and parent not in found:
+        path.append(here)
+        found[parent] = list(path)
+        here = parent
+    return found
