@@ -97,8 +97,8 @@ async def _verify_or_reopen(
         elif judgement.contradictions and not is_older:
             contradicted[request.id] = f"{source} contradicts the request: {'; '.join(judgement.contradictions)}"
     for id in await _carried_out_by_supplier(db, run, list(proved)):
-        source = f"who carried it out ({run.created_by})"
-        doubtful[id] = f"{proved.pop(id)}, but its data comes from {source}: another person must verify it"
+        supplier = f"{run.created_by}, who carried it out, supplied the data"
+        doubtful[id] = f"{proved.pop(id)}, but {supplier}: another person must verify it"
     await moving.verify(db, list(proved), SYSTEM, now, proved)
     await _leave_to_people(db, doubtful, now)
     await moving.reopen(db, list(contradicted), SYSTEM, now, contradicted)

@@ -21,6 +21,8 @@ async def company(administrator: httpx2.AsyncClient, db: Db, config: Config) -> 
 
 def address(path: str, company: Company) -> str:
     """Fill the id in a path with a record of the kind that the path names."""
+    if path == "/export/{id:str}":
+        return "/export/identities?format=csv"
     before, found, _ = path.partition("/{id:str}")
     id = company.ids[before.rpartition("/")[2]] if found else ""
     return path.replace("{id:str}", str(id)).replace("{file:str}", str(company.ids["files"]))
@@ -51,7 +53,7 @@ async def test_empty_service_has_no_forbidden_links(administrator: httpx2.AsyncC
 
 
 def seen_by(role: Role) -> list[str]:
-    files = ("/sign-in/{id:str}", "/log", ".csv", ".jsonl", "{file:str}")
+    files = ("/sign-in/{id:str}", "/export/{id:str}", "/log", ".csv", ".jsonl", "{file:str}")
     return [
         path
         for (method, path), screen in SCREENS.items()
