@@ -98,6 +98,10 @@ async def test_every_route_that_changes_something_leaves_an_entry(
     account = (await imports.items(f"/api/applications/{crm}/accounts"))[0]["id"]
     await call("PUT", "/api/accounts/{id}/match", account, {"identityId": cast.ada})
     await call("DELETE", "/api/accounts/{id}/match", account)
+    directory = await an_application(db, "Directory")
+    await an_account(db, directory, "ada", None, groups=("Clerks",))
+    clerks = await fetch_value(db, "SELECT id FROM entitlements WHERE name = 'Clerks'")
+    await call("PATCH", "/api/entitlements/{id}", clerks, {"explanation": "Keep the books."})
     await call("POST", "/api/applications/{id}/rollback", crm, {"importNumber": run["number"]})
     group = (await client.get(f"/api/applications/{crm}")).json()["connector"]["files"][0]["fileGroupId"]
     upload = "/api/application-imports/upload"
