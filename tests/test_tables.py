@@ -17,6 +17,7 @@ OWNERS = {
     "core": "heartbeats list_changes list_contents lists migrations schema_files settled_pages",
     "web": "idempotency_keys request_times",
     "exports": "exports",
+    "entitlements": "curations entitlements holder_counts",
     "audit": "audit_checkpoints audit_events audit_heads",
     "settings": "settings",
     "tokens": "tokens",
@@ -40,6 +41,8 @@ _AUDITED = "access_models access_requests accounts application_imports applicati
 EXCEPTIONS: dict[tuple[str, str], str] = {
     ("applications", "import_files"): "the detail of an application shows its last import",
     ("applications", "import_log"): "the detail of an application shows its last import",
+    ("accounts", "application_totals"): "an import ends with new totals, so their number is the version of a list",
+    ("entitlements", "application_totals"): "an import ends with new totals, so their number is the version of a list",
     ("settings", "identities"): "the approval policy may name people, and a check must know them",
     ("work_items", "access_requests"): "the audit entry of a comment says what was commented on",
     **{

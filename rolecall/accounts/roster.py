@@ -24,7 +24,7 @@ _COLUMNS = f"""x.id, {SUMMARY_COLUMNS}, x.username, v.name, v.email, v.is_active
 _WIDTH = 1 + SUMMARY_WIDTH + 11
 
 
-class Filters(msgspec.Struct, frozen=True, kw_only=True):
+class RosterFilters(msgspec.Struct, frozen=True, kw_only=True):
     """Which accounts to list; None is no filter."""
 
     application_id: UUID | None = None
@@ -65,14 +65,16 @@ _OF_ONE = FrozenListing(
 )
 
 
-async def list_accounts(db: Db, page: int, filters: Filters, as_of: datetime | None, now: datetime) -> Page[RosterItem]:
+async def list_accounts(
+    db: Db, page: int, filters: RosterFilters, as_of: datetime | None, now: datetime
+) -> Page[RosterItem]:
     """List accounts by application and username; those of archived applications only if asked for by application."""
     if as_of is None and filters.are_versioned():
         return await _one_after_the_other(db, page, filters)
     return await _counted(db, page, filters, as_of, now)
 
 
-async def _one_after_the_other(db: Db, page: int, filters: Filters) -> Page[RosterItem]:
+async def _one_after_the_other(db: Db, page: int, filters: RosterFilters) -> Page[RosterItem]:
     applications = await fetch_rows(
         db,
         """SELECT a.id, t.import_number FROM applications a JOIN application_totals t ON t.application_id = a.id
@@ -130,7 +132,9 @@ _CONDITIONS = {
 }
 
 
-async def _counted(db: Db, page: int, filters: Filters, as_of: datetime | None, now: datetime) -> Page[RosterItem]:
+async def _counted(
+    db: Db, page: int, filters: RosterFilters, as_of: datetime | None, now: datetime
+) -> Page[RosterItem]:
     given: dict[str, Any] = msgspec.structs.asdict(filters)
     conditions = [sql for name, sql in _CONDITIONS.items() if given[name] is not None]
     if filters.application_id is None:

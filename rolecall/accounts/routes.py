@@ -121,6 +121,7 @@ _ROSTER: dict[str, tuple[str, Reader]] = {
     "/",
     scope=Scope.APPLICATIONS_READ,
     query={"asOf": an_as_of, **{name: reader for name, (_, reader) in _ROSTER.items()}},
+    exported=False,
 )
 async def list_all_accounts(db: Db, query: dict[str, Any], config: Config, now: datetime) -> Page[RosterItem]:
     """List accounts across applications by application and username, now or as of a time or an import.
@@ -130,7 +131,7 @@ async def list_all_accounts(db: Db, query: dict[str, Any], config: Config, now: 
     """
     as_of = await moment_of(db, query.get("asOf"), config, now)
     given = {field: query.get(name) for name, (field, _) in _ROSTER.items()}
-    return await roster.list_accounts(db, query["page"], roster.Filters(**given), as_of, now)
+    return await roster.list_accounts(db, query["page"], roster.RosterFilters(**given), as_of, now)
 
 
 @operation("GET", "/{id:str}", scope=Scope.APPLICATIONS_READ)

@@ -59,7 +59,7 @@ ENTITLEMENTS = Listing(
 )
 
 
-class Filters(msgspec.Struct, frozen=True, kw_only=True):
+class EntitlementFilters(msgspec.Struct, frozen=True, kw_only=True):
     """What to list; None is no filter."""
 
     application_id: UUID | None = None
@@ -76,7 +76,9 @@ class Filters(msgspec.Struct, frozen=True, kw_only=True):
         return {name: given[name] for name in given if name not in ("search", "tag") and given[name] is not None}
 
 
-async def by_name(db: Db, page: int, filters: Filters, as_of: datetime | None = None) -> Page[EntitlementItem]:
+async def by_name(
+    db: Db, page: int, filters: EntitlementFilters, as_of: datetime | None = None
+) -> Page[EntitlementItem]:
     """List entitlements by name with the numbers of their holders."""
     if as_of is not None:
         found = await _at(db, page, filters, as_of)
@@ -87,7 +89,7 @@ async def by_name(db: Db, page: int, filters: Filters, as_of: datetime | None = 
     return await _with_counts(db, found, as_of)
 
 
-def _conditions(filters: Filters) -> tuple[str, dict[str, Any]]:
+def _conditions(filters: EntitlementFilters) -> tuple[str, dict[str, Any]]:
     """SQL conditions on `e` for all filters, and their values."""
     values: dict[str, Any] = {f"by_{name}": value for name, value in filters.columns().items()}
     conditions = [f"e.{name} = %(by_{name})s" for name in filters.columns()]
@@ -103,7 +105,7 @@ def _conditions(filters: Filters) -> tuple[str, dict[str, Any]]:
     return "".join(f" AND {condition}" for condition in conditions), values
 
 
-async def _searched(db: Db, page: int, filters: Filters) -> Page[EntitlementItem]:
+async def _searched(db: Db, page: int, filters: EntitlementFilters) -> Page[EntitlementItem]:
     """Find by a part of the name or by a tag: counted and skipped, so it costs by the size of the catalogue."""
     conditions, values = _conditions(filters)
     rows = f"FROM entitlements e WHERE e.list_key IS NOT NULL{conditions}"
@@ -136,7 +138,7 @@ _PRESENT = """EXISTS (
     AND v.from_import <= last.number AND (v.until_import IS NULL OR v.until_import > last.number))"""
 
 
-async def _at(db: Db, page: int, filters: Filters, moment: datetime) -> Page[EntitlementItem]:
+async def _at(db: Db, page: int, filters: EntitlementFilters, moment: datetime) -> Page[EntitlementItem]:
     """List what imports showed at a past moment, with what people say of it today."""
     conditions, values = _conditions(filters)
     listing = FrozenListing(

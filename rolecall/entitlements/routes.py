@@ -30,7 +30,7 @@ _FILTERS = {
 _QUERY = {"asOf": an_as_of, **{name: reader for name, (_, reader) in _FILTERS.items()}}
 
 
-@operation("GET", "/", scope=Scope.APPLICATIONS_READ, query=_QUERY)
+@operation("GET", "/", scope=Scope.APPLICATIONS_READ, query=_QUERY, exported=False)
 async def list_entitlements(db: Db, query: dict[str, Any], config: Config, now: datetime) -> Page[EntitlementItem]:
     """List groups and permissions of all applications by name, now or as of a time or an import.
 
@@ -38,7 +38,7 @@ async def list_entitlements(db: Db, query: dict[str, Any], config: Config, now: 
     """
     as_of = await moment_of(db, query.get("asOf"), config, now)
     given = {field: query.get(name) for name, (field, _) in _FILTERS.items()}
-    return await queries.by_name(db, query["page"], queries.Filters(**given), as_of)
+    return await queries.by_name(db, query["page"], queries.EntitlementFilters(**given), as_of)
 
 
 @operation("GET", "/{id:str}", scope=Scope.APPLICATIONS_READ)

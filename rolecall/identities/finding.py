@@ -87,7 +87,7 @@ def beginning(name: str) -> str:
     return sort_key(name).partition("\x02")[0][:_LONGEST_KEY]
 
 
-class Filters(msgspec.Struct, frozen=True):
+class PeopleFilters(msgspec.Struct, frozen=True):
     """Which people to find; None is no filter. Departments are compared ignoring case."""
 
     status: IdentityStatus | None = None
@@ -95,7 +95,7 @@ class Filters(msgspec.Struct, frozen=True):
     department: str | None = None
 
     def are_empty(self) -> bool:
-        return self == Filters()
+        return self == PeopleFilters()
 
     def conditions(self) -> tuple[str, Values]:
         """Return SQL conditions on an identity `i`, each after AND, and their values."""
@@ -110,7 +110,7 @@ _FILTERED = {
 }
 
 
-async def listed(db: Db, page: int, filters: Filters) -> Page[IdentityDetail]:
+async def listed(db: Db, page: int, filters: PeopleFilters) -> Page[IdentityDetail]:
     """List people of a status, type or department, in the order of the list of identities."""
     conditions, values = filters.conditions()
     found = f"WITH found AS MATERIALIZED (SELECT i.id, i.list_key FROM identities i WHERE true{conditions})"
@@ -118,10 +118,10 @@ async def listed(db: Db, page: int, filters: Filters) -> Page[IdentityDetail]:
 
 
 async def search(
-    db: Db, words: str, page: int, *, whole: bool = False, filters: Filters | None = None
+    db: Db, words: str, page: int, *, whole: bool = False, filters: PeopleFilters | None = None
 ) -> Page[IdentityDetail]:
     """In the order of the list of identities."""
-    more, given = (filters or Filters()).conditions()
+    more, given = (filters or PeopleFilters()).conditions()
     found, values = people(words, more=more, whole=whole)
     return await _paged(db, found, {**values, **given}, page)
 

@@ -57,7 +57,7 @@ async def search_identities(db: Db, query: dict[str, Any]) -> Page[IdentityDetai
     `whole` finds only people whose complete name matches. Without any filter everyone is listed.
     """
     page, words = query["page"], query.get("q")
-    filters = finding.Filters(query.get("status"), query.get("type"), query.get("department"))
+    filters = finding.PeopleFilters(query.get("status"), query.get("type"), query.get("department"))
     if words is not None:
         return await finding.search(db, words, page, whole=query.get("whole", False), filters=filters)
     return await (queries.by_name(db, page) if filters.are_empty() else finding.listed(db, page, filters))

@@ -36,7 +36,7 @@ _QUERY = {
 
 @screen("GET", "/access", scope=Scope.APPLICATIONS_READ, query=_QUERY)
 async def show_catalogue(db: Db, query: dict[str, Any]) -> HtmlPage:
-    filters = queries.Filters(
+    filters = queries.EntitlementFilters(
         application_id=query.get("applicationId"),
         kind=query.get("kind"),
         search=query.get("search") or None,
@@ -135,7 +135,7 @@ def _form(entitlement: EntitlementDetail, form: dict[str, str], problems: dict[s
 
 
 @screen("POST", "/access/{id:str}", scope=Scope.CONFIG_MANAGE)
-async def change_entitlement(db: Db, id: str, form: Form, facts: Facts) -> HtmlPage | SeeOther:
+async def curate_entitlement(db: Db, id: str, form: Form, facts: Facts) -> HtmlPage | SeeOther:
     entitlement = await queries.get(db, id)
     owner = first(form, "owner")
     try:
@@ -154,4 +154,4 @@ async def change_entitlement(db: Db, id: str, form: Form, facts: Facts) -> HtmlP
     return SeeOther(f"/access/{id}", "The description was saved.")
 
 
-HANDLERS: list[HTTPRouteHandler] = [show_catalogue, show_entitlement, edit_entitlement, change_entitlement]
+HANDLERS: list[HTTPRouteHandler] = [show_catalogue, show_entitlement, edit_entitlement, curate_entitlement]

@@ -28,7 +28,7 @@ _QUERY = {
 
 @screen("GET", "/accounts", scope=Scope.APPLICATIONS_READ, query=_QUERY)
 async def show_accounts(db: Db, query: dict[str, Any], facts: Facts) -> HtmlPage:
-    filters = roster.Filters(
+    filters = roster.RosterFilters(
         application_id=query.get("applicationId"),
         match=query.get("match"),
         search=query.get("search") or None,

@@ -38,7 +38,7 @@ _FILTERS = {
 @screen("GET", "/identities", scope=Scope.IDENTITIES_READ, query=_FILTERS)
 async def show_identities(db: Db, query: dict[str, Any]) -> HtmlPage:
     name, page = query.get("name"), query["page"]
-    filters = finding.Filters(query.get("status"), query.get("type"), query.get("department") or None)
+    filters = finding.PeopleFilters(query.get("status"), query.get("type"), query.get("department") or None)
     if name:
         found = await finding.search(db, name, page, filters=filters)
     else:
