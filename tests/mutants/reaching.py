@@ -54,6 +54,8 @@ class Reach:
             first = min([statement.lineno, *(decorator.lineno for decorator in statement.decorator_list)])
             for name in product(packages, _names(statement)):
                 self.mentions[name].add(_Function(file, statement.name, first))
+            for name in product(packages, _evaluated_on_import(statement)):
+                self.derived[name].add((_package(file), statement.name))
         elif isinstance(statement, ast.ClassDef):
             for inner in statement.body:
                 self._read(file, packages, inner)
@@ -74,6 +76,10 @@ class Reach:
             found |= {test for test in self.seconds if test.startswith(own)}
         cost = {test: self.breadth[test] * max(self.seconds[test], 0.1) for test in found}
         return sorted(found, key=lambda test: (not test.startswith(own), cost[test], test))
+
+    def is_only_in_functions(self, mutant: Mutant) -> bool:
+        """Tell whether only functions use a mutated constant, which then can be replaced without another import."""
+        return not any(self.derived[_package(mutant.file), name] for name in mutant.names)
 
     def _through(self, names: set[Name]) -> set[str]:
         """Find the tests of all functions that use these names, directly or by names made of them."""
@@ -100,6 +106,11 @@ class Reach:
 
 def _package(file: str) -> str:
     return Path(file).parts[1].removesuffix(".py")
+
+
+def _evaluated_on_import(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
+    defaults = [*function.args.defaults, *filter(None, function.args.kw_defaults)]
+    return {name for node in (*function.decorator_list, *defaults) for name in _names(node)}
 
 
 def _names(node: ast.AST) -> set[str]:
