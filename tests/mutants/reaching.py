@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from itertools import product
 from pathlib import Path
@@ -75,7 +75,14 @@ class Reach:
             found = self._through({(_package(mutant.file), name) for name in mutant.names})
             found |= {test for test in self.seconds if test.startswith(own)}
         cost = {test: self.breadth[test] * max(self.seconds[test], 0.1) for test in found}
-        return sorted(found, key=lambda test: (not test.startswith(own), cost[test], test))
+        # One case of each test before further cases: another test is likelier to notice something else.
+        cases: Counter[str] = Counter()
+        order = []
+        for test in sorted(found, key=lambda test: (cost[test], test)):
+            name = test.partition("[")[0]
+            order.append((not test.startswith(own), cases[name], cost[test], test))
+            cases[name] += 1
+        return [test for *_, test in sorted(order)]
 
     def is_only_in_functions(self, mutant: Mutant) -> bool:
         """Tell whether only functions use a mutated constant, which then can be replaced without another import."""
