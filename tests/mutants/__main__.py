@@ -2,8 +2,9 @@
 
 ARGS="tokens audit/model" takes only the files whose path has one of these words; `--sample 100` a fixed choice of that
 size; `--survivors` what survived the last run; `--tests tests/tokens` only the tests in these places; `--seconds 20`
-tries each mutant on that much of tests, quick and specific ones first. Verdicts are kept and hold until the service or
-the tests change: a run that was stopped continues. `--again` judges all again, `--kept` only lists what is kept.
+tries each mutant on that much of tests, quick and specific ones first; `--processes 4` judges so many at a time.
+Verdicts are kept and hold until the service or the tests change: a run that was stopped continues. `--again` judges all
+again, `--kept` only lists what is kept.
 """
 
 import argparse
@@ -38,7 +39,6 @@ from tests.mutants.targets import TARGETS
 ROOT = Path(__file__).parents[2]
 KEPT = ROOT / ".rolecall" / "mutants"
 ACCEPTED = Path(__file__).parent / "accepted.toml"
-PROCESSES = 2
 GOAL = 95.0
 _FEWEST = 10
 _VERDICTS = (*KILLED, "survived", "untested", "accepted", "not judged")
@@ -66,14 +66,14 @@ def all_mutants() -> list[Mutant]:
 
 
 @contextmanager
-def a_server(folder: Path) -> Iterator[str]:
+def a_server(folder: Path, processes: int) -> Iterator[str]:
     with embedded(folder / "server") as url:
         with psycopg.connect(url, autocommit=True) as db:
             for setting in ("fsync", "full_page_writes", "synchronous_commit"):
                 db.execute(f"ALTER SYSTEM SET {setting} = off")
             db.execute("SELECT pg_reload_conf()")
             make_template(db, url)
-            for number in range(PROCESSES):
+            for number in range(processes):
                 db.execute(f"CREATE DATABASE rolecall_mutants_{number} TEMPLATE {TEMPLATE}")
         yield url
 
@@ -91,7 +91,7 @@ def code_digest() -> str:
     return _digest([*(ROOT / "rolecall").rglob("*.py"), *(ROOT / "rolecall").rglob("*.sql")])[:12]
 
 
-def trace(url: str, places: Sequence[str]) -> list[Trace]:
+def trace(url: str, places: Sequence[str], processes: int) -> list[Trace]:
     """Trace the tests whose file has changed, or all of them when the service has."""
     kept = KEPT / "traces"
     code = code_digest()
@@ -104,7 +104,7 @@ def trace(url: str, places: Sequence[str]) -> list[Trace]:
         print(f"Tracing {len(missing)} files of tests", flush=True)
         with tempfile.TemporaryDirectory() as folder:
             environ = _environ(url, ROLECALL_MUTANTS_TRACE=folder)
-            command = [*_PYTEST, "-p", "tests.mutants.tracing", "-n", str(PROCESSES), *missing]
+            command = [*_PYTEST, "-p", "tests.mutants.tracing", "-n", str(processes), *missing]
             subprocess.run(command, cwd=ROOT, env=environ, check=False)
             found: dict[str, list[Trace]] = defaultdict(list)
             for out in Path(folder).glob("*.jsonl"):
@@ -121,16 +121,16 @@ def trace(url: str, places: Sequence[str]) -> list[Trace]:
 
 
 def judge(
-    url: str, jobs: Sequence[tuple[Mutant, list[str]]], reach: Reach, results: Results, folder: Path
+    url: str, jobs: Sequence[tuple[Mutant, list[str]]], reach: Reach, results: Results, folder: Path, processes: int
 ) -> Iterator[Result]:
     """Run the tests of each mutant, keep its verdict and yield it."""
-    work: list[list[str]] = [[] for _ in range(PROCESSES)]
+    work: list[list[str]] = [[] for _ in range(processes)]
     for id, (mutant, chosen) in enumerate(jobs):
         limit = 20 + 4 * sum(reach.seconds[test] for test in chosen)
         before = results.killers.get(mutant.key, "")
         job = {"id": id, "tests": chosen, "limit": limit, "first": before} | msgspec.to_builtins(mutant)
         job["in_place"] = reach.is_only_in_functions(mutant)
-        work[id % PROCESSES].append(json.dumps(job))
+        work[id % processes].append(json.dumps(job))
     files = sorted({test.partition("::")[0] for _, chosen in jobs for test in chosen})
     busy = [(number, part) for number, part in enumerate(work) if part]
     runners = [_start(url, number, _unmutated(part[0]) + part, files, folder) for number, part in busy]
@@ -236,7 +236,8 @@ def _asked() -> argparse.Namespace:
     parser.add_argument("--again", action="store_true")
     parser.add_argument("--kept", action="store_true")
     parser.add_argument("--tests", nargs="+", default=["tests"])
-    parser.add_argument("--seconds", type=float, default=30)
+    parser.add_argument("--seconds", type=float, default=20)
+    parser.add_argument("--processes", type=int, default=2)
     return parser.parse_args()
 
 
@@ -251,7 +252,7 @@ def choose(mutants: list[Mutant], asked: argparse.Namespace, results: Results) -
 
 
 def work(url: str, mutants: Sequence[Mutant], asked: argparse.Namespace, results: Results, folder: Path) -> None:
-    reach = Reach(ROOT, trace(url, asked.tests))
+    reach = Reach(ROOT, trace(url, asked.tests, asked.processes))
     accepted = accepted_mutants()
     jobs = []
     for mutant in mutants:
@@ -266,7 +267,7 @@ def work(url: str, mutants: Sequence[Mutant], asked: argparse.Namespace, results
     jobs.sort(key=lambda job: not job[0].function)
     print(f"{len(jobs)} of {len(mutants)} mutants to judge", flush=True)
     started = time.monotonic()
-    for count, _ in enumerate(judge(url, jobs, reach, results, folder) if jobs else (), 1):
+    for count, _ in enumerate(judge(url, jobs, reach, results, folder, asked.processes) if jobs else (), 1):
         if count % 50 == 0:
             print(f"{count} of {len(jobs)}, {time.monotonic() - started:.0f} s", flush=True)
 
@@ -286,7 +287,7 @@ def main() -> int:
             made = tempfile.TemporaryDirectory(prefix="rolecall-mutants-", ignore_cleanup_errors=True)
             folder = Path(stack.enter_context(made))
             folder.chmod(0o755)
-            work(stack.enter_context(a_server(folder)), mutants, asked, results, folder)
+            work(stack.enter_context(a_server(folder, asked.processes)), mutants, asked, results, folder)
     return report(mutants, results)
 
 

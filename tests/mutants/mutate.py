@@ -191,6 +191,9 @@ class _Walk:
             case ast.JoinedStr():
                 self.literal(node)
                 return
+            case ast.keyword(arg="strict"):
+                # In `zip` it is an assertion, which holds.
+                return
         outer = self.statement
         if isinstance(node, ast.stmt):
             body = getattr(node, "body", None)

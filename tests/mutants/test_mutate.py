@@ -31,6 +31,7 @@ PYTHON = {
     },
     "x = f(flag=True)": {"x = f(flag=False)"},
     "assert found": {"assert False"},
+    "x = zip(a, b, strict=True)": set(),
 }
 
 
