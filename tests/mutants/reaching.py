@@ -43,6 +43,8 @@ class Reach:
         # Functions by the names they mention, and names by the names they are made of; names have their package.
         self.mentions: dict[Name, set[_Function]] = defaultdict(set)
         self.derived: dict[Name, set[Name]] = defaultdict(set)
+        # The first and last line of each function, by file.
+        self.spans: dict[str, list[tuple[int, int]]] = defaultdict(list)
         for path in sorted((root / "rolecall").rglob("*.py")):
             file, text = str(path.relative_to(root)), path.read_text()
             packages = {_package(file), *re.findall(r"rolecall\.(\w+)", text)}
@@ -52,6 +54,7 @@ class Reach:
     def _read(self, file: str, packages: set[str], statement: ast.stmt) -> None:
         if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
             first = min([statement.lineno, *(decorator.lineno for decorator in statement.decorator_list)])
+            self.spans[file].append((first, statement.end_lineno or first))
             for name in product(packages, _names(statement)):
                 self.mentions[name].add(_Function(file, statement.name, first))
             for name in product(packages, _evaluated_on_import(statement)):
@@ -74,15 +77,22 @@ class Reach:
         if not found:
             found = self._through({(_package(mutant.file), name) for name in mutant.names})
             found |= {test for test in self.seconds if test.startswith(own)}
-        cost = {test: self.breadth[test] * max(self.seconds[test], 0.1) for test in found}
+        cost = {test: self._cost(mutant, test) for test in found}
         # One case of each test before further cases: another test is likelier to notice something else.
         cases: Counter[str] = Counter()
         order = []
         for test in sorted(found, key=lambda test: (cost[test], test)):
             name = test.partition("[")[0]
-            order.append((not test.startswith(own), cases[name], cost[test], test))
+            order.append((cases[name], not test.startswith(own), cost[test], test))
             cases[name] += 1
         return [test for *_, test in sorted(order)]
+
+    def _cost(self, mutant: Mutant, test: str) -> float:
+        """Rank tests: quick ones that run little else but much of the mutated function come first."""
+        first, last = next((span for span in self.spans[mutant.file] if span[0] <= mutant.line <= span[1]), (0, 0))
+        lines = self.hits[mutant.file]
+        covered = sum(test in lines.get(line, ()) for line in range(first, last + 1))
+        return self.breadth[test] * max(self.seconds[test], 0.1) / max(covered, 1) ** 2
 
     def is_only_in_functions(self, mutant: Mutant) -> bool:
         """Tell whether only functions use a mutated constant, which then can be replaced without another import."""
