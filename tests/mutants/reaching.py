@@ -79,16 +79,17 @@ class Reach:
             found |= {test for test in self.seconds if test.startswith(own)}
         cost = {test: self._cost(mutant, test) for test in found}
         # One case of each test before further cases: another test is likelier to notice something else.
+        named = Path(mutant.file).stem
         cases: Counter[str] = Counter()
         order = []
         for test in sorted(found, key=lambda test: (cost[test], test)):
             name = test.partition("[")[0]
-            order.append((cases[name], not test.startswith(own), cost[test], test))
+            order.append((f"test_{named}.py" not in name, cases[name], not test.startswith(own), cost[test], test))
             cases[name] += 1
         return [test for *_, test in sorted(order)]
 
     def _cost(self, mutant: Mutant, test: str) -> float:
-        """Rank tests: quick ones that run little else but much of the mutated function come first."""
+        """Rank tests: quick ones that run much of the mutated function and little else come first."""
         first, last = next((span for span in self.spans[mutant.file] if span[0] <= mutant.line <= span[1]), (0, 0))
         lines = self.hits[mutant.file]
         covered = sum(test in lines.get(line, ()) for line in range(first, last + 1))

@@ -13,7 +13,7 @@ import signal
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from types import CodeType, FunctionType
@@ -38,15 +38,21 @@ def pytest_runtestloop(session: pytest.Session) -> bool:
     work, out = Path(os.environ["ROLECALL_MUTANTS_WORK"]), Path(os.environ["ROLECALL_MUTANTS_RESULTS"])
     for line in work.read_text().splitlines():
         job = json.loads(line)
-        known = killers[f"{job['file']} {job['function']}"]
-        job["tests"].sort(key=lambda test, known=known, first=job["first"]: (test != first, -known[test]))
+        known, near = killers[f"{job['file']} {job['function']}"], killers[job["file"]]
+        job["tests"].sort(key=_order(job["first"], known, near))
         started = time.monotonic()
         verdict, killer = _judge(job, session, items, functions)
         known[killer] += 1
+        near[killer] += 1
         seconds = round(time.monotonic() - started, 2)
         with out.open("a") as results:
             results.write(json.dumps({"id": job["id"], "verdict": verdict, "by": killer, "seconds": seconds}) + "\n")
     return True
+
+
+def _order(first: str, known: Counter[str], near: Counter[str]) -> Callable[[str], tuple[bool, int, int]]:
+    """Sort tests: what noticed this mutant before, or others of its function or of its file, comes first."""
+    return lambda test: (test != first, -known[test], -near[test])
 
 
 def _functions() -> dict[str, list[FunctionType]]:
