@@ -187,6 +187,59 @@ async def test_nothing_is_restored_twice_or_after_it_was_taken_for_good(client: 
     assert asked(after_cancel) == [("Post", "Modify", "Modify")]
 
 
+async def test_everything_suspended_is_restored_in_the_order_it_was_suspended(
+    client: httpx2.AsyncClient, db: Db, cast: Cast
+) -> None:
+    await an_account(db, cast.ledger, "bo", cast.bo, groups=("Posters",))
+    await ask(client, cast, "Suspend", identityId=str(cast.bo))
+    await suspended(client, cast, named("Post"))
+    await suspended(client, cast, named("Close"), named("Read"))
+
+    request = await ask(client, cast, "Restore")
+
+    assert [name for name, *_ in asked(request)] == ["Post", "Close", "Read"]
+
+
+async def test_change_to_less_keeps_a_suspension_and_a_change_to_nothing_ends_it(
+    client: httpx2.AsyncClient, cast: Cast
+) -> None:
+    await suspended(client, cast, named("Post"), named("Close"))
+    await ask(client, cast, "Change", named("Post", "Grant"))
+    await ask(client, cast, "Change", named("Close", "None"))
+
+    kept = await ask(client, cast, "Restore", named("Post"))
+    ended = await ask(client, cast, "Restore", named("Close"))
+
+    assert asked(kept) == [("Post", "Modify", "Modify")]
+    assert ended["errors"] == [{"field": "privileges.0.access", "message": "Books Close of ada is not suspended"}]
+
+
+async def test_privilege_is_restored_once_however_it_is_spelled(client: httpx2.AsyncClient, cast: Cast) -> None:
+    await suspended(client, cast, named("Post"))
+
+    answer = await ask(client, cast, "Restore", named("Post"), named("POST"))
+
+    assert answer["errors"] == [{"field": "privileges", "message": "Privileges must name each permission once"}]
+
+
+async def test_account_without_privileges_is_restored_once(client: httpx2.AsyncClient, db: Db, cast: Cast) -> None:
+    refused = [{"field": "action", "message": "ada is not suspended"}]
+    await execute(db, "DELETE FROM memberships")
+    await execute(db, "DELETE FROM assignments")
+    assert (await ask(client, cast, "Restore"))["errors"] == refused
+    await suspended(client, cast)
+    await ask(client, cast, "Change", named("Post", "Grant"))
+
+    restored = await ask(client, cast, "Restore")
+    assert (restored["status"], asked(restored)) == ("Pending", [])
+    assert (await ask(client, cast, "Restore"))["errors"] == refused
+    await done(client, restored["id"], "cancel")
+    canceled = await ask(client, cast, "Restore")
+    await done(client, canceled["id"], "cancel")
+    await ask(client, cast, "Remove")
+    assert (await ask(client, cast, "Restore"))["errors"] == refused
+
+
 async def test_nothing_is_restored_after_the_whole_account_was_removed(
     client: httpx2.AsyncClient, db: Db, cast: Cast
 ) -> None:
