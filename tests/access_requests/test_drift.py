@@ -72,6 +72,24 @@ async def test_drift_is_reported_for_what_the_import_changed(db: Db, ledger: UUI
     assert await drifted(db, run) == sorted([removed, suspended, left_group, lost_right])
 
 
+@pytest.mark.parametrize("action", ["Change", "Remove", "Suspend"])
+async def test_each_action_that_takes_access_away_can_drift(db: Db, ledger: UUID, action: str) -> None:
+    taken = [NO_POSTERS] if action == "Change" else []
+    id = await a_request(db, ledger, "ada", action, privileges=taken)
+    run = await finish_import(db, ledger, *FILES, at=NOON)
+    await an_account(db, ledger, "ada", None, groups=("Posters",), run=run)
+
+    assert await drifted(db, run) == [id]
+
+
+async def test_access_that_stays_away_is_no_drift(db: Db, ledger: UUID) -> None:
+    await a_request(db, ledger, "ada", "Change", privileges=[NO_POSTERS])
+    run = await finish_import(db, ledger, *FILES, at=NOON)
+    await an_account(db, ledger, "ada", None, groups=("Others",), run=run)
+
+    assert await drifted(db, run) == []
+
+
 async def test_drift_is_judged_by_the_last_request_that_was_not_canceled(db: Db, ledger: UUID) -> None:
     await a_request(db, ledger, "regained")
     await a_request(db, ledger, "regained", "Add", status="Open")

@@ -84,7 +84,7 @@ class Reach:
         order = []
         for test in sorted(found, key=lambda test: (cost[test], test)):
             name = test.partition("[")[0]
-            order.append((f"test_{named}.py" not in name, cases[name], not test.startswith(own), cost[test], test))
+            order.append((cases[name], f"test_{named}.py" not in name, not test.startswith(own), cost[test], test))
             cases[name] += 1
         return [test for *_, test in sorted(order)]
 
