@@ -9,12 +9,12 @@ import pytest
 from rolecall.access_requests.completion import complete
 from rolecall.access_requests.model import NewPrivilege, NewRequest
 from rolecall.core.config import Config
-from rolecall.core.db import Db, fetch_value
+from rolecall.core.db import Db, execute, fetch_value
 from rolecall.settings.policy import RequestAction
 from tests.access_requests.walking import PATH, detail_of, events_of
 from tests.application_imports.running import Files, Imports
 from tests.builders import an_access_model, an_access_request, an_application, an_identity
-from tests.holdings import an_account
+from tests.holdings import a_finished_import, an_account
 
 
 async def created(client: httpx2.AsyncClient, application: UUID, **body: Any) -> dict[str, Any]:
@@ -311,3 +311,50 @@ async def test_account_of_another_identity_is_rejected_as_target(client: httpx2.
     assert [problem["field"] for problem in refused.json()["errors"]] == ["action", "targetName"]
     assert refused.json()["errors"][1]["message"] == "Account zoe belongs to another identity"
     assert unknown["target"]["name"] == "ada.new"
+
+
+async def end_versions(db: Db, run: int) -> None:
+    """Let an import change the metadata of every account and group."""
+    for table in ("account_versions", "group_versions"):
+        await execute(db, f"UPDATE {table} SET until_import = %(run)s", run=run)
+        await execute(
+            db,
+            f"""INSERT INTO {table} SELECT (jsonb_populate_record(v, jsonb_build_object(
+                    'from_import', %(run)s::int, 'until_import', NULL, 'metadata', '{{"of": "now"}}'::jsonb))).*
+                FROM {table} v WHERE v.until_import = %(run)s""",
+            run=run,
+        )
+
+
+async def test_target_is_the_account_or_group_that_is_meant(db: Db) -> None:
+    ledger, wiki = await an_application(db, "Ledger"), await an_application(db, "Wiki")
+    ada, bo = await an_identity(db), await an_identity(db, "Bo", "Boss")
+    run = await a_finished_import(db, ledger)
+    await an_account(db, ledger, "ada01", ada, is_active=False, groups=("Posters", "Others"), run=run)
+    await an_account(db, ledger, "ada02", ada, run=run)
+    await an_account(db, ledger, "ada03", ada, run=run)
+    await an_account(db, wiki, "ada", ada, groups=("Wikis",), run=run)
+    await an_account(db, ledger, "bo", bo, run=run)
+    await end_versions(db, await a_finished_import(db, ledger))
+    for table, key in (("account_versions", "account_number"), ("group_versions", "group_number")):
+        await execute(
+            db,
+            f"""UPDATE {table} v SET metadata = jsonb_build_object('of', h.name) FROM (
+                    SELECT number, username::text AS name FROM accounts UNION ALL SELECT number, name::text FROM groups
+                ) AS h WHERE h.number = v.{key} AND v.until_import IS NULL""",
+        )
+    asked = [(ledger, ada, None), (ledger, ada, "ada01"), (wiki, ada, None), (ledger, bo, None), (ledger, ada, "bo")]
+    asked += [(ledger, None, "Posters"), (wiki, None, "Wikis")]
+    unknown = [(wiki, bo, None), (wiki, ada, "ada01"), (ledger, ada, "Posters")]
+    groups = [(ledger, None, "Wikis"), (ledger, None, "ada02")]
+    news = [
+        NewRequest(action=RequestAction.CHANGE, application_id=application, identity_id=identity, target_name=name)
+        for application, identity, name in asked + unknown + groups
+    ]
+
+    found = [(new.target_name, dict(new.metadata).get("of"), new.target_risk) for new in await complete(db, news)]
+
+    names = ["ada02", "ada01", "ada", "bo", "bo", "Posters", "Wikis"]
+    assert found[:7] == [(name, name, "None") for name in names]
+    assert found[7:10] == [(name, None, "None") for name in ("Bo Boss", "ada01", "Posters")]
+    assert found[10:] == [(name, None, "Critical") for name in ("Wikis", "ada02")]

@@ -206,6 +206,45 @@ async def test_access_that_was_restored_or_removed_cannot_be_restored(client: ht
     assert asked(after_cancel) == [("Post", "Modify", "Modify")]
 
 
+async def test_everything_suspended_is_restored_in_the_order_it_was_suspended(
+    client: httpx2.AsyncClient, db: Db, cast: Cast
+) -> None:
+    await an_account(db, cast.ledger, "bo", cast.bo, groups=("Posters",))
+    await ask(client, cast, "Suspend", identityId=str(cast.bo))
+    await suspended(client, cast, named("Post"))
+    await suspended(client, cast, named("Close"), named("Read"))
+
+    request = await ask(client, cast, "Restore")
+
+    assert [name for name, *_ in asked(request)] == ["Post", "Close", "Read"]
+
+
+async def test_privilege_is_restored_once_however_it_is_spelled(client: httpx2.AsyncClient, cast: Cast) -> None:
+    await suspended(client, cast, named("Post"))
+
+    answer = await ask(client, cast, "Restore", named("Post"), named("POST"))
+
+    assert answer["errors"] == [{"field": "privileges", "message": "Privileges must name each permission once"}]
+
+
+async def test_account_without_privileges_is_restored_once(client: httpx2.AsyncClient, db: Db, cast: Cast) -> None:
+    refused = [{"field": "action", "message": "ada is not suspended"}]
+    await execute(db, "DELETE FROM memberships")
+    await execute(db, "DELETE FROM assignments")
+    assert (await ask(client, cast, "Restore"))["errors"] == refused
+    await suspended(client, cast)
+    await ask(client, cast, "Change", named("Post", "Grant"))
+
+    restored = await ask(client, cast, "Restore")
+    assert (restored["status"], asked(restored)) == ("Pending", [])
+    assert (await ask(client, cast, "Restore"))["errors"] == refused
+    await done(client, restored["id"], "cancel")
+    canceled = await ask(client, cast, "Restore")
+    await done(client, canceled["id"], "cancel")
+    await ask(client, cast, "Remove")
+    assert (await ask(client, cast, "Restore"))["errors"] == refused
+
+
 async def test_restore_gives_back_at_most_what_is_still_approved(client: httpx2.AsyncClient, cast: Cast) -> None:
     await suspended(client, cast, named("Post"), named("Close"), named("Read"))
     await ask(client, cast, "Change", named("Post", "Grant"))

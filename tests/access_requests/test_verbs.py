@@ -9,8 +9,8 @@ from rolecall.access_requests.permitted import OWN_REQUEST
 from rolecall.core.caller import Caller
 from rolecall.core.db import Db
 from rolecall.core.errors import Conflict
-from tests.access_requests.walking import a_cast, a_request_that_is, detail_of, do, done, events_of
-from tests.builders import facts
+from tests.access_requests.walking import a_cast, a_request_that_is, body_of, detail_of, do, done, events_of
+from tests.builders import an_access_request, facts
 
 VERBS = ["respond", "assign", "resolve", "verify", "reopen", "snooze", "resume", "cancel", "comment"]
 
@@ -40,6 +40,51 @@ async def test_comment_sent_with_a_verb_is_part_of_the_event(client: httpx2.Asyn
 
     (comment,) = (await events_of(db, id))[-1]["request"]["comments"]
     assert (comment["author"], comment["content"]) == ("API Token - tests", "Ticket 4711")
+
+
+@pytest.mark.parametrize(
+    ("status", "verb"),
+    [
+        ("Open", "assign"),
+        ("Open", "snooze"),
+        ("Open", "resolve"),
+        ("Resolved", "verify"),
+        ("Resolved", "reopen"),
+        ("Snoozed", "resume"),
+        ("Pending", "cancel"),
+        ("Pending", "reject"),
+    ],
+)
+async def test_comment_can_be_given_with_every_verb(client: httpx2.AsyncClient, db: Db, status: str, verb: str) -> None:
+    cast = await a_cast(db)
+    id = await a_request_that_is(client, db, status, cast)
+    path, body = body_of(verb, cast)
+
+    request = await done(client, id, path, **body, comment="Ticket 4711")
+
+    assert [comment["content"] for comment in request["comments"]] == ["Ticket 4711"]
+
+
+async def test_verb_looks_at_the_status_of_its_own_request(client: httpx2.AsyncClient, db: Db) -> None:
+    cast = await a_cast(db)
+    ids = {status: await a_request_that_is(client, db, status, cast) for status in ("Open", "Canceled", "Snoozed")}
+
+    refused = await do(client, ids["Canceled"], "snooze", until="2099-01-01")
+    resumed = await done(client, ids["Snoozed"], "resume")
+    snoozed = await done(client, ids["Open"], "snooze", until="2099-01-01")
+
+    assert refused.json()["message"] == "An access request that is Canceled cannot be snoozed"
+    assert (resumed["status"], snoozed["status"]) == ("Open", "Snoozed")
+
+
+async def test_verb_is_never_earlier_than_what_happened_before(client: httpx2.AsyncClient, db: Db) -> None:
+    """A verb that began earlier may have waited for the lock."""
+    id = await an_access_request(db, now=datetime(2099, 1, 1, tzinfo=UTC))
+
+    request = await done(client, id, "cancel", comment="A pity")
+
+    times = [entry["createdDate"] for entry in (request["activity"][-1], request["comments"][-1])]
+    assert [*times, request["canceledOn"]] == ["2099-01-01T00:00:00Z"] * 3
 
 
 @pytest.mark.parametrize("comment", ["", " \n", "\u200b"])

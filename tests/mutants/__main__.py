@@ -1,8 +1,10 @@
-"""`make mutants`: mutate the code that decides, one change at a time, and list mutants that no test detects.
+"""`make mutants`: plant small bugs in the code that decides, one at a time, and list those that no test notices.
 
-ARGS="tokens audit/model" selects files by words in their path; `--sample 100` takes a fixed sample of that size;
-`--survivors` repeats the survivors of the last run; `--tests tests/tokens` uses only tests in these places;
-`--seconds 20` limits the tests of each mutant, quick and specific ones first.
+ARGS="tokens audit/model" takes only the files whose path has one of these words; `--sample 100` a fixed choice of that
+size; `--survivors` what survived the last run; `--tests tests/tokens` only the tests in these places; `--seconds 20`
+tries each mutant on that much of tests, quick and specific ones first; `--processes 4` judges so many at a time.
+Verdicts are kept and hold until the service or the tests change: a run that was stopped continues. `--again` judges all
+again, `--kept` only lists what is kept.
 """
 
 import argparse
@@ -21,6 +23,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import psycopg
@@ -30,14 +33,15 @@ from tests.battery.planted import LEFT_OUT
 from tests.conftest import TEMPLATE, make_template
 from tests.mutants.mutate import Mutant, mutants_of
 from tests.mutants.reaching import Reach, Trace
+from tests.mutants.results import KILLED, Result, Results
 from tests.mutants.targets import TARGETS
 
 ROOT = Path(__file__).parents[2]
 KEPT = ROOT / ".rolecall" / "mutants"
 ACCEPTED = Path(__file__).parent / "accepted.toml"
-PROCESSES = 2
 GOAL = 95.0
 _FEWEST = 10
+_VERDICTS = (*KILLED, "survived", "untested", "accepted", "not judged")
 _PYTEST = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
 _SLOW = ("tests/console/browser", "tests/battery", "tests/cli/test_serve.py")
 
@@ -62,20 +66,20 @@ def all_mutants() -> list[Mutant]:
 
 
 @contextmanager
-def a_server(folder: Path) -> Iterator[str]:
+def a_server(folder: Path, processes: int) -> Iterator[str]:
     with embedded(folder / "server") as url:
         with psycopg.connect(url, autocommit=True) as db:
             for setting in ("fsync", "full_page_writes", "synchronous_commit"):
                 db.execute(f"ALTER SYSTEM SET {setting} = off")
             db.execute("SELECT pg_reload_conf()")
             make_template(db, url)
-            for number in range(PROCESSES):
+            for number in range(processes):
                 db.execute(f"CREATE DATABASE rolecall_mutants_{number} TEMPLATE {TEMPLATE}")
         yield url
 
 
 def _environ(url: str, **settings: str) -> dict[str, str]:
-    """Set the worker's name, so that the database template is reused."""
+    """Name the worker, so that the template is not made again."""
     return os.environ | {"ROLECALL_TEST_DATABASE_URL": url, "PYTEST_XDIST_WORKER": "gw1"} | settings
 
 
@@ -83,26 +87,30 @@ def _digest(paths: Sequence[Path]) -> str:
     return hashlib.sha256(b"".join(hashlib.sha256(path.read_bytes()).digest() for path in sorted(paths))).hexdigest()
 
 
-def trace(url: str, places: Sequence[str]) -> list[Trace]:
-    """Trace the tests in changed files, or all tests if the service changed."""
+def code_digest() -> str:
+    return _digest([*(ROOT / "rolecall").rglob("*.py"), *(ROOT / "rolecall").rglob("*.sql")])[:12]
+
+
+def trace(url: str, places: Sequence[str], processes: int) -> list[Trace]:
+    """Trace the tests whose file has changed, or all of them when the service has."""
     kept = KEPT / "traces"
-    code = _digest([*(ROOT / "rolecall").rglob("*.py"), *(ROOT / "rolecall").rglob("*.sql")])
+    code = code_digest()
     listed = [path for place in places for path in sorted((ROOT / place).rglob("test_*.py")) or [ROOT / place]]
     files = [path for path in listed if not str(path.relative_to(ROOT)).startswith(_SLOW)]
     kept.mkdir(parents=True, exist_ok=True)
-    names = {str(path.relative_to(ROOT)): kept / f"{code[:12]}-{_digest([path])[:12]}.json" for path in files}
+    names = {str(path.relative_to(ROOT)): kept / f"{code}-{_digest([path])[:12]}.json" for path in files}
     missing = [name for name, stored in names.items() if not stored.exists()]
     if missing:
         print(f"Tracing {len(missing)} files of tests", flush=True)
         with tempfile.TemporaryDirectory() as folder:
             environ = _environ(url, ROLECALL_MUTANTS_TRACE=folder)
-            command = [*_PYTEST, "-p", "tests.mutants.tracing", "-n", str(PROCESSES), *missing]
+            command = [*_PYTEST, "-p", "tests.mutants.tracing", "-n", str(processes), *missing]
             subprocess.run(command, cwd=ROOT, env=environ, check=False)
             found: dict[str, list[Trace]] = defaultdict(list)
             for out in Path(folder).glob("*.jsonl"):
                 for each in msgspec.json.decode(b"[%s]" % b",".join(out.read_bytes().splitlines()), type=list[Trace]):
                     found[each.test.partition("::")[0]].append(each)
-        # A test that fails without a mutant would seem to detect all of them.
+        # A test that fails without a mutant would seem to notice all of them.
         failed = [each.test for traces in found.values() for each in traces if not each.passed]
         for name in missing:
             if not any(test.startswith(f"{name}::") for test in failed):
@@ -112,62 +120,58 @@ def trace(url: str, places: Sequence[str]) -> list[Trace]:
     return [each for stored in names.values() for each in msgspec.json.decode(stored.read_bytes(), type=list[Trace])]
 
 
-def run(
-    url: str, mutants: Sequence[Mutant], reach: Reach, folder: Path, most: float
-) -> Iterator[tuple[Mutant, str, str]]:
-    """Yield each mutant with its verdict and the test that detected it."""
-    jobs: list[list[str]] = [[] for _ in range(PROCESSES)]
-    tests: set[str] = set()
-    accepted = accepted_mutants()
-    for id, mutant in enumerate(mutants):
-        if mutant.key in accepted:
-            yield mutant, "accepted", ""
-            continue
-        chosen = list(_within(reach.tests(mutant), reach.seconds, most))
-        if not chosen:
-            yield mutant, "untested", ""
-            continue
+def judge(
+    url: str, jobs: Sequence[tuple[Mutant, list[str]]], reach: Reach, results: Results, folder: Path, processes: int
+) -> Iterator[Result]:
+    """Run the tests of each mutant, keep its verdict and yield it."""
+    work: list[list[str]] = [[] for _ in range(processes)]
+    for id, (mutant, chosen) in enumerate(jobs):
         limit = 20 + 4 * sum(reach.seconds[test] for test in chosen)
-        job = {"id": id, "tests": chosen, "limit": limit} | msgspec.to_builtins(mutant)
-        jobs[id % PROCESSES].append(json.dumps(job))
-        tests |= set(chosen)
-    files = sorted({test.partition("::")[0] for test in tests})
-    runners = [
-        _start(url, number, _unmutated(work[0]) + work, files, folder) for number, work in enumerate(jobs) if work
-    ]
-    read: Counter[Path] = Counter()
+        before = results.killers.get(mutant.key, "")
+        job = {"id": id, "tests": chosen, "limit": limit, "first": before} | msgspec.to_builtins(mutant)
+        job["in_place"] = reach.is_only_in_functions(mutant)
+        work[id % processes].append(json.dumps(job))
+    files = sorted({test.partition("::")[0] for _, chosen in jobs for test in chosen})
+    busy = [(number, part) for number, part in enumerate(work) if part]
+    runners = [_start(url, number, _unmutated(part[0]) + part, files, folder) for number, part in busy]
+    count = 0
     try:
-        while True:
-            over = all(runner.poll() is not None for runner, _ in runners)
-            for _, results in runners:
-                lines = results.read_text().splitlines() if results.exists() else []
-                for line in lines[read[results] :]:
-                    result = json.loads(line)
-                    if result["id"] >= 0:
-                        yield mutants[result["id"]], result["verdict"], result["by"]
-                    elif result["verdict"] != "survived":
-                        sys.exit(f"The tests fail without a mutant too: {result['by']}")
-                read[results] = len(lines)
-            if over:
-                break
-            time.sleep(0.5)
+        for said in _results(runners):
+            count += 1
+            if said["id"] >= 0:
+                yield results.add(*jobs[said["id"]], said["verdict"], said["by"], said["seconds"])
+            elif said["verdict"] != "survived":
+                sys.exit(f"The tests fail without a mutant too: {said['by']}")
     finally:
         for runner, _ in runners:
             runner.terminate()
-    if sum(read.values()) < sum(len(work) + 2 for work in jobs if work):
+    if count < sum(len(part) + 2 for _, part in busy):
         print((folder / "0.out").read_text()[-3000:])
         sys.exit("The run ended early")
 
 
+def _results(runners: Sequence[tuple["subprocess.Popen[bytes]", Path]]) -> Iterator[dict[str, Any]]:
+    """Yield what the processes write, until all have ended."""
+    read: Counter[Path] = Counter()
+    over = False
+    while not over:
+        over = all(runner.poll() is not None for runner, _ in runners)
+        for _, results in runners:
+            lines = results.read_text().split("\n")[:-1] if results.exists() else []
+            yield from map(json.loads, lines[read[results] :])
+            read[results] = len(lines)
+        time.sleep(0.5)
+
+
 def _unmutated(job: str) -> list[str]:
-    """Run some tests of a job on the unmutated code, in both ways: they must pass."""
+    """Run some tests of a job on the code as it is, in both ways: they must pass."""
     same = json.loads(job)
-    same |= {"id": -1, "tests": same["tests"][:3], "start": 0, "end": 0, "text": ""}
+    same |= {"id": -1, "tests": same["tests"][:3], "start": 0, "end": 0, "text": "", "in_place": False}
     return [json.dumps(same | {"function": function}) for function in ("none", "")]
 
 
 def _within(tests: Sequence[str], seconds: dict[str, float], most: float) -> Iterator[str]:
-    """Take tests up to the time limit, but at least ten, so that a slow machine hides nothing."""
+    """Take the first tests until they have taken enough time, but never fewer than ten: a slow hour hides nothing."""
     spent = 0.0
     for count, test in enumerate(tests, 1):
         yield test
@@ -179,7 +183,7 @@ def _within(tests: Sequence[str], seconds: dict[str, float], most: float) -> Ite
 def _start(
     url: str, number: int, work: list[str], files: list[str], folder: Path
 ) -> tuple["subprocess.Popen[bytes]", Path]:
-    """Start a process that tests mutants in its own copy of the tree and writes results to a file."""
+    """Start a process that judges mutants in a copy of the tree of its own; its results appear in the file."""
     tree, results = folder / f"tree{number}", folder / f"{number}.results"
     shutil.copytree(ROOT, tree, ignore=LEFT_OUT)
     (folder / f"{number}.work").write_text("\n".join(work))
@@ -196,74 +200,95 @@ def _start(
         return subprocess.Popen(command, cwd=tree, env=environ, stdout=out, stderr=subprocess.STDOUT), results
 
 
-def report(verdicts: Sequence[tuple[Mutant, str, str]]) -> int:
+def report(mutants: Sequence[Mutant], results: Results) -> int:
+    """List what is not killed, with a line of figures for each package; fail below the goal."""
     accepted = accepted_mutants()
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     lines = []
-    for mutant, verdict, _ in sorted(verdicts, key=lambda each: (each[0].file, each[0].start)):
+    for mutant in mutants:
+        result = results.of(mutant)
+        reason = accepted.get(mutant.key)
+        verdict = "accepted" if reason else result.verdict if result else "not judged"
         package = mutant.file.removeprefix("rolecall/").partition("/")[0]
-        is_killed = verdict in ("killed", "timeout")
         for group in (package, "all"):
-            counts[group]["all"] += 1
-            counts[group]["killed"] += is_killed
-            counts[group]["timeout"] += verdict == "timeout"
-        if not is_killed:
-            reason = accepted.get(mutant.key)
-            counts[package]["open"] += reason is None
-            counts["all"]["open"] += reason is None
+            counts[group][verdict] += 1
+        if verdict not in (*KILLED, "not judged"):
             lines.append(f"{mutant.file}:{mutant.line} {mutant.function} {verdict}{f': {reason}' if reason else ''}")
             lines.append(f"    - {mutant.before}\n    + {mutant.after}")
     print("\n".join(lines))
     (KEPT / "survivors.txt").write_text("\n".join(lines))
+    print(f"{'':<18} {'mutants':>10} {'% killed':>10}", *(f"{verdict:>10}" for verdict in _VERDICTS))
     for package, count in sorted(counts.items(), key=lambda each: (each[0] == "all", each[0])):
-        share = 100 * count["killed"] / count["all"]
-        alive = count["all"] - count["killed"]
-        told = f"{count['all']:5} mutants, {share:5.1f} % killed ({count['timeout']} by the time limit), {alive} alive"
-        told += f", {count['open']} of them unexplained"
-        print(f"{package:<18} {told}")
-    return 0 if 100 * counts["all"]["killed"] >= GOAL * counts["all"]["all"] else 1
+        figures = " ".join(f"{count[verdict]:>10}" for verdict in _VERDICTS)
+        print(f"{package:<18} {count.total():>10} {_share(count):>10.1f} {figures}")
+    return 0 if _share(counts["all"]) >= GOAL else 1
 
 
-def _last_survivors() -> set[tuple[str, ...]]:
-    last = KEPT / "last.json"
-    return {tuple(key) for key in json.loads(last.read_text())} if last.exists() else set()
+def _share(count: Counter[str]) -> float:
+    return 100 * sum(count[verdict] for verdict in KILLED) / max(1, count.total())
 
 
-def main() -> int:
+def _asked() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make mutants", description=__doc__)
     parser.add_argument("words", nargs="*")
     parser.add_argument("--sample", type=int)
     parser.add_argument("--survivors", action="store_true")
+    parser.add_argument("--again", action="store_true")
+    parser.add_argument("--kept", action="store_true")
     parser.add_argument("--tests", nargs="+", default=["tests"])
-    parser.add_argument("--seconds", type=float, default=60)
-    asked = parser.parse_args()
-    # Stop the database and child processes on SIGTERM too.
+    parser.add_argument("--seconds", type=float, default=20)
+    parser.add_argument("--processes", type=int, default=2)
+    return parser.parse_args()
+
+
+def choose(mutants: list[Mutant], asked: argparse.Namespace, results: Results) -> list[Mutant]:
+    chosen = [mutant for mutant in mutants if not asked.words or any(word in mutant.file for word in asked.words)]
+    if asked.survivors:
+        alive = {key for key, result in results.last.items() if result.verdict not in KILLED}
+        chosen = [mutant for mutant in chosen if (mutant.key, mutant.start) in alive]
+    if asked.sample:
+        chosen = random.Random(0).sample(chosen, min(asked.sample, len(chosen)))
+    return chosen
+
+
+def work(url: str, mutants: Sequence[Mutant], asked: argparse.Namespace, results: Results, folder: Path) -> None:
+    reach = Reach(ROOT, trace(url, asked.tests, asked.processes))
+    accepted = accepted_mutants()
+    jobs = []
+    for mutant in mutants:
+        chosen = list(_within(reach.tests(mutant), reach.seconds, asked.seconds))
+        if mutant.key in accepted or (not asked.again and results.known(mutant, chosen)):
+            continue
+        if chosen:
+            jobs.append((mutant, chosen))
+        else:
+            results.add(mutant, chosen, "untested", "", 0)
+    # Code that runs on import takes longest and comes last.
+    jobs.sort(key=lambda job: not job[0].function)
+    print(f"{len(jobs)} of {len(mutants)} mutants to judge", flush=True)
+    started = time.monotonic()
+    for count, _ in enumerate(judge(url, jobs, reach, results, folder, asked.processes) if jobs else (), 1):
+        if count % 50 == 0:
+            print(f"{count} of {len(jobs)}, {time.monotonic() - started:.0f} s", flush=True)
+
+
+def main() -> int:
+    asked = _asked()
+    # On SIGTERM too, stop the database and the processes that were started.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     mutants = all_mutants()
     if stale := accepted_mutants().keys() - {mutant.key for mutant in mutants}:
         sys.exit("\n".join(f"No such mutant: {key}" for key in sorted(stale)))
-    last = KEPT / "last.json"
-    if asked.survivors:
-        mutants = [mutant for mutant in mutants if mutant.key in _last_survivors()]
-    mutants = [mutant for mutant in mutants if not asked.words or any(word in mutant.file for word in asked.words)]
-    if asked.sample:
-        mutants = random.Random(0).sample(mutants, min(asked.sample, len(mutants)))
-    with ExitStack() as stack:
-        made = tempfile.TemporaryDirectory(prefix="rolecall-mutants-", ignore_cleanup_errors=True)
-        folder = Path(stack.enter_context(made))
-        folder.chmod(0o755)
-        url = stack.enter_context(a_server(folder))
-        reach = Reach(ROOT, trace(url, asked.tests))
-        verdicts = []
-        for mutant, verdict, by in run(url, mutants, reach, folder, asked.seconds):
-            verdicts.append((mutant, verdict, by))
-            if len(verdicts) % 100 == 0:
-                print(f"{len(verdicts)} of {len(mutants)}", flush=True)
-    # Keep survivors of files that this run did not cover.
-    judged = {mutant.key for mutant, _, _ in verdicts}
-    alive = {mutant.key for mutant, verdict, _ in verdicts if verdict in ("survived", "untested")}
-    last.write_text(json.dumps(sorted(alive | (_last_survivors() - judged))))
-    return report(verdicts)
+    KEPT.mkdir(parents=True, exist_ok=True)
+    results = Results(ROOT, KEPT / "results.jsonl", code_digest())
+    mutants = choose(mutants, asked, results)
+    if not asked.kept:
+        with ExitStack() as stack:
+            made = tempfile.TemporaryDirectory(prefix="rolecall-mutants-", ignore_cleanup_errors=True)
+            folder = Path(stack.enter_context(made))
+            folder.chmod(0o755)
+            work(stack.enter_context(a_server(folder, asked.processes)), mutants, asked, results, folder)
+    return report(mutants, results)
 
 
 if __name__ == "__main__":

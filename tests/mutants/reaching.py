@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from itertools import product
 from pathlib import Path
@@ -43,6 +43,8 @@ class Reach:
         # Functions by the names they use, and names by the names in their definition; names include their package.
         self.mentions: dict[Name, set[_Function]] = defaultdict(set)
         self.derived: dict[Name, set[Name]] = defaultdict(set)
+        # The first and last line of each function, by file.
+        self.spans: dict[str, list[tuple[int, int]]] = defaultdict(list)
         for path in sorted((root / "rolecall").rglob("*.py")):
             file, text = str(path.relative_to(root)), path.read_text()
             packages = {_package(file), *re.findall(r"rolecall\.(\w+)", text)}
@@ -52,8 +54,11 @@ class Reach:
     def _read(self, file: str, packages: set[str], statement: ast.stmt) -> None:
         if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
             first = min([statement.lineno, *(decorator.lineno for decorator in statement.decorator_list)])
+            self.spans[file].append((first, statement.end_lineno or first))
             for name in product(packages, _names(statement)):
                 self.mentions[name].add(_Function(file, statement.name, first))
+            for name in product(packages, _evaluated_on_import(statement)):
+                self.derived[name].add((_package(file), statement.name))
         elif isinstance(statement, ast.ClassDef):
             for inner in statement.body:
                 self._read(file, packages, inner)
@@ -72,8 +77,27 @@ class Reach:
         if not found:
             found = self._through({(_package(mutant.file), name) for name in mutant.names})
             found |= {test for test in self.seconds if test.startswith(own)}
-        cost = {test: self.breadth[test] * max(self.seconds[test], 0.1) for test in found}
-        return sorted(found, key=lambda test: (not test.startswith(own), cost[test], test))
+        cost = {test: self._cost(mutant, test) for test in found}
+        # One case of each test before further cases: another test is likelier to notice something else.
+        named = Path(mutant.file).stem
+        cases: Counter[str] = Counter()
+        order = []
+        for test in sorted(found, key=lambda test: (cost[test], test)):
+            name = test.partition("[")[0]
+            order.append((cases[name], f"test_{named}.py" not in name, not test.startswith(own), cost[test], test))
+            cases[name] += 1
+        return [test for *_, test in sorted(order)]
+
+    def _cost(self, mutant: Mutant, test: str) -> float:
+        """Rank tests: quick ones that run much of the mutated function and little else come first."""
+        first, last = next((span for span in self.spans[mutant.file] if span[0] <= mutant.line <= span[1]), (0, 0))
+        lines = self.hits[mutant.file]
+        covered = sum(test in lines.get(line, ()) for line in range(first, last + 1))
+        return self.breadth[test] * max(self.seconds[test], 0.1) / max(covered, 1) ** 2
+
+    def is_only_in_functions(self, mutant: Mutant) -> bool:
+        """Tell whether only functions use a mutated constant, which then can be replaced without another import."""
+        return not any(self.derived[_package(mutant.file), name] for name in mutant.names)
 
     def _through(self, names: set[Name]) -> set[str]:
         """Find the tests of all functions that use these names, directly or through other names."""
@@ -100,6 +124,11 @@ class Reach:
 
 def _package(file: str) -> str:
     return Path(file).parts[1].removesuffix(".py")
+
+
+def _evaluated_on_import(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
+    defaults = [*function.args.defaults, *filter(None, function.args.kw_defaults)]
+    return {name for node in (*function.decorator_list, *defaults) for name in _names(node)}
 
 
 def _names(node: ast.AST) -> set[str]:

@@ -1,9 +1,11 @@
 """Run tests against mutants: a pytest plugin that collects all tests once and forks a process for each mutant.
 
-The fork replaces the code of the mutated function in place. A mutant of code that runs on import needs the package
-imported again, which takes longer. Processes that the tests start read the mutated file from this copy of the tree.
+The fork replaces the code of the mutated function in place, or the value of a mutated constant that only functions
+use. A mutant of other code that runs on import needs the package imported again, which takes longer. Processes that the
+tests start read the mutated file from this copy of the tree.
 """
 
+import ast
 import gc
 import json
 import os
@@ -11,7 +13,7 @@ import signal
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from types import CodeType, FunctionType
@@ -21,6 +23,7 @@ import psycopg
 import pytest
 
 Job = dict[str, Any]
+_FIRST = 6
 _clock = int(time.time())
 
 
@@ -30,19 +33,26 @@ def pytest_runtestloop(session: pytest.Session) -> bool:
     _build_service()
     gc.collect()
     gc.freeze()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     killers: dict[str, Counter[str]] = defaultdict(Counter)
     work, out = Path(os.environ["ROLECALL_MUTANTS_WORK"]), Path(os.environ["ROLECALL_MUTANTS_RESULTS"])
     for line in work.read_text().splitlines():
         job = json.loads(line)
-        known = killers[f"{job['file']} {job['function']}"]
-        job["tests"].sort(key=lambda test, known=known: -known[test])
+        known, near = killers[f"{job['file']} {job['function']}"], killers[job["file"]]
+        job["tests"].sort(key=_order(job["first"], known, near))
         started = time.monotonic()
         verdict, killer = _judge(job, session, items, functions)
         known[killer] += 1
+        near[killer] += 1
         seconds = round(time.monotonic() - started, 2)
         with out.open("a") as results:
             results.write(json.dumps({"id": job["id"], "verdict": verdict, "by": killer, "seconds": seconds}) + "\n")
     return True
+
+
+def _order(first: str, known: Counter[str], near: Counter[str]) -> Callable[[str], tuple[bool, int, int]]:
+    """Sort tests: what noticed this mutant before, or others of its function or of its file, comes first."""
+    return lambda test: (test != first, -known[test], -near[test])
 
 
 def _functions() -> dict[str, list[FunctionType]]:
@@ -77,8 +87,10 @@ def _judge(
             os.dup2(log.fileno(), 2)
         code = 1
         try:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
             if job["function"]:
                 _swap(source, file, functions)
+            if job["function"] or (job["in_place"] and _rebind(source, file, job["line"])):
                 code = _run_items(session, [items[test] for test in job["tests"]], writer)
             else:
                 code = _run_again(job["tests"], writer)
@@ -95,7 +107,7 @@ def _judge(
 
 
 def _write(file: Path, source: bytes) -> None:
-    """Write the file with a new modification time: bytecode caches compare whole seconds."""
+    """Write with a time of its own: compiled code is looked up by the second."""
     global _clock  # noqa: PLW0603
     _clock += 1
     file.write_bytes(source)
@@ -105,15 +117,17 @@ def _write(file: Path, source: bytes) -> None:
 def _wait(child: int, limit: float) -> str:
     end = time.monotonic() + limit
     verdict = "timeout"
-    while time.monotonic() < end:
-        pid, status = os.waitpid(child, os.WNOHANG)
-        if pid:
-            verdict = "survived" if status == 0 else "killed"
-            break
-        time.sleep(0.01)
-    # End the processes that the tests started too.
-    with suppress(ProcessLookupError):
-        os.killpg(child, signal.SIGKILL)
+    try:
+        while time.monotonic() < end:
+            pid, status = os.waitpid(child, os.WNOHANG)
+            if pid:
+                verdict = "survived" if status == 0 else "killed"
+                break
+            time.sleep(0.01)
+    finally:
+        # What the tests have started ends too, also when the run is stopped.
+        with suppress(ProcessLookupError):
+            os.killpg(child, signal.SIGKILL)
     if verdict == "timeout":
         os.waitpid(child, 0)
     return verdict
@@ -135,11 +149,34 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
 
 
 def _swap(source: bytes, file: Path, functions: dict[str, list[FunctionType]]) -> None:
-    """Replace the code of every function of the file by that of the source."""
+    """Give every function of the file its code from the source, where it is still the same function."""
     changed = {_place(code): code for code in _codes(compile(source, str(file), "exec", dont_inherit=True))}
     for function in functions[str(file)]:
         if code := changed.get(_place(function.__code__)):
             function.__code__ = code
+
+
+def _rebind(source: bytes, file: Path, line: int) -> bool:
+    """Evaluate the assignment of a constant again, and give its name the new value wherever it was imported."""
+    (module,) = [each for each in [*sys.modules.values()] if getattr(each, "__file__", None) == str(file)]
+    statement = next(each for each in ast.parse(source).body if each.lineno <= line <= (each.end_lineno or 0))
+    if not _is_constant(statement):
+        return False
+    old, new = vars(module).copy(), vars(module).copy()
+    exec(compile(ast.Module([statement], []), str(file), "exec", dont_inherit=True), new)
+    for name in [name for name in old if new[name] is not old[name]]:
+        for other in [module] if name.startswith("_") else [*sys.modules.values()]:
+            if vars(other).get(name) is old[name]:
+                setattr(other, name, new[name])
+    return True
+
+
+def _is_constant(statement: ast.stmt) -> bool:
+    """Tell whether evaluating the assignment again has no effect but its value."""
+    if not isinstance(statement, ast.Assign | ast.AnnAssign):
+        return False
+    parts = [*ast.walk(statement)]
+    return isinstance(statement.value, ast.JoinedStr) or not any(isinstance(part, ast.Call) for part in parts)
 
 
 def _place(code: CodeType) -> tuple[str, int, tuple[str, ...]]:
@@ -166,7 +203,10 @@ class _Teller:
 
 
 def _run_again(tests: list[str], said: int) -> int:
-    """Import the package and the tests again, and run them in a session of their own."""
+    """Import the package and the tests again, and run them in sessions of their own: few files are collected first."""
     for name in [name for name in sys.modules if name.partition(".")[0] in ("rolecall", "tests", "conftest")]:
         del sys.modules[name]
-    return pytest.main(["-n", "0", "-x", "-q", "-s", "-p", "no:cacheprovider", *tests], plugins=[_Teller(said)])
+    for part in filter(None, (tests[:_FIRST], tests[_FIRST:])):
+        if code := pytest.main(["-n", "0", "-x", "-q", "-s", "-p", "no:cacheprovider", *part], plugins=[_Teller(said)]):
+            return code
+    return 0

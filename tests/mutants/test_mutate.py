@@ -30,6 +30,8 @@ PYTHON = {
         "x = [n for n in a if False]",
     },
     "x = f(flag=True)": {"x = f(flag=False)"},
+    "assert found": {"assert False"},
+    "x = zip(a, b, strict=True)": set(),
 }
 
 

@@ -1,0 +1,79 @@
+"""Moves of many requests at once: which of them move, and what is recorded."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from rolecall.access_requests import moving
+from rolecall.access_requests.model import CANCEL
+from rolecall.core.caller import SYSTEM
+from rolecall.core.db import Db, execute, fetch_rows
+from tests.builders import an_access_request, an_identity
+
+NOON = datetime(2026, 11, 2, 12, tzinfo=UTC)
+SOON = NOON + timedelta(microseconds=1)
+
+
+async def state_of(db: Db, *ids: UUID) -> list[tuple[Any, ...]]:
+    """Status, approved access and last activity of each request."""
+    rows = await fetch_rows(
+        db,
+        """SELECT r.id, r.status,
+                  (SELECT string_agg(p.approved_access, ' ') FROM privileges p WHERE p.request_id = r.id),
+                  (SELECT t.content FROM activity t WHERE t.item_id = r.id ORDER BY t.number DESC LIMIT 1)
+           FROM access_requests r""",
+    )
+    found = {id: tuple(rest) for id, *rest in rows}
+    return [found[id] for id in ids]
+
+
+async def test_approved_requests_open_when_they_are_due(db: Db) -> None:
+    starts = [None, NOON, SOON]
+    ids = [await an_access_request(db, now=NOON, scheduled_start=start) for start in starts]
+    bystander = await an_access_request(db, now=NOON)
+
+    assert sorted(await moving.approve(db, ids, SYSTEM, NOON, "Fine")) == sorted(ids)
+
+    assert await state_of(db, *ids, bystander) == [
+        ("Open", "Grant", "Provisioning may start"),
+        ("Open", "Grant", "Provisioning may start"),
+        ("Scheduled", "Grant", "Fine"),
+        ("Pending", "None", "Access request created"),
+    ]
+
+
+async def test_only_requests_in_an_allowed_status_move(db: Db) -> None:
+    ids = [await an_access_request(db, now=NOON) for _ in range(3)]
+    await execute(db, "UPDATE access_requests SET status = 'Completed' WHERE id = %(id)s", id=ids[0])
+
+    moved = await moving.move(db, CANCEL, ids[:2], SYSTEM, NOON, {ids[0]: "Not this", ids[1]: "No need"})
+
+    assert moved == [ids[1]]
+    assert await state_of(db, *ids) == [
+        ("Completed", "None", "Access request created"),
+        ("Canceled", "None", "No need"),
+        ("Pending", "None", "Access request created"),
+    ]
+    assert await moving.move(db, CANCEL, [], SYSTEM, NOON) == []
+
+
+async def test_start_cancels_what_would_be_given_to_people_who_have_left(db: Db) -> None:
+    ada, bo = await an_identity(db), await an_identity(db, "Bo", "Boss")
+    asked = [("Add", ada), ("Remove", ada), ("Add", bo)]
+    ids = [
+        await an_access_request(db, action, identity_id=person, now=NOON, scheduled_start=SOON)
+        for action, person in asked
+    ]
+    waiting = await an_access_request(db, identity_id=ada, now=NOON)
+    await moving.approve(db, [ids[0], ids[2]], SYSTEM, NOON)
+    await execute(db, "UPDATE identities SET status = 'Disabled' WHERE id = %(id)s", id=ada)
+
+    assert not await moving.move_due(db, SOON)
+
+    why = "Nothing is given to somebody who has left: the identity is Disabled"
+    assert await state_of(db, *ids, waiting) == [
+        ("Canceled", "Grant", why),
+        ("Open", "Grant", "Provisioning may start"),
+        ("Open", "Grant", "Provisioning may start"),
+        ("Pending", "None", "Access request created"),
+    ]

@@ -1,0 +1,86 @@
+"""How long a kept verdict holds, and what the tracer records."""
+
+import ast
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.mutants import results, tracing
+from tests.mutants.mutate import Mutant, mutants_of
+from tests.mutants.results import Results
+
+NOTICED = "tests/test_a.py::test_a[1]"
+TRIED = ["tests/test_a.py::test_b", NOTICED]
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    (tmp_path / "tests").mkdir()
+    write_tests(tmp_path)
+    return tmp_path
+
+
+def write_tests(root: Path, a: str = "1", b: str = "1") -> None:
+    (root / "tests/test_a.py").write_text(f"def test_a(n):\n    assert {a}\n\n\ndef test_b():\n    assert {b}\n")
+    results._functions.cache_clear()
+
+
+def a_mutant() -> Mutant:
+    return mutants_of("rolecall/x.py", b"def f():\n    g()\n")[0]
+
+
+def kept(root: Path, code: str = "code") -> Results:
+    return Results(root, root / "results.jsonl", code)
+
+
+def test_kill_holds_until_the_test_that_noticed_changes(root: Path) -> None:
+    kept(root).add(a_mutant(), TRIED, "killed", NOTICED, 0.5)
+
+    write_tests(root, b="2")
+    assert kept(root).known(a_mutant(), TRIED)
+    write_tests(root, a="2")
+    assert kept(root).known(a_mutant(), TRIED) is None
+    assert kept(root).killers == {a_mutant().key: NOTICED}
+
+
+def test_survival_holds_until_any_tried_test_changes(root: Path) -> None:
+    kept(root).add(a_mutant(), TRIED, "survived", "", 0.5)
+
+    assert kept(root).known(a_mutant(), TRIED)
+    assert kept(root).known(a_mutant(), TRIED[:1]) is None
+    write_tests(root, b="2")
+    assert kept(root).known(a_mutant(), TRIED) is None
+
+
+def test_verdict_holds_for_the_code_it_was_found_on(root: Path) -> None:
+    kept(root).add(a_mutant(), TRIED, "killed", NOTICED, 0.5)
+
+    assert kept(root, "other code").of(a_mutant()) is None
+    assert kept(root, "other code").killers == {a_mutant().key: NOTICED}
+
+
+def test_tracer_records_each_statement_and_keeps_docstrings() -> None:
+    source = b"""
+def f(x):
+    "What it does."
+    if x:
+        return 1
+    return 2
+"""
+    first = len(tracing._places)
+    hit: set[int] = set()
+    names: dict[str, Any] = {"_record_line": hit.add}
+    exec(compile(tracing.recording("x.py", source, every_line=True), "x.py", "exec"), names)
+
+    assert names["f"](0) == 2
+    assert {tracing._places[place] for place in hit} == {("x.py", line) for line in (2, 3, 4, 6)}
+    assert min(hit) >= first
+    assert names["f"].__doc__ == "What it does."
+
+
+def test_tracer_records_only_the_start_of_functions_elsewhere() -> None:
+    tree = tracing.recording("y.py", b"@d\ndef f():\n    g()\n    h()\n", every_line=False)
+
+    assert ast.unparse(tree).count("_record_line") == 1
+    assert tracing._places[-1] == ("y.py", 1)
