@@ -41,6 +41,8 @@ _AUDITED = "access_models access_requests accounts application_imports applicati
 EXCEPTIONS: dict[tuple[str, str], str] = {
     ("applications", "import_files"): "the detail of an application shows its last import",
     ("applications", "import_log"): "the detail of an application shows its last import",
+    ("accounts", "curations"): "a person may rate a group or permission higher than the import does",
+    ("accounts", "entitlements"): "accounts with privileged entitlements are a filter of their list",
     ("accounts", "application_totals"): "an import ends with new totals, so their number is the version of a list",
     ("entitlements", "application_totals"): "an import ends with new totals, so their number is the version of a list",
     ("settings", "identities"): "the approval policy may name people, and a check must know them",

@@ -150,27 +150,25 @@ def operation(
         reader = read_body or (plain_json if body else _no_body)
         answer = get_type_hints(function).get("return")
         spec = Operation(
-            method,
-            scope,
-            status,
-            body,
-            reader,
-            query,
-            answer,
-            secret,
-            delay_seconds,
-            revokes,
-            exported,
-            function,
+            method, scope, status, body, reader, query, answer, secret, delay_seconds, revokes, exported, function,
             wants,
-        )
+        )  # fmt: skip
         if spec.is_exported and scope:
-            (item,) = get_args(answer)
-            filters, name = query or {}, name_of(function)
-            register(ListSource(name=name, scope=scope, filters=filters, item=item, function=function, wants=wants))
+            _register(spec, scope)
         return _route(spec, path, tags)
 
     return decorate
+
+
+def _register(spec: Operation, scope: Scope) -> None:
+    """Make a list known to exports."""
+    (item,) = get_args(spec.answer)
+    name = name_of(spec.function)
+    register(
+        ListSource(
+            name=name, scope=scope, filters=spec.query or {}, item=item, function=spec.function, wants=spec.wants
+        )
+    )
 
 
 def _route(spec: Operation, path: str, tags: tuple[str, ...]) -> HTTPRouteHandler:

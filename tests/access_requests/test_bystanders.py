@@ -77,7 +77,7 @@ async def test_reviewer_of_another_request_is_not_asked(client: httpx2.AsyncClie
     for reviewer in (str(hal), cast.peter):
         answer = await do(client, id, "respond", **APPROVED, reviewerId=reviewer)
 
-        message = f"Identity with id {reviewer} is not asked to approve this"
+        message = f"Identity with id {reviewer} is not asked to approve this request"
         assert answer.json()["errors"] == [{"field": "reviewerId", "message": message}]
 
 
@@ -96,7 +96,7 @@ async def test_response_is_refused_in_a_status_that_awaits_another(client: httpx
     answer = await do(client, id, "respond", type="Resolve", response="Approved", reviewerId=cast.peter)
 
     assert answer.status_code == 409
-    assert answer.json()["message"] == "An access request that is Pending awaits no response of type Resolve"
+    assert answer.json()["message"] == "An access request that is Pending does not wait for a response of type Resolve"
 
 
 async def test_access_is_lowered_in_its_own_request_alone(client: httpx2.AsyncClient, db: Db) -> None:
@@ -110,7 +110,9 @@ async def test_access_is_lowered_in_its_own_request_alone(client: httpx2.AsyncCl
     approved = await done(client, id, "respond", **APPROVED, reviewerId=cast.grace, approvedAccess=lowered)
     other = await done(client, bystander, "respond", **APPROVED, reviewerId=cast.grace)
 
-    assert refused.json()["errors"] == [{"field": "approvedAccess.0", "message": "The request has no such privilege"}]
+    assert refused.json()["errors"] == [
+        {"field": "approvedAccess.0", "message": "The request does not contain this privilege"}
+    ]
     assert [each["approvedAccess"] for each in approved["target"]["privileges"]] == ["Grant"]
     assert [each["approvedAccess"] for each in other["target"]["privileges"]] == ["Modify", "Modify"]
 
@@ -133,5 +135,5 @@ async def test_only_an_approval_lowers_access(client: httpx2.AsyncClient, db: Db
 
     answer = await do(client, id, "respond", **body, approvedAccess=lowered)
 
-    message = "Approved access goes with an approval"
+    message = "Approved access can be set only when approving the request"
     assert answer.json()["errors"] == [{"field": "approvedAccess", "message": message}]

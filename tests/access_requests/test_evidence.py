@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 
 from rolecall.access_requests import queries
-from rolecall.access_requests.evidence import Finding, Run, came_back, evidence_of, judge
+from rolecall.access_requests.evidence import FinishedImport, Judgement, evidence_of, judge, reappeared_access
 from rolecall.access_requests.model import NewPrivilege
 from rolecall.accounts.model import Access
 from rolecall.applications.model import Content
@@ -34,19 +34,19 @@ async def a_request(db: Db, ledger: UUID, name: str, action: str = "Change", **f
     return id
 
 
-def a_run(ledger: UUID, number: int, files: tuple[Content, ...] = ALL) -> Run:
+def a_run(ledger: UUID, number: int, files: tuple[Content, ...] = ALL) -> FinishedImport:
     names = {content: [f"{content.lower()}.csv"] for content in files}
-    return Run(new_id(), number, ledger, datetime.now(UTC), names)
+    return FinishedImport(new_id(), number, ledger, datetime.now(UTC), "Ada", None, names)
 
 
-async def findings(db: Db, ledger: UUID, number: int, *ids: UUID, files: tuple[Content, ...] = ALL) -> list[Finding]:
+async def findings(db: Db, ledger: UUID, number: int, *ids: UUID, files: tuple[Content, ...] = ALL) -> list[Judgement]:
     """Judge all requests by the same evidence, as the closed loop does."""
     requests = {request.id: request for request in await queries.details(db, ids)}
     evidence = await evidence_of(db, a_run(ledger, number, files), list(requests.values()))
     return [judge(requests[id], evidence) for id in ids]
 
 
-async def found(db: Db, ledger: UUID, number: int, id: UUID, files: tuple[Content, ...] = ALL) -> Finding:
+async def found(db: Db, ledger: UUID, number: int, id: UUID, files: tuple[Content, ...] = ALL) -> Judgement:
     (finding,) = await findings(db, ledger, number, id, files=files)
     return finding
 
@@ -76,9 +76,9 @@ async def test_group_is_judged_by_what_it_holds_itself(db: Db, ledger: UUID) -> 
 
     proved, other, elsewhere = await findings(db, ledger, run, *ids)
 
-    assert (proved.came_true, proved.contents) == (True, {Content.GROUPS, Content.PERMISSIONS})
+    assert (proved.is_proved, proved.contents) == (True, {Content.GROUPS, Content.PERMISSIONS})
     assert other.contradictions == ["Others does not have Books Close"]
-    assert elsewhere.contradictions == ["Wikis is not there"]
+    assert elsewhere.contradictions == ["Wikis does not exist"]
 
 
 async def test_group_that_an_import_ended_is_gone(db: Db, ledger: UUID) -> None:
@@ -95,10 +95,10 @@ async def test_group_that_an_import_ended_is_gone(db: Db, ledger: UUID) -> None:
 
     still_there, gone = await findings(db, ledger, later, *ids)
 
-    assert still_there.contradictions == ["Posters is still there"]
-    assert gone.came_true
+    assert still_there.contradictions == ["Posters still exists"]
+    assert gone.is_proved
     # As the import before showed it.
-    assert (await found(db, ledger, run, ids[1])).contradictions == ["Others is still there"]
+    assert (await found(db, ledger, run, ids[1])).contradictions == ["Others still exists"]
 
 
 async def test_files_decide_only_what_they_are_about(db: Db, ledger: UUID) -> None:
@@ -116,7 +116,7 @@ async def test_files_decide_only_what_they_are_about(db: Db, ledger: UUID) -> No
         assert (finding.contradictions, finding.undecided, finding.contents) == ([], True, set())
     assert (await found(db, ledger, run, whole_group, (Content.PERMISSIONS,))).undecided
     assert (await found(db, ledger, run, user, (Content.PERMISSIONS,))).undecided
-    assert (await found(db, ledger, run, user, (Content.USERS, Content.PERMISSIONS))).came_true
+    assert (await found(db, ledger, run, user, (Content.USERS, Content.PERMISSIONS))).is_proved
 
 
 @pytest.mark.parametrize("state", ["is_active = false", "is_locked = true"])
@@ -133,7 +133,7 @@ async def test_account_that_cannot_be_used_counts_as_suspended(db: Db, ledger: U
 
     suspended, active = await findings(db, ledger, run, *ids)
 
-    assert suspended.came_true
+    assert suspended.is_proved
     assert active.contradictions == ["bo is still active"]
 
 
@@ -145,7 +145,7 @@ async def test_account_is_judged_in_its_own_application_and_import(db: Db, ledge
     await execute(db, "UPDATE account_versions SET until_import = %(run)s", run=later)
     ids = [await a_request(db, ledger, name, "Remove") for name in ("ada", "bo")]
 
-    assert [each.contradictions for each in await findings(db, ledger, run, *ids)] == [[], ["bo is still there"]]
+    assert [each.contradictions for each in await findings(db, ledger, run, *ids)] == [[], ["bo still exists"]]
     assert [each.contradictions for each in await findings(db, ledger, later, *ids)] == [[], []]
 
 
@@ -160,7 +160,7 @@ async def test_only_an_add_is_judged_by_another_account_of_the_person(db: Db, le
 
     # Of several accounts, the first by name.
     assert added.contradictions == ["ada is not active"]
-    assert changed.contradictions == ["ada is not there"]
+    assert changed.contradictions == ["ada does not exist"]
 
 
 async def test_membership_is_known_by_the_nomenclature_of_its_group(db: Db, ledger: UUID) -> None:
@@ -172,7 +172,7 @@ async def test_membership_is_known_by_the_nomenclature_of_its_group(db: Db, ledg
 
     member, other = await findings(db, ledger, run, *ids, files=(Content.USERS, Content.MEMBERSHIPS))
 
-    assert (member.came_true, member.contents) == (True, {Content.USERS, Content.MEMBERSHIPS})
+    assert (member.is_proved, member.contents) == (True, {Content.USERS, Content.MEMBERSHIPS})
     assert other.contradictions == ["bo does not have Role Posters"]
     assert (await found(db, ledger, run, ids[1], (Content.USERS, Content.PERMISSIONS))).undecided
 
@@ -190,14 +190,14 @@ async def test_group_of_another_application_makes_no_membership(db: Db, ledger: 
 
 
 @pytest.mark.parametrize(("held", "back"), [("Deny", []), ("Grant", ["ada still has Books Close"])])
-async def test_denial_is_not_access_that_came_back(db: Db, ledger: UUID, held: str, back: list[str]) -> None:
+async def test_denial_is_not_access_that_reappeared_access(db: Db, ledger: UUID, held: str, back: list[str]) -> None:
     run = await a_finished_import(db, ledger)
     await an_account(db, ledger, "ada", None, permissions=(("Books", "Close", held, "None"),), run=run)
     other = NewPrivilege(header="Books", permission="Open", requested_access=Access.MODIFY)
     id = await a_request(db, ledger, "ada", privileges=[NO_CLOSE, other])
     (request,) = await queries.details(db, [id])
 
-    assert came_back(request, await evidence_of(db, a_run(ledger, run), [request])) == back
+    assert reappeared_access(request, await evidence_of(db, a_run(ledger, run), [request])) == back
 
 
 async def test_change_that_took_nothing_away_cannot_come_back(db: Db, ledger: UUID) -> None:
@@ -205,7 +205,7 @@ async def test_change_that_took_nothing_away_cannot_come_back(db: Db, ledger: UU
     id = await a_request(db, ledger, "ada", privileges=[CLOSE])
     (request,) = await queries.details(db, [id])
 
-    assert came_back(request, await evidence_of(db, a_run(ledger, run), [request])) == []
+    assert reappeared_access(request, await evidence_of(db, a_run(ledger, run), [request])) == []
 
 
 def test_import_is_named_with_the_files_that_decided(ledger: UUID) -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from rolecall.access_requests.model import NewPrivilege, NewRequest, RelatedItem, gives, raises
+from rolecall.access_requests.model import NewPrivilege, NewRequest, RelatedItem, gives_access, raises
 from rolecall.accounts.model import Access
 from rolecall.core.ids import new_id
 from rolecall.settings.policy import EventType, Level, RequestAction
@@ -37,7 +37,7 @@ def asking(access: str, held: str | None = None, risk: Level | None = None) -> N
     ],
 )
 def test_gives_access(action: str, accesses: list[str], expected: bool) -> None:
-    assert gives(action, accesses) is expected
+    assert gives_access(action, accesses) is expected
 
 
 def test_more_access_than_held_raises_it() -> None:

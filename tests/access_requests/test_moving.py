@@ -70,7 +70,7 @@ async def test_start_cancels_what_would_be_given_to_people_who_have_left(db: Db)
 
     assert not await moving.move_due(db, SOON)
 
-    why = "Nothing is given to somebody who has left: the identity is Disabled"
+    why = "The identity is Disabled; only active identities can be given access"
     assert await state_of(db, *ids, waiting) == [
         ("Canceled", "Grant", why),
         ("Open", "Grant", "Provisioning may start"),

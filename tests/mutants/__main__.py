@@ -139,7 +139,8 @@ def judge(
         for said in _results(runners):
             count += 1
             if said["id"] >= 0:
-                yield results.add(*jobs[said["id"]], said["verdict"], said["by"], said["seconds"])
+                mutant, chosen = jobs[said["id"]]
+                yield results.add(mutant, chosen, said["verdict"], said["by"], said["seconds"])
             elif said["verdict"] != "survived":
                 sys.exit(f"The tests fail without a mutant too: {said['by']}")
     finally:

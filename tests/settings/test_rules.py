@@ -41,7 +41,8 @@ def test_rule_without_conditions_applies_to_everything() -> None:
     ],
 )
 def test_rule_applies_where_its_condition_holds(condition: str, value: Any, other: Any, field: str) -> None:
-    rule = a_rule(**{condition: [value]})
+    conditions: dict[str, Any] = {condition: [value]}
+    rule = a_rule(**conditions)
 
     assert rule.applies(**CHANGE | {field: value})
     assert not rule.applies(**CHANGE | {field: other})
