@@ -313,6 +313,9 @@ async def test_account_of_another_identity_is_rejected_as_target(client: httpx2.
     assert unknown["target"]["name"] == "ada.new"
 
 
+Target = tuple[UUID, UUID | None, str | None]
+
+
 async def end_versions(db: Db, run: int) -> None:
     """Let an import change the metadata of every account and group."""
     for table in ("account_versions", "group_versions"):
@@ -343,15 +346,15 @@ async def test_target_is_the_account_or_group_that_is_meant(db: Db) -> None:
                     SELECT number, username::text AS name FROM accounts UNION ALL SELECT number, name::text FROM groups
                 ) AS h WHERE h.number = v.{key} AND v.until_import IS NULL""",
         )
-    asked: list[tuple[UUID, UUID | None, str | None]]
+    asked: list[Target]
     asked = [(ledger, ada, None), (ledger, ada, "ada01"), (wiki, ada, None), (ledger, bo, None), (ledger, ada, "bo")]
     asked += [(ledger, None, "Posters"), (wiki, None, "Wikis")]
-    unknown: list[tuple[UUID, UUID | None, str | None]] = [
+    unknown: list[Target] = [
         (wiki, bo, None),
         (wiki, ada, "ada01"),
         (ledger, ada, "Posters"),
     ]
-    groups: list[tuple[UUID, UUID | None, str | None]] = [(ledger, None, "Wikis"), (ledger, None, "ada02")]
+    groups: list[Target] = [(ledger, None, "Wikis"), (ledger, None, "ada02")]
     news = [
         NewRequest(action=RequestAction.CHANGE, application_id=application, identity_id=identity, target_name=name)
         for application, identity, name in asked + unknown + groups
