@@ -76,11 +76,7 @@ def _prose(page: Path) -> Iterator[str]:
             yield line
 
 
-# Rewritten together with the import pipeline, and the list of changes at each release.
-_UNWRAPPED = ("life-of-an-import.md", "CHANGELOG.md")
-
-
-@pytest.mark.parametrize("page", [page for page in PAGES if page.name not in _UNWRAPPED], ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_lines_of_pages_wrap_at_120(page: Path) -> None:
     assert [line for line in _prose(page) if len(line) > 120] == []
 
@@ -91,6 +87,13 @@ def test_decision_has_at_most_25_lines_of_120_characters(page: Path) -> None:
 
     assert len(lines) <= 25
     assert [line for line in lines if len(line) > 120] == []
+
+
+def test_decisions_are_numbered_without_gaps() -> None:
+    pages = sorted((ROOT / "docs" / "decisions").glob("*.md"))
+
+    assert [int(page.name[:4]) for page in pages] == list(range(1, len(pages) + 1))
+    assert [page.name for page in pages if not page.read_text().startswith(f"# {page.name[:4]} ")] == []
 
 
 @pytest.mark.parametrize("walk", ["request", "webhook"])

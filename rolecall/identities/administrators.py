@@ -32,6 +32,6 @@ async def take_turns(db: Db) -> None:
     """Serialise transactions that remove administrators, so that two cannot remove the last two at once.
 
     Lock sessions and roles before this, never after it: a person's own write locks theirs in its first statement and
-    may then wait here (docs/decisions/0213).
+    may then wait here (docs/decisions/0105).
     """
     await execute(db, "SELECT pg_advisory_xact_lock(hashtext('administrators'), 0)")

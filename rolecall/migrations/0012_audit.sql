@@ -1,4 +1,4 @@
--- The audit chain: docs/decisions/0083 and 0084 explain it, schema/audit.sql fills it.
+-- The audit chain: docs/decisions/0044 and 0045 explain it, schema/audit.sql fills it.
 
 CREATE TABLE audit_events (
     number    bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

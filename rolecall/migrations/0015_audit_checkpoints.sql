@@ -1,4 +1,4 @@
--- A head of heads: docs/decisions/0181. Whenever a chain is written, its checkpoint keeps what the heads of all chains were then. Sixteen rows, always: one that is
+-- A head of heads: docs/decisions/0089. Whenever a chain is written, its checkpoint keeps what the heads of all chains were then. Sixteen rows, always: one that is
 -- missing was removed. A chain cannot be cut or rewritten together with its head without contradicting its own checkpoint and those of the chains written later.
 
 CREATE TABLE audit_checkpoints (

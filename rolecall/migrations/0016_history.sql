@@ -1,4 +1,4 @@
--- Why an identity had access at a past moment: docs/decisions/0185. What holds now stands in its own table with the time
+-- Why an identity had access at a past moment: docs/decisions/0090. What holds now stands in its own table with the time
 -- since when; what has ended stands here, from then until then. So only an end costs a row, and an import of new people none.
 
 CREATE TABLE past_model_members (

@@ -1,4 +1,4 @@
--- The record of every export: who, when, which list under which filters, and the digest of what was sent (docs/decisions/0240).
+-- The record of every export: who, when, which list under which filters, and the digest of what was sent (docs/decisions/0111).
 
 CREATE TABLE exports (
     id           uuid PRIMARY KEY,

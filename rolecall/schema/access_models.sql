@@ -89,7 +89,7 @@ CREATE OR REPLACE TRIGGER refresh_members_on_insert AFTER INSERT ON identities R
 CREATE OR REPLACE TRIGGER refresh_members_on_update AFTER UPDATE ON identities REFERENCING NEW TABLE AS new_rows
     FOR EACH STATEMENT EXECUTE FUNCTION refresh_access_model_members();
 
--- Keep who matched a model until now: docs/decisions/0185.
+-- Keep who matched a model until now: docs/decisions/0090.
 CREATE OR REPLACE FUNCTION keep_past_model_members() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     moment timestamptz := written_on();

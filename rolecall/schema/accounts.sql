@@ -169,7 +169,7 @@ CREATE OR REPLACE FUNCTION identity_then(account accounts, moment timestamptz) R
                      ORDER BY m.since DESC LIMIT 1), account.identity_id);
 END;
 
--- Keep whose an account was until now: docs/decisions/0185.
+-- Keep whose an account was until now: docs/decisions/0090.
 CREATE OR REPLACE FUNCTION keep_past_matches() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     -- One statement matches at one moment.

@@ -1,4 +1,4 @@
--- The audit chain (docs/decisions/0083 and 0084): every change of a governed table becomes an entry of a hash chain.
+-- The audit chain (docs/decisions/0044 and 0045): every change of a governed table becomes an entry of a hash chain.
 --
 -- Any INSERT, UPDATE or DELETE on a governed table fires `note_insert`, `note_update` or `note_delete`, which note what each row was and is. The
 -- first note of a transaction inserts into audit_pending; its deferred trigger `chain_changes` runs at COMMIT, turns the notes into one
@@ -190,7 +190,7 @@ BEGIN
     ON CONFLICT (chain) DO UPDATE SET number = EXCLUDED.number, count = h.count + EXCLUDED.count, hash = EXCLUDED.hash;
 END $$;
 
--- Update a chain's checkpoint (docs/decisions/0181) when its head moves. Only while entries are being chained: a head that is changed by hand
+-- Update a chain's checkpoint (docs/decisions/0089) when its head moves. Only while entries are being chained: a head that is changed by hand
 -- contradicts its checkpoint. And only from a checkpoint that fits the heads: one that contradicts them stays as it is, so that later
 -- entries do not hide what was done.
 CREATE OR REPLACE FUNCTION keep_checkpoint() RETURNS trigger LANGUAGE plpgsql AS $$

@@ -1,4 +1,4 @@
--- Webhook deliveries: written by a trigger, so that every recorded event has them (docs/decisions/0060).
+-- Webhook deliveries: written by a trigger, so that every recorded event has them (docs/decisions/0034).
 --
 -- INSERT INTO access_request_events (access_requests/moving.py) fires `fan_out_on_insert`, which wakes the sender. webhooks/actions.py writes the
 -- delivery of a test itself.

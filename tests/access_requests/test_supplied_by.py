@@ -196,7 +196,7 @@ async def test_owner_does_not_verify_what_their_token_carried_out(
 async def test_token_verifies_and_uploads_what_a_token_resolved(
     db: Db, config: Config, admin: Caller, ledger: UUID, has_owner: bool
 ) -> None:
-    """One program may take a request through all its steps: docs/decisions/0210."""
+    """One program may take a request through all its steps: docs/decisions/0102."""
     token = await a_token_of(db, admin if has_owner else None, "a program")
     id = await a_removal(db, ledger)
     await resolve(db, token, id)
