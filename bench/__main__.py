@@ -1,6 +1,7 @@
-"""All benchmarks, or those that are named, and one table of what they found: `python -m bench http lists`.
+"""Run all benchmarks, or the named ones, and print one table of results: `python -m bench http lists`.
 
-All of them write the table to docs/performance.md. ROLECALL_BENCH_ROWS is how many identities and requests there are.
+A run of all benchmarks writes the table to docs/performance.md. ROLECALL_BENCH_ROWS sets the number of identities and
+requests.
 """
 
 import ctypes
@@ -20,7 +21,7 @@ from bench.figures import FILE, MISSED, Found, busy_seconds, gathered
 from bench.seeding import FOLDER, ROWS, SMALL
 from rolecall.core.postgres import BIN
 
-# Each is a module of this package that can be run by itself; the rivals are run by `http`.
+# Each is a module of this package that can also be run alone; `http` runs the programs of `rivals`.
 NAMES = ["http", "tail", "lists", "scaling", "imports", "workflow", "models", "webhooks", "audit", "console"]
 PAGE = Path(__file__).parent.parent / "docs" / "performance.md"
 
@@ -28,13 +29,13 @@ PAGE = Path(__file__).parent.parent / "docs" / "performance.md"
 def main() -> None:
     names = sys.argv[1:] or NAMES
     if unknown := set(names) - set(NAMES):
-        sys.exit(f"No benchmark is named {', '.join(sorted(unknown))}; there are {', '.join(NAMES)}")
+        sys.exit(f"No benchmark is named {', '.join(sorted(unknown))}; choose from {', '.join(NAMES)}")
     ended: dict[str, int] = {}
     started, busy = time.monotonic(), busy_seconds()
     adopt_orphans()
     with tempfile.TemporaryDirectory(prefix="rolecall-bench-") as folder:
         file = Path(folder) / "figures"
-        # One company for all: making a million of each takes minutes.
+        # All benchmarks share one company, because creating a million rows per table takes minutes.
         company = os.environ.get(FOLDER) or str(Path(folder) / "company")
         environ = os.environ | {FILE: str(file), FOLDER: company}
         for name in names:
@@ -47,18 +48,18 @@ def main() -> None:
     minutes = (time.monotonic() - started) / 60
     used = sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2])
     others = max(0, 1 - used / (busy_seconds() - busy))
-    print(f"\n{minutes:.1f} minutes, {used:,.0f} seconds of processor time; of what was used, {others:.0%} by others")
+    print(f"\n{minutes:.1f} minutes, {used:,.0f} seconds of processor time; other programs used {others:.0%}")
     print("\n" + table(found))
     missed = [name for name, code in ended.items() if code == MISSED]
     broken = [name for name, code in ended.items() if code not in (0, MISSED)]
-    said = [f"{what}: {', '.join(of)}" for what, of in (("Below a bar", missed), ("Broke down", broken)) if of]
+    said = [f"{what}: {', '.join(of)}" for what, of in (("Missed a bar", missed), ("Failed", broken)) if of]
     if names == NAMES:
         PAGE.write_text(page(found, minutes, others, broken))
     sys.exit("\n".join(said) or 0)
 
 
 def adopt_orphans() -> None:
-    """Databases leave the process that starts them; as children of this one, their work is counted with ours."""
+    """Become the parent of orphaned database processes, so that their CPU time counts as ours."""
     set_child_subreaper = 36
     ctypes.CDLL(None).prctl(set_child_subreaper, 1, 0, 0, 0)
 
@@ -81,7 +82,7 @@ def table(found: list[Found]) -> str:
 
 
 def page(found: list[Found], minutes: float, others: float, broken: list[str]) -> str:
-    lost = f"\n**Broke down, so that rows are missing: {', '.join(broken)}.**\n" if broken else ""
+    lost = f"\n**These benchmarks failed, so their rows are missing: {', '.join(broken)}.**\n" if broken else ""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     server = subprocess.run([BIN / "postgres", "--version"], capture_output=True, text=True, check=True).stdout
     parts = ", ".join(f"{name} {version(name)}" for name in ("litestar", "granian", "psycopg", "msgspec", "polars"))
@@ -89,18 +90,17 @@ def page(found: list[Found], minutes: float, others: float, broken: list[str]) -
     return f"""# Performance
 
 Made by `make bench` in {minutes:.0f} minutes, on {datetime.now(UTC):%d %B %Y}.
-{os.cpu_count()} cores ({processor()}), {memory:.0f} GiB; client, service and database share them. Of the processor time
-that was used meanwhile, {others:.0%} went to other programs.
+{os.cpu_count()} cores ({processor()}), {memory:.0f} GiB; client, service and database share them. Other programs
+used {others:.0%} of the CPU time during the run.
 Python {platform.python_version()}, PostgreSQL {number} (embedded, fsync on), {parts}.
 {ROWS:,} identities, {ROWS:,} access requests, {ROWS // 5:,} personnel events, {ROWS // 20:,} imports.
 
 {table(found)}
 {lost}
-How each is measured stands at the head of its file in `bench/`. Ratios are of one run, in which programs took turns;
-rates are the best of several rounds, since whatever else runs on a machine only takes away; those of one, two and four
-processes are medians. Lists are measured in processor time; the small company has {SMALL:,} of each, and accounts,
-members and what waits in proportion.
-What follows from them: [scaling](scaling.md), [lists](lists.md).
+The docstring of each file in `bench/` explains how it measures. Ratios come from one run in which the programs took
+turns. Rates are the best of several rounds, because other programs can only slow them down; the rates of one, two and
+four processes are medians. Lists are measured in CPU time. The small company has {SMALL:,} of each, and accounts,
+members and waiting requests in proportion. [Scaling](scaling.md) and [lists](lists.md) draw the conclusions.
 """
 
 

@@ -1,9 +1,9 @@
-"""From a key to the painted detail, in a real browser: 10,000 requests and 100,000 identities in the tables.
+"""Time from a key press to the painted detail in a real browser, with 10,000 requests and 100,000 identities.
 
     python -m bench.console
 
-Chromium before `rolecall serve` with two API processes and a worker, on the embedded database with fsync on. The
-browser's own clock: from the time stamp of the key to the frame that shows the record.
+Chromium talks to `rolecall serve` with two API processes and a worker, on the embedded database with fsync on. The
+browser's own clock measures from the timestamp of the key event to the frame that shows the record.
 """
 
 import asyncio
@@ -36,7 +36,7 @@ TIMES = 50
 PATIENCE_SECONDS = 30
 BAR_MS = 150
 EMAIL = "bench@example.com"
-# What seeding leaves out and a request shows: 6 privileges, whom it asks, what happened, what was said.
+# Details of a request that `seeding` leaves out: 6 privileges, reviewers, activity and comments.
 _DETAILS = """
     INSERT INTO privileges
     SELECT id, n, 'None', 'Grant', 'None', NULL, 'Ledger', 'Section ' || n, 'Permission ' || n, 'What it allows',
@@ -53,7 +53,7 @@ _DETAILS = """
     SELECT id, created_at, 'Bench Administrator', 'As agreed' FROM access_requests;
     ANALYZE;
 """
-# Resolves once the frame is drawn in which the heading is another one.
+# A promise of the milliseconds from a key press until a frame with another heading is painted.
 _WATCH = """heading => {
     const text = () => document.querySelector(heading)?.textContent ?? "";
     window.painted = new Promise(resolve => addEventListener("keydown", event => {
@@ -66,7 +66,7 @@ _WATCH = """heading => {
 
 
 async def prepare(url: str, config: Config) -> str:
-    """The secret of a link for the administrator whom every request asks."""
+    """Make an administrator the reviewer of every request; return the secret of a sign-in link."""
     options = session_options(config.base_url)
     async with await psycopg.AsyncConnection.connect(url, autocommit=True, options=options) as db:
         link = await actions.create_administrator(db, EMAIL, Facts(now=clock.now(), zone=config.timezone))
@@ -85,7 +85,7 @@ async def timed(page: Page, key: str, heading: str) -> float:
 
 
 async def next_request(page: Page, n: int) -> float:
-    """Down one page of the inbox, and on with the next."""
+    """Open the next request of the inbox; after the last one on a page, go to the next page."""
     if n % 49 == 0:
         await page.goto(f"/requests?page={n // 49 + 1}")
     return await timed(page, "j", "article h2")
@@ -125,10 +125,10 @@ async def measure(url: str, link: str) -> dict[str, list[float]]:
 def report(times: dict[str, list[float]]) -> bool:
     held = True
     for what, taken in times.items():
-        # Approving writes and is answered by a redirect: told, without a bar.
+        # Approving also writes and redirects, so it is reported without a bar.
         bar = None if what.startswith("a ") else BAR_MS
         held &= tell(Found("console", f"{what}, median", statistics.median(taken), "ms", bar, at_most=True))
-        tell(Found("console", f"{what}, 95th of 100", statistics.quantiles(taken, n=20)[-1], "ms"))
+        tell(Found("console", f"{what}, 95th percentile", statistics.quantiles(taken, n=20)[-1], "ms"))
     return held
 
 

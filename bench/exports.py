@@ -1,4 +1,4 @@
-"""Exports beside `COPY TO` of the same query: rows a second, and the memory of the process."""
+"""Compare exports with `COPY TO` of the same query: rows per second, and the memory of the process."""
 
 import asyncio
 import resource

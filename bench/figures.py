@@ -1,4 +1,4 @@
-"""What a benchmark found, beside its bar; `python -m bench` gathers what all of them tell into one table."""
+"""Results of benchmarks and the bars they must meet; `python -m bench` collects all results in one table."""
 
 import os
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 
 FILE = "BENCH_FIGURES"
-# The exit status of a benchmark that missed a bar; one that broke down ends with 1, as Python does.
+# The exit status of a benchmark that missed a bar; one that failed with an exception exits with 1.
 MISSED = 2
 
 
@@ -16,7 +16,7 @@ class Found(msgspec.Struct):
     value: float
     unit: str = ""
     bar: float | None = None
-    # Where less is better, the bar is the most it may be.
+    # Whether the bar is an upper limit, because lower values are better.
     at_most: bool = False
 
     @property
@@ -38,7 +38,7 @@ def shown(value: float, unit: str) -> str:
 
 
 def tell(found: Found) -> bool:
-    """Print it, and leave it for the table; whether it keeps to its bar."""
+    """Print a result and store it for the table; return whether it meets its bar."""
     print("  ".join(cell for cell in found.cells if cell), flush=True)
     if path := os.environ.get(FILE):
         with Path(path).open("ab") as file:
@@ -51,6 +51,6 @@ def gathered(path: Path) -> list[Found]:
 
 
 def busy_seconds() -> float:
-    """Of all processors, by anyone."""
+    """Return the CPU time used so far by all programs on all processors."""
     user, nice, system, _, _, *interrupts = map(int, Path("/proc/stat").read_text().splitlines()[0].split()[1:8])
     return (user + nice + system + sum(interrupts)) / os.sysconf("SC_CLK_TCK")

@@ -1,12 +1,12 @@
-"""Requests a second and CPU a request: the service against bare ASGI and against a conventional program, in one run.
+"""Compare requests per second and CPU per request of the service, bare ASGI and a conventional program, in one run.
 
     [ROLECALL_BENCH_ROWS=1000000] python -m bench.http [--seconds 1] [--connections 16]
 
-Every program is one process, in the same server (granian) on the same PostgreSQL (embedded, fsync on). They are asked
-in turn, one at a time, second by second; a ratio is the median of those of the rounds. The conventional one comes last:
-what it is still busy with when its time is up, would be in the others' way. The service is
-`rolecall api` as it is deployed: token check, correlation id, safe headers and a log line for each request.
-"Page 1 while others write" is the service with a transaction a millisecond beside it.
+Every program is one process in the same server (granian) on the same PostgreSQL (embedded, fsync on). They are loaded
+in turn, one at a time, for a second each; a ratio is the median over the rounds. The conventional program comes last,
+because the queries it has not finished when its time is up would slow down the others. The service is `rolecall api` as
+deployed: token check, correlation id, security headers and a log line for each request.
+"Page 1 while others write" is the service with one concurrent transaction per millisecond.
 """
 
 import argparse
@@ -37,15 +37,15 @@ from bench.figures import MISSED, Found, tell
 from bench.seeding import ROWS, company
 from rolecall.tokens.model import new_secret, public_id, sha256
 
-# Of the bare program; times the conventional one, on page 1 and on page 10,000.
+# Least ratios of request rates: to the bare program, and to the conventional one on page 1 and page 10,000.
 BAR_BARE, BAR_PAGE, BAR_DEEP = 0.7, 8, 500
 ROUNDS = 7
-# Seconds for the conventional program, whose page 10,000 takes long.
+# Seconds to load the conventional program, because its page 10,000 is slow.
 PATIENCE = 3
 GET, FIRST, WRITTEN, DEEP = "get one", "page 1", "page 1 while others write", "page 10,000"
 TICK = os.sysconf("SC_CLK_TCK")
 PROGRAMS = {
-    "bytes": "bare ASGI, the bytes ready",
+    "bytes": "bare ASGI, fixed responses",
     "select": "bare ASGI, one prepared SELECT",
     "service": "this service",
     "conventional": "FastAPI, ORM, response model",
@@ -53,7 +53,7 @@ PROGRAMS = {
 
 
 class Figure(msgspec.Struct):
-    """Of one program and one path: each of the rounds."""
+    """The measurements of one program on one path, one per round."""
 
     per_second: list[float] = []
     program_us: list[float] = []
@@ -61,7 +61,7 @@ class Figure(msgspec.Struct):
 
 
 class Connection(asyncio.Protocol):
-    """Asks again when it has as many bytes as the first answer had; cheap, so that it takes little from the server."""
+    """Repeat a request; compare only the length of responses with the first, because parsing would take CPU time."""
 
     def __init__(self, request: bytes) -> None:
         self.request, self.count, self.expected, self.received = request, 0, 0, 0
@@ -99,12 +99,12 @@ def request_for(path: str, secret: str) -> bytes:
 
 
 async def load(port: int, paths: Sequence[str], secret: str, connections: int, seconds: float) -> float:
-    """Requests a second; each connection asks for one of the paths, again and again."""
+    """Return requests per second; each connection requests one of the paths repeatedly."""
     return await load_all([port], paths, secret, connections, seconds)
 
 
 async def load_all(ports: Sequence[int], paths: Sequence[str], secret: str, connections: int, seconds: float) -> float:
-    """Requests a second, of several processes together."""
+    """Return the total requests per second of several server processes."""
     loop = asyncio.get_running_loop()
     made = [
         await loop.create_connection(partial(Connection, request_for(path, secret)), "127.0.0.1", port)
@@ -120,13 +120,13 @@ async def load_all(ports: Sequence[int], paths: Sequence[str], secret: str, conn
 
 
 def cpu_seconds(pid: int) -> float:
-    """Of a process, user and system."""
+    """Return the user and system CPU time of a process."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / TICK
 
 
 def database_seconds(url: str) -> float:
-    """Of the server's processes for the program; one that has just ended has nothing more to tell."""
+    """Return the CPU time of the program's PostgreSQL backends; ignore backends that have just ended."""
     with psycopg.connect(url) as db:
         others = """SELECT pid FROM pg_stat_activity WHERE datname = current_database()
                     AND pid <> pg_backend_pid() AND backend_type = 'client backend'"""
@@ -139,7 +139,7 @@ def database_seconds(url: str) -> float:
 
 @contextmanager
 def running(name: str, url: str, answers: Path) -> Iterator[tuple[int, int]]:
-    """The program's process and port."""
+    """Run a program; yield its process id and port."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -162,7 +162,7 @@ def running(name: str, url: str, answers: Path) -> Iterator[tuple[int, int]]:
         process.wait(30)
 
 
-# What each program is asked; the bare ones know one page.
+# The measured requests of each program; the bare programs serve only page 1.
 ASKED = {
     "bytes": (GET, FIRST),
     "select": (GET, FIRST),
@@ -239,10 +239,10 @@ def report(figures: dict[tuple[str, str], Figure]) -> bool:
         print(f"{what:28} {PROGRAMS[name]:32} {rates[name, what]:10,.1f} {program:11,.0f} {database:12,.0f}")
 
     def ratio(what: str, rival: str, bar: float | None, same: str = "") -> bool:
-        # Who answers nothing at all is taken to have been about to.
+        # If no response arrives within PATIENCE, assume one, to avoid a division by zero.
         theirs = [max(rate, 1 / PATIENCE) for rate in figures[rival, same or what].per_second]
         times = statistics.median(map(truediv, figures["service", what].per_second, cycle(theirs)))
-        return tell(Found("http", f"{what}, of {PROGRAMS[rival]}", times, "×", bar))
+        return tell(Found("http", f"{what}, relative to {PROGRAMS[rival]}", times, "×", bar))
 
     def cost(name: str, what: str) -> float:
         both = figures[name, what]
@@ -251,9 +251,9 @@ def report(figures: dict[tuple[str, str], Figure]) -> bool:
     for what in (GET, FIRST, DEEP):
         tell(Found("http", what, rates["service", what], "/s"))
     for what in (GET, FIRST):
-        # Told beside the rates, since it says the same on a machine that others use.
+        # CPU time is reported too, because other programs on the machine do not affect it.
         less = cost("select", what) / cost("service", what)
-        tell(Found("http", f"{what}, of {PROGRAMS['select']}, by processor time", less, "×"))
+        tell(Found("http", f"{what}, relative to {PROGRAMS['select']}, by CPU time", less, "×"))
     return all(
         [
             ratio(GET, "select", BAR_BARE),
@@ -266,7 +266,7 @@ def report(figures: dict[tuple[str, str], Figure]) -> bool:
 
 
 def some_identities(url: str, count: int) -> list[str]:
-    """The paths of so many people."""
+    """Return the paths of this many identities."""
     with psycopg.connect(url) as db:
         rows = db.execute("SELECT id FROM identities ORDER BY id LIMIT %s", (count,)).fetchall()
     return [f"/api/identities/{id}" for (id,) in rows]

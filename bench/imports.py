@@ -1,8 +1,8 @@
-"""Imports through the HTTP upload of a real service, beside a raw COPY of the same bytes and the conventional way.
+"""Time imports uploaded to a real service against a raw COPY of the same bytes and a conventional importer.
 
 python -m bench.imports [--accounts 100000] [--assignments 1000000] [--convention none|first|all] [--people]
 
-The first import of people is measured beside the first import of as many accounts; --people runs this part alone.
+The first import of people is compared with the first import of as many accounts; --people runs only this part.
 """
 
 import argparse
@@ -37,10 +37,10 @@ COLUMNS = [
     "Password Changed", *(f"Attribute {n}" for n in range(1, 15)),
 ]  # fmt: skip
 PERMISSION_COLUMNS = ["Username", "Header", "Section", "Permission", "Access", "Value", "Description", "Risk Rating"]
-# Of the time of a raw COPY; how many times faster than the convention; the worker's memory.
+# Bars: time relative to a raw COPY, speed relative to the conventional importer, memory of the worker.
 BARS = {"first": 4.0, "changed": 1.2, "unchanged": 0.15}
 CONVENTION_BAR = 6
-# The first import of people, of the time of as many accounts.
+# Bar: time of the first import of people, relative to as many accounts.
 PEOPLE_BAR = 2.0
 MEMORY_BAR = int(1.1 * 2**30)
 GROUPS = 2_000
@@ -63,7 +63,7 @@ def users(count: int) -> list[str]:
 def assignments(accounts: int, count: int) -> list[str]:
     rows = []
     for i in range(count):
-        # Each account holds a run of different permissions.
+        # Each account holds several different permissions.
         account = i % accounts
         permission = (account * 7 + i // accounts * 331) % PERMISSIONS
         rows.append(
@@ -74,7 +74,7 @@ def assignments(accounts: int, count: int) -> list[str]:
 
 
 def changed(lines: list[str], column: int, share: float = 0.01) -> list[str]:
-    """One line in a hundred gets another value."""
+    """Change a value in one line of a hundred."""
     lines = list(lines)
     for i in random.Random(7).sample(range(len(lines)), int(len(lines) * share)):
         fields = lines[i].split(",")
@@ -104,7 +104,7 @@ def make_files(folder: Path, accounts: int, count: int) -> dict[str, dict[str, P
 
 
 class Memory:
-    """The most that the worker and the process that reads for it ever held together."""
+    """Sample the memory of the worker and its child process, and record the peak of their sum."""
 
     def __init__(self, root: int) -> None:
         self.root = root
@@ -124,7 +124,7 @@ class Memory:
 
 
 def _workers(root: int) -> Iterator[int]:
-    """The worker and its child, among the processes that the service started."""
+    """Yield the process ids of the worker and its child below the service's process."""
     parents, commands = {}, {}
     for path in Path("/proc").glob("[0-9]*"):
         try:
@@ -152,7 +152,7 @@ def resident(pid: int) -> int:
 
 @contextmanager
 def service(data_dir: Path) -> Iterator[tuple[str, str, int]]:
-    """A running service: its URL, a token, its process."""
+    """Run a service; yield its URL, a token and its process id."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -193,7 +193,7 @@ CONNECTOR = {
     "name": "Standard files",
     "files": [{"name": name, "content": name.lower()} for name in ("Users", "Groups", "Permissions")],
 }
-# Which files each import brings.
+# The set of files that each import uploads.
 STEPS = {"first": "first", "changed": "changed", "unchanged": "changed"}
 
 
@@ -243,8 +243,8 @@ async def run_import(
 
 
 def compare_people(url: str, token: str, folder: Path, count: int, *, logs: bool) -> bool:
-    """Whether the first import of people keeps to its bar."""
-    # The process that builds are forked from starts with the first of them.
+    """Compare the first import of people with one of accounts; return whether the bar is met."""
+    # Warm up: the first import also starts the process that later builds are forked from.
     asyncio.run(run_imports(url, token, {"first": warm_files(folder)}, {"first": "first"}))
     results = asyncio.run(run_people(url, token, *people_files(folder / "people", count)))
     for label, result in results.items():
@@ -252,7 +252,7 @@ def compare_people(url: str, token: str, folder: Path, count: int, *, logs: bool
         if logs:
             print(result["log"])
     ratio = results["people"]["import"] / results["accounts"]["import"]
-    return tell(Found("imports", "first of people, of as many accounts", ratio, "×", PEOPLE_BAR, at_most=True))
+    return tell(Found("imports", "first of people, relative to as many accounts", ratio, "×", PEOPLE_BAR, at_most=True))
 
 
 def warm_files(folder: Path) -> dict[str, Path]:
@@ -316,10 +316,10 @@ Fields = dict[str, str]
 
 
 def conventional(database: str, files: dict[str, dict[str, Path]], steps: dict[str, str]) -> dict[str, float]:
-    """csv.DictReader, a dict of what is there, a dict of what should be, executemany of the difference.
+    """Import conventionally: csv.DictReader, dicts of current and of new rows, executemany for the differences.
 
-    It does the same work with less: accounts, groups, permissions, who holds which, and a list of changes with before
-    and after; no history, no matching, no limits.
+    It does less than Rolecall: accounts, groups, permissions, assignments, and a list of changes with old and new
+    values, but no history, no matching and no limits.
     """
     took = {}
     with psycopg.connect(database) as db:
@@ -386,14 +386,14 @@ def put_difference(
 
 
 def held(results: dict[str, Any], raw: float, convention: dict[str, float], peak: int) -> bool:
-    """Whether this run reached all its bars."""
+    """Report the results; return whether all bars are met."""
     found = [
-        Found("imports", f"{label}, of a raw COPY", results[label]["import"] / raw, "×", bar, at_most=True)
+        Found("imports", f"{label}, relative to a raw COPY", results[label]["import"] / raw, "×", bar, at_most=True)
         for label, bar in BARS.items()
     ]
     if convention:
         times = convention["first"] / results["first"]["import"]
-        found.append(Found("imports", "first, of the conventional way", times, "×", CONVENTION_BAR))
+        found.append(Found("imports", "first, times as fast as a conventional importer", times, "×", CONVENTION_BAR))
     found.append(Found("imports", "memory of the worker", peak / 2**20, "MiB", MEMORY_BAR / 2**20, at_most=True))
     return False not in [tell(one) for one in found]
 
@@ -435,7 +435,7 @@ def main() -> None:
         size = sum(path.stat().st_size for path in files["first"].values())
         data_dir = Path(folder) / "rolecall"
         with service(data_dir) as (url, token, pid), embedded(data_dir) as database:
-            # Before and after, and the middle of three: each import is timed once, on a machine that wanders.
+            # Time the COPY before and after the imports and take the median, because the machine's speed varies.
             copies = [raw_copy(database, files["first"])]
             memory = Memory(pid)
             results = asyncio.run(run_imports(url, token, files))

@@ -1,9 +1,9 @@
-"""Any page under any filter at the cost of page 1, and what keeping it so costs a writer.
+"""Compare the cost of any page under any filter with page 1, and measure what maintaining lists costs writers.
 
     [ROLECALL_BENCH_ROWS=1000000] python -m bench.lists
 
-Requests go to the application in this process, token check included; the database is the embedded one, fsync on.
-Before each request somebody writes, so that no page is answered from those that the process keeps.
+Requests go to the application in this process, including the token check; the database is embedded, with fsync on.
+A transaction commits before each request, so that no page can come from a cache.
 """
 
 import asyncio
@@ -39,7 +39,7 @@ ROUNDS = 30
 WRITERS = 16
 PAGES = ("first", "middle", "3/4", "last", "beyond")
 
-# Each list with its filters: column and query parameter. Values are found in the data, the most and the least frequent.
+# The filters of each list: column and query parameter. The most and the least frequent value of each are measured.
 FILTERS: dict[str, dict[str, str]] = {
     "identities": {},
     "access_requests": {
@@ -54,7 +54,7 @@ FILTERS: dict[str, dict[str, str]] = {
     "access_model_members": {},
     "accounts": {"match": "match"},
 }
-# Lists that are not found under the name of their table.
+# Lists whose path is not derived from the name of their table.
 PATHS = {
     "waiting_requests": "/api/access-requests/stalled",
     "access_model_members": f"/api/access-models/{id_of('model', 1)}/members",
@@ -63,7 +63,7 @@ PATHS = {
 
 
 class Api:
-    """One request at a time or sixteen, without the cost of an HTTP client."""
+    """Call the ASGI application directly, to leave out the cost of an HTTP client."""
 
     def __init__(self, app: Any, token: str) -> None:
         self.app = app
@@ -108,7 +108,7 @@ async def api(url: str, connections: int) -> AsyncIterator[Api]:
 
 
 class Case(msgspec.Struct):
-    """A list under one filter: what each page cost in milliseconds, by its name."""
+    """A list under one filter; `took` has the milliseconds of CPU time for each page, by name."""
 
     table: str
     filter: str
@@ -150,13 +150,13 @@ def _short(value: object) -> str:
 
 
 class Reader(msgspec.Struct):
-    """The application on one database, and the one server process that works for it."""
+    """The application on one database, and the only PostgreSQL backend that serves it."""
 
     api: Api
     server: Path
 
     def cost(self) -> float:
-        """Milliseconds of work done so far, here and there; what others do on the machine does not count."""
+        """Return the CPU time so far in milliseconds, of this process and its PostgreSQL backend."""
         return time.process_time() * 1000 + int(self.server.read_text().split()[0]) / 1e6
 
 
@@ -174,11 +174,11 @@ async def reading(url: str) -> AsyncIterator[Reader]:
 
 
 async def time_pages(writer: psycopg.AsyncConnection, big: tuple[Reader, Case], small: tuple[Reader, Case]) -> None:
-    """Round after round over the pages of a list in both databases, so that a disturbance falls on all alike."""
+    """Time the pages of a list in both databases in alternating rounds, so that disturbances affect all equally."""
     await look_at(*big)
     await look_at(*small)
     if small[1].total < PAGE_SIZE:
-        # A page that is not full costs less than one that is: a short list is held against the whole one.
+        # A partly filled page is cheaper, so compare with the unfiltered list if the filtered one is too short.
         small[1].query = {}
         await look_at(*small)
     for n in range(ROUNDS + 10):
@@ -192,7 +192,7 @@ async def time_pages(writer: psycopg.AsyncConnection, big: tuple[Reader, Case], 
 
 
 async def look_at(reader: Reader, case: Case) -> None:
-    """How long it is, and so which pages to ask for."""
+    """Find out the length of the list, and choose the pages to measure."""
     first = msgspec.json.decode(await reader.api.ask("GET", case.path, case.query))
     case.total, last = first["totalCount"], max(1, first["totalPages"])
     case.pages = dict(zip(PAGES, (1, (last + 1) // 2, max(1, last * 3 // 4), last, last + 10**6), strict=True))
@@ -217,15 +217,15 @@ def report(pairs: Sequence[tuple[Case, Case]]) -> bool:
     held = True
     for table in whole:
         slowest_page = f"{table.replace('_', ' ')}, the slowest page under any filter"
-        held &= tell(Found("lists", f"{slowest_page}, of page 1", depths[table], "×", BAR_DEPTH, at_most=True))
+        held &= tell(Found("lists", f"{slowest_page}, relative to page 1", depths[table], "×", BAR_DEPTH, at_most=True))
         held &= tell(
-            Found("lists", f"{slowest_page}, of a small company's", growths[table], "×", BAR_SIZE, at_most=True)
+            Found("lists", f"{slowest_page}, relative to a small company", growths[table], "×", BAR_SIZE, at_most=True)
         )
     return held
 
 
 async def time_writes(api: Api, count: int) -> float:
-    """Onboardings a second from sixteen connections."""
+    """Return onboardings per second from sixteen connections."""
     left = iter(range(count))
     effective = (datetime.now(UTC) + timedelta(days=30)).date().isoformat()
 
@@ -241,7 +241,7 @@ async def time_writes(api: Api, count: int) -> float:
 
 
 async def time_upkeep(api: Api, url: str, count: int) -> tuple[float, float]:
-    """The best rate with lists kept, and what keeping them adds: with and without, in turns."""
+    """Return the best write rate with list triggers, and their overhead, measured by turning them off and on."""
     on, off = [], []
     async with await psycopg.AsyncConnection.connect(url, autocommit=True) as db:
         await time_writes(api, count // 4)
@@ -262,7 +262,7 @@ async def _switch(db: psycopg.AsyncConnection, state: str) -> None:
 
 async def run(urls: dict[str, str]) -> bool:
     pairs = list(zip(await cases(urls["big"]), await cases(urls["small"]), strict=True))
-    # Transactions are the whole server's; connections are counted by database.
+    # Write in another database: transaction ids are server-wide, and `reading` expects one backend in its own.
     elsewhere = psycopg.conninfo.make_conninfo(urls["big"], dbname="postgres")
     async with (
         await psycopg.AsyncConnection.connect(elsewhere, autocommit=True) as writer,
@@ -279,7 +279,7 @@ async def run(urls: dict[str, str]) -> bool:
         [
             held,
             tell(Found("lists", written, rate, "/s", BAR_WRITES)),
-            tell(Found("lists", f"upkeep of lists in {written}", upkeep, "", BAR_UPKEEP, at_most=True)),
+            tell(Found("lists", f"overhead of list triggers in {written}", upkeep, "", BAR_UPKEEP, at_most=True)),
         ]
     )
 

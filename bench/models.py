@@ -1,8 +1,8 @@
-"""Access models over a whole company: simulate, commit, and follow the identities as they change.
+"""Time access models over a whole company: simulate, commit, and update members when identities change.
 
     python -m bench.models [--rows 100000]
 
-The database is the embedded one, fsync on. Beside each figure stands the same for a tenth of the people.
+The database is embedded, with fsync on. Each figure is also measured with a tenth of the people.
 """
 
 import argparse
@@ -60,7 +60,7 @@ async def commit(db: Db, id: str) -> int:
 
 
 async def run(url: str, rows: int) -> dict[str, tuple[float, str]]:
-    """Seconds of each step, and what is to be said of it."""
+    """Return the seconds of each step, and a note about it."""
     took: dict[str, tuple[float, str]] = {}
 
     async def step(name: str, work: Callable[[], Awaitable[Any]], say: Callable[[Any], str] = lambda _: "") -> Any:

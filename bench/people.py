@@ -1,4 +1,4 @@
-"""A file of people for an identity source, with about as much in a row as the accounts of `bench.imports` have."""
+"""Write a file of people for an identity source, with rows about as long as the accounts of `bench.imports`."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ COLUMNS = [
     "Employee ID", "First Name", "Last Name", "Email", "Title", "Company", "Division", "Department", "Office",
     "Supervisor ID", "Type", "Status", *(f"Custom Field {n}" for n in range(1, 10)),
 ]  # fmt: skip
-# How many report to one supervisor.
+# The number of people who report to one supervisor.
 SPAN = 8
 
 

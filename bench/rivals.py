@@ -1,4 +1,4 @@
-"""What the service is measured against, each the shortest honest program of its kind.
+"""Programs to compare the service with, each the shortest fair implementation of its kind.
 
 python -m bench.rivals NAME PORT ANSWERS
 """
@@ -35,7 +35,7 @@ URL = os.environ.get("BENCH_DATABASE_URL", "")
 
 
 class Bytes:
-    """Nothing but HTTP: the answers are ready, and there is no token to check."""
+    """Send stored responses without a token check, to measure the cost of HTTP alone."""
 
     def __init__(self, answers: dict[str, bytes]) -> None:
         self.answers = answers
@@ -48,7 +48,7 @@ class Bytes:
 
 
 class OneSelect:
-    """One prepared SELECT and its rows as JSON; no token, no total, no framework."""
+    """Serve one prepared SELECT as JSON, without token check, total or framework."""
 
     one = f"SELECT {COLUMNS} FROM identities i {SUPERVISOR} WHERE i.id = %s"
     page = f"""SELECT {COLUMNS} FROM (SELECT * FROM identities ORDER BY list_key LIMIT 50) i {SUPERVISOR}
@@ -82,7 +82,7 @@ async def _answer(send: Any, body: bytes) -> None:
 
 
 def conventional() -> FastAPI:
-    """FastAPI, an asynchronous ORM, a response model, COUNT and OFFSET; the token is looked up as ours is."""
+    """Build a FastAPI program with an async ORM, response model, COUNT and OFFSET, and the service's token lookup."""
     engine = create_async_engine(URL.replace("postgresql://", "postgresql+psycopg://"), pool_size=10)
     sessions = async_sessionmaker(engine, expire_on_commit=False)
     app = FastAPI()
@@ -124,7 +124,7 @@ def conventional() -> FastAPI:
 
 
 async def serve(name: str, port: int, answers: bytes) -> None:
-    """In the server and the loop that the service has."""
+    """Serve a program with the same server and event loop as the service."""
     match name:
         case "bytes":
             app: Any = Bytes({path: text.encode() for path, text in msgspec.json.decode(answers).items()})

@@ -1,9 +1,9 @@
-"""One API process and four, memory over many requests, two workers, and sizes.
+"""Measure how the service scales: API processes, memory over many requests, two workers, bytes per row.
 
     [ROLECALL_BENCH_REQUESTS=100000] python -m bench.scaling
 
-The client and the database share the cores with the processes that are measured, so what is left of the cores while one
-process is at work is all that more of them can win; it is told beside. Ratios are the median of those of many turns.
+The client and the database share the cores with the measured processes, so more processes can only use the cores that
+are idle while one process works; that number is reported too. Ratios are medians over many turns.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ from rolecall.core.postgres import embedded
 BAR_PROCESSES, BAR_MEMORY, BAR_WORKERS = 1.6, 1.05, 1.3
 REQUESTS = int(os.environ.get("ROLECALL_BENCH_REQUESTS", "100000"))
 PROCESSES = (1, 2, 4)
-# So many that each of four processes has enough to do.
+# Enough connections to keep four processes busy.
 CONNECTIONS = 128
 TURNS, TURN_SECONDS = 10, 0.7
 ACCOUNTS, ASSIGNMENTS = 50_000, 500_000
@@ -41,7 +41,7 @@ ROUNDS = 2
 
 @contextmanager
 def processes(count: int, url: str) -> Iterator[tuple[list[int], list[int]]]:
-    """The ids and ports of so many API processes."""
+    """Run `count` API processes; yield their process ids and ports."""
     with ExitStack() as stack, tempfile.TemporaryDirectory() as folder:
         made = []
         for n in range(count):
@@ -52,7 +52,7 @@ def processes(count: int, url: str) -> Iterator[tuple[list[int], list[int]]]:
 
 @contextmanager
 def busy_cores() -> Iterator[list[float]]:
-    """How many cores the whole machine kept busy meanwhile: what is left of two is all that more processes can win."""
+    """Measure how many cores the whole machine uses in the block; only idle cores let more processes help."""
     found: list[float] = []
     started, before = time.perf_counter(), busy_seconds()
     yield found
@@ -60,7 +60,7 @@ def busy_cores() -> Iterator[list[float]]:
 
 
 def more_processes(url: str, paths: list[str], secret: str) -> bool:
-    """All are up, and asked in turn: one, then two others, then four."""
+    """Start all processes, then load one, two others and four of them in turn."""
     rates: dict[int, list[float]] = {count: [] for count in PROCESSES}
     busy: list[float] = []
     with processes(1 + PROCESSES[-1], url) as (_, [first, *others]):
@@ -70,20 +70,20 @@ def more_processes(url: str, paths: list[str], secret: str) -> bool:
                 rates[count].append(uvloop.run(load_all(ports, paths, secret, CONNECTIONS, TURN_SECONDS)))
             if count == 1:
                 busy.append(cores[0])
-    # The first turn of each finds caches cold.
+    # Skip the first turn of each, which finds cold caches.
     warm = {count: each[1:] for count, each in rates.items()}
     for count in PROCESSES:
         tell(Found("scaling", f"get one, API processes: {count}", statistics.median(warm[count]), "/s"))
     alone = statistics.median(busy[1:])
     tell(Found("scaling", "cores busy while one API process answers, client and database included", alone))
-    tell(Found("scaling", "API processes that so many cores have room for, of one", (os.cpu_count() or 1) / alone, "×"))
+    tell(Found("scaling", "most that more API processes can gain on these cores", (os.cpu_count() or 1) / alone, "×"))
     _, two, four = (statistics.median(map(truediv, warm[count], warm[1])) for count in PROCESSES)
-    tell(Found("scaling", "two API processes, of one", two, "×"))
-    return tell(Found("scaling", "four API processes, of one", four, "×", BAR_PROCESSES))
+    tell(Found("scaling", "two API processes, relative to one", two, "×"))
+    return tell(Found("scaling", "four API processes, relative to one", four, "×", BAR_PROCESSES))
 
 
 def memory(url: str, kinds: list[tuple[list[str], float]], secret: str) -> bool:
-    """Of one process, after a tenth of the requests and after all of them."""
+    """Compare the memory of one process after a tenth of the requests and after all of them."""
     with processes(1, url) as ([pid], [port]):
         done, sizes = 0.0, [0, 0]
         for n, share in enumerate((0.1, 1)):
@@ -93,13 +93,13 @@ def memory(url: str, kinds: list[tuple[list[str], float]], secret: str) -> bool:
             sizes[n] = imports.resident(pid)
     print(f"memory {sizes[0] / 2**20:.0f} MiB after a tenth, {sizes[1] / 2**20:.0f} MiB after {done:,.0f} requests")
     grown = Found(
-        "scaling", f"memory after {REQUESTS:,} requests, of a tenth", sizes[1] / sizes[0], "×", BAR_MEMORY, True
+        "scaling", f"memory after {REQUESTS:,} requests / a tenth", sizes[1] / sizes[0], "×", BAR_MEMORY, True
     )
     return tell(grown)
 
 
 def two_workers() -> bool:
-    """The same import for one application, then for two at once; a second worker stands by. Beside it, bare COPYs."""
+    """Compare one import with two concurrent ones while two workers run, and do the same with bare COPYs."""
     with tempfile.TemporaryDirectory() as folder:
         files = imports.make_files(Path(folder), ACCOUNTS, ASSIGNMENTS)
         data_dir = Path(folder) / "rolecall"
@@ -114,12 +114,12 @@ def two_workers() -> bool:
                 second.wait()
             with psycopg.connect(url) as db:
                 tell(Found("scaling", "an assignment with its indexes", _bytes_a_row(db, "assignments"), "B"))
-    tell(Found("scaling", "two bare COPYs into indexed tables side by side, of one", bare, "×"))
-    return tell(Found("scaling", "two imports side by side, of one", ours, "×", BAR_WORKERS, at_most=True))
+    tell(Found("scaling", "two concurrent bare COPYs into indexed tables, relative to one", bare, "×"))
+    return tell(Found("scaling", "two concurrent imports, relative to one", ours, "×", BAR_WORKERS, at_most=True))
 
 
 async def _side_by_side(address: str, token: str, files: Any, url: str) -> tuple[float, float]:
-    """How much longer two take than one: imports, and bare COPYs of the same bytes; the median of a few rounds."""
+    """Return how much longer two take than one, for imports and for bare COPYs of the same bytes (medians)."""
 
     async def imported() -> float:
         results = await imports.run_imports(address, token, files, {"first": "first"})
@@ -145,7 +145,7 @@ async def _side_by_side(address: str, token: str, files: Any, url: str) -> tuple
 
 
 def indexed_copy(url: str, files: dict[str, Path]) -> float:
-    """The lines, each with a number and found by an index: the least that storing them for use takes."""
+    """Copy the lines into a table with a primary key and an index: the minimum cost of storing them."""
     name = f"lines_{threading.get_ident()}"
     with psycopg.connect(url) as db:
         db.execute(f"CREATE TABLE {name} (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, line text)")

@@ -1,8 +1,8 @@
-"""A company of any size, the same every time: rows are made in SQL from their number alone.
+"""Create a company of any size, identical in every run: SQL derives each row from its number alone.
 
     [ROLECALL_BENCH_FOLDER=…] python -m bench.seeding
 
-Where the folder is named, the company stays there, and the benchmarks that are given the same folder find it made.
+If the variable names a folder, the company is kept there and reused by later benchmarks with the same folder.
 """
 
 import hashlib
@@ -28,7 +28,7 @@ from rolecall.core.postgres import DATABASE, embedded
 from rolecall.identities.queries import IDENTITIES
 from rolecall.personnel_events.queries import EVENTS
 
-# Where the company is kept for the next benchmark, and how large it is.
+# The folder that keeps the company for the next benchmark, and the size of the company.
 FOLDER = "ROLECALL_BENCH_FOLDER"
 ROWS = int(os.environ.get("ROLECALL_BENCH_ROWS", "1000000"))
 SMALL = 10_000
@@ -37,7 +37,7 @@ APPLICATION_COUNT = 40
 LISTINGS: dict[str, Listing[Any]] = {
     listing.table: listing for listing in (IDENTITIES, APPLICATIONS, ACCESS_REQUESTS, WAITING, EVENTS, IMPORTS, MEMBERS)
 }
-# Pseudo-random and repeatable: the same number and salt give the same value below `range`.
+# Deterministic pseudo-random numbers: the same number and salt give the same value below `range`.
 _FUNCTIONS = """
     CREATE FUNCTION pg_temp.pick(salt text, n bigint, range bigint) RETURNS bigint IMMUTABLE LANGUAGE sql RETURN
         (hashint8extended(n, hashtext(salt)) & 9223372036854775807) % range;
@@ -106,7 +106,7 @@ _WAITING = """
     INSERT INTO waiting_requests
     SELECT id, time_key(status_since, number) FROM access_requests WHERE status IN ('Pending', 'Open', 'Resolved')
 """
-# Not in effect: who is onboarded meanwhile need not be matched.
+# The models are disabled, so that onboardings during a benchmark need no matching.
 _MODELS = """
     INSERT INTO access_models (id, version, definition, name_key, created_at, changed_at)
     SELECT pg_temp.id_of('model', n), 1, jsonb_build_object(
@@ -121,7 +121,7 @@ _MEMBERS = """
     SELECT pg_temp.id_of('model', 1), id, timestamptz '2026-01-01', list_key
     FROM identities WHERE division = 'Division 0' LIMIT {rows}
 """
-# Of the first application, by its first import; a twentieth of them is nobody's.
+# Accounts of the first application, from its first import; every twentieth is unmatched.
 _ACCOUNTS = """
     INSERT INTO accounts (number, application_id, username, match, identity_id)
     SELECT n, pg_temp.id_of('application', 1), 'user' || n, CASE WHEN n % 20 = 0 THEN 'Unmatched' ELSE 'Email' END,
@@ -133,7 +133,7 @@ _VERSIONS = """
     SELECT number, 1, NULL, username, '', '', username || '@example.com', '', true, false, '', '', '{{}}', '', ''
     FROM accounts
 """
-# Two at a time; what stands together is made in this order.
+# The two groups are filled in parallel; the tables of a group in this order.
 TABLES = (
     {
         "identities": _IDENTITIES,
@@ -158,7 +158,7 @@ def id_of(kind: str, number: int) -> UUID:
 
 @contextmanager
 def company() -> Iterator[dict[str, str]]:
-    """The URLs of a large database and of a small one, made unless they are there already."""
+    """Yield the URLs of a large and a small database; create them if they do not exist."""
     sizes = {
         "identities": ROWS,
         "applications": APPLICATION_COUNT,
@@ -176,7 +176,7 @@ def company() -> Iterator[dict[str, str]]:
 
 @contextmanager
 def company_of(**sizes: int) -> Iterator[str]:
-    """The URL of a database of so many, to be changed at will; it is gone in the end."""
+    """Yield the URL of a temporary database of these sizes that a benchmark may change; drop it at the end."""
     name = f"own_{os.getpid()}_{sizes['identities']}"
     with _server() as server:
         yield _made(server, name, sizes)
@@ -195,7 +195,7 @@ def _made(server: str, name: str, sizes: dict[str, int]) -> str:
     with psycopg.connect(server, autocommit=True) as db:
         if db.execute("SELECT 1 FROM pg_database WHERE datname = %s", (name,)).fetchone():
             return url
-        # What was begun and not finished.
+        # Left over from an interrupted run.
         db.execute(f"DROP DATABASE IF EXISTS {name}_new")
         db.execute(f"CREATE DATABASE {name}_new")
     fresh = _named(server, f"{name}_new")
@@ -210,15 +210,15 @@ def _made(server: str, name: str, sizes: dict[str, int]) -> str:
 
 
 def _named(server: str, database: str) -> str:
-    """A URL, as the rivals want it."""
+    """Return the URL of another database on the same server."""
     return server.replace(f"/{DATABASE}?", f"/{database}?")
 
 
 def seed(url: str, sizes: dict[str, int]) -> dict[str, float]:
-    """Fill an empty database and count its lists; the seconds that each table took."""
+    """Fill an empty database and count its lists; return the seconds that each table took."""
     with ThreadPoolExecutor(len(TABLES)) as pool:
         filled = list(pool.map(lambda tables: _fill(url, tables, sizes), TABLES))
-        # Not before all is filled: what others still write keeps rows from being seen as old.
+        # Start only when all tables are filled: an open transaction keeps VACUUM from marking rows all-visible.
         counted = list(pool.map(lambda tables: _count(url, tables), TABLES))
     return {
         table: seconds + after[table]
@@ -258,7 +258,7 @@ def _connection(url: str) -> psycopg.Connection:
 
 @contextmanager
 def _nothing_but_rows(db: psycopg.Connection, table: str) -> Iterator[None]:
-    """No triggers, no foreign keys, and indexes made at the end: a million rows in seconds."""
+    """Speed up bulk inserts: disable triggers and foreign keys, and create the indexes at the end."""
     indexes = db.execute(
         """SELECT indexname, indexdef FROM pg_indexes WHERE tablename = %s
            AND indexname NOT IN (SELECT conname FROM pg_constraint WHERE conrelid = %s::regclass)""",

@@ -1,15 +1,15 @@
-"""How late answers come at 60 % of saturation, and how much of that is the machine's.
+"""Measure tail latency at 60 % of saturation, with and without pauses of the machine.
 
     python -m bench.tail
 
-Requests are due at even times, whether or not those before were answered, and latency is counted from when one was due.
-Beside the service, at 60 % of what each can do: a bare program with one SELECT, and one that sends bytes it has ready.
+Requests are due at a constant rate, whether or not earlier ones were answered (open loop), and latency counts from the
+due time. Two baselines run at 60 % of their own saturation: one prepared SELECT, and fixed responses.
 
-A virtual machine may be slowed down by its host for a moment, which no program on it can help. So a thousand times a
-second the client times a small piece of work, by its own processor time, which others on the machine do not add to; a
-piece that takes four times as long as usual tells such a moment. What was due just after one, or waited through one, is
-told apart: the bar is held against the rest, and the whole is told beside it. The longer an answer takes, the likelier
-it meets such a moment, so what is told apart holds more of the slow answers than of the quick.
+The host may pause a virtual machine for a moment, and no program on it can prevent that. So a thousand times a second
+the client measures the processor time of a small probe, which other programs do not increase; a probe that takes four
+times as long as usual marks a pause. Requests that were due shortly after a pause or waited through one are excluded:
+the bar applies to the rest, and the ratio of all requests is reported too. A slow response is more likely to overlap a
+pause, so the excluded requests contain more slow responses than fast ones.
 """
 
 import asyncio
@@ -42,7 +42,7 @@ CONNECTIONS = 16
 SECONDS = 3.0
 ROUNDS = 4
 ASKED = ("service", "select", "bytes")
-# A piece of work that takes so many times as long as usual; what is due so soon after it still waits for what piled up.
+# A probe that takes SLOW times the median marks a pause; requests due within SOON_SECONDS of it wait in the backlog.
 SLOW, SOON_SECONDS = 4, 0.3
 PIECE_EVERY = 0.001
 
@@ -53,7 +53,7 @@ class Answered(msgspec.Struct):
 
 
 class Paced(Connection):
-    """Asks when told to, or as soon as what was due before is answered."""
+    """A connection that sends each request when it is due, or once the previous one is answered."""
 
     def __init__(self, request: bytes) -> None:
         super().__init__(request)
@@ -76,7 +76,7 @@ class Paced(Connection):
 
 
 class Machine:
-    """When it was slow: the processor time of the same piece of work, again and again."""
+    """Detect pauses of the machine by timing the same probe again and again."""
 
     def __init__(self) -> None:
         self.pieces: list[tuple[float, float]] = []
@@ -99,7 +99,7 @@ class Round(msgspec.Struct):
     slow: list[float]
 
     def kept_pace(self) -> list[Answered]:
-        """What did not meet a slow moment of the machine."""
+        """Return the requests that did not overlap a pause of the machine."""
 
         def is_calm(one: Answered) -> bool:
             n = bisect_left(self.slow, one.due - SOON_SECONDS)
@@ -109,7 +109,7 @@ class Round(msgspec.Struct):
 
 
 def timer(period: float) -> int:
-    """A file that can be read once a period; an event loop's own timers know milliseconds only."""
+    """Return a timerfd that fires once per period; event loop timers have a resolution of milliseconds."""
     libc, monotonic, nonblocking = ctypes.CDLL(None), 1, os.O_NONBLOCK
     file = libc.timerfd_create(monotonic, nonblocking)
     seconds, nanoseconds = divmod(round(period * 1e9), 10**9)
@@ -144,15 +144,15 @@ async def ask_evenly(port: int, paths: list[str], secret: str, rate: float) -> R
     over = time.perf_counter()
     for transport, connection in made:
         transport.abort()
-        # What was never answered is late all the same.
+        # Requests that were never answered count with the time they waited.
         connection.answered += [Answered(due, over - due) for due in connection.due]
-    # The first answers of each find caches cold.
+    # Skip the warm-up: the first responses of each program find cold caches.
     answered = [one for _, connection in made for one in connection.answered if one.due > started + 0.2]
     return Round(answered, machine.slow_moments())
 
 
 def tail(answered: list[Answered]) -> tuple[float, float]:
-    """The 99th of 100, and the median."""
+    """Return the 99th percentile and the median of the latencies."""
     took = [one.took for one in answered]
     return statistics.quantiles(took, n=100)[-1], statistics.median(took)
 
@@ -166,7 +166,7 @@ def measure(url: str, secret: str) -> dict[str, list[Round]]:
         ports = {name: stack.enter_context(running(name, url, answers))[1] for name in ASKED}
         rounds: dict[str, list[Round]] = {name: [] for name in ASKED}
         for name, port in list(ports.items()) * ROUNDS:
-            # Anew each time: a machine that has become slower is saturated sooner.
+            # Measure the saturation again in each round, because the speed of the machine may change.
             rate = SHARE * uvloop.run(load(port, paths, secret, CONNECTIONS, 1))
             rounds[name].append(uvloop.run(ask_evenly(port, paths, secret, rate)))
             high, middle = tail(rounds[name][-1].answered)
@@ -175,23 +175,23 @@ def measure(url: str, secret: str) -> dict[str, list[Round]]:
 
 
 def report(rounds: dict[str, list[Round]]) -> bool:
-    what = f"p99 at {SHARE:.0%} of saturation, of the median"
+    what = f"p99 / median at {SHARE:.0%} of saturation"
     for name in reversed(ASKED):
         tell(Found("tail", f"{what}: {PROGRAMS[name]}", ratio([each.answered for each in rounds[name]]), "×"))
     calm = [calm for each in rounds["service"] if len(calm := each.kept_pace()) >= 100]
     share = sum(map(len, calm)) / sum(len(each.answered) for each in rounds["service"])
-    tell(Found("tail", "requests that met no slow moment of the machine", 100 * share, "%"))
-    found = Found("tail", f"{what}: {PROGRAMS['service']}, those requests", ratio(calm), "×", BAR, at_most=True)
+    tell(Found("tail", "requests that did not overlap a pause of the machine", 100 * share, "%"))
+    found = Found("tail", f"{what}: {PROGRAMS['service']}, only those requests", ratio(calm), "×", BAR, at_most=True)
     return tell(found)
 
 
 def ratio(rounds: list[list[Answered]]) -> float:
-    """The median of the rounds; where not one is left, nothing was held."""
+    """Return the median over the rounds of p99 / median; infinity, which misses the bar, if no round is left."""
     return statistics.median(high / middle for high, middle in map(tail, rounds)) if rounds else math.inf
 
 
 def main() -> None:
-    # A client that looks for garbage measures itself.
+    # Garbage collection in the client would add to the latencies.
     gc.freeze()
     gc.disable()
     with company() as urls:

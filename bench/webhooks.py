@@ -1,8 +1,8 @@
-"""Durable deliveries of one worker beside a bare aiohttp loop that posts the same bytes without any database.
+"""Compare durable deliveries of one worker with a bare aiohttp loop that posts the same bytes without a database.
 
     python -m bench.webhooks [deliveries] [hooks]
 
-Both run in this process against one receiver in a process of its own; the database is the embedded one, fsync on.
+Both run in this process; the receiver has its own process. The database is embedded, with fsync on.
 """
 
 import asyncio
@@ -59,7 +59,7 @@ class Figures(msgspec.Struct):
 
 
 class _Receiver(asyncio.Protocol):
-    """The least that answers a POST: whatever time it takes is taken from both."""
+    """Answer every POST with minimal work, because the receiver's CPU time slows down both senders."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport, self.pending = transport, b""
@@ -85,7 +85,7 @@ def receive(told: Connection) -> None:
 
 
 async def prepare(db: Db, config: Config, url: str, hooks: int) -> NewRequest:
-    """Hooks, and what to ask for."""
+    """Create the hooks, and return a request to create many times."""
     facts = Facts(now=datetime.now(UTC), zone=ZoneInfo("UTC"))
     application = await applications.create_application(db, {"name": "Payroll"}, facts)
     person = check(NewIdentity, {"firstName": "Ada", "lastName": "Lovelace", "email": "ada@example.com"}, facts)
@@ -102,14 +102,14 @@ async def prepare(db: Db, config: Config, url: str, hooks: int) -> NewRequest:
 
 
 async def ask(db: Db, asked: NewRequest, times: int) -> None:
-    """Requests made by the product's own actions; each event goes to every hook."""
+    """Create requests through the service's own actions; each event is delivered to every hook."""
     async with db.transaction():
         await creation.create_requests(db, SYSTEM, [asked] * times, clock.now())
     await db.execute("VACUUM ANALYZE")
 
 
 async def database_seconds(db: Db) -> float:
-    """CPU that the connections of this database have used so far."""
+    """Return the CPU time that the connections of this database have used so far."""
     rows = await fetch_rows(db, "SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend'")
     return sum(process_seconds(pid) for (pid,) in rows)
 
@@ -120,7 +120,7 @@ def process_seconds(pid: int) -> float:
 
 
 async def timed(work: Callable[[], Awaitable[None]]) -> tuple[float, float]:
-    """Seconds by the clock and of CPU in this process."""
+    """Return the elapsed seconds and the CPU seconds of this process."""
     started, busy = time.perf_counter(), time.process_time()
     await work()
     return time.perf_counter() - started, time.process_time() - busy
@@ -140,7 +140,7 @@ async def post_bare(url: str, body: bytes, count: int, side_by_side: int) -> Non
 
 
 async def deliver(pool: Pool, config: Config) -> None:
-    """The worker's loop, until everything has arrived and is written down."""
+    """Run the worker's loop until every delivery has arrived and its result is recorded."""
     waker = asyncio.Event()
     async with Sender(pool, config, waker.set) as sender:
         while True:
@@ -162,7 +162,7 @@ async def run(config: Config, url: str, count: int, hooks: int) -> Figures:
             body: bytes = await fetch_value(db, "SELECT body FROM webhook_deliveries LIMIT 1")
         side_by_side = hooks * IN_FLIGHT_A_HOOK
         each, rounds = count // ROUNDS, []
-        # The first warms both up. They take turns, since a machine that others use is not the same for long.
+        # The first round warms up. The two take turns, because the load of other programs changes over time.
         for _ in range(ROUNDS + 1):
             bare_spent = await timed(lambda: post_bare(url, body, each, side_by_side))
             async with pool.connection() as db:
@@ -199,7 +199,7 @@ def main() -> int:
     receiver.terminate()
     print(json.dumps(msgspec.to_builtins(figures), indent=2))
     held = [
-        tell(Found("webhooks", "durable deliveries, of a bare HTTP loop", figures.ratio, "×", BAR_OF_BARE)),
+        tell(Found("webhooks", "durable deliveries, relative to a bare HTTP loop", figures.ratio, "×", BAR_OF_BARE)),
         tell(Found("webhooks", "durable deliveries", figures.durable_per_second, "/s", BAR_A_SECOND)),
     ]
     return 0 if all(held) else MISSED

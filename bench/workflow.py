@@ -1,9 +1,9 @@
-"""What personnel events cost: an onboarding of 20 requests, a leaver of 5,000 accounts, and a tick among many stages.
+"""Measure personnel events: an onboarding with 20 requests, a leaver with 5,000 accounts, and ticks over many stages.
 
     python -m bench.workflow
 
-Through the HTTP API and the worker's own loops, on the embedded database with fsync on. The tick has 100 stages due
-among 1,000 and among 100,000 that are not: its cost must follow the 100.
+Uses the HTTP API and the worker's own loops, on the embedded database with fsync on. In each tick 100 stages are due,
+among 1,000 or 100,000 others: its cost must depend only on the 100.
 """
 
 import asyncio
@@ -41,7 +41,7 @@ APPLICATIONS = 20
 DUE = 100
 FEW, MANY = 1_000, 100_000
 ROUNDS = 10
-# The tick may take this much longer among 100 times as many stages.
+# The most that a tick may slow down when there are 100 times as many stages.
 BAR = 1.5
 START = datetime(2026, 11, 2, 8, tzinfo=UTC)
 
@@ -59,7 +59,7 @@ async def drain(pool: Pool, config: Config) -> None:
 
 
 async def make_accounts(db: Db, identity_id: str, count: int) -> None:
-    """As imports would leave them: spread over the applications, each in two groups."""
+    """Create accounts as imports would, spread over the applications, each in two groups."""
     await execute(
         db,
         """WITH made AS (
@@ -112,7 +112,7 @@ async def a_leaver(client: httpx2.AsyncClient, pool: Pool, config: Config) -> No
 
 
 async def a_joiner(client: httpx2.AsyncClient, pool: Pool, config: Config, facts: Facts) -> None:
-    """Whom 20 models match, each giving a group and a permission in an application of its own."""
+    """Time the onboarding of a person whom 20 models match, each granting access in its own application."""
     async with pool.connection() as db:
         rows = await fetch_rows(db, "SELECT id FROM applications ORDER BY name_key")
         for n, (id,) in enumerate(rows):
@@ -200,7 +200,7 @@ async def a_tick(client: httpx2.AsyncClient, pool: Pool, config: Config, waiting
     )
     idle, _ = await took(follow_events(pool, config, clock.now()))
     nothing, _ = await took(follow_events(pool, config, clock.now()))
-    print(f"  the next turn, their news:  {idle * 1000:.0f} ms; a turn with nothing due: {nothing * 1000:.1f} ms")
+    print(f"  next tick, request changes: {idle * 1000:.0f} ms; a tick with nothing due: {nothing * 1000:.1f} ms")
     return seconds
 
 
@@ -226,7 +226,7 @@ async def main() -> int:
                 await a_leaver(client, pool, config)
                 few = await a_tick(client, pool, config, FEW)
                 many = await a_tick(client, pool, config, MANY)
-    what = f"a tick among {MANY:,} stages, of one among {FEW:,}"
+    what = f"a tick among {MANY:,} stages, relative to {FEW:,}"
     return 0 if tell(Found("workflow", what, many / few, "×", BAR, at_most=True)) else MISSED
 
 

@@ -59,7 +59,7 @@ class PermissionName(NamedTuple):
 
 
 def meant_among(known: Collection[PermissionName], asked: Iterable[PermissionName]) -> list[PermissionName]:
-    """Return the one known name that matches each; without a match, or with several, the name as written."""
+    """Replace each name by the known name that matches it; keep it as written if none or several match."""
     fits: dict[tuple[str, ...], list[PermissionName]] = {}
     for name in known:
         fits.setdefault(name.key(), []).append(name)

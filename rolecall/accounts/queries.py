@@ -202,7 +202,7 @@ async def of_identity_at(db: Db, identity_id: UUID, moment: datetime) -> list[tu
 
 
 async def account_at(db: Db, id: UUID, moment: datetime | None) -> tuple[Account, int, UUID | None]:
-    """Return an account, the import that was its application's last at that moment, and whose it was.
+    """Return an account, its application's last import at that moment, and the identity it matched then.
 
     The number is 0 where no import had shown the account by then, or the last one no longer did.
     """

@@ -1,7 +1,7 @@
 """Accounts across applications, in the order of applications and usernames.
 
-The list is the lists of all applications one after the other. Without a filter, or by application, match or whether
-they are active, each of those is a frozen list, so every page costs the same. Other filters count what they find.
+The list concatenates the lists of all applications. Without a filter, or filtered by application, match or activity,
+each of them is a frozen list, so every page costs the same. With other filters, the matching rows are counted.
 """
 
 from collections.abc import Sequence
@@ -50,7 +50,7 @@ def from_row(row: Sequence[Any]) -> RosterItem:
     return RosterItem(*(id, summary_from_row(summary), *plain, identity, match, matched_on))
 
 
-# Matches and what identities are called change between imports; how often accounts were matched is part of the name.
+# Matches and names of identities change between imports, so the number of matchings is part of the list's name.
 _OF_ONE = FrozenListing(
     columns=_COLUMNS,
     rows="""FROM accounts x JOIN applications a ON a.id = x.application_id

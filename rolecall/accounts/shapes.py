@@ -28,7 +28,7 @@ class AccountItem(msgspec.Struct, rename="camel"):
 
 
 class AccountIdentity(msgspec.Struct, frozen=True):
-    """The identity behind an account; `status` is what it is today."""
+    """The identity behind an account; `status` is its current status."""
 
     id: UUID
     name: str
@@ -36,7 +36,7 @@ class AccountIdentity(msgspec.Struct, frozen=True):
 
 
 class RosterItem(msgspec.Struct, rename="camel"):
-    """An account among those of all applications; `matchedOn` is since when the match is what it is."""
+    """An account in the list of all applications; `matchedOn` is when the current match began."""
 
     id: UUID
     application: ApplicationSummary

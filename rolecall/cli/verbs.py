@@ -237,7 +237,7 @@ NAMED: dict[str, Callable[[], calls.Call[Any]]] = {
 # Parameters that accept a person's full name, e-mail or employee ID in place of an id.
 PEOPLE = {"identity_id", "owner_id", "provisioner_ids", "supervisor_id", "reviewer_id", "assignee_id"}
 
-# Those of them whose empty value takes the person away.
+# Of these, the parameters that an empty value clears.
 CLEARED = {"supervisor_id"}
 
 _WORK = ["Pending", "Open", "Resolved", "Completed", "Canceled", "Scheduled", "Snoozed"]
@@ -284,13 +284,13 @@ HELP = {
     "connector": "The connector as in the API; `rolecall config` is easier to write.",
     "custom_fields": "A custom field by number (repeatable).",
     "active": "true or false.",
-    "dormant_days": "Whose last login is older than this.",
+    "dormant_days": "Only accounts whose last login is more than this many days ago.",
     "effective_date": _A_TIME,
     "end_date": _A_TIME,
     "events": "An event to deliver (repeatable).",
     "guard": "maxRemovedPercent, maxNewPercent and minCount.",
     "identity_id": A_PERSON,
-    "leaver": "true: whose person has left.",
+    "leaver": "true: only accounts of people who have left.",
     "owner_id": A_PERSON,
     "privileged": "true or false.",
     "same_as": "The id of the entitlement that this one was before it was renamed.",

@@ -1,7 +1,7 @@
 """Export a whole list: read it with a cursor in one snapshot, and write it batch by batch.
 
-The snapshot has a connection of its own, so that slow downloads take none from the pool of requests. Closing that
-connection ends the cursor and the snapshot, at whatever point.
+The snapshot has a connection of its own, so that slow downloads do not occupy the pool for requests. Closing
+that connection always ends the cursor and the snapshot.
 """
 
 import asyncio
@@ -50,7 +50,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Outcome(msgspec.Struct):
-    """What was written so far, and how it ended."""
+    """The progress of an export, and how it ended."""
 
     status: str = "Running"
     reason: str | None = None
@@ -61,7 +61,7 @@ class Outcome(msgspec.Struct):
 
 @asynccontextmanager
 async def snapshot(config: Config) -> AsyncGenerator[Db]:
-    """Open a connection with one read-only snapshot; closing it ends both, at whatever point."""
+    """Open a connection with one read-only snapshot; always close it on exit."""
     assert config.database_url
     db: Db = await AsyncConnection.connect(
         config.database_url, autocommit=True, options=session_options(config.base_url, **_SETTINGS)
@@ -93,7 +93,7 @@ async def write(
 ) -> AsyncGenerator[bytes]:
     """Yield the file piece by piece, and count it in `outcome`."""
     digest = hashlib.sha256()
-    # Writing takes processor time, so it has a thread; one, so that closing follows a write that is under way.
+    # Writing uses CPU time, so it runs in a thread; a single one, so that closing waits for a running write.
     thread = ThreadPoolExecutor(1, "export")
     run = partial(asyncio.get_running_loop().run_in_executor, thread)
 

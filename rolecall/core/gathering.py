@@ -1,6 +1,6 @@
 """Page lists whose rows are computed and whose result never changes, such as who holds something after an import.
 
-The first reader stores which rows stand on which page (`settled_pages`, as for frozen lists in `core/paging.py`), so
+The first reader stores which rows are on which page (`settled_pages`, as for frozen lists in `core/paging.py`), so
 that every page costs the same.
 """
 

@@ -17,7 +17,7 @@ from rolecall.core.db import Db, execute, fetch_rows, fetch_value
 
 PAGE_SIZE = 50
 LAST_PAGE = 10**18 - 1
-# Stands for a page number: the whole list, as exports read it.
+# A special page number that selects the whole list, for exports.
 EVERYTHING = 0
 # SQL for the greatest possible key of a list.
 LAST_KEY = "chr(1114111)"

@@ -1,7 +1,6 @@
 """Who holds an entitlement, now or at a past moment, and who ever held it.
 
-Which holdings stand on a page is computed once for each import (`core/gathering.py`); a page then reads only its own
-accounts.
+The holdings on each page are computed once per import (`core/gathering.py`); a page then reads only its own accounts.
 """
 
 from collections.abc import Sequence
@@ -29,7 +28,7 @@ _EVER = """(SELECT h.id, h.account, h.path, h.access, unnest(range_agg(h.during)
 
 
 class _Row(msgspec.Struct):
-    """A holding as it is read: `name` and `group` are what a request or a model would name to give it."""
+    """A holding from the database; `name` and `group` are the names that a request or a model uses to grant it."""
 
     key: str
     application_id: UUID
@@ -101,7 +100,7 @@ async def history_of(
         as_of=number,
     )
     rows = await _read(db, _EVER, entitlement.id, gathered, number, as_of or now)
-    # What had not ended then is still held then.
+    # A holding that ended later was still held at that time.
     rows = [msgspec.structs.replace(row, until=None if (row.until or 0) > number else row.until) for row in rows]
     return await _shown(db, rows, gathered.total, page, as_of)
 
@@ -154,7 +153,7 @@ async def _read(db: Db, holdings: str, id: UUID, gathered: Gathered, as_of: int,
 async def _shown(db: Db, rows: Sequence[_Row], total: int, page: int, as_of: datetime | None) -> Page[Holding]:
     imports = await imports_by_number(db, {n for row in rows for n in (row.since, row.until) if n is not None})
     items: list[Holding] = []
-    # What had ended is explained as of its end.
+    # Explain ended holdings as of their end.
     for until, ended in groupby(rows, key=lambda row: row.until):
         moment = imports[until].build_end if until is not None else as_of
         items += await _explained(db, list(ended), imports, moment)

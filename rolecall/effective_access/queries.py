@@ -94,7 +94,7 @@ async def _entries(
 ) -> dict[UUID, list[AccessEntry]]:
     """Return what these accounts of one identity hold, by the id of the account."""
     held: dict[UUID, list[_HeldEntry]] = defaultdict(list)
-    # Those of one application share the import that was its last; now, after all imports, one question serves all.
+    # Query accounts with the same last import together: those of one application, or all of them for the present.
     for number, alike in groupby(accounts, key=lambda entry: entry[1]):
         for account_id, entry in await _holdings(db, [account for account, _ in alike], number):
             held[account_id].append(entry)
@@ -134,7 +134,7 @@ async def _holdings(db: Db, accounts: Sequence[Account], number: int | None) -> 
 
     def a_membership(member: Membership) -> _HeldEntry:
         header, group = group_header(member.nomenclature), member.group
-        # What is held through groups was given with the group that the account is in itself.
+        # Access through nested groups was granted with the group that the account is a direct member of.
         source = direct.get((member.account_id, member.path[0]), member) if member.path else member
         there = application[member.account_id]
         asked = (there, group_header(source.nomenclature), "", source.group)
@@ -225,7 +225,7 @@ class Reasons(msgspec.Struct, frozen=True):
     def why(
         self, identity_id: UUID | None, asked: Asked, given: Given, username: str, application_import: ImportReason
     ) -> Why:
-        """Return the reasons for one thing that an account holds; without an identity none is known."""
+        """Return the reasons for one entitlement of an account; without an identity only the import is known."""
         if identity_id is None:
             return Why(application_import, [], [])
         found = self.requests.get((identity_id, asked), [])
@@ -234,14 +234,14 @@ class Reasons(msgspec.Struct, frozen=True):
 
 
 async def reasons_of(db: Db, identity_ids: Sequence[UUID], as_of: datetime | None) -> Reasons:
-    """Find the reasons that held for these identities then; the same two queries for one as for many."""
+    """Find the reasons that were valid for these identities then, with two queries for any number of them."""
     return Reasons(await _requests(db, identity_ids, as_of), await _models(db, identity_ids, as_of))
 
 
 async def _requests(
     db: Db, identity_ids: Sequence[UUID], as_of: datetime | None
 ) -> dict[tuple[UUID, Asked], list[_FulfilledRequest]]:
-    """Find the requests that had given access by then, and who approved them."""
+    """Find the requests that had granted access by then, and their approvers."""
     rows = await fetch_rows(db, _REQUESTS, identities=list(identity_ids), as_of=as_of or _FOREVER)
     found = defaultdict[tuple[UUID, Asked], list[_FulfilledRequest]](list)
     for identity_id, application_id, header, section, permission, account, *reason, approvals in rows:

@@ -86,7 +86,7 @@ class EffectiveAccess(msgspec.Struct, rename="camel"):
 
 
 class AccessOfAccount(msgspec.Struct, rename="camel"):
-    """What one account holds. `identityId` is whose it was at that time; null if it had no match.
+    """The access of one account. `identityId` is the identity it matched at that time; null if it had no match.
 
     `noDataBefore` is when the first import of its application finished: nothing is known of an earlier time.
     """
@@ -99,7 +99,7 @@ class AccessOfAccount(msgspec.Struct, rename="camel"):
 
 
 class HolderIdentity(msgspec.Struct, frozen=True):
-    """The identity behind an account; `status` is what it is today."""
+    """The identity behind an account; `status` is its current status."""
 
     id: UUID
     name: str

@@ -12,10 +12,10 @@ _FIELDS = ("display_name", "explanation", "owner_id", "risk_rating", "is_privile
 
 
 async def curate_entitlement(db: Db, id: str, raw: Json, facts: Facts) -> EntitlementDetail:
-    """Record what a person says of an entitlement; fields that are not given stay as they are."""
+    """Change the curated fields of an entitlement; omitted fields keep their values."""
     entitlement = await queries.get(db, id)
     facts = await with_mentioned_identities(db, facts, raw)
-    # One at a time, so that joined names never form a cycle.
+    # Serialise curations, so that concurrent joins cannot form a cycle.
     await execute(db, "LOCK TABLE curations IN SHARE ROW EXCLUSIVE MODE")
     former = valid_fields(Curation, raw, facts).get("same_as")
     problem = await _cannot_join(db, entitlement, former) if former else None
@@ -29,7 +29,7 @@ async def curate_entitlement(db: Db, id: str, raw: Json, facts: Facts) -> Entitl
 
 
 async def _cannot_join(db: Db, entitlement: EntitlementDetail, former: UUID) -> str | None:
-    """Say why an entitlement cannot go on as this one, or return None."""
+    """Return why the former entitlement cannot be joined to this one, or None."""
     rows = await fetch_rows(
         db,
         """SELECT e.kind, e.application_id, e.is_present,
@@ -52,7 +52,7 @@ async def _cannot_join(db: Db, entitlement: EntitlementDetail, former: UUID) -> 
 
 
 async def _take_over(db: Db, id: UUID, former: UUID) -> None:
-    """Copy what was said of the former self, where nothing is said of this one yet."""
+    """Copy the curated fields of the former entitlement, if this one has none yet."""
     # Fires note_insert, schema/audit.sql.
     await execute(
         db,

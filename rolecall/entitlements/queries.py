@@ -128,7 +128,7 @@ async def _by_id(db: Db, ids: Sequence[UUID]) -> dict[UUID, EntitlementItem]:
     return {row[0]: from_row(row) for row in rows}
 
 
-# The last import of each application at a moment, and what it showed of an entitlement.
+# The last import of each application at a moment, and whether an entitlement was present after it.
 _LAST = """(SELECT r.application_id, max(r.number)::int AS number FROM application_imports r
             WHERE r.status = 'Finished' AND r.build_end <= %(moment)s GROUP BY 1)"""
 _PRESENT = """EXISTS (
@@ -139,7 +139,7 @@ _PRESENT = """EXISTS (
 
 
 async def _at(db: Db, page: int, filters: EntitlementFilters, moment: datetime) -> Page[EntitlementItem]:
-    """List what imports showed at a past moment, with what people say of it today."""
+    """List the entitlements that were present at a past moment, with today's curated fields."""
     conditions, values = _conditions(filters)
     listing = FrozenListing(
         columns=_COLUMNS,
@@ -160,7 +160,7 @@ async def _with_counts(db: Db, page: Page[EntitlementItem], as_of: datetime | No
     return msgspec.structs.replace(page, items=items)
 
 
-# What the numbers of an entitlement's holders follow from: its application's last import, and matchings since.
+# The state that holder counts depend on: the last import of the application, and its number of matchings.
 _STATE = """SELECT e.id, coalesce(t.import_number, 0) AS import_number, coalesce(m.number, 0) AS matching
             FROM entitlements e LEFT JOIN application_totals t ON t.application_id = e.application_id
             LEFT JOIN matchings m ON m.application_id = e.application_id WHERE e.id = ANY(%(ids)s)"""
@@ -236,7 +236,7 @@ _MORE = f"""
 
 
 async def curation(db: Db, id: UUID) -> Curated:
-    """Return what people say of an entitlement, without what stands in for it."""
+    """Return the curated fields of an entitlement as stored, without fallbacks such as the application's owner."""
     found = await fetch_one(
         db,
         Curated,
@@ -250,7 +250,7 @@ async def curation(db: Db, id: UUID) -> Curated:
 async def suggestions(
     db: Db, words: str, limit: int, application_id: UUID | None = None, kind: EntitlementKind | None = None
 ) -> list[EntitlementReference]:
-    """Return entitlements whose names begin like this, along the index of names."""
+    """Return entitlements whose names start with the words, using the index on names."""
     rows = await fetch_rows(
         db,
         f"""SELECT e.id, coalesce(nullif(e.name, ''), e.section) FROM entitlements e

@@ -27,8 +27,8 @@ class HolderCounts(msgspec.Struct, frozen=True):
 class EntitlementItem(msgspec.Struct, rename="camel"):
     """A group or a permission of an application.
 
-    `displayName`, `explanation`, `owner`, `isPrivileged` and `tags` are what people say of it. When the owner leaves,
-    the owner of the application stands in, and `formerOwner` names who left.
+    `displayName`, `explanation`, `owner`, `isPrivileged` and `tags` are curated by people. When the owner leaves,
+    the application's owner takes their place, and `formerOwner` names the person who left.
     """
 
     id: UUID
@@ -71,7 +71,7 @@ class EntitlementDetail(EntitlementItem, rename="camel"):
 
 
 class Curated(msgspec.Struct, frozen=True):
-    """What people say of an entitlement, as it is stored."""
+    """The curated fields of an entitlement, as stored."""
 
     display_name: str = ""
     explanation: str = ""
@@ -91,7 +91,7 @@ def _tags_differ(tags: list[str]) -> list[str]:
     return tags
 
 
-# "" removes what was said before; a field that is left out keeps it.
+# "" clears the value; an omitted field keeps it.
 OwnerChange = Annotated[IdentityId | None, WrapValidator(_or_none, json_schema_input_type=UUID | Literal[""] | None)]
 SameAsChange = Annotated[Guid | None, WrapValidator(_or_none, json_schema_input_type=UUID | Literal[""] | None)]
 _RATING = tuple(Level)
@@ -102,7 +102,7 @@ RatingChange = Annotated[
 
 
 class Curation(Body):
-    """What people say of an entitlement: only what is given changes, "" and [] take it back.
+    """The curated fields of an entitlement. Omitted fields keep their values; "" and [] clear them.
 
     No import changes it. `riskRating` overrides the import's rating. `sameAs` names the entitlement that this one was
     before it was renamed: its curated fields and its history go on here.

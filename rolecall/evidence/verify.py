@@ -87,7 +87,7 @@ def entries_of(bundle: Bundle) -> Iterator[dict[str, Any]]:
 
 
 class Chain:
-    """One chain as the links show it, from its beginning."""
+    """One audit chain, recomputed link by link from its start."""
 
     def __init__(self, number: int) -> None:
         self.number, self.last, self.count, self.hash = number, 0, 0, START

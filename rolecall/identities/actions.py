@@ -79,7 +79,7 @@ class _IsLast(Exception):
 async def disable_unless_last(db: Db, id: UUID, since: datetime, now: datetime) -> bool:
     """Disable an identity unless it is the last active administrator; tell whether it was disabled.
 
-    Disabling ends the person's sessions, and so locks them before it waits for the administrators' turn.
+    Disabling deletes the person's sessions, so it locks them before it waits for the administrators' lock.
     """
     is_administrator = await administrators.is_one(db, id)
     try:

@@ -89,7 +89,7 @@ def back_up(config: Config, target: Path, now: datetime, *, with_key: bool) -> M
 
 
 def read_manifest(source: Path) -> Manifest:
-    """Read what the backup says of itself; raise if this program cannot restore it."""
+    """Read the manifest of the backup; raise if this program cannot restore it."""
     with _opened(source) as archive:
         manifest = msgspec.json.decode(_member(archive, _MANIFEST).read(), type=Manifest)
     if ahead := migrate.Applied(dict.fromkeys(manifest.migrations, ""), {}, manifest.schema_version).ahead():

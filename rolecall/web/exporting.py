@@ -30,11 +30,11 @@ Sign = Callable[[Db], Awaitable[Author]]
 Find = Callable[[Db], Awaitable[Page[Any]]]
 
 MOST_AT_ONCE = 4
-# How long a client may take to accept a piece.
+# How long a client may take to accept a chunk.
 PATIENCE_SECONDS = 60.0
 _JSON = "json"
 _FORMATS = [_JSON, *Format]
-# The first that a client names decides; those that are no format of exports stand for a page.
+# The first known media type in `Accept` decides; types that are not export formats select a JSON page.
 _KNOWN = {"application/json", "application/*", "*/*", "text/html", *MEDIA_TYPES}
 
 
@@ -64,7 +64,7 @@ def format_asked(request: AnyRequest) -> Format | None:
 
 
 def accepted(accept: str) -> Format | None:
-    """Choose by the client's preference, and a page of JSON when it names no format of exports first."""
+    """Choose the format that `Accept` prefers; None, a page of JSON, if it prefers no export format."""
     wanted = []
     for option in accept.split(","):
         media_type, *parameters = (part.strip().lower() for part in option.split(";"))
@@ -97,7 +97,7 @@ async def begin(services: Services, plan: Plan, find: Find, sign: Sign) -> ASGIR
 
 
 class Download(ASGIResponse):
-    """A file that is written while it is sent. Whatever happens, its snapshot is closed and its end recorded."""
+    """Stream an export; always close its snapshot and record how it ended, even after an error or a disconnect."""
 
     def __init__(
         self, services: Services, plan: Plan, whole: Whole[Any], author: Author, db: Db, resources: AsyncExitStack
@@ -141,7 +141,7 @@ class Download(ASGIResponse):
                 if held:
                     await _patiently(send, held, more=True)
                 held = piece
-        # Before the last byte, so that whoever has the file finds its manifest.
+        # Record before sending the last byte, so that the manifest exists once a client has the whole file.
         self._outcome.status = "Finished"
         await self._record(clock.now())
         await _patiently(send, held, more=False)

@@ -19,12 +19,12 @@ from rolecall.core.paging import EVERYTHING, Page
 from rolecall.core.text import is_storable
 from rolecall.web.bodies import Reader
 
-# The filter that names the record of a list below one, such as the accounts of an application.
+# The filter that identifies the parent record of a nested list, such as the accounts of an application.
 RECORD = "id"
 
 
 class ListSource(msgspec.Struct, frozen=True, kw_only=True):
-    """A list; `function` takes what it wants of `db`, `query`, `id`, `caller`, `config` and `now`."""
+    """A list; `function` declares which of `db`, `query`, `id`, `caller`, `config` and `now` it needs."""
 
     name: str
     scope: Scope

@@ -192,7 +192,7 @@ async def accept_callback(db: Db, id: str, content: str, now: datetime) -> None:
 
 
 async def _keep_callback(db: Db, delivery: UUID, content: str, created: datetime, now: datetime) -> bool:
-    """Store a callback and return whether it is new. Lock the delivery so that two cannot both be the tenth."""
+    """Store a callback and return whether it is new; the caller has locked the delivery to enforce the limit."""
     sha256 = hashlib.sha256(content.encode()).digest()
     known = await fetch_rows(db, "SELECT sha256 FROM webhook_callbacks WHERE delivery_id = %(id)s", id=delivery)
     if (sha256,) in known:

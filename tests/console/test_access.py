@@ -68,7 +68,7 @@ async def test_a_person_describes_an_entitlement_in_a_form(administrator: httpx2
     assert saved.status_code == 303
     shown = await text_of(administrator, path)
     assert all(word in shown for word in ("Approve wires", "Releases money.", "Greta Das", "High", "SOX", "Treasury"))
-    assert "Nobody is called Nemo" in refused.text
+    assert "No person matches Nemo" in refused.text
     edit = await administrator.get(f"{path}/edit")
     assert 'value="Approve wires"' in edit.text
 

@@ -27,7 +27,7 @@ def navigation(page: str) -> dict[str, list[str]]:
             Role.ADMINISTRATOR,
             {
                 "My work": ["Home", "Requests", "Events"],
-                "Who has what": ["People", "Applications"],
+                "Who has what": ["People", "Access", "Applications"],
                 "How it is governed": ["Models"],
                 "System": ["Webhooks", "Audit", "Settings"],
             },
@@ -36,7 +36,7 @@ def navigation(page: str) -> dict[str, list[str]]:
             Role.REVIEWER,
             {
                 "My work": ["Home", "Requests", "Events"],
-                "Who has what": ["People", "Applications"],
+                "Who has what": ["People", "Access", "Applications"],
                 "How it is governed": ["Models"],
             },
         ),

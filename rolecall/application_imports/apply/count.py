@@ -91,7 +91,7 @@ async def count_touched(db: Db, number: int, before: RecordTotals, tallies: Tall
     return tallies | {kind: msgspec.structs.replace(tallies[kind], altered=count) for kind, count in altered.items()}
 
 
-# What alters an account or a group besides its own fields. Members do not alter a group.
+# Changes that count as altering an account or a group besides its own fields. Its members do not alter a group.
 _TOUCHED = {
     RecordKind.ACCOUNT: """
         SELECT account_number FROM memberships WHERE from_import = %(n)s

@@ -42,7 +42,7 @@ _ERRORS: tuple[type[Exception], ...] = (
     NotImplementedError,
     ValueError,
 )
-# Libraries of file stores with errors of their own; one that is not loaded has raised none.
+# Error classes of file store libraries, by module; a library that is not loaded cannot have raised one.
 _LIBRARY_ERRORS = {
     "azure.core.exceptions": "AzureError",
     "botocore.exceptions": "BotoCoreError ClientError",

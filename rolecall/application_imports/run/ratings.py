@@ -16,7 +16,7 @@ class Lowered(msgspec.Struct, frozen=True):
 
 
 async def lowered(db: Db, number: int) -> list[Lowered]:
-    """Compare ratings after this import with the last ones before it, also of what was gone in between."""
+    """Compare ratings after this import with the last ones before it, even if the entitlement was absent in between."""
     high = [str(level) for level in _HIGH]
     permissions = await fetch_all(db, Lowered, _PERMISSIONS, number=number, high=high)
     return permissions + await fetch_all(db, Lowered, _GROUPS, number=number, high=high)

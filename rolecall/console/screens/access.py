@@ -1,4 +1,4 @@
-"""The catalogue in the console: entitlements, who holds them, and what people say of them."""
+"""The catalogue in the console: entitlements, their holders and their curated fields."""
 
 from datetime import date, datetime, time
 from typing import Any

@@ -90,7 +90,7 @@ def _cells(within: dict[tuple[str, ...], list[Any]], column: Column) -> list[Any
 
 
 def _reached(within: dict[tuple[str, ...], list[Any]], path: tuple[str, ...]) -> list[Any]:
-    """Return what stands at the path in each row; objects on the way are looked up once for all their columns."""
+    """Return the value at the path in each row; look up nested objects once for all their columns."""
     if path not in within:
         above, name = _reached(within, path[:-1]), path[-1]
         within[path] = [object.get(name) if object else None for object in above]

@@ -41,7 +41,7 @@ KINDS: dict[Format, Kind] = {
     Format.JSONL: Kind("application/jsonl", JsonLinesFile),
     Format.PARQUET: Kind("application/vnd.apache.parquet", ParquetFile),
 }
-# What clients may ask for by `Accept`.
+# The media types that clients may request with `Accept`.
 MEDIA_TYPES: dict[str, Format] = {
     **{kind.media_type.partition(";")[0]: format for format, kind in KINDS.items()},
     "application/x-ndjson": Format.JSONL,
@@ -50,7 +50,7 @@ MEDIA_TYPES: dict[str, Format] = {
 
 
 def new_file(format: Format, columns: Sequence[Column], *, is_chosen: bool = False) -> File:
-    """Begin a file; `is_chosen` when the columns were chosen, which JSON lines then have instead of whole items."""
+    """Begin a file; with `is_chosen`, JSON lines contain only the chosen columns instead of whole items."""
     if format == Format.JSONL:
         return JsonLinesFile(columns, is_chosen=is_chosen)
     return KINDS[format].write(columns)

@@ -6,7 +6,7 @@ import msgspec
 
 
 class ExportManifest(msgspec.Struct, frozen=True, kw_only=True):
-    """What a file is: who exported which list when, under which filters."""
+    """The origin of an export file: who exported which list, when and with which filters."""
 
     id: UUID
     list: str

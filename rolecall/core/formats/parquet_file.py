@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     import polars as pl
 
 _ROW_GROUP = 50_000
-# Frames that wait to be written; more would only take memory.
+# Queued frames; a longer queue would only use memory.
 _AHEAD = 2
 
 
 class ParquetFile:
-    """Parquet, written by polars in a thread that takes frames as they come."""
+    """Write Parquet with polars, in a thread that reads frames from a queue."""
 
     def __init__(self, columns: Sequence[Column]) -> None:
         self._columns = columns
@@ -61,7 +61,7 @@ class ParquetFile:
             frames.sink_parquet(cast(IO[bytes], self._written), row_group_size=_ROW_GROUP, engine="streaming")
         except BaseException as error:
             self._error = error
-            # Whoever feeds must not wait for a thread that has ended.
+            # Drain the queue, so that `feed` does not block after this thread has failed.
             while self._frames.get() is not None:
                 pass
 
@@ -71,7 +71,7 @@ class ParquetFile:
 
 
 class _Written(RawIOBase):
-    """A file that hands on what is written to it."""
+    """A file-like buffer; `take` returns what was written since the last call."""
 
     def __init__(self) -> None:
         self._pieces: list[bytes] = []

@@ -1,4 +1,4 @@
-"""XLSX, written as it streams: a zip file whose first sheet holds the list and whose last sheet says what it is."""
+"""Write XLSX as a stream: a zip file with the list in the first sheet and the manifest in the last."""
 
 import hashlib
 import re
@@ -15,14 +15,14 @@ from rolecall.core.formats.columns import Column, ColumnType, cells
 from rolecall.core.formats.manifest import ExportManifest
 from rolecall.core.formats.spreadsheets import harmless
 
-# With the line of headers these are all the rows that a sheet can have.
+# The row limit of a sheet, without the header row.
 MOST_ROWS = 1_048_575
 _LONGEST_TEXT = 32_767
 _FIRST_DAY = datetime(1899, 12, 30, tzinfo=UTC)
-# Spreadsheets count a leap day in 1900 that never was.
+# Spreadsheets treat 1900 as a leap year, which it was not.
 _FIRST_COUNTED = datetime(1900, 3, 1, tzinfo=UTC)
 _DAY = 86_400
-# Characters that XML cannot hold, and what would be read as the escape of one.
+# Characters that XML does not allow, and text that spreadsheets would read as an escape sequence.
 _UNWRITABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff\r]|_(?=x[0-9A-Fa-f]{4}_)")
 _MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 _RELATIONS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
@@ -108,7 +108,7 @@ def _described(manifest: ExportManifest, digest: str) -> Iterator[tuple[str, str
     yield "Exported by", manifest.created_by
     yield "Exported on", f"{manifest.started_on:%Y-%m-%dT%H:%M:%SZ}"
     yield "Rows", str(manifest.row_count)
-    # A file cannot hold its own digest; that of the whole file is in the record of the export.
+    # A file cannot contain its own checksum; the checksum of the whole file is in the export's record.
     yield "SHA-256 of xl/worksheets/sheet1.xml", digest
 
 
@@ -153,7 +153,7 @@ _WRITERS = {
 
 
 class _XlsxSink(RawIOBase):
-    """A file that hands on what is written to it, and cannot be rewound."""
+    """A buffer for written bytes that cannot seek, so that the zip file is streamed."""
 
     def __init__(self) -> None:
         self._pieces = bytearray()
