@@ -16,7 +16,7 @@ from rolecall.core.config import Config
 from rolecall.core.db import Db
 from rolecall.core.ids import known_guid
 from rolecall.core.paging import Page
-from rolecall.web.bodies import Reader, a_flag, a_guid, a_word_of
+from rolecall.web.bodies import Reader, a_flag, a_guid, a_text, a_word_of
 from rolecall.web.operations import operation
 
 _AS_OF_RULE = "must be an ISO 8601 date or date-time, or the number of an import"
@@ -108,7 +108,7 @@ _ROSTER: dict[str, tuple[str, Reader]] = {
     "applicationId": ("application_id", a_guid),
     "match": ("match", a_word_of(Match)),
     "identityId": ("identity_id", a_guid),
-    "search": ("search", Reader(str, {"type": "string", "pattern": r"^[^\x00]*$"})),
+    "search": ("search", a_text),
     "isActive": ("is_active", a_flag),
     "leaver": ("leaver", a_flag),
     "dormantDays": ("dormant_days", a_number_of_days),

@@ -98,7 +98,10 @@ async def continue_import(db: Db, caller: Caller, id: UUID, now: datetime) -> No
     """Lift the guard for this import only."""
     _require_right(caller, await queries.is_of_identity_source(db, id))
     hold = await queries.hold_of(db, id, caller.id)
-    if hold and hold.lowers_risk:
+    if hold is None:
+        await queries.get(db, id)
+        raise Conflict("Application import is not held")
+    if hold.lowers_risk:
         if Scope.CONFIG_MANAGE not in caller.scopes:
             raise Forbidden(Scope.CONFIG_MANAGE)
         if hold.is_own:
@@ -106,11 +109,13 @@ async def continue_import(db: Db, caller: Caller, id: UUID, now: datetime) -> No
     continued = await execute(
         db,
         """UPDATE import_runs r SET held = NULL, is_unguarded = true FROM application_imports i
-           WHERE r.import_id = %(id)s AND i.id = r.import_id AND i.status = 'Running' AND r.held IS NOT NULL""",
+           WHERE r.import_id = %(id)s AND i.id = r.import_id AND i.status = 'Running' AND r.held IS NOT NULL
+             AND r.lowers_risk = %(lowers_risk)s""",
         id=id,
+        # The hold that was judged above; another one may have taken its place.
+        lowers_risk=hold.lowers_risk,
     )
     if not continued:
-        await queries.get(db, id)
         raise Conflict("Application import is not held")
     await log_line(db, id, "Continued by a person; the guard is lifted for this run", now)
     await nudge(db, CHANNEL)

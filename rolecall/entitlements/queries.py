@@ -8,10 +8,10 @@ from uuid import UUID
 import msgspec
 
 from rolecall.applications.queries import SUMMARY_COLUMNS, SUMMARY_WIDTH, summary_from_row
-from rolecall.core.db import Db, execute, fetch_one, fetch_rows
+from rolecall.core.db import Db, execute, fetch_one, fetch_rows, fetch_value
 from rolecall.core.errors import NotFound
 from rolecall.core.ids import known_guid
-from rolecall.core.paging import LAST_KEY, FrozenListing, Listing, Page, fetch_frozen, fetch_listed, fetch_page
+from rolecall.core.paging import FrozenListing, Listing, Page, fetch_frozen, fetch_listed, fetch_page
 from rolecall.entitlements.model import EntitlementKind
 from rolecall.entitlements.shapes import (
     Curated,
@@ -141,15 +141,28 @@ _PRESENT = """EXISTS (
 async def _at(db: Db, page: int, filters: EntitlementFilters, moment: datetime) -> Page[EntitlementItem]:
     """List the entitlements that were present at a past moment, with today's curated fields."""
     conditions, values = _conditions(filters)
+    rows = f"""FROM entitlements e {_JOINS} JOIN {_LAST} AS last ON last.application_id = e.application_id
+               WHERE {_PRESENT}{conditions}"""
+    if filters.search is not None or filters.tag is not None:
+        # Any text may be searched for, so its pages are not stored.
+        items = f"SELECT {_COLUMNS} {rows} ORDER BY e.name_key"
+        return await fetch_page(
+            db, from_row, page, total=f"SELECT count(*) {rows}", items=items, moment=moment, **values
+        )
     listing = FrozenListing(
         columns=_COLUMNS,
-        rows=f"""FROM entitlements e {_JOINS} JOIN {_LAST} AS last ON last.application_id = e.application_id
-                 WHERE {_PRESENT}{conditions}""",
+        rows=rows,
         key={"e.name_key": "text"},
         make=from_row,
         version="coalesce((SELECT max(changed_on)::text FROM curations), '')",
     )
-    name = f"entitlements at {moment.isoformat()} {sorted(values.items())} curated "
+    # The list changes with imports only: every moment between two imports shares its pages.
+    last = await fetch_value(
+        db,
+        "SELECT max(build_end)::text FROM application_imports WHERE status = 'Finished' AND build_end <= %(moment)s",
+        moment=moment,
+    )
+    name = f"entitlements at {last} {sorted(values.items())} curated "
     return await fetch_frozen(db, listing, name, page, moment=moment, **values)
 
 
@@ -245,20 +258,3 @@ async def curation(db: Db, id: UUID) -> Curated:
         id=id,
     )
     return found or Curated()
-
-
-async def suggestions(
-    db: Db, words: str, limit: int, application_id: UUID | None = None, kind: EntitlementKind | None = None
-) -> list[EntitlementReference]:
-    """Return entitlements whose names start with the words, using the index on names."""
-    rows = await fetch_rows(
-        db,
-        f"""SELECT e.id, coalesce(nullif(e.name, ''), e.section) FROM entitlements e
-            WHERE e.name_key >= username_key(%(words)s) AND e.name_key < username_key(%(words)s) || {LAST_KEY}
-            AND e.is_present AND e.application_id = coalesce(%(application)s::uuid, e.application_id)
-            AND e.kind = coalesce(%(kind)s::text, e.kind) ORDER BY e.name_key LIMIT {limit:d}""",
-        words=" ".join(words.replace("\\x00", "").split()),
-        application=application_id,
-        kind=kind,
-    )
-    return [EntitlementReference(*row) for row in rows]

@@ -14,10 +14,9 @@ from rolecall.entitlements import actions, queries
 from rolecall.entitlements.model import EntitlementKind
 from rolecall.entitlements.shapes import Curation, EntitlementDetail, EntitlementItem
 from rolecall.settings.policy import Level
-from rolecall.web.bodies import Reader, a_flag, a_guid, a_word_of
+from rolecall.web.bodies import a_flag, a_guid, a_text, a_word_of
 from rolecall.web.operations import operation
 
-a_text = Reader(str, {"type": "string", "pattern": r"^[^\x00]*$"})
 _FILTERS = {
     "applicationId": ("application_id", a_guid),
     "kind": ("kind", a_word_of(EntitlementKind)),

@@ -32,6 +32,8 @@ DECLARE
         SELECT group_number FROM group_versions WHERE from_import = import_number
         UNION SELECT group_number FROM group_versions WHERE until_import = import_number);
 BEGIN
+    -- Serialise with curations, which lock this table too: neither may write ratings from a snapshot without the other.
+    LOCK TABLE curations IN SHARE MODE;
     -- One statement for each kind of change: docs/lists.md says why.
     UPDATE entitlements e
     SET header = s.header, description = s.description, is_present = s.until_import IS NULL, gone_import = s.until_import,

@@ -187,3 +187,15 @@ def read_query(request: AnyRequest, filters: dict[str, Reader]) -> Json:
     if problems:
         raise Invalid(*problems)
     return given
+
+
+_LONGEST_TEXT = 256
+
+
+def _text(text: str) -> str:
+    if len(text) > _LONGEST_TEXT:
+        raise ValueError(f"must have at most {_LONGEST_TEXT} characters")
+    return text
+
+
+a_text = Reader(_text, {"type": "string", "pattern": r"^[^\x00]*$", "maxLength": _LONGEST_TEXT})

@@ -85,6 +85,7 @@ class Edge:
         # Operations respond to an invalid id with their own 404; for pages and files, use a path without a route.
         if not scope["path"].startswith(_OPERATIONS) and not _can_match(scope["path"]):
             scope["path"], scope["raw_path"] = "/-", b"/-"
+        scope["is_head"] = scope["method"] == "HEAD"
         scope["method"] = _ASKED_AS.get(scope["method"], scope["method"])
 
     def _with_headers(self, message: Any, method: str, id: str) -> Any:

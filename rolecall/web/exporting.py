@@ -6,6 +6,7 @@ from contextlib import AsyncExitStack, aclosing
 from datetime import datetime
 from typing import Any
 from urllib.parse import quote
+from uuid import UUID
 
 import structlog
 from litestar.response.base import ASGIResponse
@@ -29,9 +30,10 @@ Sign = Callable[[Db], Awaitable[Author]]
 # Calls the list with `EVERYTHING` as its page.
 Find = Callable[[Db], Awaitable[Page[Any]]]
 
-MOST_AT_ONCE = 4
-# How long a client may take to accept a chunk.
+MOST_AT_ONCE, MOST_OF_A_CALLER = 4, 2
+# How long a client may take to accept a chunk, and the whole file: a snapshot holds back VACUUM.
 PATIENCE_SECONDS = 60.0
+LONGEST_SECONDS = 1800.0
 _JSON = "json"
 _FORMATS = [_JSON, *Format]
 # The first known media type in `Accept` decides; types that are not export formats select a JSON page.
@@ -49,6 +51,14 @@ a_format = Reader(_format, {"type": "string", "enum": _FORMATS, "default": _JSON
 
 def format_asked(request: AnyRequest) -> Format | None:
     """Return the format that `?format=` or else `Accept` asks for; None is a page of JSON."""
+    format = _format_asked(request)
+    # HEAD is answered like GET without the body: it would build a whole file and send nothing.
+    if format and request.scope.get("is_head"):
+        raise Invalid.on("format", "Format must be left out of HEAD: an export needs GET")
+    return format
+
+
+def _format_asked(request: AnyRequest) -> Format | None:
     values = request.query_params.getall("format", [])
     if len(values) > 1:
         raise Invalid.on("format", "Format must be given once")
@@ -82,10 +92,10 @@ def _number(text: str) -> float:
         return 0.0
 
 
-async def begin(services: Services, plan: Plan, find: Find, sign: Sign) -> ASGIResponse:
+async def begin(services: Services, plan: Plan, caller_id: UUID, find: Find, sign: Sign) -> ASGIResponse:
     """Open the list in a snapshot, record the export, and return the answer that streams it."""
     async with AsyncExitStack() as stack:
-        stack.enter_context(services.exports.taken(MOST_AT_ONCE, "exports"))
+        stack.enter_context(services.exports.taken(MOST_AT_ONCE, "exports", caller_id, MOST_OF_A_CALLER))
         db = await stack.enter_async_context(snapshot(services.config))
         found = await find(db)
         assert isinstance(found, Whole), plan.list
@@ -132,7 +142,8 @@ class Download(ASGIResponse):
     async def _send(self, send: Send) -> None:
         by, now = self._author.caller.name, self._author.created_date
         held = b""
-        async with aclosing(write(self._db, self._whole, self._plan, self._outcome, by, now)) as pieces:
+        pieces_of_file = write(self._db, self._whole, self._plan, self._outcome, by, now)
+        async with asyncio.timeout(LONGEST_SECONDS), aclosing(pieces_of_file) as pieces:
             started = False
             async for piece in pieces:
                 if not started:

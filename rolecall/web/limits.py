@@ -1,5 +1,6 @@
 """Rate limits: fixed windows of a minute, counted per process."""
 
+from collections import Counter as Counts
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
@@ -31,18 +32,19 @@ class Slots:
     """Places for work that is limited in number, per process."""
 
     def __init__(self) -> None:
-        self._taken = 0
+        self._taken = Counts[object]()
 
     @contextmanager
-    def taken(self, most: int, what: str) -> Iterator[None]:
-        """Take a place until the work ends; raise RateLimited when all are taken."""
-        if self._taken >= most:
-            raise RateLimited(_RETRY_SECONDS, f"{most} {what} are running; try again in {_RETRY_SECONDS} s")
-        self._taken += 1
+    def taken(self, most: int, what: str, key: object, most_of_key: int) -> Iterator[None]:
+        """Take a place for `key` until the work ends; raise RateLimited when all, or all of the key, are taken."""
+        running = self._taken.total()
+        if running >= most or self._taken[key] >= most_of_key:
+            raise RateLimited(_RETRY_SECONDS, f"{running} {what} are running; try again in {_RETRY_SECONDS} s")
+        self._taken[key] += 1
         try:
             yield
         finally:
-            self._taken -= 1
+            self._taken -= Counts([key])
 
 
 _RETRY_SECONDS = 10

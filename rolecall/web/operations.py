@@ -237,7 +237,7 @@ async def _export(spec: Operation, services: Services, call: Call, format: Forma
     def find(db: Db) -> Awaitable[Page[Any]]:
         return find_all(source, db, call.query, id, call.caller, call.config, call.now)
 
-    return await exporting.begin(services, plan, find, sign_export)
+    return await exporting.begin(services, plan, call.caller.id, find, sign_export)
 
 
 async def _read_from(replica: Replica, primary: Pool, read: Callable[[Pool], Awaitable[Any]]) -> Any:

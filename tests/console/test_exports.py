@@ -4,7 +4,7 @@ import httpx2
 import pytest
 
 from rolecall.core.config import Config
-from rolecall.core.db import Db, execute, fetch_rows
+from rolecall.core.db import Db, execute, fetch_rows, fetch_value
 from tests.builders import an_application
 from tests.console.company import a_company
 
@@ -60,3 +60,11 @@ async def test_an_export_needs_the_scope_of_its_list(administrator: httpx2.Async
     assert (await administrator.get("/export/applications")).status_code == 200
     assert (await administrator.get("/export/passwords")).status_code == 404
     assert (await administrator.get("/export/applications?format=pdf")).status_code == 400
+
+
+async def test_export_from_a_link_on_another_site_is_refused(administrator: httpx2.AsyncClient, db: Db) -> None:
+    link = "/export/identities?format=csv"
+
+    assert (await administrator.get(link, headers={"Sec-Fetch-Site": "cross-site"})).status_code == 404
+    assert await fetch_value(db, "SELECT count(*) FROM exports") == 0
+    assert (await administrator.get(link, headers={"Sec-Fetch-Site": "same-origin"})).status_code == 200

@@ -171,3 +171,20 @@ async def test_an_unknown_entitlement_is_not_found(client: httpx2.AsyncClient) -
     for path in ("", "/holders", "/history"):
         answer = await client.get(f"/api/entitlements/nonsense{path}")
         assert (answer.status_code, answer.json()["message"]) == (404, "Entitlement with id nonsense not found")
+
+
+async def test_moments_between_two_imports_share_stored_pages(client: httpx2.AsyncClient, db: Db) -> None:
+    await a_ledger(db)
+    today = datetime.now(UTC).date().isoformat()
+    for second in range(3):
+        await listed(client, asOf=f"{today}T00:00:0{second}Z")
+    await listed(client, asOf=today, search="Approve")
+
+    stored = "SELECT count(DISTINCT list) FROM settled_pages WHERE list LIKE 'entitlements at%%'"
+    assert await fetch_value(db, stored) == 1
+
+
+async def test_long_search_is_rejected(client: httpx2.AsyncClient) -> None:
+    answer = await client.get("/api/entitlements", params={"search": "x" * 257})
+
+    assert answer.json()["errors"] == [{"field": "search", "message": "Search must have at most 256 characters"}]

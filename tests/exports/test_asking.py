@@ -11,8 +11,10 @@ from msgspec.structs import replace
 
 from rolecall.core import exporting as core
 from rolecall.core.db import Db, execute, fetch_rows, fetch_value
+from rolecall.core.errors import RateLimited
 from rolecall.core.formats.formats import KINDS, Format
 from rolecall.web import exporting
+from rolecall.web.limits import Slots
 from rolecall.web.lists import LISTS
 from tests.builders import a_token, an_access_model, an_access_request, an_application, an_identity, an_import
 
@@ -272,3 +274,22 @@ async def test_an_export_shows_one_moment(client: httpx2.AsyncClient, db: Db, mo
 
     assert "Nobody" not in answer.text
     assert "Ada" in answer.text
+
+
+@pytest.mark.parametrize(("query", "headers"), [("?format=csv", {}), ("", {"Accept": "text/csv"})])
+async def test_head_does_not_build_an_export(client: httpx2.AsyncClient, db: Db, query: str, headers: Any) -> None:
+    answer = await client.head(f"/api/identities{query}", headers=headers)
+
+    assert answer.status_code == 400
+    assert await fetch_value(db, "SELECT count(*) FROM exports") == 0
+
+
+def test_one_caller_cannot_take_every_slot() -> None:
+    slots = Slots()
+    with slots.taken(4, "exports", "ada", 2), slots.taken(4, "exports", "ada", 2):
+        with pytest.raises(RateLimited), slots.taken(4, "exports", "ada", 2):
+            pass
+        with slots.taken(4, "exports", "bo", 2):
+            pass
+    with slots.taken(4, "exports", "ada", 2):
+        pass

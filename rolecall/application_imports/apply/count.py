@@ -6,7 +6,7 @@ import msgspec
 
 from rolecall.application_imports.model import RELATIONS, RecordKind, Relation
 from rolecall.applications.shapes import Changes, Metrics, PermissionChanges
-from rolecall.core.db import Db, execute, fetch_one, fetch_rows
+from rolecall.core.db import Db, execute, fetch_one, fetch_rows, fetch_value
 
 
 class Tally(msgspec.Struct):
@@ -59,6 +59,12 @@ async def totals_before(db: Db, application_id: UUID) -> RecordTotals:
         id=application_id,
     )
     return found or RecordTotals()
+
+
+async def has_totals(db: Db, application_id: UUID) -> bool:
+    """Return whether an import of the application has finished before, even one that left nothing."""
+    sql = "SELECT EXISTS (SELECT FROM application_totals WHERE application_id = %(id)s)"
+    return bool(await fetch_value(db, sql, id=application_id))
 
 
 def no_changes() -> Tallies:

@@ -95,8 +95,10 @@ async def _check_guard(db: Db, run: ImportRun, before: RecordTotals, tallies: Ta
     if run.is_unguarded:
         return
     reasons = reasons_to_hold(run.guard, before, tallies) if run.rollback_to is None else []
-    is_rated = before.permissions and any(tallies[kind].total for kind in _RATING)
-    lowered = await ratings.lowered(db, run.number) if run.is_supplied and is_rated else []
+    may_lower = run.is_supplied and any(tallies[kind].total for kind in _RATING)
+    # Nothing was rated before the first import; an import that left nothing still counts as one.
+    is_first = not may_lower or not await count.has_totals(db, run.application_id)
+    lowered = [] if is_first else await ratings.lowered(db, run.number)
     if lowered:
         reasons.append(ratings.in_words(lowered))
     if reasons:

@@ -43,7 +43,9 @@ async def export_list(
     request: AnyRequest, id: str, session: Session, caller: Caller, query: dict[str, Any], config: Config, now: datetime
 ) -> ASGIResponse:
     """Download a whole list under the filters of the API."""
-    source = LISTS.get(id)
+    # A link on another site must not export in the name of the person who follows it.
+    is_from_here = request.headers.get("sec-fetch-site", "none") in ("none", "same-origin")
+    source = LISTS.get(id) if is_from_here else None
     if source is None:
         raise NotFound("List", id)
     if source.scope not in caller.scopes:
@@ -55,6 +57,7 @@ async def export_list(
     return await exporting.begin(
         request.app.state.services,
         plan,
+        caller.id,
         lambda db: find_all(source, db, filters, given.get(RECORD, ""), caller, config, now),
         sign_as(session, caller, source.scope, "export_list"),
     )

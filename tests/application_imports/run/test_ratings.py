@@ -10,7 +10,7 @@ from rolecall.application_imports import actions
 from rolecall.application_imports.actions import OWN_RATINGS
 from rolecall.core.caller import Caller, Scope
 from rolecall.core.clock import now
-from rolecall.core.db import Db, execute
+from rolecall.core.db import Db, execute, fetch_value
 from rolecall.core.errors import Conflict
 from tests.application_imports.running import Imports
 from tests.builders import a_token, an_application
@@ -75,6 +75,37 @@ async def test_rating_lowered_in_two_steps_is_held_at_the_second(imports: Import
 
     lowered = "Books Close from Critical to Low, Chiefs from Critical to Low"
     assert f"Held: it would lower the risk rating of {lowered}" in held["log"]
+
+
+async def test_rating_lowered_after_everything_was_removed_is_held(imports: Imports, ledger: UUID) -> None:
+    await imports.finish(ledger, files(groups="Group,Parent\n"))
+
+    held = await imports.run(ledger, files("Chiefs,Books,Close,Grant,Low", "Clerks,Books,Read,Grant,Low"))
+
+    assert "Held: it would lower the risk rating of Books Close from Critical to Low" in held["log"]
+
+
+async def test_curated_rating_counts_when_a_group_loses_a_permission(
+    imports: Imports, client: httpx2.AsyncClient, db: Db
+) -> None:
+    ledger = await an_application(db, "Ledger")
+    await imports.finish(ledger, files("Chiefs,Books,Close,Grant,Critical", "Clerks,Books,Read,Grant,Low", groups=FLAT))
+    read = await fetch_value(db, "SELECT id FROM entitlements WHERE name = 'Read'")
+    assert (await client.patch(f"/api/entitlements/{read}", json={"riskRating": "Critical"})).status_code == 200
+
+    held = await imports.run(ledger, files("Chiefs,Books,Close,Grant,Critical", groups=FLAT))
+
+    assert "Held: it would lower the risk rating of Clerks from Critical to None" in held["log"]
+
+
+async def test_import_that_is_not_held_cannot_be_continued(
+    imports: Imports, client: httpx2.AsyncClient, ledger: UUID
+) -> None:
+    run = await imports.upload(ledger, LOWERED)
+
+    answer = await client.post(f"/api/application-imports/{run['id']}/continue")
+
+    assert (answer.status_code, answer.json()["message"]) == (409, "Application import is not held")
 
 
 async def test_other_ratings_may_change(imports: Imports, ledger: UUID) -> None:
