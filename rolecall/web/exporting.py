@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import quote
 from uuid import UUID
 
+import msgspec
 import structlog
 from litestar.response.base import ASGIResponse
 from litestar.types import Receive, Scope, Send
@@ -122,6 +123,7 @@ class Download(ASGIResponse):
         self._services, self._plan, self._whole, self._author = services, plan, whole, author
         self._db, self._resources = db, resources
         self._outcome = Outcome()
+        self._is_started = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         gone = asyncio.create_task(_disconnected(receive))
@@ -144,18 +146,21 @@ class Download(ASGIResponse):
         held = b""
         pieces_of_file = write(self._db, self._whole, self._plan, self._outcome, by, now)
         async with asyncio.timeout(LONGEST_SECONDS), aclosing(pieces_of_file) as pieces:
-            started = False
             async for piece in pieces:
-                if not started:
-                    await send({"type": "http.response.start", "status": 200, "headers": self._start})
-                    started = True
                 if held:
-                    await _patiently(send, held, more=True)
+                    await self._body(send, held, more=True)
                 held = piece
         # Record before sending the last byte, so that the manifest exists once a client has the whole file.
-        self._outcome.status = "Finished"
-        await self._record(clock.now())
-        await _patiently(send, held, more=False)
+        await self._record(clock.now(), "Finished")
+        await self._body(send, held, more=False)
+
+    async def _body(self, send: Send, piece: bytes, *, more: bool) -> None:
+        """Send a chunk, after the headers if it is the first: until then an error can still be answered."""
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            if not self._is_started:
+                await send({"type": "http.response.start", "status": 200, "headers": self._start})
+                self._is_started = True
+            await send({"type": "http.response.body", "body": piece, "more_body": more})
 
     async def _end(self, sending: "asyncio.Task[None]") -> None:
         """Record an export that did not finish, and let its error be answered."""
@@ -166,20 +171,17 @@ class Download(ASGIResponse):
             is_slow = isinstance(error, TimeoutError)
             self._outcome.status = "Abandoned" if is_slow or error is None else "Failed"
             self._outcome.reason = "The client stopped reading" if is_slow else "The service stopped or failed"
-        await self._record(clock.now())
+        await self._record(clock.now(), self._outcome.status)
         log.warning("export ended early", export=str(self._plan.id), reason=self._outcome.reason)
         if error:
             raise error
 
-    async def _record(self, now: datetime) -> None:
+    async def _record(self, now: datetime, status: str) -> None:
         author = by_system("finish_export", now)
+        outcome = msgspec.structs.replace(self._outcome, status=status)
         async with self._services.pool.connection() as db, written_by(db, "export", author):
-            await self._services.finish_export(db, self._plan.id, self._outcome, now)
-
-
-async def _patiently(send: Send, piece: bytes, *, more: bool) -> None:
-    async with asyncio.timeout(PATIENCE_SECONDS):
-        await send({"type": "http.response.body", "body": piece, "more_body": more})
+            await self._services.finish_export(db, self._plan.id, outcome, now)
+        self._outcome = outcome
 
 
 async def _disconnected(receive: Receive) -> None:

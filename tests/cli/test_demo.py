@@ -128,8 +128,8 @@ def test_kept_company_starts_at_once_next_time(demo: Running, printed: str) -> N
     with a_service(demo.data_dir, command="demo") as again:
         said = again.log.read_text()
 
-    assert "Making a sample company" in printed
-    assert "Making a sample company" not in said
+    assert "Creating the sample company" in printed
+    assert "Creating the sample company" not in said
     assert re.findall(r"Token +(rct_\w+)", said) == re.findall(r"Token +(rct_\w+)", printed)
 
 
@@ -141,7 +141,7 @@ def test_demo_stopped_during_set_up_leaves_nothing_behind(tmp_path: Path) -> Non
             stdout=log,
             stderr=log,
         )
-    eventually(lambda: "Making a sample company" in (tmp_path / "log").read_text())
+    eventually(lambda: "Creating the sample company" in (tmp_path / "log").read_text())
 
     making.send_signal(signal.SIGTERM)
 
