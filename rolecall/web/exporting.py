@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack, aclosing
+from contextlib import AsyncExitStack, aclosing, suppress
 from datetime import datetime
 from typing import Any
 from urllib.parse import quote
@@ -35,6 +35,8 @@ MOST_AT_ONCE, MOST_OF_A_CALLER = 4, 2
 # How long a client may take to accept a chunk, and the whole file: a snapshot holds back VACUUM.
 PATIENCE_SECONDS = 60.0
 LONGEST_SECONDS = 1800.0
+# The convention of proxies for a request whose client went away.
+_CLIENT_CLOSED = 499
 _JSON = "json"
 _FORMATS = [_JSON, *Format]
 # The first known media type in `Accept` decides; types that are not export formats select a JSON page.
@@ -135,11 +137,18 @@ class Download(ASGIResponse):
                     self._outcome.status, self._outcome.reason = "Abandoned", "The client went away"
                     sending.cancel()
                     await asyncio.wait({sending})
+                    await self._close(send)
         finally:
             gone.cancel()
             sending.cancel()
             await asyncio.wait({sending})
             await self._end(sending)
+
+    async def _close(self, send: Send) -> None:
+        """End a response that its client no longer waits for, so that the log does not show an error of the service."""
+        if not self._is_started:
+            with suppress(OSError, RuntimeError):
+                await send({"type": "http.response.start", "status": _CLIENT_CLOSED, "headers": []})
 
     async def _send(self, send: Send) -> None:
         by, now = self._author.caller.name, self._author.created_date

@@ -32,7 +32,6 @@ NEXT = {"Pending": "approve", "Open": "resolve", "Resolved": "verify"}
 # The number of clients of each kind, and their pause between two actions.
 SHIFTS: dict[str, tuple[int, float]] = {
     "hire": (2, 0.1), "decide": (2, 0.1), "comment": (1, 0.3), "upload": (1, 0.5), "stage": (1, 1.0),
-    "download": (1, 1.0),
 }  # fmt: skip
 
 
@@ -153,12 +152,6 @@ class Crew:
         sent = {str(self.users): ("users.csv", content)}
         params = {"applicationId": str(self.payroll)}
         await self._run("upload", hashlib.sha256(content).digest(), params=params, files=sent)
-
-    async def download(self) -> None:
-        """Download a list; the file may end early when a process dies."""
-        with suppress(httpx2.HTTPError):
-            answer = await self.client.get("/api/identities", params={"format": "csv"})
-            assert answer.status_code in (200, 429, 503), answer.text
 
     async def stage(self) -> None:
         """Stage an import of a new application with a schedule."""
