@@ -26,9 +26,9 @@ AT_THE_START = {*MIGRATING, "key.before-sync", "key.after-sync"}
 OF_A_CHILD = {"import-build.before-commit", "import-build.after-commit"}
 # Reached by `rolecall restore`; tests/operate/test_backup.py covers them.
 OF_A_COMMAND = {f"restore.{step}" for step in ("old-set-aside", "database-in-place", "before-commit", "after-commit")}
-# Reached when a worker stops.
-# Passed by a download, which the clients at work do not make.
+# Reached by a download, which the clients at work do not make.
 OF_A_DOWNLOAD = {"export.before-commit", "export.after-commit"}
+# Reached when a worker stops.
 AT_THE_END = {"deliveries-rest.before-commit", "deliveries-rest.after-commit"}
 
 
