@@ -44,12 +44,12 @@ def test_empty_supervisor_takes_the_supervisor_away(call: Caller, people: dict[s
 
 def test_options_accept_people_by_name(call: Caller, people: dict[str, str]) -> None:
     code, _, said = call(
-        "app", "create", "Treasury", "--owner", "Ada King", "--provisioner", "King, Ada",
+        "app", "create", "Cash Management", "--owner", "Ada King", "--provisioner", "King, Ada",
         "--provisioner", "admiral@example.com",
     )  # fmt: skip
     assert code == 0, said
 
-    known = json.loads(call("app", "configuration", "Treasury", "--json")[1])
+    known = json.loads(call("app", "configuration", "Cash Management", "--json")[1])
     changed = call("event", "offboard", "Ada King", "--effective-date", "2035-01-01", "--field", "affectedIdentity.id")
 
     assert known["ownerId"] == people["Countess"]
