@@ -68,12 +68,9 @@ def _format_asked(request: AnyRequest) -> Format | None:
     if not values:
         return accepted(header(request.scope, b"accept").decode("latin-1"))
     try:
-        format = _format(values[0])
+        return _format(values[0])
     except ValueError as error:
         raise Invalid.on("format", f"Format {error}") from None
-    if format and "page" in request.query_params:
-        raise Invalid.on("page", "Page must be left out: an export holds the whole list")
-    return format
 
 
 def accepted(accept: str) -> Format | None:
