@@ -2851,6 +2851,43 @@ CREATE TABLE public.console_sessions (
     notice_kind text
 );
 
+CREATE TABLE public.dry_run_files (
+    id uuid NOT NULL,
+    dry_run_id uuid NOT NULL,
+    "position" integer NOT NULL,
+    file_group text NOT NULL,
+    name text NOT NULL,
+    sha256 bytea NOT NULL,
+    size bigint NOT NULL,
+    location text NOT NULL
+);
+
+CREATE TABLE public.dry_run_rejects (
+    dry_run_id uuid NOT NULL,
+    file_id uuid NOT NULL,
+    line integer NOT NULL,
+    reason text NOT NULL,
+    "row" json NOT NULL
+);
+
+CREATE TABLE public.dry_runs (
+    id uuid NOT NULL,
+    application_id uuid,
+    draft jsonb NOT NULL,
+    proposal jsonb,
+    status text NOT NULL,
+    created_by text NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    caller_id uuid NOT NULL,
+    started_at timestamp with time zone,
+    ended_at timestamp with time zone,
+    attempts integer DEFAULT 0 NOT NULL,
+    log text[] DEFAULT '{}'::text[] NOT NULL,
+    failure text,
+    result jsonb,
+    CONSTRAINT dry_run_status_is_known CHECK ((status = ANY (ARRAY['Draft'::text, 'Pending'::text, 'Running'::text, 'Finished'::text, 'Failed'::text])))
+);
+
 CREATE TABLE public.event_news (
     number bigint NOT NULL,
     event_id uuid NOT NULL,
@@ -3095,6 +3132,21 @@ ALTER TABLE public.personnel_events ALTER COLUMN number ADD GENERATED ALWAYS AS 
     NO MINVALUE
     NO MAXVALUE
     CACHE 1
+);
+
+CREATE TABLE public.previewed_changes (
+    preview_id uuid NOT NULL,
+    "position" bigint NOT NULL,
+    kind text NOT NULL,
+    change text NOT NULL,
+    name text NOT NULL,
+    "row" json NOT NULL,
+    other json
+);
+
+CREATE TABLE public.previews (
+    id uuid NOT NULL,
+    counts jsonb NOT NULL
 );
 
 CREATE TABLE public.privileges (
@@ -3452,6 +3504,18 @@ ALTER TABLE ONLY public.console_sessions
 ALTER TABLE ONLY public.curations
     ADD CONSTRAINT curations_pkey PRIMARY KEY (entitlement_id);
 
+ALTER TABLE ONLY public.dry_run_files
+    ADD CONSTRAINT dry_run_files_dry_run_id_position_key UNIQUE (dry_run_id, "position");
+
+ALTER TABLE ONLY public.dry_run_files
+    ADD CONSTRAINT dry_run_files_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.dry_run_rejects
+    ADD CONSTRAINT dry_run_rejects_pkey PRIMARY KEY (dry_run_id, file_id, line);
+
+ALTER TABLE ONLY public.dry_runs
+    ADD CONSTRAINT dry_runs_pkey PRIMARY KEY (id);
+
 ALTER TABLE ONLY public.entitlements
     ADD CONSTRAINT entitlements_kind_number_key UNIQUE (kind, number);
 
@@ -3568,6 +3632,12 @@ ALTER TABLE ONLY public.personnel_events
 
 ALTER TABLE ONLY public.personnel_events
     ADD CONSTRAINT personnel_events_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.previewed_changes
+    ADD CONSTRAINT previewed_changes_pkey PRIMARY KEY (preview_id, "position");
+
+ALTER TABLE ONLY public.previews
+    ADD CONSTRAINT previews_pkey PRIMARY KEY (id);
 
 ALTER TABLE ONLY public.privileges
     ADD CONSTRAINT privileges_pkey PRIMARY KEY (request_id, "position");
@@ -3727,6 +3797,12 @@ CREATE INDEX console_sessions_seen_at_idx ON public.console_sessions USING btree
 CREATE INDEX curations_changed_on_idx ON public.curations USING btree (changed_on);
 
 CREATE INDEX curations_same_as_idx ON public.curations USING btree (same_as) WHERE (same_as IS NOT NULL);
+
+CREATE INDEX dry_run_files_location_idx ON public.dry_run_files USING btree (location);
+
+CREATE INDEX dry_runs_at_work ON public.dry_runs USING btree (created_at) WHERE (status = ANY (ARRAY['Pending'::text, 'Running'::text]));
+
+CREATE INDEX dry_runs_by_age ON public.dry_runs USING btree (created_at);
 
 CREATE UNIQUE INDEX entitlements_by_name ON public.entitlements USING btree (name_key);
 
@@ -4182,6 +4258,15 @@ ALTER TABLE ONLY public.console_sessions
 ALTER TABLE ONLY public.curations
     ADD CONSTRAINT curations_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES public.identities(id);
 
+ALTER TABLE ONLY public.dry_run_files
+    ADD CONSTRAINT dry_run_files_dry_run_id_fkey FOREIGN KEY (dry_run_id) REFERENCES public.dry_runs(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.dry_run_rejects
+    ADD CONSTRAINT dry_run_rejects_dry_run_id_fkey FOREIGN KEY (dry_run_id) REFERENCES public.dry_runs(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.dry_runs
+    ADD CONSTRAINT dry_runs_application_id_fkey FOREIGN KEY (application_id) REFERENCES public.applications(id);
+
 ALTER TABLE ONLY public.file_groups
     ADD CONSTRAINT file_groups_connector_id_fkey FOREIGN KEY (connector_id) REFERENCES public.connectors(id) ON DELETE CASCADE;
 
@@ -4211,6 +4296,9 @@ ALTER TABLE ONLY public.import_runs
 
 ALTER TABLE ONLY public.personnel_events
     ADD CONSTRAINT personnel_events_identity_id_fkey FOREIGN KEY (identity_id) REFERENCES public.identities(id);
+
+ALTER TABLE ONLY public.previewed_changes
+    ADD CONSTRAINT previewed_changes_preview_id_fkey FOREIGN KEY (preview_id) REFERENCES public.previews(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY public.privileges
     ADD CONSTRAINT privileges_request_id_fkey FOREIGN KEY (request_id) REFERENCES public.access_requests(id);

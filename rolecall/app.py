@@ -9,6 +9,8 @@ from rolecall.access_models.routes import router as access_models
 from rolecall.access_requests.routes import router as access_requests
 from rolecall.accounts.routes import accounts, holdings
 from rolecall.application_imports import queries as imports_queries
+from rolecall.application_imports.dry_runs.routes import router as dry_runs
+from rolecall.application_imports.dry_runs.routes import trials
 from rolecall.application_imports.routes import rollbacks
 from rolecall.application_imports.routes import router as application_imports
 from rolecall.applications.routes import router as applications
@@ -57,6 +59,7 @@ ROUTERS = [
     console.router,
     console.static,
     deliveries,
+    dry_runs,
     exports,
     health,
     holders,
@@ -71,6 +74,7 @@ ROUTERS = [
     rollbacks,
     settings,
     tokens,
+    trials,
 ]
 
 

@@ -18,7 +18,10 @@ from rolecall.access_requests import moving as access_requests
 from rolecall.access_requests.closed_loop import close_loop, finished_imports
 from rolecall.accounts import matching
 from rolecall.application_imports import actions as imports
+from rolecall.application_imports.dry_runs import actions as dry_runs
+from rolecall.application_imports.dry_runs.model import CHANNEL as DRY_RUNS_CHANNEL
 from rolecall.application_imports.run.finish import FINISHED_CHANNEL
+from rolecall.application_imports.run.next_dry_run import run_next_dry_run
 from rolecall.application_imports.run.next_import import run_next_import
 from rolecall.application_imports.run.schedule import fire_schedules
 from rolecall.console.actions import forget_old_sessions
@@ -79,6 +82,7 @@ CHORES: dict[str, Callable[[Db, Config, datetime], Awaitable[object]]] = {
     "forget old sessions": _forget_old_sessions,
     "fire schedules": fire_schedules,
     "sweep files": lambda db, config, now: imports.sweep_files(db, config.store, now),
+    "forget dry runs": lambda db, config, now: dry_runs.forget_dry_runs(db, config.store, now),
     "forget old deliveries": lambda db, _, now: webhooks.forget_old_deliveries(db, now),
     "park stray deliveries": _park_stray_deliveries,
     "close lost exports": _close_lost_exports,
@@ -153,6 +157,7 @@ LOOPS = [
     Loop("lists", keep_lists, every=5),
     Loop("canceling imports", imports.finish_canceling, channel=imports.CHANNEL),
     *[Loop("imports", run_next_import, every=5, channel=imports.CHANNEL) for _ in range(_IMPORTS_AT_ONCE)],
+    Loop("dry runs", run_next_dry_run, every=5, channel=DRY_RUNS_CHANNEL),
     Loop("matching", match_accounts, every=1),
     Loop("access requests", open_due_requests),
     Loop("finished imports", close_loops, channel=FINISHED_CHANNEL),

@@ -25,8 +25,9 @@ OWNERS = {
     "applications": "application_imports applications connectors file_groups schedules",
     "accounts": "account_versions accounts assignments group_versions groups"
     " identities_to_match matchings memberships past_matches permission_values permission_versions permissions",
-    "application_imports": "application_totals finished_imports group_listings identity_versions import_files"
-    " import_log import_rejects import_runs schedule_firings",
+    "application_imports": "application_totals dry_run_files dry_run_rejects dry_runs finished_imports group_listings"
+    " identity_versions import_files"
+    " import_log import_rejects import_runs previewed_changes previews schedule_firings",
     "access_models": "access_model_grants access_model_members access_model_versions access_models past_model_members",
     "work_items": "activity comments",
     "access_requests": "access_request_events access_requests past_resolutions privileges related_items responses"

@@ -6,12 +6,13 @@ Matching runs at the end of every import, and in the worker when identities chan
 from datetime import datetime
 from uuid import UUID
 
+import msgspec
+
 from rolecall.core.db import Db, execute, fetch_rows, fetch_value
 
 # The first rule that matches anyone decides; several matches are a dispute. A leaver's account still belongs to the
 # leaver, so only names, the weakest rule, require an active identity.
-# The UPDATE fires count_matching and keep_past, schema/accounts.sql.
-_MATCH = """
+_FITS = """
     told AS MATERIALIZED (
         SELECT a.number, lower(v.employee_id) AS employee_id, lower(v.email) AS email,
                v.last_name_key, v.first_name_key
@@ -27,7 +28,9 @@ _MATCH = """
         UNION ALL
         SELECT t.number, 3, i.id FROM told t
         JOIN identities i ON i.last_name_key = t.last_name_key AND i.first_name_key = t.first_name_key
-        WHERE t.last_name_key <> '' AND t.first_name_key <> '' AND i.status = 'Active'),
+        WHERE t.last_name_key <> '' AND t.first_name_key <> '' AND i.status = 'Active')"""
+# The UPDATE fires count_matching and keep_past, schema/accounts.sql.
+_MATCH = f"""{_FITS},
     decided AS (
         SELECT DISTINCT ON (number) number, way, count(*) AS people, (array_agg(id))[1] AS id
         FROM fits GROUP BY number, way ORDER BY number, way),
@@ -107,3 +110,37 @@ async def counts(db: Db, application_id: UUID) -> dict[str, int]:
         application=application_id,
     )
     return dict(rows)
+
+
+class Fit(msgspec.Struct):
+    """A person who fits an account."""
+
+    id: UUID
+    name: str
+
+
+class Dispute(msgspec.Struct):
+    """An account that several people fit equally well."""
+
+    username: str
+    people: list[Fit]
+
+
+async def disputes(db: Db, application_id: UUID, most: int) -> list[Dispute]:
+    """Return the first disputed accounts by username, with the people that the deciding rule found."""
+    rows = await fetch_rows(
+        db,
+        f"""WITH affected AS (
+                SELECT a.number FROM accounts a
+                JOIN account_versions v ON v.account_number = a.number AND v.until_import IS NULL
+                WHERE a.application_id = %(application)s AND a.match = 'Disputed' ORDER BY a.username LIMIT %(most)s),
+            {_FITS},
+            best AS (SELECT number, min(way) AS way FROM fits GROUP BY number)
+            SELECT a.username, json_agg(json_build_object('id', i.id, 'name', i.first_name || ' ' || i.last_name)
+                                        ORDER BY i.last_name_key, i.first_name_key, i.id)
+            FROM best JOIN fits USING (number, way) JOIN accounts a USING (number) JOIN identities i ON i.id = fits.id
+            GROUP BY a.username ORDER BY a.username""",
+        application=application_id,
+        most=most,
+    )
+    return [msgspec.convert({"username": username, "people": people}, Dispute) for username, people in rows]

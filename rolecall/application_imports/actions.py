@@ -41,17 +41,17 @@ async def upload_import(
     given = {text.lower() for text in (*queried, *upload.values("applicationId")) if text}
     if len(given) > 1:
         differs = Problem("applicationId", "Application ID must be the same in the query and the form")
-        raise Invalid(differs, *_file_problems(upload, None))
+        raise Invalid(differs, *file_problems(upload, None))
     raw = {"applicationId": "".join(given)}
     target = await _target(db, raw)
     _require_right(caller, target is not None and target.is_identity_source)
-    problems = [*_target_problems(raw, target), *_file_problems(upload, target)]
+    problems = [*_target_problems(raw, target), *file_problems(upload, target)]
     if target and target.file_groups is None:
         problems.append(Problem("applicationId", "Application does not support file imports"))
     body = check(UploadBody, raw, facts, problems)
     id = await create_import(db, body.application_id, caller, type=type, now=facts.now, supplied=True)
     groups = target.groups_by_id() if target else {}
-    for position, file in enumerate(_chosen(upload)):
+    for position, file in enumerate(chosen(upload)):
         await add_file(db, id, position, groups[UUID(file.field)], file, store, facts.now)
     return id
 
@@ -217,7 +217,12 @@ async def finish_canceling(pool: Pool, _: Config, now: datetime) -> bool:
 async def sweep_files(db: Db, store: Store, now: datetime) -> None:
     """Remove files without a row: the process that stored them died before its commit."""
     locations = await asyncio.to_thread(store.sweepable, now)
-    rows = await fetch_rows(db, "SELECT location FROM import_files WHERE location = ANY(%(all)s)", all=locations)
+    rows = await fetch_rows(
+        db,
+        """SELECT location FROM import_files WHERE location = ANY(%(all)s)
+           UNION SELECT location FROM dry_run_files WHERE location = ANY(%(all)s)""",
+        all=locations,
+    )
     for location in set(locations) - {row[0] for row in rows}:
         await asyncio.to_thread(store.remove, location)
     for path in store.unfinished(now):
@@ -238,12 +243,12 @@ def _target_problems(raw: Json, target: ImportTarget | None) -> list[Problem]:
     return []
 
 
-def _chosen(upload: Upload) -> list[UploadedFile]:
+def chosen(upload: Upload) -> list[UploadedFile]:
     """Drop the nameless, empty file that browsers send for a file field left blank."""
     return [file for file in upload.files if file.name or file.size]
 
 
-def _file_problems(upload: Upload, target: ImportTarget | None) -> Iterator[Problem]:
+def file_problems(upload: Upload, target: ImportTarget | None) -> Iterator[Problem]:
     """Yield every problem of every file; without a target only those that do not depend on it."""
     groups = target.groups_by_id() if target else {}
     knows_groups = target is not None and target.file_groups is not None
@@ -251,7 +256,7 @@ def _file_problems(upload: Upload, target: ImportTarget | None) -> Iterator[Prob
     for name, _ in upload.fields:
         if ids.guid(name):
             yield Problem(name, "File name is required")
-    for file in _chosen(upload):
+    for file in chosen(upload):
         group_id = ids.guid(file.field)
         sent[group_id] += 1
         if group_id is None or (knows_groups and group_id not in groups):

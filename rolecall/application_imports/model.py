@@ -5,6 +5,7 @@ closes their intervals, and the change list of an import is read from the interv
 """
 
 from enum import StrEnum
+from typing import NamedTuple
 from uuid import UUID
 
 import msgspec
@@ -37,6 +38,39 @@ class ChangeType(StrEnum):
     NEW = "New"
     ALTERED = "Altered"
     REMOVED = "Removed"
+
+
+class Tally(msgspec.Struct):
+    """How many rows of one relation an import changed."""
+
+    new: int = 0
+    altered: int = 0
+    removed: int = 0
+
+    @property
+    def total(self) -> int:
+        return self.new + self.altered + self.removed
+
+
+Tallies = dict[RecordKind, Tally]
+
+
+class FileTotals(msgspec.Struct, rename="camel"):
+    """Rows read = applied + unchanged + rejected."""
+
+    file_id: UUID
+    name: str
+    read: int
+    applied: int
+    unchanged: int
+    rejected: int
+
+
+class RejectedRow(NamedTuple):
+    file_id: UUID
+    line: int
+    reason: str
+    row: list[str]
 
 
 class Relation(msgspec.Struct, frozen=True):

@@ -17,6 +17,7 @@ from rolecall.application_imports.model import (
     ImportTarget,
     RecordKind,
     Relation,
+    Tallies,
 )
 from rolecall.application_imports.shapes import ChangeItem, ImportDetail, ImportItem, RejectItem
 from rolecall.applications.queries import (
@@ -36,6 +37,7 @@ from rolecall.core.paging import (
     FrozenListing,
     Listing,
     Page,
+    Rows,
     all_of,
     fetch_frozen,
     fetch_listed,
@@ -278,24 +280,24 @@ _ROWS = {
 async def changes_of(
     db: Db, import_id: UUID, page: int, kind: RecordKind | None, change: ChangeType | None
 ) -> Page[ChangeItem]:
-    """List changes by kind, then new, altered, removed. Their counts were stored when the import finished."""
+    """List changes by kind, then new, altered, removed; of a held import those that it would make.
+
+    Their counts were stored when the import finished or was held.
+    """
     rows = await fetch_rows(
         db,
-        """SELECT i.number, r.changes FROM application_imports i LEFT JOIN import_runs r ON r.import_id = i.id
-           WHERE i.id = %(id)s""",
+        """SELECT i.number, r.changes, r.held IS NOT NULL AND i.status = 'Running'
+           FROM application_imports i LEFT JOIN import_runs r ON r.import_id = i.id WHERE i.id = %(id)s""",
         id=import_id,
     )
     if not rows:
         raise NotFound("ApplicationImport", import_id)
-    number, counts = rows[0]
-    parts = [
-        (relation, type, counts[relation.kind][type.lower()])
-        for relation in RELATIONS
-        for type in ChangeType
-        if counts and relation.kind and kind in (None, relation.kind) and change in (None, type)
-    ]
+    number, counts, is_held = rows[0]
+    if is_held:
+        return await previewed_changes(db, import_id, page, kind, change)
+    parts = _parts(counts, kind, change)
     if page == EVERYTHING:
-        return all_of([frozen_rows(_changes(relation, type, number)) for relation, type, _ in parts])
+        return all_of([frozen_rows(changes_listing(relation, type, number)) for relation, type, _ in parts])
     total = sum(count for *_, count in parts)
     items = [
         item
@@ -305,11 +307,58 @@ async def changes_of(
     return Page(items, total, page, PAGE_SIZE, -(-total // PAGE_SIZE))
 
 
+def _parts(
+    counts: dict[str, dict[str, int]] | None, kind: RecordKind | None, change: ChangeType | None
+) -> list[tuple[Relation, ChangeType, int]]:
+    return [
+        (relation, type, counts[relation.kind][type.lower()])
+        for relation in RELATIONS
+        for type in ChangeType
+        if counts and relation.kind and kind in (None, relation.kind) and change in (None, type)
+    ]
+
+
+async def previewed_changes(
+    db: Db, id: UUID, page: int, kind: RecordKind | None, change: ChangeType | None
+) -> Page[ChangeItem]:
+    """List what a held import or a dry run would change, in the order of `changes_of`."""
+    counts = await fetch_value(db, "SELECT counts FROM previews WHERE id = %(id)s", id=id)
+    starts, position = dict[tuple[str, ChangeType], int](), 0
+    for relation, type, count in _parts(counts, None, None):
+        starts[relation.table, type] = position
+        position += count
+    parts = _parts(counts, kind, change)
+    every = ((relation, type, 0, count) for relation, type, count in parts)
+    stretches = every if page == EVERYTHING else _within(parts, (page - 1) * PAGE_SIZE)
+    ranges = [(starts[relation.table, type] + skip, take) for relation, type, skip, take in stretches]
+    read = [Rows(_PREVIEWED, {"id": id, "first": first, "end": first + take}, _previewed) for first, take in ranges]
+    if page == EVERYTHING:
+        return all_of(read)
+    total = sum(count for *_, count in parts)
+    rows = [row for part in read for row in await fetch_rows(db, part.statement, **part.params)]
+    return Page([_previewed(row) for row in rows], total, page, PAGE_SIZE, -(-total // PAGE_SIZE))
+
+
+async def previewed_counts(db: Db, id: UUID) -> Tallies:
+    """Return how many changes a held import or a dry run would make; empty if there is no preview."""
+    counts = await fetch_value(db, "SELECT counts FROM previews WHERE id = %(id)s", id=id)
+    return msgspec.convert(counts or {}, Tallies)
+
+
+_PREVIEWED = """SELECT kind, change, name, row, other FROM previewed_changes
+    WHERE preview_id = %(id)s AND position >= %(first)s AND position < %(end)s ORDER BY position"""
+
+
+def _previewed(row: Sequence[Any]) -> ChangeItem:
+    kind, change, *rest = row
+    return _change(RecordKind(kind), ChangeType(change), rest)
+
+
 async def _stretch(
     db: Db, import_id: UUID, number: int, relation: Relation, type: ChangeType, skip: int, take: int
 ) -> list[ChangeItem]:
     name = f"{type} of {relation.table} by {import_id}"
-    _, items = await fetch_stretch(db, _changes(relation, type, number), name, skip, take)
+    _, items = await fetch_stretch(db, changes_listing(relation, type, number), name, skip, take)
     return items
 
 
@@ -326,7 +375,8 @@ def _within(
         offset = max(offset - count, 0)
 
 
-def _changes(relation: Relation, type: ChangeType, number: int) -> FrozenListing[ChangeItem]:
+def changes_listing(relation: Relation, type: ChangeType, number: int) -> FrozenListing[ChangeItem]:
+    """Return the changes of one relation and type by import `number`."""
     assert relation.kind
     name, joins = _NAMES[relation.kind]
     which, other = (part.format(n=number) for part in _ROWS[type])

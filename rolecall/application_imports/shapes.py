@@ -29,6 +29,10 @@ class UploadBody(Body):
     application_id: Guid
 
 
+class TryBody(Body):
+    connector: str | None = None
+
+
 class StageBody(Body):
     application_id: Guid
 

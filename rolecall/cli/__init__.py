@@ -30,7 +30,9 @@ _COMMANDS = {
     "restore": "backup",
 }
 # Clients of the HTTP API; `verbs.py` lists their commands.
-_NOUNS = ("app", "import", "identity", "event", "request", "hook", "delivery", "model", "entitlements", "accounts")
+_NOUNS = (
+    "app", "import", "dry-run", "identity", "event", "request", "hook", "delivery", "model", "entitlements", "accounts",
+)  # fmt: skip
 _EXIT_CODES: dict[type[Exception], int] = {
     errors.CannotRun: 1,
     errors.Conflict: 1,

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Union, get_args, get_origin, get_type_hin
 
 import rich_click as click
 
-from rolecall.cli.output import Form, field_option, json_option, visible
+from rolecall.cli.output import Form, field_option, json_option, show_rows, visible
 from rolecall.cli.profiles import access, profile_option
 from rolecall.cli.verbs import A_PERSON, CLEARED, HELP, NAMED, NOUNS, PEOPLE, WORDS, Verb
 from rolecall.client import calls, errors
-from rolecall.client.answers import Identity, Json, Page
+from rolecall.client.answers import DryRun, Identity, Json, Page
 
 if TYPE_CHECKING:
     from rolecall.client import Client
@@ -289,12 +289,7 @@ def upload(
 
     Example: `rolecall import upload Payroll Users=users.csv Groups=groups.xlsx --wait`
     """
-    given: dict[str, list[Path]] = {}
-    for text in files:
-        group, equals, path = text.partition("=")
-        if not equals or not Path(path).is_file():
-            raise click.BadParameter(f"{text}: write a file as GROUP=FILE", param_hint="files")
-        given.setdefault(group, []).append(Path(path))
+    given = _by_group(files)
     with connected(profile) as client:
         id = _id(client, calls.list_applications, application)
         total = sum(path.stat().st_size for paths in given.values() for path in paths)
@@ -305,6 +300,61 @@ def upload(
             _follow(client, str(run.id), Form(as_json, field))
         else:
             Form(as_json, field).show(run)
+
+
+def _by_group(files: Sequence[str]) -> dict[str, list[Path]]:
+    given: dict[str, list[Path]] = {}
+    for text in files:
+        group, equals, path = text.partition("=")
+        if not equals or not Path(path).is_file():
+            raise click.BadParameter(f"{text}: write a file as GROUP=FILE", param_hint="files")
+        given.setdefault(group, []).append(Path(path))
+    return given
+
+
+@click.command("try")
+@click.argument("application")
+@click.argument("files", nargs=-1, required=True, metavar="GROUP=FILE…")
+@click.option("--connector", type=_json, metavar="JSON|@FILE", help="Try with this connector instead of the saved one.")
+@json_option
+@field_option
+@profile_option
+def try_files(
+    application: str,
+    files: tuple[str, ...],
+    connector: Json | None,
+    as_json: bool,
+    field: str | None,
+    profile: str | None,
+) -> None:
+    """Show what an import of files would do, without changing anything; exit code 1 if it would fail.
+
+    Example: `rolecall import try Payroll Users=users.csv Groups=groups.xlsx`
+    """
+    given, form = _by_group(files), Form(as_json, field)
+    with connected(profile) as client:
+        run = client.dry_run(_id(client, calls.list_applications, application), given, connector=connector)
+        if form == Form():
+            _show_dry_run(client, run)
+        else:
+            form.show(run)
+    if run.problem:
+        sys.exit(1)
+
+
+def _show_dry_run(client: "Client", run: DryRun) -> None:
+    show_rows(("name", "read", "applied", "unchanged", "rejected"), run.files)
+    show_rows(("kind", "new", "altered", "removed"), run.changes or [])
+    if run.matches:
+        show_rows(("matched", "unmatched", "disputed", "never"), [run.matches])
+    rejects = client.send(calls.list_dry_run_rejects(run.id))
+    if rejects.items:
+        show_rows(("file", "line", "reason", "row"), rejects.items)
+    for said, reason in (("The import would fail", run.problem), ("The guard would hold it", run.held)):
+        if reason:
+            click.echo(visible(f"{said}: {reason}"), err=True)
+    more = f"`rolecall dry-run changes {run.id}` lists the changes, `rolecall dry-run rejects {run.id}` all bad rows"
+    click.echo(f"Nothing was changed. {more}", err=True)
 
 
 @click.command
@@ -369,5 +419,5 @@ def _follow(client: "Client", import_id: str, form: Form) -> None:
 
 
 _SEVERAL_CALLS: dict[str, dict[str, click.Command]] = {
-    "import": {"upload": upload, "wait": wait, "log": log, "file": file}
+    "import": {"upload": upload, "try": try_files, "wait": wait, "log": log, "file": file}
 }

@@ -107,6 +107,20 @@ NOUNS = {
             "rejects": Verb(calls.list_rejects, f"rolecall import rejects {_ID}", ("file", "line", "reason", "row")),
         },
     ),
+    "dry-run": Noun(
+        "Dry runs: what an import of files would do. `rolecall import try` starts one.",
+        {
+            "show": Verb(calls.get_dry_run, f"rolecall dry-run show {_ID}"),
+            "changes": Verb(
+                calls.list_dry_run_changes,
+                f"rolecall dry-run changes {_ID} --change Removed",
+                ("kind", "change", "name", "before", "after"),
+            ),
+            "rejects": Verb(
+                calls.list_dry_run_rejects, f"rolecall dry-run rejects {_ID}", ("file", "line", "reason", "row")
+            ),
+        },
+    ),
     "identity": Noun(
         "Identities and their access.",
         {

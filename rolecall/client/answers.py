@@ -183,6 +183,58 @@ class Reject(_Answer):
     row: list[str]
 
 
+class TriedFile(_Answer):
+    id: UUID
+    file_group: str
+    name: str
+    read: int | None
+    applied: int | None
+    unchanged: int | None
+    rejected: int | None
+
+
+class ChangeCount(_Answer):
+    kind: str
+    new: int
+    altered: int
+    removed: int
+
+
+class MatchCounts(_Answer):
+    matched: int
+    unmatched: int
+    disputed: int
+    never: int
+
+
+class Dispute(_Answer):
+    username: str
+    people: list[Person]
+
+
+class DryRun(_Answer):
+    id: UUID
+    kind: str
+    status: str
+    application: ApplicationSummary | None
+    created_by: str
+    created_date: datetime
+    started_date: datetime | None
+    ended_date: datetime | None
+    files: list[TriedFile]
+    log: list[str]
+    problem: str | None
+    held: str | None
+    metrics: Metrics | None
+    changes: list[ChangeCount] | None
+    matches: MatchCounts | None
+    disputes: list[Dispute] | None
+
+    @property
+    def is_over(self) -> bool:
+        return self.status in ("Finished", "Failed")
+
+
 class Account(_Answer):
     id: UUID
     username: str

@@ -22,7 +22,7 @@ When = date | datetime | str
 
 
 class Call(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
-    """A call as data. `files` maps form fields to paths. `key`: send an idempotency key with it."""
+    """A call as data. `files` and `form` are the fields of a form. `key`: send an idempotency key with it."""
 
     method: str
     path: str
@@ -30,6 +30,7 @@ class Call(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
     query: Mapping[str, str] = {}
     body: Json | None = None
     files: Sequence[tuple[str, Path]] = ()
+    form: Mapping[str, str] = {}
     key: str | None = None
 
 
@@ -314,6 +315,36 @@ def upload_import(application_id: Id, files: Sequence[tuple[Id, Path]]) -> Call[
         query={"applicationId": str(application_id)},
         files=[(str(group), path) for group, path in files],
     )
+
+
+def try_files(
+    application_id: Id, files: Sequence[tuple[str, Path]], *, connector: Json | None = None
+) -> Call[answers.DryRun]:
+    """Try files by the name of their file group; `Client.dry_run` waits for the result. `connector` is a draft."""
+    return Call(
+        method="POST",
+        path=_filled("/api/applications/{}/dry-run", [application_id]),
+        answer=answers.DryRun,
+        files=files,
+        form={"connector": msgspec.json.encode(connector).decode()} if connector else {},
+    )
+
+
+def get_dry_run(dry_run_id: Id) -> Call[answers.DryRun]:
+    """Show what an import of tried files would do."""
+    return _get(answers.DryRun, "/api/dry-runs/{}", dry_run_id)
+
+
+def list_dry_run_changes(
+    dry_run_id: Id, *, kind: str | None = None, change: str | None = None
+) -> Call[Page[answers.Change]]:
+    """List what an import of tried files would change, with values before and after."""
+    return _get(Page[answers.Change], "/api/dry-runs/{}/changes", dry_run_id, kind=kind, change=change)
+
+
+def list_dry_run_rejects(dry_run_id: Id) -> Call[Page[answers.Reject]]:
+    """List the rows of tried files that cannot be read, with their reasons."""
+    return _get(Page[answers.Reject], "/api/dry-runs/{}/rejects", dry_run_id)
 
 
 def stage_import(application_id: Id) -> Call[answers.NewImport]:

@@ -30,6 +30,7 @@ class Request(msgspec.Struct, frozen=True):
     headers: Mapping[str, str]
     content: bytes | None
     files: Sequence[tuple[str, Path]]
+    form: Mapping[str, str]
 
 
 class Reply(msgspec.Struct, frozen=True):
@@ -76,7 +77,7 @@ def perform(call: Call[T], patience: float) -> Flow[T]:
     if call.body is not None:
         headers["Content-Type"] = "application/json"
     content = None if call.body is None else msgspec.json.encode(call.body)
-    request = Request(call.method, call.path, call.query, headers, content, call.files)
+    request = Request(call.method, call.path, call.query, headers, content, call.files, call.form)
     waited, pause = 0.0, _FIRST_PAUSE
     while True:
         outcome = yield request
@@ -166,6 +167,22 @@ def watch(import_id: Id, patience: float) -> Stream[answers.Import]:
         pause = min(pause * 1.5, _LOOK_AGAIN_AT_MOST)
 
 
+def dry_run(application_id: Id, files: Files, connector: Json | None, patience: float) -> Flow[answers.DryRun]:
+    """Try files by file group name and wait for the result."""
+    given = [(name, Path(path)) for name, paths in files.items() for path in _several(paths)]
+    run = yield from perform(calls.try_files(application_id, given, connector=connector), patience)
+    pause = _LOOK_AGAIN
+    while not run.is_over:
+        yield Pause(pause)
+        run = yield from perform(calls.get_dry_run(run.id), patience)
+        pause = min(pause * 1.5, _LOOK_AGAIN_AT_MOST)
+    return run
+
+
+def _several(paths: str | Path | Sequence[str | Path]) -> Sequence[str | Path]:
+    return [paths] if isinstance(paths, str | Path) else paths
+
+
 def upload(application_id: Id, files: Files, patience: float) -> Flow[answers.NewImport]:
     """Upload files by file group name, ignoring case."""
     application = yield from perform(calls.get_application(application_id), patience)
@@ -175,8 +192,6 @@ def upload(application_id: Id, files: Files, patience: float) -> Flow[answers.Ne
         problems = (Problem(name, f"Unknown file group; {application.name} has {known}") for name in unknown)
         raise errors.Invalid("The application has no such file group", problems=tuple(problems))
     given = [
-        (groups[name.casefold()].file_group_id, Path(path))
-        for name, paths in files.items()
-        for path in ([paths] if isinstance(paths, str | Path) else paths)
+        (groups[name.casefold()].file_group_id, Path(path)) for name, paths in files.items() for path in _several(paths)
     ]
     return (yield from perform(calls.upload_import(application_id, given), patience))

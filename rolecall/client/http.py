@@ -10,7 +10,7 @@ import httpx2
 
 from rolecall import __version__
 from rolecall.client import answers, flows
-from rolecall.client.answers import Page
+from rolecall.client.answers import Json, Page
 from rolecall.client.calls import Call, Id
 from rolecall.client.errors import Failed, Unavailable
 from rolecall.client.flows import Files, Flow, Item, Lost, Outcome, Pause, Progress, Reply, Request, Stream
@@ -48,6 +48,10 @@ class Client:
     def upload(self, application_id: Id, files: Files, *, progress: Progress | None = None) -> answers.NewImport:
         """Upload `files`, keyed by file group name. `progress` is called with bytes sent and bytes in total."""
         return self._run(flows.upload(application_id, files, self._patience), progress)
+
+    def dry_run(self, application_id: Id, files: Files, *, connector: Json | None = None) -> answers.DryRun:
+        """Try `files`, keyed by file group name, and return what an import would do. `connector` is a draft."""
+        return self._run(flows.dry_run(application_id, files, connector, self._patience))
 
     def watch(self, import_id: Id) -> Iterator[answers.Import]:
         """Yield the import whenever its status or log changes, until it ends."""
@@ -128,6 +132,9 @@ class AsyncClient:
     async def upload(self, application_id: Id, files: Files, *, progress: Progress | None = None) -> answers.NewImport:
         return await self._run(flows.upload(application_id, files, self._patience), progress)
 
+    async def dry_run(self, application_id: Id, files: Files, *, connector: Json | None = None) -> answers.DryRun:
+        return await self._run(flows.dry_run(application_id, files, connector, self._patience))
+
     def watch(self, import_id: Id) -> AsyncIterator[answers.Import]:
         return self._stream(flows.watch(import_id, self._patience))
 
@@ -203,7 +210,7 @@ def _parts(step: Request, stack: ExitStack, progress: Progress | None) -> dict[s
         (field, (path.name, _Watched(stack.enter_context(path.open("rb")), sent, total, progress)))
         for field, path in step.files
     ]
-    return {**parts, "files": files}
+    return {**parts, "files": files, "data": dict(step.form)}
 
 
 class _Count:

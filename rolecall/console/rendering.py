@@ -7,6 +7,7 @@ control characters visible. Filters here turn values into words: dates, duration
 import hashlib
 import re
 import unicodedata
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from functools import cache
 from pathlib import Path
@@ -166,6 +167,21 @@ def _readable(value: Any) -> str:
     return str(value)
 
 
+_PLURALS = {"Identity": "identities"}
+
+
+def _change_counts(tallies: Mapping[str, Any]) -> str:
+    """Write how many records of each kind change: `accounts 2 new, 1 altered; memberships 3 removed`."""
+    parts = []
+    for kind, tally in tallies.items():
+        words = {"new": tally.new, "altered": tally.altered, "removed": tally.removed}
+        said = [f"{count:,} {word}" for word, count in words.items() if count]
+        if said:
+            noun = _PLURALS.get(kind, f"{kind.lower()}s")
+            parts.append(f"{noun} {', '.join(said)}")
+    return "; ".join(parts) or "nothing changes"
+
+
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|\+00:00)")
 
 
@@ -205,6 +221,7 @@ _environment.filters |= {
     "field_name": _field,
     "audit_field": _audit_field,
     "readable": _readable,
+    "change_counts": _change_counts,
 }
 # The groups of the main navigation: each screen's name, address, icon and the scope it needs.
 NAVIGATION: dict[str, list[tuple[str, str, str, Scope | None]]] = {

@@ -1,17 +1,28 @@
 """Upload files over HTTP, run pending imports as a worker does, and read the results."""
 
+import json
 from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
 import httpx2
 
+from rolecall.application_imports.run.next_dry_run import run_next_dry_run
 from rolecall.application_imports.run.next_import import run_next_import
 from rolecall.core import clock
 from rolecall.core.config import Config
 from rolecall.core.db import make_pool
 
 Files = Mapping[str, str | bytes | list[str | bytes]]
+
+
+def _named(files: Files) -> list[tuple[str, tuple[str, bytes]]]:
+    """Return each file with the name of its group, and a file name."""
+    return [
+        (name, (f"{name.lower()}.csv", content.encode() if isinstance(content, str) else content))
+        for name, given in files.items()
+        for content in (given if isinstance(given, list) else [given])
+    ]
 
 
 class Imports:
@@ -23,11 +34,7 @@ class Imports:
         """Upload files, given by the name of their group; return the pending import."""
         detail = (await self.client.get(f"/api/applications/{application_id}")).json()
         groups = {group["name"]: group["fileGroupId"] for group in detail["connector"]["files"]}
-        sent = []
-        for name, given in files.items():
-            for content in given if isinstance(given, list) else [given]:
-                text = content.encode() if isinstance(content, str) else content
-                sent.append((groups[name], (f"{name.lower()}.csv", text)))
+        sent = [(groups[name], file) for name, file in _named(files)]
         answer = await self.client.post(
             "/api/application-imports/upload", params={"applicationId": str(application_id)}, files=sent
         )
@@ -40,6 +47,28 @@ class Imports:
         async with pool:
             while await run_next_import(pool, self.config, clock.now()):
                 pass
+
+    async def try_files(self, application_id: UUID, files: Files, connector: Any = None) -> dict[str, Any]:
+        """Ask for a dry run of files, given by the name of their group."""
+        answer = await self.client.post(
+            f"/api/applications/{application_id}/dry-run",
+            files=_named(files),
+            data={"connector": json.dumps(connector)} if connector else None,
+        )
+        assert answer.status_code == 201, answer.text
+        return dict(answer.json())
+
+    async def work_on_dry_runs(self) -> None:
+        pool = make_pool(self.config)
+        async with pool:
+            while await run_next_dry_run(pool, self.config, clock.now()):
+                pass
+
+    async def dry_run(self, application_id: UUID, files: Files, connector: Any = None) -> dict[str, Any]:
+        """Try files and return the dry run after its end."""
+        id = (await self.try_files(application_id, files, connector))["id"]
+        await self.work_on_dry_runs()
+        return dict((await self.client.get(f"/api/dry-runs/{id}")).json())
 
     async def get(self, id: str) -> dict[str, Any]:
         return dict((await self.client.get(f"/api/application-imports/{id}")).json())

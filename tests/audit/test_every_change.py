@@ -19,6 +19,7 @@ CHANGE_NOTHING = {
     ("POST", "/api/personnel-events/preview"),
     ("POST", "/api/access-models/{id}/simulate"),
     ("POST", "/api/configuration/plan"),
+    ("POST", "/api/applications/{id}/dry-run"),
 }
 ROUTES = {
     (route.method, route.path): route
@@ -35,6 +36,8 @@ UNGOVERNED = {
     # Rows written by imports: the import has one entry, and rows are kept as intervals.
     "account_versions", "assignments", "group_listings", "group_versions", "groups", "identity_versions",
     "import_rejects", "memberships", "permission_values", "permission_versions", "permissions",
+    # Drafts and previews: nothing of them takes effect.
+    "dry_run_files", "dry_run_rejects", "dry_runs", "previewed_changes", "previews",
     # Tables that are logs themselves.
     "access_request_events", "activity", "import_log", "webhook_attempts", "webhook_deliveries",
     # Derived from audited tables.

@@ -81,6 +81,7 @@ PATHS = {
     "/api/accounts/{id}": "accounts",
     "/api/application-imports/{id}": "imports",
     "/api/applications/{id}": "spare_applications",
+    "/api/dry-runs/{id}": "dry_runs",
     "/api/entitlements/{id}": "entitlements",
     "/api/identities/{id}": "identities",
     "/api/personnel-events/{id}": "events",
@@ -101,6 +102,7 @@ WHOLE: dict[str, Callable[[Any], Any]] = {
     "transitionRole": lambda body: fit(body) | {"identityId": RECORDS["identities"][0]},
     "pinAccount": lambda body: {"never": True} if body.get("never") else {"identityId": one("identities")(None)},
     "previewEvent": lambda body: fit(body) | {"type": "Offboard", "identityId": one("identities")(None)},
+    "tryFiles": lambda _: {"Users": b"Username\nada\n"},
     "uploadImport": lambda _: {
         "applicationId": RECORDS["applications"][0],
         RECORDS["file_groups"][0]: b"Username\nada\n",

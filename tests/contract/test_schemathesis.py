@@ -52,6 +52,7 @@ async def records(client: httpx2.AsyncClient, db: Db) -> dict[str, list[str]]:
         await an_access_request(db, identity_id=id, application_id=application)
         body = {"identityId": str(id), "effectiveDate": str(datetime.now(UTC).date() + timedelta(days=2))}
         await client.post("/api/personnel-events/leave-of-absence", json=body)
+    sent = [("Users", ("users.csv", b"Username\nada\n"))]
     return {
         "identities": [str(id) for id in identities],
         "applications": [str(application), str(other)],
@@ -59,6 +60,7 @@ async def records(client: httpx2.AsyncClient, db: Db) -> dict[str, list[str]]:
         "imports": [str(await an_import(db, application, status)) for status in ("Pending", "Finished", "Failed")],
         "accounts": await column(db, "SELECT id FROM accounts"),
         "entitlements": await column(db, "SELECT id FROM entitlements"),
+        "dry_runs": [str((await client.post(f"/api/applications/{spare}/dry-run", files=sent)).json()["id"])],
         "deliveries": await column(db, "SELECT id FROM webhook_deliveries"),
         "models": [str((await client.post("/api/access-models", json={"name": "Clerk"})).json()["id"])],
         "events": await column(db, "SELECT id FROM personnel_events"),

@@ -10,12 +10,14 @@ from httpx2 import ASGITransport
 from msgspec.structs import replace
 
 from rolecall.core import exporting as core
+from rolecall.core.config import Config
 from rolecall.core.db import Db, execute, fetch_rows, fetch_value
 from rolecall.core.errors import RateLimited
 from rolecall.core.formats.formats import KINDS, Format
 from rolecall.web import exporting
 from rolecall.web.limits import Slots
 from rolecall.web.lists import LISTS
+from tests.application_imports.running import Imports
 from tests.builders import a_token, an_access_model, an_access_request, an_application, an_identity, an_import
 
 # A path for every list of the API, with the record that it is about.
@@ -27,6 +29,8 @@ PATHS = {
     "applications": "/api/applications",
     "audit-events": "/api/audit-events",
     "changes": "/api/application-imports/{import}/changes",
+    "dry-run-changes": "/api/dry-runs/{dry_run}/changes",
+    "dry-run-rejects": "/api/dry-runs/{dry_run}/rejects",
     "events": "/api/personnel-events",
     "exports": "/api/exports",
     "groups": "/api/applications/{application}/groups",
@@ -109,12 +113,15 @@ def test_every_list_of_the_api_is_exported_in_a_test() -> None:
 
 
 @pytest.mark.parametrize("name", PATHS)
-async def test_an_export_has_the_rows_of_its_list(client: httpx2.AsyncClient, db: Db, name: str) -> None:
+async def test_an_export_has_the_rows_of_its_list(
+    client: httpx2.AsyncClient, db: Db, config: Config, name: str
+) -> None:
     await an_identity(db)
     application = await an_application(db)
     await an_access_request(db, application_id=application)
     model = await an_access_model(db)
     ids = {"application": application, "import": await an_import(db, application, "Finished"), "model": model}
+    ids["dry_run"] = (await Imports(client, config).try_files(application, {"Users": "Username\nada\n"}))["id"]
     path = PATHS[name].format(**ids)
     total = (await client.get(path)).json()["totalCount"]
 
@@ -132,7 +139,7 @@ async def test_an_export_needs_the_scope_of_its_list(client: httpx2.AsyncClient,
     others = await a_token(db, "others", scopes=[one for one in KNOWN_SCOPES if one != scope])
 
     answer = await client.get(
-        PATHS[name].format(**{"application": "x", "import": "x", "model": "x"}),
+        PATHS[name].format(**{"application": "x", "import": "x", "model": "x", "dry_run": "x"}),
         params={"format": "csv"} if "?" not in PATHS[name] else None,
         headers={"Authorization": f"Bearer {others.secret}", "Accept": "text/csv"},
     )

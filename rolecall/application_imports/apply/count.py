@@ -4,24 +4,9 @@ from uuid import UUID
 
 import msgspec
 
-from rolecall.application_imports.model import RELATIONS, RecordKind, Relation
+from rolecall.application_imports.model import RELATIONS, RecordKind, Relation, Tallies, Tally
 from rolecall.applications.shapes import Changes, Metrics, PermissionChanges
 from rolecall.core.db import Db, execute, fetch_one, fetch_rows, fetch_value
-
-
-class Tally(msgspec.Struct):
-    """How many rows of one relation an import changed."""
-
-    new: int = 0
-    altered: int = 0
-    removed: int = 0
-
-    @property
-    def total(self) -> int:
-        return self.new + self.altered + self.removed
-
-
-Tallies = dict[RecordKind, Tally]
 
 
 class RecordTotals(msgspec.Struct):

@@ -5,12 +5,12 @@ A delta holds all rows of the files, or only the rows of lines that were added a
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
-from uuid import UUID
 from zoneinfo import ZoneInfo
 
 import polars as pl
 
 from rolecall.application_imports.connectors import Reader
+from rolecall.application_imports.model import RejectedRow
 from rolecall.application_imports.read import csv_text, formats, lines, rows
 from rolecall.application_imports.read.broken_file import BrokenFile
 from rolecall.application_imports.read.columns import lay_out
@@ -26,13 +26,6 @@ class Doubt(NamedTuple):
 
     content: Content
     reason: str
-
-
-class RejectedRow(NamedTuple):
-    file_id: UUID
-    line: int
-    reason: str
-    row: list[str]
 
 
 class FileDelta:
@@ -68,7 +61,6 @@ class FileDelta:
         found = bad.select("file", "line", "username").rows()
         self.rejects += [RejectedLine(file, line, reason.format(username)) for file, line, username in found]
         self.after = self.after.join(bad, on=["file", "line"], how="anti")
-        self.check_rejects()
         return None
 
     def check_rejects(self) -> None:
@@ -79,10 +71,11 @@ class FileDelta:
         more = f" (and {len(self.rejects) - 1:,} more malformed rows)" if len(self.rejects) > 1 else ""
         raise BrokenFile(f"{first.reason}{more}", line=first.line, file=self.files[first.file].name)
 
-    def rejected_rows(self) -> list[RejectedRow]:
-        """Return rejected rows with the texts that the file has for them."""
+    def rejected_rows(self, store: Store, reader: Reader | None) -> list[RejectedRow]:
+        """Return rejected rows with the texts that the file has for them; read the files again if necessary."""
         texts: dict[tuple[int, int], list[str]] = {}
-        for i, table in enumerate(self.tables):
+        tables = self.tables or [_table(self.group, store.read(file.location), reader) for file in self._with_rejects()]
+        for i, table in enumerate(tables):
             texts |= {(i, ragged.line): ragged.row for ragged in table.ragged}
             at = [reject.line for reject in self.rejects if reject.file == i]
             for line, *row in (
@@ -90,9 +83,12 @@ class FileDelta:
             ):
                 texts[i, line] = row
         return [
-            RejectedRow(self.files[reject.file].id, reject.line, reject.reason, texts[reject.file, reject.line])
+            RejectedRow(self.files[reject.file].id, reject.line, reject.reason, texts.get(reject[:2], []))
             for reject in sorted(self.rejects)
         ]
+
+    def _with_rejects(self) -> Sequence[InputFile]:
+        return self.files if self.rejects else []
 
 
 FileDeltas = Mapping[Content, FileDelta]
@@ -119,7 +115,6 @@ def read_whole(
     delta = FileDelta(group, files, rows.merge_files(group.content, parts), None)
     delta.tables = tables
     delta.rows = rows_read
-    delta.check_rejects()
     return delta
 
 

@@ -5,6 +5,8 @@ read. Both rest on the `ContentSource` that each finished import stores.
 """
 
 import hashlib
+from collections.abc import Iterable, Sequence
+from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -89,6 +91,11 @@ async def files_of(db: Db, import_id: UUID) -> dict[UUID, list[InputFile]]:
            WHERE import_id = %(import_id)s ORDER BY position""",
         import_id=import_id,
     )
+    return files_by_group(rows)
+
+
+def files_by_group(rows: Iterable[Sequence[Any]]) -> dict[UUID, list[InputFile]]:
+    """Collect files; each row has a file group, then the fields of a file."""
     files: dict[UUID, list[InputFile]] = {}
     for group_id, *file in rows:
         files.setdefault(group_id, []).append(InputFile(*file))

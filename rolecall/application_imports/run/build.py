@@ -1,12 +1,12 @@
 """Build an import: read, compare and apply its files in one transaction. Runs in the child process."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
+from typing import NamedTuple
 
 import msgspec
 from psycopg import AsyncConnection, InterfaceError, OperationalError
-from psycopg.types.json import Jsonb
 
 from rolecall.application_imports import actions
 from rolecall.application_imports.apply.people import write_people
@@ -14,9 +14,11 @@ from rolecall.application_imports.apply.write import write_changes, write_holdin
 from rolecall.application_imports.compare.accounts import AccountChanges
 from rolecall.application_imports.compare.change_set import MANY
 from rolecall.application_imports.compare.holdings import HoldingChanges
+from rolecall.application_imports.compare.people import PeopleChanges
+from rolecall.application_imports.model import FileTotals
 from rolecall.application_imports.read.broken_file import BrokenFile
 from rolecall.application_imports.read.sources import ContentSource, Sources
-from rolecall.application_imports.run.finish import Canceled, FileTotals, HeldByGuard, finish
+from rolecall.application_imports.run.finish import Canceled, HeldByGuard, finish
 from rolecall.application_imports.run.job import (
     DISK_FULL,
     TOO_MUCH_MEMORY,
@@ -27,6 +29,7 @@ from rolecall.application_imports.run.job import (
     find_run,
 )
 from rolecall.application_imports.run.pipeline import Pipeline
+from rolecall.application_imports.run.preview import IMPORT_REJECTS, store_preview, store_rejects
 from rolecall.application_imports.run.steps import Steps
 from rolecall.applications.model import Content
 from rolecall.core import clock
@@ -41,14 +44,23 @@ _SUMMARIZE = """
 
 
 async def build(job: Job) -> BuildResult:
+    return await result_of(_build_and_commit(job))
+
+
+async def _build_and_commit(job: Job) -> None:
+    async with connection(job) as db:
+        async with written_by(db, "import-build", by_system("run_import", clock.now(), bulk=True)):
+            grown = await _build(db, job)
+        # Update statistics now: autovacuum may come too late for the next import and for readers.
+        for table in grown:
+            await execute(db, f"ANALYZE {table}")
+            await execute(db, _SUMMARIZE, table=table)
+
+
+async def result_of(work: Awaitable[None]) -> BuildResult:
+    """Wait for a build and turn the ways in which it can end into its result."""
     try:
-        async with _connection(job) as db:
-            async with written_by(db, "import-build", by_system("run_import", clock.now(), bulk=True)):
-                grown = await _build(db, job)
-            # Update statistics now: autovacuum may come too late for the next import and for readers.
-            for table in grown:
-                await execute(db, f"ANALYZE {table}")
-                await execute(db, _SUMMARIZE, table=table)
+        await work
         return BuildResult(BuildOutcome.FINISHED)
     except BrokenFile as broken:
         return BuildResult(BuildOutcome.FAILED, str(broken))
@@ -65,19 +77,56 @@ async def build(job: Job) -> BuildResult:
 
 
 @asynccontextmanager
-async def _connection(job: Job) -> AsyncIterator[Db]:
+async def connection(job: Job) -> AsyncIterator[Db]:
     options = session_options(job.base_url)
     async with await AsyncConnection.connect(job.database_url, autocommit=True, options=options) as db:
         yield db
 
 
 async def _build(db: Db, job: Job) -> list[str]:
-    """Read, compare, apply and finish; return the tables that got many rows."""
+    """Read, compare, apply and finish; return the tables that got many rows. Rejected rows outlive a failure."""
     run = await find_run(db, job.import_id)
     await execute(db, "SELECT pg_advisory_xact_lock(%(key)s)", key=build_lock(run.application_id))
     steps = Steps(job.started)
     pipeline = Pipeline(job, run, steps)
     await pipeline.find_files(db)
+    try:
+        written = await write_files(db, job, pipeline)
+        pipeline.check_rejects()
+    except BrokenFile:
+        async with connection(job) as beside:
+            await store_rejects(beside, IMPORT_REJECTS, run.id, pipeline.rejected_rows())
+        raise
+    await store_rejects(db, IMPORT_REJECTS, run.id, pipeline.rejected_rows())
+    changed = steps.done("Changes written")
+    try:
+        lines = await finish(db, run, steps, _sources(pipeline, written.holdings.stale), written.totals)
+    except HeldByGuard as held:
+        async with connection(job) as beside:
+            await store_preview(db, beside, run.id, run.number, held.tallies)
+            await store_rejects(beside, IMPORT_REJECTS, run.id, pipeline.rejected_rows())
+        raise
+    for line in [changed, *lines, "Finished"]:
+        await actions.log_line(db, run.id, line, clock.now())
+    return written.grown()
+
+
+class Written(NamedTuple):
+    """What the files of an import changed, written but not committed."""
+
+    accounts: AccountChanges
+    holdings: HoldingChanges
+    people: PeopleChanges | None
+    totals: list[FileTotals]
+
+    def grown(self) -> list[str]:
+        """Return the tables that got many rows."""
+        people = self.people.grown() if self.people else []
+        return [*self.accounts.grown(), *self.holdings.grown(), *people]
+
+
+async def write_files(db: Db, job: Job, pipeline: Pipeline) -> Written:
+    """Read and compare the files, and write what differs into the transaction of `db`."""
     accounts, holdings = await _compare_and_write(db, job, pipeline)
     if sum(delta.after.height for delta in pipeline.deltas.values()) >= MANY:
         # Without statistics of the rows that this transaction wrote, the planner would choose nested loops.
@@ -85,19 +134,15 @@ async def _build(db: Db, job: Job) -> list[str]:
         # Keep the sorts of matching in memory.
         await execute(db, "SET LOCAL work_mem = '64MB'")
     if pipeline.people:
+        run = pipeline.run
         await write_people(db, run.application_id, run.number, pipeline.people, clock.now())
-    await _store_rejects(db, pipeline)
-    written = steps.done("Changes written")
     totals = _file_totals(pipeline, accounts.applied | holdings.applied)
-    lines = await finish(db, run, steps, _sources(pipeline, holdings.stale), totals)
-    for line in [written, *lines, "Finished"]:
-        await actions.log_line(db, run.id, line, clock.now())
-    return [*accounts.grown(), *holdings.grown(), *(pipeline.people.grown() if pipeline.people else [])]
+    return Written(accounts, holdings, pipeline.people, totals)
 
 
 async def _compare_and_write(db: Db, job: Job, pipeline: Pipeline) -> tuple[AccountChanges, HoldingChanges]:
     """Write accounts while a thread reads and compares what they hold, so that neither CPU nor database is idle."""
-    async with _connection(job) as beside:
+    async with connection(job) as beside:
         await pipeline.log(beside, pipeline.steps.done("Prepared"))
         accounts = await pipeline.accounts(beside)
     writing = asyncio.create_task(write_changes(db, accounts))
@@ -113,18 +158,8 @@ async def _compare_and_write(db: Db, job: Job, pipeline: Pipeline) -> tuple[Acco
 
 
 async def _compare_holdings(job: Job, pipeline: Pipeline, accounts: AccountChanges) -> HoldingChanges:
-    async with _connection(job) as beside:
+    async with connection(job) as beside:
         return await pipeline.holdings(beside, accounts)
-
-
-async def _store_rejects(db: Db, pipeline: Pipeline) -> None:
-    for delta in pipeline.deltas.values():
-        async with db.cursor() as cursor:
-            await cursor.executemany(
-                """INSERT INTO import_rejects (import_id, file_id, line, reason, row)
-                   VALUES (%s, %s, %s, %s, %s)""",
-                [(pipeline.run.id, *reject[:3], Jsonb(reject.row)) for reject in delta.rejected_rows()],
-            )
 
 
 def _sources(pipeline: Pipeline, stale: set[Content]) -> Sources:

@@ -15,6 +15,7 @@ from pathlib import Path
 import msgspec
 
 from rolecall.application_imports.run.build import build
+from rolecall.application_imports.run.dry_run import try_files
 from rolecall.application_imports.run.job import TOO_MUCH_MEMORY, BuildOutcome, BuildResult, Job
 
 GIB = 1024**3
@@ -33,7 +34,7 @@ def main(job: Job, worker: Connection) -> None:
     limit = _MEMORY + _MEMORY_PER_BYTE * job.input_bytes
     threading.Thread(target=_exit_with_worker, args=(worker,), daemon=True).start()
     threading.Thread(target=_limit_memory, args=(limit, worker), daemon=True).start()
-    _report(worker, asyncio.run(build(job)))
+    _report(worker, asyncio.run(try_files(job) if job.is_dry_run else build(job)))
     # All is committed; freeing a gigabyte in order would only delay the next import.
     os._exit(0)
 

@@ -1,7 +1,6 @@
 """Finish an import inside the transaction that holds its changes: count, guard, match accounts, record the result."""
 
 from datetime import datetime
-from uuid import UUID
 
 import msgspec
 from psycopg.types.json import Jsonb
@@ -9,8 +8,8 @@ from psycopg.types.json import Jsonb
 from rolecall.accounts import matching
 from rolecall.application_imports.actions import move_import
 from rolecall.application_imports.apply import count, identities
-from rolecall.application_imports.apply.count import PLURALS, RecordTotals, Tallies
-from rolecall.application_imports.model import ImportStatus, RecordKind
+from rolecall.application_imports.apply.count import PLURALS, RecordTotals
+from rolecall.application_imports.model import FileTotals, ImportStatus, RecordKind, Tallies
 from rolecall.application_imports.read.broken_file import BrokenFile
 from rolecall.application_imports.read.sources import Sources
 from rolecall.application_imports.run import ratings
@@ -31,8 +30,9 @@ _RATING = (RecordKind.GROUP, RecordKind.PERMISSION, RecordKind.ASSIGNMENT)
 class HeldByGuard(Exception):
     """The guard holds the import; the message is the reason. `lowers_risk`: not everyone may continue it."""
 
-    def __init__(self, reason: str, *, lowers_risk: bool) -> None:
+    def __init__(self, reason: str, tallies: Tallies, *, lowers_risk: bool) -> None:
         super().__init__(reason)
+        self.tallies = tallies
         self.lowers_risk = lowers_risk
 
 
@@ -40,35 +40,37 @@ class Canceled(Exception):
     """The import was canceled meanwhile; nothing may be committed."""
 
 
-class FileTotals(msgspec.Struct, rename="camel"):
-    """Rows read = applied + unchanged + rejected."""
-
-    file_id: UUID
-    name: str
-    read: int
-    applied: int
-    unchanged: int
-    rejected: int
-
-
 class ImportResult(msgspec.Struct, frozen=True):
-    """What is stored with a finished import."""
+    """What an import did, once its accounts are matched."""
 
     totals: RecordTotals
     metrics: Metrics
     tallies: Tallies
-    sources: Sources
-    files: list[FileTotals]
+    # Why the guard would hold this import, if it is only a dry run.
+    hold: HeldByGuard | None
+    log: list[str]
+    ended: datetime
 
 
 async def finish(
     db: Db, run: ImportRun, steps: Steps, sources: Sources, files: list[FileTotals], *, is_changed: bool = True
 ) -> list[str]:
     """Count, guard, match and record what the import changed, without a commit; return lines for its log."""
+    result = await count_and_match(db, run, steps, files, is_changed=is_changed)
+    await _record(db, run, result, sources, files)
+    return result.log
+
+
+async def count_and_match(
+    db: Db, run: ImportRun, steps: Steps, files: list[FileTotals], *, is_changed: bool = True
+) -> ImportResult:
+    """Count what the import changed and match its accounts; raise HeldByGuard if it must wait for a person."""
     now = clock.now()
     before = await count.totals_before(db, run.application_id)
     tallies = await count.count_changes(db, run.number) if is_changed else count.no_changes()
-    await _check_guard(db, run, before, tallies)
+    hold = await _hold(db, run, before, tallies)
+    if hold and not run.is_dry:
+        raise hold
     after = before.plus(tallies)
     if tallies[RecordKind.ASSIGNMENT].total:
         await count.update_value_counts(db, run.number)
@@ -86,14 +88,13 @@ async def finish(
     # End the last step with the build, so that the steps add up to the import's build time.
     end = clock.now()
     lines += [steps.done("Accounts matched", end)]
-    await _record(db, run, ImportResult(after, metrics, tallies, sources, files), end)
-    return lines
+    return ImportResult(after, metrics, tallies, hold, lines, end)
 
 
-async def _check_guard(db: Db, run: ImportRun, before: RecordTotals, tallies: Tallies) -> None:
-    """Raise HeldByGuard if the import changes too much, or if its supplier would lower high risk ratings."""
+async def _hold(db: Db, run: ImportRun, before: RecordTotals, tallies: Tallies) -> HeldByGuard | None:
+    """Return why to hold the import: it changes too much, or its supplier would lower high risk ratings."""
     if run.is_unguarded:
-        return
+        return None
     reasons = reasons_to_hold(run.guard, before, tallies) if run.rollback_to is None else []
     may_lower = run.is_supplied and any(tallies[kind].total for kind in _RATING)
     # Nothing was rated before the first import; an import that left nothing still counts as one.
@@ -101,8 +102,7 @@ async def _check_guard(db: Db, run: ImportRun, before: RecordTotals, tallies: Ta
     lowered = [] if is_first else await ratings.lowered(db, run.number)
     if lowered:
         reasons.append(ratings.in_words(lowered))
-    if reasons:
-        raise HeldByGuard(" and ".join(reasons), lowers_risk=bool(lowered))
+    return HeldByGuard(" and ".join(reasons), tallies, lowers_risk=bool(lowered)) if reasons else None
 
 
 async def _update_identities(db: Db, run: ImportRun, now: datetime) -> list[str]:
@@ -118,19 +118,19 @@ async def _update_identities(db: Db, run: ImportRun, now: datetime) -> list[str]
     return lines
 
 
-async def _record(db: Db, run: ImportRun, result: ImportResult, now: datetime) -> None:
+async def _record(db: Db, run: ImportRun, result: ImportResult, sources: Sources, files: list[FileTotals]) -> None:
     await _record_totals(db, run, result.totals)
     await execute(
         db,
         """UPDATE import_runs SET totals = %(totals)s, changes = %(changes)s, sources = %(sources)s, held = NULL
            WHERE import_id = %(id)s""",
         id=run.id,
-        totals=Jsonb(msgspec.to_builtins(result.files)),
+        totals=Jsonb(msgspec.to_builtins(files)),
         changes=Jsonb(msgspec.to_builtins(result.tallies)),
-        sources=Jsonb(msgspec.to_builtins(result.sources)),
+        sources=Jsonb(msgspec.to_builtins(sources)),
     )
     metrics = Jsonb(msgspec.to_builtins(result.metrics))
-    if not await move_import(db, run.id, ImportStatus.FINISHED, build_end=now, metrics=metrics):
+    if not await move_import(db, run.id, ImportStatus.FINISHED, build_end=result.ended, metrics=metrics):
         raise Canceled
     await execute(
         db,

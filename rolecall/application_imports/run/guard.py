@@ -1,7 +1,7 @@
 """The guard: hold an import that would change too much until a person continues it."""
 
-from rolecall.application_imports.apply.count import PLURALS, RecordTotals, Tallies
-from rolecall.application_imports.model import RecordKind
+from rolecall.application_imports.apply.count import PLURALS, RecordTotals
+from rolecall.application_imports.model import RecordKind, Tallies
 from rolecall.settings.model import Guard
 
 _GUARDED = (RecordKind.ACCOUNT, RecordKind.GROUP, RecordKind.ASSIGNMENT, RecordKind.IDENTITY)

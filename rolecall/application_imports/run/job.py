@@ -2,6 +2,7 @@
 
 from datetime import datetime
 from enum import StrEnum
+from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -24,6 +25,8 @@ class Job(msgspec.Struct, frozen=True):
     input_bytes: int
     # When this attempt began; its first step is timed from here.
     started: datetime
+    # `import_id` is the id of a dry run: the build is rolled back and its result stored as a preview.
+    is_dry_run: bool = False
 
     def __repr__(self) -> str:
         """Leave out the password in the database URL: this may reach a log."""
@@ -60,6 +63,8 @@ class ImportRun(msgspec.Struct, frozen=True):
     is_scheduled: bool
     # A caller chose its data, by an upload or a rollback.
     is_supplied: bool
+    # A dry run: the guard only reports.
+    is_dry: bool = False
 
 
 def worker_lock(application_id: UUID) -> int:
@@ -85,5 +90,9 @@ async def find_run(db: Db, import_id: UUID) -> ImportRun:
         id=import_id,
     )
     id, number, application_id, is_identity_source, guard, *rest = rows[0]
-    guard = msgspec.convert(guard, Guard) if guard else (await settings.get(db)).guard
-    return ImportRun(id, number, application_id, is_identity_source, guard, *rest)
+    return ImportRun(id, number, application_id, is_identity_source, await guard_of(db, guard), *rest)
+
+
+async def guard_of(db: Db, own: dict[str, Any] | None) -> Guard:
+    """Return the guard of an application, by default that of the settings."""
+    return msgspec.convert(own, Guard) if own else (await settings.get(db)).guard

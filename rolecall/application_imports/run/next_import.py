@@ -16,12 +16,12 @@ from psycopg_pool import PoolTimeout
 
 from rolecall.application_imports import actions
 from rolecall.application_imports.apply import rollback
-from rolecall.application_imports.model import ImportStatus
+from rolecall.application_imports.model import FileTotals, ImportStatus
 from rolecall.application_imports.read import sources
 from rolecall.application_imports.read.broken_file import BrokenFile
 from rolecall.application_imports.run.child import build_in_child
 from rolecall.application_imports.run.fetching import fetch_files
-from rolecall.application_imports.run.finish import Canceled, FileTotals, HeldByGuard, finish
+from rolecall.application_imports.run.finish import Canceled, HeldByGuard, finish
 from rolecall.application_imports.run.job import (
     DISK_FULL,
     BuildOutcome,
@@ -32,6 +32,7 @@ from rolecall.application_imports.run.job import (
     find_run,
     worker_lock,
 )
+from rolecall.application_imports.run.preview import store_preview
 from rolecall.application_imports.run.steps import Steps
 from rolecall.core import clock
 from rolecall.core.authors import by_system, written_by
@@ -53,7 +54,7 @@ async def run_next_import(pool: Pool, config: Config, _: datetime) -> bool:
     """Run the oldest import that may run to its end; return whether there was one."""
     async with pool.connection() as db:
         for id, application_id in await _candidates(db):
-            async with _locked(db, worker_lock(application_id)) as is_mine:
+            async with locked(db, worker_lock(application_id)) as is_mine:
                 if is_mine and await _run(pool, config, db, id):
                     return True
     return False
@@ -73,7 +74,7 @@ async def _candidates(db: Db) -> list[tuple[UUID, UUID]]:
 
 
 @contextlib.asynccontextmanager
-async def _locked(db: Db, key: int) -> AsyncIterator[bool]:
+async def locked(db: Db, key: int) -> AsyncIterator[bool]:
     """Try to take an advisory lock of the connection; PostgreSQL releases it if this worker dies."""
     is_mine = await fetch_value(db, "SELECT pg_try_advisory_lock(%(key)s)", key=key)
     try:
@@ -225,7 +226,12 @@ async def _in_process(pool: Pool, run: ImportRun, started: datetime, totals: lis
         else:
             after = await sources.sources_after(db, run.application_id)
             lines += ["The same files as before"]
-        lines += await finish(db, run, steps, after, totals, is_changed=run.rollback_to is not None)
+        try:
+            lines += await finish(db, run, steps, after, totals, is_changed=run.rollback_to is not None)
+        except HeldByGuard as held:
+            async with pool.connection() as beside:
+                await store_preview(db, beside, run.id, run.number, held.tallies)
+            raise
         for line in [*lines, "Finished"]:
             await actions.log_line(db, run.id, line, clock.now())
     return BuildResult(BuildOutcome.FINISHED)

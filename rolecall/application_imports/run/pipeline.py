@@ -6,6 +6,7 @@ again.
 
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
+from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from rolecall.application_imports import actions, connectors
@@ -13,6 +14,7 @@ from rolecall.application_imports.compare.accounts import AccountChanges, compar
 from rolecall.application_imports.compare.holdings import HoldingChanges, compare_holdings
 from rolecall.application_imports.compare.people import PeopleChanges, compare_people
 from rolecall.application_imports.compare.state import CurrentState
+from rolecall.application_imports.model import RejectedRow
 from rolecall.application_imports.read import file_delta
 from rolecall.application_imports.read.file_delta import Doubt, FileDelta
 from rolecall.application_imports.read.sources import (
@@ -52,10 +54,14 @@ class Pipeline:
     async def find_files(self, db: Db) -> None:
         """Find the files of the import by content, and the files that the current state was read from."""
         self.before = await sources_after(db, self.run.application_id)
-        sent = await files_of(db, self.run.id)
+        sent = await self.sent_files(db)
         for group in await groups_of(db, self.run.application_id):
             if files := sent.get(group.id):
                 self.groups[group.content], self.files[group.content] = group, files
+
+    async def sent_files(self, db: Db) -> dict[UUID, list[InputFile]]:
+        """Return the files of the import by file group."""
+        return await files_of(db, self.run.id)
 
     async def accounts(self, db: Db) -> AccountChanges:
         state = CurrentState(db, self.run.application_id)
@@ -122,6 +128,16 @@ class Pipeline:
         how = f"{delta.after.height:,} rows" if delta.is_whole else f"{delta.after.height:,} changed lines"
         rows = f"{sum(delta.rows):,} rows in {len(files)} file(s)"
         await self.log(db, self.steps.done(f"{group.name}: {rows}, {how} read"))
+
+    def check_rejects(self) -> None:
+        """Fail on a malformed row unless its file group allows rejects. All files were read before, to list all."""
+        for content in Content:
+            if delta := self.deltas.get(content):
+                delta.check_rejects()
+
+    def rejected_rows(self) -> list[RejectedRow]:
+        found = [delta.rejected_rows(self.job.store, self.reader) for delta in self.deltas.values()]
+        return [row for rows in found for row in rows]
 
     def settings(self, group: InputGroup) -> str:
         return settings_of(group, self.run.connector, self.job.timezone)

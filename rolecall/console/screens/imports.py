@@ -66,6 +66,7 @@ async def show_import(db: Db, caller: Caller, id: str, query: dict[str, Any]) ->
             "changes": list(ChangeType),
             "files": await console.files_of(db, run.id),
             "held": hold.reason if hold else None,
+            "foreseen": await queries.previewed_counts(db, run.id) if hold else {},
             "why_not_continued": _why_not_continued(hold, caller) if hold else None,
             "failure": await queries.failure_of(db, run.id),
             "is_over": ImportStatus(run.status) in ENDED,

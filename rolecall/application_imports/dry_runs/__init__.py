@@ -1,0 +1,1 @@
+"""Dry runs: what an import of files would do. `run/dry_run.py` builds them."""

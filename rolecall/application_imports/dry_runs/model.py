@@ -1,0 +1,40 @@
+from enum import StrEnum
+from uuid import UUID
+
+import msgspec
+
+from rolecall.accounts.matching import Dispute
+from rolecall.application_imports.model import FileTotals, Tallies
+from rolecall.applications.shapes import Metrics
+from rolecall.core.checking import Json
+
+CHANNEL = "dry_runs"
+
+
+class DryRunStatus(StrEnum):
+    # A draft whose author has not tried it yet.
+    DRAFT = "Draft"
+    PENDING = "Pending"
+    RUNNING = "Running"
+    FINISHED = "Finished"
+    FAILED = "Failed"
+
+
+class Draft(msgspec.Struct, frozen=True):
+    """The configuration to try: the body of a new application, or of a change to one."""
+
+    application_id: UUID | None
+    body: Json
+
+
+class DryRunResult(msgspec.Struct, rename="camel"):
+    """What an import of the files would do."""
+
+    # Why it would fail, or be held.
+    problem: str | None
+    held: str | None
+    files: list[FileTotals]
+    metrics: Metrics
+    changes: Tallies
+    matches: dict[str, int]
+    disputes: list[Dispute]

@@ -1,0 +1,146 @@
+from typing import Any, NamedTuple
+from uuid import UUID
+
+import msgspec
+
+from rolecall.application_imports import queries as imports
+from rolecall.application_imports.dry_runs.model import Draft, DryRunResult, DryRunStatus
+from rolecall.application_imports.dry_runs.shapes import ChangeCount, DryRunDetail, MatchCounts, TriedFile
+from rolecall.application_imports.model import ChangeType, RecordKind
+from rolecall.application_imports.shapes import ChangeItem, RejectItem
+from rolecall.applications.queries import SUMMARY_COLUMNS, SUMMARY_WIDTH, summary_from_row
+from rolecall.core.caller import Caller
+from rolecall.core.db import Db, fetch_rows, fetch_value
+from rolecall.core.errors import NotFound
+from rolecall.core.paging import FrozenListing, Page, fetch_frozen
+
+# The accounts that have a person.
+_WITHOUT_PERSON = ("Unmatched", "Disputed", "Never")
+
+
+async def get(db: Db, id: UUID, caller: Caller) -> DryRunDetail:
+    """Return a dry run of the caller; others do not see it."""
+    rows = await fetch_rows(
+        db,
+        f"""SELECT {SUMMARY_COLUMNS}, d.status, d.created_by, d.created_at, d.started_at, d.ended_at, d.log, d.failure,
+                   d.result,
+                   (SELECT json_agg(json_build_array(f.id, f.file_group, f.name) ORDER BY f.position)
+                    FROM dry_run_files f WHERE f.dry_run_id = d.id)
+            FROM dry_runs d LEFT JOIN applications a ON a.id = d.application_id
+            WHERE d.id = %(id)s AND d.caller_id = %(caller)s""",
+        id=id,
+        caller=caller.id,
+    )
+    if not rows:
+        raise NotFound("DryRun", id)
+    summary, (*plain, log, failure, result, files) = rows[0][:SUMMARY_WIDTH], rows[0][SUMMARY_WIDTH:]
+    application = summary_from_row(summary) if summary[0] else None
+    found = msgspec.convert(result, DryRunResult) if result else None
+    status, created_by, created, started, ended = plain
+    return DryRunDetail(
+        id,
+        "Dry Run",
+        DryRunStatus(status),
+        application,
+        created_by,
+        created,
+        started,
+        ended,
+        _files(files or [], found),
+        log,
+        failure or (found and found.problem),
+        found and found.held,
+        found and found.metrics,
+        _changes(found) if found else None,
+        _matches(found) if found else None,
+        found and found.disputes,
+    )
+
+
+def _files(files: list[Any], result: DryRunResult | None) -> list[TriedFile]:
+    totals = {total.file_id: total for total in result.files} if result else {}
+    tried = []
+    for id, group, name in files:
+        total = totals.get(UUID(id))
+        counts = (total.read, total.applied, total.unchanged, total.rejected) if total else ()
+        tried.append(TriedFile(UUID(id), group, name, *counts))
+    return tried
+
+
+def _changes(result: DryRunResult) -> list[ChangeCount]:
+    return [ChangeCount(kind, tally.new, tally.altered, tally.removed) for kind, tally in result.changes.items()]
+
+
+def _matches(result: DryRunResult) -> MatchCounts:
+    unmatched, disputed, never = (result.matches.get(match, 0) for match in _WITHOUT_PERSON)
+    return MatchCounts(sum(result.matches.values()) - unmatched - disputed - never, unmatched, disputed, never)
+
+
+async def changes_of(
+    db: Db, id: UUID, caller: Caller, page: int, kind: RecordKind | None, change: ChangeType | None
+) -> Page[ChangeItem]:
+    await _require(db, id, caller)
+    return await imports.previewed_changes(db, id, page, kind, change)
+
+
+_REJECTS = FrozenListing(
+    columns="r.file_id, f.name, r.line, r.reason, r.row",
+    rows="FROM dry_run_rejects r JOIN dry_run_files f ON f.id = r.file_id WHERE r.dry_run_id = %(id)s",
+    key={"f.position": "int", "r.line": "int"},
+    make=lambda row: RejectItem(*row),
+)
+
+
+async def rejects_of(db: Db, id: UUID, caller: Caller, page: int) -> Page[RejectItem]:
+    """List rejected rows by file and line; they are stored once for each run of the draft."""
+    ended = await _require(db, id, caller)
+    return await fetch_frozen(db, _REJECTS, f"rejects of dry run {id}, {ended}", page, id=id)
+
+
+async def _require(db: Db, id: UUID, caller: Caller) -> object:
+    """Return when the dry run ended; raise NotFound if it is not the caller's."""
+    found = await fetch_rows(
+        db,
+        "SELECT coalesce(ended_at::text, status) FROM dry_runs WHERE id = %(id)s AND caller_id = %(caller)s",
+        id=id,
+        caller=caller.id,
+    )
+    if not found:
+        raise NotFound("DryRun", id)
+    return found[0][0]
+
+
+class DraftFile(NamedTuple):
+    id: UUID
+    file_group: str
+    name: str
+    sha256: bytes
+    size: int
+    location: str
+
+
+async def files_of(db: Db, id: UUID) -> list[DraftFile]:
+    rows = await fetch_rows(
+        db,
+        """SELECT id, file_group, name, sha256, size, location FROM dry_run_files
+           WHERE dry_run_id = %(id)s ORDER BY position""",
+        id=id,
+    )
+    return [DraftFile(*row) for row in rows]
+
+
+async def draft_of(db: Db, id: UUID, caller: Caller) -> Draft:
+    """Lock a draft of the caller and return it."""
+    rows = await fetch_rows(
+        db,
+        "SELECT application_id, draft FROM dry_runs WHERE id = %(id)s AND caller_id = %(caller)s FOR UPDATE",
+        id=id,
+        caller=caller.id,
+    )
+    if not rows:
+        raise NotFound("DryRun", id)
+    return Draft(*rows[0])
+
+
+async def proposal_of(db: Db, id: UUID) -> Any:
+    return await fetch_value(db, "SELECT proposal FROM dry_runs WHERE id = %(id)s", id=id)

@@ -1,0 +1,63 @@
+from datetime import datetime
+from typing import Literal
+from uuid import UUID
+
+import msgspec
+
+from rolecall.accounts.matching import Dispute
+from rolecall.application_imports.dry_runs.model import DryRunStatus
+from rolecall.application_imports.model import RecordKind
+from rolecall.applications.shapes import ApplicationSummary, Metrics
+
+
+class TriedFile(msgspec.Struct, rename="camel"):
+    """A file and its rows by outcome; the counts are null until it was read."""
+
+    id: UUID
+    file_group: str
+    name: str
+    read: int | None = None
+    applied: int | None = None
+    unchanged: int | None = None
+    rejected: int | None = None
+
+
+class ChangeCount(msgspec.Struct):
+    kind: RecordKind
+    new: int
+    altered: int
+    removed: int
+
+
+class MatchCounts(msgspec.Struct):
+    """How many accounts have a person, none, or several who fit; `never` is a person's decision."""
+
+    matched: int
+    unmatched: int
+    disputed: int
+    never: int
+
+
+class DryRunDetail(msgspec.Struct, rename="camel"):
+    """A dry run. The fields after `log` are null until it has finished."""
+
+    id: UUID
+    kind: Literal["Dry Run"]
+    # Draft, Pending, Running, Finished or Failed.
+    status: DryRunStatus
+    # Null: the application does not exist yet.
+    application: ApplicationSummary | None
+    created_by: str
+    created_date: datetime
+    started_date: datetime | None
+    ended_date: datetime | None
+    files: list[TriedFile]
+    log: list[str]
+    # Why an import would fail or be held.
+    problem: str | None
+    held: str | None
+    metrics: Metrics | None
+    changes: list[ChangeCount] | None
+    matches: MatchCounts | None
+    # The first 100 disputed accounts.
+    disputes: list[Dispute] | None
