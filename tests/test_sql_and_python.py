@@ -7,6 +7,7 @@ from pathlib import Path
 
 from rolecall import worker
 from rolecall.application_imports.actions import CHANNEL as IMPORTS
+from rolecall.application_imports.dry_runs.model import CHANNEL as DRY_RUNS
 from rolecall.application_imports.run.finish import FINISHED_CHANNEL
 from rolecall.core import schema
 from rolecall.core.db import Db, fetch_rows
@@ -68,6 +69,7 @@ def test_every_channel_that_the_worker_listens_to_has_a_notifier() -> None:
         IMPORTS: "nudge(db, actions.CHANNEL)",
         FINISHED_CHANNEL: "nudge(db, FINISHED_CHANNEL)",
         PERSONNEL_EVENTS: "pg_notify(personnel_events_channel(), '')",
+        DRY_RUNS: "nudge(db, CHANNEL)",
         DELIVERIES: "pg_notify(deliveries_channel(), '')",
     }
 

@@ -211,7 +211,7 @@ def _describe_form(form: Json) -> None:
     # Not a list of files: openapi-python-client generates invalid code for one.
     about = "A file; the field name is the GUID of its file group. Repeat the field for several files."
     form["additionalProperties"] = {"description": about, **_FILE}
-    for name in form.pop("required"):
+    for name in form.pop("required", ()):
         form["properties"][name]["description"] = "Required, here or as a query parameter."
 
 
