@@ -48,12 +48,12 @@ async def get(db: Db, id: UUID, caller: Caller) -> DryRunDetail:
         ended,
         _files(files or [], found),
         log,
-        failure or (found and found.problem),
-        found and found.held,
-        found and found.metrics,
+        failure or (found.problem if found else None),
+        found.held if found else None,
+        found.metrics if found else None,
         _changes(found) if found else None,
         _matches(found) if found else None,
-        found and found.disputes,
+        found.disputes if found else None,
     )
 
 
