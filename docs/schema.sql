@@ -2294,13 +2294,66 @@ CREATE FUNCTION public.privilege_risk(permission integer, membership integer) RE
 CREATE FUNCTION public.rate_groups(changed integer[]) RETURNS void
     LANGUAGE sql
     BEGIN ATOMIC
- UPDATE public.entitlements e SET risk_rating = rated.risk
-    FROM ( SELECT affected.number,
-             public.group_risk(affected.number) AS risk
-            FROM ( SELECT DISTINCT b.number
-                    FROM unnest(rate_groups.changed) c(c),
-                     LATERAL public.groups_below(c.c, public.now_import()) b(number, path, during)) affected) rated
-   WHERE ((e.kind = 'Group'::text) AND (e.number = rated.number) AND (e.risk_rating <> rated.risk));
+ WITH RECURSIVE parents AS MATERIALIZED (
+          SELECT DISTINCT ON (child.number) child.number AS child,
+             parent.number AS parent
+            FROM ((public.groups child
+              JOIN public.group_versions v ON (((v.group_number = child.number) AND (v.until_import IS NULL) AND (v.parent <> ''::text))))
+              JOIN public.groups parent ON (((parent.application_id = child.application_id) AND (public.in_any_case(parent.name) = public.in_any_case(v.parent)))))
+           WHERE (child.application_id IN ( SELECT g.application_id
+                    FROM (unnest(rate_groups.changed) c(c)
+                      JOIN public.groups g ON ((g.number = c.c)))))
+           ORDER BY child.number, (parent.name = v.parent) DESC, parent.number
+         ), affected(number) AS (
+          SELECT c.c
+            FROM unnest(rate_groups.changed) c(c)
+         UNION
+          SELECT p.child
+            FROM (affected a
+              JOIN parents p ON ((p.parent = a.number)))
+         ), walked(number, above, depth) AS (
+          SELECT a.number,
+             a.number,
+             0 AS "?column?"
+            FROM affected a
+         UNION ALL
+          SELECT w.number,
+             p.parent,
+             (w.depth + 1)
+            FROM (walked w
+              JOIN parents p ON ((p.child = w.above)))
+           WHERE (w.depth < public.deepest_nesting())
+         ), above AS MATERIALIZED (
+          SELECT DISTINCT w.number,
+             w.above
+            FROM walked w
+         ), given AS MATERIALIZED (
+          SELECT s.holder_number AS number,
+             max(public.risk_rank(COALESCE(c.risk_rating, v.risk_rating))) AS rank
+            FROM ((((( SELECT DISTINCT a.above
+                    FROM above a) holders
+              JOIN public.assignments s ON (((s.holder_number = holders.above) AND (s.access <> 'None'::public.access) AND (s.until_import IS NULL))))
+              JOIN public.permission_versions v ON (((v.permission_number = s.permission_number) AND (v.until_import IS NULL))))
+              JOIN public.permissions p ON ((p.number = s.permission_number)))
+              LEFT JOIN public.curations c ON ((c.entitlement_id = p.id)))
+           GROUP BY s.holder_number
+         ), curated AS MATERIALIZED (
+          SELECT g.number,
+             c.risk_rating
+            FROM (public.curations c
+              JOIN public.groups g ON ((g.id = c.entitlement_id)))
+           WHERE (c.risk_rating IS NOT NULL)
+         ), rated AS (
+          SELECT a.number,
+             COALESCE(max(c.risk_rating) FILTER (WHERE (a.above = a.number)), (public.levels_in_order())[max(GREATEST(g.rank, public.risk_rank(c.risk_rating)))], 'None'::text) AS risk
+            FROM ((above a
+              LEFT JOIN given g ON ((g.number = a.above)))
+              LEFT JOIN curated c ON ((c.number = a.above)))
+           GROUP BY a.number
+         )
+  UPDATE public.entitlements e SET risk_rating = r.risk
+    FROM rated r
+   WHERE ((e.kind = 'Group'::text) AND (e.number = r.number) AND (e.risk_rating <> r.risk));
 END;
 
 CREATE FUNCTION public.recount_list(the_list text, columns text[]) RETURNS void

@@ -14,12 +14,42 @@ CREATE OR REPLACE VIEW shown_entitlements AS
     FROM groups g CROSS JOIN LATERAL (
         SELECT * FROM group_versions v WHERE v.group_number = g.number ORDER BY v.from_import DESC LIMIT 1) AS last;
 
--- Rate these groups again, and all groups below them.
+-- Rate these groups again, and all groups below them: group_risk for many groups at once. An import calls it before its tables are analyzed,
+-- when a plan of nested calls can be thousands of times slower.
 CREATE OR REPLACE FUNCTION rate_groups(changed int[]) RETURNS void LANGUAGE sql BEGIN ATOMIC
-    UPDATE entitlements e SET risk_rating = rated.risk
-    FROM (SELECT affected.number, group_risk(affected.number) AS risk
-          FROM (SELECT DISTINCT b.number FROM unnest(changed) AS c, groups_below(c, now_import()) AS b) AS affected) AS rated
-    WHERE e.kind = 'Group' AND e.number = rated.number AND e.risk_rating <> rated.risk;
+    WITH RECURSIVE parents AS MATERIALIZED (
+        -- The rule of parents_of, now.
+        SELECT DISTINCT ON (child.number) child.number AS child, parent.number AS parent
+        FROM groups child JOIN group_versions v ON v.group_number = child.number AND v.until_import IS NULL AND v.parent <> ''
+        JOIN groups parent ON parent.application_id = child.application_id AND in_any_case(parent.name) = in_any_case(v.parent)
+        WHERE child.application_id IN (SELECT g.application_id FROM unnest(changed) AS c JOIN groups g ON g.number = c)
+        ORDER BY child.number, parent.name = v.parent DESC, parent.number
+    ), affected (number) AS (
+        SELECT c FROM unnest(changed) AS c
+        UNION
+        SELECT p.child FROM affected a JOIN parents p ON p.parent = a.number
+    ), walked (number, above, depth) AS (
+        SELECT a.number, a.number, 0 FROM affected a
+        UNION ALL
+        SELECT w.number, p.parent, w.depth + 1 FROM walked w JOIN parents p ON p.child = w.above WHERE w.depth < deepest_nesting()
+    ), above AS MATERIALIZED (
+        SELECT DISTINCT w.number, w.above FROM walked w
+    ), given AS MATERIALIZED (
+        SELECT s.holder_number AS number, max(risk_rank(coalesce(c.risk_rating, v.risk_rating))) AS rank
+        FROM (SELECT DISTINCT a.above FROM above a) AS holders
+        JOIN assignments s ON s.holder_number = holders.above AND s.access <> 'None' AND s.until_import IS NULL
+        JOIN permission_versions v ON v.permission_number = s.permission_number AND v.until_import IS NULL
+        JOIN permissions p ON p.number = s.permission_number LEFT JOIN curations c ON c.entitlement_id = p.id
+        GROUP BY s.holder_number
+    ), curated AS MATERIALIZED (
+        SELECT g.number, c.risk_rating FROM curations c JOIN groups g ON g.id = c.entitlement_id WHERE c.risk_rating IS NOT NULL
+    ), rated AS (
+        SELECT a.number, coalesce(max(c.risk_rating) FILTER (WHERE a.above = a.number),
+                                  (levels_in_order())[max(greatest(g.rank, risk_rank(c.risk_rating)))], 'None') AS risk
+        FROM above a LEFT JOIN given g ON g.number = a.above LEFT JOIN curated c ON c.number = a.above
+        GROUP BY a.number
+    )
+    UPDATE entitlements e SET risk_rating = r.risk FROM rated r WHERE e.kind = 'Group' AND e.number = r.number AND e.risk_rating <> r.risk;
 END;
 
 -- Bring the list to what an import shows: groups and permissions that are new, altered or gone, and the ratings that follow from them.

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rolecall.accounts import queries
-from rolecall.core.db import Db, fetch_rows, fetch_value
+from rolecall.core.db import Db, execute, fetch_rows, fetch_value
 from tests.builders import an_application, an_identity
 from tests.holdings import an_account
 from tests.nesting import give, some_groups, ways_up
@@ -17,6 +17,8 @@ NAMES = [f"G{n}" for n in range(7)]
 GRAPHS = st.fixed_dictionaries({name: st.sampled_from(["", "Nowhere", *NAMES]) for name in NAMES})
 MEMBERS = st.lists(st.sampled_from(NAMES), min_size=1, max_size=3, unique=True)
 GIVERS = st.lists(st.sampled_from(NAMES), min_size=1, max_size=4, unique=True)
+
+RATINGS = st.dictionaries(st.sampled_from(NAMES), st.sampled_from(["Low", "High", "Critical"]), max_size=4)
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
@@ -40,6 +42,38 @@ async def test_effective_access_is_what_a_naive_walk_of_the_groups_finds(
         assert await members_below(db, ledger, name) == sorted(
             (below, ways_up(parents, below)[name]) for below in NAMES if name in ways_up(parents, below)
         )
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@given(parents=GRAPHS, given_by=RATINGS, curated=RATINGS)
+async def test_ratings_stored_for_all_groups_are_those_of_each_group(
+    db: Db, parents: dict[str, str], given_by: dict[str, str], curated: dict[str, str]
+) -> None:
+    ledger = await an_application(db, f"Ledger {await fetch_value(db, 'SELECT count(*) FROM applications')}")
+    run = await some_groups(db, ledger, parents)
+    for name, risk in given_by.items():
+        await give(db, ledger, name, f"Permission of {name}", run, risk=risk)
+    for name, risk in curated.items():
+        await execute(
+            db,
+            """INSERT INTO curations (entitlement_id, risk_rating, changed_on)
+               SELECT id, %(risk)s, now() FROM groups WHERE application_id = %(application)s AND name = %(name)s""",
+            application=ledger, name=name, risk=risk,
+        )  # fmt: skip
+    await execute(
+        db, "SELECT rate_groups(array_agg(number)) FROM groups WHERE application_id = %(id)s AND name = ANY(%(names)s)",
+        id=ledger, names=[*given_by, *curated],
+    )  # fmt: skip
+
+    rows = await fetch_rows(
+        db,
+        """SELECT name, risk_rating, group_risk(number) FROM entitlements
+           WHERE kind = 'Group' AND application_id = %(id)s""",
+        id=ledger,
+    )
+
+    assert len(rows) == len(NAMES)
+    assert [(name, stored) for name, stored, _ in rows] == [(name, rule) for name, _, rule in rows]
 
 
 async def members_below(db: Db, application_id: UUID, name: str) -> list[tuple[str, list[str]]]:
