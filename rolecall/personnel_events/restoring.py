@@ -39,15 +39,17 @@ class RestorePlan(msgspec.Struct, frozen=True):
 async def plan_of(db: Db, event: LockedEvent, suspensions: Sequence[AccessRequestDetail]) -> RestorePlan:
     unneeded = [request.id for request in suspensions if request.status not in FINISHED | _SUSPENDED]
     suspended = [request for request in suspensions if request.status in _SUSPENDED]
+    plan = RestorePlan([], unneeded, [])
+    if not suspended:
+        return plan
     status = await fetch_value(db, "SELECT status FROM identities WHERE id = %(id)s", id=event.identity_id)
-    if suspended and status != IdentityStatus.ACTIVE:
+    if status != IdentityStatus.ACTIVE:
         return RestorePlan([], unneeded, [f"Nothing is restored: the identity is {status}"])
-    if suspended and (other := await _other_leave(db, event)):
+    if other := await _other_leave(db, event):
         why = f"Nothing is restored: leave {other} of the same person has not ended; request the restore when it does"
         return RestorePlan([], unneeded, [why])
     present = {(held.application_id, held.username) for held in await accounts.of_identity(db, event.identity_id)}
     limits = await _limits(db, event, suspended)
-    plan = RestorePlan([], unneeded, [])
     for request in suspended:
         application, name = request.target.application, request.target.name
         if application.is_archived:
@@ -105,17 +107,17 @@ def _restored(privilege: Privilege, access: Access) -> NewPrivilege:
 
 
 async def _other_leave(db: Db, event: LockedEvent) -> int | None:
-    """Return the number of another leave of the person that has started and not ended, or None."""
+    """Return the number of another leave of the person that has started and not ended, or None.
+
+    The Removal stage of this leave is open already.
+    """
     number: int | None = await fetch_value(
         db,
         """SELECT e.number FROM personnel_events e
            JOIN stages p ON p.event_id = e.id AND p.name = 'Provision' AND p.status <> 'Scheduled'
            JOIN stages r ON r.event_id = e.id AND r.name = 'Removal' AND r.status IN ('Scheduled', 'Snoozed')
-           WHERE e.identity_id = %(identity)s AND e.type = 'Absence' AND e.id <> %(id)s
-             AND e.status NOT IN ('Completed', 'Canceled')
-           ORDER BY e.number LIMIT 1""",
+           WHERE e.identity_id = %(identity)s ORDER BY e.number LIMIT 1""",
         identity=event.identity_id,
-        id=event.id,
     )
     return number
 
@@ -145,7 +147,7 @@ async def _limits(db: Db, event: LockedEvent, suspended: Sequence[AccessRequestD
              AND NOT EXISTS (SELECT FROM group_versions now WHERE now.group_number = g.number
                              AND now.until_import IS NULL)""",
         identity=event.identity_id,
-        since=min((request.activity[0].created_date for request in suspended), default=event.needed_on),
+        since=suspended[0].activity[0].created_date,
         applications=list({request.target.application.id for request in suspended}),
         names=[privilege.permission.permission for request in suspended for privilege in request.target.privileges],
     )

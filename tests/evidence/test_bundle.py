@@ -1,9 +1,12 @@
 """Write a bundle of a person with a history by the command, and check it by its own script."""
 
+import asyncio
+import io
 import json
 import subprocess
 import sys
 import zipfile
+from contextlib import redirect_stdout
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from uuid import UUID
@@ -18,7 +21,7 @@ from rolecall.evidence import verify
 from rolecall.evidence.queries import find_identity
 from tests.application_imports.running import Imports
 from tests.builders import an_application, an_identity
-from tests.cli.commands import rolecall
+from tests.cli.commands import typed
 
 USERS = "Username,Name,Email\nada,Ada Lovelace,ada@example.com\nbob,Bob Stone,bob@example.com\n"
 MEMBERSHIPS = "Username,Group\nada,Clerks\n"
@@ -46,15 +49,22 @@ async def ada(client: httpx2.AsyncClient, db: Db, config: Config) -> UUID:
 @pytest.fixture
 def bundle(ada: UUID, clean_database: str, tmp_path: Path) -> Path:
     file = tmp_path / "ada.zip"
-    made = rolecall("evidence", "ADA@example.com", "-o", file, ROLECALL_DATABASE_URL=clean_database)
+    made = typed("evidence", "ADA@example.com", "-o", file, ROLECALL_DATABASE_URL=clean_database)
     assert (made.returncode, made.stdout) == (0, f"{file}\n"), made.stderr
     return file
 
 
-def checked(script: Path | str, *arguments: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-I", str(script), *map(str, arguments)], capture_output=True, text=True, check=False
-    )
+def checked(*arguments: object) -> subprocess.CompletedProcess[str]:
+    """Run the script in this process, which saves the start of Python."""
+    words, out = [str(word) for word in arguments], io.StringIO()
+    with redirect_stdout(out):
+        code = verify.main(words)
+    return subprocess.CompletedProcess(words, code, out.getvalue(), "")
+
+
+def run_script(script: Path, *arguments: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-I", script, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 def rewritten(bundle: Path, changes: dict[str, bytes | None]) -> Path:
@@ -88,8 +98,12 @@ def test_bundle_describes_the_person_and_verifies_offline(bundle: Path, ada: UUI
     assert "Bob" not in json.dumps(entries)
     assert "&lt;b&gt;Lovelace" in page
     assert "<b>Lovelace" not in page
-    assert checked(folder / "verify.py").stdout == "Everything matches\n"
-    assert checked(folder / "verify.py", bundle).returncode == 0
+    for arguments in ((), (bundle,)):
+        result = run_script(folder / "verify.py", *arguments)
+        assert (result.returncode, result.stdout) == (0, "Everything matches\n")
+    (folder / "report.html").write_text("another")
+    changed = run_script(folder / "verify.py")
+    assert (changed.returncode, changed.stdout) == (1, "report.html was changed\n")
 
 
 async def test_person_is_found_by_name_and_ambiguous_names_are_reported(db: Db) -> None:
@@ -114,15 +128,15 @@ def test_changed_missing_and_added_members_are_reported(bundle: Path) -> None:
         middle = len(content) // 2
         other = content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :]
 
-        result = checked(verify.__file__, rewritten(bundle, {name: other}))
+        result = checked(rewritten(bundle, {name: other}))
 
         assert result.returncode == 1, name
         assert name in result.stdout, name
     missing = rewritten(bundle, {"requests.json": None})
-    assert "requests.json is missing" in checked(verify.__file__, missing).stdout
+    assert "requests.json is missing" in checked(missing).stdout
     with zipfile.ZipFile(missing, "a") as archive:
         archive.writestr("more.json", "{}")
-    assert "more.json is not part of the bundle" in checked(verify.__file__, missing).stdout
+    assert "more.json is not part of the bundle" in checked(missing).stdout
 
 
 async def test_entries_changed_before_the_bundle_fail_verification(
@@ -132,9 +146,10 @@ async def test_entries_changed_before_the_bundle_fail_verification(
     sql = "UPDATE audit_events SET entry = replace(entry, 'Ada', 'Eve') WHERE entity_id = %(id)s"
     await execute(db, sql, id=ada)
     file = tmp_path / "ada.zip"
-    rolecall("evidence", ada, "-o", file, "--as-of", "2020-01-31", ROLECALL_DATABASE_URL=clean_database)
+    arguments = ("evidence", ada, "-o", file, "--as-of", "2020-01-31")
+    await asyncio.to_thread(typed, *arguments, ROLECALL_DATABASE_URL=clean_database)
 
-    result = checked(verify.__file__, file)
+    result = checked(file)
     with zipfile.ZipFile(file) as archive:
         access = json.loads(archive.read("access.json"))
         page = archive.read("report.html").decode()
@@ -150,7 +165,7 @@ async def test_entries_changed_before_the_bundle_fail_verification(
 def test_future_date_is_rejected(ada: UUID, clean_database: str, tmp_path: Path) -> None:
     file, tomorrow = tmp_path / "ada.zip", datetime.now(UTC).date() + timedelta(days=2)
 
-    said = rolecall("evidence", ada, "-o", file, "--as-of", tomorrow, ROLECALL_DATABASE_URL=clean_database)
+    said = typed("evidence", ada, "-o", file, "--as-of", tomorrow, ROLECALL_DATABASE_URL=clean_database)
 
     assert (said.returncode, file.exists()) == (5, False)
     assert "As of must not be in the future" in said.stderr
@@ -161,17 +176,17 @@ async def test_bundle_is_compared_with_a_saved_head(
 ) -> None:
     kept = tmp_path / "head.json"
     kept.write_text((await client.get("/api/audit-events/verify")).text)
-    assert checked(verify.__file__, bundle, "--head", kept).returncode == 0
+    assert checked(bundle, "--head", kept).returncode == 0
 
     heads = json.loads(kept.read_text())
     heads["heads"][0]["hash"] = "0" * 64
     kept.write_text(json.dumps(heads))
 
-    assert "saved head" in checked(verify.__file__, bundle, "--head", kept).stdout
+    assert "saved head" in checked(bundle, "--head", kept).stdout
 
 
 def test_unknown_person_is_reported(clean_database: str, tmp_path: Path) -> None:
-    result = rolecall("evidence", "nobody", "-o", tmp_path / "x.zip", ROLECALL_DATABASE_URL=clean_database)
+    result = typed("evidence", "nobody", "-o", tmp_path / "x.zip", ROLECALL_DATABASE_URL=clean_database)
 
     assert result.returncode == 3
     assert "Identity with id nobody not found" in result.stderr

@@ -10,7 +10,7 @@ from rolecall.accounts.model import Access
 from rolecall.core import clock
 from rolecall.core.config import Config
 from rolecall.core.db import Db, execute, fetch_rows
-from tests.builders import an_access_request, an_application, an_identity
+from tests.builders import an_access_request, an_application, an_identity, an_import
 from tests.holdings import a_finished_import, an_account
 from tests.personnel_events.bodies import EVENTS, created
 from tests.working import let_the_worker_work
@@ -58,6 +58,15 @@ async def back(client: httpx2.AsyncClient, config: Config, leave: Leave) -> tupl
     return event, restored, [comment["content"] for comment in event["comments"]]
 
 
+async def a_request(
+    db: Db, leave: Leave, access: Access, group: str = "Posters", *, action: str = "Change", **fields: Any
+) -> UUID:
+    """Request another access to a group for Ada's account."""
+    asked = {"application_id": leave.ledger, "identity_id": leave.ada, "target_name": "ada", "now": clock.now()}
+    privilege = NewPrivilege(header="Group", permission=group, requested_access=access)
+    return await an_access_request(db, action, **{**asked, "privileges": [privilege], **fields})
+
+
 async def test_end_of_a_leave_restores_everything_that_was_suspended(
     client: httpx2.AsyncClient, config: Config, leave: Leave
 ) -> None:
@@ -101,14 +110,12 @@ async def test_access_in_an_archived_application_is_not_restored(
     assert comments == ["ada is not restored: Ledger is archived"]
 
 
+@pytest.mark.parametrize("action", ["Change", "Remove"])
 async def test_access_removed_by_another_request_is_not_restored(
-    client: httpx2.AsyncClient, db: Db, config: Config, leave: Leave
+    client: httpx2.AsyncClient, db: Db, config: Config, leave: Leave, action: str
 ) -> None:
     await suspended(client, leave)
-    gone = NewPrivilege(header="Group", permission="Posters", requested_access=Access.NONE)
-    id = await an_access_request(
-        db, "Change", application_id=leave.ledger, identity_id=leave.ada, privileges=[gone], now=clock.now()
-    )
+    id = await a_request(db, leave, Access.NONE, action=action)
     number = (await client.get(f"/api/access-requests/{id}")).json()["number"]
 
     _, restored, comments = await back(client, config, leave)
@@ -117,57 +124,176 @@ async def test_access_removed_by_another_request_is_not_restored(
     assert comments == [f"Group Posters of ada in Ledger is not restored: access request {number} removes it"]
 
 
-@pytest.mark.parametrize(("seconds", "stays_away"), [(-1, False), (0, False), (1, True), (None, True)])
-async def test_removal_that_an_import_already_reflects_is_not_a_limit(
-    client: httpx2.AsyncClient, db: Db, config: Config, leave: Leave, seconds: int | None, stays_away: bool
+async def test_account_whose_access_was_removed_gets_no_restore(
+    client: httpx2.AsyncClient, db: Db, config: Config, leave: Leave
 ) -> None:
     await suspended(client, leave)
+    for group in ("Posters", "Readers"):
+        await a_request(db, leave, Access.NONE, group)
+
+    event, _, comments = await back(client, config, leave)
+
+    assert (event["stages"][2]["accessRequests"], len(comments), event["status"]) == ([], 2, "Completed")
+
+
+async def test_removal_that_was_canceled_or_affects_another_person_is_not_a_limit(
+    client: httpx2.AsyncClient, db: Db, config: Config, leave: Leave
+) -> None:
+    await suspended(client, leave)
+    canceled = await a_request(db, leave, Access.NONE)
+    assert (await client.post(f"/api/access-requests/{canceled}/cancel")).status_code == 200
+    await a_request(db, leave, Access.NONE, "Readers", identity_id=await an_identity(db, "Grace", "Hopper"))
+
+    _, restored, comments = await back(client, config, leave)
+
+    assert (restored, comments) == (["Posters", "Readers"], [])
+
+
+DAY, SECOND, HOUR = timedelta(days=1), timedelta(seconds=1), timedelta(hours=1)
+
+
+@pytest.mark.parametrize(
+    ("imported", "resolved", "stays_away"),
+    [
+        (DAY, -SECOND, False),
+        (DAY, timedelta(), False),
+        (DAY, SECOND, True),
+        (DAY, None, True),
+        (timedelta(), -SECOND, False),
+    ],
+)
+async def test_removal_that_an_import_already_reflects_is_not_a_limit(
+    client: httpx2.AsyncClient,
+    db: Db,
+    config: Config,
+    leave: Leave,
+    imported: timedelta,
+    resolved: timedelta | None,
+    stays_away: bool,
+) -> None:
+    """`imported` is how long before the suspension the last import ended, `resolved` how long after that import."""
+    await suspended(client, leave)
     rows = await fetch_rows(db, "SELECT created_at FROM access_requests WHERE action = 'Suspend'")
-    last_import = rows[0][0] - timedelta(days=1)
-    await execute(db, "UPDATE application_imports SET build_end = %(at)s", at=last_import)
-    taken = NewPrivilege(header="Group", permission="Posters", requested_access=Access.NONE)
-    earlier = await an_access_request(
-        db, "Change", application_id=leave.ledger, identity_id=leave.ada, privileges=[taken],
-        now=rows[0][0] - timedelta(days=2),
-    )  # fmt: skip
-    resolved = None if seconds is None else last_import + timedelta(seconds=seconds)
-    await execute(db, "UPDATE access_requests SET resolved_on = %(at)s WHERE id = %(id)s", at=resolved, id=earlier)
+    suspension = rows[0][0]
+    await execute(db, "UPDATE application_imports SET build_end = %(at)s", at=suspension - imported)
+    # Neither an earlier import counts, nor a failed one, nor a later one, nor one of another application.
+    await an_import(db, leave.ledger, "Finished", build_end=suspension - 2 * DAY)
+    await an_import(db, leave.ledger, "Failed", build_end=suspension - HOUR)
+    await an_import(db, leave.ledger, "Finished", build_end=suspension + HOUR)
+    await an_import(db, await an_application(db, "Other"), "Finished", build_end=suspension - HOUR)
+    earlier = await a_request(db, leave, Access.NONE, now=suspension - 2 * DAY)
+    at = None if resolved is None else suspension - imported + resolved
+    await execute(db, "UPDATE access_requests SET resolved_on = %(at)s WHERE id = %(id)s", at=at, id=earlier)
 
     _, restored, _ = await back(client, config, leave)
 
     assert restored == (["Readers"] if stays_away else ["Posters", "Readers"])
 
 
+@pytest.mark.parametrize(
+    ("asked", "restored", "said"),
+    [
+        ([Access.GRANT], "Grant", "is restored as Grant, not as Unrestricted: access request"),
+        ([Access.MODIFY, Access.GRANT], "Grant", "is restored as Grant, not as Unrestricted: access request"),
+        ([Access.GRANT, Access.MODIFY], "Grant", "is restored as Grant, not as Unrestricted: access request"),
+        ([Access.DENY], None, "is not restored: access request"),
+        ([Access.UNRESTRICTED], "Unrestricted", None),
+    ],
+)
 async def test_access_lowered_during_the_leave_is_restored_lowered(
-    client: httpx2.AsyncClient, db: Db, config: Config, leave: Leave
+    client: httpx2.AsyncClient,
+    db: Db,
+    config: Config,
+    leave: Leave,
+    asked: list[Access],
+    restored: str | None,
+    said: str | None,
 ) -> None:
     await execute(db, "UPDATE privileges SET initial_access = 'Unrestricted' WHERE permission = 'Posters'")
     await suspended(client, leave)
-    lower = NewPrivilege(header="Group", permission="Posters", requested_access=Access.GRANT)
-    await an_access_request(
-        db, "Change", application_id=leave.ledger, identity_id=leave.ada, privileges=[lower],
-        now=datetime(2026, 11, 10, tzinfo=UTC),
-    )  # fmt: skip
+    for access in asked:
+        await a_request(db, leave, access)
 
-    event, _, said = await back(client, config, leave)
+    event, _, comments = await back(client, config, leave)
 
     [request] = event["stages"][2]["accessRequests"]
     detail = (await client.get(f"/api/access-requests/{request['id']}")).json()
-    assert detail["target"]["privileges"][0]["requestedAccess"] == "Grant"
-    assert "is restored as Grant, not as Unrestricted: access request" in said[0]
+    found = {each["permission"]["permission"]: each["requestedAccess"] for each in detail["target"]["privileges"]}
+    assert found == {**({"Posters": restored} if restored else {}), "Readers": "Grant"}
+    assert [comment for comment in comments if said is None or said not in comment] == []
+    assert len(comments) == (said is not None)
 
 
+async def another_leave(
+    client: httpx2.AsyncClient, config: Config, person: UUID, start: str, end: str | None = None
+) -> Any:
+    event = await created(
+        client, "leave-of-absence", identityId=str(person), effectiveDate=f"2026-{start}", endDate=end
+    )
+    await let_the_worker_work(config)
+    return event
+
+
+@pytest.mark.parametrize("ends", [(None, "2027-01-01"), ("2027-01-01", None)])
 async def test_end_of_a_leave_restores_nothing_during_another_leave(
-    client: httpx2.AsyncClient, db: Db, config: Config, leave: Leave
+    client: httpx2.AsyncClient, config: Config, leave: Leave, ends: tuple[str | None, str | None]
 ) -> None:
     await suspended(client, leave)
-    other = await created(client, "leave-of-absence", identityId=str(leave.ada), effectiveDate="2026-11-02")
-    await let_the_worker_work(config)
+    others = [await another_leave(client, config, leave.ada, "11-02", end) for end in ends]
 
     _, restored, said = await back(client, config, leave)
 
     assert restored == []
-    assert f"leave {other['number']} of the same person has not ended" in said[0]
+    assert f"leave {others[0]['number']} of the same person has not ended" in said[0]
+
+
+@pytest.mark.parametrize("other", ["none", "not started", "ended", "canceled"])
+async def test_other_leaves_that_are_not_in_effect_hold_nothing_back(
+    client: httpx2.AsyncClient, db: Db, config: Config, leave: Leave, other: str
+) -> None:
+    await suspended(client, leave)
+    await another_leave(client, config, await an_identity(db, "Grace", "Hopper"), "11-02")
+    match other:
+        case "not started":
+            await another_leave(client, config, leave.ada, "12-05")
+        case "ended":
+            await another_leave(client, config, leave.ada, "11-02", "2026-11-10")
+            await let_the_worker_work(config, datetime(2026, 11, 11, tzinfo=UTC))
+        case "canceled":
+            event = await another_leave(client, config, leave.ada, "11-02")
+            assert (await client.post(f"{EVENTS}/{event['id']}/cancel", json={})).status_code == 200
+
+    _, restored, said = await back(client, config, leave)
+
+    assert (restored, said) == (["Posters", "Readers"], [])
+
+
+async def test_unverified_suspension_of_an_account_without_privileges_is_restored(
+    client: httpx2.AsyncClient, db: Db, config: Config, leave: Leave
+) -> None:
+    grace, wiki = await an_identity(db, "Grace", "Hopper"), await an_application(db, "Wiki", priority="High")
+    await an_account(db, wiki, "grace", grace)
+    leave.event = await another_leave(client, config, grace, "11-02", "2026-12-01")
+    event = (await client.get(f"{EVENTS}/{leave.event['id']}")).json()
+    [request] = event["stages"][0]["accessRequests"]
+    assert (await client.post(f"/api/access-requests/{request['id']}/resolve")).json()["status"] == "Resolved"
+
+    event, restored, comments = await back(client, config, leave)
+
+    assert ([request["target"]["name"] for request in event["stages"][2]["accessRequests"]]) == ["grace"]
+    assert (restored, comments, event["stages"][0]["accessRequests"][0]["status"]) == ([], [], "Resolved")
+
+
+async def test_return_date_cannot_change_after_the_return_has_started(
+    client: httpx2.AsyncClient, config: Config, leave: Leave
+) -> None:
+    await suspended(client, leave)
+    await back(client, config, leave)
+
+    answer = await client.post(f"{EVENTS}/{leave.event['id']}/return-date", json={"endDate": "2027-01-01"})
+
+    assert answer.status_code == 409
+    assert answer.json()["message"] == "The return has already started, so its date cannot be changed"
 
 
 async def test_restore_at_the_end_of_a_leave_needs_no_approval(
@@ -183,11 +309,16 @@ async def test_restore_at_the_end_of_a_leave_needs_no_approval(
     assert (request["status"], restored) == ("Open", ["Posters", "Readers"])
 
 
+@pytest.mark.parametrize("is_listed", [True, False])
 async def test_membership_in_a_removed_group_is_not_restored(
-    client: httpx2.AsyncClient, db: Db, config: Config, leave: Leave
+    client: httpx2.AsyncClient, db: Db, config: Config, leave: Leave, is_listed: bool
 ) -> None:
+    """A group that no file lists is known by its members alone, so it is not gone without them."""
     await suspended(client, leave)
+    await a_request(db, leave, Access.MODIFY)
     number = await a_finished_import(db, leave.ledger)
+    if not is_listed:
+        await db.execute("DELETE FROM group_listings")
     for table in ("group_versions", "group_listings"):
         await db.execute(
             f"UPDATE {table} SET until_import = %s"
@@ -197,5 +328,5 @@ async def test_membership_in_a_removed_group_is_not_restored(
 
     _, restored, comments = await back(client, config, leave)
 
-    assert restored == ["Readers"]
-    assert comments == ["Group Posters of ada in Ledger is not restored: the group no longer exists"]
+    gone = "Group Posters of ada in Ledger is not restored: the group no longer exists"
+    assert (restored, comments) == ((["Readers"], [gone]) if is_listed else (["Posters", "Readers"], []))
