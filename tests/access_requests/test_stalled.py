@@ -10,7 +10,7 @@ from rolecall.core.caller import SYSTEM
 from rolecall.core.db import Db
 from rolecall.settings.policy import RequestAction
 from tests.access_requests.walking import STEPS, a_cast, a_request_that_is, done
-from tests.builders import an_application
+from tests.builders import an_access_request, an_application, an_identity
 
 
 async def stalled(client: httpx2.AsyncClient) -> list[dict[str, Any]]:
@@ -49,6 +49,29 @@ async def test_open_request_waits_for_its_assignee(client: httpx2.AsyncClient, d
     (item,) = await stalled(client)
 
     assert item["waitingFor"] == [{"id": cast.grace, "name": "Grace Hopper"}]
+
+
+async def test_request_waits_for_the_reviewers_of_unmet_rules_in_order(client: httpx2.AsyncClient, db: Db) -> None:
+    responders = {
+        "By provisioners": "Application Provisioner",
+        "By the owner": "Application Owner",
+        "By boss": "Supervisor",
+    }
+    policy = [{"type": "Approve", "reason": name, "responder": who} for name, who in responders.items()]
+    assert (await client.patch("/api/settings", json={"approvalPolicy": policy})).status_code == 200
+    cast = await a_cast(db)
+    zoe, amy, olga = [str(await an_identity(db, name)) for name in ("Zoe", "Amy", "Olga")]
+    application = await an_application(db, "Books", ownerId=olga, provisionerIds=[zoe, amy])
+    id = await an_access_request(db, identity_id=cast.ada_id, application_id=application)
+    await done(client, id, "assign", assigneeId=cast.peter)
+
+    async def waits() -> tuple[list[str], list[str]]:
+        (item,) = await stalled(client)
+        return [person["id"] for person in item["waitingFor"]], item["reasons"]
+
+    assert await waits() == ([zoe, amy, olga, cast.grace], ["By boss", "By provisioners", "By the owner"])
+    await done(client, id, "respond", type="Approve", response="Approved", reviewerId=zoe)
+    assert await waits() == ([olga, cast.grace], ["By boss", "By the owner"])
 
 
 async def test_last_page_of_the_stalled_list_stays_exact_as_requests_change(client: httpx2.AsyncClient, db: Db) -> None:

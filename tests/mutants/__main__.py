@@ -129,7 +129,7 @@ def judge(
         limit = 20 + 4 * sum(reach.seconds[test] for test in chosen)
         before = results.killers.get(mutant.key, "")
         job = {"id": id, "tests": chosen, "limit": limit, "first": before} | msgspec.to_builtins(mutant)
-        job["in_place"] = reach.is_only_in_functions(mutant)
+        job["in_place"] = reach.is_only_in_its_file(mutant)
         work[id % processes].append(json.dumps(job))
     files = sorted({test.partition("::")[0] for _, chosen in jobs for test in chosen})
     busy = [(number, part) for number, part in enumerate(work) if part]

@@ -43,6 +43,8 @@ class Reach:
         # Functions by the names they use, and names by the names in their definition; names include their package.
         self.mentions: dict[Name, set[_Function]] = defaultdict(set)
         self.derived: dict[Name, set[Name]] = defaultdict(set)
+        # The names that each file assigns at its top level.
+        self.assigned: dict[str, set[Name]] = defaultdict(set)
         # The first and last line of each function, by file.
         self.spans: dict[str, list[tuple[int, int]]] = defaultdict(list)
         for path in sorted((root / "rolecall").rglob("*.py")):
@@ -57,16 +59,17 @@ class Reach:
             self.spans[file].append((first, statement.end_lineno or first))
             for name in product(packages, _names(statement)):
                 self.mentions[name].add(_Function(file, statement.name, first))
-            for name in product(packages, _evaluated_on_import(statement)):
+            for name in product(packages, evaluated_on_import(statement)):
                 self.derived[name].add((_package(file), statement.name))
         elif isinstance(statement, ast.ClassDef):
             for inner in statement.body:
                 self._read(file, packages, inner)
-            for name in product(packages, _names(statement)):
+            for name in product(packages, evaluated_on_import(statement)):
                 self.derived[name].add((_package(file), statement.name))
         elif isinstance(statement, ast.Assign | ast.AnnAssign) and statement.value:
             targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
             made = {(_package(file), name) for target in targets for name in _names(target)}
+            self.assigned[file] |= made
             for name in product(packages, _names(statement.value)):
                 self.derived[name] |= made
 
@@ -95,9 +98,13 @@ class Reach:
         covered = sum(test in lines.get(line, ()) for line in range(first, last + 1))
         return self.breadth[test] * max(self.seconds[test], 0.1) / max(covered, 1) ** 2
 
-    def is_only_in_functions(self, mutant: Mutant) -> bool:
-        """Tell whether only functions use a mutated constant, which then can be replaced without another import."""
-        return not any(self.derived[_package(mutant.file), name] for name in mutant.names)
+    def is_only_in_its_file(self, mutant: Mutant) -> bool:
+        """Tell whether on import only constants of the same file use a constant: it is replaced without an import."""
+        waiting = seen = {(_package(mutant.file), name) for name in mutant.names}
+        while waiting:
+            waiting = {further for name in waiting for further in self.derived[name]} - seen
+            seen = seen | waiting
+        return seen <= self.assigned[mutant.file]
 
     def _through(self, names: set[Name]) -> set[str]:
         """Find the tests of all functions that use these names, directly or through other names."""
@@ -126,9 +133,17 @@ def _package(file: str) -> str:
     return Path(file).parts[1].removesuffix(".py")
 
 
-def _evaluated_on_import(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
-    defaults = [*function.args.defaults, *filter(None, function.args.kw_defaults)]
-    return {name for node in (*function.decorator_list, *defaults) for name in _names(node)}
+def evaluated_on_import(statement: ast.stmt) -> set[str]:
+    """Return the names whose values a statement reads when its module is imported."""
+    match statement:
+        case ast.FunctionDef() | ast.AsyncFunctionDef():
+            defaults = [*statement.args.defaults, *filter(None, statement.args.kw_defaults)]
+            return {name for node in (*statement.decorator_list, *defaults) for name in _names(node)}
+        case ast.ClassDef():
+            outside = (*statement.decorator_list, *statement.bases, *(each.value for each in statement.keywords))
+            inside = {name for each in statement.body for name in evaluated_on_import(each)}
+            return inside | {name for node in outside for name in _names(node)}
+    return _names(statement)
 
 
 def _names(node: ast.AST) -> set[str]:

@@ -1,8 +1,8 @@
 """Run tests against mutants: a pytest plugin that collects all tests once and forks a process for each mutant.
 
 The fork replaces the code of the mutated function in place, or the value of a mutated constant that only functions
-use. A mutant of other code that runs on import needs the package imported again, which takes longer. Processes that the
-tests start read the mutated file from this copy of the tree.
+and other constants of its file use. A mutant of other code that runs on import needs the package imported again, which
+takes longer. Processes that the tests start read the mutated file from this copy of the tree.
 """
 
 import ast
@@ -22,8 +22,11 @@ from typing import Any
 import psycopg
 import pytest
 
+from tests.mutants.reaching import evaluated_on_import
+
 Job = dict[str, Any]
 _FIRST = 6
+_PURE = ("Listing", "frozenset", "history_of", "json_rows")
 _clock = int(time.time())
 
 
@@ -157,13 +160,16 @@ def _swap(source: bytes, file: Path, functions: dict[str, list[FunctionType]]) -
 
 
 def _rebind(source: bytes, file: Path, line: int) -> bool:
-    """Evaluate the assignment of a constant again, and give its name the new value wherever it was imported."""
+    """Evaluate a constant again, and those of its file that depend on it, and replace them wherever they are imported.
+
+    Return False if something else of the file needs them on import.
+    """
     (module,) = [each for each in [*sys.modules.values()] if getattr(each, "__file__", None) == str(file)]
-    statement = next(each for each in ast.parse(source).body if each.lineno <= line <= (each.end_lineno or 0))
-    if not _is_constant(statement):
+    statements = constants_after(ast.parse(source).body, line)
+    if not statements:
         return False
     old, new = vars(module).copy(), vars(module).copy()
-    exec(compile(ast.Module([statement], []), str(file), "exec", dont_inherit=True), new)
+    exec(compile(ast.Module(statements, []), str(file), "exec", dont_inherit=True), new)
     for name in [name for name in old if new[name] is not old[name]]:
         for other in [module] if name.startswith("_") else [*sys.modules.values()]:
             if vars(other).get(name) is old[name]:
@@ -171,12 +177,30 @@ def _rebind(source: bytes, file: Path, line: int) -> bool:
     return True
 
 
+def constants_after(body: list[ast.stmt], line: int) -> list[ast.stmt]:
+    """Return the constant on this line and those that depend on it; nothing if it is none or others depend on it."""
+    found: list[ast.stmt] = []
+    changed: set[str] = set()
+    for statement in body:
+        is_on_line = statement.lineno <= line <= (statement.end_lineno or 0)
+        if not is_on_line and not changed & evaluated_on_import(statement):
+            continue
+        if not _is_constant(statement):
+            return []
+        found.append(statement)
+        names = [node for node in ast.walk(statement) if isinstance(node, ast.Name)]
+        changed |= {name.id for name in names if isinstance(name.ctx, ast.Store)}
+    return found
+
+
 def _is_constant(statement: ast.stmt) -> bool:
     """Tell whether evaluating the assignment again has no effect but its value."""
-    if not isinstance(statement, ast.Assign | ast.AnnAssign):
+    if not isinstance(statement, ast.Assign | ast.AnnAssign) or statement.value is None:
         return False
-    parts = [*ast.walk(statement)]
-    return isinstance(statement.value, ast.JoinedStr) or not any(isinstance(part, ast.Call) for part in parts)
+    if isinstance(statement.value, ast.JoinedStr):
+        return True
+    called = [node.func for node in ast.walk(statement.value) if isinstance(node, ast.Call)]
+    return all(isinstance(function, ast.Name) and function.id in _PURE for function in called)
 
 
 def _place(code: CodeType) -> tuple[str, int, tuple[str, ...]]:

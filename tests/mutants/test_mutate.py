@@ -7,6 +7,7 @@ import pytest
 
 from tests.mutants.__main__ import ROOT, accepted_mutants, all_mutants
 from tests.mutants.mutate import mutants_of, sql_edits
+from tests.mutants.running import constants_after
 
 PYTHON = {
     "if RANK[a] >= RANK[b]:\n    pass": {"if RANK[a] > RANK[b]:", "if True:", "if False:"},
@@ -79,6 +80,21 @@ def test_docstrings_annotations_and_plain_text_are_left_alone() -> None:
     '''
 
     assert [mutant.after for mutant in mutants_of("x.py", dedent(source).encode())] == ["pass"]
+
+
+CONSTANTS = {
+    "A = 1\nB = f'{A}'\nC = Listing(B)\nD = 2": ["A = 1", "B = f'{A}'", "C = Listing(B)"],
+    "A = 1\ndef f():\n    return A\nclass X:\n    def f(self):\n        return A": ["A = 1"],
+    "A = 1\ndef f(a=A):\n    pass": [],
+    "A = 1\nclass X:\n    a = A": [],
+    "A = 1\nB = open(A)": [],
+    "@f(1)\ndef g():\n    pass": [],
+}
+
+
+@pytest.mark.parametrize("source", CONSTANTS)
+def test_constant_is_replaced_with_those_that_depend_on_it(source: str) -> None:
+    assert [ast.unparse(each) for each in constants_after(ast.parse(source).body, 1)] == CONSTANTS[source]
 
 
 def test_mutants_can_be_compiled_and_differ() -> None:

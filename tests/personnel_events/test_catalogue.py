@@ -1,6 +1,6 @@
 """Test the requests of events against the catalogue and the access of accounts."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -8,10 +8,11 @@ import httpx2
 import pytest
 
 from rolecall.access_requests.model import NewPrivilege
+from rolecall.accounts.model import Access
 from rolecall.core import clock
 from rolecall.core.config import Config
-from rolecall.core.db import Db
-from tests.builders import an_access_model, an_access_request, an_application, an_identity
+from rolecall.core.db import Db, fetch_value
+from tests.builders import an_access_model, an_access_request, an_application, an_identity, an_import
 from tests.holdings import an_account
 from tests.personnel_events.bodies import EVENTS, created
 from tests.working import let_the_worker_work
@@ -55,19 +56,41 @@ async def test_model_privilege_that_the_catalogue_lacks_is_critical(
     assert len(request["requirements"][0]["rules"]) == 2
 
 
+# Requests for a group: action, access, status, and seconds between the last import and the completion.
+REQUESTED: dict[str, tuple[str, Access, str | None, int]] = {
+    "Adding": ("Add", Access.GRANT, None, 0),
+    "Changing": ("Change", Access.MODIFY, None, 0),
+    "Restoring": ("Restore", Access.GRANT, None, 0),
+    "Given": ("Add", Access.GRANT, "Completed", 0),
+    "Missing": ("Add", Access.GRANT, "Completed", -1),
+    "Canceled": ("Add", Access.GRANT, "Canceled", 0),
+    "Dropping": ("Change", Access.NONE, None, 0),
+    "Denying": ("Change", Access.DENY, None, 0),
+}
+
+
 async def test_role_transition_removes_only_access_that_is_held_or_requested(
     client: httpx2.AsyncClient, db: Db, config: Config
 ) -> None:
     ada, ledger = await an_identity(db, department="Finance"), await an_application(db, "Ledger")
-    await an_account(db, ledger, "ada", ada, groups=("Held",), permissions=(("Books", "Denied", "Deny", "None"),))
-    groups = ["Held", "Never", "Coming", "Given", "Canceled"]
-    denied = [{"header": "Books", "permission": "Denied"}]
+    wiki, grace = await an_application(db, "Wiki"), await an_identity(db, "Grace", "Hopper")
+    not_held = (("Books", "Denied", "Deny", "None"), ("Books", "None", "None", "None"))
+    await an_account(db, ledger, "ada", ada, groups=("Held",), permissions=not_held)
+    groups = ["Held", "Never", "Grace's", "Wiki's", *REQUESTED]
+    denied = [{"header": header, "permission": permission} for header, permission, *_ in not_held]
     await an_access_model(db, access=[{"applicationId": str(ledger), "groups": groups, "permissions": denied}])
-    await a_request(db, ada, ledger, "Coming")
-    # The request is completed, and no import has run since.
-    for name, status in (("Given", "Completed"), ("Canceled", "Canceled")):
-        id = await a_request(db, ada, ledger, name)
-        await db.execute("UPDATE access_requests SET status = %s, completed_on = now() WHERE id = %s", (status, id))
+    imported = await fetch_value(db, "SELECT max(created_at) FROM application_imports")
+    for name, (action, access, status, seconds) in REQUESTED.items():
+        id = await a_request(db, ada, ledger, name, action, access)
+        at = imported + timedelta(seconds=seconds)
+        if status:
+            sql = "UPDATE access_requests SET status = %s, completed_on = %s WHERE id = %s"
+            await db.execute(sql, (status, at, id))
+    # Neither another person's request counts, nor one in another application, nor an import that failed.
+    await a_request(db, grace, ledger, "Grace's")
+    await a_request(db, ada, wiki, "Wiki's")
+    for application, status in ((ledger, "Failed"), (wiki, "Finished")):
+        await an_import(db, application, status, created_at=imported + timedelta(hours=1))
 
     event = await created(
         client, "role-transition", identityId=str(ada), effectiveDate="2026-11-02", identity={"department": "Sales"}
@@ -75,9 +98,11 @@ async def test_role_transition_removes_only_access_that_is_held_or_requested(
     (request,) = await asked(client, config, event)
 
     assert request["action"] == "Remove"
-    assert sorted(name for name, _ in rated(request)) == ["Coming", "Given", "Held"]
+    assert sorted(name for name, _ in rated(request)) == ["Adding", "Changing", "Given", "Held", "Restoring"]
 
 
-async def a_request(db: Db, identity: UUID, application: UUID, group: str) -> UUID:
-    privileges = [NewPrivilege(header="Group", permission=group)]
-    return await an_access_request(db, identity_id=identity, application_id=application, privileges=privileges)
+async def a_request(
+    db: Db, identity: UUID, application: UUID, group: str, action: str = "Add", access: Access = Access.GRANT
+) -> UUID:
+    privileges = [NewPrivilege(header="Group", permission=group, requested_access=access)]
+    return await an_access_request(db, action, identity_id=identity, application_id=application, privileges=privileges)
