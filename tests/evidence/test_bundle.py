@@ -63,7 +63,7 @@ def checked(*arguments: object) -> subprocess.CompletedProcess[str]:
 
 
 def run_script(script: Path, *arguments: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-I", script, *arguments]
+    command: list[str | Path] = [sys.executable, "-I", script, *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 

@@ -32,7 +32,7 @@ from rolecall.core.postgres import embedded
 from tests.battery.planted import LEFT_OUT
 from tests.conftest import TEMPLATE, make_template
 from tests.mutants.mutate import Mutant, mutants_of
-from tests.mutants.reaching import Reach, Trace
+from tests.mutants.reaching import FEWEST, Reach, Trace
 from tests.mutants.results import KILLED, Result, Results
 from tests.mutants.targets import TARGETS
 
@@ -40,7 +40,6 @@ ROOT = Path(__file__).parents[2]
 KEPT = ROOT / ".rolecall" / "mutants"
 ACCEPTED = Path(__file__).parent / "accepted.toml"
 GOAL = 95.0
-_FEWEST = 10
 _VERDICTS = (*KILLED, "survived", "untested", "accepted", "not judged")
 _PYTEST = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
 _SLOW = ("tests/console/browser", "tests/battery", "tests/cli/test_serve.py")
@@ -177,7 +176,7 @@ def _within(tests: Sequence[str], seconds: dict[str, float], most: float) -> Ite
     for count, test in enumerate(tests, 1):
         yield test
         spent += seconds[test]
-        if spent > most and count >= _FEWEST:
+        if spent > most and count >= FEWEST:
             break
 
 

@@ -20,6 +20,7 @@ class Trace(msgspec.Struct, frozen=True):
 
 
 Name = tuple[str, str]  # package and name
+FEWEST = 10
 
 
 class _Function(msgspec.Struct, frozen=True):
@@ -77,8 +78,11 @@ class Reach:
         lines, (first, last) = self.hits[mutant.file], mutant.lines
         found = {test for line in range(first, last + 1) for test in lines.get(line, ())} if mutant.function else set()
         own = f"tests/{_package(mutant.file)}/"
+        traced = set(found)
         if not found:
             found = self._through({(_package(mutant.file), name) for name in mutant.names})
+        # Where few tests run the line, processes that tests start may run it too.
+        if len(found) < FEWEST or not traced:
             found |= {test for test in self.seconds if test.startswith(own)}
         cost = {test: self._cost(mutant, test) for test in found}
         # One case of each test before further cases: another test is likelier to notice something else.
@@ -87,7 +91,8 @@ class Reach:
         order = []
         for test in sorted(found, key=lambda test: (cost[test], test)):
             name = test.partition("[")[0]
-            order.append((cases[name], f"test_{named}.py" not in name, not test.startswith(own), cost[test], test))
+            is_named, is_own = f"test_{named}.py" in name, test.startswith(own)
+            order.append((test not in traced, cases[name], not is_named, not is_own, cost[test], test))
             cases[name] += 1
         return [test for *_, test in sorted(order)]
 
