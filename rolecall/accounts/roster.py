@@ -16,7 +16,16 @@ from rolecall.accounts.shapes import AccountDetail, AccountIdentity, RosterItem
 from rolecall.applications.queries import SUMMARY_COLUMNS, SUMMARY_WIDTH, summary_from_row
 from rolecall.core.db import Db, fetch_rows
 from rolecall.core.errors import NotFound
-from rolecall.core.paging import PAGE_SIZE, FrozenListing, Page, fetch_page, fetch_stretch
+from rolecall.core.paging import (
+    EVERYTHING,
+    PAGE_SIZE,
+    FrozenListing,
+    Page,
+    all_of,
+    fetch_page,
+    fetch_stretch,
+    frozen_rows,
+)
 
 # An account `x` of application `a` as its version `v` shows it, with its identity `i`.
 _COLUMNS = f"""x.id, {SUMMARY_COLUMNS}, x.username, v.name, v.email, v.is_active, v.is_locked,
@@ -82,6 +91,9 @@ async def _one_after_the_other(db: Db, page: int, filters: RosterFilters) -> Pag
            ORDER BY a.list_key""",
         id=filters.application_id,
     )
+    chosen = {"match": filters.match, "is_active": filters.is_active}
+    if page == EVERYTHING:
+        return all_of([frozen_rows(_OF_ONE, application=id, as_of=number, **chosen) for id, number in applications])
     items: list[RosterItem] = []
     before, total, start = 0, 0, (page - 1) * PAGE_SIZE
     for id, number in applications:
@@ -94,8 +106,7 @@ async def _one_after_the_other(db: Db, page: int, filters: RosterFilters) -> Pag
             wanted,
             application=id,
             as_of=number,
-            match=filters.match,
-            is_active=filters.is_active,
+            **chosen,
         )
         items += found if start < before + of_this else []
         before += of_this

@@ -121,7 +121,6 @@ _ROSTER: dict[str, tuple[str, Reader]] = {
     "/",
     scope=Scope.APPLICATIONS_READ,
     query={"asOf": an_as_of, **{name: reader for name, (_, reader) in _ROSTER.items()}},
-    exported=False,
 )
 async def list_all_accounts(db: Db, query: dict[str, Any], config: Config, now: datetime) -> Page[RosterItem]:
     """List accounts across applications by application and username, now or as of a time or an import.

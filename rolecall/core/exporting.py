@@ -21,7 +21,7 @@ from rolecall.core.config import Config
 from rolecall.core.db import Db, fetch_value, session_options
 from rolecall.core.errors import Invalid
 from rolecall.core.formats.columns import Column
-from rolecall.core.formats.formats import KINDS, File, Format, new_file
+from rolecall.core.formats.formats import KINDS, Format, new_file
 from rolecall.core.formats.manifest import ExportManifest
 from rolecall.core.paging import Rows, Whole
 
@@ -108,7 +108,10 @@ async def write(
             async with aclosing(_batches(db, f"export_{number}", part)) as batches:
                 async for rows in batches:
                     outcome.row_count += len(rows)
-                    if piece := await run(_feed, file, part, rows):
+                    items = await run(_made, part, rows)
+                    if part.complete:
+                        items = await part.complete(db, items)
+                    if piece := await run(file.feed, items):
                         yield counted(piece)
         manifest = ExportManifest(
             id=plan.id, list=plan.list, filters=plan.filters, created_by=by, started_on=now, row_count=outcome.row_count
@@ -121,8 +124,8 @@ async def write(
         thread.shutdown(wait=False)
 
 
-def _feed(file: File, part: Rows[Any], rows: Sequence[Any]) -> bytes:
-    return file.feed([part.make(row) for row in rows])
+def _made(part: Rows[Any], rows: Sequence[Any]) -> list[Any]:
+    return [part.make(row) for row in rows]
 
 
 async def _batches(db: Db, name: str, part: Rows[Any]) -> AsyncGenerator[Sequence[Any]]:

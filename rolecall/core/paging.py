@@ -4,7 +4,7 @@ A large table is a `Listing`, whose totals the triggers of `schema/core.sql` mai
 `FrozenListing`, whose page starts are stored once; `fetch_page` serves small lists. `docs/lists.md` explains all three.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime, timedelta
 from functools import cache
 from typing import Any, Generic, TypeVar
@@ -37,13 +37,22 @@ class Page(msgspec.Struct, Generic[T], rename="camel"):
         """Change each item, whether it is read already or not."""
         return msgspec.structs.replace(self, items=[change(item) for item in self.items])
 
+    async def completed(self, db: Db, complete: "Complete[T]") -> "Page[T]":
+        """Complete the items with further queries, now or when they are read."""
+        return msgspec.structs.replace(self, items=await complete(db, self.items))
+
+
+# Turns a batch of items into as many complete ones, in the same order, and writes nothing.
+Complete = Callable[[Db, Sequence[Any]], Awaitable[list[T]]]
+
 
 class Rows(msgspec.Struct, Generic[T], frozen=True):
-    """A query that is not run yet, and how an item is built from a row."""
+    """A query that is not run yet, how an item is built from a row, and what completes a batch of items."""
 
     statement: str
     params: dict[str, Any]
-    make: Callable[[Sequence[Any]], T]
+    make: Callable[[Sequence[Any]], Any]
+    complete: Complete[T] | None = None
 
 
 class Whole(Page[T], Generic[T]):
@@ -53,7 +62,11 @@ class Whole(Page[T], Generic[T]):
     parts: list[Rows[T]] = []
 
     def map(self, change: Callable[[T], T]) -> Page[T]:
-        parts = [Rows(part.statement, part.params, _then(part.make, change)) for part in self.parts]
+        parts = [msgspec.structs.replace(part, make=_then(part.make, change)) for part in self.parts]
+        return msgspec.structs.replace(self, parts=parts)
+
+    async def completed(self, db: Db, complete: Complete[T]) -> Page[T]:
+        parts = [msgspec.structs.replace(part, complete=complete) for part in self.parts]
         return msgspec.structs.replace(self, parts=parts)
 
 

@@ -3,28 +3,47 @@
 The holdings on each page are computed once per import (`core/gathering.py`); a page then reads only its own accounts.
 """
 
+from collections import defaultdict
 from collections.abc import Sequence
 from datetime import datetime
-from itertools import groupby
+from functools import partial
 from uuid import UUID
 
 import msgspec
 
 from rolecall.accounts.model import Access
 from rolecall.core.db import Db, fetch_all, fetch_rows, fetch_value
-from rolecall.core.gathering import Gathered, fetch_gathered
-from rolecall.core.paging import PAGE_SIZE, Page
+from rolecall.core.gathering import fetch_gathered
+from rolecall.core.paging import EVERYTHING, PAGE_SIZE, Page, Rows, all_of
 from rolecall.effective_access.queries import Asked, Given, imports_by_number, reasons_of
 from rolecall.effective_access.shapes import HolderAccount, HolderIdentity, Holding, ImportReason
-from rolecall.entitlements.shapes import EntitlementDetail
+from rolecall.entitlements.shapes import EntitlementItem
 from rolecall.identities.model import IdentityStatus
 
-# Direct holdings first, then by the groups on the way. A key names one holding among those of its entitlement.
+# A key names one holding among those of its entitlement.
 _KEY = "concat_ws(' ', h.account, array_to_string(h.path, '>'), h.access, lower(h.during))"
-_NOW = """(SELECT h.id, h.account, h.path, h.access, int4range(min(lower(h.during)), NULL) AS during
-           FROM holdings_of(%(id)s, %(as_of)s) AS h GROUP BY 1, 2, 3, 4)"""
-_EVER = """(SELECT h.id, h.account, h.path, h.access, unnest(range_agg(h.during)) AS during
-            FROM holdings_of(%(id)s, NULL) AS h GROUP BY 1, 2, 3, 4)"""
+
+
+class _View(msgspec.Struct, frozen=True):
+    """A list of holdings; `order` sorts direct holdings of an account first, then by the groups on the way."""
+
+    name: str
+    holdings: str
+    order: str
+
+
+_HOLDERS = _View(
+    name="holders of {id} after {number}",
+    holdings="""(SELECT h.id, h.account, h.path, h.access, int4range(min(lower(h.during)), NULL) AS during
+                 FROM holdings_of(%(id)s, %(as_of)s) AS h GROUP BY 1, 2, 3, 4)""",
+    order="a.username, h.path, h.access",
+)
+_HISTORY = _View(
+    name="history of {id} up to {number}",
+    holdings="""(SELECT h.id, h.account, h.path, h.access, unnest(range_agg(h.during)) AS during
+                 FROM holdings_of(%(id)s, NULL) AS h GROUP BY 1, 2, 3, 4)""",
+    order="lower(h.during) DESC, a.username, h.path, h.access",
+)
 
 
 class _Row(msgspec.Struct):
@@ -65,47 +84,46 @@ class _Row(msgspec.Struct):
 
 
 async def holders_of(
-    db: Db, entitlement: EntitlementDetail, page: int, as_of: datetime | None, now: datetime
+    db: Db, entitlement: EntitlementItem, page: int, as_of: datetime | None, now: datetime
 ) -> Page[Holding]:
     """List who holds it, by username."""
-    number = await _last_import(db, entitlement, as_of)
-    gathered = await fetch_gathered(
-        db,
-        f"holders of {entitlement.id} after {number}, joined {await _joined(db, entitlement)}",
-        f"""SELECT {_KEY} AS key, row_number() OVER (ORDER BY a.username, h.path, h.access) - 1 AS place
-            FROM {_NOW} AS h JOIN accounts a ON a.number = h.account""",
-        page,
-        now,
-        id=entitlement.id,
-        as_of=number,
-    )
-    rows = await _read(db, _NOW, entitlement.id, gathered, number, as_of or now)
-    return await _shown(db, rows, gathered.total, page, as_of)
+    return await _listed(db, _HOLDERS, entitlement, page, as_of, now)
 
 
 async def history_of(
-    db: Db, entitlement: EntitlementDetail, page: int, as_of: datetime | None, now: datetime
+    db: Db, entitlement: EntitlementItem, page: int, as_of: datetime | None, now: datetime
 ) -> Page[Holding]:
     """List who ever held it, the newest first; up to a past moment if one is given."""
+    return await _listed(db, _HISTORY, entitlement, page, as_of, now)
+
+
+async def _listed(
+    db: Db, view: _View, entitlement: EntitlementItem, page: int, as_of: datetime | None, now: datetime
+) -> Page[Holding]:
     number = await _last_import(db, entitlement, as_of)
+    given = {"id": entitlement.id, "as_of": number}
+    if page == EVERYTHING:
+        rows = f"{_select(view)} WHERE lower(h.during) <= %(as_of)s ORDER BY {view.order}"
+        read = Rows(rows, {**given, "moment": as_of or now}, lambda row: _Row(*row), partial(_shown, number, as_of))
+        return all_of([read])
     gathered = await fetch_gathered(
         db,
-        f"history of {entitlement.id} up to {number}, joined {await _joined(db, entitlement)}",
-        f"""SELECT {_KEY} AS key,
-                   row_number() OVER (ORDER BY lower(h.during) DESC, a.username, h.path, h.access) - 1 AS place
-            FROM {_EVER} AS h JOIN accounts a ON a.number = h.account WHERE lower(h.during) <= %(as_of)s""",
+        f"{view.name.format(id=entitlement.id, number=number)}, joined {await _joined(db, entitlement)}",
+        f"""SELECT {_KEY} AS key, row_number() OVER (ORDER BY {view.order}) - 1 AS place
+            FROM {view.holdings} AS h JOIN accounts a ON a.number = h.account WHERE lower(h.during) <= %(as_of)s""",
         page,
         now,
-        id=entitlement.id,
-        as_of=number,
+        **given,
     )
-    rows = await _read(db, _EVER, entitlement.id, gathered, number, as_of or now)
-    # A holding that ended later was still held at that time.
-    rows = [msgspec.structs.replace(row, until=None if (row.until or 0) > number else row.until) for row in rows]
-    return await _shown(db, rows, gathered.total, page, as_of)
+    accounts = [int(key.split(" ", 1)[0]) for key in gathered.keys]
+    condition = "WHERE h.account = ANY(%(accounts)s)"
+    found = await fetch_all(db, _Row, f"{_select(view)} {condition}", **given, moment=as_of or now, accounts=accounts)
+    by_key = {row.key: row for row in found}
+    items = await _shown(number, as_of, db, [by_key[key] for key in gathered.keys if key in by_key])
+    return Page(items, gathered.total, page, PAGE_SIZE, -(-gathered.total // PAGE_SIZE))
 
 
-async def _last_import(db: Db, entitlement: EntitlementDetail, as_of: datetime | None) -> int:
+async def _last_import(db: Db, entitlement: EntitlementItem, as_of: datetime | None) -> int:
     number: int | None = await fetch_value(
         db,
         """SELECT max(number)::int FROM application_imports WHERE application_id = %(application)s
@@ -116,48 +134,44 @@ async def _last_import(db: Db, entitlement: EntitlementDetail, as_of: datetime |
     return number or 0
 
 
-async def _joined(db: Db, entitlement: EntitlementDetail) -> str:
+async def _joined(db: Db, entitlement: EntitlementItem) -> str:
     """Name the former selves of an entitlement, which are part of its history."""
     rows = await fetch_rows(db, "SELECT id FROM former_selves(%(id)s)", id=entitlement.id)
     return " ".join(sorted(str(id) for (id,) in rows))
 
 
-async def _read(db: Db, holdings: str, id: UUID, gathered: Gathered, as_of: int, moment: datetime) -> list[_Row]:
-    found = await fetch_all(
-        db,
-        _Row,
-        f"""SELECT {_KEY} AS key, e.application_id, e.kind = 'Group' AS is_group, e.header, e.section, e.name,
-                   a.id AS account_id, a.username, coalesce(v.is_active, false) AS is_active,
-                   coalesce(v.is_locked, false) AS is_locked, i.id AS identity_id,
-                   i.first_name || ' ' || i.last_name AS identity_name, i.title, i.department, i.status,
-                   h.access, lower(h.during) AS since, upper(h.during) AS until, group_names(h.path) AS path,
-                   (SELECT group_header(g.nomenclature) FROM group_versions g WHERE g.group_number = h.path[1]
-                    AND g.from_import <= greatest(lower(h.during), %(as_of)s)
-                    ORDER BY g.from_import DESC LIMIT 1) AS group_header
-            FROM {holdings} AS h JOIN accounts a ON a.number = h.account JOIN entitlements e ON e.id = h.id
-            LEFT JOIN LATERAL (SELECT * FROM account_versions v WHERE v.account_number = a.number
-                               AND v.from_import <= %(as_of)s ORDER BY v.from_import DESC LIMIT 1) AS v ON true
-            LEFT JOIN application_imports r ON r.number = upper(h.during) AND r.number <= %(as_of)s
-            -- Whose it was until it ended.
-            LEFT JOIN identities i ON i.id = identity_then(a, coalesce(r.build_end - interval '1 us', %(moment)s))
-            WHERE h.account = ANY(%(accounts)s)""",
-        id=id,
-        as_of=as_of,
-        moment=moment,
-        accounts=[int(key.split(" ", 1)[0]) for key in gathered.keys],
-    )
-    by_key = {row.key: row for row in found}
-    return [by_key[key] for key in gathered.keys if key in by_key]
+def _select(view: _View) -> str:
+    """Select the columns of a `_Row`, without a condition."""
+    return f"""SELECT {_KEY} AS key, e.application_id, e.kind = 'Group' AS is_group, e.header, e.section, e.name,
+               a.id AS account_id, a.username, coalesce(v.is_active, false) AS is_active,
+               coalesce(v.is_locked, false) AS is_locked, i.id AS identity_id,
+               i.first_name || ' ' || i.last_name AS identity_name, i.title, i.department, i.status,
+               h.access, lower(h.during) AS since, upper(h.during) AS until, group_names(h.path) AS path,
+               (SELECT group_header(g.nomenclature) FROM group_versions g WHERE g.group_number = h.path[1]
+                AND g.from_import <= greatest(lower(h.during), %(as_of)s)
+                ORDER BY g.from_import DESC LIMIT 1) AS group_header
+        FROM {view.holdings} AS h JOIN accounts a ON a.number = h.account JOIN entitlements e ON e.id = h.id
+        LEFT JOIN LATERAL (SELECT * FROM account_versions v WHERE v.account_number = a.number
+                           AND v.from_import <= %(as_of)s ORDER BY v.from_import DESC LIMIT 1) AS v ON true
+        LEFT JOIN application_imports r ON r.number = upper(h.during) AND r.number <= %(as_of)s
+        -- Whose it was until it ended.
+        LEFT JOIN identities i ON i.id = identity_then(a, coalesce(r.build_end - interval '1 us', %(moment)s))"""
 
 
-async def _shown(db: Db, rows: Sequence[_Row], total: int, page: int, as_of: datetime | None) -> Page[Holding]:
+async def _shown(number: int, as_of: datetime | None, db: Db, rows: Sequence[_Row]) -> list[Holding]:
+    """Explain holdings as of the import `number`, and those that had ended by then as of their end."""
+    # A holding that ended later was still held at that time.
+    rows = [msgspec.structs.replace(row, until=None if (row.until or 0) > number else row.until) for row in rows]
     imports = await imports_by_number(db, {n for row in rows for n in (row.since, row.until) if n is not None})
-    items: list[Holding] = []
-    # Explain ended holdings as of their end.
-    for until, ended in groupby(rows, key=lambda row: row.until):
+    together = defaultdict[int | None, list[int]](list)
+    for place, row in enumerate(rows):
+        together[row.until].append(place)
+    found: dict[int, Holding] = {}
+    for until, places in together.items():
         moment = imports[until].build_end if until is not None else as_of
-        items += await _explained(db, list(ended), imports, moment)
-    return Page(items, total, page, PAGE_SIZE, -(-total // PAGE_SIZE))
+        explained = await _explained(db, [rows[place] for place in places], imports, moment)
+        found.update(zip(places, explained, strict=True))
+    return [found[place] for place in range(len(rows))]
 
 
 async def _explained(

@@ -8,10 +8,10 @@ from uuid import UUID
 import msgspec
 
 from rolecall.applications.queries import SUMMARY_COLUMNS, SUMMARY_WIDTH, summary_from_row
-from rolecall.core.db import Db, execute, fetch_one, fetch_rows, fetch_value
+from rolecall.core.db import Db, fetch_one, fetch_rows, fetch_value
 from rolecall.core.errors import NotFound
 from rolecall.core.ids import known_guid
-from rolecall.core.paging import FrozenListing, Listing, Page, fetch_frozen, fetch_listed, fetch_page
+from rolecall.core.paging import EVERYTHING, FrozenListing, Listing, Page, fetch_frozen, fetch_listed, fetch_page, whole
 from rolecall.entitlements.model import EntitlementKind
 from rolecall.entitlements.shapes import (
     Curated,
@@ -86,7 +86,14 @@ async def by_name(
         found = await fetch_listed(db, ENTITLEMENTS, page, **filters.columns())
     else:
         found = await _searched(db, page, filters)
-    return await _with_counts(db, found, as_of)
+
+    async def with_counts(db: Db, items: Sequence[EntitlementItem]) -> list[EntitlementItem]:
+        # An export reads from a read-only snapshot, so it keeps no counts.
+        ids, keep = [item.id for item in items], page != EVERYTHING
+        counts = await (counts_now(db, ids, keep=keep) if as_of is None else _counts_at(db, ids, as_of))
+        return [msgspec.structs.replace(item, holders=counts.get(item.id, HolderCounts())) for item in items]
+
+    return await found.completed(db, with_counts)
 
 
 def _conditions(filters: EntitlementFilters) -> tuple[str, dict[str, Any]]:
@@ -108,7 +115,11 @@ def _conditions(filters: EntitlementFilters) -> tuple[str, dict[str, Any]]:
 async def _searched(db: Db, page: int, filters: EntitlementFilters) -> Page[EntitlementItem]:
     """Find by a part of the name or by a tag: counted and skipped, so it costs by the size of the catalogue."""
     conditions, values = _conditions(filters)
-    rows = f"FROM entitlements e WHERE e.list_key IS NOT NULL{conditions}"
+    condition = f"WHERE e.list_key IS NOT NULL{conditions}"
+    if page == EVERYTHING:
+        everything = f"SELECT {_COLUMNS} FROM entitlements e {_JOINS} {condition} ORDER BY e.list_key"
+        return whole(from_row, everything, **values)
+    rows = f"FROM entitlements e {condition}"
     ids = await fetch_page(
         db,
         lambda row: row[0],
@@ -166,46 +177,34 @@ async def _at(db: Db, page: int, filters: EntitlementFilters, moment: datetime) 
     return await fetch_frozen(db, listing, name, page, moment=moment, **values)
 
 
-async def _with_counts(db: Db, page: Page[EntitlementItem], as_of: datetime | None) -> Page[EntitlementItem]:
-    ids = [item.id for item in page.items]
-    counts = await (counts_now(db, ids) if as_of is None else _counts_at(db, ids, as_of))
-    items = [msgspec.structs.replace(item, holders=counts.get(item.id, HolderCounts())) for item in page.items]
-    return msgspec.structs.replace(page, items=items)
-
-
 # The state that holder counts depend on: the last import of the application, and its number of matchings.
 _STATE = """SELECT e.id, coalesce(t.import_number, 0) AS import_number, coalesce(m.number, 0) AS matching
             FROM entitlements e LEFT JOIN application_totals t ON t.application_id = e.application_id
             LEFT JOIN matchings m ON m.application_id = e.application_id WHERE e.id = ANY(%(ids)s)"""
 
 
-async def counts_now(db: Db, ids: Sequence[UUID]) -> dict[UUID, HolderCounts]:
+# The holders counted in that state.
+_COUNTED = f"""SELECT s.id, s.import_number, s.matching, counted.accounts, counted.identities FROM ({_STATE}) AS s
+    CROSS JOIN LATERAL (
+        SELECT count(DISTINCT h.account) AS accounts, count(DISTINCT o.identity_id) AS identities
+        FROM holdings_of(s.id, now_import()) AS h JOIN accounts o ON o.number = h.account
+    ) AS counted"""
+_KEEP = f"""INSERT INTO holder_counts (entitlement_id, import_number, matching, accounts, identities) {_COUNTED}
+    ON CONFLICT (entitlement_id) DO UPDATE SET import_number = EXCLUDED.import_number,
+        matching = EXCLUDED.matching, accounts = EXCLUDED.accounts, identities = EXCLUDED.identities
+    RETURNING entitlement_id, accounts, identities"""
+
+
+async def counts_now(db: Db, ids: Sequence[UUID], *, keep: bool = True) -> dict[UUID, HolderCounts]:
     """Return the stored numbers of holders; count those again that an import or a matching may have changed."""
-    if not ids:
-        return {}
     stored = f"""SELECT s.id, h.accounts, h.identities FROM ({_STATE}) AS s
                  LEFT JOIN holder_counts h ON h.entitlement_id = s.id
                  AND (h.import_number, h.matching) = (s.import_number, s.matching)"""
-    rows = await fetch_rows(db, stored, ids=list(ids))
+    rows = await fetch_rows(db, stored, ids=list(ids)) if ids else []
     if stale := [id for id, accounts, _ in rows if accounts is None]:
-        await _count(db, stale)
-        rows = await fetch_rows(db, stored, ids=list(ids))
-    return {id: HolderCounts(accounts or 0, identities or 0) for id, accounts, identities in rows}
-
-
-async def _count(db: Db, ids: Sequence[UUID]) -> None:
-    await execute(
-        db,
-        f"""INSERT INTO holder_counts (entitlement_id, import_number, matching, accounts, identities)
-            SELECT s.id, s.import_number, s.matching, counted.accounts, counted.identities FROM ({_STATE}) AS s
-            CROSS JOIN LATERAL (
-                SELECT count(DISTINCT h.account) AS accounts, count(DISTINCT o.identity_id) AS identities
-                FROM holdings_of(s.id, now_import()) AS h JOIN accounts o ON o.number = h.account
-            ) AS counted
-            ON CONFLICT (entitlement_id) DO UPDATE SET import_number = EXCLUDED.import_number,
-                matching = EXCLUDED.matching, accounts = EXCLUDED.accounts, identities = EXCLUDED.identities""",
-        ids=list(ids),
-    )
+        counted = _KEEP if keep else f"SELECT id, accounts, identities FROM ({_COUNTED}) AS counted"
+        rows += await fetch_rows(db, counted, ids=stale)
+    return {id: HolderCounts(accounts, identities) for id, accounts, identities in rows if accounts is not None}
 
 
 async def _counts_at(db: Db, ids: Sequence[UUID], moment: datetime) -> dict[UUID, HolderCounts]:
@@ -221,12 +220,19 @@ async def _counts_at(db: Db, ids: Sequence[UUID], moment: datetime) -> dict[UUID
     return {id: HolderCounts(accounts, identities) for id, accounts, identities in rows}
 
 
-async def get(db: Db, id: str | UUID) -> EntitlementDetail:
-    """Get one entitlement, present or gone."""
+async def uncounted(db: Db, id: str | UUID) -> EntitlementItem:
+    """Get one entitlement, present or gone, without the numbers of its holders."""
     known = known_guid("Entitlement", str(id))
     found = (await _by_id(db, [known])).get(known)
     if found is None:
         raise NotFound("Entitlement", id)
+    return found
+
+
+async def get(db: Db, id: str | UUID) -> EntitlementDetail:
+    """Get one entitlement, present or gone."""
+    found = await uncounted(db, id)
+    known = found.id
     [(is_present, imported, cycle, parents, same_as, renamed_to)] = await fetch_rows(db, _MORE, id=known)
     counted = (await counts_now(db, [known]))[known]
     item = msgspec.structs.replace(found, holders=counted)

@@ -29,7 +29,7 @@ _FILTERS = {
 _QUERY = {"asOf": an_as_of, **{name: reader for name, (_, reader) in _FILTERS.items()}}
 
 
-@operation("GET", "/", scope=Scope.APPLICATIONS_READ, query=_QUERY, exported=False)
+@operation("GET", "/", scope=Scope.APPLICATIONS_READ, query=_QUERY)
 async def list_entitlements(db: Db, query: dict[str, Any], config: Config, now: datetime) -> Page[EntitlementItem]:
     """List groups and permissions of all applications by name, now or as of a time or an import.
 

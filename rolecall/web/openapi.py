@@ -188,7 +188,7 @@ def _parameters(route: Route, operation: Operation) -> Iterator[Json]:
     for name in re.findall(r"\{(\w+)\}", route.path):
         yield {"name": name, "in": "path", "required": True, "schema": _GUID}
     paged = {"page": a_page} if operation.is_list else {}
-    paged |= {"format": a_format} if operation.is_exported else {}
+    paged |= {"format": a_format} if operation.is_list else {}
     for name, reader in {**paged, **(operation.query or {})}.items():
         yield {"name": name, "in": "query", "schema": reader.schema} | ({"required": True} if reader.required else {})
     if operation.method != "GET" and operation.scope:
@@ -222,7 +222,7 @@ def _answer(operation: Operation, components: Components) -> Json:
     elif operation.answer is not type(None):
         schema = components.answer(operation.answer)
         answer["content"] = {"application/json": {"schema": schema, "example": example_of(schema, components.schemas)}}
-    if operation.is_exported:
+    if operation.is_list:
         answer["content"] |= {kind.media_type: {"schema": _FILE} for kind in KINDS.values()}
         answer["headers"] = _headers("X-Correlation-Id", "X-Export-Id")
     return answer

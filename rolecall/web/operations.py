@@ -76,17 +76,12 @@ class Operation(msgspec.Struct, frozen=True):
     secret: bool
     delay_seconds: float
     revokes: bool
-    exported: bool
     function: Callable[..., Awaitable[Any]]
     wants: frozenset[str]
 
     @property
     def is_list(self) -> bool:
         return get_origin(self.answer) is Page
-
-    @property
-    def is_exported(self) -> bool:
-        return self.is_list and self.exported
 
 
 class Answer:
@@ -135,13 +130,12 @@ def operation(
     secret: bool = False,
     delay_seconds: float = 0,
     revokes: bool = False,
-    exported: bool = True,
 ) -> Callable[[Callable[..., Awaitable[Any]]], HTTPRouteHandler]:
     """Turn a function into a route. With `scope=None` anyone may call it; there is no caller then.
 
     `secret`: the response is shown once and never stored for an idempotency key. `delay_seconds`: wait after the commit
     until the caches of other processes have expired. `revokes`: serialise with other operations that revoke authority,
-    to avoid deadlocks. `exported`: a list can be read whole, as a file.
+    to avoid deadlocks.
     """
 
     def decorate(function: Callable[..., Awaitable[Any]]) -> HTTPRouteHandler:
@@ -150,10 +144,9 @@ def operation(
         reader = read_body or (plain_json if body else _no_body)
         answer = get_type_hints(function).get("return")
         spec = Operation(
-            method, scope, status, body, reader, query, answer, secret, delay_seconds, revokes, exported, function,
-            wants,
+            method, scope, status, body, reader, query, answer, secret, delay_seconds, revokes, function, wants
         )  # fmt: skip
-        if spec.is_exported and scope:
+        if spec.is_list and scope:
             _register(spec, scope)
         return _route(spec, path, tags)
 
@@ -198,7 +191,7 @@ def _route(spec: Operation, path: str, tags: tuple[str, ...]) -> HTTPRouteHandle
 
 async def _read(spec: Operation, services: Services, request: AnyRequest, now: datetime) -> ASGIApp:
     caller = await _admit(spec, services, request, now)
-    format = format_asked(request) if spec.is_exported else None
+    format = format_asked(request) if spec.is_list else None
     query = read_query(request, spec.query) if spec.query is not None else {}
     if format:
         return await _export(spec, services, Call(request, services.config, now, caller, query=query), format)

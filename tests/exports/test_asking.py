@@ -19,6 +19,7 @@ from rolecall.web.limits import Slots
 from rolecall.web.lists import LISTS
 from tests.application_imports.running import Imports
 from tests.builders import a_token, an_access_model, an_access_request, an_application, an_identity, an_import
+from tests.holdings import an_account
 
 # A path for every list of the API, with the record that it is about.
 PATHS = {
@@ -26,14 +27,18 @@ PATHS = {
     "access-models": "/api/access-models",
     "access-requests": "/api/access-requests",
     "accounts": "/api/applications/{application}/accounts",
+    "all-accounts": "/api/accounts",
     "applications": "/api/applications",
     "audit-events": "/api/audit-events",
     "changes": "/api/application-imports/{import}/changes",
     "dry-run-changes": "/api/dry-runs/{dry_run}/changes",
     "dry-run-rejects": "/api/dry-runs/{dry_run}/rejects",
+    "entitlements": "/api/entitlements",
     "events": "/api/personnel-events",
     "exports": "/api/exports",
     "groups": "/api/applications/{application}/groups",
+    "holder-history": "/api/entitlements/{entitlement}/history",
+    "holders": "/api/entitlements/{entitlement}/holders",
     "identities": "/api/identities",
     "imports": "/api/application-imports",
     "leftovers": "/api/access-requests/leftovers",
@@ -120,9 +125,11 @@ async def test_an_export_has_the_rows_of_its_list(
     application = await an_application(db)
     await an_access_request(db, application_id=application)
     model = await an_access_model(db)
+    await an_account(db, application, "ada", None, permissions=(("Books", "Close", "Grant", "Low"),))
+    entitlement = await fetch_value(db, "SELECT id FROM entitlements")
     ids = {"application": application, "import": await an_import(db, application, "Finished"), "model": model}
     ids["dry_run"] = (await Imports(client, config).try_files(application, {"Users": "Username\nada\n"}))["id"]
-    path = PATHS[name].format(**ids)
+    path = PATHS[name].format(**ids, entitlement=entitlement)
     total = (await client.get(path)).json()["totalCount"]
 
     answer = await client.get(path, headers={"Accept": "application/jsonl"})
@@ -139,7 +146,7 @@ async def test_an_export_needs_the_scope_of_its_list(client: httpx2.AsyncClient,
     others = await a_token(db, "others", scopes=[one for one in KNOWN_SCOPES if one != scope])
 
     answer = await client.get(
-        PATHS[name].format(**{"application": "x", "import": "x", "model": "x", "dry_run": "x"}),
+        PATHS[name].format(**{"application": "x", "import": "x", "model": "x", "entitlement": "x", "dry_run": "x"}),
         params={"format": "csv"} if "?" not in PATHS[name] else None,
         headers={"Authorization": f"Bearer {others.secret}", "Accept": "text/csv"},
     )

@@ -66,14 +66,16 @@ async def show_entitlement(db: Db, id: str, query: dict[str, Any], config: Confi
     entitlement = await queries.get(db, id)
     asked = query.get("asOf")
     day = asked if asked and asked < facts.today else None
+    moment = end_of(day, config)
     read = holders.history_of if query.get("history") else holders.holders_of
     return HtmlPage(
         "entitlement.html",
         {
             "entitlement": entitlement,
-            "page": await read(db, entitlement, query["page"], end_of(day, config), facts.now),
+            "page": await read(db, entitlement, query["page"], moment, facts.now),
             "query": query,
             "as_of": day,
+            "end_of_day": moment and moment.isoformat(),
             "today": facts.today,
             "problem": FUTURE if asked and asked > facts.today else None,
             "models": await _models(db, entitlement),
