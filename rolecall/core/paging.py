@@ -51,7 +51,7 @@ class Rows(msgspec.Struct, Generic[T], frozen=True):
 
     statement: str
     params: dict[str, Any]
-    make: Callable[[Sequence[Any]], Any]
+    make: Callable[[Sequence[Any]], T]
     complete: Complete[T] | None = None
 
 

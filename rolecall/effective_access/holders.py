@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
+from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -104,7 +105,8 @@ async def _listed(
     given = {"id": entitlement.id, "as_of": number}
     if page == EVERYTHING:
         rows = f"{_select(view)} WHERE lower(h.during) <= %(as_of)s ORDER BY {view.order}"
-        read = Rows(rows, {**given, "moment": as_of or now}, lambda row: _Row(*row), partial(_shown, number, as_of))
+        shown = partial(_shown, number, as_of)
+        read: Rows[Any] = Rows(rows, {**given, "moment": as_of or now}, lambda row: _Row(*row), shown)
         return all_of([read])
     gathered = await fetch_gathered(
         db,
