@@ -1,5 +1,4 @@
 from enum import StrEnum
-from urllib.parse import unquote
 
 from rolecall.settings.model import CUSTOM_FIELDS
 
@@ -79,10 +78,3 @@ class ImportStatus(StrEnum):
 def same_header(text: str) -> str:
     """Normalise a header: ignore case, spaces, dashes and underscores."""
     return "".join(c for c in text.casefold() if not c.isspace() and c not in "-_")
-
-
-def is_plain(url: str) -> bool:
-    """Return whether a path contains no traversal, also after repeated URL decoding."""
-    while (decoded := unquote(url)) != url:
-        url = decoded
-    return ".." not in url and "\\" not in url and url.isprintable()

@@ -1,14 +1,13 @@
 import codecs
 from collections.abc import Iterable
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Annotated, Literal
 from uuid import UUID
 
 import msgspec
-from cronsim import CronSim, CronSimError
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
-from rolecall.applications.model import FIELDS, Content, ImportStatus, ImportType, is_plain, same_header
+from rolecall.applications.model import FIELDS, Content, ImportStatus, ImportType, same_header
 from rolecall.core.checking import (
     STRIPPED,
     Body,
@@ -24,6 +23,8 @@ from rolecall.core.checking import (
     facts_of,
     one_of,
 )
+from rolecall.core.cron import CronLine
+from rolecall.core.roots import is_plain
 from rolecall.settings.model import Guard
 from rolecall.settings.policy import Level
 from rolecall.settings.shapes import GuardBody
@@ -225,26 +226,9 @@ class ConnectorBody(Body):
         return files
 
 
-def _fires(cron: str) -> bool:
-    try:
-        return next(CronSim(cron, datetime(2000, 1, 1, tzinfo=UTC)), None) is not None
-    except CronSimError:
-        return False
-
-
 class ScheduleBody(Body):
-    cron: Name256
+    cron: CronLine
     locations: dict[Annotated[str, STRIPPED], Location] = Field(default_factory=dict)
-
-    @field_validator("cron")
-    @classmethod
-    def a_cron_line(cls, cron: str) -> str:
-        if _fires(cron):
-            return cron
-        minute, hour, day, month, weekday = [*cron.split(), *"*****"][:5]
-        if all(map(_fires, (f"{minute} {hour} * {month} {weekday}", f"{minute} {hour} {day} * {weekday}"))):
-            raise broken("{name} never fires: there is no such day in that month")
-        raise broken("{name} must be a cron line such as 0 6 * * 1-5")
 
 
 MOST_PROVISIONERS = 100

@@ -55,6 +55,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     webhook_allow: tuple[Network, ...] = ()
     trusted_proxies: tuple[Network, ...] = ()
     import_roots: tuple[str, ...] = ()
+    report_roots: tuple[str, ...] = ()
     oidc_issuer: str | None = None
     oidc_client_id: str | None = None
     oidc_client_secret: str | None = None
@@ -249,6 +250,14 @@ def _roots(text: str) -> tuple[str, ...]:
     return roots
 
 
+def _report_roots(text: str) -> tuple[str, ...]:
+    """Read the folders and URLs, separated by commas, that scheduled reports may be written to."""
+    roots = tuple(part.strip() for part in text.split(",") if part.strip())
+    if any(map(_is_http, roots)):
+        raise ConfigError("ROLECALL_REPORT_ROOTS: files cannot be written to an http URL; name a bucket or a folder")
+    return roots
+
+
 def _is_http(text: str) -> bool:
     """Tell whether any part is an HTTP URL; fsspec chains file systems with `::`."""
     return any(part.lower().startswith(("http:", "https:")) for part in text.split("::"))
@@ -268,6 +277,7 @@ _TEXTS: dict[str, Callable[[str], object]] = {
     "webhook_allow": _networks("WEBHOOK_ALLOW"),
     "trusted_proxies": _networks("TRUSTED_PROXIES"),
     "import_roots": _roots,
+    "report_roots": _report_roots,
     "oidc_issuer": _issuer,
     "oidc_client_id": str,
     "oidc_client_secret": str,

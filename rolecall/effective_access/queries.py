@@ -32,7 +32,7 @@ from rolecall.settings.policy import Level
 from rolecall.work_items.shapes import PersonReference
 
 # Represents now in comparisons: later than every stored time.
-_FOREVER = datetime(9999, 12, 31, tzinfo=UTC)
+FOREVER = datetime(9999, 12, 31, tzinfo=UTC)
 # The key by which a request names access: application, header, section, permission.
 Asked = tuple[UUID, str, str, str]
 # The key by which a model names it: application, whether it is a group, header, section, permission.
@@ -184,8 +184,8 @@ async def _first_imports(db: Db, application_ids: Sequence[UUID], as_of: datetim
 
 
 # A request is fulfilled from its resolution on, unless it was reopened or canceled later. Its access counts until a
-# later request removes it, from the same account if both name accounts.
-_REQUESTS = """
+# later request removes it, from the same account if both name accounts. `people` is a condition on `r`.
+GRANTING_REQUESTS = """
     WITH fulfilled AS MATERIALIZED (
         SELECT r.identity_id, r.id, r.number, r.application_id, r.action, r.list_key, f.since,
                CASE WHEN r.completed_on <= %(as_of)s THEN r.completed_on END AS completed_on,
@@ -196,7 +196,7 @@ _REQUESTS = """
             UNION ALL
             SELECT l.since FROM past_resolutions l WHERE l.request_id = r.id AND l.until > %(as_of)s
         ) AS f
-        WHERE r.identity_id = ANY(%(identities)s) AND f.since <= %(as_of)s
+        WHERE {people} AND f.since <= %(as_of)s
     ), changed AS MATERIALIZED (
         SELECT f.*, p.header, p.section, p.permission, p.approved_access IN ('None', 'Deny') AS is_taken
         FROM fulfilled f JOIN privileges p ON p.request_id = f.id
@@ -206,7 +206,7 @@ _REQUESTS = """
            (SELECT json_agg(json_build_object('id', s.reviewer_id, 'name', s.reviewer_name)
                             ORDER BY s.rule, s.position)
             FROM responses s
-            WHERE s.request_id = g.id AND s.type = 'Approve' AND s.response = 'Approved')
+            WHERE s.request_id = g.id AND s.type = 'Approve' AND s.response = 'Approved') AS approved_by
     FROM changed g
     WHERE NOT g.is_taken AND NOT EXISTS (
         SELECT FROM changed t WHERE t.is_taken AND (t.since, t.number) > (g.since, g.number)
@@ -214,6 +214,22 @@ _REQUESTS = """
             = (g.identity_id, g.application_id, g.header, g.section, g.permission)
         AND coalesce(t.account = g.account, true))
     ORDER BY g.list_key"""
+
+
+# The models that matched people then, with the name and the grants of the version of that time.
+GRANTING_MODELS = """
+    SELECT x.identity_id, given.application_id, given.is_group, given.header, given.section, given.permission,
+           m.id, at_the_time.definition ->> 'name' AS name
+    FROM (SELECT identity_id, model_id FROM access_model_members WHERE {people} AND since <= %(as_of)s
+          UNION
+          SELECT identity_id, model_id FROM past_model_members
+          WHERE {people} AND since <= %(as_of)s AND until > %(as_of)s) AS x
+    JOIN access_models m ON m.id = x.model_id
+    CROSS JOIN LATERAL (SELECT v.definition FROM access_model_versions v
+                        WHERE v.model_id = m.id AND v.committed_at <= %(as_of)s
+                        ORDER BY v.version DESC LIMIT 1) AS at_the_time
+    CROSS JOIN LATERAL access_model_grants_in(at_the_time.definition -> 'access') AS given
+    ORDER BY m.name_key, m.id"""
 
 
 class Reasons(msgspec.Struct, frozen=True):
@@ -242,7 +258,8 @@ async def _requests(
     db: Db, identity_ids: Sequence[UUID], as_of: datetime | None
 ) -> dict[tuple[UUID, Asked], list[_FulfilledRequest]]:
     """Find the requests that had granted access by then, and their approvers."""
-    rows = await fetch_rows(db, _REQUESTS, identities=list(identity_ids), as_of=as_of or _FOREVER)
+    sql = GRANTING_REQUESTS.format(people="r.identity_id = ANY(%(identities)s)")
+    rows = await fetch_rows(db, sql, identities=list(identity_ids), as_of=as_of or FOREVER)
     found = defaultdict[tuple[UUID, Asked], list[_FulfilledRequest]](list)
     for identity_id, application_id, header, section, permission, account, *reason, approvals in rows:
         people = msgspec.convert(approvals or [], list[PersonReference])
@@ -255,24 +272,8 @@ async def _models(
     db: Db, identity_ids: Sequence[UUID], as_of: datetime | None
 ) -> dict[tuple[UUID, Given], list[ModelReason]]:
     """Find the models that matched the identities then, with the name and the grants of the version of that time."""
-    rows = await fetch_rows(
-        db,
-        """SELECT x.identity_id, given.application_id, given.is_group, given.header, given.section, given.permission,
-                  m.id, at_the_time.definition ->> 'name'
-           FROM (SELECT identity_id, model_id FROM access_model_members
-                 WHERE identity_id = ANY(%(identities)s) AND since <= %(as_of)s
-                 UNION
-                 SELECT identity_id, model_id FROM past_model_members
-                 WHERE identity_id = ANY(%(identities)s) AND since <= %(as_of)s AND until > %(as_of)s) AS x
-           JOIN access_models m ON m.id = x.model_id
-           CROSS JOIN LATERAL (SELECT v.definition FROM access_model_versions v
-                               WHERE v.model_id = m.id AND v.committed_at <= %(as_of)s
-                               ORDER BY v.version DESC LIMIT 1) AS at_the_time
-           CROSS JOIN LATERAL access_model_grants_in(at_the_time.definition -> 'access') AS given
-           ORDER BY m.name_key, m.id""",
-        identities=list(identity_ids),
-        as_of=as_of or _FOREVER,
-    )
+    sql = GRANTING_MODELS.format(people="identity_id = ANY(%(identities)s)")
+    rows = await fetch_rows(db, sql, identities=list(identity_ids), as_of=as_of or FOREVER)
     found = defaultdict[tuple[UUID, Given], list[ModelReason]](list)
     for identity_id, application_id, is_group, header, section, permission, id, name in rows:
         found[identity_id, (application_id, is_group, header, section, permission)].append(ModelReason(id, name))

@@ -20,13 +20,13 @@ from rolecall.application_imports import actions, queries
 from rolecall.application_imports.read.broken_file import BrokenFile
 from rolecall.application_imports.run.http_source import NOT_THERE, OUTSIDE, is_http, open_http
 from rolecall.application_imports.run.job import ImportRun
-from rolecall.applications.model import is_plain
 from rolecall.applications.shapes import FileGroup
 from rolecall.core import clock
 from rolecall.core.authors import by_system, written_by
 from rolecall.core.config import Config
 from rolecall.core.db import Pool, fetch_rows
 from rolecall.core.files import Upload, UploadedFile, Writing, without_path
+from rolecall.core.roots import is_below, is_plain, root_of
 
 _PIECE = 1024 * 1024
 _QUERY = re.compile(r"\?[^\s'\"]+")
@@ -120,10 +120,11 @@ async def _ask(call: Awaitable[T], received: int = 0, size: int | None = None) -
         return await call
     except source_errors() as error:
         after = f" after {received:,}{f' of {size:,}' if size else ''} bytes" if received or size else ""
-        raise SourceFailed(f"{_reason(error)}{after}") from error
+        raise SourceFailed(f"{reason_of(error)}{after}") from error
 
 
-def _reason(error: Exception) -> str:
+def reason_of(error: Exception) -> str:
+    """Say in one printable line what went wrong."""
     match error:
         case aiohttp.ClientPayloadError() | aiohttp.ServerDisconnectedError() | ConnectionResetError():
             return "the server closed the connection"
@@ -185,11 +186,11 @@ def _open_file(config: Config, location: str) -> tuple[str, BinaryIO]:
 def _open_path(roots: Sequence[str], location: str) -> tuple[str, BinaryIO]:
     """Open the newest file that matches; the result does not reveal what exists outside of the roots."""
     inside = [Path(root).resolve() for root in roots]
-    if not _is_below(inside, _fixed_part(location)):
+    if not is_below(inside, _fixed_part(location)):
         raise PermissionError(OUTSIDE)
     paths = [Path(path) for path in glob.glob(location)]
     # Ignore a symlink that leads out of the roots, whether its target exists or not.
-    found = [path for path in paths if _is_below(inside, path) and path.is_file()]
+    found = [path for path in paths if is_below(inside, path) and path.is_file()]
     if not found:
         raise FileNotFoundError(NOT_THERE)
     newest = max(found, key=lambda path: path.stat().st_mtime_ns).resolve()
@@ -205,19 +206,8 @@ def _fixed_part(location: str) -> Path:
     return Path(*parts[:first])
 
 
-def _is_below(roots: Sequence[Path], path: Path) -> bool:
-    """Compare after resolving: neither `..` nor a link leads out."""
-    try:
-        resolved = path.resolve()
-    except (OSError, RuntimeError):  # a cycle of links
-        return False
-    return any(resolved.is_relative_to(root) for root in roots)
-
-
 def _root_of(config: Config, url: str) -> str:
-    roots = (f"{root.rstrip('/')}/" for root in config.import_roots if "://" in root)
-    # fsspec chains file systems with `::`, which would bypass the root.
-    found = next((root for root in roots if url.startswith(root)), None)
-    if found is None or "::" in url or not is_plain(url):
+    found = root_of(config.import_roots, url)
+    if found is None:
         raise PermissionError(OUTSIDE)
     return found

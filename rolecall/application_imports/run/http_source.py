@@ -15,7 +15,7 @@ from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 import aiohttp
 from yarl import URL
 
-from rolecall.applications.model import is_plain
+from rolecall.core.roots import is_plain
 
 OUTSIDE = "it is outside of ROLECALL_IMPORT_ROOTS"
 NOT_THERE = "there is no such file"

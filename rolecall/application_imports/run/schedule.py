@@ -4,13 +4,13 @@ from datetime import datetime
 from uuid import UUID
 
 import structlog
-from cronsim import CronSim
 
 from rolecall.application_imports import actions
 from rolecall.application_imports.model import ImportType
 from rolecall.core.authors import by_system, written_by
 from rolecall.core.caller import SYSTEM
 from rolecall.core.config import Config
+from rolecall.core.cron import is_due
 from rolecall.core.db import Db, execute, fetch_rows
 
 log = structlog.get_logger("rolecall.imports")
@@ -25,8 +25,7 @@ async def fire_schedules(db: Db, config: Config, now: datetime) -> None:
            LEFT JOIN schedule_firings f ON f.application_id = s.application_id""",
     )
     for application_id, cron, fired_at in rows:
-        due = now if fired_at is None else next(CronSim(cron, fired_at.astimezone(config.timezone)), None)
-        if due and due <= now:
+        if is_due(cron, fired_at, now, config.timezone):
             async with written_by(db, "schedule", by_system("fire_schedule", now)):
                 await _fire(db, application_id, fired_at, now)
 

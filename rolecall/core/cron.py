@@ -1,0 +1,40 @@
+"""Cron lines: whether they fire at all, and whether a schedule is due."""
+
+from datetime import UTC, datetime
+from typing import Annotated
+from zoneinfo import ZoneInfo
+
+from cronsim import CronSim, CronSimError
+from pydantic import AfterValidator
+
+from rolecall.core.checking import Name256, broken
+
+
+def _fires(cron: str) -> bool:
+    try:
+        return next(CronSim(cron, datetime(2000, 1, 1, tzinfo=UTC)), None) is not None
+    except CronSimError:
+        return False
+
+
+def _a_cron_line(cron: str) -> str:
+    if _fires(cron):
+        return cron
+    minute, hour, day, month, weekday = [*cron.split(), *"*****"][:5]
+    if all(map(_fires, (f"{minute} {hour} * {month} {weekday}", f"{minute} {hour} {day} * {weekday}"))):
+        raise broken("{name} never fires: there is no such day in that month")
+    raise broken("{name} must be a cron line such as 0 6 * * 1-5")
+
+
+CronLine = Annotated[Name256, AfterValidator(_a_cron_line)]
+
+
+def is_due(cron: str, fired_at: datetime | None, now: datetime, zone: ZoneInfo) -> bool:
+    """Return whether a schedule should fire; one that never fired is due, to count from now on."""
+    due = now if fired_at is None else next(CronSim(cron, fired_at.astimezone(zone)), None)
+    return due is not None and due <= now
+
+
+def next_time(cron: str, now: datetime, zone: ZoneInfo) -> datetime | None:
+    """Return when the schedule fires next."""
+    return next(CronSim(cron, now.astimezone(zone)), None)

@@ -1,0 +1,29 @@
+"""Locations of files inside the roots that the operator allows: folders, compared after resolving links, and URLs."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from urllib.parse import unquote
+
+
+def is_plain(url: str) -> bool:
+    """Return whether a path contains no traversal, also after repeated URL decoding."""
+    while (decoded := unquote(url)) != url:
+        url = decoded
+    return ".." not in url and "\\" not in url and url.isprintable()
+
+
+def is_below(roots: Sequence[Path], path: Path) -> bool:
+    """Compare after resolving: neither `..` nor a link leads out. The roots must be resolved already."""
+    try:
+        resolved = path.resolve()
+    except (OSError, RuntimeError):  # a cycle of links
+        return False
+    return any(resolved.is_relative_to(root) for root in roots)
+
+
+def root_of(roots: Sequence[str], url: str) -> str | None:
+    """Return the root that the URL is below, or None."""
+    below = (f"{root.rstrip('/')}/" for root in roots if "://" in root)
+    found = next((root for root in below if url.startswith(root)), None)
+    # fsspec chains file systems with `::`, which would bypass the root.
+    return None if "::" in url or not is_plain(url) else found
