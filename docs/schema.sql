@@ -1575,6 +1575,7 @@ BEGIN
         WHEN 'Export' THEN RETURN (SELECT list FROM exports WHERE id = the_id);
         WHEN 'Import' THEN RETURN (SELECT '#' || number FROM application_imports WHERE id = the_id);
         WHEN 'Personnel Event' THEN RETURN (SELECT '#' || number FROM personnel_events WHERE id = the_id);
+        WHEN 'Report' THEN RETURN (SELECT name FROM reports WHERE id = the_id);
         WHEN 'Token' THEN RETURN (SELECT name FROM tokens WHERE id = the_id);
         WHEN 'Webhook' THEN RETURN (SELECT name FROM webhooks WHERE id = the_id);
         WHEN 'Webhook Delivery' THEN RETURN (SELECT event FROM webhook_deliveries WHERE id = the_id);
@@ -2087,6 +2088,30 @@ CREATE FUNCTION public.note_related_items() RETURNS trigger
             RETURN NULL;
         END $$;
 
+CREATE FUNCTION public.note_reports() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+        BEGIN
+            IF 'reports' = 'identities' AND is_bulk_change() THEN
+                RETURN NULL;
+            ELSIF TG_OP = 'INSERT' THEN
+                PERFORM note_changes((SELECT string_agg(jsonb_build_object('kind', 'Report', 'id', r.id, 'part', '', 'is', to_jsonb(r) - '{id}'::text[])::text, ',')
+                                      FROM new_rows r WHERE r.id IS NOT NULL));
+            ELSIF TG_OP = 'DELETE' THEN
+                PERFORM note_changes((SELECT string_agg(jsonb_build_object('kind', 'Report', 'id', r.id, 'part', '', 'was', to_jsonb(r) - '{id}'::text[])::text, ',')
+                                      FROM old_rows r WHERE r.id IS NOT NULL));
+            ELSE
+                -- Differences of sets, not a join: linear whatever plan a session kept.
+                PERFORM note_changes((SELECT string_agg(note::text, ',') FROM (
+                    SELECT jsonb_build_object('kind', 'Report', 'id', r.id, 'part', '', 'was', to_jsonb(r) - '{id}'::text[]) FROM old_rows r
+                    EXCEPT SELECT jsonb_build_object('kind', 'Report', 'id', r.id, 'part', '', 'was', to_jsonb(r) - '{id}'::text[]) FROM new_rows r) AS notes (note)));
+                PERFORM note_changes((SELECT string_agg(note::text, ',') FROM (
+                    SELECT jsonb_build_object('kind', 'Report', 'id', r.id, 'part', '', 'is', to_jsonb(r) - '{id}'::text[]) FROM new_rows r
+                    EXCEPT SELECT jsonb_build_object('kind', 'Report', 'id', r.id, 'part', '', 'is', to_jsonb(r) - '{id}'::text[]) FROM old_rows r) AS notes (note)));
+            END IF;
+            RETURN NULL;
+        END $$;
+
 CREATE FUNCTION public.note_responses() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -2489,6 +2514,45 @@ BEGIN
     $sql$, the_list::regclass, condition) USING the_list, the_facet;
 END $_$;
 
+CREATE FUNCTION public.written_on() RETURNS timestamp with time zone
+    LANGUAGE sql STABLE
+    RETURN COALESCE((((NULLIF(current_setting('rolecall.author'::text, true), ''::text))::jsonb ->> 'createdDate'::text))::timestamp with time zone, now());
+
+CREATE TABLE public.reports (
+    id uuid NOT NULL,
+    name text NOT NULL,
+    description text DEFAULT ''::text NOT NULL,
+    list text NOT NULL,
+    filters jsonb DEFAULT '{}'::jsonb NOT NULL,
+    columns text[] DEFAULT '{}'::text[] NOT NULL,
+    period text DEFAULT 'Now'::text NOT NULL,
+    format text DEFAULT 'csv'::text NOT NULL,
+    cron text,
+    location text,
+    owner_id uuid,
+    created_date timestamp with time zone NOT NULL,
+    deleted_on timestamp with time zone,
+    CONSTRAINT format_is_known CHECK ((format = ANY (ARRAY['csv'::text, 'xlsx'::text, 'jsonl'::text, 'parquet'::text]))),
+    CONSTRAINT period_is_known CHECK ((period = ANY (ARRAY['Now'::text, 'Yesterday'::text, 'Last Week'::text, 'Last Month'::text, 'Last Quarter'::text, 'Last Year'::text]))),
+    CONSTRAINT schedule_is_whole CHECK (((cron IS NULL) = (location IS NULL)))
+);
+
+CREATE FUNCTION public.ship_reports() RETURNS void
+    LANGUAGE sql
+    BEGIN ATOMIC
+ INSERT INTO public.reports (id, name, description, list, filters, period, created_date)  SELECT gen_random_uuid() AS gen_random_uuid,
+             shipped.name,
+             shipped.description,
+             shipped.list,
+             (shipped.filters)::jsonb AS filters,
+             shipped.period,
+             public.written_on() AS written_on
+            FROM ( VALUES ('Everyone''s access'::text,'Who can do what, in which application, since when and why.'::text,'access'::text,'{}'::text,'Now'::text), ('Application roster'::text,'All accounts with the people behind them; run it with an applicationId for one application.'::text,'all-accounts'::text,'{}'::text,'Now'::text), ('Privileged access'::text,'Who holds an entitlement that is marked as privileged.'::text,'access'::text,'{"privileged": "true"}'::text,'Now'::text), ('Unexplained access'::text,'Access that no request and no access model explains.'::text,'access'::text,'{"explained": "false"}'::text,'Now'::text), ('Leavers'' accounts'::text,'Active accounts of people who have left.'::text,'all-accounts'::text,'{"leaver": "true", "isActive": "true"}'::text,'Now'::text), ('Unmatched accounts'::text,'Accounts without a person behind them.'::text,'all-accounts'::text,'{"match": "Unmatched"}'::text,'Now'::text), ('Dormant accounts'::text,'Active accounts that nobody has used for 90 days.'::text,'all-accounts'::text,'{"dormantDays": "90", "isActive": "true"}'::text,'Now'::text), ('Approvals of a period'::text,'Who approved or rejected which requests.'::text,'approvals'::text,'{}'::text,'Last Month'::text), ('Changes of a period'::text,'Who gained and who lost which access.'::text,'access-changes'::text,'{}'::text,'Last Month'::text)) shipped(name, description, list, filters, period)
+           WHERE (NOT (EXISTS ( SELECT
+                    FROM public.reports r
+                   WHERE (lower(r.name) = lower(shipped.name)))));
+END;
+
 CREATE FUNCTION public.show_curation(entitlement uuid) RETURNS void
     LANGUAGE plpgsql
     AS $$
@@ -2591,10 +2655,6 @@ CREATE FUNCTION public.webhook_body(id uuid, created timestamp with time zone, e
         event_description(event),
         request), 'UTF8')
 $$;
-
-CREATE FUNCTION public.written_on() RETURNS timestamp with time zone
-    LANGUAGE sql STABLE
-    RETURN COALESCE((((NULLIF(current_setting('rolecall.author'::text, true), ''::text))::jsonb ->> 'createdDate'::text))::timestamp with time zone, now());
 
 CREATE TABLE public.access_model_grants (
     model_id uuid NOT NULL,
@@ -2975,6 +3035,8 @@ CREATE TABLE public.exports (
     byte_count bigint,
     sha256 bytea,
     list_key text GENERATED ALWAYS AS (public.time_key(started_on, number)) STORED NOT NULL COLLATE pg_catalog."C",
+    report_id uuid,
+    location text,
     CONSTRAINT finished_is_whole CHECK (((status <> 'Finished'::text) OR ((sha256 IS NOT NULL) AND (row_count IS NOT NULL) AND (byte_count IS NOT NULL)))),
     CONSTRAINT format_is_known CHECK ((format = ANY (ARRAY['csv'::text, 'xlsx'::text, 'jsonl'::text, 'parquet'::text]))),
     CONSTRAINT status_is_known CHECK ((status = ANY (ARRAY['Running'::text, 'Finished'::text, 'Failed'::text, 'Abandoned'::text])))
@@ -3233,6 +3295,13 @@ CREATE TABLE public.related_items (
     status text NOT NULL,
     stage text,
     CONSTRAINT kind_is_known CHECK ((kind = ANY (ARRAY['Review Item'::text, 'Personnel Event'::text])))
+);
+
+CREATE TABLE public.report_firings (
+    report_id uuid NOT NULL,
+    fired_at timestamp with time zone NOT NULL,
+    run_id uuid,
+    attempts integer DEFAULT 0 NOT NULL
 );
 
 CREATE TABLE public.request_times (
@@ -3698,6 +3767,12 @@ ALTER TABLE ONLY public.privileges
 ALTER TABLE ONLY public.related_items
     ADD CONSTRAINT related_items_pkey PRIMARY KEY (request_id, item_id);
 
+ALTER TABLE ONLY public.report_firings
+    ADD CONSTRAINT report_firings_pkey PRIMARY KEY (report_id);
+
+ALTER TABLE ONLY public.reports
+    ADD CONSTRAINT reports_pkey PRIMARY KEY (id);
+
 ALTER TABLE ONLY public.request_times
     ADD CONSTRAINT request_times_pkey PRIMARY KEY (method, route, status, within);
 
@@ -3887,6 +3962,8 @@ CREATE INDEX exports_caller_id_list_key_idx ON public.exports USING btree (calle
 
 CREATE UNIQUE INDEX exports_listed_ ON public.exports USING btree (list_key);
 
+CREATE INDEX exports_report_id_list_key_idx ON public.exports USING btree (report_id, list_key);
+
 CREATE INDEX exports_running ON public.exports USING btree (started_on) WHERE (status = 'Running'::text);
 
 CREATE INDEX group_listings_from_import_idx ON public.group_listings USING btree (from_import);
@@ -3962,6 +4039,12 @@ CREATE INDEX personnel_events_listed_type ON public.personnel_events USING btree
 CREATE INDEX personnel_events_listed_type_status ON public.personnel_events USING btree (type, status, list_key);
 
 CREATE INDEX related_items_item_id_idx ON public.related_items USING btree (item_id);
+
+CREATE INDEX report_firings_run_id_idx ON public.report_firings USING btree (run_id) WHERE (run_id IS NOT NULL);
+
+CREATE UNIQUE INDEX reports_by_name ON public.reports USING btree (lower(name)) WHERE (deleted_on IS NULL);
+
+CREATE INDEX reports_owner_id_idx ON public.reports USING btree (owner_id) WHERE (owner_id IS NOT NULL);
 
 CREATE INDEX responses_to_give ON public.responses USING btree (reviewer_id, type) WHERE (response = 'Pending'::text);
 
@@ -4135,6 +4218,8 @@ CREATE TRIGGER note_delete AFTER DELETE ON public.privileges REFERENCING OLD TAB
 
 CREATE TRIGGER note_delete AFTER DELETE ON public.related_items REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_related_items();
 
+CREATE TRIGGER note_delete AFTER DELETE ON public.reports REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_reports();
+
 CREATE TRIGGER note_delete AFTER DELETE ON public.responses REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_responses();
 
 CREATE TRIGGER note_delete AFTER DELETE ON public.schedules REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_schedules();
@@ -4188,6 +4273,8 @@ CREATE TRIGGER note_insert AFTER INSERT ON public.personnel_events REFERENCING N
 CREATE TRIGGER note_insert AFTER INSERT ON public.privileges REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_privileges();
 
 CREATE TRIGGER note_insert AFTER INSERT ON public.related_items REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_related_items();
+
+CREATE TRIGGER note_insert AFTER INSERT ON public.reports REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_reports();
 
 CREATE TRIGGER note_insert AFTER INSERT ON public.responses REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_responses();
 
@@ -4246,6 +4333,8 @@ CREATE TRIGGER note_update AFTER UPDATE ON public.personnel_events REFERENCING O
 CREATE TRIGGER note_update AFTER UPDATE ON public.privileges REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_privileges();
 
 CREATE TRIGGER note_update AFTER UPDATE ON public.related_items REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_related_items();
+
+CREATE TRIGGER note_update AFTER UPDATE ON public.reports REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_reports();
 
 CREATE TRIGGER note_update AFTER UPDATE ON public.responses REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_responses();
 
@@ -4358,6 +4447,15 @@ ALTER TABLE ONLY public.privileges
 
 ALTER TABLE ONLY public.related_items
     ADD CONSTRAINT related_items_request_id_fkey FOREIGN KEY (request_id) REFERENCES public.access_requests(id);
+
+ALTER TABLE ONLY public.report_firings
+    ADD CONSTRAINT report_firings_report_id_fkey FOREIGN KEY (report_id) REFERENCES public.reports(id);
+
+ALTER TABLE ONLY public.report_firings
+    ADD CONSTRAINT report_firings_run_id_fkey FOREIGN KEY (run_id) REFERENCES public.exports(id);
+
+ALTER TABLE ONLY public.reports
+    ADD CONSTRAINT reports_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES public.identities(id);
 
 ALTER TABLE ONLY public.responses
     ADD CONSTRAINT responses_request_id_fkey FOREIGN KEY (request_id) REFERENCES public.access_requests(id);

@@ -31,6 +31,7 @@ from rolecall.exports.routes import router as exports
 from rolecall.identities.routes import router as identities
 from rolecall.operate.routes import router as metrics
 from rolecall.personnel_events import routes as personnel_events
+from rolecall.reports.routes import router as reports
 from rolecall.settings.routes import router as settings
 from rolecall.tokens.actions import sign_as_token
 from rolecall.tokens.keyring import Keyring
@@ -71,6 +72,7 @@ ROUTERS = [
     metrics,
     personnel_events.router,
     personnel_events.administration,
+    reports,
     rollbacks,
     settings,
     tokens,

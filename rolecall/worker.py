@@ -14,6 +14,8 @@ import structlog
 from psycopg import Error
 from psycopg_pool import PoolTimeout
 
+# The lists of reports themselves, for reports about them.
+import rolecall.reports.routes  # noqa: F401
 from rolecall.access_requests import moving as access_requests
 from rolecall.access_requests.closed_loop import close_loop, finished_imports
 from rolecall.accounts import matching
@@ -25,6 +27,7 @@ from rolecall.application_imports.run.next_dry_run import run_next_dry_run
 from rolecall.application_imports.run.next_import import run_next_import
 from rolecall.application_imports.run.schedule import fire_schedules
 from rolecall.console.actions import forget_old_sessions
+from rolecall.console.queries import scopes_of
 from rolecall.core import clock
 from rolecall.core.authors import by_system, written_by
 from rolecall.core.config import Config
@@ -37,6 +40,8 @@ from rolecall.exports.actions import close_lost_exports
 from rolecall.personnel_events import queries as personnel_events
 from rolecall.personnel_events.model import CHANNEL as PERSONNEL_EVENTS_CHANNEL
 from rolecall.personnel_events.stages import follow_event
+from rolecall.reports.model import CHANNEL as REPORTS_CHANNEL
+from rolecall.reports.running import run_reports
 from rolecall.web.idempotency import forget_old_answers
 from rolecall.webhooks import actions as webhooks
 from rolecall.webhooks.sender import Sender
@@ -134,6 +139,10 @@ async def close_loops(pool: Pool, _: Config, now: datetime) -> bool:
     return False
 
 
+async def write_reports(pool: Pool, config: Config, now: datetime) -> bool:
+    return await run_reports(pool, config, now, scopes_of)
+
+
 async def _each(
     pool: Pool, ids: Sequence[UUID], work: Callable[[Db, UUID, datetime], Awaitable[None]], now: datetime
 ) -> bool:
@@ -162,6 +171,7 @@ LOOPS = [
     Loop("access requests", open_due_requests),
     Loop("finished imports", close_loops, channel=FINISHED_CHANNEL),
     Loop("personnel events", follow_events, channel=PERSONNEL_EVENTS_CHANNEL),
+    Loop("reports", write_reports, channel=REPORTS_CHANNEL),
 ]
 
 

@@ -34,6 +34,7 @@ OWNERS = {
     " waiting_requests",
     "personnel_events": "event_news personnel_events stages",
     "webhooks": "webhook_attempts webhook_callbacks webhook_deliveries webhook_tallies webhooks",
+    "reports": "report_firings reports",
     "console": "console_passwords console_sessions sign_in_attempts sign_in_links",
 }
 OWNER = {table: package for package, tables in OWNERS.items() for table in tables.split()}
@@ -50,7 +51,7 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
     ("work_items", "access_requests"): "the audit entry of a comment says what was commented on",
     **{
         ("audit", table): "an audit entry names its entity"
-        for table in (*_AUDITED.split(), "exports", "webhook_deliveries", "webhooks")
+        for table in (*_AUDITED.split(), "exports", "reports", "webhook_deliveries", "webhooks")
     },
 }
 _NAMED = re.compile(r"\b(?:FROM|JOIN|INTO|UPDATE|ONLY|ON|TABLE|keep_list\('|keep_audit\(')\s*(\w+)")

@@ -32,6 +32,7 @@ _COMMANDS = {
 # Clients of the HTTP API; `verbs.py` lists their commands.
 _NOUNS = (
     "app", "import", "dry-run", "identity", "event", "request", "hook", "delivery", "model", "entitlements", "accounts",
+    "reports",
 )  # fmt: skip
 _EXIT_CODES: dict[type[Exception], int] = {
     errors.CannotRun: 1,

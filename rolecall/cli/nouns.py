@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from rolecall.client import Client
 
 _SHOWN = 50
+_FORMATS = ["csv", "xlsx", "jsonl", "parquet"]
 _EXIT_CODES = {errors.NotFound: 3, errors.NotAllowed: 4, errors.Invalid: 5}
 
 
@@ -66,11 +67,12 @@ def noun(name: str) -> click.Command:
 def _command(noun: str, name: str, verb: Verb) -> click.Command:
     def act(as_json: bool, field: str | None, profile: str | None, **given: Any) -> None:
         form, limit, all = Form(as_json, field), given.pop("limit", _SHOWN), given.pop("all", False)
-        format, output = given.pop("format", None), given.pop("output", None)
+        # `--format` exports a list; elsewhere it is a field of the record.
+        format, output = (given.pop("format"), given.pop("output")) if verb.columns else (None, None)
         with connected(profile) as client:
             call = verb.call(**_resolved(client, _as_meant(given)))
             if format:
-                _write_export(client, call, format, output)
+                _write_file(client.export(call, format), output)
             elif verb.columns:
                 _show_list(client, call, verb.columns, form, None if all else limit)
             else:
@@ -91,7 +93,7 @@ _LIST_OPTIONS = (
     click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="File to export to, not stdout."),
     click.option(
         "--format",
-        type=click.Choice(["csv", "xlsx", "jsonl", "parquet"]),
+        type=click.Choice(_FORMATS),
         help="Export the whole list as a file of this format.",
     ),
     click.option("--all", is_flag=True, help="Show all items."),
@@ -112,8 +114,7 @@ def _show_list(client: "Client", call: calls.Call[Page[Any]], columns: Sequence[
         click.echo(f"{len(items)} of {first.total_count}; --all shows the rest", err=True)
 
 
-def _write_export(client: "Client", call: calls.Call[Page[Any]], format: str, output: Path | None) -> None:
-    pieces = client.export(call, format)
+def _write_file(pieces: Iterator[bytes], output: Path | None) -> None:
     # Nothing is written when the service refuses.
     first = next(pieces, b"")
     with output.open("wb") if output else nullcontext(sys.stdout.buffer) as file:
@@ -418,6 +419,29 @@ def _follow(client: "Client", import_id: str, form: Form) -> None:
         sys.exit(1)
 
 
+@click.command
+@click.argument("report")
+@click.option("--format", type=click.Choice(_FORMATS), help="Another format than the report's.")
+@click.option("--filter", "filters", multiple=True, metavar="NAME=VALUE", help="Replace a filter (repeatable).")
+@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="File to write to, not stdout.")
+@profile_option
+def run(report: str, format: str | None, filters: tuple[str, ...], output: Path | None, profile: str | None) -> None:
+    """Run a report, by name or id, and write the file.
+
+    Example: `rolecall reports run "Everyone's access" --filter asOf=2026-03-01 --output access.csv`
+    """
+    given = {}
+    for text in filters:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise click.BadParameter(f"{text}: write a filter as NAME=VALUE", param_hint="--filter")
+        given[name] = value
+    with connected(profile) as client:
+        id = _id(client, calls.list_reports, report)
+        _write_file(client.stream(calls.run_report(id, format=format, filters=given or None)), output)
+
+
 _SEVERAL_CALLS: dict[str, dict[str, click.Command]] = {
-    "import": {"upload": upload, "try": try_files, "wait": wait, "log": log, "file": file}
+    "import": {"upload": upload, "try": try_files, "wait": wait, "log": log, "file": file},
+    "reports": {"run": run},
 }

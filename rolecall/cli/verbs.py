@@ -225,6 +225,32 @@ NOUNS = {
             "resend": Verb(calls.resend_delivery, f"rolecall delivery resend {_ID}"),
         },
     ),
+    "reports": Noun(
+        "Reports: saved exports of lists, run by hand or on a schedule.",
+        {
+            "list": Verb(
+                calls.list_reports,
+                "rolecall reports list",
+                ("id", "name", "list", "period", "format", "schedule.cron", "last_run.status", "last_run.started_on"),
+            ),
+            "show": Verb(calls.get_report, 'rolecall reports show "Dormant accounts"'),
+            "create": Verb(
+                calls.create_report,
+                """rolecall reports create Movers access-changes --period LastMonth --filters '{"privileged": true}'""",
+            ),
+            "change": Verb(
+                calls.change_report,
+                """rolecall reports change Movers --schedule '{"cron": "0 6 1 * *", "location": "/srv/reports"}'""",
+            ),
+            "delete": Verb(calls.delete_report, "rolecall reports delete Movers"),
+            "write": Verb(calls.write_report, "rolecall reports write Movers"),
+            "runs": Verb(
+                calls.list_report_runs,
+                "rolecall reports runs Movers",
+                ("id", "status", "created_by.name", "started_on", "row_count", "location", "reason"),
+            ),
+        },
+    ),
     "model": Noun(
         "Access models: access that people get by their attributes.",
         {
@@ -246,6 +272,7 @@ NAMED: dict[str, Callable[[], calls.Call[Any]]] = {
     "application_id": calls.list_applications,
     "webhook_id": calls.list_webhooks,
     "model_id": calls.list_models,
+    "report_id": calls.list_reports,
 }
 
 # Parameters that accept a person's full name, e-mail or employee ID in place of an id.
@@ -277,6 +304,8 @@ WORDS: dict[tuple[str, str], list[str]] = {
         )
     ],
     ("entitlements", "kind"): ["Group", "Permission"],
+    ("", "period"): ["Now", "Yesterday", "LastWeek", "LastMonth", "LastQuarter", "LastYear"],
+    ("", "format"): ["csv", "xlsx", "jsonl", "parquet"],
     ("", "risk_rating"): ["None", "Low", "Moderate", "High", "Critical"],
     ("request", "status"): _WORK,
     ("event", "status"): _WORK,
@@ -302,6 +331,8 @@ HELP = {
     "effective_date": _A_TIME,
     "end_date": _A_TIME,
     "events": "An event to deliver (repeatable).",
+    "columns": "A column of the list (repeatable). Default: all.",
+    "filters": "The filters of the list, by name.",
     "guard": "maxRemovedPercent, maxNewPercent and minCount.",
     "identity_id": A_PERSON,
     "leaver": "true: only accounts of people who have left.",
@@ -311,7 +342,7 @@ HELP = {
     "privileges": "A list of header, section, permission and access.",
     "provisioner_ids": "A full name, an e-mail, an employee ID or an id (repeatable).",
     "reviewer_id": "The reviewer, by full name, e-mail, employee ID or id. Default: yourself.",
-    "schedule": "A cron line and the locations of the files.",
+    "schedule": "A cron line, and the locations of the files or of the report.",
     "scheduled_start": _A_TIME,
     "supervisor_id": f'{A_PERSON} In a role transition, "" takes the supervisor away.',
     "webhook_id": _A_NAME,

@@ -777,3 +777,26 @@ class Export(_Answer):
     row_count: int | None
     byte_count: int | None
     sha256: str | None
+    report_id: UUID | None
+    location: str | None
+
+
+class ReportSchedule(_Answer):
+    cron: str
+    location: str
+
+
+class Report(_Answer):
+    id: UUID
+    kind: str
+    name: str
+    description: str
+    list: str
+    filters: dict[str, str]
+    columns: Sequence[str]
+    period: str
+    format: str
+    schedule: ReportSchedule | None
+    owner: Person | None
+    created_date: datetime
+    last_run: Export | None

@@ -36,8 +36,12 @@ class Client:
 
     def export(self, call: Call[Page[T]], format: str) -> Iterator[bytes]:
         """Stream the whole list as a file: `csv`, `xlsx`, `jsonl` or `parquet`."""
+        return self.stream(_as_file(call, format))
+
+    def stream(self, call: Call[bytes]) -> Iterator[bytes]:
+        """Stream the file that a call answers, such as the run of a report."""
         try:
-            with self._http.stream("GET", call.path, params={**call.query, "format": format}) as response:
+            with self._http.stream(call.method, call.path, params=dict(call.query), json=call.body) as response:
                 if response.status_code != 200:
                     response.read()
                     raise flows.error_in(_reply(response))
@@ -118,9 +122,12 @@ class AsyncClient:
     def each(self, call: Call[Page[T]]) -> AsyncIterator[T]:
         return self._stream(flows.each(call, self._patience))
 
-    async def export(self, call: Call[Page[T]], format: str) -> AsyncIterator[bytes]:
+    def export(self, call: Call[Page[T]], format: str) -> AsyncIterator[bytes]:
+        return self.stream(_as_file(call, format))
+
+    async def stream(self, call: Call[bytes]) -> AsyncIterator[bytes]:
         try:
-            async with self._http.stream("GET", call.path, params={**call.query, "format": format}) as response:
+            async with self._http.stream(call.method, call.path, params=dict(call.query), json=call.body) as response:
                 if response.status_code != 200:
                     await response.aread()
                     raise flows.error_in(_reply(response))
@@ -183,6 +190,10 @@ class AsyncClient:
                 return _reply(await self._http.request(**_parts(step, stack, progress)))
             except httpx2.TransportError as error:
                 return _lost(error)
+
+
+def _as_file(call: Call[Page[T]], format: str) -> Call[bytes]:
+    return Call(method="GET", path=call.path, answer=bytes, query={**call.query, "format": format})
 
 
 def _options(url: str, token: str) -> dict[str, Any]:

@@ -27,6 +27,7 @@ from rolecall.core.config import Config
 from rolecall.core.db import Db
 from rolecall.core.errors import Forbidden, Invalid, Problem
 from rolecall.identities import finding
+from rolecall.reports import actions as reports
 from rolecall.settings import actions as settings
 from rolecall.webhooks import actions as webhooks
 
@@ -57,6 +58,8 @@ async def apply_configuration(db: Db, caller: Caller, raw: Json, facts: Facts, c
         await applying.model(place, entry)
     for place, entry in applying.entries("webhooks"):
         await applying.webhook(place, entry)
+    for place, entry in applying.entries("reports"):
+        await applying.report(place, entry)
     if applying.problems:
         raise Invalid(*applying.problems)
     return ConfigurationChanges(applying.changes)
@@ -145,6 +148,18 @@ class _Applying:
 
         await self._write_entry(place, name, entry, write, lambda: self._one(queries.webhook_entries, name))
 
+    async def report(self, place: str, entry: Json) -> None:
+        name = entry["name"]
+        known = (await queries.ids_by_name(self.db, "reports", [name])).get(name)
+
+        async def write(given: Json) -> None:
+            if known:
+                await reports.change_report(self.db, self.caller, known, given, self.facts, self.config)
+            else:
+                await reports.create_report(self.db, self.caller, given, self.facts, self.config)
+
+        await self._write_entry(place, name, entry, write, lambda: self._one(queries.report_entries, name))
+
     async def _one(self, entries: Callable[..., Awaitable[list[Any]]], name: str) -> Any:
         return next(iter(await entries(self.db, name)), None)
 
@@ -223,7 +238,7 @@ def _names(raw: Json, section: str) -> list[Any]:
 
 
 def _repeated(raw: Json) -> Iterator[Problem]:
-    for section in ("applications", "accessModels", "webhooks"):
+    for section in ("applications", "accessModels", "webhooks", "reports"):
         names = _names(raw, section)
         for number, name in enumerate(names):
             if name is not None and name in names[:number]:

@@ -14,11 +14,13 @@ from rolecall.configuration.shapes import (
     GrantsEntry,
     ModelEntry,
     PolicyEntry,
+    ReportEntry,
     SettingsEntry,
     WebhookEntry,
 )
 from rolecall.core.caller import Caller, Scope
 from rolecall.core.db import Db, fetch_all, fetch_rows
+from rolecall.reports import queries as reports
 from rolecall.settings import queries as settings
 
 Names = dict[UUID | None, str]
@@ -30,6 +32,7 @@ async def get(db: Db, caller: Caller) -> Configuration:
         await application_entries(db),
         await model_entries(db),
         await webhook_entries(db) if Scope.WEBHOOKS_MANAGE in caller.scopes else None,
+        await report_entries(db),
     )
 
 
@@ -114,9 +117,28 @@ async def webhook_entries(db: Db, name: str | None = None) -> list[WebhookEntry]
     )
 
 
+async def report_entries(db: Db, name: str | None = None) -> list[ReportEntry]:
+    found = await reports.named(db, name)
+    names = await names_of(db, [report.owner.id for report in found if report.owner])
+    return [
+        ReportEntry(
+            report.name,
+            report.description,
+            report.list,
+            report.filters,
+            report.columns,
+            report.period,
+            report.format,
+            report.schedule,
+            names.get(report.owner.id) if report.owner else None,
+        )
+        for report in found
+    ]
+
+
 async def ids_by_name(db: Db, table: str, names: Iterable[Any]) -> dict[str, UUID]:
-    """Return ids by name from applications, access_models or webhooks; names in drafts do not count."""
-    alive = " AND deleted_on IS NULL" if table == "webhooks" else ""
+    """Return ids by name from applications, access_models, webhooks or reports; names in drafts do not count."""
+    alive = " AND deleted_on IS NULL" if table in ("webhooks", "reports") else ""
     rows = await fetch_rows(
         db, f"SELECT name, id FROM {table} WHERE name = ANY(%(names)s){alive}", names=[str(name) for name in names]
     )

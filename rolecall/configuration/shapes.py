@@ -15,8 +15,11 @@ from rolecall.applications.shapes import (
     ConnectorConfiguration,
     Schedule,
 )
-from rolecall.core.checking import Body, Flag, Json, Name100, Name256, OptionalName256, Text2048
+from rolecall.core.checking import Body, Flag, Json, Name100, Name256, OptionalName100, OptionalName256, Text2048
 from rolecall.core.errors import Problem
+from rolecall.core.formats.formats import Format
+from rolecall.reports.model import ReportPeriod
+from rolecall.reports.shapes import ReportFields, ReportSchedule
 from rolecall.settings.model import CustomField, Guard
 from rolecall.settings.policy import EventType, Level, RequestAction, RequirementType, Responder
 from rolecall.settings.shapes import MOST_RULES, ResponderName, RuleFields, SettingsFields
@@ -82,6 +85,18 @@ class WebhookEntry(msgspec.Struct):
     enabled: bool
 
 
+class ReportEntry(msgspec.Struct):
+    name: str
+    description: str
+    list: str
+    filters: dict[str, str]
+    columns: Sequence[str]
+    period: ReportPeriod
+    format: Format
+    schedule: ReportSchedule | None
+    owner: str | None
+
+
 class Configuration(msgspec.Struct, rename="camel"):
     """The whole configuration; `webhooks` is null without the scope to see them."""
 
@@ -89,6 +104,7 @@ class Configuration(msgspec.Struct, rename="camel"):
     applications: list[ApplicationEntry]
     access_models: list[ModelEntry]
     webhooks: list[WebhookEntry] | None
+    reports: list[ReportEntry]
 
 
 class FieldChange(msgspec.Struct):
@@ -146,6 +162,12 @@ class WebhookEntryBody(HookFields):
     application: OptionalName256 | None = None
 
 
+class ReportEntryBody(ReportFields):
+    name: Name100
+    list: OptionalName100 | None = None
+    owner: OptionalName256 | None = None
+
+
 class ConfigurationBody(Body):
     """A configuration to apply; omitted parts stay unchanged at every level."""
 
@@ -153,6 +175,7 @@ class ConfigurationBody(Body):
     applications: list[ApplicationEntryBody] | None = None
     access_models: list[ModelEntryBody] | None = None
     webhooks: list[WebhookEntryBody] | None = None
+    reports: list[ReportEntryBody] | None = None
 
 
 def unknown_fields(shape: type[BaseModel], raw: Any, path: str = "") -> Iterator[Problem]:

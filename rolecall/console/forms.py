@@ -22,7 +22,7 @@ def first(form: Form, name: str) -> str:
 
 def shown(form: Form) -> dict[str, str]:
     """Return the first value of each field, to show the form again with its problems."""
-    return {name: values[0] for name, values in form.items()}
+    return {name: values[0] for name, values in form.items() if values}
 
 
 def problems_by_field(error: Invalid) -> dict[str, str]:

@@ -31,6 +31,12 @@ async def person_of(db: Db, session: Session) -> Person | None:
     return await fetch_one(db, Person, f"{_PERSON} WHERE i.id = %(id)s AND i.status = 'Active'", id=session.identity_id)
 
 
+async def scopes_of(db: Db, identity_id: UUID) -> frozenset[str]:
+    """Return what a person may do in the console; nothing if they left or have no role any more."""
+    person = await fetch_one(db, Person, f"{_PERSON} WHERE i.id = %(id)s AND i.status = 'Active'", id=identity_id)
+    return person.caller().scopes if person else frozenset()
+
+
 async def person_with_email(db: Db, email: str) -> Person | None:
     """Find a person by the e-mail stored with the role, because e-mails of identities can be reassigned."""
     return await fetch_one(

@@ -237,6 +237,7 @@ NAVIGATION: dict[str, list[tuple[str, str, str, Scope | None]]] = {
     ],
     "How it is governed": [
         ("Models", "/access-models", "layers", Scope.ACCESS_REQUESTS_READ),
+        ("Reports", "/reports", "file-text", Scope.APPLICATIONS_READ),
     ],
     "System": [
         ("Webhooks", "/webhooks", "webhook", Scope.WEBHOOKS_MANAGE),

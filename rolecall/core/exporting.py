@@ -35,7 +35,10 @@ _SETTINGS = {
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """An export that is about to begin; `filters` as the caller gave them."""
+    """An export that is about to begin; `filters` as the caller gave them.
+
+    `report_id` is the report that it runs, and `location` the folder that a schedule writes it to.
+    """
 
     id: UUID
     list: str
@@ -43,10 +46,13 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     columns: tuple[Column, ...]
     format: Format
     is_chosen: bool = False
+    report_id: UUID | None = None
+    location: str | None = None
+    name: str | None = None
 
     @property
     def file_name(self) -> str:
-        return f"{self.list}.{self.format}"
+        return f"{self.name or self.list}.{self.format}"
 
 
 class Outcome(msgspec.Struct):

@@ -38,6 +38,7 @@ PACKAGES: tuple[str, ...] = (
     "access_requests",
     "personnel_events",
     "webhooks",
+    "reports",
     "console",
 )
 # Their procedures create triggers on tables of other packages, so a change in one of them reapplies every file.

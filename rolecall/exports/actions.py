@@ -4,6 +4,7 @@ from uuid import UUID
 from psycopg.types.json import Jsonb
 
 from rolecall.core.authors import Author
+from rolecall.core.caller import SYSTEM
 from rolecall.core.db import Db, execute
 from rolecall.core.exporting import Outcome, Plan
 from rolecall.exports.model import ExportStatus
@@ -17,18 +18,20 @@ async def start_export(db: Db, plan: Plan, author: Author) -> None:
     await execute(
         db,
         """INSERT INTO exports (id, list, filters, columns, format, status, caller_id, caller_kind, caller_name,
-                                started_on)
+                                started_on, report_id, location)
            VALUES (%(id)s, %(list)s, %(filters)s, %(columns)s, %(format)s, 'Running', %(caller_id)s, %(caller_kind)s,
-                   %(caller_name)s, %(now)s)""",
+                   %(caller_name)s, %(now)s, %(report_id)s, %(location)s)""",
         id=plan.id,
         list=plan.list,
         filters=Jsonb(plan.filters),
         columns=[column.name for column in plan.columns],
         format=plan.format,
-        caller_id=author.caller.id,
+        caller_id=author.caller.id or SYSTEM.id,
         caller_kind=author.caller.kind,
         caller_name=author.caller.name,
         now=author.created_date,
+        report_id=plan.report_id,
+        location=plan.location,
     )
 
 
@@ -51,11 +54,11 @@ async def finish_export(db: Db, id: UUID, outcome: Outcome, now: datetime) -> No
 
 
 async def close_lost_exports(db: Db, now: datetime) -> None:
-    """Mark exports that ended with their process."""
+    """Mark exports that ended with their process. Workers take up those that a schedule writes."""
     await execute(
         db,
         """UPDATE exports SET status = 'Failed', reason = 'The service stopped', finished_on = %(now)s
-           WHERE status = 'Running' AND started_on < %(before)s""",
+           WHERE status = 'Running' AND location IS NULL AND started_on < %(before)s""",
         now=now,
         before=now - _LOST_AFTER,
     )

@@ -12,7 +12,7 @@ from rolecall.exports.shapes import ExportCaller, ExportItem
 _COLUMNS = """
     e.id, 'Export' AS kind, e.list, e.filters, e.columns, e.format, e.status, e.caller_id, e.caller_kind, e.caller_name,
     e.reason, e.started_on, e.finished_on, e.row_count, e.byte_count,
-    encode(e.sha256, 'hex') AS sha256"""
+    encode(e.sha256, 'hex') AS sha256, e.report_id, e.location"""
 
 
 def _item(row: Sequence[Any]) -> ExportItem:
@@ -32,13 +32,31 @@ async def newest_first(db: Db, page: int, caller: Caller) -> Page[ExportItem]:
     return await fetch_listed(db, EXPORTS, page, caller_id=_own(caller))
 
 
-async def get(db: Db, id: str, caller: Caller) -> ExportItem:
+async def of_report(db: Db, report_id: UUID, page: int) -> Page[ExportItem]:
+    """List the runs of a report, the newest first."""
+    return await fetch_listed(db, EXPORTS, page, report_id=report_id)
+
+
+async def last_of_reports(db: Db, report_ids: Sequence[UUID]) -> dict[UUID, ExportItem]:
+    """Return the last run of each report that has one."""
+    rows = await fetch_rows(
+        db,
+        f"""SELECT {_COLUMNS} FROM unnest(%(ids)s::uuid[]) AS asked (id) CROSS JOIN LATERAL (
+                SELECT * FROM exports x WHERE x.report_id = asked.id ORDER BY list_key DESC LIMIT 1) AS e""",
+        ids=list(report_ids),
+    )
+    runs = [_item(row) for row in rows]
+    return {run.report_id: run for run in runs if run.report_id}
+
+
+async def get(db: Db, id: str, caller: Caller | None = None) -> ExportItem:
+    """Get one export; with a caller only if they may see it."""
     rows = await fetch_rows(
         db,
         f"""SELECT {_COLUMNS} FROM exports e
             WHERE e.id = %(id)s AND coalesce(e.caller_id = %(own)s, %(own)s::uuid IS NULL)""",
         id=known_guid("Export", id),
-        own=_own(caller),
+        own=caller and _own(caller),
     )
     if not rows:
         raise NotFound("Export", id)

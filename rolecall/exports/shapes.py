@@ -16,7 +16,10 @@ class ExportCaller(msgspec.Struct):
 
 
 class ExportItem(msgspec.Struct, rename="camel"):
-    """The manifest of an export. Count and digests are null until it has finished."""
+    """The manifest of an export. Count and digests are null until it has finished.
+
+    `reportId` is the report that it is a run of, and `location` the file that a schedule writes.
+    """
 
     id: UUID
     kind: Literal["Export"]
@@ -32,3 +35,5 @@ class ExportItem(msgspec.Struct, rename="camel"):
     row_count: int | None
     byte_count: int | None
     sha256: str | None
+    report_id: UUID | None
+    location: str | None

@@ -20,6 +20,7 @@ from rolecall.core.config import MIB, Config
 from rolecall.core.db import Db, fetch_rows, fetch_value
 from rolecall.core.heartbeat import some_worker_lives
 from rolecall.core.sealing import KEY_FILE
+from rolecall.reports import queries as reports
 
 MOST_SKEW = timedelta(seconds=5)
 LEAST_FREE_PERCENT, LEAST_FREE_BYTES = 10, 1024 * MIB
@@ -271,6 +272,17 @@ async def _failing_imports(db: Db) -> CheckResult:
     )
 
 
+async def _failing_reports(db: Db) -> CheckResult:
+    failing = await reports.failing(db)
+    if not failing:
+        return _fine("scheduled reports", "the last scheduled run of every report succeeded")
+    return _trouble(
+        "scheduled reports",
+        f"the last run failed: {_some([f'{report.name} ({report.reason})' for report in failing])}",
+        "correct the location, the owner or the filters, then write the file (`rolecall reports write`)",
+    )
+
+
 async def _unmatched(db: Db) -> CheckResult:
     rows = await fetch_rows(
         db,
@@ -322,6 +334,7 @@ _CHECKS: list[Callable[[Db], Awaitable[CheckResult]]] = [
     _waiting_imports,
     _held_imports,
     _failing_imports,
+    _failing_reports,
     _unmatched,
     _leftovers,
     _audit,

@@ -217,15 +217,23 @@ def _describe_form(form: Json) -> None:
 
 def _answer(operation: Operation, components: Components) -> Json:
     answer: Json = {"description": "Done", "headers": _headers("X-Correlation-Id")}
-    if operation.answer is ASGIResponse:
+    if operation.answer is ASGIResponse and operation.method == "POST":
+        answer |= _export()
+    elif operation.answer is ASGIResponse:
         answer["content"] = {"application/octet-stream": {"schema": _FILE}}
     elif operation.answer is not type(None):
         schema = components.answer(operation.answer)
         answer["content"] = {"application/json": {"schema": schema, "example": example_of(schema, components.schemas)}}
     if operation.is_list:
-        answer["content"] |= {kind.media_type: {"schema": _FILE} for kind in KINDS.values()}
-        answer["headers"] = _headers("X-Correlation-Id", "X-Export-Id")
+        exported = _export()
+        answer |= {**exported, "content": answer["content"] | exported["content"]}
     return answer
+
+
+def _export() -> Json:
+    """Describe an answer that is an export: a file of any format, under an id."""
+    content = {kind.media_type: {"schema": _FILE} for kind in KINDS.values()}
+    return {"content": content, "headers": _headers("X-Correlation-Id", "X-Export-Id")}
 
 
 def _fault(status: int, fault: Fault) -> Json:

@@ -140,9 +140,9 @@ def operation(
 
     def decorate(function: Callable[..., Awaitable[Any]]) -> HTTPRouteHandler:
         wants = frozenset(inspect.signature(function).parameters)
-        assert "pool" not in wants or (method == "GET" and "db" not in wants), function
-        reader = read_body or (plain_json if body else _no_body)
         answer = get_type_hints(function).get("return")
+        assert "pool" not in wants or ("db" not in wants and (method == "GET" or answer is ASGIResponse)), function
+        reader = read_body or (plain_json if body else _no_body)
         spec = Operation(
             method, scope, status, body, reader, query, answer, secret, delay_seconds, revokes, function, wants
         )  # fmt: skip
@@ -165,7 +165,7 @@ def _register(spec: Operation, scope: Scope) -> None:
 
 
 def _route(spec: Operation, path: str, tags: tuple[str, ...]) -> HTTPRouteHandler:
-    serve = _read if spec.method == "GET" else _write
+    serve = _read if spec.method == "GET" else _answer_file if spec.answer is ASGIResponse else _write
 
     async def endpoint(request: AnyRequest) -> ASGIApp:
         services: Services = request.app.state.services
@@ -220,17 +220,34 @@ async def _export(spec: Operation, services: Services, call: Call, format: Forma
     filters = {**({RECORD: id} if id else {}), **given}
     plan = Plan(id=new_id(), list=source.name, filters=filters, columns=source.columns, format=format)
 
-    async def sign_export(db: Db) -> Author:
-        author = by(AuthorKind.TOKEN, call.caller, "export_list", clock.now(), correlation_id.get())
-        signed = await services.sign_as_token(db, call.caller, author)
-        if source.scope not in signed.scopes:
-            raise Forbidden(source.scope)
-        return author
-
     def find(db: Db) -> Awaitable[Page[Any]]:
         return find_all(source, db, call.query, id, call.caller, call.config, call.now)
 
-    return await exporting.begin(services, plan, call.caller.id, find, sign_export)
+    sign = sign_as(services, call.caller, source.scope, "export_list")
+    return await exporting.begin(services, plan, call.caller.id, find, sign)
+
+
+def sign_as(services: Services, caller: Caller, scope: Scope, action: str) -> exporting.Sign:
+    """Authorise the token again in the transaction that records an export."""
+
+    async def sign(db: Db) -> Author:
+        author = by(AuthorKind.TOKEN, caller, action, clock.now(), correlation_id.get())
+        signed = await services.sign_as_token(db, caller, author)
+        if scope not in signed.scopes:
+            raise Forbidden(scope)
+        return author
+
+    return sign
+
+
+async def _answer_file(spec: Operation, services: Services, request: AnyRequest, now: datetime) -> ASGIApp:
+    """Answer a file to a POST; the function runs its own transactions, so that none lasts as long as the download."""
+    caller = await _admit(spec, services, request, now)
+    carried = await spec.read_body(request, services.config)
+    id = request.path_params.get("id", "")
+    call = Call(request, services.config, now, caller, pool=services.pool, raw=carried.raw, id=id)
+    answer: ASGIApp = await _perform(spec, call)
+    return answer
 
 
 async def _read_from(replica: Replica, primary: Pool, read: Callable[[Pool], Awaitable[Any]]) -> Any:

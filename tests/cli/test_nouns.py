@@ -217,3 +217,18 @@ def test_control_characters_in_records_are_escaped(call: Caller) -> None:
 
     assert "\u202e" not in printed
     assert "affectedIdentity.firstName\tEvil \\u202egnp\n" in printed
+
+
+def test_a_report_is_created_run_and_deleted(call: Caller, payroll: str, tmp_path: Path) -> None:
+    words = ("Everybody", "applications", "--column", "name", "--format", "xlsx", "--field", "format")
+    assert call("reports", "create", *words)[1] == "xlsx\n"
+
+    code, _, _ = call("reports", "run", "everybody", "--format", "jsonl", "--output", str(tmp_path / "people.jsonl"))
+
+    assert code == 0
+    assert (tmp_path / "people.jsonl").read_text().startswith('{"name":"')
+    assert "Finished" in call("reports", "runs", "Everybody")[1]
+    assert call("reports", "run", "Everybody", "--filter", "odd")[0] == 2
+    assert call("reports", "run", "Everybody", "--filter", "colour=red")[0] == 5
+    assert call("reports", "delete", "Everybody")[0] == 0
+    assert call("reports", "show", "Everybody")[0] == 3

@@ -14,6 +14,7 @@ from rolecall.core.config import Config
 from rolecall.core.db import Db, fetch_value
 from rolecall.core.files import Upload, UploadedFile, Writing
 from rolecall.personnel_events import actions as events
+from rolecall.reports import actions as reports
 from rolecall.webhooks import actions as webhooks
 from tests.builders import a_token, an_access_model, an_access_request, an_application, an_identity, facts
 from tests.working import let_the_worker_work
@@ -66,6 +67,7 @@ async def a_company(db: Db, config: Config, email: str = "ada.admin@example.com"
     event = await events.onboard(db, caller, {**onboarding, "effectiveDate": tomorrow}, facts())
     await let_the_worker_work(config)
     token = await a_token(db, "reporting")
+    report = await reports.create_report(db, caller, {"name": "All people", "list": "identities"}, facts(), config)
     account = await fetch_value(db, "SELECT id FROM accounts WHERE username = 'ada'")
     entitlement = await fetch_value(db, "SELECT id FROM entitlements WHERE kind = 'Group' LIMIT 1")
     delivery = await fetch_value(db, "SELECT id FROM webhook_deliveries ORDER BY number LIMIT 1")
@@ -76,7 +78,7 @@ async def a_company(db: Db, config: Config, email: str = "ada.admin@example.com"
             "identities": ada, "people": boss, "applications": application, "imports": run, "files": file,
             "access-models": model, "drafts": drafted, "webhooks": hook, "requests": request, "events": event,
             "tokens": token.id, "audit": 1, "accounts": account, "deliveries": delivery,
-            "access": entitlement,
+            "access": entitlement, "reports": report,
         },
     )  # fmt: skip
 

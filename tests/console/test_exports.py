@@ -9,7 +9,7 @@ from tests.builders import an_application
 from tests.console.company import a_company
 
 LISTS = ["/identities", "/identities?name=a", "/requests", "/requests/waiting", "/events", "/applications", "/imports"]
-LISTS += ["/access-models", "/audit", "/settings/tokens", "/audit?from=2020-01-01&until=2099-01-01"]
+LISTS += ["/access-models", "/reports", "/audit", "/settings/tokens", "/audit?from=2020-01-01&until=2099-01-01"]
 
 
 def exported(text: str) -> tuple[str, dict[str, str]]:

@@ -96,6 +96,7 @@ RECORDS = {
     "applications": ("/applications/{}/edit", "PATCH", "/api/applications/{}", {"priority": "Low"}),
     "access-models": ("/access-models/{}/edit", "PATCH", "/api/access-models/{}", {"description": "Meanwhile"}),
     "webhooks": ("/webhooks/{}", "PATCH", "/api/webhooks/{}", {"url": "https://hooks.example.com/meanwhile"}),
+    "reports": ("/reports/{}", "PATCH", "/api/reports/{}", {"description": "Meanwhile"}),
     "settings": ("/settings", "PATCH", "/api/settings", {"approvalLeadDays": 21}),
 }
 TYPED = {"settings": {"label.1": "Typed"}}

@@ -85,6 +85,7 @@ PATHS = {
     "/api/entitlements/{id}": "entitlements",
     "/api/identities/{id}": "identities",
     "/api/personnel-events/{id}": "events",
+    "/api/reports/{id}": "reports",
     "/api/webhook-deliveries/{id}": "deliveries",
     "/api/webhooks/{id}": "webhooks",
     "/webhooks/callback/{id}": "deliveries",
@@ -99,6 +100,10 @@ WHOLE: dict[str, Callable[[Any], Any]] = {
     "createAccessRequest": lambda body: (
         without(fit(body), "group") | {"identityId": one("identities")(None), "action": possible(body.get("action"))}
     ),
+    # Filters and columns depend on the list, a schedule on the settings of the process.
+    "createReport": lambda _: {"name": another(None), "list": "identities", "ownerId": one("identities")(None)},
+    "changeReport": lambda _: {"description": another(None), "columns": ["lastName"]},
+    "runReport": lambda body: {"format": body.get("format") or "csv"},
     "transitionRole": lambda body: fit(body) | {"identityId": RECORDS["identities"][0]},
     "pinAccount": lambda body: {"never": True} if body.get("never") else {"identityId": one("identities")(None)},
     "previewEvent": lambda body: fit(body) | {"type": "Offboard", "identityId": one("identities")(None)},

@@ -69,6 +69,7 @@ async def records(client: httpx2.AsyncClient, db: Db) -> dict[str, list[str]]:
             "SELECT g.id FROM file_groups g JOIN connectors c ON c.id = g.connector_id"
             f" WHERE c.application_id = '{application}' AND g.name = 'Users'",
         ),
+        "reports": [str((await client.post("/api/reports", json={"name": "All", "list": "identities"})).json()["id"])],
         "requests": await column(db, "SELECT id FROM access_requests"),
         "webhooks": await column(db, "SELECT id FROM webhooks"),
     }

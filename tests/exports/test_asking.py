@@ -44,6 +44,8 @@ PATHS = {
     "leftovers": "/api/access-requests/leftovers",
     "permissions": "/api/applications/{application}/permissions",
     "rejects": "/api/application-imports/{import}/rejects",
+    "report-runs": "/api/reports/{report}/runs",
+    "reports": "/api/reports",
     "search-identities": "/api/identities/search?q=Ada",
     "stalled-requests": "/api/access-requests/stalled",
     "tokens": "/api/tokens",
@@ -129,6 +131,8 @@ async def test_an_export_has_the_rows_of_its_list(
     entitlement = await fetch_value(db, "SELECT id FROM entitlements")
     ids = {"application": application, "import": await an_import(db, application, "Finished"), "model": model}
     ids["dry_run"] = (await Imports(client, config).try_files(application, {"Users": "Username\nada\n"}))["id"]
+    body = {"name": "People", "list": "identities"}
+    ids["report"] = (await client.post("/api/reports", json=body)).json()["id"]
     path = PATHS[name].format(**ids, entitlement=entitlement)
     total = (await client.get(path)).json()["totalCount"]
 
@@ -146,7 +150,9 @@ async def test_an_export_needs_the_scope_of_its_list(client: httpx2.AsyncClient,
     others = await a_token(db, "others", scopes=[one for one in KNOWN_SCOPES if one != scope])
 
     answer = await client.get(
-        PATHS[name].format(**{"application": "x", "import": "x", "model": "x", "entitlement": "x", "dry_run": "x"}),
+        PATHS[name].format(
+            **{"application": "x", "import": "x", "model": "x", "entitlement": "x", "dry_run": "x", "report": "x"}
+        ),
         params={"format": "csv"} if "?" not in PATHS[name] else None,
         headers={"Authorization": f"Bearer {others.secret}", "Accept": "text/csv"},
     )

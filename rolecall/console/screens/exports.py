@@ -38,14 +38,17 @@ def sign_as(session: Session, caller: Caller, scope: str, action: str) -> Sign:
     return sign
 
 
+def is_from_here(request: AnyRequest) -> bool:
+    """Tell whether a link is ours: one on another site must not export in the name of the person who follows it."""
+    return request.headers.get("sec-fetch-site", "none") in ("none", "same-origin")
+
+
 @screen("GET", "/export/{id:str}", query={"format": a_format})
 async def export_list(
     request: AnyRequest, id: str, session: Session, caller: Caller, query: dict[str, Any], config: Config, now: datetime
 ) -> ASGIResponse:
     """Download a whole list under the filters of the API."""
-    # A link on another site must not export in the name of the person who follows it.
-    is_from_here = request.headers.get("sec-fetch-site", "none") in ("none", "same-origin")
-    source = LISTS.get(id) if is_from_here else None
+    source = LISTS.get(id) if is_from_here(request) else None
     if source is None:
         raise NotFound("List", id)
     if source.scope not in caller.scopes:

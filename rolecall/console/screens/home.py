@@ -16,6 +16,7 @@ from rolecall.console.rendering import NAVIGATION
 from rolecall.core.caller import Caller, Scope
 from rolecall.core.config import Config
 from rolecall.core.db import Db
+from rolecall.reports import queries as reports
 from rolecall.settings.policy import RequirementType
 from rolecall.work_items.model import WorkStatus
 
@@ -37,6 +38,7 @@ async def show_home(db: Db, person: Person, caller: Caller, now: datetime, confi
         {
             "tiles": await overview.tiles(db, person, now),
             "attention": await accounts_to_look_at(db, now) if Scope.APPLICATIONS_READ in caller.scopes else [],
+            "failing_reports": await reports.failing(db) if Scope.CONFIG_MANAGE in caller.scopes else [],
             "today": now.astimezone(config.timezone),
             "waiting": waiting,
             "beside": await overview.beside(db, [request.id for _, request in waiting]),

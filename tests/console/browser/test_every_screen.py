@@ -18,7 +18,7 @@ AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text()
 STANDARDS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 TABS = {f"/applications/{{id:str}}?tab={tab}" for tab in ("connector", "imports", "permissions")}
 # Downloads and fragments, which are not pages.
-NOT_PAGES = ("/log", ".csv", ".jsonl", "{file:str}", "/sign-in/{id:str}")
+NOT_PAGES = ("/log", "/run", ".csv", ".jsonl", "{file:str}", "/sign-in/{id:str}")
 SHOWN = {path for method, path in SCREENS.keys() - PROVIDER if method == "GET" and not path.endswith(NOT_PAGES)}
 # Other states of screens: a record of another person, a page that does not exist.
 STATES = {

@@ -1,0 +1,106 @@
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from psycopg.errors import UniqueViolation
+from psycopg.types.json import Jsonb
+
+from rolecall.core.caller import Caller
+from rolecall.core.checking import Facts, Json, check
+from rolecall.core.config import Config
+from rolecall.core.db import Db, execute, fetch_value
+from rolecall.core.errors import Forbidden, Invalid, NotFound, Problem
+from rolecall.core.ids import new_id
+from rolecall.identities.queries import with_mentioned_identities
+from rolecall.reports import planning, queries
+from rolecall.reports.destination import problem_of
+from rolecall.reports.lists import list_named
+from rolecall.reports.shapes import NewReport, ReportChanges, ReportDetail, ReportFields
+
+
+async def create_report(db: Db, caller: Caller, raw: Json, facts: Facts, config: Config) -> UUID:
+    """Save a report. Whoever saves it must be allowed to read its list."""
+    facts = await with_mentioned_identities(db, facts, raw)
+    body = check(NewReport, raw, facts)
+    values = {"name": body.name, "list": body.list, "owner_id": body.owner_id, **_columns(body)}
+    id = new_id()
+    await _write(
+        db,
+        f"""INSERT INTO reports (id, created_date, {", ".join(values)})
+            VALUES (%(id)s, %(now)s, {", ".join(f"%({name})s" for name in values)})""",
+        id=id,
+        now=facts.now,
+        **values,
+    )
+    await _check(db, caller, id, facts, config)
+    return id
+
+
+async def change_report(db: Db, caller: Caller, id: UUID, raw: Json, facts: Facts, config: Config) -> None:
+    """Change the given fields; null removes the schedule or the owner."""
+    await _lock(db, id)
+    facts = await with_mentioned_identities(db, facts, raw)
+    body = check(ReportChanges, raw, facts)
+    values = {**body.model_dump(include={"name", "list", "owner_id"}, exclude_none=True), **_columns(body)}
+    if "schedule" in raw and raw["schedule"] is None:
+        values |= {"cron": None, "location": None}
+    if "ownerId" in raw and raw["ownerId"] is None:
+        values["owner_id"] = None
+    if values:
+        assignments = ", ".join(f"{name} = %({name})s" for name in values)
+        await _write(db, f"UPDATE reports SET {assignments} WHERE id = %(id)s", id=id, **values)
+    await _check(db, caller, id, facts, config)
+
+
+async def delete_report(db: Db, id: UUID, now: datetime) -> None:
+    """Delete a report; its runs can still be read."""
+    await _lock(db, id)
+    await execute(
+        db,
+        "UPDATE reports SET deleted_on = %(now)s, cron = NULL, location = NULL WHERE id = %(id)s",
+        id=id,
+        now=now,
+    )
+
+
+def _columns(body: ReportFields) -> dict[str, Any]:
+    """Return the values of the given optional fields, by column."""
+    values = body.model_dump(include={"description", "columns", "period", "format"}, exclude_none=True)
+    if body.filters is not None:
+        values["filters"] = Jsonb(body.filters)
+    if body.schedule:
+        values |= {"cron": body.schedule.cron, "location": body.schedule.location}
+    return values
+
+
+async def _lock(db: Db, id: UUID) -> None:
+    if not await fetch_value(db, "SELECT true FROM reports WHERE id = %(id)s AND deleted_on IS NULL FOR UPDATE", id=id):
+        raise NotFound("Report", id)
+
+
+async def _write(db: Db, sql: str, **values: Any) -> None:
+    try:
+        await execute(db, sql, **values)
+    except UniqueViolation:
+        raise Invalid.on("name", f"A report is named {values['name']} already") from None
+
+
+async def _check(db: Db, caller: Caller, id: UUID, facts: Facts, config: Config) -> None:
+    """Check the report as a whole, as it was written; an error rolls it back."""
+    report = await queries.get(db, id)
+    scope = list_named(report.list).scope
+    # A schedule would otherwise show its author a list that they may not read.
+    if scope not in caller.scopes:
+        raise Forbidden(scope)
+    if problems := [*_problems(report, facts, config)]:
+        raise Invalid(*problems)
+
+
+def _problems(report: ReportDetail, facts: Facts, config: Config) -> Iterator[Problem]:
+    try:
+        planning.plan(report, facts.now, config)
+    except Invalid as error:
+        yield from error.problems
+    if report.schedule and (problem := problem_of(config.report_roots, report.schedule.location)):
+        yield Problem("schedule.location", problem)

@@ -1,0 +1,52 @@
+from collections.abc import Sequence
+from typing import Any
+
+from rolecall.core.config import Config
+from rolecall.core.db import Db
+from rolecall.core.paging import Page, whole
+from rolecall.effective_access.queries import FOREVER
+from rolecall.reports.shapes import Approval
+from rolecall.web.periods import end_of, start_of
+from rolecall.work_items.shapes import person
+
+# A request is decided when its last approval is given, when a reviewer rejects it, or at once if none is required.
+_APPROVALS = """
+    SELECT d.decided_on, coalesce(s.response, 'Not Required'), s.reviewer_id, s.reviewer_name, coalesce(s.reason, ''),
+           r.number, r.id, r.action, r.status, a.name, r.target_name, i.id, i.first_name || ' ' || i.last_name,
+           r.reporter_name,
+           coalesce((SELECT string_agg(
+                concat_ws(' / ', nullif(p.header, ''), nullif(p.section, ''), nullif(p.permission, ''))
+                || ': ' || p.initial_access || ' to '
+                || CASE WHEN r.approved_on IS NULL THEN p.requested_access ELSE p.approved_access END,
+                '; ' ORDER BY p.position) FROM privileges p WHERE p.request_id = r.id), '')
+    FROM access_requests r JOIN applications a ON a.id = r.application_id
+    LEFT JOIN identities i ON i.id = r.identity_id
+    LEFT JOIN responses s ON s.request_id = r.id AND s.type = 'Approve' AND s.response <> 'Pending'
+    CROSS JOIN LATERAL (
+        SELECT CASE WHEN s.response IS NULL THEN r.approved_on ELSE coalesce(r.approved_on, r.canceled_on) END
+    ) AS d (decided_on)
+    WHERE d.decided_on >= %(start)s AND d.decided_on < %(end)s
+      AND (%(applicationId)s::uuid IS NULL OR r.application_id = %(applicationId)s)
+      AND (%(identityId)s::uuid IS NULL OR r.identity_id = %(identityId)s)
+    ORDER BY d.decided_on, r.number, s.rule, s.position"""
+
+
+async def approvals(db: Db, query: dict[str, Any], config: Config) -> Page[Approval]:
+    """List the decisions of reviewers in a period, the oldest first."""
+    return whole(
+        _approval,
+        _APPROVALS,
+        start=start_of(query, config),
+        end=end_of(query, config) or FOREVER,
+        applicationId=query.get("applicationId"),
+        identityId=query.get("identityId"),
+    )
+
+
+def _approval(row: Sequence[Any]) -> Approval:
+    decided_on, response, reviewer_id, reviewer, *rest = row
+    *request, identity_id, identity, requested_by, privileges = rest
+    affected = person(identity_id, identity)
+    return Approval(
+        *(decided_on, response, person(reviewer_id, reviewer), *request, affected, requested_by, privileges)
+    )

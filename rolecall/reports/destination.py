@@ -1,0 +1,93 @@
+"""Write files to a location inside `ROLECALL_REPORT_ROOTS`: under a temporary name first, renamed when complete."""
+
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+import fsspec
+from fsspec.implementations.local import LocalFileSystem
+
+from rolecall.application_imports.run.fetching import source_errors
+from rolecall.core.faults import fault
+from rolecall.core.roots import is_below, root_of
+
+NO_ROOTS = "The service writes reports nowhere; its operator must set ROLECALL_REPORT_ROOTS"
+OUTSIDE = "Location is outside of ROLECALL_REPORT_ROOTS"
+
+
+def problem_of(roots: Sequence[str], location: str) -> str | None:
+    """Say why nothing is written to this location, or return None."""
+    if not roots:
+        return NO_ROOTS
+    try:
+        return None if _is_inside(roots, location) else OUTSIDE
+    except (OSError, ValueError, ImportError) as error:
+        return f"Location cannot be used: {error}"
+
+
+def _is_inside(roots: Sequence[str], location: str) -> bool:
+    if "://" not in location:
+        return is_below([Path(root).resolve() for root in roots if "://" not in root], Path(location))
+    root = root_of(roots, f"{location.rstrip('/')}/")
+    if root is None:
+        return False
+    files, path = fsspec.core.url_to_fs(location)
+    if isinstance(files, LocalFileSystem):
+        return is_below([Path(files._strip_protocol(root)).resolve()], Path(path))
+    return True
+
+
+class Destination:
+    """A folder of a location; its methods block, so call them in a thread."""
+
+    def __init__(self, roots: Sequence[str], location: str) -> None:
+        if problem := problem_of(roots, location):
+            raise PermissionError(problem)
+        self._files, folder = fsspec.core.url_to_fs(location) if "://" in location else _local(location)
+        self._is_local = isinstance(self._files, LocalFileSystem)
+        self._folder = str(folder).rstrip("/")
+
+    def begin(self, name: str, run: str) -> "FileBeingWritten":
+        # The folder must exist: a share that is not mounted would be written to the local disk.
+        if self._is_local and not Path(self._folder).is_dir():
+            raise FileNotFoundError("there is no such folder")
+        return FileBeingWritten(self._files, f"{self._folder}/.{name}.{run}.partial", f"{self._folder}/{name}")
+
+
+def _local(location: str) -> tuple[Any, str]:
+    # Resolved once: a link that is changed while the file is written leads nowhere else.
+    return LocalFileSystem(auto_mkdir=False), str(Path(location).resolve())
+
+
+class FileBeingWritten:
+    def __init__(self, files: Any, partial: str, path: str) -> None:
+        self._files, self._partial, self._path = files, partial, path
+        self._file = cast(BinaryIO, files.open(partial, "wb"))
+
+    def write(self, piece: bytes) -> None:
+        self._file.write(piece)
+
+    def finish(self) -> None:
+        """Flush the content to disk; the file still has its temporary name."""
+        if isinstance(self._files, LocalFileSystem):
+            self._file.flush()
+            os.fsync(self._file.fileno())
+        self._file.close()
+
+    def publish(self) -> None:
+        """Give the complete file its name, replacing that of an earlier attempt."""
+        fault("report.before-rename")
+        if isinstance(self._files, LocalFileSystem):
+            Path(self._partial).replace(self._path)
+        else:
+            self._files.mv(self._partial, self._path)
+        fault("report.after-rename")
+
+    def discard(self) -> None:
+        """Remove what was written, as far as the location still allows it."""
+        with suppress(*source_errors()):
+            self._file.close()
+        with suppress(*source_errors()):
+            self._files.rm_file(self._partial)

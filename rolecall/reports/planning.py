@@ -1,0 +1,90 @@
+"""Turn a report into an export: its list, filters, columns and format at a moment."""
+
+import re
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from rolecall.core.caller import Caller
+from rolecall.core.config import Config
+from rolecall.core.db import Db
+from rolecall.core.errors import Invalid, Problem
+from rolecall.core.exporting import Plan
+from rolecall.core.formats.formats import Format
+from rolecall.core.ids import new_id
+from rolecall.core.paging import Page
+from rolecall.reports.lists import list_named
+from rolecall.reports.model import AS_OF, FROM, UNTIL, ReportPeriod, filters_of, has_past
+from rolecall.reports.shapes import ReportDetail
+from rolecall.web.lists import RECORD, ListSource, choose_columns, find_all, read_filters
+
+
+class PlannedRun(msgspec.Struct, frozen=True):
+    """A run that is about to begin, with its filters as they are read."""
+
+    source: ListSource
+    plan: Plan
+    query: dict[str, Any]
+
+    async def find(self, db: Db, caller: Caller, config: Config, now: datetime) -> Page[Any]:
+        return await find_all(self.source, db, self.query, self.plan.filters.get(RECORD, ""), caller, config, now)
+
+
+def plan(
+    report: ReportDetail,
+    now: datetime,
+    config: Config,
+    *,
+    filters: Mapping[str, str] = {},
+    format: Format | None = None,
+) -> PlannedRun:
+    """Plan a run at a moment; `filters` and `format` override those of the report."""
+    source, problems = list_named(report.list), list[Problem]()
+    known = source.filters.keys()
+    if report.period != ReportPeriod.NOW and not has_past(known):
+        problems.append(Problem("period", f"The list {source.name} has no past; leave the period at Now"))
+    given = {name: text for name, text in {**report.filters, **filters}.items() if text}
+    # A time that is given replaces the rule.
+    rule = {} if given.keys() & {AS_OF, FROM, UNTIL} else filters_of(report.period, known, now, config.timezone)
+    columns, query = source.columns, dict[str, Any]()
+    try:
+        query = read_filters(source, {**(rule if has_past(known) else {}), **given})
+    except Invalid as error:
+        problems += error.problems
+    try:
+        columns = choose_columns(source, list(report.columns))
+    except Invalid as error:
+        problems += error.problems
+    if problems:
+        raise Invalid(*problems)
+    made = Plan(
+        id=new_id(),
+        list=source.name,
+        filters={**rule, **given},
+        columns=columns,
+        format=format or report.format,
+        is_chosen=bool(report.columns),
+        report_id=report.id,
+        name=file_stem(report.name),
+    )
+    return PlannedRun(source, made, query)
+
+
+def file_stem(name: str) -> str:
+    """Return a name for files: letters, digits and dashes, so that no shell or file system reads more into it."""
+    return re.sub(r"[^\w]+", "-", name.replace("'", "").lower()).strip("-_") or "report"
+
+
+def unplanned(report: ReportDetail) -> Plan:
+    """Describe a run of a report that cannot run as it is saved."""
+    return Plan(
+        id=new_id(),
+        list=report.list,
+        filters=report.filters,
+        columns=(),
+        format=report.format,
+        report_id=report.id,
+        name=file_stem(report.name),
+    )

@@ -1,0 +1,282 @@
+"""Run scheduled reports: fire what is due, and write each file, in the worker.
+
+A run is a row of `exports` from the moment its schedule fires; `report_firings` names the unfinished one. Whoever
+writes it holds an advisory lock, which ends with the process: another worker then begins the file again.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import aclosing, asynccontextmanager
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+import msgspec
+import structlog
+
+from rolecall.application_imports.run.fetching import reason_of, source_errors
+from rolecall.core import clock
+from rolecall.core.authors import by_system, written_by
+from rolecall.core.caller import SYSTEM, Caller
+from rolecall.core.config import Config
+from rolecall.core.cron import is_due
+from rolecall.core.db import Db, Pool, execute, fetch_all, fetch_rows, fetch_value
+from rolecall.core.errors import Conflict, Invalid, NotFound, RolecallError
+from rolecall.core.exporting import Outcome, Plan, check_size, snapshot, write
+from rolecall.core.nudge import nudge
+from rolecall.core.paging import Whole
+from rolecall.exports.actions import finish_export, start_export
+from rolecall.exports.model import ExportStatus
+from rolecall.reports import planning, queries
+from rolecall.reports.destination import Destination, FileBeingWritten
+from rolecall.reports.lists import list_named
+from rolecall.reports.model import CHANNEL, MOST_ATTEMPTS
+from rolecall.reports.planning import PlannedRun
+from rolecall.reports.shapes import ReportDetail
+
+log = structlog.get_logger("rolecall.reports")
+
+# A snapshot holds back VACUUM.
+LONGEST_SECONDS = 7200.0
+# Returns what a person may do; injected by the worker, because roles are a matter of the console.
+ScopesOf = Callable[[Db, UUID], Awaitable[frozenset[str]]]
+
+
+class ScheduledRun(msgspec.Struct, frozen=True):
+    """An unfinished run; `path` is the file to write."""
+
+    id: UUID
+    report_id: UUID
+    attempts: int
+    fired_at: datetime
+    path: str
+
+
+class RunFailed(Exception):
+    """The run cannot succeed now; the message is the reason that people read."""
+
+
+async def run_reports(pool: Pool, config: Config, now: datetime, scopes_of: ScopesOf) -> bool:
+    """Fire the schedules that are due, then write their files, one after the other."""
+    async with pool.connection() as db:
+        await _fire_schedules(db, config, now)
+        runs = await fetch_all(
+            db,
+            ScheduledRun,
+            """SELECT e.id, f.report_id, f.attempts, f.fired_at, e.location AS path
+               FROM report_firings f JOIN exports e ON e.id = f.run_id ORDER BY f.fired_at, e.id""",
+        )
+    for run in runs:
+        async with _claimed(pool, run) as is_ours:
+            if is_ours:
+                await _run(pool, config, run, scopes_of)
+    return False
+
+
+async def _fire_schedules(db: Db, config: Config, now: datetime) -> None:
+    rows = await fetch_rows(
+        db,
+        """SELECT r.id, r.cron, f.fired_at FROM reports r LEFT JOIN report_firings f ON f.report_id = r.id
+           WHERE r.deleted_on IS NULL AND r.cron IS NOT NULL AND f.run_id IS NULL""",
+    )
+    for id, cron, fired_at in rows:
+        if is_due(cron, fired_at, now, config.timezone):
+            async with written_by(db, "report", by_system("fire_report", now)):
+                await _fire(db, id, fired_at, config, now)
+
+
+async def _fire(db: Db, id: UUID, fired_at: datetime | None, config: Config, now: datetime) -> None:
+    """Fire once among several workers. A new schedule is due from now on; several missed times count as one."""
+    fired = await execute(
+        db,
+        """INSERT INTO report_firings AS f (report_id, fired_at) VALUES (%(id)s, %(now)s)
+           ON CONFLICT (report_id) DO UPDATE SET fired_at = EXCLUDED.fired_at
+           WHERE f.fired_at = %(last)s AND f.run_id IS NULL""",
+        id=id,
+        now=now,
+        last=fired_at,
+    )
+    if fired and fired_at is not None:
+        await _begin(db, await queries.get(db, id), config, now)
+
+
+async def fire_now(db: Db, id: UUID, config: Config, now: datetime) -> UUID:
+    """Let the worker write a scheduled report now, without waiting for its time."""
+    report = await queries.get(db, id)
+    if report.schedule is None:
+        raise Conflict("The report has no schedule, so there is no location to write to")
+    fired = await execute(
+        db,
+        """INSERT INTO report_firings AS f (report_id, fired_at) VALUES (%(id)s, %(now)s)
+           ON CONFLICT (report_id) DO UPDATE SET fired_at = EXCLUDED.fired_at WHERE f.run_id IS NULL""",
+        id=id,
+        now=now,
+    )
+    if not fired:
+        raise Conflict("The report is being written already")
+    run = await _begin(db, report, config, now)
+    await nudge(db, CHANNEL)
+    return run
+
+
+async def _begin(db: Db, report: ReportDetail, config: Config, now: datetime) -> UUID:
+    """Record the run; one that cannot even be planned has failed at once."""
+    try:
+        plan, reason = planning.plan(report, now, config).plan, None
+    except Invalid as error:
+        plan = planning.unplanned(report)
+        reason = ". ".join(problem.message for problem in error.problems)
+    assert report.schedule
+    name = f"{plan.name}-{now.astimezone(UTC):%Y%m%dT%H%M%SZ}.{plan.format}"
+    plan = msgspec.structs.replace(plan, location=f"{report.schedule.location.rstrip('/')}/{name}")
+    await start_export(db, plan, by_system("fire_report", now))
+    await execute(
+        db,
+        "UPDATE report_firings SET run_id = %(run)s, attempts = 0 WHERE report_id = %(id)s",
+        id=report.id,
+        run=plan.id,
+    )
+    if reason:
+        await _finish(db, plan.id, Outcome(ExportStatus.FAILED, reason), now)
+    return plan.id
+
+
+async def _finish(db: Db, run_id: UUID, outcome: Outcome, now: datetime) -> None:
+    await finish_export(db, run_id, outcome, now)
+    await execute(db, "UPDATE report_firings SET run_id = NULL WHERE run_id = %(run)s", run=run_id)
+
+
+@asynccontextmanager
+async def _claimed(pool: Pool, run: ScheduledRun) -> AsyncGenerator[bool]:
+    """Claim a run for this process; another one may have finished it since it was found."""
+    async with pool.connection() as db:
+        lock = "hashtextextended(%(id)s, 163)"
+        if not await fetch_value(db, f"SELECT pg_try_advisory_lock({lock})", id=str(run.id)):
+            yield False
+            return
+        try:
+            claimed = await execute(
+                db, "UPDATE report_firings SET attempts = attempts + 1 WHERE run_id = %(id)s", id=run.id
+            )
+            yield claimed > 0
+        finally:
+            await execute(db, f"SELECT pg_advisory_unlock({lock})", id=str(run.id))
+
+
+async def _run(pool: Pool, config: Config, run: ScheduledRun, scopes_of: ScopesOf) -> None:
+    """Write the file of a run, and record how it ended."""
+    outcome = Outcome()
+    try:
+        if run.attempts >= MOST_ATTEMPTS:
+            raise RunFailed(f"The worker stopped {run.attempts} times while it wrote the file")
+        async with pool.connection() as db:
+            planned, caller = await _authorised(db, config, run, scopes_of)
+        async with asyncio.timeout(LONGEST_SECONDS):
+            await _write_file(config, planned, caller, run, outcome)
+        outcome.status = ExportStatus.FINISHED
+    except _failures() as error:
+        outcome.status, outcome.reason = ExportStatus.FAILED, _said(error)
+        log.warning("report failed", report=str(run.report_id), run=str(run.id), reason=outcome.reason)
+    now = clock.now()
+    async with pool.connection() as db, written_by(db, "report", by_system("finish_report", now)):
+        await _finish(db, run.id, outcome, now)
+
+
+def _failures() -> tuple[type[Exception], ...]:
+    """Return the errors that fail a run; any other interrupts it, to be tried again."""
+    return (RunFailed, RolecallError, *source_errors())
+
+
+def _said(error: Exception) -> str:
+    match error:
+        case Invalid():
+            return ". ".join(problem.message for problem in error.problems)
+        case RolecallError() | RunFailed():
+            return str(error)
+        case TimeoutError():
+            return "Writing the file took too long"
+    return f"The file cannot be written: {reason_of(error)}"
+
+
+async def _authorised(db: Db, config: Config, run: ScheduledRun, scopes_of: ScopesOf) -> tuple[PlannedRun, Caller]:
+    """Plan the run with the authority of the report's owner, as it is now."""
+    try:
+        report = await queries.get(db, run.report_id)
+    except NotFound:
+        raise RunFailed("The report was deleted") from None
+    if report.schedule is None:
+        raise RunFailed("The schedule was removed")
+    planned, scope = planning.plan(report, run.fired_at, config), list_named(report.list).scope
+    planned = msgspec.structs.replace(
+        planned, plan=msgspec.structs.replace(planned.plan, id=run.id, location=report.schedule.location)
+    )
+    if report.owner is None:
+        return planned, Caller(SYSTEM.id, SYSTEM.name, frozenset([scope]))
+    scopes = await scopes_of(db, report.owner.id)
+    if scope not in scopes:
+        raise RunFailed(f"{report.owner.name} owns the report and may no longer read its list. Choose another owner")
+    return planned, Caller(report.owner.id, report.owner.name, scopes)
+
+
+async def _write_file(config: Config, planned: PlannedRun, caller: Caller, run: ScheduledRun, outcome: Outcome) -> None:
+    """Write the file and its manifest under temporary names, then rename both, the manifest first."""
+    plan, now = planned.plan, clock.now()
+    assert plan.location
+    destination = await asyncio.to_thread(Destination, config.report_roots, plan.location)
+    name = run.path.rpartition("/")[2]
+    written = list[FileBeingWritten]()
+    try:
+        written.append(await asyncio.to_thread(destination.begin, name, str(run.id)))
+        async with snapshot(config) as db:
+            found = await planned.find(db, caller, config, now)
+            assert isinstance(found, Whole), plan.list
+            await check_size(db, found, plan.format)
+            async with aclosing(write(db, found, plan, outcome, caller.name, now)) as pieces:
+                async for piece in pieces:
+                    await asyncio.to_thread(written[0].write, piece)
+        manifest = _manifest(plan, name, caller, run, outcome)
+        written.append(await asyncio.to_thread(destination.begin, f"{name}.manifest.json", str(run.id)))
+        await asyncio.to_thread(written[1].write, manifest)
+        for file in written:
+            await asyncio.to_thread(file.finish)
+        for file in reversed(written):
+            await asyncio.to_thread(file.publish)
+    except BaseException:
+        for file in written:
+            file.discard()
+        raise
+
+
+class FileManifest(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """The manifest beside a file: what it contains, and the digest to compare it with."""
+
+    id: UUID
+    report_id: UUID
+    list: str
+    filters: dict[str, Any]
+    columns: Sequence[str]
+    format: str
+    file: str
+    created_by: str
+    started_on: datetime
+    row_count: int
+    byte_count: int
+    sha256: str
+
+
+def _manifest(plan: Plan, name: str, caller: Caller, run: ScheduledRun, outcome: Outcome) -> bytes:
+    manifest = FileManifest(
+        id=run.id,
+        report_id=run.report_id,
+        list=plan.list,
+        filters=plan.filters,
+        columns=[column.name for column in plan.columns],
+        format=plan.format,
+        file=name,
+        created_by=caller.name,
+        started_on=run.fired_at,
+        row_count=outcome.row_count,
+        byte_count=outcome.byte_count,
+        sha256=outcome.sha256.hex(),
+    )
+    return msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n"

@@ -1,0 +1,205 @@
+import subprocess
+import sys
+from typing import Any
+
+import httpx2
+import pytest
+from msgspec.structs import replace
+
+from rolecall.core.config import Config
+from rolecall.core.db import Db, execute, fetch_value
+from rolecall.reports.lists import known_lists
+from tests.asgi import serving
+from tests.builders import a_token, an_identity
+from tests.reports.reporting import a_report, rows_of, shipped
+
+NINE = [
+    "Application roster",
+    "Approvals of a period",
+    "Changes of a period",
+    "Dormant accounts",
+    "Everyone's access",
+    "Leavers' accounts",
+    "Privileged access",
+    "Unexplained access",
+    "Unmatched accounts",
+]
+
+
+def problems(answer: httpx2.Response) -> dict[str, str]:
+    assert answer.status_code == 400, answer.text
+    return {problem["field"]: problem["message"] for problem in answer.json()["errors"]}
+
+
+async def test_nine_reports_are_shipped_and_run(client: httpx2.AsyncClient, db: Db) -> None:
+    found = await shipped(client, db)
+
+    assert sorted(found) == NINE
+    for report in found.values():
+        assert await rows_of(client, report["id"]) == []
+
+
+async def test_shipping_again_restores_nothing_that_people_deleted(client: httpx2.AsyncClient, db: Db) -> None:
+    found = await shipped(client, db)
+    await client.delete(f"/api/reports/{found['Dormant accounts']['id']}")
+
+    assert "Dormant accounts" not in await shipped(client, db)
+
+
+async def test_a_report_runs_its_list_with_its_filters_and_columns(client: httpx2.AsyncClient, db: Db) -> None:
+    await an_identity(db, "Ada", "Lovelace", department="Finance")
+    await an_identity(db, "Grace", "Hopper")
+    report = await a_report(client, "search-identities", filters={"q": "Lovelace"}, columns=["lastName", "department"])
+
+    answer = await client.post(f"/api/reports/{report['id']}/run")
+
+    assert answer.text == "lastName,department\r\nLovelace,Finance\r\n"
+    assert answer.headers["content-disposition"].startswith('attachment; filename="people.csv"')
+    run = (await client.get(f"/api/exports/{answer.headers['x-export-id']}")).json()
+    assert (run["reportId"], run["status"], run["rowCount"], run["location"]) == (report["id"], "Finished", 1, None)
+    runs = (await client.get(f"/api/reports/{report['id']}/runs")).json()
+    assert runs["items"] == [run]
+    assert (await client.get(f"/api/reports/{report['id']}")).json()["lastRun"] == run
+
+
+async def test_a_run_may_replace_filters_and_format(client: httpx2.AsyncClient, db: Db) -> None:
+    await an_identity(db, "Ada", "Lovelace")
+    report = await a_report(client, "search-identities", filters={"q": "Nobody"})
+
+    assert await rows_of(client, report["id"]) == []
+    assert len(await rows_of(client, report["id"], q="Lovelace")) == 1
+
+
+@pytest.mark.parametrize(
+    ("fields", "field", "message"),
+    [
+        ({"list": "unicorns"}, "list", "There is no list unicorns; known are access, access-changes, "),
+        ({"filters": {"colour": "red"}}, "filters.colour", "The list access-requests has no such filter; it has "),
+        ({"filters": {"status": "odd"}}, "filters.status", "Status must be one of "),
+        ({"columns": ["colour"]}, "columns", "The list access-requests has no column colour"),
+        ({"columns": ["id", "id"]}, "columns", "Columns must differ"),
+        ({"period": "Tomorrow"}, "period", "Period must be one of Now, Yesterday, "),
+        ({"period": "LastMonth"}, "period", "The list access-requests has no past; leave the period at Now"),
+        ({"format": "pdf"}, "format", "Format must be one of csv, xlsx, jsonl, parquet"),
+        ({"list": "access-changes"}, "filters.from", "From is required"),
+        ({"list": "accounts"}, "filters.id", "ID is required"),
+        ({"schedule": {"cron": "often", "location": "/x"}}, "schedule.cron", "Cron must be a cron line such as "),
+        ({"schedule": {"cron": "0 6 * * *"}}, "schedule.location", "Location is required"),
+        ({"schedule": {"cron": "0 6 * * *", "location": "/srv"}}, "schedule.location", "The service writes reports "),
+        ({"ownerId": "00000000-0000-4000-8000-000000000000"}, "ownerId", "Identity with id "),
+        ({"name": " "}, "name", "Name is required"),
+    ],
+)
+async def test_a_report_that_cannot_run_is_refused(
+    client: httpx2.AsyncClient, db: Db, fields: dict[str, Any], field: str, message: str
+) -> None:
+    answer = await client.post("/api/reports", json={"name": "Odd", "list": "access-requests", **fields})
+
+    assert problems(answer)[field].startswith(message)
+    assert await fetch_value(db, "SELECT count(*) FROM reports") == 0
+
+
+async def test_names_are_unique_in_any_case(client: httpx2.AsyncClient) -> None:
+    first = await a_report(client)
+    answer = await client.post("/api/reports", json={"name": "PEOPLE", "list": "identities"})
+
+    assert problems(answer) == {"name": "A report is named PEOPLE already"}
+    await client.delete(f"/api/reports/{first['id']}")
+    await a_report(client)
+
+
+async def test_a_change_keeps_what_it_does_not_name(client: httpx2.AsyncClient, db: Db) -> None:
+    ada = await an_identity(db)
+    report = await a_report(client, "search-identities", filters={"q": "Ada"}, ownerId=str(ada), description="All")
+    path = f"/api/reports/{report['id']}"
+
+    changed = (await client.patch(path, json={"format": "xlsx", "name": "Adas"})).json()
+
+    assert changed == {**report, "format": "xlsx", "name": "Adas"}
+    assert changed["owner"] == {"id": str(ada), "name": "Ada Lovelace"}
+    assert (await client.patch(path, json={"ownerId": None})).json()["owner"] is None
+
+
+async def test_a_deleted_report_is_gone_and_its_runs_stay(client: httpx2.AsyncClient) -> None:
+    report = await a_report(client)
+    path = f"/api/reports/{report['id']}"
+    run = (await client.post(f"{path}/run")).headers["x-export-id"]
+
+    assert (await client.delete(path)).status_code == 204
+
+    for method, end in (
+        ("GET", ""),
+        ("PATCH", ""),
+        ("DELETE", ""),
+        ("POST", "/run"),
+        ("POST", "/write"),
+        ("GET", "/runs"),
+    ):
+        json: dict[str, Any] | None = {} if method == "PATCH" else None
+        assert (await client.request(method, path + end, json=json)).status_code == 404
+    assert (await client.get(f"/api/exports/{run}")).json()["reportId"] == report["id"]
+
+
+async def test_running_and_saving_need_the_scope_of_the_list(client: httpx2.AsyncClient, db: Db) -> None:
+    report = await a_report(client, "audit-events", "Who did what")
+    some = await a_token(db, "some", scopes=["applications:read", "config:manage"])
+    headers = {"Authorization": f"Bearer {some.secret}"}
+
+    answers = [
+        await client.post(f"/api/reports/{report['id']}/run", headers=headers),
+        await client.post("/api/reports", json={"name": "Mine", "list": "audit-events"}, headers=headers),
+        await client.patch(f"/api/reports/{report['id']}", json={"name": "Mine"}, headers=headers),
+    ]
+
+    assert [answer.status_code for answer in answers] == [403, 403, 403]
+    assert answers[0].json()["message"] == "The token lacks the scope audit:read"
+    assert await fetch_value(db, "SELECT count(*) FROM exports") == 0
+    assert (await client.get(f"/api/reports/{report['id']}", headers=headers)).json()["name"] == "Who did what"
+
+
+async def test_a_revoked_token_runs_nothing(client: httpx2.AsyncClient, db: Db) -> None:
+    report = await a_report(client)
+    await execute(db, "UPDATE tokens SET revoked_at = now()")
+
+    assert (await client.post(f"/api/reports/{report['id']}/run")).status_code == 401
+
+
+@pytest.mark.parametrize("name", known_lists())
+async def test_every_list_can_be_saved_or_says_what_it_needs(client: httpx2.AsyncClient, name: str) -> None:
+    answer = await client.post("/api/reports", json={"name": name, "list": name})
+
+    if answer.status_code != 201:
+        assert set(problems(answer)) <= {"filters.id", "filters.from", "filters.q"}
+
+
+def test_a_worker_knows_every_list_that_the_api_knows() -> None:
+    known = "from rolecall.reports.lists import known_lists; print(*known_lists())"
+    lists = [
+        subprocess.run(
+            [sys.executable, "-c", f"import rolecall.{process}; {known}"], capture_output=True, text=True, check=True
+        ).stdout.split()
+        for process in ("worker", "app")
+    ]
+
+    assert lists[0] == lists[1]
+
+
+async def test_a_location_must_be_inside_the_roots(db: Db, config: Config, token: str, tmp_path: Any) -> None:
+    (tmp_path / "reports").mkdir()
+    (tmp_path / "out").symlink_to("/")
+    roots = (str(tmp_path / "reports"), "s3://bucket/reports")
+    async with serving(replace(config, report_roots=roots)) as client:
+        client.headers["Authorization"] = f"Bearer {token}"
+
+        async def said(location: str) -> str | None:
+            schedule = {"cron": "0 6 * * *", "location": location}
+            answer = await client.post("/api/reports", json={"name": location, "list": "tokens", "schedule": schedule})
+            return None if answer.status_code == 201 else problems(answer)["schedule.location"]
+
+        outside = "Location is outside of ROLECALL_REPORT_ROOTS"
+        assert await said(str(tmp_path / "reports")) is None
+        assert await said(str(tmp_path / "reports" / "monthly")) is None
+        for location in ("/etc", str(tmp_path / "reports/../out"), str(tmp_path / "reportsx"), "s3://bucket/other"):
+            assert await said(location) == outside
+        assert await said("file:///etc") == outside
+        assert await said("s3://user:secret@bucket/reports") == "Location must not contain a password"

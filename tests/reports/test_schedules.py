@@ -1,0 +1,271 @@
+import asyncio
+import hashlib
+import json
+import os
+from collections.abc import AsyncIterator
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from msgspec.structs import replace
+
+from rolecall.console.queries import scopes_of
+from rolecall.core import clock
+from rolecall.core.config import Config
+from rolecall.core.db import Db, execute, fetch_rows, fetch_value, make_pool
+from rolecall.reports import running
+from rolecall.reports.destination import FileBeingWritten
+from rolecall.reports.running import run_reports
+from tests.asgi import serving
+from tests.builders import an_application, an_identity
+from tests.reports.reporting import a_report, hidden, visible
+
+START = datetime.fromisoformat("2026-03-01T05:30:00+00:00")
+DUE = START + timedelta(hours=1)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "reports"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def scheduled(config: Config, folder: Path) -> Config:
+    return replace(config, report_roots=(str(folder.parent),))
+
+
+@pytest.fixture
+async def service(scheduled: Config, token: str) -> AsyncIterator[httpx2.AsyncClient]:
+    async with serving(scheduled) as client:
+        client.headers["Authorization"] = f"Bearer {token}"
+        yield client
+
+
+async def work(config: Config, now: datetime) -> None:
+    clock.travel_to(now)
+    async with make_pool(config) as pool:
+        await run_reports(pool, config, now, scopes_of)
+
+
+async def daily(client: httpx2.AsyncClient, folder: Path, **fields: Any) -> Any:
+    schedule = {"cron": "0 6 * * *", "location": str(folder)}
+    return await a_report(client, fields.pop("list", "identities"), schedule=schedule, **fields)
+
+
+async def runs_of(client: httpx2.AsyncClient, report: Any) -> list[Any]:
+    items: list[Any] = (await client.get(f"/api/reports/{report['id']}/runs")).json()["items"]
+    return items
+
+
+async def test_a_schedule_writes_the_file_with_its_manifest(
+    service: httpx2.AsyncClient, db: Db, scheduled: Config, folder: Path
+) -> None:
+    await an_identity(db, "=cmd()", "Lovelace")
+    report = await daily(service, folder, columns=["lastName", "firstName"])
+
+    for minutes in (0, 10, 60, 61):
+        await work(scheduled, START + timedelta(minutes=minutes))
+
+    assert visible(folder) == ["people-20260301T063000Z.csv", "people-20260301T063000Z.csv.manifest.json"]
+    assert hidden(folder) == []
+    content = (folder / "people-20260301T063000Z.csv").read_bytes()
+    assert content == b"lastName,firstName\r\nLovelace,'=cmd()\r\n"
+    manifest = json.loads((folder / "people-20260301T063000Z.csv.manifest.json").read_text())
+    assert manifest["sha256"] == hashlib.sha256(content).hexdigest()
+    assert (manifest["rowCount"], manifest["list"], manifest["columns"]) == (1, "identities", ["lastName", "firstName"])
+    [run] = await runs_of(service, report)
+    assert (run["status"], run["rowCount"], run["sha256"]) == ("Finished", 1, manifest["sha256"])
+    assert run["location"] == str(folder / "people-20260301T063000Z.csv")
+    assert (run["createdBy"]["kind"], run["id"]) == ("System", manifest["id"])
+
+
+async def test_missed_times_count_as_one(service: httpx2.AsyncClient, scheduled: Config, folder: Path) -> None:
+    report = await daily(service, folder)
+
+    for days in (0, 5, 5):
+        await work(scheduled, START + timedelta(days=days))
+
+    assert len(await runs_of(service, report)) == 1
+
+
+async def test_a_location_that_is_gone_fails_the_run_and_is_tried_next_time(
+    service: httpx2.AsyncClient, db: Db, scheduled: Config, folder: Path
+) -> None:
+    report = await daily(service, folder)
+    await work(scheduled, START)
+    os.rmdir(folder)
+
+    await work(scheduled, DUE)
+    [failed] = await runs_of(service, report)
+    assert (failed["status"], failed["sha256"]) == ("Failed", None)
+    assert failed["reason"] == "The file cannot be written: there is no such folder"
+
+    os.mkdir(folder)
+    await work(scheduled, DUE + timedelta(days=1))
+    assert [run["status"] for run in await runs_of(service, report)] == ["Finished", "Failed"]
+    assert len(visible(folder)) == 2
+
+
+async def test_a_full_location_leaves_no_partial_file(
+    service: httpx2.AsyncClient, scheduled: Config, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    report = await daily(service, folder)
+    await work(scheduled, START)
+
+    def full(_: object, __: bytes) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(FileBeingWritten, "write", full)
+    await work(scheduled, DUE)
+
+    [failed] = await runs_of(service, report)
+    assert failed["reason"] == "The file cannot be written: [Errno 28] No space left on device"
+    assert os.listdir(folder) == []
+
+
+async def test_a_link_out_of_the_roots_is_not_written_to(
+    service: httpx2.AsyncClient, scheduled: Config, folder: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    outside = tmp_path_factory.mktemp("outside")
+    report = await daily(service, folder)
+    await work(scheduled, START)
+    os.rmdir(folder)
+    os.symlink(outside, folder)
+
+    await work(scheduled, DUE)
+
+    [failed] = await runs_of(service, report)
+    assert failed["reason"] == "The file cannot be written: Location is outside of ROLECALL_REPORT_ROOTS"
+    assert os.listdir(outside) == []
+
+
+async def test_the_schedule_stops_when_its_owner_leaves(
+    service: httpx2.AsyncClient, db: Db, scheduled: Config, folder: Path
+) -> None:
+    ada = await an_identity(db)
+    await execute(
+        db, "INSERT INTO console_roles (identity_id, role, email) VALUES (%(id)s, 'Auditor', 'a@example.com')", id=ada
+    )
+    report = await daily(service, folder, ownerId=str(ada))
+    await work(scheduled, START)
+    await work(scheduled, DUE)
+    assert [run["status"] for run in await runs_of(service, report)] == ["Finished"]
+    await execute(db, "UPDATE identities SET status = 'Disabled' WHERE id = %(id)s", id=ada)
+
+    await work(scheduled, DUE + timedelta(days=1))
+
+    failed = (await runs_of(service, report))[0]
+    assert failed["reason"] == "Ada Lovelace owns the report and may no longer read its list. Choose another owner"
+    await service.patch(f"/api/reports/{report['id']}", json={"ownerId": None})
+    await work(scheduled, DUE + timedelta(days=2))
+    assert [run["status"] for run in await runs_of(service, report)] == ["Finished", "Failed", "Finished"]
+
+
+async def test_an_owner_without_the_scope_of_the_list_gets_no_file(
+    service: httpx2.AsyncClient, db: Db, scheduled: Config, folder: Path
+) -> None:
+    ada = await an_identity(db)
+    await execute(
+        db, "INSERT INTO console_roles (identity_id, role, email) VALUES (%(id)s, 'Reviewer', 'a@example.com')", id=ada
+    )
+    report = await daily(service, folder, list="audit-events", ownerId=str(ada))
+
+    await work(scheduled, START)
+    await work(scheduled, DUE)
+
+    assert [run["status"] for run in await runs_of(service, report)] == ["Failed"]
+    assert os.listdir(folder) == []
+
+
+async def test_a_record_that_is_gone_fails_the_run_with_its_name(
+    service: httpx2.AsyncClient, db: Db, scheduled: Config, folder: Path
+) -> None:
+    application = await an_application(db)
+    report = await daily(service, folder, list="accounts", filters={"id": str(application)})
+    await work(scheduled, START)
+    gone = "00000000-0000-4000-8000-000000000000"
+    await execute(db, "UPDATE reports SET filters = jsonb_build_object('id', %(id)s::text)", id=gone)
+
+    await work(scheduled, DUE)
+
+    [failed] = await runs_of(service, report)
+    assert (failed["status"], failed["reason"]) == ("Failed", f"Application with id {gone} not found")
+
+
+async def test_two_workers_write_one_file(service: httpx2.AsyncClient, scheduled: Config, folder: Path) -> None:
+    report = await daily(service, folder)
+    await work(scheduled, START)
+    clock.travel_to(DUE)
+
+    async with make_pool(scheduled) as one, make_pool(scheduled) as two:
+        await asyncio.gather(*(run_reports(pool, scheduled, DUE, scopes_of) for pool in (one, two)))
+
+    assert [run["status"] for run in await runs_of(service, report)] == ["Finished"]
+    assert len(visible(folder)) == 2
+
+
+async def test_an_interrupted_run_is_taken_up_and_given_up_after_three_times(
+    service: httpx2.AsyncClient, db: Db, scheduled: Config, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    report = await daily(service, folder)
+    await work(scheduled, START)
+
+    async def interrupted(*_: object) -> None:
+        raise RuntimeError("the worker stops here")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(running, "_write_file", interrupted)
+        for _ in range(2):
+            with pytest.raises(RuntimeError):
+                await work(scheduled, DUE)
+    assert [run["status"] for run in await runs_of(service, report)] == ["Running"]
+    await work(scheduled, DUE + timedelta(minutes=5))
+    assert [run["status"] for run in await runs_of(service, report)] == ["Finished"]
+    assert visible(folder)[0] == "people-20260301T063000Z.csv"
+
+    await work(scheduled, DUE + timedelta(days=1, minutes=-31))
+    with monkeypatch.context() as patched:
+        patched.setattr(running, "_write_file", interrupted)
+        for _ in range(3):
+            with pytest.raises(RuntimeError):
+                await work(scheduled, DUE + timedelta(days=1))
+    await work(scheduled, DUE + timedelta(days=1))
+    failed = (await runs_of(service, report))[0]
+    assert (failed["status"], failed["reason"]) == ("Failed", "The worker stopped 3 times while it wrote the file")
+
+
+async def test_a_report_is_written_at_once_when_asked(
+    service: httpx2.AsyncClient, db: Db, scheduled: Config, folder: Path
+) -> None:
+    report = await daily(service, folder)
+    path = f"/api/reports/{report['id']}/write"
+
+    run = (await service.post(path)).json()
+    again = await service.post(path)
+    await work(scheduled, clock.now())
+
+    assert (run["status"], again.status_code) == ("Running", 409)
+    assert [each["status"] for each in await runs_of(service, report)] == ["Finished"]
+    by_hand = await a_report(service, name="By hand")
+    assert (await service.post(f"/api/reports/{by_hand['id']}/write")).status_code == 409
+
+
+async def test_a_schedule_that_is_removed_or_deleted_ends(
+    service: httpx2.AsyncClient, db: Db, scheduled: Config, folder: Path
+) -> None:
+    one, two = await daily(service, folder), await daily(service, folder, name="Other")
+    for report in (one, two):
+        await service.post(f"/api/reports/{report['id']}/write")
+    await service.patch(f"/api/reports/{one['id']}", json={"schedule": None})
+    await service.delete(f"/api/reports/{two['id']}")
+
+    await work(scheduled, DUE)
+
+    rows = await fetch_rows(db, "SELECT reason FROM exports ORDER BY number")
+    assert [reason for (reason,) in rows] == ["The schedule was removed", "The report was deleted"]
+    assert await fetch_value(db, "SELECT count(*) FROM report_firings WHERE run_id IS NOT NULL") == 0
+    assert os.listdir(folder) == []
