@@ -3062,6 +3062,7 @@ CREATE TABLE public.file_groups (
     columns jsonb NOT NULL,
     encoding text,
     allow_rejects boolean NOT NULL,
+    shape jsonb,
     CONSTRAINT content_is_known CHECK ((content = ANY (ARRAY['users'::text, 'groups'::text, 'memberships'::text, 'permissions'::text, 'identities'::text])))
 );
 

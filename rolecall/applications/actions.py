@@ -5,6 +5,7 @@ import msgspec
 from psycopg.errors import UniqueViolation
 from psycopg.types.json import Jsonb
 
+from rolecall.applications.file_shape_body import stored_shape
 from rolecall.applications.model import Content
 from rolecall.applications.shapes import (
     ApplicationChanges,
@@ -225,9 +226,11 @@ async def _set_connector(db: Db, id: UUID, body: ConnectorBody) -> None:
         names=[file.name for file in files],
     )
     for position, file in enumerate(files):
+        shape = stored_shape(file.shape)
         columns = {
             **file.model_dump(),
             "columns": Jsonb(file.columns),
+            "shape": None if shape is None else Jsonb(shape),
             "connector_id": connector_id,
             "position": position,
         }

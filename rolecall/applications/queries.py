@@ -99,7 +99,7 @@ async def configurations(db: Db, *, id: UUID | None = None, name: str | None = N
                               SELECT jsonb_agg(jsonb_build_object(
                                   'name', g.name, 'isOptional', g.is_optional, 'isMultiple', g.is_multiple,
                                   'content', g.content, 'columns', g.columns, 'encoding', g.encoding,
-                                  'allowRejects', g.allow_rejects) ORDER BY g.position)
+                                  'allowRejects', g.allow_rejects, 'shape', g.shape) ORDER BY g.position)
                               FROM file_groups g WHERE g.connector_id = c.id), '[]') END)
                           FROM connectors c WHERE c.application_id = a.id))
            FROM applications a

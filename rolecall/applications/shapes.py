@@ -1,5 +1,4 @@
 import codecs
-from collections.abc import Iterable
 from datetime import datetime
 from typing import Annotated, Literal
 from uuid import UUID
@@ -7,7 +6,9 @@ from uuid import UUID
 import msgspec
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
-from rolecall.applications.model import FIELDS, Content, ImportStatus, ImportType, same_header
+from rolecall.applications.file_shape import GroupShape
+from rolecall.applications.file_shape_body import GroupShapeBody, check_fields, mapped_fields, repeated
+from rolecall.applications.model import Content, ImportStatus, ImportType
 from rolecall.core.checking import (
     STRIPPED,
     Body,
@@ -107,6 +108,7 @@ class FileGroupConfiguration(msgspec.Struct, rename="camel"):
     columns: dict[str, str]
     encoding: str | None
     allow_rejects: bool
+    shape: GroupShape | None = None
 
 
 class ConnectorConfiguration(msgspec.Struct):
@@ -165,15 +167,6 @@ Location = Annotated[OptionalName, Field(max_length=2048), AfterValidator(_is_sa
 PriorityName = Annotated[Level, one_of(Level)]
 
 
-def repeated(names: Iterable[str]) -> str | None:
-    seen = set[str]()
-    for name in names:
-        if name in seen:
-            return name
-        seen.add(name)
-    return None
-
-
 class FileGroupBody(Body):
     name: Name256
     is_optional: Flag = False
@@ -182,24 +175,27 @@ class FileGroupBody(Body):
     columns: dict[str, Text256] = Field(default_factory=dict)
     encoding: str | None = None
     allow_rejects: Flag = False
+    shape: GroupShapeBody | None = None
+
+    @property
+    def contents(self) -> list[Content]:
+        """Return every content that the files of the group feed."""
+        further = [each.content for each in self.shape.contents or ()] if self.shape else []
+        shapes = [self.shape, *(each.shape for each in self.shape.contents or ())] if self.shape else []
+        derived = [Content.USERS] if any(shape and shape.derive_users for shape in shapes) else []
+        return [self.content, *further, *derived]
 
     @field_validator("columns")
     @classmethod
     def known_fields(cls, columns: dict[str, str], info: ValidationInfo) -> dict[str, str]:
-        if "content" not in info.data:
-            return columns
-        if any("\x00" in header for header in columns):
-            raise broken("{name} must not contain NUL characters")
-        content = info.data["content"]
-        fields = {same_header(field): field for field in FIELDS[content]}
-        if unknown := [field for field in columns.values() if same_header(field) not in fields]:
-            raise broken(f"{unknown[0]} is not a field of {content}; it has {', '.join(FIELDS[content])}")
-        mapped = {header: fields[same_header(field)] for header, field in columns.items()}
-        if twice := repeated(mapped.values()):
-            raise broken(f"{twice} is mapped twice")
-        if twice := repeated(same_header(header) for header in mapped):
-            raise broken(f"Header {twice} is mapped twice")
-        return mapped
+        return mapped_fields(columns, info.data["content"]) if "content" in info.data else columns
+
+    @field_validator("shape")
+    @classmethod
+    def known_shape(cls, shape: GroupShapeBody, info: ValidationInfo) -> GroupShapeBody:
+        if "content" in info.data and "columns" in info.data:
+            check_fields(shape, info.data["content"], info.data["columns"])
+        return shape
 
     @field_validator("encoding")
     @classmethod
@@ -221,7 +217,7 @@ class ConnectorBody(Body):
     def one_group_a_name_and_content(cls, files: list[FileGroupBody]) -> list[FileGroupBody]:
         if twice := repeated(file.name for file in files):
             raise broken(f"Two file groups are named {twice}")
-        if twice := repeated(file.content for file in files):
+        if twice := repeated(content for file in files for content in file.contents):
             raise broken(f"Two file groups contain {twice}; allow several files in one instead")
         return files
 

@@ -155,7 +155,7 @@ async def test_omitted_fields_stay_and_null_fields_are_removed(db: Db, client: h
     assert found["ownerId"] == owner
     assert found["connector"]["files"][3] == {
         "name": "Permissions", "isOptional": True, "isMultiple": True, "content": "permissions",
-        "columns": {}, "encoding": None, "allowRejects": False,
+        "columns": {}, "encoding": None, "allowRejects": False, "shape": None,
     }  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from rolecall.application_imports.compare.change_set import random_ids
 from rolecall.application_imports.compare.copying import copy_in, copy_out
 from rolecall.application_imports.compare.people import PeopleChanges
 from rolecall.application_imports.model import IDENTITIES
-from rolecall.application_imports.read.rows import sort_keys
+from rolecall.application_imports.read.names import sort_keys
 from rolecall.core.db import Db, execute
 from rolecall.identities.model import IdentityStatus, IdentityType
 from rolecall.settings.model import CUSTOM_FIELDS

@@ -9,7 +9,7 @@ from rolecall.application_imports.compare.diff import Difference, difference
 from rolecall.application_imports.compare.state import CurrentState, NameIndex
 from rolecall.application_imports.model import ACCOUNTS
 from rolecall.application_imports.read.file_delta import Doubt, FileDelta
-from rolecall.application_imports.read.rows import name_keys
+from rolecall.application_imports.read.names import name_keys
 
 _USERNAME = ["username"]
 

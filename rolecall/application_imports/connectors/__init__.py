@@ -5,9 +5,13 @@ files of applications whose connector has the same name. `docs/connectors.md` ha
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from importlib import resources
 from importlib.metadata import entry_points
+from typing import Any
 
 import msgspec
+import yaml
 
 from rolecall.applications.model import Content
 
@@ -36,3 +40,21 @@ def installed() -> dict[str, Connector]:
     """Find connectors by entry point, the built-in ones included; return them by name."""
     found = (point.load() for point in entry_points(group=GROUP))
     return {connector.name: connector for connector in found if isinstance(connector, Connector)}
+
+
+class ConnectorTemplate(msgspec.Struct, frozen=True):
+    """A complete connector for the export of a well-known product; `files` are file groups as in the API."""
+
+    name: str
+    vendor: str
+    description: str
+    files: list[dict[str, Any]]
+
+
+@cache
+def templates() -> tuple[ConnectorTemplate, ...]:
+    """Return the connector templates that ship with the service, by name."""
+    folder = resources.files(__name__) / "templates"
+    texts = [path.read_text() for path in folder.iterdir() if path.name.endswith(".yaml")]
+    found = [msgspec.convert(yaml.safe_load(text), ConnectorTemplate) for text in texts]
+    return tuple(sorted(found, key=lambda template: template.name))

@@ -5,6 +5,9 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from rolecall.application_imports.read.broken_file import BrokenFile
+from rolecall.application_imports.read.secret_headers import secret_headers
+from rolecall.application_imports.read.table import Table
+from rolecall.applications.file_shape import FileShape
 from rolecall.applications.model import FIELDS, Content, same_header
 
 ALIASES = {
@@ -25,6 +28,12 @@ REQUIRED: dict[Content, tuple[tuple[str, ...], ...]] = {
     Content.IDENTITIES: (("Employee ID",), ("First Name",), ("Last Name",)),
 }
 
+_MOST_NAMED = 30
+_LONGEST_NAME = 100
+_NEAR_TOP = 20
+# A file of permissions with more columns is probably a matrix.
+_WIDE = 12
+
 HAS_METADATA = {Content.USERS, Content.GROUPS}
 
 
@@ -33,34 +42,78 @@ class ColumnLayout(msgspec.Struct, frozen=True):
 
     fields: dict[str, int]
     metadata: dict[str, int]
+    # Headers that look like secrets, whose columns are not kept.
+    secret: list[str]
 
 
-def lay_out(content: Content, headers: Sequence[str], mapping: Mapping[str, str]) -> ColumnLayout:
-    """Find the column of each field; `mapping` of the connector (header to field) precedes names and aliases."""
+def lay_out(
+    content: Content,
+    headers: Sequence[str],
+    mapping: Mapping[str, str],
+    shape: FileShape | None = None,
+    made: Mapping[str, int] | None = None,
+) -> ColumnLayout:
+    """Find the column of each field: those `made` by the shape, then those of `mapping`, then by name and alias."""
     _check_headers(headers)
     mapped = {same_header(header): field for header, field in mapping.items()}
     known = {same_header(name): field for field in FIELDS[content] for name in (field, *ALIASES.get(field, ()))}
     fields = {field: i for i, header in enumerate(headers) if (field := mapped.get(same_header(header)))}
+    fields |= made or {}
+    given = {*mapped.values(), *(made or ())}
     for i, header in enumerate(headers):
         field = known.get(same_header(header))
-        if field is None or i in fields.values() or field in mapped.values():
+        if field is None or i in fields.values() or field in given:
             continue
         if field in fields:
             raise BrokenFile(f"columns {headers[fields[field]]} and {header} both are the {field}", line=1)
         fields[field] = i
     for choice in REQUIRED[content]:
         if not any(field in fields for field in choice):
-            found = ", ".join(headers)
-            raise BrokenFile(f"the column {' or '.join(choice)} is missing; the columns found are {found}", line=1)
+            raise BrokenFile(_missing(choice, content, headers), line=1)
     rest = {header: i for i, header in enumerate(headers) if i not in fields.values()}
-    return ColumnLayout(fields, rest if content in HAS_METADATA else {})
+    if content not in HAS_METADATA:
+        return ColumnLayout(fields, {}, [])
+    secret = secret_headers(list(rest), shape.keep if shape else ())
+    ignored = {same_header(header) for header in (*secret, *(shape.ignore if shape else ()))}
+    kept = {header: i for header, i in rest.items() if same_header(header) not in ignored}
+    return ColumnLayout(fields, kept, secret)
+
+
+def header_below(content: Content, table: Table, mapping: Mapping[str, str]) -> int | None:
+    """Return the line of a row near the top that has the columns a file of this content needs."""
+    rows = [(line, row) for line, *row in table.frame.head(_NEAR_TOP).iter_rows()]
+    rows += [(ragged.line, ragged.row) for ragged in table.ragged[:_NEAR_TOP]]
+    for line, row in sorted(rows):
+        try:
+            lay_out(content, [cell.strip() or f"column {n}" for n, cell in enumerate(row)], mapping)
+        except BrokenFile:
+            continue
+        return int(line)
+    return None
+
+
+def _missing(choice: Sequence[str], content: Content, headers: Sequence[str]) -> str:
+    missing = f"the column {' or '.join(choice)} is missing; {listed(headers)}"
+    if content == Content.PERMISSIONS and len(headers) > _WIDE:
+        return f"{missing}. It looks like a matrix: set shape.unpivot, or map a column in columns"
+    return missing
+
+
+def listed(headers: Sequence[str]) -> str:
+    """Name the columns of a file, at most some of them."""
+    more = f" and {len(headers) - _MOST_NAMED:,} more" if len(headers) > _MOST_NAMED else ""
+    return f"the columns found are {', '.join(header[:_LONGEST_NAME] for header in headers[:_MOST_NAMED])}{more}"
 
 
 def _check_headers(headers: Sequence[str]) -> None:
     first: dict[str, int] = {}
     for i, header in enumerate(headers, 1):
         if not header:
-            raise BrokenFile(f"column {i} has no header", line=1)
+            raise BrokenFile(f"column {i} has no header; set shape.headerLine if the header is another line", line=1)
         if header in first:
-            raise BrokenFile(f"columns {first[header]} and {i} have the same header {header}", line=1)
+            raise BrokenFile(
+                f"columns {first[header]} and {i} have the same header {header}; "
+                "set shape.headerLine if the header is another line",
+                line=1,
+            )
         first[header] = i

@@ -13,22 +13,32 @@ from typing import NamedTuple
 import polars as pl
 
 from rolecall.application_imports.read.broken_file import BrokenFile
-from rolecall.application_imports.read.table import MAX_FIELD, MIB, Table, stripped, table_of
+from rolecall.application_imports.read.encodings import detected
+from rolecall.application_imports.read.header_lines import CsvText, delimiter_of
+from rolecall.application_imports.read.table import MAX_FIELD, MIB, Table, check_width, stripped, table_of
 
-DELIMITERS = ",;\t|^~\x1f"
+
+class DecodedText(NamedTuple):
+    """A text in UTF-8; `detected` is the encoding it had, if the file did not say so."""
+
+    text: bytes
+    detected: str | None = None
 
 
-def decode(content: bytes, encoding: str | None) -> bytes:
+def decode(content: bytes, encoding: str | None) -> DecodedText:
     """Convert text to UTF-8 without a byte order mark."""
+    found = None
     if encoding:
         content = _decoded(content, encoding)
     elif content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        content = _decoded(content, "utf-16")
+        content, found = _decoded(content, "utf-16"), "utf-16"
+    elif (found := detected(content)) is not None:
+        content = _decoded(content, found)
     content = content.removeprefix(codecs.BOM_UTF8)
     if (nul := content.find(b"\x00")) >= 0:
         hint = "; it looks like UTF-16 without a byte order mark" if content.count(b"\x00", 0, 4096) > 1 else ""
         raise BrokenFile(f"there is a NUL character{hint}", line=_line_at(content, nul))
-    return content
+    return DecodedText(content, found)
 
 
 def _decoded(content: bytes, encoding: str) -> bytes:
@@ -59,21 +69,29 @@ class Dialect(NamedTuple):
     quote: str
 
 
-def read_csv(text: bytes) -> Table:
+def read_csv(source: CsvText, *, merge_extra: bool = False) -> Table:
+    """Parse a text with its header first; `merge_extra` adds fields beyond the header to the last column."""
+    text = source.text
     first_line = header_of(text)
     if len(first_line) > MAX_FIELD:
         raise BrokenFile(f"the header is longer than {MAX_FIELD // MIB} MiB", line=1)
     check_utf8(first_line)
-    dialect = _dialect(first_line.decode())
+    dialect = _dialect(first_line.decode(), source.delimiter)
+    headers = _headers(first_line.decode(), dialect)
     try:
         frame = _quick_frame(text, first_line, dialect)
     except pl.exceptions.PolarsError:
         frame = None
     if frame is None:
         check_utf8(text)
-        return _read_exactly(text, dialect)
-    headers = stripped(next(csv.reader([first_line.decode()], delimiter=dialect.delimiter, quotechar=dialect.quote)))
-    return Table(headers, frame.with_row_index("line", offset=2), [], is_by_line=True)
+        return _read_exactly(source, dialect, merge_extra=merge_extra)
+    return Table(headers, frame.with_row_index("line", offset=source.first_row), [], is_by_line=True)
+
+
+def _headers(line: str, dialect: Dialect) -> list[str]:
+    headers = stripped(next(csv.reader([line], delimiter=dialect.delimiter, quotechar=dialect.quote), []))
+    check_width(headers)
+    return headers
 
 
 def header_of(text: bytes) -> bytes:
@@ -81,11 +99,8 @@ def header_of(text: bytes) -> bytes:
     return text[: end if end >= 0 else len(text)].rstrip(b"\r")
 
 
-def _dialect(header: str) -> Dialect:
-    """Choose the delimiter that occurs most often in the header, outside of quotes."""
-    quote = "'" if header.startswith("'") else '"'
-    outside = re.sub(f"{quote}[^{quote}]*{quote}", "", header)
-    return Dialect(max(DELIMITERS, key=outside.count), quote)
+def _dialect(header: str, delimiter: str | None) -> Dialect:
+    return Dialect(delimiter or delimiter_of(header), "'" if header.startswith("'") else '"')
 
 
 def _quick_frame(text: bytes, header: bytes, dialect: Dialect) -> pl.DataFrame | None:
@@ -140,8 +155,9 @@ _CSV_ERRORS = {
 }
 
 
-def _read_exactly(text: bytes, dialect: Dialect) -> Table:
+def _read_exactly(source: CsvText, dialect: Dialect, *, merge_extra: bool) -> Table:
     csv.field_size_limit(MAX_FIELD)
+    text = source.text
     reader = csv.reader(
         io.StringIO(text.decode(), newline=""), delimiter=dialect.delimiter, quotechar=dialect.quote, strict=True
     )
@@ -151,7 +167,7 @@ def _read_exactly(text: bytes, dialect: Dialect) -> Table:
     try:
         for row in reader:
             if row:
-                rows.append((begins, row))
+                rows.append((begins if begins == 1 else begins + source.first_row - 2, row))
             is_by_line = is_by_line and bool(row) and begins == reader.line_num
             begins = reader.line_num + 1
     except csv.Error as error:
@@ -159,4 +175,11 @@ def _read_exactly(text: bytes, dialect: Dialect) -> Table:
         raise BrokenFile(reason, line=begins) from None
     if not rows:
         raise BrokenFile("the file is empty")
-    return table_of(stripped(rows[0][1]), rows[1:], is_by_line=is_by_line)
+    headers = stripped(rows[0][1])
+    if merge_extra:
+        rows = [(line, _merged(row, len(headers), dialect.delimiter)) for line, row in rows]
+    return table_of(headers, rows[1:], is_by_line=is_by_line)
+
+
+def _merged(row: list[str], width: int, delimiter: str) -> list[str]:
+    return row if len(row) <= width else [*row[: width - 1], delimiter.join(row[width - 1 :])]

@@ -11,12 +11,14 @@ import polars as pl
 
 from rolecall.application_imports.connectors import Reader
 from rolecall.application_imports.model import RejectedRow
-from rolecall.application_imports.read import csv_text, formats, lines, rows
+from rolecall.application_imports.read import csv_text, formats, hints, lines, rows, shaping
 from rolecall.application_imports.read.broken_file import BrokenFile
-from rolecall.application_imports.read.columns import lay_out
+from rolecall.application_imports.read.columns import header_below, lay_out
+from rolecall.application_imports.read.header_lines import CsvText, with_header_first
 from rolecall.application_imports.read.rows import FileRows, RejectedLine
 from rolecall.application_imports.read.sources import InputFile, InputGroup
-from rolecall.application_imports.read.table import Table
+from rolecall.application_imports.read.table import Table, without_blank_columns
+from rolecall.applications.file_shape import FileShape
 from rolecall.applications.model import FIELDS, Content
 from rolecall.core.files import Store
 
@@ -43,6 +45,7 @@ class FileDelta:
         self.rejects = read.rejects
         self.repeats = read.repeats
         self.is_by_line = read.is_by_line
+        self.notes = read.notes
         self.rows = [0] * len(files)
         self.tables: list[Table] = []
 
@@ -60,7 +63,8 @@ class FileDelta:
             return Doubt(self.content, reason)
         found = bad.select("file", "line", "username").rows()
         self.rejects += [RejectedLine(file, line, reason.format(username)) for file, line, username in found]
-        self.after = self.after.join(bad, on=["file", "line"], how="anti")
+        # A line may have become several rows, of which others are sound.
+        self.after = self.after.join(bad, on=["file", "line", *rows.KEYS[self.content]], how="anti")
         return None
 
     def check_rejects(self) -> None:
@@ -100,33 +104,67 @@ def read_whole(
     tables, parts, rows_read = [], [], []
     for file in files:
         try:
-            table = _table(group, store.read(file.location), reader)
-            part = _rows(group, table, zone)
+            raw = _table(group, store.read(file.location), reader)
+            table, part = _shaped_rows(group, raw, zone)
             _check_has_rows(group.content, table)
         except BrokenFile as broken:
             broken.file = file.name
             raise
         rows_read.append(table.frame.height + len(table.ragged))
-        parts.append(part)
+        notes = (*table.notes, *hints.hints(group, table), *part.notes)
+        parts.append(part._replace(notes=tuple(f"{file.name}: {note}" for note in notes)))
         # Rejected rows are shown with their original text. Where they are not allowed, free the table: it may be large.
         if group.allow_rejects:
-            tables.append(table)
-        del table
+            tables.append(raw)
+        del table, raw
     delta = FileDelta(group, files, rows.merge_files(group.content, parts), None)
     delta.tables = tables
     delta.rows = rows_read
     return delta
 
 
+def _shaped_rows(group: InputGroup, raw: Table, zone: ZoneInfo) -> tuple[Table, FileRows]:
+    try:
+        table = _shaped(group, raw)
+        return table, _rows(group, table, zone)
+    except BrokenFile as broken:
+        if broken.line == 1 and (line := header_below(group.content, raw, group.columns)):
+            broken.message += f". But line {line} looks like the header; set shape.headerLine: {line}"
+        raise
+
+
 def _table(group: InputGroup, content: bytes, reader: Reader | None) -> Table:
     if reader is None:
-        return formats.read(content, group.encoding)
+        return formats.read(content, group.encoding, group.shape, group.columns)
     return formats.read_records(enumerate(reader(content, group.content), 1))
 
 
+def _shaped(group: InputGroup, table: Table) -> Table:
+    if group.shape is None:
+        return table
+    # Rows of derived users are those of the content that they come from.
+    content = Content.PERMISSIONS if group.is_derived else group.content
+    made = shaping.shaped(table, group.shape, group.columns, content)
+    if not group.is_derived:
+        return made
+    mapping = {header: field for header, field in group.columns.items() if field == "Username"}
+    layout = lay_out(Content.USERS, made.headers, mapping, group.shape, _username(made))
+    return shaping.derived_users(made, layout.fields["Username"])
+
+
+def _username(table: Table) -> dict[str, int]:
+    return {field: place for field, place in table.made.items() if field == "Username"}
+
+
 def _rows(group: InputGroup, table: Table, zone: ZoneInfo) -> FileRows:
-    layout = lay_out(group.content, table.headers, group.columns)
-    return rows.parse_rows(group.content, table, layout, zone, FIELDS[group.content])
+    shape = FileShape() if group.is_derived else group.shape
+    layout = lay_out(group.content, table.headers, {} if group.is_derived else group.columns, shape, table.made)
+    read = rows.parse_rows(group.content, table, layout, zone, FIELDS[group.content], shape)
+    if not layout.secret:
+        return read
+    named = ", ".join(layout.secret)
+    note = f"{named} looks like a secret and is not kept; name it in shape.keep to keep it"
+    return read._replace(notes=(*read.notes, note))
 
 
 def _check_has_rows(content: Content, table: Table) -> None:
@@ -140,13 +178,14 @@ def read_lines(
 ) -> FileDelta | None:
     """Read the lines that differ from the files at the locations `before`; None if the files must be read whole."""
     try:
-        old = [csv_text.decode(store.read(location), group.encoding) for location in before]
-        new = [csv_text.decode(store.read(file.location), group.encoding) for file in files]
-        found = lines.changed_lines(old, new)
+        old = [_header_first(group, store.read(location)) for location in before]
+        new = [_header_first(group, store.read(file.location)) for file in files]
+        found = lines.changed_lines([text for text, *_ in old], [text for text, *_ in new])
         if found is None or not all(found.rows):
             return None
-        added = rows.merge_files(group.content, [_rows_of(group, text, zone) for text in found.added])
-        removed = _rows_of(group, found.removed, zone)
+        delimiter = new[0].delimiter
+        added = rows.merge_files(group.content, [_rows_of(group, text, delimiter, zone) for text in found.added])
+        removed = _rows_of(group, found.removed, delimiter, zone)
     except (BrokenFile, FileNotFoundError, pl.exceptions.PolarsError):
         return None
     if added.rejects or added.repeats or removed.rejects or not (added.is_by_line and removed.is_by_line):
@@ -156,5 +195,10 @@ def read_lines(
     return delta
 
 
-def _rows_of(group: InputGroup, text: bytes, zone: ZoneInfo) -> FileRows:
-    return _rows(group, csv_text.read_csv(text), zone)
+def _header_first(group: InputGroup, content: bytes) -> CsvText:
+    return with_header_first(csv_text.decode(content, group.encoding).text, group.shape)
+
+
+def _rows_of(group: InputGroup, text: bytes, delimiter: str | None, zone: ZoneInfo) -> FileRows:
+    table = without_blank_columns(csv_text.read_csv(CsvText(text, delimiter)))
+    return _rows(group, _shaped(group, table), zone)

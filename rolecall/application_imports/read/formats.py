@@ -4,7 +4,7 @@ import io
 import re
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 
 import fastexcel
 import msgspec
@@ -12,50 +12,69 @@ import polars as pl
 
 from rolecall.application_imports.read.broken_file import BrokenFile
 from rolecall.application_imports.read.csv_text import check_utf8, decode, read_csv
-from rolecall.application_imports.read.table import MAX_FIELD, MIB, Table, stripped, table_of
+from rolecall.application_imports.read.header_lines import with_header_first
+from rolecall.application_imports.read.json_records import read_json, with_paths
+from rolecall.application_imports.read.ldif import is_ldif, read_ldif
+from rolecall.application_imports.read.shaping import columns_named
+from rolecall.application_imports.read.table import MAX_FIELD, MIB, Table, stripped, table_of, without_blank_columns
+from rolecall.applications.file_shape import FileShape
 
 MAX_INFLATED = 512 * MIB
 MAX_INFLATION = 100
+_LOOKED_AT = 4096
 _FIRST_SHEET = "xl/worksheets/sheet1.xml"
 
 _SIGNATURES = {
     b"\xd0\xcf\x11\xe0": "an old Excel file; save it as XLSX or CSV",
-    b"%PDF": "a PDF; CSV, XLSX, JSON lines or Parquet is expected",
+    b"%PDF": "a PDF; CSV, XLSX, JSON, LDIF or Parquet is expected",
     b"\x1f\x8b": "compressed with gzip; send it uncompressed",
     b"7z\xbc\xaf": "a 7z archive; send the file inside",
     b"\x00\x00\xfe\xff": "UTF-32; save it as UTF-8",
     b"\xff\xfe\x00\x00": "UTF-32; save it as UTF-8",
-    b"<": "HTML or XML; CSV, XLSX, JSON lines or Parquet is expected",
-    b"[": "a JSON array; write one object a line instead",
+    b"<": "HTML or XML; CSV, XLSX, JSON, LDIF or Parquet is expected",
 }
 
 
-def read(content: bytes, encoding: str | None = None) -> Table:
+def read(
+    content: bytes, encoding: str | None = None, shape: FileShape | None = None, columns: Iterable[str] = ()
+) -> Table:
+    """Read a file; in JSON and LDIF, `columns` of the mapping may be paths to nested values."""
     if not content or content.isspace():
         raise BrokenFile("the file is empty")
     if content.startswith(b"PK\x03\x04"):
-        return _read_xlsx(content)
+        return _read_xlsx(content, shape)
     if content.startswith(b"PAR1"):
         return _read_parquet(content)
     for signature, what in _SIGNATURES.items():
         if content.startswith(signature):
             raise BrokenFile(f"the file is {what}")
-    text = decode(content, encoding)
-    return _read_json_lines(text) if text.lstrip().startswith(b"{") else read_csv(text)
+    text, found = decode(content, encoding)
+    notes = (f"it is read as {found}; set encoding if names look wrong",) if found else ()
+    table = _read_text(text, shape, columns)
+    return without_blank_columns(table._replace(notes=(*notes, *table.notes)))
 
 
-def _read_json_lines(text: bytes) -> Table:
-    check_utf8(text)
-    return read_records(_records(text))
+def _read_text(text: bytes, shape: FileShape | None, columns: Iterable[str]) -> Table:
+    paths = columns_named(shape, columns) if shape else ()
+    if _is_json(text, shape):
+        check_utf8(text)
+        found = read_json(text, shape.records if shape else None)
+        records = found.records if shape is None else with_paths(found.records, paths)
+        return read_records(records)._replace(notes=found.notes)
+    if is_ldif(text):
+        check_utf8(text)
+        return read_records(read_ldif(text.decode()))
+    source = with_header_first(text, shape)
+    if not source.text.strip():
+        raise BrokenFile("the file is empty")
+    return read_csv(source, merge_extra=shape is not None and shape.merge_extra_fields)
 
 
-def _records(text: bytes) -> Iterator[tuple[int, dict[str, object]]]:
-    for number, line in enumerate(text.split(b"\n"), 1):
-        if line.strip():
-            try:
-                yield number, msgspec.json.decode(line, type=dict[str, object])
-            except (msgspec.DecodeError, RecursionError):
-                raise BrokenFile("this line is not a JSON object", line=number) from None
+def _is_json(text: bytes, shape: FileShape | None) -> bool:
+    if shape and shape.records is not None:
+        return True
+    begin = text[:_LOOKED_AT].lstrip()
+    return begin.startswith(b"{") or re.match(rb"\[\s*[\[{\]]", begin) is not None
 
 
 def read_records(records: Iterable[tuple[int, Mapping[str, object]]]) -> Table:
@@ -63,7 +82,7 @@ def read_records(records: Iterable[tuple[int, Mapping[str, object]]]) -> Table:
     kept = list(records)
     headers = {name: None for _, record in kept for name in record}
     rows = ((number, [_plain(record.get(header), number) for header in headers]) for number, record in kept)
-    return table_of(stripped(headers), rows)
+    return table_of(stripped(headers), rows)._replace(is_records=True)
 
 
 def _plain(value: object, line: int) -> str:
@@ -93,8 +112,9 @@ def _read_parquet(content: bytes) -> Table:
     return _framed(stripped(texts.columns), texts)
 
 
-def _read_xlsx(content: bytes) -> Table:
+def _read_xlsx(content: bytes, shape: FileShape | None) -> Table:
     _check_inflation(content)
+    _check_workbook(content)
     try:
         sheet = fastexcel.read_excel(content).load_sheet(0, header_row=None, dtypes="string")
         frame = sheet.to_polars().select(pl.all().fill_null(""))
@@ -102,7 +122,29 @@ def _read_xlsx(content: bytes) -> Table:
         raise BrokenFile(f"the XLSX file cannot be read: {_first_line(error)}") from None
     if not frame.height:
         raise BrokenFile("the first sheet is empty")
-    return _framed(stripped(frame.row(0)), frame.slice(1), offset=2)
+    shape = shape or FileShape()
+    if shape.headers:
+        check_headers_fit(shape.headers, frame.width)
+        return _framed(shape.headers, frame.slice(shape.skip_lines), offset=shape.skip_lines + 1)
+    above = (shape.header_line or 1) - 1
+    if above >= frame.height:
+        raise BrokenFile(f"the sheet ends before line {above + 1}, which headerLine names as the header")
+    below = above + 1 + shape.skip_lines
+    return without_blank_columns(_framed(stripped(frame.row(above)), frame.slice(below), offset=below + 1))
+
+
+def check_headers_fit(headers: list[str], width: int) -> None:
+    if len(headers) != width:
+        raise BrokenFile(f"shape.headers names {len(headers)} columns, the file has {width}")
+
+
+def _check_workbook(content: bytes) -> None:
+    """Tell an archive with other files inside from a workbook."""
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        names = archive.namelist()
+    if not any(name.startswith("xl/") for name in names):
+        inside = ", ".join(names[:3]) or "nothing"
+        raise BrokenFile(f"the file is a ZIP archive with {inside} inside; unpack it and send the file inside")
 
 
 def _framed(headers: list[str], frame: pl.DataFrame, offset: int = 1) -> Table:

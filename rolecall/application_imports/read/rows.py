@@ -1,5 +1,6 @@
 """Turn a table of text into typed rows; malformed rows are rejected with a reason."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
@@ -7,31 +8,14 @@ from zoneinfo import ZoneInfo
 import polars as pl
 
 from rolecall.application_imports.read.columns import ColumnLayout
+from rolecall.application_imports.read.dates import CANONICAL, read_dates
 from rolecall.application_imports.read.table import Table
-from rolecall.applications.model import Content
-from rolecall.core import clock
-from rolecall.core.text import CONTROL, INVISIBLE, fold, sort_key
+from rolecall.applications.field_words import ACCESS, ACTIVE, LOCKED, RISKS, STATUSES, TYPES
+from rolecall.applications.file_shape import FileShape
+from rolecall.applications.model import Content, same_header
+from rolecall.core.text import CONTROL, INVISIBLE
 from rolecall.identities.model import IdentityStatus, IdentityType
 from rolecall.settings.model import CUSTOM_FIELDS
-
-YES_NO = {"true": True, "yes": True, "y": True, "1": True, "false": False, "no": False, "n": False, "0": False}
-ACCESS = {
-    **{word.lower(): word for word in ("None", "Unrestricted", "Grant", "Deny", "Modify")},
-    "y": "Grant",
-    "n": "Deny",
-    "": "None",
-}
-RISKS = {
-    **{word.lower(): word for word in ("None", "Low", "Moderate", "High", "Critical")},
-    "medium": "Moderate",
-    "": "None",
-}
-TYPES = {fold(type): type.value for type in IdentityType} | {"": IdentityType.EMPLOYEE.value}
-STATUSES = {fold(status): status.value for status in IdentityStatus} | {
-    "": IdentityStatus.ACTIVE.value,
-    "inactive": IdentityStatus.DISABLED.value,
-    "terminated": IdentityStatus.DISABLED.value,
-}
 
 # The columns that identify a row.
 KEYS: dict[Content, tuple[str, ...]] = {
@@ -59,6 +43,7 @@ class FileRows(NamedTuple):
     is_by_line: bool
     # The columns of `frame` that the file has; the others are blank.
     columns: frozenset[str] = frozenset()
+    notes: tuple[str, ...] = ()
 
 
 class _Field(NamedTuple):
@@ -79,9 +64,10 @@ def _word(words: Mapping[str, object], blank: object = None, other: str | None =
     )
 
 
-_YES_NO = "True/False, Yes/No, Y/N or 1/0"
-_ACCESSES = "None, Unrestricted, Grant, Deny, Modify, Y or N"
-_RISKS = "None, Low, Moderate, High or Critical"
+_SET_VALUES = "; set shape.values for other words"
+_YES_NO = f"True/False, Yes/No, Y/N or 1/0{_SET_VALUES}"
+_ACCESSES = f"None, Unrestricted, Grant, Deny, Modify, Y or N{_SET_VALUES}"
+_RISKS = f"None, Low, Moderate, High or Critical{_SET_VALUES}"
 _ANY_TEXT = {
     "Username": "username", "Name": "name", "First Name": "first_name", "Last Name": "last_name", "Email": "email",
     "Employee ID": "employee_id", "Last Login": "last_login", "Password Changed": "password_changed",
@@ -92,26 +78,33 @@ _ANY_TEXT = {
 }  # fmt: skip
 FIELDS = {
     **{name: _Field(column) for name, column in _ANY_TEXT.items()},
-    "Active": _Field("is_active", _word(YES_NO, blank=True), _YES_NO),
-    "Locked": _Field("is_locked", _word(YES_NO, blank=False), _YES_NO),
+    "Active": _Field("is_active", _word(ACTIVE, blank=True), _YES_NO),
+    "Locked": _Field("is_locked", _word(LOCKED, blank=False), _YES_NO),
     "Access": _Field("access", _word(ACCESS), _ACCESSES),
     "Risk Rating": _Field("risk_rating", _word(RISKS), _RISKS),
     "Type": _Field("type", _word(TYPES, other=IdentityType.UNKNOWN.value)),
-    "Status": _Field("status", _word(STATUSES), ", ".join(IdentityStatus)),
+    "Status": _Field("status", _word(STATUSES), ", ".join(IdentityStatus) + _SET_VALUES),
     "Created": _Field("created"),
     "Updated": _Field("updated"),
 }
 _MOMENTS = {"last_login", "password_changed", "created", "updated"}
-_CANONICAL = r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$"
 LENGTHS = {"department": 128, **{f"custom_field_{n}": 2048 for n in CUSTOM_FIELDS}}
 _LENGTH = 256
 # The same rule as `core.text.is_blank`.
 _BLANK = f"^[{CONTROL}{INVISIBLE}]*$"
 
 
-def parse_rows(content: Content, table: Table, layout: ColumnLayout, zone: ZoneInfo, fields: Sequence[str]) -> FileRows:
+def parse_rows(
+    content: Content,
+    table: Table,
+    layout: ColumnLayout,
+    zone: ZoneInfo,
+    fields: Sequence[str],
+    shape: FileShape | None = None,
+) -> FileRows:
     """Parse the `fields` of a content; a field without a column is blank in every row."""
     named = {name: FIELDS[name] for name in fields}
+    table, dated = _with_dates(table, layout, named, zone, shape)
     texts = table.frame.select(
         "line",
         *(
@@ -120,8 +113,10 @@ def parse_rows(content: Content, table: Table, layout: ColumnLayout, zone: ZoneI
         ),
         *([_metadata(layout)] if content in (Content.USERS, Content.GROUPS) else []),
     )
-    texts = _with_moments(texts, {name: field for name, field in named.items() if field.column in _MOMENTS}, zone)
-    read = texts.with_columns(field.read(pl.col(name)).alias(field.column) for name, field in named.items())
+    texts = texts.with_columns(_given_words(shape) if shape else [])
+    read = texts.with_columns(_read(name, field, layout, shape) for name, field in named.items())
+    if content == Content.USERS:
+        read = read.with_columns(_full_name().alias("name"))
     reason = pl.coalesce(*_blank_keys(content), *_misread(content, named), pl.lit(None, pl.String))
     checked = read.with_columns(reason.alias("reason"))
     bad = checked.filter(pl.col("reason").is_not_null())
@@ -130,7 +125,60 @@ def parse_rows(content: Content, table: Table, layout: ColumnLayout, zone: ZoneI
     columns = [field.column for field in named.values()] + (["metadata"] if "metadata" in good.columns else [])
     ragged = [RejectedLine(0, reject.line, reject.reason) for reject in table.ragged]
     has = frozenset(field.column for name, field in named.items() if name in layout.fields)
-    return FileRows(good.select(*columns, "line"), [*ragged, *rejects], 0, table.is_by_line, has)
+    by_line = table.is_by_line and not dated.is_inferred
+    return FileRows(good.select(*columns, "line"), [*ragged, *rejects], 0, by_line, has, tuple(dated.notes))
+
+
+def _full_name() -> pl.Expr:
+    """Make the name of first and last name where it is missing."""
+    name, halves = pl.col("Name"), pl.concat_str("First Name", pl.lit(" "), "Last Name").str.strip_chars()
+    return pl.when(name == "").then(halves).otherwise(name)
+
+
+def _read(name: str, field: _Field, layout: ColumnLayout, shape: FileShape | None) -> pl.Expr:
+    value = field.read(pl.col(name))
+    if name == "Access" and name not in layout.fields:
+        # A file that lists permissions without a column of accesses lists those that are granted.
+        value = pl.lit("Grant")
+    if shape and same_header(name) in map(same_header, shape.invert):
+        value = pl.when(pl.col(name) == "").then(value).otherwise(~value)
+    return value.alias(field.column)
+
+
+def _given_words(shape: FileShape) -> list[pl.Expr]:
+    """Replace the words of the file by those that the shape gives for them, regardless of case."""
+    given = {same_header(field): words for field, words in shape.values.items()}
+    exprs = []
+    for name in FIELDS:
+        if words := given.get(same_header(name)):
+            lowered = {word.strip().lower(): value for word, value in words.items()}
+            text = pl.col(f"^{re.escape(name)}$")
+            exprs.append(text.str.to_lowercase().replace_strict(lowered, default=text, return_dtype=pl.String))
+    return exprs
+
+
+class _Dated(NamedTuple):
+    notes: list[str]
+    is_inferred: bool
+
+
+def _with_dates(
+    table: Table, layout: ColumnLayout, named: Mapping[str, _Field], zone: ZoneInfo, shape: FileShape | None
+) -> tuple[Table, _Dated]:
+    """Write dates in ISO 8601: those of fields, and of metadata columns that the shape names."""
+    formats = {same_header(name): format for name, format in shape.dates.items()} if shape else {}
+    dates = {name: i for name, i in layout.fields.items() if name in named and named[name].column in _MOMENTS}
+    dates |= {header: i for header, i in layout.metadata.items() if same_header(header) in formats}
+    notes: list[str] = []
+    is_inferred, frame = False, table.frame
+    for name, i in dates.items():
+        format = formats.get(same_header(name)) or formats.get(same_header(table.headers[i]))
+        texts = frame.get_column(str(i)).str.strip_chars().rename(name)
+        found = read_dates(texts, format, zone, is_shaped=shape is not None)
+        notes += found.notes
+        is_inferred = is_inferred or found.is_inferred
+        frame = frame.with_columns(found.texts.rename(str(i)))
+    return table._replace(frame=frame), _Dated(notes, is_inferred)
 
 
 def _metadata(layout: ColumnLayout) -> pl.Expr:
@@ -139,23 +187,6 @@ def _metadata(layout: ColumnLayout) -> pl.Expr:
         return pl.lit("{}").alias("metadata")
     values = (pl.col(str(i)).str.strip_chars().alias(header) for header, i in sorted(layout.metadata.items()))
     return pl.struct(*values).struct.json_encode().alias("metadata")
-
-
-def _with_moments(texts: pl.DataFrame, moments: Mapping[str, _Field], zone: ZoneInfo) -> pl.DataFrame:
-    """Write ISO dates and times in one format; leave other texts unchanged."""
-    for name in moments:
-        text = texts.get_column(name)
-        odd = text.filter((text != "") & ~text.str.contains(_CANONICAL)).unique().to_list()
-        if odd:
-            texts = texts.with_columns(pl.col(name).replace({value: _moment(value, zone) for value in odd}))
-    return texts
-
-
-def _moment(text: str, zone: ZoneInfo) -> str:
-    try:
-        return f"{clock.parse(text, zone):%Y-%m-%dT%H:%M:%SZ}"
-    except (ValueError, OverflowError):
-        return text
 
 
 def _blank_keys(content: Content) -> list[pl.Expr]:
@@ -197,7 +228,7 @@ def _misread(content: Content, named: Mapping[str, _Field]) -> list[pl.Expr]:
         for name, field in named.items():
             limit = LENGTHS.get(field.column, _LENGTH)
             if field.column in _MOMENTS:
-                bad = (pl.col(name) != "") & ~pl.col(name).str.contains(_CANONICAL)
+                bad = (pl.col(name) != "") & ~pl.col(name).str.contains(CANONICAL)
                 message = pl.format("{} is {}: expected an ISO 8601 date", pl.lit(name), pl.col(name).str.slice(0, 50))
             else:
                 bad = pl.col(name).str.len_chars() > limit
@@ -215,10 +246,11 @@ def merge_files(content: Content, parts: Sequence[FileRows]) -> FileRows:
     rejects = [reject._replace(file=i) for i, part in enumerate(parts) for reject in part.rejects]
     is_by_line = all(part.is_by_line for part in parts)
     has = frozenset.intersection(*(part.columns for part in parts))
+    notes = tuple(note for part in parts for note in part.notes)
     key = list(KEYS[content])
     # Distinct hashes prove that no key repeats, several times faster than comparing the keys.
     if frame.select(key).hash_rows().n_unique() == frame.height:
-        return FileRows(frame, rejects, 0, is_by_line, has)
+        return FileRows(frame, rejects, 0, is_by_line, has, notes)
     again = ~pl.struct(key).is_first_distinct()
     repeated, first = frame.filter(again), frame.filter(~again)
     values = [column for column in frame.columns if column not in (*key, *PLACE)]
@@ -228,40 +260,4 @@ def merge_files(content: Content, parts: Sequence[FileRows]) -> FileRows:
         where = f"line {line_first}" if file_first == file else f"line {line_first} of another file"
         named = " and ".join(name for name in key if name != "group" or content != Content.PERMISSIONS)
         rejects.append(RejectedLine(file, line, f"the {named} of {where} comes again with other values"))
-    return FileRows(first, rejects, pairs.filter(same).height, is_by_line, has)
-
-
-def name_keys(frame: pl.DataFrame) -> pl.DataFrame:
-    """Add `first_name_key` and `last_name_key`, as identities have them; split a full name if both are blank."""
-    halves = {"first_name_key": pl.col("first_name"), "last_name_key": pl.col("last_name")}
-    only_full = (pl.col("first_name") == "") & (pl.col("last_name") == "") & (pl.col("name") != "")
-    if frame.select(only_full.any()).item():
-        halves = {
-            key: pl.when(only_full).then(half.fill_null("").str.strip_chars()).otherwise(halves[key])
-            for key, half in zip(halves, _halves_of(pl.col("name")), strict=True)
-        }
-    chosen = frame.with_columns(**halves)
-    return chosen.with_columns(sort_keys(chosen.get_column(name)) for name in halves)
-
-
-def _halves_of(name: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
-    """Split `Lovelace, Ada` and `Ada Lovelace` into first and last name."""
-    is_reversed = name.str.contains(",", literal=True)
-    comma, space = name.str.extract_groups(r"^([^,]*),(.*)$"), name.str.extract_groups(r"^(.*) (\S+)$")
-    first = pl.when(is_reversed).then(comma.struct.field("2")).otherwise(space.struct.field("1"))
-    last = pl.when(is_reversed).then(comma.struct.field("1")).otherwise(space.struct.field("2"))
-    return first, last
-
-
-def sort_keys(names: pl.Series) -> pl.Series:
-    """Compute `core.text.sort_key` for all names; for ASCII it is lower case."""
-    lowered = names.str.to_lowercase()
-    other = names.filter(names.str.len_bytes() != names.str.len_chars()).unique().to_list()
-    if not other:
-        return lowered
-    table = {name: sort_key(name) for name in other}
-    return (
-        pl.DataFrame({"n": names, "l": lowered})
-        .select(pl.col("n").replace_strict(table, default=pl.col("l"), return_dtype=pl.String).alias(names.name))
-        .to_series()
-    )
+    return FileRows(first, rejects, pairs.filter(same).height, is_by_line, has, notes)

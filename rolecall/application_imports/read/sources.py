@@ -11,6 +11,7 @@ from uuid import UUID
 
 import msgspec
 
+from rolecall.applications.file_shape import ContentShape, FileShape, GroupShape
 from rolecall.applications.model import Content
 from rolecall.core.db import Db, fetch_rows, fetch_value
 
@@ -22,6 +23,9 @@ class InputGroup(msgspec.Struct, frozen=True):
     columns: dict[str, str]
     encoding: str | None
     allow_rejects: bool
+    shape: FileShape | None = None
+    # Users are taken from memberships or permissions: their names only.
+    is_derived: bool = False
 
 
 class InputFile(msgspec.Struct, frozen=True):
@@ -49,7 +53,8 @@ Sources = dict[Content, ContentSource]
 
 def settings_of(group: InputGroup, connector: str, zone: str) -> str:
     """Hash the settings that decide how a file is read; other settings give other rows."""
-    settings = (connector, group.content, sorted(group.columns.items()), group.encoding, zone)
+    shape = (msgspec.to_builtins(group.shape), group.is_derived)
+    settings = (connector, group.content, sorted(group.columns.items()), group.encoding, zone, shape)
     return hashlib.sha256(msgspec.json.encode(settings)).hexdigest()[:16]
 
 
@@ -73,14 +78,40 @@ async def sources_after(db: Db, application_id: UUID, number: int | None = None)
 
 
 async def groups_of(db: Db, application_id: UUID) -> list[InputGroup]:
+    """Return the file groups; one whose files feed several contents is returned once for each."""
     rows = await fetch_rows(
         db,
-        """SELECT g.id, g.name, g.content, g.columns, g.encoding, g.allow_rejects
+        """SELECT g.id, g.name, g.content, g.columns, g.encoding, g.allow_rejects, g.shape
            FROM file_groups g JOIN connectors c ON c.id = g.connector_id
            WHERE c.application_id = %(application)s ORDER BY g.position""",
         application=application_id,
     )
-    return [InputGroup(id, name, Content(content), *rest) for id, name, content, *rest in rows]
+    groups = []
+    for id, name, content, columns, encoding, allow_rejects, stored in rows:
+        shape = msgspec.convert(stored, GroupShape) if stored is not None else None
+        group = InputGroup(id, name, Content(content), columns, encoding, allow_rejects, shape)
+        groups += by_content(group, shape.contents if shape else [])
+    return groups
+
+
+def by_content(group: InputGroup, further: Sequence[ContentShape]) -> list[InputGroup]:
+    """Return a group for each content that its files feed."""
+    groups = [group] + [
+        msgspec.structs.replace(
+            group,
+            name=f"{group.name} ({each.content})",
+            content=each.content,
+            columns=each.columns,
+            shape=each.shape or FileShape(),
+        )
+        for each in further
+    ]
+    derived = [
+        msgspec.structs.replace(each, name=f"{group.name} (users)", content=Content.USERS, is_derived=True)
+        for each in groups
+        if each.shape and each.shape.derive_users
+    ]
+    return groups + derived
 
 
 async def files_of(db: Db, import_id: UUID) -> dict[UUID, list[InputFile]]:

@@ -1,12 +1,15 @@
 """The result of parsing a file: a table of text, with rows that do not fit set aside."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import polars as pl
 
+from rolecall.application_imports.read.broken_file import BrokenFile
+
 MIB = 1024 * 1024
 MAX_FIELD = 1 * MIB
+MOST_COLUMNS = 20_000
 
 
 class RaggedRow(NamedTuple):
@@ -25,10 +28,26 @@ class Table(NamedTuple):
     ragged: list[RaggedRow]
     # Whether each row is one line, so that lines can be compared instead of rows.
     is_by_line: bool
+    # What the log should say about the file.
+    notes: tuple[str, ...] = ()
+    # The file has records (JSON, LDIF), of which some may lack a column.
+    is_records: bool = False
+    # Positions of columns that a shape made, by field.
+    made: Mapping[str, int] = {}
+
+
+def check_width(headers: Sequence[str]) -> None:
+    if len(headers) > MOST_COLUMNS:
+        raise BrokenFile(
+            f"there are {len(headers):,} columns, at most {MOST_COLUMNS:,} are read; "
+            "check shape.delimiter and shape.headerLine",
+            line=1,
+        )
 
 
 def table_of(headers: list[str], rows: Iterable[tuple[int, list[str]]], *, is_by_line: bool = False) -> Table:
     """Build a table from rows with their lines, setting ragged rows aside."""
+    check_width(headers)
     width = len(headers)
     whole, ragged = [], []
     for line, row in rows:
@@ -46,3 +65,15 @@ def table_of(headers: list[str], rows: Iterable[tuple[int, list[str]]], *, is_by
 
 def stripped(headers: Iterable[str]) -> list[str]:
     return [header.strip() for header in headers]
+
+
+def without_blank_columns(table: Table) -> Table:
+    """Drop columns without header whose cells are all blank: a delimiter at the end of each line makes one."""
+    if "" not in table.headers:
+        return table
+    blank = [str(i) for i, header in enumerate(table.headers) if not header]
+    is_empty = table.frame.select((pl.col(blank).str.strip_chars() == "").all()).row(0)
+    dropped = {name for name, empty in zip(blank, is_empty, strict=True) if empty}
+    kept = [i for i in range(len(table.headers)) if str(i) not in dropped]
+    frame = table.frame.select("line", *(pl.col(str(old)).alias(str(new)) for new, old in enumerate(kept)))
+    return table._replace(headers=[table.headers[i] for i in kept], frame=frame)

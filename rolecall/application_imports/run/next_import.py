@@ -187,11 +187,12 @@ async def _unchanged(db: Db, run: ImportRun, zone: str) -> list[FileTotals] | No
     before = await sources.sources_after(db, run.application_id)
     sent = await sources.files_of(db, run.id)
     totals = []
-    groups = {group.id: group for group in await sources.groups_of(db, run.application_id)}
-    for group_id, files in sent.items():
-        group = groups.get(group_id)
-        source = before.get(group.content) if group else None
-        if group is None or source is None:
+    groups = [group for group in await sources.groups_of(db, run.application_id) if group.id in sent]
+    if sent.keys() != {group.id for group in groups}:
+        return None
+    for group in groups:
+        source, files = before.get(group.content), sent[group.id]
+        if source is None:
             return None
         if not sources.is_unchanged(source, sources.settings_of(group, run.connector, zone), files):
             return None

@@ -128,6 +128,8 @@ class Pipeline:
         how = f"{delta.after.height:,} rows" if delta.is_whole else f"{delta.after.height:,} changed lines"
         rows = f"{sum(delta.rows):,} rows in {len(files)} file(s)"
         await self.log(db, self.steps.done(f"{group.name}: {rows}, {how} read"))
+        for note in delta.notes:
+            await self.log(db, f"{group.name}: {note}")
 
     def check_rejects(self) -> None:
         """Fail on a malformed row unless its file group allows rejects. All files were read before, to list all."""
@@ -136,8 +138,10 @@ class Pipeline:
                 delta.check_rejects()
 
     def rejected_rows(self) -> list[RejectedRow]:
+        """Return each rejected line once: a line may become several rows and feed several contents."""
         found = [delta.rejected_rows(self.job.store, self.reader) for delta in self.deltas.values()]
-        return [row for rows in found for row in rows]
+        by_line = {(row.file_id, row.line): row for rows in reversed(found) for row in reversed(rows)}
+        return list(reversed(by_line.values()))
 
     def settings(self, group: InputGroup) -> str:
         return settings_of(group, self.run.connector, self.job.timezone)

@@ -15,7 +15,11 @@ async def test_malformed_rows_are_rejected_with_reasons(imports: Imports, db: Db
 
     found = await imports.items(f"/api/application-imports/{run['id']}/rejects")
     assert [(item["line"], item["reason"], item["row"]) for item in found] == [
-        (3, "Active is perhaps: expected True/False, Yes/No, Y/N or 1/0", ["bob", "perhaps"]),
+        (
+            3,
+            "Active is perhaps: expected True/False, Yes/No, Y/N or 1/0; set shape.values for other words",
+            ["bob", "perhaps"],
+        ),
         (4, "Username is blank", ["", "Yes"]),
         (5, "there are 3 fields, the header has 2", ["cyd", "Yes", "more"]),
         (6, "the username of line 2 comes again with other values", ["ada", "No"]),
@@ -56,8 +60,8 @@ async def test_malformed_row_fails_the_import_unless_rejects_are_allowed(imports
 
     assert run["status"] == "Failed"
     assert run["log"].splitlines()[-1][21:] == (
-        "Failed: users.csv, line 3: Active is perhaps: expected True/False, Yes/No, Y/N or 1/0"
-        " (and 3 more malformed rows)"
+        "Failed: users.csv, line 3: Active is perhaps: expected True/False, Yes/No, Y/N or 1/0; set shape.values for"
+        " other words (and 3 more malformed rows)"
     )
 
 

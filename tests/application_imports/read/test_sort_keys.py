@@ -5,7 +5,7 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rolecall.application_imports.read.rows import sort_keys
+from rolecall.application_imports.read.names import sort_keys
 from rolecall.core.db import Db
 from rolecall.core.text import sort_key
 from tests.application_imports.apply.test_identity_source import hr

@@ -1,0 +1,40 @@
+"""Detect the encoding of a text that is not UTF-8. What was detected is written to the log, never assumed silently."""
+
+import re
+
+# Windows-1252: letters with accents, and the signs that people type. Other bytes speak for another encoding.
+_LETTERS = {*range(0xC0, 0x100), 0x8A, 0x8C, 0x8E, 0x9A, 0x9C, 0x9E, 0x9F}
+_SIGNS = bytes.fromhex("80 85 91 92 93 94 95 96 97 99 a0 a3 a7 a9 aa ab ae b0 b4 b5 b7 ba bb")
+_PLAUSIBLE = bytes(_LETTERS) + _SIGNS
+_ASCII = bytes(range(0x80))
+# Two bytes that are one letter in UTF-8: then the file is UTF-8 with damaged places, not another encoding.
+_UTF8_LETTER = re.compile(rb"[\xc3-\xc5][\x80-\xbf]")
+_SAMPLE = 4096
+
+
+def detected(content: bytes) -> str | None:
+    """Return the encoding of a text without byte order mark, or None if it is UTF-8 or cannot be told."""
+    if content.isascii() and b"\x00" not in content[:_SAMPLE]:
+        return None
+    if (wide := _wide(content[:_SAMPLE])) is not None:
+        return wide
+    if _is_utf8(content):
+        return None
+    others = content.translate(None, _ASCII + _PLAUSIBLE)
+    return None if others or _UTF8_LETTER.search(content) else "windows-1252"
+
+
+def _wide(sample: bytes) -> str | None:
+    """Recognize UTF-16 by its NUL bytes: nearly every second byte of a file with Latin headers is one."""
+    for name, at in (("utf-16-le", 1), ("utf-16-be", 0)):
+        if len(sample) >= 4 and sample[at::2].count(0) > len(sample) * 0.4 and not sample[1 - at :: 2].count(0):
+            return name
+    return None
+
+
+def _is_utf8(content: bytes) -> bool:
+    try:
+        content.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

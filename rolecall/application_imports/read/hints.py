@@ -1,0 +1,59 @@
+"""Say in the log where values look as if they wanted a shape: lists in one cell, JSON, words for status."""
+
+from collections.abc import Iterator
+
+import polars as pl
+
+from rolecall.application_imports.read.columns import lay_out
+from rolecall.application_imports.read.sources import InputGroup
+from rolecall.application_imports.read.table import Table
+from rolecall.applications.field_words import is_status_like
+from rolecall.applications.model import Content, same_header
+
+_SEPARATORS = ";#|"
+_SAMPLE = 1_000
+_MOST_WORDS = 12
+_STATUS_HEADERS = ("status", "enabled", "active", "state", "disabled", "suspended", "accountenabled", "blocked")
+
+
+def hints(group: InputGroup, table: Table) -> Iterator[str]:
+    """Yield a sentence for each column that is probably not what it is read as, with the key to set."""
+    if group.is_derived or not table.frame.height:
+        return
+    layout = lay_out(group.content, table.headers, group.columns, group.shape, table.made)
+    sample = table.frame.head(_SAMPLE)
+    if (place := layout.fields.get("Group")) is not None:
+        yield from _lists(table.headers[place], table.frame.get_column(str(place)))
+    positions = {**layout.metadata, **{table.headers[i]: i for i in layout.fields.values()}}
+    for header, i in positions.items():
+        cells = sample.get_column(str(i)).str.strip_chars()
+        is_json = cells.str.contains(r'^(?:\[.*\]|\{".*\})$')
+        if is_json.any():
+            example = cells.filter(is_json)[0][:50]
+            path, split = f"map a path such as {header}[0].value", f"set shape.split.{header}: json"
+            key = path if example.startswith("[{") else split
+            yield f"{header} looks like JSON ({example}); {key}, or shape.ignore to leave it out"
+    if group.content == Content.USERS and "Active" not in layout.fields:
+        yield from _status(layout.metadata, sample)
+
+
+def _lists(header: str, names: pl.Series) -> Iterator[str]:
+    for separator in _SEPARATORS:
+        found = names.str.contains(separator, literal=True)
+        if found.any():
+            example = names.filter(found)[0][:80]
+            key = f'set shape.split.{header}: "{separator}"'
+            yield f"{header} has names with {separator} ({example}); if these are lists, {key}"
+
+
+def _status(metadata: dict[str, int], sample: pl.DataFrame) -> Iterator[str]:
+    """Yield columns that look like the status of accounts but are not mapped to Active."""
+    for header, i in metadata.items():
+        if not any(word in same_header(header) for word in _STATUS_HEADERS):
+            continue
+        words = sample.get_column(str(i)).str.strip_chars().unique().to_list()
+        if len(words) <= _MOST_WORDS and is_status_like(words):
+            yield (
+                f"{header} ({', '.join(sorted(filter(None, words))[:4])}) looks like the status of accounts, and all "
+                f"accounts are taken as active; map it to Active in columns"
+            )

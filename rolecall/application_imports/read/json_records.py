@@ -1,0 +1,154 @@
+"""Read JSON: one object a line, an array, or an envelope around the list of records; find nested values by path."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import msgspec
+
+from rolecall.application_imports.read.broken_file import BrokenFile
+
+Record = Mapping[str, object]
+# The members in which common APIs wrap their records.
+_ENVELOPES = ("resources", "value", "users", "members", "data", "items", "results", "records", "entries", "groups")
+_STEP = re.compile(r"(.*?)((?:\[[^\]]*\])*)")
+_MOST_NAMED = 10
+
+
+class Records(NamedTuple):
+    records: list[tuple[int, Record]]
+    notes: tuple[str, ...] = ()
+
+
+def read_json(text: bytes, path: str | None) -> Records:
+    """Read records; `path` leads to their list, such as `Resources` or `data.users`."""
+    lines = text.strip().split(b"\n")
+    if path is None and len(lines) > 1 and text.lstrip().startswith(b"{"):
+        by_line = _by_line(text)
+        if by_line is not None:
+            return Records(by_line)
+    try:
+        document = msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError) as error:
+        if path is None and text.lstrip().startswith(b"{") and lines[0].rstrip().endswith(b"}"):
+            raise _not_objects(text) from None
+        raise BrokenFile(f"the file begins as JSON, but is not: {error}") from None
+    if path is not None:
+        return Records(_numbered(_at(document, path), path))
+    if isinstance(document, list):
+        return Records(_numbered(document, "the file"))
+    return _enveloped(document, is_pretty=len(lines) > 1)
+
+
+def _by_line(text: bytes) -> list[tuple[int, Record]] | None:
+    """Return one object a line, or None if a line is not one."""
+    found: list[tuple[int, Record]] = []
+    for number, line in enumerate(text.split(b"\n"), 1):
+        if line.strip():
+            try:
+                found.append((number, msgspec.json.decode(line, type=dict[str, object])))
+            except (msgspec.DecodeError, RecursionError):
+                return None
+    return found
+
+
+def _not_objects(text: bytes) -> BrokenFile:
+    for number, line in enumerate(text.split(b"\n"), 1):
+        try:
+            if line.strip():
+                msgspec.json.decode(line, type=dict[str, object])
+        except (msgspec.DecodeError, RecursionError):
+            return BrokenFile("this line is not a JSON object", line=number)
+    return BrokenFile("the file is not JSON")
+
+
+def _enveloped(document: dict[str, Any], *, is_pretty: bool) -> Records:
+    lists = {name: value for name, value in document.items() if _is_list_of_objects(value)}
+    known = [name for name in lists if name.casefold() in _ENVELOPES or name.endswith("List")]
+    if len(known) == 1:
+        note = f"the records are the {len(lists[known[0]]):,} entries of {known[0]}; set shape.records to read others"
+        return Records(_numbered(lists[known[0]], known[0]), (note,))
+    if len(known) > 1 or (lists and is_pretty):
+        raise BrokenFile(f"the file is a JSON object with the lists {', '.join(lists)}; name one in shape.records")
+    return Records([(1, document)])
+
+
+def _is_list_of_objects(value: object) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(each, dict) for each in value)
+
+
+def _at(document: object, path: str) -> object:
+    found = document if path in ("", "$") else value_at(document, path)
+    if isinstance(found, dict) and found and all(isinstance(each, dict) for each in found.values()):
+        # An object of objects: the names become the column `key`.
+        return [{"key": name, **each} for name, each in found.items()]
+    if not isinstance(found, list):
+        names = list(document) if isinstance(document, dict) else []
+        there = f"there are {', '.join(map(str, names[:_MOST_NAMED]))}" if names else "the file is an array"
+        raise BrokenFile(f"shape.records names {path}, which is not a list of records; {there}")
+    return found
+
+
+def _numbered(found: object, place: str) -> list[tuple[int, Record]]:
+    assert isinstance(found, list)
+    for number, record in enumerate(found, 1):
+        if not isinstance(record, dict):
+            raise BrokenFile(f"entry {number} of {place} is not an object")
+    return list(enumerate(found, 1))
+
+
+def flattened(record: Record, prefix: str = "") -> Iterator[tuple[str, object]]:
+    """Yield nested objects as dotted names; lists stay as they are."""
+    for name, value in record.items():
+        if isinstance(value, dict) and value:
+            yield from flattened(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", value
+
+
+def with_paths(records: Iterable[tuple[int, Record]], paths: Iterable[str]) -> Iterator[tuple[int, Record]]:
+    """Flatten records, and add the values at `paths` that are not names of their own."""
+    wanted = list(paths)
+    for number, record in records:
+        flat = dict(flattened(record))
+        for path in wanted:
+            if path not in flat and (value := value_at(record, path)) is not None:
+                flat[path] = value
+        yield number, flat
+
+
+def value_at(value: object, path: str) -> object:
+    """Follow a path such as `name.givenName`, `emails[type=work].value`, `emails[0].value` or `groups[].name`."""
+    if not path:
+        return value
+    if isinstance(value, dict) and path in value:
+        return value[path]
+    parts = path.split(".")
+    # A name may itself contain dots, so try the longest one first.
+    for size in range(len(parts), 0, -1):
+        name, brackets = _step(".".join(parts[:size]))
+        if isinstance(value, dict) and name in value:
+            return _selected(value[name], brackets, ".".join(parts[size:]))
+    return None
+
+
+def _step(text: str) -> tuple[str, list[str]]:
+    match = _STEP.fullmatch(text)
+    assert match
+    return match[1], re.findall(r"\[([^\]]*)\]", match[2])
+
+
+def _selected(value: object, brackets: list[str], rest: str) -> object:
+    if not brackets:
+        return value_at(value, rest)
+    first, *others = brackets
+    if not isinstance(value, list):
+        value = [] if value is None else [value]
+    if first.isdecimal():
+        return _selected(value[int(first)], others, rest) if int(first) < len(value) else None
+    if not first:
+        found = [_selected(each, others, rest) for each in value]
+        return [each for each in found if each is not None]
+    name, _, text = first.partition("=")
+    fits = (each for each in value if isinstance(each, dict) and str(each.get(name)).casefold() == text.casefold())
+    return _selected(next(fits, None), others, rest)

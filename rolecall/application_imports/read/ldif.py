@@ -1,0 +1,74 @@
+"""Read LDIF (RFC 2849): records of attributes, with folded lines, base64 values and several values of an attribute."""
+
+import base64
+import binascii
+import re
+from collections.abc import Iterator
+
+from rolecall.application_imports.read.broken_file import BrokenFile
+
+_NOTHING = rb"[ \t]*(?:#[^\n]*)?\r?\n"
+_BEGINS = re.compile(rb"(?:" + _NOTHING + rb"| [^\n]*\n|version:[^\n]*\n)*dn::? ?[^\n]", re.IGNORECASE)
+
+
+def is_ldif(text: bytes) -> bool:
+    return _BEGINS.match(text) is not None
+
+
+def read_ldif(text: str) -> Iterator[tuple[int, dict[str, object]]]:
+    """Yield each entry with its line; an attribute with several values is a list. Names ignore case."""
+    spelling: dict[str, str] = {}
+    entry: dict[str, object] = {}
+    begins = 0
+    for number, line in _unfolded(text):
+        if not line:
+            if entry:
+                yield begins, entry
+            entry = {}
+            continue
+        name, value = _attribute(line, number)
+        if name.lower() == "version" and not entry:
+            continue
+        if not entry:
+            begins = number
+        name = spelling.setdefault(name.lower(), name)
+        known = entry.get(name)
+        entry[name] = value if known is None else [*(known if isinstance(known, list) else [known]), value]
+    if entry:
+        yield begins, entry
+
+
+def _unfolded(text: str) -> Iterator[tuple[int, str]]:
+    """Yield logical lines without comments; a line that begins with a space continues the one before it."""
+    held, begins = "", 0
+    for number, raw in enumerate(text.split("\n"), 1):
+        line = raw.rstrip("\r")
+        if line.startswith(" ") and held:
+            held += line[1:]
+            continue
+        if held and not held.startswith("#"):
+            yield begins, held
+        held, begins = line, number
+        if not line.strip():
+            yield number, ""
+            held = ""
+    if held and not held.startswith("#"):
+        yield begins, held
+
+
+def _attribute(line: str, number: int) -> tuple[str, str]:
+    name, colon, rest = line.partition(":")
+    if not colon or not name.strip():
+        raise BrokenFile("this line of the LDIF file is not name: value", line=number)
+    # Options such as cn;lang-de belong to the attribute's name.
+    if not rest.startswith(":"):
+        return name.strip(), rest.removeprefix("<").strip()
+    try:
+        decoded = base64.b64decode(rest[1:].strip(), validate=True)
+    except (binascii.Error, ValueError):
+        raise BrokenFile(f"the value of {name} is not base64", line=number) from None
+    try:
+        text = decoded.decode()
+    except UnicodeDecodeError:
+        return name.strip(), rest[1:].strip()
+    return name.strip(), text if "\x00" not in text else rest[1:].strip()

@@ -1,0 +1,250 @@
+"""Apply the keys of a shape that change the rows or columns of a table. Whole columns at a time, with polars."""
+
+import re
+from collections.abc import Iterable, Mapping
+
+import msgspec
+import polars as pl
+
+from rolecall.application_imports.read.broken_file import BrokenFile
+from rolecall.application_imports.read.columns import listed
+from rolecall.application_imports.read.names import halves_of
+from rolecall.application_imports.read.table import Table
+from rolecall.applications.field_words import NO_ACCESS
+from rolecall.applications.file_shape import JSON, FileShape, Placeholder, RowCondition, Unpivot, pattern_parts
+from rolecall.applications.model import FIELDS, Content, same_header
+
+# In these contents a row without the value that is split says nothing.
+_PAIRS = (Content.MEMBERSHIPS, Content.PERMISSIONS)
+LOST_LIST = r"^(?:System\.[A-Za-z.]+\[\]|Microsoft\.ActiveDirectory\.Management\.AD\w+Collection)$"
+# Bytes of white space around a word.
+_AROUND = 8
+_RDN = r"^\s*[^=,]+=((?:\\.|[^,\\])*)"
+
+
+def columns_named(shape: FileShape, columns: Iterable[str]) -> set[str]:
+    """Return every column that a shape and a mapping name; in JSON they may be paths."""
+    in_patterns = [part for pattern in shape.join.values() for part in pattern_parts(pattern)]
+    placeholders = [part for part in in_patterns if isinstance(part, Placeholder)]
+    conditions = [text.partition("=")[0] for part in placeholders for name, text in part.filters if name == "when"]
+    return {
+        *columns,
+        *shape.split,
+        *shape.dates,
+        *shape.keep,
+        *(condition.column for condition in shape.skip_rows_where),
+        *(part.column for part in placeholders),
+        *conditions,
+        *(shape.unpivot.keep if shape.unpivot else ()),
+    }
+
+
+class ShapedTable:
+    """A table while its shape is applied, key by key."""
+
+    def __init__(self, table: Table, mapping: Mapping[str, str], content: Content) -> None:
+        self.headers = list(table.headers)
+        self.frame = table.frame
+        self.mapping = {same_header(header): field for header, field in mapping.items()}
+        self.content = content
+        self.is_records = table.is_records
+        self.made: dict[str, int] = {}
+        self.notes: list[str] = []
+
+    def at(self, name: str, key: str) -> str:
+        """Find a column by header, or by the field that it is mapped to; `key` of the shape names it."""
+        folded = [same_header(header) for header in self.headers]
+        if name in self.headers:
+            return str(self.headers.index(name))
+        if same_header(name) in folded:
+            return str(folded.index(same_header(name)))
+        for header, field in self.mapping.items():
+            if same_header(field) == same_header(name) and header in folded:
+                return str(folded.index(header))
+        if not self.is_records:
+            raise BrokenFile(
+                f"shape.{key} names the column {name}, which the file does not have; {listed(self.headers)}", line=1
+            )
+        self.notes.append(f"shape.{key} names {name}, which no record has")
+        return self.add(name, pl.lit(""))
+
+    def add(self, header: str, values: pl.Expr) -> str:
+        position = str(len(self.headers))
+        self.headers.append(header)
+        self.frame = self.frame.with_columns(values.alias(position))
+        return position
+
+    def make(self, field: str, values: pl.Expr) -> None:
+        """Add a column for a field, whatever headers the file has."""
+        name = next(name for name in FIELDS[self.content] if same_header(name) == same_header(field))
+        self.made[name] = int(self.add(f"{name} by the shape", values))
+
+    def blank(self, words: Iterable[str]) -> None:
+        """Empty cells that are one of the words."""
+        folded = [word.strip().lower() for word in words]
+        # Few cells are as short as a word: look for the exact texts among these.
+        longest = max(len(word.encode()) for word in folded) + _AROUND
+        for position in (column for column in self.frame.columns if column != "line"):
+            cells = self.frame.get_column(position)
+            short = cells.filter(cells.str.len_bytes() <= longest).unique()
+            texts = short.filter(short.str.strip_chars().str.to_lowercase().is_in(folded)).to_list()
+            if texts:
+                kept = pl.when(pl.col(position).is_in(texts)).then(pl.lit("")).otherwise(pl.col(position))
+                self.frame = self.frame.with_columns(kept.alias(position))
+
+    def skip_rows(self, conditions: Iterable[RowCondition]) -> None:
+        for condition in conditions:
+            cell = pl.col(self.at(condition.column, "skipRowsWhere")).str.strip_chars().str.to_lowercase()
+            wanted = condition.is_ or condition.is_not
+            matches = pl.lit(False)
+            for word in (text.strip().lower() for text in wanted):
+                # A list of values is written as a JSON array.
+                matches = matches | (cell == word) | (
+                    cell.str.starts_with("[") & cell.str.contains(msgspec.json.encode(word).decode(), literal=True)
+                )  # fmt: skip
+            self.frame = self.frame.filter(~matches if condition.is_ else matches)
+
+    def split(self, separators: Mapping[str, str]) -> None:
+        for column, separator in separators.items():
+            position = self.at(column, "split")
+            parts = _parts_of_json if separator == JSON else _parts_of_text
+            lists = parts(self._without_lost(column, self.frame.get_column(position)), separator)
+            self.frame = self.frame.with_columns(lists.alias(position)).explode(position)
+            if self.content in _PAIRS:
+                self.frame = self.frame.filter(pl.col(position).is_not_null())
+            self.frame = self.frame.with_columns(pl.col(position).fill_null(""))
+
+    def _without_lost(self, column: str, cells: pl.Series) -> pl.Series:
+        """Empty cells in which PowerShell wrote the type of a list in place of its values."""
+        lost = cells.str.contains(LOST_LIST)
+        if not lost.any():
+            return cells
+        count = lost.sum()
+        self.notes.append(
+            f"{column} has {cells.filter(lost)[0]} in place of a list in {count:,} rows; export it again with the "
+            f"values joined, such as ($_.{column} -join ';')"
+        )
+        return pl.select(pl.when(lost).then(pl.lit("")).otherwise(cells)).to_series()
+
+    def unpivot(self, matrix: Unpivot, words: Iterable[str]) -> None:
+        """Make a row of each cell of the matrix that is not blank; `words` are those that values.Access names."""
+        kept = {self.at(name, "unpivot") for name in matrix.keep}
+        kept |= {str(i) for i, header in enumerate(self.headers) if same_header(header) in self.mapping}
+        across = [str(i) for i in range(len(self.headers)) if str(i) not in kept]
+        if not across:
+            raise BrokenFile("shape.unpivot keeps every column of the file, so that no matrix is left")
+        index = ["line", *sorted(kept, key=int)]
+        cell = pl.col("cell").str.strip_chars()
+        nothing = {""} if matrix.cells != "Access" else {"", *NO_ACCESS} - {word.strip().lower() for word in words}
+        # Most cells of a matrix are blank: leave them out column by column, before rows are made of the others.
+        frame = pl.concat(
+            self.frame.select(
+                *index, pl.lit(self.headers[int(position)]).alias("header"), pl.col(position).alias("cell")
+            ).filter(pl.col("cell") != "")
+            for position in across
+        ).filter(~cell.str.to_lowercase().is_in(list(nothing)))
+        headers = pl.col("header")
+        self.headers = [self.headers[int(position)] for position in index[1:]]
+        renamed = {position: str(i) for i, position in enumerate(index[1:])}
+        self.frame = frame.select("line", *(pl.col(old).alias(new) for old, new in renamed.items()), headers, cell)
+        for field, source in ((matrix.headers, "header"), (matrix.cells, "cell")):
+            self.make(field, pl.col(source))
+        self.frame = self.frame.drop("header", "cell")
+
+    def join(self, patterns: Mapping[str, str]) -> None:
+        made = {field: self._joined(pattern) for field, pattern in patterns.items()}
+        for field, values in made.items():
+            self.make(field, values)
+
+    def _joined(self, pattern: str) -> pl.Expr:
+        parts = pattern_parts(pattern)
+        texts = [pl.lit(part) if isinstance(part, str) else self._filled(part) for part in parts]
+        filled = [text for text, part in zip(texts, parts, strict=True) if isinstance(part, Placeholder)]
+        joined = pl.concat_str(texts).str.replace_all(r"\s+", " ").str.strip_chars()
+        # `ada.` would be a wrong username, `Ada` is a right name.
+        must_be_whole = any(isinstance(part, str) and part.strip() for part in parts)
+        quantifier = pl.any_horizontal if must_be_whole else pl.all_horizontal
+        return pl.when(quantifier(text == "" for text in filled)).then(pl.lit("")).otherwise(joined)
+
+    def _filled(self, placeholder: Placeholder) -> pl.Expr:
+        text = pl.col(self.at(placeholder.column, "join")).str.strip_chars()
+        for name, argument in placeholder.filters:
+            text = self._filtered(text, name, argument)
+        return text.fill_null("").str.strip_chars()
+
+    def _filtered(self, text: pl.Expr, name: str, argument: str) -> pl.Expr:
+        match name:
+            case "lower":
+                return text.str.to_lowercase()
+            case "upper":
+                return text.str.to_uppercase()
+            case "initial":
+                return text.str.slice(0, 1)
+            case "first":
+                return halves_of(text)[0]
+            case "last":
+                return halves_of(text)[1]
+            case "rdn":
+                return pl.coalesce(text.str.extract(_RDN).str.replace_all(r"\\(.)", "${1}"), text)
+            case "before":
+                return pl.coalesce(text.str.extract(f"(?s)^(.*?){re.escape(argument)}"), text)
+            case "after":
+                return pl.coalesce(text.str.extract(f"(?s)^.*?{re.escape(argument)}(.*)$"), text)
+        column, _, wanted = argument.partition("=")
+        other = pl.col(self.at(column.strip(), "join")).str.strip_chars().str.to_lowercase()
+        return pl.when(other == wanted.strip().lower()).then(text).otherwise(pl.lit(""))
+
+
+def _parts_of_text(cells: pl.Series, separator: str) -> pl.Series:
+    return cells.str.split(separator).list.eval(
+        pl.element().str.strip_chars().filter(pl.element().str.strip_chars() != "")
+    )
+
+
+def _parts_of_json(cells: pl.Series, _: str) -> pl.Series:
+    """Read JSON arrays; a cell that is not one is a single value."""
+    distinct = cells.unique()
+    lists = [_elements(cell) for cell in distinct.to_list()]
+    parts = pl.DataFrame({"cell": distinct, "parts": pl.Series(lists, dtype=pl.List(pl.String))})
+    found = pl.DataFrame({"cell": cells}).join(parts, on="cell", how="left", maintain_order="left")
+    return found.get_column("parts")
+
+
+def _elements(cell: str) -> list[str]:
+    text = cell.strip()
+    if not text.startswith("["):
+        return [text] if text else []
+    try:
+        found = msgspec.json.decode(text, type=list[object])
+    except msgspec.DecodeError:
+        raise BrokenFile(f"{text[:50]} is not a JSON array; set shape.split to its separator") from None
+    plain = (
+        each if isinstance(each, str) else msgspec.json.encode(each).decode() for each in found if each is not None
+    )
+    return [each.strip() for each in plain if each.strip()]
+
+
+def shaped(table: Table, shape: FileShape, columns: Mapping[str, str], content: Content) -> Table:
+    """Return the table as its shape describes it: rows of one content, with columns for joined fields."""
+    work = ShapedTable(table, columns, content)
+    if shape.blank:
+        work.blank(shape.blank)
+    # A condition on a column of lists is about each of their values.
+    later = [each for each in shape.skip_rows_where if each.column in shape.split]
+    work.skip_rows(each for each in shape.skip_rows_where if each not in later)
+    work.split(shape.split)
+    work.skip_rows(later)
+    if shape.unpivot:
+        words = next((words for field, words in shape.values.items() if same_header(field) == "access"), {})
+        work.unpivot(shape.unpivot, words)
+    work.join(shape.join)
+    is_by_line = table.is_by_line and not shape.changes_rows
+    notes = (*table.notes, *work.notes)
+    return table._replace(headers=work.headers, frame=work.frame, is_by_line=is_by_line, notes=notes, made=work.made)
+
+
+def derived_users(table: Table, position: int) -> Table:
+    """Return the usernames of a table of memberships or permissions, each once."""
+    username = pl.col(str(position)).str.strip_chars()
+    frame = table.frame.select("line", username.alias("0")).filter(pl.col("0") != "").unique("0", keep="first")
+    return Table(["Username"], frame.sort("line"), [], is_by_line=False, notes=table.notes)

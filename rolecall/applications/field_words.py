@@ -1,0 +1,106 @@
+"""The words that files use for values that are not free text; the `values` of a shape add others.
+
+Case and spaces do not matter. A word of several parts may be written with spaces, underscores or dashes.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from rolecall.core.text import fold
+from rolecall.identities.model import IdentityStatus, IdentityType
+
+
+def _all(value: object, words: str) -> dict[str, object]:
+    """Return the written forms of comma-separated words, folded."""
+    parts = [word.split() for word in words.split(",")]
+    return {fold(joint.join(word)): value for word in parts for joint in ("", "_", "-")}
+
+
+# Flags of userAccountControl in Active Directory: normal account, disabled, and those that say nothing about it.
+_NORMAL, _DISABLED = 0x200, 0x2
+_OTHER_FLAGS = (0x10, 0x20, 0x80, 0x10000, 0x40000, 0x100000, 0x400000, 0x800000)
+
+
+def _account_controls() -> dict[str, object]:
+    numbers = {_NORMAL}
+    for flag in (*_OTHER_FLAGS, _DISABLED):
+        numbers |= {number | flag for number in numbers}
+    return {str(number): not number & _DISABLED for number in sorted(numbers)}
+
+
+_YES = "true,yes,y,t,1,on,ja,oui,si,sí"
+_NO = "false,no,n,f,0,off,nein,non"
+YES_NO = _all(True, _YES) | _all(False, _NO)
+ACTIVE = {
+    **YES_NO,
+    **_all(True, "active,enabled,live,current,employed,aktiv,actif,activo,password expired,locked out,recovery"),
+    **_all(True, "member,admin,owner,primary owner,provisioned,not supported"),
+    **_all(False, "inactive,disabled,suspended,deactivated,deprovisioned,terminated,former,former employee,left"),
+    **_all(False, "blocked,archived,deleted,removed,revoked,expired,staged,closed,retired,resigned,dismissed"),
+    **_all(False, "not active,inaktiv,gesperrt,inactif,inactivo"),
+    **_account_controls(),
+}
+LOCKED = {
+    **YES_NO,
+    **_all(True, "locked,locked out,blocked,gesperrt"),
+    **_all(False, "unlocked,not locked,open,active"),
+}
+ACCESS = {
+    **{word.lower(): word for word in ("None", "Unrestricted", "Grant", "Deny", "Modify")},
+    **_all("Grant", f"{_YES},x,✓,✔,☑,✅,granted,allow,allowed,assigned"),
+    **_all("Deny", f"{_NO},✗,✘,❌,denied,disallow,disallowed,not allowed"),
+    "": "None",
+}
+# Cells of a matrix that mean no access, beside blank ones.
+NO_ACCESS = {*_all("", _NO), "-", "–", "—", "none", "n/a", "✗", "✘", "❌", "☐"}
+RISKS = {
+    **{word.lower(): word for word in ("None", "Low", "Moderate", "High", "Critical")},
+    **_all("None", "0,no,n/a"),
+    **_all("Low", "l,1,2,very low,minor"),
+    **_all("Moderate", "m,3,medium,med,mid"),
+    **_all("High", "h,4,major"),
+    **_all("Critical", "c,5,very high,severe,extreme"),
+    "": "None",
+}
+TYPES = {fold(type): type.value for type in IdentityType} | {"": IdentityType.EMPLOYEE.value}
+STATUSES = {
+    **{word: (IdentityStatus.ACTIVE if active else IdentityStatus.DISABLED).value for word, active in ACTIVE.items()},
+    **{fold(status): status.value for status in IdentityStatus},
+    "": IdentityStatus.ACTIVE.value,
+}
+# The words of each field that is not free text.
+WORDS: dict[str, Mapping[str, object]] = {
+    "Active": ACTIVE,
+    "Locked": LOCKED,
+    "Access": ACCESS,
+    "Risk Rating": RISKS,
+    "Type": TYPES,
+    "Status": STATUSES,
+}
+# The fields that `invert` may name.
+YES_NO_FIELDS = ("Active", "Locked")
+DATE_FIELDS = ("Last Login", "Password Changed", "Created", "Updated")
+# Words in a column of dates that mean that there is none.
+NO_DATE = {
+    *_all("", "never,none,null,nil,no information,not supported,no data,unknown,not available"),
+    # The last one is how Windows writes never.
+    *(
+        "9223372036854775807",
+        "n/a",
+        "na",
+        "-",
+        "--",
+        "–",
+        "0",
+        "never logged in",
+        "neverloggedin",
+        "nie",
+        "jamais",
+        "nunca",
+    ),
+}
+
+
+def is_status_like(words: Iterable[str]) -> bool:
+    """Return whether all words are words for active and inactive accounts."""
+    found = {fold(word) for word in words} - {""}
+    return bool(found) and found <= ACTIVE.keys()

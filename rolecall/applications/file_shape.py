@@ -1,0 +1,126 @@
+"""How the files of a group are read, as data: where the header is, what the columns mean and how rows are made.
+
+`docs/files.md` describes every key. A null shape means a file in standard form.
+"""
+
+import re
+from typing import NamedTuple
+
+import msgspec
+
+from rolecall.applications.model import Content
+
+# Formats of `dates` beside patterns such as %d.%m.%Y.
+DATE_FORMATS = ("iso", "year first", "day first", "month first", "epoch", "epoch ms", "windows", "ldap")
+# The separator of a column whose cells are JSON arrays.
+JSON = "json"
+
+
+class RowCondition(msgspec.Struct, frozen=True, rename={"is_": "is", "is_not": "isNot"}, omit_defaults=True):
+    """Match rows by the text of a column, regardless of case; of several values in a cell one must match."""
+
+    column: str
+    is_: list[str] = []
+    is_not: list[str] = []
+
+
+class Unpivot(msgspec.Struct, frozen=True):
+    """A matrix: headers of all columns but `keep` become the field `headers`, their cells the field `cells`."""
+
+    keep: list[str]
+    headers: str = "Permission"
+    cells: str = "Access"
+
+
+class FileShape(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """How a file becomes rows of one content."""
+
+    header_line: int | None = None
+    headers: list[str] = []
+    skip_lines: int = 0
+    delimiter: str | None = None
+    merge_extra_fields: bool = False
+    skip_rows_where: list[RowCondition] = []
+    records: str | None = None
+    values: dict[str, dict[str, str]] = {}
+    invert: list[str] = []
+    blank: list[str] = []
+    split: dict[str, str] = {}
+    unpivot: Unpivot | None = None
+    join: dict[str, str] = {}
+    dates: dict[str, str] = {}
+    ignore: list[str] = []
+    keep: list[str] = []
+    derive_users: bool = False
+
+    @property
+    def changes_rows(self) -> bool:
+        """Return whether a line may become another number of rows than one, so that lines cannot be compared."""
+        return bool(self.split or self.unpivot or self.skip_rows_where or self.merge_extra_fields)
+
+
+class ContentShape(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A further content that is read from the same files."""
+
+    content: Content
+    columns: dict[str, str] = {}
+    shape: FileShape | None = None
+
+
+class GroupShape(FileShape, frozen=True, omit_defaults=True):
+    """The shape of a file group, whose files may feed several contents."""
+
+    contents: list[ContentShape] = []
+
+
+class Placeholder(NamedTuple):
+    """A column in a pattern of `join`, with the filters that its text goes through: name and argument."""
+
+    column: str
+    filters: list[tuple[str, str]]
+
+
+# Filters of placeholders; those that are true take an argument: {mail|before(@)}.
+FILTERS = {
+    "lower": False,
+    "upper": False,
+    "initial": False,
+    "first": False,
+    "last": False,
+    "rdn": False,
+    "before": True,
+    "after": True,
+    "when": True,
+}
+_PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
+_FILTER = re.compile(r"([a-z]+)(?:\((.*)\))?")
+
+
+def pattern_parts(pattern: str) -> list[str | Placeholder]:
+    """Split a pattern such as `{first|lower}.{last|lower}` into texts and placeholders; raise ValueError if broken."""
+    pieces = _PLACEHOLDER.split(pattern)
+    parts: list[str | Placeholder] = []
+    for number, piece in enumerate(pieces):
+        if number % 2:
+            parts.append(_placeholder(piece))
+        elif "{" in piece or "}" in piece:
+            raise ValueError(f"{pattern} has a brace without its counterpart")
+        elif piece:
+            parts.append(piece)
+    if len(pieces) == 1:
+        raise ValueError(f"{pattern} names no column; write it in braces, such as {{first}}.{{last}}")
+    return parts
+
+
+def _placeholder(text: str) -> Placeholder:
+    column, *filters = (part.strip() for part in text.split("|"))
+    found = [_FILTER.fullmatch(each) for each in filters]
+    for each, match in zip(filters, found, strict=True):
+        if match is None or FILTERS.get(match[1]) is not (match[2] is not None):
+            known = ", ".join(f"{name}(text)" if takes else name for name, takes in FILTERS.items())
+            raise ValueError(f"{each} is not a filter; there are {known}")
+        if match[1] == "when" and "=" not in match[2]:
+            raise ValueError(f"{each} must be when(column=text)")
+    if not column:
+        raise ValueError("a placeholder names no column")
+    return Placeholder(column, [(match[1], match[2] or "") for match in found if match])

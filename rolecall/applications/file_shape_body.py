@@ -1,0 +1,209 @@
+"""Validate a shape that a caller gives. `file_shape.py` has the same data as the reader uses it."""
+
+import re
+from collections.abc import Iterable
+from typing import Annotated, Any
+
+import msgspec
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator, model_validator
+
+from rolecall.applications.field_words import WORDS, YES_NO_FIELDS
+from rolecall.applications.file_shape import DATE_FORMATS, JSON, GroupShape, pattern_parts
+from rolecall.applications.model import FIELDS, Content, same_header
+from rolecall.core.checking import Body, Flag, Text256, broken, one_of
+from rolecall.core.text import fold
+
+MOST_HEADERS = 20_000
+_MOST = 1_000
+_LONGEST_SEPARATOR = 10
+
+
+def _word(value: object) -> object:
+    """Read YAML's true, false and numbers as the words they were written as."""
+    if isinstance(value, bool):
+        return "Yes" if value else "No"
+    return str(value) if isinstance(value, int | float) else value
+
+
+def _listed(value: object) -> object:
+    return [_word(each) for each in value] if isinstance(value, list) else [_word(value)]
+
+
+Word = Annotated[Text256, BeforeValidator(_word, json_schema_input_type=str | bool | int | float)]
+WordList = Annotated[
+    list[Text256],
+    Field(max_length=_MOST),
+    BeforeValidator(_listed, json_schema_input_type=str | bool | int | float | list[str | bool | int | float]),
+]
+Columns = Annotated[list[Text256], Field(max_length=MOST_HEADERS)]
+
+
+def _known_pattern(pattern: str) -> str:
+    try:
+        pattern_parts(pattern)
+    except ValueError as error:
+        raise broken(f"{{name}}: {error}") from None
+    return pattern
+
+
+def _known_format(text: str) -> str:
+    known = {fold(name): name for name in DATE_FORMATS}
+    if (name := known.get(fold(text))) is not None:
+        return name
+    if "%" not in text or not re.search(r"%[YyDFsc+]", text):
+        raise broken(f"{{name}} must be one of {', '.join(DATE_FORMATS)}, or a pattern such as %d.%m.%Y %H:%M")
+    return text
+
+
+def _known_separator(text: str) -> str:
+    if not text or len(text) > _LONGEST_SEPARATOR:
+        raise broken("{name} must be a separator such as ; or the word json")
+    return JSON if fold(text) == JSON else text
+
+
+Pattern = Annotated[Text256, AfterValidator(_known_pattern)]
+DateFormat = Annotated[Text256, AfterValidator(_known_format)]
+# A separator may be a space, so it is not stripped.
+Separator = Annotated[str, AfterValidator(_known_separator)]
+
+
+class RowConditionBody(Body):
+    column: Text256
+    is_: WordList | None = Field(default=None, alias="is")
+    is_not: WordList | None = None
+
+    @model_validator(mode="after")
+    def one_condition(self) -> "RowConditionBody":
+        if (self.is_ is None) == (self.is_not is None):
+            raise broken("A condition needs is or isNot")
+        return self
+
+
+class UnpivotBody(Body):
+    keep: Columns
+    headers: Text256 = "Permission"
+    cells: Text256 = "Access"
+
+
+class FileShapeBody(Body):
+    header_line: Annotated[int, Field(ge=1, le=_MOST)] | None = None
+    headers: Columns | None = None
+    skip_lines: Annotated[int, Field(ge=0, le=_MOST)] | None = None
+    delimiter: Annotated[str, Field(min_length=1, max_length=1)] | None = None
+    merge_extra_fields: Flag | None = None
+    skip_rows_where: Annotated[list[RowConditionBody], Field(max_length=_MOST)] | None = None
+    records: Text256 | None = None
+    values: dict[Text256, dict[Text256, Word]] | None = None
+    invert: Columns | None = None
+    blank: WordList | None = None
+    split: dict[Text256, Separator] | None = None
+    unpivot: UnpivotBody | None = None
+    join: dict[Text256, Pattern] | None = None
+    dates: dict[Text256, DateFormat] | None = None
+    ignore: Columns | None = None
+    keep: Columns | None = None
+    derive_users: Flag | None = None
+
+    @field_validator("invert")
+    @classmethod
+    def yes_or_no(cls, fields: list[str]) -> list[str]:
+        return [_field(field, YES_NO_FIELDS, "{name} can invert") for field in fields]
+
+    @field_validator("values")
+    @classmethod
+    def known_words(cls, values: dict[str, dict[str, str]]) -> dict[str, dict[str, str]]:
+        for field, words in values.items():
+            known = next((words for name, words in WORDS.items() if same_header(name) == same_header(field)), None)
+            for word, value in words.items():
+                if known is not None and value and fold(value) not in known:
+                    raise broken(f"{{name}}: {value} (for {word}) is not a value of {field}")
+        return values
+
+    @model_validator(mode="after")
+    def one_header(self) -> "FileShapeBody":
+        if self.header_line and self.headers:
+            raise broken("A shape has headerLine or headers, not both")
+        return self
+
+
+class ContentShapeBody(Body):
+    content: Annotated[Content, one_of(Content)]
+    columns: dict[str, Text256] = Field(default_factory=dict)
+    shape: FileShapeBody | None = None
+
+    @field_validator("content")
+    @classmethod
+    def not_people(cls, content: Content) -> Content:
+        # Rights and the mark of an identity source depend on the content of the group itself.
+        if content == Content.IDENTITIES:
+            raise broken("{name} identities must be the content of the file group itself")
+        return content
+
+    @field_validator("columns")
+    @classmethod
+    def columns_of_known_fields(cls, columns: dict[str, str], info: ValidationInfo) -> dict[str, str]:
+        return mapped_fields(columns, info.data["content"]) if "content" in info.data else columns
+
+    @field_validator("shape")
+    @classmethod
+    def shape_of_known_fields(cls, shape: FileShapeBody, info: ValidationInfo) -> FileShapeBody:
+        if "content" in info.data and "columns" in info.data:
+            check_fields(shape, info.data["content"], info.data["columns"])
+        return shape
+
+
+class GroupShapeBody(FileShapeBody):
+    contents: Annotated[list[ContentShapeBody], Field(max_length=len(Content))] | None = None
+
+
+def mapped_fields(columns: dict[str, str], content: Content) -> dict[str, str]:
+    """Check a mapping of headers to fields, and spell the fields as the service does."""
+    if any("\x00" in header for header in columns):
+        raise broken("{name} must not contain NUL characters")
+    mapped = {
+        header: _field(field, FIELDS[content], f"{field} is not a field of {content}; it has")
+        for header, field in columns.items()
+    }
+    if twice := repeated(mapped.values()):
+        raise broken(f"{twice} is mapped twice")
+    if twice := repeated(same_header(header) for header in mapped):
+        raise broken(f"Header {twice} is mapped twice")
+    return mapped
+
+
+def check_fields(shape: FileShapeBody, content: Content, columns: dict[str, str]) -> None:
+    """Check that a shape names fields of its content, and gives each field one origin."""
+    unpivot = [shape.unpivot.headers, shape.unpivot.cells] if shape.unpivot else []
+    for field in (*(shape.values or ()), *(shape.invert or ()), *(shape.join or ()), *unpivot):
+        _field(field, FIELDS[content], f"{{name}}: {field} is not a field of {content}; it has")
+    mapped = {same_header(field) for field in columns.values()}
+    for field in (*(shape.join or ()), *unpivot):
+        if same_header(field) in mapped:
+            raise broken(f"{{name}}: {field} is mapped in columns too; remove one of the two")
+    if shape.derive_users and content not in (Content.MEMBERSHIPS, Content.PERMISSIONS):
+        raise broken("{name}: deriveUsers is for memberships and permissions")
+
+
+def _field(name: str, fields: Iterable[str], otherwise: str) -> str:
+    known = {same_header(field): field for field in fields}
+    if (found := known.get(same_header(name))) is None:
+        raise broken(f"{otherwise} {', '.join(known.values())}")
+    return found
+
+
+def repeated(names: Iterable[str]) -> str | None:
+    seen = set[str]()
+    for name in names:
+        if name in seen:
+            return name
+        seen.add(name)
+    return None
+
+
+def stored_shape(body: GroupShapeBody | None) -> dict[str, Any] | None:
+    """Return the shape as it is stored: keys with their default left out, fields as the service spells them."""
+    if body is None:
+        return None
+    given = body.model_dump(by_alias=True, exclude_none=True)
+    stored: dict[str, Any] = msgspec.to_builtins(msgspec.convert(given, GroupShape))
+    return stored

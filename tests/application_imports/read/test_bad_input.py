@@ -1,0 +1,170 @@
+"""Files that cannot be read as they are: a sentence says what was found and which key to set."""
+
+import io
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rolecall.application_imports.read.broken_file import BrokenFile
+from tests.application_imports.reading import Outcome, Text, read_file
+
+
+def archive() -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as made:
+        made.writestr("users.csv", "Username\nada\n")
+    return out.getvalue()
+
+
+WIDE = ",".join(f"c{n}" for n in range(120_000))
+MATRIX = "\n".join(
+    [",".join(["Role", *(f"p{n}" for n in range(1_000))]), *(f"r{n}" + ",Y" * 1_000 for n in range(1_000))]
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "content", "shape", "message"),
+    [
+        (archive(), "users", {}, "the file is a ZIP archive with users.csv inside; unpack it"),
+        (b"%PDF-1.7 x", "users", {}, "the file is a PDF; CSV, XLSX, JSON, LDIF or Parquet is expected"),
+        (b" \n", "users", {}, "the file is empty"),
+        (f"{WIDE}\n{WIDE}\n", "users", {}, "there are 120,000 columns, at most 20,000 are read; check shape.delimiter"),
+        ("Report,March\nUsername,Name\nada,Ada\n", "users", {}, "line 2 looks like the header; set shape.header"),
+        ("Staff\n\nUsername,x\nada,1\n", "users", {}, "line 3 looks like the header; set shape.headerLine: 3"),
+        ("Report,,\nUsername,Name,x\nada,Ada,1\n", "users", {}, "set shape.headerLine if the header is another line"),
+        (MATRIX, "permissions", {}, "and 971 more. It looks like a matrix: set shape.unpivot"),
+        ("Username\nada\n", "users", {"split": {"teams": ";"}}, "shape.split names the column teams, which the file"),
+        ("Username\nada\n", "users", {"join": {"Name": "{a}"}}, "shape.join names the column a"),
+        ("Username\nada\n", "users", {"headerLine": 9}, "the file ends before line 9, which headerLine names"),
+        (
+            "Username,Last Login\nada,03/04/2024\nbob,05/06/2024\n", "users", {},
+            "Last Login has dates such as 0",
+        ),
+        (
+            "Username,Last Login\nada,13/04/2024\nbob,05/16/2024\n", "users", {},
+            "set shape.dates.Last Login to day first or month first",
+        ),
+        ('{"a": [{"Username": "x"}],\n"b": [{"Username": "y"}]}', "users", {}, "the lists a, b; name one in shape.rec"),
+        ('{"a": []}', "users", {"records": "b"}, "shape.records names b, which is not a list of records; there are a"),
+        ("Username,Active\nada,perhaps\n", "users", {}, "Active is perhaps: expected True/False"),
+        (
+            "P,a\nread,Y\n", "permissions", {"unpivot": {"keep": ["P", "a"], "headers": "Group"}},
+            "shape.unpivot keeps every column of the file",
+        ),
+    ],
+)  # fmt: skip
+def test_file_is_refused_with_what_to_do(
+    tmp_path: Path, text: Text, content: str, shape: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(BrokenFile) as refused:
+        read_file(tmp_path, text, content, shape=shape)
+
+    assert message in str(refused.value)
+    assert len(str(refused.value)) < 1_000
+
+
+def test_matrix_with_a_million_cells_is_read(tmp_path: Path) -> None:
+    found = read_file(tmp_path, MATRIX, "permissions", columns={"Role": "Group"}, shape={"unpivot": {"keep": ["Role"]}})
+
+    assert found.deltas[next(iter(found.deltas))].after.height == 1_000_000
+
+
+def users(folder: Path, text: Text, **group: Any) -> Outcome:
+    return read_file(folder, text, "users", **group)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('Username,Teams\nada,"[""a"",""b""]"\n', 'Teams looks like JSON (["a","b"]); set shape.split.Teams: json'),
+        ("Username,State\nada,Active\nbob,Suspended\n", "State (Active, Suspended) looks like the status of accounts"),
+        ("Username,Last Login\nada,Never\n", "Last Login: 1 values are not dates as far as Rolecall can tell (Never)"),
+        ("Username,Last Login\nada,03/04/2024\n", "day and month cannot be told apart; set shape.dates.Last Login"),
+        ("Username,Last Login\nada,23/04/2024\n", "Last Login is read day first, because 23/04/2024 has no month 23"),
+        ("Username,Name\nada,Ad\xe9\n".encode("latin-1"), "it is read as windows-1252; set encoding if"),
+        ("Username,Name\nada,Ad\xe9\n".encode("utf-16-le"), "it is read as utf-16-le"),
+        ("Username,api_token,Password Last Set\nada,x,y\n", "api_token looks like a secret and is not kept"),
+    ],
+)  # fmt: skip
+def test_log_names_what_wants_a_shape(tmp_path: Path, text: Text, message: str) -> None:
+    found = users(tmp_path, text)
+
+    assert any(message in note for note in found.notes), found.notes
+
+
+@pytest.mark.parametrize("separator", [";", "#", "|"])
+def test_log_names_lists_of_groups(tmp_path: Path, separator: str) -> None:
+    found = read_file(tmp_path, f"Username,Group\nada,a{separator}b\n", "memberships")
+
+    assert f'set shape.split.Group: "{separator}"' in found.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("header", "secret"),
+    [
+        ("password", True), ("Initial password [passwordProfile] Required", True), ("userPassword", True),
+        ("unicodePwd", True), ("SSN", True), ("api_key", True), ("Account Password", True), ("pwd_hash", True),
+        ("manager_token", True), ("PasswordLastSet", False), ("password_enabled", False), ("pwdLastSet", False),
+        ("PasswordNeverExpires", False), ("badPwdCount", False), ("Hashtag", False), ("session", False),
+    ],
+)  # fmt: skip
+def test_secret_columns_are_not_kept(tmp_path: Path, header: str, secret: bool) -> None:
+    text = f"Username,{header}\nada,value1\n"
+
+    found, kept = users(tmp_path, text), users(tmp_path, text, shape={"keep": [header]})
+
+    assert ("value1" in found.rows("users", "metadata")[0]) is not secret
+    assert "value1" in kept.rows("users", "metadata")[0]
+
+
+@pytest.mark.parametrize(
+    ("format", "text", "expected"),
+    [
+        ("day first", "03/04/2024 9:05 pm", "2024-04-03T21:05:00Z"),
+        ("month first", "3/4/24", "2024-03-04T00:00:00Z"),
+        ("epoch", "1580230507", "2020-01-28T16:55:07Z"),
+        ("epoch ms", "1580230507000", "2020-01-28T16:55:07Z"),
+        ("windows", "132247041070000000", "2020-01-28T16:55:07Z"),
+        ("ldap", "20200128165507.0Z", "2020-01-28T16:55:07Z"),
+        ("%Y%m%d", "20200128", "2020-01-28T00:00:00Z"),
+        ("%d.%m.%y %H:%M", "28.01.20 16:55", "2020-01-28T16:55:00Z"),
+        (None, "28-Jan-2020", "2020-01-28T00:00:00Z"),
+        (None, "Jan 28, 2020 4:55 PM", "2020-01-28T16:55:00Z"),
+        (None, "2020/1/28", "2020-01-28T00:00:00Z"),
+        (None, "2020-01-28 16:55:07", "2020-01-28T16:55:07Z"),
+        (None, "no_information", ""),
+    ],
+)
+def test_dates_go_out_in_iso_format(tmp_path: Path, format: str | None, text: str, expected: str) -> None:
+    shape = {"dates": {"Last Login": format}} if format else {}
+
+    found = users(tmp_path, f'Username,Last Login\nada,"{text}"\n', shape=shape)
+
+    assert found.rows("users", "last_login") == [expected]
+
+
+def test_lines_around_the_header_and_totals_are_left_out(tmp_path: Path) -> None:
+    without = users(
+        tmp_path,
+        "Report\n1;Ada\n2;Bob\nTotal;2\n",
+        shape={
+            "headers": ["Username", "Name"],
+            "skipLines": 1,
+            "skipRowsWhere": [{"column": "Username", "is": "total"}],
+        },
+    )
+    below = users(tmp_path, "sep=|\nUsername|Name|\nada|Ada|\n")
+
+    assert without.rows("users", "line", "username") == [(2, "1"), (3, "2")]
+    assert below.rows("users", "line", "name", "metadata") == [(3, "Ada", "{}")]
+
+
+def test_pattern_with_a_missing_part_is_blank(tmp_path: Path) -> None:
+    shape = {"join": {"Username": "{f|initial|lower}.{l|lower}", "Name": "{f} {m} {l}"}}
+
+    found = users(tmp_path, "f,m,l\nAda,,Byron\nBob,,\n", shape=shape, allowRejects=True)
+
+    assert found.rows("users", "username", "name") == [("a.byron", "Ada Byron")]
+    assert [reject.reason for reject in found.deltas[next(iter(found.deltas))].rejects] == ["Username is blank"]
