@@ -22,7 +22,19 @@ from bench.seeding import FOLDER, ROWS, SMALL
 from rolecall.core.postgres import BIN
 
 # Each is a module of this package that can also be run alone; `http` runs the programs of `rivals`.
-NAMES = ["http", "tail", "lists", "scaling", "imports", "workflow", "models", "webhooks", "audit", "console"]
+NAMES = [
+    "http",
+    "tail",
+    "lists",
+    "scaling",
+    "imports",
+    "workflow",
+    "models",
+    "webhooks",
+    "audit",
+    "catalogue",
+    "console",
+]
 PAGE = Path(__file__).parent.parent / "docs" / "performance.md"
 
 

@@ -217,9 +217,9 @@ def _named(server: str, database: str) -> str:
 def seed(url: str, sizes: dict[str, int]) -> dict[str, float]:
     """Fill an empty database and count its lists; return the seconds that each table took."""
     with ThreadPoolExecutor(len(TABLES)) as pool:
-        filled = list(pool.map(lambda tables: _fill(url, tables, sizes), TABLES))
+        filled = list(pool.map(lambda tables: fill(url, tables, sizes), TABLES))
         # Start only when all tables are filled: an open transaction keeps VACUUM from marking rows all-visible.
-        counted = list(pool.map(lambda tables: _count(url, tables), TABLES))
+        counted = list(pool.map(lambda tables: count(url, tables), TABLES))
     return {
         table: seconds + after[table]
         for before, after in zip(filled, counted, strict=True)
@@ -227,20 +227,21 @@ def seed(url: str, sizes: dict[str, int]) -> dict[str, float]:
     }
 
 
-def _fill(url: str, tables: dict[str, str], sizes: dict[str, int]) -> dict[str, float]:
-    among = {name: sizes[name] for name in ("identities", "applications")}
+def fill(url: str, tables: dict[str, str], sizes: dict[str, int]) -> dict[str, float]:
+    """Insert into these tables in order; a statement may name any size, and the size of its own table as `rows`."""
     seconds = {}
     with _connection(url) as db:
         db.execute(_FUNCTIONS)
         for table, insert in tables.items():
             started = time.perf_counter()
             with _nothing_but_rows(db, table):
-                db.execute(insert.format(rows=sizes.get(table, 0), **among))
+                db.execute(insert.format(rows=sizes.get(table, 0), **sizes))
             seconds[table] = time.perf_counter() - started
     return seconds
 
 
-def _count(url: str, tables: Iterable[str]) -> dict[str, float]:
+def count(url: str, tables: Iterable[str]) -> dict[str, float]:
+    """Vacuum these tables, and count those that are lists."""
     seconds = {}
     with _connection(url) as db:
         for table in tables:

@@ -546,11 +546,7 @@ CREATE FUNCTION public.group_header(nomenclature text) RETURNS text
 
 CREATE FUNCTION public.group_names(numbers integer[]) RETURNS text[]
     LANGUAGE sql STABLE
-    BEGIN ATOMIC
- SELECT COALESCE(array_agg(g.name ORDER BY n.place), '{}'::text[]) AS "coalesce"
-    FROM (unnest(group_names.numbers) WITH ORDINALITY n(number, place)
-      JOIN public.groups g ON ((g.number = n.number)));
-END;
+    RETURN COALESCE((SELECT array_agg(g.name ORDER BY n.place) AS array_agg FROM (unnest(group_names.numbers) WITH ORDINALITY n(number, place) JOIN public.groups g ON ((g.number = n.number)))), '{}'::text[]);
 
 CREATE FUNCTION public.group_risk_at(number integer, as_of integer) RETURNS text
     LANGUAGE sql STABLE
@@ -4016,6 +4012,10 @@ CREATE INDEX memberships_group_number_idx ON public.memberships USING btree (gro
 CREATE INDEX memberships_until_import_idx ON public.memberships USING btree (until_import) WHERE (until_import IS NOT NULL);
 
 CREATE UNIQUE INDEX one_role_an_address ON public.console_roles USING btree (lower(email)) WHERE (email <> ''::text);
+
+CREATE INDEX past_matches_by_since ON public.past_matches USING btree (since);
+
+CREATE INDEX past_matches_by_until ON public.past_matches USING btree (until);
 
 CREATE INDEX past_matches_identity_id_idx ON public.past_matches USING btree (identity_id);
 

@@ -263,7 +263,7 @@ async def permissions_held(db: Db, account_ids: Sequence[UUID], as_of: AsOf = No
     """List what accounts hold, directly and through their groups and the groups above those."""
     return await _held(
         db,
-        f"WITH {_walked(as_of)}",
+        f"{_walked(as_of)}, ",
         """SELECT a.number, a.id, a.number, '{}'::int[], 0 FROM accounts a WHERE a.id = ANY(%(ids)s)
            UNION ALL
            SELECT w.number, w.id, w.above, w.path || w.above, w.since FROM walked w""",
@@ -291,15 +291,18 @@ async def _held(db: Db, given: str, holders: str, ids: Sequence[UUID], as_of: As
     return await fetch_all(
         db,
         HeldPermission,
-        f"""{given} SELECT h.id AS holder_id, p.header, p.section, p.permission, v.description,
+        # Materialized, so that the groups of a path are named once and not for each permission.
+        f"""WITH {given}holders AS MATERIALIZED (
+                SELECT h.*, group_names(h.path) AS names FROM ({holders}) AS h (holder, id, number, path, since)
+            )
+            SELECT h.id AS holder_id, p.header, p.section, p.permission, v.description,
                    coalesce(c.risk_rating, v.risk_rating) AS risk_rating, s.access::text AS access, s.value,
-                   group_names(h.path) AS path, greatest(s.from_import, h.since) AS from_import
-            FROM ({holders}) AS h (holder, id, number, path, since)
-            JOIN assignments s ON s.holder_number = h.number AND {valid("s", as_of)}
+                   h.names AS path, greatest(s.from_import, h.since) AS from_import
+            FROM holders h JOIN assignments s ON s.holder_number = h.number AND {valid("s", as_of)}
             JOIN permissions p ON p.number = s.permission_number
             JOIN permission_versions v ON v.permission_number = p.number AND {valid("v", as_of)}
             LEFT JOIN curations c ON c.entitlement_id = p.id
-            ORDER BY h.holder, p.header, p.section, p.permission, group_names(h.path)""",
+            ORDER BY h.holder, p.header, p.section, p.permission, h.names""",
         ids=list(ids),
         as_of=as_of,
     )

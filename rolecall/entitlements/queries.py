@@ -1,5 +1,6 @@
 """The catalogue: groups and permissions of all applications, now or as of a past moment."""
 
+import hashlib
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
@@ -8,8 +9,10 @@ from uuid import UUID
 import msgspec
 
 from rolecall.applications.queries import SUMMARY_COLUMNS, SUMMARY_WIDTH, summary_from_row
+from rolecall.core import clock
 from rolecall.core.db import Db, fetch_one, fetch_rows, fetch_value
 from rolecall.core.errors import NotFound
+from rolecall.core.gathering import fetch_gathered
 from rolecall.core.ids import known_guid
 from rolecall.core.paging import EVERYTHING, FrozenListing, Listing, Page, fetch_frozen, fetch_listed, fetch_page, whole
 from rolecall.entitlements.model import EntitlementKind
@@ -90,7 +93,13 @@ async def by_name(
     async def with_counts(db: Db, items: Sequence[EntitlementItem]) -> list[EntitlementItem]:
         # An export reads from a read-only snapshot, so it keeps no counts.
         ids, keep = [item.id for item in items], page != EVERYTHING
-        counts = await (counts_now(db, ids, keep=keep) if as_of is None else _counts_at(db, ids, as_of))
+        if as_of is None:
+            counts = await counts_now(db, ids, keep=keep)
+        elif keep and filters.search is None and filters.tag is None:
+            counts = await counts_then(db, ids, as_of)
+        else:
+            # Any text may be searched for, so its counts are not stored.
+            counts = await _counts_at(db, ids, as_of)
         return [msgspec.structs.replace(item, holders=counts.get(item.id, HolderCounts())) for item in items]
 
     return await found.completed(db, with_counts)
@@ -207,16 +216,39 @@ async def counts_now(db: Db, ids: Sequence[UUID], *, keep: bool = True) -> dict[
     return {id: HolderCounts(accounts, identities) for id, accounts, identities in rows if accounts is not None}
 
 
+_COUNTED_AT = f"""SELECT e.id, count(DISTINCT h.account) AS accounts,
+                         count(DISTINCT identity_then(o, %(moment)s)) AS identities
+                  FROM entitlements e JOIN {_LAST} AS last ON last.application_id = e.application_id
+                  CROSS JOIN LATERAL holdings_of(e.id, last.number) AS h JOIN accounts o ON o.number = h.account
+                  WHERE e.id = ANY(%(ids)s) GROUP BY e.id"""
+# All moments with the same last import and the same matches share their counts, until a match or a join changes.
+_STATE_AT = """SELECT concat_ws(' ',
+    (SELECT max(build_end) FROM application_imports WHERE status = 'Finished' AND build_end <= %(moment)s),
+    (SELECT max(since) FROM past_matches WHERE since <= %(moment)s),
+    (SELECT max(until) FROM past_matches WHERE until <= %(moment)s),
+    (SELECT sum(number) FROM matchings), (SELECT max(changed_on) FROM curations))"""
+
+
 async def _counts_at(db: Db, ids: Sequence[UUID], moment: datetime) -> dict[UUID, HolderCounts]:
-    rows = await fetch_rows(
+    rows = await fetch_rows(db, _COUNTED_AT, ids=list(ids), moment=moment)
+    return {id: HolderCounts(accounts, identities) for id, accounts, identities in rows}
+
+
+async def counts_then(db: Db, ids: Sequence[UUID], moment: datetime) -> dict[UUID, HolderCounts]:
+    """Return the numbers of holders at a past moment; those of a page are counted once and stored."""
+    state = await fetch_value(db, _STATE_AT, moment=moment)
+    page = hashlib.sha256(b"".join(id.bytes for id in ids)).hexdigest()
+    stored = await fetch_gathered(
         db,
-        f"""SELECT e.id, count(DISTINCT h.account), count(DISTINCT identity_then(o, %(moment)s))
-            FROM entitlements e JOIN {_LAST} AS last ON last.application_id = e.application_id
-            CROSS JOIN LATERAL holdings_of(e.id, last.number) AS h JOIN accounts o ON o.number = h.account
-            WHERE e.id = ANY(%(ids)s) GROUP BY e.id""",
+        f"holder counts of {page} at {state}",
+        f"""SELECT coalesce(json_agg(json_build_array(c.id, c.accounts, c.identities)), '[]')::text AS key, 0 AS place
+            FROM ({_COUNTED_AT}) AS c""",
+        1,
+        clock.now(),
         ids=list(ids),
         moment=moment,
     )
+    rows = msgspec.json.decode(stored.keys[0], type=list[tuple[UUID, int, int]])
     return {id: HolderCounts(accounts, identities) for id, accounts, identities in rows}
 
 

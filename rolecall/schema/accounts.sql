@@ -75,11 +75,10 @@ RETURNS TABLE (number int, path int[], during int4range) STABLE LANGUAGE sql BEG
     SELECT w.number, w.path, w.during FROM walked w;
 END;
 
--- The names of these groups, in this order.
-CREATE OR REPLACE FUNCTION group_names(numbers int[]) RETURNS text[] STABLE LANGUAGE sql BEGIN ATOMIC
-    SELECT coalesce(array_agg(g.name::text ORDER BY n.place), '{}')
-    FROM unnest(numbers) WITH ORDINALITY AS n (number, place) JOIN groups g ON g.number = n.number;
-END;
+-- The names of these groups, in this order. One expression, so that queries inline it.
+CREATE OR REPLACE FUNCTION group_names(numbers int[]) RETURNS text[] STABLE LANGUAGE sql RETURN coalesce(
+    (SELECT array_agg(g.name::text ORDER BY n.place)
+     FROM unnest(numbers) WITH ORDINALITY AS n (number, place) JOIN groups g ON g.number = n.number), '{}');
 
 -- The groups that contain one another, if the way up from a group comes back to it; else null.
 CREATE OR REPLACE FUNCTION group_cycle(number int, as_of int) RETURNS int[] STABLE LANGUAGE sql BEGIN ATOMIC

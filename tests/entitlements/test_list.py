@@ -135,6 +135,25 @@ async def test_a_past_list_shows_what_imports_showed_then(client: httpx2.AsyncCl
     assert (await listed(client, asOf="2020-01-01"))["totalCount"] == 0
 
 
+async def test_past_counts_of_holders_are_stored_until_a_match_changes(client: httpx2.AsyncClient, db: Db) -> None:
+    await a_ledger(db)
+    await execute(db, "UPDATE application_imports SET build_end = now() - interval '9 days'")
+    days = [str(datetime.now(UTC).date() - timedelta(days=days)) for days in (3, 4, 5)]
+    stored = "SELECT count(*) FROM settled_pages WHERE list LIKE 'holder counts%%' AND page > 0"
+
+    async def identities() -> int:
+        items = [(await listed(client, asOf=day, kind="Permission"))["items"] for day in days]
+        [count] = {item["holders"]["identities"] for each in items for item in each if item["name"] == "Approve"}
+        return int(count)
+
+    assert (await identities(), await fetch_value(db, stored)) == (1, 1)
+    bo = await an_identity(db, "Bo", "Larsen")
+    await execute(db, "UPDATE accounts SET identity_id = %(bo)s, match = 'Email' WHERE username = 'bo'", bo=bo)
+    assert (await identities(), await fetch_value(db, stored)) == (2, 2)
+    await listed(client, asOf=days[0], search="Approve")
+    assert await fetch_value(db, stored) == 2
+
+
 async def test_an_entitlement_that_went_can_still_be_read(client: httpx2.AsyncClient, db: Db) -> None:
     ledger = await a_ledger(db)
     id = (await entitlement(client, "Close"))["id"]

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from functools import cache
+from operator import itemgetter
 from typing import Any
 
 import msgspec
@@ -93,5 +94,9 @@ def _reached(within: dict[tuple[str, ...], list[Any]], path: tuple[str, ...]) ->
     """Return the value at the path in each row; look up nested objects once for all their columns."""
     if path not in within:
         above, name = _reached(within, path[:-1]), path[-1]
-        within[path] = [object.get(name) if object else None for object in above]
+        try:
+            within[path] = list(map(itemgetter(name), above))
+        except (KeyError, TypeError):
+            # A field that is not encoded, or an object that is missing.
+            within[path] = [object.get(name) if object else None for object in above]
     return within[path]
