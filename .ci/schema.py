@@ -6,14 +6,17 @@ from pathlib import Path
 
 from rolecall.access_models.model import RANK
 from rolecall.access_requests.model import AWAITED
+from rolecall.access_requests.requirements import ADMINISTRATORS
 from rolecall.accounts.model import GROUP_HEADER
 from rolecall.audit.model import CHAINS
 from rolecall.core.migrate import migrate
 from rolecall.core.postgres import embedded
+from rolecall.notifications import model as notifications
 from rolecall.operate.schema import dump_schema
 from rolecall.personnel_events import model as personnel_events
 from rolecall.settings.policy import Level
 from rolecall.webhooks import actions as webhooks
+from rolecall.webhooks.model import FAILURES_UNTIL_PROBED
 from rolecall.webhooks.payload import EVENTS, TEST
 
 ROOT = Path(__file__).parents[1]
@@ -32,10 +35,24 @@ def constants() -> str:
         _constant("access_in_order", "access_models/model.py RANK", _texts(RANK), "text[]"),
         _constant("levels_in_order", "settings/policy.py Level", _texts(Level), "text[]"),
         _constant("awaited_statuses", "access_requests/model.py AWAITED", _texts(AWAITED.values()), "text[]"),
+        _words("awaited_type", "access_requests/model.py AWAITED", {status: type for type, status in AWAITED.items()}),
+        _constant(
+            "administrators_id",
+            "access_requests/requirements.py ADMINISTRATORS",
+            f"'{ADMINISTRATORS.id}'::uuid",
+            "uuid",
+        ),
         _constant("audit_chains", "audit/model.py CHAINS", str(len(CHAINS)), "int"),
         _words("event_display", "webhooks/payload.py EVENTS", {event.name: event.display for event in events}),
         _words("event_description", "webhooks/payload.py EVENTS", {event.name: event.description for event in events}),
         _constant("deliveries_channel", "webhooks/actions.py CHANNEL", _text(webhooks.CHANNEL)),
+        _constant(
+            "failures_until_probed",
+            "webhooks/model.py FAILURES_UNTIL_PROBED",
+            str(FAILURES_UNTIL_PROBED),
+            "int",
+        ),
+        _constant("notifications_channel", "notifications/model.py CHANNEL", _text(notifications.CHANNEL)),
         _constant("personnel_events_channel", "personnel_events/model.py CHANNEL", _text(personnel_events.CHANNEL)),
     ]
     return "\n".join([_HEAD, *functions])

@@ -116,6 +116,10 @@ CREATE FUNCTION public.access_rank(access text) RETURNS integer
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN array_position(public.access_in_order(), access);
 
+CREATE FUNCTION public.administrators_id() RETURNS uuid
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN '00000000-0000-0000-0000-000000000001'::uuid;
+
 CREATE FUNCTION public.audit_chains() RETURNS integer
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN 16;
@@ -124,9 +128,17 @@ CREATE FUNCTION public.audit_hash(previous bytea, number bigint, entry text) RET
     LANGUAGE sql IMMUTABLE
     RETURN sha256(convert_to(((((encode(previous, 'hex'::text) || ' '::text) || number) || ' '::text) || encode(sha256(convert_to(entry, 'UTF8'::name)), 'hex'::text)), 'UTF8'::name));
 
+CREATE FUNCTION public.author_id() RETURNS uuid
+    LANGUAGE sql STABLE
+    RETURN (((NULLIF(current_setting('rolecall.author'::text, true), ''::text))::jsonb #>> '{caller,id}'::text[]))::uuid;
+
 CREATE FUNCTION public.awaited_statuses() RETURNS text[]
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN ARRAY['Pending'::text, 'Open'::text, 'Resolved'::text];
+
+CREATE FUNCTION public.awaited_type(event text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN CASE event WHEN 'Pending'::text THEN 'Approve'::text WHEN 'Open'::text THEN 'Resolve'::text WHEN 'Resolved'::text THEN 'Verify'::text ELSE NULL::text END;
 
 CREATE FUNCTION public.camel(name text) RETURNS text
     LANGUAGE sql IMMUTABLE
@@ -271,6 +283,10 @@ CREATE FUNCTION public.event_description(event text) RETURNS text
 CREATE FUNCTION public.event_display(event text) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN CASE event WHEN 'AccessRequestCreated'::text THEN 'Access Request Created'::text WHEN 'AccessRequestAssigned'::text THEN 'Access Request Assigned'::text WHEN 'AccessRequestApproved'::text THEN 'Access Request Approved'::text WHEN 'AccessRequestProvisioning'::text THEN 'Access Request Provisioning'::text WHEN 'AccessRequestResolved'::text THEN 'Access Request Resolved'::text WHEN 'AccessRequestReopened'::text THEN 'Access Request Reopened'::text WHEN 'AccessRequestCompleted'::text THEN 'Access Request Completed'::text WHEN 'AccessRequestCanceled'::text THEN 'Access Request Canceled'::text WHEN 'WebhookTest'::text THEN 'Webhook Test'::text ELSE NULL::text END;
+
+CREATE FUNCTION public.failures_until_probed() RETURNS integer
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN 16;
 
 CREATE FUNCTION public.fan_out_events() RETURNS trigger
     LANGUAGE plpgsql
@@ -1290,6 +1306,116 @@ BEGIN
     END IF;
 END $_$;
 
+CREATE FUNCTION public.keep_notification_messages_on_delete() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+            DECLARE
+                touched bigint := (SELECT count(*) FROM old_rows);
+            BEGIN
+                IF touched > 2 * list_stride() AND is_bulk('notification_messages', touched) AND take_list('notification_messages') THEN
+                    PERFORM recount_list('notification_messages', '{outcome}');
+                    RETURN NULL;
+                END IF;
+                INSERT INTO list_changes (list, key, facets, rows) SELECT 'notification_messages', list_key, jsonb_strip_nulls(jsonb_build_object('outcome', outcome)), -1 FROM old_rows WHERE list_key IS NOT NULL;
+                GET DIAGNOSTICS touched = ROW_COUNT;
+                IF touched > 0 AND currval('list_changes_number_seq') % list_patience() < touched THEN
+                    PERFORM fold_lists();
+                END IF;
+                RETURN NULL;
+            END $$;
+
+CREATE FUNCTION public.keep_notification_messages_on_insert() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+            DECLARE
+                touched bigint := (SELECT count(*) FROM new_rows);
+            BEGIN
+                IF touched > 2 * list_stride() AND is_bulk('notification_messages', touched) AND take_list('notification_messages') THEN
+                    PERFORM recount_list('notification_messages', '{outcome}');
+                    RETURN NULL;
+                END IF;
+                INSERT INTO list_changes (list, key, facets, rows) SELECT 'notification_messages', list_key, jsonb_strip_nulls(jsonb_build_object('outcome', outcome)), 1 FROM new_rows WHERE list_key IS NOT NULL;
+                GET DIAGNOSTICS touched = ROW_COUNT;
+                IF touched > 0 AND currval('list_changes_number_seq') % list_patience() < touched THEN
+                    PERFORM fold_lists();
+                END IF;
+                RETURN NULL;
+            END $$;
+
+CREATE FUNCTION public.keep_notification_messages_on_update() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+            DECLARE
+                touched bigint := (SELECT count(*) FROM new_rows);
+            BEGIN
+                IF touched > 2 * list_stride() AND is_bulk('notification_messages', touched) AND take_list('notification_messages') THEN
+                    PERFORM recount_list('notification_messages', '{outcome}');
+                    RETURN NULL;
+                END IF;
+                INSERT INTO list_changes (list, key, facets, rows) SELECT 'notification_messages', list_key, jsonb_strip_nulls(jsonb_build_object('outcome', outcome)), sum(rows) FROM (SELECT list_key, outcome, 1 AS rows FROM new_rows UNION ALL SELECT list_key, outcome, -1 FROM old_rows) AS changes
+                 WHERE list_key IS NOT NULL GROUP BY list_key, outcome HAVING sum(rows) <> 0;
+                GET DIAGNOSTICS touched = ROW_COUNT;
+                IF touched > 0 AND currval('list_changes_number_seq') % list_patience() < touched THEN
+                    PERFORM fold_lists();
+                END IF;
+                RETURN NULL;
+            END $$;
+
+CREATE FUNCTION public.keep_notifications_on_delete() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+            DECLARE
+                touched bigint := (SELECT count(*) FROM old_rows);
+            BEGIN
+                IF touched > 2 * list_stride() AND is_bulk('notifications', touched) AND take_list('notifications') THEN
+                    PERFORM recount_list('notifications', '{identity_id,is_read}');
+                    RETURN NULL;
+                END IF;
+                INSERT INTO list_changes (list, key, facets, rows) SELECT 'notifications', list_key, jsonb_strip_nulls(jsonb_build_object('identity_id', identity_id, 'is_read', is_read)), -1 FROM old_rows WHERE list_key IS NOT NULL;
+                GET DIAGNOSTICS touched = ROW_COUNT;
+                IF touched > 0 AND currval('list_changes_number_seq') % list_patience() < touched THEN
+                    PERFORM fold_lists();
+                END IF;
+                RETURN NULL;
+            END $$;
+
+CREATE FUNCTION public.keep_notifications_on_insert() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+            DECLARE
+                touched bigint := (SELECT count(*) FROM new_rows);
+            BEGIN
+                IF touched > 2 * list_stride() AND is_bulk('notifications', touched) AND take_list('notifications') THEN
+                    PERFORM recount_list('notifications', '{identity_id,is_read}');
+                    RETURN NULL;
+                END IF;
+                INSERT INTO list_changes (list, key, facets, rows) SELECT 'notifications', list_key, jsonb_strip_nulls(jsonb_build_object('identity_id', identity_id, 'is_read', is_read)), 1 FROM new_rows WHERE list_key IS NOT NULL;
+                GET DIAGNOSTICS touched = ROW_COUNT;
+                IF touched > 0 AND currval('list_changes_number_seq') % list_patience() < touched THEN
+                    PERFORM fold_lists();
+                END IF;
+                RETURN NULL;
+            END $$;
+
+CREATE FUNCTION public.keep_notifications_on_update() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+            DECLARE
+                touched bigint := (SELECT count(*) FROM new_rows);
+            BEGIN
+                IF touched > 2 * list_stride() AND is_bulk('notifications', touched) AND take_list('notifications') THEN
+                    PERFORM recount_list('notifications', '{identity_id,is_read}');
+                    RETURN NULL;
+                END IF;
+                INSERT INTO list_changes (list, key, facets, rows) SELECT 'notifications', list_key, jsonb_strip_nulls(jsonb_build_object('identity_id', identity_id, 'is_read', is_read)), sum(rows) FROM (SELECT list_key, identity_id, is_read, 1 AS rows FROM new_rows UNION ALL SELECT list_key, identity_id, is_read, -1 FROM old_rows) AS changes
+                 WHERE list_key IS NOT NULL GROUP BY list_key, identity_id, is_read HAVING sum(rows) <> 0;
+                GET DIAGNOSTICS touched = ROW_COUNT;
+                IF touched > 0 AND currval('list_changes_number_seq') % list_patience() < touched THEN
+                    PERFORM fold_lists();
+                END IF;
+                RETURN NULL;
+            END $$;
+
 CREATE FUNCTION public.keep_past_matches() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -2001,6 +2127,102 @@ CREATE FUNCTION public.note_import_runs() RETURNS trigger
             RETURN NULL;
         END $$;
 
+CREATE FUNCTION public.note_notification_preferences() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+        BEGIN
+            IF 'notification_preferences' = 'identities' AND is_bulk_change() THEN
+                RETURN NULL;
+            ELSIF TG_OP = 'INSERT' THEN
+                PERFORM note_changes((SELECT string_agg(jsonb_build_object('kind', 'Notification Preferences', 'id', r.identity_id, 'part', 'kinds.' || r.kind, 'is', jsonb_build_object('channel', r.channel, 'rhythm', r.rhythm))::text, ',')
+                                      FROM new_rows r WHERE r.identity_id IS NOT NULL));
+            ELSIF TG_OP = 'DELETE' THEN
+                PERFORM note_changes((SELECT string_agg(jsonb_build_object('kind', 'Notification Preferences', 'id', r.identity_id, 'part', 'kinds.' || r.kind, 'was', jsonb_build_object('channel', r.channel, 'rhythm', r.rhythm))::text, ',')
+                                      FROM old_rows r WHERE r.identity_id IS NOT NULL));
+            ELSE
+                -- Differences of sets, not a join: linear whatever plan a session kept.
+                PERFORM note_changes((SELECT string_agg(note::text, ',') FROM (
+                    SELECT jsonb_build_object('kind', 'Notification Preferences', 'id', r.identity_id, 'part', 'kinds.' || r.kind, 'was', jsonb_build_object('channel', r.channel, 'rhythm', r.rhythm)) FROM old_rows r
+                    EXCEPT SELECT jsonb_build_object('kind', 'Notification Preferences', 'id', r.identity_id, 'part', 'kinds.' || r.kind, 'was', jsonb_build_object('channel', r.channel, 'rhythm', r.rhythm)) FROM new_rows r) AS notes (note)));
+                PERFORM note_changes((SELECT string_agg(note::text, ',') FROM (
+                    SELECT jsonb_build_object('kind', 'Notification Preferences', 'id', r.identity_id, 'part', 'kinds.' || r.kind, 'is', jsonb_build_object('channel', r.channel, 'rhythm', r.rhythm)) FROM new_rows r
+                    EXCEPT SELECT jsonb_build_object('kind', 'Notification Preferences', 'id', r.identity_id, 'part', 'kinds.' || r.kind, 'is', jsonb_build_object('channel', r.channel, 'rhythm', r.rhythm)) FROM old_rows r) AS notes (note)));
+            END IF;
+            RETURN NULL;
+        END $$;
+
+CREATE FUNCTION public.note_notification_secrets() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+        BEGIN
+            IF 'notification_secrets' = 'identities' AND is_bulk_change() THEN
+                RETURN NULL;
+            ELSIF TG_OP = 'INSERT' THEN
+                PERFORM note_changes((SELECT string_agg(jsonb_build_object('kind', 'Notification Settings', 'id', '00000000-0000-0000-0000-000000000000'::uuid, 'part', 'secrets.' || r.channel, 'is', jsonb_build_object('setOn', r.set_on))::text, ',')
+                                      FROM new_rows r WHERE '00000000-0000-0000-0000-000000000000'::uuid IS NOT NULL));
+            ELSIF TG_OP = 'DELETE' THEN
+                PERFORM note_changes((SELECT string_agg(jsonb_build_object('kind', 'Notification Settings', 'id', '00000000-0000-0000-0000-000000000000'::uuid, 'part', 'secrets.' || r.channel, 'was', jsonb_build_object('setOn', r.set_on))::text, ',')
+                                      FROM old_rows r WHERE '00000000-0000-0000-0000-000000000000'::uuid IS NOT NULL));
+            ELSE
+                -- Differences of sets, not a join: linear whatever plan a session kept.
+                PERFORM note_changes((SELECT string_agg(note::text, ',') FROM (
+                    SELECT jsonb_build_object('kind', 'Notification Settings', 'id', '00000000-0000-0000-0000-000000000000'::uuid, 'part', 'secrets.' || r.channel, 'was', jsonb_build_object('setOn', r.set_on)) FROM old_rows r
+                    EXCEPT SELECT jsonb_build_object('kind', 'Notification Settings', 'id', '00000000-0000-0000-0000-000000000000'::uuid, 'part', 'secrets.' || r.channel, 'was', jsonb_build_object('setOn', r.set_on)) FROM new_rows r) AS notes (note)));
+                PERFORM note_changes((SELECT string_agg(note::text, ',') FROM (
+                    SELECT jsonb_build_object('kind', 'Notification Settings', 'id', '00000000-0000-0000-0000-000000000000'::uuid, 'part', 'secrets.' || r.channel, 'is', jsonb_build_object('setOn', r.set_on)) FROM new_rows r
+                    EXCEPT SELECT jsonb_build_object('kind', 'Notification Settings', 'id', '00000000-0000-0000-0000-000000000000'::uuid, 'part', 'secrets.' || r.channel, 'is', jsonb_build_object('setOn', r.set_on)) FROM old_rows r) AS notes (note)));
+            END IF;
+            RETURN NULL;
+        END $$;
+
+CREATE FUNCTION public.note_notification_settings() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+        BEGIN
+            IF 'notification_settings' = 'identities' AND is_bulk_change() THEN
+                RETURN NULL;
+            ELSIF TG_OP = 'INSERT' THEN
+                PERFORM note_changes((SELECT string_agg(jsonb_build_object('kind', 'Notification Settings', 'id', '00000000-0000-0000-0000-000000000000'::uuid, 'part', camel(r.name), 'is', jsonb_build_object('value', r.value))::text, ',')
+                                      FROM new_rows r WHERE '00000000-0000-0000-0000-000000000000'::uuid IS NOT NULL));
+            ELSIF TG_OP = 'DELETE' THEN
+                PERFORM note_changes((SELECT string_agg(jsonb_build_object('kind', 'Notification Settings', 'id', '00000000-0000-0000-0000-000000000000'::uuid, 'part', camel(r.name), 'was', jsonb_build_object('value', r.value))::text, ',')
+                                      FROM old_rows r WHERE '00000000-0000-0000-0000-000000000000'::uuid IS NOT NULL));
+            ELSE
+                -- Differences of sets, not a join: linear whatever plan a session kept.
+                PERFORM note_changes((SELECT string_agg(note::text, ',') FROM (
+                    SELECT jsonb_build_object('kind', 'Notification Settings', 'id', '00000000-0000-0000-0000-000000000000'::uuid, 'part', camel(r.name), 'was', jsonb_build_object('value', r.value)) FROM old_rows r
+                    EXCEPT SELECT jsonb_build_object('kind', 'Notification Settings', 'id', '00000000-0000-0000-0000-000000000000'::uuid, 'part', camel(r.name), 'was', jsonb_build_object('value', r.value)) FROM new_rows r) AS notes (note)));
+                PERFORM note_changes((SELECT string_agg(note::text, ',') FROM (
+                    SELECT jsonb_build_object('kind', 'Notification Settings', 'id', '00000000-0000-0000-0000-000000000000'::uuid, 'part', camel(r.name), 'is', jsonb_build_object('value', r.value)) FROM new_rows r
+                    EXCEPT SELECT jsonb_build_object('kind', 'Notification Settings', 'id', '00000000-0000-0000-0000-000000000000'::uuid, 'part', camel(r.name), 'is', jsonb_build_object('value', r.value)) FROM old_rows r) AS notes (note)));
+            END IF;
+            RETURN NULL;
+        END $$;
+
+CREATE FUNCTION public.note_notification_zones() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+        BEGIN
+            IF 'notification_zones' = 'identities' AND is_bulk_change() THEN
+                RETURN NULL;
+            ELSIF TG_OP = 'INSERT' THEN
+                PERFORM note_changes((SELECT string_agg(jsonb_build_object('kind', 'Notification Preferences', 'id', r.identity_id, 'part', 'zone', 'is', jsonb_build_object('zone', r.zone))::text, ',')
+                                      FROM new_rows r WHERE r.identity_id IS NOT NULL));
+            ELSIF TG_OP = 'DELETE' THEN
+                PERFORM note_changes((SELECT string_agg(jsonb_build_object('kind', 'Notification Preferences', 'id', r.identity_id, 'part', 'zone', 'was', jsonb_build_object('zone', r.zone))::text, ',')
+                                      FROM old_rows r WHERE r.identity_id IS NOT NULL));
+            ELSE
+                -- Differences of sets, not a join: linear whatever plan a session kept.
+                PERFORM note_changes((SELECT string_agg(note::text, ',') FROM (
+                    SELECT jsonb_build_object('kind', 'Notification Preferences', 'id', r.identity_id, 'part', 'zone', 'was', jsonb_build_object('zone', r.zone)) FROM old_rows r
+                    EXCEPT SELECT jsonb_build_object('kind', 'Notification Preferences', 'id', r.identity_id, 'part', 'zone', 'was', jsonb_build_object('zone', r.zone)) FROM new_rows r) AS notes (note)));
+                PERFORM note_changes((SELECT string_agg(note::text, ',') FROM (
+                    SELECT jsonb_build_object('kind', 'Notification Preferences', 'id', r.identity_id, 'part', 'zone', 'is', jsonb_build_object('zone', r.zone)) FROM new_rows r
+                    EXCEPT SELECT jsonb_build_object('kind', 'Notification Preferences', 'id', r.identity_id, 'part', 'zone', 'is', jsonb_build_object('zone', r.zone)) FROM old_rows r) AS notes (note)));
+            END IF;
+            RETURN NULL;
+        END $$;
+
 CREATE FUNCTION public.note_personnel_events() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -2300,9 +2522,45 @@ CREATE FUNCTION public.note_webhooks() RETURNS trigger
             RETURN NULL;
         END $$;
 
+CREATE FUNCTION public.notifications_channel() RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN 'notifications'::text;
+
+CREATE TABLE public.console_roles (
+    identity_id uuid NOT NULL,
+    role text NOT NULL,
+    email text DEFAULT ''::text NOT NULL,
+    CONSTRAINT role_is_known CHECK ((role = ANY (ARRAY['Administrator'::text, 'Operator'::text, 'Reviewer'::text, 'Provisioner'::text, 'Auditor'::text])))
+);
+
+CREATE FUNCTION public.people_to_tell(reviewer uuid) RETURNS SETOF uuid
+    LANGUAGE sql STABLE ROWS 1
+    BEGIN ATOMIC
+ SELECT i.id
+    FROM public.identities i
+   WHERE ((i.id = people_to_tell.reviewer) AND (i.status = 'Active'::text))
+ UNION ALL
+  SELECT i.id
+    FROM (public.console_roles c
+      JOIN public.identities i ON ((i.id = c.identity_id)))
+   WHERE ((people_to_tell.reviewer = public.administrators_id()) AND (c.role = 'Administrator'::text) AND (i.status = 'Active'::text));
+END;
+
 CREATE FUNCTION public.permission_in_any_case(header text, section text, permission text) RETURNS text
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     AS $$SELECT md5(lower((header || chr(1) || section || chr(1) || permission) COLLATE "default"))$$;
+
+CREATE FUNCTION public.person_or_administrators(person uuid) RETURNS SETOF uuid
+    LANGUAGE sql STABLE ROWS 1
+    BEGIN ATOMIC
+ SELECT public.people_to_tell(
+         CASE
+             WHEN (EXISTS ( SELECT
+                FROM public.identities i
+               WHERE ((i.id = person_or_administrators.person) AND (i.status = 'Active'::text)))) THEN person
+             ELSE public.administrators_id()
+         END) AS people_to_tell;
+END;
 
 CREATE FUNCTION public.personnel_events_channel() RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -2607,6 +2865,123 @@ CREATE FUNCTION public.take_list(list text) RETURNS boolean
     BEGIN ATOMIC
  SELECT ((current_setting('transaction_isolation'::text) = 'read committed'::text) AND pg_try_advisory_xact_lock(hashtext('list'::text), hashtext(list)));
 END;
+
+CREATE FUNCTION public.tell(people uuid[], told_kind text, told_item_kind text, told_item uuid, told_part text DEFAULT ''::text) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    INSERT INTO notifications (id, identity_id, kind, item_kind, item_id, part, created_date, next_attempt_on)
+    SELECT gen_random_uuid(), person, told_kind, told_item_kind, told_item, told_part, written_on(), written_on()
+    FROM (SELECT DISTINCT unnest(people) AS person) AS told;
+    IF FOUND THEN
+        PERFORM pg_notify(notifications_channel(), '');
+    END IF;
+END $$;
+
+CREATE FUNCTION public.tell_of_assigned_event() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    PERFORM tell(ARRAY(SELECT person FROM people_to_tell(NEW.assignee_id) AS person WHERE person IS DISTINCT FROM author_id()),
+              'Assigned', 'Personnel Event', NEW.id);
+    RETURN NULL;
+END $$;
+
+CREATE FUNCTION public.tell_of_failed_import() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    PERFORM tell(ARRAY(SELECT person_or_administrators(a.owner_id) FROM applications a WHERE a.id = NEW.application_id),
+              CASE NEW.type WHEN 'Scheduled' THEN 'Schedule Failed' ELSE 'Import Failed' END, 'Import', NEW.id);
+    RETURN NULL;
+END $$;
+
+CREATE FUNCTION public.tell_of_failing_channel() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    PERFORM tell(ARRAY(SELECT people_to_tell(administrators_id())), 'Channel Failing', 'Channel', '00000000-0000-0000-0000-000000000000', NEW.channel);
+    RETURN NULL;
+END $$;
+
+CREATE FUNCTION public.tell_of_failing_webhook() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    PERFORM tell(ARRAY(SELECT people_to_tell(administrators_id())), 'Webhook Failing', 'Webhook', NEW.id);
+    RETURN NULL;
+END $$;
+
+CREATE FUNCTION public.tell_of_held_import() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    PERFORM tell(ARRAY(SELECT person_or_administrators(a.owner_id)
+                    FROM application_imports i JOIN applications a ON a.id = i.application_id WHERE i.id = NEW.import_id),
+              'Import Held', 'Import', NEW.import_id);
+    RETURN NULL;
+END $$;
+
+CREATE FUNCTION public.tell_of_moved_requests() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    moved CONSTANT uuid[] := ARRAY(SELECT id FROM (SELECT id, status FROM new_rows EXCEPT SELECT id, status FROM old_rows) AS changed);
+BEGIN
+    IF cardinality(moved) > 0 THEN
+        UPDATE notifications SET is_read = true
+        WHERE item_id = ANY (moved) AND NOT is_read AND kind IN ('Waiting', 'Due', 'Escalated', 'Assigned');
+        PERFORM tell_waiting(moved, 'Waiting');
+    END IF;
+    RETURN NULL;
+END $$;
+
+CREATE FUNCTION public.tell_of_personnel_events() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    PERFORM tell(ARRAY(SELECT people_to_tell(i.supervisor_id) FROM identities i
+                    WHERE i.id = NEW.identity_id AND i.supervisor_id IS DISTINCT FROM author_id()), 'Personnel Event', 'Personnel Event', NEW.id, NEW.status);
+    RETURN NULL;
+END $$;
+
+CREATE FUNCTION public.tell_of_request_events() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    PERFORM tell_waiting(ARRAY(SELECT request_id FROM new_rows WHERE name = 'AccessRequestCreated'), 'Waiting');
+    INSERT INTO notifications (id, identity_id, kind, item_kind, item_id, part, created_date, next_attempt_on)
+    SELECT gen_random_uuid(), i.id, told.kind, 'Access Request', told.request_id, told.name, written_on(), written_on()
+    FROM (SELECT e.request_id, e.name, e.caller_id, CASE e.name WHEN 'AccessRequestAssigned' THEN 'Assigned' ELSE 'Decided' END AS kind,
+                 CASE e.name WHEN 'AccessRequestAssigned' THEN r.assignee_id ELSE r.reporter_id END AS person
+          FROM new_rows e JOIN access_requests r ON r.id = e.request_id
+          WHERE e.name IN ('AccessRequestAssigned', 'AccessRequestCompleted', 'AccessRequestCanceled')
+             -- A request that needs no approval was not approved by anyone.
+             OR e.name = 'AccessRequestApproved' AND EXISTS (SELECT FROM responses p WHERE p.request_id = r.id AND p.type = 'Approve')) AS told
+    JOIN identities i ON i.id = told.person AND i.status = 'Active' AND i.id <> told.caller_id;
+    IF FOUND THEN
+        PERFORM pg_notify(notifications_channel(), '');
+    END IF;
+    RETURN NULL;
+END $$;
+
+CREATE FUNCTION public.tell_waiting(requests uuid[], told_kind text) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    INSERT INTO notifications (id, identity_id, kind, item_kind, item_id, part, created_date, next_attempt_on)
+    SELECT gen_random_uuid(), asked.person, told_kind, 'Access Request', asked.id, asked.type, written_on(), written_on()
+    FROM (SELECT DISTINCT r.id, p.type, to_tell.person
+          FROM access_requests r
+          JOIN responses p ON p.request_id = r.id AND p.type = awaited_type(r.status) AND p.asked AND p.response = 'Pending'
+          CROSS JOIN LATERAL people_to_tell(p.reviewer_id) AS to_tell (person)
+          WHERE r.id = ANY (requests) AND to_tell.person <> r.reporter_id AND to_tell.person IS DISTINCT FROM r.identity_id
+            AND NOT EXISTS (SELECT FROM responses met WHERE met.request_id = p.request_id AND met.type = p.type
+                                                        AND met.rule = p.rule AND met.response = 'Approved')) AS asked;
+    IF FOUND THEN
+        PERFORM pg_notify(notifications_channel(), '');
+    END IF;
+END $$;
 
 CREATE FUNCTION public.time_key(moment timestamp with time zone, number bigint) RETURNS text
     LANGUAGE sql IMMUTABLE
@@ -2944,13 +3319,6 @@ CREATE TABLE public.console_passwords (
     set_at timestamp with time zone NOT NULL
 );
 
-CREATE TABLE public.console_roles (
-    identity_id uuid NOT NULL,
-    role text NOT NULL,
-    email text DEFAULT ''::text NOT NULL,
-    CONSTRAINT role_is_known CHECK ((role = ANY (ARRAY['Administrator'::text, 'Operator'::text, 'Reviewer'::text, 'Provisioner'::text, 'Auditor'::text])))
-);
-
 CREATE TABLE public.console_sessions (
     sha256 bytea NOT NULL,
     identity_id uuid NOT NULL,
@@ -3193,6 +3561,115 @@ CREATE TABLE public.migrations (
     name text NOT NULL,
     sha256 text NOT NULL,
     applied_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
+CREATE TABLE public.notification_channels (
+    channel text NOT NULL,
+    failures integer DEFAULT 0 NOT NULL,
+    failing_since timestamp with time zone,
+    last_error text,
+    paused_until timestamp with time zone
+);
+
+CREATE TABLE public.notification_messages (
+    id uuid NOT NULL,
+    number bigint NOT NULL,
+    channel text NOT NULL,
+    kind text NOT NULL,
+    identity_id uuid,
+    recipient text NOT NULL,
+    address text NOT NULL,
+    subject text NOT NULL,
+    text text NOT NULL,
+    html text NOT NULL,
+    attempt integer NOT NULL,
+    outcome text DEFAULT 'sending'::text NOT NULL,
+    response text,
+    started_on timestamp with time zone NOT NULL,
+    ended_on timestamp with time zone,
+    list_key text GENERATED ALWAYS AS (public.time_key(started_on, number)) STORED NOT NULL COLLATE pg_catalog."C",
+    CONSTRAINT channel_is_known CHECK ((channel = ANY (ARRAY['Email'::text, 'Slack'::text, 'Teams'::text]))),
+    CONSTRAINT ended_has_an_outcome CHECK (((ended_on IS NULL) = (outcome = 'sending'::text))),
+    CONSTRAINT outcome_is_known CHECK ((outcome = ANY (ARRAY['sending'::text, 'sent'::text, 'kept'::text, 'deferred'::text, 'refused'::text, 'channel'::text, 'unknown'::text])))
+)
+WITH (toast_tuple_target='256');
+
+ALTER TABLE public.notification_messages ALTER COLUMN number ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME public.notification_messages_number_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE public.notification_preferences (
+    identity_id uuid NOT NULL,
+    kind text NOT NULL,
+    channel text NOT NULL,
+    rhythm text NOT NULL
+);
+
+CREATE TABLE public.notification_secrets (
+    channel text NOT NULL,
+    secret bytea NOT NULL,
+    set_on timestamp with time zone NOT NULL
+);
+
+CREATE TABLE public.notification_settings (
+    name text NOT NULL,
+    value jsonb NOT NULL
+);
+
+CREATE TABLE public.notification_steps (
+    request_id uuid NOT NULL,
+    since timestamp with time zone NOT NULL,
+    step text NOT NULL
+);
+
+CREATE TABLE public.notification_template_faults (
+    kind text NOT NULL,
+    problem text NOT NULL,
+    noticed_on timestamp with time zone NOT NULL
+);
+
+CREATE TABLE public.notification_zones (
+    identity_id uuid NOT NULL,
+    zone text NOT NULL
+);
+
+CREATE TABLE public.notifications (
+    id uuid NOT NULL,
+    number bigint NOT NULL,
+    identity_id uuid NOT NULL,
+    kind text NOT NULL,
+    item_kind text NOT NULL,
+    item_id uuid NOT NULL,
+    part text DEFAULT ''::text NOT NULL,
+    created_date timestamp with time zone NOT NULL,
+    is_read boolean DEFAULT false NOT NULL,
+    status text DEFAULT 'New'::text NOT NULL,
+    channel text,
+    bundle text,
+    next_attempt_on timestamp with time zone,
+    lease uuid,
+    step integer DEFAULT 0 NOT NULL,
+    message_id uuid,
+    list_key text GENERATED ALWAYS AS (public.time_key(created_date, number)) STORED NOT NULL COLLATE pg_catalog."C",
+    CONSTRAINT channel_is_known CHECK ((channel = ANY (ARRAY['Email'::text, 'Slack'::text, 'Teams'::text, 'Console'::text]))),
+    CONSTRAINT item_kind_is_known CHECK ((item_kind = ANY (ARRAY['Access Request'::text, 'Personnel Event'::text, 'Import'::text, 'Webhook'::text, 'Channel'::text]))),
+    CONSTRAINT only_unsent_is_due CHECK (((status = ANY (ARRAY['New'::text, 'Pending'::text])) = (next_attempt_on IS NOT NULL))),
+    CONSTRAINT pending_has_a_bundle CHECK (((status <> 'Pending'::text) OR ((bundle IS NOT NULL) AND (channel IS NOT NULL)))),
+    CONSTRAINT status_is_known CHECK ((status = ANY (ARRAY['New'::text, 'Pending'::text, 'Sent'::text, 'Failed'::text, 'Withdrawn'::text, 'Console'::text])))
+);
+
+ALTER TABLE public.notifications ALTER COLUMN number ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME public.notifications_number_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
 );
 
 CREATE TABLE public.past_model_members (
@@ -3725,6 +4202,33 @@ ALTER TABLE ONLY public.memberships
 ALTER TABLE ONLY public.migrations
     ADD CONSTRAINT migrations_pkey PRIMARY KEY (name);
 
+ALTER TABLE ONLY public.notification_channels
+    ADD CONSTRAINT notification_channels_pkey PRIMARY KEY (channel);
+
+ALTER TABLE ONLY public.notification_messages
+    ADD CONSTRAINT notification_messages_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.notification_preferences
+    ADD CONSTRAINT notification_preferences_pkey PRIMARY KEY (identity_id, kind);
+
+ALTER TABLE ONLY public.notification_secrets
+    ADD CONSTRAINT notification_secrets_pkey PRIMARY KEY (channel);
+
+ALTER TABLE ONLY public.notification_settings
+    ADD CONSTRAINT notification_settings_pkey PRIMARY KEY (name);
+
+ALTER TABLE ONLY public.notification_steps
+    ADD CONSTRAINT notification_steps_pkey PRIMARY KEY (request_id, since, step);
+
+ALTER TABLE ONLY public.notification_template_faults
+    ADD CONSTRAINT notification_template_faults_pkey PRIMARY KEY (kind);
+
+ALTER TABLE ONLY public.notification_zones
+    ADD CONSTRAINT notification_zones_pkey PRIMARY KEY (identity_id);
+
+ALTER TABLE ONLY public.notifications
+    ADD CONSTRAINT notifications_pkey PRIMARY KEY (id);
+
 ALTER TABLE ONLY public.past_matches
     ADD CONSTRAINT past_matches_pkey PRIMARY KEY (account_number, since);
 
@@ -4011,6 +4515,26 @@ CREATE INDEX memberships_group_number_idx ON public.memberships USING btree (gro
 
 CREATE INDEX memberships_until_import_idx ON public.memberships USING btree (until_import) WHERE (until_import IS NOT NULL);
 
+CREATE UNIQUE INDEX notification_messages_listed_ ON public.notification_messages USING btree (list_key);
+
+CREATE INDEX notification_messages_listed_outcome ON public.notification_messages USING btree (outcome, list_key);
+
+CREATE INDEX notifications_bundled ON public.notifications USING btree (bundle) WHERE (status = 'Pending'::text);
+
+CREATE INDEX notifications_due ON public.notifications USING btree (next_attempt_on, number) WHERE (status = 'Pending'::text);
+
+CREATE UNIQUE INDEX notifications_listed_ ON public.notifications USING btree (list_key);
+
+CREATE INDEX notifications_listed_identity_id ON public.notifications USING btree (identity_id, list_key);
+
+CREATE INDEX notifications_listed_identity_id_is_read ON public.notifications USING btree (identity_id, is_read, list_key);
+
+CREATE INDEX notifications_listed_is_read ON public.notifications USING btree (is_read, list_key);
+
+CREATE INDEX notifications_new ON public.notifications USING btree (number) WHERE (status = 'New'::text);
+
+CREATE INDEX notifications_unread ON public.notifications USING btree (item_id) WHERE (NOT is_read);
+
 CREATE UNIQUE INDEX one_role_an_address ON public.console_roles USING btree (lower(email)) WHERE (email <> ''::text);
 
 CREATE INDEX past_matches_by_since ON public.past_matches USING btree (since);
@@ -4099,6 +4623,10 @@ CREATE TRIGGER keep_list_on_delete AFTER DELETE ON public.exports REFERENCING OL
 
 CREATE TRIGGER keep_list_on_delete AFTER DELETE ON public.identities REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_identities_on_delete();
 
+CREATE TRIGGER keep_list_on_delete AFTER DELETE ON public.notification_messages REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_notification_messages_on_delete();
+
+CREATE TRIGGER keep_list_on_delete AFTER DELETE ON public.notifications REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_notifications_on_delete();
+
 CREATE TRIGGER keep_list_on_delete AFTER DELETE ON public.personnel_events REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_personnel_events_on_delete();
 
 CREATE TRIGGER keep_list_on_delete AFTER DELETE ON public.waiting_requests REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_waiting_requests_on_delete();
@@ -4120,6 +4648,10 @@ CREATE TRIGGER keep_list_on_insert AFTER INSERT ON public.entitlements REFERENCI
 CREATE TRIGGER keep_list_on_insert AFTER INSERT ON public.exports REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_exports_on_insert();
 
 CREATE TRIGGER keep_list_on_insert AFTER INSERT ON public.identities REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_identities_on_insert();
+
+CREATE TRIGGER keep_list_on_insert AFTER INSERT ON public.notification_messages REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_notification_messages_on_insert();
+
+CREATE TRIGGER keep_list_on_insert AFTER INSERT ON public.notifications REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_notifications_on_insert();
 
 CREATE TRIGGER keep_list_on_insert AFTER INSERT ON public.personnel_events REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_personnel_events_on_insert();
 
@@ -4143,6 +4675,10 @@ CREATE TRIGGER keep_list_on_truncate AFTER TRUNCATE ON public.exports FOR EACH S
 
 CREATE TRIGGER keep_list_on_truncate AFTER TRUNCATE ON public.identities FOR EACH STATEMENT EXECUTE FUNCTION public.empty_list();
 
+CREATE TRIGGER keep_list_on_truncate AFTER TRUNCATE ON public.notification_messages FOR EACH STATEMENT EXECUTE FUNCTION public.empty_list();
+
+CREATE TRIGGER keep_list_on_truncate AFTER TRUNCATE ON public.notifications FOR EACH STATEMENT EXECUTE FUNCTION public.empty_list();
+
 CREATE TRIGGER keep_list_on_truncate AFTER TRUNCATE ON public.personnel_events FOR EACH STATEMENT EXECUTE FUNCTION public.empty_list();
 
 CREATE TRIGGER keep_list_on_truncate AFTER TRUNCATE ON public.waiting_requests FOR EACH STATEMENT EXECUTE FUNCTION public.empty_list();
@@ -4164,6 +4700,10 @@ CREATE TRIGGER keep_list_on_update AFTER UPDATE ON public.entitlements REFERENCI
 CREATE TRIGGER keep_list_on_update AFTER UPDATE ON public.exports REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_exports_on_update();
 
 CREATE TRIGGER keep_list_on_update AFTER UPDATE ON public.identities REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_identities_on_update();
+
+CREATE TRIGGER keep_list_on_update AFTER UPDATE ON public.notification_messages REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_notification_messages_on_update();
+
+CREATE TRIGGER keep_list_on_update AFTER UPDATE ON public.notifications REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_notifications_on_update();
 
 CREATE TRIGGER keep_list_on_update AFTER UPDATE ON public.personnel_events REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_personnel_events_on_update();
 
@@ -4212,6 +4752,14 @@ CREATE TRIGGER note_delete AFTER DELETE ON public.identities REFERENCING OLD TAB
 CREATE TRIGGER note_delete AFTER DELETE ON public.import_files REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_import_files();
 
 CREATE TRIGGER note_delete AFTER DELETE ON public.import_runs REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_import_runs();
+
+CREATE TRIGGER note_delete AFTER DELETE ON public.notification_preferences REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_notification_preferences();
+
+CREATE TRIGGER note_delete AFTER DELETE ON public.notification_secrets REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_notification_secrets();
+
+CREATE TRIGGER note_delete AFTER DELETE ON public.notification_settings REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_notification_settings();
+
+CREATE TRIGGER note_delete AFTER DELETE ON public.notification_zones REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_notification_zones();
 
 CREATE TRIGGER note_delete AFTER DELETE ON public.personnel_events REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_personnel_events();
 
@@ -4268,6 +4816,14 @@ CREATE TRIGGER note_insert AFTER INSERT ON public.identities REFERENCING NEW TAB
 CREATE TRIGGER note_insert AFTER INSERT ON public.import_files REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_import_files();
 
 CREATE TRIGGER note_insert AFTER INSERT ON public.import_runs REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_import_runs();
+
+CREATE TRIGGER note_insert AFTER INSERT ON public.notification_preferences REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_notification_preferences();
+
+CREATE TRIGGER note_insert AFTER INSERT ON public.notification_secrets REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_notification_secrets();
+
+CREATE TRIGGER note_insert AFTER INSERT ON public.notification_settings REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_notification_settings();
+
+CREATE TRIGGER note_insert AFTER INSERT ON public.notification_zones REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_notification_zones();
 
 CREATE TRIGGER note_insert AFTER INSERT ON public.personnel_events REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_personnel_events();
 
@@ -4329,6 +4885,14 @@ CREATE TRIGGER note_update AFTER UPDATE ON public.import_files REFERENCING OLD T
 
 CREATE TRIGGER note_update AFTER UPDATE ON public.import_runs REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_import_runs();
 
+CREATE TRIGGER note_update AFTER UPDATE ON public.notification_preferences REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_notification_preferences();
+
+CREATE TRIGGER note_update AFTER UPDATE ON public.notification_secrets REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_notification_secrets();
+
+CREATE TRIGGER note_update AFTER UPDATE ON public.notification_settings REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_notification_settings();
+
+CREATE TRIGGER note_update AFTER UPDATE ON public.notification_zones REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_notification_zones();
+
 CREATE TRIGGER note_update AFTER UPDATE ON public.personnel_events REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_personnel_events();
 
 CREATE TRIGGER note_update AFTER UPDATE ON public.privileges REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_privileges();
@@ -4358,6 +4922,24 @@ CREATE TRIGGER refresh_members_on_insert AFTER INSERT ON public.identities REFER
 CREATE TRIGGER refresh_members_on_update AFTER UPDATE ON public.identities REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.refresh_access_model_members();
 
 CREATE TRIGGER show_entitlements AFTER UPDATE OF status ON public.application_imports FOR EACH ROW WHEN (((new.status = 'Finished'::text) AND (old.status <> 'Finished'::text))) EXECUTE FUNCTION public.show_entitlements();
+
+CREATE TRIGGER tell_of_assigned_event AFTER UPDATE OF assignee_id ON public.personnel_events FOR EACH ROW WHEN (((new.assignee_id IS DISTINCT FROM old.assignee_id) AND (new.assignee_id IS NOT NULL))) EXECUTE FUNCTION public.tell_of_assigned_event();
+
+CREATE TRIGGER tell_of_canceled_event AFTER UPDATE OF status ON public.personnel_events FOR EACH ROW WHEN (((new.status = 'Canceled'::text) AND (old.status <> 'Canceled'::text))) EXECUTE FUNCTION public.tell_of_personnel_events();
+
+CREATE TRIGGER tell_of_failed_import AFTER UPDATE OF status ON public.application_imports FOR EACH ROW WHEN (((new.status = 'Failed'::text) AND (old.status <> 'Failed'::text))) EXECUTE FUNCTION public.tell_of_failed_import();
+
+CREATE TRIGGER tell_of_failing_channel AFTER UPDATE OF failing_since ON public.notification_channels FOR EACH ROW WHEN (((new.failing_since IS NOT NULL) AND (old.failing_since IS NULL))) EXECUTE FUNCTION public.tell_of_failing_channel();
+
+CREATE TRIGGER tell_of_failing_webhook AFTER UPDATE ON public.webhooks FOR EACH ROW WHEN (((new.deleted_on IS NULL) AND (((new.failures >= public.failures_until_probed()) AND (old.failures < public.failures_until_probed())) OR ((new.disabled_reason IS NOT NULL) AND (old.disabled_reason IS NULL))))) EXECUTE FUNCTION public.tell_of_failing_webhook();
+
+CREATE TRIGGER tell_of_held_import AFTER UPDATE OF held ON public.import_runs FOR EACH ROW WHEN (((new.held IS NOT NULL) AND (old.held IS NULL))) EXECUTE FUNCTION public.tell_of_held_import();
+
+CREATE TRIGGER tell_of_moved_requests AFTER UPDATE ON public.access_requests REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.tell_of_moved_requests();
+
+CREATE TRIGGER tell_of_new_event AFTER INSERT ON public.personnel_events FOR EACH ROW EXECUTE FUNCTION public.tell_of_personnel_events();
+
+CREATE TRIGGER tell_of_request_events AFTER INSERT ON public.access_request_events REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.tell_of_request_events();
 
 ALTER TABLE ONLY public.access_model_grants
     ADD CONSTRAINT access_model_grants_application_id_fkey FOREIGN KEY (application_id) REFERENCES public.applications(id);
@@ -4436,6 +5018,21 @@ ALTER TABLE ONLY public.import_rejects
 
 ALTER TABLE ONLY public.import_runs
     ADD CONSTRAINT import_runs_import_id_fkey FOREIGN KEY (import_id) REFERENCES public.application_imports(id);
+
+ALTER TABLE ONLY public.notification_messages
+    ADD CONSTRAINT notification_messages_identity_id_fkey FOREIGN KEY (identity_id) REFERENCES public.identities(id);
+
+ALTER TABLE ONLY public.notification_preferences
+    ADD CONSTRAINT notification_preferences_identity_id_fkey FOREIGN KEY (identity_id) REFERENCES public.identities(id);
+
+ALTER TABLE ONLY public.notification_steps
+    ADD CONSTRAINT notification_steps_request_id_fkey FOREIGN KEY (request_id) REFERENCES public.access_requests(id);
+
+ALTER TABLE ONLY public.notification_zones
+    ADD CONSTRAINT notification_zones_identity_id_fkey FOREIGN KEY (identity_id) REFERENCES public.identities(id);
+
+ALTER TABLE ONLY public.notifications
+    ADD CONSTRAINT notifications_identity_id_fkey FOREIGN KEY (identity_id) REFERENCES public.identities(id);
 
 ALTER TABLE ONLY public.personnel_events
     ADD CONSTRAINT personnel_events_identity_id_fkey FOREIGN KEY (identity_id) REFERENCES public.identities(id);

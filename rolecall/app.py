@@ -29,6 +29,7 @@ from rolecall.entitlements.routes import router as entitlements
 from rolecall.exports.actions import finish_export, start_export
 from rolecall.exports.routes import router as exports
 from rolecall.identities.routes import router as identities
+from rolecall.notifications.routes import ROUTERS as NOTIFICATIONS
 from rolecall.operate.routes import router as metrics
 from rolecall.personnel_events import routes as personnel_events
 from rolecall.reports.routes import router as reports
@@ -70,6 +71,7 @@ ROUTERS = [
     entitlements,
     identities,
     metrics,
+    *NOTIFICATIONS,
     personnel_events.router,
     personnel_events.administration,
     reports,

@@ -37,6 +37,10 @@ from rolecall.core.ids import new_id
 from rolecall.core.nudge import listen
 from rolecall.core.paging import evict_frozen_pages, tidy_lists
 from rolecall.exports.actions import close_lost_exports
+from rolecall.notifications import actions as notifications
+from rolecall.notifications import model as notification_model
+from rolecall.notifications import reminders
+from rolecall.notifications.sender import MessageSender
 from rolecall.personnel_events import queries as personnel_events
 from rolecall.personnel_events.model import CHANNEL as PERSONNEL_EVENTS_CHANNEL
 from rolecall.personnel_events.stages import follow_event
@@ -91,6 +95,7 @@ CHORES: dict[str, Callable[[Db, Config, datetime], Awaitable[object]]] = {
     "forget old deliveries": lambda db, _, now: webhooks.forget_old_deliveries(db, now),
     "park stray deliveries": _park_stray_deliveries,
     "close lost exports": _close_lost_exports,
+    "forget old notifications": lambda db, _, now: notifications.forget_old(db, now),
     "bury the dead": lambda db, _, __: bury_the_dead(db),
 }
 
@@ -115,6 +120,12 @@ async def keep_lists(pool: Pool, _: Config, __: datetime) -> bool:
 async def open_due_requests(pool: Pool, _: Config, now: datetime) -> bool:
     async with pool.connection() as db, written_by(db, "due-requests", by_system("open_due_requests", now)):
         return await access_requests.move_due(db, now)
+
+
+async def act_on_silence(pool: Pool, config: Config, now: datetime) -> bool:
+    """Remind people who were asked and did not respond, and ask others after some days."""
+    async with pool.connection() as db, written_by(db, "silence", by_system("act_on_silence", now)):
+        return await reminders.act_on_silence(db, config.timezone, now)
 
 
 async def match_accounts(pool: Pool, _: Config, now: datetime) -> bool:
@@ -169,6 +180,7 @@ LOOPS = [
     Loop("dry runs", run_next_dry_run, every=5, channel=DRY_RUNS_CHANNEL),
     Loop("matching", match_accounts, every=1),
     Loop("access requests", open_due_requests),
+    Loop("silence", act_on_silence),
     Loop("finished imports", close_loops, channel=FINISHED_CHANNEL),
     Loop("personnel events", follow_events, channel=PERSONNEL_EVENTS_CHANNEL),
     Loop("reports", write_reports, channel=REPORTS_CHANNEL),
@@ -179,11 +191,17 @@ async def work(config: Config, stop: asyncio.Event) -> None:
     """Run all loops until `stop`, then let each finish its turn. Another worker picks up unfinished work."""
     assert config.database_url
     pool = make_pool(config)
-    delivering = asyncio.Event()
-    # Close the sender after its loop ends, so that attempts in flight can finish.
-    async with pool, Sender(pool, config, delivering.set) as sender, asyncio.TaskGroup() as tasks:
+    delivering, telling = asyncio.Event(), asyncio.Event()
+    # Close the senders after their loops end, so that attempts in flight can finish.
+    async with (
+        pool,
+        Sender(pool, config, delivering.set) as sender,
+        MessageSender(pool, config, telling.set) as messages,
+        asyncio.TaskGroup() as tasks,
+    ):
         loops = [(loop, asyncio.Event()) for loop in LOOPS]
         loops.append((Loop("deliveries", sender.turn, channel=webhooks.CHANNEL), delivering))
+        loops.append((Loop("notifications", messages.turn, channel=notification_model.CHANNEL), telling))
         heard = [(loop.channel, waker) for loop, waker in loops if loop.channel]
         ears = tasks.create_task(listen(config.database_url, heard))
         pulse = tasks.create_task(_pulse(pool))

@@ -18,6 +18,11 @@ ROOT = Path(__file__).parents[1]
 SOURCES = {path.relative_to(ROOT): path.read_text() for path in (ROOT / "rolecall").rglob("*.py")}
 # Generic triggers of lists and audit; core/paging.py and core/authors.py refer to them.
 GENERAL = re.compile(r"keep_list_on_|note_(insert|update|delete)$|chain_changes$|keep_checkpoint$")
+# Functions that write a table whose triggers have a condition, and never meet it.
+QUIET = (
+    "change_hook", "continue_import", "create_hook", "delete_hook", "drop_changes", "mark_working", "roll_back",
+    "rotate_secret", "set_return_date", "_record", "_start",
+)  # fmt: skip
 
 
 def test_sql_constants_equal_python_constants() -> None:
@@ -41,10 +46,11 @@ async def test_statements_that_fire_a_trigger_name_its_file(db: Db) -> None:
 
     assert tables == {
         "access_model_members", "access_request_events", "access_requests", "accounts", "application_imports",
-        "identities",
+        "identities", "import_runs", "notification_channels", "personnel_events", "webhooks",
     }  # fmt: skip
     assert len(found) > 10
-    assert [block for _, block in found if not re.search(r"[Ff]ires? .*schema/\w+\.sql", block)] == []
+    silent = {block for _, block in found if not re.search(r"[Ff]ires? .*schema/\w+\.sql", block)}
+    assert [block for block in silent if not re.search(rf"async def ({'|'.join(QUIET)})\(", block)] == []
 
 
 def test_references_to_schema_files_resolve() -> None:
@@ -84,7 +90,7 @@ def test_channels_are_named_in_one_place() -> None:
         for name in re.findall(r"pg_notify\(([^,]+),", path.read_text())
     }
 
-    assert notified == {"personnel_events_channel()", "deliveries_channel()"}
+    assert notified == {"personnel_events_channel()", "deliveries_channel()", "notifications_channel()"}
 
 
 def _blocks(text: str) -> list[str]:

@@ -35,6 +35,8 @@ OWNERS = {
     "personnel_events": "event_news personnel_events stages",
     "webhooks": "webhook_attempts webhook_callbacks webhook_deliveries webhook_tallies webhooks",
     "reports": "report_firings reports",
+    "notifications": "notification_channels notification_messages notification_preferences notification_secrets"
+    " notification_settings notification_steps notification_template_faults notification_zones notifications",
     "console": "console_passwords console_sessions sign_in_attempts sign_in_links",
 }
 OWNER = {table: package for package, tables in OWNERS.items() for table in tables.split()}

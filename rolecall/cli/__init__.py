@@ -31,8 +31,8 @@ _COMMANDS = {
 }
 # Clients of the HTTP API; `verbs.py` lists their commands.
 _NOUNS = (
-    "app", "import", "dry-run", "identity", "event", "request", "hook", "delivery", "model", "entitlements", "accounts",
-    "reports",
+    "app", "import", "dry-run", "identity", "event", "request", "hook", "delivery", "notify", "model",
+    "entitlements", "accounts", "reports",
 )  # fmt: skip
 _EXIT_CODES: dict[type[Exception], int] = {
     errors.CannotRun: 1,

@@ -251,6 +251,39 @@ NOUNS = {
             ),
         },
     ),
+    "notify": Noun(
+        "Notifications: yours, how they are sent, and what was sent.",
+        {
+            "list": Verb(
+                calls.list_notifications,
+                "rolecall notify list --is-read false",
+                ("id", "kind", "subject", "created_date", "is_read", "is_current"),
+            ),
+            "read": Verb(calls.mark_notification, f"rolecall notify read {_ID}"),
+            "read-all": Verb(calls.mark_all_notifications, "rolecall notify read-all"),
+            "preferences": Verb(calls.get_notification_preferences, "rolecall notify preferences"),
+            "prefer": Verb(
+                calls.change_notification_preferences,
+                """rolecall notify prefer --zone Europe/Zurich --kinds '[{"kind": "Decided", "rhythm": "Digest"}]'""",
+            ),
+            "settings": Verb(calls.get_notification_settings, "rolecall notify settings"),
+            "change": Verb(
+                calls.change_notification_settings,
+                """rolecall notify change --reminders '{"remindAfterDays": 2, "escalateAfterDays": 5}'""",
+            ),
+            "preview": Verb(
+                calls.preview_notification_template,
+                "rolecall notify preview Waiting --subject '{{ asked }}: {{ what }}' --body 'Please decide.'",
+            ),
+            "test": Verb(calls.try_notifications, "rolecall notify test ada@example.com"),
+            "messages": Verb(
+                calls.list_notification_messages,
+                "rolecall notify messages --outcome refused",
+                ("id", "channel", "kind", "recipient", "address", "subject", "outcome", "started_on"),
+            ),
+            "message": Verb(calls.get_notification_message, f"rolecall notify message {_ID}"),
+        },
+    ),
     "model": Noun(
         "Access models: access that people get by their attributes.",
         {
@@ -309,6 +342,8 @@ WORDS: dict[tuple[str, str], list[str]] = {
     ("", "risk_rating"): ["None", "Low", "Moderate", "High", "Critical"],
     ("request", "status"): _WORK,
     ("event", "status"): _WORK,
+    ("", "outcome"): ["sending", "sent", "kept", "deferred", "refused", "channel", "unknown"],
+    ("notify", "channel"): ["Email", "Slack", "Teams"],
     ("delivery", "status"): ["Pending", "Delivered", "Failed", "Parked"],
     ("request", "type"): ["Add", "Change", "Remove", "Suspend", "Restore"],
     ("event", "type"): ["Onboard", "Offboard", "RoleTransition", "Absence"],
@@ -341,6 +376,9 @@ HELP = {
     "same_as": "The id of the entitlement that this one was before it was renamed.",
     "privileges": "A list of header, section, permission and access.",
     "provisioner_ids": "A full name, an e-mail, an employee ID or an id (repeatable).",
+    "is_read": "true or false.",
+    "outcome": "What became of the message.",
+    "reminders": "remindAfterDays, escalateAfterDays, escalateTo, days and holidays.",
     "reviewer_id": "The reviewer, by full name, e-mail, employee ID or id. Default: yourself.",
     "schedule": "A cron line, and the locations of the files or of the report.",
     "scheduled_start": _A_TIME,

@@ -1,7 +1,7 @@
 """Response types. Unknown fields are ignored and enums are plain text, so that a newer service works too."""
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any, Generic, TypeVar
 from uuid import UUID
 
@@ -659,6 +659,101 @@ class WebhookDelivery(WebhookDeliveryItem):
     body: Json
     attempts: list[Attempt]
     callbacks: list[Callback]
+
+
+class Notification(_Answer):
+    id: UUID
+    kind: str
+    subject: str
+    why: str
+    link: str
+    created_date: datetime
+    is_read: bool
+    is_current: bool
+
+
+class NotificationMessageItem(_Answer):
+    id: UUID
+    channel: str
+    kind: str
+    recipient: str
+    address: str
+    subject: str
+    attempt: int
+    outcome: str
+    response: str | None
+    started_on: datetime
+    ended_on: datetime | None
+
+
+class NotificationMessage(NotificationMessageItem):
+    text: str
+    html: str
+
+
+class NotificationEmail(_Answer):
+    transport: str
+    host: str
+    port: int
+    security: str
+    username: str
+    sender: str
+    has_password: bool
+
+
+class NotificationChannel(_Answer):
+    is_configured: bool
+    failing_since: datetime | None
+    last_error: str | None
+
+
+class NotificationKind(_Answer):
+    kind: str
+    meaning: str
+    channel: str
+    rhythm: str
+    is_locked: bool
+
+
+class NotificationTemplate(_Answer):
+    kind: str
+    subject: str
+    body: str
+    is_default: bool
+    problem: str | None
+
+
+class NotificationReminders(_Answer):
+    remind_after_days: int
+    escalate_after_days: int
+    escalate_to: str
+    days: str
+    holidays: list[date]
+
+
+class NotificationSettings(_Answer):
+    email: NotificationEmail
+    channels: dict[str, NotificationChannel]
+    kinds: list[NotificationKind]
+    templates: list[NotificationTemplate]
+    reminders: NotificationReminders
+
+
+class NotificationPreferences(_Answer):
+    zone: str
+    kinds: list[NotificationKind]
+
+
+class NotificationPreview(_Answer):
+    subject: str
+    text: str
+    html: str
+
+
+class NotificationTest(_Answer):
+    channel: str
+    outcome: str
+    response: str
 
 
 class Token(_Answer):

@@ -21,6 +21,8 @@ class Scope(StrEnum):
     CONFIG_MANAGE = "config:manage"
     TOKENS_MANAGE = "tokens:manage"
     AUDIT_READ = "audit:read"
+    # Notifications and preferences of the person who made the token.
+    NOTIFICATIONS_OWN = "notifications:own"
 
 
 class Caller(msgspec.Struct, frozen=True):

@@ -39,6 +39,7 @@ PACKAGES: tuple[str, ...] = (
     "personnel_events",
     "webhooks",
     "reports",
+    "notifications",
     "console",
 )
 # Their procedures create triggers on tables of other packages, so a change in one of them reapplies every file.

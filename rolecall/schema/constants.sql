@@ -18,6 +18,18 @@ CREATE OR REPLACE FUNCTION levels_in_order() RETURNS text[] LANGUAGE sql IMMUTAB
 CREATE OR REPLACE FUNCTION awaited_statuses() RETURNS text[] LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN
     ARRAY['Pending', 'Open', 'Resolved'];
 
+-- access_requests/model.py AWAITED
+CREATE OR REPLACE FUNCTION awaited_type(event text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN
+    CASE event
+        WHEN 'Pending' THEN 'Approve'
+        WHEN 'Open' THEN 'Resolve'
+        WHEN 'Resolved' THEN 'Verify'
+    END;
+
+-- access_requests/requirements.py ADMINISTRATORS
+CREATE OR REPLACE FUNCTION administrators_id() RETURNS uuid LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN
+    '00000000-0000-0000-0000-000000000001'::uuid;
+
 -- audit/model.py CHAINS
 CREATE OR REPLACE FUNCTION audit_chains() RETURNS int LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN
     16;
@@ -53,6 +65,14 @@ CREATE OR REPLACE FUNCTION event_description(event text) RETURNS text LANGUAGE s
 -- webhooks/actions.py CHANNEL
 CREATE OR REPLACE FUNCTION deliveries_channel() RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN
     'deliveries';
+
+-- webhooks/model.py FAILURES_UNTIL_PROBED
+CREATE OR REPLACE FUNCTION failures_until_probed() RETURNS int LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN
+    16;
+
+-- notifications/model.py CHANNEL
+CREATE OR REPLACE FUNCTION notifications_channel() RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN
+    'notifications';
 
 -- personnel_events/model.py CHANNEL
 CREATE OR REPLACE FUNCTION personnel_events_channel() RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN

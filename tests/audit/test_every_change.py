@@ -20,6 +20,7 @@ CHANGE_NOTHING = {
     ("POST", "/api/access-models/{id}/simulate"),
     ("POST", "/api/configuration/plan"),
     ("POST", "/api/applications/{id}/dry-run"),
+    ("POST", "/api/notification-settings/preview"),
 }
 ROUTES = {
     (route.method, route.path): route
@@ -40,6 +41,7 @@ UNGOVERNED = {
     "dry_run_files", "dry_run_rejects", "dry_runs", "previewed_changes", "previews",
     # Tables that are logs themselves.
     "access_request_events", "activity", "import_log", "webhook_attempts", "webhook_deliveries",
+    "notification_messages",
     # Derived from audited tables.
     "access_model_grants", "access_model_members", "access_model_versions", "application_totals", "list_changes",
     "entitlements", "holder_counts",
@@ -48,6 +50,7 @@ UNGOVERNED = {
     # Queues and caches inside the service.
     "event_news", "finished_imports", "heartbeats", "idempotency_keys", "identities_to_match", "migrations",
     "report_firings", "schedule_firings", "schema_files", "sign_in_attempts",
+    "notification_channels", "notification_steps", "notification_template_faults", "notifications",
     # Tables of the audit itself.
     "audit_checkpoints", "audit_events", "audit_heads", "audit_pending",
 }  # fmt: skip
@@ -167,6 +170,16 @@ async def test_every_route_that_changes_something_leaves_an_entry(
     await call("POST", events + "{id}/comment", leave, {"content": "A long one"})
     await call("POST", events + "{id}/return-date", leave, {"endDate": "2036-01-01"})
     await call("POST", events + "{id}/cancel", leave)
+
+    me = (await client.get("/api/tokens")).json()["items"][0]["id"]
+    await execute(db, "UPDATE tokens SET owner_id = %(owner)s WHERE id = %(id)s", owner=cast.grace, id=me)
+    own = (await client.get("/api/notifications")).json()["items"][0]["id"]
+    await call("PATCH", "/api/notifications/{id}", own, {"isRead": True})
+    await call("POST", "/api/notifications/read")
+    choice = {"kind": "Waiting", "rhythm": "Digest"}
+    await call("PATCH", "/api/notification-preferences", json={"kinds": [choice]})
+    await call("PATCH", "/api/notification-settings", json={"email": {"transport": "Outbox"}})
+    await call("POST", "/api/notification-settings/test", json={"address": "ada@example.com"})
 
     await call("PATCH", "/api/settings", json={"approvalLeadDays": 9})
     await call("PUT", "/api/configuration", json={"settings": {"approvalLeadDays": 8}})

@@ -42,6 +42,8 @@ PATHS = {
     "identities": "/api/identities",
     "imports": "/api/application-imports",
     "leftovers": "/api/access-requests/leftovers",
+    "notification-messages": "/api/notification-messages",
+    "notifications": "/api/notifications",
     "permissions": "/api/applications/{application}/permissions",
     "rejects": "/api/application-imports/{import}/rejects",
     "report-runs": "/api/reports/{report}/runs",

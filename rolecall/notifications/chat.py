@@ -1,0 +1,64 @@
+"""Write messages for Slack and Teams, and send them to an incoming webhook through the outgoing guard."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from rolecall.notifications.model import LONGEST_RESPONSE, Channel, MessageOutcome
+from rolecall.notifications.writing import Note
+from rolecall.webhooks.model import AttemptOutcome
+from rolecall.webhooks.outgoing import Outgoing
+
+_JSON = {"Content-Type": "application/json"}
+# Answers by which Slack and Teams ask for a later attempt.
+_TRY_AGAIN = (408, 429)
+_SPECIAL = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
+
+
+def body_of(channel: Channel, recipient: str, notes: Sequence[Note]) -> bytes:
+    return msgspec.json.encode(_slack(recipient, notes) if channel is Channel.SLACK else _teams(recipient, notes))
+
+
+def _slack(recipient: str, notes: Sequence[Note]) -> object:
+    parts = []
+    for note in notes:
+        facts = [f"{label}: {_escaped(value)}" for label, value in note.facts]
+        said = [f"*{_escaped(note.subject)}*", *map(_escaped, note.paragraphs), *facts]
+        parts.append("\n".join([*said, f"<{note.link}|{note.opens}>"]))
+    return {"text": "\n\n".join([f"For {_escaped(recipient)}", *parts])}
+
+
+def _escaped(text: str) -> str:
+    """Escape what Slack reads as a mention or a link."""
+    return "".join(_SPECIAL.get(c, c) for c in text)
+
+
+def _teams(recipient: str, notes: Sequence[Note]) -> object:
+    """Build an adaptive card, the form that workflows in Teams accept."""
+    body: list[object] = [{"type": "TextBlock", "text": f"For {recipient}", "isSubtle": True, "wrap": True}]
+    for note in notes:
+        body.append({"type": "TextBlock", "text": note.subject, "weight": "Bolder", "wrap": True})
+        body += [{"type": "TextBlock", "text": said, "wrap": True} for said in note.paragraphs]
+        body.append({"type": "FactSet", "facts": [{"title": label, "value": value} for label, value in note.facts]})
+        opens = {"type": "Action.OpenUrl", "title": note.opens, "url": note.link}
+        body.append({"type": "ActionSet", "actions": [opens]})
+    card = {
+        "$schema": "http://adaptivecards.io/schemas/adaptive-card.json",
+        "type": "AdaptiveCard",
+        "version": "1.4",
+        "body": body,
+    }
+    attachment = {"contentType": "application/vnd.microsoft.card.adaptive", "content": card}
+    return {"type": "message", "attachments": [attachment]}
+
+
+async def post(outgoing: Outgoing, url: str, body: bytes) -> tuple[MessageOutcome, str]:
+    """Send a message; return the outcome and what the receiver said."""
+    answer = await outgoing.post(url, _JSON, body)
+    said = f"{answer.status_code or answer.outcome} {answer.response or ''}".strip()[:LONGEST_RESPONSE]
+    if answer.outcome is AttemptOutcome.DELIVERED:
+        return MessageOutcome.SENT, said
+    status = answer.status_code or 0
+    # A wrong URL or a revoked one fails for every message.
+    is_refused = 400 <= status < 500 and status not in (401, 403, 404, 410, *_TRY_AGAIN)
+    return (MessageOutcome.REFUSED if is_refused else MessageOutcome.CHANNEL), said

@@ -1,0 +1,173 @@
+"""Send e-mail by SMTP over a few connections that are kept open between messages.
+
+An error of the server (no connection, no TLS, a wrong password) is an outcome of the channel, one of the recipient is
+an outcome of the message, and a connection that ends after the text was sent leaves the outcome unknown.
+"""
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import datetime
+from email.headerregistry import Address
+from email.message import EmailMessage
+from email.policy import SMTP as CRLF
+from email.utils import format_datetime
+
+import aiosmtplib
+import msgspec
+
+from rolecall.notifications.model import LONGEST_RESPONSE, MESSAGE_TAKES, EmailSettings, MessageOutcome, Security
+from rolecall.notifications.outbox import OutgoingMessage
+
+_CONNECTIONS = 8
+# Servers close idle connections; an older one is replaced.
+_IDLE_SECONDS = 20.0
+_FAILED_LOGIN = "The mail server refused the user name or password"
+_PERMANENT = 500
+
+
+class MailAccount(msgspec.Struct, frozen=True):
+    """Where to send, and as whom."""
+
+    settings: EmailSettings
+    password: str
+
+
+class ChannelFault(Exception):
+    """The server cannot be used; no message is to blame."""
+
+
+class Mailer:
+    """A pool of connections to one mail server."""
+
+    def __init__(self, account: MailAccount) -> None:
+        self.account = account
+        self._idle: list[tuple[aiosmtplib.SMTP, float]] = []
+        self._free = asyncio.Semaphore(_CONNECTIONS)
+
+    async def close(self) -> None:
+        idle, self._idle = self._idle, []
+        for client, _ in idle:
+            await _leave(client)
+
+    async def send(self, message: OutgoingMessage, now: datetime) -> tuple[MessageOutcome, str]:
+        """Send one message; return the outcome and what the server said."""
+        try:
+            content = _content(message, self.account.settings.sender, now)
+        except (ValueError, UnicodeError) as error:
+            return MessageOutcome.REFUSED, f"The address cannot be used: {error}"
+        try:
+            async with asyncio.timeout(MESSAGE_TAKES.total_seconds()), self._connection() as client:
+                return await _transact(client, self.account.settings.sender, message.address, content)
+        except ChannelFault as fault:
+            return MessageOutcome.CHANNEL, str(fault)[:LONGEST_RESPONSE]
+        except TimeoutError:
+            return MessageOutcome.CHANNEL, "The mail server did not respond in time"
+
+    @asynccontextmanager
+    async def _connection(self) -> AsyncIterator[aiosmtplib.SMTP]:
+        """Take a connection out of the pool; put it back only after a complete exchange."""
+        async with self._free:
+            client = self._take() or await self._connect()
+            is_sound = False
+            try:
+                yield client
+                is_sound = client.is_connected
+            finally:
+                if is_sound:
+                    self._idle.append((client, asyncio.get_running_loop().time()))
+                else:
+                    client.close()
+
+    def _take(self) -> aiosmtplib.SMTP | None:
+        now = asyncio.get_running_loop().time()
+        while self._idle:
+            client, since = self._idle.pop()
+            if client.is_connected and now - since < _IDLE_SECONDS:
+                return client
+            client.close()
+        return None
+
+    async def _connect(self) -> aiosmtplib.SMTP:
+        settings = self.account.settings
+        is_secure = settings.security is not Security.NONE
+        client = aiosmtplib.SMTP(
+            hostname=settings.host,
+            port=settings.port,
+            timeout=MESSAGE_TAKES.total_seconds() / 3,
+            use_tls=settings.security is Security.TLS,
+            start_tls=settings.security is Security.STARTTLS,
+            tls_context=ssl.create_default_context() if is_secure else None,
+        )
+        try:
+            await client.connect()
+            if settings.username:
+                await client.login(settings.username, self.account.password)
+        except aiosmtplib.SMTPAuthenticationError as error:
+            client.close()
+            raise ChannelFault(f"{_FAILED_LOGIN}: {error.code} {error.message}") from error
+        except (aiosmtplib.SMTPException, OSError, ValueError) as error:
+            client.close()
+            raise ChannelFault(f"{settings.host}:{settings.port}: {error}") from error
+        return client
+
+
+async def _leave(client: aiosmtplib.SMTP) -> None:
+    try:
+        await client.quit(timeout=1)
+    except (aiosmtplib.SMTPException, OSError):
+        client.close()
+
+
+async def _transact(client: aiosmtplib.SMTP, sender: str, to: str, content: bytes) -> tuple[MessageOutcome, str]:
+    try:
+        await client.mail(sender, encoding="utf-8")
+        await client.rcpt(to, encoding="utf-8")
+    except aiosmtplib.SMTPSenderRefused as error:
+        if error.code >= _PERMANENT:
+            raise ChannelFault(f"The mail server refused the sender {sender}: {_said(error)}") from error
+        return await _rejected(client, error)
+    except aiosmtplib.SMTPResponseException as error:
+        return await _rejected(client, error)
+    except (aiosmtplib.SMTPException, OSError) as error:
+        return MessageOutcome.DEFERRED, f"The mail server hung up: {error}"[:LONGEST_RESPONSE]
+    return await _send_content(client, content)
+
+
+async def _send_content(client: aiosmtplib.SMTP, content: bytes) -> tuple[MessageOutcome, str]:
+    try:
+        answer = await client.data(content)
+    except aiosmtplib.SMTPResponseException as error:
+        return await _rejected(client, error)
+    except (aiosmtplib.SMTPException, OSError) as error:
+        return MessageOutcome.UNKNOWN, f"The mail server hung up after the text: {error}"[:LONGEST_RESPONSE]
+    return MessageOutcome.SENT, f"{answer.code} {answer.message}"[:LONGEST_RESPONSE]
+
+
+async def _rejected(client: aiosmtplib.SMTP, error: aiosmtplib.SMTPResponseException) -> tuple[MessageOutcome, str]:
+    """Classify a response: 4xx asks for a later attempt, 5xx is final. Reset the connection for the next message."""
+    try:
+        await client.rset()
+    except (aiosmtplib.SMTPException, OSError):
+        client.close()
+    outcome = MessageOutcome.REFUSED if error.code >= _PERMANENT else MessageOutcome.DEFERRED
+    return outcome, _said(error)
+
+
+def _said(error: aiosmtplib.SMTPResponseException) -> str:
+    text = "".join(c if c.isprintable() else " " for c in error.message)
+    return f"{error.code} {text}"[:LONGEST_RESPONSE]
+
+
+def _content(message: OutgoingMessage, sender: str, now: datetime) -> bytes:
+    mail = EmailMessage(policy=CRLF)
+    mail["From"] = Address("Rolecall", addr_spec=sender)
+    mail["To"] = Address(addr_spec=message.address)
+    mail["Subject"] = message.written.subject
+    mail["Date"] = format_datetime(now)
+    mail["Message-ID"] = f"<{message.reference}@{sender.rpartition('@')[2]}>"
+    mail["Auto-Submitted"] = "auto-generated"
+    mail.set_content(message.written.text)
+    mail.add_alternative(message.written.html, subtype="html")
+    return mail.as_bytes()

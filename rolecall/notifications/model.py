@@ -1,0 +1,247 @@
+"""The nouns of notifications: kinds with their defaults, channels, the retry schedule, digests and working days."""
+
+from collections.abc import Iterator, Sequence
+from datetime import date, datetime, time, timedelta
+from enum import StrEnum
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+import msgspec
+
+# Also notified by the triggers of schema/notifications.sql.
+CHANNEL = "notifications"
+
+
+class ToldKind(StrEnum):
+    """What a notification tells; `schema/notifications.sql` writes the rows."""
+
+    WAITING = "Waiting"
+    DUE = "Due"
+    ESCALATED = "Escalated"
+    ASSIGNED = "Assigned"
+    DECIDED = "Decided"
+    PERSONNEL_EVENT = "Personnel Event"
+    IMPORT_FAILED = "Import Failed"
+    IMPORT_HELD = "Import Held"
+    SCHEDULE_FAILED = "Schedule Failed"
+    WEBHOOK_FAILING = "Webhook Failing"
+    CHANNEL_FAILING = "Channel Failing"
+
+
+class Channel(StrEnum):
+    """Where a notification goes in addition to the console's bell; Console means nowhere else."""
+
+    EMAIL = "Email"
+    SLACK = "Slack"
+    TEAMS = "Teams"
+    CONSOLE = "Console"
+
+
+class Rhythm(StrEnum):
+    AT_ONCE = "At Once"
+    DIGEST = "Digest"
+
+
+class NotificationStatus(StrEnum):
+    NEW = "New"
+    PENDING = "Pending"
+    SENT = "Sent"
+    FAILED = "Failed"
+    # Nothing waited any more when it was to be sent.
+    WITHDRAWN = "Withdrawn"
+    CONSOLE = "Console"
+
+
+class MessageOutcome(StrEnum):
+    SENDING = "sending"
+    SENT = "sent"
+    # Kept in the outbox: no server is configured to send it.
+    KEPT = "kept"
+    # The receiver asked to try again later, such as greylisting or a full mailbox.
+    DEFERRED = "deferred"
+    REFUSED = "refused"
+    # The server could not be used: no connection, no TLS, a wrong password. The message is not to blame.
+    CHANNEL = "channel"
+    # The worker or the connection died after the text was sent.
+    UNKNOWN = "unknown"
+
+
+class Transport(StrEnum):
+    OFF = "Off"
+    SMTP = "SMTP"
+    OUTBOX = "Outbox"
+
+
+class Security(StrEnum):
+    STARTTLS = "STARTTLS"
+    TLS = "TLS"
+    NONE = "None"
+
+
+class EscalateTo(StrEnum):
+    SUPERVISOR = "Supervisor"
+    ADMINISTRATORS = "Administrators"
+
+
+class CountedDays(StrEnum):
+    WORKING = "Working Days"
+    CALENDAR = "Calendar Days"
+
+
+class KindRule(msgspec.Struct, frozen=True, rename="camel"):
+    """How a kind is sent. People may choose otherwise unless it is locked."""
+
+    kind: ToldKind
+    channel: Channel = Channel.EMAIL
+    rhythm: Rhythm = Rhythm.AT_ONCE
+    is_locked: bool = False
+
+
+DEFAULT_RULES = {
+    rule.kind: rule
+    for rule in (
+        KindRule(ToldKind.WAITING),
+        KindRule(ToldKind.DUE),
+        KindRule(ToldKind.ESCALATED),
+        KindRule(ToldKind.ASSIGNED),
+        KindRule(ToldKind.DECIDED),
+        KindRule(ToldKind.PERSONNEL_EVENT, rhythm=Rhythm.DIGEST),
+        KindRule(ToldKind.IMPORT_FAILED),
+        KindRule(ToldKind.IMPORT_HELD),
+        KindRule(ToldKind.SCHEDULE_FAILED),
+        KindRule(ToldKind.WEBHOOK_FAILING),
+        KindRule(ToldKind.CHANNEL_FAILING, Channel.CONSOLE),
+    )
+}
+MEANINGS = {
+    ToldKind.WAITING: "A request waits for your response",
+    ToldKind.DUE: "A request still waits for your response, as a reminder",
+    ToldKind.ESCALATED: "A request that nobody answered is now yours to answer too",
+    ToldKind.ASSIGNED: "A request or personnel event was assigned to you",
+    ToldKind.DECIDED: "A request that you made was approved, rejected, canceled or completed",
+    ToldKind.PERSONNEL_EVENT: "An event about one of your people was created or canceled",
+    ToldKind.IMPORT_FAILED: "An import of your application failed",
+    ToldKind.IMPORT_HELD: "The guard holds an import of your application",
+    ToldKind.SCHEDULE_FAILED: "A scheduled import of your application failed",
+    ToldKind.WEBHOOK_FAILING: "A webhook keeps failing or was disabled",
+    ToldKind.CHANNEL_FAILING: "E-mail, Slack or Teams cannot be reached",
+}
+# A message about a failing channel would have to go through it.
+ALWAYS_CONSOLE = frozenset({ToldKind.CHANNEL_FAILING})
+
+# Retry schedule of a message: the delay of each attempt after the end of the previous one.
+SCHEDULE = (
+    timedelta(0),
+    timedelta(seconds=30),
+    timedelta(minutes=5),
+    timedelta(minutes=30),
+    timedelta(hours=2),
+    timedelta(hours=6),
+    timedelta(hours=12),
+    timedelta(hours=24),
+)
+# How long a channel rests after each failure in a row; the last one repeats.
+PAUSES = (timedelta(seconds=5), timedelta(seconds=30), timedelta(minutes=2), timedelta(minutes=10))
+# A message takes at most 30 s, so an expired lease belongs to a dead worker.
+MESSAGE_TAKES = timedelta(seconds=30)
+LEASE = timedelta(seconds=60)
+IN_FLIGHT = 16
+ROUTED_AT_ONCE = 500
+KEPT_FOR = timedelta(days=90)
+_DIGEST_AT = time(8)
+MOST_IN_A_DIGEST = 100
+LONGEST_RESPONSE = 1000
+
+
+class EmailSettings(msgspec.Struct, frozen=True, rename="camel"):
+    transport: Transport = Transport.OFF
+    host: str = ""
+    port: int = 587
+    security: Security = Security.STARTTLS
+    username: str = ""
+    sender: str = ""
+
+
+class MessageTemplate(msgspec.Struct, frozen=True, rename="camel"):
+    kind: ToldKind
+    subject: str
+    body: str
+
+
+class Reminders(msgspec.Struct, frozen=True, rename="camel"):
+    """When silence has consequences; 0 days means never."""
+
+    remind_after_days: int = 3
+    escalate_after_days: int = 7
+    escalate_to: EscalateTo = EscalateTo.SUPERVISOR
+    days: CountedDays = CountedDays.WORKING
+    holidays: Sequence[date] = ()
+
+    def is_counted(self, day: date) -> bool:
+        return self.days is CountedDays.CALENDAR or (day.weekday() < 5 and day not in self.holidays)
+
+
+class NotificationPolicy(msgspec.Struct, frozen=True, rename="camel"):
+    """The settings of notifications, without secrets."""
+
+    email: EmailSettings = EmailSettings()
+    kinds: Sequence[KindRule] = ()
+    templates: Sequence[MessageTemplate] = ()
+    reminders: Reminders = Reminders()
+
+    def rule_of(self, kind: ToldKind) -> KindRule:
+        return next((rule for rule in self.kinds if rule.kind == kind), DEFAULT_RULES[kind])
+
+    def template_of(self, kind: ToldKind) -> MessageTemplate | None:
+        return next((template for template in self.templates if template.kind == kind), None)
+
+
+class Claimed(msgspec.Struct, frozen=True):
+    """A notification leased to this worker."""
+
+    id: UUID
+    identity_id: UUID
+    kind: str
+    channel: str
+    bundle: str
+    step: int
+    recipient: str
+    address: str
+
+
+def next_digest(now: datetime, zone: ZoneInfo) -> datetime:
+    """Return the next 8:00 in the zone."""
+    today = now.astimezone(zone).date()
+    moment = datetime.combine(today, _DIGEST_AT, zone)
+    return moment if moment > now else datetime.combine(today + timedelta(days=1), _DIGEST_AT, zone)
+
+
+def next_attempt_on(step: int, now: datetime) -> datetime | None:
+    """Return when to try a message again after its attempt number `step`; None after the last attempt."""
+    return now + SCHEDULE[step] if step < len(SCHEDULE) else None
+
+
+def counted_after(moment: datetime, count: int, reminders: Reminders, zone: ZoneInfo) -> datetime:
+    """Return the same time of day after this many counted days."""
+    return _moved(moment, count, reminders, zone, timedelta(days=1))
+
+
+def counted_before(moment: datetime, count: int, reminders: Reminders, zone: ZoneInfo) -> datetime:
+    """Return the latest moment from which this many counted days have passed."""
+    return _moved(moment, count, reminders, zone, timedelta(days=-1))
+
+
+def _moved(moment: datetime, count: int, reminders: Reminders, zone: ZoneInfo, step: timedelta) -> datetime:
+    local = moment.astimezone(zone)
+    for day in _days_from(local.date(), step):
+        if count == 0:
+            break
+        count -= reminders.is_counted(day)
+        local = datetime.combine(day, local.timetz())
+    return local.astimezone(moment.tzinfo)
+
+
+def _days_from(day: date, step: timedelta) -> Iterator[date]:
+    while True:
+        day += step
+        yield day

@@ -1,0 +1,265 @@
+"""Read what notifications are about: names instead of ids, and whether it still waits.
+
+The text of a message is written from these facts when it is sent, so that it is true then. One query per kind of item
+serves a whole batch.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+import msgspec
+
+from rolecall.access_requests.model import AWAITED
+from rolecall.access_requests.requirements import ADMINISTRATORS
+from rolecall.core.db import Db, fetch_rows
+from rolecall.notifications.model import EscalateTo, Reminders, ToldKind, counted_after
+from rolecall.settings.policy import RequirementType
+
+# What a reviewer is asked to do.
+ASKED_TO = {
+    RequirementType.APPROVE: "Approve",
+    RequirementType.RESOLVE: "Provision",
+    RequirementType.VERIFY: "Verify",
+}
+_DECISIONS = {
+    "AccessRequestApproved": "approved",
+    "AccessRequestCanceled": "canceled",
+    "AccessRequestCompleted": "completed",
+}
+
+
+class Occasion(msgspec.Struct, frozen=True, kw_only=True):
+    """The facts of one notification; templates use their names. An empty text is left out."""
+
+    person: str = ""
+    what: str = ""
+    asked: str = ""
+    by: str = ""
+    result: str = ""
+    application: str = ""
+    why: str = ""
+    due: str = ""
+    silence: str = ""
+    link: str = "/"
+    is_current: bool = True
+
+
+class Asking(msgspec.Struct, frozen=True):
+    """What the facts depend on besides the database."""
+
+    reminders: Reminders
+    zone: ZoneInfo
+
+
+async def occasions_of(db: Db, ids: Sequence[UUID], asking: Asking) -> dict[UUID, Occasion]:
+    """Return the facts of each notification."""
+    found: dict[UUID, Occasion] = {}
+    for read in (_of_requests, _of_events, _of_imports, _of_webhooks, _of_channels):
+        found |= await read(db, ids, asking)
+    return found
+
+
+_MET = """EXISTS (SELECT FROM responses met WHERE met.request_id = p.request_id AND met.type = p.type
+                                          AND met.rule = p.rule AND met.response = 'Approved')"""
+_REQUESTS = f"""
+    SELECT n.id, n.kind, n.part, r.id AS request_id, r.action, r.status_since, r.reporter_name, a.name AS application,
+           coalesce(i.first_name || ' ' || i.last_name, r.target_name) AS person,
+           coalesce(held.names, '{{}}') AS names, coalesce(held.count, 0)::int AS count,
+           asked.reason, coalesce(asked.waits, false) AS waits,
+           r.assignee_id = n.identity_id AND r.status NOT IN ('Completed', 'Canceled') AS is_assigned,
+           EXISTS (SELECT FROM responses p WHERE p.request_id = r.id AND p.response = 'Rejected'
+                                             AND p.type = 'Approve') AS is_rejected,
+           (SELECT e.caller_name FROM access_request_events e
+            WHERE e.request_id = r.id AND e.name = n.part ORDER BY e.number DESC LIMIT 1) AS decided_by
+    FROM notifications n
+    JOIN access_requests r ON r.id = n.item_id
+    JOIN applications a ON a.id = r.application_id
+    LEFT JOIN identities i ON i.id = r.identity_id
+    LEFT JOIN LATERAL (
+        SELECT count(*) AS count, (array_agg(coalesce(nullif(permission, ''), section) ORDER BY position))[:2] AS names
+        FROM privileges WHERE request_id = r.id) AS held ON true
+    LEFT JOIN LATERAL (
+        SELECT p.reason, p.response = 'Pending' AND NOT {_MET} AND each.status IS NOT NULL AS waits FROM responses p
+        LEFT JOIN unnest(%(types)s::text[], %(statuses)s::text[]) AS each (type, status)
+               ON each.type = p.type AND each.status = r.status
+        WHERE p.request_id = r.id AND p.type = n.part AND p.asked
+          AND (p.reviewer_id = n.identity_id OR p.reviewer_id = %(administrators)s AND EXISTS (
+                   SELECT FROM console_roles c WHERE c.identity_id = n.identity_id AND c.role = 'Administrator'))
+        ORDER BY waits DESC, p.rule LIMIT 1) AS asked ON true
+    WHERE n.id = ANY(%(ids)s) AND n.item_kind = 'Access Request'"""
+
+
+class _RequestRow(msgspec.Struct, frozen=True):
+    id: UUID
+    kind: str
+    part: str
+    request_id: UUID
+    action: str
+    status_since: datetime
+    reporter_name: str
+    application: str
+    person: str
+    names: list[str]
+    count: int
+    reason: str | None
+    waits: bool
+    is_assigned: bool | None
+    is_rejected: bool
+    decided_by: str | None
+
+    @property
+    def what(self) -> str:
+        named = " and ".join(self.names) if self.count <= 2 else f"{self.names[0]} and {self.count - 1} more"
+        access = f"{self.action} access in {self.application}"
+        return f"{access}: {named}" if self.count else access
+
+
+async def _of_requests(db: Db, ids: Sequence[UUID], asking: Asking) -> dict[UUID, Occasion]:
+    rows = await fetch_rows(
+        db,
+        _REQUESTS,
+        ids=list(ids),
+        types=list(AWAITED.keys()),
+        statuses=list(AWAITED.values()),
+        administrators=ADMINISTRATORS.id,
+    )
+    return {row.id: _request(row, asking) for row in (_RequestRow(*values) for values in rows)}
+
+
+def _request(row: _RequestRow, asking: Asking) -> Occasion:
+    common = Occasion(
+        person=row.person,
+        what=row.what,
+        by=row.reporter_name,
+        application=row.application,
+        link=f"/requests/{row.request_id}",
+    )
+    if row.kind == ToldKind.ASSIGNED:
+        why = "The request is assigned to you"
+        return msgspec.structs.replace(common, why=why, is_current=bool(row.is_assigned))
+    if row.kind == ToldKind.DECIDED:
+        result = "rejected" if row.is_rejected and row.part == "AccessRequestCanceled" else _DECISIONS[row.part]
+        by = row.decided_by or ""
+        return msgspec.structs.replace(common, result=result, by=by, why="You made the request")
+    return msgspec.structs.replace(
+        common,
+        asked=ASKED_TO[RequirementType(row.part)],
+        why=row.reason or "You are asked to respond",
+        is_current=row.waits,
+        due=_due(row.status_since, asking),
+        silence=_silence(asking.reminders),
+    )
+
+
+def _due(since: datetime, asking: Asking) -> str:
+    days = asking.reminders.escalate_after_days or asking.reminders.remind_after_days
+    if not days:
+        return ""
+    due = counted_after(since, days, asking.reminders, asking.zone).astimezone(asking.zone)
+    return f"{due:%A}, {due.day} {due:%B %Y}"
+
+
+def _silence(reminders: Reminders) -> str:
+    if not reminders.escalate_after_days:
+        return "The request waits until someone responds"
+    to = "your supervisor" if reminders.escalate_to is EscalateTo.SUPERVISOR else "the administrators"
+    days = f"{reminders.escalate_after_days} {str(reminders.days).lower()}"
+    return f"After {days} {to} can respond too; until someone does, nothing changes"
+
+
+async def _of_events(db: Db, ids: Sequence[UUID], asking: Asking) -> dict[UUID, Occasion]:
+    rows = await fetch_rows(
+        db,
+        """SELECT n.id, n.kind, n.part, e.id, e.type, e.needed_on, e.reporter_name, i.first_name || ' ' || i.last_name,
+                  e.assignee_id IS NOT DISTINCT FROM n.identity_id AND e.status NOT IN ('Completed', 'Canceled')
+           FROM notifications n JOIN personnel_events e ON e.id = n.item_id JOIN identities i ON i.id = e.identity_id
+           WHERE n.id = ANY(%(ids)s) AND n.item_kind = 'Personnel Event'""",
+        ids=list(ids),
+    )
+    found = {}
+    for id, kind, part, event_id, type, needed_on, reporter, person, is_assigned in rows:
+        is_assignment = kind == ToldKind.ASSIGNED
+        day = needed_on.astimezone(asking.zone)
+        found[id] = Occasion(
+            person=person,
+            what=f"{type} on {day.day} {day:%B %Y}",
+            by=reporter,
+            result="canceled" if part == "Canceled" else "planned",
+            why="The event is assigned to you" if is_assignment else f"You are the supervisor of {person}",
+            link=f"/events/{event_id}",
+            is_current=is_assigned or not is_assignment,
+        )
+    return found
+
+
+async def _of_imports(db: Db, ids: Sequence[UUID], _: Asking) -> dict[UUID, Occasion]:
+    rows = await fetch_rows(
+        db,
+        """SELECT n.id, n.kind, r.id, r.number, a.name, coalesce(u.held, r.failure, ''), a.owner_id = n.identity_id,
+                  u.held IS NOT NULL AND r.status = 'Running' AS is_held,
+                  r.status = 'Failed' AND NOT EXISTS (
+                      SELECT FROM application_imports later
+                      WHERE later.application_id = r.application_id AND later.number > r.number
+                        AND later.status = 'Finished') AS is_failed
+           FROM notifications n JOIN application_imports r ON r.id = n.item_id
+           JOIN applications a ON a.id = r.application_id LEFT JOIN import_runs u ON u.import_id = r.id
+           WHERE n.id = ANY(%(ids)s) AND n.item_kind = 'Import'""",
+        ids=list(ids),
+    )
+    return {
+        id: Occasion(
+            what=f"Import {number} of {application}",
+            application=application,
+            result=reason,
+            why=f"You own {application}" if is_owner else f"You are an administrator and {application} has no owner",
+            silence="The import waits; nothing is changed" if kind == ToldKind.IMPORT_HELD else "The last data stays",
+            link=f"/imports/{import_id}",
+            is_current=is_held if kind == ToldKind.IMPORT_HELD else is_failed,
+        )
+        for id, kind, import_id, number, application, reason, is_owner, is_held, is_failed in rows
+    }
+
+
+async def _of_webhooks(db: Db, ids: Sequence[UUID], _: Asking) -> dict[UUID, Occasion]:
+    rows = await fetch_rows(
+        db,
+        """SELECT n.id, h.id, h.name, h.enabled, h.failures,
+                  h.deleted_on IS NULL AND (h.failing_since IS NOT NULL OR h.disabled_reason IS NOT NULL)
+           FROM notifications n JOIN webhooks h ON h.id = n.item_id
+           WHERE n.id = ANY(%(ids)s) AND n.item_kind = 'Webhook'""",
+        ids=list(ids),
+    )
+    return {
+        id: Occasion(
+            what=f"Webhook {name}",
+            result=f"{failures} attempts in a row failed" if enabled else "it was disabled after too many failures",
+            why="You are an administrator",
+            silence="Deliveries are tried for 5 days, then the webhook is disabled" if enabled else "It stays disabled",
+            link=f"/webhooks/{webhook_id}",
+            is_current=is_failing,
+        )
+        for id, webhook_id, name, enabled, failures, is_failing in rows
+    }
+
+
+async def _of_channels(db: Db, ids: Sequence[UUID], _: Asking) -> dict[UUID, Occasion]:
+    rows = await fetch_rows(
+        db,
+        """SELECT n.id, n.part, c.last_error, c.failing_since IS NOT NULL
+           FROM notifications n LEFT JOIN notification_channels c ON c.channel = n.part
+           WHERE n.id = ANY(%(ids)s) AND n.item_kind = 'Channel'""",
+        ids=list(ids),
+    )
+    return {
+        id: Occasion(
+            what=f"{channel} notifications",
+            result=error or "",
+            why="You are an administrator",
+            silence="Messages wait until the channel works again",
+            link="/settings/notifications",
+            is_current=bool(is_failing),
+        )
+        for id, channel, error, is_failing in rows
+    }

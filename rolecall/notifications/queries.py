@@ -1,0 +1,214 @@
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+import msgspec
+
+from rolecall.core import sealing
+from rolecall.core.caller import Caller
+from rolecall.core.config import Config
+from rolecall.core.db import Db, fetch_rows, fetch_value
+from rolecall.core.errors import NotFound
+from rolecall.core.ids import known_guid
+from rolecall.core.paging import Listing, Page, fetch_listed
+from rolecall.notifications.model import (
+    MEANINGS,
+    Channel,
+    KindRule,
+    MessageOutcome,
+    NotificationPolicy,
+    Rhythm,
+    ToldKind,
+    Transport,
+)
+from rolecall.notifications.occasions import Asking, Occasion, occasions_of
+from rolecall.notifications.shapes import (
+    ChannelHealth,
+    EmailDetail,
+    KindDetail,
+    MessageDetail,
+    MessageItem,
+    NotificationEntry,
+    NotificationItem,
+    NotificationPreferences,
+    NotificationSettings,
+    TemplateDetail,
+)
+from rolecall.notifications.writing import TemplateFault, default_template, note_of, template_in
+
+# The owner of each secret, to which it is sealed.
+SECRET_OWNERS = {Channel.EMAIL: UUID(int=2), Channel.SLACK: UUID(int=3), Channel.TEAMS: UUID(int=4)}
+
+
+class _ListedRow(msgspec.Struct, frozen=True):
+    id: UUID
+    kind: ToldKind
+    created_date: datetime
+    is_read: bool
+
+
+NOTIFICATIONS: Listing[Any] = Listing(
+    table="notifications",
+    row="n",
+    columns="id, kind, created_date, is_read",
+    make=lambda row: _ListedRow(row[0], ToldKind(row[1]), *row[2:]),
+    facets=("identity_id", "is_read"),
+    newest_first=True,
+)
+_MESSAGE = "id, channel, kind, recipient, address, subject, attempt, outcome, response, started_on, ended_on"
+MESSAGES = Listing(
+    table="notification_messages",
+    row="m",
+    columns=_MESSAGE,
+    make=lambda row: MessageItem(*row),
+    facets=("outcome",),
+    newest_first=True,
+)
+
+
+async def own_id(db: Db, caller: Caller) -> UUID:
+    """Return the person behind a caller: a token stands for who made it."""
+    owner = await fetch_value(db, "SELECT owner_id FROM tokens WHERE id = %(id)s", id=caller.id)
+    return owner or caller.id
+
+
+async def newest_first(
+    db: Db, identity_id: UUID, page: int, config: Config, *, is_read: bool | None = None
+) -> Page[NotificationItem]:
+    """List a person's notifications with their texts as they would be written now."""
+    found = await fetch_listed(db, NOTIFICATIONS, page, identity_id=identity_id, is_read=is_read)
+    known = await policy(db)
+
+    async def with_texts(db: Db, rows: Sequence[_ListedRow]) -> list[NotificationItem]:
+        about = await occasions_of(db, [row.id for row in rows], Asking(known.reminders, config.timezone))
+        return [_item(row, about.get(row.id, Occasion(is_current=False)), known) for row in rows]
+
+    return await found.completed(db, with_texts)
+
+
+def _item(row: _ListedRow, occasion: Occasion, known: NotificationPolicy) -> NotificationItem:
+    try:
+        note = note_of(template_in(known, row.kind), occasion, "", "")
+    except TemplateFault:
+        note = note_of(default_template(row.kind), occasion, "", "")
+    return NotificationItem(
+        row.id,
+        row.kind,
+        note.subject,
+        occasion.why,
+        occasion.link,
+        row.created_date,
+        row.is_read,
+        occasion.is_current,
+    )
+
+
+async def count_unread(db: Db, identity_id: UUID, most: int) -> int:
+    """Count unread notifications, up to a limit that keeps every page fast."""
+    count: int = await fetch_value(
+        db,
+        f"""SELECT count(*) FROM (SELECT FROM notifications WHERE identity_id = %(id)s AND NOT is_read
+                                  LIMIT {most:d}) AS unread""",
+        id=identity_id,
+    )
+    return count
+
+
+async def messages(db: Db, page: int, outcome: MessageOutcome | None = None) -> Page[MessageItem]:
+    return await fetch_listed(db, MESSAGES, page, outcome=outcome)
+
+
+async def get_message(db: Db, id: str) -> MessageDetail:
+    rows = await fetch_rows(
+        db,
+        f"SELECT {_MESSAGE}, text, html FROM notification_messages WHERE id = %(id)s",
+        id=known_guid("Message", id),
+    )
+    if not rows:
+        raise NotFound("Message", id)
+    return MessageDetail(*rows[0])
+
+
+async def policy(db: Db) -> NotificationPolicy:
+    stored = await fetch_rows(db, "SELECT name, value FROM notification_settings")
+    return msgspec.convert(dict(stored), NotificationPolicy)
+
+
+class Delivery(msgspec.Struct, frozen=True):
+    """How messages can be delivered now."""
+
+    policy: NotificationPolicy
+    secrets: dict[Channel, str]
+    channels: frozenset[Channel]
+    unreadable: Sequence[Channel] = ()
+
+
+async def delivery(db: Db, key: bytes) -> Delivery:
+    known = await policy(db)
+    secrets: dict[Channel, str] = {}
+    unreadable = []
+    for name, sealed in await fetch_rows(db, "SELECT channel, secret FROM notification_secrets"):
+        channel = Channel(name)
+        try:
+            secrets[channel] = sealing.unseal(key, sealed, SECRET_OWNERS[channel]).decode()
+        except sealing.CannotUnseal:
+            unreadable.append(channel)
+    chats = {channel for channel in (Channel.SLACK, Channel.TEAMS) if channel in secrets}
+    sends_mail = known.email.transport is not Transport.OFF and Channel.EMAIL not in unreadable
+    return Delivery(known, secrets, frozenset(chats | ({Channel.EMAIL} if sends_mail else set())), unreadable)
+
+
+async def settings(db: Db) -> NotificationSettings:
+    known = await policy(db)
+    secrets = {name for (name,) in await fetch_rows(db, "SELECT channel FROM notification_secrets")}
+    health = await fetch_rows(db, "SELECT channel, failing_since, last_error FROM notification_channels")
+    faults: dict[str, str] = dict(await fetch_rows(db, "SELECT kind, problem FROM notification_template_faults"))
+    states = {name: (since, error) for name, since, error in health}
+    configured = secrets - {Channel.EMAIL} | ({Channel.EMAIL} if known.email.transport is not Transport.OFF else set())
+    return NotificationSettings(
+        EmailDetail(**msgspec.structs.asdict(known.email), has_password=Channel.EMAIL in secrets),
+        {each: ChannelHealth(each in configured, *states.get(each, (None, None))) for each in SECRET_OWNERS},
+        [_kind(known.rule_of(kind)) for kind in ToldKind],
+        [_template(known, kind, faults.get(kind)) for kind in ToldKind],
+        known.reminders,
+    )
+
+
+async def entry(db: Db) -> NotificationEntry:
+    """Return the settings for a configuration file."""
+    known = await policy(db)
+    shown = (await settings(db)).email
+    return NotificationEntry(shown, known.kinds, known.templates, known.reminders)
+
+
+def _kind(rule: KindRule) -> KindDetail:
+    return KindDetail(rule.kind, MEANINGS[rule.kind], rule.channel, rule.rhythm, rule.is_locked)
+
+
+def _template(known: NotificationPolicy, kind: ToldKind, problem: str | None) -> TemplateDetail:
+    template, is_default = template_in(known, kind), known.template_of(kind) is None
+    return TemplateDetail(kind, template.subject, template.body, is_default, None if is_default else problem)
+
+
+async def preferences(db: Db, identity_id: UUID, zone: ZoneInfo) -> NotificationPreferences:
+    known = await policy(db)
+    chosen: dict[str, tuple[Any, ...]] = {
+        kind: (Channel(channel), Rhythm(rhythm))
+        for kind, channel, rhythm in await fetch_rows(
+            db,
+            "SELECT kind, channel, rhythm FROM notification_preferences WHERE identity_id = %(id)s",
+            id=identity_id,
+        )
+    }
+    own = await fetch_value(db, "SELECT zone FROM notification_zones WHERE identity_id = %(id)s", id=identity_id)
+    return NotificationPreferences(
+        own or str(zone), [_chosen(known.rule_of(kind), chosen.get(kind)) for kind in ToldKind]
+    )
+
+
+def _chosen(rule: KindRule, choice: tuple[Any, ...] | None) -> KindDetail:
+    if choice and not rule.is_locked:
+        rule = msgspec.structs.replace(rule, channel=choice[0], rhythm=choice[1])
+    return _kind(rule)

@@ -1,0 +1,95 @@
+"""Act on silence: remind the people who are asked, then ask others. Each step is an activity entry of the request."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+from rolecall.access_requests.escalation import ask_further
+from rolecall.core.caller import SYSTEM
+from rolecall.core.db import Db, execute, fetch_rows
+from rolecall.notifications import queries
+from rolecall.notifications.model import EscalateTo, Reminders, ToldKind, counted_before
+from rolecall.work_items.actions import record_activity_of
+
+_BATCH = 200
+
+
+async def act_on_silence(db: Db, zone: ZoneInfo, now: datetime) -> bool:
+    """Remind and escalate a batch of requests; return whether more may be due."""
+    reminders = (await queries.policy(db)).reminders
+    reminded = await _remind(db, reminders, zone, now)
+    return await _escalate(db, reminders, zone, now) or reminded
+
+
+async def _remind(db: Db, reminders: Reminders, zone: ZoneInfo, now: datetime) -> bool:
+    days = reminders.remind_after_days
+    ids = await _silent(db, ToldKind.DUE, days, reminders, zone, now)
+    told = await _tell_again(db, ids)
+    text = f"was reminded after {days} {str(reminders.days).lower()} without a response"
+    contents = {id: f"{', '.join(names)} {text}" for id, names in told.items()}
+    await _record(db, "Reminded", contents, now)
+    return len(ids) == _BATCH
+
+
+async def _escalate(db: Db, reminders: Reminders, zone: ZoneInfo, now: datetime) -> bool:
+    days = reminders.escalate_after_days
+    ids = await _silent(db, ToldKind.ESCALATED, days, reminders, zone, now)
+    asked = await ask_further(db, ids, supervisors=reminders.escalate_to is EscalateTo.SUPERVISOR)
+    waited = f"Nobody responded in {days} {str(reminders.days).lower()}"
+    contents = dict.fromkeys(ids, f"{waited}, and no one else can be asked")
+    for id in {each.request_id for each in asked}:
+        names = dict.fromkeys(each.name for each in asked if each.request_id == id)
+        contents[id] = f"{waited}, so {', '.join(names)} can respond too"
+    for each in asked:
+        await execute(
+            db,
+            "SELECT tell(ARRAY[%(id)s::uuid], %(kind)s, 'Access Request', %(request)s, %(type)s)",
+            id=each.id,
+            kind=ToldKind.ESCALATED,
+            request=each.request_id,
+            type=each.type,
+        )
+    await _record(db, "Escalated", contents, now)
+    return len(ids) == _BATCH
+
+
+async def _silent(db: Db, step: ToldKind, days: int, reminders: Reminders, zone: ZoneInfo, now: datetime) -> list[UUID]:
+    """Lock requests that have waited this many days without this step, and note the step."""
+    if not days:
+        return []
+    rows = await fetch_rows(
+        db,
+        f"""WITH silent AS (
+                SELECT r.id, r.status_since FROM waiting_requests w JOIN access_requests r ON r.id = w.request_id
+                WHERE w.list_key >= '' AND w.list_key < time_key(%(until)s, 0) AND NOT EXISTS (
+                    SELECT FROM notification_steps s
+                    WHERE s.request_id = r.id AND s.since = r.status_since AND s.step = %(step)s)
+                ORDER BY w.list_key LIMIT {_BATCH} FOR UPDATE OF r SKIP LOCKED)
+            INSERT INTO notification_steps (request_id, since, step)
+            SELECT id, status_since, %(step)s FROM silent ON CONFLICT DO NOTHING RETURNING request_id""",
+        until=counted_before(now, days, reminders, zone),
+        step=step,
+    )
+    return [id for (id,) in rows]
+
+
+async def _tell_again(db: Db, ids: Sequence[UUID]) -> dict[UUID, list[str]]:
+    """Tell everyone whose response these requests wait for; return their names."""
+    if not ids:
+        return {}
+    await execute(db, "SELECT tell_waiting(%(ids)s, %(kind)s)", ids=list(ids), kind=ToldKind.DUE)
+    rows = await fetch_rows(
+        db,
+        """SELECT n.item_id, array_agg(DISTINCT i.first_name || ' ' || i.last_name)
+           FROM notifications n JOIN identities i ON i.id = n.identity_id
+           WHERE n.item_id = ANY(%(ids)s) AND n.kind = %(kind)s AND n.created_date = written_on() GROUP BY n.item_id""",
+        ids=list(ids),
+        kind=ToldKind.DUE,
+    )
+    return dict(rows)
+
+
+async def _record(db: Db, action: str, contents: Mapping[UUID, str], now: datetime) -> None:
+    if contents:
+        await record_activity_of(db, list(contents), author=SYSTEM.name, action=action, content=contents, now=now)

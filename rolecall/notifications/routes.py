@@ -1,0 +1,146 @@
+from datetime import datetime
+from typing import Any
+
+import msgspec
+from litestar import Router
+
+from rolecall.core import clock
+from rolecall.core.caller import Caller, Scope
+from rolecall.core.checking import Facts, Json
+from rolecall.core.config import Config
+from rolecall.core.db import Db
+from rolecall.core.paging import Page
+from rolecall.notifications import actions, queries, trial
+from rolecall.notifications.model import MessageOutcome
+from rolecall.notifications.shapes import (
+    ChannelTest,
+    MessageDetail,
+    MessageItem,
+    NotificationItem,
+    NotificationPreferences,
+    NotificationSettings,
+    NotificationSettingsBody,
+    PreferencesBody,
+    ReadBody,
+    TemplatePreview,
+    TemplatePreviewBody,
+    TestBody,
+)
+from rolecall.web.bodies import AnyRequest, Carried, a_flag, a_word_of
+from rolecall.web.operations import operation, plain_json
+from rolecall.web.services import Services
+from rolecall.webhooks import guard
+
+
+@operation("GET", "/", scope=Scope.NOTIFICATIONS_OWN, query={"isRead": a_flag})
+async def list_notifications(db: Db, caller: Caller, query: dict[str, Any], config: Config) -> Page[NotificationItem]:
+    """List your notifications, newest first. A token shows those of the person who created it."""
+    own = await queries.own_id(db, caller)
+    return await queries.newest_first(db, own, query["page"], config, is_read=query.get("isRead"))
+
+
+@operation("PATCH", "/{id:str}", scope=Scope.NOTIFICATIONS_OWN, status=204, body=ReadBody)
+async def mark_notification(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> None:
+    """Mark one of your notifications as read or unread."""
+    await actions.mark_read(db, caller, id, raw, facts)
+
+
+@operation("POST", "/read", scope=Scope.NOTIFICATIONS_OWN, status=204)
+async def mark_all_notifications(db: Db, caller: Caller) -> None:
+    """Mark all your notifications as read."""
+    await actions.mark_all_read(db, caller)
+
+
+@operation("GET", "/", scope=Scope.NOTIFICATIONS_OWN)
+async def get_notification_preferences(db: Db, caller: Caller, config: Config) -> NotificationPreferences:
+    """Get how you are told of each kind of notification."""
+    return await queries.preferences(db, await queries.own_id(db, caller), config.timezone)
+
+
+@operation("PATCH", "/", scope=Scope.NOTIFICATIONS_OWN, body=PreferencesBody)
+async def change_notification_preferences(
+    db: Db, caller: Caller, raw: Json, facts: Facts, config: Config
+) -> NotificationPreferences:
+    """Change the given choices. A kind without channel and rhythm follows the default again."""
+    own = await actions.change_preferences(db, caller, raw, facts)
+    return await queries.preferences(db, own, config.timezone)
+
+
+@operation("GET", "/", scope=Scope.CONFIG_MANAGE)
+async def get_notification_settings(db: Db) -> NotificationSettings:
+    """Get the settings of notifications and the health of each channel. Secrets are never included."""
+    return await queries.settings(db)
+
+
+async def _with_names(request: AnyRequest, config: Config) -> Carried:
+    carried = await plain_json(request, config)
+    urls = [carried.raw.get(field) for field in ("slackUrl", "teamsUrl")]
+    return msgspec.structs.replace(carried, addresses=await guard.looked_up(urls))
+
+
+@operation("PATCH", "/", scope=Scope.CONFIG_MANAGE, body=NotificationSettingsBody, read_body=_with_names)
+async def change_notification_settings(db: Db, raw: Json, facts: Facts, config: Config) -> NotificationSettings:
+    """Change the given settings."""
+    await actions.change_settings(db, raw, facts, config)
+    return await queries.settings(db)
+
+
+@operation("POST", "/preview", scope=Scope.CONFIG_MANAGE, body=TemplatePreviewBody)
+async def preview_notification_template(raw: Json, facts: Facts, config: Config) -> TemplatePreview:
+    """Show a template with example facts, or what is wrong with it."""
+    return actions.preview(raw, facts, config)
+
+
+async def _tried(request: AnyRequest, config: Config) -> Carried:
+    """Send the test before the operation takes a database connection, because the server may be slow."""
+    carried = await plain_json(request, config)
+    services: Services = request.app.state.services
+    facts = Facts(now=clock.now(), zone=config.timezone)
+    sent = await trial.try_channel(services.pool, config, carried.raw, facts)
+    return msgspec.structs.replace(carried, raw=sent)
+
+
+@operation("POST", "/test", scope=Scope.CONFIG_MANAGE, body=TestBody, read_body=_tried)
+async def test_notifications(db: Db, raw: trial.Trial, now: datetime) -> ChannelTest:
+    """Send a test message at once. The response says what the server said."""
+    return await trial.record_trial(db, raw, now)
+
+
+@operation("GET", "/", scope=Scope.CONFIG_MANAGE, query={"outcome": a_word_of(MessageOutcome)})
+async def list_notification_messages(db: Db, query: dict[str, Any]) -> Page[MessageItem]:
+    """List the messages that were sent, with their outcomes, newest first."""
+    return await queries.messages(db, query["page"], query.get("outcome"))
+
+
+@operation("GET", "/{id:str}", scope=Scope.CONFIG_MANAGE)
+async def get_notification_message(db: Db, id: str) -> MessageDetail:
+    """Get one message as it was sent."""
+    return await queries.get_message(db, id)
+
+
+notifications = Router(
+    "/api/notifications",
+    route_handlers=[list_notifications, mark_notification, mark_all_notifications],
+    tags=["Notifications"],
+)
+preferences = Router(
+    "/api/notification-preferences",
+    route_handlers=[get_notification_preferences, change_notification_preferences],
+    tags=["Notifications"],
+)
+settings = Router(
+    "/api/notification-settings",
+    route_handlers=[
+        get_notification_settings,
+        change_notification_settings,
+        preview_notification_template,
+        test_notifications,
+    ],
+    tags=["Administration"],
+)
+messages = Router(
+    "/api/notification-messages",
+    route_handlers=[list_notification_messages, get_notification_message],
+    tags=["Administration"],
+)
+ROUTERS = (notifications, preferences, settings, messages)

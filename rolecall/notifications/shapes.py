@@ -1,0 +1,250 @@
+from collections.abc import Sequence
+from datetime import date, datetime
+from typing import Annotated
+from uuid import UUID
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import msgspec
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator
+
+from rolecall.core.checking import Body, Flag, Name256, Text, Text256, broken, one_of
+from rolecall.notifications.model import (
+    Channel,
+    CountedDays,
+    EscalateTo,
+    KindRule,
+    MessageOutcome,
+    MessageTemplate,
+    Reminders,
+    Rhythm,
+    Security,
+    ToldKind,
+    Transport,
+)
+from rolecall.webhooks.guard import LONGEST_URL
+
+MOST_HOLIDAYS = 500
+
+
+class NotificationItem(msgspec.Struct, rename="camel"):
+    """A notification; `isCurrent` is false once nothing waits any more."""
+
+    id: UUID
+    kind: ToldKind
+    subject: str
+    why: str
+    link: str
+    created_date: datetime
+    is_read: bool
+    is_current: bool
+
+
+class MessageItem(msgspec.Struct, rename="camel"):
+    id: UUID
+    channel: Channel
+    kind: str
+    recipient: str
+    address: str
+    subject: str
+    attempt: int
+    outcome: MessageOutcome
+    response: str | None
+    started_on: datetime
+    ended_on: datetime | None
+
+
+class MessageDetail(MessageItem):
+    """A message as it was sent."""
+
+    text: str
+    html: str
+
+
+class ChannelHealth(msgspec.Struct, rename="camel"):
+    is_configured: bool
+    failing_since: datetime | None
+    last_error: str | None
+
+
+class EmailDetail(msgspec.Struct, rename="camel"):
+    transport: Transport
+    host: str
+    port: int
+    security: Security
+    username: str
+    sender: str
+    has_password: bool
+
+
+class KindDetail(msgspec.Struct, rename="camel"):
+    kind: ToldKind
+    meaning: str
+    channel: Channel
+    rhythm: Rhythm
+    is_locked: bool
+
+
+class TemplateDetail(msgspec.Struct, rename="camel"):
+    """A template; `problem` is why it could not be used the last time, and the built-in one was."""
+
+    kind: ToldKind
+    subject: str
+    body: str
+    is_default: bool
+    problem: str | None
+
+
+class NotificationSettings(msgspec.Struct, rename="camel"):
+    """The settings of notifications. Secrets are never included."""
+
+    email: EmailDetail
+    channels: dict[Channel, ChannelHealth]
+    kinds: list[KindDetail]
+    templates: list[TemplateDetail]
+    reminders: Reminders
+
+
+class NotificationPreferences(msgspec.Struct, rename="camel"):
+    zone: str
+    kinds: list[KindDetail]
+
+
+class TemplatePreview(msgspec.Struct, rename="camel"):
+    subject: str
+    text: str
+    html: str
+
+
+class ChannelTest(msgspec.Struct, rename="camel"):
+    channel: Channel
+    outcome: MessageOutcome
+    response: str
+
+
+class NotificationEntry(msgspec.Struct, rename="camel"):
+    """The settings of notifications in a configuration; only what differs from the defaults in kinds and templates."""
+
+    email: EmailDetail
+    kinds: Sequence[KindRule]
+    templates: Sequence[MessageTemplate]
+    reminders: Reminders
+
+
+KindName = Annotated[ToldKind, one_of(ToldKind)]
+ChannelName = Annotated[Channel, one_of(Channel)]
+RhythmName = Annotated[Rhythm, one_of(Rhythm)]
+
+
+def _address(text: str) -> str:
+    local, at, domain = text.rpartition("@")
+    if text and (not at or not local or not domain or not text.isprintable() or set(text) & set(" <>,;:\\\"'()[]")):
+        raise broken("{name} must be an e-mail address such as rolecall@example.com")
+    return text
+
+
+EmailAddress = Annotated[Text256, AfterValidator(_address)]
+
+
+class EmailBody(Body):
+    transport: Annotated[Transport, one_of(Transport)] | None = None
+    host: Text256 | None = None
+    port: Annotated[int, Field(ge=1, le=65535)] | None = None
+    security: Annotated[Security, one_of(Security)] | None = None
+    username: Text256 | None = None
+    sender: EmailAddress | None = None
+    # Write-only; an empty text removes it.
+    password: Annotated[Text, Field(max_length=1024)] | None = None
+
+
+class KindBody(Body):
+    kind: KindName
+    channel: ChannelName | None = None
+    rhythm: RhythmName | None = None
+    is_locked: Flag | None = None
+
+
+class TemplateBody(Body):
+    """A template; without subject and body the built-in one applies again."""
+
+    kind: KindName
+    subject: Annotated[Text, Field(max_length=256)] | None = None
+    body: Annotated[Text, Field(max_length=8192)] | None = None
+
+
+def _day(value: object) -> object:
+    try:
+        return date.fromisoformat(value) if isinstance(value, str) else date.fromisoformat("")
+    except ValueError:
+        raise broken("{name} must be a date such as 2026-12-25") from None
+
+
+Day = Annotated[date, BeforeValidator(_day)]
+
+
+class RemindersBody(Body):
+    remind_after_days: Annotated[int, Field(ge=0, le=365)] | None = None
+    escalate_after_days: Annotated[int, Field(ge=0, le=365)] | None = None
+    escalate_to: Annotated[EscalateTo, one_of(EscalateTo)] | None = None
+    days: Annotated[CountedDays, one_of(CountedDays)] | None = None
+    holidays: Annotated[list[Day], Field(max_length=MOST_HOLIDAYS)] | None = None
+
+    @field_validator("holidays")
+    @classmethod
+    def in_order(cls, holidays: list[date] | None) -> list[date] | None:
+        return holidays and sorted(set(holidays))
+
+
+class NotificationSettingsBody(Body):
+    email: EmailBody | None = None
+    # Incoming webhooks; write-only, an empty text removes one.
+    slack_url: Annotated[Text, Field(max_length=LONGEST_URL)] | None = None
+    teams_url: Annotated[Text, Field(max_length=LONGEST_URL)] | None = None
+    kinds: Annotated[list[KindBody], Field(max_length=len(ToldKind))] | None = None
+    templates: Annotated[list[TemplateBody], Field(max_length=len(ToldKind))] | None = None
+    reminders: RemindersBody | None = None
+
+
+def _zone(text: str) -> str:
+    try:
+        ZoneInfo(text)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise broken("{name} must be a time zone such as Europe/Zurich") from None
+    return text
+
+
+class PreferenceBody(Body):
+    """A choice for one kind; without channel and rhythm the default applies again."""
+
+    kind: KindName
+    channel: ChannelName | None = None
+    rhythm: RhythmName | None = None
+
+
+class PreferencesBody(Body):
+    zone: Annotated[Name256, AfterValidator(_zone)] | None = None
+    kinds: Annotated[list[PreferenceBody], Field(max_length=len(ToldKind))] | None = None
+
+
+class ReadBody(Body):
+    is_read: Flag
+
+
+class TemplatePreviewBody(Body):
+    kind: KindName
+    subject: Annotated[Text, Field(max_length=256)]
+    body: Annotated[Text, Field(max_length=8192)]
+
+
+class TestBody(Body):
+    __test__ = False
+
+    channel: Annotated[Channel, one_of([Channel.EMAIL, Channel.SLACK, Channel.TEAMS])] = Channel.EMAIL
+    # Required for e-mail.
+    address: EmailAddress = ""
+
+    @field_validator("address")
+    @classmethod
+    def given_for_email(cls, address: str, info: ValidationInfo) -> str:
+        if info.data.get("channel") is Channel.EMAIL and not address:
+            raise broken("{name} is required")
+        return address

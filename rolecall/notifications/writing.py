@@ -1,0 +1,186 @@
+"""Write messages: one template gives the subject, the plain text and the HTML.
+
+A template is text with names in double braces, such as `{{ person }}`. A line whose names are all empty is left out.
+The facts (who, what, why you, by when, what happens on silence) and the link follow every template, so that no edit
+can lose them.
+"""
+
+import re
+from collections.abc import Sequence
+from difflib import get_close_matches
+
+import msgspec
+from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+
+from rolecall.core.errors import Problem
+from rolecall.notifications.model import MessageTemplate, NotificationPolicy, ToldKind
+from rolecall.notifications.occasions import Occasion
+
+# What templates may name, and an example of each for the preview.
+EXAMPLES = {
+    "recipient": "Grace Hopper",
+    "person": "Ada Lovelace",
+    "what": "Add access in Payroll: Post entries",
+    "asked": "Approve",
+    "by": "Charles Babbage",
+    "result": "approved",
+    "application": "Payroll",
+    "why": "The supervisor approves added and changed access",
+    "due": "Friday, 4 December 2026",
+    "silence": "After 7 working days your supervisor can respond too; until someone does, nothing changes",
+}
+_FACTS = {
+    "person": "Person",
+    "what": "What",
+    "by": "By",
+    "why": "Why you",
+    "due": "By when",
+    "silence": "If nobody responds",
+}
+_OPENS = {
+    ToldKind.PERSONNEL_EVENT: "Open the event",
+    ToldKind.IMPORT_FAILED: "Open the import",
+    ToldKind.IMPORT_HELD: "Open the import",
+    ToldKind.SCHEDULE_FAILED: "Open the import",
+    ToldKind.WEBHOOK_FAILING: "Open the webhook",
+    ToldKind.CHANNEL_FAILING: "Open the settings",
+}
+DEFAULTS = {
+    ToldKind.WAITING: (
+        "{{ asked }}: {{ what }} for {{ person }}",
+        "{{ by }} asks for this. It waits for your response.",
+    ),
+    ToldKind.DUE: (
+        "Reminder: {{ what }} for {{ person }}",
+        "This still waits for your response. Please decide by {{ due }}.",
+    ),
+    ToldKind.ESCALATED: (
+        "Nobody responded: {{ what }} for {{ person }}",
+        "Nobody who was asked has responded, so you are asked too.",
+    ),
+    ToldKind.ASSIGNED: (
+        "Assigned to you: {{ what }} for {{ person }}",
+        "{{ by }} started it. It is yours now.",
+    ),
+    ToldKind.DECIDED: ("Your request was {{ result }}: {{ what }} for {{ person }}", "{{ by }} decided it."),
+    ToldKind.PERSONNEL_EVENT: ("{{ person }}: {{ what }} was {{ result }}", "{{ by }} entered this event."),
+    ToldKind.IMPORT_FAILED: ("{{ what }} failed", "The reason: {{ result }}"),
+    ToldKind.IMPORT_HELD: (
+        "{{ what }} is held",
+        "The guard holds the import: {{ result }}\n\nContinue it if the change is right, or cancel it.",
+    ),
+    ToldKind.SCHEDULE_FAILED: ("Scheduled: {{ what }} failed", "The reason: {{ result }}"),
+    ToldKind.WEBHOOK_FAILING: ("{{ what }} is failing", "{{ what }}: {{ result }}."),
+    ToldKind.CHANNEL_FAILING: ("{{ what }} cannot be sent", "The reason: {{ result }}"),
+}
+_NAME = re.compile(r"{{\s*([^{}]*?)\s*}}")
+_BRACE = re.compile(r"{{|}}|{%|%}")
+_environment = Environment(
+    loader=PackageLoader("rolecall.notifications"),
+    autoescape=select_autoescape(["html"]),
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+
+
+class TemplateFault(Exception):
+    """A template that cannot be used; the message says where and why."""
+
+
+class Note(msgspec.Struct, frozen=True):
+    """One notification in words."""
+
+    subject: str
+    paragraphs: list[str]
+    facts: list[tuple[str, str]]
+    link: str
+    opens: str
+
+
+class WrittenMessage(msgspec.Struct, frozen=True):
+    """A message in words, in both forms."""
+
+    subject: str
+    text: str
+    html: str
+
+
+def default_template(kind: ToldKind) -> MessageTemplate:
+    return MessageTemplate(kind, *DEFAULTS[kind])
+
+
+def template_in(policy: NotificationPolicy, kind: ToldKind) -> MessageTemplate:
+    return policy.template_of(kind) or default_template(kind)
+
+
+def template_problems(template: MessageTemplate) -> list[Problem]:
+    """Return what is wrong with a template, by field and line."""
+    found = []
+    for field, text in (("subject", template.subject), ("body", template.body)):
+        for number, line in enumerate(text.split("\n"), 1):
+            found += [Problem(field, f"Line {number}: {said}") for said in _line_problems(line)]
+    if "\n" in template.subject:
+        found.append(Problem("subject", "Subject must be one line"))
+    return found
+
+
+def _line_problems(line: str) -> list[str]:
+    unknown = [name for name in _NAME.findall(line) if name not in EXAMPLES]
+    said = [f"{name or 'an empty name'} is unknown{_instead(name)}" for name in unknown]
+    if _BRACE.search(_NAME.sub("", line)):
+        said.append("braces are not balanced; write a name as {{ person }}")
+    return said
+
+
+def _instead(name: str) -> str:
+    near = get_close_matches(name, EXAMPLES, 1)
+    return f"; did you mean {near[0]}?" if near else f"; the names are {', '.join(EXAMPLES)}"
+
+
+def note_of(template: MessageTemplate, occasion: Occasion, recipient: str, base_url: str) -> Note:
+    """Fill a template in; raise TemplateFault if it is broken."""
+    if problems := template_problems(template):
+        raise TemplateFault(f"{problems[0].field}: {problems[0].message}")
+    values = {**{name: getattr(occasion, name, "") for name in EXAMPLES}, "recipient": recipient}
+    body = [line for line in template.body.split("\n") if _is_said(line, values)]
+    paragraphs = [_one_line(part) for part in re.split(r"\n\s*\n", _filled("\n".join(body), values)) if part.strip()]
+    facts = [(label, values[name]) for name, label in _FACTS.items() if values[name]]
+    link = f"{base_url}{occasion.link}"
+    return Note(_one_line(_filled(template.subject, values)), paragraphs, facts, link, _opens(template.kind, occasion))
+
+
+def _opens(kind: ToldKind, occasion: Occasion) -> str:
+    return "Open the event" if occasion.link.startswith("/events/") else _OPENS.get(kind, "Open the request")
+
+
+def _is_said(line: str, values: dict[str, str]) -> bool:
+    names = _NAME.findall(line)
+    return not names or any(values[name] for name in names)
+
+
+def _filled(text: str, values: dict[str, str]) -> str:
+    return _NAME.sub(lambda found: values[found[1]], text)
+
+
+def _one_line(text: str) -> str:
+    """Collapse white space, so that no name can add a header or a line."""
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+
+
+def subject_of(notes: Sequence[Note]) -> str:
+    return notes[0].subject if len(notes) == 1 else f"{len(notes)} notifications from Rolecall"
+
+
+def write(notes: Sequence[Note], recipient: str, base_url: str, *, is_digest: bool) -> WrittenMessage:
+    """Write a message with one or more notes as plain text and as HTML."""
+    subject = subject_of(notes)
+    values = {
+        "subject": subject,
+        "notes": notes,
+        "recipient": recipient,
+        "settings": f"{base_url}/notifications/preferences",
+        "is_digest": is_digest,
+    }
+    text, html = (_environment.get_template(f"message.{form}").render(values) for form in ("txt", "html"))
+    return WrittenMessage(subject, text, html)

@@ -1,0 +1,154 @@
+-- Notifications: written by triggers, in the transaction of what they tell, so that nothing happens without them.
+--
+-- INSERT INTO access_request_events and UPDATE of access_requests (access_requests/moving.py), INSERT and UPDATE of personnel_events
+-- (personnel_events/actions.py), UPDATE of application_imports and import_runs (application_imports/run/next_import.py) and of webhooks
+-- (webhooks/outbox.py) fire the triggers. notifications/reminders.py calls `tell_waiting` itself.
+
+-- The person, token or nothing that writes this transaction.
+CREATE OR REPLACE FUNCTION author_id() RETURNS uuid STABLE LANGUAGE sql RETURN
+    (nullif(current_setting('rolecall.author', true), '')::jsonb #>> '{caller,id}')::uuid;
+
+-- The active people behind a reviewer: the person, or every administrator for the reviewer Administrators.
+CREATE OR REPLACE FUNCTION people_to_tell(reviewer uuid) RETURNS SETOF uuid STABLE ROWS 1 LANGUAGE sql BEGIN ATOMIC
+    SELECT i.id FROM identities i WHERE i.id = reviewer AND i.status = 'Active'
+    UNION ALL
+    SELECT i.id FROM console_roles c JOIN identities i ON i.id = c.identity_id
+    WHERE reviewer = administrators_id() AND c.role = 'Administrator' AND i.status = 'Active';
+END;
+
+-- The person if active, otherwise the administrators.
+CREATE OR REPLACE FUNCTION person_or_administrators(person uuid) RETURNS SETOF uuid STABLE ROWS 1 LANGUAGE sql BEGIN ATOMIC
+    SELECT people_to_tell(CASE WHEN EXISTS (SELECT FROM identities i WHERE i.id = person AND i.status = 'Active')
+                               THEN person ELSE administrators_id() END);
+END;
+
+-- Insert one notification for each person and wake the sender.
+CREATE OR REPLACE FUNCTION tell(people uuid[], told_kind text, told_item_kind text, told_item uuid, told_part text DEFAULT '') RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO notifications (id, identity_id, kind, item_kind, item_id, part, created_date, next_attempt_on)
+    SELECT gen_random_uuid(), person, told_kind, told_item_kind, told_item, told_part, written_on(), written_on()
+    FROM (SELECT DISTINCT unnest(people) AS person) AS told;
+    IF FOUND THEN
+        PERFORM pg_notify(notifications_channel(), '');
+    END IF;
+END $$;
+
+-- Tell everyone whose response these requests wait for: not who asked, not who is affected, no rule that another reviewer met.
+CREATE OR REPLACE FUNCTION tell_waiting(requests uuid[], told_kind text) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO notifications (id, identity_id, kind, item_kind, item_id, part, created_date, next_attempt_on)
+    SELECT gen_random_uuid(), asked.person, told_kind, 'Access Request', asked.id, asked.type, written_on(), written_on()
+    FROM (SELECT DISTINCT r.id, p.type, to_tell.person
+          FROM access_requests r
+          JOIN responses p ON p.request_id = r.id AND p.type = awaited_type(r.status) AND p.asked AND p.response = 'Pending'
+          CROSS JOIN LATERAL people_to_tell(p.reviewer_id) AS to_tell (person)
+          WHERE r.id = ANY (requests) AND to_tell.person <> r.reporter_id AND to_tell.person IS DISTINCT FROM r.identity_id
+            AND NOT EXISTS (SELECT FROM responses met WHERE met.request_id = p.request_id AND met.type = p.type
+                                                        AND met.rule = p.rule AND met.response = 'Approved')) AS asked;
+    IF FOUND THEN
+        PERFORM pg_notify(notifications_channel(), '');
+    END IF;
+END $$;
+
+-- A new request waits; a request was assigned; a request was decided, which who asked for it is told.
+CREATE OR REPLACE FUNCTION tell_of_request_events() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM tell_waiting(ARRAY(SELECT request_id FROM new_rows WHERE name = 'AccessRequestCreated'), 'Waiting');
+    INSERT INTO notifications (id, identity_id, kind, item_kind, item_id, part, created_date, next_attempt_on)
+    SELECT gen_random_uuid(), i.id, told.kind, 'Access Request', told.request_id, told.name, written_on(), written_on()
+    FROM (SELECT e.request_id, e.name, e.caller_id, CASE e.name WHEN 'AccessRequestAssigned' THEN 'Assigned' ELSE 'Decided' END AS kind,
+                 CASE e.name WHEN 'AccessRequestAssigned' THEN r.assignee_id ELSE r.reporter_id END AS person
+          FROM new_rows e JOIN access_requests r ON r.id = e.request_id
+          WHERE e.name IN ('AccessRequestAssigned', 'AccessRequestCompleted', 'AccessRequestCanceled')
+             -- A request that needs no approval was not approved by anyone.
+             OR e.name = 'AccessRequestApproved' AND EXISTS (SELECT FROM responses p WHERE p.request_id = r.id AND p.type = 'Approve')) AS told
+    JOIN identities i ON i.id = told.person AND i.status = 'Active' AND i.id <> told.caller_id;
+    IF FOUND THEN
+        PERFORM pg_notify(notifications_channel(), '');
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE OR REPLACE TRIGGER tell_of_request_events AFTER INSERT ON access_request_events REFERENCING NEW TABLE AS new_rows
+    FOR EACH STATEMENT EXECUTE FUNCTION tell_of_request_events();
+
+-- A request moved: what it waited for is done, and others may have to respond now.
+CREATE OR REPLACE FUNCTION tell_of_moved_requests() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    moved CONSTANT uuid[] := ARRAY(SELECT id FROM (SELECT id, status FROM new_rows EXCEPT SELECT id, status FROM old_rows) AS changed);
+BEGIN
+    IF cardinality(moved) > 0 THEN
+        UPDATE notifications SET is_read = true
+        WHERE item_id = ANY (moved) AND NOT is_read AND kind IN ('Waiting', 'Due', 'Escalated', 'Assigned');
+        PERFORM tell_waiting(moved, 'Waiting');
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE OR REPLACE TRIGGER tell_of_moved_requests AFTER UPDATE ON access_requests REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
+    FOR EACH STATEMENT EXECUTE FUNCTION tell_of_moved_requests();
+
+-- An event about a person: their supervisor is told of its creation and cancelation, unless they did it.
+CREATE OR REPLACE FUNCTION tell_of_personnel_events() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM tell(ARRAY(SELECT people_to_tell(i.supervisor_id) FROM identities i
+                    WHERE i.id = NEW.identity_id AND i.supervisor_id IS DISTINCT FROM author_id()), 'Personnel Event', 'Personnel Event', NEW.id, NEW.status);
+    RETURN NULL;
+END $$;
+CREATE OR REPLACE TRIGGER tell_of_new_event AFTER INSERT ON personnel_events FOR EACH ROW EXECUTE FUNCTION tell_of_personnel_events();
+CREATE OR REPLACE TRIGGER tell_of_canceled_event AFTER UPDATE OF status ON personnel_events FOR EACH ROW
+    WHEN (NEW.status = 'Canceled' AND OLD.status <> 'Canceled') EXECUTE FUNCTION tell_of_personnel_events();
+
+CREATE OR REPLACE FUNCTION tell_of_assigned_event() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM tell(ARRAY(SELECT person FROM people_to_tell(NEW.assignee_id) AS person WHERE person IS DISTINCT FROM author_id()),
+              'Assigned', 'Personnel Event', NEW.id);
+    RETURN NULL;
+END $$;
+CREATE OR REPLACE TRIGGER tell_of_assigned_event AFTER UPDATE OF assignee_id ON personnel_events FOR EACH ROW
+    WHEN (NEW.assignee_id IS DISTINCT FROM OLD.assignee_id AND NEW.assignee_id IS NOT NULL) EXECUTE FUNCTION tell_of_assigned_event();
+
+-- A failed or held import: the owner of the application is told, or the administrators.
+CREATE OR REPLACE FUNCTION tell_of_failed_import() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM tell(ARRAY(SELECT person_or_administrators(a.owner_id) FROM applications a WHERE a.id = NEW.application_id),
+              CASE NEW.type WHEN 'Scheduled' THEN 'Schedule Failed' ELSE 'Import Failed' END, 'Import', NEW.id);
+    RETURN NULL;
+END $$;
+CREATE OR REPLACE TRIGGER tell_of_failed_import AFTER UPDATE OF status ON application_imports FOR EACH ROW
+    WHEN (NEW.status = 'Failed' AND OLD.status <> 'Failed') EXECUTE FUNCTION tell_of_failed_import();
+
+CREATE OR REPLACE FUNCTION tell_of_held_import() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM tell(ARRAY(SELECT person_or_administrators(a.owner_id)
+                    FROM application_imports i JOIN applications a ON a.id = i.application_id WHERE i.id = NEW.import_id),
+              'Import Held', 'Import', NEW.import_id);
+    RETURN NULL;
+END $$;
+CREATE OR REPLACE TRIGGER tell_of_held_import AFTER UPDATE OF held ON import_runs FOR EACH ROW
+    WHEN (NEW.held IS NOT NULL AND OLD.held IS NULL) EXECUTE FUNCTION tell_of_held_import();
+
+-- A webhook that the circuit breaker probes, or that the service disabled.
+CREATE OR REPLACE FUNCTION tell_of_failing_webhook() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM tell(ARRAY(SELECT people_to_tell(administrators_id())), 'Webhook Failing', 'Webhook', NEW.id);
+    RETURN NULL;
+END $$;
+CREATE OR REPLACE TRIGGER tell_of_failing_webhook AFTER UPDATE ON webhooks FOR EACH ROW
+    WHEN (NEW.deleted_on IS NULL AND (NEW.failures >= failures_until_probed() AND OLD.failures < failures_until_probed()
+                                      OR NEW.disabled_reason IS NOT NULL AND OLD.disabled_reason IS NULL))
+    EXECUTE FUNCTION tell_of_failing_webhook();
+
+-- A channel that cannot send: the administrators are told in the console.
+CREATE OR REPLACE FUNCTION tell_of_failing_channel() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM tell(ARRAY(SELECT people_to_tell(administrators_id())), 'Channel Failing', 'Channel', '00000000-0000-0000-0000-000000000000', NEW.channel);
+    RETURN NULL;
+END $$;
+CREATE OR REPLACE TRIGGER tell_of_failing_channel AFTER UPDATE OF failing_since ON notification_channels FOR EACH ROW
+    WHEN (NEW.failing_since IS NOT NULL AND OLD.failing_since IS NULL) EXECUTE FUNCTION tell_of_failing_channel();
+
+CALL keep_list('notifications', 'identity_id', 'is_read');
+CALL keep_list('notification_messages', 'outcome');
+CALL keep_audit('notification_settings', '''Notification Settings''', $$'00000000-0000-0000-0000-000000000000'::uuid$$, 'jsonb_build_object(''value'', r.value)', 'camel(r.name)');
+CALL keep_audit('notification_secrets', '''Notification Settings''', $$'00000000-0000-0000-0000-000000000000'::uuid$$, 'jsonb_build_object(''setOn'', r.set_on)', $$'secrets.' || r.channel$$);
+CALL keep_audit('notification_preferences', '''Notification Preferences''', 'r.identity_id', $$jsonb_build_object('channel', r.channel, 'rhythm', r.rhythm)$$, $$'kinds.' || r.kind$$);
+CALL keep_audit('notification_zones', '''Notification Preferences''', 'r.identity_id', $$jsonb_build_object('zone', r.zone)$$, $$'zone'$$);

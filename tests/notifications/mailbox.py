@@ -1,0 +1,97 @@
+"""A real SMTP server on loopback that refuses, defers or hangs up as its recipients say."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from email import message_from_bytes
+from email.message import EmailMessage
+from email.policy import default
+from typing import Any
+
+from aiosmtpd.controller import Controller
+from aiosmtpd.smtp import SMTP, AuthResult, Envelope, LoginPassword, Session
+
+# Recipients whose local part begins so get this response, each time or for the first attempts only.
+REFUSED = {
+    "unknown": "550 5.1.1 No such user here",
+    "full": "452 4.2.2 Mailbox full",
+    "overfull": "552 5.2.2 Over quota",
+}
+GREYLISTED = "451 4.7.1 Greylisted, try again later"
+
+
+def _hang_up(server: SMTP) -> None:
+    assert isinstance(server.transport, asyncio.Transport)
+    server.transport.abort()
+
+
+class Mailbox:
+    """Accept messages and keep them; count what was asked of the server."""
+
+    def __init__(self) -> None:
+        self.messages: list[EmailMessage] = []
+        self.asked = Counter[str]()
+        self.password = ""
+        self.senders_refused = False
+
+    async def handle_MAIL(self, server: SMTP, session: Session, envelope: Envelope, address: str, options: Any) -> str:  # noqa: N802
+        if self.senders_refused:
+            return "553 5.7.1 Sender rejected"
+        envelope.mail_from = address
+        return "250 OK"
+
+    async def handle_RCPT(self, server: SMTP, session: Session, envelope: Envelope, address: str, options: Any) -> str:  # noqa: N802
+        self.asked[address] += 1
+        word = address.partition("@")[0].rstrip("0123456789")
+        if word == "grey" and self.asked[address] == 1:
+            return GREYLISTED
+        if word == "hangup" and self.asked[address] == 1:
+            _hang_up(server)
+            return "421 Bye"
+        if word in REFUSED:
+            return REFUSED[word]
+        envelope.rcpt_tos.append(address)
+        return "250 OK"
+
+    async def handle_DATA(self, server: SMTP, session: Session, envelope: Envelope) -> str:  # noqa: N802
+        address = envelope.rcpt_tos[0]
+        content = envelope.content
+        assert isinstance(content, bytes)
+        message = message_from_bytes(content, policy=default)
+        assert isinstance(message, EmailMessage)
+        self.messages.append(message)
+        if address.startswith("lost") and self.asked[address] == 1:
+            _hang_up(server)
+        return "250 2.0.0 Queued"
+
+    def authenticate(
+        self, server: SMTP, session: Session, envelope: Envelope, mechanism: str, given: Any
+    ) -> AuthResult:
+        fits = isinstance(given, LoginPassword) and given.password == self.password.encode()
+        return AuthResult(success=fits, handled=False)
+
+    def to(self, address: str) -> list[EmailMessage]:
+        return [message for message in self.messages if message["To"] == address]
+
+
+class _Controller(Controller):
+    def __init__(self, mailbox: Mailbox, **settings: Any) -> None:
+        super().__init__(mailbox, hostname="127.0.0.1", port=0, **settings)
+
+    def _trigger_server(self) -> None:
+        """Learn the port that the system chose before the controller connects to itself."""
+        assert self.server
+        self.port = self.server.sockets[0].getsockname()[1]  # type: ignore[attr-defined]
+        super()._trigger_server()  # type: ignore[no-untyped-call]
+
+
+@contextmanager
+def receiving(mailbox: Mailbox, **settings: Any) -> Iterator[int]:
+    """Serve SMTP on loopback; yield the port."""
+    controller = _Controller(mailbox, loop=asyncio.new_event_loop(), **settings)
+    controller.start()
+    try:
+        yield controller.port
+    finally:
+        controller.stop()

@@ -1,0 +1,112 @@
+"""Who is told of what, in the transaction of what happens."""
+
+from datetime import timedelta
+from uuid import UUID
+
+from rolecall.access_requests import actions, moving
+from rolecall.core import clock
+from rolecall.core.caller import SYSTEM, Caller
+from rolecall.core.db import Db, execute, fetch_rows, fetch_value
+from rolecall.webhooks.model import FAILURES_UNTIL_PROBED
+from tests.builders import an_application, an_import, facts
+from tests.notifications.telling import Company, Desk, ask, told
+
+
+async def test_rolled_back_request_tells_nobody(db: Db, company: Company) -> None:
+    async with db.transaction(force_rollback=True):
+        await ask(db, company)
+        assert await told(db) == [("Waiting", "New")]
+
+    assert await told(db) == []
+
+
+async def test_each_stage_tells_who_is_asked_next(db: Db, company: Company) -> None:
+    await execute(
+        db,
+        "UPDATE applications SET provisioner_ids = ARRAY[%(id)s::uuid] WHERE id = %(app)s",
+        id=company.alan,
+        app=company.payroll,
+    )
+    request = await ask(db, company)
+    assert await told(db) == [("Waiting", "New")]
+
+    async with db.transaction():
+        await moving.approve(db, [request], SYSTEM, clock.now())
+
+    assert await told(db, company.alan) == [("Waiting", "New")]
+    unread = await fetch_rows(db, "SELECT identity_id FROM notifications WHERE NOT is_read")
+    assert unread == [(company.alan,)]
+
+
+async def test_who_asked_is_told_of_the_decision(db: Db, company: Company) -> None:
+    joan = Caller(company.alan, "Alan Turing", frozenset())
+    request = await ask(db, company)
+    await execute(db, "UPDATE access_requests SET reporter_id = %(id)s WHERE id = %(r)s", id=company.alan, r=request)
+
+    async with db.transaction():
+        await moving.approve(db, [request], SYSTEM, clock.now())
+        await moving.cancel(db, [request], joan, clock.now())
+
+    decided = await fetch_rows(
+        db, "SELECT part FROM notifications WHERE kind = 'Decided' AND identity_id = %(id)s", id=company.alan
+    )
+    # Who cancels a request knows it.
+    assert decided == [("AccessRequestApproved",)]
+
+
+async def test_assignee_is_told_unless_they_took_it(db: Db, company: Company) -> None:
+    request = await ask(db, company)
+    body = {"assigneeId": str(company.alan)}
+
+    async with db.transaction():
+        await actions.assign(db, SYSTEM, str(request), body, facts())
+
+    assert ("Assigned", "New") in await told(db, company.alan)
+
+
+async def test_owner_is_told_of_a_failed_import_and_administrators_without_one(db: Db, company: Company) -> None:
+    owned = await an_application(db, "CRM", ownerId=str(company.grace))
+
+    await an_import(db, owned, "Failed")
+    await an_import(db, company.payroll, "Failed")
+
+    assert await told(db, company.grace) == [("Import Failed", "New")]
+    assert await told(db, company.alan) == [("Import Failed", "New")]
+
+
+async def test_held_import_is_told_and_withdrawn_when_it_continues(db: Db, company: Company, desk: Desk) -> None:
+    run = await an_import(db, company.payroll, "Running")
+    await execute(db, "INSERT INTO import_runs (import_id) VALUES (%(id)s)", id=run)
+
+    await execute(db, "UPDATE import_runs SET held = 'Removes 40 %%' WHERE import_id = %(id)s", id=run)
+
+    assert await told(db, company.alan) == [("Import Held", "New")]
+
+
+async def test_administrators_are_told_once_of_a_failing_webhook(db: Db, company: Company) -> None:
+    hook = UUID(int=5)
+    await execute(
+        db,
+        """INSERT INTO webhooks (id, name, url, events, enabled, created_date, secret)
+           VALUES (%(id)s, 'Tickets', 'https://x.example', '{}', true, now(), '')""",
+        id=hook,
+    )
+
+    for failures in (1, FAILURES_UNTIL_PROBED, FAILURES_UNTIL_PROBED + 1):
+        await execute(db, "UPDATE webhooks SET failures = %(n)s WHERE id = %(id)s", n=failures, id=hook)
+
+    assert await told(db) == [("Webhook Failing", "New")]
+
+
+async def test_supervisor_is_told_of_an_event_about_their_people(db: Db, company: Company) -> None:
+    await execute(
+        db,
+        """INSERT INTO personnel_events (id, type, reporter_id, reporter_name, identity_id, needed_on)
+           VALUES (gen_random_uuid(), 'Absence', %(alan)s, 'Alan Turing', %(ada)s, %(on)s)""",
+        alan=company.alan,
+        ada=company.ada,
+        on=clock.now() + timedelta(days=9),
+    )
+
+    assert await told(db, company.grace) == [("Personnel Event", "New")]
+    assert await fetch_value(db, "SELECT count(*) FROM notifications") == 1

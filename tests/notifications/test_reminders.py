@@ -1,0 +1,97 @@
+"""Silence: reminders, escalation and working days."""
+
+from datetime import UTC, date, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from rolecall.core.authors import by_system, sign
+from rolecall.core.config import Config
+from rolecall.core.db import Db, execute, fetch_rows
+from rolecall.notifications.model import CountedDays, Reminders, counted_after, counted_before
+from rolecall.notifications.reminders import act_on_silence
+from tests.notifications.telling import Company, ask, change, told
+
+ZURICH = ZoneInfo("Europe/Zurich")
+FRIDAY = datetime(2026, 12, 18, 15, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("days", "reminders", "expected"),
+    [
+        (1, Reminders(), date(2026, 12, 21)),
+        (5, Reminders(), date(2026, 12, 25)),
+        (5, Reminders(holidays=[date(2026, 12, 25)]), date(2026, 12, 28)),
+        (1, Reminders(days=CountedDays.CALENDAR), date(2026, 12, 19)),
+        (0, Reminders(), date(2026, 12, 18)),
+    ],
+)
+def test_deadline_skips_weekends_and_holidays(days: int, reminders: Reminders, expected: date) -> None:
+    due = counted_after(FRIDAY, days, reminders, ZURICH)
+
+    assert due.date() == expected
+    assert counted_before(due, days, reminders, ZURICH) == FRIDAY
+
+
+async def silence(db: Db, after: timedelta) -> None:
+    """Let time pass and the worker look."""
+    now = datetime.now(UTC) + after
+    async with db.transaction():
+        await sign(db, by_system("act_on_silence", now))
+        while await act_on_silence(db, ZoneInfo("UTC"), now):
+            pass
+
+
+async def activity(db: Db) -> list[tuple[str, str]]:
+    rows = await fetch_rows(
+        db, "SELECT action, content FROM activity WHERE action IN ('Reminded', 'Escalated') ORDER BY number"
+    )
+    return [(action, content) for action, content in rows]
+
+
+async def test_silent_reviewer_is_reminded_once(db: Db, config: Config, company: Company) -> None:
+    await change(db, config, reminders={"days": "Calendar Days"})
+    await ask(db, company)
+
+    await silence(db, timedelta(days=2))
+    assert await activity(db) == []
+    await silence(db, timedelta(days=4))
+    await silence(db, timedelta(days=5))
+
+    assert await activity(db) == [("Reminded", "Grace Hopper was reminded after 3 calendar days without a response")]
+    assert await told(db, company.grace) == [("Waiting", "New"), ("Due", "New")]
+
+
+async def test_supervisor_of_a_silent_reviewer_can_respond(db: Db, config: Config, company: Company) -> None:
+    await change(db, config, reminders={"days": "Calendar Days", "remindAfterDays": 0})
+    request = await ask(db, company)
+
+    await silence(db, timedelta(days=8))
+    await silence(db, timedelta(days=20))
+
+    assert await activity(db) == [("Escalated", "Nobody responded in 7 calendar days, so Alan Turing can respond too")]
+    assert await told(db, company.alan) == [("Escalated", "New")]
+    asked = await fetch_rows(
+        db, "SELECT reviewer_name FROM responses WHERE request_id = %(id)s AND type = 'Approve'", id=request
+    )
+    assert asked == [("Grace Hopper",), ("Alan Turing",)]
+
+
+async def test_own_supervisors_supervisor_is_not_asked_twice(db: Db, config: Config, company: Company) -> None:
+    """Grace and Ada supervise each other: the request about Ada goes to the administrators."""
+    await change(db, config, reminders={"days": "Calendar Days", "remindAfterDays": 0})
+    await execute(db, "UPDATE identities SET supervisor_id = %(s)s WHERE id = %(id)s", s=company.ada, id=company.grace)
+    await ask(db, company)
+
+    await silence(db, timedelta(days=8))
+
+    assert (await activity(db))[0][1].endswith("so Alan Turing can respond too")
+
+
+async def test_nothing_happens_on_silence_when_both_are_off(db: Db, config: Config, company: Company) -> None:
+    await change(db, config, reminders={"remindAfterDays": 0, "escalateAfterDays": 0})
+    await ask(db, company)
+
+    await silence(db, timedelta(days=400))
+
+    assert await activity(db) == []
