@@ -217,7 +217,7 @@ def one_of(kind: Iterable[StrEnum]) -> BeforeValidator:
 
 # JSON Schema for the OpenAPI document; it cannot express every check.
 _ANY_TEXT = Annotated[str, Field(pattern=r"^[^\x00]*$")]
-_SOME_TEXT = Annotated[str, Field(pattern=rf"^[^\x00]*[^\x00{INVISIBLE}][^\x00]*$")]
+_SOME_TEXT = Annotated[str, Field(pattern=rf"^[^\x00]*[^{CONTROL}{INVISIBLE}][^\x00]*$")]
 _A_NAME = Annotated[str, Field(pattern=rf"^[^{CONTROL}]*[^{CONTROL}{INVISIBLE}][^{CONTROL}]*$")]
 # Repeat the type in each option, because client generators read one option at a time.
 _DATE = Annotated[str, WithJsonSchema({"anyOf": [{"type": "string", "format": f} for f in ("date", "date-time")]})]

@@ -1,14 +1,15 @@
 """Rules that all request bodies share, checked on every body."""
 
+import re
 from collections.abc import Iterator
 from typing import Any
 from uuid import UUID
 
 import pytest
-from pydantic import BaseModel
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from rolecall.app import create_app
-from rolecall.core.checking import Body, check
+from rolecall.core.checking import Body, Name, SomeText, check
 from rolecall.core.config import Config
 from rolecall.core.errors import Invalid
 from tests.builders import facts
@@ -72,3 +73,14 @@ def test_blank_optional_id_date_enum_value_or_comment_counts_as_absent(
 ) -> None:
     assert name not in problems(body, {name: blank})
     assert problems(body, {name: blank}) == problems(body, {})
+
+
+@pytest.mark.parametrize("blank", ["", " \t", "\x81", "\x1f\u2028", "\u200b"])
+@pytest.mark.parametrize("kind", [SomeText, Name])
+def test_schema_of_a_required_text_rejects_what_the_service_rejects(kind: Any, blank: str) -> None:
+    pattern = TypeAdapter(kind).json_schema(mode="validation")["pattern"]
+
+    assert not re.search(pattern, blank)
+    assert re.search(pattern, "Ticket")
+    with pytest.raises(ValidationError):
+        TypeAdapter(kind).validate_python(blank)
