@@ -313,6 +313,62 @@ async def test_account_of_another_identity_is_rejected_as_target(client: httpx2.
     assert unknown["target"]["name"] == "ada.new"
 
 
+CATALOGUE: Files = {
+    "Users": "Username,Email\nada,ada@example.com\nbo,bo@example.com\n",
+    "Groups": "Group,Nomenclature,Description,Parent\n"
+    "Clerks,Role,Keep the books,Staff\nLeads,Role,,\nStaff,Role,,\nPast,Role,,\n",
+    "Memberships": "Username,Group\nada,Clerks\nada,Leads\nbo,Staff\nbo,Past\n",
+    "Permissions": "Username,Group,Header,Section,Permission,Access,Value,Description,Risk Rating\n"
+    "ada,,Books,Main,Post,Modify,own,Post entries,High\n"
+    ",Clerks,Books,Main,Post,Unrestricted,clerk,,High\n"
+    ",Clerks,Books,,Read,Grant,reader,,Low\n"
+    ",Leads,Books,,Read,Modify,lead,,Low\n"
+    ",Staff,Books,,Close,Grant,staff,,None\n"
+    "bo,,Books,,Void,Grant,bo,,None\n",
+}
+# The same names in an earlier import and in another application, which say something else.
+EARLIER: Files = {
+    "Users": CATALOGUE["Users"],
+    "Groups": "Group,Nomenclature,Description\nClerks,Role,Old words\nPast,Role,\n",
+    "Memberships": "Username,Group\nada,Past\n",
+    "Permissions": "Username,Group,Header,Section,Permission,Access,Value,Description,Risk Rating\n"
+    "ada,,Books,Main,Post,Unrestricted,before,Old words,Low\nada,,Books,,Void,Grant,before,,None\n"
+    ",Past,Books,,Read,Unrestricted,before,,None\n",
+}
+Completed = tuple[str | None, str, list[str], list[str], str, str | None]
+COMPLETED: dict[tuple[str, str, str], Completed] = {
+    ("Books", "Main", "Post"): ("Modify", "own", ["Clerks", "Direct"], ["Import 2"], "Post entries", "High"),
+    ("Books", "", "Read"): ("Modify", "lead", ["Clerks", "Leads"], ["Import 2"], "", "Low"),
+    ("Books", "", "Close"): ("Grant", "staff", ["Clerks > Staff"], ["Import 2"], "", "None"),
+    ("Books", "", "Void"): ("None", "bo", [], [], "", "None"),
+    ("Role", "", "Clerks"): ("Grant", "", ["Direct"], ["Import 2"], "Keep the books", "High"),
+    ("Role", "", "Past"): ("None", "", [], [], "", "None"),
+    ("Group", "", "Clerks"): ("None", "", [], [], "", "Critical"),
+    ("Role", "Main", "Clerks"): ("None", "", [], [], "", "Critical"),
+    ("Books", "", "Post"): ("None", "", [], [], "", "Critical"),
+}
+
+
+async def test_privileges_are_completed_from_current_access_and_catalogue(
+    client: httpx2.AsyncClient, db: Db, config: Config
+) -> None:
+    imports = Imports(client, config)
+    ada = await an_identity(db, email="ada@example.com")
+    ledger, wiki = await an_application(db, "Ledger"), await an_application(db, "Wiki")
+    for application, files in ((ledger, EARLIER), (ledger, CATALOGUE), (wiki, EARLIER)):
+        await imports.finish(application, files)
+    privileges = [NewPrivilege(header=h, section=s, permission=p) for h, s, p in COMPLETED]
+    asked = NewRequest(action=RequestAction.CHANGE, application_id=ledger, identity_id=ada, privileges=privileges)
+
+    (new,) = await complete(db, [asked])
+
+    found = [
+        (each.initial_access, each.value, each.sources, each.origins, each.description, each.risk_rating)
+        for each in new.privileges
+    ]
+    assert dict(zip(COMPLETED, found, strict=True)) == COMPLETED
+
+
 Target = tuple[UUID, UUID | None, str | None]
 
 
