@@ -70,6 +70,12 @@ async def test_administrator_with_an_open_offboarding_does_not_count(
     assert (leaving.status_code, refused.status_code, allowed.status_code) == (201, 409, 201)
 
 
+async def test_administrator_on_leave_counts(client: httpx2.AsyncClient, db: Db, ada: UUID) -> None:
+    await created(client, "leave-of-absence", identityId=str(await another(db)), effectiveDate=day(1))
+
+    assert (await offboard(client, ada, 0)).status_code == 201
+
+
 async def test_concurrent_offboardings_keep_one_of_the_last_two_administrators(
     client: httpx2.AsyncClient, db: Db, ada: UUID
 ) -> None:

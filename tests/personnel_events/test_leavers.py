@@ -215,6 +215,9 @@ async def test_account_that_appears_after_approval_is_removed_too(
     await let_the_worker_work(config, day(11, 13))
     await an_account(db, ledger, "alovelace", ada, groups=("Posters",))
     await an_account(db, ledger, "old", ada, is_active=False)
+    # A request of another event about the account removes nothing.
+    await created(client, "leave-of-absence", identityId=str(ada), effectiveDate="2026-11-15")
+    await let_the_worker_work(config, day(11, 15))
 
     await let_the_worker_work(config, day(11, 20))
 

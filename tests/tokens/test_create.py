@@ -1,15 +1,19 @@
 import asyncio
 import re
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 import httpx2
 import pytest
 
-from rolecall.core.caller import Scope
+from rolecall.core.caller import Caller, Scope
 from rolecall.core.db import Db, fetch_rows
+from rolecall.tokens import model
+from rolecall.tokens.actions import create_token
 from rolecall.tokens.model import new_secret, public_id
-from tests.builders import a_token
+from tests.builders import a_token, an_identity, facts
 
 DEFAULT_SCOPES = {scope for scope in Scope if scope.endswith(":read")} | {"imports:write", "personnel-events:write"}
 
@@ -52,12 +56,45 @@ async def test_only_a_digest_of_the_secret_is_stored(client: httpx2.AsyncClient,
     assert secret.rpartition("_")[2] not in str(await fetch_rows(db, "SELECT * FROM tokens"))
 
 
-@pytest.mark.parametrize("change", [lambda s: s[:-1], lambda s: s + "0", lambda s: s.swapcase(), lambda s: s[1:]])
-def test_typo_in_a_token_is_detected_without_a_query(change: Any) -> None:
+TYPOS: list[Callable[[str], str]] = [
+    lambda secret: secret[:-1],
+    lambda secret: secret + "0",
+    lambda secret: secret[1:],
+    lambda secret: secret.swapcase(),
+    lambda secret: secret[:-1] + ("a" if secret[-1] != "a" else "b"),
+    lambda secret: secret.replace("rct_", "rcx_"),
+]
+
+
+@pytest.mark.parametrize("change", TYPOS)
+def test_typo_in_a_token_is_detected_without_a_query(change: Callable[[str], str]) -> None:
     secret = new_secret()
 
     assert public_id(secret) == secret[4:16]
     assert public_id(change(secret)) is None
+
+
+@pytest.mark.parametrize("public", ["a" * 11, "a" * 13, "é" + "a" * 11])
+def test_public_id_of_another_form_is_refused_despite_its_checksum(public: str) -> None:
+    assert public_id(f"rct_{public}_{'b' * 32}{model._checksum(public + 'b' * 32)}") is None
+
+
+async def test_token_belongs_to_the_person_who_made_it_directly_or_by_a_token(db: Db) -> None:
+    ada, grace = await an_identity(db), await an_identity(db, "Grace", "Hopper")
+
+    async def made(name: str, by: UUID | None) -> UUID:
+        caller = Caller(by, "Somebody", frozenset(Scope)) if by else None
+        return (await create_token(db, caller, {"name": name}, facts())).id
+
+    hers, other, nobody = await made("hers", ada), await made("other", grace), await made("nobody", None)
+    await made("by hers", hers)
+    await made("by other", other)
+    await made("by nobody", nobody)
+
+    owners = dict(await fetch_rows(db, "SELECT name, owner_id FROM tokens"))
+    assert owners == {
+        "hers": ada, "by hers": ada, "other": grace, "by other": grace, "nobody": None, "by nobody": None,
+    }  # fmt: skip
 
 
 async def test_token_without_expiry_needs_explicit_null(client: httpx2.AsyncClient) -> None:
