@@ -21,6 +21,7 @@ class Trace(msgspec.Struct, frozen=True):
 
 Name = tuple[str, str]  # package and name
 FEWEST = 10
+_SLOW_SECONDS = 3
 
 
 class _Function(msgspec.Struct, frozen=True):
@@ -92,7 +93,8 @@ class Reach:
         for test in sorted(found, key=lambda test: (cost[test], test)):
             name = test.partition("[")[0]
             is_named, is_own = f"test_{named}.py" in name, test.startswith(own)
-            order.append((test not in traced, cases[name], not is_named, not is_own, cost[test], test))
+            is_slow = self.seconds[test] > _SLOW_SECONDS
+            order.append((test not in traced, is_slow, cases[name], not is_named, not is_own, cost[test], test))
             cases[name] += 1
         return [test for *_, test in sorted(order)]
 
