@@ -4,7 +4,9 @@ import ast
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable
+from functools import reduce
 from itertools import product
+from operator import or_
 from pathlib import Path
 
 import msgspec
@@ -22,6 +24,8 @@ class Trace(msgspec.Struct, frozen=True):
 Name = tuple[str, str]  # package and name
 FEWEST = 10
 _SLOW_SECONDS = 3
+_SPECIFIC = 4
+_DIVERSE = 12
 
 
 class _Function(msgspec.Struct, frozen=True):
@@ -36,12 +40,16 @@ class Reach:
         self.breadth: dict[str, int] = {}
         # Tests by file and line.
         self.hits: dict[str, dict[int, set[str]]] = defaultdict(lambda: defaultdict(set))
+        # The lines of each package that a test runs, as a set of bits.
+        self.lines: dict[str, Counter[str]] = defaultdict(Counter)
+        bits: dict[tuple[str, int], int] = defaultdict(lambda: 1 << len(bits))
         for trace in traces:
             self.seconds[trace.test] = trace.seconds
             self.breadth[trace.test] = sum(map(len, trace.lines.values()))
             for file, lines in trace.lines.items():
                 for line in lines:
                     self.hits[file][line].add(trace.test)
+                self.lines[_package(file)][trace.test] |= reduce(or_, (bits[file, line] for line in lines), 0)
         # Functions by the names they use, and names by the names in their definition; names include their package.
         self.mentions: dict[Name, set[_Function]] = defaultdict(set)
         self.derived: dict[Name, set[Name]] = defaultdict(set)
@@ -96,7 +104,21 @@ class Reach:
             is_slow = self.seconds[test] > _SLOW_SECONDS
             order.append((test not in traced, is_slow, cases[name], not is_named, not is_own, cost[test], test))
             cases[name] += 1
-        return [test for *_, test in sorted(order)]
+        return self._diverse_first(_package(mutant.file), [test for *_, test in sorted(order)])
+
+    def _diverse_first(self, package: str, tests: list[str]) -> list[str]:
+        """After the most specific tests, take those next that run most lines of the package that no other one ran."""
+        lines = self.lines[package]
+        first, rest = tests[:_SPECIFIC], tests[_SPECIFIC:]
+        for _ in range(_DIVERSE):
+            run = reduce(or_, (lines[test] for test in first), 0)
+            gain = {test: (lines[test] & ~run).bit_count() / max(self.seconds[test], 0.1) for test in rest}
+            best = max(gain, key=gain.__getitem__, default=None)
+            if best is None or not gain[best]:
+                break
+            first.append(best)
+            rest.remove(best)
+        return first + rest
 
     def _cost(self, mutant: Mutant, test: str) -> float:
         """Rank tests: quick ones that run much of the mutated function and little else come first."""
