@@ -340,13 +340,20 @@ async def test_change_that_raises_access_is_approved_like_an_add(
     assert [rule["reason"] for rule in work["rules"]] != ["Adds only"]
 
 
+@pytest.mark.parametrize("action", ["Remove", "Suspend", "Change"])
 async def test_request_that_would_raise_access_by_its_start_is_canceled(
-    client: httpx2.AsyncClient, db: Db, config: Config, cast: Cast
+    client: httpx2.AsyncClient, db: Db, config: Config, cast: Cast, action: str
 ) -> None:
     clock.travel_to(NOON)
-    later = (NOON + timedelta(days=3)).isoformat()
-    lowering = await ask(client, cast, "Remove", named("Post", "Grant"), scheduledStart=later)
-    standing = await ask(client, cast, "Remove", named("Close", "Grant"), scheduledStart=later)
+    adds = {"type": "Approve", "reason": "Adds", "responder": "Supervisor", "actions": ["Add"]}
+    assert (await client.patch("/api/settings", json={"approvalPolicy": [adds]})).status_code == 200
+    later, last = [(NOON + timedelta(days=days)).isoformat() for days in (3, 9)]
+    lowering = await ask(client, cast, action, named("Post", "Grant"), scheduledStart=later)
+    standing = await ask(client, cast, action, named("Close", "Grant"), scheduledStart=later)
+    removing = await ask(client, cast, action, named("Post", "None"), scheduledStart=later)
+    not_due = await ask(client, cast, action, named("Post", "Grant"), scheduledStart=last)
+    approved = await ask(client, cast, "Change", named("Post", "Grant"), named("Read", "Modify"), scheduledStart=later)
+    await done(client, approved["id"], "respond", type="Approve", response="Approved", reviewerId=str(cast.bo))
     await execute(
         db,
         """UPDATE assignments SET until_import = 2 WHERE permission_number =
@@ -357,5 +364,6 @@ async def test_request_that_would_raise_access_by_its_start_is_canceled(
 
     canceled = await detail_of(client, lowering["id"])
     why = "ada now has Books Post as None: Grant would raise it"
-    assert (canceled["status"], canceled["comments"][-1]["content"]) == ("Canceled", why)
-    assert (await detail_of(client, standing["id"]))["status"] == "Open"
+    assert (canceled["status"], [comment["content"] for comment in canceled["comments"]]) == ("Canceled", [why])
+    others = [await detail_of(client, request["id"]) for request in (standing, removing, approved, not_due)]
+    assert [request["status"] for request in others] == ["Open", "Open", "Open", "Scheduled"]
