@@ -1,5 +1,4 @@
 from datetime import UTC, datetime
-from typing import Any
 
 import httpx2
 import pytest
@@ -9,15 +8,9 @@ from rolecall.access_requests.model import NewPrivilege, RelatedItem
 from rolecall.core.db import Db
 from rolecall.core.ids import new_id
 from rolecall.settings.policy import Level
+from tests.access_requests.walking import a_cast, a_request_that_is, detail_of
 from tests.builders import an_access_request, an_application, an_identity
 from tests.counting import counting
-
-
-async def detail_of(client: httpx2.AsyncClient, id: object) -> dict[str, Any]:
-    answer = await client.get(f"/api/access-requests/{id}")
-    assert answer.status_code == 200, answer.text
-    detail: dict[str, Any] = answer.json()
-    return detail
 
 
 async def test_detail_has_exactly_the_fields_of_the_specification(client: httpx2.AsyncClient, db: Db) -> None:
@@ -114,3 +107,22 @@ async def test_detail_takes_one_statement_regardless_of_its_size(clean_database:
 
         for ids in ([few], [many], [few, many]):
             assert await counts.of(queries.details(db, ids)) == 1
+
+
+@pytest.mark.parametrize(
+    ("status", "responses"),
+    [
+        ("Pending", ["Pending", "Pending", "Pending"]),
+        ("Resolved", ["Approved", "Pending", "Approved", "Pending"]),
+        ("Completed", ["Approved", "Approved", "Approved"]),
+        ("Canceled", []),
+    ],
+)
+async def test_finished_request_waits_for_no_one(
+    client: httpx2.AsyncClient, db: Db, status: str, responses: list[str]
+) -> None:
+    request = await detail_of(client, await a_request_that_is(client, db, status, await a_cast(db)))
+
+    rules = [rule for requirement in request["requirements"] for rule in requirement["rules"]]
+    assert [answer["response"] for rule in rules for answer in rule["responses"]] == responses
+    assert [requirement["type"] for requirement in request["requirements"]] == ["Approve", "Resolve", "Verify"]

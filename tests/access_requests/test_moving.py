@@ -30,15 +30,22 @@ async def state_of(db: Db, *ids: UUID) -> list[tuple[Any, ...]]:
 async def test_approved_requests_open_when_they_are_due(db: Db) -> None:
     starts = [None, NOON, SOON]
     ids = [await an_access_request(db, now=NOON, scheduled_start=start) for start in starts]
-    bystander = await an_access_request(db, now=NOON)
+    bystander, overdue = await an_access_request(db, now=NOON), await an_access_request(db, now=NOON)
+    await execute(
+        db,
+        "UPDATE access_requests SET status = 'Scheduled', scheduled_start = %(at)s WHERE id = %(id)s",
+        at=NOON - timedelta(days=1),
+        id=overdue,
+    )
 
     assert sorted(await moving.approve(db, ids, SYSTEM, NOON, "Fine")) == sorted(ids)
 
-    assert await state_of(db, *ids, bystander) == [
+    assert await state_of(db, *ids, bystander, overdue) == [
         ("Open", "Grant", "Provisioning may start"),
         ("Open", "Grant", "Provisioning may start"),
         ("Scheduled", "Grant", "Fine"),
         ("Pending", "None", "Access request created"),
+        ("Scheduled", "None", "Access request created"),
     ]
 
 

@@ -10,7 +10,7 @@ from rolecall.core.db import Db, fetch_rows
 from rolecall.core.text import skeleton_table, skeletons
 from tests.access_requests.walking import PATH
 from tests.builders import an_application, an_identity
-from tests.holdings import an_account
+from tests.holdings import an_account, remove_account
 
 
 @pytest.fixture
@@ -50,6 +50,20 @@ async def test_name_that_looks_like_another_account_is_refused(
 
     message = "Target name looks like account aino.costa: name that account exactly"
     assert answer["errors"] == [{"field": "targetName", "message": message}]
+
+
+async def test_account_that_is_gone_or_elsewhere_does_not_hinder(
+    client: httpx2.AsyncClient, db: Db, ledger: UUID, ada: UUID
+) -> None:
+    aino = await an_identity(db, "Aino", "Costa")
+    await an_account(db, ledger, "gone", aino)
+    await an_account(db, await an_application(db, "Wiki"), "elsewhere", aino)
+    await remove_account(db, ledger, "gone")
+
+    assert [(await ask(client, ledger, ada, name))["target"]["name"] for name in ("gone", "elsewhere")] == [
+        "gone",
+        "elsewhere",
+    ]
 
 
 async def test_own_account_is_named_exactly_beside_one_that_looks_like_it(
