@@ -91,7 +91,7 @@ async def test_token_belongs_to_the_person_who_made_it_directly_or_by_a_token(db
     await made("by other", other)
     await made("by nobody", nobody)
 
-    owners = {name: owner for name, owner in await fetch_rows(db, "SELECT name, owner_id FROM tokens")}
+    owners: dict[str, UUID | None] = dict(await fetch_rows(db, "SELECT name, owner_id FROM tokens"))
     assert owners == {
         "hers": ada, "by hers": ada, "other": grace, "by other": grace, "nobody": None, "by nobody": None,
     }  # fmt: skip
