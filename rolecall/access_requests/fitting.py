@@ -18,8 +18,6 @@ from rolecall.core.errors import Problem
 from rolecall.settings.policy import Level, RequestAction
 
 _LOWERING = frozenset({RequestAction.REMOVE, RequestAction.SUSPEND})
-# Actions that may start without approval; an Add, and a Restore outside an event, always count as raising access.
-_KEEPING = _LOWERING | {RequestAction.CHANGE}
 TWICE = Problem("privileges", "Privileges must name each permission once")
 
 
@@ -200,8 +198,7 @@ def _without_raises(request: AccessRequestDetail) -> NewRequest:
                 requested_access=Access(each.approved_access),
             )
             for each in target.privileges
-            if request.action in _KEEPING
-            and each.approved_access not in (Access.NONE, Access.DENY)
+            if each.approved_access not in (Access.NONE, Access.DENY)
             and not raises(each.initial_access, each.approved_access)
         ],
     )

@@ -211,10 +211,10 @@ _UNMET = """
     SELECT json_agg(json_build_array(p.reviewer_id, p.reviewer_name) ORDER BY p.rule, p.position) AS reviewers,
            array_agg(DISTINCT p.reason) AS reasons
     FROM responses p
-    WHERE p.request_id = r.id AND p.asked AND p.response = 'Pending'
+    WHERE p.request_id = r.id AND p.response = 'Pending'
       AND p.type = CASE r.status WHEN 'Pending' THEN 'Approve' WHEN 'Open' THEN 'Resolve' ELSE 'Verify' END
-      AND NOT EXISTS (SELECT FROM responses met WHERE met.request_id = p.request_id AND met.type = p.type
-                                                  AND met.rule = p.rule AND met.response = 'Approved')"""
+      AND NOT EXISTS (SELECT FROM responses met WHERE met.request_id = p.request_id AND met.rule = p.rule
+                                                  AND met.response = 'Approved')"""
 
 
 def _stalled_item(row: Sequence[Any]) -> StalledItem:

@@ -67,8 +67,6 @@ def heads_broken(heads: Sequence[Head], checkpoints: Sequence[Checkpoint]) -> li
         seen = kept.get(chain, {}).get(chain, (0, ""))
         if chain not in kept or chain not in CHAINS:
             found.append(Break(number, chain, "the chain has no checkpoint: it was removed"))
-        elif chain not in ends and seen != (0, ""):
-            found.append(Break(seen[0], chain, "the chain has no head: it was removed"))
         elif (number, hash) != seen:
             found.append(Break(max(number, seen[0]), chain, "the head of the chain was changed after the last entry"))
     return found
@@ -112,18 +110,18 @@ def sighting(by: int, chain: int, number: int, hash: str) -> Mark:
 class Walk:
     """Walk along all chains at once, by number, and remember the first entry that is wrong.
 
-    Every mark must be met. With `heads`, each chain must also end at its head; without, entries may follow.
+    Every mark must be met, and each chain must end at its head.
     """
 
-    def __init__(self, marks: Sequence[Mark], heads: Sequence[Head] | None = None) -> None:
+    def __init__(self, marks: Sequence[Mark], heads: Sequence[Head]) -> None:
         self.count = 0
         self.broken: Break | None = None
         self._last: dict[int, Row] = {}
         self._counts: dict[int, int] = {}
         self._marks: dict[tuple[int, int], list[Mark]] = {}
-        for mark in (*(mark_of(head) for head in heads or ()), *marks):
+        for mark in (*map(mark_of, heads), *marks):
             self._marks.setdefault((mark.chain, mark.number), []).append(mark)
-        self._ends = None if heads is None else {head.chain: head.number for head in heads}
+        self._ends = {head.chain: head.number for head in heads}
 
     def step(self, row: Row) -> None:
         self.count += 1
@@ -137,9 +135,9 @@ class Walk:
         elif row.previous != (before.hash if before else START):
             after = f"entry {before.number}" if before else "the beginning of its chain"
             self._note(row.number, row.chain, f"the entry does not follow {after}: one between was altered or removed")
-        elif self._ends is not None and row.chain not in self._ends:
+        elif row.chain not in self._ends:
             self._note(row.number, row.chain, "the chain has no head: the entry was added, or the head was removed")
-        elif self._ends is not None and row.number > self._ends[row.chain]:
+        elif row.number > self._ends[row.chain]:
             self._note(row.number, row.chain, "the entry comes after the head of its chain: it was added")
         for mark in self._marks.pop((row.chain, row.number), ()):
             self._meet(mark, row)

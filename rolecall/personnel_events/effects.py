@@ -87,7 +87,8 @@ async def drop_changes(db: Db, event: LockedEvent) -> None:
 
 async def restore_access(db: Db, event: LockedEvent, now: datetime) -> None:
     """Restore exactly what the leave suspended, and add a comment for each difference."""
-    made = await queries.requests_of(db, event.id, StageName.APPROVAL)
+    # The Removal stage has no requests yet.
+    made = await queries.requests_of(db, event.id)
     await lock(db, made)
     suspended = await access_requests.details(db, made)
     plan = await restoring.plan_of(db, event, suspended)

@@ -165,15 +165,8 @@ async def to_follow(db: Db, now: datetime, limit: int) -> list[UUID]:
     return [id for (id,) in rows]
 
 
-async def requests_of(db: Db, event_id: UUID, stage: StageName | None = None) -> list[UUID]:
-    """Return the requests of an event, or only those of one stage."""
-    rows = await fetch_rows(
-        db,
-        """SELECT request_id FROM related_items
-           WHERE item_id = %(id)s AND (%(stage)s::text IS NULL OR stage = %(stage)s)""",
-        id=event_id,
-        stage=stage,
-    )
+async def requests_of(db: Db, event_id: UUID) -> list[UUID]:
+    rows = await fetch_rows(db, "SELECT request_id FROM related_items WHERE item_id = %(id)s", id=event_id)
     return [id for (id,) in rows]
 
 

@@ -139,6 +139,10 @@ def repeat_a_link(forgery: Forgery) -> None:
     forgery.rehash()
 
 
+def alter_an_entry(forgery: Forgery) -> None:
+    forgery.alter(as_eve)
+
+
 def change_a_digest(forgery: Forgery) -> None:
     forgery.links[-1][2] = "0" * 64
 
@@ -187,6 +191,7 @@ CARELESS: dict[Callable[[Forgery], None], str] = {
     unlink_an_entry: "is not in any chain",
     repeat_an_entry: "occurs twice",
     move_an_entry: "is in chain 1, not in chain 2 as it says",
+    alter_an_entry: "does not match its hash",
     swap_links: "does not come after link",
     repeat_a_link: "does not come after link",
     change_a_digest: "chain 1 does not end at its head",
