@@ -26,6 +26,7 @@ NAMES = [
     "http",
     "tail",
     "lists",
+    "scoped",
     "scaling",
     "imports",
     "workflow",

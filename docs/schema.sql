@@ -376,8 +376,9 @@ CREATE FUNCTION public.forget_sign_ins() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
 BEGIN
-    -- An import may remove thousands of people; few of them have a role.
-    IF EXISTS (SELECT FROM console_roles WHERE identity_id = NEW.id) THEN
+    -- An import may remove thousands of people; few of them have signed in.
+    IF EXISTS (SELECT FROM sign_in_links WHERE identity_id = NEW.id)
+       OR EXISTS (SELECT FROM console_sessions WHERE identity_id = NEW.id) THEN
         DELETE FROM sign_in_links WHERE identity_id = NEW.id;
         DELETE FROM console_sessions WHERE identity_id = NEW.id;
     END IF;
@@ -2530,7 +2531,7 @@ CREATE TABLE public.console_roles (
     identity_id uuid NOT NULL,
     role text NOT NULL,
     email text DEFAULT ''::text NOT NULL,
-    CONSTRAINT role_is_known CHECK ((role = ANY (ARRAY['Administrator'::text, 'Operator'::text, 'Reviewer'::text, 'Provisioner'::text, 'Auditor'::text])))
+    CONSTRAINT role_is_known CHECK ((role = ANY (ARRAY['Administrator'::text, 'People'::text, 'Operator'::text, 'Reviewer'::text, 'Provisioner'::text, 'Auditor'::text])))
 );
 
 CREATE FUNCTION public.people_to_tell(reviewer uuid) RETURNS SETOF uuid
@@ -4363,6 +4364,8 @@ CREATE INDEX access_requests_listed_status ON public.access_requests USING btree
 
 CREATE INDEX access_requests_listed_status_action ON public.access_requests USING btree (status, action, list_key);
 
+CREATE INDEX access_requests_reporter_id_list_key_idx ON public.access_requests USING btree (reporter_id, list_key);
+
 CREATE INDEX access_requests_to_start ON public.access_requests USING btree (scheduled_start) WHERE (status = 'Scheduled'::text);
 
 CREATE INDEX access_requests_to_wake ON public.access_requests USING btree (snoozed_until) WHERE (status = 'Snoozed'::text);
@@ -4575,6 +4578,8 @@ CREATE INDEX responses_to_give ON public.responses USING btree (reviewer_id, typ
 
 CREATE INDEX settled_pages_by_age ON public.settled_pages USING btree (found_on) WHERE (page = 0);
 
+CREATE INDEX sign_in_links_identity_id_idx ON public.sign_in_links USING btree (identity_id);
+
 CREATE INDEX stages_to_come ON public.stages USING btree (scheduled_start) WHERE (status = 'Scheduled'::text);
 
 CREATE UNIQUE INDEX waiting_requests_listed_ ON public.waiting_requests USING btree (list_key);
@@ -4604,6 +4609,8 @@ CREATE TRIGGER count_matching AFTER UPDATE ON public.accounts REFERENCING NEW TA
 CREATE TRIGGER fan_out_on_insert AFTER INSERT ON public.access_request_events REFERENCING NEW TABLE AS new_events FOR EACH STATEMENT EXECUTE FUNCTION public.fan_out_events();
 
 CREATE TRIGGER forget_sign_ins AFTER UPDATE OF status ON public.identities FOR EACH ROW WHEN (((old.status = 'Active'::text) AND (new.status <> 'Active'::text))) EXECUTE FUNCTION public.forget_sign_ins();
+
+CREATE TRIGGER forget_sign_ins_of_email AFTER UPDATE OF email_address ON public.identities FOR EACH ROW WHEN ((lower(old.email_address) <> lower(new.email_address))) EXECUTE FUNCTION public.forget_sign_ins();
 
 CREATE TRIGGER keep_checkpoint AFTER INSERT OR UPDATE ON public.audit_heads FOR EACH ROW EXECUTE FUNCTION public.keep_checkpoint();
 

@@ -28,7 +28,7 @@ from rolecall.access_requests.model import (
     NewRequest,
     Response,
 )
-from rolecall.access_requests.permitted import DECIDED, Standing, refusal, standing_of
+from rolecall.access_requests.permitted import DECIDED, Standing, refusal, require_may_request, standing_of
 from rolecall.access_requests.shapes import (
     AccessRequestDetail,
     AssignBody,
@@ -44,7 +44,7 @@ from rolecall.core.caller import Caller
 from rolecall.core.checking import Facts, Json, check
 from rolecall.core.db import Db, execute, fetch_one, fetch_rows, fetch_value
 from rolecall.core.errors import Conflict, Invalid, NotFound, Problem
-from rolecall.core.ids import known_guid
+from rolecall.core.ids import guid, known_guid
 from rolecall.identities import queries as identities
 from rolecall.identities.model import IdentityStatus
 from rolecall.settings.policy import RequirementType
@@ -59,6 +59,7 @@ async def create_request(db: Db, caller: Caller, new: NewRequest, now: datetime)
 
 async def request_access(db: Db, caller: Caller, raw: Json, facts: Facts) -> AccessRequestDetail:
     """Check the body of a new request, report every problem at once, and create the request."""
+    await require_may_request(db, caller, guid(raw.get("identityId")))
     facts = await with_mentioned_applications(db, await identities.with_mentioned_identities(db, facts, raw), raw)
     new, problems = await read_request(db, raw, facts)
     body = check(NewRequestBody, raw, facts, problems)

@@ -1,4 +1,4 @@
-"""Decide who may move an access request. Actions and console both use `refusal`.
+"""Decide who may see and move an access request. Actions and console both use `refusal`.
 
 An API token acts by its scope. A person acts by role or by relation to the request: reporter, reviewer, assignee or
 provisioner of the application. Separation of duties applies to every person, including administrators,
@@ -22,7 +22,11 @@ from rolecall.access_requests.model import (
     VERIFY,
     Move,
 )
+from rolecall.core.caller import Caller
 from rolecall.core.db import Db, fetch_one, fetch_rows
+from rolecall.core.errors import Invalid
+from rolecall.identities import authority
+from rolecall.identities.authority import GovernedRecord, PersonRelation, RecordType, Role
 from rolecall.settings.policy import RequirementType
 
 OWN_REQUEST = "You made this request or it is about you, so another person must decide"
@@ -30,21 +34,20 @@ REPORTED_BY_OTHERS = "Another person made this request about you, so you cannot 
 PROVISIONED_IT = "The person who provisioned the access cannot verify it; another reviewer or the next import can"
 NOT_INVOLVED = "Only people involved in this request, operators and administrators can do this"
 
-_PROVISIONING = frozenset({ASSIGN, RESOLVE, SNOOZE, RESUME, REOPEN})
-_EVERY_MOVE = _PROVISIONING | {VERIFY, CANCEL}
-_BY_ROLE: dict[str | None, frozenset[Move]] = {"Administrator": _EVERY_MOVE, "Operator": _EVERY_MOVE}
-_BY_RELATION = {
-    "is_reporter": _EVERY_MOVE,
-    "is_assignee": _PROVISIONING,
-    "is_provisioner": _PROVISIONING,
+VERBS = {
+    ASSIGN: "assign",
+    RESOLVE: "resolve",
+    SNOOZE: "snooze",
+    RESUME: "resume",
+    REOPEN: "reopen",
+    VERIFY: "verify",
+    CANCEL: "cancel",
 }
-# The moves that a reviewer may make in addition to responding, by the type of the response.
-_BY_ASKED: dict[str, frozenset[Move]] = {
-    RequirementType.APPROVE: frozenset({ASSIGN, CANCEL}),
-    RequirementType.RESOLVE: _PROVISIONING | {CANCEL},
-    RequirementType.VERIFY: frozenset({VERIFY, REOPEN}),
+_ASKED = {
+    RequirementType.APPROVE: PersonRelation.APPROVER,
+    RequirementType.RESOLVE: PersonRelation.RESOLVER,
+    RequirementType.VERIFY: PersonRelation.VERIFIER,
 }
-_READ_ONLY = "Auditor"
 # The move that a response of each type decides.
 DECIDED = {RequirementType.APPROVE: APPROVE, RequirementType.RESOLVE: RESOLVE, RequirementType.VERIFY: VERIFY}
 
@@ -70,11 +73,24 @@ class Standing(msgspec.Struct, frozen=True):
     latest: datetime
 
     @property
-    def reach(self) -> frozenset[Move]:
-        """Return the moves that role and relations allow, before separation of duties."""
-        related = [moves for relation, moves in _BY_RELATION.items() if getattr(self, relation)]
-        related += [_BY_ASKED[type] for type in self.asked]
-        return _BY_ROLE.get(self.role, frozenset()).union(*related) if self.role != _READ_ONLY else frozenset()
+    def relations(self) -> frozenset[PersonRelation]:
+        """Return the relations that allow moves."""
+        held = {
+            PersonRelation.REPORTER: self.is_reporter,
+            PersonRelation.ASSIGNEE: self.is_assignee,
+            PersonRelation.PROVISIONER: self.is_provisioner,
+        }
+        return frozenset(each for each, holds in held.items() if holds) | {
+            _ASKED[RequirementType(type)] for type in self.asked
+        }
+
+    @property
+    def reach(self) -> frozenset[str]:
+        """Return the verbs that role and relations allow, before separation of duties."""
+        if self.role == Role.AUDITOR:
+            return frozenset()
+        role = [Role(self.role)] if self.role else []
+        return authority.allowed(RecordType.REQUEST, [*self.relations, *role])
 
 
 def refusal(standing: Standing, move: Move, reviewer_id: UUID | None = None) -> str | None:
@@ -88,7 +104,7 @@ def refusal(standing: Standing, move: Move, reviewer_id: UUID | None = None) -> 
     if move in (CANCEL, SNOOZE) and standing.is_affected and not standing.is_reporter:
         return REPORTED_BY_OTHERS
     # `respond` checks approvers against the rules of the request.
-    if standing.is_person and move is not APPROVE and move not in standing.reach:
+    if standing.is_person and move is not APPROVE and VERBS[move] not in standing.reach:
         return NOT_INVOLVED
     return None
 
@@ -148,3 +164,49 @@ async def carried_out_among(db: Db, caller_id: UUID, request_ids: Sequence[UUID]
         ids=list(request_ids),
     )
     return {id for (id,) in rows}
+
+
+# SQL for a request `r` that is not part of the offboarding of the person %(me)s, who may not know of it yet.
+NOT_OWN_OFFBOARDING = """(r.identity_id IS DISTINCT FROM %(me)s OR r.reporter_id = %(me)s OR NOT EXISTS (
+    SELECT FROM related_items o JOIN personnel_events e ON e.id = o.item_id
+    WHERE o.request_id = r.id AND e.type = 'Offboard'))"""
+
+
+async def relations_to(db: Db, caller_id: UUID, request_id: UUID) -> frozenset[PersonRelation]:
+    """Read every relation of a person to a request; none if it does not exist."""
+    rows = await fetch_rows(
+        db,
+        f"""SELECT r.identity_id, r.reporter_id = %(me)s, coalesce(r.assignee_id = %(me)s, false),
+                   array(SELECT DISTINCT p.type FROM responses p
+                         WHERE p.request_id = r.id AND p.reviewer_id = %(me)s AND p.asked),
+                   coalesce(a.owner_id = %(me)s, false), %(me)s = ANY(a.provisioner_ids), {NOT_OWN_OFFBOARDING}
+            FROM access_requests r JOIN applications a ON a.id = r.application_id WHERE r.id = %(id)s""",
+        me=caller_id,
+        id=request_id,
+    )
+    if not rows:
+        return frozenset()
+    identity_id, reporter, assignee, asked, owner, provisioner, is_open_to_self = rows[0]
+    held = {
+        PersonRelation.REPORTER: reporter,
+        PersonRelation.ASSIGNEE: assignee,
+        PersonRelation.OWNER: owner,
+        PersonRelation.PROVISIONER: provisioner,
+    }
+    found = frozenset(each for each, holds in held.items() if holds) | {_ASKED[RequirementType(type)] for type in asked}
+    about = await authority.relations_to_person(db, caller_id, identity_id) if identity_id else frozenset()
+    if PersonRelation.SELF in about and not is_open_to_self:
+        return frozenset()
+    return found | about
+
+
+ONLY_OWN_PEOPLE = "You can request access for yourself and for people who report to you"
+
+
+async def require_may_request(db: Db, caller: Caller, identity_id: UUID | None) -> None:
+    """Refuse a request of a limited person for someone who does not report to them, and for a group."""
+    if not caller.is_limited:
+        return
+    relations = await authority.relations_to_person(db, caller.id, identity_id) if identity_id else frozenset()
+    if not authority.may(caller, authority.REQUEST, GovernedRecord(RecordType.PERSON, relations)):
+        raise Invalid.on("identityId", ONLY_OWN_PEOPLE)

@@ -88,6 +88,16 @@ ACCESS_REQUESTS = Listing(
 )
 
 
+LISTED = f"{_COLUMNS} FROM access_requests r {_JOINS}"
+item_from_row = _item
+
+
+async def items(db: Db, ids: Sequence[UUID]) -> list[AccessRequestItem]:
+    """Return requests as list items, newest first."""
+    rows = await fetch_rows(db, f"SELECT {LISTED} WHERE r.id = ANY(%(ids)s) ORDER BY r.list_key DESC", ids=list(ids))
+    return [_item(row) for row in rows]
+
+
 async def newest_first(
     db: Db,
     page: int,

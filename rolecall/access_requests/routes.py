@@ -3,7 +3,7 @@ from typing import Any
 
 from litestar import Router
 
-from rolecall.access_requests import actions, queries
+from rolecall.access_requests import actions, queries, scoped
 from rolecall.access_requests.shapes import (
     AccessRequestDetail,
     AccessRequestItem,
@@ -37,16 +37,17 @@ _FILTERS = {
 
 
 @operation("GET", "/", scope=_READ, query=_FILTERS, tags=_SPECIFIED)
-async def list_access_requests(db: Db, query: dict[str, Any]) -> Page[AccessRequestItem]:
+async def list_access_requests(db: Db, caller: Caller, query: dict[str, Any]) -> Page[AccessRequestItem]:
     """List access requests, newest first."""
-    return await queries.newest_first(
-        db,
-        query["page"],
-        identity_id=query.get("identityId"),
-        application_id=query.get("applicationId"),
-        status=query.get("status"),
-        action=query.get("type"),
-    )
+    filters = {
+        "identity_id": query.get("identityId"),
+        "application_id": query.get("applicationId"),
+        "status": query.get("status"),
+        "action": query.get("type"),
+    }
+    if caller.is_limited:
+        return await scoped.concerning(db, query["page"], caller.id, (caller.id,), **filters)
+    return await queries.newest_first(db, query["page"], **filters)
 
 
 @operation("GET", "/{id:str}", scope=_READ, tags=_SPECIFIED)

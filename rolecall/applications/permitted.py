@@ -1,7 +1,11 @@
-"""Decide who may import the data of an application. Actions and console both use these functions."""
+"""Decide who may see an application and import its data. Actions and console both use these functions."""
+
+from uuid import UUID
 
 from rolecall.core.caller import Caller, Scope
+from rolecall.core.db import Db, fetch_rows
 from rolecall.core.errors import Forbidden
+from rolecall.identities.authority import PersonRelation
 
 
 def may_import(caller: Caller, *, is_identity_source: bool) -> bool:
@@ -18,3 +22,32 @@ def require_import_right(caller: Caller, *, is_identity_source: bool) -> None:
 def _may_define_people(caller: Caller, is_identity_source: bool) -> bool:
     # A file of an identity source could make its sender a supervisor, who approves access.
     return not is_identity_source or Scope.IDENTITIES_WRITE in caller.scopes
+
+
+_PEOPLE = "SELECT coalesce(a.owner_id = %(me)s, false), %(me)s = ANY(a.provisioner_ids) FROM applications a"
+
+
+async def relations_to(db: Db, caller_id: UUID, application_id: UUID) -> frozenset[PersonRelation]:
+    return _held(await fetch_rows(db, f"{_PEOPLE} WHERE a.id = %(id)s", me=caller_id, id=application_id))
+
+
+async def relations_to_import(db: Db, caller_id: UUID, import_id: UUID) -> frozenset[PersonRelation]:
+    """Read the relations of a person to the application of an import."""
+    joined = f"{_PEOPLE} JOIN application_imports r ON r.application_id = a.id WHERE r.id = %(id)s"
+    return _held(await fetch_rows(db, joined, me=caller_id, id=import_id))
+
+
+def _held(rows: list[tuple[bool, ...]]) -> frozenset[PersonRelation]:
+    relations = (PersonRelation.OWNER, PersonRelation.PROVISIONER)
+    return frozenset(each for row in rows for each, holds in zip(relations, row, strict=True) if holds)
+
+
+async def applications_of(db: Db, person_id: UUID) -> list[UUID]:
+    """Return the applications that a person owns or provisions, by name."""
+    rows = await fetch_rows(
+        db,
+        """SELECT id FROM applications WHERE owner_id = %(me)s OR %(me)s = ANY(provisioner_ids)
+           ORDER BY list_key""",
+        me=person_id,
+    )
+    return [id for (id,) in rows]

@@ -17,7 +17,7 @@ from rolecall.applications.shapes import (
 from rolecall.core.checking import Facts, Json, mentioned_ids
 from rolecall.core.db import Db, fetch_rows
 from rolecall.core.errors import NotFound
-from rolecall.core.paging import Listing, Page, fetch_listed
+from rolecall.core.paging import Listing, Page, fetch_listed, fetch_page
 
 # The columns of ApplicationSummary for an application `a`.
 SUMMARY_COLUMNS = "a.id, 'Application' AS kind, a.name, a.priority, a.is_archived, a.last_updated"
@@ -119,6 +119,19 @@ async def configuration(db: Db, id: UUID) -> ApplicationConfiguration:
 
 async def by_name(db: Db, page: int) -> Page[ApplicationSummary]:
     return await fetch_listed(db, APPLICATIONS, page)
+
+
+async def of_person(db: Db, person_id: UUID, page: int) -> Page[ApplicationSummary]:
+    """List the applications that a person owns or provisions."""
+    own = "applications a WHERE a.owner_id = %(me)s OR %(me)s = ANY(a.provisioner_ids)"
+    return await fetch_page(
+        db,
+        summary_from_row,
+        page,
+        total=f"SELECT count(*) FROM {own}",
+        items=f"SELECT {SUMMARY_COLUMNS} FROM {own} ORDER BY a.list_key",
+        me=person_id,
+    )
 
 
 async def with_mentioned_applications(db: Db, facts: Facts, raw: Json) -> Facts:

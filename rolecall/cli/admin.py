@@ -1,11 +1,11 @@
-"""Create console administrators."""
+"""Create console administrators and sign-in links."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import rich_click as click
 
-from rolecall.cli.folder import data_dir_option, service_url, with_made_database
+from rolecall.cli.folder import data_dir_option, service_url, with_database, with_made_database
 
 if TYPE_CHECKING:
     from rolecall.core.config import Config
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @click.group
 def admin() -> None:
-    """Create console administrators.
+    """Create console administrators and sign-in links.
 
     Example: `rolecall admin create ada@example.com`
     """
@@ -39,3 +39,25 @@ def create(email: str, data_dir: Path | None) -> None:
 
     click.echo(with_made_database(data_dir, act))
     click.echo(f"{email} is now an administrator; the sign-in link works once", err=True)
+
+
+@admin.command
+@click.argument("email")
+@data_dir_option
+def link(email: str, data_dir: Path | None) -> None:
+    """Print a one-time sign-in link for the active person with this e-mail, with or without a role.
+
+    Example: `rolecall admin link ada@example.com`
+    """
+    click.echo(with_database(data_dir, lambda config, db: sign_in_link(config, db, email)))
+
+
+async def sign_in_link(config: "Config", db: "Db", email: str) -> str:
+    from rolecall.console import actions, queries
+    from rolecall.core import clock
+    from rolecall.core.errors import CannotRun
+
+    person = await queries.person_with_email(db, email)
+    if person is None:
+        raise CannotRun(f"No active person signs in with {email}, or several have this e-mail")
+    return f"{service_url(config)}/sign-in/{await actions.create_link(db, person.id, clock.now())}"

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 
 import rich_click as click
 
-from rolecall.cli.folder import in_transaction, occupied
+from rolecall.cli.admin import sign_in_link
+from rolecall.cli.folder import data_dir_option, in_transaction, occupied, with_database
 from rolecall.cli.serve import port_option
 
 if TYPE_CHECKING:
@@ -16,11 +17,16 @@ _TOKEN_FILE = "demo-token"  # noqa: S105
 _LINK_FILE = "demo-sign-in"
 _UNFINISHED = "demo-unfinished"
 _ADMINISTRATOR = "demo@halden.example"
+_SUPERVISOR = "carla.abadi@halden.example"
 _NOTE = """
 Rolecall runs at {url} with a sample company. Ctrl-C stops it.
 
   Token    {token}
   Console  {url}/sign-in/{link}  (works once)
+
+Everyone in the company can sign in. As an accountant's supervisor, for example:
+
+  rolecall demo sign-in {supervisor} --data-dir {folder}
 
 Try:
 
@@ -34,18 +40,35 @@ Try:
 """
 
 
-@click.command
+@click.group(invoke_without_command=True)
 @port_option
 @click.option(
     "--data-dir",
     type=click.Path(path_type=Path, file_okay=False),
     help="Keep the sample company in this folder, to start faster next time. By default it is deleted at the end.",
 )
-def demo(port: int, data_dir: Path | None) -> None:
+@click.pass_context
+def demo(context: click.Context, port: int, data_dir: Path | None) -> None:
     """Run the service with a sample company and print a token and calls to try.
 
     Example: `rolecall demo --port 8080`
     """
+    if context.invoked_subcommand is None:
+        _run(port, data_dir)
+
+
+@demo.command("sign-in")
+@click.argument("email")
+@data_dir_option
+def sign_in(email: str, data_dir: Path | None) -> None:
+    """Print a sign-in link for a person of the sample company, as they would get it by e-mail.
+
+    Example: `rolecall demo sign-in carla.abadi@halden.example --data-dir .rolecall/demo`
+    """
+    click.echo(with_database(data_dir, lambda config, db: sign_in_link(config, db, email)))
+
+
+def _run(port: int, data_dir: Path | None) -> None:
     import tempfile
     from contextlib import nullcontext
 
@@ -117,4 +140,4 @@ def _keep(file: Path, secret: str) -> None:
 
 def _announce(url: str, folder: Path) -> None:
     token, link = ((folder / name).read_text() for name in (_TOKEN_FILE, _LINK_FILE))
-    click.echo(_NOTE.format(url=url, token=token, link=link))
+    click.echo(_NOTE.format(url=url, token=token, link=link, supervisor=_SUPERVISOR, folder=folder))

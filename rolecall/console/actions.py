@@ -22,7 +22,6 @@ from rolecall.console.model import (
     SESSION_RESTS,
     SHORTEST_PASSWORD,
     Person,
-    Role,
     Session,
     SignInAttempt,
     hash_password,
@@ -38,6 +37,7 @@ from rolecall.core.errors import Conflict, Invalid, NotFound, RateLimited
 from rolecall.identities import actions as identities
 from rolecall.identities import administrators
 from rolecall.identities import queries as identity_queries
+from rolecall.identities.authority import Role
 from rolecall.identities.model import IdentityType
 from rolecall.identities.shapes import NewIdentity
 from rolecall.personnel_events.permitted import require_another_administrator
@@ -76,7 +76,7 @@ async def _identity_with_email(db: Db, email: str) -> UUID | None:
 
 
 async def set_role(db: Db, identity_id: UUID, role: Role | None, email: str | None = None) -> None:
-    """Give a person a role, or remove it; without a role a person cannot sign in.
+    """Give a person a role, or remove it; without a role a person sees only records that concern them.
 
     A new role or e-mail ends the sessions of the person. Without `email` the current one is kept. The last active
     administrator cannot lose the role.
@@ -127,7 +127,7 @@ async def _end_sign_ins(db: Db, identity_id: UUID, but: bytes = b"") -> None:
 
 
 async def create_link(db: Db, identity_id: UUID, now: datetime) -> str:
-    if not await fetch_value(db, "SELECT true FROM console_roles WHERE identity_id = %(id)s", id=identity_id):
+    if not await queries.person_with_id(db, identity_id):
         raise NotFound("Person", identity_id)
     secret = new_secret()
     await execute(
@@ -250,10 +250,12 @@ async def sign_as_person(db: Db, session: Session, author: Author) -> Person | N
     """
     rows = await fetch_rows(
         db,
-        f"""SELECT i.id, i.first_name || ' ' || i.last_name, r.email, r.role, {SIGN}
-            FROM console_sessions s JOIN console_roles r USING (identity_id) JOIN identities i ON i.id = s.identity_id
-            WHERE s.sha256 = %(sha256)s AND i.status = 'Active'
-            AND s.seen_at > %(seen_after)s AND s.created_at > %(created_after)s FOR KEY SHARE OF s, r""",
+        f"""SELECT {queries.PERSON_COLUMNS}, {SIGN}
+            FROM console_sessions s JOIN identities i ON i.id = s.identity_id
+            LEFT JOIN LATERAL (SELECT c.role, c.email FROM console_roles c WHERE c.identity_id = s.identity_id
+                               FOR KEY SHARE) r ON true
+            WHERE s.sha256 = %(sha256)s AND {queries.MAY_SIGN_IN}
+            AND s.seen_at > %(seen_after)s AND s.created_at > %(created_after)s FOR KEY SHARE OF s""",
         sha256=session.sha256,
         seen_after=author.created_date - SESSION_RESTS,
         created_after=author.created_date - SESSION_LASTS,
@@ -293,10 +295,10 @@ async def forget_old_sessions(db: Db, now: datetime) -> None:
 
 
 async def _open_session(db: Db, identity_id: UUID, now: datetime) -> str | None:
-    """Open a session for an active identity with a role, and make that person the author of the audit entry."""
-    has_role = """SELECT true FROM console_roles r JOIN identities i ON i.id = r.identity_id
-                  WHERE r.identity_id = %(id)s AND i.status = 'Active' FOR SHARE OF r"""
-    if not await fetch_value(db, has_role, id=identity_id):
+    """Open a session for a person who may sign in, and make that person the author of the audit entry."""
+    # Wait for a change of the role, which ends sessions.
+    await execute(db, "SELECT FROM console_roles WHERE identity_id = %(id)s FOR SHARE", id=identity_id)
+    if not await queries.person_with_id(db, identity_id):
         return None
     secret = new_secret()
     name = (await queries.people_names(db, [identity_id]))[identity_id]

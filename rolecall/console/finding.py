@@ -5,10 +5,13 @@ from uuid import UUID
 
 import msgspec
 
+from rolecall.console import related
+from rolecall.core.caller import Caller
 from rolecall.core.db import Db, fetch_rows
 from rolecall.core.errors import Invalid
 from rolecall.core.ids import guid
 from rolecall.identities import finding
+from rolecall.identities.authority import RecordType, visible_people
 from rolecall.identities.model import IdentityStatus
 
 _LAST = chr(1114111)
@@ -29,13 +32,15 @@ async def label_of(db: Db, id: UUID | None) -> str:
     return found.label if found else ""
 
 
-async def the_person(db: Db, field: str, words: str) -> str:
-    """Return the id of the one person with this label, id, e-mail, employee ID or name."""
+async def the_person(db: Db, field: str, words: str, caller: Caller | None = None) -> str:
+    """Return the id of the one person with this label, id, e-mail, employee ID or name, among those whom one sees."""
     inner = _IN_BRACKETS.search(words)
     said = inner[1].strip() if inner else words.strip()
     if found := guid(said):
         return str(found)
-    fits = await finding.meant(db, said) or await finding.candidates(db, said)
+    within = await visible_people(db, caller, None) if caller else None
+    fits = [each for each in await finding.meant(db, said) if within is None or each.id in within]
+    fits = fits or await finding.candidates(db, said, within=within)
     # Among people with the same name, prefer the active ones.
     among = [each for each in fits if each.status == IdentityStatus.ACTIVE] or fits
     if len(among) == 1:
@@ -45,8 +50,35 @@ async def the_person(db: Db, field: str, words: str) -> str:
     )
 
 
-async def search(db: Db, words: str) -> list[SearchResult]:
+async def search(db: Db, words: str, caller: Caller) -> list[SearchResult]:
     """Find records by number, people as people name them, and everything else by how its name begins."""
+    found = await _search(db, words)
+    if not caller.is_limited:
+        return found
+    within = await visible_people(db, caller)
+    people = await finding.candidates(db, words, _MOST_PEOPLE, within) if finding.beginning(words) else []
+    own = [SearchResult("Person", each.name, each.title, f"/identities/{each.id}") for each in people]
+    others = [one for one in found if one.kind in _TYPES and one.kind != "Person"]
+    return own + [one for one in others if await _sees(db, caller, one)]
+
+
+_TYPES = {
+    "Request": RecordType.REQUEST,
+    "Event": RecordType.EVENT,
+    "Import": RecordType.IMPORT,
+    "Application": RecordType.APPLICATION,
+    "Access model": RecordType.MODEL,
+    "Group": RecordType.ENTITLEMENT,
+    "Permission": RecordType.ENTITLEMENT,
+    "Account": RecordType.ACCOUNT,
+}
+
+
+async def _sees(db: Db, caller: Caller, one: SearchResult) -> bool:
+    return await related.sees(db, caller, _TYPES[one.kind], UUID(one.address.rpartition("/")[2]))
+
+
+async def _search(db: Db, words: str) -> list[SearchResult]:
     number = words.strip().removeprefix("#")
     is_number = number.isascii() and number.isdecimal() and len(number) < 18
     numbered = await _numbered(db, int(number)) if is_number else []

@@ -9,11 +9,13 @@ from uuid import UUID
 import msgspec
 
 from rolecall.audit import queries as audit
-from rolecall.console import finding
+from rolecall.console import finding, related
 from rolecall.console.inputs import Form
+from rolecall.core.caller import Caller
 from rolecall.core.checking import Json
 from rolecall.core.db import Db, execute
 from rolecall.core.errors import Invalid, Problem
+from rolecall.identities.authority import RecordType
 
 
 def first(form: Form, name: str) -> str:
@@ -66,13 +68,19 @@ def permission_in(line: str) -> Json:
     return {"header": header, "section": section, "permission": permission}
 
 
-async def with_people(db: Db, form: Form, *names: str) -> Form:
-    """Replace the names of people in these fields by their ids."""
+async def visible_label(db: Db, caller: Caller, id: UUID | None) -> str:
+    """Return the label of a person whom the caller may see, or an empty text."""
+    is_seen = id is not None and await related.sees(db, caller, RecordType.PERSON, id)
+    return await finding.label_of(db, id) if is_seen else ""
+
+
+async def with_people(db: Db, form: Form, *names: str, caller: Caller | None = None) -> Form:
+    """Replace the names of people in these fields by their ids; a limited caller names people whom they see."""
     found, problems = dict(form), list[Problem]()
     for name in names:
         try:
             if words := first(form, name):
-                found[name] = [await finding.the_person(db, name, words)]
+                found[name] = [await finding.the_person(db, name, words, caller)]
         except Invalid as error:
             problems += error.problems
     if problems:
@@ -115,12 +123,12 @@ class PersonFilter(NamedTuple):
 _NO_PERSON = UUID(int=0)
 
 
-async def person_filter(db: Db, query: dict[str, Any]) -> PersonFilter:
+async def person_filter(db: Db, query: dict[str, Any], caller: Caller) -> PersonFilter:
     """Read the filter from the id in a link or the text in a form; a text without a match selects no records."""
     id, words = query.get("identityId"), query.get("person", "")
     if not words:
-        return PersonFilter(id, await finding.label_of(db, id) if id else "", {})
+        return PersonFilter(id, await visible_label(db, caller, id), {})
     try:
-        return PersonFilter(UUID(await finding.the_person(db, "person", words)), words, {})
+        return PersonFilter(UUID(await finding.the_person(db, "person", words, caller)), words, {})
     except Invalid as error:
         return PersonFilter(_NO_PERSON, words, problems_by_field(error))

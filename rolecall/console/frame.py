@@ -17,11 +17,11 @@ from litestar import Request
 from litestar.handlers import HTTPRouteHandler
 from litestar.response.base import ASGIResponse
 
-from rolecall.console import actions, overview, queries
+from rolecall.console import actions, overview, queries, related
 from rolecall.console.answers import Answer, HtmlPage, SeeOther, sentence
 from rolecall.console.inputs import BrokenForm, Form, optional, plain_form
 from rolecall.console.model import Person, Session
-from rolecall.console.rendering import render
+from rolecall.console.rendering import navigation, render
 from rolecall.console.responses import (
     SESSION_COOKIE,
     cookie_name,
@@ -37,6 +37,7 @@ from rolecall.core.checking import Addresses, Facts
 from rolecall.core.config import Config
 from rolecall.core.db import Db, Pool, transaction
 from rolecall.core.errors import Conflict, Forbidden, Invalid, RolecallError, Unauthorized
+from rolecall.identities.authority import SEE, RecordType
 from rolecall.settings.policy import RequirementType
 from rolecall.web.bodies import AnyRequest, Carried, Reader, read_query
 from rolecall.web.correlation import correlation_id
@@ -91,8 +92,16 @@ class Visit(msgspec.Struct):
 Function = Callable[..., Awaitable[Answer]]
 
 
+# A screen for everyone that shows a limited person only what concerns them.
+OWN: Literal["own"] = "own"
+Limits = RecordType | Literal["own"] | None
+
+
 class Screen(msgspec.Struct, frozen=True):
     scope: Scope | None
+    # How the screen serves limited people: not at all, by itself, or if the record in its path concerns them.
+    limits: Limits
+    needs: str | None
     is_open: bool
     query: dict[str, Reader]
     read_body: ReadBody
@@ -109,6 +118,8 @@ def screen(
     path: str,
     *,
     scope: Scope | None = None,
+    limits: Limits = None,
+    needs: str | None = None,
     open: bool = False,
     query: dict[str, Reader] | None = None,
     read_body: ReadBody = plain_form,
@@ -118,13 +129,17 @@ def screen(
 ) -> Callable[[Function], HTTPRouteHandler]:
     """Register a screen. Without a scope every role may open it; `open` screens need no sign-in.
 
+    `limits`: a screen without them is closed to people whom only their own records concern; `needs` is the verb that
+    the person must be allowed on the record, if not that in the path.
     `delay_seconds` postpones the response after the commit; `revokes` waits for running writes, as for an operation.
     """
 
     def decorate(function: Function) -> HTTPRouteHandler:
         readers = {name: optional(reader) for name, reader in (query or {}).items()}
         wants = frozenset(inspect.signature(function).parameters)
-        spec = Screen(scope, open, readers, read_body, verbs or {}, delay_seconds, revokes, function, wants)
+        spec = Screen(
+            scope, limits, needs, open, readers, read_body, verbs or {}, delay_seconds, revokes, function, wants
+        )
         serve = _show if method == "GET" else _act
 
         async def endpoint(request: Request[Any, Any, Any]) -> ASGIResponse:
@@ -145,6 +160,7 @@ async def _show(spec: Screen, services: Services, request: AnyRequest) -> ASGIRe
             return redirect(services.config, SeeOther(f"/sign-in?next={quote(_here(request))}"))
         try:
             _permit(spec, visit)
+            await _permit_record(spec, visit)
             visit.query = read_query(request, spec.query)
             answer = await _perform(spec, visit)
         except RolecallError as error:
@@ -212,6 +228,7 @@ async def _sign(spec: Screen, visit: Visit) -> None:
             raise Unauthorized
         await sign(visit.db, _author(spec, visit))
     _permit(spec, visit)
+    await _permit_record(spec, visit)
 
 
 def _author(spec: Screen, visit: Visit) -> Author:
@@ -224,6 +241,15 @@ def _author(spec: Screen, visit: Visit) -> Author:
 def _permit(spec: Screen, visit: Visit) -> None:
     if spec.scope and spec.scope not in visit.caller.scopes:
         raise Forbidden(spec.scope)
+    if visit.person and visit.person.is_limited and spec.limits is None and not spec.is_open:
+        raise Forbidden(spec.scope or Scope.CONFIG_MANAGE)
+
+
+async def _permit_record(spec: Screen, visit: Visit) -> None:
+    """Check the record in the path. The verbs of requests are checked by their actions, with separation of duties."""
+    if isinstance(spec.limits, RecordType) and visit.person:
+        named = visit.request.path_params.get("verb", SEE) if spec.limits is RecordType.EVENT else SEE
+        await related.require(visit.db, visit.caller, spec.limits, visit.id, spec.needs or named)
 
 
 async def _perform(spec: Screen, visit: Visit) -> Answer:
@@ -276,6 +302,7 @@ def _answer(visit: Visit, answer: Answer) -> ASGIResponse:
         "notice_kind": visit.session and visit.session.notice_kind,
         "path": visit.request.scope["path"],
         "waits": visit.waits,
+        "navigation": navigation(visit.person),
         "now": visit.now,
         "zone": visit.config.timezone,
         "correlation_id": correlation_id.get(),

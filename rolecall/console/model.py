@@ -2,7 +2,6 @@ import hashlib
 import os
 import secrets
 from datetime import datetime, timedelta
-from enum import StrEnum
 from uuid import UUID
 
 import msgspec
@@ -11,25 +10,29 @@ from cryptography.hazmat.primitives.kdf.argon2 import Argon2id
 
 from rolecall.access_requests.requirements import ADMINISTRATORS
 from rolecall.core.caller import Caller, Scope
-
-
-class Role(StrEnum):
-    ADMINISTRATOR = "Administrator"
-    OPERATOR = "Operator"
-    REVIEWER = "Reviewer"
-    PROVISIONER = "Provisioner"
-    AUDITOR = "Auditor"
-
+from rolecall.identities.authority import Role
+from rolecall.identities.model import IdentityType
 
 _READ = frozenset(scope for scope in Scope if scope.endswith(":read"))
+_OPERATED = {Scope.IMPORTS_WRITE, Scope.PERSONNEL_EVENTS_WRITE, Scope.ACCESS_REQUESTS_WRITE, Scope.WEBHOOKS_MANAGE}
 SCOPES: dict[Role, frozenset[Scope]] = {
     Role.ADMINISTRATOR: frozenset(Scope),
-    Role.OPERATOR: _READ
-    | {Scope.IMPORTS_WRITE, Scope.PERSONNEL_EVENTS_WRITE, Scope.ACCESS_REQUESTS_WRITE, Scope.WEBHOOKS_MANAGE},
+    Role.PEOPLE: _READ | _OPERATED | {Scope.IDENTITIES_WRITE},
+    Role.OPERATOR: _READ | _OPERATED,
     Role.REVIEWER: _READ - {Scope.AUDIT_READ} | {Scope.ACCESS_REQUESTS_WRITE},
     Role.PROVISIONER: _READ - {Scope.AUDIT_READ} | {Scope.ACCESS_REQUESTS_WRITE, Scope.IMPORTS_WRITE},
     Role.AUDITOR: _READ,
 }
+# What everyone may do with records that concern them, and what supervisors and owners may do besides.
+OWN_SCOPES = frozenset(
+    {Scope.IDENTITIES_READ, Scope.PERSONNEL_EVENTS_READ, Scope.ACCESS_REQUESTS_READ, Scope.ACCESS_REQUESTS_WRITE}
+)
+SUPERVISOR_SCOPES = frozenset({Scope.PERSONNEL_EVENTS_WRITE})
+OWNER_SCOPES = frozenset({Scope.APPLICATIONS_READ, Scope.IMPORTS_READ})
+# Roles under which only records that concern the person exist.
+LIMITED = (None, Role.PROVISIONER)
+# Identities that are nobody in person, and therefore cannot sign in without a role.
+NOT_PEOPLE = (IdentityType.SERVICE_ACCOUNT, IdentityType.SHARED, IdentityType.MAILBOX)
 
 SESSION_RESTS = timedelta(hours=12)
 SESSION_LASTS = timedelta(days=7)
@@ -42,20 +45,32 @@ LONGEST_EMAIL = 256
 
 
 class Person(msgspec.Struct, frozen=True):
-    """The signed-in person."""
+    """The signed-in person, with the assigned role if any, and what they are responsible for."""
 
     id: UUID
     name: str
     email: str
-    role: Role
+    role: Role | None
+    title: str
+    supervises: bool
+    owns: bool
 
     @property
     def answers_as(self) -> tuple[UUID, ...]:
         """Return the reviewer ids of this person; administrators also respond for the reviewer `Administrators`."""
         return (self.id, ADMINISTRATORS.id) if self.role == Role.ADMINISTRATOR else (self.id,)
 
+    @property
+    def is_limited(self) -> bool:
+        return self.role in LIMITED
+
     def caller(self) -> Caller:
-        return Caller(self.id, self.name, SCOPES[Role(self.role)])
+        scopes: frozenset[str] = SCOPES[Role(self.role)] if self.role else frozenset()
+        if self.is_limited:
+            scopes |= OWN_SCOPES
+            scopes |= SUPERVISOR_SCOPES if self.supervises else frozenset()
+            scopes |= OWNER_SCOPES if self.owns else frozenset()
+        return Caller(self.id, self.name, scopes, is_limited=self.is_limited, is_person=True)
 
 
 class Session(msgspec.Struct, frozen=True):

@@ -5,14 +5,25 @@ from uuid import UUID
 import msgspec
 
 from rolecall.applications.model import Content
-from rolecall.console.model import Person, Role, Session, sha256
+from rolecall.console.model import NOT_PEOPLE, Person, Session, sha256
+from rolecall.core.caller import Caller
 from rolecall.core.db import Db, fetch_all, fetch_one, fetch_rows, fetch_value
 from rolecall.core.paging import totals_by
+from rolecall.identities.authority import Role, visible_people
+from rolecall.personnel_events.queries import NOT_OWN_OFFBOARDING
 from rolecall.webhooks.model import DeliveryStatus
 
-_PERSON = """
-    SELECT i.id, i.first_name || ' ' || i.last_name AS name, r.email, r.role
-    FROM identities i JOIN console_roles r ON r.identity_id = i.id"""
+# A person `i` with the assigned role `r`, in the order of Person.
+PERSON_COLUMNS = """
+    i.id, i.first_name || ' ' || i.last_name AS name, coalesce(r.email, i.email_address) AS email, r.role, i.title,
+    EXISTS (SELECT FROM identities b WHERE b.supervisor_id = i.id) AS supervises,
+    EXISTS (SELECT FROM applications a WHERE a.owner_id = i.id OR i.id = ANY(a.provisioner_ids))
+    OR EXISTS (SELECT FROM entitlements e WHERE e.owner_id = i.id AND e.list_key IS NOT NULL)
+    OR EXISTS (SELECT FROM access_models m WHERE coalesce(m.definition, m.draft) ->> 'ownerId' = i.id::text) AS owns"""
+_PERSON = f"SELECT {PERSON_COLUMNS} FROM identities i LEFT JOIN console_roles r ON r.identity_id = i.id"
+_NOT_PEOPLE = ", ".join(f"'{type}'" for type in NOT_PEOPLE)
+# Who may sign in: active people with or without a role, and other active identities with a role.
+MAY_SIGN_IN = f"i.status = 'Active' AND (r.role IS NOT NULL OR i.type NOT IN ({_NOT_PEOPLE}))"
 
 
 async def session(db: Db, secret: str, now: datetime) -> Session | None:
@@ -27,8 +38,13 @@ async def session(db: Db, secret: str, now: datetime) -> Session | None:
 
 
 async def person_of(db: Db, session: Session) -> Person | None:
-    """Return the person of a session, or None if the identity is inactive or has no role any more."""
-    return await fetch_one(db, Person, f"{_PERSON} WHERE i.id = %(id)s AND i.status = 'Active'", id=session.identity_id)
+    """Return the person of a session, or None if the identity is inactive."""
+    return await person_with_id(db, session.identity_id)
+
+
+async def person_with_id(db: Db, id: UUID) -> Person | None:
+    """Return a person who may sign in."""
+    return await fetch_one(db, Person, f"{_PERSON} WHERE i.id = %(id)s AND {MAY_SIGN_IN}", id=id)
 
 
 async def scopes_of(db: Db, identity_id: UUID) -> frozenset[str]:
@@ -38,11 +54,22 @@ async def scopes_of(db: Db, identity_id: UUID) -> frozenset[str]:
 
 
 async def person_with_email(db: Db, email: str) -> Person | None:
-    """Find a person by the e-mail stored with the role, because e-mails of identities can be reassigned."""
+    """Find the one person who signs in with this e-mail: that of a role, or else of an identity without a role.
+
+    E-mails of identities can be reassigned, so an e-mail of a role belongs to its holder alone, and an e-mail that
+    several active identities have signs no one in.
+    """
+    borne = "lower(%s.email_address) = lower(%%(email)s) AND %s.email_address <> ''"
     return await fetch_one(
         db,
         Person,
-        f"{_PERSON} WHERE lower(r.email) = lower(%(email)s) AND r.email <> '' AND i.status = 'Active'",
+        f"""{_PERSON} WHERE lower(r.email) = lower(%(email)s) AND r.email <> '' AND i.status = 'Active'
+            UNION ALL
+            {_PERSON} WHERE r.identity_id IS NULL AND {borne % ("i", "i")} AND {MAY_SIGN_IN}
+            AND NOT EXISTS (SELECT FROM console_roles c WHERE lower(c.email) = lower(%(email)s))
+            AND NOT EXISTS (SELECT FROM identities o
+                            WHERE {borne % ("o", "o")} AND o.status = 'Active' AND o.id <> i.id)
+            LIMIT 1""",
         email=email,
     )
 
@@ -51,9 +78,11 @@ async def administrators(db: Db) -> list[str]:
     """Name up to three administrators whom a person can ask for a role."""
     rows = await fetch_rows(
         db,
-        f"{_PERSON} WHERE r.role = 'Administrator' AND i.status = 'Active' ORDER BY i.list_key LIMIT 3",
+        """SELECT i.id, i.first_name || ' ' || i.last_name
+           FROM identities i JOIN console_roles r ON r.identity_id = i.id
+           WHERE r.role = 'Administrator' AND i.status = 'Active' ORDER BY i.list_key LIMIT 3""",
     )
-    return [name for _, name, *_ in rows]
+    return [name for _, name in rows]
 
 
 async def password_of(db: Db, person: Person) -> str | None:
@@ -234,16 +263,20 @@ class EventOfDay(msgspec.Struct, frozen=True):
     needed_on: datetime
 
 
-async def events_between(db: Db, first: datetime, end: datetime) -> list[EventOfDay]:
+async def events_between(db: Db, first: datetime, end: datetime, caller: Caller) -> list[EventOfDay]:
+    """List the events that take effect between two moments; for a limited caller, those of their people."""
+    within = await visible_people(db, caller)
+    limited = "" if within is None else f"AND e.identity_id = ANY(%(within)s) AND {NOT_OWN_OFFBOARDING}"
     return await fetch_all(
         db,
         EventOfDay,
-        """SELECT e.id, e.number, e.type, e.status, i.first_name || ' ' || i.last_name AS name, e.needed_on
+        f"""SELECT e.id, e.number, e.type, e.status, i.first_name || ' ' || i.last_name AS name, e.needed_on
            FROM personnel_events e JOIN identities i ON i.id = e.identity_id
-           WHERE e.list_key >= time_key(%(first)s, 0) AND e.list_key < time_key(%(end)s, 0)
+           WHERE e.list_key >= time_key(%(first)s, 0) AND e.list_key < time_key(%(end)s, 0) {limited}
            ORDER BY e.list_key LIMIT 1000""",
         first=first,
         end=end,
+        **({} if within is None else {"within": list(within), "me": caller.id}),
     )
 
 

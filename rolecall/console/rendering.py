@@ -19,6 +19,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from rolecall.console.charts import shares
+from rolecall.console.model import Person
 from rolecall.core.caller import Scope
 
 STATIC = Path(__file__).parent / "static"
@@ -245,12 +246,45 @@ NAVIGATION: dict[str, list[tuple[str, str, str, Scope | None]]] = {
         ("Settings", "/settings", "settings", Scope.CONFIG_MANAGE),
     ],
 }
+# The same for limited people: the screens of what is theirs.
+_OWN_NAVIGATION: dict[str, list[tuple[str, str, str, Scope | None]]] = {
+    "My work": [
+        ("Home", "/", "house", None),
+        ("Requests", "/requests", "inbox", None),
+        ("Events", "/events", "calendar-days", Scope.PERSONNEL_EVENTS_WRITE),
+    ],
+    "Who has what": [
+        ("My people", "/identities", "users-round", Scope.PERSONNEL_EVENTS_WRITE),
+        ("My access", "/identities/{me}", "shield-check", None),
+        ("My applications", "/applications", "app-window", Scope.APPLICATIONS_READ),
+    ],
+}
+
+
+def navigation(person: Person | None) -> dict[str, list[tuple[str, str, str]]]:
+    """Return the groups of screens that a person may open: name, address and icon of each."""
+    if person is None:
+        return {}
+    scopes = person.caller().scopes
+    groups = {
+        group: [
+            (name, href.format(me=person.id), icon)
+            for name, href, icon, scope in screens
+            if scope is None or scope in scopes
+        ]
+        for group, screens in (_OWN_NAVIGATION if person.is_limited else NAVIGATION).items()
+    }
+    return {group: screens for group, screens in groups.items() if screens}
+
+
 # Screens that belong to a part of the console with another address.
 _PART_OF = {"/imports": "/applications", "/accounts": "/access", "/deliveries": "/webhooks"}
 
 
 def _is_at(path: str, href: str) -> bool:
     """Tell whether the path is a screen of this part of the console."""
+    if path == href:
+        return True
     first = "/" + path.split("/")[1] if path else ""
     return _PART_OF.get(first, first) == href
 
@@ -260,5 +294,4 @@ _environment.globals |= {
     "asset": _asset,
     "shares": shares,
     "with_query": _with,
-    "NAVIGATION": NAVIGATION,
 }

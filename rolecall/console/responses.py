@@ -35,7 +35,7 @@ def page_of_error(error: RolecallError) -> HtmlPage:
 
 # What the reader can do about an error.
 _ADVICE = {
-    403: "Ask an administrator for another role.",
+    403: "Ask an administrator for a role that includes it.",
     404: "It may have been removed, or the address is incomplete.",
     500: "The error was logged. Try again in a moment.",
     503: "Try again in a moment.",
@@ -59,6 +59,7 @@ _SIGNED_OUT: dict[str, Any] = {
     "notice_kind": None,
     "path": "",
     "waits": {},
+    "navigation": {},
 }
 
 

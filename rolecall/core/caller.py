@@ -26,11 +26,16 @@ class Scope(StrEnum):
 
 
 class Caller(msgspec.Struct, frozen=True):
-    """An API token, or a person signed in to the console."""
+    """An API token, or a person signed in to the console.
+
+    `is_limited`: only records that concern the person exist for them (`identities/authority.py`).
+    """
 
     id: UUID
     name: str
     scopes: frozenset[str]
+    is_limited: bool = False
+    is_person: bool = False
 
 
 # The caller of background work: the tick, an import.

@@ -3,7 +3,6 @@
 from typing import NamedTuple
 
 from rolecall.access_requests.model import RequestEvent
-from rolecall.console.model import Role
 from rolecall.demo.applications import (
     CORPORATE_DIRECTORY,
     CUSTOMER_DESK,
@@ -12,6 +11,7 @@ from rolecall.demo.applications import (
     SOURCE_CONTROL,
     Application,
 )
+from rolecall.identities.authority import Role
 
 FIRST_DAY = -30
 # The day on which some applications export changed files.

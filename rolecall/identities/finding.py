@@ -93,6 +93,8 @@ class PeopleFilters(msgspec.Struct, frozen=True):
     status: IdentityStatus | None = None
     type: IdentityType | None = None
     department: str | None = None
+    # The only people to look among.
+    within: tuple[UUID, ...] | None = None
 
     def are_empty(self) -> bool:
         return self == PeopleFilters()
@@ -100,13 +102,16 @@ class PeopleFilters(msgspec.Struct, frozen=True):
     def conditions(self) -> tuple[str, Values]:
         """Return SQL conditions on an identity `i`, each after AND, and their values."""
         given = {name: value for name, value in msgspec.structs.asdict(self).items() if value is not None}
-        return "".join(f" AND {_FILTERED[name]}" for name in given), {f"by_{name}": given[name] for name in given}
+        return "".join(f" AND {_FILTERED[name]}" for name in given), {
+            f"by_{name}": list(value) if isinstance(value, tuple) else value for name, value in given.items()
+        }
 
 
 _FILTERED = {
     "status": "i.status = %(by_status)s",
     "type": "i.type = %(by_type)s",
     "department": "lower(i.department) = lower(%(by_department)s)",
+    "within": "i.id = ANY(%(by_within)s)",
 }
 
 
@@ -165,9 +170,11 @@ class Candidate(msgspec.Struct, frozen=True):
 _CANDIDATE = "SELECT i.id, i.first_name || ' ' || i.last_name AS name, i.email_address AS email, i.title, i.status"
 
 
-async def candidates(db: Db, words: str, limit: int = 10) -> list[Candidate]:
+async def candidates(db: Db, words: str, limit: int = 10, within: tuple[UUID, ...] | None = None) -> list[Candidate]:
     """Suggest active people whose names start with the words."""
-    return await _candidates(db, *people(words, limit, "AND i.status = 'Active'"), limit)
+    conditions, given = PeopleFilters(status=IdentityStatus.ACTIVE, within=within).conditions()
+    found, values = people(words, limit, conditions)
+    return await _candidates(db, found, {**values, **given}, limit)
 
 
 async def meant(db: Db, words: str) -> list[Candidate]:

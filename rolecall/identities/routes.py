@@ -2,11 +2,12 @@ from typing import Any
 
 from litestar import Router
 
-from rolecall.core.caller import Scope
+from rolecall.core.caller import Caller, Scope
 from rolecall.core.db import Db, Pool
 from rolecall.core.paging import Page
 from rolecall.core.together import get_with_others
 from rolecall.identities import finding, queries
+from rolecall.identities.authority import visible_people
 from rolecall.identities.model import IdentityStatus, IdentityType
 from rolecall.identities.shapes import IdentityDetail
 from rolecall.web.bodies import Reader, a_flag, a_word_of
@@ -16,9 +17,12 @@ _SPECIFIED, _ADDED = ("Access governance",), ("Administration",)
 
 
 @operation("GET", "/", scope=Scope.IDENTITIES_READ, query={}, tags=_SPECIFIED)
-async def list_identities(db: Db, query: dict[str, Any]) -> Page[IdentityDetail]:
+async def list_identities(db: Db, caller: Caller, query: dict[str, Any]) -> Page[IdentityDetail]:
     """List identities by last name, then first name."""
-    return await queries.by_name(db, query["page"])
+    filters = finding.PeopleFilters(within=await visible_people(db, caller, None))
+    return await (
+        queries.by_name(db, query["page"]) if filters.are_empty() else finding.listed(db, query["page"], filters)
+    )
 
 
 @operation("GET", "/{id:str}", scope=Scope.IDENTITIES_READ, tags=_SPECIFIED)
@@ -51,13 +55,14 @@ _SEARCH = {
 
 
 @operation("GET", "/search", scope=Scope.IDENTITIES_READ, query=_SEARCH, tags=_ADDED)
-async def search_identities(db: Db, query: dict[str, Any]) -> Page[IdentityDetail]:
+async def search_identities(db: Db, caller: Caller, query: dict[str, Any]) -> Page[IdentityDetail]:
     """Find people by the start of their names or e-mail, or by employee ID or id, of a status, type or department.
 
     `whole` finds only people whose complete name matches. Without any filter everyone is listed.
     """
     page, words = query["page"], query.get("q")
-    filters = finding.PeopleFilters(query.get("status"), query.get("type"), query.get("department"))
+    within = await visible_people(db, caller, None)
+    filters = finding.PeopleFilters(query.get("status"), query.get("type"), query.get("department"), within)
     if words is not None:
         return await finding.search(db, words, page, whole=query.get("whole", False), filters=filters)
     return await (queries.by_name(db, page) if filters.are_empty() else finding.listed(db, page, filters))

@@ -47,6 +47,7 @@ from rolecall.work_items.model import WorkStatus
 async def onboard(db: Db, caller: Caller, raw: Json, facts: Facts) -> UUID:
     facts = await gather_facts(db, raw, facts)
     body = check(OnboardBody, raw, facts)
+    await permitted.require_own_people(db, caller, None, body.identity)
     identity_id = await identities.create_identity(db, body.identity, facts.now)
     return await _create_event(db, caller, facts, EventType.ONBOARD, identity_id, body)
 
@@ -54,6 +55,7 @@ async def onboard(db: Db, caller: Caller, raw: Json, facts: Facts) -> UUID:
 async def offboard(db: Db, caller: Caller, raw: Json, facts: Facts) -> UUID:
     facts = await gather_facts(db, raw, facts)
     body = check(OffboardBody, raw, facts)
+    await permitted.require_own_people(db, caller, body.identity_id)
     await permitted.require_may_be_offboarded(db, body.identity_id)
     return await _create_event(db, caller, facts, EventType.OFFBOARD, body.identity_id, body)
 
@@ -62,6 +64,7 @@ async def transition_role(db: Db, caller: Caller, raw: Json, facts: Facts) -> UU
     """Create a role transition; the event stores the new fields until its Transition stage starts."""
     facts = await gather_facts(db, raw, facts)
     body = check(RoleTransitionBody, raw, facts)
+    await permitted.require_own_people(db, caller, body.identity_id, body.identity)
     permitted.require_no_own_supervision(caller, body.identity_id, body.identity)
     return await _create_event(db, caller, facts, EventType.ROLE_TRANSITION, body.identity_id, body, body.identity)
 
@@ -69,6 +72,7 @@ async def transition_role(db: Db, caller: Caller, raw: Json, facts: Facts) -> UU
 async def begin_absence(db: Db, caller: Caller, raw: Json, facts: Facts) -> UUID:
     facts = await gather_facts(db, raw, facts)
     body = check(AbsenceBody, raw, facts)
+    await permitted.require_own_people(db, caller, body.identity_id)
     return await _create_event(db, caller, facts, EventType.ABSENCE, body.identity_id, body)
 
 

@@ -8,15 +8,20 @@ from enum import StrEnum
 from uuid import UUID
 
 from rolecall.core.caller import Caller, Scope
-from rolecall.core.db import Db
-from rolecall.core.errors import Conflict
-from rolecall.identities import administrators
-from rolecall.identities.shapes import IdentityChanges
+from rolecall.core.db import Db, fetch_rows
+from rolecall.core.errors import Conflict, Invalid
+from rolecall.identities import administrators, authority
+from rolecall.identities.authority import GovernedRecord, PersonRelation, RecordType
+from rolecall.identities.shapes import IdentityChanges, IdentityFields
 from rolecall.personnel_events import queries
 
 OWN_LEAVE = "This is your own leave, so another person must set the return date"
 OWN_SUPERVISION = "You cannot make yourself a supervisor or change your own supervisor; ask an administrator"
 REPORTED_BY_OTHERS = "Another person reported this event about you, so you cannot cancel it"
+ONLY_OWN_PEOPLE = "You can create events for people who report to you"
+ONLY_OWN_LINE = "The supervisor must be you or a person who reports to you"
+NOT_EMAIL = "People sign in with their e-mail, so only an administrator or the identity source changes it"
+NOT_INVOLVED = "Only the reporter, the supervisors of the person, operators and administrators can do this"
 
 
 class EventVerb(StrEnum):
@@ -50,6 +55,62 @@ def require_no_own_supervision(caller: Caller, identity_id: UUID, changes: Ident
         return
     if caller.id in (identity_id, changes.supervisor_id):
         raise Conflict(OWN_SUPERVISION)
+
+
+async def relations_to(db: Db, caller_id: UUID, event_id: UUID) -> frozenset[PersonRelation]:
+    """Read every relation of a person to an event. People do not see that their own offboarding is planned."""
+    rows = await fetch_rows(
+        db,
+        """SELECT identity_id, reporter_id = %(me)s, coalesce(assignee_id = %(me)s, false), type = 'Offboard'
+           FROM personnel_events WHERE id = %(id)s""",
+        me=caller_id,
+        id=event_id,
+    )
+    if not rows:
+        return frozenset()
+    identity_id, reporter, assignee, is_offboarding = rows[0]
+    about = await authority.relations_to_person(db, caller_id, identity_id)
+    if PersonRelation.SELF in about and is_offboarding and not reporter:
+        return frozenset()
+    held = {PersonRelation.REPORTER: reporter, PersonRelation.ASSIGNEE: assignee}
+    return about | {each for each, holds in held.items() if holds}
+
+
+async def require_own_people(
+    db: Db, caller: Caller, identity_id: UUID | None, fields: IdentityFields | None = None
+) -> None:
+    """Let a limited person create events only for their people, who then report to them or to their people.
+
+    Without an id the event creates the person.
+    """
+    if fields is not None and fields.email:
+        await _require_free_email(db, caller, identity_id, fields.email)
+    if not caller.is_limited:
+        return
+    if identity_id is not None and not await _may_start_event(db, caller, identity_id):
+        raise Invalid.on("identityId", ONLY_OWN_PEOPLE)
+    if fields is not None and (identity_id is None or "supervisor_id" in fields.model_fields_set):
+        supervisor = fields.supervisor_id
+        if supervisor != caller.id and not (supervisor and await _may_start_event(db, caller, supervisor)):
+            raise Invalid.on("identity.supervisorId", ONLY_OWN_LINE)
+
+
+async def _require_free_email(db: Db, caller: Caller, identity_id: UUID | None, email: str) -> None:
+    """Prevent a person who may not define people from taking over a sign-in; tokens keep the API's contract."""
+    if not caller.is_person or Scope.IDENTITIES_WRITE in caller.scopes:
+        return
+    taken = """SELECT id FROM identities WHERE lower(email_address) = lower(%(email)s) AND email_address <> ''
+               AND status = 'Active'"""
+    bearers = {id for (id,) in await fetch_rows(db, taken, email=email)}
+    if identity_id is not None and identity_id not in bearers:
+        raise Invalid.on("identity.email", NOT_EMAIL)
+    if bearers - {identity_id}:
+        raise Invalid.on("identity.email", f"Another person already has the e-mail {email}")
+
+
+async def _may_start_event(db: Db, caller: Caller, identity_id: UUID) -> bool:
+    relations = await authority.relations_to_person(db, caller.id, identity_id)
+    return authority.may(caller, authority.EVENT, GovernedRecord(RecordType.PERSON, relations))
 
 
 async def require_may_be_offboarded(db: Db, identity_id: UUID) -> None:

@@ -10,9 +10,10 @@ from rolecall.access_requests import queries as access_requests
 from rolecall.core.caller import Caller
 from rolecall.core.db import Db, fetch_rows, fetch_value, json_rows
 from rolecall.core.errors import NotFound
-from rolecall.core.paging import Listing, Page, fetch_listed
+from rolecall.core.paging import EVERYTHING, Listing, Page, fetch_listed, fetch_page
 from rolecall.core.together import get_one
 from rolecall.identities import queries as identities
+from rolecall.identities.authority import LINE, MOST_PEOPLE
 from rolecall.personnel_events.model import FINISHED, LockedEvent, Stage, StageName, done_when, works_on
 from rolecall.personnel_events.shapes import EventDetail, EventItem, StageDetail
 from rolecall.settings.policy import EventType
@@ -68,6 +69,41 @@ async def by_effective_date(
     status: WorkStatus | None = None,
 ) -> Page[EventItem]:
     return await fetch_listed(db, EVENTS, page, identity_id=identity_id, type=type, status=status)
+
+
+MOST_LISTED = 1000
+
+
+async def concerning(db: Db, page: int, me: UUID, **filters: Any) -> Page[EventItem]:
+    """List the events about a person and their people, and those that the person reported about them.
+
+    A page covers the people nearest in the reporting line and the latest events, so that its cost has a limit.
+    """
+    given = {column: value for column, value in filters.items() if value is not None}
+    conditions = "".join(f" AND e.{column} = %({column})s" for column in given)
+    is_page = page != EVERYTHING
+    near, latest = (f" LIMIT {MOST_PEOPLE}", f" ORDER BY e.list_key DESC LIMIT {MOST_LISTED}") if is_page else ("", "")
+    found = f"""WITH RECURSIVE {LINE}, people AS MATERIALIZED (
+            SELECT %(me)s::uuid AS id UNION (SELECT id FROM line{near})
+        ), found AS MATERIALIZED (
+            SELECT e.id, e.list_key FROM people p CROSS JOIN LATERAL (
+                SELECT e.id, e.list_key FROM personnel_events e
+                WHERE e.identity_id = p.id AND {NOT_OWN_OFFBOARDING}{conditions}{latest}) e{latest})"""
+    return await fetch_page(
+        db,
+        _item,
+        page,
+        given=found,
+        total="SELECT count(*) FROM found",
+        items=f"""SELECT {_COLUMNS} FROM found f JOIN personnel_events e ON e.id = f.id {_JOINS}
+                  ORDER BY e.list_key DESC""",
+        me=me,
+        **given,
+    )
+
+
+# SQL for an event `e` that is not the offboarding of the person %(me)s, who may not know of it yet.
+NOT_OWN_OFFBOARDING = "(e.identity_id <> %(me)s OR e.type <> 'Offboard' OR e.reporter_id = %(me)s)"
 
 
 async def leaving(db: Db, identity_ids: Iterable[UUID]) -> set[UUID]:

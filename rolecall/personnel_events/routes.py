@@ -60,11 +60,12 @@ async def begin_absence(db: Db, caller: Caller, raw: Json, facts: Facts) -> Even
     scope=Scope.PERSONNEL_EVENTS_READ,
     query={"identityId": a_guid, "type": a_word_of(EventType), "status": a_word_of(WorkStatus)},
 )
-async def list_events(db: Db, query: dict[str, Any]) -> Page[EventItem]:
+async def list_events(db: Db, caller: Caller, query: dict[str, Any]) -> Page[EventItem]:
     """List personnel events, the latest effective date first."""
-    return await queries.by_effective_date(
-        db, query["page"], identity_id=query.get("identityId"), type=query.get("type"), status=query.get("status")
-    )
+    filters = {"identity_id": query.get("identityId"), "type": query.get("type"), "status": query.get("status")}
+    if caller.is_limited:
+        return await queries.concerning(db, query["page"], caller.id, **filters)
+    return await queries.by_effective_date(db, query["page"], **filters)
 
 
 @operation("GET", "/{id:str}", scope=Scope.PERSONNEL_EVENTS_READ)

@@ -5,8 +5,9 @@
 -- End the sessions and sign-in links of a person who leaves: after a return they sign in again.
 CREATE OR REPLACE FUNCTION forget_sign_ins() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    -- An import may remove thousands of people; few of them have a role.
-    IF EXISTS (SELECT FROM console_roles WHERE identity_id = NEW.id) THEN
+    -- An import may remove thousands of people; few of them have signed in.
+    IF EXISTS (SELECT FROM sign_in_links WHERE identity_id = NEW.id)
+       OR EXISTS (SELECT FROM console_sessions WHERE identity_id = NEW.id) THEN
         DELETE FROM sign_in_links WHERE identity_id = NEW.id;
         DELETE FROM console_sessions WHERE identity_id = NEW.id;
     END IF;
@@ -14,6 +15,9 @@ BEGIN
 END $$;
 CREATE OR REPLACE TRIGGER forget_sign_ins AFTER UPDATE OF status ON identities FOR EACH ROW
     WHEN (OLD.status = 'Active' AND NEW.status <> 'Active') EXECUTE FUNCTION forget_sign_ins();
+-- An e-mail signs in a person without a role, so a new one ends what the old one opened.
+CREATE OR REPLACE TRIGGER forget_sign_ins_of_email AFTER UPDATE OF email_address ON identities FOR EACH ROW
+    WHEN (lower(OLD.email_address) <> lower(NEW.email_address)) EXECUTE FUNCTION forget_sign_ins();
 
 CALL keep_audit('console_roles', '''Console User''', 'r.identity_id', $$jsonb_build_object('role', r.role, 'email', r.email)$$);
 CALL keep_audit('console_passwords', '''Console User''', 'r.identity_id', $$jsonb_build_object('setAt', r.set_at)$$, $$'password'$$);

@@ -31,11 +31,12 @@ from rolecall.access_requests.permitted import (
 )
 from rolecall.accounts.model import Access
 from rolecall.console import actions as console
-from rolecall.console.model import SCOPES, Role
+from rolecall.console.model import SCOPES
 from rolecall.core.caller import Caller, Scope
 from rolecall.core.config import Config
 from rolecall.core.db import Db, execute, fetch_value
 from rolecall.core.errors import Conflict
+from rolecall.identities.authority import Role
 from tests.access_requests.walking import do, done
 from tests.builders import an_access_request, an_application, an_identity, facts
 from tests.holdings import an_account, finish_import

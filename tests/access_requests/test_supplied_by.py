@@ -12,13 +12,14 @@ from rolecall.access_requests.permitted import PROVISIONED_IT
 from rolecall.accounts.model import Access
 from rolecall.application_imports import actions as imports
 from rolecall.console import actions as console
-from rolecall.console.model import SCOPES, Role
+from rolecall.console.model import SCOPES
 from rolecall.core import clock
 from rolecall.core.caller import Caller, Scope
 from rolecall.core.config import Config
 from rolecall.core.db import Db, fetch_value
 from rolecall.core.errors import Conflict
 from rolecall.core.files import Upload, UploadedFile, Writing
+from rolecall.identities.authority import Role
 from rolecall.tokens import actions as tokens
 from tests.builders import an_access_request, an_application, an_identity, facts
 from tests.holdings import an_account

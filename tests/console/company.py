@@ -8,11 +8,11 @@ import msgspec
 from rolecall.application_imports import actions as imports
 from rolecall.applications import queries as applications
 from rolecall.console import actions as console
-from rolecall.console.model import Role
 from rolecall.core.caller import Caller, Scope
 from rolecall.core.config import Config
 from rolecall.core.db import Db, fetch_value
 from rolecall.core.files import Upload, UploadedFile, Writing
+from rolecall.identities.authority import Role
 from rolecall.personnel_events import actions as events
 from rolecall.reports import actions as reports
 from rolecall.webhooks import actions as webhooks

@@ -10,10 +10,10 @@ import httpx2
 import pytest
 
 from rolecall.console import actions
-from rolecall.console.model import Role
 from rolecall.core import clock
 from rolecall.core.checking import Facts
 from rolecall.core.db import Db, execute, fetch_value
+from rolecall.identities.authority import Role
 from tests.builders import an_identity
 
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}

@@ -1,6 +1,7 @@
 import pytest
 
 from rolecall.console import finding
+from rolecall.core.caller import SYSTEM
 from rolecall.core.db import Db
 from rolecall.core.errors import Invalid
 from rolecall.identities import finding as people
@@ -35,14 +36,14 @@ async def company(db: Db) -> Db:
 )
 async def test_search_and_field_suggestions_find_the_same_people(company: Db, words: str, expected: list[str]) -> None:
     suggested = await people.candidates(company, words)
-    found = [each for each in await finding.search(company, words) if each.kind == "Person"]
+    found = [each for each in await finding.search(company, words, SYSTEM) if each.kind == "Person"]
 
     assert [each.name.split()[-1] for each in suggested] == expected
     assert [each.name.split()[-1] for each in found] == expected
 
 
 async def test_search_finds_applications(company: Db) -> None:
-    found = await finding.search(company, "ada")
+    found = await finding.search(company, "ada", SYSTEM)
 
     assert [each.kind for each in found] == ["Application", "Person", "Person"]
 

@@ -7,9 +7,9 @@ from html import unescape
 import httpx2
 import pytest
 
-from rolecall.console.model import Role
 from rolecall.core.config import Config
 from rolecall.core.db import Db, fetch_value
+from rolecall.identities.authority import Role
 from tests.console.company import FILES, Company, a_company
 from tests.console.pages import Field, Form, filled, forms_of
 from tests.console.test_screens import address, seen_by

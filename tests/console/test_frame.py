@@ -6,9 +6,9 @@ from uuid import UUID
 import httpx2
 import pytest
 
-from rolecall.console.model import Role
 from rolecall.core.config import Config
 from rolecall.core.db import Db, execute, fetch_value
+from rolecall.identities.authority import Role
 from tests.builders import an_access_request, an_identity
 from tests.console.company import Company, a_company
 

@@ -1,21 +1,23 @@
-"""Test that only administrators can import an identity source in the console."""
+"""Test that only administrators and the role People can import an identity source in the console."""
 
 import httpx2
 import pytest
 
-from rolecall.console.model import Role
-from rolecall.core.db import Db, execute
+from rolecall.core.db import Db, execute, fetch_value
+from rolecall.identities.authority import Role
 from tests.builders import an_application, an_import
 
 HR = {"name": "HR file", "vendor": "Rolecall", "files": [{"name": "People", "content": "identities"}]}
 SCHEDULE = {"cron": "0 5 * * *", "locations": {"People": "/srv/people.csv"}}
 
 
-@pytest.mark.parametrize("role", [Role.ADMINISTRATOR, Role.OPERATOR, Role.PROVISIONER])
-async def test_only_administrators_can_import_an_identity_source(
+@pytest.mark.parametrize("role", [Role.ADMINISTRATOR, Role.PEOPLE, Role.OPERATOR, Role.PROVISIONER])
+async def test_only_administrators_and_people_can_import_an_identity_source(
     administrator: httpx2.AsyncClient, db: Db, role: Role
 ) -> None:
-    application = await an_application(db, "HR", isIdentitySource=True, connector=HR, schedule=SCHEDULE)
+    me = await fetch_value(db, "SELECT identity_id FROM console_roles")
+    given = {"connector": HR, "schedule": SCHEDULE, "provisionerIds": [str(me)]}
+    application = await an_application(db, "HR", isIdentitySource=True, **given)
     finished = await an_import(db, application, "Finished")
     await execute(db, "UPDATE console_roles SET role = %(role)s", role=role)
 
@@ -27,7 +29,7 @@ async def test_only_administrators_can_import_an_identity_source(
         for path in (f"/imports/{finished}/rollback", f"/applications/{application}/stage")
     ]
 
-    may = role is Role.ADMINISTRATOR
+    may = role in (Role.ADMINISTRATOR, Role.PEOPLE)
     assert (f'/applications/{application}/upload"' in page) is may
     assert (f'/applications/{application}/stage"' in page) is may
     assert (f'/imports/{finished}/rollback"' in shown) is may

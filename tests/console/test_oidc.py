@@ -153,7 +153,7 @@ async def test_person_without_role_or_disabled_cannot_sign_in_by_provider(
     disabled = await browser.get(CALLBACK, params=back)
 
     assert (stranger.status_code, disabled.status_code) == (403, 403)
-    assert "bob@example.com has no role here. Ask Ada Admin for one" in stranger.text
+    assert "No active person signs in with bob@example.com. Ask Ada Admin for help" in stranger.text
     assert await fetch_value(db, "SELECT count(*) FROM console_sessions") == 0
 
 

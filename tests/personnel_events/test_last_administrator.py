@@ -8,12 +8,12 @@ import psycopg
 import pytest
 
 from rolecall.console import actions as console
-from rolecall.console.model import Role
 from rolecall.core import clock
 from rolecall.core.config import Config
 from rolecall.core.db import Db, execute, fetch_value
 from rolecall.core.errors import Conflict
 from rolecall.identities import administrators
+from rolecall.identities.authority import Role
 from tests.application_imports.running import Imports
 from tests.builders import an_application, an_identity
 from tests.personnel_events.bodies import EVENTS, created, day

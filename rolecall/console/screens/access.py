@@ -20,6 +20,7 @@ from rolecall.effective_access import holders
 from rolecall.entitlements import actions, queries
 from rolecall.entitlements.model import EntitlementKind
 from rolecall.entitlements.shapes import EntitlementDetail
+from rolecall.identities.authority import RecordType
 from rolecall.settings.policy import Level
 from rolecall.web.bodies import a_flag, a_guid, a_word_of
 
@@ -61,7 +62,13 @@ def end_of(day: date | None, config: Config) -> datetime | None:
     return datetime.combine(day, time(23, 59, 59), config.timezone) if day else None
 
 
-@screen("GET", "/access/{id:str}", scope=Scope.APPLICATIONS_READ, query={"asOf": a_day, "history": a_flag})
+@screen(
+    "GET",
+    "/access/{id:str}",
+    scope=Scope.APPLICATIONS_READ,
+    limits=RecordType.ENTITLEMENT,
+    query={"asOf": a_day, "history": a_flag},
+)
 async def show_entitlement(db: Db, id: str, query: dict[str, Any], config: Config, facts: Facts) -> HtmlPage:
     entitlement = await queries.get(db, id)
     asked = query.get("asOf")

@@ -25,6 +25,7 @@ from rolecall.core.caller import Caller, Scope
 from rolecall.core.checking import Facts, Json
 from rolecall.core.db import Db
 from rolecall.core.errors import Invalid
+from rolecall.identities.authority import RecordType
 
 _READ, _WRITE = Scope.ACCESS_REQUESTS_READ, Scope.CONFIG_MANAGE
 TABS = ("contents", "members", "simulation")
@@ -117,7 +118,7 @@ async def create_access_model(db: Db, form: Form, facts: Facts) -> HtmlPage | Se
     )
 
 
-@screen("GET", "/access-models/{id:str}", scope=_READ, query={"tab": one_among(*TABS)})
+@screen("GET", "/access-models/{id:str}", scope=_READ, limits=RecordType.MODEL, query={"tab": one_among(*TABS)})
 async def show_model(db: Db, id: str, query: dict[str, Any], facts: Facts) -> HtmlPage:
     found = await queries.get(db, id)
     tab = query.get("tab") or TABS[0]

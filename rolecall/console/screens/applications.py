@@ -28,7 +28,7 @@ from rolecall.console.forms import (
     version_of,
     with_people,
 )
-from rolecall.console.frame import screen
+from rolecall.console.frame import OWN, screen
 from rolecall.console.inputs import Form, a_day, one_among, some_words
 from rolecall.console.screens.access import FUTURE, end_of
 from rolecall.core.caller import Caller, Scope
@@ -39,6 +39,7 @@ from rolecall.core.errors import Invalid
 from rolecall.core.ids import known_guid
 from rolecall.effective_access.queries import access_of_account
 from rolecall.identities import finding as people
+from rolecall.identities.authority import IMPORT, RecordType
 from rolecall.settings import queries as settings
 from rolecall.settings.policy import Level
 from rolecall.web.bodies import a_word_of
@@ -54,9 +55,10 @@ IDENTITY_FILES = [{"name": "Identities", "content": "identities"}]
 TABS = ("accounts", "groups", "permissions", "imports", "connector")
 
 
-@screen("GET", "/applications", scope=Scope.APPLICATIONS_READ)
-async def show_applications(db: Db, query: dict[str, Any]) -> HtmlPage:
-    page = await queries.by_name(db, query["page"])
+@screen("GET", "/applications", scope=Scope.APPLICATIONS_READ, limits=OWN)
+async def show_applications(db: Db, caller: Caller, query: dict[str, Any]) -> HtmlPage:
+    number = query["page"]
+    page = await (queries.of_person(db, caller.id, number) if caller.is_limited else queries.by_name(db, number))
     beside = await console.beside_applications(db, [item.id for item in page.items])
     return HtmlPage(
         "applications.html", {"page": page, "query": query, "beside": beside, "held": await console.held_imports(db)}
@@ -153,6 +155,7 @@ async def change_application(db: Db, caller: Caller, id: str, form: Form, facts:
     "GET",
     "/applications/{id:str}",
     scope=Scope.APPLICATIONS_READ,
+    limits=RecordType.APPLICATION,
     query={"tab": one_among(*TABS), "match": a_word_of(Match), "username": some_words},
 )
 async def show_application(db: Db, caller: Caller, id: str, query: dict[str, Any], config: Config) -> HtmlPage:
@@ -208,20 +211,26 @@ async def archive(db: Db, id: str, form: Form, facts: Facts) -> SeeOther:
     return SeeOther(f"/applications/{id}", f"{name} was {'archived' if archived else 'restored'}")
 
 
-@screen("POST", "/applications/{id:str}/stage", scope=Scope.IMPORTS_WRITE)
+@screen("POST", "/applications/{id:str}/stage", scope=Scope.IMPORTS_WRITE, limits=RecordType.APPLICATION, needs=IMPORT)
 async def stage_import(db: Db, caller: Caller, id: str, facts: Facts) -> SeeOther:
     run = await imports.stage_import(db, caller, {"applicationId": id}, facts, ImportType.MANUAL)
     return SeeOther(f"/imports/{run}", "The import was created. It starts in a moment.")
 
 
-@screen("GET", "/accounts/{id:str}", scope=Scope.APPLICATIONS_READ, query={"asOf": a_day})
-async def show_account(db: Db, id: str, query: dict[str, Any], config: Config, facts: Facts) -> HtmlPage:
+@screen("GET", "/accounts/{id:str}", scope=Scope.APPLICATIONS_READ, limits=RecordType.ACCOUNT, query={"asOf": a_day})
+async def show_account(
+    db: Db, caller: Caller, id: str, query: dict[str, Any], config: Config, facts: Facts
+) -> HtmlPage:
     asked = query.get("asOf")
     day = asked if asked and asked < facts.today else None
     account = await accounts.account_item(db, known_guid("Account", id))
     application_id = await console.application_of_account(db, account.id)
     label = await finding.label_of(db, account.identity_id)
-    candidates = [] if label else await people.candidates(db, account.email or account.name or account.username)
+    candidates = (
+        []
+        if label or caller.is_limited
+        else await people.candidates(db, account.email or account.name or account.username)
+    )
     return HtmlPage(
         "account_match.html",
         {

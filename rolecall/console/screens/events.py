@@ -4,24 +4,33 @@ from typing import Any
 
 from litestar.handlers import HTTPRouteHandler
 
-from rolecall.console import finding
 from rolecall.console import queries as console
+from rolecall.console import related
 from rolecall.console.answers import HtmlPage, SeeOther
-from rolecall.console.forms import first, given, person_filter, problems_by_field, put, shown, with_people
-from rolecall.console.frame import screen
+from rolecall.console.forms import (
+    first,
+    given,
+    person_filter,
+    problems_by_field,
+    put,
+    shown,
+    visible_label,
+    with_people,
+)
+from rolecall.console.frame import OWN, screen
 from rolecall.console.inputs import FIRST_YEAR, LAST_YEAR, Form, some_words
-from rolecall.console.model import Person
 from rolecall.core.caller import Caller, Scope
 from rolecall.core.checking import Facts
 from rolecall.core.config import Config
 from rolecall.core.db import Db
 from rolecall.core.errors import Invalid, NotFound
-from rolecall.core.ids import known_guid
+from rolecall.core.ids import guid, known_guid
 from rolecall.core.paging import totals_by
+from rolecall.identities.authority import RecordType, may
 from rolecall.identities.model import IdentityType
 from rolecall.personnel_events import actions, previewing, queries
 from rolecall.personnel_events.model import FINISHED
-from rolecall.personnel_events.permitted import EventVerb, refusal
+from rolecall.personnel_events.permitted import NOT_INVOLVED, EventVerb, refusal, require_own_people
 from rolecall.personnel_events.shapes import EventPreview
 from rolecall.settings import queries as settings
 from rolecall.settings.model import CUSTOM_FIELDS
@@ -53,19 +62,23 @@ VERBS = {
 }
 
 
-@screen("GET", "/events", scope=Scope.PERSONNEL_EVENTS_READ, query=_FILTERS)
-async def show_events(db: Db, query: dict[str, Any]) -> HtmlPage:
-    who = await person_filter(db, query)
-    page = await queries.by_effective_date(
-        db, query["page"], identity_id=who.id, type=query.get("type"), status=query.get("status")
+@screen("GET", "/events", scope=Scope.PERSONNEL_EVENTS_READ, limits=OWN, query=_FILTERS)
+async def show_events(db: Db, caller: Caller, query: dict[str, Any]) -> HtmlPage:
+    who = await person_filter(db, query, caller)
+    filters: dict[str, Any] = {"identity_id": who.id, "type": query.get("type"), "status": query.get("status")}
+    page = await (
+        queries.concerning(db, query["page"], caller.id, **filters)
+        if caller.is_limited
+        else queries.by_effective_date(db, query["page"], **filters)
     )
+    counts = {} if caller.is_limited else await totals_by(db, "personnel_events", "status", list(WorkStatus))
     values = {
         "page": page,
         "query": query,
         "types": list(EventType),
         "who": who,
         "tabs": [None, *WorkStatus],
-        "counts": await totals_by(db, "personnel_events", "status", list(WorkStatus)),
+        "counts": counts,
     }
     return HtmlPage("events.html", values)
 
@@ -81,22 +94,23 @@ def _month(text: str) -> date:
     return month
 
 
-@screen("GET", "/events/calendar", scope=Scope.PERSONNEL_EVENTS_READ, query={"month": Reader(_month, {})})
-async def show_calendar(db: Db, query: dict[str, Any], now: datetime, config: Config) -> HtmlPage:
+@screen("GET", "/events/calendar", scope=Scope.PERSONNEL_EVENTS_READ, limits=OWN, query={"month": Reader(_month, {})})
+async def show_calendar(db: Db, caller: Caller, query: dict[str, Any], now: datetime, config: Config) -> HtmlPage:
     today = now.astimezone(config.timezone).date()
     month = query.get("month") or today.replace(day=1)
     weeks = Calendar().monthdatescalendar(month.year, month.month)
     begin, end = (datetime.combine(day, time(), config.timezone) for day in (weeks[0][0], weeks[-1][-1]))
     by_day: dict[date, list[console.EventOfDay]] = {}
-    for event in await console.events_between(db, begin.astimezone(UTC), (end + timedelta(days=1)).astimezone(UTC)):
+    since, until = begin.astimezone(UTC), (end + timedelta(days=1)).astimezone(UTC)
+    for event in await console.events_between(db, since, until, caller):
         by_day.setdefault(event.needed_on.astimezone(config.timezone).date(), []).append(event)
     around = {"before": month - timedelta(days=1), "after": month + timedelta(days=31)}
     return HtmlPage("calendar.html", {"month": month, "weeks": weeks, "events": by_day, "today": today, **around})
 
 
-@screen("GET", "/events/new", scope=Scope.PERSONNEL_EVENTS_WRITE, query=_FILTERS)
-async def show_form(db: Db, query: dict[str, Any]) -> HtmlPage:
-    label = await finding.label_of(db, query.get("identityId"))
+@screen("GET", "/events/new", scope=Scope.PERSONNEL_EVENTS_WRITE, limits=OWN, query=_FILTERS)
+async def show_form(db: Db, caller: Caller, query: dict[str, Any]) -> HtmlPage:
+    label = await visible_label(db, caller, query.get("identityId"))
     return await _form(db, query.get("type") or EventType.ONBOARD, {"identityId": [label]} if label else {})
 
 
@@ -124,16 +138,18 @@ async def _form(
     )
 
 
-@screen("POST", "/events/new", scope=Scope.PERSONNEL_EVENTS_WRITE)
+@screen("POST", "/events/new", scope=Scope.PERSONNEL_EVENTS_WRITE, limits=OWN)
 async def create_event(db: Db, caller: Caller, form: Form, facts: Facts) -> HtmlPage | SeeOther:
     type = next((kind for kind in EventType if kind == first(form, "type")), EventType.ONBOARD)
     create, fields = KINDS[type]
     try:
         async with db.transaction():
-            raw = given(await with_people(db, form, "identityId", "identity.supervisorId"), *fields)
+            named = await with_people(db, form, "identityId", "identity.supervisorId", caller=caller)
+            raw = given(named, *fields)
             if first(form, "noSupervisor") and not first(form, "identity.supervisorId"):
                 put(raw, "identity.supervisorId", "")
             if first(form, "preview"):
+                await require_own_people(db, caller, guid(raw.get("identityId")))
                 known = await actions.gather_facts(db, raw, facts)
                 return await _form(db, type, form, preview=await previewing.preview(db, {**raw, "type": type}, known))
             id = await create(db, caller, raw, facts)
@@ -142,25 +158,33 @@ async def create_event(db: Db, caller: Caller, form: Form, facts: Facts) -> Html
     return SeeOther(f"/events/{id}", f"{type} is scheduled. Its requests follow in a moment.")
 
 
-@screen("GET", "/events/{id:str}", scope=Scope.PERSONNEL_EVENTS_READ)
-async def show_event(db: Db, id: str, person: Person) -> HtmlPage:
+@screen("GET", "/events/{id:str}", scope=Scope.PERSONNEL_EVENTS_READ, limits=RecordType.EVENT)
+async def show_event(db: Db, id: str, caller: Caller) -> HtmlPage:
     event = await queries.get(db, id)
     affected, reporter = event.affected_identity.id, event.reporter.id
-    refused = {verb: refusal(verb, person.id, identity_id=affected, reporter_id=reporter) for verb in EventVerb}
+    refused = {verb: refusal(verb, caller.id, identity_id=affected, reporter_id=reporter) for verb in EventVerb}
+    record = await related.record_for(db, caller, RecordType.EVENT, event.id)
+    refused |= {verb: NOT_INVOLVED for verb in EventVerb if not may(caller, verb, record)}
     return HtmlPage("event.html", {"event": event, "is_over": event.status in FINISHED, "refused": refused})
 
 
 _OPERATIONS: dict[str, str] = {verb: act.__name__ for verb, (act, *_) in VERBS.items()}
 
 
-@screen("POST", "/events/{id:str}/{verb:str}", scope=Scope.PERSONNEL_EVENTS_WRITE, verbs=_OPERATIONS)
+@screen(
+    "POST",
+    "/events/{id:str}/{verb:str}",
+    scope=Scope.PERSONNEL_EVENTS_WRITE,
+    limits=RecordType.EVENT,
+    verbs=_OPERATIONS,
+)
 async def perform(db: Db, caller: Caller, id: str, verb: str, form: Form, facts: Facts) -> SeeOther:
     if verb not in VERBS:
         raise NotFound("Verb", verb)
     act, fields, notice = VERBS[EventVerb(verb)]
     if verb == EventVerb.ASSIGN and not first(form, "assigneeId"):
         form = {"assigneeId": [str(caller.id)]}
-    raw = given(await with_people(db, form, "assigneeId"), *fields)
+    raw = given(await with_people(db, form, "assigneeId", caller=caller), *fields)
     await act(db, caller, known_guid("PersonnelEvent", id), raw, facts)
     return SeeOther(f"/events/{id}", notice)
 

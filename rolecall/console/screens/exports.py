@@ -5,7 +5,7 @@ from litestar.handlers import HTTPRouteHandler
 from litestar.response.base import ASGIResponse
 
 from rolecall.console import actions
-from rolecall.console.frame import screen
+from rolecall.console.frame import OWN, screen
 from rolecall.console.model import Session
 from rolecall.core import clock
 from rolecall.core.authors import Author, AuthorKind, by
@@ -31,7 +31,8 @@ def sign_as(session: Session, caller: Caller, scope: str, action: str) -> Sign:
         person = await actions.sign_as_person(db, session, author)
         if person is None:
             raise Unauthorized
-        if scope not in person.caller().scopes:
+        # The rows are those of the caller who asked, so a role that was taken away meanwhile ends the export.
+        if scope not in person.caller().scopes or person.is_limited != caller.is_limited:
             raise Forbidden(scope)
         return author
 
@@ -43,7 +44,11 @@ def is_from_here(request: AnyRequest) -> bool:
     return request.headers.get("sec-fetch-site", "none") in ("none", "same-origin")
 
 
-@screen("GET", "/export/{id:str}", query={"format": a_format})
+# The lists that a limited person may export: they contain only what concerns the person.
+OWN_LISTS = ("access-requests", "events", "identities", "search-identities")
+
+
+@screen("GET", "/export/{id:str}", limits=OWN, query={"format": a_format})
 async def export_list(
     request: AnyRequest, id: str, session: Session, caller: Caller, query: dict[str, Any], config: Config, now: datetime
 ) -> ASGIResponse:
@@ -51,7 +56,7 @@ async def export_list(
     source = LISTS.get(id) if is_from_here(request) else None
     if source is None:
         raise NotFound("List", id)
-    if source.scope not in caller.scopes:
+    if source.scope not in caller.scopes or (caller.is_limited and id not in OWN_LISTS):
         raise Forbidden(source.scope)
     given = {name: text for name, text in request.query_params.items() if name not in ("format", "page") and text}
     filters = read_filters(source, given)

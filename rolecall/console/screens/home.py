@@ -4,18 +4,20 @@ from typing import Any
 from litestar.handlers import HTTPRouteHandler
 
 from rolecall.access_requests.shapes import AccessRequestDetail
-from rolecall.console import finding, overview
+from rolecall.console import finding, overview, own
 from rolecall.console import queries as console
 from rolecall.console.answers import HtmlPage
 from rolecall.console.attention import accounts_to_look_at
 from rolecall.console.charts import Stack, stacked_bars
-from rolecall.console.frame import screen
+from rolecall.console.frame import OWN, screen
 from rolecall.console.inputs import some_words
 from rolecall.console.model import Person
-from rolecall.console.rendering import NAVIGATION
+from rolecall.console.rendering import navigation
 from rolecall.core.caller import Caller, Scope
 from rolecall.core.config import Config
 from rolecall.core.db import Db
+from rolecall.effective_access.queries import access_of
+from rolecall.identities import queries as identities
 from rolecall.reports import queries as reports
 from rolecall.settings.policy import RequirementType
 from rolecall.work_items.model import WorkStatus
@@ -23,11 +25,15 @@ from rolecall.work_items.model import WorkStatus
 _CHART_TITLE = "Requests created per day in the last 30 days, by status"
 # The number of waiting requests and upcoming events that the home page lists.
 _MOST_NAMED = 6
+# How far ahead the home page of a supervisor or employee looks.
+_COMING = timedelta(days=30)
 _VERBS = {RequirementType.APPROVE: "Decide", RequirementType.RESOLVE: "Provision", RequirementType.VERIFY: "Verify"}
 
 
-@screen("GET", "/")
+@screen("GET", "/", limits=OWN)
 async def show_home(db: Db, person: Person, caller: Caller, now: datetime, config: Config) -> HtmlPage:
+    if person.is_limited:
+        return await _own_home(db, person, now, config)
     sees_requests = Scope.ACCESS_REQUESTS_READ in caller.scopes
     days = await overview.by_day(db, now) if sees_requests else {}
     bars = [Stack(f"{day.day} {day:%b}", parts) for day, parts in days.items()]
@@ -43,7 +49,7 @@ async def show_home(db: Db, person: Person, caller: Caller, now: datetime, confi
             "waiting": waiting,
             "beside": await overview.beside(db, [request.id for _, request in waiting]),
             "verbs": _VERBS,
-            "coming": (await console.events_between(db, now, now + timedelta(days=7)))[:_MOST_NAMED],
+            "coming": (await console.events_between(db, now, now + timedelta(days=7), caller))[:_MOST_NAMED],
             "times": await overview.medians(db, now),
             "chart": stacked_bars(_CHART_TITLE, "requests", _drawn(bars), bars),
             "has_requests": progress.requests,
@@ -56,6 +62,25 @@ async def show_home(db: Db, person: Person, caller: Caller, now: datetime, confi
             ],
         },
     )
+
+
+async def _own_home(db: Db, person: Person, now: datetime, config: Config) -> HtmlPage:
+    """Show people what is theirs: what waits for them, their people, their applications, their access and requests."""
+    waiting = await _waiting(db, person)
+    values = {
+        "today": now.astimezone(config.timezone),
+        "waiting": waiting,
+        "count": sum((await overview.waiting(db, person)).values()),
+        "beside": await overview.beside(db, [request.id for _, request in waiting]),
+        "verbs": _VERBS,
+        "coming": (await console.events_between(db, now, now + _COMING, person.caller()))[:_MOST_NAMED],
+        "me": await identities.get(db, str(person.id)),
+        "own": await own.requests_of(db, person),
+        "applications": await own.applications_of(db, person) if person.owns else [],
+        "team": await own.team_of(db, person, now) if person.supervises else None,
+        "access": [] if person.supervises else (await access_of(db, person.id, None)).applications,
+    }
+    return HtmlPage("own_home.html", values)
 
 
 async def _waiting(db: Db, person: Person) -> list[tuple[RequirementType, AccessRequestDetail]]:
@@ -73,15 +98,15 @@ def _drawn(bars: list[Stack]) -> list[str]:
     return [status for status in WorkStatus if any(bar.parts.get(status) for bar in bars)]
 
 
-@screen("GET", "/search", query={"q": some_words})
-async def show_results(db: Db, caller: Caller, query: dict[str, Any]) -> HtmlPage:
+@screen("GET", "/search", limits=OWN, query={"q": some_words})
+async def show_results(db: Db, person: Person, caller: Caller, query: dict[str, Any]) -> HtmlPage:
     words = query.get("q") or ""
-    found = [one for one in await finding.search(db, words) if _SCOPES[one.kind] in caller.scopes]
+    found = [one for one in await finding.search(db, words, caller) if _SCOPES[one.kind] in caller.scopes]
     screens = [
         finding.SearchResult("Screen", name, "", address)
-        for group in NAVIGATION.values()
-        for name, address, _, scope in group
-        if words and name.lower().startswith(words.lower()) and (scope is None or scope in caller.scopes)
+        for group in navigation(person).values()
+        for name, address, _ in group
+        if words and name.lower().startswith(words.lower())
     ]
     return HtmlPage("search.html", {"words": words, "found": screens + found})
 

@@ -2,6 +2,7 @@ import csv
 from datetime import date, datetime, time
 from io import StringIO
 from typing import Any
+from uuid import UUID
 
 from litestar.handlers import HTTPRouteHandler
 from litestar.response.base import ASGIResponse
@@ -9,11 +10,12 @@ from litestar.response.base import ASGIResponse
 from rolecall.access_models import queries as models
 from rolecall.access_models.model import Grant
 from rolecall.access_requests import queries as requests
+from rolecall.access_requests import scoped
 from rolecall.applications import queries as applications
 from rolecall.console.answers import HtmlPage
-from rolecall.console.frame import screen
+from rolecall.console.frame import OWN, screen
 from rolecall.console.inputs import a_day, some_words
-from rolecall.core.caller import Scope
+from rolecall.core.caller import Caller, Scope
 from rolecall.core.checking import Facts
 from rolecall.core.config import Config
 from rolecall.core.db import Db
@@ -22,6 +24,7 @@ from rolecall.core.formats.spreadsheets import harmless
 from rolecall.effective_access.queries import access_of
 from rolecall.effective_access.shapes import EffectiveAccess
 from rolecall.identities import finding, queries
+from rolecall.identities.authority import RecordType, visible_people
 from rolecall.identities.model import IdentityStatus, IdentityType
 from rolecall.identities.shapes import IdentityDetail
 from rolecall.personnel_events import queries as events
@@ -35,10 +38,11 @@ _FILTERS = {
 }
 
 
-@screen("GET", "/identities", scope=Scope.IDENTITIES_READ, query=_FILTERS)
-async def show_identities(db: Db, query: dict[str, Any]) -> HtmlPage:
+@screen("GET", "/identities", scope=Scope.IDENTITIES_READ, limits=OWN, query=_FILTERS)
+async def show_identities(db: Db, caller: Caller, query: dict[str, Any]) -> HtmlPage:
     name, page = query.get("name"), query["page"]
-    filters = finding.PeopleFilters(query.get("status"), query.get("type"), query.get("department") or None)
+    within = await visible_people(db, caller)
+    filters = finding.PeopleFilters(query.get("status"), query.get("type"), query.get("department") or None, within)
     if name:
         found = await finding.search(db, name, page, filters=filters)
     else:
@@ -47,11 +51,11 @@ async def show_identities(db: Db, query: dict[str, Any]) -> HtmlPage:
     return HtmlPage("identities.html", values)
 
 
-@screen("GET", "/people", scope=Scope.IDENTITIES_READ, query={"q": some_words})
-async def suggest_people(db: Db, query: dict[str, Any]) -> HtmlPage:
+@screen("GET", "/people", scope=Scope.IDENTITIES_READ, limits=OWN, query={"q": some_words})
+async def suggest_people(db: Db, caller: Caller, query: dict[str, Any]) -> HtmlPage:
     """Suggest people while a name is typed into a field."""
-    words = query.get("q")
-    return HtmlPage("people.html", {"people": await finding.candidates(db, words) if words else []})
+    words, within = query.get("q"), await visible_people(db, caller)
+    return HtmlPage("people.html", {"people": await finding.candidates(db, words, within=within) if words else []})
 
 
 FUTURE = "As of must not be in the future"
@@ -61,8 +65,10 @@ def _end_of(day: date | None, config: Config) -> datetime | None:
     return datetime.combine(day, time(23, 59, 59), config.timezone) if day else None
 
 
-@screen("GET", "/identities/{id:str}", scope=Scope.IDENTITIES_READ, query={"asOf": a_day})
-async def show_identity(db: Db, id: str, query: dict[str, Any], config: Config, facts: Facts) -> HtmlPage:
+@screen("GET", "/identities/{id:str}", scope=Scope.IDENTITIES_READ, limits=RecordType.PERSON, query={"asOf": a_day})
+async def show_identity(
+    db: Db, caller: Caller, id: str, query: dict[str, Any], config: Config, facts: Facts
+) -> HtmlPage:
     identity = await queries.get(db, id)
     asked = query.get("asOf")
     day = asked if asked and asked <= facts.today else None
@@ -79,10 +85,23 @@ async def show_identity(db: Db, id: str, query: dict[str, Any], config: Config, 
             "unknown": [there for there in access.applications if there.is_unknown(access.as_of)],
             "missing": missing,
             "names": await applications.names(db, [grant.application_id for grant in missing]),
-            "events": await events.by_effective_date(db, 1, identity_id=identity.id),
-            "requests": await requests.newest_first(db, 1, identity_id=identity.id),
+            **await _work_about(db, caller, identity.id),
         },
     )
+
+
+async def _work_about(db: Db, caller: Caller, id: UUID) -> dict[str, Any]:
+    """List events and requests about a person; people do not see that their own offboarding is planned."""
+    limited = caller.is_limited
+    return {
+        "events": await events.concerning(db, 1, caller.id, identity_id=id)
+        if limited
+        else await events.by_effective_date(db, 1, identity_id=id),
+        "requests": await scoped.concerning(db, 1, caller.id, (caller.id,), identity_id=id)
+        if limited
+        else await requests.newest_first(db, 1, identity_id=id),
+        "is_own": caller.id == id,
+    }
 
 
 async def _missing(db: Db, identity: IdentityDetail, access: EffectiveAccess) -> list[Grant]:
@@ -99,7 +118,13 @@ async def _missing(db: Db, identity: IdentityDetail, access: EffectiveAccess) ->
     return [g for g in granted if (g.application_id, g.header, g.section, g.permission) not in held]
 
 
-@screen("GET", "/identities/{id:str}/access.csv", scope=Scope.IDENTITIES_READ, query={"asOf": a_day})
+@screen(
+    "GET",
+    "/identities/{id:str}/access.csv",
+    scope=Scope.IDENTITIES_READ,
+    limits=RecordType.PERSON,
+    query={"asOf": a_day},
+)
 async def export_access(db: Db, id: str, query: dict[str, Any], config: Config, facts: Facts) -> ASGIResponse:
     identity = await queries.get(db, id)
     if (day := query.get("asOf")) and day > facts.today:

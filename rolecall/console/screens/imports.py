@@ -26,6 +26,7 @@ from rolecall.core.db import Db, Pool
 from rolecall.core.errors import Invalid, NotFound
 from rolecall.core.files import Upload
 from rolecall.core.ids import known_guid
+from rolecall.identities.authority import IMPORT, RecordType
 from rolecall.web.bodies import AnyRequest, a_word_of
 from rolecall.web.downloads import send_file
 from rolecall.web.uploads import read_upload
@@ -48,6 +49,7 @@ async def show_imports(db: Db, query: dict[str, Any], now: datetime) -> HtmlPage
     "GET",
     "/imports/{id:str}",
     scope=Scope.IMPORTS_READ,
+    limits=RecordType.IMPORT,
     query={"kind": a_word_of(RecordKind), "change": a_word_of(ChangeType)},
 )
 async def show_import(db: Db, caller: Caller, id: str, query: dict[str, Any]) -> HtmlPage:
@@ -84,7 +86,7 @@ def _why_not_continued(hold: queries.Hold, caller: Caller) -> str | None:
     return actions.OWN_RATINGS if hold.is_own else None
 
 
-@screen("GET", "/imports/{id:str}/log", scope=Scope.IMPORTS_READ)
+@screen("GET", "/imports/{id:str}/log", scope=Scope.IMPORTS_READ, limits=RecordType.IMPORT)
 async def stream_log(db: Db, id: str, pool: Pool, request: AnyRequest) -> ASGIResponse:
     """Stream the log as server-sent events from the database, so that any process can continue a stream."""
     run = await queries.get(db, known_guid("ApplicationImport", id))
@@ -114,7 +116,7 @@ async def _log_events(pool: Pool, id: UUID, shown: str, known: int) -> AsyncGene
         await asyncio.sleep(_LOOK_EVERY)
 
 
-@screen("GET", "/imports/{id:str}/files/{file:str}", scope=Scope.IMPORTS_READ)
+@screen("GET", "/imports/{id:str}/files/{file:str}", scope=Scope.IMPORTS_READ, limits=RecordType.IMPORT)
 async def download(db: Db, id: str, request: AnyRequest, config: Config) -> ASGIResponse:
     file_id = request.path_params["file"]
     file = await queries.file_of(db, known_guid("ApplicationImport", id), known_guid("ImportFile", file_id))
@@ -124,19 +126,19 @@ async def download(db: Db, id: str, request: AnyRequest, config: Config) -> ASGI
         raise NotFound("ImportFile", file_id) from None
 
 
-@screen("POST", "/imports/{id:str}/cancel", scope=Scope.IMPORTS_WRITE)
+@screen("POST", "/imports/{id:str}/cancel", scope=Scope.IMPORTS_WRITE, limits=RecordType.IMPORT, needs=IMPORT)
 async def cancel_import(db: Db, caller: Caller, id: str, facts: Facts) -> SeeOther:
     await actions.cancel_import(db, caller, {"applicationImportId": id}, facts)
     return SeeOther(f"/imports/{id}", "The import is being canceled")
 
 
-@screen("POST", "/imports/{id:str}/continue", scope=Scope.IMPORTS_WRITE)
+@screen("POST", "/imports/{id:str}/continue", scope=Scope.IMPORTS_WRITE, limits=RecordType.IMPORT, needs=IMPORT)
 async def continue_import(db: Db, caller: Caller, id: str, now: datetime) -> SeeOther:
     await actions.continue_import(db, caller, known_guid("ApplicationImport", id), now)
     return SeeOther(f"/imports/{id}", "The import continues without the guard")
 
 
-@screen("POST", "/imports/{id:str}/rollback", scope=Scope.IMPORTS_WRITE)
+@screen("POST", "/imports/{id:str}/rollback", scope=Scope.IMPORTS_WRITE, limits=RecordType.IMPORT, needs=IMPORT)
 async def roll_back(db: Db, caller: Caller, id: str, facts: Facts) -> SeeOther:
     run = await queries.get(db, known_guid("ApplicationImport", id))
     raw = {"importNumber": run.number}
@@ -144,7 +146,7 @@ async def roll_back(db: Db, caller: Caller, id: str, facts: Facts) -> SeeOther:
     return SeeOther(f"/imports/{new}", f"This new import restores the data as it was after import #{run.number}")
 
 
-@screen("GET", "/applications/{id:str}/upload", scope=Scope.IMPORTS_WRITE)
+@screen("GET", "/applications/{id:str}/upload", scope=Scope.IMPORTS_WRITE, limits=RecordType.APPLICATION, needs=IMPORT)
 async def show_upload(db: Db, caller: Caller, id: str, config: Config) -> HtmlPage:
     target = await queries.target(db, known_guid("Application", id))
     require_import_right(caller, is_identity_source=target is not None and target.is_identity_source)
@@ -162,7 +164,14 @@ async def _upload_page(db: Db, id: UUID, config: Config, problems: dict[str, str
     return HtmlPage("upload.html", values, 400 if problems else 200)
 
 
-@screen("POST", "/applications/{id:str}/upload", scope=Scope.IMPORTS_WRITE, read_body=read_upload)
+@screen(
+    "POST",
+    "/applications/{id:str}/upload",
+    scope=Scope.IMPORTS_WRITE,
+    limits=RecordType.APPLICATION,
+    needs=IMPORT,
+    read_body=read_upload,
+)
 async def upload_import(
     db: Db, caller: Caller, id: str, raw: Upload, facts: Facts, config: Config
 ) -> HtmlPage | SeeOther:

@@ -4,14 +4,23 @@ from uuid import UUID
 
 from litestar.handlers import HTTPRouteHandler
 
-from rolecall.access_requests import actions, model, permitted, queries
+from rolecall.access_requests import actions, model, permitted, queries, scoped
 from rolecall.access_requests.moving import lock
 from rolecall.access_requests.shapes import AccessRequestDetail
-from rolecall.console import finding, overview
+from rolecall.console import overview, related
 from rolecall.console import queries as console
 from rolecall.console.answers import HtmlPage, ItemResult, SeeOther, failure, several
-from rolecall.console.forms import first, given, permission_in, person_filter, problems_by_field, shown, with_people
-from rolecall.console.frame import screen
+from rolecall.console.forms import (
+    first,
+    given,
+    permission_in,
+    person_filter,
+    problems_by_field,
+    shown,
+    visible_label,
+    with_people,
+)
+from rolecall.console.frame import OWN, screen
 from rolecall.console.inputs import Form, some_words
 from rolecall.console.model import Person
 from rolecall.core.caller import Caller, Scope
@@ -20,6 +29,7 @@ from rolecall.core.db import Db
 from rolecall.core.errors import Conflict, Forbidden, Invalid, NotFound
 from rolecall.core.ids import guid
 from rolecall.core.paging import totals_by
+from rolecall.identities.authority import RecordType
 from rolecall.settings.policy import RequestAction, RequirementType
 from rolecall.web.bodies import a_guid, a_word_of
 from rolecall.webhooks import queries as webhooks
@@ -61,24 +71,15 @@ VERBS = {
 }
 
 
-@screen("GET", "/requests", scope=Scope.ACCESS_REQUESTS_READ, query=_FILTERS)
+@screen("GET", "/requests", scope=Scope.ACCESS_REQUESTS_READ, limits=OWN, query=_FILTERS)
 async def show_inbox(db: Db, person: Person, query: dict[str, Any], is_fragment: bool) -> HtmlPage:
-    who = await person_filter(db, query)
-    page: Any = (
-        await overview.asking(db, person, query["asks"], query["page"])
-        if query.get("asks")
-        else await queries.newest_first(
-            db,
-            query["page"],
-            identity_id=who.id,
-            application_id=query.get("applicationId"),
-            status=query.get("status"),
-            action=query.get("type"),
-        )
-    )
+    who = await person_filter(db, query, person.caller())
+    page = await _listed(db, person, query, who.id)
     ids = [item.id for item in page.items]
     verb = query.get("asks") or _AWAITED.get(query.get("status"))
     chosen: UUID | None = query.get("selected") or (ids[0] if ids else None)
+    if chosen and chosen not in ids:
+        await related.require(db, person.caller(), RecordType.REQUEST, str(chosen))
     values = {
         "page": page,
         "query": query,
@@ -92,13 +93,28 @@ async def show_inbox(db: Db, person: Person, query: dict[str, Any], is_fragment:
     around = {
         "beside": await overview.beside(db, ids),
         "asks": ASKS,
-        "statuses": await _statuses(db),
+        "statuses": [(each, each) for each in WorkStatus] if person.is_limited else await _statuses(db),
+        "is_cut": person.is_limited and page.total_count == scoped.MOST_LISTED,
         "actions": list(RequestAction),
         "who": who,
         "applications": [(one.id, one.name) for one in await console.live_applications(db)],
         "verb": verb,
     }
     return HtmlPage("requests.html", values | around)
+
+
+async def _listed(db: Db, person: Person, query: dict[str, Any], identity_id: UUID | None) -> Any:
+    if query.get("asks"):
+        return await overview.asking(db, person, query["asks"], query["page"])
+    filters: dict[str, Any] = {
+        "identity_id": identity_id,
+        "application_id": query.get("applicationId"),
+        "status": query.get("status"),
+        "action": query.get("type"),
+    }
+    if person.is_limited:
+        return await scoped.concerning(db, query["page"], person.id, person.answers_as, **filters)
+    return await queries.newest_first(db, query["page"], **filters)
 
 
 async def _answerable(db: Db, person: Person, type: RequirementType | None, ids: list[UUID]) -> set[UUID]:
@@ -126,11 +142,17 @@ async def show_waiting(db: Db, query: dict[str, Any], now: datetime) -> HtmlPage
 
 
 @screen(
-    "GET", "/requests/new", scope=Scope.ACCESS_REQUESTS_WRITE, query={"identityId": a_guid, "applicationId": a_guid}
+    "GET",
+    "/requests/new",
+    scope=Scope.ACCESS_REQUESTS_WRITE,
+    limits=OWN,
+    query={"identityId": a_guid, "applicationId": a_guid, "action": a_word_of(RequestAction), "privileges": some_words},
 )
-async def show_form(db: Db, query: dict[str, Any]) -> HtmlPage:
-    label = await finding.label_of(db, query.get("identityId"))
-    return await _form(db, {"identityId": [label], "applicationId": [str(query.get("applicationId", ""))]}, {})
+async def show_form(db: Db, caller: Caller, query: dict[str, Any]) -> HtmlPage:
+    label = await visible_label(db, caller, query.get("identityId") or (caller.id if caller.is_limited else None))
+    named = {"applicationId": "", "action": "", "privileges": ""}
+    form = {name: [str(query.get(name) or nothing)] for name, nothing in named.items()}
+    return await _form(db, {"identityId": [label], **form}, {})
 
 
 async def _form(db: Db, form: Form, problems: dict[str, str]) -> HtmlPage:
@@ -143,11 +165,11 @@ async def _form(db: Db, form: Form, problems: dict[str, str]) -> HtmlPage:
     return HtmlPage("request_form.html", values, 400 if problems else 200)
 
 
-@screen("POST", "/requests/new", scope=Scope.ACCESS_REQUESTS_WRITE)
+@screen("POST", "/requests/new", scope=Scope.ACCESS_REQUESTS_WRITE, limits=OWN)
 async def create_access_request(db: Db, caller: Caller, form: Form, facts: Facts) -> HtmlPage | SeeOther:
     try:
         async with db.transaction():
-            named = await with_people(db, form, "identityId")
+            named = await with_people(db, form, "identityId", caller=caller)
             raw = given(named, "action", "applicationId", "identityId", "scheduledStart", "comment")
             raw["privileges"] = [permission_in(line) for line in first(form, "privileges").splitlines() if line.strip()]
             request = await actions.request_access(db, caller, raw, facts)
@@ -156,7 +178,7 @@ async def create_access_request(db: Db, caller: Caller, form: Form, facts: Facts
     return SeeOther(f"/requests/{request.id}", f"Request #{request.number} is {request.status}")
 
 
-@screen("GET", "/requests/{id:str}", scope=Scope.ACCESS_REQUESTS_READ)
+@screen("GET", "/requests/{id:str}", scope=Scope.ACCESS_REQUESTS_READ, limits=RecordType.REQUEST)
 async def show_request(db: Db, person: Person, id: str) -> HtmlPage:
     return HtmlPage("request.html", await _shown(db, await queries.get(db, id), person))
 
@@ -173,6 +195,7 @@ async def _shown(db: Db, request: AccessRequestDetail, person: Person) -> dict[s
     asked = awaited if waits_for.keys() & {*person.answers_as} else None
     return {
         "request": request,
+        "sees_person": target is None or await related.sees(db, person.caller(), RecordType.PERSON, target.id),
         "milestones": _milestones(request, awaited),
         "to_do": TO_DO,
         "done_by": DONE_BY,
@@ -241,7 +264,7 @@ def _waits_for(request: AccessRequestDetail, awaited: RequirementType | None) ->
     }
 
 
-@screen("POST", "/requests/{id:str}/respond", scope=Scope.ACCESS_REQUESTS_WRITE)
+@screen("POST", "/requests/{id:str}/respond", scope=Scope.ACCESS_REQUESTS_WRITE, limits=RecordType.REQUEST)
 async def respond(db: Db, person: Person, id: str, form: Form, facts: Facts) -> SeeOther:
     request = await _respond(db, person, id, form, facts)
     return SeeOther(_after(form, id), f"Request #{request.number} is {request.status}")
@@ -261,7 +284,13 @@ async def _respond(db: Db, person: Person, id: str, form: Form, facts: Facts) ->
 _OPERATIONS = {verb: act.__name__ for verb, (act, *_) in VERBS.items()}
 
 
-@screen("POST", "/requests/{id:str}/{verb:str}", scope=Scope.ACCESS_REQUESTS_WRITE, verbs=_OPERATIONS)
+@screen(
+    "POST",
+    "/requests/{id:str}/{verb:str}",
+    scope=Scope.ACCESS_REQUESTS_WRITE,
+    limits=RecordType.REQUEST,
+    verbs=_OPERATIONS,
+)
 async def perform(db: Db, caller: Caller, id: str, verb: str, form: Form, facts: Facts) -> SeeOther:
     if verb not in VERBS:
         raise NotFound("Verb", verb)
@@ -269,25 +298,25 @@ async def perform(db: Db, caller: Caller, id: str, verb: str, form: Form, facts:
     return SeeOther(_after(form, id), f"Request #{request.number} is {request.status}")
 
 
-@screen("POST", "/requests/{id:str}/assign", scope=Scope.ACCESS_REQUESTS_WRITE)
+@screen("POST", "/requests/{id:str}/assign", scope=Scope.ACCESS_REQUESTS_WRITE, limits=RecordType.REQUEST)
 async def assign(db: Db, caller: Caller, id: str, form: Form, facts: Facts) -> SeeOther:
     request = await actions.assign(db, caller, id, {"assigneeId": str(caller.id)}, facts)
     return SeeOther(_after(form, id), f"Request #{request.number} is assigned to you")
 
 
-@screen("POST", "/requests/{id:str}/snooze", scope=Scope.ACCESS_REQUESTS_WRITE)
+@screen("POST", "/requests/{id:str}/snooze", scope=Scope.ACCESS_REQUESTS_WRITE, limits=RecordType.REQUEST)
 async def snooze(db: Db, caller: Caller, id: str, form: Form, facts: Facts) -> SeeOther:
     request = await actions.snooze(db, caller, id, given(form, "until", "comment"), facts)
     return SeeOther(_after(form, id), f"Request #{request.number} is snoozed until {form['until'][0]}")
 
 
-@screen("POST", "/requests/{id:str}/comment", scope=Scope.ACCESS_REQUESTS_WRITE)
+@screen("POST", "/requests/{id:str}/comment", scope=Scope.ACCESS_REQUESTS_WRITE, limits=RecordType.REQUEST)
 async def comment(db: Db, caller: Caller, id: str, form: Form, facts: Facts) -> SeeOther:
     await actions.comment(db, caller, id, given(form, "content"), facts)
     return SeeOther(_after(form, id), "Your comment was added")
 
 
-@screen("POST", "/requests/respond", scope=Scope.ACCESS_REQUESTS_WRITE)
+@screen("POST", "/requests/respond", scope=Scope.ACCESS_REQUESTS_WRITE, limits=OWN)
 async def respond_to_several(db: Db, person: Person, form: Form, facts: Facts) -> SeeOther:
     """Respond to each request on its own; a failure does not roll back the others."""
     ids = form.get("id", [])
@@ -299,6 +328,7 @@ async def respond_to_several(db: Db, person: Person, form: Form, facts: Facts) -
 
 async def _respond_to_one(db: Db, person: Person, id: str, form: Form, facts: Facts) -> ItemResult:
     try:
+        await related.require(db, person.caller(), RecordType.REQUEST, id)
         request = await queries.get(db, id)
     except NotFound as error:
         return ItemResult(str(error), failed=True)

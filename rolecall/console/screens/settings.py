@@ -21,7 +21,6 @@ from rolecall.console.forms import (
 )
 from rolecall.console.frame import screen
 from rolecall.console.inputs import Form
-from rolecall.console.model import Role
 from rolecall.core.caller import Caller, Scope
 from rolecall.core.checking import Facts, Json
 from rolecall.core.config import Config
@@ -29,6 +28,7 @@ from rolecall.core.db import Db
 from rolecall.core.errors import Invalid
 from rolecall.core.heartbeat import some_worker_lives
 from rolecall.core.ids import known_guid
+from rolecall.identities.authority import Role
 from rolecall.settings import actions, policy
 from rolecall.settings import queries as settings
 from rolecall.settings.model import CUSTOM_FIELDS
@@ -212,7 +212,9 @@ async def set_role(db: Db, form: Form) -> SeeOther:
     role = next((role for role in Role if role == first(form, "role")), None)
     await console.set_role(db, id, role, first(form, "email") or None)
     name = (await queries.people_names(db, [id]))[id]
-    return SeeOther("/settings/people", f"{name} is {role}" if role else f"{name} can no longer sign in")
+    return SeeOther(
+        "/settings/people", f"{name} is {role}" if role else f"{name} has no role and sees only what is theirs"
+    )
 
 
 @screen("POST", "/settings/people/{id:str}/link", scope=Scope.CONFIG_MANAGE)

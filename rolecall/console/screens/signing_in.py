@@ -8,7 +8,7 @@ from litestar.response.base import ASGIResponse
 
 from rolecall.console import actions, queries
 from rolecall.console.answers import HtmlPage, SeeOther
-from rolecall.console.frame import screen
+from rolecall.console.frame import OWN, screen
 from rolecall.console.inputs import Form
 from rolecall.console.model import ATTEMPT_LASTS, SHORTEST_PASSWORD, Person, Session, SignInAttempt, new_secret
 from rolecall.console.responses import a_cookie, cookie_name
@@ -26,7 +26,7 @@ _SPENT = "This link was already used or has expired. Ask an administrator for a 
 _NO_PASSWORDS = "Passwords are turned off. Ask an administrator for a one-time link"
 _DOWN = "Sign-in with {} is not available: {}. Try again in a moment, or sign in {}"
 _NOT_YOURS = "This sign-in was started in another browser, was already used or took too long. Start again"
-_NO_ROLE = "{} has no role here. Ask {} for one"
+_NO_ROLE = "No active person signs in with {}. Ask {} for help"
 # Display names of well-known providers, by host.
 _NAMES = {
     "login.microsoftonline.com": "Microsoft",
@@ -149,13 +149,13 @@ async def _whom(db: Db) -> str:
     return " or ".join(await queries.administrators(db)) or "your administrator"
 
 
-@screen("POST", "/sign-out", revokes=True)
+@screen("POST", "/sign-out", limits=OWN, revokes=True)
 async def sign_out(db: Db, session: Session) -> SeeOther:
     await actions.sign_out(db, session)
     return SeeOther("/sign-in", session="")
 
 
-@screen("GET", "/account")
+@screen("GET", "/account", limits=OWN)
 async def show_account(db: Db, person: Person, session: Session, now: datetime, config: Config) -> HtmlPage:
     has_password = await queries.password_of(db, person) is not None
     values = {
@@ -167,7 +167,7 @@ async def show_account(db: Db, person: Person, session: Session, now: datetime, 
     return HtmlPage("account.html", values)
 
 
-@screen("POST", "/account", revokes=True)
+@screen("POST", "/account", limits=OWN, revokes=True)
 async def change_password(
     db: Db, person: Person, session: Session, form: Form, now: datetime, request: AnyRequest, config: Config
 ) -> SeeOther:

@@ -8,9 +8,9 @@ from playwright.async_api import expect
 from rolecall.application_imports import actions as imports
 from rolecall.application_imports.run.job import worker_lock
 from rolecall.console import actions
-from rolecall.console.model import Role
 from rolecall.core.caller import Caller, Scope
 from rolecall.core.db import Db, execute, fetch_value
+from rolecall.identities.authority import Role
 from tests.builders import an_access_request, an_application, an_identity
 from tests.console.browser.conftest import Visit
 from tests.console.company import FILES
@@ -323,7 +323,7 @@ async def test_provider_signs_in_only_people_with_a_role(visit: Visit, site_db: 
     await page.wait_for_url("**/sign-in")
     provider.email = "stranger@example.com"
     await sign_in()
-    await visit.sees("stranger@example.com has no role here. Ask Ada Admin for one")
+    await visit.sees("No active person signs in with stranger@example.com. Ask Ada Admin for help")
     await visit.go("/audit")
     await page.wait_for_url("**/sign-in?next=/**")
 

@@ -1,0 +1,49 @@
+"""Read the relations of a person to any record, and check them with `may`."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from uuid import UUID
+
+from rolecall.access_models import permitted as models
+from rolecall.access_requests import permitted as requests
+from rolecall.accounts import permitted as accounts
+from rolecall.applications import permitted as applications
+from rolecall.core.caller import Caller
+from rolecall.core.db import Db
+from rolecall.core.errors import Conflict, NotFound
+from rolecall.core.ids import known_guid
+from rolecall.entitlements import permitted as entitlements
+from rolecall.identities import authority
+from rolecall.identities.authority import SEE, GovernedRecord, PersonRelation, RecordType, may
+from rolecall.personnel_events import permitted as events
+
+_READ: Mapping[RecordType, Callable[[Db, UUID, UUID], Awaitable[frozenset[PersonRelation]]]] = {
+    RecordType.PERSON: authority.relations_to_person,
+    RecordType.REQUEST: requests.relations_to,
+    RecordType.EVENT: events.relations_to,
+    RecordType.APPLICATION: applications.relations_to,
+    RecordType.IMPORT: applications.relations_to_import,
+    RecordType.ACCOUNT: accounts.relations_to,
+    RecordType.ENTITLEMENT: entitlements.relations_to,
+    RecordType.MODEL: models.relations_to,
+}
+NOT_ALLOWED = "You can see this, but not do it. Ask an administrator or a person who is responsible for it"
+
+
+async def record_for(db: Db, caller: Caller, type: RecordType, id: UUID) -> GovernedRecord:
+    """Return the record as the caller is related to it; for callers who see every record nothing is read."""
+    return GovernedRecord(type, await _READ[type](db, caller.id, id) if caller.is_limited else frozenset())
+
+
+async def sees(db: Db, caller: Caller, type: RecordType, id: UUID) -> bool:
+    return may(caller, SEE, await record_for(db, caller, type, id))
+
+
+async def require(db: Db, caller: Caller, type: RecordType, id: str, verb: str = SEE) -> None:
+    """Refuse a verb; a record that the caller may not see is reported as missing, so that ids cannot be guessed."""
+    if not caller.is_limited:
+        return
+    record = await record_for(db, caller, type, known_guid(type, id))
+    if not may(caller, SEE, record):
+        raise NotFound(type, id)
+    if not may(caller, verb, record):
+        raise Conflict(NOT_ALLOWED)

@@ -1,0 +1,149 @@
+"""Decide what a caller may do with a record: the one function is `may(caller, verb, record)`.
+
+An API token acts by its scopes. A person acts by an assigned role, or by relation to the record: the request is about
+them or asked of them, the person reports to them, the application is theirs. A person without a role, and a
+Provisioner, is *limited*: a record without a relation does not exist for them. Each package reads the relations of its
+own records in `permitted.py`; which relation allows which verb is written here.
+"""
+
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+from uuid import UUID
+
+import msgspec
+
+from rolecall.core.caller import Caller
+from rolecall.core.db import Db, fetch_rows, fetch_value
+
+
+class Role(StrEnum):
+    """A role that an administrator assigns; it widens what relations allow."""
+
+    ADMINISTRATOR = "Administrator"
+    PEOPLE = "People"
+    OPERATOR = "Operator"
+    REVIEWER = "Reviewer"
+    PROVISIONER = "Provisioner"
+    AUDITOR = "Auditor"
+
+
+class PersonRelation(StrEnum):
+    """How a record concerns a person; it is computed from the data whenever it is needed."""
+
+    SELF = "self"
+    SUPERVISOR = "supervisor"
+    REPORTER = "reporter"
+    ASSIGNEE = "assignee"
+    APPROVER = "approver"
+    RESOLVER = "resolver"
+    VERIFIER = "verifier"
+    OWNER = "owner"
+    PROVISIONER = "provisioner"
+
+
+class RecordType(StrEnum):
+    PERSON = "Identity"
+    REQUEST = "AccessRequest"
+    EVENT = "PersonnelEvent"
+    APPLICATION = "Application"
+    ACCOUNT = "Account"
+    IMPORT = "ApplicationImport"
+    ENTITLEMENT = "Entitlement"
+    MODEL = "AccessModel"
+
+
+class GovernedRecord(msgspec.Struct, frozen=True):
+    """A record and the relations of one caller to it."""
+
+    type: RecordType
+    relations: frozenset[PersonRelation]
+
+
+SEE, COMMENT, REQUEST, EVENT, IMPORT = "see", "comment", "request", "event", "import"
+_SEEN = frozenset({SEE})
+_FOLLOWED = frozenset({SEE, COMMENT})
+_PROVISIONING = frozenset({"assign", "resolve", "snooze", "resume", "reopen"})
+EVERY_MOVE = _PROVISIONING | {"verify", "cancel"}
+_EVENT_VERBS = frozenset({"assign", "return-date", "cancel"})
+_R = PersonRelation
+# The verbs that each relation or role allows. `respond` is not here: it depends on who is asked.
+ALLOWED: Mapping[RecordType, Mapping[PersonRelation | Role, frozenset[str]]] = {
+    RecordType.PERSON: {_R.SELF: _SEEN | {REQUEST}, _R.SUPERVISOR: _SEEN | {REQUEST, EVENT}},
+    RecordType.REQUEST: {
+        Role.ADMINISTRATOR: EVERY_MOVE,
+        Role.PEOPLE: EVERY_MOVE,
+        Role.OPERATOR: EVERY_MOVE,
+        _R.SELF: _FOLLOWED,
+        _R.SUPERVISOR: _FOLLOWED,
+        _R.OWNER: _FOLLOWED,
+        _R.REPORTER: _FOLLOWED | EVERY_MOVE,
+        _R.ASSIGNEE: _FOLLOWED | _PROVISIONING,
+        _R.PROVISIONER: _FOLLOWED | _PROVISIONING,
+        _R.APPROVER: _FOLLOWED | {"assign", "cancel"},
+        _R.RESOLVER: _FOLLOWED | _PROVISIONING | {"cancel"},
+        _R.VERIFIER: _FOLLOWED | {"verify", "reopen"},
+    },
+    RecordType.EVENT: {
+        _R.SELF: _FOLLOWED,
+        _R.SUPERVISOR: _FOLLOWED | _EVENT_VERBS,
+        _R.REPORTER: _FOLLOWED | _EVENT_VERBS,
+        _R.ASSIGNEE: _FOLLOWED | {"assign"},
+    },
+    RecordType.APPLICATION: {_R.OWNER: _SEEN, _R.PROVISIONER: _SEEN | {IMPORT}},
+    RecordType.IMPORT: {_R.OWNER: _SEEN, _R.PROVISIONER: _SEEN | {IMPORT}},
+    RecordType.ACCOUNT: {_R.SELF: _SEEN, _R.SUPERVISOR: _SEEN, _R.OWNER: _SEEN, _R.PROVISIONER: _SEEN},
+    RecordType.ENTITLEMENT: {_R.OWNER: _SEEN, _R.PROVISIONER: _SEEN},
+    RecordType.MODEL: {_R.OWNER: _SEEN},
+}
+
+
+def allowed(type: RecordType, by: Iterable[PersonRelation | Role]) -> frozenset[str]:
+    """Return the verbs that these relations and roles allow on a record of this type."""
+    table = ALLOWED[type]
+    return frozenset[str]().union(*(table.get(each, frozenset()) for each in by))
+
+
+def may(caller: Caller, verb: str, record: GovernedRecord) -> bool:
+    """Tell whether a caller may apply a verb to a record; scopes and separation of duties are checked besides."""
+    return not caller.is_limited or verb in allowed(record.type, record.relations)
+
+
+# Breadth first from the person in %(me)s, so that a limit keeps the people nearest to them; UNION ends at a loop.
+LINE = """
+    line AS (SELECT i.id FROM identities i WHERE i.supervisor_id = %(me)s
+             UNION SELECT i.id FROM identities i JOIN line l ON i.supervisor_id = l.id)"""
+# The people whose records one page of a limited list covers; exports cover everyone.
+MOST_PEOPLE = 1000
+
+
+async def relations_to_person(db: Db, caller_id: UUID, identity_id: UUID) -> frozenset[PersonRelation]:
+    """Read whether a person is the caller, or reports to the caller directly or through others.
+
+    In a loop of supervisors a person may be above themselves; that does not make them their own supervisor.
+    """
+    if caller_id == identity_id:
+        return frozenset({PersonRelation.SELF})
+    found = await fetch_value(
+        db,
+        """WITH RECURSIVE above AS (
+               SELECT supervisor_id FROM identities WHERE id = %(id)s
+               UNION SELECT i.supervisor_id FROM identities i JOIN above a ON i.id = a.supervisor_id)
+           SELECT EXISTS (SELECT FROM above WHERE supervisor_id = %(caller)s)""",
+        id=identity_id,
+        caller=caller_id,
+    )
+    return frozenset({PersonRelation.SUPERVISOR}) if found else frozenset()
+
+
+async def people_of(db: Db, person_id: UUID, most: int | None = MOST_PEOPLE) -> list[UUID]:
+    """Return the people below a person in the reporting line, the nearest first."""
+    limit = "ALL" if most is None else f"{most:d}"
+    rows = await fetch_rows(
+        db, f"WITH RECURSIVE {LINE} SELECT id FROM line WHERE id <> %(me)s LIMIT {limit}", me=person_id
+    )
+    return [id for (id,) in rows]
+
+
+async def visible_people(db: Db, caller: Caller, most: int | None = MOST_PEOPLE) -> tuple[UUID, ...] | None:
+    """Return the people whom a limited caller sees: themselves and their people; None for callers who see everyone."""
+    return (caller.id, *await people_of(db, caller.id, most)) if caller.is_limited else None

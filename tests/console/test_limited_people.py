@@ -1,0 +1,209 @@
+"""Test what people without a role learn when they guess, search, filter, export and write about others."""
+
+import re
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+import httpx2
+import pytest
+
+from rolecall.console import actions, queries
+from rolecall.core.caller import Caller, Scope
+from rolecall.core.checking import Facts
+from rolecall.core.db import Db, execute, fetch_value
+from rolecall.identities.authority import PersonRelation, people_of, relations_to_person
+from rolecall.personnel_events import actions as events
+from tests.builders import an_access_request, an_application, an_identity, facts
+from tests.console.conftest import ORIGIN
+from tests.console.test_matrix import sign_in
+
+CLERK = Caller(UUID(int=5), "Clerk", frozenset(Scope))
+TOMORROW = (datetime.now(UTC) + timedelta(days=1)).date().isoformat()
+
+
+class Team:
+    """Grace supervises Ada; Zoe Zimmer reports to nobody."""
+
+    def __init__(self, grace: UUID, ada: UUID, zoe: UUID) -> None:
+        self.grace, self.ada, self.zoe = grace, ada, zoe
+
+
+@pytest.fixture
+async def team(administrator: httpx2.AsyncClient, db: Db) -> Team:
+    grace = await an_identity(db, "Grace", "Hopper", email="grace@example.com")
+    ada = await an_identity(db, "Ada", "Lovelace", email="ada@example.com", supervisorId=str(grace))
+    return Team(grace, ada, await an_identity(db, "Zoe", "Zimmer", email="zoe@example.com"))
+
+
+async def test_lists_searches_suggestions_and_exports_contain_only_what_concerns_the_person(
+    administrator: httpx2.AsyncClient, db: Db, team: Team
+) -> None:
+    ours = await an_access_request(db, identity_id=team.ada)
+    theirs = await an_access_request(db, identity_id=team.zoe)
+    number = await fetch_value(db, "SELECT number FROM access_requests WHERE id = %(id)s", id=theirs)
+    await sign_in(administrator, db, team.grace)
+
+    paths = ("/requests", "/identities", "/identities?name=Z", "/people?q=Zim", "/search?q=Zimmer", "/search?q=Payroll",
+             f"/search?q=%23{number}", "/requests?person=Zoe", "/export/access-requests", "/export/identities",
+             "/export/search-identities?q=Zoe", "/events/calendar", "/events", "/")  # fmt: skip
+    texts = {path: (await administrator.get(path)).text for path in paths}
+
+    for path, text in texts.items():
+        assert "Zimmer" not in text.replace('value="Zimmer"', ""), path
+        assert str(theirs) not in text, path
+        assert str(team.zoe) not in text, path
+    assert str(ours) in texts["/requests"]
+    assert str(ours) in texts["/export/access-requests"]
+    assert "Lovelace" in texts["/export/identities"]
+    assert (await administrator.get(f"/requests?selected={theirs}")).status_code == 404
+    assert (await administrator.get("/export/tokens")).status_code == 403
+
+
+async def test_bulk_response_reveals_nothing_about_requests_of_others(
+    administrator: httpx2.AsyncClient, db: Db, team: Team
+) -> None:
+    theirs = await an_access_request(db, identity_id=team.zoe)
+    number = await fetch_value(db, "SELECT number FROM access_requests WHERE id = %(id)s", id=theirs)
+    await sign_in(administrator, db, team.grace)
+
+    await administrator.post("/requests/respond", data={"id": str(theirs), "type": "Approve", "response": "Approved"})
+    said = (await administrator.get("/requests")).text
+
+    assert f"AccessRequest with id {theirs} not found" in said
+    assert f"#{number}" not in said
+
+
+async def test_former_supervisor_sees_the_person_no_more(administrator: httpx2.AsyncClient, db: Db, team: Team) -> None:
+    request = await an_access_request(db, "Remove", identity_id=team.ada)
+    await sign_in(administrator, db, team.grace)
+    before = [
+        (await administrator.get(path)).status_code for path in (f"/identities/{team.ada}", f"/requests/{request}")
+    ]
+    await execute(db, "UPDATE identities SET supervisor_id = %(zoe)s WHERE id = %(ada)s", zoe=team.zoe, ada=team.ada)
+
+    after = [
+        (await administrator.get(path)).status_code for path in (f"/identities/{team.ada}", f"/requests/{request}")
+    ]
+
+    assert (before, after) == ([200, 200], [404, 404])
+
+
+async def test_owner_who_left_is_signed_out(administrator: httpx2.AsyncClient, db: Db, team: Team) -> None:
+    ledger = await an_application(db, "Ledger", ownerId=str(team.grace))
+    await sign_in(administrator, db, team.grace)
+    assert (await administrator.get(f"/applications/{ledger}")).status_code == 200
+
+    await execute(db, "UPDATE identities SET status = 'Disabled' WHERE id = %(id)s", id=team.grace)
+
+    assert (await administrator.get(f"/applications/{ledger}")).status_code == 303
+    assert await fetch_value(db, "SELECT count(*) FROM console_sessions WHERE identity_id = %(id)s", id=team.grace) == 0
+
+
+async def test_person_does_not_learn_of_their_own_offboarding(
+    administrator: httpx2.AsyncClient, db: Db, team: Team
+) -> None:
+    event = await events.offboard(db, CLERK, {"identityId": str(team.ada), "effectiveDate": TOMORROW}, facts())
+    request = await an_access_request(db, "Remove", identity_id=team.ada)
+    await execute(
+        db,
+        """INSERT INTO related_items (request_id, item_id, kind, number, status, stage)
+           VALUES (%(request)s, %(event)s, 'Personnel Event', 1, 'Scheduled', 'Approval')""",
+        request=request,
+        event=event,
+    )
+    await sign_in(administrator, db, team.ada)
+
+    for path in ("/", "/requests", "/events", "/events/calendar", f"/identities/{team.ada}", "/export/access-requests"):
+        text = (await administrator.get(path)).text
+        assert str(request) not in text, path
+        assert str(event) not in text, path
+    assert (await administrator.get(f"/events/{event}")).status_code == 404
+    assert (await administrator.get(f"/requests/{request}")).status_code == 404
+    await sign_in(administrator, db, team.grace)
+    assert (await administrator.get(f"/events/{event}")).status_code == 200
+
+
+@pytest.mark.parametrize("whom", ["zoe", "ada"])
+async def test_supervisor_requests_and_creates_events_only_for_their_people(
+    administrator: httpx2.AsyncClient, db: Db, team: Team, whom: str
+) -> None:
+    ledger = await an_application(db, "Ledger")
+    person = str(getattr(team, whom))
+    await sign_in(administrator, db, team.grace)
+    asked = {"identityId": person, "applicationId": str(ledger), "action": "Add", "privileges": "Post entries"}
+    leave = {"type": "Absence", "identityId": person, "effectiveDate": TOMORROW}
+
+    answers = [
+        await administrator.post("/requests/new", data=asked),
+        await administrator.post("/events/new", data={**leave, "preview": "yes"}),
+        await administrator.post("/events/new", data=leave),
+    ]
+
+    assert [answer.status_code for answer in answers] == ([400, 400, 400] if whom == "zoe" else [303, 200, 303])
+    counted = "SELECT (SELECT count(*) FROM access_requests) + (SELECT count(*) FROM personnel_events)"
+    assert await fetch_value(db, counted) == (0 if whom == "zoe" else 2)
+
+
+async def test_supervisor_cannot_take_over_a_sign_in(administrator: httpx2.AsyncClient, db: Db, team: Team) -> None:
+    await sign_in(administrator, db, team.grace)
+    move = {"type": "Role Transition", "identityId": str(team.ada), "effectiveDate": TOMORROW}
+    new = {"type": "Onboard", "effectiveDate": TOMORROW, "identity.firstName": "New", "identity.lastName": "One"}
+
+    refused = [
+        await administrator.post("/events/new", data={**move, "identity.email": "mine@example.com"}),
+        await administrator.post("/events/new", data={**move, "identity.supervisorId": str(team.zoe)}),
+        await administrator.post("/events/new", data=new),
+        await administrator.post(
+            "/events/new", data={**new, "identity.supervisorId": str(team.grace), "identity.email": "zoe@example.com"}
+        ),
+    ]
+    allowed = await administrator.post("/events/new", data={**new, "identity.supervisorId": str(team.grace)})
+
+    assert [answer.status_code for answer in refused] == [400] * 4
+    assert allowed.status_code == 303
+
+
+async def test_everyone_with_an_unambiguous_email_signs_in(
+    administrator: httpx2.AsyncClient, db: Db, facts: Facts, team: Team
+) -> None:
+    assert await actions.sign_in_by_email(db, "ADA@example.com", facts.now)
+    await an_identity(db, "Other", "Ada", email="ada@example.com")
+    assert not await actions.sign_in_by_email(db, "ada@example.com", facts.now)
+    service = await an_identity(db, "Nightly", "Job", email="job@example.com", identityType="Service Account")
+    assert not await actions.sign_in_by_email(db, "job@example.com", facts.now)
+    assert await queries.person_with_id(db, service) is None
+
+
+async def test_new_email_ends_sessions_and_links(administrator: httpx2.AsyncClient, db: Db, team: Team) -> None:
+    await sign_in(administrator, db, team.ada)
+    await execute(db, "UPDATE identities SET email_address = 'new@example.com' WHERE id = %(id)s", id=team.ada)
+
+    assert (await administrator.get("/")).headers["location"].startswith("/sign-in")
+
+
+async def test_loop_of_supervisors_makes_no_one_their_own_supervisor(db: Db) -> None:
+    one = await an_identity(db, "One", "Loop")
+    two = await an_identity(db, "Two", "Loop", supervisorId=str(one))
+    below = await an_identity(db, "Below", "Loop", supervisorId=str(two))
+    await execute(db, "UPDATE identities SET supervisor_id = %(two)s WHERE id = %(one)s", one=one, two=two)
+
+    assert await relations_to_person(db, one, one) == {PersonRelation.SELF}
+    assert await relations_to_person(db, one, two) == {PersonRelation.SUPERVISOR}
+    assert await relations_to_person(db, two, one) == {PersonRelation.SUPERVISOR}
+    assert await relations_to_person(db, below, one) == frozenset()
+    assert set(await people_of(db, one)) == {two, below}
+
+
+async def test_pages_of_a_limited_person_have_no_dead_links(
+    administrator: httpx2.AsyncClient, db: Db, team: Team
+) -> None:
+    await an_access_request(db, identity_id=team.ada)
+
+    for person in (team.grace, team.ada):
+        await sign_in(administrator, db, person)
+        for path in ("/", "/requests", "/identities", f"/identities/{team.ada}", "/events", "/account"):
+            page = (await administrator.get(path, headers={"Referer": ORIGIN})).text
+            for href in set(re.findall(r'href="(/[^"#]*)"', page)):
+                if not href.startswith("/static"):
+                    found = await administrator.get(href.replace("&amp;", "&"))
+                    assert found.status_code < 400, (path, href)

@@ -1,0 +1,215 @@
+"""Test every screen and verb against every relation of a person to its record.
+
+The matrix below names every screen; a screen that is missing in it fails a test.
+"""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import httpx2
+import msgspec
+import pytest
+
+from rolecall.console import actions as console
+from rolecall.core.caller import Caller, Scope
+from rolecall.core.config import Config
+from rolecall.core.db import Db, execute, fetch_value
+from rolecall.identities.authority import RecordType, Role
+from rolecall.personnel_events import actions as events
+from tests.builders import an_access_model, an_access_request, an_application, an_identity, facts
+from tests.console.company import FILES, upload
+from tests.console.conftest import ORIGIN
+from tests.console.test_roles import MISSING, OPEN, SCREENS
+from tests.working import let_the_worker_work
+
+NOBODY, EVERYONE = (
+    frozenset[str](),
+    frozenset({"self", "supervisor", "far", "owner", "provisioner", "asked", "stranger"}),
+)
+LINE = frozenset({"supervisor", "far"})
+SUPERVISORS = LINE
+REQUEST = frozenset({"self", "supervisor", "far", "owner", "provisioner", "asked"})
+APPLICATION = frozenset({"owner", "provisioner"})
+# For each screen that limited people may open: who gets an answer other than 403 and 404 for the company's record.
+MATRIX: dict[tuple[str, str], frozenset[str]] = {
+    ("GET", "/"): EVERYONE,
+    ("GET", "/search"): EVERYONE,
+    ("GET", "/account"): EVERYONE,
+    ("POST", "/account"): EVERYONE,
+    ("POST", "/sign-out"): EVERYONE,
+    ("GET", "/export/{id:str}"): EVERYONE,
+    ("GET", "/people"): EVERYONE,
+    ("GET", "/identities"): EVERYONE,
+    ("GET", "/identities/{id:str}"): LINE | {"self"},
+    ("GET", "/identities/{id:str}/access.csv"): LINE | {"self"},
+    ("GET", "/requests"): EVERYONE,
+    ("GET", "/requests/new"): EVERYONE,
+    ("POST", "/requests/new"): EVERYONE,
+    ("POST", "/requests/respond"): EVERYONE,
+    ("GET", "/requests/{id:str}"): REQUEST,
+    ("POST", "/requests/{id:str}/respond"): REQUEST,
+    ("POST", "/requests/{id:str}/assign"): REQUEST,
+    ("POST", "/requests/{id:str}/snooze"): REQUEST,
+    ("POST", "/requests/{id:str}/comment"): REQUEST,
+    ("POST", "/requests/{id:str}/{verb:str}"): REQUEST,
+    ("GET", "/events"): EVERYONE,
+    ("GET", "/events/calendar"): EVERYONE,
+    ("GET", "/events/new"): SUPERVISORS,
+    ("POST", "/events/new"): SUPERVISORS,
+    ("GET", "/events/{id:str}"): LINE | {"self"},
+    ("POST", "/events/{id:str}/{verb:str}"): LINE,
+    ("GET", "/applications"): APPLICATION,
+    ("GET", "/applications/{id:str}"): APPLICATION,
+    ("POST", "/applications/{id:str}/stage"): NOBODY,
+    ("GET", "/applications/{id:str}/upload"): NOBODY,
+    ("POST", "/applications/{id:str}/upload"): NOBODY,
+    ("GET", "/accounts/{id:str}"): APPLICATION,
+    ("GET", "/imports/{id:str}"): APPLICATION,
+    ("GET", "/imports/{id:str}/log"): APPLICATION,
+    ("GET", "/imports/{id:str}/files/{file:str}"): APPLICATION,
+    ("POST", "/imports/{id:str}/cancel"): NOBODY,
+    ("POST", "/imports/{id:str}/continue"): NOBODY,
+    ("POST", "/imports/{id:str}/rollback"): NOBODY,
+    ("GET", "/access/{id:str}"): APPLICATION,
+    ("GET", "/access-models/{id:str}"): frozenset({"owner"}),
+}
+# Screens for roles that see every record.
+CLOSED = {
+    *(("GET", path) for path in ("/access", "/accounts", "/imports", "/requests/waiting", "/access-models")),
+    *(("GET", f"/access-models/{path}") for path in ("new", "{id:str}/edit")),
+    *(("POST", f"/access-models/{path}") for path in ("new", "{id:str}/edit", "{id:str}/commit")),
+    ("GET", "/access/{id:str}/edit"),
+    ("POST", "/access/{id:str}"),
+    ("GET", "/applications/new"),
+    ("POST", "/applications/new"),
+    ("GET", "/applications/{id:str}/edit"),
+    ("POST", "/applications/{id:str}/edit"),
+    ("POST", "/applications/{id:str}/archive"),
+    ("POST", "/accounts/{id:str}/match"),
+    ("POST", "/accounts/{id:str}/unpin"),
+}
+CLOSED_PARTS = ("/webhooks", "/deliveries", "/audit", "/settings", "/reports")
+
+
+def is_closed(key: tuple[str, str]) -> bool:
+    return key in CLOSED or key[1].startswith(CLOSED_PARTS)
+
+
+class Firm(msgspec.Struct):
+    """Ada reports to Grace, who reports to Rosa. Olga owns Payroll and its model, Peter provisions it.
+
+    Nils is asked to approve the request; Sam has nothing to do with any of it.
+    """
+
+    people: dict[str, UUID]
+    ids: dict[str, object]
+
+
+@pytest.fixture
+async def firm(administrator: httpx2.AsyncClient, db: Db, config: Config) -> Firm:
+    rosa = await an_identity(db, "Rosa", "Far", email="rosa@example.com")
+    grace = await an_identity(db, "Grace", "Near", email="grace@example.com", supervisorId=str(rosa))
+    ada = await an_identity(db, "Ada", "Own", email="ada@example.com", supervisorId=str(grace))
+    olga, peter, nils, sam = [await an_identity(db, name, "Else") for name in ("Olga", "Peter", "Nils", "Sam")]
+    application = await an_application(
+        db, "Payroll", ownerId=str(olga), provisionerIds=[str(peter)], guard={"minCount": 1}
+    )
+    clerk = Caller(UUID(int=5), "Clerk", frozenset(Scope))
+    run = await upload(db, config, clerk, application, FILES)
+    await let_the_worker_work(config)
+    access = [{"applicationId": str(application), "groups": ["Clerks"]}]
+    model = await an_access_model(db, "Clerks", access=access, ownerId=str(olga))
+    request = await an_access_request(db, application_id=application, identity_id=ada)
+    await execute(db, "UPDATE accounts SET identity_id = NULL")
+    await execute(
+        db,
+        "UPDATE responses SET reviewer_id = %(nils)s, reviewer_name = 'Nils Else' WHERE reviewer_id = %(grace)s",
+        nils=nils,
+        grace=grace,
+    )
+    tomorrow = (datetime.now(UTC) + timedelta(days=1)).date().isoformat()
+    event = await events.begin_absence(db, clerk, {"identityId": str(ada), "effectiveDate": tomorrow}, facts())
+    values = {
+        "accounts": "SELECT id FROM accounts LIMIT 1",
+        "access": "SELECT id FROM entitlements WHERE kind = 'Group' LIMIT 1",
+        "files": "SELECT id FROM import_files LIMIT 1",
+    }
+    found = {name: await fetch_value(db, query) for name, query in values.items()}
+    people = {"self": ada, "supervisor": grace, "far": rosa, "owner": olga, "provisioner": peter, "asked": nils}
+    ids = {"identities": ada, "requests": request, "events": event, "applications": application, "imports": run}
+    return Firm({**people, "stranger": sam}, {**ids, **found, "access-models": model})
+
+
+def address(path: str, firm: Firm) -> str:
+    before, found, _ = path.partition("/{id:str}")
+    part = before.rpartition("/")[2]
+    id = "identities" if part == "export" else firm.ids.get(part, MISSING) if found else ""
+    verb = "comment" if path.startswith("/events") else "cancel"
+    return path.replace("{id:str}", str(id)).replace("{file:str}", str(firm.ids["files"])).replace("{verb:str}", verb)
+
+
+async def sign_in(client: httpx2.AsyncClient, db: Db, person: UUID) -> None:
+    client.cookies.clear()
+    link = await console.create_link(db, person, datetime.now(UTC))
+    assert (await client.post(f"/sign-in/{link}")).headers["location"] == "/"
+
+
+def test_matrix_names_every_screen() -> None:
+    unnamed = {key for key in SCREENS.keys() - OPEN if key not in MATRIX and not is_closed(key)}
+    assert unnamed == set(), "Decide who may open these screens, and add them to MATRIX or CLOSED"
+    assert MATRIX.keys() <= SCREENS.keys()
+    assert SCREENS.keys() >= CLOSED
+
+
+def test_screens_are_closed_to_limited_people_unless_they_say_how_they_are_limited() -> None:
+    assert {key for key, screen in SCREENS.items() if screen.limits is None} - OPEN == {
+        key for key in SCREENS if is_closed(key)
+    }
+    for (method, path), screen in SCREENS.items():
+        if isinstance(screen.limits, RecordType):
+            assert "{id:str}" in path, (method, path)
+
+
+@pytest.mark.parametrize("relation", sorted(EVERYONE))
+async def test_person_opens_exactly_the_screens_of_their_relation(
+    administrator: httpx2.AsyncClient, db: Db, firm: Firm, relation: str
+) -> None:
+    opened = set()
+    await sign_in(administrator, db, firm.people[relation])
+    for method, path in sorted(MATRIX, key=lambda key: (key[1] == "/sign-out", key)):
+        answer = await administrator.request(
+            method, address(path, firm), headers={"Referer": f"{ORIGIN}/", "Accept": "text/html"}, **_form(method)
+        )
+        assert answer.status_code in (200, 303, 400, 403, 404, 409), (method, path, answer.text)
+        if answer.status_code not in (403, 404):
+            opened.add((method, path))
+
+    assert opened == {key for key, people in MATRIX.items() if relation in people}
+
+
+def _form(method: str) -> dict[str, Any]:
+    return {"data": {"content": "Hello"}} if method == "POST" else {}
+
+
+@pytest.mark.parametrize("relation", ["self", "owner", "supervisor"])
+async def test_limited_person_opens_no_screen_of_a_role(
+    administrator: httpx2.AsyncClient, db: Db, firm: Firm, relation: str
+) -> None:
+    await sign_in(administrator, db, firm.people[relation])
+    for method, path in sorted(key for key in SCREENS if is_closed(key)):
+        answer = await administrator.request(method, address(path, firm))
+        assert answer.status_code == 403, (method, path)
+
+
+async def test_provisioner_imports_only_applications_that_they_provision(
+    administrator: httpx2.AsyncClient, db: Db, firm: Firm
+) -> None:
+    await console.set_role(db, firm.people["provisioner"], Role.PROVISIONER)
+    other = await an_application(db, "Ledger")
+    await sign_in(administrator, db, firm.people["provisioner"])
+
+    own = await administrator.get(f"/applications/{firm.ids['applications']}/upload")
+    foreign = await administrator.get(f"/applications/{other}/upload")
+
+    assert (own.status_code, foreign.status_code) == (200, 404)
