@@ -1,8 +1,9 @@
 """Time imports uploaded to a real service against a raw COPY of the same bytes and a conventional importer.
 
-python -m bench.imports [--accounts 100000] [--assignments 1000000] [--convention none|first|all] [--people]
+python -m bench.imports [--accounts 100000] [--assignments 1000000] [--convention none|first|all] [--people] [--shapes]
 
-The first import of people is compared with the first import of as many accounts; --people runs only this part.
+The first import of people is compared with the first import of as many accounts, and an import by a shape with one of
+the same data in standard form; --people and --shapes run only these parts.
 """
 
 import argparse
@@ -30,6 +31,7 @@ from psycopg.types.json import Jsonb
 
 from bench.figures import MISSED, Found, tell
 from bench.people import write_people
+from bench.shaped import SHAPE_BAR, SHAPED, STANDARD, write_both
 from rolecall.core.postgres import embedded
 
 COLUMNS = [
@@ -255,6 +257,31 @@ def compare_people(url: str, token: str, folder: Path, count: int, *, logs: bool
     return tell(Found("imports", "first of people, relative to as many accounts", ratio, "×", PEOPLE_BAR, at_most=True))
 
 
+def compare_shapes(url: str, token: str, folder: Path, count: int, *, logs: bool) -> bool:
+    """Compare imports of the same data by a shape and in standard form; return whether the bar is met."""
+    asyncio.run(run_imports(url, token, {"first": warm_files(folder)}, {"first": "first"}))
+    standard, shaped = write_both(folder / "shaped", COLUMNS, users(count))
+    results = asyncio.run(run_shapes(url, token, standard, shaped))
+    for label, result in results.items():
+        print(f"{count:,} users {label}: {result['import']:.2f} s")
+        if logs:
+            print(result["log"])
+    ratio = results["by a shape"]["import"] / results["in standard form"]["import"]
+    return tell(Found("imports", "by a shape, relative to standard form", ratio, "×", SHAPE_BAR, at_most=True))
+
+
+async def run_shapes(
+    url: str, token: str, standard: dict[str, Path], shaped: dict[str, Path]
+) -> dict[str, dict[str, Any]]:
+    async with aiohttp.ClientSession(url, headers={"Authorization": f"Bearer {token}"}) as session:
+        plain = await make_application(session, connector=STANDARD)
+        export = await make_application(session, connector=SHAPED)
+        return {
+            "in standard form": await run_import(session, plain, standard),
+            "by a shape": await run_import(session, export, shaped),
+        }
+
+
 def warm_files(folder: Path) -> dict[str, Path]:
     held = ["user0000000,Header,Section,Permission,Grant,value,What it is for,Low"]
     return {
@@ -425,10 +452,12 @@ def main() -> None:
     options.add_argument("--convention", choices=("none", "first", "all"), default="first", help="which of its imports")
     options.add_argument("--logs", action="store_true", help="print the logs of the imports")
     options.add_argument("--people", action="store_true", help="only compare people with accounts")
+    options.add_argument("--shapes", action="store_true", help="only compare shapes with standard form")
     given = options.parse_args()
-    if given.people:
+    if given.people or given.shapes:
+        compare = compare_people if given.people else compare_shapes
         with tempfile.TemporaryDirectory() as folder, service(Path(folder) / "rolecall") as (url, token, _):
-            kept = compare_people(url, token, Path(folder), given.accounts, logs=given.logs)
+            kept = compare(url, token, Path(folder), given.accounts, logs=given.logs)
         sys.exit(0 if kept else MISSED)
     with tempfile.TemporaryDirectory() as folder:
         files = make_files(Path(folder), given.accounts, given.assignments)
@@ -445,6 +474,7 @@ def main() -> None:
             steps = {"none": {}, "first": {"first": "first"}, "all": STEPS}[given.convention]
             convention = conventional(database, files, steps) if steps else {}
             kept = compare_people(url, token, Path(folder), given.accounts, logs=given.logs)
+            kept = compare_shapes(url, token, Path(folder), given.accounts, logs=given.logs) and kept
     if given.logs:
         for result in results.values():
             print(result["log"], json.dumps(result["metrics"]), "\n")
