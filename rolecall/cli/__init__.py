@@ -28,6 +28,7 @@ _COMMANDS = {
     "doctor": "doctor",
     "backup": "backup",
     "restore": "backup",
+    "purge-secrets": "purge_secrets",
 }
 # Clients of the HTTP API; `verbs.py` lists their commands.
 _NOUNS = (
@@ -53,7 +54,7 @@ class _Commands(click.RichGroup):
             return None
         if name in _NOUNS:
             return cast("click.Command", import_module("rolecall.cli.nouns").noun(name))
-        command: click.Command = getattr(import_module(f"rolecall.cli.{_COMMANDS[name]}"), name)
+        command: click.Command = getattr(import_module(f"rolecall.cli.{_COMMANDS[name]}"), name.replace("-", "_"))
         return command
 
     def invoke(self, context: click.Context) -> object:

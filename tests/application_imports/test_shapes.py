@@ -5,9 +5,11 @@ from typing import Any
 import httpx2
 import pytest
 
-from rolecall.core.db import Db
+from rolecall.application_imports.apply.purge import purge_secrets
+from rolecall.applications.actions import change_application
+from rolecall.core.db import Db, fetch_rows
 from tests.application_imports.running import Imports
-from tests.builders import an_application
+from tests.builders import an_application, facts
 
 MEMBERS: dict[str, Any] = {
     "content": "memberships",
@@ -132,3 +134,22 @@ async def test_malformed_shape_is_refused(client: httpx2.AsyncClient, shape: dic
 
     assert answer.status_code == 400
     assert message in answer.text
+
+
+async def test_purge_removes_secrets_from_the_history_and_the_next_import_finds_no_difference(
+    imports: Imports, db: Db
+) -> None:
+    keeping = {"name": "Users", "content": "users", "shape": {"keep": ["pwd"]}}
+    application = await an_application(db, connector=connector(keeping))
+    text = "Username,pwd,Café\nada,hush1,naïve / x\nbob,hush2,\n"
+    await imports.finish(application, {"Users": text})
+    plain = {"connector": connector({"name": "Users", "content": "users"})}
+    await change_application(db, application, plain, facts())
+
+    removed = await purge_secrets(db, application)
+    run = await imports.finish(application, {"Users": text})
+
+    assert removed == {"pwd": 2}
+    stored = await fetch_rows(db, "SELECT metadata FROM account_versions ORDER BY metadata")
+    assert stored == [('{"Café":""}',), ('{"Café":"naïve / x"}',)]
+    assert run["metrics"]["users"] == {"total": 2, "new": 0, "altered": 0, "removed": 0}

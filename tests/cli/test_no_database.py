@@ -18,6 +18,7 @@ FINDING = [
     ("audit", "export"),
     ("evidence", "ada@example.com"),
     ("doctor",),
+    ("purge-secrets", "Payroll"),
     ("backup", "/dev/null/backup.tar"),
 ]
 
