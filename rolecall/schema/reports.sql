@@ -5,7 +5,7 @@ CREATE OR REPLACE FUNCTION ship_reports() RETURNS void LANGUAGE sql BEGIN ATOMIC
     SELECT gen_random_uuid(), shipped.name, shipped.description, shipped.list, shipped.filters::jsonb, shipped.period, written_on()
     FROM (VALUES
         ('Everyone''s access', 'Who can do what, in which application, since when and why.', 'access', '{}', 'Now'),
-        ('Application roster', 'All accounts with the people behind them; run it with an applicationId for one application.', 'all-accounts', '{}', 'Now'),
+        ('Application roster', 'All accounts with the people behind them; filter it by application for one roster.', 'all-accounts', '{}', 'Now'),
         ('Privileged access', 'Who holds an entitlement that is marked as privileged.', 'access', '{"privileged": "true"}', 'Now'),
         ('Unexplained access', 'Access that no request and no access model explains.', 'access', '{"explained": "false"}', 'Now'),
         ('Leavers'' accounts', 'Active accounts of people who have left.', 'all-accounts', '{"leaver": "true", "isActive": "true"}', 'Now'),

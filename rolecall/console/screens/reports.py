@@ -29,7 +29,7 @@ from rolecall.core.cron import next_time
 from rolecall.core.db import Db
 from rolecall.core.errors import Forbidden, Invalid, NotFound
 from rolecall.core.formats.formats import Format
-from rolecall.core.ids import known_guid
+from rolecall.core.ids import guid, known_guid
 from rolecall.exports import queries as exports
 from rolecall.reports import actions, planning, queries, running
 from rolecall.reports.lists import known_lists
@@ -44,6 +44,8 @@ _READ, _CHANGE = Scope.APPLICATIONS_READ, Scope.CONFIG_MANAGE
 # The names of filter fields in a form begin with this, because a filter may be called `name`.
 _FILTER = "filters."
 _SHOWN_RUNS = 20
+# Fields that name a person.
+_PEOPLE = ("ownerId", f"{_FILTER}identityId")
 
 
 class FilterField(msgspec.Struct, frozen=True):
@@ -85,10 +87,10 @@ async def show_new_report(db: Db, query: dict[str, Any], caller: Caller, person:
         return HtmlPage("report_list.html", {"lists": sorted(_readable(caller))})
     period = ReportPeriod.LAST_MONTH if "from" in chosen.filters else ReportPeriod.NOW
     owner = await finding.label_of(db, person.id)
-    return _form(chosen, {"list": [chosen.name], "period": [period], "ownerId": [owner]}, {})
+    return await _form(db, chosen, {"list": [chosen.name], "period": [period], "ownerId": [owner]}, {})
 
 
-def _form(source: ListSource, form: Form, problems: dict[str, str]) -> HtmlPage:
+async def _form(db: Db, source: ListSource, form: Form, problems: dict[str, str]) -> HtmlPage:
     values = {
         "form": shown(form),
         "problems": problems,
@@ -97,6 +99,7 @@ def _form(source: ListSource, form: Form, problems: dict[str, str]) -> HtmlPage:
         "chosen": form.get("columns", []),
         "periods": list(ReportPeriod) if has_past(source.filters.keys()) else [ReportPeriod.NOW],
         "formats": list(Format),
+        "applications": await console.live_applications(db),
     }
     return HtmlPage("report_form.html", values, 400 if problems else 200)
 
@@ -126,10 +129,10 @@ async def create_report(db: Db, form: Form, caller: Caller, facts: Facts, config
     source = _source_of(form)
     try:
         async with db.transaction():
-            body = _body(await with_people(db, form, "ownerId"))
+            body = _body(await with_people(db, form, *_PEOPLE))
             id = await actions.create_report(db, caller, body, facts, config)
     except Invalid as error:
-        return _form(source, form, problems_by_field(error))
+        return await _form(db, source, form, problems_by_field(error))
     return SeeOther(f"/reports/{id}", f"{first(form, 'name')} was saved. Run it to download the file.")
 
 
@@ -145,8 +148,13 @@ async def _current(db: Db, report: ReportDetail) -> Form:
         "schedule.cron": [report.schedule.cron if report.schedule else ""],
         "schedule.location": [report.schedule.location if report.schedule else ""],
         "ownerId": [await finding.label_of(db, report.owner.id) if report.owner else ""],
-        **{f"{_FILTER}{name}": [text] for name, text in report.filters.items()},
+        **{f"{_FILTER}{name}": [await _shown_filter(db, name, text)] for name, text in report.filters.items()},
     }
+
+
+async def _shown_filter(db: Db, name: str, text: str) -> str:
+    known = guid(text) if name == "identityId" else None
+    return await finding.label_of(db, known) if known else text
 
 
 @screen("GET", "/reports/{id:str}", scope=_READ)
@@ -177,7 +185,7 @@ async def _page(
         "may_run": report.list in _readable(caller),
         "scope": source.scope if source else "",
         "owner_may": owner is None or bool(source and source.scope in await console.scopes_of(db, owner.id)),
-        **(_form(source, form, problems or {}).values if source else {}),
+        **((await _form(db, source, form, problems or {})).values if source else {}),
     }
     return HtmlPage("report.html", values, 409 if late else 400 if problems else 200)
 
@@ -191,7 +199,7 @@ async def change_report(
         return await _page(db, report, {**form, "version": [late.version]}, caller, facts.now, config, late=late)
     try:
         async with db.transaction():
-            body = _body(await with_people(db, form, "ownerId"))
+            body = _body(await with_people(db, form, *_PEOPLE))
             await actions.change_report(db, caller, report.id, body, facts, config)
     except Invalid as error:
         return await _page(db, report, form, caller, facts.now, config, problems_by_field(error))
