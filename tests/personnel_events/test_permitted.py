@@ -1,10 +1,23 @@
 """Test who may apply a verb to a personnel event."""
 
+from typing import Any
 from uuid import UUID
 
 import pytest
 
-from rolecall.personnel_events.permitted import OWN_LEAVE, REPORTED_BY_OTHERS, EventVerb, refusal
+from rolecall.core.caller import Caller, Scope
+from rolecall.core.db import Db
+from rolecall.core.errors import Conflict
+from rolecall.personnel_events import actions
+from rolecall.personnel_events.permitted import (
+    OWN_LEAVE,
+    OWN_SUPERVISION,
+    REPORTED_BY_OTHERS,
+    EventVerb,
+    refusal,
+)
+from tests.builders import an_identity, facts
+from tests.personnel_events.bodies import day
 
 ME, OTHER = UUID(int=1), UUID(int=2)
 
@@ -29,3 +42,24 @@ def test_affected_person_cannot_cancel_events_of_others_or_set_own_return_date(
     verb: EventVerb, reporter: UUID, reason: str | None
 ) -> None:
     assert refusal(verb, ME, identity_id=ME, reporter_id=reporter) == reason
+
+
+async def transition(db: Db, people: dict[str, UUID], moved: str, changes: dict[str, Any], *scopes: Scope) -> None:
+    """Let Ada plan a role transition; `changes` name people by their keys."""
+    identity = {field: str(people.get(value, value)) for field, value in changes.items()}
+    raw = {"identityId": str(people[moved]), "effectiveDate": day(0), "identity": identity}
+    caller = Caller(people["ada"], "Ada Lovelace", frozenset({Scope.PERSONNEL_EVENTS_WRITE, *scopes}))
+    await actions.transition_role(db, caller, raw, facts())
+
+
+async def test_caller_cannot_become_a_supervisor_or_change_their_own(db: Db) -> None:
+    people = {name: await an_identity(db, name) for name in ("ada", "bo", "eve")}
+
+    for moved, supervisor in (("ada", "bo"), ("ada", ""), ("bo", "ada")):
+        with pytest.raises(Conflict, match=OWN_SUPERVISION):
+            await transition(db, people, moved, {"supervisorId": supervisor})
+
+    await transition(db, people, "bo", {"supervisorId": "eve"})
+    await transition(db, people, "ada", {"title": "Analyst"})
+    await transition(db, people, "ada", {"supervisorId": "bo"}, Scope.IDENTITIES_WRITE)
+    await transition(db, people, "bo", {"supervisorId": "ada"}, Scope.IDENTITIES_WRITE)
