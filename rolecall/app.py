@@ -28,6 +28,7 @@ from rolecall.effective_access.routes import router as effective_access
 from rolecall.entitlements.routes import router as entitlements
 from rolecall.exports.actions import finish_export, start_export
 from rolecall.exports.routes import router as exports
+from rolecall.file_shapes.routes import router as file_shapes
 from rolecall.identities.routes import router as identities
 from rolecall.notifications.routes import ROUTERS as NOTIFICATIONS
 from rolecall.operate.routes import router as metrics
@@ -63,6 +64,7 @@ ROUTERS = [
     deliveries,
     dry_runs,
     exports,
+    file_shapes,
     health,
     holders,
     holdings,

@@ -14,7 +14,7 @@ from rolecall.cli.output import Form, field_option, json_option, show_rows, visi
 from rolecall.cli.profiles import access, profile_option
 from rolecall.cli.verbs import A_PERSON, CLEARED, HELP, NAMED, NOUNS, PEOPLE, WORDS, Verb
 from rolecall.client import calls, errors
-from rolecall.client.answers import DryRun, Identity, Json, Page
+from rolecall.client.answers import DryRun, Identity, Json, Page, ProposedFile
 
 if TYPE_CHECKING:
     from rolecall.client import Client
@@ -441,7 +441,46 @@ def run(report: str, format: str | None, filters: tuple[str, ...], output: Path 
         _write_file(client.stream(calls.run_report(id, format=format, filters=given or None)), output)
 
 
+@click.command
+@click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@json_option
+@field_option
+@profile_option
+def propose(files: tuple[Path, ...], as_json: bool, field: str | None, profile: str | None) -> None:
+    """Propose a connector that reads files, with the evidence; exit code 1 if a file cannot be read.
+
+    `--field connector` prints what `rolecall app create --connector` and `rolecall import try --connector` take.
+
+    Example: `rolecall app propose users.csv groups.csv`
+    """
+    form = Form(as_json, field)
+    with connected(profile) as client:
+        found = client.send(calls.propose_shapes([(path.name, path) for path in files]))
+    if form == Form():
+        for file in found.files:
+            _show_proposal(file)
+    else:
+        form.show(found)
+    if any(file.problem for file in found.files):
+        sys.exit(1)
+
+
+def _show_proposal(file: ProposedFile) -> None:
+    header = f"header in line {file.header_line}" if file.header_line else ""
+    how = ", ".join(filter(None, (file.format, file.encoding, header)))
+    click.echo(visible(f"{file.name}: {file.problem or how}"))
+    for evidence in file.evidence:
+        click.echo(visible(f"  {evidence}"))
+    for part in file.contents:
+        click.echo(visible(f"  {part.content} ({part.confidence:.0%} certain)"))
+        for said in (*part.evidence, *(f"Open: {question.text}" for question in part.questions)):
+            click.echo(visible(f"    {said}"))
+        known = [column for column in part.columns if column.field]
+        show_rows(("header", "field", "confidence", "evidence", "examples"), known)
+
+
 _SEVERAL_CALLS: dict[str, dict[str, click.Command]] = {
+    "app": {"propose": propose},
     "import": {"upload": upload, "try": try_files, "wait": wait, "log": log, "file": file},
     "reports": {"run": run},
 }

@@ -235,6 +235,55 @@ class DryRun(_Answer):
         return self.status in ("Finished", "Failed")
 
 
+class ProposedColumn(_Answer):
+    header: str
+    field: str | None
+    confidence: float
+    evidence: str
+    is_ignored: bool
+    examples: list[str]
+
+
+class Choice(_Answer):
+    label: str
+    key: str
+    value: str
+
+
+class OpenQuestion(_Answer):
+    text: str
+    choices: list[Choice]
+
+
+class ProposedContent(_Answer):
+    content: str
+    confidence: float
+    evidence: list[str]
+    columns: list[ProposedColumn]
+    shape: Json
+    questions: list[OpenQuestion]
+    understood: list[dict[str, str]]
+
+
+class ProposedFile(_Answer):
+    name: str
+    size: int
+    problem: str | None
+    format: str | None
+    encoding: str | None
+    header_line: int | None
+    evidence: list[str]
+    file_group: str | None
+    contents: list[ProposedContent]
+    raw: list[str]
+
+
+class Proposal(_Answer):
+    connector: Json
+    is_identity_source: bool
+    files: list[ProposedFile]
+
+
 class Account(_Answer):
     id: UUID
     username: str

@@ -376,6 +376,11 @@ def list_dry_run_rejects(dry_run_id: Id) -> Call[Page[answers.Reject]]:
     return _get(Page[answers.Reject], "/api/dry-runs/{}/rejects", dry_run_id)
 
 
+def propose_shapes(files: Sequence[tuple[str, Path]]) -> Call[answers.Proposal]:
+    """Propose a connector that reads files, with the evidence for each part of it; nothing is stored."""
+    return Call(method="POST", path="/api/file-shapes/propose", answer=answers.Proposal, files=files)
+
+
 def stage_import(application_id: Id) -> Call[answers.NewImport]:
     """Run an application's import schedule once, now."""
     return _post(answers.NewImport, "/api/application-imports/stage", application_id=application_id)

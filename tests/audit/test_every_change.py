@@ -21,6 +21,7 @@ CHANGE_NOTHING = {
     ("POST", "/api/configuration/plan"),
     ("POST", "/api/applications/{id}/dry-run"),
     ("POST", "/api/notification-settings/preview"),
+    ("POST", "/api/file-shapes/propose"),
 }
 ROUTES = {
     (route.method, route.path): route

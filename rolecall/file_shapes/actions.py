@@ -1,0 +1,19 @@
+"""Propose how uploaded files are read. Nothing of them is stored."""
+
+import asyncio
+
+from rolecall.core.errors import Invalid
+from rolecall.core.files import Upload
+from rolecall.file_shapes.sample import sample_of
+from rolecall.file_shapes.shapes import ProposalDetail
+
+
+async def propose_upload(upload: Upload, *, are_people: bool | None = None) -> ProposalDetail:
+    from rolecall.file_shapes.proposals import propose
+
+    files = [file for file in upload.files if file.name or file.size]
+    if not files:
+        raise Invalid.on("body", "At least one file is required")
+    samples = [sample_of(file.path, file.name) for file in files]
+    # In a thread: other requests go on meanwhile.
+    return await asyncio.to_thread(propose, samples, are_people=are_people)

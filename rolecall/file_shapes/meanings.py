@@ -1,0 +1,201 @@
+"""Decide which field a column is: by the words of its header, then by what its values look like."""
+
+import re
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from rolecall.application_imports.read.secret_headers import looks_secret
+from rolecall.applications.model import Content, same_header
+from rolecall.file_shapes.profiles import Profile
+
+# Words of headers for each field, the most telling first. Case, spaces, dashes and underscores do not matter.
+_PERSON = {
+    "Name": "name,fullname,displayname,cn,commonname,name.formatted,formattedname,employeename",
+    "First Name": "firstname,givenname,first,forename,name.givenname,vorname,prenom,fname,profile.firstname",
+    "Last Name": "lastname,surname,sn,last,familyname,name.familyname,nachname,nom,lname,profile.lastname",
+    "Email": "email,mail,emailaddress,e-mail,primaryemail,workemail,emails,usermail,smtp,useremail,profile.email",
+    "Employee ID": "employeeid,employeenumber,empnum,empid,employeeno,personnelnumber,staffid,workerid,pernr,personid"
+    ",personalnummer,externalid,badge,hrid",
+}
+_USERNAME = (
+    "username,samaccountname,login,loginname,loginid,logonname,userlogin,accountname,account,accountid,userid,uid,user"
+    ",userprincipalname,upn,profile.login,principal,principalid,principalname,identity,bname,benutzer,member,membername"
+    ",nickname,handle,useridentifier,assignedto,actor"
+)
+_GROUP = (
+    "group,groupname,role,rolename,agrname,team,teamname,profile,profilename,permissionset,memberof,groups,roles,teams"
+    ",groupdisplayname,securitygroup,gruppe,rolle,assignedgroups,assignedroles,assignedapps,apps,organization,orgs"
+    ",usergroup,usergroups,userrole,license,licenses,membership,memberships,groupid,roleid,jobrole"
+)
+_ACTIVE = (
+    "active,status,enabled,isactive,accountstatus,accountenabled,state,userstatus,isenabled,useraccountcontrol"
+    ",employmentstatus,accountstate,lifecyclestate,activated"
+)
+# Headers that say the opposite of active.
+_INACTIVE = (
+    "disabled,isdisabled,suspended,issuspended,blocked,isblocked,blocksignin,deactivated,inactive,isinactive,archived"
+    ",deleted,isdeleted,terminated,accountdisabled,revoked,isarchived"
+)
+_DESCRIPTION = "description,desc,comment,details,notes,beschreibung"
+WORDS: dict[Content, dict[str, str]] = {
+    Content.USERS: {
+        "Username": _USERNAME,
+        **_PERSON,
+        "Active": f"{_ACTIVE},{_INACTIVE}",
+        "Locked": "locked,lockedout,islocked,accountlocked,lockout",
+        "Last Login": "lastlogin,lastlogindate,logindate,lastlogon,lastlogondate,lastsignin,lastsignindate,lastactivity"
+        ",lastactive,lastlogontimestamp,lastauthentication,lastaccess,lastseen,passwordlastused,lastsignindatetime"
+        ",signinactivity.lastsignindatetime,lastlogintime",
+        "Password Changed": "passwordchanged,passwordlastset,passwordlastchanged,pwdlastset,passwordchangedate"
+        ",lastpasswordchange,lastpasswordchangedatetime,passwordset",
+    },
+    Content.GROUPS: {
+        "Group": f"{_GROUP},name,displayname,cn",
+        "Description": _DESCRIPTION,
+        "Parent": "parent,parentgroup,parentrole,parentname,memberof",
+        "Nomenclature": "nomenclature,type,grouptype,category",
+    },
+    Content.MEMBERSHIPS: {"Username": f"{_USERNAME},email,mail,members,users,name", "Group": _GROUP},
+    Content.PERMISSIONS: {
+        "Username": f"{_USERNAME},email,mail",
+        "Group": f"{_GROUP},name",
+        "Permission": "permission,permissionname,permissions,privilege,privileges,entitlement,entitlements,right,rights"
+        ",authorization,action,actions,permissionid,tcode,transaction,operation,scope,scopes,capability,function,object",
+        "Header": "header,heading,category,module,system,area,application,app",
+        "Section": "section,resource,resourcename,resourceid,subject,screen,object,field,target,path",
+        "Access": "access,accesslevel,level,granted,allow,allowed,effect,permissiontype,accesstype",
+        "Value": "value,limit,amount",
+        "Description": _DESCRIPTION,
+        "Risk Rating": "riskrating,risk,risklevel,severity,criticality,sensitivity",
+    },
+    Content.IDENTITIES: {
+        **{field: words for field, words in _PERSON.items() if field != "Name"},
+        "Type": "type,emptype,employeetype,employmenttype,workertype,persontype,usertype,contracttype",
+        "Title": "title,jobtitle,job,position,jobname,jobrole,role",
+        "Company": "company,companyname,organization,organisation,legalentity,employer",
+        "Division": "division,businessunit,unit,bu",
+        "Department": "department,dept,departmentname,costcenter,abteilung,team",
+        "Office": "office,location,site,locality,city,branch,officelocation,worklocation",
+        "Supervisor ID": "supervisorid,managerid,manageremployeeid,supervisor,manager,reportsto,manageremployeenumber",
+        "Created": "created,startdate,hiredate,joindate,dateofhire,hiredon,joined",
+        "Updated": "updated,modified,lastmodified,lastupdated",
+        "Status": "status,employmentstatus,state,active,employeestatus",
+    },
+}
+_NOISE = {"required", "readonly", "optional", "yesno", "truefalse", "ldap"}
+_BRACKETED = re.compile(r"[\[(]([^\])]*)[\])]")
+
+
+class Meaning(msgspec.Struct, frozen=True):
+    """A field that a column may be."""
+
+    header: str
+    field: str
+    score: float
+    evidence: str
+
+
+def names_of(header: str) -> list[str]:
+    """Return the names that a header may have: `Block sign in (Yes/No) [accountEnabled]` has two."""
+    plain = _BRACKETED.sub(" ", header)
+    words = " ".join(word for word in plain.split() if same_header(word) not in _NOISE)
+    parts = [words, header, *_BRACKETED.findall(header)]
+    if "." in header or ":" in header:
+        parts += [re.split(r"[.:]", re.sub(r"\[[^\]]*\]", "", header))[-1], re.sub(r"\[[^\]]*\](?:\.\w+)?", "", header)]
+    if header.startswith("@"):
+        parts.append(header[1:])
+    names = [re.sub(r"[^\w.]", "", same_header(part)) for part in parts]
+    return [name for name in dict.fromkeys(names) if name and name not in _NOISE]
+
+
+def is_inverted(header: str) -> bool:
+    return any(name in _INACTIVE.split(",") for name in names_of(header)[:1])
+
+
+def meanings(content: Content, profiles: Sequence[Profile]) -> list[Meaning]:
+    """Return what each column may mean, the best first."""
+    found = [meaning for profile in profiles for meaning in _meanings(content, profile)]
+    return sorted(found, key=lambda meaning: -meaning.score)
+
+
+def _meanings(content: Content, profile: Profile) -> Iterable[Meaning]:
+    if looks_secret(profile.header) or profile.is_useless:
+        return
+    names = names_of(profile.header)
+    for field, words in WORDS[content].items():
+        known = words.split(",")
+        for at, name in enumerate(names):
+            if name in known:
+                score = 1 - known.index(name) * 0.008 - at * 0.05
+                yield _judged(Meaning(profile.header, field, score, f"its header says {field}"), profile)
+                break
+        else:
+            yield from _by_tokens(field, profile)
+    yield from _by_values(content, profile)
+
+
+# Parts of abbreviated headers: all of a group must occur as words.
+_TOKENS: dict[str, str] = {
+    "Username": "opr id,operator id,user id,usr id,usr,login,logon,acct,account no,account name,user,operator",
+    "Employee ID": "emp no,emp id,emp nr,emp number,employee no,employee id,staff no,staff id,pers no,worker id",
+    "Name": "opr name,operator name,user name,usr name,emp name,full name,person name,member name,display name",
+    "Active": "sts,stat,status,user state,acct status,enabled,active",
+    "Last Login": "last on,last login,last logon,last sign,last seen,last access",
+    "Group": "roles,role,group,groups,grp,team,profile",
+    "Permission": "perm,permission,privilege,entitlement",
+}
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+
+
+def _by_tokens(field: str, profile: Profile) -> Iterable[Meaning]:
+    words = {word.lower() for word in _WORD.findall(_BRACKETED.sub(" ", profile.header))}
+    for at, tokens in enumerate(_TOKENS.get(field, "").split(",")):
+        if tokens and set(tokens.split()) <= words:
+            score = 0.75 - at * 0.005 - 0.05 * (len(words) - len(tokens.split()))
+            yield _judged(Meaning(profile.header, field, score, f"its header contains {tokens}"), profile)
+            return
+
+
+def _by_values(content: Content, profile: Profile) -> Iterable[Meaning]:
+    """Yield the fields that values alone speak for, with less confidence than a header."""
+    fields = WORDS[content]
+    if "Email" in fields and profile.emails > 0.9:
+        yield Meaning(profile.header, "Email", 0.5, "its values are e-mail addresses")
+    if "Active" in fields and profile.statuses == 1 and 1 < len(profile.distinct) <= 8 and not profile.ticks:
+        yield Meaning(profile.header, "Active", 0.45, f"its values are {', '.join(profile.distinct[:3])}")
+    if "Name" in fields and profile.names > 0.9 and len(profile.distinct) > len(profile.values) / 2:
+        yield Meaning(profile.header, "Name", 0.4, "its values look like names")
+
+
+def _judged(meaning: Meaning, profile: Profile) -> Meaning:
+    """Lower or raise a score by what the values look like."""
+    score, evidence = meaning.score, meaning.evidence
+    if not profile.values:
+        return msgspec.structs.replace(meaning, score=score * 0.6, evidence=f"{evidence}; the sample has no value")
+    match meaning.field:
+        case "Email":
+            score *= 0.3 + 0.7 * profile.emails
+        case "Active" | "Status":
+            score *= 0.35 + 0.65 * profile.statuses if profile.statuses or len(profile.distinct) > 12 else 0.8
+            if profile.statuses == 1:
+                shown = ", ".join(profile.distinct[:3])
+                evidence = f"{evidence}, and its values are words for active and inactive: {shown}"
+        case "Last Login" | "Password Changed" | "Created" | "Updated" if not profile.date_formats:
+            score *= 0.6
+        case "Name":
+            score *= 0.3 if profile.emails > 0.5 else 0.6 + 0.4 * profile.names
+        case "Access" if not profile.ticks:
+            score *= 0.4
+    return msgspec.structs.replace(meaning, score=score, evidence=evidence)
+
+
+def assigned(found: Sequence[Meaning], taken: Iterable[str] = ()) -> dict[str, Meaning]:
+    """Give each field its best column, and each column one field."""
+    fields: dict[str, Meaning] = {}
+    columns = set(taken)
+    for meaning in found:
+        if meaning.field not in fields and meaning.header not in columns and meaning.score > 0.2:
+            fields[meaning.field] = meaning
+            columns.add(meaning.header)
+    return fields

@@ -1,0 +1,183 @@
+"""Describe what the values of a column look like."""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from functools import cached_property
+
+import msgspec
+
+from rolecall.applications.field_words import ACCESS, ACTIVE, NO_ACCESS, NO_DATE
+from rolecall.core.text import fold
+
+_EMAIL = re.compile(r"[^@\s,;]+@[^@\s,;]+\.[^@\s,;]+")
+_NUMBER = re.compile(r"-?\d+(?:[.,]\d+)?")
+_DN = re.compile(r"(?:cn|uid|ou|dc|o)=", re.IGNORECASE)
+_LOGIN = re.compile(r"[^\s,;@]{1,64}")
+_DUMPED = re.compile(r"(?:System|Microsoft)\.[\w.]+(?:`\d.*)?")
+# Separators of lists inside a cell, the unlikely ones first.
+SEPARATORS = (";", "|", "#", "\n", ",")
+_MOST_LISTED = 200
+_ENOUGH = 0.8
+
+
+class Profile:
+    """A column of the sample; `is_list`: its cells are JSON arrays, or an attribute with several values."""
+
+    def __init__(self, header: str, position: int, cells: list[str], *, is_list: bool = False) -> None:
+        self.header = header
+        self.position = position
+        self.cells = cells
+        self.is_list = is_list
+
+    @cached_property
+    def values(self) -> list[str]:
+        """Return the values that are not blank; of a list its elements."""
+        cells = [cell.strip() for cell in self.cells if cell.strip()]
+        return [value for cell in cells for value in _elements(cell)] if self.is_list else cells
+
+    @cached_property
+    def distinct(self) -> list[str]:
+        return list(dict.fromkeys(self.values))
+
+    @cached_property
+    def is_unique(self) -> bool:
+        return bool(self.values) and len(self.distinct) == len(self.values)
+
+    @cached_property
+    def is_filled(self) -> bool:
+        return all(cell.strip() for cell in self.cells)
+
+    @cached_property
+    def is_useless(self) -> bool:
+        """Return whether every value is the name of a class, as PowerShell writes what it cannot show."""
+        return self._share(lambda value: bool(_DUMPED.fullmatch(value))) == 1
+
+    @cached_property
+    def emails(self) -> float:
+        return self._share(lambda value: bool(_EMAIL.fullmatch(value)))
+
+    @cached_property
+    def numbers(self) -> float:
+        return self._share(lambda value: bool(_NUMBER.fullmatch(value)))
+
+    @cached_property
+    def names(self) -> float:
+        """Return the share of values of several words, as full names are."""
+        return self._share(lambda value: " " in value and not any(c.isdigit() or c == "@" for c in value))
+
+    @cached_property
+    def logins(self) -> float:
+        return self._share(lambda value: bool(_LOGIN.fullmatch(value)))
+
+    @cached_property
+    def distinguished_names(self) -> float:
+        return self._share(lambda value: bool(_DN.match(value)))
+
+    @cached_property
+    def statuses(self) -> float:
+        return self._share(lambda value: fold(value) in ACTIVE)
+
+    @cached_property
+    def ticks(self) -> bool:
+        """Return whether the column is one of a matrix: cells say access, or no access."""
+        found = {fold(value) for value in self.values}
+        return bool(found) and found <= ACCESS.keys() | NO_ACCESS
+
+    @cached_property
+    def unknown_statuses(self) -> list[str]:
+        return [value for value in self.distinct if fold(value) not in ACTIVE]
+
+    @cached_property
+    def date_formats(self) -> list[str]:
+        """Return the formats that fit all values, apart from words for no date."""
+        values = [value for value in self.distinct if fold(value) not in NO_DATE][:_MOST_LISTED]
+        return [name for name, fits in DATES.items() if values and all(map(fits, values))]
+
+    @cached_property
+    def separator(self) -> str | None:
+        """Return the separator of several values in a cell."""
+        if self.is_list:
+            return "json"
+        if self._share(lambda value: value.startswith("[") and value.endswith("]")) > _ENOUGH:
+            return "json"
+        for separator in SEPARATORS:
+            if separator == "," and self.distinguished_names:
+                continue
+            cells = [value for value in self.values if separator in value]
+            if cells and all(_is_list(value, separator) for value in cells):
+                return separator
+        return None
+
+    def _share(self, fits: Callable[[str], bool]) -> float:
+        values = self.distinct[:_MOST_LISTED]
+        return sum(map(fits, values)) / len(values) if values else 0.0
+
+
+def _elements(cell: str) -> list[str]:
+    try:
+        return [each for each in msgspec.json.decode(cell, type=list[object]) if isinstance(each, str)]
+    except msgspec.DecodeError:
+        return [cell]
+
+
+def _is_list(cell: str, separator: str) -> bool:
+    parts = [part.strip() for part in cell.split(separator)]
+    return all(part and len(part) <= 256 for part in parts if part or part is not parts[-1])
+
+
+def _parses(*patterns: str) -> Callable[[str], bool]:
+    def fits(value: str) -> bool:
+        return any(_is_date(value, pattern) for pattern in patterns)
+
+    return fits
+
+
+def _is_date(value: str, pattern: str) -> bool:
+    try:
+        datetime.strptime(f"{value} +0000", f"{pattern} %z")
+        return True
+    except ValueError:
+        return False
+
+
+def _is_iso(value: str) -> bool:
+    try:
+        datetime.fromisoformat(re.sub(r"\.(\d{6})\d+", r".\1", value.replace("Z", "+00:00")))
+        return "-" in value
+    except ValueError:
+        return False
+
+
+def _clocks(day: str) -> tuple[str, ...]:
+    times = ("", " %H:%M", " %H:%M:%S", " %I:%M:%S %p", " %I:%M %p")
+    return tuple(f"{each}{time}" for each in (day, day.replace("/", "."), day.replace("/", "-")) for time in times)
+
+
+def _between(low: int, high: int) -> Callable[[str], bool]:
+    return lambda value: value.isdecimal() and low <= int(value) <= high
+
+
+# The named formats of `dates`, with a check of one value.
+DATES: dict[str, Callable[[str], bool]] = {
+    "iso": _is_iso,
+    "year first": _parses(*_clocks("%Y/%m/%d")),
+    "month first": _parses(*_clocks("%m/%d/%Y"), *_clocks("%m/%d/%y")),
+    "day first": _parses(*_clocks("%d/%m/%Y"), *_clocks("%d/%m/%y")),
+    "epoch": _between(10**8, 10**10),
+    "epoch ms": _between(10**11, 10**13),
+    "windows": _between(10**16, 10**18),
+    "ldap": lambda value: bool(re.fullmatch(r"\d{14}(?:\.\d+)?Z", value)),
+}
+
+
+def profiles_of(headers: Sequence[str], rows: Sequence[Sequence[str]], lists: Sequence[str] = ()) -> list[Profile]:
+    return [
+        Profile(header, i, [row[i] if i < len(row) else "" for row in rows], is_list=header in lists)
+        for i, header in enumerate(headers)
+    ]
+
+
+def most_common_width(rows: Sequence[Sequence[str]]) -> int:
+    return Counter(len(row) for row in rows).most_common(1)[0][0]

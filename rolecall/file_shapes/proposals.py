@@ -1,0 +1,282 @@
+"""Propose a connector for several files together: files decide for each other what a column means."""
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+import msgspec
+
+from rolecall.application_imports.read import file_delta
+from rolecall.application_imports.read.broken_file import BrokenFile
+from rolecall.application_imports.read.columns import ALIASES
+from rolecall.application_imports.read.sources import InputGroup
+from rolecall.applications.file_shape import JSON, FileShape
+from rolecall.applications.model import Content, same_header
+from rolecall.file_shapes.contents import Part, View, choose_username, parts_of, view_of
+from rolecall.file_shapes.meanings import assigned, meanings
+from rolecall.file_shapes.recognise import Found, Unreadable, recognise
+from rolecall.file_shapes.sample import Sample
+from rolecall.file_shapes.shapes import (
+    ColumnProposal,
+    ContentProposal,
+    FileProposal,
+    OpenQuestion,
+    ProposalDetail,
+    ProposedChoice,
+)
+
+_EXAMPLES = 3
+_UNDERSTOOD = 8
+_LONGEST = 80
+_MOST_LINES = 200
+_OVERLAP = 0.5
+_HOLDERS = (Content.MEMBERSHIPS, Content.PERMISSIONS)
+_NOT_SHOWN = {"line", "file", "metadata"}
+
+
+class ReadFile(msgspec.Struct):
+    """A file while the connector is made."""
+
+    sample: Sample
+    view: View | None = None
+    parts: list[Part] = []
+    problem: str | None = None
+    group: str | None = None
+
+
+def propose(samples: Sequence[Sample], *, are_people: bool | None = None) -> ProposalDetail:
+    files = [_read(sample, are_people) for sample in samples]
+    _agree_on_usernames(files)
+    _leave_out_repeats(files)
+    groups = _groups(files)
+    connector = {"name": "Files", "vendor": "", "files": groups}
+    is_source = any(group["content"] == Content.IDENTITIES for group in groups)
+    return ProposalDetail(connector, is_source, [_shown(file) for file in files])
+
+
+def _read(sample: Sample, are_people: bool | None) -> ReadFile:
+    try:
+        view = view_of(recognise(sample))
+    except Unreadable as error:
+        return ReadFile(sample, problem=str(error))
+    if not view.found.rows:
+        return ReadFile(sample, view, problem="there is a header but no row; export the file with its data")
+    return ReadFile(sample, view, parts_of(view, are_people=are_people))
+
+
+def _agree_on_usernames(files: Sequence[ReadFile]) -> None:
+    """Read as username the column whose values the files of memberships and permissions name."""
+    named = {
+        value for file in files for part in file.parts if part.content in _HOLDERS for value in _usernames(file, part)
+    }
+    for file in files:
+        for part in file.parts:
+            if part.content != Content.USERS or file.view is None or not named:
+                continue
+            shares = {each.header: _overlap(each.distinct, named) for each in file.view.profiles}
+            best = max(shares, key=lambda header: shares[header], default=None)
+            if best is None or shares[best] < _OVERLAP or part.origin("Username") == f"{{{best}}}":
+                continue
+            part.shape.pop("join", None)
+            found = [each for each in meanings(Content.USERS, file.view.profiles) if each.field != "Username"]
+            part.fields = assigned(found)
+            part.evidence = [each for each in part.evidence if "username" not in each]
+            choose_username(file.view, part.fields, part.shape, part.evidence, known=best)
+            part.evidence.append(f"{best} has the usernames that the other files name")
+            for other in file.parts:
+                if other is not part and other.content in _HOLDERS:
+                    _follow_username(part, other)
+
+
+def _usernames(file: ReadFile, part: Part) -> set[str]:
+    """Return the usernames that a part names, without prefixes."""
+    assert file.view
+    origin = part.origin("Username")
+    header = origin.strip("{}").partition("|")[0] if origin else None
+    profile = file.view.by_header.get(header or "")
+    if profile is None or any(other.content == Content.USERS for other in file.parts):
+        return set()
+    separator = part.shape.get("split", {}).get(header)
+    is_text = separator not in (None, JSON)
+    values = [each for value in profile.distinct for each in (value.split(separator) if is_text else [value])]
+    if "|rdn" in (origin or ""):
+        return {value.partition("=")[2].partition(",")[0] for value in values}
+    return {value.partition(":")[2] if "after(:)" in (origin or "") else value.strip() for value in values}
+
+
+def _overlap(values: Sequence[str], named: set[str]) -> float:
+    return len(named.intersection(values)) / len(values) if values else 0.0
+
+
+def _follow_username(users: Part, other: Part) -> None:
+    other.fields.pop("Username", None)
+    other.shape.get("join", {}).pop("Username", None)
+    if "Username" in users.fields:
+        other.fields["Username"] = users.fields["Username"]
+    else:
+        other.shape.setdefault("join", {})["Username"] = users.shape["join"]["Username"]
+
+
+def _leave_out_repeats(files: Sequence[ReadFile]) -> None:
+    """Where a file of its own has a content, other files need not feed it."""
+    own = {file.parts[0].content for file in files if file.parts}
+    for file in files:
+        file.parts = [part for i, part in enumerate(file.parts) if i == 0 or part.content not in own]
+    if any(part.content == Content.USERS for file in files for part in file.parts):
+        for file in files:
+            for part in file.parts:
+                part.shape.pop("deriveUsers", None)
+    _derive_once(files)
+
+
+def _derive_once(files: Sequence[ReadFile]) -> None:
+    """Let one content give the users: memberships rather than permissions."""
+    deriving = [part for file in files for part in file.parts if part.shape.get("deriveUsers")]
+    deriving.sort(key=lambda part: part.content != Content.MEMBERSHIPS)
+    for part in deriving[1:]:
+        part.shape.pop("deriveUsers")
+
+
+def _groups(files: Sequence[ReadFile]) -> list[dict[str, Any]]:
+    """Return file groups; files that are read in the same way share one."""
+    groups: dict[Content, dict[str, Any]] = {}
+    for file in files:
+        if not file.parts:
+            continue
+        group = _group(file)
+        content = file.parts[0].content
+        known = groups.get(content)
+        if known is None:
+            file.group = group["name"]
+            groups[content] = group
+        elif _merge(known, group):
+            file.group = known["name"]
+        else:
+            file.problem = (
+                f"another file has {content} already, in other columns; import it as an application of its own, "
+                "or give both files the same columns"
+            )
+    return list(groups.values())
+
+
+def _group(file: ReadFile) -> dict[str, Any]:
+    assert file.view
+    first, *others = file.parts
+    shape: dict[str, Any] = dict(first.shape)
+    if others:
+        shape["contents"] = [{"content": part.content, "columns": part.columns, "shape": part.shape} for part in others]
+    return {
+        "name": first.content.title(),
+        "content": first.content,
+        "isOptional": False,
+        "isMultiple": False,
+        "columns": first.columns,
+        "encoding": file.view.found.encoding,
+        "allowRejects": False,
+        "shape": shape or None,
+    }
+
+
+def _merge(known: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Let two files share a group if one mapping can serve both; aliases of fields need none."""
+    shapes = [
+        {key: value for key, value in (each["shape"] or {}).items() if key != "ignore"} for each in (known, other)
+    ]
+    if shapes[0] != shapes[1] or known["encoding"] != other["encoding"]:
+        return False
+    if known["columns"] != other["columns"]:
+        columns = {**_without_aliases(known["columns"]), **_without_aliases(other["columns"])}
+        if len(set(columns.values())) < len(columns):
+            return False
+        known["columns"] = columns
+    ignored = [*(known["shape"] or {}).get("ignore", []), *(other["shape"] or {}).get("ignore", [])]
+    known["shape"] = {**shapes[0], **({"ignore": ignored} if ignored else {})} or None
+    known["isMultiple"] = True
+    return True
+
+
+def _without_aliases(columns: dict[str, str]) -> dict[str, str]:
+    """Leave out headers that are read as their field without a mapping."""
+    names = {field: {same_header(name) for name in (field, *ALIASES.get(field, ()))} for field in columns.values()}
+    return {header: field for header, field in columns.items() if same_header(header) not in names[field]}
+
+
+# What is shown
+
+
+def _shown(file: ReadFile) -> FileProposal:
+    found = file.view.found if file.view else None
+    return FileProposal(
+        name=file.sample.name,
+        size=file.sample.size,
+        problem=file.problem,
+        format=found.format if found else None,
+        encoding=(found.encoding or "utf-8") if found else None,
+        header_line=found.header_line if found else None,
+        evidence=_evidence(found) if found else [],
+        file_group=file.group,
+        contents=[_content(file, part) for part in file.parts],
+        raw=found.raw if found else [],
+    )
+
+
+def _evidence(found: Found) -> list[str]:
+    more = [f"The last row is a total and is left out: {found.totals[0]}"] if found.totals else []
+    if found.candidates:
+        lines = ", ".join(map(str, found.candidates))
+        more.append(f"Line {lines} could be the header too; set shape.headerLine to choose it")
+    return [*found.evidence, *more]
+
+
+def _content(file: ReadFile, part: Part) -> ContentProposal:
+    assert file.view
+    fields = {meaning.header: meaning for meaning in part.fields.values()}
+    ignored = set(part.shape.get("ignore", []))
+    columns = []
+    for profile in file.view.profiles:
+        meaning = fields.get(profile.header)
+        columns.append(
+            ColumnProposal(
+                profile.header,
+                meaning.field if meaning else None,
+                round(meaning.score, 2) if meaning else 0.0,
+                meaning.evidence if meaning else "",
+                profile.header in ignored,
+                [value[:_LONGEST] for value in profile.distinct[:_EXAMPLES]],
+            )
+        )
+    questions = [
+        OpenQuestion(each.text, [ProposedChoice(choice.label, choice.key, choice.value) for choice in each.choices])
+        for each in part.questions
+    ]
+    return ContentProposal(
+        part.content,
+        part.confidence,
+        part.evidence,
+        columns,
+        part.shape,
+        questions,
+        understood(file.sample, file.view.found.format, part),
+    )
+
+
+def understood(sample: Sample, format: str, part: Part) -> list[dict[str, str]]:
+    """Return the first rows as an import would store them; nothing if the sample alone cannot be read."""
+    shape = msgspec.convert(part.shape, FileShape)
+    group = InputGroup(UUID(int=0), "", part.content, part.columns, None, allow_rejects=True, shape=shape)
+    lines = sample.head.splitlines(keepends=True)
+    content = b"".join(lines[:_MOST_LINES]) if format == "CSV" else sample.head
+    if sample.head.startswith((b"PK", b"PAR1")):
+        content = sample.whole()
+    try:
+        frame = file_delta.read_sample(group, content, ZoneInfo("UTC")).frame
+    except (BrokenFile, ValueError):
+        return []
+    shown = [name for name in frame.columns if name not in _NOT_SHOWN and not name.endswith("_key")]
+    rows = frame.select(shown).head(_UNDERSTOOD).rows()
+    return [{name: _text(value) for name, value in zip(shown, row, strict=True) if value != ""} for row in rows]
+
+
+def _text(value: object) -> str:
+    return {True: "Yes", False: "No", None: ""}[value] if value is None or isinstance(value, bool) else str(value)

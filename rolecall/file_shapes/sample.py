@@ -1,0 +1,37 @@
+"""Read the head and the tail of a file: enough for a proposal, in the same time for any size."""
+
+from pathlib import Path
+
+import msgspec
+
+HEAD = 512 * 1024
+TAIL = 32 * 1024
+# Formats without lines are read whole up to this size.
+MOST_WHOLE = 16 * 1024 * 1024
+
+
+class Sample(msgspec.Struct, frozen=True):
+    name: str
+    size: int
+    head: bytes
+    # Empty if `head` is the whole file.
+    tail: bytes = b""
+    path: Path | None = None
+
+    @property
+    def is_whole(self) -> bool:
+        return len(self.head) == self.size
+
+    def whole(self) -> bytes:
+        """Return the whole file; only for formats that cannot be cut."""
+        return self.head if self.is_whole or self.path is None else self.path.read_bytes()
+
+
+def sample_of(path: Path, name: str) -> Sample:
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        head = file.read(HEAD)
+        if size <= HEAD:
+            return Sample(name, size, head)
+        file.seek(max(HEAD, size - TAIL))
+        return Sample(name, size, head, file.read(), path)

@@ -1,0 +1,92 @@
+"""A file that cannot be read, or that leaves something open, is answered with a sentence that says what to do."""
+
+import io
+import time
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.file_shapes.test_exports import proposed
+
+
+def archive() -> bytes:
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as file:
+        file.writestr("users.csv", "Username\nada\n")
+    return made.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (b"", "the file is empty; export it again"),
+        (b"%PDF-1.4", "the file is a PDF; CSV, XLSX, JSON, LDIF or Parquet is expected"),
+        (archive(), "the file is a zip archive with users.csv; unpack it and choose the file inside"),
+        (
+            ",".join(f"c{n}" for n in range(120_000)).encode(),
+            "line 1 has more than 20,000 columns; set shape.delimiter if it is another one, or split the file",
+        ),
+        (b"Username,Name\n", "there is a header but no row; export the file with its data"),
+        (b'{"a": 1}', "the file is JSON without a list of objects; set shape.records to the path of the records"),
+    ],
+    ids=["empty", "pdf", "zip", "columns", "header", "json"],
+)
+def test_unreadable_file_says_what_was_found(tmp_path: Path, content: bytes, problem: str) -> None:
+    (file,) = proposed(tmp_path, file=content).files
+
+    assert file.problem == problem
+    assert file.contents == []
+
+
+def test_ambiguous_dates_are_asked_for(tmp_path: Path) -> None:
+    text = "Username,Last Login\nada,01/02/2026\nbob,03/04/2026\n"
+
+    (question,) = proposed(tmp_path, users=text).files[0].contents[0].questions
+
+    assert question.text.startswith("Last Login: is the day or the month first in 01/02/2026? Set shape.dates.")
+    assert [choice.value for choice in question.choices] == ["day first", "month first"]
+
+
+def test_second_header_is_asked_for(tmp_path: Path) -> None:
+    text = "Username,Name,Email\nBenutzer,Name,Mail\nada,Ada Byron,a@b.co\nbob,Bob Kahn,b@b.co\n"
+
+    (question,) = proposed(tmp_path, users=text).files[0].contents[0].questions
+
+    assert "Line 2 looks like a header too" in question.text
+    assert [choice.key for choice in question.choices] == ["headerLine", "skipLines"]
+
+
+def test_unknown_status_is_asked_for(tmp_path: Path) -> None:
+    text = "Username,Status\nada,Active\nbob,Qx\n"
+
+    (question,) = proposed(tmp_path, users=text).files[0].contents[0].questions
+
+    assert question.text == "Status: what does Qx mean? Set shape.values.Active.Qx."
+    assert [choice.value for choice in question.choices] == ["Yes", "No"]
+
+
+def test_encoding_is_detected_and_said(tmp_path: Path) -> None:
+    (file,) = proposed(tmp_path, users="Username,Name\nmueller,Jörg Müller\n".encode("cp1252")).files
+
+    assert file.encoding == "windows-1252"
+    assert file.evidence[0] == "Encoding windows-1252, detected from the bytes"
+    assert file.contents[0].understood[0]["name"] == "Jörg Müller"
+
+
+def test_matrix_of_a_million_cells_and_a_long_file_are_proposed_in_time(tmp_path: Path) -> None:
+    matrix = "user," + ",".join(f"p{n}" for n in range(1000)) + "\n"
+    matrix += "".join(
+        f"u{m}," + ",".join("x" if (n + m) % 7 == 0 else "" for n in range(1000)) + "\n" for m in range(1000)
+    )
+    line = "user{0},Number {0},u{0}@example.com,Active,a;b\n"
+    long = "Username,Name,Email,Status,Groups\n" + "".join(line.format(n) for n in range(200_000))
+
+    started = time.process_time()
+    wide = proposed(tmp_path, matrix=matrix).files[0]
+    assert time.process_time() - started < 4
+    started = time.process_time()
+    assert [part.content for part in proposed(tmp_path, long=long).files[0].contents] == ["users", "memberships"]
+    assert time.process_time() - started < 4
+
+    assert wide.contents[0].shape["unpivot"]["headers"] == "Permission"
