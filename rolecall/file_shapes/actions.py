@@ -8,7 +8,7 @@ from rolecall.file_shapes.sample import sample_of
 from rolecall.file_shapes.shapes import ProposalDetail
 
 
-async def propose_upload(upload: Upload, *, are_people: bool | None = None) -> ProposalDetail:
+async def propose_upload(upload: Upload) -> ProposalDetail:
     from rolecall.file_shapes.proposals import propose
 
     files = [file for file in upload.files if file.name or file.size]
@@ -16,4 +16,4 @@ async def propose_upload(upload: Upload, *, are_people: bool | None = None) -> P
         raise Invalid.on("body", "At least one file is required")
     samples = [sample_of(file.path, file.name) for file in files]
     # In a thread: other requests go on meanwhile.
-    return await asyncio.to_thread(propose, samples, are_people=are_people)
+    return await asyncio.to_thread(propose, samples)

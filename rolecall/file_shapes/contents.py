@@ -94,16 +94,16 @@ def view_of(found: Found) -> View:
     return View(found, profiles, {profile.header: profile for profile in profiles})
 
 
-def parts_of(view: View, *, are_people: bool | None = None) -> list[Part]:
-    """Return what a file feeds; `are_people` overrides whether it is the list of people of an HR system."""
+def parts_of(view: View, content: Content | None = None) -> list[Part]:
+    """Return what a file feeds; `content` is what a person says that it has."""
     rules: list[Callable[[View], list[Part]]] = [
-        _matrix, _sap_authorizations, _groups_with_members, _permissions, _memberships, _groups,
+        _people, _matrix, _sap_authorizations, _groups_with_members, _permissions, _memberships, _groups, _users,
     ]  # fmt: skip
-    people = _people(view) if are_people is not False else []
-    for parts in (people, *(rule(view) for rule in rules)):
-        if parts:
-            return [_finished(view, part) for part in parts]
-    return [_finished(view, part) for part in _users(view)]
+    found = next(parts for rule in rules if (parts := rule(view)))
+    if content and found[0].content != content:
+        chosen = Part(content, view.fields(content), {}, 1.0, ["Chosen by a person"])
+        found = _users(view) if content == Content.USERS else [chosen]
+    return [_finished(view, part) for part in found]
 
 
 def _finished(view: View, part: Part) -> Part:

@@ -32,7 +32,7 @@ class CsvLayout(msgspec.Struct, frozen=True):
     merges: bool = False
 
 
-def lay_out_csv(text: str, tail: str) -> CsvLayout:
+def lay_out_csv(text: str, tail: str, chosen: int | None = None) -> CsvLayout:
     lines = text.splitlines()
     delimiter = _delimiter(lines)
     parsed = _parse(text, delimiter)
@@ -41,6 +41,8 @@ def lay_out_csv(text: str, tail: str) -> CsvLayout:
         raise ValueError("the file has no rows")
     width = max(most_common_width([row for _, row in numbered[:_LOOKED_AT]]), 1)
     likely = [(line, row) for line, row in numbered[:_MOST_TITLES] if _is_header(row, width)]
+    if chosen:
+        likely = [(line, row) for line, row in numbered if line == chosen] or likely
     evidence = [f"Delimiter {_named(delimiter)}: {width} fields in most lines"]
     if len(numbered[0][1]) > _MOST_COLUMNS:
         found = f"line {numbered[0][0]} has more than {_MOST_COLUMNS:,} columns"

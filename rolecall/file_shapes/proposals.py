@@ -1,6 +1,7 @@
 """Propose a connector for several files together: files decide for each other what a column means."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 from zoneinfo import ZoneInfo
@@ -45,8 +46,16 @@ class ReadFile(msgspec.Struct):
     group: str | None = None
 
 
-def propose(samples: Sequence[Sample], *, are_people: bool | None = None) -> ProposalDetail:
-    files = [_read(sample, are_people) for sample in samples]
+class Chosen(msgspec.Struct, frozen=True):
+    """What a person decided about a file."""
+
+    header_line: int | None = None
+    content: Content | None = None
+
+
+def propose(samples: Sequence[Sample], chosen: Mapping[str, Chosen] = MappingProxyType({})) -> ProposalDetail:
+    """Propose a connector for the files; `chosen` by file name precedes what is found in them."""
+    files = [_read(sample, chosen.get(sample.name, Chosen())) for sample in samples]
     _agree_on_usernames(files)
     _leave_out_repeats(files)
     groups = _groups(files)
@@ -55,14 +64,14 @@ def propose(samples: Sequence[Sample], *, are_people: bool | None = None) -> Pro
     return ProposalDetail(connector, is_source, [_shown(file) for file in files])
 
 
-def _read(sample: Sample, are_people: bool | None) -> ReadFile:
+def _read(sample: Sample, chosen: Chosen) -> ReadFile:
     try:
-        view = view_of(recognise(sample))
+        view = view_of(recognise(sample, chosen.header_line))
     except Unreadable as error:
         return ReadFile(sample, problem=str(error))
     if not view.found.rows:
         return ReadFile(sample, view, problem="there is a header but no row; export the file with its data")
-    return ReadFile(sample, view, parts_of(view, are_people=are_people))
+    return ReadFile(sample, view, parts_of(view, chosen.content))
 
 
 def _agree_on_usernames(files: Sequence[ReadFile]) -> None:
@@ -257,20 +266,23 @@ def _content(file: ReadFile, part: Part) -> ContentProposal:
         columns,
         part.shape,
         questions,
-        understood(file.sample, file.view.found.format, part),
+        understood_by(
+            file.sample, file.view.found.format, part.content, {"columns": part.columns, "shape": part.shape}
+        ),
     )
 
 
-def understood(sample: Sample, format: str, part: Part) -> list[dict[str, str]]:
+def understood_by(sample: Sample, format: str, content: Content, section: Mapping[str, Any]) -> list[dict[str, str]]:
     """Return the first rows as an import would store them; nothing if the sample alone cannot be read."""
-    shape = msgspec.convert(part.shape, FileShape)
-    group = InputGroup(UUID(int=0), "", part.content, part.columns, None, allow_rejects=True, shape=shape)
+    shape = msgspec.convert(section["shape"] or {}, FileShape)
+    columns = section["columns"]
+    group = InputGroup(UUID(int=0), "", content, columns, None, allow_rejects=True, shape=shape)
     lines = sample.head.splitlines(keepends=True)
-    content = b"".join(lines[:_MOST_LINES]) if format == "CSV" else sample.head
+    text = b"".join(lines[:_MOST_LINES]) if format == "CSV" else sample.head
     if sample.head.startswith((b"PK", b"PAR1")):
-        content = sample.whole()
+        text = sample.whole()
     try:
-        frame = file_delta.read_sample(group, content, ZoneInfo("UTC")).frame
+        frame = file_delta.read_sample(group, text, ZoneInfo("UTC")).frame
     except (BrokenFile, ValueError):
         return []
     shown = [name for name in frame.columns if name not in _NOT_SHOWN and not name.endswith("_key")]

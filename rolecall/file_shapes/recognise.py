@@ -51,7 +51,8 @@ class Found(msgspec.Struct):
     paths: dict[str, str] = {}
 
 
-def recognise(sample: Sample) -> Found:
+def recognise(sample: Sample, header_line: int | None = None) -> Found:
+    """Recognise a sample; `header_line` is where a person says that the header is."""
     head = sample.head
     if not head.strip():
         raise Unreadable("the file is empty; export it again")
@@ -69,7 +70,7 @@ def recognise(sample: Sample) -> Found:
     elif text.lstrip().startswith(("{", "[")):
         found = _json(text, sample)
     else:
-        found = _csv(text, sample, encoding)
+        found = _csv(text, sample, encoding, header_line)
     found.encoding, found.evidence = encoding, evidence + found.evidence
     found.raw = found.raw or [line[:_LONGEST_RAW] for line in text.splitlines()[:_RAW_LINES]]
     return found
@@ -95,10 +96,10 @@ def _decoded(sample: Sample) -> tuple[str, str | None]:
     return text, encoding
 
 
-def _csv(text: str, sample: Sample, encoding: str | None) -> Found:
+def _csv(text: str, sample: Sample, encoding: str | None, header_line: int | None) -> Found:
     tail = sample.tail.decode(encoding or "utf-8", "replace")
     try:
-        layout = lay_out_csv(text, tail)
+        layout = lay_out_csv(text, tail, header_line)
     except ValueError as error:
         raise Unreadable(str(error)) from None
     return Found(

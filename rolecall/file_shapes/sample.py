@@ -1,8 +1,11 @@
 """Read the head and the tail of a file: enough for a proposal, in the same time for any size."""
 
 from pathlib import Path
+from typing import BinaryIO
 
 import msgspec
+
+from rolecall.core.files import Store
 
 HEAD = 512 * 1024
 TAIL = 32 * 1024
@@ -28,10 +31,18 @@ class Sample(msgspec.Struct, frozen=True):
 
 
 def sample_of(path: Path, name: str) -> Sample:
-    size = path.stat().st_size
     with path.open("rb") as file:
-        head = file.read(HEAD)
-        if size <= HEAD:
-            return Sample(name, size, head)
-        file.seek(max(HEAD, size - TAIL))
-        return Sample(name, size, head, file.read(), path)
+        return _sample(file, name, path.stat().st_size, path)
+
+
+def stored_sample(store: Store, location: str, name: str, size: int) -> Sample:
+    with store.open(location) as file:
+        return _sample(file, name, size, store.folder / location)
+
+
+def _sample(file: BinaryIO, name: str, size: int, path: Path) -> Sample:
+    head = file.read(HEAD)
+    if size <= HEAD:
+        return Sample(name, size, head)
+    file.seek(max(HEAD, size - TAIL))
+    return Sample(name, size, head, file.read(), path)

@@ -143,6 +143,16 @@ async def run_draft(db: Db, id: UUID) -> None:
     await nudge(db, CHANNEL)
 
 
+async def discard_draft(db: Db, caller: Caller, id: UUID) -> None:
+    """Remove a draft of the caller; its files are swept."""
+    removed = await execute(
+        db, "DELETE FROM dry_runs WHERE id = %(id)s AND caller_id = %(caller)s", id=id, caller=caller.id
+    )
+    if not removed:
+        raise NotFound("DryRun", id)
+    await execute(db, "DELETE FROM previews WHERE id = %(id)s", id=id)
+
+
 async def forget_dry_runs(db: Db, store: Store, now: datetime) -> None:
     """Remove drafts after a day, their files unless an import has them, and previews of imports no longer held."""
     async with db.transaction():
