@@ -11,6 +11,7 @@ import msgspec
 from rolecall.application_imports.read import file_delta
 from rolecall.application_imports.read.broken_file import BrokenFile
 from rolecall.application_imports.read.columns import ALIASES
+from rolecall.application_imports.read.secret_headers import secret_headers
 from rolecall.application_imports.read.sources import InputGroup
 from rolecall.applications.file_shape import JSON, FileShape
 from rolecall.applications.model import Content, same_header
@@ -241,7 +242,7 @@ def _evidence(found: Found) -> list[str]:
 def _content(file: ReadFile, part: Part) -> ContentProposal:
     assert file.view
     fields = {meaning.header: meaning for meaning in part.fields.values()}
-    ignored = set(part.shape.get("ignore", []))
+    ignored = {*part.shape.get("ignore", []), *secret_headers([each.header for each in file.view.profiles], [])}
     columns = []
     for profile in file.view.profiles:
         meaning = fields.get(profile.header)

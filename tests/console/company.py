@@ -12,6 +12,7 @@ from rolecall.core.caller import Caller, Scope
 from rolecall.core.config import Config
 from rolecall.core.db import Db, fetch_value
 from rolecall.core.files import Upload, UploadedFile, Writing
+from rolecall.file_shapes import drafts
 from rolecall.identities.authority import Role
 from rolecall.personnel_events import actions as events
 from rolecall.reports import actions as reports
@@ -68,6 +69,9 @@ async def a_company(db: Db, config: Config, email: str = "ada.admin@example.com"
     await let_the_worker_work(config)
     token = await a_token(db, "reporting")
     report = await reports.create_report(db, caller, {"name": "All people", "list": "identities"}, facts(), config)
+    form = await a_form(config, {"files": ("operators.csv", "Opr ID,Sts,Roles\nada,Active,Teller;Wire\nbob,Q,\n")})
+    async with db.transaction():
+        draft = await drafts.draft_upload(db, caller, None, {"name": "CoreBank"}, form, facts().now, config.store)
     account = await fetch_value(db, "SELECT id FROM accounts WHERE username = 'ada'")
     entitlement = await fetch_value(db, "SELECT id FROM entitlements WHERE kind = 'Group' LIMIT 1")
     delivery = await fetch_value(db, "SELECT id FROM webhook_deliveries ORDER BY number LIMIT 1")
@@ -76,22 +80,29 @@ async def a_company(db: Db, config: Config, email: str = "ada.admin@example.com"
         me,
         {
             "identities": ada, "people": boss, "applications": application, "imports": run, "files": file,
-            "access-models": model, "drafts": drafted, "webhooks": hook, "requests": request, "events": event,
+            "access-models": model, "model-drafts": drafted, "drafts": draft, "webhooks": hook, "requests": request,
+            "events": event,
             "tokens": token.id, "audit": 1, "accounts": account, "deliveries": delivery,
             "access": entitlement, "reports": report,
         },
     )  # fmt: skip
 
 
+async def a_form(config: Config, files: dict[str, tuple[str, str]]) -> Upload:
+    """Return an upload of files, by the field of the form."""
+    form = Upload()
+    for field, (name, text) in files.items():
+        writing = Writing(config.store)
+        await writing.write(text.encode())
+        sha256 = await writing.finish()
+        form.files.append(UploadedFile(field, name, writing.path, writing.size, sha256))
+    return form
+
+
 async def upload(db: Db, config: Config, caller: Caller, application: UUID, files: dict[str, str]) -> UUID:
     detail = await applications.get(db, application)
     assert detail.connector
     groups = {group.name: str(group.file_group_id) for group in detail.connector.files or ()}
-    form = Upload()
-    for name, text in files.items():
-        writing = Writing(config.store)
-        await writing.write(text.encode())
-        sha256 = await writing.finish()
-        form.files.append(UploadedFile(groups[name], f"{name.lower()}.csv", writing.path, writing.size, sha256))
+    form = await a_form(config, {groups[name]: (f"{name.lower()}.csv", text) for name, text in files.items()})
     async with db.transaction():
         return await imports.upload_import(db, caller, form, [str(application)], facts(), config.store)

@@ -1,0 +1,70 @@
+"""Add an application from an export that nobody has seen before, in a browser, and count the clicks."""
+
+import os
+from pathlib import Path
+
+from playwright.async_api import Page, expect
+
+from tests.console.browser.conftest import Visit
+
+EXPORT = (
+    "Operators of CoreBank, exported 2026-11-02\n\nOpr ID,Opr Name,Emp No,Sts,Branch,Pwd Hash,Roles\n"
+    'kowalr1,"KOWALSKI, Ravi",E1061,Active,MAIN,x1,Teller;Wire\nmeyerm2,"MEYER, Malik",E1170,Suspended,ELM,x2,Teller\n'
+    'moreau3,"MOREAU, Joana",E1072,Q,MAIN,x3,\n'
+)
+MOST_CLICKS = 12
+
+
+class Clicks:
+    """Click and count; a file is chosen by one click on its field."""
+
+    def __init__(self, page: Page) -> None:
+        self.page, self.count = page, 0
+
+    async def on(self, role: str, name: str) -> None:
+        self.count += 1
+        await self.page.locator("main").get_by_role(role, name=name).first.click()  # type: ignore[arg-type]
+
+    async def choose(self, label: str, name: str, text: str) -> None:
+        self.count += 1
+        file = {"name": name, "mimeType": "text/csv", "buffer": text.encode()}
+        await self.page.locator(f"input[type=file][name={label}]").set_input_files(file)  # type: ignore[arg-type]
+
+
+async def shoot(page: Page, name: str) -> None:
+    """Take pictures for a person to look at, in light and dark, wide and narrow, where a folder is named."""
+    if not (folder := os.environ.get("ROLECALL_PICTURES")):
+        return
+    for scheme in ("light", "dark"):
+        for width in (1280, 390):
+            await page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+            await page.set_viewport_size({"width": width, "height": 900})
+            await page.screenshot(path=Path(folder) / f"{name}-{scheme}-{width}.png", full_page=True)
+    await page.emulate_media(color_scheme="light")
+    await page.set_viewport_size({"width": 1280, "height": 900})
+
+
+async def test_unknown_export_is_imported_within_twelve_clicks(visit: Visit) -> None:
+    page, clicks = visit.page, Clicks(visit.page)
+    name = f"CoreBank {'scripted' if visit.has_scripts else 'plain'}"
+    await visit.go("/applications")
+
+    await clicks.on("link", "Add application")
+    await page.locator("#name").fill(name)
+    await clicks.choose("files", "operators.csv", EXPORT)
+    await shoot(page, "files")
+    await clicks.on("button", "Continue")
+    await visit.sees("what does Q mean?")
+    await shoot(page, "proposal")
+    await clicks.on("button", "Q means not active")
+    await expect(page.get_by_text("what does Q mean?")).to_have_count(0)
+    await clicks.on("button", "Start dry run")
+    await visit.sees("What the import would change")
+    await shoot(page, "dry-run")
+    await clicks.on("button", "Save and import")
+    await expect(page.locator(".status.finished")).to_be_visible()
+
+    assert clicks.count <= MOST_CLICKS
+    await visit.sees("moreau3")
+    await visit.go("/applications")
+    await visit.sees(name)
