@@ -145,11 +145,15 @@ _TOKENS: dict[str, str] = {
     "Group": "roles,role,group,groups,grp,team,profile",
     "Permission": "perm,permission,privilege,entitlement",
 }
+# What may be enabled or active beside an account.
+_FEATURES = {"password", "pwd", "mfa", "2fa", "2sv", "key", "billing", "sso", "email", "access", "cert", "sync", "api"}
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 
 def _by_tokens(field: str, profile: Profile) -> Iterable[Meaning]:
-    words = {word.lower() for word in _WORD.findall(_BRACKETED.sub(" ", profile.header))}
+    words = _words(profile)
+    if field == "Active" and words & _FEATURES:
+        return
     for at, tokens in enumerate(_TOKENS.get(field, "").split(",")):
         if tokens and set(tokens.split()) <= words:
             score = 0.75 - at * 0.005 - 0.05 * (len(words) - len(tokens.split()))
@@ -157,12 +161,17 @@ def _by_tokens(field: str, profile: Profile) -> Iterable[Meaning]:
             return
 
 
+def _words(profile: Profile) -> set[str]:
+    return {word.lower() for word in _WORD.findall(_BRACKETED.sub(" ", profile.header))}
+
+
 def _by_values(content: Content, profile: Profile) -> Iterable[Meaning]:
     """Yield the fields that values alone speak for, with less confidence than a header."""
     fields = WORDS[content]
     if "Email" in fields and profile.emails > 0.9:
         yield Meaning(profile.header, "Email", 0.5, "its values are e-mail addresses")
-    if "Active" in fields and profile.statuses == 1 and 1 < len(profile.distinct) <= 8 and not profile.ticks:
+    is_status = profile.statuses == 1 and 1 < len(profile.distinct) <= 8 and not profile.ticks
+    if "Active" in fields and is_status and not _words(profile) & _FEATURES:
         yield Meaning(profile.header, "Active", 0.45, f"its values are {', '.join(profile.distinct[:3])}")
     if "Name" in fields and profile.names > 0.9 and len(profile.distinct) > len(profile.values) / 2:
         yield Meaning(profile.header, "Name", 0.4, "its values look like names")

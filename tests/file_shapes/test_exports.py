@@ -74,7 +74,9 @@ def test_get_aduser(tmp_path: Path) -> None:
 def test_okta_users_with_their_applications(tmp_path: Path) -> None:
     found = imported(
         tmp_path,
-        users='email,status,mfa_enabled,assigned_apps\na@x.org,ACTIVE,TRUE,"Gmail,Zoom"\nb@x.org,SUSPENDED,FALSE,Gmail\n',
+        users=(
+            'email,status,mfa_enabled,assigned_apps\na@x.org,ACTIVE,TRUE,"Gmail,Zoom"\nb@x.org,SUSPENDED,FALSE,Gmail\n'
+        ),
     )
 
     assert (found.active, found.inactive) == ({"a@x.org"}, {"b@x.org"})
@@ -118,8 +120,14 @@ def test_ad_users_and_memberships_together(tmp_path: Path) -> None:
 
 
 def test_hr_feeds_are_people(tmp_path: Path) -> None:
-    feed = "employee_id,name,department,start_date,end_date,status\n1,Ada Byron,HR,2021-05-01,,Active\n2,Bob Kahn,IT,2020-08-15,2023-07-01,Terminated\n"
-    coded = '"empnum","firstname","surname","emptype","job","status"\n"1","Ada","Byron","FTE","124#CEO","Active"\n"2","Bob","Kahn","CONTRACTOR","7#Clerk","Former employee"\n'
+    feed = (
+        "employee_id,name,department,start_date,end_date,status\n1,Ada Byron,HR,2021-05-01,,Active\n"
+        "2,Bob Kahn,IT,2020-08-15,2023-07-01,Terminated\n"
+    )
+    coded = (
+        '"empnum","firstname","surname","emptype","job","status"\n"1","Ada","Byron","FTE","124#CEO","Active"\n'
+        '"2","Bob","Kahn","CONTRACTOR","7#Clerk","Former employee"\n'
+    )
 
     found, other = imported(tmp_path, feed=feed), imported(tmp_path, coded=coded)
 
@@ -154,7 +162,8 @@ def test_ldif_of_people_and_groups(tmp_path: Path) -> None:
     )
     groups = (
         "dn: cn=door,ou=g,dc=x\nobjectClass: groupOfNames\ncn: door\ndescription: Door\nmember: uid=ada,ou=u,dc=x\n"
-        "member: uid=bob,ou=u,dc=x\n\ndn: cn=lab,ou=g,dc=x\nobjectClass: groupOfNames\ncn: lab\nmember: uid=ada,ou=u,dc=x\n"
+        "member: uid=bob,ou=u,dc=x\n\ndn: cn=lab,ou=g,dc=x\nobjectClass: groupOfNames\ncn: lab\n"
+        "member: uid=ada,ou=u,dc=x\n"
     )
 
     found = imported(tmp_path, people=people, groups=groups)
@@ -242,7 +251,8 @@ def test_json_array_with_roles(tmp_path: Path) -> None:
 
 def test_google_workspace_download(tmp_path: Path) -> None:
     text = (
-        "First Name [Required],Last Name [Required],Email Address [Required],Status [READ ONLY],Last Sign In [READ ONLY]\n"
+        "First Name [Required],Last Name [Required],Email Address [Required],Status [READ ONLY],"
+        "Last Sign In [READ ONLY]\n"
         "Ada,Byron,ada@x.com,Active,2023/09/03 20:23:16\nBob,Kahn,bob@x.com,Suspended,Never logged in\n"
     )
 

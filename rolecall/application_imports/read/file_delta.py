@@ -202,3 +202,8 @@ def _header_first(group: InputGroup, content: bytes) -> CsvText:
 def _rows_of(group: InputGroup, text: bytes, delimiter: str | None, zone: ZoneInfo) -> FileRows:
     table = without_blank_columns(csv_text.read_csv(CsvText(text, delimiter)))
     return _rows(group, _shaped(group, table), zone)
+
+
+def read_sample(group: InputGroup, content: bytes, zone: ZoneInfo) -> FileRows:
+    """Read the beginning of a file, to show how it is understood."""
+    return _shaped_rows(group, _table(group, content, None), zone)[1]

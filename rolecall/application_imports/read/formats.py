@@ -24,7 +24,7 @@ MAX_INFLATION = 100
 _LOOKED_AT = 4096
 _FIRST_SHEET = "xl/worksheets/sheet1.xml"
 
-_SIGNATURES = {
+SIGNATURES = {
     b"\xd0\xcf\x11\xe0": "an old Excel file; save it as XLSX or CSV",
     b"%PDF": "a PDF; CSV, XLSX, JSON, LDIF or Parquet is expected",
     b"\x1f\x8b": "compressed with gzip; send it uncompressed",
@@ -45,7 +45,7 @@ def read(
         return _read_xlsx(content, shape)
     if content.startswith(b"PAR1"):
         return _read_parquet(content)
-    for signature, what in _SIGNATURES.items():
+    for signature, what in SIGNATURES.items():
         if content.startswith(signature):
             raise BrokenFile(f"the file is {what}")
     text, found = decode(content, encoding)

@@ -12,6 +12,7 @@ from playwright.async_api import Browser, Page, async_playwright
 
 from tests.cli.commands import REPOSITORY, environment, eventually, free_port
 from tests.console.browser.conftest import ARGUMENTS, find_browser
+from tests.console.browser.test_wizard import EXPORT
 
 DOCS = REPOSITORY / "docs"
 GUID = "[0-9a-f]{8}-[0-9a-f-]{27}"
@@ -62,9 +63,26 @@ async def _shoot(link: str, url: str) -> None:
         for name, path in README.items():
             await page.goto(url + path)
             await page.screenshot(path=DOCS / name)
+        await _shoot_wizard(page, url)
         shots = [await _shot(page, url, path, place, n) for n, (path, place) in enumerate(SHEET.items())]
         await _compose(browser, shots)
         await browser.close()
+
+
+async def _shoot_wizard(page: Page, url: str) -> None:
+    """Walk an export through the wizard up to the dry run."""
+    await page.goto(f"{url}/drafts/new")
+    await page.locator("#name").fill("CoreBank operators")
+    file = {"name": "operators.csv", "mimeType": "text/csv", "buffer": EXPORT.encode()}
+    await page.locator("input[type=file]").set_input_files(file)  # type: ignore[arg-type]
+    await page.get_by_role("button", name="Continue").click()
+    await page.get_by_text("what does Q mean?").wait_for()
+    await page.screenshot(path=DOCS / "wizard-proposal.png")
+    await page.get_by_role("button", name="Q means not active").click()
+    await page.get_by_text("what does Q mean?").wait_for(state="detached")
+    await page.get_by_role("button", name="Start dry run").click()
+    await page.get_by_text("What the import would change").wait_for()
+    await page.screenshot(path=DOCS / "wizard-dry-run.png")
 
 
 async def _shot(page: Page, url: str, path: str, place: str | None, n: int) -> bytes:

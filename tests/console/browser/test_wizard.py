@@ -37,7 +37,7 @@ async def shoot(page: Page, name: str) -> None:
         return
     for scheme in ("light", "dark"):
         for width in (1280, 390):
-            await page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+            await page.emulate_media(color_scheme=scheme)
             await page.set_viewport_size({"width": width, "height": 900})
             await page.screenshot(path=Path(folder) / f"{name}-{scheme}-{width}.png", full_page=True)
     await page.emulate_media(color_scheme="light")
