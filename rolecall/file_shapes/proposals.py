@@ -242,7 +242,8 @@ def _evidence(found: Found) -> list[str]:
 def _content(file: ReadFile, part: Part) -> ContentProposal:
     assert file.view
     fields = {meaning.header: meaning for meaning in part.fields.values()}
-    ignored = {*part.shape.get("ignore", []), *secret_headers([each.header for each in file.view.profiles], [])}
+    secret = set(secret_headers([each.header for each in file.view.profiles], []))
+    ignored = secret.union(part.shape.get("ignore", []))
     columns = []
     for profile in file.view.profiles:
         meaning = fields.get(profile.header)
@@ -253,7 +254,7 @@ def _content(file: ReadFile, part: Part) -> ContentProposal:
                 round(meaning.score, 2) if meaning else 0.0,
                 meaning.evidence if meaning else "",
                 profile.header in ignored,
-                [value[:_LONGEST] for value in profile.distinct[:_EXAMPLES]],
+                [] if profile.header in secret else [value[:_LONGEST] for value in profile.distinct[:_EXAMPLES]],
             )
         )
     questions = [
