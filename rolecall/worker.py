@@ -14,7 +14,8 @@ import structlog
 from psycopg import Error
 from psycopg_pool import PoolTimeout
 
-# The lists of reports themselves, for reports about them.
+# Reports may be about the lists of these packages, which are beside or above them.
+import rolecall.notifications.routes
 import rolecall.reports.routes  # noqa: F401
 from rolecall.access_requests import moving as access_requests
 from rolecall.access_requests.closed_loop import close_loop, finished_imports
