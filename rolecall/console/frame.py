@@ -38,6 +38,7 @@ from rolecall.core.config import Config
 from rolecall.core.db import Db, Pool, transaction
 from rolecall.core.errors import Conflict, Forbidden, Invalid, RolecallError, Unauthorized
 from rolecall.identities.authority import SEE, RecordType
+from rolecall.notifications.queries import count_unread
 from rolecall.settings.policy import RequirementType
 from rolecall.web.bodies import AnyRequest, Carried, Reader, read_query
 from rolecall.web.correlation import correlation_id
@@ -60,6 +61,7 @@ class Visit(msgspec.Struct):
     addresses: Addresses = {}
     # The number of requests that wait for this person, shown in the navigation.
     waits: dict[RequirementType, int] = {}
+    unread: int = 0
 
     @property
     def form(self) -> Form:
@@ -257,6 +259,7 @@ async def _perform(spec: Screen, visit: Visit) -> Answer:
     if isinstance(answer, HtmlPage) and visit.person and not visit.is_fragment:
         may_respond = Scope.ACCESS_REQUESTS_WRITE in visit.caller.scopes
         visit.waits = await overview.waiting(visit.db, visit.person) if may_respond else {}
+        visit.unread = await count_unread(visit.db, visit.person.id, most=100)
     return answer
 
 
@@ -302,6 +305,7 @@ def _answer(visit: Visit, answer: Answer) -> ASGIResponse:
         "notice_kind": visit.session and visit.session.notice_kind,
         "path": visit.request.scope["path"],
         "waits": visit.waits,
+        "unread": visit.unread,
         "navigation": navigation(visit.person),
         "now": visit.now,
         "zone": visit.config.timezone,

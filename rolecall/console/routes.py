@@ -15,6 +15,7 @@ from rolecall.console.screens import (
     home,
     identities,
     imports,
+    notifications,
     reports,
     requests,
     settings,
@@ -38,6 +39,7 @@ SCREENS = (
     webhooks,
     audit,
     exports,
+    notifications,
     settings,
 )
 router = Router("/", route_handlers=[handler for each in SCREENS for handler in each.HANDLERS], tags=["Console"])

@@ -258,7 +258,7 @@ async def _of_channels(db: Db, ids: Sequence[UUID], _: Asking) -> dict[UUID, Occ
             result=error or "",
             why="You are an administrator",
             silence="Messages wait until the channel works again",
-            link="/settings/notifications",
+            link="/settings/outbox",
             is_current=bool(is_failing),
         )
         for id, channel, error, is_failing in rows

@@ -120,6 +120,11 @@ async def messages(db: Db, page: int, outcome: MessageOutcome | None = None) -> 
     return await fetch_listed(db, MESSAGES, page, outcome=outcome)
 
 
+async def texts_of(db: Db, ids: Sequence[UUID]) -> dict[UUID, str]:
+    rows = await fetch_rows(db, "SELECT id, text FROM notification_messages WHERE id = ANY(%(ids)s)", ids=list(ids))
+    return dict(rows)
+
+
 async def get_message(db: Db, id: str) -> MessageDetail:
     rows = await fetch_rows(
         db,

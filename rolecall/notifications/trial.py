@@ -47,7 +47,7 @@ async def try_channel(pool: Pool, config: Config, raw: Json, facts: Facts) -> Tr
     async with pool.connection() as db:
         delivery = await queries.delivery(db, sealing.load_key(config))
     if body.channel not in delivery.channels:
-        raise Conflict(f"{body.channel} is not configured; an administrator can do so under Settings, Notifications")
+        raise Conflict(f"{body.channel} is not configured; an administrator can do so with `rolecall notify change`")
     note = msgspec.structs.replace(_NOTE, link=f"{config.base_url}/")
     written = write([note], _RECIPIENT, config.base_url, is_digest=False)
     address = body.address if body.channel is Channel.EMAIL else str(body.channel)

@@ -179,7 +179,7 @@ def write(notes: Sequence[Note], recipient: str, base_url: str, *, is_digest: bo
         "subject": subject,
         "notes": notes,
         "recipient": recipient,
-        "settings": f"{base_url}/notifications/preferences",
+        "settings": f"{base_url}/notifications",
         "is_digest": is_digest,
     }
     text, html = (_environment.get_template(f"message.{form}").render(values) for form in ("txt", "html"))

@@ -38,6 +38,8 @@ MATRIX: dict[tuple[str, str], frozenset[str]] = {
     ("GET", "/account"): EVERYONE,
     ("POST", "/account"): EVERYONE,
     ("POST", "/sign-out"): EVERYONE,
+    ("GET", "/notifications"): EVERYONE,
+    ("POST", "/notifications/read"): EVERYONE,
     ("GET", "/export/{id:str}"): EVERYONE,
     ("GET", "/people"): EVERYONE,
     ("GET", "/identities"): EVERYONE,

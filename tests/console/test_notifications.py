@@ -1,0 +1,50 @@
+"""The bell, the list behind it and the outbox."""
+
+from uuid import UUID
+
+import httpx2
+
+from rolecall.core.config import Config
+from rolecall.core.db import Db, execute, fetch_value, make_pool
+from tests.builders import an_access_request, an_identity
+from tests.notifications.telling import Desk, change
+
+
+async def test_bell_leads_to_what_waits_and_is_emptied(administrator: httpx2.AsyncClient, db: Db) -> None:
+    assert 'aria-label="Notifications"' in (await administrator.get("/")).text
+    assert "No notifications" in (await administrator.get("/notifications")).text
+    me: UUID = await fetch_value(db, "SELECT identity_id FROM console_roles")
+    kit = await an_identity(db, "Kit", "Keys", supervisorId=str(me))
+    await an_access_request(db, identity_id=kit)
+
+    assert 'aria-label="Notifications, 1 unread"' in (await administrator.get("/")).text
+    page = (await administrator.get("/notifications?isRead=false")).text
+    assert "for Kit Keys</strong>" in page
+    answer = await administrator.post("/notifications/read")
+
+    assert answer.headers["location"] == "/notifications"
+    assert 'aria-label="Notifications"' in (await administrator.get("/")).text
+
+
+async def test_outbox_shows_what_would_have_been_sent_and_what_is_wrong(
+    administrator: httpx2.AsyncClient, db: Db, config: Config
+) -> None:
+    assert "No mail server is set" in (await administrator.get("/settings/outbox")).text
+    await change(db, config, email={"transport": "Outbox"})
+    me: UUID = await fetch_value(db, "SELECT identity_id FROM console_roles")
+    await execute(db, "UPDATE console_roles SET email = 'me@example.com'")
+    kit = await an_identity(db, "Kit", "Keys", supervisorId=str(me))
+    await an_access_request(db, identity_id=kit)
+    async with make_pool(config) as pool:
+        await Desk(pool, config).work()
+    await execute(
+        db,
+        """INSERT INTO notification_channels (channel, failing_since, last_error)
+           VALUES ('Email', now(), 'The mail server refused the user name or password')""",
+    )
+
+    page = (await administrator.get("/settings/outbox?outcome=kept")).text
+
+    assert "me@example.com" in page
+    assert "Person: Kit Keys" in page
+    assert "Email cannot be used: The mail server refused" in page
