@@ -3,8 +3,9 @@
     python -m bench.catalogue [--rows 10000000]
 
 `--rows` is the number of assignments; accounts, groups and permissions are in proportion, with 500 imports over one
-year. Requests go to the application in this process, as in `bench.lists`. Ratios of pages are in CPU time of the
-service and its database, which other programs disturb less. Exports run in a process of their own, for its memory.
+year. Requests go to the application in this process, as in `bench.lists`. Calls are measured in CPU time of the
+service and its database, which work in turn: other programs disturb it less. Exports run in a process of their own, for
+its memory.
 """
 
 import argparse
@@ -231,11 +232,14 @@ async def measure_people(reader: Reader, people: list[str]) -> bool:
         for account in application["accounts"]
     )
     slow = statistics.quantiles(now.wall, n=20)[-1]
-    print(f"a person with {entries} entries: 95th {slow:.1f} ms, CPU {statistics.median(now.cpu):.1f} ms", flush=True)
+    print(
+        f"a person with {entries} entries, by the clock: {statistics.median(now.wall):.1f} ms, 95th {slow:.1f} ms",
+        flush=True,
+    )
     past = statistics.median(then.cpu) / statistics.median(now.cpu)
     return all(
         [
-            bar("a person's effective access, median", statistics.median(now.wall), "ms", BAR_PERSON),
+            bar("a person's effective access, median", statistics.median(now.cpu), "ms", BAR_PERSON),
             bar(f"a person's effective access, a year and {IMPORTS} imports back relative to now", past, "×", BAR_PAST),
         ]
     )

@@ -712,6 +712,60 @@ CREATE FUNCTION public.holdings_of(entitlement uuid, as_of integer) RETURNS TABL
    WHERE ((t.during && int4range(m.from_import, m.until_import)) AND ((holdings_of.as_of IS NULL) OR ((m.from_import <= holdings_of.as_of) AND ((m.until_import IS NULL) OR (m.until_import > holdings_of.as_of)))));
 END;
 
+CREATE FUNCTION public.holdings_of_accounts(entitlement uuid, as_of integer, accounts integer[]) RETURNS TABLE(id uuid, account integer, path integer[], access text, during int4range)
+    LANGUAGE sql STABLE
+    BEGIN ATOMIC
+ WITH selves AS MATERIALIZED (
+          SELECT e.id,
+             e.kind,
+             e.number
+            FROM (public.former_selves(holdings_of_accounts.entitlement) f(id)
+              JOIN public.entitlements e ON ((e.id = f.id)))
+         ), joined AS MATERIALIZED (
+          SELECT m.account_number,
+             m.group_number,
+             int4range(m.from_import, m.until_import) AS during
+            FROM public.memberships m
+           WHERE ((m.account_number = ANY (holdings_of_accounts.accounts)) AND ((holdings_of_accounts.as_of IS NULL) OR ((m.from_import <= holdings_of_accounts.as_of) AND ((m.until_import IS NULL) OR (m.until_import > holdings_of_accounts.as_of)))))
+         ), walked AS MATERIALIZED (
+          SELECT j.account_number,
+             w.above,
+             w.path,
+             (j.during * w.during) AS during
+            FROM (joined j
+              JOIN public.groups_above(ARRAY( SELECT DISTINCT joined.group_number
+                    FROM joined), holdings_of_accounts.as_of) w(number, above, path, during) ON ((w.number = j.group_number)))
+           WHERE (j.during && w.during)
+         )
+  SELECT e.id,
+     s.holder_number,
+     '{}'::integer[] AS int4,
+     (s.access)::text AS access,
+     int4range(s.from_import, s.until_import) AS int4range
+    FROM (selves e
+      JOIN public.assignments s ON (((s.permission_number = e.number) AND (s.holder_number = ANY (holdings_of_accounts.accounts)))))
+   WHERE ((e.kind = 'Permission'::text) AND (s.access <> ALL (ARRAY['None'::public.access, 'Deny'::public.access])) AND ((holdings_of_accounts.as_of IS NULL) OR ((s.from_import <= holdings_of_accounts.as_of) AND ((s.until_import IS NULL) OR (s.until_import > holdings_of_accounts.as_of)))))
+ UNION ALL
+  SELECT e.id,
+     w.account_number,
+     w.path,
+     'Grant'::text,
+     w.during
+    FROM (selves e
+      JOIN walked w ON ((w.above = e.number)))
+   WHERE (e.kind = 'Group'::text)
+ UNION ALL
+  SELECT e.id,
+     w.account_number,
+     (w.path || w.above),
+     (s.access)::text AS access,
+     (w.during * int4range(s.from_import, s.until_import))
+    FROM ((selves e
+      CROSS JOIN walked w)
+      JOIN public.assignments s ON (((s.holder_number = w.above) AND (s.permission_number = e.number))))
+   WHERE ((e.kind = 'Permission'::text) AND (s.access <> ALL (ARRAY['None'::public.access, 'Deny'::public.access])) AND (w.during && int4range(s.from_import, s.until_import)) AND ((holdings_of_accounts.as_of IS NULL) OR ((s.from_import <= holdings_of_accounts.as_of) AND ((s.until_import IS NULL) OR (s.until_import > holdings_of_accounts.as_of)))));
+END;
+
 CREATE FUNCTION public.identities_matching(conditions jsonb) RETURNS TABLE(id uuid)
     LANGUAGE plpgsql STABLE
     AS $$

@@ -1,11 +1,15 @@
 """Draw charts as inline SVG with a title, a unit and a table of the numbers; colours come from the stylesheet."""
 
 from collections.abc import Sequence
+from datetime import datetime
 
+import msgspec
 from markupsafe import Markup
 
 _WIDTH, _HEIGHT, _FLOOR = 720, 180, 160
 _STEPS = (1, 2, 5)
+# The least distance of two labels in a step chart, about as wide as a label.
+_LABEL = 130
 
 
 class Stack:
@@ -44,6 +48,66 @@ def stacked_bars(title: str, unit: str, names: Sequence[str], bars: Sequence[Sta
     return _figure(title, drawn, names) + _table(title, ("Day", *names), rows)
 
 
+class ChartLevel(msgspec.Struct, frozen=True):
+    """A value from a moment on; `label` says what changed, `who` by whom, `cause` names the record behind it."""
+
+    since: datetime
+    value: int
+    label: str
+    who: str
+    cause: str
+
+
+def step_line(title: str, unit: str, levels: Sequence[ChartLevel], start: datetime, end: datetime) -> Markup:
+    """Draw a value over time as steps between two moments; before the first level nothing is drawn."""
+    top = _round_up(max((level.value for level in levels), default=0))
+    span = (end - start).total_seconds() or 1
+
+    def across(moment: datetime) -> float:
+        return 40 + (_WIDTH - 44) * min(max((moment - start).total_seconds() / span, 0), 1)
+
+    places = [(across(level.since), _FLOOR - level.value * (_FLOOR - 10) / top) for level in levels]
+    drawn = [_grid(top, unit)]
+    if places:
+        (x, y), *rest = places
+        steps = "".join(f"H{right:.1f}V{height:.1f}" for right, height in rest)
+        line = f"M{x:.1f} {y:.1f}{steps}H{across(end):.1f}"
+        drawn.append(
+            Markup('<path class="area" d="{0}V{1}H{2:.1f}Z"></path><path class="line" d="{0}"></path>').format(
+                line, _FLOOR, x
+            )
+        )
+    drawn += _marks(levels, places, across(start))
+    for moment, anchor in ((start, "start"), (start + (end - start) / 2, "middle"), (end, "end")):
+        drawn.append(
+            Markup('<text x="{:.1f}" y="{}" text-anchor="{}">{} {:%b %Y}</text>').format(
+                across(moment), _HEIGHT - 4, anchor, moment.day, moment
+            )
+        )
+    rows = [(f"{one.since.day} {one.since:%b %Y}", one.cause, one.label, one.who, f"{one.value:,}") for one in levels]
+    return _figure(title, drawn, ()) + _table(title, ("From", "Import", "Change", "Who", unit.capitalize()), rows)
+
+
+def _marks(levels: Sequence[ChartLevel], places: Sequence[tuple[float, float]], start: float) -> list[Markup]:
+    """Mark each step, and label those that have room, the newest first."""
+    drawn, free = [], float(_WIDTH)
+    for level, (x, y) in reversed(list(zip(levels, places, strict=True))):
+        if x <= start or not level.label:
+            continue
+        drawn.append(Markup('<circle class="dot" cx="{:.1f}" cy="{:.1f}" r="3.5"></circle>').format(x, y))
+        if x <= free and x - start >= _LABEL:
+            words = Markup('<tspan class="who-changed"> {}</tspan>').format(level.who) if level.who else ""
+            # A label stands outside of the step: above a rise, below a fall.
+            height = y + 16 if level.label.startswith("−") else max(y - 6, 14)
+            drawn.append(
+                Markup('<text class="on" x="{:.1f}" y="{:.1f}" text-anchor="end">{}{}</text>').format(
+                    x - 8, height, level.label, words
+                )
+            )
+            free = x - _LABEL
+    return drawn
+
+
 def _grid(top: int, unit: str) -> Markup:
     """Draw three lines with their values; the highest one carries the unit."""
     lines = []
@@ -64,7 +128,7 @@ def _figure(title: str, drawn: Sequence[Markup], names: Sequence[str]) -> Markup
     svg = Markup('<svg class="chart" viewBox="0 0 {} {}" role="img" aria-label="{}"><title>{}</title>{}</svg>').format(
         _WIDTH, _HEIGHT, title, title, Markup("").join(drawn)
     )
-    return Markup('{}<ul class="legend">{}</ul>').format(svg, keys)
+    return Markup('{}<ul class="legend">{}</ul>').format(svg, keys) if names else svg
 
 
 def _table(title: str, head: Sequence[str], rows: Sequence[Sequence[object]]) -> Markup:

@@ -1,1 +1,1 @@
-"""The sample company: one month of history, created through the service's own actions, identical in every run."""
+"""The sample company: a year of history, created through the service's own actions, identical in every run."""

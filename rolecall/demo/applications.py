@@ -2,11 +2,12 @@
 
 import csv
 import io
-from collections.abc import Callable, Iterable, Sequence
-from datetime import date
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import date, timedelta
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from rolecall.demo.people import COMPANY, Employee
+from rolecall.demo.people import COMPANY, ROBOTS, Employee
 
 Table = list[Sequence[str]]
 
@@ -19,8 +20,21 @@ class DemoPermission(NamedTuple):
     risk: str
 
 
+class OtherAccount(NamedTuple):
+    """An account that belongs to no employee, or to nobody knows whom."""
+
+    username: str
+    name: str
+    email: str
+    groups: tuple[str, ...]
+
+
 class Application(NamedTuple):
-    """An application; `groups` maps names to description and member departments, `grants` groups to permissions."""
+    """An application; `groups` maps names to description and member departments, `grants` groups to permissions.
+
+    `parents` maps groups to the group above. The members of a group in `leads` are the heads of its departments, who
+    are not in the group above themselves. `renamed` maps groups to their former name, and until how many days ago.
+    """
 
     name: str
     vendor: str
@@ -30,6 +44,21 @@ class Application(NamedTuple):
     departments: tuple[str, ...]
     groups: dict[str, tuple[str, tuple[str, ...]]]
     grants: dict[str, tuple[DemoPermission, ...]]
+    parents: Mapping[str, str] = MappingProxyType({})
+    leads: tuple[str, ...] = ()
+    renamed: Mapping[str, tuple[str, int]] = MappingProxyType({})
+    others: tuple[OtherAccount, ...] = ()
+    keeps_leavers: bool = False
+
+
+class DirectGrant(NamedTuple):
+    """A permission that an account of an employee holds itself, between two days; `until` 1 is still."""
+
+    application: Application
+    username: str
+    permission: DemoPermission
+    since: int
+    until: int = 1
 
 
 _ALL = ("*",)
@@ -43,15 +72,24 @@ CORPORATE_DIRECTORY = Application(
         "Staff": ("Everyone who works here", _ALL),
         "Remote Access": ("May connect from outside", ("Engineering", "IT Operations", "Sales", "Executive Office")),
         "Finance Share": ("The finance folders", _FINANCE),
+        "Privileged Users": ("Must sign in with two factors", ()),
+        "Server Operators": ("Run the servers", ("IT Operations",)),
         "Domain Admins": ("Full control of the directory", ("Information Security",)),
     },
     {},
+    parents={"Server Operators": "Privileged Users", "Domain Admins": "Server Operators"},
+    others=(
+        OtherAccount("svc-backup", "Backup service", "", ("Server Operators",)),
+        OtherAccount("svc-robots", "Robots", ROBOTS, ("Remote Access",)),
+        OtherAccount("guest.wifi", "", "", ()),
+    ),
 )  # fmt: skip
 FINANCE_LEDGER = Application(
     "Finance Ledger", "Abacus Systems", "Critical", "Accounting", "Role", (*_FINANCE, "Supply Chain"),
     {
         "Bookkeeper": ("Posts journals", ("Accounting",)),
         "Payments Officer": ("Prepares and releases payments", ("Treasury",)),
+        "Treasury Leads": ("Payments officers who also plan the runs", ("Treasury",)),
         "Ledger Auditor": ("Reads everything, changes nothing", ("Internal Audit",)),
         "Purchaser": ("Raises purchase orders", ("Supply Chain",)),
     },
@@ -67,6 +105,10 @@ FINANCE_LEDGER = Application(
         "Ledger Auditor": (DemoPermission("General Ledger", "Reports", "Read all ledgers", "Read-only", "Low"),),
         "Purchaser": (DemoPermission("Purchasing", "Orders", "Create order", "Up to 10,000", "Moderate"),),
     },
+    parents={"Treasury Leads": "Payments Officer"},
+    leads=("Treasury Leads",),
+    renamed={"Ledger Auditor": ("Audit Reader", 200)},
+    others=(OtherAccount("PAYSVC", "Payment gateway", "", ("Payments Officer",)),),
 )  # fmt: skip
 CUSTOMER_DESK = Application(
     "Customer Desk", "Harbor CRM", "High", "Sales", "Profile", _COMMERCIAL,
@@ -91,6 +133,9 @@ SOURCE_CONTROL = Application(
         "Release Managers": ("Publish releases", ("IT Operations",)),
     },
     {},
+    parents={"Release Managers": "Developers"},
+    others=(OtherAccount("deploy-bot", "Deployment", "", ("Release Managers",)),),
+    keeps_leavers=True,
 )  # fmt: skip
 PAYROLL = Application(
     "Payroll", "Paylane", "Moderate", "Human Resources", "Role", ("Human Resources", "Treasury"),
@@ -103,6 +148,10 @@ PAYROLL = Application(
     },
 )  # fmt: skip
 APPLICATIONS = (CORPORATE_DIRECTORY, FINANCE_LEDGER, CUSTOMER_DESK, SOURCE_CONTROL, PAYROLL)
+
+
+def permission_of(application: Application, name: str) -> DemoPermission:
+    return next(one for given in application.grants.values() for one in given if one.permission == name)
 
 
 def body_of_people_records() -> dict[str, Any]:
@@ -136,30 +185,35 @@ def identities_file(people: Iterable[Employee]) -> bytes:
     return _csv([header, *rows])
 
 
-def files_of(application: Application, people: Sequence[Employee], today: date) -> dict[str, bytes]:
-    """Return the content of the exported files by file group."""
-    users = [person for person in people if _works_in(person, application.departments)]
-    members = {
-        group: [person for person in users if _works_in(person, departments)]
-        for group, (_, departments) in application.groups.items()
-    }
+def files_of(
+    application: Application, people: Sequence[Employee], today: date, grants: Iterable[DirectGrant] = (), day: int = 0
+) -> dict[str, bytes]:
+    """Return the content of the exported files by file group, as of `today`, which is `day` days from now."""
+    kept = [p for p in people if p.is_here(today) or (application.keeps_leavers and p.joined <= today)]
+    users = [person for person in kept if _works_in(person, application.departments)]
+    names = {
+        group: application.renamed[group][0] if group in application.renamed and day < -application.renamed[group][1]
+        else group
+        for group in application.groups
+    }  # fmt: skip
+    given = [one for one in grants if one.application == application and one.since <= day < one.until]
     tables: dict[str, Callable[[], Table]] = {
-        "Users": lambda: _users(users, today),
+        "Users": lambda: _users(application, users, today, day),
         "Groups": lambda: [
-            ("Group", "Description", "Nomenclature"),
-            *((group, text, application.nomenclature) for group, (text, _) in application.groups.items()),
+            ("Group", "Description", "Nomenclature", "Parent"),
+            *(
+                (names[group], text, application.nomenclature, application.parents.get(group, ""))
+                for group, (text, _) in application.groups.items()
+            ),
         ],
         "Memberships": lambda: [
             ("Username", "Group"),
-            *((person.username, group) for group, persons in members.items() for person in persons),
+            *((user, names[group]) for group in application.groups for user in _members(application, group, users)),
         ],
         "Permissions": lambda: [
-            ("Group", "Header", "Section", "Permission", "Access", "Description", "Risk Rating"),
-            *(
-                (group, p.header, p.section, p.permission, "Grant", p.description, p.risk)
-                for group, permissions in application.grants.items()
-                for p in permissions
-            ),
+            ("Username", "Group", "Header", "Section", "Permission", "Access", "Description", "Risk Rating"),
+            *(("", names[group], *_permission(p)) for group, held in application.grants.items() for p in held),
+            *((one.username, "", *_permission(one.permission)) for one in given),
         ],
     }
     if not application.grants:
@@ -167,15 +221,41 @@ def files_of(application: Application, people: Sequence[Employee], today: date) 
     return {group: _csv(make()) for group, make in tables.items()}
 
 
-def _users(users: Iterable[Employee], today: date) -> Table:
+def _permission(p: DemoPermission) -> tuple[str, ...]:
+    return p.header, p.section, p.permission, "Grant", p.description, p.risk
+
+
+def _members(application: Application, group: str, users: Iterable[Employee]) -> list[str]:
+    """Return the usernames in a group: heads are in the groups of leads, and not in the groups above those."""
+    departments = application.groups[group][1]
+    above = {application.parents[lead] for lead in application.leads}
+    members = [
+        person.username
+        for person in users
+        if _works_in(person, departments)
+        and (person.is_head if group in application.leads else not (person.is_head and group in above))
+    ]
+    return [*members, *(other.username for other in application.others if group in other.groups)]
+
+
+def _users(application: Application, users: Iterable[Employee], today: date, day: int) -> Table:
     header = ("Username", "Name", "Email", "Employee ID", "Active", "Last Login", "Office")
     return [
         header,
         *(
-            (p.username, f"{p.first} {p.last}", p.email, p.employee_id, "Yes", today.isoformat(), p.office)
+            (p.username, f"{p.first} {p.last}", p.email, p.employee_id, "Yes", _last_login(p, today, day), p.office)
             for p in users
         ),
+        *((one.username, one.name, one.email, "", "Yes", "", "") for one in application.others),
     ]
+
+
+def _last_login(person: Employee, today: date, day: int) -> str:
+    """Let every twentieth person stay away for four months; the others were here on the day of the file."""
+    now = today - timedelta(days=day)
+    is_away = int(person.employee_id[1:]) % 20 == 7
+    last = min(today, now - timedelta(days=125)) if is_away else today
+    return min(last, person.left or last).isoformat()
 
 
 def _works_in(person: Employee, departments: tuple[str, ...]) -> bool:

@@ -29,20 +29,23 @@ from rolecall.demo.applications import (
     APPLICATIONS,
     FINANCE_LEDGER,
     Application,
+    DirectGrant,
     body_of,
     body_of_people_records,
     files_of,
     identities_file,
+    permission_of,
 )
 from rolecall.demo.hooks import Hooks, receiving
 from rolecall.demo.people import Employee, roster
 from rolecall.demo.signing import signed
-from rolecall.demo.story import Model, Request, StoryEvent, Who
+from rolecall.demo.story import Description, Model, Request, StoryEvent, Who
+from rolecall.entitlements import actions as entitlements
 from rolecall.identities import queries as identities
 from rolecall.personnel_events import actions as events
 from rolecall.settings.policy import RequirementType
 from rolecall.tokens import actions as tokens
-from rolecall.tokens.model import display_name
+from rolecall.tokens.model import DEFAULT_DAYS, display_name
 from rolecall.worker import LOOPS, Loop
 
 _ROUNDS = 2
@@ -81,6 +84,7 @@ class _Company:
         self.midnight = datetime.combine(self.began.date(), time(), UTC)
         self.people = roster(self.midnight.date())
         self.ids: dict[Who, str] = {}
+        self.grants = [self._grant(held) for held in story.GRANTS]
         self.application_ids: dict[str, UUID] = {}
         self.chance = random.Random(1905)  # noqa: S311
 
@@ -88,7 +92,12 @@ class _Company:
         self._travel(story.FIRST_DAY, 7)
         secret, self.clerk = await self._token("demo")
         await self._set_up()
-        for day in range(story.FIRST_DAY + 1, 1):
+        for day in story.EXPORTS:
+            await self._export(day)
+        self._travel(story.DESCRIBED_DAY, 9)
+        for description in story.DESCRIPTIONS:
+            await self._describe(description)
+        for day in range(story.LAST_MONTH, 1):
             await self._spend(day)
         for request in story.REQUESTS:
             await self._ask(request)
@@ -119,14 +128,60 @@ class _Company:
     async def _token(self, name: str) -> tuple[str, Caller]:
         author = by_command_line("token create", clock.now())
         async with self.pool.connection() as db, written_by(db, "company", author):
-            made = await tokens.create_token(db, None, {"name": name, "scopes": list(Scope)}, self._facts())
+            # The token is a year old when the story ends, and valid for as long as a new one.
+            raw = {"name": name, "scopes": list(Scope), "expiresInDays": DEFAULT_DAYS - story.FIRST_DAY}
+            made = await tokens.create_token(db, None, raw, self._facts())
         return made.secret, Caller(made.id, display_name(name), _ALL_SCOPES)
+
+    def _team(self, department: str) -> list[Employee]:
+        return [person for person in self.people if person.department == department]
+
+    def _grant(self, held: story.HeldGrant) -> DirectGrant:
+        person = self._team(held.who.department)[held.who.position]
+        permission = permission_of(held.application, held.permission)
+        return DirectGrant(held.application, person.username, permission, held.since, held.until)
+
+    def _here(self) -> list[Employee]:
+        today = clock.now().date()
+        return [person for person in self.people if person.is_here(today)]
+
+    async def _export(self, day: int) -> None:
+        """Import the files of one of the days before the last month; they show what was asked for that day."""
+        self._travel(day, 9)
+        if day in story.PEOPLE_DAYS:
+            await self._upload(self.records_id, {"Identities": identities_file(self._here())})
+        if request := story.EARLIER.get(day):
+            await self._ask(request)
+        for application in story.EXPORTS[day]:
+            await self._import(application, self.people, day)
+        await self._work()
+        if day in story.PEOPLE_DAYS:
+            await self._meet_people()
+
+    async def _describe(self, said: Description) -> None:
+        application_id = self.application_ids[said.application.name]
+        async with self._by_clerk("curate_entitlement") as db:
+            found = await fetch_rows(
+                db, "SELECT name, id::text FROM entitlements WHERE application_id = %(id)s", id=application_id
+            )
+            by_name: dict[str, str] = dict(found)
+            raw: Json = {
+                "displayName": said.display,
+                "explanation": said.explanation,
+                "ownerId": self.ids[said.owner],
+                "riskRating": said.risk,
+                "isPrivileged": said.privileged,
+                "tags": list(said.tags),
+            }
+            if said.former:
+                raw["sameAs"] = by_name[said.former]
+            await entitlements.curate_entitlement(db, by_name[said.name], raw, self._facts())
 
     async def _set_up(self) -> None:
         """Import the people first, because they own and provision the other applications."""
         async with self._by_clerk("create_application") as db:
             self.records_id = await applications.create_application(db, body_of_people_records(), self._facts())
-        await self._upload(self.records_id, {"Identities": identities_file(self.people)})
+        await self._upload(self.records_id, {"Identities": identities_file(self._here())})
         await self._work()
         await self._meet_people()
         engineers = [self.ids[Who("IT Operations", position)] for position in (1, 2)]
@@ -134,7 +189,7 @@ class _Company:
             raw = body_of(application, self.ids[Who(application.owner, 0)], engineers)
             async with self._by_clerk("create_application") as db:
                 self.application_ids[application.name] = await applications.create_application(db, raw, self._facts())
-            await self._import(application, self.people)
+            await self._import(application, self.people, story.FIRST_DAY)
         await self._work()
         for model in story.MODELS:
             await self._model(model)
@@ -161,22 +216,25 @@ class _Company:
         async with self.pool.connection() as db:
             id_of: dict[str, UUID] = dict(await fetch_rows(db, "SELECT employee_id, id FROM identities"))
         for department in {person.department for person in self.people}:
-            team = [person for person in self.people if person.department == department]
-            for position, person in enumerate(team):
-                self.ids[Who(department, position)] = str(id_of[person.employee_id])
+            for position, person in enumerate(self._team(department)):
+                if person.employee_id in id_of:
+                    self.ids[Who(department, position)] = str(id_of[person.employee_id])
 
     async def _spend(self, day: int) -> None:
+        announced = [event for event in story.EVENTS if event.day == day]
+        is_off = day % 7 in story.DAYS_OFF
+        if is_off and not announced:
+            return
         self._travel(day, 9)
-        for event in story.EVENTS:
-            if event.day == day:
-                await self._announce(event)
+        for event in announced:
+            await self._announce(event)
         if day == story.DRIFT_DAY:
             await self._import_what_changed()
         if day == story.SHORT_DAY:
             await self._import(story.SHORT, self.people[:140])
         if day == story.HOOKS_DAY:
             await self.hooks.create(self.clerk)
-        for _ in range(story.REQUESTS_A_DAY):
+        for _ in range(0 if is_off else story.REQUESTS_A_DAY):
             application, privilege = self.chance.choice(story.USUAL)
             who = Who(self.chance.choice(application.departments), self.chance.randint(1, 4))
             if not _has_left(who, day):
@@ -191,7 +249,8 @@ class _Company:
         await asyncio.gather(*(self._turn(loop) for loop in importing))
         for _ in range(_ROUNDS):
             for loop in LOOPS:
-                await self._turn(loop)
+                if loop not in importing:
+                    await self._turn(loop)
 
     async def _turn(self, loop: Loop) -> None:
         while await loop.run(self.pool, self.config, clock.now()):
@@ -212,9 +271,10 @@ class _Company:
             async with self._by_clerk("upload_import") as db:
                 return await imports.upload_import(db, self.clerk, upload, (), self._facts(), self.config.store)
 
-    async def _import(self, application: Application, people: Sequence[Employee]) -> UUID:
+    async def _import(self, application: Application, people: Sequence[Employee], day: int = 0) -> UUID:
         return await self._upload(
-            self.application_ids[application.name], files_of(application, people, clock.now().date())
+            self.application_ids[application.name],
+            files_of(application, people, clock.now().date(), self.grants, day),
         )
 
     async def _import_what_changed(self) -> None:
@@ -222,11 +282,13 @@ class _Company:
         leaver = self.people.index(next(p for p in self.people if p.department == "Sales")) + 3
         staff = [person for position, person in enumerate(self.people) if position != leaver]
         staff[20:22] = [person._replace(title="Principal Engineer") for person in staff[20:22]]
-        await self._upload(self.records_id, {"Identities": identities_file(staff)})
+        today = clock.now().date()
+        here = [person for person in staff if person.is_here(today)]
+        await self._upload(self.records_id, {"Identities": identities_file(here)})
         for application in story.DRIFTING:
             await self._import(application, staff)
         await self._work()
-        broken = files_of(FINANCE_LEDGER, staff, clock.now().date())
+        broken = files_of(FINANCE_LEDGER, staff, clock.now().date(), self.grants)
         broken["Users"] += b"no.such.user,only,three\r\n"
         await self._upload(self.application_ids[FINANCE_LEDGER.name], broken)
         mistake = await self._import(FINANCE_LEDGER, self.people[:100])

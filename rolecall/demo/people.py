@@ -28,7 +28,14 @@ DEPARTMENTS = (
     ("People", "Legal", 5, ("General Counsel", "Counsel", "Paralegal")),
 )
 SERVICE_ACCOUNTS = ("Backup Robot", "Build Robot", "Invoice Robot", "Monitoring Robot")
+# The robots share a mailbox.
+ROBOTS = f"robots@{DOMAIN}"
 CONTRACTORS = 5
+# People who left during the year: their department, and how many days ago.
+LEFT = (("Engineering", 210), ("Engineering", 95), ("Sales", 150), ("Accounting", 120))
+_HEADS = {titles[0] for _, _, _, titles in DEPARTMENTS}
+# The first people of a department have been there for more than a year, because the story begins a year ago.
+_OLD_HANDS = 8
 
 _FIRST = """
     Aino Amara Anders Beatriz Bjørn Carla Chidi Daria Diego Élise Emre Fatima Finn Gita Greta Hana Hugo Imani Ines Ivar
@@ -55,6 +62,14 @@ class Employee(NamedTuple):
     office: str
     supervisor_id: str
     joined: date
+    left: date | None = None
+
+    @property
+    def is_head(self) -> bool:
+        return self.title in _HEADS
+
+    def is_here(self, on: date) -> bool:
+        return self.joined <= on and (self.left is None or on < self.left)
 
     @property
     def username(self) -> str:
@@ -62,11 +77,11 @@ class Employee(NamedTuple):
 
     @property
     def email(self) -> str:
-        return f"{self.username}@{DOMAIN}"
+        return ROBOTS if self.type == "Service Account" else f"{self.username}@{DOMAIN}"
 
 
 def roster(today: date) -> list[Employee]:
-    """Return all employees: the chief executive first, each head before their team."""
+    """Return all employees: the chief executive first, each head before their team, those who left last."""
     chance = random.Random(1848)  # noqa: S311
     names = chance.sample(list(product(_FIRST.split(), _LAST.split())), 400)
     people: list[Employee] = []
@@ -77,6 +92,8 @@ def roster(today: date) -> list[Employee]:
         office = chance.choice(OFFICES)
         number = f"E{1001 + len(people)}"
         person = Employee(number, first, last, type, title, division, department, office, supervisor_id, joined)
+        if sum(other.department == department for other in people) < _OLD_HANDS:
+            person = person._replace(joined=min(joined, today - timedelta(days=400)))
         people.append(person)
         return person
 
@@ -93,6 +110,11 @@ def roster(today: date) -> list[Employee]:
         first, last = name.split()
         robot = join("Service Account", "", "Technology", "IT Operations", operations)
         people[-1] = robot._replace(first=first, last=last)
+    for department, days in LEFT:
+        division, title = next((one[0], one[3][1]) for one in DEPARTMENTS if one[1] == department)
+        leaver = join("Employee", title, division, department, _head_of(people, department))
+        left = today - timedelta(days=days)
+        people[-1] = leaver._replace(joined=min(leaver.joined, today - timedelta(days=400)), left=left)
     return people
 
 

@@ -13,7 +13,19 @@ from rolecall.demo.applications import (
 )
 from rolecall.identities.authority import Role
 
-FIRST_DAY = -30
+FIRST_DAY = -365
+# The days of the year on which applications export files, and which ones; from the last month on, each day is played.
+EXPORTS: dict[int, tuple[Application, ...]] = {
+    -310: (FINANCE_LEDGER,),
+    -255: (FINANCE_LEDGER,),
+    -195: (FINANCE_LEDGER,),
+    -140: (FINANCE_LEDGER,),
+    -90: (FINANCE_LEDGER, CORPORATE_DIRECTORY),
+    -45: (FINANCE_LEDGER, SOURCE_CONTROL),
+}
+# Those of them on which the records of people are exported too.
+PEOPLE_DAYS = (-195, -45)
+LAST_MONTH = -30
 # The day on which some applications export changed files.
 DRIFT_DAY = -6
 DRIFTING = (CORPORATE_DIRECTORY, CUSTOMER_DESK)
@@ -100,6 +112,68 @@ MODELS = (
 )  # fmt: skip
 
 
+class HeldGrant(NamedTuple):
+    """A permission that somebody held besides their groups, from a day on; until 1 is still."""
+
+    application: Application
+    who: Who
+    permission: str
+    since: int
+    until: int = 1
+
+
+GRANTS = (
+    HeldGrant(FINANCE_LEDGER, Who("Accounting", 2), "Release payment run", -365, -255),
+    HeldGrant(FINANCE_LEDGER, Who("Internal Audit", 1), "Release payment run", -365, -195),
+    HeldGrant(FINANCE_LEDGER, Who("Supply Chain", 1), "Release payment run", -140),
+    HeldGrant(FINANCE_LEDGER, Who("Accounting", 4), "Release payment run", -90),
+    HeldGrant(FINANCE_LEDGER, Who("Supply Chain", 4), "Release payment run", -90, -45),
+    HeldGrant(FINANCE_LEDGER, Who("Internal Audit", 2), "Reverse journal", -255, -90),
+    HeldGrant(PAYROLL, Who("Treasury", 2), "Read salaries", -365),
+)
+
+
+class Description(NamedTuple):
+    """What people say of an entitlement; `former` is its name before it was renamed."""
+
+    application: Application
+    name: str
+    display: str
+    explanation: str
+    owner: Who
+    privileged: bool = True
+    risk: str = ""
+    tags: tuple[str, ...] = ()
+    former: str = ""
+
+
+# The day on which entitlements are described, after the exports of the year.
+DESCRIBED_DAY = -40
+DESCRIPTIONS = (
+    Description(FINANCE_LEDGER, "Release payment run", "Release payments",
+                "Sends approved payments to the bank. Money leaves the company.", Who("Treasury", 0),
+                tags=("payments", "sox")),
+    Description(FINANCE_LEDGER, "Payments Officer", "", "Prepares payment runs and releases them.", Who("Treasury", 0),
+                tags=("payments",)),
+    Description(FINANCE_LEDGER, "Reverse journal", "", "Undoes an entry that was posted.", Who("Accounting", 0),
+                privileged=False, tags=("sox",)),
+    Description(FINANCE_LEDGER, "Ledger Auditor", "", "Reads every ledger and changes nothing.",
+                Who("Internal Audit", 0), privileged=False, former="Audit Reader"),
+    Description(PAYROLL, "Change salary", "Change salaries", "Changes what somebody is paid from the next run on.",
+                Who("Human Resources", 0), tags=("personal data",)),
+    Description(CORPORATE_DIRECTORY, "Domain Admins", "Domain administrator",
+                "Full control of every account and server.", Who("Information Security", 0), risk="Critical"),
+    Description(CORPORATE_DIRECTORY, "Server Operators", "", "Starts, stops and updates servers.",
+                Who("IT Operations", 0), risk="High"),
+    Description(CUSTOMER_DESK, "Export customer list", "",
+                "Copies names and addresses of all customers to a file.", Who("Sales", 0), privileged=False,
+                tags=("personal data",)),
+    # The owner leaves three days ago: the owner of the application stands in.
+    Description(CUSTOMER_DESK, "Answer tickets", "", "Replies to customers in the name of the company.",
+                Who("Customer Support", 9), privileged=False),
+)  # fmt: skip
+
+
 class Hook(NamedTuple):
     """A webhook receiver and its response; `callbacks` are the texts it posts back later."""
 
@@ -152,6 +226,13 @@ class Request(NamedTuple):
     group: str = ""
 
 
+# Requests of the year before the last month, by day: the export of that day shows the result.
+EARLIER = {
+    -140: Request("Add", FINANCE_LEDGER, Who("Supply Chain", 1), (_RELEASE,), "Pays suppliers while treasury is away",
+                  ("approve", "assign", "resolve")),
+    -90: Request("Add", FINANCE_LEDGER, Who("Supply Chain", 4), (_RELEASE,), "Covers the holidays",
+                 ("approve", "assign", "resolve")),
+}  # fmt: skip
 REQUESTS = (
     Request("Add", FINANCE_LEDGER, Who("Treasury", 3), (_PREPARE, _RELEASE), "Covers the payment runs in December",
             ("approve one",)),
@@ -188,4 +269,6 @@ USUAL: tuple[tuple[Application, Privilege], ...] = (
     (SOURCE_CONTROL, ("Team", "", "Release Managers")),
 )
 REQUESTS_A_DAY = 2
+# Nobody asks for access on two days of the week, counted from today so that the company is the same on every day.
+DAYS_OFF = (2, 3)
 REMARK = "Waiting for the vendor to confirm the licence"

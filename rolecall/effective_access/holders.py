@@ -29,20 +29,33 @@ class _View(msgspec.Struct, frozen=True):
     """A list of holdings; `order` sorts direct holdings of an account first, then by the groups on the way."""
 
     name: str
-    holdings: str
+    during: str
+    as_of: str
     order: str
+
+    @property
+    def all(self) -> str:
+        return self._holdings(f"holdings_of(%(id)s, {self.as_of})")
+
+    @property
+    def of_accounts(self) -> str:
+        return self._holdings(f"holdings_of_accounts(%(id)s, {self.as_of}, %(accounts)s)")
+
+    def _holdings(self, source: str) -> str:
+        return f"""(SELECT h.id, h.account, h.path, h.access, {self.during} AS during
+                    FROM {source} AS h GROUP BY 1, 2, 3, 4)"""
 
 
 _HOLDERS = _View(
     name="holders of {id} after {number}",
-    holdings="""(SELECT h.id, h.account, h.path, h.access, int4range(min(lower(h.during)), NULL) AS during
-                 FROM holdings_of(%(id)s, %(as_of)s) AS h GROUP BY 1, 2, 3, 4)""",
+    during="int4range(min(lower(h.during)), NULL)",
+    as_of="%(as_of)s",
     order="a.username, h.path, h.access",
 )
 _HISTORY = _View(
     name="history of {id} up to {number}",
-    holdings="""(SELECT h.id, h.account, h.path, h.access, unnest(range_agg(h.during)) AS during
-                 FROM holdings_of(%(id)s, NULL) AS h GROUP BY 1, 2, 3, 4)""",
+    during="unnest(range_agg(h.during))",
+    as_of="NULL",
     order="lower(h.during) DESC, a.username, h.path, h.access",
 )
 
@@ -104,7 +117,7 @@ async def _listed(
     number = await _last_import(db, entitlement, as_of)
     given = {"id": entitlement.id, "as_of": number}
     if page == EVERYTHING:
-        rows = f"{_select(view)} WHERE lower(h.during) <= %(as_of)s ORDER BY {view.order}"
+        rows = f"{_select(view.all)} WHERE lower(h.during) <= %(as_of)s ORDER BY {view.order}"
         shown = partial(_shown, number, as_of)
         read: Rows[Any] = Rows(rows, {**given, "moment": as_of or now}, lambda row: _Row(*row), shown)
         return all_of([read])
@@ -112,14 +125,13 @@ async def _listed(
         db,
         f"{view.name.format(id=entitlement.id, number=number)}, joined {await _joined(db, entitlement)}",
         f"""SELECT {_KEY} AS key, row_number() OVER (ORDER BY {view.order}) - 1 AS place
-            FROM {view.holdings} AS h JOIN accounts a ON a.number = h.account WHERE lower(h.during) <= %(as_of)s""",
+            FROM {view.all} AS h JOIN accounts a ON a.number = h.account WHERE lower(h.during) <= %(as_of)s""",
         page,
         now,
         **given,
     )
     accounts = [int(key.split(" ", 1)[0]) for key in gathered.keys]
-    condition = "WHERE h.account = ANY(%(accounts)s)"
-    found = await fetch_all(db, _Row, f"{_select(view)} {condition}", **given, moment=as_of or now, accounts=accounts)
+    found = await fetch_all(db, _Row, _select(view.of_accounts), **given, moment=as_of or now, accounts=accounts)
     by_key = {row.key: row for row in found}
     items = await _shown(number, as_of, db, [by_key[key] for key in gathered.keys if key in by_key])
     return Page(items, gathered.total, page, PAGE_SIZE, -(-gathered.total // PAGE_SIZE))
@@ -142,7 +154,7 @@ async def _joined(db: Db, entitlement: EntitlementItem) -> str:
     return " ".join(sorted(str(id) for (id,) in rows))
 
 
-def _select(view: _View) -> str:
+def _select(holdings: str) -> str:
     """Select the columns of a `_Row`, without a condition."""
     return f"""SELECT {_KEY} AS key, e.application_id, e.kind = 'Group' AS is_group, e.header, e.section, e.name,
                a.id AS account_id, a.username, coalesce(v.is_active, false) AS is_active,
@@ -152,7 +164,7 @@ def _select(view: _View) -> str:
                (SELECT group_header(g.nomenclature) FROM group_versions g WHERE g.group_number = h.path[1]
                 AND g.from_import <= greatest(lower(h.during), %(as_of)s)
                 ORDER BY g.from_import DESC LIMIT 1) AS group_header
-        FROM {view.holdings} AS h JOIN accounts a ON a.number = h.account JOIN entitlements e ON e.id = h.id
+        FROM {holdings} AS h JOIN accounts a ON a.number = h.account JOIN entitlements e ON e.id = h.id
         LEFT JOIN LATERAL (SELECT * FROM account_versions v WHERE v.account_number = a.number
                            AND v.from_import <= %(as_of)s ORDER BY v.from_import DESC LIMIT 1) AS v ON true
         LEFT JOIN application_imports r ON r.number = upper(h.during) AND r.number <= %(as_of)s

@@ -1,7 +1,7 @@
 """The catalogue: groups and permissions of all applications, now or as of a past moment."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -21,6 +21,7 @@ from rolecall.entitlements.shapes import (
     EntitlementDetail,
     EntitlementItem,
     EntitlementReference,
+    GivingGroup,
     HolderCounts,
     Owner,
 )
@@ -296,3 +297,48 @@ async def curation(db: Db, id: UUID) -> Curated:
         id=id,
     )
     return found or Curated()
+
+
+# Only the nearest are shown; an entitlement may be given by thousands of groups.
+_MOST_GROUPS = 30
+
+
+async def groups_that_give(db: Db, id: UUID) -> list[GivingGroup]:
+    """List the groups whose members hold it now: those that it is assigned to, then the groups in them."""
+    rows = await fetch_rows(
+        db,
+        f"""SELECT x.id, x.name, min(cardinality(b.path)) AS depth
+            FROM entitlements e CROSS JOIN LATERAL (
+                SELECT e.number AS giver WHERE e.kind = 'Group'
+                UNION ALL
+                SELECT g.number FROM assignments s JOIN groups g ON g.number = s.holder_number
+                WHERE e.kind = 'Permission' AND s.permission_number = e.number AND s.until_import IS NULL
+                      AND s.access NOT IN ('None', 'Deny')
+            ) AS given
+            CROSS JOIN LATERAL groups_below(given.giver, now_import()) AS b
+            JOIN entitlements x ON x.kind = 'Group' AND x.number = b.number AND x.id <> e.id
+            WHERE e.id = %(id)s GROUP BY x.id, x.name ORDER BY depth, x.name_key LIMIT {_MOST_GROUPS}""",
+        id=id,
+    )
+    counts = await counts_now(db, [id for id, _, _ in rows])
+    return [GivingGroup(id, name, depth, counts.get(id, HolderCounts()).accounts) for id, name, depth in rows]
+
+
+Named = tuple[UUID, str, str, str]
+
+
+async def ids_by_name(db: Db, named: Iterable[Named]) -> dict[Named, UUID]:
+    """Find entitlements by application, header, section and name."""
+    keys = list(set(named))
+    rows = await fetch_rows(
+        db,
+        """SELECT e.application_id, e.header, e.section, e.name, e.id
+           FROM unnest(%(applications)s::uuid[], %(headers)s::text[], %(sections)s::text[], %(names)s::text[])
+                AS n (application_id, header, section, name)
+           JOIN entitlements e USING (application_id, header, section, name)""",
+        applications=[key[0] for key in keys],
+        headers=[key[1] for key in keys],
+        sections=[key[2] for key in keys],
+        names=[key[3] for key in keys],
+    )
+    return {(application_id, header, section, name): id for application_id, header, section, name, id in rows}

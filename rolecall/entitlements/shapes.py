@@ -55,6 +55,15 @@ class EntitlementReference(msgspec.Struct, frozen=True):
     name: str
 
 
+class GivingGroup(msgspec.Struct, frozen=True):
+    """A group whose members hold an entitlement; `depth` is how many groups are between."""
+
+    id: UUID
+    name: str
+    depth: int
+    accounts: int
+
+
 class EntitlementDetail(EntitlementItem, rename="camel"):
     """`isPresent` is whether the last import shows it. `importedRiskRating` is the rating without the override.
 

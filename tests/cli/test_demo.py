@@ -70,6 +70,29 @@ def test_sample_company_has_every_kind_of_record(client: httpx2.Client) -> None:
     assert {one["status"] for one in deliveries} == {"Delivered", "Failed", "Pending", "Parked"}
 
 
+def test_sample_catalogue_has_nested_described_and_renamed_entitlements(client: httpx2.Client) -> None:
+    privileged = all_of(client, "/api/entitlements?isPrivileged=true")
+    [release] = [item for item in privileged if item["displayName"] == "Release payments"]
+    [auditors] = all_of(client, "/api/entitlements?search=Ledger%20Auditor")
+    history = all_of(client, f"/api/entitlements/{release['id']}/history")
+
+    assert len(privileged) >= 4
+    assert all(item["owner"] and item["explanation"] for item in privileged)
+    assert client.get(f"/api/entitlements/{auditors['id']}").json()["sameAs"]["name"] == "Audit Reader"
+    assert ["Treasury Leads", "Payments Officer"] in [one["path"] for one in history]
+    assert (
+        len({one["since"]["number"] for one in history} | {(one["until"] or {}).get("number") for one in history}) > 4
+    )
+    assert any(one["why"]["accessRequests"] for one in history)
+
+
+@pytest.mark.parametrize(
+    "query", ["match=Unmatched", "match=Disputed", "leaver=true&isActive=true", "dormantDays=90", "privileged=true"]
+)
+def test_sample_company_has_accounts_to_look_at(client: httpx2.Client, query: str) -> None:
+    assert client.get(f"/api/accounts?{query}").json()["totalCount"] > 0
+
+
 def test_sample_request_has_activity_from_creation_to_completion(client: httpx2.Client) -> None:
     items = all_of(client, "/api/access-requests")
     done = [item for item in items if item["status"] == "Completed" and item["verifiedOn"] and item["approvedOn"]]

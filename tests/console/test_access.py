@@ -8,8 +8,9 @@ import httpx2
 import pytest
 
 from rolecall.core.db import Db, execute, fetch_value
-from tests.builders import an_identity
+from tests.builders import an_access_model, an_identity
 from tests.entitlements.test_list import a_ledger
+from tests.holdings import a_finished_import, an_account
 
 
 async def text_of(visitor: httpx2.AsyncClient, path: str, **params: str) -> str:
@@ -55,6 +56,42 @@ async def test_an_entitlement_shows_who_held_it_on_a_past_day_and_how(
     assert "As of must not be in the future" in ahead
 
 
+async def test_an_entitlement_draws_its_holders_over_time_as_steps(administrator: httpx2.AsyncClient, db: Db) -> None:
+    ledger = await a_ledger(db)
+    await execute(db, "UPDATE application_imports SET build_end = now() - interval '500 days'")
+    later = await a_finished_import(db, ledger)
+    await execute(
+        db, "UPDATE application_imports SET build_end = now() - interval '50 days' WHERE number = %(n)s", n=later
+    )
+    await an_account(db, ledger, "cy", None, groups=("Wire approvers",), run=later)
+    path = f"/access/{await id_of(db, 'Approve')}"
+
+    page = (await administrator.get(path)).text
+    shown = await text_of(administrator, path)
+    whole = await text_of(administrator, path, period="All")
+
+    name = "Accounts that hold Approve: 3 now, 2 to 3 since"
+    assert re.search(f'<svg class="chart"[^>]* role="img" aria-label="{name} [^"]+">', page)
+    assert len(re.findall('class="dot"', page)) == 1
+    assert re.search(r"#\d+ \+1 cy 3", shown)
+    assert "No data before" in shown
+    assert name in whole
+    assert (await administrator.get(path, params={"period": "10 years"})).status_code == 400
+
+
+async def test_an_entitlement_names_groups_that_give_it_and_models_that_grant_those(
+    administrator: httpx2.AsyncClient, db: Db
+) -> None:
+    ledger = await a_ledger(db)
+    access = [{"applicationId": str(ledger), "groups": ["Clerks"]}]
+    await an_access_model(db, "Bookkeeping", access=access)
+
+    shown = await text_of(administrator, f"/access/{await id_of(db, 'Approve')}")
+
+    assert "Groups that give it Wire approvers 2 accounts Clerks 1 account" in shown
+    assert "Bookkeeping through Clerks" in shown
+
+
 async def test_a_person_describes_an_entitlement_in_a_form(administrator: httpx2.AsyncClient, db: Db) -> None:
     await a_ledger(db)
     await an_identity(db, "Greta", "Das", email="greta@example.com")
@@ -80,6 +117,7 @@ async def test_an_account_shows_its_access_matched_or_not(administrator: httpx2.
     shown = await text_of(administrator, f"/accounts/{id}")
 
     assert "through Wire approvers" in shown
+    assert f'href="/access/{await id_of(db, "Approve")}"' in (await administrator.get(f"/accounts/{id}")).text
     assert "bo" in await text_of(administrator, "/accounts", search="bo")
 
 

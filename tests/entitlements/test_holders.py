@@ -158,3 +158,30 @@ async def test_every_page_of_many_holders_is_read_from_what_was_gathered_once(
     assert pages[0]["items"][0]["account"]["username"] == "user101"
     stored = await fetch_rows(db, "SELECT page FROM settled_pages WHERE list LIKE 'holders of %%' ORDER BY 1")
     assert [page for (page,) in stored] == [0, 1, 2, 3]
+
+
+async def test_both_walks_find_the_same_holdings_of_accounts(db: Db) -> None:
+    ledger = await an_application(db, "Ledger")
+    nesting = {"A": "B", "B": "C", "C": "A", "D": "B", "E": ""}
+    first = await some_groups(db, ledger, nesting)
+    await give(db, ledger, "C", "Approve", first)
+    await give(db, ledger, "E", "Approve", first, access="Modify")
+    for n, group in enumerate("ABCDE"):
+        await an_account(db, ledger, f"user{n}", None, groups=tuple({group, "E"}), run=first)
+    await execute(
+        db,
+        """INSERT INTO assignments SELECT a.number, p.number, 'Grant', %(run)s, NULL, '' FROM accounts a, permissions p
+           WHERE a.username = 'user0'""",
+        run=first,
+    )
+    second = await some_groups(db, ledger, {**nesting, "D": ""})
+    for as_of in (first, second, None):
+        rows = await fetch_rows(
+            db,
+            """SELECT e.name, ARRAY(SELECT h::text FROM holdings_of(e.id, %(as_of)s) AS h ORDER BY 1)
+                            = ARRAY(SELECT h::text FROM holdings_of_accounts(e.id, %(as_of)s, ARRAY(
+                                        SELECT number FROM accounts)) AS h ORDER BY 1)
+               FROM entitlements e""",
+            as_of=as_of,
+        )
+        assert {name for name, is_same in rows if is_same} == {"A", "B", "C", "D", "E", "Approve"}, as_of

@@ -10,6 +10,7 @@ from rolecall.console.answers import HtmlPage, SeeOther
 from rolecall.console.finding import label_of, the_person
 from rolecall.console.forms import first, problems_by_field, shown
 from rolecall.console.frame import screen
+from rolecall.console.holders_chart import Period, holders_chart
 from rolecall.console.inputs import Form, a_day, some_words
 from rolecall.core.caller import Scope
 from rolecall.core.checking import Facts
@@ -17,6 +18,7 @@ from rolecall.core.config import Config
 from rolecall.core.db import Db, fetch_rows
 from rolecall.core.errors import Invalid
 from rolecall.effective_access import holders
+from rolecall.effective_access.over_time import first_data
 from rolecall.entitlements import actions, queries
 from rolecall.entitlements.model import EntitlementKind
 from rolecall.entitlements.shapes import EntitlementDetail
@@ -62,19 +64,19 @@ def end_of(day: date | None, config: Config) -> datetime | None:
     return datetime.combine(day, time(23, 59, 59), config.timezone) if day else None
 
 
-@screen(
-    "GET",
-    "/access/{id:str}",
-    scope=Scope.APPLICATIONS_READ,
-    limits=RecordType.ENTITLEMENT,
-    query={"asOf": a_day, "history": a_flag},
-)
+_PAGE = {"asOf": a_day, "history": a_flag, "period": a_word_of(Period)}
+
+
+@screen("GET", "/access/{id:str}", scope=Scope.APPLICATIONS_READ, limits=RecordType.ENTITLEMENT, query=_PAGE)
 async def show_entitlement(db: Db, id: str, query: dict[str, Any], config: Config, facts: Facts) -> HtmlPage:
     entitlement = await queries.get(db, id)
     asked = query.get("asOf")
     day = asked if asked and asked < facts.today else None
     moment = end_of(day, config)
     read = holders.history_of if query.get("history") else holders.holders_of
+    giving = await queries.groups_that_give(db, entitlement.id)
+    period = query.get("period") or Period.YEAR
+    first = await first_data(db, entitlement.application.id)
     return HtmlPage(
         "entitlement.html",
         {
@@ -85,24 +87,35 @@ async def show_entitlement(db: Db, id: str, query: dict[str, Any], config: Confi
             "end_of_day": moment and moment.isoformat(),
             "today": facts.today,
             "problem": FUTURE if asked and asked > facts.today else None,
-            "models": await _models(db, entitlement),
+            "giving": giving,
+            "periods": list(Period),
+            "period": period,
+            "first_data": first,
+            "chart": await holders_chart(db, entitlement, period, first, facts.now) if first else None,
+            "models": await _models(db, entitlement, [group.name for group in giving]),
             "requests": await _requests(db, entitlement),
         },
     )
 
 
-async def _models(db: Db, entitlement: EntitlementDetail) -> list[Any]:
-    """Find the committed models that grant it."""
+async def _models(db: Db, entitlement: EntitlementDetail, groups: list[str]) -> list[Any]:
+    """Find the committed models that grant it, or a group that gives it; `through` names that group."""
     return await fetch_rows(
         db,
-        """SELECT DISTINCT m.id, m.name, m.name_key FROM access_model_privileges g
-           JOIN access_models m ON m.id = g.model_id
-           WHERE g.application_id = %(application)s AND g.header = %(header)s AND g.section = %(section)s
-             AND g.permission = %(name)s ORDER BY m.name_key""",
+        """SELECT m.id, m.name, CASE WHEN bool_and(g.is_group AND g.permission = ANY(%(groups)s))
+                                     THEN min(g.permission) ELSE '' END AS through
+           FROM access_model_grants g JOIN access_models m ON m.id = g.model_id
+           WHERE g.application_id = %(application)s AND (
+               g.is_group = %(is_group)s AND g.permission = %(name)s
+                   AND (g.is_group OR (g.header, g.section) = (%(header)s, %(section)s))
+               OR g.is_group AND g.permission = ANY(%(groups)s))
+           GROUP BY m.id ORDER BY m.name_key""",
         application=entitlement.application.id,
+        is_group=entitlement.kind == EntitlementKind.GROUP,
         header=entitlement.header,
         section=entitlement.section,
         name=entitlement.name,
+        groups=groups,
     )
 
 

@@ -38,6 +38,7 @@ from rolecall.core.db import Db
 from rolecall.core.errors import Invalid
 from rolecall.core.ids import known_guid
 from rolecall.effective_access.queries import access_of_account
+from rolecall.entitlements import queries as entitlements
 from rolecall.identities import finding as people
 from rolecall.identities.authority import IMPORT, RecordType
 from rolecall.settings import queries as settings
@@ -226,6 +227,8 @@ async def show_account(
     account = await accounts.account_item(db, known_guid("Account", id))
     application_id = await console.application_of_account(db, account.id)
     label = await finding.label_of(db, account.identity_id)
+    held = await access_of_account(db, account.id, end_of(day, config))
+    named = [(application_id, entry.header, entry.section, entry.permission) for entry in held.access]
     candidates = (
         []
         if label or caller.is_limited
@@ -238,7 +241,8 @@ async def show_account(
             "application": await queries.get(db, application_id),
             "label": label,
             "candidates": candidates,
-            "held": await access_of_account(db, account.id, end_of(day, config)),
+            "held": held,
+            "entitlements": await entitlements.ids_by_name(db, named),
             "as_of": day,
             "today": facts.today,
             "problem": FUTURE if asked and asked > facts.today else None,

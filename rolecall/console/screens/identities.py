@@ -23,6 +23,7 @@ from rolecall.core.errors import Invalid
 from rolecall.core.formats.spreadsheets import harmless
 from rolecall.effective_access.queries import access_of
 from rolecall.effective_access.shapes import EffectiveAccess
+from rolecall.entitlements import queries as entitlements
 from rolecall.identities import finding, queries
 from rolecall.identities.authority import RecordType, visible_people
 from rolecall.identities.model import IdentityStatus, IdentityType
@@ -74,6 +75,8 @@ async def show_identity(
     day = asked if asked and asked <= facts.today else None
     access = await access_of(db, identity.id, _end_of(day, config))
     missing = [] if day else await _missing(db, identity, access)
+    held = [(t.application.id, e) for t in access.applications for account in t.accounts for e in account.access]
+    named = [(id, entry.header, entry.section, entry.permission) for id, entry in held]
     return HtmlPage(
         "identity.html",
         {
@@ -83,6 +86,7 @@ async def show_identity(
             "problem": FUTURE if asked and not day else None,
             "access": [there for there in access.applications if not there.is_unknown(access.as_of)],
             "unknown": [there for there in access.applications if there.is_unknown(access.as_of)],
+            "entitlements": await entitlements.ids_by_name(db, named),
             "missing": missing,
             "names": await applications.names(db, [grant.application_id for grant in missing]),
             **await _work_about(db, caller, identity.id),
