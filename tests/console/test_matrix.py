@@ -87,11 +87,13 @@ CLOSED = {
     ("POST", "/applications/new"),
     ("GET", "/applications/{id:str}/edit"),
     ("POST", "/applications/{id:str}/edit"),
+    ("GET", "/applications/{id:str}/files"),
+    ("POST", "/applications/{id:str}/files"),
     ("POST", "/applications/{id:str}/archive"),
     ("POST", "/accounts/{id:str}/match"),
     ("POST", "/accounts/{id:str}/unpin"),
 }
-CLOSED_PARTS = ("/webhooks", "/deliveries", "/audit", "/settings", "/reports")
+CLOSED_PARTS = ("/webhooks", "/deliveries", "/audit", "/settings", "/reports", "/drafts")
 
 
 def is_closed(key: tuple[str, str]) -> bool:
