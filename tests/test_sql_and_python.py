@@ -12,6 +12,7 @@ from rolecall.application_imports.run.finish import FINISHED_CHANNEL
 from rolecall.core import schema
 from rolecall.core.db import Db, fetch_rows
 from rolecall.personnel_events.model import CHANNEL as PERSONNEL_EVENTS
+from rolecall.reports.model import CHANNEL as REPORTS
 from rolecall.webhooks.actions import CHANNEL as DELIVERIES
 
 ROOT = Path(__file__).parents[1]
@@ -76,6 +77,7 @@ def test_every_channel_that_the_worker_listens_to_has_a_notifier() -> None:
         FINISHED_CHANNEL: "nudge(db, FINISHED_CHANNEL)",
         PERSONNEL_EVENTS: "pg_notify(personnel_events_channel(), '')",
         DRY_RUNS: "nudge(db, CHANNEL)",
+        REPORTS: "nudge(db, CHANNEL)",
         DELIVERIES: "pg_notify(deliveries_channel(), '')",
     }
 
