@@ -11,17 +11,17 @@ from rolecall.effective_access.over_time import HolderStep, holders_over_time
 from rolecall.entitlements.shapes import EntitlementItem
 
 
-class Period(StrEnum):
+class ChartPeriod(StrEnum):
     QUARTER = "3 months"
     YEAR = "13 months"
     ALL = "All"
 
 
-_DAYS = {Period.QUARTER: 92, Period.YEAR: 396}
+_DAYS = {ChartPeriod.QUARTER: 92, ChartPeriod.YEAR: 396}
 
 
 async def holders_chart(
-    db: Db, entitlement: EntitlementItem, period: Period, first: datetime, now: datetime
+    db: Db, entitlement: EntitlementItem, period: ChartPeriod, first: datetime, now: datetime
 ) -> Markup | None:
     """Draw the steps of a period, not before the first import; None where nobody ever held it."""
     steps = await holders_over_time(db, entitlement, now)

@@ -10,7 +10,7 @@ from rolecall.console.answers import HtmlPage, SeeOther
 from rolecall.console.finding import label_of, the_person
 from rolecall.console.forms import first, problems_by_field, shown
 from rolecall.console.frame import screen
-from rolecall.console.holders_chart import Period, holders_chart
+from rolecall.console.holders_chart import ChartPeriod, holders_chart
 from rolecall.console.inputs import Form, a_day, some_words
 from rolecall.core.caller import Scope
 from rolecall.core.checking import Facts
@@ -64,7 +64,7 @@ def end_of(day: date | None, config: Config) -> datetime | None:
     return datetime.combine(day, time(23, 59, 59), config.timezone) if day else None
 
 
-_PAGE = {"asOf": a_day, "history": a_flag, "period": a_word_of(Period)}
+_PAGE = {"asOf": a_day, "history": a_flag, "period": a_word_of(ChartPeriod)}
 
 
 @screen("GET", "/access/{id:str}", scope=Scope.APPLICATIONS_READ, limits=RecordType.ENTITLEMENT, query=_PAGE)
@@ -75,7 +75,7 @@ async def show_entitlement(db: Db, id: str, query: dict[str, Any], config: Confi
     moment = end_of(day, config)
     read = holders.history_of if query.get("history") else holders.holders_of
     giving = await queries.groups_that_give(db, entitlement.id)
-    period = query.get("period") or Period.YEAR
+    period = query.get("period") or ChartPeriod.YEAR
     first = await first_data(db, entitlement.application.id)
     return HtmlPage(
         "entitlement.html",
@@ -88,7 +88,7 @@ async def show_entitlement(db: Db, id: str, query: dict[str, Any], config: Confi
             "today": facts.today,
             "problem": FUTURE if asked and asked > facts.today else None,
             "giving": giving,
-            "periods": list(Period),
+            "periods": list(ChartPeriod),
             "period": period,
             "first_data": first,
             "chart": await holders_chart(db, entitlement, period, first, facts.now) if first else None,
