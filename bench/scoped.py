@@ -27,7 +27,7 @@ BAR = 1.5
 ROUNDS = 30
 WARM = 5
 # Identity n supervises the identities n*100 to n*100+99.
-PEOPLE = {"supervisor of 100": 5000, "supervisor of over 10,000": 50, "employee": ROWS // 2}
+PEOPLE = {"supervisor of 100": ROWS // 200, "head of many": 50, "employee": ROWS // 2}
 OWNER = 7000
 
 
