@@ -121,12 +121,12 @@ async def get_notification_message(db: Db, id: str) -> MessageDetail:
 notifications = Router(
     "/api/notifications",
     route_handlers=[list_notifications, mark_notification, mark_all_notifications],
-    tags=["Notifications"],
+    tags=["Administration"],
 )
 preferences = Router(
     "/api/notification-preferences",
     route_handlers=[get_notification_preferences, change_notification_preferences],
-    tags=["Notifications"],
+    tags=["Administration"],
 )
 settings = Router(
     "/api/notification-settings",
