@@ -36,7 +36,6 @@ spaces."""
 _TAGS = {
     "Access governance": "The operations of the specification.",
     "Administration": "Operations for running the service.",
-    "Notifications": "What you are told, and how.",
 }
 _GUID = {"type": "string", "format": "uuid"}
 # OpenAPI 3.1 uses the media type; most client generators still look for the format of 3.0.
