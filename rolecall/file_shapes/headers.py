@@ -14,7 +14,7 @@ DELIMITERS = ",;\t|^~"
 _LOOKED_AT = 300
 _MOST_TITLES = 20
 _MOST_COLUMNS = 20_000
-_VALUE = re.compile(r"[^@\s]+@[^@\s]+\.\w+|-?\d[\d.,:/ -]*|\d{4}-\d\d.*", re.ASCII)
+_VALUE = re.compile(r"[^@\s]{1,64}@[^@\s]{1,255}\.\w{1,63}|-?\d[\d.,:/ -]*|\d{4}-\d\d.*", re.ASCII)
 _TOTALS = {"total", "totals", "grandtotal", "sum", "count", "rows", "endofreport", "endoffile", "summe", "gesamt"}
 
 

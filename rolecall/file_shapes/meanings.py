@@ -84,7 +84,7 @@ WORDS: dict[Content, dict[str, str]] = {
     },
 }
 _NOISE = {"required", "readonly", "optional", "yesno", "truefalse", "ldap"}
-_BRACKETED = re.compile(r"[\[(]([^\])]*)[\])]")
+_BRACKETED = re.compile(r"[\[(]([^\[\]()]*)[\])]")
 
 
 class Meaning(msgspec.Struct, frozen=True):
@@ -102,7 +102,10 @@ def names_of(header: str) -> list[str]:
     words = " ".join(word for word in plain.split() if same_header(word) not in _NOISE)
     parts = [words, header, *_BRACKETED.findall(header)]
     if "." in header or ":" in header:
-        parts += [re.split(r"[.:]", re.sub(r"\[[^\]]*\]", "", header))[-1], re.sub(r"\[[^\]]*\](?:\.\w+)?", "", header)]
+        parts += [
+            re.split(r"[.:]", re.sub(r"\[[^\[\]]*\]", "", header))[-1],
+            re.sub(r"\[[^\[\]]*\](?:\.\w+)?", "", header),
+        ]
     if header.startswith("@"):
         parts.append(header[1:])
     names = [re.sub(r"[^\w.]", "", same_header(part)) for part in parts]

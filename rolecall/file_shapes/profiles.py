@@ -11,7 +11,8 @@ import msgspec
 from rolecall.applications.field_words import ACCESS, ACTIVE, NO_ACCESS, NO_DATE
 from rolecall.core.text import fold
 
-_EMAIL = re.compile(r"[^@\s,;]+@[^@\s,;]+\.[^@\s,;]+")
+# Bounded, because a long text that is no address would take quadratic time.
+_EMAIL = re.compile(r"[^@\s,;]{1,64}@[^@\s,;]{1,255}\.[^@\s,;]{1,63}")
 _NUMBER = re.compile(r"-?\d+(?:[.,]\d+)?")
 _DN = re.compile(r"(?:cn|uid|ou|dc|o)=", re.IGNORECASE)
 _LOGIN = re.compile(r"[^\s,;@]{1,64}")

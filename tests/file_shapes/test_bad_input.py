@@ -39,6 +39,23 @@ def test_unreadable_file_says_what_was_found(tmp_path: Path, content: bytes, pro
     assert file.contents == []
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        b" \n" * 22 + b"x",
+        b"Username,Email\nada,a@" + b"." * 50_000 + b" x\n",
+        b"Username," + b"[" * 50_000 + b"\nada,x\n",
+    ],
+    ids=["blank lines", "dots", "brackets"],
+)
+def test_hostile_file_is_answered_at_once(tmp_path: Path, content: bytes) -> None:
+    started = time.process_time()
+
+    proposed(tmp_path, file=content)
+
+    assert time.process_time() - started < 2
+
+
 def test_ambiguous_dates_are_asked_for(tmp_path: Path) -> None:
     text = "Username,Last Login\nada,01/02/2026\nbob,03/04/2026\n"
 

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from rolecall.application_imports.read.broken_file import BrokenFile
 
 _NOTHING = rb"[ \t]*(?:#[^\n]*)?\r?\n"
-_BEGINS = re.compile(rb"(?:" + _NOTHING + rb"| [^\n]*\n|version:[^\n]*\n)*dn::? ?[^\n]", re.IGNORECASE)
+# Possessive: a line of blanks fits two alternatives, and trying both for each line would take exponential time.
+_BEGINS = re.compile(rb"(?:" + _NOTHING + rb"| [^\n]*\n|version:[^\n]*\n)*+dn::? ?[^\n]", re.IGNORECASE)
 
 
 def is_ldif(text: bytes) -> bool:
