@@ -48,9 +48,9 @@ async def person_with_id(db: Db, id: UUID) -> Person | None:
 
 
 async def scopes_of(db: Db, identity_id: UUID) -> frozenset[str]:
-    """Return what a person may do in the console; nothing if they left or have no role any more."""
+    """Return what a person may do with every record; nothing if they left, or if their role is limited or gone."""
     person = await fetch_one(db, Person, f"{_PERSON} WHERE i.id = %(id)s AND i.status = 'Active'", id=identity_id)
-    return person.caller().scopes if person else frozenset()
+    return person.caller().scopes if person and not person.is_limited else frozenset()
 
 
 async def person_with_email(db: Db, email: str) -> Person | None:

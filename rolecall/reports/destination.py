@@ -14,6 +14,7 @@ from rolecall.core.faults import fault
 from rolecall.core.roots import is_below, root_of
 
 NO_ROOTS = "The service writes reports nowhere; its operator must set ROLECALL_REPORT_ROOTS"
+_LOCAL_URLS = tuple(f"{protocol}://" for protocol in LocalFileSystem.protocol)
 OUTSIDE = "Location is outside of ROLECALL_REPORT_ROOTS"
 
 
@@ -47,6 +48,11 @@ class Destination:
             raise PermissionError(problem)
         self._files, folder = fsspec.core.url_to_fs(location) if "://" in location else _local(location)
         self._is_local = isinstance(self._files, LocalFileSystem)
+        if self._is_local:
+            # Resolved once and checked again: a link that is changed from now on leads nowhere else.
+            folder = str(Path(folder).resolve())
+            if not is_below(_local_roots(roots), Path(folder)):
+                raise PermissionError(OUTSIDE)
         self._folder = str(folder).rstrip("/")
 
     def begin(self, name: str, run: str) -> "FileBeingWritten":
@@ -57,14 +63,27 @@ class Destination:
 
 
 def _local(location: str) -> tuple[Any, str]:
-    # Resolved once: a link that is changed while the file is written leads nowhere else.
-    return LocalFileSystem(auto_mkdir=False), str(Path(location).resolve())
+    return LocalFileSystem(auto_mkdir=False), location
+
+
+def _local_roots(roots: Sequence[str]) -> list[Path]:
+    """Return the roots on local file systems, resolved."""
+    plain = [root for root in roots if "://" not in root]
+    urls = [root for root in roots if root.startswith(_LOCAL_URLS)]
+    return [Path(root).resolve() for root in (*plain, *(LocalFileSystem._strip_protocol(url) for url in urls))]
+
+
+def _open_local(path: str) -> BinaryIO:
+    """Create a file anew; whoever may write to the folder could have put a link in its place."""
+    Path(path).unlink(missing_ok=True)
+    return cast(BinaryIO, Path(path).open("xb"))
 
 
 class FileBeingWritten:
     def __init__(self, files: Any, partial: str, path: str) -> None:
         self._files, self._partial, self._path = files, partial, path
-        self._file = cast(BinaryIO, files.open(partial, "wb"))
+        is_local = isinstance(files, LocalFileSystem)
+        self._file = _open_local(partial) if is_local else cast(BinaryIO, files.open(partial, "wb"))
 
     def write(self, piece: bytes) -> None:
         self._file.write(piece)

@@ -16,7 +16,7 @@ from rolecall.core import clock
 from rolecall.core.config import Config
 from rolecall.core.db import Db, execute, fetch_rows, fetch_value, make_pool
 from rolecall.reports import running
-from rolecall.reports.destination import FileBeingWritten
+from rolecall.reports.destination import Destination, FileBeingWritten
 from rolecall.reports.running import run_reports
 from tests.asgi import serving
 from tests.builders import an_application, an_identity
@@ -163,6 +163,54 @@ async def test_the_schedule_stops_when_its_owner_leaves(
     await service.patch(f"/api/reports/{report['id']}", json={"ownerId": None})
     await work(scheduled, DUE + timedelta(days=2))
     assert [run["status"] for run in await runs_of(service, report)] == ["Finished", "Failed", "Finished"]
+
+
+@pytest.mark.parametrize("role", [None, "Provisioner"])
+async def test_an_owner_whom_only_own_records_concern_gets_no_file(
+    service: httpx2.AsyncClient, db: Db, scheduled: Config, folder: Path, role: str | None
+) -> None:
+    ada = await an_identity(db)
+    if role:
+        insert = "INSERT INTO console_roles (identity_id, role, email) VALUES (%(id)s, %(role)s, 'a@example.com')"
+        await execute(db, insert, id=ada, role=role)
+    report = await daily(service, folder, ownerId=str(ada))
+
+    await work(scheduled, START)
+    await work(scheduled, DUE)
+
+    assert [run["status"] for run in await runs_of(service, report)] == ["Failed"]
+    assert os.listdir(folder) == []
+
+
+async def test_a_link_in_place_of_a_partial_file_is_not_followed(
+    folder: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    victim = tmp_path_factory.mktemp("outside") / "victim"
+    victim.write_text("kept")
+    (folder / ".people.csv.run.partial").symlink_to(victim)
+
+    file = Destination([f"file://{folder.parent}"], f"file://{folder}").begin("people.csv", "run")
+    file.write(b"rows")
+    file.finish()
+    file.publish()
+
+    assert victim.read_text() == "kept"
+    assert (folder / "people.csv").read_bytes() == b"rows"
+
+
+async def test_a_folder_that_becomes_a_link_after_the_check_is_not_written_to(
+    folder: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    outside = tmp_path_factory.mktemp("outside")
+    (folder / "inside").mkdir()
+    (folder / "link").symlink_to(folder / "inside")
+    destination = Destination([f"file://{folder}"], f"file://{folder}/link")
+    (folder / "link").unlink()
+    (folder / "link").symlink_to(outside)
+
+    destination.begin("people.csv", "run").finish()
+
+    assert os.listdir(outside) == []
 
 
 async def test_an_owner_without_the_scope_of_the_list_gets_no_file(
