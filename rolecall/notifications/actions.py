@@ -46,6 +46,7 @@ from rolecall.webhooks import guard
 _FORGOTTEN_AT_ONCE = 1000
 _URLS = {"slackUrl": Channel.SLACK, "teamsUrl": Channel.TEAMS}
 _NOBODY = "This token belongs to no person. Create a token in the console while you are signed in"
+_OTHER_HOST = "Give the password again, or an empty one, because the host changes"
 
 
 async def mark_read(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> None:
@@ -117,7 +118,8 @@ async def change_settings(db: Db, raw: Json, facts: Facts, config: Config) -> No
     known = await queries.policy(db)
     body = check(NotificationSettingsBody, raw, facts, _url_problems(raw, facts, config))
     changed = _changed(known, body)
-    if problems := list(_problems(changed, body)):
+    problems = [*_problems(changed, body), *await _password_problems(db, known.email, body)]
+    if problems:
         raise Invalid(*problems)
     before, after = (msgspec.json.decode(msgspec.json.encode(each)) for each in (known, changed))
     for name in (name for name in after if after[name] != before[name]):
@@ -188,6 +190,14 @@ def _email_problems(email: EmailSettings) -> Iterator[Problem]:
         yield Problem("email.sender", "Sender is required to send by SMTP")
     if email.security is Security.NONE and email.username:
         yield Problem("email.security", "Security must be STARTTLS or TLS when there is a user name")
+
+
+async def _password_problems(db: Db, known: EmailSettings, body: NotificationSettingsBody) -> list[Problem]:
+    """Refuse another host for the stored password, which whoever changes the host could read there."""
+    if body.email is None or body.email.host in (None, known.host) or body.email.password is not None:
+        return []
+    stored = "SELECT true FROM notification_secrets WHERE channel = %(channel)s"
+    return [Problem("email.password", _OTHER_HOST)] if await fetch_value(db, stored, channel=Channel.EMAIL) else []
 
 
 def _url_problems(raw: Json, facts: Facts, config: Config) -> list[Problem]:

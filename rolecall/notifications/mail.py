@@ -9,6 +9,7 @@ import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import datetime
+from email.errors import MessageError
 from email.headerregistry import Address
 from email.message import EmailMessage
 from email.policy import SMTP as CRLF
@@ -25,6 +26,8 @@ _CONNECTIONS = 8
 _IDLE_SECONDS = 20.0
 _FAILED_LOGIN = "The mail server refused the user name or password"
 _PERMANENT = 500
+# What the email package raises for an address that it cannot parse, such as `ada@` or `<ada@example.com>`.
+_BROKEN_ADDRESS = (ValueError, LookupError, AttributeError, MessageError)
 
 
 class MailAccount(msgspec.Struct, frozen=True):
@@ -55,8 +58,8 @@ class Mailer:
         """Send one message; return the outcome and what the server said."""
         try:
             content = _content(message, self.account.settings.sender, now)
-        except (ValueError, UnicodeError) as error:
-            return MessageOutcome.REFUSED, f"The address cannot be used: {error}"
+        except _BROKEN_ADDRESS as error:
+            return MessageOutcome.REFUSED, f"The address cannot be used: {error}"[:LONGEST_RESPONSE]
         try:
             async with asyncio.timeout(MESSAGE_TAKES.total_seconds()), self._connection() as client:
                 return await _transact(client, self.account.settings.sender, message.address, content)

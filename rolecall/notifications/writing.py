@@ -73,7 +73,8 @@ DEFAULTS = {
     ToldKind.WEBHOOK_FAILING: ("{{ what }} is failing", "{{ what }}: {{ result }}."),
     ToldKind.CHANNEL_FAILING: ("{{ what }} cannot be sent", "The reason: {{ result }}"),
 }
-_NAME = re.compile(r"{{\s*([^{}]*?)\s*}}")
+# Without optional white space beside the name, which would take cubic time on a line of blanks.
+_NAME = re.compile(r"{{([^{}]*)}}")
 _BRACE = re.compile(r"{{|}}|{%|%}")
 _environment = Environment(
     loader=PackageLoader("rolecall.notifications"),
@@ -126,11 +127,15 @@ def template_problems(template: MessageTemplate) -> list[Problem]:
 
 
 def _line_problems(line: str) -> list[str]:
-    unknown = [name for name in _NAME.findall(line) if name not in EXAMPLES]
+    unknown = [name for name in _names(line) if name not in EXAMPLES]
     said = [f"{name or 'an empty name'} is unknown{_instead(name)}" for name in unknown]
     if _BRACE.search(_NAME.sub("", line)):
         said.append("braces are not balanced; write a name as {{ person }}")
     return said
+
+
+def _names(line: str) -> list[str]:
+    return [name.strip() for name in _NAME.findall(line)]
 
 
 def _instead(name: str) -> str:
@@ -155,12 +160,12 @@ def _opens(kind: ToldKind, occasion: Occasion) -> str:
 
 
 def _is_said(line: str, values: dict[str, str]) -> bool:
-    names = _NAME.findall(line)
+    names = _names(line)
     return not names or any(values[name] for name in names)
 
 
 def _filled(text: str, values: dict[str, str]) -> str:
-    return _NAME.sub(lambda found: values[found[1]], text)
+    return _NAME.sub(lambda found: values[found[1].strip()], text)
 
 
 def _one_line(text: str) -> str:

@@ -1,5 +1,6 @@
 """The API: own notifications, preferences, settings, templates, tests and the log."""
 
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -110,6 +111,31 @@ async def test_secrets_are_sealed_and_never_shown(db: Db, client: httpx2.AsyncCl
     audited = await fetch_value(db, "SELECT string_agg(entry, '') FROM audit_events")
     for text in (answer.text, kept, audited):
         assert "secret" not in text.replace("secrets", "")
+
+
+async def test_password_is_not_sent_to_another_host(client: httpx2.AsyncClient) -> None:
+    mail = {"transport": "SMTP", "host": "mail.test.example", "sender": "a@test.example", "username": "a"}
+    assert (await client.patch(SETTINGS, json={"email": {**mail, "password": "hunter2"}})).status_code == 200
+
+    refused = await client.patch(SETTINGS, json={"email": {"host": "eve.example"}})
+    kept = (await client.get(SETTINGS)).json()["email"]["host"]
+    answer = await client.patch(SETTINGS, json={"email": {"host": "new.test.example", "password": "hunter3"}})
+
+    assert refused.json()["errors"] == [
+        {"field": "email.password", "message": "Give the password again, or an empty one, because the host changes"}
+    ]
+    assert kept == "mail.test.example"
+    assert (answer.status_code, answer.json()["email"]["host"]) == (200, "new.test.example")
+
+
+async def test_template_of_blanks_is_checked_at_once(client: httpx2.AsyncClient) -> None:
+    template = {"kind": "Waiting", "subject": "{{  person  }}", "body": f"{{{{{' ' * 1500}x"}
+
+    started = time.process_time()
+    answer = await client.post(f"{SETTINGS}/preview", json=template)
+
+    assert [problem["field"] for problem in answer.json()["errors"]] == ["body"]
+    assert time.process_time() - started < 2
 
 
 async def test_template_is_previewed_and_used(

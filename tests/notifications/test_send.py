@@ -110,6 +110,21 @@ async def test_refused_address_blocks_nobody_else(
     assert said.startswith(("550", "552", "452"))
 
 
+@pytest.mark.parametrize(
+    "address", ["grace@", "@x.example", "<grace@x.example>", "grace@x..example", "grace@[127.0.0.1"]
+)
+async def test_address_that_cannot_be_parsed_is_refused_once(
+    db: Db, company: Company, mail: Mailbox, desk: Desk, address: str
+) -> None:
+    await execute(db, "UPDATE identities SET email_address = %(to)s WHERE id = %(id)s", to=address, id=company.grace)
+    await ask(db, company)
+
+    await desk.work()
+
+    assert await outcomes(db) == ["refused"]
+    assert await told(db, company.grace) == [("Waiting", "Failed")]
+
+
 async def test_deferred_message_fails_after_the_last_attempt(
     db: Db, company: Company, mail: Mailbox, desk: Desk
 ) -> None:
