@@ -61,7 +61,7 @@ _IMPORTS_AT_ONCE = 2
 
 
 class Loop(msgspec.Struct, frozen=True):
-    """A loop; `run` does the work due at `now` and returns whether more is waiting."""
+    """A loop; `run` does the work due at `now` and returns whether more work is due."""
 
     name: str
     run: Callable[[Pool, Config, datetime], Awaitable[bool]]
@@ -123,10 +123,10 @@ async def open_due_requests(pool: Pool, _: Config, now: datetime) -> bool:
         return await access_requests.move_due(db, now)
 
 
-async def act_on_silence(pool: Pool, config: Config, now: datetime) -> bool:
-    """Remind people who were asked and did not respond, and ask others after some days."""
-    async with pool.connection() as db, written_by(db, "silence", by_system("act_on_silence", now)):
-        return await reminders.act_on_silence(db, config.timezone, now)
+async def remind_and_escalate(pool: Pool, config: Config, now: datetime) -> bool:
+    """Remind reviewers who did not respond, and escalate after some days."""
+    async with pool.connection() as db, written_by(db, "reminders", by_system("remind_and_escalate", now)):
+        return await reminders.remind_and_escalate(db, config.timezone, now)
 
 
 async def match_accounts(pool: Pool, _: Config, now: datetime) -> bool:
@@ -181,7 +181,7 @@ LOOPS = [
     Loop("dry runs", run_next_dry_run, every=5, channel=DRY_RUNS_CHANNEL),
     Loop("matching", match_accounts, every=1),
     Loop("access requests", open_due_requests),
-    Loop("silence", act_on_silence),
+    Loop("reminders", remind_and_escalate),
     Loop("finished imports", close_loops, channel=FINISHED_CHANNEL),
     Loop("personnel events", follow_events, channel=PERSONNEL_EVENTS_CHANNEL),
     Loop("reports", write_reports, channel=REPORTS_CHANNEL),

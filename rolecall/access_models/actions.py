@@ -138,7 +138,7 @@ async def discard_draft(db: Db, id: UUID) -> None:
 
 async def _checked(db: Db, shape: type[B], raw: Json, facts: Facts, id: UUID | None = None) -> B:
     facts = await with_mentioned_applications(db, await with_mentioned_identities(db, facts, raw), raw)
-    # Serialise writers, so that two models cannot take the same name.
+    # Serialize writers, so that two models cannot take the same name.
     await execute(db, "LOCK TABLE access_models IN SHARE ROW EXCLUSIVE MODE")
     name = str(raw.get("name", "")).strip()
     taken = "\x00" not in name and await queries.is_taken(db, name, other_than=id)

@@ -1,4 +1,4 @@
-"""Ask more people when nobody responds: the supervisors of silent reviewers, or the administrators."""
+"""Escalate requests without a response: ask the supervisors of the reviewers, or the administrators."""
 
 from collections.abc import Sequence
 from uuid import UUID
@@ -32,8 +32,8 @@ class FurtherReviewer(msgspec.Struct, frozen=True):
     name: str
 
 
-async def ask_further(db: Db, ids: Sequence[UUID], *, supervisors: bool) -> list[FurtherReviewer]:
-    """Ask more people to respond to these locked requests; return those who are asked now."""
+async def add_reviewers(db: Db, ids: Sequence[UUID], *, supervisors: bool) -> list[FurtherReviewer]:
+    """Add reviewers to these locked requests; return the added reviewers."""
     rules = await fetch_rows(db, _SILENT, ids=list(ids), types=list(AWAITED.keys()), statuses=list(AWAITED.values()))
     active = await administrators.active(db)
     above = await _names(db, [id for rule in rules for id in rule[6]]) if supervisors else {}

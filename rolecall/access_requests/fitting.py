@@ -111,7 +111,7 @@ _LEFT = f"""
 async def _suspended(db: Db, new: NewRequest) -> dict[PermissionName, NewPrivilege]:
     """Return the access that suspensions took away, except what was restored, removed or lowered since.
 
-    Of requests that changed a privilege later, the last approved one counts, and those that wait after it.
+    Of later requests that change a privilege, only the last approved one and the pending ones after it count.
     """
     rows = await fetch_rows(
         db,

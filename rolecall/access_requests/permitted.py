@@ -155,7 +155,10 @@ async def standing_of(db: Db, caller_id: UUID, request_id: UUID) -> Standing:
 
 
 async def carried_out_among(db: Db, caller_id: UUID, request_ids: Sequence[UUID]) -> set[UUID]:
-    """Return the requests that the caller carried out, in person or through a token; two tokens are never compared."""
+    """Return the requests that the caller carried out, in person or through a token.
+
+    A token counts as the person who owns it; one token is never compared with another.
+    """
     rows = await fetch_rows(
         db,
         f"""SELECT r.id FROM access_requests r WHERE r.id = ANY(%(ids)s)
@@ -204,7 +207,7 @@ ONLY_OWN_PEOPLE = "You can request access for yourself and for people who report
 
 
 async def require_may_request(db: Db, caller: Caller, identity_id: UUID | None) -> None:
-    """Refuse a request of a limited person for someone who does not report to them, and for a group."""
+    """Refuse requests by a limited person for a group, or for anyone but themselves and their reports."""
     if not caller.is_limited:
         return
     relations = await authority.relations_to_person(db, caller.id, identity_id) if identity_id else frozenset()

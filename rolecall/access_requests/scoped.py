@@ -1,4 +1,4 @@
-"""List the requests that concern a person: their own, those of their people and applications, and those asked of them.
+"""List the requests that concern a person: about them, their people or applications, or pending their response.
 
 A page shows the newest requests up to a limit, found through the index of each relation, so that its cost does not grow
 with the number of requests. An application or a person as filter leads to the exact list; exports have no limit.

@@ -45,7 +45,7 @@ _MATCH = f"""{_FITS},
 
 
 async def take_turn(db: Db) -> None:
-    """Serialise matching by imports, identity changes and pins, so that none misses another's uncommitted change."""
+    """Serialize matching by imports, identity changes and pins, so that none misses another's uncommitted change."""
     await execute(db, "SELECT pg_advisory_xact_lock(hashtextextended('matching', 0))")
 
 

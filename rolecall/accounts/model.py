@@ -51,7 +51,7 @@ class PermissionName(NamedTuple):
     permission: str
 
     def key(self) -> tuple[str, ...]:
-        """Return the normalised name, for comparison."""
+        """Return the normalized name, for comparison."""
         return tuple(map(name_key, self))
 
     def words(self) -> str:

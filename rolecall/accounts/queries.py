@@ -204,7 +204,7 @@ async def of_identity_at(db: Db, identity_id: UUID, moment: datetime) -> list[tu
 async def account_at(db: Db, id: UUID, moment: datetime | None) -> tuple[Account, int, UUID | None]:
     """Return an account, its application's last import at that moment, and the identity it matched then.
 
-    The number is 0 where no import had shown the account by then, or the last one no longer did.
+    The import number is 0 if the account was not present at that moment.
     """
     rows = await fetch_rows(
         db,

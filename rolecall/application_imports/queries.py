@@ -280,7 +280,7 @@ _ROWS = {
 async def changes_of(
     db: Db, import_id: UUID, page: int, kind: RecordKind | None, change: ChangeType | None
 ) -> Page[ChangeItem]:
-    """List changes by kind, then new, altered, removed; of a held import those that it would make.
+    """List changes by kind, then new, altered, removed; for a held import, the changes that it would make.
 
     Their counts were stored when the import finished or was held.
     """

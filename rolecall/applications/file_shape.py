@@ -55,7 +55,7 @@ class FileShape(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True)
 
     @property
     def changes_rows(self) -> bool:
-        """Return whether a line may become another number of rows than one, so that lines cannot be compared."""
+        """Return whether one line may become no row or several, so that lines cannot be compared."""
         return bool(self.split or self.unpivot or self.skip_rows_where or self.merge_extra_fields)
 
 
@@ -74,13 +74,13 @@ class GroupShape(FileShape, frozen=True, omit_defaults=True):
 
 
 class Placeholder(NamedTuple):
-    """A column in a pattern of `join`, with the filters that its text goes through: name and argument."""
+    """A column in a pattern of `join`, with its filters in order, each a name and an argument."""
 
     column: str
     filters: list[tuple[str, str]]
 
 
-# Filters of placeholders; those that are true take an argument: {mail|before(@)}.
+# Filters of placeholders, and whether each takes an argument: {mail|before(@)}.
 FILTERS = {
     "lower": False,
     "upper": False,

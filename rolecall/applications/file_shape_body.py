@@ -172,7 +172,7 @@ def mapped_fields(columns: dict[str, str], content: Content) -> dict[str, str]:
 
 
 def check_fields(shape: FileShapeBody, content: Content, columns: dict[str, str]) -> None:
-    """Check that a shape names fields of its content, and gives each field one origin."""
+    """Check that a shape names fields of its content, and gives each field one source."""
     unpivot = [shape.unpivot.headers, shape.unpivot.cells] if shape.unpivot else []
     for field in (*(shape.values or ()), *(shape.invert or ()), *(shape.join or ()), *unpivot):
         _field(field, FIELDS[content], f"{{name}}: {field} is not a field of {content}; it has")

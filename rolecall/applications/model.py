@@ -76,5 +76,5 @@ class ImportStatus(StrEnum):
 
 
 def same_header(text: str) -> str:
-    """Normalise a header: ignore case, spaces, dashes and underscores."""
+    """Normalize a header: ignore case, spaces, dashes and underscores."""
     return "".join(c for c in text.casefold() if not c.isspace() and c not in "-_")

@@ -142,7 +142,7 @@ def _resolved(client: "Client", given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _written_id(text: str) -> str | None:
-    """Normalise an id; braces, URN form and missing hyphens are accepted."""
+    """Normalize an id; braces, URN form and missing hyphens are accepted."""
     from uuid import UUID
 
     try:
@@ -316,7 +316,7 @@ def _by_group(files: Sequence[str]) -> dict[str, list[Path]]:
 @click.command("try")
 @click.argument("application")
 @click.argument("files", nargs=-1, required=True, metavar="GROUP=FILE…")
-@click.option("--connector", type=_json, metavar="JSON|@FILE", help="Try with this connector instead of the saved one.")
+@click.option("--connector", type=_json, metavar="JSON|@FILE", help="Use this connector instead of the saved one.")
 @json_option
 @field_option
 @profile_option
@@ -421,9 +421,9 @@ def _follow(client: "Client", import_id: str, form: Form) -> None:
 
 @click.command
 @click.argument("report")
-@click.option("--format", type=click.Choice(_FORMATS), help="Another format than the report's.")
+@click.option("--format", type=click.Choice(_FORMATS), help="Format to use instead of the report's.")
 @click.option("--filter", "filters", multiple=True, metavar="NAME=VALUE", help="Replace a filter (repeatable).")
-@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="File to write to, not stdout.")
+@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="File to write to instead of stdout.")
 @profile_option
 def run(report: str, format: str | None, filters: tuple[str, ...], output: Path | None, profile: str | None) -> None:
     """Run a report, by name or id, and write the file.

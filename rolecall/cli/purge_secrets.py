@@ -1,4 +1,4 @@
-"""Remove secrets that imports kept before they left out columns that look like secrets."""
+"""Remove secrets that earlier imports stored as metadata."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING

@@ -252,7 +252,7 @@ NOUNS = {
         },
     ),
     "notify": Noun(
-        "Notifications: yours, how they are sent, and what was sent.",
+        "Notifications: yours, their settings, and sent messages.",
         {
             "list": Verb(
                 calls.list_notifications,
@@ -377,10 +377,10 @@ HELP = {
     "privileges": "A list of header, section, permission and access.",
     "provisioner_ids": "A full name, an e-mail, an employee ID or an id (repeatable).",
     "is_read": "true or false.",
-    "outcome": "What became of the message.",
+    "outcome": "The outcome of the message.",
     "reminders": "remindAfterDays, escalateAfterDays, escalateTo, days and holidays.",
     "reviewer_id": "The reviewer, by full name, e-mail, employee ID or id. Default: yourself.",
-    "schedule": "A cron line, and the locations of the files or of the report.",
+    "schedule": "A cron expression, and the locations of the files or of the report.",
     "scheduled_start": _A_TIME,
     "supervisor_id": f'{A_PERSON} In a role transition, "" takes the supervisor away.',
     "webhook_id": _A_NAME,

@@ -349,7 +349,7 @@ def upload_import(application_id: Id, files: Sequence[tuple[Id, Path]]) -> Call[
 def try_files(
     application_id: Id, files: Sequence[tuple[str, Path]], *, connector: Json | None = None
 ) -> Call[answers.DryRun]:
-    """Try files by the name of their file group; `Client.dry_run` waits for the result. `connector` is a draft."""
+    """Start a dry run of files by file group name; `Client.dry_run` waits for the result. `connector` is a draft."""
     return Call(
         method="POST",
         path=_filled("/api/applications/{}/dry-run", [application_id]),
@@ -360,19 +360,19 @@ def try_files(
 
 
 def get_dry_run(dry_run_id: Id) -> Call[answers.DryRun]:
-    """Show what an import of tried files would do."""
+    """Show a dry run: what an import of its files would do."""
     return _get(answers.DryRun, "/api/dry-runs/{}", dry_run_id)
 
 
 def list_dry_run_changes(
     dry_run_id: Id, *, kind: str | None = None, change: str | None = None
 ) -> Call[Page[answers.Change]]:
-    """List what an import of tried files would change, with values before and after."""
+    """List what an import of the files of a dry run would change, with values before and after."""
     return _get(Page[answers.Change], "/api/dry-runs/{}/changes", dry_run_id, kind=kind, change=change)
 
 
 def list_dry_run_rejects(dry_run_id: Id) -> Call[Page[answers.Reject]]:
-    """List the rows of tried files that cannot be read, with their reasons."""
+    """List the rows of a dry run that cannot be read, with their reasons."""
     return _get(Page[answers.Reject], "/api/dry-runs/{}/rejects", dry_run_id)
 
 
@@ -821,14 +821,14 @@ def mark_all_notifications() -> Call[None]:
 
 
 def get_notification_preferences() -> Call[answers.NotificationPreferences]:
-    """Show how you are told of each kind of notification."""
+    """Show your channel and rhythm for each kind of notification."""
     return _get(answers.NotificationPreferences, "/api/notification-preferences")
 
 
 def change_notification_preferences(
     **fields: Unpack[NotificationPreferenceChanges],
 ) -> Call[answers.NotificationPreferences]:
-    """Change how you are told; a kind without channel and rhythm follows the default again."""
+    """Change your channels and rhythms; a kind without channel and rhythm follows the default again."""
     return _call("PATCH", answers.NotificationPreferences, "/api/notification-preferences", body=fields)
 
 
@@ -852,7 +852,7 @@ def preview_notification_template(kind: str, *, subject: str, body: str) -> Call
 
 
 def try_notifications(address: str = "", *, channel: str = "Email") -> Call[answers.NotificationTest]:
-    """Send a test message at once and show what the server said."""
+    """Send a test message at once and show the response of the server."""
     return _post(answers.NotificationTest, "/api/notification-settings/test", address=address, channel=channel)
 
 

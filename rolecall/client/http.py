@@ -39,7 +39,7 @@ class Client:
         return self.stream(_as_file(call, format))
 
     def stream(self, call: Call[bytes]) -> Iterator[bytes]:
-        """Stream the file that a call answers, such as the run of a report."""
+        """Stream the file that a call returns, such as the run of a report."""
         try:
             with self._http.stream(call.method, call.path, params=dict(call.query), json=call.body) as response:
                 if response.status_code != 200:
@@ -54,7 +54,7 @@ class Client:
         return self._run(flows.upload(application_id, files, self._patience), progress)
 
     def dry_run(self, application_id: Id, files: Files, *, connector: Json | None = None) -> answers.DryRun:
-        """Try `files`, keyed by file group name, and return what an import would do. `connector` is a draft."""
+        """Dry-run an import of `files`, keyed by file group name, and return the result. `connector` is a draft."""
         return self._run(flows.dry_run(application_id, files, connector, self._patience))
 
     def watch(self, import_id: Id) -> Iterator[answers.Import]:

@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 _WIDTH, _HEIGHT, _FLOOR = 720, 180, 160
 _STEPS = (1, 2, 5)
-# The least distance of two labels in a step chart, about as wide as a label.
+# The minimum distance between two labels in a step chart: about the width of a label.
 _LABEL = 130
 
 
@@ -97,7 +97,7 @@ def _marks(levels: Sequence[ChartLevel], places: Sequence[tuple[float, float]], 
         drawn.append(Markup('<circle class="dot" cx="{:.1f}" cy="{:.1f}" r="3.5"></circle>').format(x, y))
         if x <= free and x - start >= _LABEL:
             words = Markup('<tspan class="who-changed"> {}</tspan>').format(level.who) if level.who else ""
-            # A label stands outside of the step: above a rise, below a fall.
+            # Labels are drawn outside the step: above a rise, below a fall.
             height = y + 16 if level.label.startswith("−") else max(y - 6, 14)
             drawn.append(
                 Markup('<text class="on" x="{:.1f}" y="{:.1f}" text-anchor="end">{}{}</text>').format(

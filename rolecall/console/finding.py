@@ -33,7 +33,7 @@ async def label_of(db: Db, id: UUID | None) -> str:
 
 
 async def the_person(db: Db, field: str, words: str, caller: Caller | None = None) -> str:
-    """Return the id of the one person with this label, id, e-mail, employee ID or name, among those whom one sees."""
+    """Return the id of the one person with this label, id, e-mail, employee ID or name, among the visible people."""
     inner = _IN_BRACKETS.search(words)
     said = inner[1].strip() if inner else words.strip()
     if found := guid(said):

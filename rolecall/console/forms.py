@@ -75,7 +75,7 @@ async def visible_label(db: Db, caller: Caller, id: UUID | None) -> str:
 
 
 async def with_people(db: Db, form: Form, *names: str, caller: Caller | None = None) -> Form:
-    """Replace the names of people in these fields by their ids; a limited caller names people whom they see."""
+    """Replace the names of people in these fields by their ids; a limited caller can name only people they may see."""
     found, problems = dict(form), list[Problem]()
     for name in names:
         try:

@@ -131,8 +131,8 @@ def screen(
 ) -> Callable[[Function], HTTPRouteHandler]:
     """Register a screen. Without a scope every role may open it; `open` screens need no sign-in.
 
-    `limits`: a screen without them is closed to people whom only their own records concern; `needs` is the verb that
-    the person must be allowed on the record, if not that in the path.
+    `limits` says how the screen serves limited people; without it the screen is closed to them. `needs` is the verb
+    that they must be allowed on the record, if it is not the verb in the path.
     `delay_seconds` postpones the response after the commit; `revokes` waits for running writes, as for an operation.
     """
 

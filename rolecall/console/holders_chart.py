@@ -1,4 +1,4 @@
-"""The number of accounts that hold an entitlement, as a step chart."""
+"""Draw the number of accounts that hold an entitlement as a step chart."""
 
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -23,7 +23,7 @@ _DAYS = {ChartPeriod.QUARTER: 92, ChartPeriod.YEAR: 396}
 async def holders_chart(
     db: Db, entitlement: EntitlementItem, period: ChartPeriod, first: datetime, now: datetime
 ) -> Markup | None:
-    """Draw the steps of a period, not before the first import; None where nobody ever held it."""
+    """Draw the steps of a period, beginning no earlier than the first import; None if nobody ever held it."""
     steps = await holders_over_time(db, entitlement, now)
     if not steps:
         return None

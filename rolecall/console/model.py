@@ -23,15 +23,15 @@ SCOPES: dict[Role, frozenset[Scope]] = {
     Role.PROVISIONER: _READ - {Scope.AUDIT_READ} | {Scope.ACCESS_REQUESTS_WRITE, Scope.IMPORTS_WRITE},
     Role.AUDITOR: _READ,
 }
-# What everyone may do with records that concern them, and what supervisors and owners may do besides.
+# What everyone may do with records that concern them, and what supervisors and owners may do in addition.
 OWN_SCOPES = frozenset(
     {Scope.IDENTITIES_READ, Scope.PERSONNEL_EVENTS_READ, Scope.ACCESS_REQUESTS_READ, Scope.ACCESS_REQUESTS_WRITE}
 )
 SUPERVISOR_SCOPES = frozenset({Scope.PERSONNEL_EVENTS_WRITE})
 OWNER_SCOPES = frozenset({Scope.APPLICATIONS_READ, Scope.IMPORTS_READ})
-# Roles under which only records that concern the person exist.
+# Roles that see only records that concern the person.
 LIMITED = (None, Role.PROVISIONER)
-# Identities that are nobody in person, and therefore cannot sign in without a role.
+# Identities that are not people, and therefore cannot sign in without a role.
 NOT_PEOPLE = (IdentityType.SERVICE_ACCOUNT, IdentityType.SHARED, IdentityType.MAILBOX)
 
 SESSION_RESTS = timedelta(hours=12)

@@ -24,7 +24,7 @@ OVER = (WorkStatus.COMPLETED, WorkStatus.CANCELED)
 
 
 class Member(msgspec.Struct, frozen=True):
-    """A person of a team: what they hold, how much of it has no reason on record, and what is about to happen."""
+    """A person of a team: what they hold, how much of it has no reason on record, and their next event."""
 
     person: IdentityDetail
     access: int
@@ -47,7 +47,7 @@ async def team_of(db: Db, person: Person, now: datetime) -> Team:
     found = await identities.by_id(db, ids)
     active = [found[id] for id in ids if found[id].status == IdentityStatus.ACTIVE]
     open_requests, next_events = await _open_requests(db, ids), await _next_events(db, ids, now)
-    # Show first whom something happens to.
+    # Show people with an upcoming event or an open request first.
     active.sort(key=lambda one: (one.id not in next_events, one.id not in open_requests))
     members = [await _member(db, one, open_requests, next_events) for one in active[:MOST_COUNTED]]
     return Team(members, len(active), len(ids) < MOST_PEOPLE)

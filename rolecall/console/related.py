@@ -26,11 +26,11 @@ _READ: Mapping[RecordType, Callable[[Db, UUID, UUID], Awaitable[frozenset[Person
     RecordType.ENTITLEMENT: entitlements.relations_to,
     RecordType.MODEL: models.relations_to,
 }
-NOT_ALLOWED = "You can see this, but not do it. Ask an administrator or a person who is responsible for it"
+NOT_ALLOWED = "You can see this record, but you may not do this. Ask an administrator or the person responsible for it"
 
 
 async def record_for(db: Db, caller: Caller, type: RecordType, id: UUID) -> GovernedRecord:
-    """Return the record as the caller is related to it; for callers who see every record nothing is read."""
+    """Return the record with the caller's relations; callers who see every record need no query."""
     return GovernedRecord(type, await _READ[type](db, caller.id, id) if caller.is_limited else frozenset())
 
 

@@ -73,7 +73,7 @@ def in_words(name: str) -> str:
     return words[:1].upper() + words[1:]
 
 
-# SQL that sets the author for the rest of the transaction, in the same round trip that authorises the caller.
+# SQL that sets the author for the rest of the transaction, in the same round trip that authorizes the caller.
 SIGN = "set_config('rolecall.author', %(author)s, true)"
 
 
@@ -90,7 +90,7 @@ _ENCODE = msgspec.json.Encoder().encode
 
 
 async def wait_to_revoke(db: Db) -> None:
-    """Serialise transactions that revoke tokens, roles or sessions, to avoid deadlocks.
+    """Serialize transactions that revoke tokens, roles or sessions, to avoid deadlocks.
 
     Each of them holds a lock on its own token or session and waits for the one it revokes.
     """

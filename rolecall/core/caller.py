@@ -28,7 +28,7 @@ class Scope(StrEnum):
 class Caller(msgspec.Struct, frozen=True):
     """An API token, or a person signed in to the console.
 
-    `is_limited`: only records that concern the person exist for them (`identities/authority.py`).
+    `is_limited`: the person sees only records that concern them (`identities/authority.py`).
     """
 
     id: UUID

@@ -1,4 +1,4 @@
-"""Cron lines: whether they fire at all, and whether a schedule is due."""
+"""Cron expressions: whether they fire at all, and whether a schedule is due."""
 
 from datetime import UTC, datetime
 from typing import Annotated
@@ -23,14 +23,14 @@ def _a_cron_line(cron: str) -> str:
     minute, hour, day, month, weekday = [*cron.split(), *"*****"][:5]
     if all(map(_fires, (f"{minute} {hour} * {month} {weekday}", f"{minute} {hour} {day} * {weekday}"))):
         raise broken("{name} never fires: there is no such day in that month")
-    raise broken("{name} must be a cron line such as 0 6 * * 1-5")
+    raise broken("{name} must be a cron expression such as 0 6 * * 1-5")
 
 
 CronLine = Annotated[Name256, AfterValidator(_a_cron_line)]
 
 
 def is_due(cron: str, fired_at: datetime | None, now: datetime, zone: ZoneInfo) -> bool:
-    """Return whether a schedule should fire; one that never fired is due, to count from now on."""
+    """Return whether a schedule should fire; one that never fired is due, and counts from then on."""
     due = now if fired_at is None else next(CronSim(cron, fired_at.astimezone(zone)), None)
     return due is not None and due <= now
 

@@ -35,7 +35,7 @@ def session_options(base_url: str, **more: str) -> str:
         "jit": "off",
         # Durability: a 2xx response means the row is on disk.
         "synchronous_commit": "on",
-        # The planner underestimates incremental sorts and reads a whole filter for 50 rows.
+        # The planner underestimates incremental sorts, and reads all rows of a filter to return 50.
         "enable_incremental_sort": "off",
         "rolecall.base_url": base_url,
         "plan_cache_mode": "auto",

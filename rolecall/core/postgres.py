@@ -128,7 +128,7 @@ def _restrict(target: Path | int, status: os.stat_result, most: int) -> None:
 
 @contextmanager
 def _turn(data_dir: Path) -> Iterator[None]:
-    """Serialise processes that start or stop the server."""
+    """Serialize processes that start or stop the server."""
     with open_private(data_dir / "postgres.lock") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield

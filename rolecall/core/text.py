@@ -1,4 +1,4 @@
-"""Compare, sort and escape text: sort keys of names, normalised forms for matching, one-line forms for logs."""
+"""Compare, sort and escape text: sort keys of names, normalized forms for matching, one-line forms for logs."""
 
 import re
 import unicodedata
@@ -48,7 +48,7 @@ def has_control(text: str) -> bool:
 
 
 def name_key(name: str) -> str:
-    """Normalise a name for comparison: one Unicode form, no case, single spaces, no format characters."""
+    """Normalize a name for comparison: one Unicode form, no case, single spaces, no format characters."""
     if not name.isascii():
         shown = _IS_ZERO_WIDTH.sub("", unicodedata.normalize("NFKC", name))
         name = "".join(c for c in shown if unicodedata.category(c) != "Cf")

@@ -21,7 +21,7 @@ class DemoPermission(NamedTuple):
 
 
 class OtherAccount(NamedTuple):
-    """An account that belongs to no employee, or to nobody knows whom."""
+    """An account that belongs to no employee, or whose owner is unknown."""
 
     username: str
     name: str
@@ -52,7 +52,7 @@ class Application(NamedTuple):
 
 
 class DirectGrant(NamedTuple):
-    """A permission that an account of an employee holds itself, between two days; `until` 1 is still."""
+    """A permission that an employee's account holds directly, between two days; `until` 1 means until now."""
 
     application: Application
     username: str
@@ -251,7 +251,7 @@ def _users(application: Application, users: Iterable[Employee], today: date, day
 
 
 def _last_login(person: Employee, today: date, day: int) -> str:
-    """Let every twentieth person stay away for four months; the others were here on the day of the file."""
+    """Return the last login: four months before the file for every twentieth person, else the day of the file."""
     now = today - timedelta(days=day)
     is_away = int(person.employee_id[1:]) % 20 == 7
     last = min(today, now - timedelta(days=125)) if is_away else today

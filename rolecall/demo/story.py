@@ -113,7 +113,7 @@ MODELS = (
 
 
 class HeldGrant(NamedTuple):
-    """A permission that somebody held besides their groups, from a day on; until 1 is still."""
+    """A permission that a person held in addition to their groups, from a day on; `until` 1 means until now."""
 
     application: Application
     who: Who
@@ -134,7 +134,7 @@ GRANTS = (
 
 
 class Description(NamedTuple):
-    """What people say of an entitlement; `former` is its name before it was renamed."""
+    """The curated fields of an entitlement; `former` is its name before it was renamed."""
 
     application: Application
     name: str
@@ -168,7 +168,7 @@ DESCRIPTIONS = (
     Description(CUSTOMER_DESK, "Export customer list", "",
                 "Copies names and addresses of all customers to a file.", Who("Sales", 0), privileged=False,
                 tags=("personal data",)),
-    # The owner leaves three days ago: the owner of the application stands in.
+    # The owner left three days ago, so the owner of the application replaces them.
     Description(CUSTOMER_DESK, "Answer tickets", "", "Replies to customers in the name of the company.",
                 Who("Customer Support", 9), privileged=False),
 )  # fmt: skip

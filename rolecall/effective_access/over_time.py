@@ -1,4 +1,4 @@
-"""How many accounts held an entitlement, import by import.
+"""Count the accounts that held an entitlement, import by import.
 
 The steps are computed once per import and stored (`core/gathering.py`), because an entitlement may have as many holders
 as the application has accounts.

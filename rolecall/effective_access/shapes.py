@@ -42,7 +42,7 @@ class Why(msgspec.Struct, rename="camel"):
 
 
 class AccessEntry(msgspec.Struct, rename="camel"):
-    """A privilege; `group` names the group it comes through, empty when the account has it itself.
+    """A privilege; `group` names the group it comes through, empty when the account holds it directly.
 
     `path` names all groups on the way: the group that the account is in, and the groups above it.
     """

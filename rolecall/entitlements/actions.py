@@ -15,7 +15,7 @@ async def curate_entitlement(db: Db, id: str, raw: Json, facts: Facts) -> Entitl
     """Change the curated fields of an entitlement; omitted fields keep their values."""
     entitlement = await queries.get(db, id)
     facts = await with_mentioned_identities(db, facts, raw)
-    # Serialise curations, so that concurrent joins cannot form a cycle.
+    # Serialize curations, so that concurrent joins cannot form a cycle.
     await execute(db, "LOCK TABLE curations IN SHARE ROW EXCLUSIVE MODE")
     former = valid_fields(Curation, raw, facts).get("same_as")
     problem = await _cannot_join(db, entitlement, former) if former else None

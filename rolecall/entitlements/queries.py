@@ -99,7 +99,7 @@ async def by_name(
         elif keep and filters.search is None and filters.tag is None:
             counts = await counts_then(db, ids, as_of)
         else:
-            # Any text may be searched for, so its counts are not stored.
+            # Searches are free text, so their counts are not stored.
             counts = await _counts_at(db, ids, as_of)
         return [msgspec.structs.replace(item, holders=counts.get(item.id, HolderCounts())) for item in items]
 
@@ -165,7 +165,7 @@ async def _at(db: Db, page: int, filters: EntitlementFilters, moment: datetime) 
     rows = f"""FROM entitlements e {_JOINS} JOIN {_LAST} AS last ON last.application_id = e.application_id
                WHERE {_PRESENT}{conditions}"""
     if filters.search is not None or filters.tag is not None:
-        # Any text may be searched for, so its pages are not stored.
+        # Searches are free text, so their pages are not stored.
         items = f"SELECT {_COLUMNS} {rows} ORDER BY e.name_key"
         return await fetch_page(
             db, from_row, page, total=f"SELECT count(*) {rows}", items=items, moment=moment, **values

@@ -54,7 +54,7 @@ async def finish_export(db: Db, id: UUID, outcome: Outcome, now: datetime) -> No
 
 
 async def close_lost_exports(db: Db, now: datetime) -> None:
-    """Mark exports that ended with their process. Workers take up those that a schedule writes."""
+    """Close exports whose process died. Workers resume those that a schedule writes."""
     await execute(
         db,
         """UPDATE exports SET status = 'Failed', reason = 'The service stopped', finished_on = %(now)s

@@ -15,5 +15,5 @@ async def propose_upload(upload: Upload) -> ProposalDetail:
     if not files:
         raise Invalid.on("body", "At least one file is required")
     samples = [sample_of(file.path, file.name) for file in files]
-    # In a thread: other requests go on meanwhile.
+    # In a thread, to keep the event loop free.
     return await asyncio.to_thread(propose, samples)

@@ -12,7 +12,7 @@ from rolecall.applications.model import Content
 from rolecall.core.text import fold
 from rolecall.file_shapes.meanings import Meaning, assigned, is_inverted, meanings, names_of
 from rolecall.file_shapes.profiles import Profile, profiles_of
-from rolecall.file_shapes.recognise import Found
+from rolecall.file_shapes.recognize import Found
 
 _LISTED = re.compile(r"group|role|team|apps?$|member|licen|entitle|orgs?$|organi[sz]ation|profile|permissionset", re.I)
 _PLURAL = {"groups", "roles", "teams", "memberof", "memberships", "usergroups", "assignedroles", "assignedgroups"}
@@ -47,7 +47,7 @@ class Choice(msgspec.Struct, frozen=True):
 
 
 class Question(msgspec.Struct, frozen=True):
-    """Something that the file does not tell."""
+    """A question that the file does not answer."""
 
     text: str
     choices: list[Choice]
@@ -74,7 +74,7 @@ class Part(msgspec.Struct):
 
 
 class View(msgspec.Struct):
-    """A file as the rules see it."""
+    """The rows of a file and the profiles of its columns, as input for the rules."""
 
     found: Found
     profiles: list[Profile]
@@ -84,7 +84,7 @@ class View(msgspec.Struct):
         return assigned(meanings(content, self.profiles), taken)
 
     def named(self, names: Iterable[str]) -> Profile | None:
-        """Return the first column that one of the names fits."""
+        """Return the first column with one of these names."""
         wanted = set(names)
         return next((each for each in self.profiles if wanted & set(names_of(each.header))), None)
 
@@ -95,7 +95,7 @@ def view_of(found: Found) -> View:
 
 
 def parts_of(view: View, content: Content | None = None) -> list[Part]:
-    """Return what a file feeds; `content` is what a person says that it has."""
+    """Return the contents of a file; `content` is the one that a person chose."""
     rules: list[Callable[[View], list[Part]]] = [
         _people, _matrix, _sap_authorizations, _groups_with_members, _permissions, _memberships, _groups, _users,
     ]  # fmt: skip
@@ -253,7 +253,7 @@ def _is_about_users(view: View) -> bool:
 
 
 def _about_people(view: View) -> set[str]:
-    """Return the fields of people that headers speak for."""
+    """Return the fields of people that headers indicate."""
     return _PERSON & {field for field, meaning in view.fields(Content.USERS).items() if meaning.score > 0.5}
 
 
@@ -467,7 +467,7 @@ def _add_dates(view: View, part: Part) -> None:
 
 
 def _add_words(view: View, part: Part) -> None:
-    """Propose values for words that are not known, and ask for those that nothing is known about."""
+    """Propose values for unknown words, and add a question for each."""
     if kind := part.fields.get("Type"):
         known = {word: _KINDS.get(_letters(word)) for word in view.by_header[kind.header].distinct[:50]}
         if proposed := {word: value for word, value in known.items() if value and fold(word) not in WORDS["Type"]}:

@@ -9,7 +9,7 @@ from rolecall.application_imports.read.secret_headers import looks_secret
 from rolecall.applications.model import Content, same_header
 from rolecall.file_shapes.profiles import Profile
 
-# Words of headers for each field, the most telling first. Case, spaces, dashes and underscores do not matter.
+# Words of headers for each field, the most specific first. Case, spaces, dashes and underscores do not matter.
 _PERSON = {
     "Name": "name,fullname,displayname,cn,commonname,name.formatted,formattedname,employeename",
     "First Name": "firstname,givenname,first,forename,name.givenname,vorname,prenom,fname,profile.firstname",
@@ -169,7 +169,7 @@ def _words(profile: Profile) -> set[str]:
 
 
 def _by_values(content: Content, profile: Profile) -> Iterable[Meaning]:
-    """Yield the fields that values alone speak for, with less confidence than a header."""
+    """Yield the fields that values alone indicate, with less confidence than a header."""
     fields = WORDS[content]
     if "Email" in fields and profile.emails > 0.9:
         yield Meaning(profile.header, "Email", 0.5, "its values are e-mail addresses")

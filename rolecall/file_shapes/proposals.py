@@ -1,4 +1,4 @@
-"""Propose a connector for several files together: files decide for each other what a column means."""
+"""Propose a connector for several files together: the values of one file may decide what a column of another means."""
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -17,7 +17,7 @@ from rolecall.applications.file_shape import JSON, FileShape
 from rolecall.applications.model import Content, same_header
 from rolecall.file_shapes.contents import Part, View, choose_username, parts_of, view_of
 from rolecall.file_shapes.meanings import assigned, meanings
-from rolecall.file_shapes.recognise import Found, Unreadable, recognise
+from rolecall.file_shapes.recognize import Found, Unreadable, recognize
 from rolecall.file_shapes.sample import Sample
 from rolecall.file_shapes.shapes import (
     ColumnProposal,
@@ -55,7 +55,7 @@ class Chosen(msgspec.Struct, frozen=True):
 
 
 def propose(samples: Sequence[Sample], chosen: Mapping[str, Chosen] = MappingProxyType({})) -> ProposalDetail:
-    """Propose a connector for the files; `chosen` by file name precedes what is found in them."""
+    """Propose a connector for the files; `chosen`, by file name, overrides what is found in them."""
     files = [_read(sample, chosen.get(sample.name, Chosen())) for sample in samples]
     _agree_on_usernames(files)
     _leave_out_repeats(files)
@@ -67,7 +67,7 @@ def propose(samples: Sequence[Sample], chosen: Mapping[str, Chosen] = MappingPro
 
 def _read(sample: Sample, chosen: Chosen) -> ReadFile:
     try:
-        view = view_of(recognise(sample, chosen.header_line))
+        view = view_of(recognize(sample, chosen.header_line))
     except Unreadable as error:
         return ReadFile(sample, problem=str(error))
     if not view.found.rows:
@@ -129,7 +129,7 @@ def _follow_username(users: Part, other: Part) -> None:
 
 
 def _leave_out_repeats(files: Sequence[ReadFile]) -> None:
-    """Where a file of its own has a content, other files need not feed it."""
+    """Drop a further content of a file if another file has it as its first content."""
     own = {file.parts[0].content for file in files if file.parts}
     for file in files:
         file.parts = [part for i, part in enumerate(file.parts) if i == 0 or part.content not in own]
@@ -141,7 +141,7 @@ def _leave_out_repeats(files: Sequence[ReadFile]) -> None:
 
 
 def _derive_once(files: Sequence[ReadFile]) -> None:
-    """Let one content give the users: memberships rather than permissions."""
+    """Derive users from one content only: memberships rather than permissions."""
     deriving = [part for file in files for part in file.parts if part.shape.get("deriveUsers")]
     deriving.sort(key=lambda part: part.content != Content.MEMBERSHIPS)
     for part in deriving[1:]:
@@ -189,7 +189,7 @@ def _group(file: ReadFile) -> dict[str, Any]:
 
 
 def _merge(known: dict[str, Any], other: dict[str, Any]) -> bool:
-    """Let two files share a group if one mapping can serve both; aliases of fields need none."""
+    """Put two files into one file group if one mapping fits both; aliases of fields need no mapping."""
     shapes = [
         {key: value for key, value in (each["shape"] or {}).items() if key != "ignore"} for each in (known, other)
     ]

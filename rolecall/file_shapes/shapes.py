@@ -27,7 +27,7 @@ class ProposedChoice(msgspec.Struct):
 
 
 class OpenQuestion(msgspec.Struct):
-    """What the file does not tell; an import may fail until it is answered."""
+    """A question that the file does not answer; an import may fail without an answer."""
 
     text: str
     choices: list[ProposedChoice]
@@ -62,7 +62,7 @@ class FileProposal(msgspec.Struct, rename="camel"):
 
 
 class ProposalDetail(msgspec.Struct, rename="camel"):
-    """A connector that reads the files, for the body of an application, and what it is based on."""
+    """A proposed connector, for the body of an application, and the evidence for it."""
 
     connector: dict[str, Any]
     is_identity_source: bool
@@ -70,4 +70,4 @@ class ProposalDetail(msgspec.Struct, rename="camel"):
 
 
 class ProposeBody(Body):
-    """Files alone."""
+    """The files to read."""

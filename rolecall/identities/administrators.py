@@ -29,7 +29,7 @@ async def is_one(db: Db, identity_id: UUID) -> bool:
 
 
 async def take_turns(db: Db) -> None:
-    """Serialise transactions that remove administrators, so that two cannot remove the last two at once.
+    """Serialize transactions that remove administrators, so that two cannot remove the last two at once.
 
     Lock sessions and roles before this, never after it: a person's own write locks theirs in its first statement and
     may then wait here (docs/decisions/0105).

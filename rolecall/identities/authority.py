@@ -1,9 +1,9 @@
 """Decide what a caller may do with a record: the one function is `may(caller, verb, record)`.
 
 An API token acts by its scopes. A person acts by an assigned role, or by relation to the record: the request is about
-them or asked of them, the person reports to them, the application is theirs. A person without a role, and a
-Provisioner, is *limited*: a record without a relation does not exist for them. Each package reads the relations of its
-own records in `permitted.py`; which relation allows which verb is written here.
+them or needs their response, the person reports to them, they own or provision the application. A person without a
+role, and a Provisioner, is *limited*: a record to which they have no relation is reported as missing. Each package
+reads the relations of its own records in `permitted.py`; the table here says which relation allows which verb.
 """
 
 from collections.abc import Iterable, Mapping
@@ -66,7 +66,7 @@ _PROVISIONING = frozenset({"assign", "resolve", "snooze", "resume", "reopen"})
 EVERY_MOVE = _PROVISIONING | {"verify", "cancel"}
 _EVENT_VERBS = frozenset({"assign", "return-date", "cancel"})
 _R = PersonRelation
-# The verbs that each relation or role allows. `respond` is not here: it depends on who is asked.
+# The verbs that each relation or role allows. `respond` is not here: it depends on the reviewers.
 ALLOWED: Mapping[RecordType, Mapping[PersonRelation | Role, frozenset[str]]] = {
     RecordType.PERSON: {_R.SELF: _SEEN | {REQUEST}, _R.SUPERVISOR: _SEEN | {REQUEST, EVENT}},
     RecordType.REQUEST: {
@@ -104,7 +104,7 @@ def allowed(type: RecordType, by: Iterable[PersonRelation | Role]) -> frozenset[
 
 
 def may(caller: Caller, verb: str, record: GovernedRecord) -> bool:
-    """Tell whether a caller may apply a verb to a record; scopes and separation of duties are checked besides."""
+    """Return whether a caller may apply a verb to a record; scopes and separation of duties are checked separately."""
     return not caller.is_limited or verb in allowed(record.type, record.relations)
 
 

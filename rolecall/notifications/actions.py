@@ -74,7 +74,7 @@ async def mark_all_read(db: Db, caller: Caller) -> None:
 
 
 async def change_preferences(db: Db, caller: Caller, raw: Json, facts: Facts) -> UUID:
-    """Change the given choices of the caller; return whose they are."""
+    """Change the given choices of the caller; return the id of the person."""
     body = check(PreferencesBody, raw, facts)
     own = await queries.own_id(db, caller)
     if not await fetch_value(db, "SELECT true FROM identities WHERE id = %(id)s", id=own):

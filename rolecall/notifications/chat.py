@@ -10,7 +10,7 @@ from rolecall.webhooks.model import AttemptOutcome
 from rolecall.webhooks.outgoing import Outgoing
 
 _JSON = {"Content-Type": "application/json"}
-# Answers by which Slack and Teams ask for a later attempt.
+# Status codes by which Slack and Teams ask for a retry.
 _TRY_AGAIN = (408, 429)
 _SPECIAL = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 
@@ -53,7 +53,7 @@ def _teams(recipient: str, notes: Sequence[Note]) -> object:
 
 
 async def post(outgoing: Outgoing, url: str, body: bytes) -> tuple[MessageOutcome, str]:
-    """Send a message; return the outcome and what the receiver said."""
+    """Send a message; return the outcome and the response."""
     answer = await outgoing.post(url, _JSON, body)
     said = f"{answer.status_code or answer.outcome} {answer.response or ''}".strip()[:LONGEST_RESPONSE]
     if answer.outcome is AttemptOutcome.DELIVERED:

@@ -38,7 +38,7 @@ class MailAccount(msgspec.Struct, frozen=True):
 
 
 class ChannelFault(Exception):
-    """The server cannot be used; no message is to blame."""
+    """The server cannot be used, for any message."""
 
 
 class Mailer:
@@ -55,7 +55,7 @@ class Mailer:
             await _leave(client)
 
     async def send(self, message: OutgoingMessage, now: datetime) -> tuple[MessageOutcome, str]:
-        """Send one message; return the outcome and what the server said."""
+        """Send one message; return the outcome and the response of the server."""
         try:
             content = _content(message, self.account.settings.sender, now)
         except _BROKEN_ADDRESS as error:
@@ -134,7 +134,7 @@ async def _transact(client: aiosmtplib.SMTP, sender: str, to: str, content: byte
     except aiosmtplib.SMTPResponseException as error:
         return await _rejected(client, error)
     except (aiosmtplib.SMTPException, OSError) as error:
-        return MessageOutcome.DEFERRED, f"The mail server hung up: {error}"[:LONGEST_RESPONSE]
+        return MessageOutcome.DEFERRED, f"The mail server disconnected: {error}"[:LONGEST_RESPONSE]
     return await _send_content(client, content)
 
 
@@ -144,7 +144,7 @@ async def _send_content(client: aiosmtplib.SMTP, content: bytes) -> tuple[Messag
     except aiosmtplib.SMTPResponseException as error:
         return await _rejected(client, error)
     except (aiosmtplib.SMTPException, OSError) as error:
-        return MessageOutcome.UNKNOWN, f"The mail server hung up after the text: {error}"[:LONGEST_RESPONSE]
+        return MessageOutcome.UNKNOWN, f"The mail server disconnected after the text: {error}"[:LONGEST_RESPONSE]
     return MessageOutcome.SENT, f"{answer.code} {answer.message}"[:LONGEST_RESPONSE]
 
 

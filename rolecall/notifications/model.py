@@ -1,4 +1,4 @@
-"""The nouns of notifications: kinds with their defaults, channels, the retry schedule, digests and working days."""
+"""The model of notifications: kinds with their defaults, channels, the retry schedule, digests and working days."""
 
 from collections.abc import Iterator, Sequence
 from datetime import date, datetime, time, timedelta
@@ -12,8 +12,8 @@ import msgspec
 CHANNEL = "notifications"
 
 
-class ToldKind(StrEnum):
-    """What a notification tells; `schema/notifications.sql` writes the rows."""
+class NotificationKind(StrEnum):
+    """The reason for a notification; `schema/notifications.sql` writes the rows."""
 
     WAITING = "Waiting"
     DUE = "Due"
@@ -47,7 +47,7 @@ class NotificationStatus(StrEnum):
     PENDING = "Pending"
     SENT = "Sent"
     FAILED = "Failed"
-    # Nothing waited any more when it was to be sent.
+    # The work was done before the notification was sent.
     WITHDRAWN = "Withdrawn"
     CONSOLE = "Console"
 
@@ -60,7 +60,7 @@ class MessageOutcome(StrEnum):
     # The receiver asked to try again later, such as greylisting or a full mailbox.
     DEFERRED = "deferred"
     REFUSED = "refused"
-    # The server could not be used: no connection, no TLS, a wrong password. The message is not to blame.
+    # The server could not be used: no connection, no TLS, a wrong password. This is no fault of the message.
     CHANNEL = "channel"
     # The worker or the connection died after the text was sent.
     UNKNOWN = "unknown"
@@ -91,7 +91,7 @@ class CountedDays(StrEnum):
 class KindRule(msgspec.Struct, frozen=True, rename="camel"):
     """How a kind is sent. People may choose otherwise unless it is locked."""
 
-    kind: ToldKind
+    kind: NotificationKind
     channel: Channel = Channel.EMAIL
     rhythm: Rhythm = Rhythm.AT_ONCE
     is_locked: bool = False
@@ -100,34 +100,34 @@ class KindRule(msgspec.Struct, frozen=True, rename="camel"):
 DEFAULT_RULES = {
     rule.kind: rule
     for rule in (
-        KindRule(ToldKind.WAITING),
-        KindRule(ToldKind.DUE),
-        KindRule(ToldKind.ESCALATED),
-        KindRule(ToldKind.ASSIGNED),
-        KindRule(ToldKind.DECIDED),
-        KindRule(ToldKind.PERSONNEL_EVENT, rhythm=Rhythm.DIGEST),
-        KindRule(ToldKind.IMPORT_FAILED),
-        KindRule(ToldKind.IMPORT_HELD),
-        KindRule(ToldKind.SCHEDULE_FAILED),
-        KindRule(ToldKind.WEBHOOK_FAILING),
-        KindRule(ToldKind.CHANNEL_FAILING, Channel.CONSOLE),
+        KindRule(NotificationKind.WAITING),
+        KindRule(NotificationKind.DUE),
+        KindRule(NotificationKind.ESCALATED),
+        KindRule(NotificationKind.ASSIGNED),
+        KindRule(NotificationKind.DECIDED),
+        KindRule(NotificationKind.PERSONNEL_EVENT, rhythm=Rhythm.DIGEST),
+        KindRule(NotificationKind.IMPORT_FAILED),
+        KindRule(NotificationKind.IMPORT_HELD),
+        KindRule(NotificationKind.SCHEDULE_FAILED),
+        KindRule(NotificationKind.WEBHOOK_FAILING),
+        KindRule(NotificationKind.CHANNEL_FAILING, Channel.CONSOLE),
     )
 }
 MEANINGS = {
-    ToldKind.WAITING: "A request waits for your response",
-    ToldKind.DUE: "A request still waits for your response, as a reminder",
-    ToldKind.ESCALATED: "A request that nobody answered is now yours to answer too",
-    ToldKind.ASSIGNED: "A request or personnel event was assigned to you",
-    ToldKind.DECIDED: "A request that you made was approved, rejected, canceled or completed",
-    ToldKind.PERSONNEL_EVENT: "An event about one of your people was created or canceled",
-    ToldKind.IMPORT_FAILED: "An import of your application failed",
-    ToldKind.IMPORT_HELD: "The guard holds an import of your application",
-    ToldKind.SCHEDULE_FAILED: "A scheduled import of your application failed",
-    ToldKind.WEBHOOK_FAILING: "A webhook keeps failing or was disabled",
-    ToldKind.CHANNEL_FAILING: "E-mail, Slack or Teams cannot be reached",
+    NotificationKind.WAITING: "A request waits for your response",
+    NotificationKind.DUE: "A request still waits for your response, as a reminder",
+    NotificationKind.ESCALATED: "A request without a response was escalated to you",
+    NotificationKind.ASSIGNED: "A request or personnel event was assigned to you",
+    NotificationKind.DECIDED: "A request that you made was approved, rejected, canceled or completed",
+    NotificationKind.PERSONNEL_EVENT: "An event about one of your people was created or canceled",
+    NotificationKind.IMPORT_FAILED: "An import of your application failed",
+    NotificationKind.IMPORT_HELD: "The guard holds an import of your application",
+    NotificationKind.SCHEDULE_FAILED: "A scheduled import of your application failed",
+    NotificationKind.WEBHOOK_FAILING: "A webhook keeps failing or was disabled",
+    NotificationKind.CHANNEL_FAILING: "E-mail, Slack or Teams cannot be reached",
 }
 # A message about a failing channel would have to go through it.
-ALWAYS_CONSOLE = frozenset({ToldKind.CHANNEL_FAILING})
+ALWAYS_CONSOLE = frozenset({NotificationKind.CHANNEL_FAILING})
 
 # Retry schedule of a message: the delay of each attempt after the end of the previous one.
 SCHEDULE = (
@@ -140,7 +140,7 @@ SCHEDULE = (
     timedelta(hours=12),
     timedelta(hours=24),
 )
-# How long a channel rests after each failure in a row; the last one repeats.
+# How long a channel is paused after consecutive failures; the last pause repeats.
 PAUSES = (timedelta(seconds=5), timedelta(seconds=30), timedelta(minutes=2), timedelta(minutes=10))
 # A message takes at most 30 s, so an expired lease belongs to a dead worker.
 MESSAGE_TAKES = timedelta(seconds=30)
@@ -163,13 +163,13 @@ class EmailSettings(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class MessageTemplate(msgspec.Struct, frozen=True, rename="camel"):
-    kind: ToldKind
+    kind: NotificationKind
     subject: str
     body: str
 
 
 class Reminders(msgspec.Struct, frozen=True, rename="camel"):
-    """When silence has consequences; 0 days means never."""
+    """When requests without a response are reminded and escalated; 0 days means never."""
 
     remind_after_days: int = 3
     escalate_after_days: int = 7
@@ -189,10 +189,10 @@ class NotificationPolicy(msgspec.Struct, frozen=True, rename="camel"):
     templates: Sequence[MessageTemplate] = ()
     reminders: Reminders = Reminders()
 
-    def rule_of(self, kind: ToldKind) -> KindRule:
+    def rule_of(self, kind: NotificationKind) -> KindRule:
         return next((rule for rule in self.kinds if rule.kind == kind), DEFAULT_RULES[kind])
 
-    def template_of(self, kind: ToldKind) -> MessageTemplate | None:
+    def template_of(self, kind: NotificationKind) -> MessageTemplate | None:
         return next((template for template in self.templates if template.kind == kind), None)
 
 

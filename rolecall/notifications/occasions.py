@@ -1,6 +1,6 @@
-"""Read what notifications are about: names instead of ids, and whether it still waits.
+"""Read the facts of notifications: names instead of ids, and whether the work is still pending.
 
-The text of a message is written from these facts when it is sent, so that it is true then. One query per kind of item
+The text of a message is written from these facts when it is sent, so that it is up to date. One query per kind of item
 serves a whole batch.
 """
 
@@ -14,7 +14,7 @@ import msgspec
 from rolecall.access_requests.model import AWAITED
 from rolecall.access_requests.requirements import ADMINISTRATORS
 from rolecall.core.db import Db, fetch_rows
-from rolecall.notifications.model import EscalateTo, Reminders, ToldKind, counted_after
+from rolecall.notifications.model import EscalateTo, NotificationKind, Reminders, counted_after
 from rolecall.settings.policy import RequirementType
 
 # What a reviewer is asked to do.
@@ -46,18 +46,18 @@ class Occasion(msgspec.Struct, frozen=True, kw_only=True):
     is_current: bool = True
 
 
-class Asking(msgspec.Struct, frozen=True):
+class FactContext(msgspec.Struct, frozen=True):
     """What the facts depend on besides the database."""
 
     reminders: Reminders
     zone: ZoneInfo
 
 
-async def occasions_of(db: Db, ids: Sequence[UUID], asking: Asking) -> dict[UUID, Occasion]:
+async def occasions_of(db: Db, ids: Sequence[UUID], context: FactContext) -> dict[UUID, Occasion]:
     """Return the facts of each notification."""
     found: dict[UUID, Occasion] = {}
     for read in (_of_requests, _of_events, _of_imports, _of_webhooks, _of_channels):
-        found |= await read(db, ids, asking)
+        found |= await read(db, ids, context)
     return found
 
 
@@ -116,7 +116,7 @@ class _RequestRow(msgspec.Struct, frozen=True):
         return f"{access}: {named}" if self.count else access
 
 
-async def _of_requests(db: Db, ids: Sequence[UUID], asking: Asking) -> dict[UUID, Occasion]:
+async def _of_requests(db: Db, ids: Sequence[UUID], context: FactContext) -> dict[UUID, Occasion]:
     rows = await fetch_rows(
         db,
         _REQUESTS,
@@ -125,10 +125,10 @@ async def _of_requests(db: Db, ids: Sequence[UUID], asking: Asking) -> dict[UUID
         statuses=list(AWAITED.values()),
         administrators=ADMINISTRATORS.id,
     )
-    return {row.id: _request(row, asking) for row in (_RequestRow(*values) for values in rows)}
+    return {row.id: _request(row, context) for row in (_RequestRow(*values) for values in rows)}
 
 
-def _request(row: _RequestRow, asking: Asking) -> Occasion:
+def _request(row: _RequestRow, context: FactContext) -> Occasion:
     common = Occasion(
         person=row.person,
         what=row.what,
@@ -136,10 +136,10 @@ def _request(row: _RequestRow, asking: Asking) -> Occasion:
         application=row.application,
         link=f"/requests/{row.request_id}",
     )
-    if row.kind == ToldKind.ASSIGNED:
+    if row.kind == NotificationKind.ASSIGNED:
         why = "The request is assigned to you"
         return msgspec.structs.replace(common, why=why, is_current=bool(row.is_assigned))
-    if row.kind == ToldKind.DECIDED:
+    if row.kind == NotificationKind.DECIDED:
         result = "rejected" if row.is_rejected and row.part == "AccessRequestCanceled" else _DECISIONS[row.part]
         by = row.decided_by or ""
         return msgspec.structs.replace(common, result=result, by=by, why="You made the request")
@@ -148,16 +148,16 @@ def _request(row: _RequestRow, asking: Asking) -> Occasion:
         asked=ASKED_TO[RequirementType(row.part)],
         why=row.reason or "You are asked to respond",
         is_current=row.waits,
-        due=_due(row.status_since, asking),
-        silence=_silence(asking.reminders),
+        due=_due(row.status_since, context),
+        silence=_silence(context.reminders),
     )
 
 
-def _due(since: datetime, asking: Asking) -> str:
-    days = asking.reminders.escalate_after_days or asking.reminders.remind_after_days
+def _due(since: datetime, context: FactContext) -> str:
+    days = context.reminders.escalate_after_days or context.reminders.remind_after_days
     if not days:
         return ""
-    due = counted_after(since, days, asking.reminders, asking.zone).astimezone(asking.zone)
+    due = counted_after(since, days, context.reminders, context.zone).astimezone(context.zone)
     return f"{due:%A}, {due.day} {due:%B %Y}"
 
 
@@ -169,7 +169,7 @@ def _silence(reminders: Reminders) -> str:
     return f"After {days} {to} can respond too; until someone does, nothing changes"
 
 
-async def _of_events(db: Db, ids: Sequence[UUID], asking: Asking) -> dict[UUID, Occasion]:
+async def _of_events(db: Db, ids: Sequence[UUID], context: FactContext) -> dict[UUID, Occasion]:
     rows = await fetch_rows(
         db,
         """SELECT n.id, n.kind, n.part, e.id, e.type, e.needed_on, e.reporter_name, i.first_name || ' ' || i.last_name,
@@ -180,8 +180,8 @@ async def _of_events(db: Db, ids: Sequence[UUID], asking: Asking) -> dict[UUID, 
     )
     found = {}
     for id, kind, part, event_id, type, needed_on, reporter, person, is_assigned in rows:
-        is_assignment = kind == ToldKind.ASSIGNED
-        day = needed_on.astimezone(asking.zone)
+        is_assignment = kind == NotificationKind.ASSIGNED
+        day = needed_on.astimezone(context.zone)
         found[id] = Occasion(
             person=person,
             what=f"{type} on {day.day} {day:%B %Y}",
@@ -194,7 +194,7 @@ async def _of_events(db: Db, ids: Sequence[UUID], asking: Asking) -> dict[UUID, 
     return found
 
 
-async def _of_imports(db: Db, ids: Sequence[UUID], _: Asking) -> dict[UUID, Occasion]:
+async def _of_imports(db: Db, ids: Sequence[UUID], _: FactContext) -> dict[UUID, Occasion]:
     rows = await fetch_rows(
         db,
         """SELECT n.id, n.kind, r.id, r.number, a.name, coalesce(u.held, r.failure, ''), a.owner_id = n.identity_id,
@@ -214,15 +214,17 @@ async def _of_imports(db: Db, ids: Sequence[UUID], _: Asking) -> dict[UUID, Occa
             application=application,
             result=reason,
             why=f"You own {application}" if is_owner else f"You are an administrator and {application} has no owner",
-            silence="The import waits; nothing is changed" if kind == ToldKind.IMPORT_HELD else "The last data stays",
+            silence="The import stays held"
+            if kind == NotificationKind.IMPORT_HELD
+            else "The data of the last import stays",
             link=f"/imports/{import_id}",
-            is_current=is_held if kind == ToldKind.IMPORT_HELD else is_failed,
+            is_current=is_held if kind == NotificationKind.IMPORT_HELD else is_failed,
         )
         for id, kind, import_id, number, application, reason, is_owner, is_held, is_failed in rows
     }
 
 
-async def _of_webhooks(db: Db, ids: Sequence[UUID], _: Asking) -> dict[UUID, Occasion]:
+async def _of_webhooks(db: Db, ids: Sequence[UUID], _: FactContext) -> dict[UUID, Occasion]:
     rows = await fetch_rows(
         db,
         """SELECT n.id, h.id, h.name, h.enabled, h.failures,
@@ -244,7 +246,7 @@ async def _of_webhooks(db: Db, ids: Sequence[UUID], _: Asking) -> dict[UUID, Occ
     }
 
 
-async def _of_channels(db: Db, ids: Sequence[UUID], _: Asking) -> dict[UUID, Occasion]:
+async def _of_channels(db: Db, ids: Sequence[UUID], _: FactContext) -> dict[UUID, Occasion]:
     rows = await fetch_rows(
         db,
         """SELECT n.id, n.part, c.last_error, c.failing_since IS NOT NULL

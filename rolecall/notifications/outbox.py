@@ -25,14 +25,14 @@ from rolecall.notifications.model import (
     Claimed,
     KindRule,
     MessageOutcome,
+    NotificationKind,
     NotificationPolicy,
     NotificationStatus,
     Rhythm,
-    ToldKind,
     next_attempt_on,
     next_digest,
 )
-from rolecall.notifications.occasions import Asking, Occasion, occasions_of
+from rolecall.notifications.occasions import FactContext, Occasion, occasions_of
 from rolecall.notifications.writing import (
     Note,
     TemplateFault,
@@ -57,7 +57,7 @@ class OutgoingMessage(msgspec.Struct, frozen=True):
     """A message to send, with the notifications that it carries."""
 
     id: UUID
-    # The first notification in it: the same for every attempt, so that mail programs recognise a copy.
+    # The first notification in it: the same for every attempt, so that mail programs detect duplicates.
     reference: UUID
     channel: Channel
     recipient: str
@@ -76,7 +76,7 @@ class EndedMessage(msgspec.Struct, frozen=True):
 
 
 async def try_lock(db: Db) -> bool:
-    """Take the turn to route and claim; false while another worker has it."""
+    """Try to take the lock for routing and claiming; return false while another worker holds it."""
     return bool(await fetch_value(db, "SELECT pg_try_advisory_xact_lock(hashtext('notifications'), 0)"))
 
 
@@ -146,7 +146,7 @@ def _routed(routing: Routing, row: _NewRow, now: datetime) -> _Routed:
 
 
 def _rule(policy: NotificationPolicy, row: _NewRow) -> KindRule:
-    rule = policy.rule_of(ToldKind(row.kind))
+    rule = policy.rule_of(NotificationKind(row.kind))
     if rule.is_locked or row.channel is None or row.rhythm is None:
         return rule
     return msgspec.structs.replace(rule, channel=Channel(row.channel), rhythm=Rhythm(row.rhythm))
@@ -188,7 +188,7 @@ _CLAIM = f"""
 
 
 async def claim(db: Db, routing: Routing, limit: int, now: datetime) -> list[OutgoingMessage]:
-    """Lease due notifications, withdraw those that nothing waits for any more, and write the others as messages."""
+    """Lease due notifications, withdraw those whose work is done, and write the others as messages."""
     if limit <= 0 or not routing.channels:
         return []
     lease = uuid4()
@@ -204,8 +204,8 @@ async def claim(db: Db, routing: Routing, limit: int, now: datetime) -> list[Out
     )
     if not claimed:
         return []
-    asking = Asking(routing.policy.reminders, routing.zone)
-    occasions = await occasions_of(db, [each.id for each in claimed], asking)
+    context = FactContext(routing.policy.reminders, routing.zone)
+    occasions = await occasions_of(db, [each.id for each in claimed], context)
     current = [each for each in claimed if each.id in occasions and occasions[each.id].is_current]
     await _withdraw(db, [each.id for each in claimed if each not in current])
     bundles: dict[str, list[Claimed]] = {}
@@ -231,7 +231,7 @@ async def _message(
 ) -> OutgoingMessage:
     first, recipient = rows[0], ", ".join(dict.fromkeys(row.recipient for row in rows))
     channel, is_digest = Channel(first.channel), "digest" in first.bundle
-    # A chat message about one thing is written once, however many people are told.
+    # A chat message about one thing is written once, however many people receive it.
     told = rows if channel is Channel.EMAIL or is_digest else rows[:1]
     notes = [await _note(db, routing, row, occasions[row.id], recipient, now) for row in told]
     written = write(notes, recipient, routing.base_url, is_digest=is_digest)
@@ -242,7 +242,7 @@ async def _message(
 
 async def _note(db: Db, routing: Routing, row: Claimed, occasion: Occasion, recipient: str, now: datetime) -> Note:
     """Fill in the template; use the built-in one where the edited one fails, and record the failure."""
-    kind = ToldKind(row.kind)
+    kind = NotificationKind(row.kind)
     try:
         return note_of(template_in(routing.policy, kind), occasion, recipient, routing.base_url)
     except TemplateFault as fault:
@@ -258,7 +258,7 @@ async def _note(db: Db, routing: Routing, row: Claimed, occasion: Occasion, reci
 
 
 async def _begin(db: Db, messages: Sequence[tuple[OutgoingMessage, Sequence[Claimed]]], now: datetime) -> None:
-    """Record the messages before they are sent, so that one that was lost with its worker is known."""
+    """Record the messages before they are sent, so that a message lost in a crash is known."""
     await insert_rows(
         db,
         "notification_messages",
@@ -346,7 +346,7 @@ def _result(ended: EndedMessage, paused_until: datetime | None) -> _MessageResul
 
 
 async def _note_health(db: Db, channel: Channel, ended: Sequence[EndedMessage], now: datetime) -> datetime | None:
-    """Note whether the channel works; return until when it rests."""
+    """Record whether the channel works; return until when it is paused."""
     own = [each for each in ended if each.message.channel is channel]
     faults = [each for each in own if each.outcome is MessageOutcome.CHANNEL]
     if len(faults) < len(own):
@@ -366,7 +366,7 @@ async def mark_working(db: Db, channel: Channel) -> None:
 
 
 async def mark_failing(db: Db, channel: Channel, error: str, now: datetime) -> datetime:
-    """Count a failure of the channel and return until when it rests."""
+    """Count a failure of the channel and return until when it is paused."""
     await execute(db, "INSERT INTO notification_channels (channel) VALUES (%(c)s) ON CONFLICT DO NOTHING", c=channel)
     failures = await fetch_value(
         db, "SELECT failures FROM notification_channels WHERE channel = %(c)s FOR NO KEY UPDATE", c=channel

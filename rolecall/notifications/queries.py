@@ -18,12 +18,12 @@ from rolecall.notifications.model import (
     Channel,
     KindRule,
     MessageOutcome,
+    NotificationKind,
     NotificationPolicy,
     Rhythm,
-    ToldKind,
     Transport,
 )
-from rolecall.notifications.occasions import Asking, Occasion, occasions_of
+from rolecall.notifications.occasions import FactContext, Occasion, occasions_of
 from rolecall.notifications.shapes import (
     ChannelHealth,
     EmailDetail,
@@ -44,7 +44,7 @@ SECRET_OWNERS = {Channel.EMAIL: UUID(int=2), Channel.SLACK: UUID(int=3), Channel
 
 class _ListedRow(msgspec.Struct, frozen=True):
     id: UUID
-    kind: ToldKind
+    kind: NotificationKind
     created_date: datetime
     is_read: bool
 
@@ -53,7 +53,7 @@ NOTIFICATIONS: Listing[Any] = Listing(
     table="notifications",
     row="n",
     columns="id, kind, created_date, is_read",
-    make=lambda row: _ListedRow(row[0], ToldKind(row[1]), *row[2:]),
+    make=lambda row: _ListedRow(row[0], NotificationKind(row[1]), *row[2:]),
     facets=("identity_id", "is_read"),
     newest_first=True,
 )
@@ -69,7 +69,7 @@ MESSAGES = Listing(
 
 
 async def own_id(db: Db, caller: Caller) -> UUID:
-    """Return the person behind a caller: a token stands for who made it."""
+    """Return the person behind a caller: a token acts for the person who created it."""
     owner = await fetch_value(db, "SELECT owner_id FROM tokens WHERE id = %(id)s", id=caller.id)
     return owner or caller.id
 
@@ -82,7 +82,7 @@ async def newest_first(
     known = await policy(db)
 
     async def with_texts(db: Db, rows: Sequence[_ListedRow]) -> list[NotificationItem]:
-        about = await occasions_of(db, [row.id for row in rows], Asking(known.reminders, config.timezone))
+        about = await occasions_of(db, [row.id for row in rows], FactContext(known.reminders, config.timezone))
         return [_item(row, about.get(row.id, Occasion(is_current=False)), known) for row in rows]
 
     return await found.completed(db, with_texts)
@@ -175,8 +175,8 @@ async def settings(db: Db) -> NotificationSettings:
     return NotificationSettings(
         EmailDetail(**msgspec.structs.asdict(known.email), has_password=Channel.EMAIL in secrets),
         {each: ChannelHealth(each in configured, *states.get(each, (None, None))) for each in SECRET_OWNERS},
-        [_kind(known.rule_of(kind)) for kind in ToldKind],
-        [_template(known, kind, faults.get(kind)) for kind in ToldKind],
+        [_kind(known.rule_of(kind)) for kind in NotificationKind],
+        [_template(known, kind, faults.get(kind)) for kind in NotificationKind],
         known.reminders,
     )
 
@@ -192,7 +192,7 @@ def _kind(rule: KindRule) -> KindDetail:
     return KindDetail(rule.kind, MEANINGS[rule.kind], rule.channel, rule.rhythm, rule.is_locked)
 
 
-def _template(known: NotificationPolicy, kind: ToldKind, problem: str | None) -> TemplateDetail:
+def _template(known: NotificationPolicy, kind: NotificationKind, problem: str | None) -> TemplateDetail:
     template, is_default = template_in(known, kind), known.template_of(kind) is None
     return TemplateDetail(kind, template.subject, template.body, is_default, None if is_default else problem)
 
@@ -209,7 +209,7 @@ async def preferences(db: Db, identity_id: UUID, zone: ZoneInfo) -> Notification
     }
     own = await fetch_value(db, "SELECT zone FROM notification_zones WHERE identity_id = %(id)s", id=identity_id)
     return NotificationPreferences(
-        own or str(zone), [_chosen(known.rule_of(kind), chosen.get(kind)) for kind in ToldKind]
+        own or str(zone), [_chosen(known.rule_of(kind), chosen.get(kind)) for kind in NotificationKind]
     )
 
 

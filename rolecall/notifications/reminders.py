@@ -1,21 +1,21 @@
-"""Act on silence: remind the people who are asked, then ask others. Each step is an activity entry of the request."""
+"""Remind reviewers who did not respond, then escalate to others. Each step is an activity entry of the request."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
-from rolecall.access_requests.escalation import ask_further
+from rolecall.access_requests.escalation import add_reviewers
 from rolecall.core.caller import SYSTEM
 from rolecall.core.db import Db, execute, fetch_rows
 from rolecall.notifications import queries
-from rolecall.notifications.model import EscalateTo, Reminders, ToldKind, counted_before
+from rolecall.notifications.model import EscalateTo, NotificationKind, Reminders, counted_before
 from rolecall.work_items.actions import record_activity_of
 
 _BATCH = 200
 
 
-async def act_on_silence(db: Db, zone: ZoneInfo, now: datetime) -> bool:
+async def remind_and_escalate(db: Db, zone: ZoneInfo, now: datetime) -> bool:
     """Remind and escalate a batch of requests; return whether more may be due."""
     reminders = (await queries.policy(db)).reminders
     reminded = await _remind(db, reminders, zone, now)
@@ -24,7 +24,7 @@ async def act_on_silence(db: Db, zone: ZoneInfo, now: datetime) -> bool:
 
 async def _remind(db: Db, reminders: Reminders, zone: ZoneInfo, now: datetime) -> bool:
     days = reminders.remind_after_days
-    ids = await _silent(db, ToldKind.DUE, days, reminders, zone, now)
+    ids = await _silent(db, NotificationKind.DUE, days, reminders, zone, now)
     told = await _tell_again(db, ids)
     text = f"was reminded after {days} {str(reminders.days).lower()} without a response"
     contents = {id: f"{', '.join(names)} {text}" for id, names in told.items()}
@@ -34,8 +34,8 @@ async def _remind(db: Db, reminders: Reminders, zone: ZoneInfo, now: datetime) -
 
 async def _escalate(db: Db, reminders: Reminders, zone: ZoneInfo, now: datetime) -> bool:
     days = reminders.escalate_after_days
-    ids = await _silent(db, ToldKind.ESCALATED, days, reminders, zone, now)
-    asked = await ask_further(db, ids, supervisors=reminders.escalate_to is EscalateTo.SUPERVISOR)
+    ids = await _silent(db, NotificationKind.ESCALATED, days, reminders, zone, now)
+    asked = await add_reviewers(db, ids, supervisors=reminders.escalate_to is EscalateTo.SUPERVISOR)
     waited = f"Nobody responded in {days} {str(reminders.days).lower()}"
     contents = dict.fromkeys(ids, f"{waited}, and no one else can be asked")
     for id in {each.request_id for each in asked}:
@@ -46,7 +46,7 @@ async def _escalate(db: Db, reminders: Reminders, zone: ZoneInfo, now: datetime)
             db,
             "SELECT tell(ARRAY[%(id)s::uuid], %(kind)s, 'Access Request', %(request)s, %(type)s)",
             id=each.id,
-            kind=ToldKind.ESCALATED,
+            kind=NotificationKind.ESCALATED,
             request=each.request_id,
             type=each.type,
         )
@@ -54,8 +54,10 @@ async def _escalate(db: Db, reminders: Reminders, zone: ZoneInfo, now: datetime)
     return len(ids) == _BATCH
 
 
-async def _silent(db: Db, step: ToldKind, days: int, reminders: Reminders, zone: ZoneInfo, now: datetime) -> list[UUID]:
-    """Lock requests that have waited this many days without this step, and note the step."""
+async def _silent(
+    db: Db, step: NotificationKind, days: int, reminders: Reminders, zone: ZoneInfo, now: datetime
+) -> list[UUID]:
+    """Lock requests that have waited this many days without this step, and record the step."""
     if not days:
         return []
     rows = await fetch_rows(
@@ -75,17 +77,17 @@ async def _silent(db: Db, step: ToldKind, days: int, reminders: Reminders, zone:
 
 
 async def _tell_again(db: Db, ids: Sequence[UUID]) -> dict[UUID, list[str]]:
-    """Tell everyone whose response these requests wait for; return their names."""
+    """Notify the reviewers whose responses are pending; return their names."""
     if not ids:
         return {}
-    await execute(db, "SELECT tell_waiting(%(ids)s, %(kind)s)", ids=list(ids), kind=ToldKind.DUE)
+    await execute(db, "SELECT tell_waiting(%(ids)s, %(kind)s)", ids=list(ids), kind=NotificationKind.DUE)
     rows = await fetch_rows(
         db,
         """SELECT n.item_id, array_agg(DISTINCT i.first_name || ' ' || i.last_name)
            FROM notifications n JOIN identities i ON i.id = n.identity_id
            WHERE n.item_id = ANY(%(ids)s) AND n.kind = %(kind)s AND n.created_date = written_on() GROUP BY n.item_id""",
         ids=list(ids),
-        kind=ToldKind.DUE,
+        kind=NotificationKind.DUE,
     )
     return dict(rows)
 

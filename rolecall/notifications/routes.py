@@ -53,7 +53,7 @@ async def mark_all_notifications(db: Db, caller: Caller) -> None:
 
 @operation("GET", "/", scope=Scope.NOTIFICATIONS_OWN)
 async def get_notification_preferences(db: Db, caller: Caller, config: Config) -> NotificationPreferences:
-    """Get how you are told of each kind of notification."""
+    """Get your channel and rhythm for each kind of notification."""
     return await queries.preferences(db, await queries.own_id(db, caller), config.timezone)
 
 
@@ -102,7 +102,7 @@ async def _tried(request: AnyRequest, config: Config) -> Carried:
 
 @operation("POST", "/test", scope=Scope.CONFIG_MANAGE, body=TestBody, read_body=_tried)
 async def test_notifications(db: Db, raw: trial.Trial, now: datetime) -> ChannelTest:
-    """Send a test message at once. The response says what the server said."""
+    """Send a test message at once. The result contains the response of the server."""
     return await trial.record_trial(db, raw, now)
 
 

@@ -15,10 +15,10 @@ from rolecall.notifications.model import (
     KindRule,
     MessageOutcome,
     MessageTemplate,
+    NotificationKind,
     Reminders,
     Rhythm,
     Security,
-    ToldKind,
     Transport,
 )
 from rolecall.webhooks.guard import LONGEST_URL
@@ -27,10 +27,10 @@ MOST_HOLIDAYS = 500
 
 
 class NotificationItem(msgspec.Struct, rename="camel"):
-    """A notification; `isCurrent` is false once nothing waits any more."""
+    """A notification; `isCurrent` is false once the work is done."""
 
     id: UUID
-    kind: ToldKind
+    kind: NotificationKind
     subject: str
     why: str
     link: str
@@ -77,7 +77,7 @@ class EmailDetail(msgspec.Struct, rename="camel"):
 
 
 class KindDetail(msgspec.Struct, rename="camel"):
-    kind: ToldKind
+    kind: NotificationKind
     meaning: str
     channel: Channel
     rhythm: Rhythm
@@ -85,9 +85,9 @@ class KindDetail(msgspec.Struct, rename="camel"):
 
 
 class TemplateDetail(msgspec.Struct, rename="camel"):
-    """A template; `problem` is why it could not be used the last time, and the built-in one was."""
+    """A template; `problem` says why the built-in one was sent instead the last time."""
 
-    kind: ToldKind
+    kind: NotificationKind
     subject: str
     body: str
     is_default: bool
@@ -130,7 +130,7 @@ class NotificationEntry(msgspec.Struct, rename="camel"):
     reminders: Reminders
 
 
-KindName = Annotated[ToldKind, one_of(ToldKind)]
+KindName = Annotated[NotificationKind, one_of(NotificationKind)]
 ChannelName = Annotated[Channel, one_of(Channel)]
 RhythmName = Annotated[Rhythm, one_of(Rhythm)]
 
@@ -199,8 +199,8 @@ class NotificationSettingsBody(Body):
     # Incoming webhooks; write-only, an empty text removes one.
     slack_url: Annotated[Text, Field(max_length=LONGEST_URL)] | None = None
     teams_url: Annotated[Text, Field(max_length=LONGEST_URL)] | None = None
-    kinds: Annotated[list[KindBody], Field(max_length=len(ToldKind))] | None = None
-    templates: Annotated[list[TemplateBody], Field(max_length=len(ToldKind))] | None = None
+    kinds: Annotated[list[KindBody], Field(max_length=len(NotificationKind))] | None = None
+    templates: Annotated[list[TemplateBody], Field(max_length=len(NotificationKind))] | None = None
     reminders: RemindersBody | None = None
 
 
@@ -222,7 +222,7 @@ class PreferenceBody(Body):
 
 class PreferencesBody(Body):
     zone: Annotated[Name256, AfterValidator(_zone)] | None = None
-    kinds: Annotated[list[PreferenceBody], Field(max_length=len(ToldKind))] | None = None
+    kinds: Annotated[list[PreferenceBody], Field(max_length=len(NotificationKind))] | None = None
 
 
 class ReadBody(Body):

@@ -25,7 +25,7 @@ _KIND = "Test"
 _RECIPIENT = "administrator"
 _NOTE = Note(
     "Rolecall can send notifications",
-    ["This is a test that an administrator asked for. You need not do anything."],
+    ["An administrator sent this test. No action is needed."],
     [],
     "",
     "Open Rolecall",

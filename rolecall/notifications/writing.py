@@ -1,8 +1,8 @@
 """Write messages: one template gives the subject, the plain text and the HTML.
 
 A template is text with names in double braces, such as `{{ person }}`. A line whose names are all empty is left out.
-The facts (who, what, why you, by when, what happens on silence) and the link follow every template, so that no edit
-can lose them.
+The facts (who, what, why, by when, what happens without a response) and the link follow every template, so that no
+edit can lose them.
 """
 
 import re
@@ -13,7 +13,7 @@ import msgspec
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
 from rolecall.core.errors import Problem
-from rolecall.notifications.model import MessageTemplate, NotificationPolicy, ToldKind
+from rolecall.notifications.model import MessageTemplate, NotificationKind, NotificationPolicy
 from rolecall.notifications.occasions import Occasion
 
 # What templates may name, and an example of each for the preview.
@@ -33,45 +33,45 @@ _FACTS = {
     "person": "Person",
     "what": "What",
     "by": "By",
-    "why": "Why you",
-    "due": "By when",
+    "why": "Reason",
+    "due": "Due",
     "silence": "If nobody responds",
 }
 _OPENS = {
-    ToldKind.PERSONNEL_EVENT: "Open the event",
-    ToldKind.IMPORT_FAILED: "Open the import",
-    ToldKind.IMPORT_HELD: "Open the import",
-    ToldKind.SCHEDULE_FAILED: "Open the import",
-    ToldKind.WEBHOOK_FAILING: "Open the webhook",
-    ToldKind.CHANNEL_FAILING: "Open the settings",
+    NotificationKind.PERSONNEL_EVENT: "Open the event",
+    NotificationKind.IMPORT_FAILED: "Open the import",
+    NotificationKind.IMPORT_HELD: "Open the import",
+    NotificationKind.SCHEDULE_FAILED: "Open the import",
+    NotificationKind.WEBHOOK_FAILING: "Open the webhook",
+    NotificationKind.CHANNEL_FAILING: "Open the settings",
 }
 DEFAULTS = {
-    ToldKind.WAITING: (
+    NotificationKind.WAITING: (
         "{{ asked }}: {{ what }} for {{ person }}",
-        "{{ by }} asks for this. It waits for your response.",
+        "{{ by }} requested this. Please respond.",
     ),
-    ToldKind.DUE: (
+    NotificationKind.DUE: (
         "Reminder: {{ what }} for {{ person }}",
-        "This still waits for your response. Please decide by {{ due }}.",
+        "Your response is still pending. Please respond by {{ due }}.",
     ),
-    ToldKind.ESCALATED: (
+    NotificationKind.ESCALATED: (
         "Nobody responded: {{ what }} for {{ person }}",
-        "Nobody who was asked has responded, so you are asked too.",
+        "Nobody has responded yet, so you can respond too.",
     ),
-    ToldKind.ASSIGNED: (
+    NotificationKind.ASSIGNED: (
         "Assigned to you: {{ what }} for {{ person }}",
-        "{{ by }} started it. It is yours now.",
+        "{{ by }} created it.",
     ),
-    ToldKind.DECIDED: ("Your request was {{ result }}: {{ what }} for {{ person }}", "{{ by }} decided it."),
-    ToldKind.PERSONNEL_EVENT: ("{{ person }}: {{ what }} was {{ result }}", "{{ by }} entered this event."),
-    ToldKind.IMPORT_FAILED: ("{{ what }} failed", "The reason: {{ result }}"),
-    ToldKind.IMPORT_HELD: (
+    NotificationKind.DECIDED: ("Your request was {{ result }}: {{ what }} for {{ person }}", "{{ by }} decided it."),
+    NotificationKind.PERSONNEL_EVENT: ("{{ person }}: {{ what }} was {{ result }}", "{{ by }} entered this event."),
+    NotificationKind.IMPORT_FAILED: ("{{ what }} failed", "The reason: {{ result }}"),
+    NotificationKind.IMPORT_HELD: (
         "{{ what }} is held",
         "The guard holds the import: {{ result }}\n\nContinue it if the change is right, or cancel it.",
     ),
-    ToldKind.SCHEDULE_FAILED: ("Scheduled: {{ what }} failed", "The reason: {{ result }}"),
-    ToldKind.WEBHOOK_FAILING: ("{{ what }} is failing", "{{ what }}: {{ result }}."),
-    ToldKind.CHANNEL_FAILING: ("{{ what }} cannot be sent", "The reason: {{ result }}"),
+    NotificationKind.SCHEDULE_FAILED: ("Scheduled: {{ what }} failed", "The reason: {{ result }}"),
+    NotificationKind.WEBHOOK_FAILING: ("{{ what }} is failing", "{{ what }}: {{ result }}."),
+    NotificationKind.CHANNEL_FAILING: ("{{ what }} cannot be sent", "The reason: {{ result }}"),
 }
 # Without optional white space beside the name, which would take cubic time on a line of blanks.
 _NAME = re.compile(r"{{([^{}]*)}}")
@@ -107,11 +107,11 @@ class WrittenMessage(msgspec.Struct, frozen=True):
     html: str
 
 
-def default_template(kind: ToldKind) -> MessageTemplate:
+def default_template(kind: NotificationKind) -> MessageTemplate:
     return MessageTemplate(kind, *DEFAULTS[kind])
 
 
-def template_in(policy: NotificationPolicy, kind: ToldKind) -> MessageTemplate:
+def template_in(policy: NotificationPolicy, kind: NotificationKind) -> MessageTemplate:
     return policy.template_of(kind) or default_template(kind)
 
 
@@ -144,7 +144,7 @@ def _instead(name: str) -> str:
 
 
 def note_of(template: MessageTemplate, occasion: Occasion, recipient: str, base_url: str) -> Note:
-    """Fill a template in; raise TemplateFault if it is broken."""
+    """Fill in a template; raise TemplateFault if it is broken."""
     if problems := template_problems(template):
         raise TemplateFault(f"{problems[0].field}: {problems[0].message}")
     values = {**{name: getattr(occasion, name, "") for name in EXAMPLES}, "recipient": recipient}
@@ -155,7 +155,7 @@ def note_of(template: MessageTemplate, occasion: Occasion, recipient: str, base_
     return Note(_one_line(_filled(template.subject, values)), paragraphs, facts, link, _opens(template.kind, occasion))
 
 
-def _opens(kind: ToldKind, occasion: Occasion) -> str:
+def _opens(kind: NotificationKind, occasion: Occasion) -> str:
     return "Open the event" if occasion.link.startswith("/events/") else _OPENS.get(kind, "Open the request")
 
 

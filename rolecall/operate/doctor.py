@@ -25,7 +25,7 @@ from rolecall.reports import queries as reports
 MOST_SKEW = timedelta(seconds=5)
 LEAST_FREE_PERCENT, LEAST_FREE_BYTES = 10, 1024 * MIB
 MOST_UNMATCHED_PERCENT = 10
-# An attempt takes at most 15 s and a lease 45 s, so no worker handles what is overdue for longer.
+# An attempt takes at most 15 s and a lease 45 s, so a delivery that is overdue for longer has no worker.
 DELIVERIES_LATE = timedelta(minutes=5)
 IMPORTS_WAIT = timedelta(minutes=15)
 _NAMED = 5

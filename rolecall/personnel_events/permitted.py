@@ -79,7 +79,7 @@ async def relations_to(db: Db, caller_id: UUID, event_id: UUID) -> frozenset[Per
 async def require_own_people(
     db: Db, caller: Caller, identity_id: UUID | None, fields: IdentityFields | None = None
 ) -> None:
-    """Let a limited person create events only for their people, who then report to them or to their people.
+    """Refuse an event by a limited person unless the person and their new supervisor are in their own line.
 
     Without an id the event creates the person.
     """
@@ -96,7 +96,7 @@ async def require_own_people(
 
 
 async def _require_free_email(db: Db, caller: Caller, identity_id: UUID | None, email: str) -> None:
-    """Prevent a person who may not define people from taking over a sign-in; tokens keep the API's contract."""
+    """Prevent people without `identities:write` from taking over a sign-in; tokens keep the API's contract."""
     if not caller.is_person or Scope.IDENTITIES_WRITE in caller.scopes:
         return
     taken = """SELECT id FROM identities WHERE lower(email_address) = lower(%(email)s) AND email_address <> ''

@@ -20,7 +20,7 @@ from rolecall.reports.shapes import NewReport, ReportChanges, ReportDetail, Repo
 
 
 async def create_report(db: Db, caller: Caller, raw: Json, facts: Facts, config: Config) -> UUID:
-    """Save a report. Whoever saves it must be allowed to read its list."""
+    """Save a report. The caller must be allowed to read its list."""
     facts = await with_mentioned_identities(db, facts, raw)
     body = check(NewReport, raw, facts)
     values = {"name": body.name, "list": body.list, "owner_id": body.owner_id, **_columns(body)}

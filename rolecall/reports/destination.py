@@ -13,13 +13,13 @@ from rolecall.application_imports.run.fetching import source_errors
 from rolecall.core.faults import fault
 from rolecall.core.roots import is_below, root_of
 
-NO_ROOTS = "The service writes reports nowhere; its operator must set ROLECALL_REPORT_ROOTS"
+NO_ROOTS = "No location for reports is allowed yet; ask the operator to set ROLECALL_REPORT_ROOTS"
 _LOCAL_URLS = tuple(f"{protocol}://" for protocol in LocalFileSystem.protocol)
 OUTSIDE = "Location is outside of ROLECALL_REPORT_ROOTS"
 
 
 def problem_of(roots: Sequence[str], location: str) -> str | None:
-    """Say why nothing is written to this location, or return None."""
+    """Return why this location cannot be used, or None."""
     if not roots:
         return NO_ROOTS
     try:
@@ -74,7 +74,7 @@ def _local_roots(roots: Sequence[str]) -> list[Path]:
 
 
 def _open_local(path: str) -> BinaryIO:
-    """Create a file anew; whoever may write to the folder could have put a link in its place."""
+    """Create a new file; another user of the folder could have put a link in its place."""
     Path(path).unlink(missing_ok=True)
     return cast(BinaryIO, Path(path).open("xb"))
 

@@ -1,4 +1,4 @@
-"""Everyone's access and its changes, as queries that stream: all rows are computed and sorted by the database."""
+"""Query everyone's access and its changes. The database computes and sorts all rows, so they can be streamed."""
 
 from collections.abc import Sequence
 from datetime import datetime

@@ -81,5 +81,5 @@ def known_lists() -> dict[str, ListSource]:
 def list_named(name: str) -> ListSource:
     found = known_lists().get(name)
     if found is None:
-        raise Invalid.on("list", f"There is no list {name}; known are {', '.join(known_lists())}")
+        raise Invalid.on("list", f"There is no list {name}; the lists are {', '.join(known_lists())}")
     return found

@@ -11,7 +11,7 @@ AS_OF, FROM, UNTIL = "asOf", "from", "until"
 
 
 class ReportPeriod(StrEnum):
-    """The time that a report is about, as a rule that is applied at each run."""
+    """The time that a report covers, as a rule that is applied at each run."""
 
     NOW = "Now"
     YESTERDAY = "Yesterday"
@@ -57,5 +57,5 @@ def filters_of(period: ReportPeriod, known: Set[str], now: datetime, zone: ZoneI
 
 
 def has_past(known: Set[str]) -> bool:
-    """Tell whether a list with these filters can be read for a past time."""
+    """Return whether a list with these filters can be read for a past time."""
     return bool(known & {AS_OF, FROM})

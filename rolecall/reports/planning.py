@@ -44,7 +44,7 @@ def plan(
     source, problems = list_named(report.list), list[Problem]()
     known = source.filters.keys()
     if report.period != ReportPeriod.NOW and not has_past(known):
-        problems.append(Problem("period", f"The list {source.name} has no past; leave the period at Now"))
+        problems.append(Problem("period", f"The list {source.name} has no history; set the period to Now"))
     given = {name: text for name, text in {**report.filters, **filters}.items() if text}
     # A time that is given replaces the rule.
     rule = {} if given.keys() & {AS_OF, FROM, UNTIL} else filters_of(report.period, known, now, config.timezone)
@@ -73,7 +73,7 @@ def plan(
 
 
 def file_stem(name: str) -> str:
-    """Return a name for files: letters, digits and dashes, so that no shell or file system reads more into it."""
+    """Return a name for files: letters, digits and dashes, without special characters for shells and file systems."""
     return re.sub(r"[^\w]+", "-", name.replace("'", "").lower()).strip("-_") or "report"
 
 

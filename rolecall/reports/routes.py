@@ -55,7 +55,7 @@ async def delete_report(db: Db, id: str, now: datetime) -> None:
 async def run_report(
     request: AnyRequest, pool: Pool, id: str, caller: Caller, raw: Json, facts: Facts, config: Config
 ) -> ASGIResponse:
-    """Run a report and answer the file. `filters` replace those of the report. Needs the scope of its list too.
+    """Run a report and return the file. `filters` replace those of the report. Needs the scope of its list too.
 
     `X-Export-Id` names the run; `GET /api/exports/{id}` has its row count and SHA-256.
     """

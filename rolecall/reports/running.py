@@ -1,7 +1,7 @@
 """Run scheduled reports: fire what is due, and write each file, in the worker.
 
-A run is a row of `exports` from the moment its schedule fires; `report_firings` names the unfinished one. Whoever
-writes it holds an advisory lock, which ends with the process: another worker then begins the file again.
+A run is a row of `exports` from the moment its schedule fires; `report_firings` names the unfinished one. The
+process that writes it holds an advisory lock. If it dies, another worker begins the file again.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ log = structlog.get_logger("rolecall.reports")
 
 # A snapshot holds back VACUUM.
 LONGEST_SECONDS = 7200.0
-# Returns what a person may do; injected by the worker, because roles are a matter of the console.
+# Returns what a person may do; injected by the worker, because roles belong to the console.
 ScopesOf = Callable[[Db, UUID], Awaitable[frozenset[str]]]
 
 
@@ -53,7 +53,7 @@ class ScheduledRun(msgspec.Struct, frozen=True):
 
 
 class RunFailed(Exception):
-    """The run cannot succeed now; the message is the reason that people read."""
+    """The run cannot succeed now; the message is the reason shown to people."""
 
 
 async def run_reports(pool: Pool, config: Config, now: datetime, scopes_of: ScopesOf) -> bool:
@@ -101,7 +101,7 @@ async def _fire(db: Db, id: UUID, fired_at: datetime | None, config: Config, now
 
 
 async def fire_now(db: Db, id: UUID, config: Config, now: datetime) -> UUID:
-    """Let the worker write a scheduled report now, without waiting for its time."""
+    """Make the worker write a scheduled report now."""
     report = await queries.get(db, id)
     if report.schedule is None:
         raise Conflict("The report has no schedule, so there is no location to write to")
@@ -120,7 +120,7 @@ async def fire_now(db: Db, id: UUID, config: Config, now: datetime) -> UUID:
 
 
 async def _begin(db: Db, report: ReportDetail, config: Config, now: datetime) -> UUID:
-    """Record the run; one that cannot even be planned has failed at once."""
+    """Record the run; a run that cannot be planned fails at once."""
     try:
         plan, reason = planning.plan(report, now, config).plan, None
     except Invalid as error:
@@ -170,7 +170,7 @@ async def _run(pool: Pool, config: Config, run: ScheduledRun, scopes_of: ScopesO
         if run.attempts >= MOST_ATTEMPTS:
             raise RunFailed(f"The worker stopped {run.attempts} times while it wrote the file")
         async with pool.connection() as db:
-            planned, caller = await _authorised(db, config, run, scopes_of)
+            planned, caller = await _authorized(db, config, run, scopes_of)
         async with asyncio.timeout(LONGEST_SECONDS):
             await _write_file(config, planned, caller, run, outcome)
         outcome.status = ExportStatus.FINISHED
@@ -198,7 +198,7 @@ def _said(error: Exception) -> str:
     return f"The file cannot be written: {reason_of(error)}"
 
 
-async def _authorised(db: Db, config: Config, run: ScheduledRun, scopes_of: ScopesOf) -> tuple[PlannedRun, Caller]:
+async def _authorized(db: Db, config: Config, run: ScheduledRun, scopes_of: ScopesOf) -> tuple[PlannedRun, Caller]:
     """Plan the run with the authority of the report's owner, as it is now."""
     try:
         report = await queries.get(db, run.report_id)

@@ -35,7 +35,7 @@ class ApprovalRuleBody(RuleFields):
     @classmethod
     def named_where_it_must_be(cls, responder: Responder, info: ValidationInfo) -> Responder:
         if "identity_id" in info.data and (responder is Responder.IDENTITY) != (info.data["identity_id"] is not None):
-            raise broken(f"Identity ID goes with the responder {Responder.IDENTITY}")
+            raise broken(f"Identity ID must be given with the responder {Responder.IDENTITY}, and only with it")
         return responder
 
 

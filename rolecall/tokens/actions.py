@@ -61,7 +61,7 @@ async def revoke_token(db: Db, id: UUID, now: datetime) -> None:
 
 
 async def sign_as_token(db: Db, caller: Caller, author: Author) -> Caller:
-    """Authorise the token inside the writing transaction, and lock it against revocation until the commit.
+    """Authorize the token inside the writing transaction, and lock it against revocation until the commit.
 
     Returns the caller with the scopes that the token has now. KEY SHARE does not block updates of `last_used_at`.
     """

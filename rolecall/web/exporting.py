@@ -26,7 +26,7 @@ from rolecall.web.services import Services
 
 log = structlog.get_logger("rolecall.exports")
 
-# Authorises the caller in the transaction that records the export, and returns its author.
+# Authorizes the caller in the transaction that records the export, and returns its author.
 Sign = Callable[[Db], Awaitable[Author]]
 # Calls the list with `EVERYTHING` as its page.
 Find = Callable[[Db], Awaitable[Page[Any]]]
@@ -169,7 +169,7 @@ class Download(ASGIResponse):
             await send({"type": "http.response.body", "body": piece, "more_body": more})
 
     async def _end(self, sending: "asyncio.Task[None]") -> None:
-        """Record an export that did not finish, and let its error be answered."""
+        """Record an export that did not finish, and raise its error."""
         error = None if sending.cancelled() else sending.exception()
         if self._outcome.status == "Finished":
             return

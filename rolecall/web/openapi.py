@@ -231,7 +231,7 @@ def _answer(operation: Operation, components: Components) -> Json:
 
 
 def _export() -> Json:
-    """Describe an answer that is an export: a file of any format, under an id."""
+    """Describe a response that is an export: a file of any format, with its id."""
     content = {kind.media_type: {"schema": _FILE} for kind in KINDS.values()}
     return {"content": content, "headers": _headers("X-Correlation-Id", "X-Export-Id")}
 

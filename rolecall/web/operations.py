@@ -134,7 +134,7 @@ def operation(
     """Turn a function into a route. With `scope=None` anyone may call it; there is no caller then.
 
     `secret`: the response is shown once and never stored for an idempotency key. `delay_seconds`: wait after the commit
-    until the caches of other processes have expired. `revokes`: serialise with other operations that revoke authority,
+    until the caches of other processes have expired. `revokes`: serialize with other operations that revoke authority,
     to avoid deadlocks.
     """
 
@@ -228,7 +228,7 @@ async def _export(spec: Operation, services: Services, call: Call, format: Forma
 
 
 def sign_as(services: Services, caller: Caller, scope: Scope, action: str) -> exporting.Sign:
-    """Authorise the token again in the transaction that records an export."""
+    """Authorize the token again in the transaction that records an export."""
 
     async def sign(db: Db) -> Author:
         author = by(AuthorKind.TOKEN, caller, action, clock.now(), correlation_id.get())
@@ -241,7 +241,7 @@ def sign_as(services: Services, caller: Caller, scope: Scope, action: str) -> ex
 
 
 async def _answer_file(spec: Operation, services: Services, request: AnyRequest, now: datetime) -> ASGIApp:
-    """Answer a file to a POST; the function runs its own transactions, so that none lasts as long as the download."""
+    """Respond to a POST with a file; the function runs its own transactions, so that none stays open during it."""
     caller = await _admit(spec, services, request, now)
     carried = await spec.read_body(request, services.config)
     id = request.path_params.get("id", "")
@@ -282,7 +282,7 @@ async def _write(spec: Operation, services: Services, request: AnyRequest, now: 
 
 
 async def _sign(spec: Operation, services: Services, db: Db, caller: Caller) -> tuple[Caller, datetime]:
-    """Authorise the caller again inside the writing transaction: the body may have taken minutes to arrive."""
+    """Authorize the caller again inside the writing transaction: the body may have taken minutes to arrive."""
     if spec.revokes:
         await wait_to_revoke(db)
     now = clock.now()

@@ -17,7 +17,7 @@ from rolecall.web.request_times import RequestTimes
 
 # `app.py` injects what lives in higher packages.
 Authenticate = Callable[[Pool, str, datetime], Awaitable[Caller]]
-# Authorises the token inside the writing transaction, and sets the author.
+# Authorizes the token inside the writing transaction, and sets the author.
 SignAsToken = Callable[[Db, Caller, Author], Awaitable[Caller]]
 # Record that an export begins and how it ends.
 StartExport = Callable[[Db, Plan, Author], Awaitable[None]]

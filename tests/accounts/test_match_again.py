@@ -1,4 +1,4 @@
-"""Rematching covers only accounts affected by an import or an identity change, and is serialised."""
+"""Rematching covers only accounts affected by an import or an identity change, and is serialized."""
 
 import asyncio
 from datetime import UTC, datetime
@@ -136,7 +136,7 @@ async def test_unpinning_one_account_matches_no_other(imports: Imports, client: 
 
 
 @pytest.mark.parametrize("what", ["changed identities", "an import"])
-async def test_concurrent_matchings_are_serialised(db: Db, clean_database: str, what: str) -> None:
+async def test_concurrent_matchings_are_serialized(db: Db, clean_database: str, what: str) -> None:
     """Otherwise each would miss the other's uncommitted changes."""
     await an_identity(db)
     async with await psycopg.AsyncConnection.connect(clean_database) as other:

@@ -126,7 +126,7 @@ async def test_all_validation_errors_are_reported_at_once(client: httpx2.AsyncCl
                 "connector.files.2.columns",
                 "Supervisor is not a field of groups; it has Group, Description, Nomenclature, Parent",
             ),
-            ("schedule.cron", "Cron must be a cron line such as 0 6 * * 1-5"),
+            ("schedule.cron", "Cron must be a cron expression such as 0 6 * * 1-5"),
             ("schedule.locations.Users", "Users must not be blank"),
             ("schedule.locations.Badges", "Unknown file group"),
             ("schedule.locations.Groups", "Required location missing: Groups"),

@@ -26,7 +26,7 @@ async def test_a_report_is_chosen_saved_run_and_deleted(administrator: httpx2.As
     run = await administrator.get(f"{made.headers['location']}/run?format=csv")
 
     assert made.status_code == 303
-    assert "This report was never run" in page.text
+    assert "This report has not been run yet" in page.text
     assert run.text == "lastName\r\nHopper\r\n"
     assert run.headers["content-disposition"].startswith('attachment; filename="people-of-finance.csv"')
     after = (await administrator.get(made.headers["location"])).text
@@ -46,7 +46,7 @@ async def test_problems_are_shown_beside_their_fields(administrator: httpx2.Asyn
     assert answer.status_code == 400
     text = unescape(answer.text)
     assert '<p class="notice bad" id="name-problem">Name is required</p>' in text
-    assert "Cron must be a cron line such as 0 6 * * 1-5" in text
+    assert "Cron must be a cron expression such as 0 6 * * 1-5" in text
     rest = unescape((await saved(administrator, **{"filters.status": "odd"})).text)
     assert 'id="filters.status-problem">Status must be one of' in rest
     nowhere = await saved(administrator, **{"schedule.cron": "0 6 * * *", "schedule.location": "/srv"})
@@ -72,7 +72,7 @@ async def test_who_may_not_read_the_list_may_not_run_the_report(administrator: h
     await execute(db, "UPDATE console_roles SET role = 'Reviewer'")
 
     assert "You need audit:read to read the list of this report" in (await administrator.get(where)).text
-    assert "you may not read its list" in (await administrator.get("/reports")).text
+    assert "you cannot read its list" in (await administrator.get("/reports")).text
     assert (await administrator.get(f"{where}/run")).status_code == 403
 
 

@@ -26,7 +26,7 @@ def test_text_with_visible_character_is_not_blank(text: str) -> None:
 
 
 @pytest.mark.parametrize("character", ["\n", "\r", "\t", "\x1b", "\x7f", "\x85", "\u2028", "\u2029"])
-def test_control_characters_and_line_breaks_are_recognised(character: str) -> None:
+def test_control_characters_and_line_breaks_are_recognized(character: str) -> None:
     assert has_control(f"Ada{character}Byron")
     assert not has_control("Ada\u00a0O’Brien-Łukasz علی\u200cرضا")
 

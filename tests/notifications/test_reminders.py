@@ -9,7 +9,7 @@ from rolecall.core.authors import by_system, sign
 from rolecall.core.config import Config
 from rolecall.core.db import Db, execute, fetch_rows
 from rolecall.notifications.model import CountedDays, Reminders, counted_after, counted_before
-from rolecall.notifications.reminders import act_on_silence
+from rolecall.notifications.reminders import remind_and_escalate
 from tests.notifications.telling import Company, ask, change, told
 
 ZURICH = ZoneInfo("Europe/Zurich")
@@ -37,8 +37,8 @@ async def silence(db: Db, after: timedelta) -> None:
     """Let time pass and the worker look."""
     now = datetime.now(UTC) + after
     async with db.transaction():
-        await sign(db, by_system("act_on_silence", now))
-        while await act_on_silence(db, ZoneInfo("UTC"), now):
+        await sign(db, by_system("remind_and_escalate", now))
+        while await remind_and_escalate(db, ZoneInfo("UTC"), now):
             pass
 
 

@@ -72,6 +72,9 @@ async def test_all_validation_errors_are_reported_at_once(client: httpx2.AsyncCl
             "message": "Actions must be one of Add, Change, Remove, Suspend, Restore",
         },
         {"field": "approvalPolicy.0.risks.0", "message": "Risks must be one of None, Low, Moderate, High, Critical"},
-        {"field": "approvalPolicy.1.responder", "message": "Identity ID goes with the responder Identity"},
+        {
+            "field": "approvalPolicy.1.responder",
+            "message": "Identity ID must be given with the responder Identity, and only with it",
+        },
         {"field": "approvalPolicy.2.identityId", "message": f"Identity with id {nobody} not found"},
     ]

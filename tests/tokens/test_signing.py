@@ -1,4 +1,4 @@
-"""A token is authorised again inside the transaction that writes."""
+"""A token is authorized again inside the transaction that writes."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""Callers are authorised in the writing transaction, even if the body took long to arrive."""
+"""Callers are authorized in the writing transaction, even if the body took long to arrive."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -118,7 +118,7 @@ async def test_revoked_token_gets_no_stored_response(anonymous: httpx2.AsyncClie
 
 
 @pytest.mark.parametrize("route", WRITES, ids=lambda route: f"{route.method} {route.path}")
-async def test_every_write_authorises_the_token_in_its_transaction(
+async def test_every_write_authorizes_the_token_in_its_transaction(
     anonymous: httpx2.AsyncClient, db: Db, route: Route
 ) -> None:
     """The token is still cached as valid when the request is admitted."""

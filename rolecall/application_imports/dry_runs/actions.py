@@ -1,4 +1,4 @@
-"""Create, run and forget dry runs; save a draft and import its files. A worker tries the files."""
+"""Create, run and delete dry runs; save a draft and import its files. A worker runs them."""
 
 import asyncio
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ _LASTS = timedelta(days=1)
 
 
 async def try_upload(db: Db, caller: Caller, application_id: UUID, upload: Upload, facts: Facts, store: Store) -> UUID:
-    """Try files for an application, with its configuration or the `connector` in the form."""
+    """Start a dry run of uploaded files with the application's connector, or the `connector` in the form."""
     target = await import_queries.target(db, application_id)
     if target is None:
         raise NotFound("Application", application_id)
@@ -58,7 +58,7 @@ async def try_upload(db: Db, caller: Caller, application_id: UUID, upload: Uploa
 
 
 def _drafted(upload: Upload) -> Json:
-    """Return the change to the application that the form asks to try."""
+    """Return the change to the application that the form contains."""
     if not (given := upload.values("connector")):
         return {}
     try:
@@ -77,7 +77,7 @@ def _groups_in(draft: Json) -> list[FileGroup]:
 
 
 async def check_draft(db: Db, caller: Caller, application_id: UUID | None, draft: Json, facts: Facts) -> None:
-    """Raise Invalid with all problems of a draft; nothing of it stays."""
+    """Raise Invalid with all problems of a draft; roll back what the check wrote."""
     async with db.transaction(force_rollback=True):
         await _write(db, caller, application_id, draft, facts)
 
@@ -131,7 +131,7 @@ async def add_files(db: Db, id: UUID, files: Sequence[tuple[str, UploadedFile]],
 
 
 async def run_draft(db: Db, id: UUID) -> None:
-    """Ask a worker to try the files; the result of an earlier run is removed."""
+    """Queue the dry run for a worker; delete the result of an earlier run."""
     await execute(
         db,
         """UPDATE dry_runs SET status = 'Pending', started_at = NULL, ended_at = NULL, attempts = 0, log = '{}',
@@ -144,7 +144,7 @@ async def run_draft(db: Db, id: UUID) -> None:
 
 
 async def discard_draft(db: Db, caller: Caller, id: UUID) -> None:
-    """Remove a draft of the caller; its files are swept."""
+    """Delete a draft of the caller; its files are deleted later."""
     removed = await execute(
         db, "DELETE FROM dry_runs WHERE id = %(id)s AND caller_id = %(caller)s", id=id, caller=caller.id
     )
@@ -154,7 +154,7 @@ async def discard_draft(db: Db, caller: Caller, id: UUID) -> None:
 
 
 async def forget_dry_runs(db: Db, store: Store, now: datetime) -> None:
-    """Remove drafts after a day, their files unless an import has them, and previews of imports no longer held."""
+    """Delete drafts after a day, their files unless an import uses them, and previews of imports no longer held."""
     async with db.transaction():
         rows = await fetch_rows(
             db,

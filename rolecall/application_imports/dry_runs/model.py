@@ -12,7 +12,7 @@ CHANNEL = "dry_runs"
 
 
 class DryRunStatus(StrEnum):
-    # A draft whose author has not tried it yet.
+    # No dry run was started yet.
     DRAFT = "Draft"
     PENDING = "Pending"
     RUNNING = "Running"
@@ -21,7 +21,7 @@ class DryRunStatus(StrEnum):
 
 
 class Draft(msgspec.Struct, frozen=True):
-    """The configuration to try: the body of a new application, or of a change to one."""
+    """Configuration for a dry run: the body of a new application, or of a change to one."""
 
     application_id: UUID | None
     body: Json

@@ -14,12 +14,12 @@ from rolecall.core.db import Db, fetch_rows, fetch_value
 from rolecall.core.errors import NotFound
 from rolecall.core.paging import FrozenListing, Page, fetch_frozen
 
-# The accounts that have a person.
+# The match statuses of accounts without a person.
 _WITHOUT_PERSON = ("Unmatched", "Disputed", "Never")
 
 
 async def get(db: Db, id: UUID, caller: Caller) -> DryRunDetail:
-    """Return a dry run of the caller; others do not see it."""
+    """Return a dry run that the caller created; raise NotFound for any other."""
     rows = await fetch_rows(
         db,
         f"""SELECT {SUMMARY_COLUMNS}, d.status, d.created_by, d.created_at, d.started_at, d.ended_at, d.log, d.failure,

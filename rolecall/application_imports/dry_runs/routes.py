@@ -30,10 +30,10 @@ _TAGS = ("Administration",)
     tags=_TAGS,
 )
 async def try_files(db: Db, caller: Caller, id: str, raw: Upload, facts: Facts, config: Config) -> DryRunDetail:
-    """Try files: find out what an import of them would do, without changing anything.
+    """Start a dry run: find out what an import of files would do, without changing anything.
 
     Send files as for an upload, by the id or the name of their file group. The form field `connector`, a JSON object,
-    is tried instead of the connector of the application and needs the scope `config:manage`. Read the dry run until
+    replaces the connector of the application and needs the scope `config:manage`. Read the dry run until
     its status is Finished or Failed; it is removed after a day. An identity source needs `identities:write` as well.
     """
     application_id = known_guid("Application", id)
@@ -43,7 +43,7 @@ async def try_files(db: Db, caller: Caller, id: str, raw: Upload, facts: Facts, 
 
 @operation("GET", "/{id:str}", scope=Scope.IMPORTS_READ, tags=_TAGS)
 async def get_dry_run(db: Db, caller: Caller, id: str) -> DryRunDetail:
-    """Get a dry run of your own: its progress, then what an import would do."""
+    """Get one of your dry runs: its progress, then what an import would do."""
     return await queries.get(db, known_guid("DryRun", id), caller)
 
 

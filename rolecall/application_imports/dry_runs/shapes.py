@@ -11,7 +11,7 @@ from rolecall.applications.shapes import ApplicationSummary, Metrics
 
 
 class TriedFile(msgspec.Struct, rename="camel"):
-    """A file and its rows by outcome; the counts are null until it was read."""
+    """A file and its rows by outcome; the counts are null until it is read."""
 
     id: UUID
     file_group: str
@@ -30,7 +30,7 @@ class ChangeCount(msgspec.Struct):
 
 
 class MatchCounts(msgspec.Struct):
-    """How many accounts have a person, none, or several who fit; `never` is a person's decision."""
+    """Numbers of accounts by match. Of disputed accounts several people fit; `never` is set by a person."""
 
     matched: int
     unmatched: int

@@ -19,7 +19,7 @@ from rolecall.application_imports.read.table import MAX_FIELD, MIB, Table, check
 
 
 class DecodedText(NamedTuple):
-    """A text in UTF-8; `detected` is the encoding it had, if the file did not say so."""
+    """A text in UTF-8; `detected` is its original encoding, if that was detected from the bytes."""
 
     text: bytes
     detected: str | None = None

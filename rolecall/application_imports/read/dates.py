@@ -52,7 +52,7 @@ def read_dates(texts: pl.Series, format: str | None, zone: ZoneInfo, *, is_shape
     if len(lost):
         shown = ", ".join(lost.head(3).to_list())
         notes.append(
-            f"{texts.name}: {len(lost):,} values are not dates as far as Rolecall can tell ({shown}); "
+            f"{texts.name}: {len(lost):,} values are not recognized as dates ({shown}); "
             f"set shape.dates.{texts.name} to their format, or list words for no date in shape.blank"
         )
     written = pl.select(pl.coalesce(written, odd)).to_series()
@@ -69,7 +69,7 @@ def _recognized(odd: pl.Series, zone: ZoneInfo, notes: list[str], *, is_shaped: 
         return moments, False
     order, because = _order(rest)
     if order is None:
-        message = f"{odd.name} has dates such as {rest[0]}, of which day and month cannot be told apart; set "
+        message = f"{odd.name} has dates such as {rest[0]}, in which day and month are ambiguous; set "
         message += f"shape.dates.{odd.name} to day first or month first"
         if is_shaped:
             raise BrokenFile(message)
@@ -81,7 +81,7 @@ def _recognized(odd: pl.Series, zone: ZoneInfo, notes: list[str], *, is_shaped: 
 
 
 def _order(rest: pl.Series) -> tuple[str | None, str]:
-    """Tell the order of day and month from values that allow only one."""
+    """Infer the order of day and month from values that allow only one."""
     parts = rest.str.extract_groups(_NUMBERS)
     first, second = (parts.struct.field(name).cast(pl.Int32) for name in "12")
     if rest.str.contains(r"^\d+\.\d+\.").all() and not (second > 12).any():
@@ -90,9 +90,9 @@ def _order(rest: pl.Series) -> tuple[str | None, str]:
     if len(by_first) and len(by_second):
         return None, ""
     if len(by_first):
-        return "day first", f"{by_first[0]} has no month {by_first[0][:2]}"
+        return "day first", f"{by_first[0]} cannot start with the month"
     if len(by_second):
-        return "month first", f"{by_second[0]} has no month above 12"
+        return "month first", f"{by_second[0]} cannot start with the day"
     return None, ""
 
 

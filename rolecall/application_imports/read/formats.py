@@ -139,7 +139,7 @@ def check_headers_fit(headers: list[str], width: int) -> None:
 
 
 def _check_workbook(content: bytes) -> None:
-    """Tell an archive with other files inside from a workbook."""
+    """Reject a ZIP archive that is not a workbook."""
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         names = archive.namelist()
     if not any(name.startswith("xl/") for name in names):

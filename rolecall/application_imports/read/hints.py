@@ -1,4 +1,4 @@
-"""Say in the log where values look as if they wanted a shape: lists in one cell, JSON, words for status."""
+"""Find columns that probably need a shape, for the log: lists in one cell, JSON, status words."""
 
 from collections.abc import Iterator
 

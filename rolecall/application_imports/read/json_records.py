@@ -107,7 +107,7 @@ def flattened(record: Record, prefix: str = "") -> Iterator[tuple[str, object]]:
 
 
 def with_paths(records: Iterable[tuple[int, Record]], paths: Iterable[str]) -> Iterator[tuple[int, Record]]:
-    """Flatten records, and add the values at `paths` that are not names of their own."""
+    """Flatten records, and add the values at `paths` that are not flattened names already."""
     wanted = list(paths)
     for number, record in records:
         flat = dict(flattened(record))

@@ -1,4 +1,4 @@
-"""Names of people: their halves, and the keys by which they are sorted and matched."""
+"""Split names of people into first and last name, and compute the keys by which they are sorted and matched."""
 
 import polars as pl
 

@@ -130,7 +130,7 @@ def parse_rows(
 
 
 def _full_name() -> pl.Expr:
-    """Make the name of first and last name where it is missing."""
+    """Build a missing name from first and last name."""
     name, halves = pl.col("Name"), pl.concat_str("First Name", pl.lit(" "), "Last Name").str.strip_chars()
     return pl.when(name == "").then(halves).otherwise(name)
 

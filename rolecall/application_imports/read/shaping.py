@@ -14,7 +14,7 @@ from rolecall.applications.field_words import NO_ACCESS
 from rolecall.applications.file_shape import JSON, FileShape, Placeholder, RowCondition, Unpivot, pattern_parts
 from rolecall.applications.model import FIELDS, Content, same_header
 
-# In these contents a row without the value that is split says nothing.
+# In these contents a row without the value that is split is left out.
 _PAIRS = (Content.MEMBERSHIPS, Content.PERMISSIONS)
 LOST_LIST = r"^(?:System\.[A-Za-z.]+\[\]|Microsoft\.ActiveDirectory\.Management\.AD\w+Collection)$"
 # Bytes of white space around a word.
@@ -75,12 +75,12 @@ class ShapedTable:
         return position
 
     def make(self, field: str, values: pl.Expr) -> None:
-        """Add a column for a field, whatever headers the file has."""
+        """Add a column for a field; it precedes a header of the same name."""
         name = next(name for name in FIELDS[self.content] if same_header(name) == same_header(field))
         self.made[name] = int(self.add(f"{name} by the shape", values))
 
     def blank(self, words: Iterable[str]) -> None:
-        """Empty cells that are one of the words."""
+        """Blank the cells that contain one of these words."""
         folded = [word.strip().lower() for word in words]
         # Few cells are as short as a word: look for the exact texts among these.
         longest = max(len(word.encode()) for word in folded) + _AROUND
@@ -115,7 +115,7 @@ class ShapedTable:
             self.frame = self.frame.with_columns(pl.col(position).fill_null(""))
 
     def _without_lost(self, column: str, cells: pl.Series) -> pl.Series:
-        """Empty cells in which PowerShell wrote the type of a list in place of its values."""
+        """Blank the cells in which PowerShell wrote the type of a list instead of its values."""
         lost = cells.str.contains(LOST_LIST)
         if not lost.any():
             return cells

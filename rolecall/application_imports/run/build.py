@@ -58,7 +58,7 @@ async def _build_and_commit(job: Job) -> None:
 
 
 async def result_of(work: Awaitable[None]) -> BuildResult:
-    """Wait for a build and turn the ways in which it can end into its result."""
+    """Wait for a build and convert the way it ended to a result."""
     try:
         await work
         return BuildResult(BuildOutcome.FINISHED)
@@ -84,7 +84,7 @@ async def connection(job: Job) -> AsyncIterator[Db]:
 
 
 async def _build(db: Db, job: Job) -> list[str]:
-    """Read, compare, apply and finish; return the tables that got many rows. Rejected rows outlive a failure."""
+    """Read, compare, apply and finish; return the tables that got many rows. Rejects are stored even if it fails."""
     run = await find_run(db, job.import_id)
     await execute(db, "SELECT pg_advisory_xact_lock(%(key)s)", key=build_lock(run.application_id))
     steps = Steps(job.started)

@@ -1,7 +1,8 @@
-"""Try files: build as an import does, store what it would change, and roll everything back. Runs in the child process.
+"""Perform a dry run: build as an import does, store what it would change, and roll everything back.
 
-The draft of the configuration is applied in the same transaction, so that a dry run cannot differ from the import that
-follows. The transaction sees one snapshot of the database: its import number is free there, and stays unused.
+It runs in the child process. The draft of the configuration is applied in the same transaction, so that a dry run
+cannot differ from the import that follows. The transaction sees one snapshot of the database: its import number is
+free there, and stays unused.
 """
 
 from uuid import UUID

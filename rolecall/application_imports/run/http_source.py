@@ -25,7 +25,7 @@ _MOST_MATCHES = 100
 _MOST_LISTING_BYTES = 4 * 1024 * 1024
 _PATTERN = re.compile(r"[*\[]")
 _LINK = re.compile(r"""<a\s(?:[^>]*?\s)?href=["']([^"'<>]+)["']""", re.IGNORECASE)
-# The total stops a source that sends a byte a minute.
+# The total timeout ends a source that sends one byte a minute.
 _TIMEOUT = aiohttp.ClientTimeout(total=3600, sock_connect=30, sock_read=60)
 _HEADERS = {"Accept-Encoding": "identity", "User-Agent": "Rolecall-Imports/1"}
 # Services that give credentials to any process on the machine.
@@ -109,7 +109,7 @@ async def _answer(
                 return
             target = answer.headers.get("Location")
         if not target:
-            raise OSError(f"the server answers {answer.status} without saying where the file is")
+            raise OSError(f"the server responded {answer.status} without a Location header")
         url = url.join(URL(target))
     raise OSError(f"the server redirects more than {_MOST_HOPS} times")
 

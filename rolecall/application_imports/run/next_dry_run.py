@@ -1,4 +1,4 @@
-"""Run the next dry run, on the side of the worker: start its child process and record how it ended."""
+"""Run the next dry run in the worker: start its child process and record how it ended."""
 
 from datetime import datetime
 from uuid import UUID
@@ -13,7 +13,7 @@ from rolecall.core.db import Db, Pool, execute, fetch_rows, fetch_value
 
 
 async def run_next_dry_run(pool: Pool, config: Config, _: datetime) -> bool:
-    """Try the files of the oldest dry run that waits; return whether there was one."""
+    """Run the oldest pending dry run; return whether there was one."""
     async with pool.connection() as db:
         rows = await fetch_rows(
             db, "SELECT id FROM dry_runs WHERE status IN ('Pending', 'Running') ORDER BY created_at"

@@ -132,7 +132,7 @@ class Pipeline:
             await self.log(db, f"{group.name}: {note}")
 
     def check_rejects(self) -> None:
-        """Fail on a malformed row unless its file group allows rejects. All files were read before, to list all."""
+        """Fail on a malformed row unless its file group allows rejects. All files are read before, to list all."""
         for content in Content:
             if delta := self.deltas.get(content):
                 delta.check_rejects()

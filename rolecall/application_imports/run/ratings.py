@@ -39,8 +39,8 @@ _PERMISSIONS = """
       AND risk_rank(v.risk_rating) < risk_rank(was.risk_rating)
     ORDER BY p.header, p.section, p.permission"""
 
-# A group is as risky as what it and its parents give: look at groups that lost such a permission or got another
-# parent, at those that come back, and at all groups below them.
+# A group has the highest risk of the permissions of the group and its parents. Rate groups that lost such a permission,
+# got another parent or came back, and all groups below them.
 _GROUPS = """
     WITH RECURSIVE below (number) AS (
         SELECT s.holder_number FROM assignments s JOIN groups g ON g.number = s.holder_number

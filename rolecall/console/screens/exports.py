@@ -24,14 +24,14 @@ from rolecall.web.lists import LISTS, RECORD, find_all, read_filters
 
 
 def sign_as(session: Session, caller: Caller, scope: str, action: str) -> Sign:
-    """Authorise the person again in the transaction that records the export."""
+    """Authorize the person again in the transaction that records the export."""
 
     async def sign(db: Db) -> Author:
         author = by(AuthorKind.PERSON, caller, action, clock.now(), correlation_id.get())
         person = await actions.sign_as_person(db, session, author)
         if person is None:
             raise Unauthorized
-        # The rows are those of the caller who asked, so a role that was taken away meanwhile ends the export.
+        # The rows were selected for this caller, so the export fails if the role was removed meanwhile.
         if scope not in person.caller().scopes or person.is_limited != caller.is_limited:
             raise Forbidden(scope)
         return author
@@ -40,7 +40,7 @@ def sign_as(session: Session, caller: Caller, scope: str, action: str) -> Sign:
 
 
 def is_from_here(request: AnyRequest) -> bool:
-    """Tell whether a link is ours: one on another site must not export in the name of the person who follows it."""
+    """Return whether the link is on our own site, to prevent cross-site request forgery."""
     return request.headers.get("sec-fetch-site", "none") in ("none", "same-origin")
 
 

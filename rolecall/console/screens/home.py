@@ -65,7 +65,7 @@ async def show_home(db: Db, person: Person, caller: Caller, now: datetime, confi
 
 
 async def _own_home(db: Db, person: Person, now: datetime, config: Config) -> HtmlPage:
-    """Show people what is theirs: what waits for them, their people, their applications, their access and requests."""
+    """Show the home page of a limited person: pending responses, people, applications, access and requests."""
     waiting = await _waiting(db, person)
     values = {
         "today": now.astimezone(config.timezone),

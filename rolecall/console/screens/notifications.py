@@ -27,7 +27,7 @@ async def mark_all_notifications(db: Db, caller: Caller) -> SeeOther:
 
 @screen("GET", "/settings/outbox", scope=Scope.CONFIG_MANAGE, query={"outcome": a_word_of(MessageOutcome)})
 async def show_outbox(db: Db, query: dict[str, Any]) -> HtmlPage:
-    """Show what was sent to whom, and how the channels are."""
+    """Show sent messages and the health of the channels."""
     page = await queries.messages(db, query["page"], query.get("outcome"))
     values = {
         "page": page,

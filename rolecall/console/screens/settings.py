@@ -213,7 +213,8 @@ async def set_role(db: Db, form: Form) -> SeeOther:
     await console.set_role(db, id, role, first(form, "email") or None)
     name = (await queries.people_names(db, [id]))[id]
     return SeeOther(
-        "/settings/people", f"{name} is {role}" if role else f"{name} has no role and sees only what is theirs"
+        "/settings/people",
+        f"{name} is {role}" if role else f"{name} has no role now and sees only records that concern them",
     )
 
 

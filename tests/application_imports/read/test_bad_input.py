@@ -80,9 +80,9 @@ def users(folder: Path, text: Text, **group: Any) -> Outcome:
     [
         ('Username,Teams\nada,"[""a"",""b""]"\n', 'Teams looks like JSON (["a","b"]); set shape.split.Teams: json'),
         ("Username,State\nada,Active\nbob,Suspended\n", "State (Active, Suspended) looks like the status of accounts"),
-        ("Username,Last Login\nada,Never\n", "Last Login: 1 values are not dates as far as Rolecall can tell (Never)"),
-        ("Username,Last Login\nada,03/04/2024\n", "day and month cannot be told apart; set shape.dates.Last Login"),
-        ("Username,Last Login\nada,23/04/2024\n", "Last Login is read day first, because 23/04/2024 has no month 23"),
+        ("Username,Last Login\nada,Never\n", "Last Login: 1 values are not recognized as dates (Never)"),
+        ("Username,Last Login\nada,03/04/2024\n", "day and month are ambiguous; set shape.dates.Last Login"),
+        ("Username,Last Login\nada,23/04/2024\n", "read day first, because 23/04/2024 cannot start with the month"),
         ("Username,Name\nada,Ad\xe9\n".encode("latin-1"), "it is read as windows-1252; set encoding if"),
         ("Username,Name\nada,Ad\xe9\n".encode("utf-16-le"), "it is read as utf-16-le"),
         ("Username,api_token,Password Last Set\nada,x,y\n", "api_token looks like a secret and is not kept"),

@@ -116,7 +116,7 @@ async def test_redirect_without_location_is_not_followed(
     run = await fetched(client, db, config, f"{server.url}/root", server.url + path)
 
     assert run["status"] == "Failed"
-    assert f"the server answers {status} without saying where the file is" in run["log"]
+    assert f"the server responded {status} without a Location header" in run["log"]
     assert server.asked == [path]
 
 

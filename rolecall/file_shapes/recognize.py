@@ -1,4 +1,4 @@
-"""Recognise the format and the encoding of a sample, and read its rows as text."""
+"""Recognize the format and the encoding of a sample, and read its rows as text."""
 
 import codecs
 import io
@@ -51,8 +51,8 @@ class Found(msgspec.Struct):
     paths: dict[str, str] = {}
 
 
-def recognise(sample: Sample, header_line: int | None = None) -> Found:
-    """Recognise a sample; `header_line` is where a person says that the header is."""
+def recognize(sample: Sample, header_line: int | None = None) -> Found:
+    """Recognize a sample; `header_line` is the line that a person chose."""
     head = sample.head
     if not head.strip():
         raise Unreadable("the file is empty; export it again")
@@ -185,7 +185,7 @@ def _from_records(format: str, records: Sequence[dict[str, Any]], evidence: list
     return Found(format, headers, rows, lists=lists, evidence=evidence, header_line=None, paths=paths, raw=raw)
 
 
-# What a list of objects is asked for: e-mail addresses have a type, memberships a name.
+# The members to read in a list of objects: e-mail addresses have a type, memberships a name.
 _NAMING = ("value", "display", "displayName", "name", "id")
 
 
