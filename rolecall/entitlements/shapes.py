@@ -114,7 +114,7 @@ class Curation(Body):
     """The curated fields of an entitlement. Omitted fields keep their values; "" and [] clear them.
 
     No import changes it. `riskRating` overrides the import's rating. `sameAs` names the entitlement that this one was
-    before it was renamed: its curated fields and its history go on here.
+    before it was renamed: its curated fields and its history continue here.
     """
 
     display_name: Text256 | None = None

@@ -193,7 +193,7 @@ def _email_problems(email: EmailSettings) -> Iterator[Problem]:
 
 
 async def _password_problems(db: Db, known: EmailSettings, body: NotificationSettingsBody) -> list[Problem]:
-    """Refuse another host for the stored password, which whoever changes the host could read there."""
+    """Require the password again for another host, which could otherwise read the stored one."""
     if body.email is None or body.email.host in (None, known.host) or body.email.password is not None:
         return []
     stored = "SELECT true FROM notification_secrets WHERE channel = %(channel)s"

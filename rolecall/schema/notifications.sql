@@ -1,10 +1,10 @@
--- Notifications: written by triggers, in the transaction of what they tell, so that nothing happens without them.
+-- Notifications: triggers insert them in the transaction of the change that they report, so that none is lost.
 --
 -- INSERT INTO access_request_events and UPDATE of access_requests (access_requests/moving.py), INSERT and UPDATE of personnel_events
 -- (personnel_events/actions.py), UPDATE of application_imports and import_runs (application_imports/run/next_import.py) and of webhooks
 -- (webhooks/outbox.py) fire the triggers. notifications/reminders.py calls `tell_waiting` itself.
 
--- The person, token or nothing that writes this transaction.
+-- The person or token that writes this transaction, or NULL.
 CREATE OR REPLACE FUNCTION author_id() RETURNS uuid STABLE LANGUAGE sql RETURN
     (nullif(current_setting('rolecall.author', true), '')::jsonb #>> '{caller,id}')::uuid;
 
@@ -33,7 +33,7 @@ BEGIN
     END IF;
 END $$;
 
--- Tell everyone whose response these requests wait for: not who asked, not who is affected, no rule that another reviewer met.
+-- Notify the reviewers whose responses are pending, except the reporter, the affected person, and rules that another reviewer met.
 CREATE OR REPLACE FUNCTION tell_waiting(requests uuid[], told_kind text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO notifications (id, identity_id, kind, item_kind, item_id, part, created_date, next_attempt_on)
@@ -50,7 +50,7 @@ BEGIN
     END IF;
 END $$;
 
--- A new request waits; a request was assigned; a request was decided, which who asked for it is told.
+-- A request was created: notify its reviewers. Assigned: its assignee. Decided: its reporter.
 CREATE OR REPLACE FUNCTION tell_of_request_events() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM tell_waiting(ARRAY(SELECT request_id FROM new_rows WHERE name = 'AccessRequestCreated'), 'Waiting');
@@ -71,7 +71,7 @@ END $$;
 CREATE OR REPLACE TRIGGER tell_of_request_events AFTER INSERT ON access_request_events REFERENCING NEW TABLE AS new_rows
     FOR EACH STATEMENT EXECUTE FUNCTION tell_of_request_events();
 
--- A request moved: what it waited for is done, and others may have to respond now.
+-- A request moved: mark its notifications as read, and notify the reviewers who must respond now.
 CREATE OR REPLACE FUNCTION tell_of_moved_requests() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     moved CONSTANT uuid[] := ARRAY(SELECT id FROM (SELECT id, status FROM new_rows EXCEPT SELECT id, status FROM old_rows) AS changed);
@@ -86,7 +86,7 @@ END $$;
 CREATE OR REPLACE TRIGGER tell_of_moved_requests AFTER UPDATE ON access_requests REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
     FOR EACH STATEMENT EXECUTE FUNCTION tell_of_moved_requests();
 
--- An event about a person: their supervisor is told of its creation and cancelation, unless they did it.
+-- A personnel event was created or canceled: notify the supervisor of the person, unless they did it.
 CREATE OR REPLACE FUNCTION tell_of_personnel_events() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM tell(ARRAY(SELECT people_to_tell(i.supervisor_id) FROM identities i
@@ -106,7 +106,7 @@ END $$;
 CREATE OR REPLACE TRIGGER tell_of_assigned_event AFTER UPDATE OF assignee_id ON personnel_events FOR EACH ROW
     WHEN (NEW.assignee_id IS DISTINCT FROM OLD.assignee_id AND NEW.assignee_id IS NOT NULL) EXECUTE FUNCTION tell_of_assigned_event();
 
--- A failed or held import: the owner of the application is told, or the administrators.
+-- An import failed or is held: notify the owner of the application, or else the administrators.
 CREATE OR REPLACE FUNCTION tell_of_failed_import() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM tell(ARRAY(SELECT person_or_administrators(a.owner_id) FROM applications a WHERE a.id = NEW.application_id),
@@ -137,7 +137,7 @@ CREATE OR REPLACE TRIGGER tell_of_failing_webhook AFTER UPDATE ON webhooks FOR E
                                       OR NEW.disabled_reason IS NOT NULL AND OLD.disabled_reason IS NULL))
     EXECUTE FUNCTION tell_of_failing_webhook();
 
--- A channel that cannot send: the administrators are told in the console.
+-- A channel cannot send: notify the administrators in the console.
 CREATE OR REPLACE FUNCTION tell_of_failing_channel() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM tell(ARRAY(SELECT people_to_tell(administrators_id())), 'Channel Failing', 'Channel', '00000000-0000-0000-0000-000000000000', NEW.channel);

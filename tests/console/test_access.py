@@ -136,7 +136,7 @@ async def test_search_finds_groups_permissions_and_accounts(
     assert kind in found
 
 
-async def test_home_counts_accounts_that_someone_should_look_at(administrator: httpx2.AsyncClient, db: Db) -> None:
+async def test_home_counts_accounts_that_need_attention(administrator: httpx2.AsyncClient, db: Db) -> None:
     await a_ledger(db)
     await execute(db, "UPDATE accounts SET match = 'Unmatched', pin = NULL WHERE username = 'bo'")
     await execute(db, "UPDATE identities SET status = 'Disabled' WHERE first_name = 'Ada' AND last_name = 'Ledger'")

@@ -88,7 +88,7 @@ async def test_bad_rows_are_shown_and_can_be_left_out(
     assert "Save and import" in (await administrator.get(draft)).text
 
 
-async def test_changed_file_is_read_anew(
+async def test_changed_file_is_read_with_a_new_proposal(
     administrator: httpx2.AsyncClient, client: httpx2.AsyncClient, db: Db, config: Config
 ) -> None:
     application = await an_application(db)

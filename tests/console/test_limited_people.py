@@ -73,7 +73,9 @@ async def test_bulk_response_reveals_nothing_about_requests_of_others(
     assert f"#{number}" not in said
 
 
-async def test_former_supervisor_sees_the_person_no_more(administrator: httpx2.AsyncClient, db: Db, team: Team) -> None:
+async def test_former_supervisor_no_longer_sees_the_person(
+    administrator: httpx2.AsyncClient, db: Db, team: Team
+) -> None:
     request = await an_access_request(db, "Remove", identity_id=team.ada)
     await sign_in(administrator, db, team.grace)
     before = [
@@ -99,7 +101,7 @@ async def test_owner_who_left_is_signed_out(administrator: httpx2.AsyncClient, d
     assert await fetch_value(db, "SELECT count(*) FROM console_sessions WHERE identity_id = %(id)s", id=team.grace) == 0
 
 
-async def test_person_does_not_learn_of_their_own_offboarding(
+async def test_person_does_not_see_their_own_planned_offboarding(
     administrator: httpx2.AsyncClient, db: Db, team: Team
 ) -> None:
     event = await events.offboard(db, CLERK, {"identityId": str(team.ada), "effectiveDate": TOMORROW}, facts())

@@ -7,10 +7,10 @@ import httpx2
 from rolecall.core.config import Config
 from rolecall.core.db import Db, execute, fetch_value, make_pool
 from tests.builders import an_access_request, an_identity
-from tests.notifications.telling import Desk, change
+from tests.notifications.notifying import Desk, change
 
 
-async def test_bell_leads_to_what_waits_and_is_emptied(administrator: httpx2.AsyncClient, db: Db) -> None:
+async def test_bell_links_to_notifications_and_is_cleared(administrator: httpx2.AsyncClient, db: Db) -> None:
     assert 'aria-label="Notifications"' in (await administrator.get("/")).text
     assert "No notifications" in (await administrator.get("/notifications")).text
     me: UUID = await fetch_value(db, "SELECT identity_id FROM console_roles")
@@ -26,9 +26,7 @@ async def test_bell_leads_to_what_waits_and_is_emptied(administrator: httpx2.Asy
     assert 'aria-label="Notifications"' in (await administrator.get("/")).text
 
 
-async def test_outbox_shows_what_would_have_been_sent_and_what_is_wrong(
-    administrator: httpx2.AsyncClient, db: Db, config: Config
-) -> None:
+async def test_outbox_shows_messages_and_problems(administrator: httpx2.AsyncClient, db: Db, config: Config) -> None:
     assert "No mail server is set" in (await administrator.get("/settings/outbox")).text
     await change(db, config, email={"transport": "Outbox"})
     me: UUID = await fetch_value(db, "SELECT identity_id FROM console_roles")

@@ -56,7 +56,7 @@ def test_hostile_file_is_answered_at_once(tmp_path: Path, content: bytes) -> Non
     assert time.process_time() - started < 2
 
 
-def test_ambiguous_dates_are_asked_for(tmp_path: Path) -> None:
+def test_ambiguous_dates_become_a_question(tmp_path: Path) -> None:
     text = "Username,Last Login\nada,01/02/2026\nbob,03/04/2026\n"
 
     (question,) = proposed(tmp_path, users=text).files[0].contents[0].questions
@@ -65,7 +65,7 @@ def test_ambiguous_dates_are_asked_for(tmp_path: Path) -> None:
     assert [choice.value for choice in question.choices] == ["day first", "month first"]
 
 
-def test_second_header_is_asked_for(tmp_path: Path) -> None:
+def test_second_header_becomes_a_question(tmp_path: Path) -> None:
     text = "Username,Name,Email\nBenutzer,Name,Mail\nada,Ada Byron,a@b.co\nbob,Bob Kahn,b@b.co\n"
 
     (question,) = proposed(tmp_path, users=text).files[0].contents[0].questions
@@ -74,7 +74,7 @@ def test_second_header_is_asked_for(tmp_path: Path) -> None:
     assert [choice.key for choice in question.choices] == ["headerLine", "skipLines"]
 
 
-def test_unknown_status_is_asked_for(tmp_path: Path) -> None:
+def test_unknown_status_becomes_a_question(tmp_path: Path) -> None:
     text = "Username,Status\nada,Active\nbob,Qx\n"
 
     (question,) = proposed(tmp_path, users=text).files[0].contents[0].questions
@@ -83,7 +83,7 @@ def test_unknown_status_is_asked_for(tmp_path: Path) -> None:
     assert [choice.value for choice in question.choices] == ["Yes", "No"]
 
 
-def test_encoding_is_detected_and_said(tmp_path: Path) -> None:
+def test_encoding_is_detected_and_reported(tmp_path: Path) -> None:
     (file,) = proposed(tmp_path, users="Username,Name\nmueller,Jörg Müller\n".encode("cp1252")).files
 
     assert file.encoding == "windows-1252"

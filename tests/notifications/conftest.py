@@ -7,7 +7,7 @@ import pytest
 from rolecall.core.config import Config
 from rolecall.core.db import Db, make_pool
 from tests.notifications.mailbox import Mailbox, receiving
-from tests.notifications.telling import Company, Desk, a_company, set_up_mail
+from tests.notifications.notifying import Company, Desk, a_company, set_up_mail
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from rolecall.core.config import Config
 from rolecall.core.db import Db, execute, fetch_value
 from tests.builders import an_import
 from tests.notifications.mailbox import Mailbox, receiving
-from tests.notifications.telling import Company, Desk, ask, change, set_up_mail, told
+from tests.notifications.notifying import Company, Desk, ask, change, set_up_mail, told
 from tests.webhooks.receivers import receiving as receiving_posts
 
 SETTINGS = "/api/notification-settings"
@@ -49,7 +49,7 @@ async def test_person_lists_and_reads_only_own_notifications(
     assert (await graces.patch(f"/api/notifications/{others}", json={"isRead": True})).status_code == 404
 
 
-async def test_token_of_nobody_has_no_notifications(client: httpx2.AsyncClient) -> None:
+async def test_token_without_a_person_has_no_notifications(client: httpx2.AsyncClient) -> None:
     assert (await client.get("/api/notifications")).json()["items"] == []
     answer = await client.patch("/api/notification-preferences", json={"zone": "Asia/Tokyo"})
     assert answer.status_code == 409

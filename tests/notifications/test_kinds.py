@@ -9,10 +9,10 @@ from rolecall.core.caller import SYSTEM, Caller
 from rolecall.core.db import Db, execute, fetch_rows, fetch_value
 from rolecall.webhooks.model import FAILURES_UNTIL_PROBED
 from tests.builders import an_application, an_import, facts
-from tests.notifications.telling import Company, Desk, ask, told
+from tests.notifications.notifying import Company, Desk, ask, told
 
 
-async def test_rolled_back_request_tells_nobody(db: Db, company: Company) -> None:
+async def test_rolled_back_request_notifies_nobody(db: Db, company: Company) -> None:
     async with db.transaction(force_rollback=True):
         await ask(db, company)
         assert await told(db) == [("Waiting", "New")]
@@ -20,7 +20,7 @@ async def test_rolled_back_request_tells_nobody(db: Db, company: Company) -> Non
     assert await told(db) == []
 
 
-async def test_each_stage_tells_who_is_asked_next(db: Db, company: Company) -> None:
+async def test_each_stage_notifies_its_reviewers(db: Db, company: Company) -> None:
     await execute(
         db,
         "UPDATE applications SET provisioner_ids = ARRAY[%(id)s::uuid] WHERE id = %(app)s",
@@ -38,7 +38,7 @@ async def test_each_stage_tells_who_is_asked_next(db: Db, company: Company) -> N
     assert unread == [(company.alan,)]
 
 
-async def test_who_asked_is_told_of_the_decision(db: Db, company: Company) -> None:
+async def test_requester_is_notified_of_the_decision(db: Db, company: Company) -> None:
     joan = Caller(company.alan, "Alan Turing", frozenset())
     request = await ask(db, company)
     await execute(db, "UPDATE access_requests SET reporter_id = %(id)s WHERE id = %(r)s", id=company.alan, r=request)
@@ -54,7 +54,7 @@ async def test_who_asked_is_told_of_the_decision(db: Db, company: Company) -> No
     assert decided == [("AccessRequestApproved",)]
 
 
-async def test_assignee_is_told_unless_they_took_it(db: Db, company: Company) -> None:
+async def test_assignee_is_notified_unless_they_assigned_themselves(db: Db, company: Company) -> None:
     request = await ask(db, company)
     body = {"assigneeId": str(company.alan)}
 
@@ -64,7 +64,7 @@ async def test_assignee_is_told_unless_they_took_it(db: Db, company: Company) ->
     assert ("Assigned", "New") in await told(db, company.alan)
 
 
-async def test_owner_is_told_of_a_failed_import_and_administrators_without_one(db: Db, company: Company) -> None:
+async def test_failed_import_notifies_the_owner_or_else_the_administrators(db: Db, company: Company) -> None:
     owned = await an_application(db, "CRM", ownerId=str(company.grace))
 
     await an_import(db, owned, "Failed")
@@ -74,7 +74,7 @@ async def test_owner_is_told_of_a_failed_import_and_administrators_without_one(d
     assert await told(db, company.alan) == [("Import Failed", "New")]
 
 
-async def test_held_import_is_told_and_withdrawn_when_it_continues(db: Db, company: Company, desk: Desk) -> None:
+async def test_held_import_is_notified_and_withdrawn_when_it_continues(db: Db, company: Company, desk: Desk) -> None:
     run = await an_import(db, company.payroll, "Running")
     await execute(db, "INSERT INTO import_runs (import_id) VALUES (%(id)s)", id=run)
 
@@ -83,7 +83,7 @@ async def test_held_import_is_told_and_withdrawn_when_it_continues(db: Db, compa
     assert await told(db, company.alan) == [("Import Held", "New")]
 
 
-async def test_administrators_are_told_once_of_a_failing_webhook(db: Db, company: Company) -> None:
+async def test_administrators_are_notified_once_of_a_failing_webhook(db: Db, company: Company) -> None:
     hook = UUID(int=5)
     await execute(
         db,
@@ -98,7 +98,7 @@ async def test_administrators_are_told_once_of_a_failing_webhook(db: Db, company
     assert await told(db) == [("Webhook Failing", "New")]
 
 
-async def test_supervisor_is_told_of_an_event_about_their_people(db: Db, company: Company) -> None:
+async def test_supervisor_is_notified_of_an_event_about_their_people(db: Db, company: Company) -> None:
     await execute(
         db,
         """INSERT INTO personnel_events (id, type, reporter_id, reporter_name, identity_id, needed_on)

@@ -10,7 +10,7 @@ from rolecall.core.config import Config
 from rolecall.core.db import Db, execute, fetch_rows
 from rolecall.notifications.model import CountedDays, Reminders, counted_after, counted_before
 from rolecall.notifications.reminders import remind_and_escalate
-from tests.notifications.telling import Company, ask, change, told
+from tests.notifications.notifying import Company, ask, change, told
 
 ZURICH = ZoneInfo("Europe/Zurich")
 FRIDAY = datetime(2026, 12, 18, 15, tzinfo=UTC)
@@ -49,7 +49,7 @@ async def activity(db: Db) -> list[tuple[str, str]]:
     return [(action, content) for action, content in rows]
 
 
-async def test_silent_reviewer_is_reminded_once(db: Db, config: Config, company: Company) -> None:
+async def test_reviewer_who_did_not_respond_is_reminded_once(db: Db, config: Config, company: Company) -> None:
     await change(db, config, reminders={"days": "Calendar Days"})
     await ask(db, company)
 
@@ -62,7 +62,7 @@ async def test_silent_reviewer_is_reminded_once(db: Db, config: Config, company:
     assert await told(db, company.grace) == [("Waiting", "New"), ("Due", "New")]
 
 
-async def test_supervisor_of_a_silent_reviewer_can_respond(db: Db, config: Config, company: Company) -> None:
+async def test_supervisor_of_an_unresponsive_reviewer_can_respond(db: Db, config: Config, company: Company) -> None:
     await change(db, config, reminders={"days": "Calendar Days", "remindAfterDays": 0})
     request = await ask(db, company)
 
@@ -88,7 +88,7 @@ async def test_own_supervisors_supervisor_is_not_asked_twice(db: Db, config: Con
     assert (await activity(db))[0][1].endswith("so Alan Turing can respond too")
 
 
-async def test_nothing_happens_on_silence_when_both_are_off(db: Db, config: Config, company: Company) -> None:
+async def test_no_reminder_or_escalation_when_both_are_off(db: Db, config: Config, company: Company) -> None:
     await change(db, config, reminders={"remindAfterDays": 0, "escalateAfterDays": 0})
     await ask(db, company)
 

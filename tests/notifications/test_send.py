@@ -11,12 +11,10 @@ from rolecall.core.config import Config
 from rolecall.core.db import Db, execute, fetch_value
 from tests.builders import an_identity
 from tests.notifications.mailbox import Mailbox
-from tests.notifications.telling import Company, Desk, ask, change, channel_error, outcomes, set_up_mail, told
+from tests.notifications.notifying import Company, Desk, ask, change, channel_error, outcomes, set_up_mail, told
 
 
-async def test_reviewer_gets_one_message_with_all_that_matters(
-    db: Db, company: Company, mail: Mailbox, desk: Desk
-) -> None:
+async def test_reviewer_gets_one_message_with_all_facts(db: Db, company: Company, mail: Mailbox, desk: Desk) -> None:
     request = await ask(db, company)
 
     await desk.work()
@@ -50,7 +48,7 @@ async def test_nothing_is_sent_for_finished_work(db: Db, company: Company, mail:
     assert await told(db, company.grace) == [("Waiting", "Withdrawn")]
 
 
-async def test_without_a_mail_server_everything_is_in_the_bell(db: Db, company: Company, desk: Desk) -> None:
+async def test_without_a_mail_server_notifications_are_in_the_console(db: Db, company: Company, desk: Desk) -> None:
     await ask(db, company)
 
     await desk.work()
@@ -59,7 +57,7 @@ async def test_without_a_mail_server_everything_is_in_the_bell(db: Db, company: 
     assert await outcomes(db) == []
 
 
-async def test_person_without_an_address_is_told_in_the_bell(
+async def test_person_without_an_address_is_notified_in_the_console(
     db: Db, company: Company, mail: Mailbox, desk: Desk
 ) -> None:
     await execute(db, "UPDATE identities SET email_address = '' WHERE id = %(id)s", id=company.grace)
@@ -71,7 +69,7 @@ async def test_person_without_an_address_is_told_in_the_bell(
 
 
 @pytest.mark.parametrize(("word", "first"), [("grey", "deferred"), ("hangup", "deferred"), ("lost", "unknown")])
-async def test_message_is_tried_again_after_a_passing_fault(
+async def test_message_is_retried_after_a_transient_error(
     db: Db, company: Company, mail: Mailbox, desk: Desk, word: str, first: str
 ) -> None:
     await execute(
@@ -139,7 +137,7 @@ async def test_deferred_message_fails_after_the_last_attempt(
     assert await outcomes(db) == ["deferred"] * 8
 
 
-async def test_unreachable_server_delays_messages_and_tells_administrators(
+async def test_unreachable_server_delays_messages_and_notifies_administrators(
     db: Db, config: Config, company: Company, mail: Mailbox, desk: Desk, mail_port: int
 ) -> None:
     await set_up_mail(db, config, 1)

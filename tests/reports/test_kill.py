@@ -44,7 +44,7 @@ async def a_worker(config: Config, faults: Path) -> AsyncIterator[Process]:
 
 
 @pytest.mark.parametrize("point", POINTS)
-async def test_a_killed_worker_leaves_no_half_file_and_another_finishes_it(
+async def test_a_killed_worker_leaves_no_partial_file_and_another_finishes_it(
     db: Db, config: Config, token: str, tmp_path: Path, point: str
 ) -> None:
     folder, faults = tmp_path / "reports", tmp_path / "faults"

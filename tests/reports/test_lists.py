@@ -150,7 +150,7 @@ async def test_access_of_a_past_day_is_what_it_was(client: httpx2.AsyncClient, d
     assert await access(client, asOf=(datetime.now(UTC) - timedelta(days=40)).isoformat()) == []
 
 
-async def test_changes_of_a_period_tell_what_was_gained_and_lost(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_changes_of_a_period_list_what_was_gained_and_lost(client: httpx2.AsyncClient, db: Db) -> None:
     ada, bank = await a_bank(db)
     await execute(db, "UPDATE application_imports SET build_end = now() - interval '35 days'")
     left = await a_finished_import(db, bank)

@@ -256,7 +256,7 @@ async def test_two_workers_write_one_file(service: httpx2.AsyncClient, scheduled
     assert len(visible(folder)) == 2
 
 
-async def test_an_interrupted_run_is_taken_up_and_given_up_after_three_times(
+async def test_an_interrupted_run_is_retried_and_fails_after_three_attempts(
     service: httpx2.AsyncClient, db: Db, scheduled: Config, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     report = await daily(service, folder)

@@ -211,7 +211,7 @@ async def test_a_draft_needs_the_right_to_configure(imports: Imports, client: ht
     assert (await client.get(f"/api/dry-runs/{mine.json()['id']}")).status_code == 404
 
 
-async def test_dry_run_is_forgotten_after_a_day_with_its_files(imports: Imports, db: Db, config: Config) -> None:
+async def test_dry_run_is_deleted_after_a_day_with_its_files(imports: Imports, db: Db, config: Config) -> None:
     tried = await imports.dry_run(await an_application(db), {"Users": USERS})
     location = await fetch_value(db, "SELECT location FROM dry_run_files")
     assert config.store.read(location).decode() == USERS

@@ -88,7 +88,7 @@ def users(folder: Path, text: Text, **group: Any) -> Outcome:
         ("Username,api_token,Password Last Set\nada,x,y\n", "api_token looks like a secret and is not kept"),
     ],
 )  # fmt: skip
-def test_log_names_what_wants_a_shape(tmp_path: Path, text: Text, message: str) -> None:
+def test_log_names_columns_that_need_a_shape(tmp_path: Path, text: Text, message: str) -> None:
     found = users(tmp_path, text)
 
     assert any(message in note for note in found.notes), found.notes

@@ -40,7 +40,7 @@ def test_get_aduser_export(tmp_path: Path) -> None:
     assert found.memberships == {("abyron", "Remote Users")}
 
 
-def test_list_that_powershell_lost_is_not_a_group(tmp_path: Path) -> None:
+def test_list_type_written_by_powershell_is_not_a_group(tmp_path: Path) -> None:
     shape = {"split": {"MemberOf": ";"}, "join": {"Group": "{MemberOf|rdn}"}}
     text = "Username,MemberOf\nada,Microsoft.ActiveDirectory.Management.ADPropertyValueCollection\n"
 
