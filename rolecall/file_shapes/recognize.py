@@ -7,7 +7,6 @@ import zipfile
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import fastexcel
 import msgspec
 import polars as pl
 
@@ -227,6 +226,8 @@ def _plain(value: Any) -> str:
 
 
 def _spreadsheet(sample: Sample) -> Found:
+    if sample.size > MOST_WHOLE:
+        raise Unreadable(f"the archive has more than {MOST_WHOLE // 1024**2} MiB; export the data as CSV")
     content = sample.whole()
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
@@ -248,10 +249,11 @@ def _spreadsheet(sample: Sample) -> Found:
 
 def _parquet(sample: Sample) -> Found:
     try:
-        table = formats.read(sample.whole())
-    except (BrokenFile, pl.exceptions.PolarsError, fastexcel.FastExcelError) as error:
+        # A few kilobytes may hold billions of equal rows.
+        table = formats.read_parquet(sample.path or sample.head, MOST_ROWS)
+    except (BrokenFile, pl.exceptions.PolarsError) as error:
         raise Unreadable(str(error)) from None
-    rows = [list(map(str, row[1:])) for row in table.frame.head(MOST_ROWS).rows()]
+    rows = [list(map(str, row[1:])) for row in table.frame.rows()]
     return Found("Parquet", table.headers, rows, evidence=["A Parquet file"], raw=_joined(table.headers, rows))
 
 

@@ -5,8 +5,11 @@ import time
 import zipfile
 from pathlib import Path
 
+import polars as pl
 import pytest
 
+from rolecall.file_shapes.recognize import MOST_ROWS, Unreadable, recognize
+from rolecall.file_shapes.sample import MOST_WHOLE, sample_of
 from tests.file_shapes.test_exports import proposed
 
 
@@ -54,6 +57,25 @@ def test_hostile_file_is_answered_at_once(tmp_path: Path, content: bytes) -> Non
     proposed(tmp_path, file=content)
 
     assert time.process_time() - started < 2
+
+
+def test_only_the_first_rows_of_a_parquet_file_are_read(tmp_path: Path) -> None:
+    # The reader of whole files refuses the last row.
+    rows = pl.DataFrame({"Username": [*["ada"] * 10_000, "\x00"]})
+    rows.write_parquet(tmp_path / "bomb.parquet")
+
+    found = recognize(sample_of(tmp_path / "bomb.parquet", "bomb.parquet"))
+
+    assert (found.headers, len(found.rows)) == (["Username"], MOST_ROWS)
+
+
+def test_large_archive_is_not_read_into_memory(tmp_path: Path) -> None:
+    with (tmp_path / "large.xlsx").open("wb") as file:
+        file.write(archive())
+        file.truncate(MOST_WHOLE + 1)
+
+    with pytest.raises(Unreadable, match="more than 16 MiB; export the data as CSV"):
+        recognize(sample_of(tmp_path / "large.xlsx", "large.xlsx"))
 
 
 def test_ambiguous_dates_become_a_question(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ import re
 import zipfile
 import zlib
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 
 import fastexcel
 import msgspec
@@ -44,7 +45,7 @@ def read(
     if content.startswith(b"PK\x03\x04"):
         return _read_xlsx(content, shape)
     if content.startswith(b"PAR1"):
-        return _read_parquet(content)
+        return read_parquet(content)
     for signature, what in SIGNATURES.items():
         if content.startswith(signature):
             raise BrokenFile(f"the file is {what}")
@@ -102,9 +103,9 @@ def _plain(value: object, line: int) -> str:
     return plain
 
 
-def _read_parquet(content: bytes) -> Table:
+def read_parquet(content: bytes | Path, most_rows: int | None = None) -> Table:
     try:
-        frame = pl.read_parquet(content)
+        frame = pl.read_parquet(content, n_rows=most_rows)
         # The cast writes dates and times in ISO format.
         texts = frame.select(pl.all().cast(pl.String).fill_null(""))
     except (pl.exceptions.PolarsError, OSError) as error:
