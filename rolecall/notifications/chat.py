@@ -35,11 +35,11 @@ def _escaped(text: str) -> str:
 
 def _teams(recipient: str, notes: Sequence[Note]) -> object:
     """Build an adaptive card, the form that workflows in Teams accept."""
-    body: list[object] = [{"type": "TextBlock", "text": f"For {recipient}", "isSubtle": True, "wrap": True}]
+    body: list[object] = [_plain(f"For {recipient}", isSubtle=True)]
     for note in notes:
-        body.append({"type": "TextBlock", "text": note.subject, "weight": "Bolder", "wrap": True})
-        body += [{"type": "TextBlock", "text": said, "wrap": True} for said in note.paragraphs]
-        body.append({"type": "FactSet", "facts": [{"title": label, "value": value} for label, value in note.facts]})
+        body.append(_plain(note.subject, weight="Bolder"))
+        body += [_plain(said) for said in note.paragraphs]
+        body += [_plain(f"{label}: {value}") for label, value in note.facts]
         opens = {"type": "Action.OpenUrl", "title": note.opens, "url": note.link}
         body.append({"type": "ActionSet", "actions": [opens]})
     card = {
@@ -50,6 +50,11 @@ def _teams(recipient: str, notes: Sequence[Note]) -> object:
     }
     attachment = {"contentType": "application/vnd.microsoft.card.adaptive", "content": card}
     return {"type": "message", "attachments": [attachment]}
+
+
+def _plain(text: str, **style: object) -> object:
+    """Build a text in which Teams reads no Markdown: a name like `[Approve](https://…)` must not become a link."""
+    return {"type": "RichTextBlock", "inlines": [{"type": "TextRun", "text": text, **style}]}
 
 
 async def post(outgoing: Outgoing, url: str, body: bytes) -> tuple[MessageOutcome, str]:

@@ -1,5 +1,6 @@
 """The API: own notifications, preferences, settings, templates, tests and the log."""
 
+import json
 import time
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,6 +11,9 @@ import pytest
 
 from rolecall.core.config import Config
 from rolecall.core.db import Db, execute, fetch_value
+from rolecall.notifications.chat import body_of
+from rolecall.notifications.model import Channel
+from rolecall.notifications.writing import Note
 from tests.builders import an_import
 from tests.notifications.mailbox import Mailbox, receiving
 from tests.notifications.notifying import Company, Desk, ask, change, set_up_mail, told
@@ -214,6 +218,17 @@ async def test_chat_gets_one_message_for_several_people(db: Db, config: Config, 
     assert b"For " in post.body
     assert all(name in post.body for name in (b"Alan Turing", b"Admin 0", b"Admin 1"))
     assert b"Open the import" in post.body
+
+
+def test_name_adds_no_link_to_a_chat_message() -> None:
+    name = "[Approve here](https://eve.example) <https://eve.example|here>"
+    note = Note(name, [name], [("Person", name)], "http://rolecall.test/", "Open the request")
+
+    card = json.loads(body_of(Channel.TEAMS, name, [note]))["attachments"][0]["content"]
+    slack = json.loads(body_of(Channel.SLACK, name, [note]))["text"]
+
+    assert {block["type"] for block in card["body"]} == {"RichTextBlock", "ActionSet"}
+    assert "<https://eve.example|here>" not in slack
 
 
 def certificate(folder: Path) -> tuple[Path, Path]:
