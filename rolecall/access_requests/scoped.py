@@ -11,7 +11,7 @@ from rolecall.access_requests import queries
 from rolecall.access_requests.permitted import NOT_OWN_OFFBOARDING
 from rolecall.access_requests.shapes import AccessRequestItem
 from rolecall.applications import permitted as applications
-from rolecall.core.db import Db, fetch_rows
+from rolecall.core.db import Db, fetch_rows, fetch_value
 from rolecall.core.paging import EVERYTHING, PAGE_SIZE, Page, whole
 from rolecall.identities.authority import LINE, MOST_PEOPLE
 
@@ -28,7 +28,7 @@ _SOURCES = (
     """(SELECT DISTINCT request_id FROM responses
         WHERE reviewer_id = ANY(%(answers_as)s) AND response = 'Pending' AND asked) q CROSS JOIN LATERAL (
            SELECT r.id, r.list_key FROM access_requests r
-           WHERE r.id = q.request_id AND r.status = ANY(awaited_statuses()){conditions})""",
+           WHERE r.id = q.request_id AND r.status = ANY(awaited_statuses()) AND {hidden}{conditions})""",
 )
 _OWN_APPLICATION = "WHERE a.owner_id = %(me)s OR %(me)s = ANY(a.provisioner_ids)"
 
@@ -49,12 +49,26 @@ def _found(filters: dict[str, Any], *, is_limited: bool) -> str:
             {" UNION ".join(parts)} ORDER BY list_key DESC{f" LIMIT {MOST_LISTED}" if is_limited else ""})"""
 
 
+async def _hides_some(db: Db, me: UUID, application_id: UUID | None) -> bool:
+    """Tell whether requests of the application are part of the person's own offboarding."""
+    return bool(
+        await fetch_value(
+            db,
+            f"""SELECT EXISTS (SELECT FROM access_requests r WHERE r.identity_id = %(me)s
+                               AND r.application_id = %(application)s AND NOT {NOT_OWN_OFFBOARDING})""",
+            me=me,
+            application=application_id,
+        )
+    )
+
+
 async def concerning(
     db: Db, page: int, me: UUID, answers_as: tuple[UUID, ...], **filters: Any
 ) -> Page[AccessRequestItem]:
     """List the requests that concern a person, newest first; `filters` are by column, and None means no filter."""
     given = {column: value for column, value in filters.items() if value is not None}
-    if given.get("application_id") in await applications.applications_of(db, me):
+    application = given.get("application_id")
+    if application in await applications.applications_of(db, me) and not await _hides_some(db, me, application):
         return await queries.newest_first(db, page, **given)
     values = {**given, "me": me, "answers_as": list(answers_as)}
     if page == EVERYTHING:

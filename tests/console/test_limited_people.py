@@ -101,11 +101,7 @@ async def test_owner_who_left_is_signed_out(administrator: httpx2.AsyncClient, d
     assert await fetch_value(db, "SELECT count(*) FROM console_sessions WHERE identity_id = %(id)s", id=team.grace) == 0
 
 
-async def test_person_does_not_see_their_own_planned_offboarding(
-    administrator: httpx2.AsyncClient, db: Db, team: Team
-) -> None:
-    event = await events.offboard(db, CLERK, {"identityId": str(team.ada), "effectiveDate": TOMORROW}, facts())
-    request = await an_access_request(db, "Remove", identity_id=team.ada)
+async def relate(db: Db, request: UUID, event: UUID) -> None:
     await execute(
         db,
         """INSERT INTO related_items (request_id, item_id, kind, number, status, stage)
@@ -113,6 +109,14 @@ async def test_person_does_not_see_their_own_planned_offboarding(
         request=request,
         event=event,
     )
+
+
+async def test_person_does_not_see_their_own_planned_offboarding(
+    administrator: httpx2.AsyncClient, db: Db, team: Team
+) -> None:
+    event = await events.offboard(db, CLERK, {"identityId": str(team.ada), "effectiveDate": TOMORROW}, facts())
+    request = await an_access_request(db, "Remove", identity_id=team.ada)
+    await relate(db, request, event)
     await sign_in(administrator, db, team.ada)
 
     for path in ("/", "/requests", "/events", "/events/calendar", f"/identities/{team.ada}", "/export/access-requests"):
@@ -123,6 +127,25 @@ async def test_person_does_not_see_their_own_planned_offboarding(
     assert (await administrator.get(f"/requests/{request}")).status_code == 404
     await sign_in(administrator, db, team.grace)
     assert (await administrator.get(f"/events/{event}")).status_code == 200
+
+
+async def test_owner_does_not_see_their_own_planned_offboarding_in_their_application(
+    administrator: httpx2.AsyncClient, db: Db, team: Team
+) -> None:
+    ledger = await an_application(db, "Ledger", ownerId=str(team.ada))
+    event = await events.offboard(db, CLERK, {"identityId": str(team.ada), "effectiveDate": TOMORROW}, facts())
+    request = await an_access_request(db, "Remove", identity_id=team.ada, application_id=ledger)
+    other = await an_access_request(db, "Remove", identity_id=team.zoe, application_id=ledger)
+    await relate(db, request, event)
+    await execute(
+        db, "UPDATE responses SET reviewer_id = %(me)s, asked = true WHERE request_id = %(id)s", me=team.ada, id=request
+    )
+    await sign_in(administrator, db, team.ada)
+
+    for path in ("/requests", f"/requests?applicationId={ledger}", f"/export/access-requests?applicationId={ledger}"):
+        text = (await administrator.get(path)).text
+        assert str(request) not in text, path
+        assert str(other) in text, path
 
 
 @pytest.mark.parametrize("whom", ["zoe", "ada"])

@@ -6,13 +6,14 @@ from typing import Any
 from litestar.handlers import HTTPRouteHandler
 
 from rolecall.access_requests import queries as requests
+from rolecall.access_requests.permitted import NOT_OWN_OFFBOARDING
 from rolecall.console.answers import HtmlPage, SeeOther
 from rolecall.console.finding import label_of, the_person
 from rolecall.console.forms import first, problems_by_field, shown
 from rolecall.console.frame import screen
 from rolecall.console.holders_chart import ChartPeriod, holders_chart
 from rolecall.console.inputs import Form, a_day, some_words
-from rolecall.core.caller import Scope
+from rolecall.core.caller import SYSTEM, Caller, Scope
 from rolecall.core.checking import Facts
 from rolecall.core.config import Config
 from rolecall.core.db import Db, fetch_rows
@@ -68,7 +69,9 @@ _PAGE = {"asOf": a_day, "history": a_flag, "period": a_word_of(ChartPeriod)}
 
 
 @screen("GET", "/access/{id:str}", scope=Scope.APPLICATIONS_READ, limits=RecordType.ENTITLEMENT, query=_PAGE)
-async def show_entitlement(db: Db, id: str, query: dict[str, Any], config: Config, facts: Facts) -> HtmlPage:
+async def show_entitlement(
+    db: Db, id: str, query: dict[str, Any], caller: Caller, config: Config, facts: Facts
+) -> HtmlPage:
     entitlement = await queries.get(db, id)
     asked = query.get("asOf")
     day = asked if asked and asked < facts.today else None
@@ -93,7 +96,7 @@ async def show_entitlement(db: Db, id: str, query: dict[str, Any], config: Confi
             "first_data": first,
             "chart": await holders_chart(db, entitlement, period, first, facts.now) if first else None,
             "models": await _models(db, entitlement, [group.name for group in giving]),
-            "requests": await _requests(db, entitlement),
+            "requests": await _requests(db, entitlement, caller),
         },
     )
 
@@ -122,17 +125,18 @@ async def _models(db: Db, entitlement: EntitlementDetail, groups: list[str]) -> 
 _MOST_REQUESTS = 20
 
 
-async def _requests(db: Db, entitlement: EntitlementDetail) -> list[Any]:
-    """Find the newest requests about it."""
+async def _requests(db: Db, entitlement: EntitlementDetail, caller: Caller) -> list[Any]:
+    """Find the newest requests about it; limited people do not see those of their own offboarding."""
     rows = await fetch_rows(
         db,
         f"""SELECT r.id FROM access_requests r JOIN privileges p ON p.request_id = r.id
             WHERE r.application_id = %(application)s AND p.header = %(header)s AND p.section = %(section)s
-              AND p.permission = %(name)s ORDER BY r.list_key DESC LIMIT {_MOST_REQUESTS}""",
+              AND p.permission = %(name)s AND {NOT_OWN_OFFBOARDING} ORDER BY r.list_key DESC LIMIT {_MOST_REQUESTS}""",
         application=entitlement.application.id,
         header=entitlement.header,
         section=entitlement.section,
         name=entitlement.name,
+        me=caller.id if caller.is_limited else SYSTEM.id,
     )
     return await requests.details(db, [id for (id,) in rows])
 
