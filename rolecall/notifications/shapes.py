@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import msgspec
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator
 
-from rolecall.core.checking import Body, Flag, Name256, Text, Text256, broken, one_of
+from rolecall.core.checking import Body, Flag, Maybe, Name256, Text, Text256, broken, one_of
 from rolecall.notifications.model import (
     Channel,
     CountedDays,
@@ -146,10 +146,10 @@ EmailAddress = Annotated[Text256, AfterValidator(_address)]
 
 
 class EmailBody(Body):
-    transport: Annotated[Transport, one_of(Transport)] | None = None
+    transport: Maybe[Annotated[Transport, one_of(Transport)] | None] = None
     host: Text256 | None = None
     port: Annotated[int, Field(ge=1, le=65535)] | None = None
-    security: Annotated[Security, one_of(Security)] | None = None
+    security: Maybe[Annotated[Security, one_of(Security)] | None] = None
     username: Text256 | None = None
     sender: EmailAddress | None = None
     # Write-only; an empty text removes it.
@@ -158,8 +158,8 @@ class EmailBody(Body):
 
 class KindBody(Body):
     kind: KindName
-    channel: ChannelName | None = None
-    rhythm: RhythmName | None = None
+    channel: Maybe[ChannelName | None] = None
+    rhythm: Maybe[RhythmName | None] = None
     is_locked: Flag | None = None
 
 
@@ -184,8 +184,8 @@ Day = Annotated[date, BeforeValidator(_day)]
 class RemindersBody(Body):
     remind_after_days: Annotated[int, Field(ge=0, le=365)] | None = None
     escalate_after_days: Annotated[int, Field(ge=0, le=365)] | None = None
-    escalate_to: Annotated[EscalateTo, one_of(EscalateTo)] | None = None
-    days: Annotated[CountedDays, one_of(CountedDays)] | None = None
+    escalate_to: Maybe[Annotated[EscalateTo, one_of(EscalateTo)] | None] = None
+    days: Maybe[Annotated[CountedDays, one_of(CountedDays)] | None] = None
     holidays: Annotated[list[Day], Field(max_length=MOST_HOLIDAYS)] | None = None
 
     @field_validator("holidays")
@@ -216,8 +216,8 @@ class PreferenceBody(Body):
     """A choice for one kind; without channel and rhythm the default applies again."""
 
     kind: KindName
-    channel: ChannelName | None = None
-    rhythm: RhythmName | None = None
+    channel: Maybe[ChannelName | None] = None
+    rhythm: Maybe[RhythmName | None] = None
 
 
 class PreferencesBody(Body):
@@ -238,7 +238,7 @@ class TemplatePreviewBody(Body):
 class TestBody(Body):
     __test__ = False
 
-    channel: Annotated[Channel, one_of([Channel.EMAIL, Channel.SLACK, Channel.TEAMS])] = Channel.EMAIL
+    channel: Maybe[Annotated[Channel, one_of([Channel.EMAIL, Channel.SLACK, Channel.TEAMS])]] = Channel.EMAIL
     # Required for e-mail.
     address: EmailAddress = ""
 

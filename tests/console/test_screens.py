@@ -81,7 +81,7 @@ async def test_every_tab_shows_its_content(administrator: httpx2.AsyncClient, co
         for tab in tabs:
             answer = await administrator.get(f"/{kind}/{company.ids[kind]}?tab={tab}")
             assert answer.status_code == 200, (kind, tab)
-    simulated = await administrator.get(f"/access-models/{company.ids['drafts']}?tab=simulation")
+    simulated = await administrator.get(f"/access-models/{company.ids['model-drafts']}?tab=simulation")
     assert "would join" in simulated.text
 
 
