@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from rolecall.application_imports.read.secret_headers import looks_secret
-from rolecall.applications.field_words import DATE_FIELDS, NO_ACCESS, WORDS
+from rolecall.applications.field_words import DATE_FIELDS, NO_ACCESS, NO_DATE, WORDS
 from rolecall.applications.model import Content
 from rolecall.core.text import fold
 from rolecall.file_shapes.meanings import Meaning, assigned, is_inverted, meanings, names_of
@@ -453,7 +453,11 @@ def _add_dates(view: View, part: Part) -> None:
     for field in DATE_FIELDS:
         if (meaning := part.fields.get(field)) is None:
             continue
-        formats = view.by_header[meaning.header].date_formats
+        column = view.by_header[meaning.header]
+        formats = column.date_formats
+        if words := [word for word in column.distinct if fold(word) in NO_DATE]:
+            part.shape["blank"] = sorted({*part.shape.get("blank", []), *words})
+            part.evidence.append(f"{meaning.header} has words for no date: {', '.join(words[:3])}")
         if {"day first", "month first"} <= set(formats) and "iso" not in formats:
             example = next(iter(view.by_header[meaning.header].values), "")
             text = f"{meaning.header}: is the day or the month first in {example}? Set shape.dates.{meaning.header}"

@@ -122,8 +122,8 @@ BUGS = [
         "tampering",
         "an entry after the head of its chain counts as one that was written meanwhile",
         "audit/model.py",
-        "elif self._ends is not None and row.number > self._ends[row.chain]:",
-        "elif self._ends is None and row.number > 0:",
+        "elif row.number > self._ends[row.chain]:",
+        "elif row.number > 2**62:",
     ),
     Bug(
         "tampering",

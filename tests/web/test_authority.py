@@ -19,8 +19,8 @@ from tests.builders import CONNECTOR, a_token, an_application
 JSON = {"Content-Type": "application/json"}
 NEW_TOKEN = b'{"name": "stolen", "expiresInDays": null, "scopes": ["tokens:manage"]}'
 COUNT_TOKENS = "SELECT count(*) FROM tokens"
-# Operations that read more before the transaction: a multipart body, the address of a webhook.
-_OTHERS = ("/upload", "/test")
+# Operations that read more before the transaction: a multipart body, the address of a webhook, the rows of a report.
+_OTHERS = ("/upload", "/dry-run", "/propose", "/test", "/run")
 WRITES = [
     route
     for route in routes_of(create_app(Config(database_url="postgresql://")).app)
