@@ -14,6 +14,7 @@ import msgspec
 
 from rolecall.accounts.model import Access
 from rolecall.core.db import Db, fetch_all, fetch_rows, fetch_value
+from rolecall.core.errors import Invalid
 from rolecall.core.gathering import fetch_gathered
 from rolecall.core.paging import EVERYTHING, PAGE_SIZE, Page, Rows, all_of
 from rolecall.effective_access.queries import Asked, Given, imports_by_number, reasons_of
@@ -145,7 +146,20 @@ async def _last_import(db: Db, entitlement: EntitlementItem, as_of: datetime | N
         application=entitlement.application.id,
         as_of=as_of,
     )
+    if number is None and as_of is not None:
+        raise await _no_data(db, entitlement)
     return number or 0
+
+
+async def _no_data(db: Db, entitlement: EntitlementItem) -> Invalid:
+    """Return the refusal of a moment before the application's first import: an empty list would mean no holders."""
+    first = await fetch_value(
+        db,
+        """SELECT min(build_end) FROM application_imports WHERE application_id = %(id)s AND status = 'Finished'""",
+        id=entitlement.application.id,
+    )
+    since = f" before {first:%Y-%m-%dT%H:%M:%SZ}, when its first import finished" if first else ""
+    return Invalid.on("asOf", f"There is no data about {entitlement.application.name}{since}")
 
 
 async def _joined(db: Db, entitlement: EntitlementItem) -> str:

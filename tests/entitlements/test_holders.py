@@ -2,6 +2,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import httpx2
+import pytest
 
 from rolecall.access_requests.model import NewPrivilege
 from rolecall.core.db import Db, execute, fetch_rows, fetch_value
@@ -185,3 +186,30 @@ async def test_both_walks_find_the_same_holdings_of_accounts(db: Db) -> None:
             as_of=as_of,
         )
         assert {name for name, is_same in rows if is_same} == {"A", "B", "C", "D", "E", "Approve"}, as_of
+
+
+@pytest.mark.parametrize("what", ["holders", "history"])
+@pytest.mark.parametrize("format", ["json", "csv"])
+async def test_a_moment_before_the_first_import_has_no_data(
+    client: httpx2.AsyncClient, db: Db, what: str, format: str
+) -> None:
+    await a_ledger(db)
+    await execute(db, "UPDATE application_imports SET build_end = '2026-03-01T08:00:00Z'")
+    id = (await entitlement(client, "Approve"))["id"]
+
+    answer = await client.get(f"/api/entitlements/{id}/{what}", params={"asOf": "2026-02-01", "format": format})
+
+    assert answer.status_code == 400
+    message = "There is no data about Ledger before 2026-03-01T08:00:00Z, when its first import finished"
+    assert answer.json()["errors"] == [{"field": "asOf", "message": message}]
+
+
+@pytest.mark.parametrize("what", ["holders", "history"])
+async def test_a_moment_in_the_future_is_refused(client: httpx2.AsyncClient, db: Db, what: str) -> None:
+    await a_ledger(db)
+    id = (await entitlement(client, "Approve"))["id"]
+
+    answer = await client.get(f"/api/entitlements/{id}/{what}", params={"asOf": "2199-01-01"})
+
+    assert answer.status_code == 400
+    assert answer.json()["errors"][0]["field"] == "asOf"

@@ -13,6 +13,7 @@ from rolecall.application_imports.model import FileTotals, ImportStatus, RecordK
 from rolecall.application_imports.read.broken_file import BrokenFile
 from rolecall.application_imports.read.sources import Sources
 from rolecall.application_imports.run import ratings
+from rolecall.application_imports.run.cycles import cycle_lines
 from rolecall.application_imports.run.guard import reasons_to_hold
 from rolecall.application_imports.run.job import ImportRun
 from rolecall.application_imports.run.steps import Steps
@@ -77,6 +78,8 @@ async def count_and_match(
     counted = await count.count_touched(db, run.number, before, tallies)
     metrics = count.metrics_of(after, counted, is_identity_source=run.is_identity_source)
     lines = [*_file_lines(files), *_change_lines(counted), steps.done("Changes counted")]
+    if tallies[RecordKind.GROUP].total:
+        lines += await cycle_lines(db, run.application_id)
     if tallies[RecordKind.IDENTITY].total:
         lines += await _update_identities(db, run, now)
         lines += [steps.done("Identities updated")]

@@ -7,7 +7,7 @@ from litestar.handlers import HTTPRouteHandler
 
 from rolecall.access_requests import queries as requests
 from rolecall.access_requests.permitted import NOT_OWN_OFFBOARDING
-from rolecall.console.answers import HtmlPage, SeeOther
+from rolecall.console.answers import HtmlPage, SeeOther, sentence
 from rolecall.console.finding import label_of, the_person
 from rolecall.console.forms import first, problems_by_field, shown
 from rolecall.console.frame import screen
@@ -18,8 +18,10 @@ from rolecall.core.checking import Facts
 from rolecall.core.config import Config
 from rolecall.core.db import Db, fetch_rows
 from rolecall.core.errors import Invalid
+from rolecall.core.paging import PAGE_SIZE, Page
 from rolecall.effective_access import holders
 from rolecall.effective_access.over_time import first_data
+from rolecall.effective_access.shapes import Holding
 from rolecall.entitlements import actions, queries
 from rolecall.entitlements.model import EntitlementKind
 from rolecall.entitlements.shapes import EntitlementDetail
@@ -80,11 +82,17 @@ async def show_entitlement(
     giving = await queries.groups_that_give(db, entitlement.id)
     period = query.get("period") or ChartPeriod.YEAR
     first = await first_data(db, entitlement.application.id)
+    no_data, page = None, Page[Holding]([], 0, 1, PAGE_SIZE, 0)
+    try:
+        page = await read(db, entitlement, query["page"], moment, facts.now)
+    except Invalid as error:
+        no_data = sentence(error)
     return HtmlPage(
         "entitlement.html",
         {
             "entitlement": entitlement,
-            "page": await read(db, entitlement, query["page"], moment, facts.now),
+            "page": page,
+            "no_data": no_data,
             "query": query,
             "as_of": day,
             "end_of_day": moment and moment.isoformat(),

@@ -1,0 +1,47 @@
+"""Find groups that contain one another after an import, so that its log can report them."""
+
+from collections.abc import Iterator, Mapping
+from uuid import UUID
+
+from rolecall.core.db import Db, fetch_rows
+
+_MOST_REPORTED = 10
+
+
+async def cycle_lines(db: Db, application_id: UUID) -> list[str]:
+    """Return a line for each cycle of groups; access follows each group of a cycle once."""
+    rows = await fetch_rows(
+        db,
+        # The rule of parents_of, schema/accounts.sql, for all groups at once.
+        """SELECT DISTINCT ON (v.group_number) v.group_number, c.name, p.number
+           FROM group_versions v JOIN groups c ON c.number = v.group_number
+           JOIN groups p ON p.application_id = c.application_id AND in_any_case(p.name) = in_any_case(v.parent)
+           WHERE c.application_id = %(id)s AND v.until_import IS NULL AND v.parent <> ''
+           ORDER BY v.group_number, p.name = v.parent DESC, p.number""",
+        id=application_id,
+    )
+    names = {number: name for number, name, _ in rows}
+    found = list(cycles({number: parent for number, _, parent in rows}))
+    lines = [
+        f"Groups contain one another, each is followed once: {' > '.join(names[n] for n in [*cycle, cycle[0]])}"
+        for cycle in found[:_MOST_REPORTED]
+    ]
+    rest = len(found) - len(lines)
+    return [*lines, f"{rest:,} more cycles of groups"] if rest else lines
+
+
+def cycles(parents: Mapping[int, int]) -> Iterator[list[int]]:
+    """Yield each cycle once, from its lowest number up the parents."""
+    done = set[int]()
+    for start in sorted(parents):
+        path: dict[int, None] = {}
+        here: int | None = start
+        while here is not None and here not in done and here not in path:
+            path[here] = None
+            here = parents.get(here)
+        if here in path:
+            way = list(path)
+            cycle = way[way.index(here) :]
+            lowest = cycle.index(min(cycle))
+            yield cycle[lowest:] + cycle[:lowest]
+        done |= path.keys()
