@@ -1,11 +1,13 @@
 """Find groups that contain one another after an import, so that its log can report them."""
 
 from collections.abc import Iterator, Mapping
+from typing import TypeVar
 from uuid import UUID
 
 from rolecall.core.db import Db, fetch_rows
 
 _MOST_REPORTED = 10
+_T = TypeVar("_T", int, str)
 
 
 async def cycle_lines(db: Db, application_id: UUID) -> list[str]:
@@ -21,10 +23,10 @@ async def cycle_lines(db: Db, application_id: UUID) -> list[str]:
         id=application_id,
     )
     names = {number: name for number, name, _ in rows}
-    found = list(cycles({number: parent for number, _, parent in rows}))
+    found = [_from_lowest([names[number] for number in cycle]) for cycle in cycles({n: up for n, _, up in rows})]
     lines = [
-        f"Groups contain one another, each is followed once: {' > '.join(names[n] for n in [*cycle, cycle[0]])}"
-        for cycle in found[:_MOST_REPORTED]
+        f"Groups contain one another, each is followed once: {' > '.join([*cycle, cycle[0]])}"
+        for cycle in sorted(found)[:_MOST_REPORTED]
     ]
     rest = len(found) - len(lines)
     return [*lines, f"{rest:,} more cycles of groups"] if rest else lines
@@ -42,6 +44,10 @@ def cycles(parents: Mapping[int, int]) -> Iterator[list[int]]:
         if here in path:
             way = list(path)
             cycle = way[way.index(here) :]
-            lowest = cycle.index(min(cycle))
-            yield cycle[lowest:] + cycle[:lowest]
+            yield _from_lowest(cycle)
         done |= path.keys()
+
+
+def _from_lowest(cycle: list[_T]) -> list[_T]:
+    lowest = cycle.index(min(cycle))
+    return cycle[lowest:] + cycle[:lowest]
