@@ -94,6 +94,15 @@ async def change_draft(
     draft = await queries.draft_of(db, id, caller)
     proposal = msgspec.convert(await queries.proposal_of(db, id), ProposalDetail)
     body = draft.body
+    parts = {(at, n): part for at, file in enumerate(proposal.files) for n, part in enumerate(file.contents)}
+    offered = {
+        f"{at}|{n}|{choice.key}|{choice.value}"
+        for (at, n), part in parts.items()
+        for question in part.questions
+        for choice in question.choices
+    }
+    if not (fields.keys() <= parts.keys() and offered.issuperset(answers)):
+        raise Invalid.on("columns", "This form is out of date; choose again")
     for (file, part), columns in fields.items():
         _set_fields(_section(body, proposal, file, part), proposal, file, part, columns)
     for answer in answers:

@@ -27,7 +27,7 @@ async def test_bell_links_to_notifications_and_is_cleared(administrator: httpx2.
 
 
 async def test_outbox_shows_messages_and_problems(administrator: httpx2.AsyncClient, db: Db, config: Config) -> None:
-    assert "No mail server is set" in (await administrator.get("/settings/outbox")).text
+    assert "No mail server is configured" in (await administrator.get("/settings/outbox")).text
     await change(db, config, email={"transport": "Outbox"})
     me: UUID = await fetch_value(db, "SELECT identity_id FROM console_roles")
     await execute(db, "UPDATE console_roles SET email = 'me@example.com'")

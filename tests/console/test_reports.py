@@ -50,7 +50,7 @@ async def test_problems_are_shown_beside_their_fields(administrator: httpx2.Asyn
     rest = unescape((await saved(administrator, **{"filters.status": "odd"})).text)
     assert 'id="filters.status-problem">Status must be one of' in rest
     nowhere = await saved(administrator, **{"schedule.cron": "0 6 * * *", "schedule.location": "/srv"})
-    assert "its operator must set ROLECALL_REPORT_ROOTS" in nowhere.text
+    assert "ask the operator to set ROLECALL_REPORT_ROOTS" in nowhere.text
 
 
 async def test_an_auditor_runs_reports_and_changes_none(administrator: httpx2.AsyncClient, db: Db) -> None:

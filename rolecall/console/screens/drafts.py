@@ -1,5 +1,6 @@
 """The wizard: files, how they are read, a dry run, save and import. For a new application, or files that changed."""
 
+import re
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -136,13 +137,15 @@ async def change_draft(
     return SeeOther(f"/drafts/{id}")
 
 
+_FIELD = re.compile(r"field\.([0-9]{1,4})\.([0-9]{1,4})\.(.*)", re.DOTALL)
+
+
 def _fields(form: Form) -> dict[tuple[int, int], dict[str, str]]:
     """Return the chosen fields: the form has `field.FILE.CONTENT.HEADER`."""
     found: dict[tuple[int, int], dict[str, str]] = {}
     for name, values in form.items():
-        if name.startswith("field."):
-            _, file, part, header = name.split(".", 3)
-            found.setdefault((int(file), int(part)), {})[header] = values[0]
+        if place := _FIELD.fullmatch(name):
+            found.setdefault((int(place[1]), int(place[2])), {})[place[3]] = values[0]
     return found
 
 
