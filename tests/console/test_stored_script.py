@@ -15,7 +15,8 @@ SCRIPT = "<script>alert(1)</script><img src=x onerror=alert(1)>\"'>{{7*7}}\u202e
 NOT_SEEN = re.compile(r'="[^"]*"|<textarea.*?</textarea>|<span class="unseen">.*?</span>|<title>.*?</title>', re.DOTALL)
 # Columns with enum values, addresses, hashes or keys instead of user input; another e-mail ends the session.
 CODES = re.compile(
-    r"(^audit_.*|stages\.name|identities\.email|file_groups\.content|[._](status|type|action|role|outcome|event|events|kind|cron|location|channel"
+    r"(^audit_.*|stages\.name|identities\.email_address|file_groups\.content"
+    r"|[._](status|type|action|role|outcome|event|events|kind|cron|location|channel|part|zone|rhythm|bundle|step"
     r"|access|response|match|priority|encoding|operator|field|condition|scopes|public_id|url|sort_key|list|filter|rule"
     r"|reason|risk_rating|held|key|stage|format|period))$"
 )
