@@ -2634,9 +2634,9 @@ CREATE FUNCTION public.rate_groups(changed integer[]) RETURNS void
             FROM ((public.groups child
               JOIN public.group_versions v ON (((v.group_number = child.number) AND (v.until_import IS NULL) AND (v.parent <> ''::text))))
               JOIN public.groups parent ON (((parent.application_id = child.application_id) AND (public.in_any_case(parent.name) = public.in_any_case(v.parent)))))
-           WHERE (child.application_id IN ( SELECT g.application_id
+           WHERE (child.application_id IN ( SELECT g_1.application_id
                     FROM (unnest(rate_groups.changed) c(c)
-                      JOIN public.groups g ON ((g.number = c.c)))))
+                      JOIN public.groups g_1 ON ((g_1.number = c.c)))))
            ORDER BY child.number, (parent.name = v.parent) DESC, parent.number
          ), affected(number) AS (
           SELECT c.c
@@ -2661,33 +2661,41 @@ CREATE FUNCTION public.rate_groups(changed integer[]) RETURNS void
           SELECT DISTINCT w.number,
              w.above
             FROM walked w
-         ), given AS MATERIALIZED (
-          SELECT s.holder_number AS number,
-             max(public.risk_rank(COALESCE(c.risk_rating, v.risk_rating))) AS rank
-            FROM ((((( SELECT DISTINCT a.above
+         ), held AS MATERIALIZED (
+          SELECT holders.above AS number,
+             s.permission_number
+            FROM (( SELECT DISTINCT a.above
                     FROM above a) holders
-              JOIN public.assignments s ON (((s.holder_number = holders.above) AND (s.access <> 'None'::public.access) AND (s.until_import IS NULL))))
-              JOIN public.permission_versions v ON (((v.permission_number = s.permission_number) AND (v.until_import IS NULL))))
-              JOIN public.permissions p ON ((p.number = s.permission_number)))
+              CROSS JOIN LATERAL ( SELECT s_1.permission_number
+                    FROM public.assignments s_1
+                   WHERE ((s_1.holder_number = holders.above) AND (s_1.access <> 'None'::public.access) AND (s_1.until_import IS NULL))
+                  OFFSET 0) s)
+         ), given AS MATERIALIZED (
+          SELECT h.number,
+             max(public.risk_rank(COALESCE(c.risk_rating, v.risk_rating))) AS rank
+            FROM (((held h
+              JOIN public.permission_versions v ON (((v.permission_number = h.permission_number) AND (v.until_import IS NULL))))
+              JOIN public.permissions p ON ((p.number = h.permission_number)))
               LEFT JOIN public.curations c ON ((c.entitlement_id = p.id)))
-           GROUP BY s.holder_number
+           GROUP BY h.number
          ), curated AS MATERIALIZED (
-          SELECT g.number,
+          SELECT g_1.number,
              c.risk_rating
             FROM (public.curations c
-              JOIN public.groups g ON ((g.id = c.entitlement_id)))
+              JOIN public.groups g_1 ON ((g_1.id = c.entitlement_id)))
            WHERE (c.risk_rating IS NOT NULL)
          ), rated AS (
           SELECT a.number,
-             COALESCE(max(c.risk_rating) FILTER (WHERE (a.above = a.number)), (public.levels_in_order())[max(GREATEST(g.rank, public.risk_rank(c.risk_rating)))], 'None'::text) AS risk
+             COALESCE(max(c.risk_rating) FILTER (WHERE (a.above = a.number)), (public.levels_in_order())[max(GREATEST(g_1.rank, public.risk_rank(c.risk_rating)))], 'None'::text) AS risk
             FROM ((above a
-              LEFT JOIN given g ON ((g.number = a.above)))
+              LEFT JOIN given g_1 ON ((g_1.number = a.above)))
               LEFT JOIN curated c ON ((c.number = a.above)))
            GROUP BY a.number
          )
   UPDATE public.entitlements e SET risk_rating = r.risk
-    FROM rated r
-   WHERE ((e.kind = 'Group'::text) AND (e.number = r.number) AND (e.risk_rating <> r.risk));
+    FROM (rated r
+      JOIN public.groups g ON ((g.number = r.number)))
+   WHERE ((e.id = g.id) AND (e.risk_rating <> r.risk));
 END;
 
 CREATE FUNCTION public.recount_list(the_list text, columns text[]) RETURNS void
@@ -3043,7 +3051,7 @@ CREATE FUNCTION public.time_key(moment timestamp with time zone, number bigint) 
     RETURN (COALESCE(lpad((((EXTRACT(epoch FROM ((moment AT TIME ZONE 'UTC'::text) - '0001-01-01 00:00:00'::timestamp without time zone)) * (1000000)::numeric))::bigint)::text, 18, '0'::text), repeat('9'::text, 18)) || lpad((number)::text, 12, '0'::text));
 
 CREATE FUNCTION public.username_skeleton(username text) RETURNS text
-    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN rtrim(CASE WHEN (octet_length(username) = char_length(username)) THEN translate(lower((username COLLATE "C")), '01'::text, 'ol'::text) ELSE lower((translate(NORMALIZE(username, NFKC), 'µÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÐÑÒÓÔÕÖØÙÚÛÜÝÞĀĂĄĆĈĊČĎĐĒĔĖĘĚĜĞĠĢĤĦĨĪĬĮıĲĴĶĹĻĽĿŁŃŅŇŊŌŎŐŒŔŖŘŚŜŞŠŢŤŦŨŪŬŮŰŲŴŶŸŹŻŽſƁƂƄƆƇƉƊƋƎƏƐƑƓƔƖƗƘƜƝƟƠƢƤƦƧƩƬƮƯƱƲƳƵƷƸƼǄǅǇǈǊǋǍǏǑǓǕǗǙǛǞǠǢǤǦǨǪǬǮǱǲǴǶǷǸǺǼǾȀȂȄȆȈȊȌȎȐȒȔȖȘȚȜȞȠȢȤȦȨȪȬȮȰȲȺȻȽȾɁɃɄɅɆɈɊɌɎɑɡɩɪʋͅͰͲͶͿΆΈΉΊΌΎΏΑΒΓΔΕΖΗΘΙΚΛΜΝΞΟΠΡΣΤΥΦΧΨΩΪΫαβγεζηικμνορςστυχωϏϐϑϕϖϘϚϜϞϠϢϤϦϨϪϬϮϰϱϲϳϴϵϷϹϺϽϾϿЀЁЂЃЄЅІЇЈЉЊЋЌЍЎЏАБВГДЕЖЗИЙКЛМНОПРСТУФХЦЧШЩЪЫЬЭЮЯавгекмнорстухёѕіїјѠѢѤѦѨѪѬѮѰѲѴѵѶѸѺѼѾҀҊҌҎҐґҒҔҖҘҚҜҞҠҢҤҦҨҪҬҮҰҲҴҶҸҺһҼҾӀӁӃӅӇӉӋӍӏӐӒӔӖӘӚӜӞӠӢӤӦӨӪӬӮӰӲӴӶӸӺӼӾԀԁԂԄԆԈԊԌԎԐԒԔԖԘԚԛԜԝԞԠԢԤԦԨԪԬԮԱԲԳԴԵԶԷԸԹԺԻԼԽԾԿՀՁՂՃՄՅՆՇՈՉՊՋՌՍՎՏՐՑՒՓՔՕՖհոսցօ01'::text, 'màáâãäåæçèéêëìíîïðñòóôõöøùúûüýþāăąćĉċčďđēĕėęěĝğġģĥħĩīĭįiĳĵķĺļľŀłńņňŋōŏőœŕŗřśŝşšţťŧũūŭůűųŵŷÿźżžsɓƃƅɔƈɖɗƌǝəɛƒɠɣiɨƙɯɲɵơƣƥʀƨʃƭʈưʊvƴƶʒƹƽǆǆǉǉǌǌǎǐǒǔǖǘǚǜǟǡǣǥǧǩǫǭǯǳǳǵƕƿǹǻǽǿȁȃȅȇȉȋȍȏȑȓȕȗșțȝȟƞȣȥȧȩȫȭȯȱȳⱥȼƚⱦɂƀʉʌɇɉɋɍɏagiiviͱͳͷjάέήίόύώabyδeznθikλmvξoπpotuφxψwϊϋabyeznikmvopootuxwϗbθφπϙϛϝϟϡϣϥϧϩϫϭϯkpcjθeϸcϻͻͼͽѐëђѓєsiïjљњћќѝўџaбbrдeжзийkлmhoпpctyфxцчшщъыьэюяabrekmhopctyxësiïjѡѣѥѧѩѫѭѯѱѳvvѷѹѻѽѿҁҋҍҏrrғҕҗҙқҝҟҡңҥҧҩҫҭүұҳҵҷҹhhҽҿlӂӄӆӈӊӌӎlӑӓӕӗәӛӝӟӡӣӥӧөӫӭӯӱӳӵӷӹӻӽӿddԃԅԇԉԋԍԏԑԓԕԗԙqqwwԟԡԣԥԧԩԫԭԯաբգդեզէըթժիլխծկhձղճմյնշnչպջռuվտրgւփքoֆhnugool'::text) COLLATE "C")) END, '. '::text);
 
 CREATE TABLE public.permission_values (

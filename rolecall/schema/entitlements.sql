@@ -34,13 +34,17 @@ CREATE OR REPLACE FUNCTION rate_groups(changed int[]) RETURNS void LANGUAGE sql 
         SELECT w.number, p.parent, w.depth + 1 FROM walked w JOIN parents p ON p.child = w.above WHERE w.depth < deepest_nesting()
     ), above AS MATERIALIZED (
         SELECT DISTINCT w.number, w.above FROM walked w
+    ), held AS MATERIALIZED (
+        -- OFFSET 0 keeps the lookup by holder: without statistics, the planner would read the assignments of every account.
+        SELECT holders.above AS number, s.permission_number
+        FROM (SELECT DISTINCT a.above FROM above a) AS holders CROSS JOIN LATERAL (
+            SELECT s.permission_number FROM assignments s
+            WHERE s.holder_number = holders.above AND s.access <> 'None' AND s.until_import IS NULL OFFSET 0) AS s
     ), given AS MATERIALIZED (
-        SELECT s.holder_number AS number, max(risk_rank(coalesce(c.risk_rating, v.risk_rating))) AS rank
-        FROM (SELECT DISTINCT a.above FROM above a) AS holders
-        JOIN assignments s ON s.holder_number = holders.above AND s.access <> 'None' AND s.until_import IS NULL
-        JOIN permission_versions v ON v.permission_number = s.permission_number AND v.until_import IS NULL
-        JOIN permissions p ON p.number = s.permission_number LEFT JOIN curations c ON c.entitlement_id = p.id
-        GROUP BY s.holder_number
+        SELECT h.number, max(risk_rank(coalesce(c.risk_rating, v.risk_rating))) AS rank
+        FROM held h JOIN permission_versions v ON v.permission_number = h.permission_number AND v.until_import IS NULL
+        JOIN permissions p ON p.number = h.permission_number LEFT JOIN curations c ON c.entitlement_id = p.id
+        GROUP BY h.number
     ), curated AS MATERIALIZED (
         SELECT g.number, c.risk_rating FROM curations c JOIN groups g ON g.id = c.entitlement_id WHERE c.risk_rating IS NOT NULL
     ), rated AS (
@@ -49,7 +53,8 @@ CREATE OR REPLACE FUNCTION rate_groups(changed int[]) RETURNS void LANGUAGE sql 
         FROM above a LEFT JOIN given g ON g.number = a.above LEFT JOIN curated c ON c.number = a.above
         GROUP BY a.number
     )
-    UPDATE entitlements e SET risk_rating = r.risk FROM rated r WHERE e.kind = 'Group' AND e.number = r.number AND e.risk_rating <> r.risk;
+    -- By id, which has an index: without statistics, a join by number would compare each group with each entitlement.
+    UPDATE entitlements e SET risk_rating = r.risk FROM rated r JOIN groups g ON g.number = r.number WHERE e.id = g.id AND e.risk_rating <> r.risk;
 END;
 
 -- Bring the list to what an import shows: groups and permissions that are new, altered or gone, and the ratings that follow from them.
