@@ -167,7 +167,7 @@ def service(data_dir: Path) -> Iterator[tuple[str, str, int]]:
             wait_for(port)
             scopes = [
                 part
-                for s in ("config:manage", "imports:write", "imports:read", "applications:read")
+                for s in ("config:manage", "identities:write", "imports:write", "imports:read", "applications:read")
                 for part in ("--scope", s)
             ]
             create = [*rolecall, "token", "create", "bench", *scopes, "--data-dir", str(data_dir)]
@@ -212,7 +212,9 @@ async def make_application(session: aiohttp.ClientSession, **fields: Any) -> dic
     guard = {"maxRemovedPercent": 100, "maxNewPercent": 1000000, "minCount": 1000000}
     body = {"name": f"Bench {time.time()}", "guard": guard, **fields}
     async with session.post("/api/applications", json=body) as answer:
-        return dict(await answer.json())
+        made = dict(await answer.json())
+        assert answer.status == 201, made
+        return made
 
 
 async def run_import(
