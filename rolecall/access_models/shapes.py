@@ -7,7 +7,8 @@ from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
 from rolecall.access_models import model
 from rolecall.access_models.model import Definition, Operator
-from rolecall.accounts.model import Access, PermissionName
+from rolecall.accounts.model import Access
+from rolecall.accounts.shapes import PermissionNameBody
 from rolecall.applications.shapes import ApplicationId
 from rolecall.core.checking import (
     Body,
@@ -16,7 +17,6 @@ from rolecall.core.checking import (
     Maybe,
     Name256,
     OptionalName256,
-    Text256,
     Text2048,
     broken,
     one_of,
@@ -116,22 +116,8 @@ def _gives(access: Access) -> Access:
     return access
 
 
-class ModelPermissionBody(Body):
-    header: Text256 = ""
-    section: Text256 = ""
-    permission: Text256 = Field("", validate_default=True)
+class ModelPermissionBody(PermissionNameBody):
     access: Maybe[Annotated[Access, one_of(Access), AfterValidator(_gives)]] = Access.GRANT
-
-    @field_validator("permission")
-    @classmethod
-    def named(cls, permission: str, info: ValidationInfo) -> str:
-        if not permission.strip() and not info.data.get("section", "").strip():
-            raise broken("{name} is required")
-        return permission
-
-    @property
-    def key(self) -> PermissionName:
-        return PermissionName(self.header, self.section, self.permission)
 
 
 class GrantsBody(Body):

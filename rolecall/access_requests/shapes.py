@@ -6,7 +6,8 @@ import msgspec
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
 from rolecall.access_requests.model import RESPONSE_VERBS, Response, TargetType
-from rolecall.accounts.model import Access, Pair, PermissionName
+from rolecall.accounts.model import Access, Pair
+from rolecall.accounts.shapes import PermissionNameBody
 from rolecall.applications.shapes import ApplicationSummary, LiveApplicationId
 from rolecall.core.checking import (
     Body,
@@ -17,7 +18,6 @@ from rolecall.core.checking import (
     OptionalComment,
     OptionalName256,
     SomeText,
-    Text256,
     broken,
     facts_of,
     one_of,
@@ -162,24 +162,10 @@ class LeftoverItem(msgspec.Struct, rename="camel"):
     affected_identity: IdentityDetail
 
 
-class PrivilegeBody(Body):
+class PrivilegeBody(PermissionNameBody):
     """A permission by header, section and name, with the requested access; the default access depends on the action."""
 
-    header: Text256 = ""
-    section: Text256 = ""
-    permission: Text256 = Field("", validate_default=True)
     access: Maybe[Annotated[Access, one_of(Access)] | None] = None
-
-    @field_validator("permission")
-    @classmethod
-    def named(cls, permission: str, info: ValidationInfo) -> str:
-        if not permission.strip() and not info.data.get("section", "").strip():
-            raise broken("{name} is required")
-        return permission
-
-    @property
-    def key(self) -> PermissionName:
-        return PermissionName(self.header, self.section, self.permission)
 
 
 def _once(privileges: list[PrivilegeBody]) -> list[PrivilegeBody]:

@@ -3,11 +3,11 @@ from typing import Self
 from uuid import UUID
 
 import msgspec
-from pydantic import model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
-from rolecall.accounts.model import Access, Match, Pair
+from rolecall.accounts.model import Access, Match, Pair, PermissionName
 from rolecall.applications.shapes import ApplicationSummary
-from rolecall.core.checking import Body, IdentityId, Maybe, broken
+from rolecall.core.checking import Body, IdentityId, Maybe, Text256, broken
 from rolecall.identities.model import IdentityStatus
 from rolecall.settings.policy import Level
 
@@ -134,3 +134,22 @@ class PinBody(Body):
         if self.never == (self.identity_id is not None):
             raise broken("Set either identityId or never: true")
         return self
+
+
+class PermissionNameBody(Body):
+    """A permission by header, section and name; one of section and name is required."""
+
+    header: Text256 = ""
+    section: Text256 = ""
+    permission: Text256 = Field("", validate_default=True)
+
+    @field_validator("permission")
+    @classmethod
+    def named(cls, permission: str, info: ValidationInfo) -> str:
+        if not permission.strip() and not info.data.get("section", "").strip():
+            raise broken("{name} is required")
+        return permission
+
+    @property
+    def key(self) -> PermissionName:
+        return PermissionName(self.header, self.section, self.permission)

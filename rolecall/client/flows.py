@@ -58,11 +58,26 @@ class Item(msgspec.Struct, Generic[T], frozen=True):
     value: T
 
 
+class Done(msgspec.Struct, Generic[T], frozen=True):
+    """The end of a flow with its result."""
+
+    value: T
+
+
 Outcome = Reply | Lost | None
+Step = TypeVar("Step")
 Flow = Generator[Request | Pause, Outcome, T]
 Stream = Generator[Request | Pause | Item[T], Outcome, None]
 Progress = Callable[[int, int], None]
 Files = Mapping[str, str | Path | Sequence[str | Path]]
+
+
+def advance(flow: Generator[Step, Outcome, T], outcome: Outcome = None) -> Step | Done[T]:
+    """Give a flow the outcome of its last step and return its next step, or its end."""
+    try:
+        return flow.send(outcome)
+    except StopIteration as end:
+        return Done(end.value)
 
 
 def perform(call: Call[T], patience: float) -> Flow[T]:

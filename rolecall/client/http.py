@@ -13,7 +13,20 @@ from rolecall.client import answers, flows
 from rolecall.client.answers import Json, Page
 from rolecall.client.calls import Call, Id
 from rolecall.client.errors import Failed, Unavailable
-from rolecall.client.flows import Files, Flow, Item, Lost, Outcome, Pause, Progress, Reply, Request, Stream
+from rolecall.client.flows import (
+    Done,
+    Files,
+    Flow,
+    Item,
+    Lost,
+    Outcome,
+    Pause,
+    Progress,
+    Reply,
+    Request,
+    Stream,
+    advance,
+)
 
 T = TypeVar("T")
 PATIENCE_SECONDS = 30.0
@@ -76,27 +89,19 @@ class Client:
         self._http.close()
 
     def _run(self, flow: Flow[T], progress: Progress | None = None) -> T:
-        outcome: Outcome = None
-        while True:
-            try:
-                step = flow.send(outcome)
-            except StopIteration as done:
-                answer: T = done.value
-                return answer
-            outcome = self._take(step, progress)
+        step = advance(flow)
+        while not isinstance(step, Done):
+            step = advance(flow, self._take(step, progress))
+        return step.value
 
     def _stream(self, flow: Stream[T]) -> Iterator[T]:
-        outcome: Outcome = None
-        while True:
-            try:
-                step = flow.send(outcome)
-            except StopIteration:
-                return
+        step = advance(flow)
+        while not isinstance(step, Done):
             if isinstance(step, Item):
                 yield step.value
-                outcome = None
+                step = advance(flow)
             else:
-                outcome = self._take(step)
+                step = advance(flow, self._take(step))
 
     def _take(self, step: Request | Pause, progress: Progress | None = None) -> Outcome:
         if isinstance(step, Pause):
@@ -159,27 +164,19 @@ class AsyncClient:
         await self._http.aclose()
 
     async def _run(self, flow: Flow[T], progress: Progress | None = None) -> T:
-        outcome: Outcome = None
-        while True:
-            try:
-                step = flow.send(outcome)
-            except StopIteration as done:
-                answer: T = done.value
-                return answer
-            outcome = await self._take(step, progress)
+        step = advance(flow)
+        while not isinstance(step, Done):
+            step = advance(flow, await self._take(step, progress))
+        return step.value
 
     async def _stream(self, flow: Stream[T]) -> AsyncIterator[T]:
-        outcome: Outcome = None
-        while True:
-            try:
-                step = flow.send(outcome)
-            except StopIteration:
-                return
+        step = advance(flow)
+        while not isinstance(step, Done):
             if isinstance(step, Item):
                 yield step.value
-                outcome = None
+                step = advance(flow)
             else:
-                outcome = await self._take(step)
+                step = advance(flow, await self._take(step))
 
     async def _take(self, step: Request | Pause, progress: Progress | None = None) -> Outcome:
         if isinstance(step, Pause):

@@ -15,21 +15,15 @@ from typing import Any
 from urllib.parse import urlencode
 from zoneinfo import ZoneInfo
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from rolecall.console.charts import shares
 from rolecall.console.model import Person
 from rolecall.core.caller import Scope
+from rolecall.core.templates import environment
 
 STATIC = Path(__file__).parent / "static"
-_environment = Environment(
-    loader=PackageLoader("rolecall.console"),
-    autoescape=True,
-    undefined=StrictUndefined,
-    trim_blocks=True,
-    lstrip_blocks=True,
-)
+_environment = environment("rolecall.console")
 
 
 def render(template: str, **values: Any) -> str:

@@ -4,10 +4,11 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from functools import cache
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment
 
 from rolecall.access_requests.shapes import AccessRequestDetail, Permission
 from rolecall.audit.shapes import AuditEventItem
+from rolecall.core.templates import environment
 from rolecall.effective_access.shapes import AccessEntry
 from rolecall.evidence.shapes import ImportEvidence, PersonEvidence
 from rolecall.personnel_events.shapes import EventDetail
@@ -39,15 +40,7 @@ def report(evidence: PersonEvidence, entries: Sequence[AuditEventItem], head: st
 
 @cache
 def _environment() -> Environment:
-    environment = Environment(
-        loader=PackageLoader("rolecall.evidence"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {"shown": _shown, "privilege": _privilege}
-    return environment
+    return environment("rolecall.evidence", shown=_shown, privilege=_privilege)
 
 
 Row = tuple[object, ...]

@@ -46,6 +46,21 @@ class CheckResult(msgspec.Struct, frozen=True):
     advice: str = ""
 
 
+class DatabaseCheck(msgspec.Struct, frozen=True):
+    """A check of the tables; `problem` returns what is wrong, empty if nothing is."""
+
+    name: str
+    problem: Callable[[Db], Awaitable[str]]
+    fine: str
+    advice: str
+    state: CheckState = CheckState.TROUBLE
+
+    async def result(self, db: Db) -> CheckResult:
+        if problem := await self.problem(db):
+            return CheckResult(self.name, self.state, problem, self.advice)
+        return _fine(self.name, self.fine)
+
+
 def _fine(check: str, detail: str) -> CheckResult:
     return CheckResult(check, CheckState.OK, detail)
 
@@ -61,8 +76,8 @@ async def examine(db: Db, config: Config) -> list[CheckResult]:
         findings += [*_disks(config), *_permissions(config)]
     findings += [_signing_in(config), version := await _version(db)]
     if version.state is CheckState.OK:
-        findings += [await check(db) for check in _CHECKS]
-        findings.append(await _secrets(db, config))
+        findings += [await check.result(db) for check in _CHECKS]
+        findings += [await _unmatched(db), await _audit(db), await _secrets(db, config)]
     return findings
 
 
@@ -103,14 +118,9 @@ def _signing_in(config: Config) -> CheckResult:
     )
 
 
-async def _worker(db: Db) -> CheckResult:
-    if await some_worker_lives(db):
-        return _fine("worker", "a worker sent a heartbeat within 20 s")
-    return _trouble(
-        "worker",
-        "no worker has sent a heartbeat within 20 s: nothing is imported, delivered or opened",
-        "start `rolecall serve` or `rolecall worker`; the worker's log says why it stopped",
-    )
+async def _worker(db: Db) -> str:
+    alive = await some_worker_lives(db)
+    return "" if alive else "no worker has sent a heartbeat within 20 s: nothing is imported, delivered or opened"
 
 
 async def _clock(db: Db) -> CheckResult:
@@ -163,23 +173,17 @@ def _permissions(config: Config) -> Iterator[CheckResult]:
     yield from problems or [_fine("permissions", f"only the owner can read {config.data_dir}")]
 
 
-async def _hooks(db: Db) -> CheckResult:
+async def _hooks(db: Db) -> str:
     rows = await fetch_rows(
         db,
         """SELECT name FROM webhooks WHERE deleted_on IS NULL
            AND (disabled_reason IS NOT NULL OR enabled AND failing_since < now() - interval '10 minutes')
            ORDER BY name""",
     )
-    if not rows:
-        return _fine("webhooks", "none is failing")
-    return _trouble(
-        "webhooks",
-        f"failing or disabled by the service: {_some([name for (name,) in rows])}",
-        "see the attempts (`rolecall delivery list`), fix the receiver, enable the webhook, recover parked deliveries",
-    )
+    return f"failing or disabled by the service: {_some([name for (name,) in rows])}" if rows else ""
 
 
-async def _late_deliveries(db: Db) -> CheckResult:
+async def _late_deliveries(db: Db) -> str:
     """Check for overdue deliveries: while a worker runs, a hook with due deliveries always has one in flight."""
     rows = await fetch_rows(
         db,
@@ -194,12 +198,10 @@ async def _late_deliveries(db: Db) -> CheckResult:
            ORDER BY oldest.next_attempt_on""",
         late=DELIVERIES_LATE,
     )
-    if not rows:
-        return _fine("deliveries", "no overdue deliveries")
-    return _trouble(
-        "deliveries",
-        f"overdue since {_moment(rows[0][1])}, sent by no worker: deliveries of {_some([name for name, _ in rows])}",
-        "start `rolecall serve` or `rolecall worker`; if one runs, its log says why it sends nothing",
+    return (
+        f"overdue since {_moment(rows[0][1])}, sent by no worker: deliveries of {_some([name for name, _ in rows])}"
+        if rows
+        else ""
     )
 
 
@@ -224,7 +226,7 @@ def _opens(key: bytes | None, sealed: bytes, owner: UUID) -> bool:
         return False
 
 
-async def _waiting_imports(db: Db) -> CheckResult:
+async def _waiting_imports(db: Db) -> str:
     """Check for stuck imports, apart from those queued behind another import of their application."""
     rows = await fetch_rows(
         db,
@@ -236,50 +238,28 @@ async def _waiting_imports(db: Db) -> CheckResult:
            ORDER BY i.number""",
         long=IMPORTS_WAIT,
     )
-    if not rows:
-        return _fine("waiting imports", "no import has waited for long")
-    return _trouble(
-        "waiting imports",
-        f"waiting since {_moment(rows[0][1])}: {_some([name for name, _ in rows])}",
-        "start `rolecall serve` or `rolecall worker`; if one runs, it is busy with other imports: start another",
-    )
+    return f"waiting since {_moment(rows[0][1])}: {_some([name for name, _ in rows])}" if rows else ""
 
 
-async def _held_imports(db: Db) -> CheckResult:
+async def _held_imports(db: Db) -> str:
     rows = await fetch_rows(
         db,
         """SELECT a.name || ' #' || i.number FROM import_runs r JOIN application_imports i ON i.id = r.import_id
            JOIN applications a ON a.id = i.application_id
            WHERE r.held IS NOT NULL AND i.status = 'Running' ORDER BY i.number""",
     )
-    if not rows:
-        return _fine("held imports", "the guard holds no import")
-    return _trouble(
-        "held imports",
-        f"the guard holds {_some([name for (name,) in rows])}",
-        "look at what it would change; continue it if that is correct, cancel it if the file is wrong",
-    )
+    return f"the guard holds {_some([name for (name,) in rows])}" if rows else ""
 
 
-async def _failing_imports(db: Db) -> CheckResult:
+async def _failing_imports(db: Db) -> str:
     failing = [schedule.name for schedule in await failing_schedules(db)]
-    if not failing:
-        return _fine("scheduled imports", "no application's imports failed three times in a row")
-    return _trouble(
-        "scheduled imports",
-        f"failed three times in a row: {_some(failing)}",
-        "the last line of the import's log says which file and line (`rolecall import log`)",
-    )
+    return f"failed three times in a row: {_some(failing)}" if failing else ""
 
 
-async def _failing_reports(db: Db) -> CheckResult:
+async def _failing_reports(db: Db) -> str:
     failing = await reports.failing(db)
-    if not failing:
-        return _fine("scheduled reports", "the last scheduled run of every report succeeded")
-    return _trouble(
-        "scheduled reports",
-        f"the last run failed: {_some([f'{report.name} ({report.reason})' for report in failing])}",
-        "correct the location, the owner or the filters, then write the file (`rolecall reports write`)",
+    return (
+        f"the last run failed: {_some([f'{report.name} ({report.reason})' for report in failing])}" if failing else ""
     )
 
 
@@ -302,18 +282,12 @@ async def _unmatched(db: Db) -> CheckResult:
     )
 
 
-async def _leftovers(db: Db) -> CheckResult:
+async def _leftovers(db: Db) -> str:
     found = await leftovers(db, 1)
     if not found.total_count:
-        return _fine("accounts of leavers", "every active account of a leaver has a request to remove it")
-    example = found.items[0]
-    return CheckResult(
-        "accounts of leavers",
-        CheckState.WARNING,
-        f"{found.total_count:,} active accounts of leavers without a request to remove them,"
-        f" for example {example.username} in {example.application.name}",
-        "list them (`rolecall request leftovers`) and request their removal (`rolecall request create Remove`)",
-    )
+        return ""
+    example = f"for example {found.items[0].username} in {found.items[0].application.name}"
+    return f"{found.total_count:,} active accounts of leavers without a request to remove them, {example}"
 
 
 async def _audit(db: Db) -> CheckResult:
@@ -327,17 +301,56 @@ async def _audit(db: Db) -> CheckResult:
     )
 
 
-_CHECKS: list[Callable[[Db], Awaitable[CheckResult]]] = [
-    _worker,
-    _late_deliveries,
-    _hooks,
-    _waiting_imports,
-    _held_imports,
-    _failing_imports,
-    _failing_reports,
-    _unmatched,
-    _leftovers,
-    _audit,
+_CHECKS = [
+    DatabaseCheck(
+        "worker",
+        _worker,
+        "a worker sent a heartbeat within 20 s",
+        "start `rolecall serve` or `rolecall worker`; the worker's log says why it stopped",
+    ),
+    DatabaseCheck(
+        "deliveries",
+        _late_deliveries,
+        "no overdue deliveries",
+        "start `rolecall serve` or `rolecall worker`; if one runs, its log says why it sends nothing",
+    ),
+    DatabaseCheck(
+        "webhooks",
+        _hooks,
+        "none is failing",
+        "see the attempts (`rolecall delivery list`), fix the receiver, enable the webhook, recover parked deliveries",
+    ),
+    DatabaseCheck(
+        "waiting imports",
+        _waiting_imports,
+        "no import has waited for long",
+        "start `rolecall serve` or `rolecall worker`; if one runs, it is busy with other imports: start another",
+    ),
+    DatabaseCheck(
+        "held imports",
+        _held_imports,
+        "the guard holds no import",
+        "look at what it would change; continue it if that is correct, cancel it if the file is wrong",
+    ),
+    DatabaseCheck(
+        "scheduled imports",
+        _failing_imports,
+        "no application's imports failed three times in a row",
+        "the last line of the import's log says which file and line (`rolecall import log`)",
+    ),
+    DatabaseCheck(
+        "scheduled reports",
+        _failing_reports,
+        "the last scheduled run of every report succeeded",
+        "correct the location, the owner or the filters, then write the file (`rolecall reports write`)",
+    ),
+    DatabaseCheck(
+        "accounts of leavers",
+        _leftovers,
+        "every active account of a leaver has a request to remove it",
+        "list them (`rolecall request leftovers`) and request their removal (`rolecall request create Remove`)",
+        CheckState.WARNING,
+    ),
 ]
 
 

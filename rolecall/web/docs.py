@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment
 from litestar import Litestar, Request, Response, Router, get
 from litestar.datastructures import CacheControlHeader
 from litestar.static_files import create_static_files_router
 from markupsafe import Markup, escape
 
 from rolecall.core.checking import Json
+from rolecall.core.templates import environment
 
 _STYLE = Path(__file__).with_name("docs.css").read_bytes()
 _POLICY = {"Content-Security-Policy": "default-src 'none'; style-src 'self'; frame-ancestors 'none'"}
@@ -74,17 +75,8 @@ def _static() -> Router:
 
 @cache
 def _environment() -> Environment:
-    environment = Environment(
-        loader=PackageLoader("rolecall.web"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {
-        "code": _code, "indented": _indented, "limits": _limits, "name": _name, "plain_kind": _plain_kind,
-    }  # fmt: skip
-    return environment
+    filters = {"code": _code, "indented": _indented, "limits": _limits, "name": _name, "plain_kind": _plain_kind}
+    return environment("rolecall.web", **filters)
 
 
 @cache

@@ -8,19 +8,8 @@ from uuid import UUID
 import httpx2
 import pytest
 
-from rolecall.access_requests import actions
-from rolecall.access_requests.model import (
-    APPROVE,
-    ASSIGN,
-    CANCEL,
-    REOPEN,
-    RESOLVE,
-    RESUME,
-    SNOOZE,
-    VERIFY,
-    Move,
-    NewPrivilege,
-)
+from rolecall.access_requests import actions, model
+from rolecall.access_requests.model import Move, NewPrivilege
 from rolecall.access_requests.permitted import (
     NOT_INVOLVED,
     OWN_REQUEST,
@@ -43,8 +32,8 @@ from tests.holdings import an_account, finish_import
 from tests.working import let_the_worker_work
 
 ME, OTHER = UUID(int=7), UUID(int=8)
-MOVES = [ASSIGN, RESOLVE, VERIFY, REOPEN, SNOOZE, RESUME, CANCEL]
-PROVISIONING = {ASSIGN, RESOLVE, SNOOZE, RESUME, REOPEN}
+MOVES = [model.ASSIGN, model.RESOLVE, model.VERIFY, model.REOPEN, model.SNOOZE, model.RESUME, model.CANCEL]
+PROVISIONING = {model.ASSIGN, model.RESOLVE, model.SNOOZE, model.RESUME, model.REOPEN}
 RELATIONS = ("is_reporter", "is_affected", "is_assignee", "is_provisioner")
 
 
@@ -71,7 +60,7 @@ def allowed(standing: Standing) -> set[Move]:
     ("relation", "moves"),
     [
         ("is_affected", set()),
-        ("is_reporter", {*MOVES} - {RESOLVE, VERIFY}),
+        ("is_reporter", {*MOVES} - {model.RESOLVE, model.VERIFY}),
         ("is_assignee", PROVISIONING),
         ("is_provisioner", PROVISIONING),
     ],
@@ -79,12 +68,16 @@ def allowed(standing: Standing) -> set[Move]:
 def test_person_may_make_the_moves_of_their_relation(role: str | None, relation: str, moves: set[Move]) -> None:
     assert allowed(a_standing(role=role, **{relation: True})) == moves
     assert allowed(a_standing(role=role)) == set()
-    assert refusal(a_standing(role=role), CANCEL) == NOT_INVOLVED
+    assert refusal(a_standing(role=role), model.CANCEL) == NOT_INVOLVED
 
 
 @pytest.mark.parametrize(
     ("type", "moves"),
-    [("Approve", {ASSIGN, CANCEL}), ("Resolve", PROVISIONING | {CANCEL}), ("Verify", {VERIFY, REOPEN})],
+    [
+        ("Approve", {model.ASSIGN, model.CANCEL}),
+        ("Resolve", PROVISIONING | {model.CANCEL}),
+        ("Verify", {model.VERIFY, model.REOPEN}),
+    ],
 )
 def test_reviewer_may_make_only_the_moves_of_their_response_type(type: str, moves: set[Move]) -> None:
     assert allowed(a_standing(asked=[type])) == moves
@@ -93,7 +86,12 @@ def test_reviewer_may_make_only_the_moves_of_their_response_type(type: str, move
 def test_administrators_and_operators_may_move_requests_of_others() -> None:
     for role in ("Administrator", "Operator"):
         assert allowed(a_standing(role=role)) == {*MOVES}
-        assert allowed(a_standing(role=role, is_affected=True)) == {*MOVES} - {RESOLVE, VERIFY, CANCEL, SNOOZE}
+        assert allowed(a_standing(role=role, is_affected=True)) == {*MOVES} - {
+            model.RESOLVE,
+            model.VERIFY,
+            model.CANCEL,
+            model.SNOOZE,
+        }
 
 
 def test_auditor_cannot_move_a_request_even_as_its_reviewer() -> None:
@@ -106,13 +104,13 @@ def test_api_token_may_make_every_move() -> None:
 
 def test_person_cannot_decide_their_own_request_or_verify_their_own_work() -> None:
     own = a_standing(role="Administrator", is_reporter=True, asked=["Approve", "Verify"])
-    assert [refusal(own, move) for move in (APPROVE, RESOLVE, VERIFY)] == [OWN_REQUEST] * 3
-    assert refusal(a_standing(role="Administrator", is_affected=True), CANCEL) == REPORTED_BY_OTHERS
+    assert [refusal(own, move) for move in (model.APPROVE, model.RESOLVE, model.VERIFY)] == [OWN_REQUEST] * 3
+    assert refusal(a_standing(role="Administrator", is_affected=True), model.CANCEL) == REPORTED_BY_OTHERS
     worked = a_standing(role="Administrator", asked=["Verify"], carried_out_by=[ME])
-    assert refusal(worked, VERIFY) == PROVISIONED_IT
-    assert refusal(worked, REOPEN) is None
+    assert refusal(worked, model.VERIFY) == PROVISIONED_IT
+    assert refusal(worked, model.REOPEN) is None
     token = a_standing(is_person=False, role=None, carried_out_by=[OTHER])
-    assert (refusal(token, VERIFY, OTHER), refusal(token, VERIFY, ME)) == (PROVISIONED_IT, None)
+    assert (refusal(token, model.VERIFY, OTHER), refusal(token, model.VERIFY, ME)) == (PROVISIONED_IT, None)
 
 
 class People:

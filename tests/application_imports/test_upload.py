@@ -12,21 +12,9 @@ from rolecall.core.config import Config
 from rolecall.core.db import Db, fetch_rows, fetch_value
 from tests.asgi import serving
 from tests.builders import FILES, an_application
+from tests.contract.tables import IMPORT
 
 PATH = "/api/application-imports/upload"
-FIELDS = [
-    "id",
-    "kind",
-    "number",
-    "type",
-    "status",
-    "createdBy",
-    "buildStart",
-    "buildEnd",
-    "log",
-    "files",
-    "metrics",
-]
 CSV = b"Username,Name\nada,Ada Lovelace\n"
 
 Files = Sequence[tuple[str, tuple[str | None, bytes]]]
@@ -86,7 +74,7 @@ async def test_upload_returns_the_pending_import_without_its_application(
 
     assert answer.status_code == 201
     run = answer.json()
-    assert list(run) == FIELDS
+    assert list(run) == list(IMPORT)
     assert (run["kind"], run["number"], run["type"], run["status"]) == ("Application Import", 1, "API", "Pending")
     assert run["createdBy"] == "API Token - tests"
     assert [run[name] for name in ("buildStart", "buildEnd", "log", "metrics")] == [None] * 4

@@ -6,6 +6,7 @@ from psycopg.types.json import Jsonb
 
 from rolecall.core.db import Db, execute
 from tests.builders import an_application
+from tests.contract.tables import IMPORT
 
 FIELDS = ["id", "kind", "name", "priority", "isArchived", "lastUpdated", "connector", "lastImport"]
 
@@ -79,19 +80,7 @@ async def test_the_last_import_is_the_newest_and_carries_no_application(client: 
 
     run = (await client.get(f"/api/applications/{id}")).json()["lastImport"]
 
-    assert list(run) == [
-        "id",
-        "kind",
-        "number",
-        "type",
-        "status",
-        "createdBy",
-        "buildStart",
-        "buildEnd",
-        "log",
-        "files",
-        "metrics",
-    ]
+    assert list(run) == list(IMPORT)
     assert (run["kind"], run["number"], run["type"], run["status"]) == ("Application Import", 2, "Manual", "Finished")
     assert (run["log"], run["files"]) == (None, [])
     assert list(run["metrics"]) == ["users", "groups", "permissions"]

@@ -253,3 +253,16 @@ DELIVERY = {
 
 def page_of(item: Any) -> dict[str, Any]:
     return {"items": [item], "totalCount": NUMBER, "page": NUMBER, "pageSize": NUMBER, "totalPages": NUMBER}
+
+
+# The name of each event with its display name and description.
+EVENTS = {
+    "AccessRequestCreated": ("Access Request Created", "An access request is created"),
+    "AccessRequestAssigned": ("Access Request Assigned", "An access request is assigned to a person"),
+    "AccessRequestApproved": ("Access Request Approved", "Approved by all required reviewers"),
+    "AccessRequestProvisioning": ("Access Request Provisioning", "A request to automate a provision step is made"),
+    "AccessRequestResolved": ("Access Request Resolved", "Resolved by a provision engineer"),
+    "AccessRequestReopened": ("Access Request Reopened", "Reopened for provisioning"),
+    "AccessRequestCompleted": ("Access Request Completed", "Successfully completed"),
+    "AccessRequestCanceled": ("Access Request Canceled", "Canceled"),
+}

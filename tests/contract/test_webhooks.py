@@ -6,19 +6,8 @@ import pytest
 
 from rolecall.core.db import Db
 from tests.builders import an_identity
-from tests.contract.tables import DELIVERY, mismatches
+from tests.contract.tables import DELIVERY, EVENTS, mismatches
 from tests.contract.test_access_requests import REQUESTS, a_full_request
-
-EVENTS = {
-    "AccessRequestCreated": ("Access Request Created", "An access request is created"),
-    "AccessRequestAssigned": ("Access Request Assigned", "An access request is assigned to a person"),
-    "AccessRequestApproved": ("Access Request Approved", "Approved by all required reviewers"),
-    "AccessRequestProvisioning": ("Access Request Provisioning", "A request to automate a provision step is made"),
-    "AccessRequestResolved": ("Access Request Resolved", "Resolved by a provision engineer"),
-    "AccessRequestReopened": ("Access Request Reopened", "Reopened for provisioning"),
-    "AccessRequestCompleted": ("Access Request Completed", "Successfully completed"),
-    "AccessRequestCanceled": ("Access Request Canceled", "Canceled"),
-}
 
 
 @pytest.fixture(autouse=True)

@@ -10,6 +10,7 @@ from rolecall.access_requests.model import CONDITIONS
 from rolecall.core import clock
 from rolecall.core.db import Db, execute, fetch_value
 from tests.builders import an_access_request, an_identity
+from tests.contract.tables import EVENTS
 from tests.webhooks.receivers import Receiver
 from tests.webhooks.sending import Post, a_hook, deliveries, delivery
 
@@ -58,10 +59,10 @@ async def test_event_names_and_texts_match_the_specification(client: httpx2.Asyn
                   '{"a": "é"}'
            FROM access_request_events WHERE request_id = %(id)s""",
         id=request,
-        names=list(DISPLAYS),
+        names=list(EVENTS),
     )
 
-    expected = dict(DISPLAYS)
+    expected = dict(EVENTS)
     for made in await deliveries(client):
         sent = await fetch_value(db, "SELECT body FROM webhook_deliveries WHERE id = %(id)s", id=made["id"])
         display, description = expected.pop(made["event"])
@@ -73,18 +74,6 @@ async def test_event_names_and_texts_match_the_specification(client: httpx2.Asyn
         )
         assert CONDITIONS[made["event"]] == description
     assert expected == {}
-
-
-DISPLAYS = {
-    "AccessRequestCreated": ("Access Request Created", "An access request is created"),
-    "AccessRequestAssigned": ("Access Request Assigned", "An access request is assigned to a person"),
-    "AccessRequestApproved": ("Access Request Approved", "Approved by all required reviewers"),
-    "AccessRequestProvisioning": ("Access Request Provisioning", "A request to automate a provision step is made"),
-    "AccessRequestResolved": ("Access Request Resolved", "Resolved by a provision engineer"),
-    "AccessRequestReopened": ("Access Request Reopened", "Reopened for provisioning"),
-    "AccessRequestCompleted": ("Access Request Completed", "Successfully completed"),
-    "AccessRequestCanceled": ("Access Request Canceled", "Canceled"),
-}
 
 
 async def test_payload_has_its_own_identity_types(client: httpx2.AsyncClient, db: Db) -> None:
