@@ -112,7 +112,7 @@ async def continue_import(db: Db, caller: Caller, id: UUID, now: datetime) -> No
            WHERE r.import_id = %(id)s AND i.id = r.import_id AND i.status = 'Running' AND r.held IS NOT NULL
              AND r.lowers_risk = %(lowers_risk)s""",
         id=id,
-        # The hold that was judged above; another one may have taken its place.
+        # Lift only the hold that was checked above; the guard may have set another one since.
         lowers_risk=hold.lowers_risk,
     )
     if not continued:

@@ -23,7 +23,7 @@ _DAYS = {ChartPeriod.QUARTER: 92, ChartPeriod.YEAR: 396}
 async def holders_chart(
     db: Db, entitlement: EntitlementItem, period: ChartPeriod, first: datetime, now: datetime
 ) -> Markup | None:
-    """Draw the steps of a period, beginning no earlier than the first import; None if nobody ever held it."""
+    """Draw the steps of a period, beginning no earlier than the first import; None if no account ever held it."""
     steps = await holders_over_time(db, entitlement, now)
     if not steps:
         return None

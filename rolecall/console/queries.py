@@ -56,8 +56,8 @@ async def scopes_of(db: Db, identity_id: UUID) -> frozenset[str]:
 async def person_with_email(db: Db, email: str) -> Person | None:
     """Find the one person who signs in with this e-mail: that of a role, or else of an identity without a role.
 
-    E-mails of identities can be reassigned, so an e-mail of a role belongs to its holder alone, and an e-mail that
-    several active identities have signs no one in.
+    E-mails of identities can be reassigned, so an e-mail of a role belongs to its holder alone, and an e-mail of
+    several active identities cannot be used to sign in.
     """
     borne = "lower(%s.email_address) = lower(%%(email)s) AND %s.email_address <> ''"
     return await fetch_one(

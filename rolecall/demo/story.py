@@ -159,7 +159,7 @@ DESCRIPTIONS = (
                 privileged=False, tags=("sox",)),
     Description(FINANCE_LEDGER, "Ledger Auditor", "", "Reads every ledger and changes nothing.",
                 Who("Internal Audit", 0), privileged=False, former="Audit Reader"),
-    Description(PAYROLL, "Change salary", "Change salaries", "Changes what somebody is paid from the next run on.",
+    Description(PAYROLL, "Change salary", "Change salaries", "Changes a person's pay from the next run on.",
                 Who("Human Resources", 0), tags=("personal data",)),
     Description(CORPORATE_DIRECTORY, "Domain Admins", "Domain administrator",
                 "Full control of every account and server.", Who("Information Security", 0), risk="Critical"),
@@ -269,6 +269,6 @@ USUAL: tuple[tuple[Application, Privilege], ...] = (
     (SOURCE_CONTROL, ("Team", "", "Release Managers")),
 )
 REQUESTS_A_DAY = 2
-# Nobody asks for access on two days of the week, counted from today so that the company is the same on every day.
+# No requests are created on two days of the week, counted from today so that the company is the same on every day.
 DAYS_OFF = (2, 3)
 REMARK = "Waiting for the vendor to confirm the licence"

@@ -163,7 +163,7 @@ async def _no_data(db: Db, entitlement: EntitlementItem) -> Invalid:
 
 
 async def _joined(db: Db, entitlement: EntitlementItem) -> str:
-    """Name the former selves of an entitlement, which are part of its history."""
+    """Return the ids of an entitlement and of its former names, which share one history."""
     rows = await fetch_rows(db, "SELECT id FROM former_selves(%(id)s)", id=entitlement.id)
     return " ".join(sorted(str(id) for (id,) in rows))
 

@@ -79,7 +79,7 @@ async def access_of(db: Db, identity_id: UUID, as_of: datetime | None) -> Effect
 
 
 async def access_of_account(db: Db, id: UUID, as_of: datetime | None) -> AccessOfAccount:
-    """Gather what one account holds, matched or not; for a past moment, as it was then."""
+    """Return what one account holds, matched or not, now or at a past moment."""
     account, number, identity_id = await accounts_queries.account_at(db, id, as_of)
     first = await _first_imports(db, [account.application_id], None)
     since = first.get(account.application_id)

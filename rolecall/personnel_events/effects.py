@@ -31,7 +31,7 @@ async def make_requests(db: Db, event: LockedEvent, now: datetime) -> None:
 async def disable_leaver(db: Db, event: LockedEvent, now: datetime) -> None:
     """Disable a leaver, cancel requests that would give them access, and remove accounts found since approval began.
 
-    The last active administrator stays active, because otherwise no one could assign roles; a comment says so.
+    The last active administrator stays active, because someone must be able to assign roles; a comment says so.
     """
     if event.type is not EventType.OFFBOARD:
         return

@@ -1,4 +1,4 @@
--- Who matches which access model, kept true at every commit in access_model_members.
+-- The members of access models: triggers keep access_model_members up to date in every transaction.
 --
 -- INSERT or UPDATE of identities (identities/actions.py, application_imports/apply/people.py, application_imports/apply/identities.py) fires `refresh_members_on_…`.
 -- access_models/actions.py writes the members itself when a model is committed. DELETE of members, there or by that trigger, fires `keep_past`.
@@ -14,7 +14,7 @@ IMMUTABLE LANGUAGE sql BEGIN ATOMIC
     FROM jsonb_array_elements(access) AS entry, jsonb_array_elements(entry -> 'permissions') AS p;
 END;
 
--- Conditions as an SQL test on a row of access_model_people: any group, all conditions within it. No conditions match nobody.
+-- Conditions as an SQL test on a row of access_model_people: any group, all conditions within it. Without conditions no identity matches.
 CREATE OR REPLACE FUNCTION access_model_test(conditions jsonb) RETURNS text IMMUTABLE LANGUAGE sql BEGIN ATOMIC
     SELECT coalesce('(' || string_agg(test, ' OR ') || ')', 'false') FROM (
         SELECT '(' || string_agg(
@@ -89,7 +89,7 @@ CREATE OR REPLACE TRIGGER refresh_members_on_insert AFTER INSERT ON identities R
 CREATE OR REPLACE TRIGGER refresh_members_on_update AFTER UPDATE ON identities REFERENCING NEW TABLE AS new_rows
     FOR EACH STATEMENT EXECUTE FUNCTION refresh_access_model_members();
 
--- Keep who matched a model until now: docs/decisions/0090.
+-- Store former members of a model with their interval: docs/decisions/0090.
 CREATE OR REPLACE FUNCTION keep_past_model_members() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     moment timestamptz := written_on();

@@ -24,7 +24,7 @@ CREATE OR REPLACE TRIGGER keep_waiting_on_insert AFTER INSERT ON access_requests
 CREATE OR REPLACE TRIGGER keep_waiting_on_update AFTER UPDATE ON access_requests REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
     FOR EACH STATEMENT EXECUTE FUNCTION keep_waiting_requests();
 
--- Keep while a request counted as fulfilled that was then reopened or canceled: docs/decisions/0090.
+-- Store the interval in which a request was fulfilled before it was reopened or canceled: docs/decisions/0090.
 CREATE OR REPLACE FUNCTION keep_past_resolutions() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     fulfilled CONSTANT text[] := '{Resolved,Completed}';

@@ -87,8 +87,8 @@ CREATE OR REPLACE FUNCTION group_cycle(number int, as_of int) RETURNS int[] STAB
     WHERE l.parent = group_cycle.number AND l.during @> as_of LIMIT 1;
 END;
 
--- Rate a group by the riskiest of what it or a group above it gives and of what people say of the groups above; now or after the
--- import `as_of`.
+-- Rate a group by the riskiest permission that it or a group above it gives, and by the curated ratings of the groups above; now
+-- or after the import `as_of`.
 CREATE OR REPLACE FUNCTION given_risk_at(number int, as_of int) RETURNS text STABLE LANGUAGE sql BEGIN ATOMIC
     WITH above AS MATERIALIZED (
         SELECT DISTINCT w.above AS number FROM groups_above(ARRAY[given_risk_at.number], coalesce(as_of, now_import())) AS w
@@ -105,7 +105,7 @@ CREATE OR REPLACE FUNCTION given_risk_at(number int, as_of int) RETURNS text STA
         WHERE c.risk_rating IS NOT NULL AND g.number <> given_risk_at.number
     ) AS rated ORDER BY risk_rank(rated.risk) DESC LIMIT 1), 'None');
 END;
--- What a person says of a group goes before what follows from its permissions.
+-- A curated rating of a group takes precedence over the rating that follows from its permissions.
 CREATE OR REPLACE FUNCTION group_risk_at(number int, as_of int) RETURNS text STABLE LANGUAGE sql BEGIN ATOMIC
     SELECT coalesce((SELECT c.risk_rating FROM groups g JOIN curations c ON c.entitlement_id = g.id WHERE g.number = group_risk_at.number),
                     given_risk_at(group_risk_at.number, as_of));
@@ -168,17 +168,17 @@ CREATE OR REPLACE FUNCTION identity_then(account accounts, moment timestamptz) R
                      ORDER BY m.since DESC LIMIT 1), account.identity_id);
 END;
 
--- Keep whose an account was until now: docs/decisions/0090.
+-- Store the matches that an update ends, with their interval: docs/decisions/0090.
 CREATE OR REPLACE FUNCTION keep_past_matches() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
-    -- One statement matches at one moment.
+    -- All accounts of one statement are matched at the same time.
     moment timestamptz := (SELECT max(matched_on) FROM new_rows);
 BEGIN
     IF NOT EXISTS (SELECT FROM old_rows WHERE identity_id IS NOT NULL) THEN
         RETURN NULL;
     END IF;
     INSERT INTO past_matches AS p (account_number, identity_id, since, until)
-    -- Differences of sets, not a join: linear whatever plan a session kept.
+    -- EXCEPT instead of a join: a cached plan for few rows would make a join of many rows quadratic.
     SELECT number, identity_id, matched_on, moment FROM (
         SELECT number, identity_id, matched_on FROM old_rows WHERE identity_id IS NOT NULL
         EXCEPT SELECT number, identity_id, matched_on FROM new_rows) AS ended
@@ -189,7 +189,7 @@ END $$;
 CREATE OR REPLACE TRIGGER keep_past AFTER UPDATE ON accounts REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
     FOR EACH STATEMENT EXECUTE FUNCTION keep_past_matches();
 
--- Audit what a person says of an account; what matching finds follows from imports and identities.
+-- Audit pins; other matches follow from imports and identities.
 CREATE OR REPLACE FUNCTION note_pin() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM note_changes((SELECT string_agg(note::text, ',') FROM (VALUES

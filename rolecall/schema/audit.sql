@@ -5,7 +5,7 @@
 -- entry for each thing that changed and appends them to a chain; writing the chain's head fires `keep_checkpoint`. core/authors.py says who
 -- acts. A package's schema file calls `keep_audit` for its tables.
 
--- Add notes to those of this transaction. They are kept in a setting of the transaction: no rows to clean up, and a rollback forgets them.
+-- Add notes to those of this transaction. They are kept in a setting of the transaction: no rows to clean up, and a rollback discards them.
 CREATE OR REPLACE FUNCTION note_changes(notes text) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     noted text := coalesce(current_setting('rolecall.notes', true), '');
@@ -44,7 +44,7 @@ BEGIN
                 PERFORM note_changes((SELECT string_agg(jsonb_build_object('kind', %2$s, 'id', %3$s, 'part', %4$s, 'was', %5$s)::text, ',')
                                       FROM old_rows r WHERE %3$s IS NOT NULL));
             ELSE
-                -- Differences of sets, not a join: linear whatever plan a session kept.
+                -- EXCEPT instead of a join: a cached plan for few rows would make a join of many rows quadratic.
                 PERFORM note_changes((SELECT string_agg(note::text, ',') FROM (
                     SELECT jsonb_build_object('kind', %2$s, 'id', %3$s, 'part', %4$s, 'was', %5$s) FROM old_rows r
                     EXCEPT SELECT jsonb_build_object('kind', %2$s, 'id', %3$s, 'part', %4$s, 'was', %5$s) FROM new_rows r) AS notes (note)));
@@ -90,7 +90,7 @@ CREATE OR REPLACE FUNCTION changes_in(notes jsonb) RETURNS TABLE (kind text, id 
     FROM whole w GROUP BY w.kind, w.id ORDER BY min(w.n);
 END;
 
--- What people call a thing, for the audit entry.
+-- The display name of a record, for its audit entry.
 CREATE OR REPLACE FUNCTION name_of(kind text, the_id uuid) RETURNS text STABLE LANGUAGE plpgsql AS $$
 BEGIN
     -- One statement for each kind: PostgreSQL would prepare every part of a single expression.

@@ -191,7 +191,7 @@ CREATE OR REPLACE FUNCTION is_bulk(the_list text, touched bigint) RETURNS boolea
     SELECT 4 * touched > coalesce((SELECT total FROM list_contents WHERE list = the_list AND facet = '{}'), 0);
 END;
 
--- Forget the totals of a table after TRUNCATE.
+-- Reset the totals of a table after TRUNCATE.
 CREATE OR REPLACE FUNCTION empty_list() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     DELETE FROM list_changes WHERE list = TG_TABLE_NAME;

@@ -1,4 +1,4 @@
--- Entitlements are a list in order of their names. What people say of them is audited; what imports show of them is not.
+-- Entitlements are a list in order of their names. Curated fields are audited; imported fields are not.
 --
 -- UPDATE of application_imports to Finished (application_imports/actions.py) fires `show_entitlements`.
 
@@ -163,7 +163,7 @@ RETURNS TABLE (id uuid, account int, path int[], access text, during int4range) 
           AND (as_of IS NULL OR s.from_import <= as_of AND (s.until_import IS NULL OR s.until_import > as_of));
 END;
 
--- Copy what people say of an entitlement to the list, and rate groups again that it makes more or less risky.
+-- Copy the curated fields of an entitlement to the list, and rate the groups again whose risk it changes.
 CREATE OR REPLACE FUNCTION show_curation(entitlement uuid) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     UPDATE entitlements e

@@ -29,7 +29,7 @@ class Counter:
 
 
 class Slots:
-    """Places for work that is limited in number, per process."""
+    """Limit how many tasks of a kind run at once in this process."""
 
     def __init__(self) -> None:
         self._taken = Counts[object]()

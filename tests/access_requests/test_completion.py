@@ -326,7 +326,7 @@ CATALOGUE: Files = {
     ",Staff,Books,,Close,Grant,staff,,None\n"
     "bo,,Books,,Void,Grant,bo,,None\n",
 }
-# The same names in an earlier import and in another application, which say something else.
+# The same names with other values, for an earlier import and another application.
 EARLIER: Files = {
     "Users": CATALOGUE["Users"],
     "Groups": "Group,Nomenclature,Description\nClerks,Role,Old words\nPast,Role,\n",

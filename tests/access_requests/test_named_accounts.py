@@ -1,4 +1,4 @@
-"""A request names an account that is the identity's, or one that no reviewer can take for another."""
+"""A request can name an account of its identity, or a new name that cannot be confused with another account."""
 
 from typing import Any
 from uuid import UUID

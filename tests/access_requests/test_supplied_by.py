@@ -1,4 +1,4 @@
-"""Who carried out a request does not verify it through an import of their own, or through a token of their own."""
+"""A person who carried out a request cannot verify it, neither by an import nor by a token of their own."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

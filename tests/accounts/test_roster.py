@@ -23,7 +23,7 @@ def usernames(page: Any) -> list[str]:
 
 
 async def totals(db: Db, application_id: UUID, accounts: int) -> None:
-    """Keep what the end of an import keeps."""
+    """Store what the end of an import stores."""
     await execute(
         db,
         """INSERT INTO application_totals (application_id, import_number, accounts)

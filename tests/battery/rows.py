@@ -68,7 +68,7 @@ ROWS = [
     Row(
         "upkeep",
         "a whole service started, killed in parts, stopped, backed up and restored elsewhere, upgraded while it runs",
-        "back by itself, the same content, nobody notices",
+        "recovers by itself, same content, no interruption",
         ("tests/cli/test_serve.py", "tests/operate/test_backup.py", "tests/cli/test_upgrade.py"),
         ci={},
         ci_seconds=60,

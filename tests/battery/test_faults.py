@@ -56,7 +56,7 @@ async def die_at(service: Whole, folder: Path, point: str) -> float:
         os.kill(before.worker[0], signal.SIGTERM)
     give_up = time.monotonic() + PATIENCE_SECONDS
     while armed.exists():
-        assert time.monotonic() < give_up, f"nobody passed {point}"
+        assert time.monotonic() < give_up, f"no process reached {point}"
         await asyncio.sleep(0.005)
     died = time.monotonic()
     return 0.0 if point in OF_A_CHILD else await service.back(before, known, died)

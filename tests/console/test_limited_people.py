@@ -22,7 +22,7 @@ TOMORROW = (datetime.now(UTC) + timedelta(days=1)).date().isoformat()
 
 
 class Team:
-    """Grace supervises Ada; Zoe Zimmer reports to nobody."""
+    """Grace supervises Ada; Zoe Zimmer has no supervisor."""
 
     def __init__(self, grace: UUID, ada: UUID, zoe: UUID) -> None:
         self.grace, self.ada, self.zoe = grace, ada, zoe

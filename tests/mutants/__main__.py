@@ -2,9 +2,9 @@
 
 ARGS="tokens audit/model" takes only the files whose path has one of these words; `--sample 100` a fixed choice of that
 size; `--survivors` what survived the last run; `--tests tests/tokens` only the tests in these places; `--seconds 20`
-tries each mutant on that much of tests, quick and specific ones first; `--processes 4` judges so many at a time.
-Verdicts are kept and hold until the service or the tests change: a run that was stopped continues. `--again` judges all
-again, `--kept` only lists what is kept.
+tries each mutant on that much of tests, quick and specific ones first; `--processes 4` runs four mutants at a time.
+Verdicts are stored and valid until the service or the tests change, so a stopped run continues.
+`--again` runs all again, `--kept` only lists the stored verdicts.
 """
 
 import argparse
@@ -171,7 +171,7 @@ def _unmutated(job: str) -> list[str]:
 
 
 def _within(tests: Sequence[str], seconds: dict[str, float], most: float) -> Iterator[str]:
-    """Take the first tests until they have taken enough time, but never fewer than ten: a slow hour hides nothing."""
+    """Take the first tests until they have taken enough time, but never fewer than ten, even on a slow machine."""
     spent = 0.0
     for count, test in enumerate(tests, 1):
         yield test

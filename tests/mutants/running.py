@@ -110,7 +110,7 @@ def _judge(
 
 
 def _write(file: Path, source: bytes) -> None:
-    """Write with a time of its own: compiled code is looked up by the second."""
+    """Set a new modification time in whole seconds, by which Python decides whether compiled code is current."""
     global _clock  # noqa: PLW0603
     _clock += 1
     file.write_bytes(source)
@@ -128,7 +128,7 @@ def _wait(child: int, limit: float) -> str:
                 break
             time.sleep(0.01)
     finally:
-        # What the tests have started ends too, also when the run is stopped.
+        # Stop processes that the tests started too, even if the run is interrupted.
         with suppress(ProcessLookupError):
             os.killpg(child, signal.SIGKILL)
     if verdict == "timeout":

@@ -32,7 +32,7 @@ async def access(client: httpx2.AsyncClient, **filters: Any) -> list[Any]:
 
 
 async def a_bank(db: Db) -> tuple[UUID, UUID]:
-    """Ada is a clerk and so approves wires; Bo approves directly, and nobody knows who Bo is."""
+    """Ada approves wires as a clerk. Bo approves them directly; the account bo matches no identity."""
     ada = await an_identity(db, "Ada", "Lovelace", department="Finance")
     bank = await an_application(db, "CoreBank")
     run = await some_groups(db, bank, {"Wire approvers": "", "Clerks": "Wire approvers"})

@@ -45,7 +45,7 @@ class BuildOutcome(StrEnum):
 class BuildResult(msgspec.Struct, frozen=True):
     outcome: BuildOutcome
     message: str = ""
-    # Of a held import: it lowers risk ratings.
+    # Whether a held import lowers risk ratings.
     lowers_risk: bool = False
 
 

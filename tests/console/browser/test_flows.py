@@ -277,7 +277,7 @@ async def test_person_signs_in_and_out_and_is_signed_out_when_the_session_ends(v
     await page.wait_for_url("**/sign-in")
     box = await page.locator("main").bounding_box()
     assert box
-    assert abs(box["x"] + box["width"] / 2 - 640) < 1, "whoever was signed out sees a page as wide as before"
+    assert abs(box["x"] + box["width"] / 2 - 640) < 1, "the page keeps its width after a sign-out"
 
     await page.get_by_label("E-mail").fill(email)
     await page.get_by_label("Password").fill("wrong")

@@ -1,4 +1,4 @@
-"""Add an application from an export that nobody has seen before, in a browser, and count the clicks."""
+"""Add an application from an unfamiliar export in a browser, and count the clicks."""
 
 import os
 from pathlib import Path
