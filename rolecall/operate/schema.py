@@ -54,7 +54,7 @@ def _tables(objects: Iterable[Dumped]) -> list[str]:
         table = found[1] if (found := _TABLE.search(each.sql)) else each.name
         sql = each.sql if each.type == "TABLE" else " ".join(each.sql.split())
         tables.setdefault(table, []).append(sql)
-    return ["\n".join(statements) for statements in tables.values()]
+    return ["\n".join(tables[table]) for table in sorted(tables)]
 
 
 def _listed(routines: Iterable[Dumped], files: dict[str, str]) -> list[str]:
