@@ -97,11 +97,10 @@ class Client:
     def _stream(self, flow: Stream[T]) -> Iterator[T]:
         step = advance(flow)
         while not isinstance(step, Done):
+            outcome = None if isinstance(step, Item) else self._take(step)
             if isinstance(step, Item):
                 yield step.value
-                step = advance(flow)
-            else:
-                step = advance(flow, self._take(step))
+            step = advance(flow, outcome)
 
     def _take(self, step: Request | Pause, progress: Progress | None = None) -> Outcome:
         if isinstance(step, Pause):
@@ -172,11 +171,10 @@ class AsyncClient:
     async def _stream(self, flow: Stream[T]) -> AsyncIterator[T]:
         step = advance(flow)
         while not isinstance(step, Done):
+            outcome = None if isinstance(step, Item) else await self._take(step)
             if isinstance(step, Item):
                 yield step.value
-                step = advance(flow)
-            else:
-                step = advance(flow, await self._take(step))
+            step = advance(flow, outcome)
 
     async def _take(self, step: Request | Pause, progress: Progress | None = None) -> Outcome:
         if isinstance(step, Pause):

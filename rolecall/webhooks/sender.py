@@ -15,6 +15,7 @@ from uuid import UUID
 import structlog
 
 from rolecall.core import clock, sealing
+from rolecall.core.alarm import Alarm
 from rolecall.core.config import Config
 from rolecall.core.db import Pool, transaction
 from rolecall.core.faults import fault
@@ -40,7 +41,7 @@ class Sender:
         self._unreadable: set[UUID] = set()
         self._in_flight: set[asyncio.Task[None]] = set()
         self._ended: list[EndedAttempt] = []
-        self._alarm: asyncio.TimerHandle | None = None
+        self._alarm = Alarm(wake)
         self._closing = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
@@ -50,7 +51,7 @@ class Sender:
     async def __aexit__(self, *_: object) -> None:
         """Drain: wait for attempts in flight and record their results, for at most one attempt's timeout."""
         await self.rest()
-        self._set_alarm(None)
+        self._alarm.set(None)
         await self._closing.aclose()
 
     async def rest(self) -> None:
@@ -64,7 +65,7 @@ class Sender:
 
     async def turn(self, _: Pool, __: Config, now: datetime) -> bool:
         # Request the next turn first, in case this one fails.
-        self._set_alarm(now + _SOON)
+        self._alarm.set(now + _SOON)
         ended = list(self._ended)
         async with self._pool.connection() as db, db.pipeline(), transaction(db, "deliveries-turn"):
             await outbox.record_results(db, ended, now)
@@ -76,7 +77,7 @@ class Sender:
         del self._ended[: len(ended)]
         for claim in claims:
             self._send_soon(claim, *hooks[claim.webhook_id])
-        self._set_alarm(next_turn)
+        self._alarm.set(next_turn)
         return False
 
     @property
@@ -113,12 +114,3 @@ class Sender:
         fault("delivery.after-send")
         self._ended.append(EndedAttempt(claim, answer, clock.now()))
         self._wake()
-
-    def _set_alarm(self, due: datetime | None) -> None:
-        """Wake at the next due time: a retry may fall between two ticks."""
-        if self._alarm:
-            self._alarm.cancel()
-            self._alarm = None
-        if due:
-            seconds = max((due - clock.now()).total_seconds(), 0)
-            self._alarm = asyncio.get_running_loop().call_later(seconds, self._wake)

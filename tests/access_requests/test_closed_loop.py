@@ -128,6 +128,8 @@ async def test_import_that_contradicts_a_request_reopens_it_with_the_reason(
         ("Suspend", None, []),
         ("Restore", {"groups": ("Posters",)}, [POSTERS]),
         ("Change", {"is_active": False}, [NO_POSTERS]),
+        # A new account under another name is found by its identity.
+        ("Add", {"username": "lovelace01", "groups": ("Posters",)}, [POSTERS]),
     ],
 )
 async def test_each_action_is_verified_by_its_own_evidence(
@@ -142,7 +144,7 @@ async def test_each_action_is_verified_by_its_own_evidence(
     ada = await an_identity(db)
     id = await resolved(client, db, ledger, action, identity_id=ada, privileges=privileges)
     if held is not None:
-        await an_account(db, ledger, "ada", ada, **held)
+        await an_account(db, ledger, identity_id=ada, **{"username": "ada", **held})
 
     assert (await after_import(client, db, config, ledger, id))["status"] == "Completed"
 
@@ -182,16 +184,6 @@ async def test_import_from_before_the_request_was_resolved_does_not_reopen_it(
     await an_account(db, ledger, "ada", None)
 
     assert (await after_import(client, db, config, ledger, id, later=-HOUR))["status"] == "Resolved"
-
-
-async def test_new_account_under_another_name_is_found_by_its_identity(
-    client: httpx2.AsyncClient, db: Db, config: Config, ledger: UUID
-) -> None:
-    ada = await an_identity(db)
-    id = await resolved(client, db, ledger, "Add", identity_id=ada, privileges=[POSTERS])
-    await an_account(db, ledger, "lovelace01", ada, groups=("Posters",))
-
-    assert (await after_import(client, db, config, ledger, id))["status"] == "Completed"
 
 
 async def test_requests_of_other_applications_and_statuses_stay_unchanged(

@@ -6,19 +6,8 @@ from litestar.handlers import HTTPRouteHandler
 
 from rolecall import __version__
 from rolecall.console import actions as console
-from rolecall.console import queries
+from rolecall.console import forms, queries
 from rolecall.console.answers import HtmlPage, SeeOther
-from rolecall.console.forms import (
-    EditConflict,
-    edit_conflict,
-    first,
-    given,
-    guard_in,
-    problems_by_field,
-    shown,
-    version_of,
-    with_people,
-)
 from rolecall.console.frame import screen
 from rolecall.console.inputs import Form
 from rolecall.core.caller import Caller, Scope
@@ -72,7 +61,7 @@ class _RejectedForm(msgspec.Struct, frozen=True):
 
     form: Form = {}
     problems: dict[str, str] = {}
-    late: EditConflict | None = None
+    late: forms.EditConflict | None = None
 
 
 _FRESH = _RejectedForm()
@@ -82,16 +71,16 @@ async def _settings_page(
     db: Db, config: Config, general: _RejectedForm = _FRESH, added: _RejectedForm = _FRESH
 ) -> HtmlPage:
     known, current = await settings.get(db), await _current(db)
-    shown_form = general.form or {**current, "version": [version_of(current)]}
+    shown_form = general.form or {**current, "version": [forms.version_of(current)]}
     people = [rule.identity_id for rule in known.approval_policy if rule.identity_id]
     return HtmlPage(
         "settings.html",
         {
-            "policy": [(rule, version_of(rule)) for rule in known.approval_policy],
-            "form": shown(shown_form),
+            "policy": [(rule, forms.version_of(rule)) for rule in known.approval_policy],
+            "form": forms.shown(shown_form),
             "problems": general.problems,
             "late": general.late,
-            "added": shown(added.form),
+            "added": forms.shown(added.form),
             "added_conditions": {name: added.form.get(name, []) for name in _CHOICES},
             "added_problems": added.problems,
             "names": await queries.people_names(db, people),
@@ -108,20 +97,20 @@ async def _settings_page(
 
 @screen("POST", "/settings", scope=Scope.CONFIG_MANAGE)
 async def change_settings(db: Db, form: Form, facts: Facts, config: Config) -> HtmlPage | SeeOther:
-    if late := await edit_conflict(db, first(form, "version"), _SETTINGS, _current(db)):
+    if late := await forms.edit_conflict(db, forms.first(form, "version"), _SETTINGS, _current(db)):
         return await _settings_page(db, config, _RejectedForm({**form, "version": [late.version]}, late=late))
     fields = [
-        {"number": n, "enabled": first(form, f"enabled.{n}") == "yes", "label": first(form, f"label.{n}")}
+        {"number": n, "enabled": forms.first(form, f"enabled.{n}") == "yes", "label": forms.first(form, f"label.{n}")}
         for n in CUSTOM_FIELDS
     ]
-    numbers = {name: _whole(first(form, name)) for name in _NUMBERS}
+    numbers = {name: _whole(forms.first(form, name)) for name in _NUMBERS}
     try:
         async with db.transaction():
             await actions.change_settings(
-                db, {"customFields": fields, "guard": guard_in(form) or None, **numbers}, facts
+                db, {"customFields": fields, "guard": forms.guard_in(form) or None, **numbers}, facts
             )
     except Invalid as error:
-        return await _settings_page(db, config, _RejectedForm(form, problems_by_field(error)))
+        return await _settings_page(db, config, _RejectedForm(form, forms.problems_by_field(error)))
     return SeeOther("/settings", "The settings were saved")
 
 
@@ -133,11 +122,13 @@ def _whole(text: str) -> object:
 async def add_rule(db: Db, form: Form, facts: Facts, config: Config) -> HtmlPage | SeeOther:
     try:
         async with db.transaction():
-            rule = given(await with_people(db, form, "identityId"), "type", "reason", "responder", "identityId")
+            rule = forms.given(
+                await forms.with_people(db, form, "identityId"), "type", "reason", "responder", "identityId"
+            )
             rule |= {name: form.get(name, []) for name in _CHOICES}
             await actions.change_policy(db, lambda rules: [*rules, rule], facts)
     except Invalid as error:
-        problems = {field.rpartition(".")[2]: said for field, said in problems_by_field(error).items()}
+        problems = {field.rpartition(".")[2]: said for field, said in forms.problems_by_field(error).items()}
         return await _settings_page(db, config, added=_RejectedForm(form, problems))
     return SeeOther("/settings#policy", "The rule was added")
 
@@ -145,10 +136,10 @@ async def add_rule(db: Db, form: Form, facts: Facts, config: Config) -> HtmlPage
 @screen("POST", "/settings/policy/remove", scope=Scope.CONFIG_MANAGE)
 async def remove_rule(db: Db, form: Form, facts: Facts) -> SeeOther:
     """Remove the rule at this index, if it has not changed since it was shown."""
-    place, version = _whole(first(form, "place")), first(form, "version")
+    place, version = _whole(forms.first(form, "place")), forms.first(form, "version")
 
     def without(rules: list[Json]) -> list[Json]:
-        if not isinstance(place, int) or place >= len(rules) or version_of(rules[place]) != version:
+        if not isinstance(place, int) or place >= len(rules) or forms.version_of(rules[place]) != version:
             raise Invalid.on("place", "The approval policy was changed in the meantime. Check the rules and try again")
         return rules[:place] + rules[place + 1 :]
 
@@ -166,7 +157,7 @@ async def _tokens_page(db: Db, page: int, form: Form, problems: dict[str, str]) 
     values = {
         "page": await token_queries.newest_first(db, page),
         "query": {"page": page},
-        "form": shown(form),
+        "form": forms.shown(form),
         "chosen": form.get("scopes", []),
         "scopes": list(Scope),
         "problems": problems,
@@ -176,13 +167,17 @@ async def _tokens_page(db: Db, page: int, form: Form, problems: dict[str, str]) 
 
 @screen("POST", "/settings/tokens", scope=Scope.TOKENS_MANAGE)
 async def create_token(db: Db, caller: Caller, form: Form, facts: Facts) -> HtmlPage:
-    days = first(form, "expiresInDays")
-    raw = {**given(form, "name"), "scopes": form.get("scopes", []), "expiresInDays": _whole(days) if days else None}
+    days = forms.first(form, "expiresInDays")
+    raw = {
+        **forms.given(form, "name"),
+        "scopes": form.get("scopes", []),
+        "expiresInDays": _whole(days) if days else None,
+    }
     try:
         async with db.transaction():
             token = await tokens.create_token(db, caller, raw, facts)
     except Invalid as error:
-        return await _tokens_page(db, 1, form, problems_by_field(error))
+        return await _tokens_page(db, 1, form, forms.problems_by_field(error))
     said = {"what": f"Secret of {token.name}", "secret": token.secret, "href": "/settings/tokens"}
     return HtmlPage("secret.html", said)
 
@@ -207,10 +202,10 @@ async def show_people(db: Db) -> HtmlPage:
 @screen("POST", "/settings/people", scope=Scope.CONFIG_MANAGE, revokes=True)
 async def set_role(db: Db, form: Form) -> SeeOther:
     """Set the role of a person; an empty role removes it."""
-    named = await with_people(db, form, "identityId")
-    id = known_guid("Identity", first(named, "identityId"))
-    role = next((role for role in Role if role == first(form, "role")), None)
-    await console.set_role(db, id, role, first(form, "email") or None)
+    named = await forms.with_people(db, form, "identityId")
+    id = known_guid("Identity", forms.first(named, "identityId"))
+    role = next((role for role in Role if role == forms.first(form, "role")), None)
+    await console.set_role(db, id, role, forms.first(form, "email") or None)
     name = (await queries.people_names(db, [id]))[id]
     return SeeOther(
         "/settings/people",
