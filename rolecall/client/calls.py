@@ -308,7 +308,7 @@ def get_entitlement(entitlement_id: Id) -> Call[answers.EntitlementDetail]:
 
 
 def curate_entitlement(entitlement_id: Id, **changes: Unpack[EntitlementChanges]) -> Call[answers.EntitlementDetail]:
-    """Say what an entitlement is for, who owns it and how risky it is; "" takes a text, owner or rating back."""
+    """Change the curated fields of an entitlement, such as explanation, owner and risk; "" clears a field."""
     return _call("PATCH", answers.EntitlementDetail, "/api/entitlements/{}", entitlement_id, body=changes)
 
 

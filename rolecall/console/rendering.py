@@ -89,7 +89,7 @@ def _lasting(seconds: float | None) -> str:
 
 
 def _shown(text: str) -> Markup:
-    """Make control and bidirectional characters visible instead of effective."""
+    """Replace control and bidirectional characters by visible escapes, so that they have no effect."""
     # Skip the loop over all characters in the common case; it dominated the rendering time.
     if text.isprintable():
         return escape(text)

@@ -178,7 +178,7 @@ def _rebind(source: bytes, file: Path, line: int) -> bool:
 
 
 def constants_after(body: list[ast.stmt], line: int) -> list[ast.stmt]:
-    """Return the constant on this line and those that depend on it; nothing if it is none or others depend on it."""
+    """Return the constant on this line and those that depend on it; nothing if other code uses them on import."""
     found: list[ast.stmt] = []
     changed: set[str] = set()
     for statement in body:

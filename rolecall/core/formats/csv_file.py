@@ -8,7 +8,7 @@ from rolecall.core.formats.manifest import ExportManifest
 
 
 class CsvFile:
-    """CSV as RFC 4180 has it, in UTF-8; no value is an empty cell, and empty text is `""`."""
+    """CSV as in RFC 4180, in UTF-8; null is an empty cell, and empty text is `""`."""
 
     def __init__(self, columns: Sequence[Column]) -> None:
         self._columns = columns
