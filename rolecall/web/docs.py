@@ -75,8 +75,9 @@ def _static() -> Router:
 
 @cache
 def _environment() -> Environment:
-    filters = {"code": _code, "indented": _indented, "limits": _limits, "name": _name, "plain_kind": _plain_kind}
-    return environment("rolecall.web", **filters)
+    return environment(
+        "rolecall.web", code=_code, indented=_indented, limits=_limits, name=_name, plain_kind=_plain_kind
+    )
 
 
 @cache

@@ -107,7 +107,7 @@ async def test_overdue_deliveries_are_distinguished_from_slow_receivers(client: 
     await a_hook(client, "https://hooks.example.com/", name="Tickets")
     for _ in range(2):
         await an_access_request(db)
-    assert (await doctor._late_deliveries(db)).state is CheckState.OK
+    assert await doctor._late_deliveries(db) == ""
     await execute(db, "UPDATE webhook_deliveries SET next_attempt_on = now() - interval '6 minutes'")
 
     late = await doctor._late_deliveries(db)
@@ -119,21 +119,21 @@ async def test_overdue_deliveries_are_distinguished_from_slow_receivers(client: 
     await execute(db, "UPDATE webhook_deliveries SET next_attempt_on = now() - interval '6 minutes'")
     abandoned = await doctor._late_deliveries(db)
 
-    assert (late.state, "Tickets" in late.detail) == (CheckState.TROUBLE, True)
-    assert sending.state is CheckState.OK
-    assert abandoned.state is CheckState.TROUBLE
+    assert "Tickets" in late
+    assert sending == ""
+    assert "Tickets" in abandoned
 
 
 async def test_import_without_a_worker_is_reported(db: Db) -> None:
     app = await an_application(db, "Payroll")
     for application, status in ((app, "Pending"), (app, "Pending"), (None, "Running")):
         await an_import(db, application, status)
-    assert (await doctor._waiting_imports(db)).state is CheckState.OK
+    assert await doctor._waiting_imports(db) == ""
     await execute(db, "UPDATE application_imports SET created_at = now() - interval '16 minutes'")
 
     found = await doctor._waiting_imports(db)
 
-    assert (found.state, "Payroll #1" in found.detail, "#2" in found.detail) == (CheckState.TROUBLE, True, False)
+    assert ("Payroll #1" in found, "#2" in found) == (True, False)
 
 
 def test_disk_shared_by_folders_is_checked_once(tmp_path: Path) -> None:
