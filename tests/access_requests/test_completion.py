@@ -1,40 +1,19 @@
 """Test how a new request is completed from imported data and access models."""
 
 from typing import Any
-from uuid import UUID
 
 import httpx2
-import pytest
 
 from rolecall.access_requests.completion import complete
 from rolecall.access_requests.model import NewPrivilege, NewRequest
 from rolecall.core.config import Config
-from rolecall.core.db import Db, execute, fetch_value
+from rolecall.core.db import Db
 from rolecall.settings.policy import RequestAction
+from tests.access_requests.completing import created, privileges_of
 from tests.access_requests.walking import PATH, detail_of, events_of
 from tests.application_imports.running import Files, Imports
 from tests.builders import an_access_model, an_access_request, an_application, an_identity
-from tests.holdings import a_finished_import, an_account
-
-
-async def created(client: httpx2.AsyncClient, application: UUID, **body: Any) -> dict[str, Any]:
-    answer = await client.post(PATH, json={"action": "Change", "applicationId": str(application), **body})
-    assert answer.status_code == 201, answer.text
-    request: dict[str, Any] = answer.json()
-    return request
-
-
-def privileges_of(request: dict[str, Any]) -> list[tuple[str, str, str, str, list[str]]]:
-    return [
-        (
-            each["permission"]["permission"],
-            each["initialAccess"],
-            each["requestedAccess"],
-            each["permission"]["riskRating"],
-            each["sources"],
-        )
-        for each in request["target"]["privileges"]
-    ]
+from tests.holdings import an_account
 
 
 async def test_initial_access_is_the_current_access_of_the_account(client: httpx2.AsyncClient, db: Db) -> None:
@@ -70,86 +49,6 @@ async def test_remove_without_privileges_lists_all_access_of_the_account(client:
         ("Clerks", "Grant", "None", "None", ["Direct"]),
         ("Post", "Modify", "None", "High", ["Direct"]),
     ]
-
-
-async def a_nested_ledger(db: Db, ada: UUID) -> UUID:
-    """Nest Clerks in Staff in Officers, which has a Critical permission, and Officers in Clerks as a cycle."""
-    ledger = await an_application(db)
-    groups = ("Clerks", "Staff", "Officers", "Guests")
-    await an_account(db, ledger, "root", None, groups=groups, permissions=(("Books", "Post", "Grant", "Critical"),))
-    await db.execute("UPDATE assignments SET holder_number = (SELECT number FROM groups WHERE name = 'Officers')")
-    for child, parent in (("Clerks", "STAFF"), ("Staff", "Officers"), ("Officers", "Clerks"), ("Guests", "Nowhere")):
-        await db.execute(
-            "UPDATE group_versions SET parent = %s WHERE group_number = (SELECT number FROM groups WHERE name = %s)",
-            (parent, child),
-        )
-    await an_account(db, ledger, "ada01", ada, groups=("Clerks", "Guests"))
-    return ledger
-
-
-@pytest.mark.parametrize("action", ["Remove", "Suspend"])
-async def test_whole_account_requests_rate_groups_through_their_parents(
-    client: httpx2.AsyncClient, db: Db, action: str
-) -> None:
-    ada, olga = await an_identity(db), await an_identity(db, "Olga", "Owner")
-    ledger = await a_nested_ledger(db, ada)
-    await client.patch(f"/api/applications/{ledger}", json={"ownerId": str(olga)})
-    rule = {"type": "Approve", "reason": "Critical", "responder": "Application Owner", "risks": ["Critical"]}
-    await client.patch("/api/settings", json={"approvalPolicy": [rule]})
-
-    request = await created(client, ledger, action=action, identityId=str(ada))
-
-    assert privileges_of(request) == [
-        ("Clerks", "Grant", "None", "Critical", ["Direct"]),
-        ("Guests", "Grant", "None", "None", ["Direct"]),
-    ]
-    assert request["status"] == "Pending"
-
-
-async def test_previews_and_effective_access_rate_groups_like_requests(client: httpx2.AsyncClient, db: Db) -> None:
-    ada = await an_identity(db)
-    await a_nested_ledger(db, ada)
-    body = {"type": "Offboard", "identityId": str(ada), "effectiveDate": "2099-01-01"}
-
-    preview = (await client.post("/api/personnel-events/preview", json=body)).json()
-    access = (await client.get(f"/api/identities/{ada}/access")).json()
-
-    previewed = preview["accessRequests"][0]["target"]["privileges"]
-    assert [each["riskRating"] for each in previewed] == ["Critical", "None"]
-    held = access["applications"][0]["accounts"][0]["access"]
-    direct = [each for each in held if each["header"] == "Group" and not each["path"]]
-    assert [each["riskRating"] for each in direct] == ["Critical", "None"]
-
-
-async def test_requests_in_bulk_rate_each_group_once(db: Db) -> None:
-    ada = await an_identity(db)
-    ledger = await a_nested_ledger(db, ada)
-    asked = [NewPrivilege(header="Group", permission=name) for name in ("Clerks", "Guests")]
-    new = NewRequest(action=RequestAction.CHANGE, application_id=ledger, identity_id=ada, privileges=asked)
-    calls = "SELECT sum(calls) FROM pg_stat_xact_user_functions WHERE funcname = 'known_risk'"
-
-    async with db.transaction():
-        await db.execute("SET LOCAL track_functions = 'all'")
-        completed = await complete(db, [new] * 5)
-        rated = await fetch_value(db, calls)
-
-    assert [[privilege.risk_rating for privilege in each.privileges] for each in completed] == [
-        ["Critical", "None"]
-    ] * 5
-    assert rated == 2
-
-
-async def test_request_about_a_group_has_the_highest_risk_of_its_permissions(
-    client: httpx2.AsyncClient, db: Db
-) -> None:
-    ledger = await a_nested_ledger(db, await an_identity(db))
-    rule = {"type": "Approve", "reason": "Critical", "responder": "Application Owner", "risks": ["Critical"]}
-    await client.patch("/api/settings", json={"approvalPolicy": [rule]})
-
-    risky = await created(client, ledger, action="Remove", group="clerks")
-    harmless = await created(client, ledger, action="Remove", group="Guests")
-
-    assert (risky["status"], harmless["status"]) == ("Pending", "Open")
 
 
 FILES: Files = {
@@ -215,19 +114,6 @@ async def test_whole_account_request_lists_values_and_metadata_of_the_account(
     assert catalogued(request) == [("Clerks", "", cost_centre), ("Close", "C7", []), ("Post", "P1", [])]
 
 
-async def test_active_account_is_preferred_as_the_target(client: httpx2.AsyncClient, db: Db) -> None:
-    ledger, ada = await an_application(db), await an_identity(db)
-    await an_account(db, ledger, "ada-old", ada, is_active=False)
-    await an_account(db, ledger, "ada-new", ada)
-    await an_account(db, ledger, "zoe", await an_identity(db, "Zoe"))
-
-    by_default = await created(client, ledger, identityId=str(ada))
-    by_name = await created(client, ledger, identityId=str(ada), targetName="ada-old")
-
-    assert by_default["target"]["name"] == "ada-new"
-    assert by_name["target"]["name"] == "ada-old"
-
-
 async def test_request_lists_the_models_that_grant_its_privileges(client: httpx2.AsyncClient, db: Db) -> None:
     ledger, crm, ada = await an_application(db), await an_application(db, "CRM"), await an_identity(db, title="Clerk")
     post = {"applicationId": str(ledger), "permissions": [{"header": "Books", "permission": "Post"}]}
@@ -266,51 +152,6 @@ async def test_caller_can_state_which_models_will_be_in_effect(client: httpx2.As
 
     models = (await client.get(f"{PATH}/{id}")).json()["accessModels"]
     assert [(model["name"], model["willBeInEffect"]) for model in models] == [("A", False), ("B", True)]
-
-
-async def test_membership_has_the_highest_risk_of_the_group(client: httpx2.AsyncClient, db: Db) -> None:
-    ledger, ada = await an_application(db), await an_identity(db)
-    await an_account(
-        db, ledger, "ada01", ada, groups=("Clerks",), permissions=(("Books", "Post", "Grant", "Critical"),)
-    )
-    await db.execute("UPDATE assignments SET holder_number = (SELECT number FROM groups)")
-
-    request = await created(
-        client,
-        ledger,
-        identityId=str(ada),
-        privileges=[{"header": "Group", "permission": "Clerks"}, {"header": "Books", "permission": "Post"}],
-    )
-
-    assert privileges_of(request) == [
-        ("Clerks", "Grant", "Grant", "Critical", ["Direct"]),
-        ("Post", "Grant", "Grant", "Critical", ["Clerks"]),
-    ]
-
-
-async def test_group_target_shows_its_nomenclature_and_metadata(client: httpx2.AsyncClient, db: Db) -> None:
-    ledger = await an_application(db)
-    await an_account(db, ledger, "ada01", await an_identity(db), groups=("Clerks",))
-    await db.execute("UPDATE group_versions SET nomenclature = 'Role', metadata = '{\"Level\": \"2\"}'")
-
-    request = await created(client, ledger, group="Clerks", privileges=[{"header": "Books", "permission": "Post"}])
-
-    assert request["target"]["nomenclature"] == "Role"
-    assert request["target"]["metadata"] == [{"key": "Level", "value": "2"}]
-
-
-async def test_account_of_another_identity_is_rejected_as_target(client: httpx2.AsyncClient, db: Db) -> None:
-    ledger, ada = await an_application(db), await an_identity(db)
-    await an_account(db, ledger, "zoe", await an_identity(db, "Zoe"))
-    asked = {"applicationId": str(ledger), "identityId": str(ada)}
-
-    refused = await client.post(PATH, json={"action": "Nonsense", **asked, "targetName": "zoe"})
-    unknown = await created(client, ledger, identityId=str(ada), targetName="ada.new")
-
-    assert refused.status_code == 400
-    assert [problem["field"] for problem in refused.json()["errors"]] == ["action", "targetName"]
-    assert refused.json()["errors"][1]["message"] == "Account zoe belongs to another identity"
-    assert unknown["target"]["name"] == "ada.new"
 
 
 CATALOGUE: Files = {
@@ -367,58 +208,3 @@ async def test_privileges_are_completed_from_current_access_and_catalogue(
         for each in new.privileges
     ]
     assert dict(zip(COMPLETED, found, strict=True)) == COMPLETED
-
-
-Target = tuple[UUID, UUID | None, str | None]
-
-
-async def end_versions(db: Db, run: int) -> None:
-    """Let an import change the metadata of every account and group."""
-    for table in ("account_versions", "group_versions"):
-        await execute(db, f"UPDATE {table} SET until_import = %(run)s", run=run)
-        await execute(
-            db,
-            f"""INSERT INTO {table} SELECT (jsonb_populate_record(v, jsonb_build_object(
-                    'from_import', %(run)s::int, 'until_import', NULL, 'metadata', '{{"of": "now"}}'::jsonb))).*
-                FROM {table} v WHERE v.until_import = %(run)s""",
-            run=run,
-        )
-
-
-async def test_target_is_the_account_or_group_that_is_meant(db: Db) -> None:
-    ledger, wiki = await an_application(db, "Ledger"), await an_application(db, "Wiki")
-    ada, bo = await an_identity(db), await an_identity(db, "Bo", "Boss")
-    run = await a_finished_import(db, ledger)
-    await an_account(db, ledger, "ada01", ada, is_active=False, groups=("Posters", "Others"), run=run)
-    await an_account(db, ledger, "ada02", ada, run=run)
-    await an_account(db, ledger, "ada03", ada, run=run)
-    await an_account(db, wiki, "ada", ada, groups=("Wikis",), run=run)
-    await an_account(db, ledger, "bo", bo, run=run)
-    await end_versions(db, await a_finished_import(db, ledger))
-    for table, key in (("account_versions", "account_number"), ("group_versions", "group_number")):
-        await execute(
-            db,
-            f"""UPDATE {table} v SET metadata = jsonb_build_object('of', h.name) FROM (
-                    SELECT number, username::text AS name FROM accounts UNION ALL SELECT number, name::text FROM groups
-                ) AS h WHERE h.number = v.{key} AND v.until_import IS NULL""",
-        )
-    asked: list[Target]
-    asked = [(ledger, ada, None), (ledger, ada, "ada01"), (wiki, ada, None), (ledger, bo, None), (ledger, ada, "bo")]
-    asked += [(ledger, None, "Posters"), (wiki, None, "Wikis")]
-    unknown: list[Target] = [
-        (wiki, bo, None),
-        (wiki, ada, "ada01"),
-        (ledger, ada, "Posters"),
-    ]
-    groups: list[Target] = [(ledger, None, "Wikis"), (ledger, None, "ada02")]
-    news = [
-        NewRequest(action=RequestAction.CHANGE, application_id=application, identity_id=identity, target_name=name)
-        for application, identity, name in asked + unknown + groups
-    ]
-
-    found = [(new.target_name, dict(new.metadata).get("of"), new.target_risk) for new in await complete(db, news)]
-
-    names = ["ada02", "ada01", "ada", "bo", "bo", "Posters", "Wikis"]
-    assert found[:7] == [(name, name, "None") for name in names]
-    assert found[7:10] == [(name, None, "None") for name in ("Bo Boss", "ada01", "Posters")]
-    assert found[10:] == [(name, None, "Critical") for name in ("Wikis", "ada02")]
