@@ -215,7 +215,7 @@ async def _secrets(db: Db, config: Config) -> CheckResult:
         "secrets",
         f"{'there is no key' if key is None else 'encrypted with another key'}, so nothing is sent: {_some(closed)}",
         "put the old secret.key (or ROLECALL_SECRET_KEY) back; if it is lost, rotate the secret of each"
-        " (`rolecall hook rotate-secret`) and tell its receiver",
+        " (`rolecall hook rotate-secret`) and give it to the receiver",
     )
 
 
