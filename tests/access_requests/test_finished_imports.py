@@ -20,7 +20,7 @@ async def test_finished_imports_are_compared_in_the_order_of_their_numbers(db: D
     ledger, wiki = await an_application(db, "Ledger"), await an_application(db, "Wiki")
     await an_import(db, ledger)
     numbers = [await finish_import(db, application, "Users", at=NOON) for application in (ledger, wiki, ledger)]
-    # Written again, a row comes after those written before.
+    # An updated row is stored after the others, so that a scan of the table finds it last.
     await db.execute(
         "UPDATE finished_imports SET import_id = import_id WHERE import_id = %s", (await id_of(db, numbers[0]),)
     )
