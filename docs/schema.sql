@@ -360,6 +360,21 @@ CREATE TRIGGER note_delete AFTER DELETE ON public.comments REFERENCING OLD TABLE
 CREATE TRIGGER note_insert AFTER INSERT ON public.comments REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_comments();
 CREATE TRIGGER note_update AFTER UPDATE ON public.comments REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_comments();
 
+CREATE TABLE public.connector_templates (
+    id uuid NOT NULL,
+    name text NOT NULL,
+    vendor text NOT NULL,
+    description text NOT NULL,
+    files jsonb NOT NULL,
+    created_by text NOT NULL,
+    created_date timestamp with time zone NOT NULL
+);
+ALTER TABLE ONLY public.connector_templates ADD CONSTRAINT connector_templates_pkey PRIMARY KEY (id);
+CREATE UNIQUE INDEX connector_templates_by_name ON public.connector_templates USING btree (lower(name));
+CREATE TRIGGER note_delete AFTER DELETE ON public.connector_templates REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_connector_templates();
+CREATE TRIGGER note_insert AFTER INSERT ON public.connector_templates REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_connector_templates();
+CREATE TRIGGER note_update AFTER UPDATE ON public.connector_templates REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_connector_templates();
+
 CREATE TABLE public.connectors (
     id uuid NOT NULL,
     application_id uuid NOT NULL,
@@ -1530,9 +1545,12 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- 027b511bec0c function keep_audit_events_on_insert()
 -- 226ca6fff913 function keep_audit_events_on_update()
 -- a533549675e8 function keep_checkpoint()
--- d5dcf7120d28 function name_of(text, uuid)
+-- df16eb8b2252 function name_of(text, uuid)
 -- d2501ff38393 function note_changes(text)
 -- f08f26e9882f function take_chain()
+
+-- In rolecall/schema/connector_templates.sql:
+-- 4d2fbff829a4 function note_connector_templates()
 
 -- In rolecall/schema/console.sql:
 -- 4c1274242b71 function forget_sign_ins()

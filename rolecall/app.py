@@ -16,6 +16,7 @@ from rolecall.application_imports.routes import router as application_imports
 from rolecall.applications.routes import router as applications
 from rolecall.audit.routes import router as audit
 from rolecall.configuration.routes import router as configuration_files
+from rolecall.connector_templates.routes import router as connector_templates
 from rolecall.console import routes as console
 from rolecall.console.responses import for_browsers
 from rolecall.core import config as configuration
@@ -59,6 +60,7 @@ ROUTERS = [
     audit,
     callbacks,
     configuration_files,
+    connector_templates,
     console.router,
     console.static,
     deliveries,

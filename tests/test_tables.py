@@ -28,6 +28,7 @@ OWNERS = {
     "application_imports": "application_totals dry_run_files dry_run_rejects dry_runs finished_imports group_listings"
     " identity_versions import_files"
     " import_log import_rejects import_runs previewed_changes previews schedule_firings",
+    "connector_templates": "connector_templates",
     "access_models": "access_model_grants access_model_members access_model_versions access_models past_model_members",
     "work_items": "activity comments",
     "access_requests": "access_request_events access_requests past_resolutions privileges related_items responses"
@@ -54,7 +55,7 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
     ("work_items", "access_requests"): "the audit entry of a comment says what was commented on",
     **{
         ("audit", table): "an audit entry names its entity"
-        for table in (*_AUDITED.split(), "exports", "reports", "webhook_deliveries", "webhooks")
+        for table in (*_AUDITED.split(), "connector_templates", "exports", "reports", "webhook_deliveries", "webhooks")
     },
 }
 _NAMED = re.compile(r"\b(?:FROM|JOIN|INTO|UPDATE|ONLY|ON|TABLE|keep_list\('|keep_audit\(')\s*(\w+)")

@@ -4,7 +4,7 @@ from typing import Any
 from litestar import Router
 from litestar.response.base import ASGIResponse
 
-from rolecall.application_imports import actions, queries
+from rolecall.application_imports import actions, changes, queries
 from rolecall.application_imports.model import ChangeType, RecordKind
 from rolecall.application_imports.shapes import (
     CancelImportBody,
@@ -107,7 +107,7 @@ async def download_file(db: Db, id: str, request: AnyRequest, config: Config) ->
 async def list_changes(db: Db, id: str, query: dict[str, Any]) -> Page[ChangeItem]:
     """List what an import changed, with before and after."""
     import_id = known_guid("ApplicationImport", id)
-    return await queries.changes_of(db, import_id, query["page"], query.get("kind"), query.get("change"))
+    return await changes.changes_of(db, import_id, query["page"], query.get("kind"), query.get("change"))
 
 
 @operation("GET", "/{id:str}/rejects", scope=Scope.IMPORTS_READ, query={}, tags=_ADDED)

@@ -27,8 +27,9 @@ def _account_controls() -> dict[str, object]:
     return {str(number): not number & _DISABLED for number in sorted(numbers)}
 
 
-_YES = "true,yes,y,t,1,on,ja,oui,si,sí"
-_NO = "false,no,n,f,0,off,nein,non"
+# Spreadsheets write true and false in the language of the person.
+_YES = "true,yes,y,t,1,on,ja,oui,si,sí,wahr,vrai,verdadero,vero"
+_NO = "false,no,n,f,0,off,nein,non,falsch,faux,falso"
 YES_NO = _all(True, _YES) | _all(False, _NO)
 ACTIVE = {
     **YES_NO,
@@ -36,7 +37,9 @@ ACTIVE = {
     **_all(True, "member,admin,owner,primary owner,provisioned,not supported"),
     **_all(False, "inactive,disabled,suspended,deactivated,deprovisioned,terminated,former,former employee,left"),
     **_all(False, "blocked,archived,deleted,removed,revoked,expired,staged,closed,retired,resigned,dismissed"),
-    **_all(False, "not active,inaktiv,gesperrt,inactif,inactivo"),
+    **_all(True, "aktiviert,activé,active employee"),
+    **_all(False, "not active,inaktiv,gesperrt,inactif,inactivo,deaktiviert,ausgeschieden,gelöscht,désactivé,suspendu"),
+    **_all(False, "bloqué,supprimé,desactivado,bloqueado,sospeso,expired & locked"),
     **_account_controls(),
 }
 LOCKED = {
@@ -79,9 +82,11 @@ WORDS: dict[str, Mapping[str, object]] = {
 # The fields that `invert` may name.
 YES_NO_FIELDS = ("Active", "Locked")
 DATE_FIELDS = ("Last Login", "Password Changed", "Created", "Updated")
+_NEVER = "never logged in,never logged on,never signed in,never accessed,never used"
 # Words in a column of dates that mean that there is none.
 NO_DATE = {
-    *_all("", "never,none,null,nil,no information,not supported,no data,unknown,not available"),
+    *_all("", f"never,none,null,nil,no information,not supported,no data,unknown,not available,{_NEVER}"),
+    *_NEVER.split(","),
     # The last one is how Windows writes never.
     *(
         "9223372036854775807",
@@ -91,11 +96,10 @@ NO_DATE = {
         "--",
         "–",
         "0",
-        "never logged in",
-        "neverloggedin",
         "nie",
         "jamais",
         "nunca",
+        "mai",
     ),
 }
 

@@ -16,12 +16,27 @@ DATE_FORMATS = ("iso", "year first", "day first", "month first", "epoch", "epoch
 JSON = "json"
 
 
-class RowCondition(msgspec.Struct, frozen=True, rename={"is_": "is", "is_not": "isNot"}, omit_defaults=True):
+_CONDITION_KEYS = {"is_": "is", "is_not": "isNot", "starts_with": "startsWith"}
+
+
+class RowCondition(msgspec.Struct, frozen=True, rename=_CONDITION_KEYS, omit_defaults=True):
     """Match rows by the text of a column, regardless of case; of several values in a cell one must match."""
 
     column: str
     is_: list[str] = []
     is_not: list[str] = []
+    starts_with: list[str] = []
+
+    def matches(self, cell: str) -> bool:
+        """Return whether the text of a cell leaves its row out."""
+        text = cell.strip().lower()
+        if self.is_not:
+            return text not in map(_plain, self.is_not)
+        return text in map(_plain, self.is_) or any(text.startswith(_plain(each)) for each in self.starts_with)
+
+
+def _plain(text: str) -> str:
+    return text.strip().lower()
 
 
 class Unpivot(msgspec.Struct, frozen=True):

@@ -71,11 +71,14 @@ class RowConditionBody(Body):
     column: Text256
     is_: WordList | None = Field(default=None, alias="is")
     is_not: WordList | None = None
+    starts_with: WordList | None = None
 
     @model_validator(mode="after")
     def one_condition(self) -> "RowConditionBody":
-        if (self.is_ is None) == (self.is_not is None):
-            raise broken("A condition needs is or isNot")
+        if sum(each is not None for each in (self.is_, self.is_not, self.starts_with)) != 1:
+            raise broken("A condition needs is, isNot or startsWith")
+        if "" in (self.starts_with or ()):
+            raise broken("{name}: startsWith needs a text; every row would be left out")
         return self
 
 

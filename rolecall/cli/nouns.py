@@ -479,8 +479,26 @@ def _show_proposal(file: ProposedFile) -> None:
         show_rows(("header", "field", "confidence", "evidence", "examples"), known)
 
 
+@click.command
+@json_option
+@field_option
+@profile_option
+def templates(as_json: bool, field: str | None, profile: str | None) -> None:
+    """List connector templates: saved ones, then those that ship with the service.
+
+    Example: `rolecall app templates`
+    """
+    form = Form(as_json, field)
+    with connected(profile) as client:
+        found = client.send(calls.list_connector_templates())
+    if form == Form():
+        show_rows(("id", "name", "vendor", "description", "created_by"), found.templates)
+    else:
+        form.show(found)
+
+
 _SEVERAL_CALLS: dict[str, dict[str, click.Command]] = {
-    "app": {"propose": propose},
+    "app": {"propose": propose, "templates": templates},
     "import": {"upload": upload, "try": try_files, "wait": wait, "log": log, "file": file},
     "reports": {"run": run},
 }

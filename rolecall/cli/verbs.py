@@ -47,6 +47,8 @@ NOUNS = {
                 ("id", "header", "section", "permission", "risk_rating"),
             ),
             "rollback": Verb(calls.roll_back, "rolecall app rollback Payroll 17"),
+            "save-template": Verb(calls.save_connector_template, "rolecall app save-template Payroll 'Payroll export'"),
+            "delete-template": Verb(calls.delete_connector_template, f"rolecall app delete-template {_ID}"),
             "pin": Verb(calls.pin_account, "rolecall app pin ACCOUNT ada@example.com"),
             "unpin": Verb(calls.unpin_account, "rolecall app unpin ACCOUNT"),
         },

@@ -271,11 +271,37 @@ class ProposedFile(_Answer):
     problem: str | None
     format: str | None
     encoding: str | None
+    delimiter: str | None
     header_line: int | None
     evidence: list[str]
     file_group: str | None
     contents: list[ProposedContent]
     raw: list[str]
+
+
+class FileGroupTemplate(_Answer):
+    name: str
+    is_optional: bool
+    is_multiple: bool
+    content: str
+    columns: dict[str, str]
+    encoding: str | None
+    allow_rejects: bool
+    shape: Json | None
+
+
+class ConnectorTemplate(_Answer):
+    id: UUID | None
+    name: str
+    vendor: str
+    description: str
+    files: list[FileGroupTemplate]
+    created_by: str | None
+    created_date: datetime | None
+
+
+class ConnectorTemplates(_Answer):
+    templates: list[ConnectorTemplate]
 
 
 class Proposal(_Answer):

@@ -381,6 +381,29 @@ def propose_shapes(files: Sequence[tuple[str, Path]]) -> Call[answers.Proposal]:
     return Call(method="POST", path="/api/file-shapes/propose", answer=answers.Proposal, files=files)
 
 
+def list_connector_templates() -> Call[answers.ConnectorTemplates]:
+    """List connectors to start an application with: saved ones, then those that ship with the service."""
+    return _get(answers.ConnectorTemplates, "/api/connector-templates")
+
+
+def save_connector_template(
+    application_id: Id, name: str, *, description: str | None = None
+) -> Call[answers.ConnectorTemplate]:
+    """Save the connector of an application as a template for other applications."""
+    return _post(
+        answers.ConnectorTemplate,
+        "/api/connector-templates",
+        application_id=application_id,
+        name=name,
+        description=description,
+    )
+
+
+def delete_connector_template(template_id: Id) -> Call[None]:
+    """Delete a saved connector template; applications that were made with it keep their connectors."""
+    return _call("DELETE", type(None), "/api/connector-templates/{}", template_id)
+
+
 def stage_import(application_id: Id) -> Call[answers.NewImport]:
     """Run an application's import schedule once, now."""
     return _post(answers.NewImport, "/api/application-imports/stage", application_id=application_id)

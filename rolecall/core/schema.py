@@ -33,6 +33,7 @@ PACKAGES: tuple[str, ...] = (
     "accounts",
     "entitlements",
     "application_imports",
+    "connector_templates",
     "access_models",
     "work_items",
     "access_requests",

@@ -37,6 +37,10 @@ def sort_key(name: str) -> str:
     return base if base == letters else f"{base}\x02{letters}"
 
 
+def without_accents(text: str) -> str:
+    return "".join(c for c in unicodedata.normalize("NFD", text) if not unicodedata.combining(c))
+
+
 def is_blank(text: str) -> bool:
     """Return whether a text is invisible: empty, or only white space and zero-width characters."""
     return _IS_BLANK.fullmatch(text) is not None

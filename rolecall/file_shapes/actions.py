@@ -1,19 +1,14 @@
 """Propose how uploaded files are read. Nothing of them is stored."""
 
-import asyncio
-
 from rolecall.core.errors import Invalid
 from rolecall.core.files import Upload
+from rolecall.file_shapes.proposing import propose_in_child
 from rolecall.file_shapes.sample import sample_of
 from rolecall.file_shapes.shapes import ProposalDetail
 
 
 async def propose_upload(upload: Upload) -> ProposalDetail:
-    from rolecall.file_shapes.proposals import propose
-
     files = [file for file in upload.files if file.name or file.size]
     if not files:
         raise Invalid.on("body", "At least one file is required")
-    samples = [sample_of(file.path, file.name) for file in files]
-    # In a thread, to keep the event loop free.
-    return await asyncio.to_thread(propose, samples)
+    return await propose_in_child([sample_of(file.path, file.name) for file in files])

@@ -1,9 +1,8 @@
 """Drafts of the console: propose how uploaded files are read, change the proposal, save it and import the files."""
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import msgspec
@@ -11,55 +10,92 @@ from psycopg.types.json import Jsonb
 
 from rolecall.application_imports import actions as imports
 from rolecall.application_imports.dry_runs import actions, queries
+from rolecall.application_imports.dry_runs.model import Draft
 from rolecall.application_imports.model import ImportType
 from rolecall.applications import actions as applications
+from rolecall.applications.file_shape import JSON
+from rolecall.applications.model import FIELDS
 from rolecall.applications.permitted import require_import_right
+from rolecall.connector_templates import actions as saved_templates
+from rolecall.connector_templates import queries as templates
 from rolecall.core.caller import Caller
 from rolecall.core.checking import Facts, Json
 from rolecall.core.db import Db, execute
 from rolecall.core.errors import Conflict, Invalid, Problem
 from rolecall.core.files import Store, Upload
-from rolecall.file_shapes.sample import stored_sample
-from rolecall.file_shapes.shapes import ProposalDetail
+from rolecall.file_shapes.proposing import Reading, propose_in_child, understand_in_child
+from rolecall.file_shapes.sample import sample_of, stored_sample
+from rolecall.file_shapes.shapes import ContentProposal, ProposalDetail, ProposedChoice
 
 # The values of a column's select that are no fields.
 METADATA, IGNORED = "", "ignore"
+# The names of separators in forms, which change line breaks and strip spaces.
+SEPARATORS = {
+    "semicolon": ";", "comma": ",", "bar": "|", "hash": "#", "slash": "/", "space": " ", "line break": "\n",
+    "JSON list": JSON,
+}  # fmt: skip
+_OUT_OF_DATE = "This form is out of date; choose again"
+
+
+class Place(NamedTuple):
+    """A content of a file in a proposal, by position."""
+
+    file: int
+    part: int
 
 
 async def draft_upload(
     db: Db, caller: Caller, application_id: UUID | None, body: Json, upload: Upload, now: datetime, store: Store
 ) -> UUID:
-    """Store files as a draft with a proposal; refuse files that cannot be read."""
+    """Store files as a draft with a proposal, or read by the `template` in the form; refuse unreadable files."""
     files = imports.chosen(upload)
     problems = [Problem("files", "Choose at least one file")] if not files else []
     if not application_id and not str(body.get("name", "")).strip():
         problems.append(Problem("name", "Name is required"))
+    template = await _template(db, "".join(upload.values("template")))
     if problems:
         raise Invalid(*problems)
-    id = await actions.create_draft(db, caller, application_id, body, now)
     # Names tell files of a proposal apart.
     for position, file in enumerate(files):
         if any(other.name == file.name for other in files[:position]):
             raise Invalid.on("files", f"Two files are named {file.name}; rename one")
+    # Before the files are kept: those that cannot be read leave nothing behind.
+    found = _readable(await propose_in_child([sample_of(file.path, file.name) for file in files], {}, template))
+    id = await actions.create_draft(db, caller, application_id, body, now)
     await actions.add_files(db, id, [("", file) for file in files], store, now)
-    await propose_again(db, caller, id, store, {})
+    await _store(db, id, _drafted(Draft(application_id, body), found), found)
     return id
+
+
+async def _template(db: Db, name: str) -> Json | None:
+    if not name:
+        return None
+    found = await templates.named(db, name)
+    if found is None:
+        raise Invalid.on("template", f"No connector template is named {name}")
+    return {"name": found.name, "vendor": found.vendor, "files": msgspec.to_builtins(found.files)}
 
 
 async def propose_again(db: Db, caller: Caller, id: UUID, store: Store, chosen: Mapping[str, Json]) -> None:
     """Propose how the files of a draft are read; `chosen` by file name has what a person decided."""
-    from rolecall.file_shapes.proposals import Chosen, propose
-
     draft = await queries.draft_of(db, id, caller)
     samples = [stored_sample(store, file.location, file.name, file.size) for file in await queries.files_of(db, id)]
-    known = {name: msgspec.convert(each, Chosen) for name, each in chosen.items()}
-    found = await asyncio.to_thread(propose, samples, known)
+    found = _readable(await propose_in_child(samples, chosen))
+    await _store(db, id, _drafted(draft, found), found)
+
+
+def _readable(found: ProposalDetail) -> ProposalDetail:
     if bad := [Problem("files", f"{file.name}: {file.problem}") for file in found.files if file.problem]:
         raise Invalid(*bad)
+    return found
+
+
+def _drafted(draft: Draft, found: ProposalDetail) -> Json:
+    """Return the body of the application with the proposed connector."""
     body = {**draft.body, "connector": {**found.connector, "name": str(draft.body.get("name") or "Files")}}
     if draft.application_id is None or found.is_identity_source:
         body["isIdentitySource"] = found.is_identity_source
-    await _store(db, id, body, found)
+    return body
 
 
 async def _store(db: Db, id: UUID, body: Json, proposal: ProposalDetail) -> None:
@@ -80,56 +116,87 @@ async def _store(db: Db, id: UUID, body: Json, proposal: ProposalDetail) -> None
         )
 
 
-async def change_draft(
-    db: Db,
-    caller: Caller,
-    id: UUID,
-    fields: Mapping[tuple[int, int], Mapping[str, str]],
-    answers: Sequence[str],
-    store: Store,
-) -> None:
-    """Change the fields of columns, by file and content, and answer questions: `file|content|key|value`."""
-    from rolecall.file_shapes.proposals import understood_by
+class DraftChanges(NamedTuple):
+    """What a person changes in a proposal, by content: fields of columns, lists in cells, answers to questions."""
 
+    fields: Mapping[Place, Mapping[str, str]]
+    # The column that is split, and the name of its separator; no column: none is split.
+    splits: Mapping[Place, tuple[str, str]]
+    # `file|content|key|value` of a choice.
+    answers: Sequence[str]
+
+
+async def change_draft(db: Db, caller: Caller, id: UUID, changes: DraftChanges, store: Store) -> None:
+    """Change how the files are read; a choice about the header proposes again from that line."""
     draft = await queries.draft_of(db, id, caller)
-    proposal = msgspec.convert(await queries.proposal_of(db, id), ProposalDetail)
-    body = draft.body
-    parts = {(at, n): part for at, file in enumerate(proposal.files) for n, part in enumerate(file.contents)}
-    offered = {
-        f"{at}|{n}|{choice.key}|{choice.value}"
-        for (at, n), part in parts.items()
+    stored = await queries.proposal_of(db, id)
+    if stored is None:
+        raise Invalid.on("columns", _OUT_OF_DATE)
+    proposal = msgspec.convert(stored, ProposalDetail)
+    offered = _offered(proposal)
+    for place in (*changes.fields, *changes.splits):
+        if place not in _parts(proposal):
+            raise Invalid.on("columns", _OUT_OF_DATE)
+    if not offered.keys() >= set(changes.answers):
+        raise Invalid.on("columns", _OUT_OF_DATE)
+    chosen = [offered[answer] for answer in changes.answers]
+    if headers := [(place, choice) for place, choice in chosen if choice.key == "headerLine"]:
+        lines = {proposal.files[place.file].name: {"header_line": int(choice.value)} for place, choice in headers}
+        await propose_again(db, caller, id, store, lines)
+        return
+    for place, columns in changes.fields.items():
+        _set_fields(_section(draft.body, proposal, place), _parts(proposal)[place], columns)
+    for place, (column, separator) in changes.splits.items():
+        _split(_section(draft.body, proposal, place), _parts(proposal)[place], column, separator)
+    for place, choice in chosen:
+        _answer(_section(draft.body, proposal, place), choice)
+        part = _parts(proposal)[place]
+        part.questions = [each for each in part.questions if choice.key not in {one.key for one in each.choices}]
+    await _show_again(db, id, draft.body, proposal, store)
+
+
+def _parts(proposal: ProposalDetail) -> dict[Place, ContentProposal]:
+    return {Place(at, n): part for at, file in enumerate(proposal.files) for n, part in enumerate(file.contents)}
+
+
+def _offered(proposal: ProposalDetail) -> dict[str, tuple[Place, ProposedChoice]]:
+    """Return the choices of all questions by the values of their buttons."""
+    return {
+        f"{place.file}|{place.part}|{choice.key}|{choice.value}": (place, choice)
+        for place, part in _parts(proposal).items()
         for question in part.questions
         for choice in question.choices
     }
-    if not (fields.keys() <= parts.keys() and offered.issuperset(answers)):
-        raise Invalid.on("columns", "This form is out of date; choose again")
-    for (file, part), columns in fields.items():
-        _set_fields(_section(body, proposal, file, part), proposal, file, part, columns)
-    for answer in answers:
-        of_file, of_part, key, value = answer.split("|", 3)
-        _answer(_section(body, proposal, int(of_file), int(of_part)), key, value)
-        content = proposal.files[int(of_file)].contents[int(of_part)]
-        content.questions = [each for each in content.questions if key not in {choice.key for choice in each.choices}]
+
+
+async def _show_again(db: Db, id: UUID, body: Json, proposal: ProposalDetail, store: Store) -> None:
+    """Store the changed draft with its first rows as they are understood now."""
     stored = {file.name: file for file in await queries.files_of(db, id)}
-    for at, shown in enumerate(proposal.files):
-        sample = stored_sample(store, stored[shown.name].location, shown.name, stored[shown.name].size)
-        for number, content in enumerate(shown.contents):
-            section = _section(body, proposal, at, number)
-            content.understood = understood_by(sample, shown.format or "", content.content, section)
+    readings = []
+    for place, part in _parts(proposal).items():
+        file, section = proposal.files[place.file], _section(body, proposal, place)
+        part.shape = section["shape"]
+        sample = stored_sample(store, stored[file.name].location, file.name, stored[file.name].size)
+        encoding = None if file.encoding == "utf-8" else file.encoding
+        readings.append(Reading(sample, file.format or "", encoding, part.content, section))
+    for part, rows in zip(_parts(proposal).values(), await understand_in_child(readings), strict=True):
+        part.understood = rows
     await _store(db, id, body, proposal)
 
 
-def _section(body: Json, proposal: ProposalDetail, file: int, part: int) -> Json:
+def _section(body: Json, proposal: ProposalDetail, place: Place) -> Json:
     """Return the part of the connector that reads one content of a file."""
-    group = next(each for each in body["connector"]["files"] if each["name"] == proposal.files[file].file_group)
+    group = next(each for each in body["connector"]["files"] if each["name"] == proposal.files[place.file].file_group)
     group["shape"] = group["shape"] or {}
-    section: Json = group if part == 0 else group["shape"]["contents"][part - 1]
+    section: Json = group if place.part == 0 else group["shape"]["contents"][place.part - 1]
     section["shape"] = section.get("shape") or {}
     return section
 
 
-def _set_fields(section: Json, proposal: ProposalDetail, file: int, part: int, chosen: Mapping[str, str]) -> None:
-    shown = proposal.files[file].contents[part].columns
+def _set_fields(section: Json, part: ContentProposal, chosen: Mapping[str, str]) -> None:
+    headers = {column.header for column in part.columns}
+    if not (headers >= chosen.keys() and {METADATA, IGNORED, *FIELDS[part.content]}.issuperset(chosen.values())):
+        raise Invalid.on("columns", _OUT_OF_DATE)
     taken = [field for field in chosen.values() if field not in (METADATA, IGNORED)]
     if twice := next((field for field in taken if taken.count(field) > 1), None):
         raise Invalid.on("columns", f"Two columns are read as {twice}; choose one")
@@ -141,17 +208,30 @@ def _set_fields(section: Json, proposal: ProposalDetail, file: int, part: int, c
     section["shape"].pop("ignore", None)
     if ignored:
         section["shape"]["ignore"] = ignored
-    for column in shown:
+    for column in part.columns:
         field = chosen.get(column.header, METADATA)
         column.is_ignored, column.field = field == IGNORED, field if field not in (METADATA, IGNORED) else None
 
 
-def _answer(section: Json, key: str, value: str) -> None:
+def _split(section: Json, part: ContentProposal, column: str, separator: str) -> None:
+    if not column:
+        section["shape"].pop("split", None)
+        return
+    known = {**SEPARATORS, **{each: each for each in section["shape"].get("split", {}).values()}}
+    if column not in {each.header for each in part.columns} or separator not in known:
+        raise Invalid.on("columns", _OUT_OF_DATE)
+    section["shape"]["split"] = {column: known[separator]}
+
+
+def _answer(section: Json, choice: ProposedChoice) -> None:
     """Set a key of the shape, such as `values.Active.Q` or `dates.Last Login`."""
+    key, value = choice.key, choice.value
     if key == "Username":
-        section["columns"] = {header: field for header, field in section["columns"].items() if header != value}
+        section["columns"] = {
+            header: field for header, field in section["columns"].items() if value != header and field != "Username"
+        }
         section["columns"][value] = "Username"
-    elif key in ("headerLine", "skipLines"):
+    elif key == "skipLines":
         section["shape"][key] = int(value)
     else:
         first, _, rest = key.partition(".")
@@ -171,14 +251,19 @@ async def allow_rejects(db: Db, caller: Caller, id: UUID) -> None:
     await execute(db, "UPDATE dry_runs SET draft = %(draft)s WHERE id = %(id)s", id=id, draft=Jsonb(draft.body))
 
 
-async def save_and_import(db: Db, caller: Caller, id: UUID, facts: Facts) -> UUID:
-    """Save the application as the draft has it and import the files; the draft ends."""
+async def save_and_import(db: Db, caller: Caller, id: UUID, facts: Facts, template: str = "") -> UUID:
+    """Save the application as the draft has it and import the files; the draft ends.
+
+    With a name for it, the connector is saved as a template too.
+    """
     draft = await queries.draft_of(db, id, caller)
     files = await queries.files_of(db, id)
     if not files or any(not file.file_group for file in files):
         raise Conflict("The draft has no files to import")
     require_import_right(caller, is_identity_source=bool(draft.body.get("isIdentitySource")))
     application_id = await _saved(db, caller, draft.application_id, draft.body, facts)
+    if template:
+        await saved_templates.save_template(db, caller, {"applicationId": str(application_id), "name": template}, facts)
     run = await imports.create_import(db, application_id, caller, type=ImportType.MANUAL, now=facts.now, supplied=True)
     await execute(
         db,

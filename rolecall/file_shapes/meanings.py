@@ -7,46 +7,54 @@ import msgspec
 
 from rolecall.application_imports.read.secret_headers import looks_secret
 from rolecall.applications.model import Content, same_header
+from rolecall.core.text import without_accents
 from rolecall.file_shapes.profiles import Profile
 
 # Words of headers for each field, the most specific first. Case, spaces, dashes and underscores do not matter.
 _PERSON = {
-    "Name": "name,fullname,displayname,cn,commonname,name.formatted,formattedname,employeename",
-    "First Name": "firstname,givenname,first,forename,name.givenname,vorname,prenom,fname,profile.firstname",
-    "Last Name": "lastname,surname,sn,last,familyname,name.familyname,nachname,nom,lname,profile.lastname",
-    "Email": "email,mail,emailaddress,e-mail,primaryemail,workemail,emails,usermail,smtp,useremail,profile.email",
+    "Name": "name,fullname,displayname,cn,commonname,name.formatted,formattedname,employeename,realname,gecos"
+    ",anzeigename,nomcomplet,nombrecompleto,nomecompleto",
+    "First Name": "firstname,givenname,first,forename,name.givenname,vorname,prenom,fname,profile.firstname,nombre"
+    ",legalfirstname,preferredfirstname",
+    "Last Name": "lastname,surname,sn,last,familyname,name.familyname,nachname,nom,lname,profile.lastname,apellido"
+    ",apellidos,cognome,familienname,nomdefamille,legallastname",
+    "Email": "email,mail,emailaddress,e-mail,primaryemail,workemail,emails,usermail,smtp,useremail,profile.email"
+    ",emailadresse,mailadresse,courriel,adressemail,adresseemail,correo,correoelectronico,primaryworkemail",
     "Employee ID": "employeeid,employeenumber,empnum,empid,employeeno,personnelnumber,staffid,workerid,pernr,personid"
-    ",personalnummer,externalid,badge,hrid",
+    ",personalnummer,externalid,badge,hrid,mitarbeiternummer,matricule,numeroempleado",
 }
 _USERNAME = (
     "username,samaccountname,login,loginname,loginid,logonname,userlogin,accountname,account,accountid,userid,uid,user"
     ",userprincipalname,upn,profile.login,principal,principalid,principalname,identity,bname,benutzer,member,membername"
-    ",nickname,handle,useridentifier,assignedto,actor"
+    ",nickname,handle,useridentifier,assignedto,actor,grantee,benutzername,benutzerkennung,anmeldename,kennung"
+    ",identifiant,utilisateur,nomutilisateur,usuario,nombredeusuario,utente,nomeutente,userid.username"
 )
 _GROUP = (
     "group,groupname,role,rolename,agrname,team,teamname,profile,profilename,permissionset,memberof,groups,roles,teams"
     ",groupdisplayname,securitygroup,gruppe,rolle,assignedgroups,assignedroles,assignedapps,apps,organization,orgs"
-    ",usergroup,usergroups,userrole,license,licenses,membership,memberships,groupid,roleid,jobrole"
+    ",usergroup,usergroups,userrole,license,licenses,membership,memberships,groupid,roleid,jobrole,grantedrole"
+    ",gruppen,rollen,benutzergruppe,gruppenname,groupe,groupes,grupo,grupos,gruppo,gruppi,rol,roleassigned"
 )
 _ACTIVE = (
     "active,status,enabled,isactive,accountstatus,accountenabled,state,userstatus,isenabled,useraccountcontrol"
-    ",employmentstatus,accountstate,lifecyclestate,activated"
+    ",employmentstatus,accountstate,lifecyclestate,activated,aktiv,aktiviert,kontostatus,actif,statut,etat,activo"
+    ",estado,stato,workerstatus"
 )
 # Headers that say the opposite of active.
 _INACTIVE = (
     "disabled,isdisabled,suspended,issuspended,blocked,isblocked,blocksignin,deactivated,inactive,isinactive,archived"
-    ",deleted,isdeleted,terminated,accountdisabled,revoked,isarchived"
+    ",deleted,isdeleted,terminated,accountdisabled,revoked,isarchived,deaktiviert,inaktiv,desactive,inactif"
 )
-_DESCRIPTION = "description,desc,comment,details,notes,beschreibung"
+_DESCRIPTION = "description,desc,comment,details,notes,beschreibung,descripcion"
 WORDS: dict[Content, dict[str, str]] = {
     Content.USERS: {
         "Username": _USERNAME,
         **_PERSON,
         "Active": f"{_ACTIVE},{_INACTIVE}",
-        "Locked": "locked,lockedout,islocked,accountlocked,lockout",
+        "Locked": "locked,lockedout,islocked,accountlocked,lockout,gesperrt,verrouille",
         "Last Login": "lastlogin,lastlogindate,logindate,lastlogon,lastlogondate,lastsignin,lastsignindate,lastactivity"
         ",lastactive,lastlogontimestamp,lastauthentication,lastaccess,lastseen,passwordlastused,lastsignindatetime"
-        ",signinactivity.lastsignindatetime,lastlogintime",
+        ",signinactivity.lastsignindatetime,lastlogintime,letzteanmeldung,letzterlogin,derniereconnexion,ultimoacceso",
         "Password Changed": "passwordchanged,passwordlastset,passwordlastchanged,pwdlastset,passwordchangedate"
         ",lastpasswordchange,lastpasswordchangedatetime,passwordset",
     },
@@ -61,10 +69,13 @@ WORDS: dict[Content, dict[str, str]] = {
         "Username": f"{_USERNAME},email,mail",
         "Group": f"{_GROUP},name",
         "Permission": "permission,permissionname,permissions,privilege,privileges,entitlement,entitlements,right,rights"
-        ",authorization,action,actions,permissionid,tcode,transaction,operation,scope,scopes,capability,function,object",
-        "Header": "header,heading,category,module,system,area,application,app",
-        "Section": "section,resource,resourcename,resourceid,subject,screen,object,field,target,path",
-        "Access": "access,accesslevel,level,granted,allow,allowed,effect,permissiontype,accesstype",
+        ",authorization,action,actions,permissionid,tcode,transaction,operation,scope,scopes,capability,function,object"
+        ",berechtigung,berechtigungen,recht,rechte,droit,droits,permiso,permisos,privilegetype",
+        "Header": "header,heading,category,module,system,area,application,app,owner,schema,database,tableschema",
+        "Section": "section,resource,resourcename,resourceid,subject,screen,object,field,target,path,tablename,table"
+        ",objectname",
+        "Access": "access,accesslevel,level,granted,allow,allowed,effect,permissiontype,accesstype,permissionstate"
+        ",statedesc,zugriff",
         "Value": "value,limit,amount",
         "Description": _DESCRIPTION,
         "Risk Rating": "riskrating,risk,risklevel,severity,criticality,sensitivity",
@@ -72,17 +83,18 @@ WORDS: dict[Content, dict[str, str]] = {
     Content.IDENTITIES: {
         **{field: words for field, words in _PERSON.items() if field != "Name"},
         "Type": "type,emptype,employeetype,employmenttype,workertype,persontype,usertype,contracttype",
-        "Title": "title,jobtitle,job,position,jobname,jobrole,role",
+        "Title": "title,jobtitle,job,position,jobname,jobrole,role,businesstitle,poste,cargo",
         "Company": "company,companyname,organization,organisation,legalentity,employer",
         "Division": "division,businessunit,unit,bu",
         "Department": "department,dept,departmentname,costcenter,abteilung,team",
         "Office": "office,location,site,locality,city,branch,officelocation,worklocation",
         "Supervisor ID": "supervisorid,managerid,manageremployeeid,supervisor,manager,reportsto,manageremployeenumber",
-        "Created": "created,startdate,hiredate,joindate,dateofhire,hiredon,joined",
+        "Created": "created,startdate,hiredate,joindate,dateofhire,hiredon,joined,eintrittsdatum,dateembauche",
         "Updated": "updated,modified,lastmodified,lastupdated",
-        "Status": "status,employmentstatus,state,active,employeestatus",
+        "Status": "status,employmentstatus,state,active,employeestatus,workerstatus,statut,estado",
     },
 }
+_KNOWN = {word for words in WORDS.values() for each in words.values() for word in each.split(",")}
 _NOISE = {"required", "readonly", "optional", "yesno", "truefalse", "ldap"}
 _BRACKETED = re.compile(r"[\[(]([^\[\]()]*)[\])]")
 
@@ -102,14 +114,27 @@ def names_of(header: str) -> list[str]:
     words = " ".join(word for word in plain.split() if same_header(word) not in _NOISE)
     parts = [words, header, *_BRACKETED.findall(header)]
     if "." in header or ":" in header:
-        parts += [
-            re.split(r"[.:]", re.sub(r"\[[^\[\]]*\]", "", header))[-1],
-            re.sub(r"\[[^\[\]]*\](?:\.\w+)?", "", header),
-        ]
+        steps = re.split(r"[.:]", re.sub(r"\[[^\[\]]*\]", "", header))
+        # user.user_name is a username, and role.name the name of a role.
+        # A path into a list, such as groups[].name, is about the list.
+        parts += ["" if "[]" in header else steps[-1], "".join(steps[-2:])]
+        parts.append(re.sub(r"\[[^\[\]]*\](?:\.\w+)?", "", header))
     if header.startswith("@"):
         parts.append(header[1:])
-    names = [re.sub(r"[^\w.]", "", same_header(part)) for part in parts]
+    names = [re.sub(r"[^\w.]", "", without_accents(same_header(part))) for part in parts]
     return [name for name in dict.fromkeys(names) if name and name not in _NOISE]
+
+
+def is_known_header(cell: str) -> bool:
+    """Return whether a text is one of the usual headers of any field."""
+    return any(name in _KNOWN for name in names_of(cell)) or any(
+        set(tokens.split()) <= _words(cell) for each in _TOKENS.values() for tokens in each.split(",")
+    )
+
+
+def is_flag(header: str) -> bool:
+    """Return whether a column of yes and no is about the account or the grant itself, and no permission."""
+    return bool(_words(header) & (_FLAGS | _FEATURES))
 
 
 def is_inverted(header: str) -> bool:
@@ -145,16 +170,46 @@ _TOKENS: dict[str, str] = {
     "Name": "opr name,operator name,user name,usr name,emp name,full name,person name,member name,display name",
     "Active": "sts,stat,status,user state,acct status,enabled,active",
     "Last Login": "last on,last login,last logon,last sign,last seen,last access",
+    "First Name": "first name,given name",
+    "Last Name": "last name,family name",
+    "Email": "email,mail",
+    "Created": "hire date,start date",
+    "Type": "worker type,employee type,employment type",
+    "Title": "job title,business title",
+    "Status": "worker status,employee status,employment status",
     "Group": "roles,role,group,groups,grp,team,profile",
     "Permission": "perm,permission,privilege,entitlement",
 }
 # What may be enabled or active beside an account.
-_FEATURES = {"password", "pwd", "mfa", "2fa", "2sv", "key", "billing", "sso", "email", "access", "cert", "sync", "api"}
+_FEATURES = {
+    "password",
+    "pwd",
+    "mfa",
+    "2fa",
+    "2sv",
+    "tfa",
+    "otp",
+    "saml",
+    "public",
+    "key",
+    "billing",
+    "sso",
+    "email",
+    "access",
+    "cert",
+    "sync",
+    "api",
+}
+# Words of yes and no columns about an account, or about a grant.
+_FLAGS = {
+    "is", "has", "option", "default", "common", "inherited", "delegate", "grantable", "hierarchy", "enabled", "active",
+    "locked", "expired", "expires", "primary", "verified", "required", "synced",
+}  # fmt: skip
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 
 def _by_tokens(field: str, profile: Profile) -> Iterable[Meaning]:
-    words = _words(profile)
+    words = _words(profile.header)
     if field == "Active" and words & _FEATURES:
         return
     for at, tokens in enumerate(_TOKENS.get(field, "").split(",")):
@@ -164,8 +219,8 @@ def _by_tokens(field: str, profile: Profile) -> Iterable[Meaning]:
             return
 
 
-def _words(profile: Profile) -> set[str]:
-    return {word.lower() for word in _WORD.findall(_BRACKETED.sub(" ", profile.header))}
+def _words(header: str) -> set[str]:
+    return {word.lower() for word in _WORD.findall(without_accents(_BRACKETED.sub(" ", header)))}
 
 
 def _by_values(content: Content, profile: Profile) -> Iterable[Meaning]:
@@ -174,7 +229,7 @@ def _by_values(content: Content, profile: Profile) -> Iterable[Meaning]:
     if "Email" in fields and profile.emails > 0.9:
         yield Meaning(profile.header, "Email", 0.5, "its values are e-mail addresses")
     is_status = profile.statuses == 1 and 1 < len(profile.distinct) <= 8 and not profile.ticks
-    if "Active" in fields and is_status and not _words(profile) & _FEATURES:
+    if "Active" in fields and is_status and not _words(profile.header) & _FEATURES:
         yield Meaning(profile.header, "Active", 0.45, f"its values are {', '.join(profile.distinct[:3])}")
     if "Name" in fields and profile.names > 0.9 and len(profile.distinct) > len(profile.values) / 2:
         yield Meaning(profile.header, "Name", 0.4, "its values look like names")
@@ -186,6 +241,9 @@ def _judged(meaning: Meaning, profile: Profile) -> Meaning:
     if not profile.values:
         return msgspec.structs.replace(meaning, score=score * 0.6, evidence=f"{evidence}; the sample has no value")
     match meaning.field:
+        case "Username":
+            # A column of full names is a username only where no other is.
+            score *= 0.6 if profile.names > 0.5 else 1
         case "Email":
             score *= 0.3 + 0.7 * profile.emails
         case "Active" | "Status":

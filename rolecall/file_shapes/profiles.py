@@ -39,6 +39,11 @@ class Profile:
         return [value for cell in cells for value in _elements(cell)] if self.is_list else cells
 
     @cached_property
+    def lists(self) -> list[list[str]]:
+        """Return the elements of each cell of a list."""
+        return [_elements(cell.strip()) if cell.strip() else [] for cell in self.cells]
+
+    @cached_property
     def distinct(self) -> list[str]:
         return list(dict.fromkeys(self.values))
 

@@ -15,24 +15,25 @@ from rolecall.application_imports.read.secret_headers import secret_headers
 from rolecall.application_imports.read.sources import InputGroup
 from rolecall.applications.file_shape import JSON, FileShape
 from rolecall.applications.model import Content, same_header
-from rolecall.file_shapes.contents import Part, View, choose_username, parts_of, view_of
-from rolecall.file_shapes.meanings import assigned, meanings
-from rolecall.file_shapes.recognize import Found, Unreadable, recognize
+from rolecall.file_shapes.by_template import choose_group, parts_by
+from rolecall.file_shapes.contents import parts_of
+from rolecall.file_shapes.directory import people_in
+from rolecall.file_shapes.headers import first_rows
+from rolecall.file_shapes.holders import agree_on_username
+from rolecall.file_shapes.parts import Part, View, view_of
+from rolecall.file_shapes.recognize import Decided, Found, Unreadable, decoded, recognize
 from rolecall.file_shapes.sample import Sample
 from rolecall.file_shapes.shapes import (
     ColumnProposal,
     ContentProposal,
     FileProposal,
-    OpenQuestion,
     ProposalDetail,
-    ProposedChoice,
 )
 
 _EXAMPLES = 3
 _UNDERSTOOD = 8
 _LONGEST = 80
 _MOST_LINES = 200
-_OVERLAP = 0.5
 _HOLDERS = (Content.MEMBERSHIPS, Content.PERMISSIONS)
 _NOT_SHOWN = {"line", "file", "metadata"}
 
@@ -47,32 +48,68 @@ class ReadFile(msgspec.Struct):
     group: str | None = None
 
 
-class Chosen(msgspec.Struct, frozen=True):
-    """What a person decided about a file."""
+class Chosen(Decided, frozen=True):
+    """What a person decided about a file and its first content."""
 
-    header_line: int | None = None
     content: Content | None = None
 
 
-def propose(samples: Sequence[Sample], chosen: Mapping[str, Chosen] = MappingProxyType({})) -> ProposalDetail:
+class Template(msgspec.Struct, frozen=True):
+    """A connector to read files by, instead of a proposal."""
+
+    name: str
+    vendor: str
+    files: list[dict[str, Any]]
+
+
+def propose(
+    samples: Sequence[Sample],
+    chosen: Mapping[str, Chosen] = MappingProxyType({}),
+    template: Template | None = None,
+) -> ProposalDetail:
     """Propose a connector for the files; `chosen`, by file name, overrides what is found in them."""
     files = [_read(sample, chosen.get(sample.name, Chosen())) for sample in samples]
-    _agree_on_usernames(files)
-    _leave_out_repeats(files)
-    groups = _groups(files)
-    connector = {"name": "Files", "vendor": "", "files": groups}
+    if template:
+        groups = _by_template(files, template)
+    else:
+        _agree_on_usernames(files)
+        _leave_out_repeats(files)
+        groups = _groups(files)
+    connector = {"name": "Files", "vendor": template.vendor if template else "", "files": groups}
     is_source = any(group["content"] == Content.IDENTITIES for group in groups)
     return ProposalDetail(connector, is_source, [_shown(file) for file in files])
 
 
 def _read(sample: Sample, chosen: Chosen) -> ReadFile:
     try:
-        view = view_of(recognize(sample, chosen.header_line))
+        view = view_of(recognize(sample, chosen))
     except Unreadable as error:
         return ReadFile(sample, problem=str(error))
     if not view.found.rows:
         return ReadFile(sample, view, problem="there is a header but no row; export the file with its data")
     return ReadFile(sample, view, parts_of(view, chosen.content))
+
+
+def _by_template(files: Sequence[ReadFile], template: Template) -> list[dict[str, Any]]:
+    """Assign each file to a group of the template; groups without a file become optional."""
+    for file in files:
+        if file.view is None:
+            continue
+        group = choose_group(file.view, template.files)
+        file.group = group["name"] if group else None
+        file.parts = parts_by(file.view, group, template.name) if group else []
+        if group is None:
+            wanted = ", ".join(each["name"] for each in template.files)
+            file.problem = f"no file group of the template {template.name} has its columns ({wanted}); choose another"
+    given = [file.group for file in files]
+    return [
+        {
+            **group,
+            "isOptional": group["isOptional"] or group["name"] not in given,
+            "isMultiple": group["isMultiple"] or given.count(group["name"]) > 1,
+        }
+        for group in template.files
+    ]
 
 
 def _agree_on_usernames(files: Sequence[ReadFile]) -> None:
@@ -84,19 +121,10 @@ def _agree_on_usernames(files: Sequence[ReadFile]) -> None:
         for part in file.parts:
             if part.content != Content.USERS or file.view is None or not named:
                 continue
-            shares = {each.header: _overlap(each.distinct, named) for each in file.view.profiles}
-            best = max(shares, key=lambda header: shares[header], default=None)
-            if best is None or shares[best] < _OVERLAP or part.origin("Username") == f"{{{best}}}":
-                continue
-            part.shape.pop("join", None)
-            found = [each for each in meanings(Content.USERS, file.view.profiles) if each.field != "Username"]
-            part.fields = assigned(found)
-            part.evidence = [each for each in part.evidence if "username" not in each]
-            choose_username(file.view, part.fields, part.shape, part.evidence, known=best)
-            part.evidence.append(f"{best} has the usernames that the other files name")
-            for other in file.parts:
-                if other is not part and other.content in _HOLDERS:
-                    _follow_username(part, other)
+            if agree_on_username(people_in(file.view)[0], part, named):
+                for other in file.parts:
+                    if other is not part and other.content in _HOLDERS:
+                        _follow_username(part, other)
 
 
 def _usernames(file: ReadFile, part: Part) -> set[str]:
@@ -113,10 +141,6 @@ def _usernames(file: ReadFile, part: Part) -> set[str]:
     if "|rdn" in (origin or ""):
         return {value.partition("=")[2].partition(",")[0] for value in values}
     return {value.partition(":")[2] if "after(:)" in (origin or "") else value.strip() for value in values}
-
-
-def _overlap(values: Sequence[str], named: set[str]) -> float:
-    return len(named.intersection(values)) / len(values) if values else 0.0
 
 
 def _follow_username(users: Part, other: Part) -> None:
@@ -223,6 +247,7 @@ def _shown(file: ReadFile) -> FileProposal:
         problem=file.problem,
         format=found.format if found else None,
         encoding=(found.encoding or "utf-8") if found else None,
+        delimiter=found.delimiter if found else None,
         header_line=found.header_line if found else None,
         evidence=_evidence(found) if found else [],
         file_group=file.group,
@@ -257,35 +282,33 @@ def _content(file: ReadFile, part: Part) -> ContentProposal:
                 [] if profile.header in secret else [value[:_LONGEST] for value in profile.distinct[:_EXAMPLES]],
             )
         )
-    questions = [
-        OpenQuestion(each.text, [ProposedChoice(choice.label, choice.key, choice.value) for choice in each.choices])
-        for each in part.questions
-    ]
+    section = {"columns": part.columns, "shape": part.shape}
     return ContentProposal(
         part.content,
         part.confidence,
         part.evidence,
         columns,
         part.shape,
-        questions,
-        understood_by(
-            file.sample, file.view.found.format, part.content, {"columns": part.columns, "shape": part.shape}
-        ),
+        part.questions,
+        understood_by(file.sample, file.view.found.format, file.view.found.encoding, part.content, section),
     )
 
 
-def understood_by(sample: Sample, format: str, content: Content, section: Mapping[str, Any]) -> list[dict[str, str]]:
+def understood_by(
+    sample: Sample, format: str, encoding: str | None, content: Content, section: Mapping[str, Any]
+) -> list[dict[str, str]]:
     """Return the first rows as an import would store them; nothing if the sample alone cannot be read."""
     shape = msgspec.convert(section["shape"] or {}, FileShape)
     columns = section["columns"]
     group = InputGroup(UUID(int=0), "", content, columns, None, allow_rejects=True, shape=shape)
-    lines = sample.head.splitlines(keepends=True)
-    text = b"".join(lines[:_MOST_LINES]) if format == "CSV" else sample.head
     if sample.head.startswith((b"PK", b"PAR1")):
         text = sample.whole()
+    else:
+        whole = decoded(sample, encoding)[0]
+        text = (first_rows(whole, shape.delimiter or ",", _MOST_LINES) if format == "CSV" else whole).encode()
     try:
         frame = file_delta.read_sample(group, text, ZoneInfo("UTC")).frame
-    except (BrokenFile, ValueError):
+    except (BrokenFile, Unreadable, ValueError):
         return []
     shown = [name for name in frame.columns if name not in _NOT_SHOWN and not name.endswith("_key")]
     rows = frame.select(shown).head(_UNDERSTOOD).rows()

@@ -4,7 +4,7 @@ import codecs
 import io
 import re
 import zipfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -13,13 +13,14 @@ import polars as pl
 from rolecall.application_imports.read import encodings, formats, ldif
 from rolecall.application_imports.read.broken_file import BrokenFile
 from rolecall.application_imports.read.json_records import flattened
-from rolecall.file_shapes.headers import lay_out_csv
+from rolecall.file_shapes.headers import TableLayout, lay_out_csv, lay_out_rows
 from rolecall.file_shapes.sample import MOST_WHOLE, Sample
 
 MOST_ROWS = 2_000
 _MOST_CELLS = 100_000
 _RAW_LINES = 12
 _LONGEST_RAW = 400
+_LAST_ROWS = 12
 _SHEETS = "xl/workbook.xml"
 _RECORD = re.compile(r"\}\s*,\s*\{")
 
@@ -44,74 +45,118 @@ class Found(msgspec.Struct):
     evidence: list[str] = []
     # Lines beside `header_line` that could be the header.
     candidates: list[int] = []
+    is_doubtful: bool = False
     totals: list[str] = []
+    footers: list[dict[str, Any]] = []
     merges: bool = False
+    skip_lines: int = 0
     # Paths into nested lists, such as emails[type=work].value, with the column that they come from.
     paths: dict[str, str] = {}
 
 
-def recognize(sample: Sample, header_line: int | None = None) -> Found:
-    """Recognize a sample; `header_line` is the line that a person chose."""
+class Decided(msgspec.Struct, frozen=True):
+    """What a person decided about how a file is read; the rest is found in the file."""
+
+    # 0: the file has no header.
+    header_line: int | None = None
+    delimiter: str | None = None
+    encoding: str | None = None
+
+
+def recognize(sample: Sample, decided: Decided | None = None) -> Found:
+    decided = decided or Decided()
     head = sample.head
     if not head.strip():
         raise Unreadable("the file is empty; export it again")
     if head.startswith(b"PK\x03\x04"):
-        return _spreadsheet(sample)
+        return _spreadsheet(sample, decided)
     if head.startswith(b"PAR1"):
         return _parquet(sample)
     for signature, what in formats.SIGNATURES.items():
         if head.startswith(signature) and signature != b"[":
             raise Unreadable(f"the file is {what}")
-    text, encoding = _decoded(sample)
-    evidence = [f"Encoding {encoding}, detected from the bytes"] if encoding else []
+    text, encoding = decoded(sample, decided.encoding)
+    how = "chosen by a person" if decided.encoding else "detected from the bytes"
+    evidence = [f"Encoding {encoding}, {how}"] if encoding else []
     if ldif.is_ldif(text.encode()):
         found = _ldif(text, sample)
     elif text.lstrip().startswith(("{", "[")):
         found = _json(text, sample)
     else:
-        found = _csv(text, sample, encoding, header_line)
+        found = _unix_listing(text) or _csv(text, sample, encoding, decided)
     found.encoding, found.evidence = encoding, evidence + found.evidence
     found.raw = found.raw or [line[:_LONGEST_RAW] for line in text.splitlines()[:_RAW_LINES]]
     return found
 
 
-def _decoded(sample: Sample) -> tuple[str, str | None]:
+def decoded(sample: Sample, encoding: str | None = None) -> tuple[str, str | None]:
     """Decode the head up to its last whole line, and name the encoding if it is not UTF-8."""
-    head, encoding = sample.head, None
+    head = sample.head
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return head[: len(head) // 2 * 2].decode("utf-16", "replace"), None
     head = head.removeprefix(codecs.BOM_UTF8)
-    if not sample.is_whole:
+    is_wide = (encoding or "").startswith("utf-16")
+    if not sample.is_whole and not is_wide:
         head = head[: head.rfind(b"\n") + 1] or head
-    encoding = encodings.detected(head + sample.tail[sample.tail.find(b"\n") + 1 :])
+    encoding = encoding or encodings.detected(head + sample.tail[sample.tail.find(b"\n") + 1 :])
     try:
-        text = head.decode(encoding or "utf-8")
+        text = head.decode(encoding or "utf-8", "replace" if is_wide else "strict")
     except UnicodeDecodeError as error:
         line = head.count(b"\n", 0, error.start) + 1
-        byte = f"byte 0x{head[error.start]:02X} in line {line} is not UTF-8"
+        byte = f"byte 0x{head[error.start]:02X} in line {line} is not {encoding or 'UTF-8'}"
         raise Unreadable(f"{byte}; set encoding, for example to windows-1252") from None
     if "\x00" in text:
         raise Unreadable("the file is not text, or UTF-16 without a byte order mark; set encoding to utf-16-le")
     return text, encoding
 
 
-def _csv(text: str, sample: Sample, encoding: str | None, header_line: int | None) -> Found:
+def _csv(text: str, sample: Sample, encoding: str | None, decided: Decided) -> Found:
     tail = sample.tail.decode(encoding or "utf-8", "replace")
     try:
-        layout = lay_out_csv(text, tail, header_line)
+        delimiter, layout = lay_out_csv(text, tail, decided.delimiter, decided.header_line)
     except ValueError as error:
         raise Unreadable(str(error)) from None
+    return _laid_out("CSV", layout, delimiter)
+
+
+def _laid_out(format: str, layout: TableLayout, delimiter: str | None = None) -> Found:
     return Found(
-        "CSV",
+        format,
         layout.headers,
         layout.rows[: max(50, min(MOST_ROWS, _MOST_CELLS // len(layout.headers)))],
-        delimiter=layout.delimiter,
+        delimiter=delimiter,
         header_line=layout.header_line,
         evidence=layout.evidence,
         candidates=layout.candidates,
+        is_doubtful=layout.is_doubtful,
         totals=layout.totals,
+        footers=layout.footers,
         merges=layout.merges,
+        skip_lines=layout.skip_lines,
     )
+
+
+# Files of Unix without a header, by the pattern of each line.
+_UNIX = {
+    r"[^:\s]+:[^:]*:\d+:\d+:[^:]*:[^:]*:[^:]*": ["Username", "Password", "UID", "GID", "GECOS", "Home", "Shell"],
+    r"[^:\s]+:[^:]*:\d+:[^:\s]*": ["Group", "Password", "GID", "Members"],
+}
+_SHADOW = r"[^:\s]+:[^:\s]*:\d*:\d*:\d*:\d*:\d*:\d*:\d*"
+
+
+def _unix_listing(text: str) -> Found | None:
+    """Recognize passwd and group, as `getent` prints them."""
+    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    if not lines or ":" not in lines[0]:
+        return None
+    if all(re.fullmatch(_SHADOW, line) for line in lines):
+        raise Unreadable("the file is /etc/shadow, which holds password hashes; use the output of getent passwd")
+    for pattern, headers in _UNIX.items():
+        if all(re.fullmatch(pattern, line) for line in lines):
+            evidence = [f"The lines are those of {'passwd' if len(headers) > 4 else 'group'}, which has no header"]
+            rows = [line.split(":") for line in lines[:MOST_ROWS]]
+            return Found("CSV", headers, rows, delimiter=":", header_line=None, evidence=evidence)
+    return None
 
 
 def _ldif(text: str, sample: Sample) -> Found:
@@ -131,10 +176,14 @@ def _json(text: str, sample: Sample) -> Found:
         if all(records):
             return _from_records("JSON lines", records, ["One JSON object on each line"])
     document = _document(text, sample)
-    path, records = _longest_list(document)
-    if not records:
+    lists = sorted(_lists(document), key=lambda each: (_is_about_accounts(each[0]), len(each[1])), reverse=True)
+    if not lists:
         raise Unreadable("the file is JSON without a list of objects; set shape.records to the path of the records")
+    (path, records), *others = lists
     evidence = [f"The records are the list {path}"] if path else ["A JSON array of records"]
+    if others:
+        named = ", ".join(f"{name} ({len(found):,})" for name, found in others[:5])
+        evidence.append(f"Other lists are not read: {named}; name one in shape.records to read it instead")
     found = _from_records("JSON", records[:MOST_ROWS], evidence)
     found.records = path or None
     return found
@@ -162,14 +211,18 @@ def _document(text: str, sample: Sample) -> Any:
     raise Unreadable("the file is JSON whose records are not found in its first half megabyte; write one per line")
 
 
-def _longest_list(document: Any, path: str = "", depth: int = 3) -> tuple[str, list[dict[str, Any]]]:
-    """Find the longest list of objects in a document, and the path to it."""
+def _lists(document: Any, path: str = "", depth: int = 3) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """Find the lists of objects in a document, each with the path to it."""
     if isinstance(document, list):
-        return path, document if document and all(isinstance(each, dict) for each in document) else []
-    if not isinstance(document, dict) or not depth:
-        return path, []
-    inner = [_longest_list(value, f"{path}.{name}" if path else name, depth - 1) for name, value in document.items()]
-    return max(inner, key=lambda found: len(found[1]), default=(path, []))
+        if document and all(isinstance(each, dict) for each in document):
+            yield path, document
+    elif isinstance(document, dict) and depth:
+        for name, value in document.items():
+            yield from _lists(value, f"{path}.{name}" if path else name, depth - 1)
+
+
+def _is_about_accounts(path: str) -> bool:
+    return re.search(r"user|member|account|person|people|employee|worker|identit", path, re.IGNORECASE) is not None
 
 
 def _from_records(format: str, records: Sequence[dict[str, Any]], evidence: list[str]) -> Found:
@@ -225,7 +278,7 @@ def _plain(value: Any) -> str:
     return str(value) if isinstance(value, bool | int | float) else msgspec.json.encode(value).decode()
 
 
-def _spreadsheet(sample: Sample) -> Found:
+def _spreadsheet(sample: Sample, decided: Decided) -> Found:
     if sample.size > MOST_WHOLE:
         raise Unreadable(f"the archive has more than {MOST_WHOLE // 1024**2} MiB; export the data as CSV")
     content = sample.whole()
@@ -238,13 +291,20 @@ def _spreadsheet(sample: Sample) -> Found:
         inside = ", ".join(names[:3])
         raise Unreadable(f"the file is a zip archive with {inside}; unpack it and choose the file inside")
     try:
-        table = formats.read(content)
-    except BrokenFile as error:
+        sheet = formats.read_sheet(content)
+        rows = [list(map(str.strip, row)) for row in sheet.frame.head(MOST_ROWS).rows()]
+        last = [list(map(str.strip, row)) for row in sheet.frame.tail(_LAST_ROWS).rows()]
+        numbered = [(line, row) for line, row in enumerate(rows, 1) if any(row)]
+        found = _laid_out("XLSX", lay_out_rows(numbered, last, decided.header_line))
+    except (BrokenFile, ValueError) as error:
         raise Unreadable(str(error)) from None
-    rows = [list(map(str, row[1:])) for row in table.frame.head(MOST_ROWS).rows()]
-    return Found(
-        "XLSX", table.headers, rows, evidence=["The first sheet of an XLSX file"], raw=_joined(table.headers, rows)
-    )
+    found.merges, found.raw = False, _joined(rows)
+    found.evidence = [f"The first sheet of an XLSX file: {sheet.names[0]}", *found.evidence]
+    if len(sheet.names) > 1:
+        found.evidence.append(
+            f"Other sheets are not read: {', '.join(sheet.names[1:6])}; save them as files of their own"
+        )
+    return found
 
 
 def _parquet(sample: Sample) -> Found:
@@ -254,8 +314,8 @@ def _parquet(sample: Sample) -> Found:
     except (BrokenFile, pl.exceptions.PolarsError) as error:
         raise Unreadable(str(error)) from None
     rows = [list(map(str, row[1:])) for row in table.frame.rows()]
-    return Found("Parquet", table.headers, rows, evidence=["A Parquet file"], raw=_joined(table.headers, rows))
+    return Found("Parquet", table.headers, rows, evidence=["A Parquet file"], raw=_joined([table.headers, *rows]))
 
 
-def _joined(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    return [" | ".join(row)[:_LONGEST_RAW] for row in (headers, *rows[: _RAW_LINES - 1])]
+def _joined(rows: Sequence[Sequence[str]]) -> list[str]:
+    return [" | ".join(row)[:_LONGEST_RAW] for row in rows[:_RAW_LINES]]

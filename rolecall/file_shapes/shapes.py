@@ -18,7 +18,7 @@ class ColumnProposal(msgspec.Struct, rename="camel"):
     examples: list[str]
 
 
-class ProposedChoice(msgspec.Struct):
+class ProposedChoice(msgspec.Struct, frozen=True):
     """An answer; `key` is the path in the shape that gets `value`, or Username for a column."""
 
     label: str
@@ -26,7 +26,7 @@ class ProposedChoice(msgspec.Struct):
     value: str
 
 
-class OpenQuestion(msgspec.Struct):
+class OpenQuestion(msgspec.Struct, frozen=True):
     """A question that the file does not answer; an import may fail without an answer."""
 
     text: str
@@ -53,6 +53,9 @@ class FileProposal(msgspec.Struct, rename="camel"):
     problem: str | None
     format: str | None
     encoding: str | None
+    # Of CSV; null for other formats.
+    delimiter: str | None
+    # Null: the file has no header.
     header_line: int | None
     evidence: list[str]
     file_group: str | None

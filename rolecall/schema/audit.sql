@@ -99,6 +99,7 @@ BEGIN
         WHEN 'Access Request' THEN RETURN (SELECT '#' || number FROM access_requests WHERE id = the_id);
         WHEN 'Account' THEN RETURN (SELECT username FROM accounts WHERE id = the_id);
         WHEN 'Application' THEN RETURN (SELECT name FROM applications WHERE id = the_id);
+        WHEN 'Connector Template' THEN RETURN (SELECT name FROM connector_templates WHERE id = the_id);
         WHEN 'Console User', 'Identity' THEN RETURN (SELECT concat_ws(' ', first_name, last_name) FROM identities WHERE id = the_id);
         WHEN 'Export' THEN RETURN (SELECT list FROM exports WHERE id = the_id);
         WHEN 'Import' THEN RETURN (SELECT '#' || number FROM application_imports WHERE id = the_id);

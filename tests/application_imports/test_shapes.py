@@ -124,7 +124,7 @@ async def test_shape_is_exported_planned_and_applied(client: httpx2.AsyncClient,
         ({"headerLine": 2, "headers": ["a"]}, "headerLine or headers, not both"),
         ({"contents": [{"content": "users"}]}, "Two file groups contain users"),
         ({"contents": [{"content": "identities"}]}, "must be the content of the file group itself"),
-        ({"skipRowsWhere": [{"column": "a"}]}, "needs is or isNot"),
+        ({"skipRowsWhere": [{"column": "a"}]}, "needs is, isNot or startsWith"),
     ],
 )
 async def test_malformed_shape_is_refused(client: httpx2.AsyncClient, shape: dict[str, Any], message: str) -> None:
@@ -150,6 +150,12 @@ async def test_purge_removes_secrets_from_the_history_and_the_next_import_finds_
     run = await imports.finish(application, {"Users": text})
 
     assert removed == {"pwd": 2}
+    entries = await fetch_rows(
+        db,
+        """SELECT entry::jsonb -> 'entity' ->> 'name', entry::jsonb -> 'after' -> 'purgedSecrets' FROM audit_events
+           WHERE entry::jsonb -> 'after' ? 'purgedSecrets'""",
+    )
+    assert entries == [("Payroll", {"records": {"pwd": 2}})]
     stored = await fetch_rows(db, "SELECT metadata FROM account_versions ORDER BY metadata")
     assert stored == [('{"Café":""}',), ('{"Café":"naïve / x"}',)]
     assert run["metrics"]["users"] == {"total": 2, "new": 0, "altered": 0, "removed": 0}

@@ -133,6 +133,10 @@ async def test_every_route_that_changes_something_leaves_an_entry(
     await call("POST", "/api/webhooks/{id}/recover", hook, {"since": "2026-01-01"})
     await call("DELETE", "/api/webhooks/{id}", hook)
 
+    saved = {"applicationId": str(crm), "name": "Export"}
+    template = (await call("POST", "/api/connector-templates", json=saved))["id"]
+    await call("DELETE", "/api/connector-templates/{id}", template)
+
     report = (await call("POST", "/api/reports", json={"name": "People", "list": "identities"}))["id"]
     await call("PATCH", "/api/reports/{id}", report, {"format": "jsonl"})
     await call("POST", "/api/reports/{id}/run", report)

@@ -76,7 +76,7 @@ BUGS = [
     Bug(
         "imports",
         "what changed counts as removed too",
-        "application_imports/queries.py",
+        "application_imports/changes.py",
         '"r.until_import = {n:d} AND coalesce(o.from_import, 0) < 1"',
         '"r.until_import = {n:d}"',
     ),

@@ -71,6 +71,38 @@ def test_a_try_shows_what_an_import_would_do(call: Caller, payroll: str, tmp_pat
     assert json.loads(call("dry-run", "show", tried["id"], "--json")[1]) == tried
 
 
+def test_proposal_shows_its_evidence_and_gives_a_connector(call: Caller, tmp_path: Path) -> None:
+    export, broken = tmp_path / "operators.csv", tmp_path / "report.pdf"
+    export.write_text("Operators\n\nOpr ID,Opr Name,Sts,Roles\nada,Ada Byron,Active,a;b\nbob,Bob Kahn,Left,a\n")
+    broken.write_bytes(b"%PDF-1.4")
+
+    code, shown, _ = call("app", "propose", str(export))
+    connector = call("app", "propose", str(export), "--field", "connector")[1]
+    made = call("app", "create", "Operators", "--connector", connector)
+    refused, said, _ = call("app", "propose", str(broken))
+
+    assert code == 0
+    assert "operators.csv: CSV, utf-8, header in line 3" in shown
+    assert "The header is line 3; line 1 is a title: Operators" in shown
+    assert "users (85% certain)" in shown
+    assert "Opr ID\tUsername" in shown
+    assert made[0] == 0, made
+    assert refused == 1
+    assert "report.pdf: the file is a PDF" in said
+
+
+def test_connector_templates_are_listed_saved_and_deleted(call: Caller, payroll: str) -> None:
+    saved = json.loads(call("app", "save-template", payroll, "Payroll files", "--json")[1])
+    shown = call("app", "templates")[1]
+
+    deleted = call("app", "delete-template", saved["id"])[0]
+
+    assert "Payroll files" in shown
+    assert "Slack" in shown
+    assert deleted == 0
+    assert "Payroll files" not in call("app", "templates")[1]
+
+
 def test_an_upload_is_followed_to_its_end(call: Caller, payroll: str, tmp_path: Path) -> None:
     users = tmp_path / "users.csv"
     users.write_text("Username,Name\nada,Ada Byron\nbob,Bob\n")

@@ -3,6 +3,7 @@
 import re
 
 import httpx2
+import pytest
 
 from rolecall.core.config import Config
 from rolecall.core.db import Db, fetch_rows, fetch_value
@@ -124,3 +125,119 @@ async def test_draft_can_be_proposed_again_and_discarded(administrator: httpx2.A
 
     assert "Memberships <span" in page
     assert await fetch_value(db, "SELECT count(*) FROM dry_runs") == 0
+
+
+async def test_choice_of_the_header_proposes_again_from_there(administrator: httpx2.AsyncClient) -> None:
+    text = "Username,Name,Email\nBenutzer,Name,Mail\nada,Ada Byron,a@b.co\nbob,Bob Kahn,b@b.co\n"
+    draft = await uploaded(administrator, text=text)
+    assert "Line 2 looks like a header too" in (await administrator.get(draft)).text
+
+    await administrator.post(draft, data={"answer": "0|0|headerLine|2"})
+
+    page = (await administrator.get(draft)).text
+    assert fields(page)["field.0.0.Benutzer"] == "Username"
+    assert "Line 2 looks like a header too" not in page
+
+
+async def test_file_without_header_is_read_from_its_first_line(administrator: httpx2.AsyncClient) -> None:
+    draft = await uploaded(administrator, text="ada;Ada Byron;Sales\nbob;Bob Kahn;Ops\ncyd;Cy Dee;Ops\n")
+    assert "No word of line 1 is known as a header" in (await administrator.get(draft)).text
+
+    await administrator.post(draft, data={"answer": "0|0|headerLine|0"})
+
+    page = (await administrator.get(draft)).text
+    assert fields(page)["field.0.0.Column 1"] == "Username"
+    assert "<td>ada</td>" in page
+
+
+async def test_delimiter_encoding_and_list_are_changed(administrator: httpx2.AsyncClient, db: Db) -> None:
+    draft = await uploaded(administrator, text="Login|Name|Roles\nada|Ada~Byron|a/b\nbob|Bob~Kahn|a\n")
+
+    again = {"again": "yes", "delimiter.operators.csv": "tilde", "encoding.operators.csv": "windows-1252"}
+    await administrator.post(draft, data=again)
+    changed = (await administrator.get(draft)).text
+    await administrator.post(draft, data={"again": "yes", "delimiter.operators.csv": "bar"})
+    page = (await administrator.get(draft)).text
+    split = {**fields(page), "split.0.0": "Roles", "separator.0.0": "slash"}
+    await administrator.post(draft, data=split)
+
+    assert "Encoding windows-1252, chosen by a person" in changed
+    assert '<option selected="">tilde' in changed or "<option selected>tilde" in changed
+    stored = await fetch_value(db, "SELECT draft #> '{connector,files,0,shape,split}' FROM dry_runs")
+    assert stored == {"Roles": "/"}
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        {"field.0.0.Opr ID": "Banana"},
+        {"field.0.0.No such column": "Username"},
+        {"field.9.9.Opr ID": "Username"},
+        {"answer": "0|0|dates.x|y|z"},
+        {"answer": "nonsense"},
+        {"split.0.0": "No such column", "separator.0.0": "comma"},
+        {"split.0.0": "Roles", "separator.0.0": "banana"},
+        {"split.7.7": "Roles"},
+        {"field.0.0.Opr ID": "Username", "field.0.0.Opr Name": "Username"},
+    ],
+)
+async def test_odd_form_is_refused_with_a_sentence(administrator: httpx2.AsyncClient, form: dict[str, str]) -> None:
+    draft = await uploaded(administrator)
+
+    answer = await administrator.post(draft, data=form)
+
+    assert answer.status_code == 400
+    assert "This form is out of date; choose again" in answer.text or "Two columns are read as" in answer.text
+
+
+async def test_odd_choices_about_the_file_do_not_matter(administrator: httpx2.AsyncClient) -> None:
+    draft = await uploaded(administrator)
+    odd = {"header.operators.csv": "9" * 5000, "content.operators.csv": "x", "delimiter.operators.csv": "x",
+           "encoding.operators.csv": "rot13", "header.": "1", "content.other.csv": "users"}  # fmt: skip
+
+    answer = await administrator.post(draft, data={"again": "yes", **odd})
+
+    assert answer.status_code == 303
+    assert fields((await administrator.get(draft)).text)["field.0.0.Opr ID"] == "Username"
+
+
+async def test_connector_is_saved_as_a_template_and_offered_for_the_next_application(
+    administrator: httpx2.AsyncClient, client: httpx2.AsyncClient, config: Config, db: Db
+) -> None:
+    imports = Imports(client, config)
+    text = EXPORT.replace("Qx", "Left")
+    draft = await uploaded(administrator, text=text)
+    await administrator.post(draft, data={**fields((await administrator.get(draft)).text), "try": "yes"})
+    await imports.work_on_dry_runs()
+
+    taken = await administrator.post(f"{draft}/save", data={"template": "Slack"})
+    saved = await administrator.post(f"{draft}/save", data={"template": "CoreBank export"})
+
+    assert taken.status_code == 400
+    assert "A connector template named Slack exists already" in taken.text
+    assert saved.status_code == 303
+    assert "by the template CoreBank export" in (await administrator.get("/drafts/new")).text
+    assert "CoreBank export" in (await administrator.get("/connector-templates")).text
+    sent = {
+        "files": [("files", ("other.csv", text.encode()))],
+        "data": {"name": "Other", "template": "CoreBank export"},
+    }
+    other = (await administrator.post("/drafts/new", **sent)).headers["location"]  # type: ignore[arg-type]
+    page = (await administrator.get(other)).text
+    assert "Template CoreBank export: " in page
+    assert fields(page)["field.0.0.Opr ID"] == "Username"
+    id = await fetch_value(db, "SELECT id FROM connector_templates")
+    await administrator.post(f"/connector-templates/{id}/delete")
+    assert await fetch_value(db, "SELECT count(*) FROM connector_templates") == 0
+
+
+async def test_file_that_does_not_fit_the_template_is_refused(administrator: httpx2.AsyncClient) -> None:
+    sent = {"files": [("files", ("a.csv", b"x,y\n1,2\n"))], "data": {"name": "New", "template": "Slack"}}
+    unknown = {**sent, "data": {"name": "New", "template": "No such template"}}
+
+    answer = await administrator.post("/drafts/new", **sent)  # type: ignore[arg-type]
+    missing = await administrator.post("/drafts/new", **unknown)  # type: ignore[arg-type]
+
+    assert "no file group of the template Slack has its columns" in answer.text
+    assert "No connector template is named No such template" in missing.text
+    assert answer.status_code == missing.status_code == 400

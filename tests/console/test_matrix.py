@@ -93,7 +93,7 @@ CLOSED = {
     ("POST", "/accounts/{id:str}/match"),
     ("POST", "/accounts/{id:str}/unpin"),
 }
-CLOSED_PARTS = ("/webhooks", "/deliveries", "/audit", "/settings", "/reports", "/drafts")
+CLOSED_PARTS = ("/webhooks", "/deliveries", "/audit", "/settings", "/reports", "/drafts", "/connector-templates")
 
 
 def is_closed(key: tuple[str, str]) -> bool:

@@ -8,7 +8,7 @@ import msgspec
 from rolecall.application_imports.read.secret_headers import secret_headers
 from rolecall.application_imports.read.sources import groups_of
 from rolecall.applications.model import Content
-from rolecall.core.db import Db, fetch_rows
+from rolecall.core.db import Db, execute, fetch_rows
 
 # The tables with metadata, their keys, the tables of names that they belong to, and the content they come from.
 _HOLDERS = (
@@ -38,4 +38,17 @@ async def purge_secrets(db: Db, application_id: UUID) -> Counter[str]:
                 changed.append((msgspec.json.encode(rest).decode(), number, import_number))
         async with db.cursor() as cursor:
             await cursor.executemany(f"UPDATE {table} SET metadata = %s WHERE {key} = %s AND from_import = %s", changed)
+    if removed:
+        await _note(db, application_id, removed)
     return removed
+
+
+async def _note(db: Db, application_id: UUID, removed: Counter[str]) -> None:
+    """Leave an audit entry of the application: names and counts, never the values."""
+    note = {
+        "kind": "Application",
+        "id": str(application_id),
+        "part": "purgedSecrets",
+        "is": {"records": dict(sorted(removed.items()))},
+    }
+    await execute(db, "SELECT note_changes(%(note)s)", note=msgspec.json.encode(note).decode())

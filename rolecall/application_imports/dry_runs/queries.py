@@ -3,7 +3,7 @@ from uuid import UUID
 
 import msgspec
 
-from rolecall.application_imports import queries as imports
+from rolecall.application_imports import changes
 from rolecall.application_imports.dry_runs.model import Draft, DryRunResult, DryRunStatus
 from rolecall.application_imports.dry_runs.shapes import ChangeCount, DryRunDetail, MatchCounts, TriedFile
 from rolecall.application_imports.model import ChangeType, RecordKind
@@ -80,7 +80,7 @@ async def changes_of(
     db: Db, id: UUID, caller: Caller, page: int, kind: RecordKind | None, change: ChangeType | None
 ) -> Page[ChangeItem]:
     await _require(db, id, caller)
-    return await imports.previewed_changes(db, id, page, kind, change)
+    return await changes.previewed_changes(db, id, page, kind, change)
 
 
 _REJECTS = FrozenListing(

@@ -56,10 +56,7 @@ def read_dates(texts: pl.Series, format: str | None, zone: ZoneInfo, *, is_shape
             f"set shape.dates.{texts.name} to their format, or list words for no date in shape.blank"
         )
     written = pl.select(pl.coalesce(written, odd)).to_series()
-    replaced = pl.DataFrame({"t": texts}).with_columns(
-        n=pl.col("t").replace_strict(odd, written, default=pl.col("t"), return_dtype=pl.String)
-    )
-    return ReadDates(replaced.get_column("n").rename(texts.name), notes, is_inferred)
+    return ReadDates(texts.replace(odd, written), notes, is_inferred)
 
 
 def _recognized(odd: pl.Series, zone: ZoneInfo, notes: list[str], *, is_shaped: bool) -> tuple[pl.Series, bool]:

@@ -6,6 +6,7 @@ import zipfile
 import zlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 import fastexcel
 import msgspec
@@ -66,7 +67,7 @@ def _read_text(text: bytes, shape: FileShape | None, columns: Iterable[str]) -> 
         check_utf8(text)
         return read_records(read_ldif(text.decode()))
     source = with_header_first(text, shape)
-    if not source.text.strip():
+    if not source.text or source.text.isspace():
         raise BrokenFile("the file is empty")
     return read_csv(source, merge_extra=shape is not None and shape.merge_extra_fields)
 
@@ -113,16 +114,28 @@ def read_parquet(content: bytes | Path, most_rows: int | None = None) -> Table:
     return _framed(stripped(texts.columns), texts)
 
 
-def _read_xlsx(content: bytes, shape: FileShape | None) -> Table:
+class Sheet(NamedTuple):
+    """The first sheet of a workbook, header included, and the names of all sheets."""
+
+    frame: pl.DataFrame
+    names: list[str]
+
+
+def read_sheet(content: bytes) -> Sheet:
     _check_inflation(content)
     _check_workbook(content)
     try:
-        sheet = fastexcel.read_excel(content).load_sheet(0, header_row=None, dtypes="string")
-        frame = sheet.to_polars().select(pl.all().fill_null(""))
+        workbook = fastexcel.read_excel(content)
+        frame = workbook.load_sheet(0, header_row=None, dtypes="string").to_polars().select(pl.all().fill_null(""))
     except (fastexcel.FastExcelError, pl.exceptions.PolarsError, ValueError) as error:
         raise BrokenFile(f"the XLSX file cannot be read: {_first_line(error)}") from None
     if not frame.height:
         raise BrokenFile("the first sheet is empty")
+    return Sheet(frame, list(workbook.sheet_names))
+
+
+def _read_xlsx(content: bytes, shape: FileShape | None) -> Table:
+    frame = read_sheet(content).frame
     shape = shape or FileShape()
     if shape.headers:
         check_headers_fit(shape.headers, frame.width)

@@ -27,7 +27,7 @@ def with_header_first(text: bytes, shape: FileShape | None) -> CsvText:
     if shape.header_line is None and not shape.headers:
         # Excel writes `sep=;`, PowerShell `#TYPE …`.
         if found := _SEPARATOR_LINE.match(text):
-            delimiter = delimiter or found[1].decode("latin-1")
+            delimiter = delimiter or separator_line(found[0].decode("latin-1"))
         found = found or _TYPE_LINE.match(text)
         text, above = (text[found.end() :], 1) if found else (text, 0)
     if shape.headers:
@@ -43,6 +43,12 @@ def with_header_first(text: bytes, shape: FileShape | None) -> CsvText:
         header = _end_of_lines(text, 1)
         text = text[:header] + text[header + _end_of_lines(text[header:], shape.skip_lines) :]
     return CsvText(text, delimiter, above + 2 + shape.skip_lines)
+
+
+def separator_line(line: str) -> str | None:
+    """Return the delimiter that a line such as `sep=;` names."""
+    found = _SEPARATOR_LINE.fullmatch(f"{line.rstrip()}\n".encode("latin-1", "replace"))
+    return found[1].decode("latin-1") if found else None
 
 
 def delimiter_of(header: str) -> str:

@@ -38,10 +38,11 @@ def hints(group: InputGroup, table: Table) -> Iterator[str]:
 
 
 def _lists(header: str, names: pl.Series) -> Iterator[str]:
-    for separator in _SEPARATORS:
-        found = names.str.contains(separator, literal=True)
+    several = names.filter(names.str.contains(f"[{_SEPARATORS}]"))
+    for separator in _SEPARATORS if len(several) else "":
+        found = several.str.contains(separator, literal=True)
         if found.any():
-            example = names.filter(found)[0][:80]
+            example = several.filter(found)[0][:80]
             key = f'set shape.split.{header}: "{separator}"'
             yield f"{header} has names with {separator} ({example}); if these are lists, {key}"
 

@@ -34,7 +34,10 @@ def read_ldif(text: str) -> Iterator[tuple[int, dict[str, object]]]:
             begins = number
         name = spelling.setdefault(name.lower(), name)
         known = entry.get(name)
-        entry[name] = value if known is None else [*(known if isinstance(known, list) else [known]), value]
+        if isinstance(known, list):
+            known.append(value)
+        else:
+            entry[name] = value if known is None else [known, value]
     if entry:
         yield begins, entry
 

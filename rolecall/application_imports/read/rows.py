@@ -1,7 +1,7 @@
 """Turn a table of text into typed rows; malformed rows are rejected with a reason."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
@@ -47,21 +47,23 @@ class FileRows(NamedTuple):
 
 
 class _Field(NamedTuple):
-    """How to parse the text of a field, and which values are expected if that fails."""
+    """How to parse the text of a field: as it is, or by a table of words, with the value of any other word."""
 
     column: str
-    read: Callable[[pl.Expr], pl.Expr] = lambda text: text
+    words: Mapping[str, object] | None = None
     expected: str = ""
+    other: str | None = None
 
-
-def _word(words: Mapping[str, object], blank: object = None, other: str | None = None) -> Callable[[pl.Expr], pl.Expr]:
-    known = words if blank is None else {**words, "": blank}
-    kind = pl.Boolean if isinstance(next(iter(known.values())), bool) else pl.String
-    return lambda text: (
-        text.str.replace_all(" ", "", literal=True)
-        .str.to_lowercase()
-        .replace_strict(known, default=other, return_dtype=kind)
-    )
+    def read(self, name: str, texts: pl.DataFrame) -> pl.Expr:
+        if self.words is None:
+            return pl.col(name)
+        # Look up each different text once: a column of a million rows has few.
+        found = texts.get_column(name).unique().to_list()
+        kind = pl.Boolean if isinstance(next(iter(self.words.values())), bool) else pl.String
+        values = [self.words.get(text.replace(" ", "").lower(), self.other) for text in found]
+        if len(found) < 2:
+            return pl.lit(values[0] if values else None, kind)
+        return pl.col(name).replace_strict(found, pl.Series(values, dtype=kind), return_dtype=kind)
 
 
 _SET_VALUES = "; set shape.values for other words"
@@ -78,12 +80,12 @@ _ANY_TEXT = {
 }  # fmt: skip
 FIELDS = {
     **{name: _Field(column) for name, column in _ANY_TEXT.items()},
-    "Active": _Field("is_active", _word(ACTIVE, blank=True), _YES_NO),
-    "Locked": _Field("is_locked", _word(LOCKED, blank=False), _YES_NO),
-    "Access": _Field("access", _word(ACCESS), _ACCESSES),
-    "Risk Rating": _Field("risk_rating", _word(RISKS), _RISKS),
-    "Type": _Field("type", _word(TYPES, other=IdentityType.UNKNOWN.value)),
-    "Status": _Field("status", _word(STATUSES), ", ".join(IdentityStatus) + _SET_VALUES),
+    "Active": _Field("is_active", {**ACTIVE, "": True}, _YES_NO),
+    "Locked": _Field("is_locked", {**LOCKED, "": False}, _YES_NO),
+    "Access": _Field("access", ACCESS, _ACCESSES),
+    "Risk Rating": _Field("risk_rating", RISKS, _RISKS),
+    "Type": _Field("type", TYPES, other=IdentityType.UNKNOWN.value),
+    "Status": _Field("status", STATUSES, ", ".join(IdentityStatus) + _SET_VALUES),
     "Created": _Field("created"),
     "Updated": _Field("updated"),
 }
@@ -114,8 +116,8 @@ def parse_rows(
         *([_metadata(layout)] if content in (Content.USERS, Content.GROUPS) else []),
     )
     texts = texts.with_columns(_given_words(shape) if shape else [])
-    read = texts.with_columns(_read(name, field, layout, shape) for name, field in named.items())
-    if content == Content.USERS:
+    read = texts.with_columns(_read(name, field, texts, layout, shape) for name, field in named.items())
+    if content == Content.USERS and (texts.get_column("Name") == "").any():
         read = read.with_columns(_full_name().alias("name"))
     reason = pl.coalesce(*_blank_keys(content), *_misread(content, named), pl.lit(None, pl.String))
     checked = read.with_columns(reason.alias("reason"))
@@ -135,8 +137,8 @@ def _full_name() -> pl.Expr:
     return pl.when(name == "").then(halves).otherwise(name)
 
 
-def _read(name: str, field: _Field, layout: ColumnLayout, shape: FileShape | None) -> pl.Expr:
-    value = field.read(pl.col(name))
+def _read(name: str, field: _Field, texts: pl.DataFrame, layout: ColumnLayout, shape: FileShape | None) -> pl.Expr:
+    value = field.read(name, texts)
     if name == "Access" and name not in layout.fields:
         # A file that lists permissions without a column of accesses lists those that are granted.
         value = pl.lit("Grant")

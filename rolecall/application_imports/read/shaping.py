@@ -45,6 +45,7 @@ class ShapedTable:
     def __init__(self, table: Table, mapping: Mapping[str, str], content: Content) -> None:
         self.headers = list(table.headers)
         self.frame = table.frame
+        self.ragged = table.ragged
         self.mapping = {same_header(header): field for header, field in mapping.items()}
         self.content = content
         self.is_records = table.is_records
@@ -94,7 +95,15 @@ class ShapedTable:
 
     def skip_rows(self, conditions: Iterable[RowCondition]) -> None:
         for condition in conditions:
-            cell = pl.col(self.at(condition.column, "skipRowsWhere")).str.strip_chars().str.to_lowercase()
+            position = self.at(condition.column, "skipRowsWhere")
+            if condition.is_not == []:
+                # Lines below the rows, such as totals, often have fewer fields.
+                self.ragged = [
+                    each
+                    for each in self.ragged
+                    if int(position) >= len(each.row) or not condition.matches(each.row[int(position)])
+                ]
+            cell = pl.col(position).str.strip_chars().str.to_lowercase()
             wanted = condition.is_ or condition.is_not
             matches = pl.lit(False)
             for word in (text.strip().lower() for text in wanted):
@@ -102,7 +111,9 @@ class ShapedTable:
                 matches = matches | (cell == word) | (
                     cell.str.starts_with("[") & cell.str.contains(msgspec.json.encode(word).decode(), literal=True)
                 )  # fmt: skip
-            self.frame = self.frame.filter(~matches if condition.is_ else matches)
+            for word in (text.strip().lower() for text in condition.starts_with):
+                matches = matches | cell.str.starts_with(word)
+            self.frame = self.frame.filter(matches if condition.is_not else ~matches)
 
     def split(self, separators: Mapping[str, str]) -> None:
         for column, separator in separators.items():
@@ -240,7 +251,14 @@ def shaped(table: Table, shape: FileShape, columns: Mapping[str, str], content: 
     work.join(shape.join)
     is_by_line = table.is_by_line and not shape.changes_rows
     notes = (*table.notes, *work.notes)
-    return table._replace(headers=work.headers, frame=work.frame, is_by_line=is_by_line, notes=notes, made=work.made)
+    return table._replace(
+        headers=work.headers,
+        frame=work.frame,
+        ragged=work.ragged,
+        is_by_line=is_by_line,
+        notes=notes,
+        made=work.made,
+    )
 
 
 def derived_users(table: Table, position: int) -> Table:

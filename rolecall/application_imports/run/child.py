@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Callable
 from datetime import timedelta
 from importlib.machinery import ModuleSpec
 from multiprocessing.connection import Connection
@@ -43,22 +44,41 @@ _fork_server.set_forkserver_preload(
 )
 
 
+class ChildDied(Exception):
+    """A child ended without a message; `code` is its exit code, a signal as a negative number."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(code)
+        self.code = code
+
+
 async def build_in_child(job: Job) -> BuildResult:
-    """Build in a child and return its result; the child does not outlive this call."""
+    """Build in a child and return its result."""
+    try:
+        sent = await run_in_child(_build, job, clock.traveled(), seconds=_LONGEST_SECONDS)
+    except TimeoutError:
+        return BuildResult(BuildOutcome.INTERRUPTED, "stuck")
+    except ChildDied as died:
+        return _result_of_death(died.code)
+    return msgspec.json.decode(sent, type=BuildResult)
+
+
+async def run_in_child(target: Callable[..., None], *args: object, seconds: float) -> bytes:
+    """Return the message that `target` sends by its last argument, a pipe; the child does not outlive this call."""
     ours, theirs = _fork_server.Pipe()
-    child = _fork_server.Process(target=_build, args=(job, theirs, clock.traveled()), daemon=True)
+    child = _fork_server.Process(target=target, args=(*args, theirs), daemon=True)
     with ours:
         with theirs:
             await asyncio.to_thread(_start, child)
         try:
-            async with asyncio.timeout(_LONGEST_SECONDS):
+            async with asyncio.timeout(seconds):
                 await _until_readable(ours)
-            return msgspec.json.decode(ours.recv_bytes(), type=BuildResult)
+            return await asyncio.to_thread(ours.recv_bytes)
         except TimeoutError:
-            return BuildResult(BuildOutcome.INTERRUPTED, "stuck")
+            raise
         except (EOFError, OSError):
             child.join()
-            return _result_of_death(child.exitcode or 0)
+            raise ChildDied(child.exitcode or 0) from None
         finally:
             child.kill()
             child.join()
@@ -78,7 +98,7 @@ def _start(child: multiprocessing.process.BaseProcess) -> None:
             del os.environ[FOLDER]
 
 
-def _build(job: Job, worker: Connection, traveled: timedelta) -> None:
+def _build(job: Job, traveled: timedelta, worker: Connection) -> None:
     from rolecall.application_imports.run.child_main import main
 
     clock.travel(traveled)

@@ -9,8 +9,8 @@ from uuid import UUID
 import msgspec
 from psycopg.types.json import Jsonb
 
+from rolecall.application_imports.changes import changes_listing
 from rolecall.application_imports.model import RELATIONS, ChangeType, RejectedRow, Tallies
-from rolecall.application_imports.queries import changes_listing
 from rolecall.core.db import Db, execute
 
 # The table of rejected rows, and the column that names what they belong to.

@@ -10,13 +10,16 @@ from litestar.handlers import HTTPRouteHandler
 from rolecall.application_imports.dry_runs import actions as dry_runs
 from rolecall.application_imports.dry_runs import queries
 from rolecall.application_imports.dry_runs.model import DryRunStatus
+from rolecall.application_imports.dry_runs.shapes import DryRunDetail
 from rolecall.application_imports.model import ChangeType, RecordKind
 from rolecall.applications import queries as applications
 from rolecall.applications.model import FIELDS, Content
+from rolecall.connector_templates import actions as saved_templates
+from rolecall.connector_templates import queries as templates
 from rolecall.console.answers import HtmlPage, SeeOther, sentence
 from rolecall.console.forms import first, problems_by_field
 from rolecall.console.frame import screen
-from rolecall.console.inputs import Form, one_among
+from rolecall.console.inputs import Form, one_among, some_words
 from rolecall.core.caller import Caller, Scope
 from rolecall.core.checking import Facts, Json
 from rolecall.core.config import Config
@@ -25,20 +28,39 @@ from rolecall.core.errors import Invalid
 from rolecall.core.files import Upload
 from rolecall.core.ids import known_guid
 from rolecall.file_shapes import drafts
+from rolecall.file_shapes.drafts import DraftChanges, Place
 from rolecall.web.bodies import a_word_of
 from rolecall.web.uploads import read_upload
 
+# What a person may choose where the proposal is wrong; the names of delimiters survive a form.
+DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t", "bar": "|", "colon": ":", "caret": "^", "tilde": "~"}
+ENCODINGS = (
+    "utf-8",
+    "windows-1252",
+    "iso-8859-1",
+    "iso-8859-2",
+    "windows-1250",
+    "windows-1251",
+    "utf-16-le",
+    "utf-16-be",
+    "cp437",
+)
 _AT_WORK = (DryRunStatus.PENDING, DryRunStatus.RUNNING)
 
 
-def _files_page(problems: dict[str, str], name: str = "", application: object = None) -> HtmlPage:
-    values = {"problems": problems, "form": {"name": name}, "application": application}
+async def _files_page(db: Db, problems: dict[str, str], form: Json | None = None, app: object = None) -> HtmlPage:
+    values = {
+        "problems": problems,
+        "form": form or {},
+        "application": app,
+        "templates": (await templates.all_templates(db)).templates,
+    }
     return HtmlPage("draft_files.html", values, 400 if problems else 200)
 
 
-@screen("GET", "/drafts/new", scope=Scope.CONFIG_MANAGE)
-async def show_draft_files() -> HtmlPage:
-    return _files_page({})
+@screen("GET", "/drafts/new", scope=Scope.CONFIG_MANAGE, query={"template": some_words})
+async def show_draft_files(db: Db, query: dict[str, Any]) -> HtmlPage:
+    return await _files_page(db, {}, {"template": query.get("template", "")})
 
 
 @screen("POST", "/drafts/new", scope=Scope.CONFIG_MANAGE, read_body=read_upload)
@@ -48,13 +70,14 @@ async def create_draft(db: Db, caller: Caller, raw: Upload, now: datetime, confi
         async with db.transaction():
             id = await drafts.draft_upload(db, caller, None, {"name": name}, raw, now, config.store)
     except Invalid as error:
-        return _files_page(problems_by_field(error), name)
+        form = {"name": name, "template": "".join(raw.values("template"))}
+        return await _files_page(db, problems_by_field(error), form)
     return SeeOther(f"/drafts/{id}")
 
 
 @screen("GET", "/applications/{id:str}/files", scope=Scope.CONFIG_MANAGE)
 async def show_changed_files(db: Db, id: str) -> HtmlPage:
-    return _files_page({}, application=await applications.get(db, known_guid("Application", id)))
+    return await _files_page(db, {}, app=await applications.get(db, known_guid("Application", id)))
 
 
 @screen("POST", "/applications/{id:str}/files", scope=Scope.CONFIG_MANAGE, read_body=read_upload)
@@ -66,7 +89,8 @@ async def draft_changed_files(
         async with db.transaction():
             draft = await drafts.draft_upload(db, caller, application.id, {}, raw, now, config.store)
     except Invalid as error:
-        return _files_page(problems_by_field(error), application=application)
+        form = {"template": "".join(raw.values("template"))}
+        return await _files_page(db, problems_by_field(error), form, application)
     return SeeOther(f"/drafts/{draft}")
 
 
@@ -84,6 +108,12 @@ async def show_draft(db: Db, caller: Caller, id: str, query: dict[str, Any]) -> 
     run = await queries.get(db, known_guid("DryRun", id), caller)
     if run.status == DryRunStatus.DRAFT or query.get("step") == "reading":
         return await _reading_page(db, caller, run.id, {})
+    return await _run_page(db, caller, run, query, {})
+
+
+async def _run_page(
+    db: Db, caller: Caller, run: DryRunDetail, query: dict[str, Any], problems: dict[str, str]
+) -> HtmlPage:
     shown = {
         "run": run,
         "is_live": run.status in _AT_WORK,
@@ -93,8 +123,9 @@ async def show_draft(db: Db, caller: Caller, id: str, query: dict[str, Any]) -> 
         "rejects": await queries.rejects_of(db, run.id, caller, 1),
         "kinds": list(RecordKind),
         "changes": list(ChangeType),
+        "problems": problems,
     }
-    return HtmlPage("draft_run.html", shown)
+    return HtmlPage("draft_run.html", shown, 400 if problems else 200)
 
 
 async def _named(db: Db, caller: Caller, id: UUID) -> Json:
@@ -112,6 +143,9 @@ async def _reading_page(db: Db, caller: Caller, id: UUID, problems: dict[str, st
         "proposal": await queries.proposal_of(db, id),
         "fields": FIELDS,
         "contents": list(Content),
+        "delimiters": DELIMITERS,
+        "encodings": ENCODINGS,
+        "separators": drafts.SEPARATORS,
         "problems": problems,
     }
     return HtmlPage("draft.html", values, 400 if problems else 200)
@@ -127,7 +161,8 @@ async def change_draft(
             if "again" in form:
                 await drafts.propose_again(db, caller, draft, config.store, _chosen(form))
             else:
-                await drafts.change_draft(db, caller, draft, _fields(form), form.get("answer", []), config.store)
+                changes = DraftChanges(_fields(form), _splits(form), form.get("answer", []))
+                await drafts.change_draft(db, caller, draft, changes, config.store)
             if "try" in form:
                 stored = await queries.draft_of(db, draft, caller)
                 await dry_runs.check_draft(db, caller, stored.application_id, stored.body, facts)
@@ -138,27 +173,42 @@ async def change_draft(
 
 
 _FIELD = re.compile(r"field\.([0-9]{1,4})\.([0-9]{1,4})\.(.*)", re.DOTALL)
+_SPLIT = re.compile(r"split\.([0-9]{1,4})\.([0-9]{1,4})")
+_LINE = re.compile(r"[0-9]{1,4}")
 
 
-def _fields(form: Form) -> dict[tuple[int, int], dict[str, str]]:
+def _fields(form: Form) -> dict[Place, dict[str, str]]:
     """Return the chosen fields: the form has `field.FILE.CONTENT.HEADER`."""
-    found: dict[tuple[int, int], dict[str, str]] = {}
+    found: dict[Place, dict[str, str]] = {}
     for name, values in form.items():
         if place := _FIELD.fullmatch(name):
-            found.setdefault((int(place[1]), int(place[2])), {})[place[3]] = values[0]
+            found.setdefault(Place(int(place[1]), int(place[2])), {})[place[3]] = values[0]
     return found
 
 
+def _splits(form: Form) -> dict[Place, tuple[str, str]]:
+    """Return the columns that are split: the form has `split.FILE.CONTENT` and `separator.FILE.CONTENT`."""
+    return {
+        Place(int(place[1]), int(place[2])): (values[0], first(form, f"separator.{place[1]}.{place[2]}"))
+        for name, values in form.items()
+        if (place := _SPLIT.fullmatch(name))
+    }
+
+
 def _chosen(form: Form) -> dict[str, Json]:
-    """Return what a person decided about files: the form has `header.NAME` and `content.NAME`."""
+    """Return what a person decided about files: the form has `header.NAME`, `content.NAME` and so on."""
     found: dict[str, Json] = {}
     for name in form:
         kind, _, file = name.partition(".")
         text = first(form, name)
-        if kind == "header" and text.isdecimal():
+        if kind == "header" and _LINE.fullmatch(text):
             found.setdefault(file, {})["header_line"] = int(text)
         if kind == "content" and text in list(Content):
             found.setdefault(file, {})["content"] = text
+        if kind == "delimiter" and text in DELIMITERS:
+            found.setdefault(file, {})["delimiter"] = DELIMITERS[text]
+        if kind == "encoding" and text in ENCODINGS:
+            found.setdefault(file, {})["encoding"] = text
     return found
 
 
@@ -173,9 +223,26 @@ async def try_draft(db: Db, caller: Caller, id: str, form: Form) -> SeeOther:
 
 
 @screen("POST", "/drafts/{id:str}/save", scope=Scope.CONFIG_MANAGE)
-async def save_draft(db: Db, caller: Caller, id: str, facts: Facts) -> SeeOther:
-    run = await drafts.save_and_import(db, caller, known_guid("DryRun", id), facts)
-    return SeeOther(f"/imports/{run}", "The application was saved. Its import starts in a moment.")
+async def save_draft(db: Db, caller: Caller, id: str, form: Form, facts: Facts) -> HtmlPage | SeeOther:
+    draft = known_guid("DryRun", id)
+    try:
+        async with db.transaction():
+            started = await drafts.save_and_import(db, caller, draft, facts, first(form, "template"))
+    except Invalid as error:
+        run = await queries.get(db, draft, caller)
+        return await _run_page(db, caller, run, {"page": 1}, {"template": sentence(error)})
+    return SeeOther(f"/imports/{started}", "The application was saved. Its import starts in a moment.")
+
+
+@screen("GET", "/connector-templates", scope=Scope.CONFIG_MANAGE)
+async def show_templates(db: Db) -> HtmlPage:
+    return HtmlPage("connector_templates.html", {"templates": (await templates.all_templates(db)).templates})
+
+
+@screen("POST", "/connector-templates/{id:str}/delete", scope=Scope.CONFIG_MANAGE)
+async def delete_template(db: Db, id: str) -> SeeOther:
+    await saved_templates.delete_template(db, known_guid("ConnectorTemplate", id))
+    return SeeOther("/connector-templates", "The template was deleted. Applications keep their connectors.")
 
 
 @screen("POST", "/drafts/{id:str}/discard", scope=Scope.CONFIG_MANAGE)
@@ -194,4 +261,6 @@ HANDLERS: list[HTTPRouteHandler] = [
     try_draft,
     save_draft,
     discard_draft,
+    show_templates,
+    delete_template,
 ]

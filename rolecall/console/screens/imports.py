@@ -8,7 +8,7 @@ from litestar.handlers import HTTPRouteHandler
 from litestar.response.base import ASGIResponse
 from litestar.response.streaming import ASGIStreamingResponse
 
-from rolecall.application_imports import actions, queries
+from rolecall.application_imports import actions, changes, queries
 from rolecall.application_imports.model import ChangeType, ImportStatus, ImportType, RecordKind
 from rolecall.applications import queries as applications
 from rolecall.applications.model import FIELDS
@@ -62,13 +62,13 @@ async def show_import(db: Db, caller: Caller, id: str, query: dict[str, Any]) ->
             "run": run,
             "may_import": may_import(caller, is_identity_source=await queries.is_of_identity_source(db, run.id)),
             "log": log,
-            "page": await queries.changes_of(db, run.id, query["page"], query.get("kind"), query.get("change")),
+            "page": await changes.changes_of(db, run.id, query["page"], query.get("kind"), query.get("change")),
             "query": query,
             "kinds": list(RecordKind),
             "changes": list(ChangeType),
             "files": await console.files_of(db, run.id),
             "held": hold.reason if hold else None,
-            "foreseen": await queries.previewed_counts(db, run.id) if hold else {},
+            "foreseen": await changes.previewed_counts(db, run.id) if hold else {},
             "why_not_continued": _why_not_continued(hold, caller) if hold else None,
             "failure": await queries.failure_of(db, run.id),
             "is_over": ImportStatus(run.status) in ENDED,

@@ -78,6 +78,7 @@ function countSelected() {
 document.addEventListener("change", (event) => {
   if (event.target.matches("[data-all]")) for (const tick of ticks()) tick.checked = event.target.checked;
   if (event.target.matches("[data-all], .tick input")) countSelected();
+  if (event.target.matches("[data-again]")) event.target.form.querySelector("button[name=again]").click();
 });
 
 const typing = (target) => target.closest("input:not([type=checkbox]), textarea, select, [contenteditable]");

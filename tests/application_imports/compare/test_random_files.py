@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from rolecall.application_imports import actions, queries
+from rolecall.application_imports import actions, changes
 from rolecall.application_imports.model import ChangeType, ImportType, RecordKind
 from rolecall.application_imports.read import lines
 from rolecall.application_imports.run import build
@@ -237,7 +237,7 @@ async def _check(config: Config, made: list[tuple[dict[str, list[str]], str]], *
 async def _check_changes(db: Db, id: UUID, before: State, now: State) -> None:
     for kind, lists in naive.changes(before, now).items():
         for change, names in lists.items():
-            page = await queries.changes_of(db, id, 1, RecordKind(kind), ChangeType(change.capitalize()))
+            page = await changes.changes_of(db, id, 1, RecordKind(kind), ChangeType(change.capitalize()))
             assert (kind, change, page.total_count) == (kind, change, len(names))
             assert sorted(item.name for item in page.items) == names
             for item in page.items:

@@ -1,0 +1,1 @@
+"""Connector templates: complete connectors for exports of well-known products, and those that people saved."""

@@ -1,0 +1,208 @@
+"""Rules for files about access: groups, memberships, permissions and matrices of them."""
+
+from collections import Counter
+from typing import Any
+
+from rolecall.applications.field_words import ACCESS, NO_ACCESS
+from rolecall.applications.model import Content
+from rolecall.core.text import fold
+from rolecall.file_shapes.directory import groups_in, people_in, placeholders
+from rolecall.file_shapes.holders import about_people, agree_on_username, find_users, is_about_users, repeated_users
+from rolecall.file_shapes.meanings import Meaning, is_flag, is_inverted, names_of
+from rolecall.file_shapes.parts import Part, View, add_list, said, without_prefix
+from rolecall.file_shapes.profiles import Profile
+
+_MEMBERS = {"member", "members", "uniquemember", "memberuid", "users", "memberlist"}
+_NAMING = ["cn", "group", "groupname", "name", "displayname", "role", "rolename", "team"]
+_LEAST_TICKED = 3
+# A matrix whose cells are levels, such as R and RW.
+_MOST_LEVELS = 6
+_LONGEST_LEVEL = 12
+
+
+def find_matrix(view: View) -> list[Part]:
+    """A matrix: most columns are ticked or not, and the others name the rows."""
+    ticked = [each for each in view.profiles if _is_ticked(each)]
+    ticked = ticked if len(ticked) >= _LEAST_TICKED else _levels(view)
+    others = [each for each in view.profiles if each not in ticked and each.values]
+    if len(ticked) < _LEAST_TICKED or len(ticked) <= len(others) or not others or len(others) > 5:
+        return []
+    # Columns such as is_admin, admin_option and mfa_enabled are about an account or a grant.
+    if 2 * sum(is_flag(each.header) for each in ticked) >= len(ticked):
+        return []
+    # Rows of a list of grants repeat the names of their holders; those of a matrix do not.
+    if not any(each.is_unique for each in others):
+        return []
+    kept = view.fields(Content.PERMISSIONS)
+    fields = {field: meaning for field, meaning in kept.items() if meaning.header in {each.header for each in others}}
+    if not {"Username", "Group", "Permission"} & fields.keys():
+        first = others[0]
+        fields["Username"] = Meaning(first.header, "Username", 0.5, "it names the rows of a matrix")
+    across = "Group" if "Permission" in fields else "Permission"
+    fields = {field: meaning for field, meaning in fields.items() if field not in (across, "Access")}
+    if across == "Permission" and {"Username", "Group"} <= fields.keys():
+        fields.pop("Group")
+    is_access = all(_is_ticked(each) for each in ticked)
+    unpivot = {
+        "keep": [each.header for each in others], "headers": across, "cells": "Access" if is_access else "Value",
+    }  # fmt: skip
+    words = ", ".join(dict.fromkeys(value for each in ticked for value in each.distinct))[:40]
+    evidence = [f"{len(ticked)} columns hold only {words} or nothing: a matrix with a {across} in each header"]
+    shape: dict[str, Any] = {"unpivot": unpivot}
+    if not is_access and (
+        nothing := sorted({value for each in ticked for value in each.distinct if fold(value) in NO_ACCESS})
+    ):
+        shape["blank"] = nothing
+    if "Username" in fields:
+        shape["deriveUsers"] = True
+    return [Part(Content.PERMISSIONS, fields, shape, 0.8 if is_access else 0.6, evidence)]
+
+
+def _is_ticked(profile: Profile) -> bool:
+    found = {fold(value) for value in profile.values}
+    return profile.ticks and len(found - NO_ACCESS) <= 4 and not is_inverted(profile.header)
+
+
+def _levels(view: View) -> list[Profile]:
+    """Return the columns of a matrix of levels: short words, few of them, and the same in several columns."""
+    short = [
+        each
+        for each in view.profiles
+        if each.values and not each.numbers and not is_flag(each.header) and not is_inverted(each.header)
+        and all(len(value) <= _LONGEST_LEVEL and " " not in value for value in each.distinct)
+    ]  # fmt: skip
+    counts = Counter(fold(value) for each in short for value in each.distinct)
+    shared = {word for word, columns in counts.items() if columns > 1}
+    known = shared | ACCESS.keys() | NO_ACCESS
+    found = [each for each in short if 2 * len({fold(value) for value in each.distinct} & known) >= len(each.distinct)]
+    levels = {fold(value) for each in found for value in each.distinct}
+    return found if len(levels) <= _MOST_LEVELS else []
+
+
+def find_sap_authorizations(view: View) -> list[Part]:
+    names = {name: each.header for each in view.profiles for name in names_of(each.header)}
+    role = names.get("role") or names.get("agrname")
+    value = names.get("value") or names.get("low")
+    if not (role and value and {"object", "field"} <= names.keys()):
+        return []
+    chosen = {"Group": role, "Header": names["object"], "Section": names["field"], "Permission": value}
+    why = "the columns are those of SAP AGR_1251"
+    fields = {field: Meaning(header, field, 0.95, why) for field, header in chosen.items()}
+    return [Part(Content.PERMISSIONS, fields, {}, 0.95, [f"{role}, object, field and value: {why}"])]
+
+
+def find_groups_with_members(view: View) -> list[Part]:
+    """Groups with a column that lists their members."""
+    everything, (view, conditions) = view, groups_in(view)
+    members, naming = view.named(_MEMBERS), view.named(_NAMING)
+    if members is None or naming is None or naming is members or members.separator is None:
+        return []
+    separator = members.separator
+    name = Meaning(naming.header, "Group", 0.9, "it names a group whose members are listed")
+    groups = {"Group": name, **{k: v for k, v in view.fields(Content.GROUPS, [naming.header]).items() if k != "Group"}}
+    shape: dict[str, Any] = {"split": {members.header: separator}, "deriveUsers": True}
+    fields = {"Group": name}
+    if members.distinguished_names:
+        shape["join"] = {"Username": f"{{{members.header}|rdn}}"}
+    else:
+        fields["Username"] = Meaning(members.header, "Username", 0.9, "it lists members")
+    evidence = [f"{members.header} lists the members of {naming.header}, {said(separator)}"]
+    listing = Part(Content.GROUPS, groups, {"ignore": [members.header]}, 0.85, list(evidence))
+    pairs = Part(Content.MEMBERSHIPS, fields, shape, 0.85, evidence)
+    for part in (listing, pairs):
+        part.skip_rows(*conditions)
+    if unreal := placeholders(members):
+        pairs.skip_rows({"column": members.header, "is": unreal})
+        evidence.append(f"{', '.join(unreal)} is in every group and lies elsewhere than the others: it is left out")
+    if people_in(everything)[1]:
+        return [listing, *_with_people(everything, pairs, members)]
+    return [listing, pairs]
+
+
+def _with_people(view: View, pairs: Part, members: Profile) -> list[Part]:
+    """Return the users of a directory export that has groups too, and memberships by the names of these users."""
+    users, *listed = find_users(view)
+    if listed:
+        return [users, *listed]
+    pairs.shape.pop("deriveUsers")
+    named = {name.partition("=")[2].partition(",")[0] for name in members.distinct}
+    agree_on_username(people_in(view)[0], users, named if members.distinguished_names else set(members.distinct))
+    return [pairs, users]
+
+
+def find_permissions(view: View) -> list[Part]:
+    fields = view.fields(Content.PERMISSIONS)
+    if fields.get("Permission") is None or not {"Username", "Group"} & fields.keys():
+        return []
+    if is_about_users(view):
+        return []
+    shape: dict[str, Any] = {}
+    evidence = [f"{fields['Permission'].header} names permissions"]
+    _share_column(view, fields, shape, evidence)
+    if "Username" in fields and "Group" in fields and "join" not in shape:
+        fields.pop("Group")
+    permission = view.by_header[fields["Permission"].header]
+    if separator := ("," if view.found.merges and permission is view.profiles[-1] else permission.separator):
+        shape["split"] = {permission.header: separator}
+        evidence.append(f"{permission.header} lists several, {said(separator)}")
+    without_prefix(view, fields, shape, evidence)
+    return _with_users(view, Part(Content.PERMISSIONS, fields, shape, 0.85, evidence))
+
+
+def _with_users(view: View, part: Part) -> list[Part]:
+    """Add the users that each row describes beside what they hold, or derive them from their names."""
+    if "Username" in part.fields and (users := repeated_users(view, part.fields["Username"].header)):
+        return [users, part]
+    if part.origin("Username"):
+        part.shape["deriveUsers"] = True
+    return [part]
+
+
+def _share_column(view: View, fields: dict[str, Meaning], shape: dict[str, Any], evidence: list[str]) -> None:
+    """Users and groups in one column: another column says which of the two a row names."""
+    holder = fields.get("Username") or fields.get("Group")
+    kind = next(
+        (each for each in view.profiles if any(n.endswith(("type", "kind")) for n in names_of(each.header))), None
+    )
+    if holder is None or kind is None:
+        return
+    users = [value for value in kind.distinct if "user" in value.lower() or "account" in value.lower()]
+    groups = [value for value in kind.distinct if "group" in value.lower() or "role" in value.lower()]
+    if len(users) != 1 or len(groups) != 1:
+        return
+    column = holder.header
+    for field in ("Username", "Group"):
+        fields.pop(field, None)
+    shape["join"] = {
+        "Username": f"{{{column}|when({kind.header}={users[0]})}}",
+        "Group": f"{{{column}|when({kind.header}={groups[0]})}}",
+    }
+    evidence.append(f"{column} names users and groups; {kind.header} says which")
+
+
+def find_memberships(view: View) -> list[Part]:
+    fields = view.fields(Content.MEMBERSHIPS)
+    if not {"Username", "Group"} <= fields.keys() or is_about_users(view):
+        return []
+    username, group = (view.by_header[fields[field].header] for field in ("Username", "Group"))
+    if len(view.profiles) > 5 and username.is_unique:
+        return []
+    if username.is_unique and username.is_filled and about_people(view):
+        return []
+    evidence = [f"Each row pairs {username.header} with {group.header}"]
+    shape: dict[str, Any] = {}
+    add_list(group, fields, shape, evidence)
+    without_prefix(view, fields, shape, evidence)
+    return _with_users(view, Part(Content.MEMBERSHIPS, fields, shape, 0.85, evidence))
+
+
+def find_groups(view: View) -> list[Part]:
+    fields = view.fields(Content.GROUPS)
+    users = {field for field, meaning in view.fields(Content.USERS).items() if meaning.score > 0.5}
+    if "Group" not in fields or users - {"Name", "Active"} or len(view.profiles) > 8:
+        return []
+    if not view.by_header[fields["Group"].header].is_unique:
+        return []
+    return [
+        Part(Content.GROUPS, fields, {}, 0.7, [f"{fields['Group'].header} is unique, and no column is about people"])
+    ]

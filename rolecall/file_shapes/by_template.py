@@ -1,0 +1,47 @@
+"""Read files by a connector template: choose the file group that fits each file."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from rolecall.application_imports.read.shaping import columns_named
+from rolecall.applications.file_shape import FileShape
+from rolecall.applications.model import Content, same_header
+from rolecall.file_shapes.meanings import Meaning
+from rolecall.file_shapes.parts import Part, View
+
+_LEAST = 0.5
+
+
+def choose_group(view: View, groups: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+    """Return the file group most of whose columns the file has, or None if half of them are missing."""
+    shares = [_share(view, group) for group in groups]
+    best = max(range(len(groups)), key=shares.__getitem__, default=None)
+    return groups[best] if best is not None and shares[best] >= _LEAST else None
+
+
+def parts_by(view: View, group: Mapping[str, Any], template: str) -> list[Part]:
+    """Return what a file group reads from a file, for the page that shows it."""
+    sections = [group, *(group["shape"] or {}).get("contents", [])]
+    return [_part(view, section, template) for section in sections]
+
+
+def _part(view: View, section: Mapping[str, Any], template: str) -> Part:
+    headers = {same_header(profile.header): profile.header for profile in view.profiles}
+    why = f"the template {template} says so"
+    fields = {
+        field: Meaning(headers[same_header(header)], field, 1.0, why)
+        for header, field in section["columns"].items()
+        if same_header(header) in headers
+    }
+    evidence = [f"Template {template}: {len(fields)} of {len(section['columns'])} columns found"]
+    return Part(Content(section["content"]), fields, dict(section.get("shape") or {}), _share(view, section), evidence)
+
+
+def _share(view: View, section: Mapping[str, Any]) -> float:
+    """Return the share of the columns a section names that the file has."""
+    shape = msgspec.convert(section.get("shape") or {}, FileShape)
+    wanted = {same_header(name) for name in columns_named(shape, section["columns"])}
+    present = {same_header(profile.header) for profile in view.profiles}
+    return len(wanted & present) / len(wanted) if wanted else 0.0

@@ -1,0 +1,70 @@
+"""Separate the people and the groups of a directory export by the classes of its entries."""
+
+import re
+from collections.abc import Iterator, Set
+from typing import Any
+
+import msgspec
+
+from rolecall.core.text import fold
+from rolecall.file_shapes.parts import View, view_of
+from rolecall.file_shapes.profiles import Profile
+
+_PEOPLE = {"person", "inetorgperson", "organizationalperson", "user", "posixaccount"}
+_GROUPS = {"group", "groupofnames", "groupofuniquenames", "posixgroup"}
+# Computers have the class of users too.
+_MACHINES = {"computer"}
+_LEAST_GROUPS = 3
+
+
+def people_in(view: View) -> tuple[View, list[dict[str, Any]]]:
+    """Return the entries of people, and the conditions that leave the others out."""
+    return _entries(view, _PEOPLE, _MACHINES | _GROUPS)
+
+
+def groups_in(view: View) -> tuple[View, list[dict[str, Any]]]:
+    return _entries(view, _GROUPS, set())
+
+
+def _entries(view: View, wanted: Set[str], unwanted: Set[str]) -> tuple[View, list[dict[str, Any]]]:
+    column = view.named(["objectclass"])
+    if column is None:
+        return view, []
+    classes = [{fold(word) for word in re.findall(r"\w+", cell)} for cell in column.cells]
+    # An entry without a class may be anything.
+    fits = [not found or (bool(found & wanted) and not found & unwanted) for found in classes]
+    if all(fits) or not any(fits):
+        return view, []
+    rows = [row for row, fit in zip(view.found.rows, fits, strict=True) if fit]
+    return view_of(msgspec.structs.replace(view.found, rows=rows)), list(_conditions(column, classes, fits, wanted))
+
+
+def _conditions(
+    column: Profile, classes: list[set[str]], fits: list[bool], wanted: Set[str]
+) -> Iterator[dict[str, Any]]:
+    cells = {cell.strip() for cell, fit in zip(column.cells, fits, strict=True) if fit}
+    if not column.is_list:
+        yield {"column": column.header, "isNot": sorted(cells)}
+        return
+    kept = {name for found, fit in zip(classes, fits, strict=True) for name in found if fit}
+    yield {"column": column.header, "isNot": sorted((kept & wanted) | ({""} if "" in cells else set()))}
+    others = {name for found, fit in zip(classes, fits, strict=True) for name in found if not fit and found & wanted}
+    if others - kept:
+        yield {"column": column.header, "is": sorted(others - kept)}
+
+
+def placeholders(members: Profile) -> list[str]:
+    """Return members of every group that lie outside the folders of the others.
+
+    Directories require that a group has a member, so that programs write one that does not exist.
+    """
+    lists = [set(each) for each in members.lists if each]
+    if len(lists) < _LEAST_GROUPS or not members.distinguished_names:
+        return []
+    always = set.intersection(*lists)
+    folders = {_folder(name) for each in lists for name in each - always}
+    return sorted(name for name in always if folders and _folder(name) not in folders)
+
+
+def _folder(name: str) -> str:
+    return name.partition(",")[2].strip().lower()

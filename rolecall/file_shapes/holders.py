@@ -1,0 +1,202 @@
+"""Rules for files about people: the accounts of a system, or the people of an HR system."""
+
+import re
+from typing import Any
+
+from rolecall.application_imports.read.secret_headers import looks_secret
+from rolecall.applications.model import Content
+from rolecall.file_shapes.directory import people_in
+from rolecall.file_shapes.meanings import Meaning, assigned, is_inverted, meanings, names_of
+from rolecall.file_shapes.parts import Part, View, add_list
+from rolecall.file_shapes.profiles import Profile
+from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
+
+_LISTED = re.compile(
+    r"group|role|team|apps?$|member|licen|entitle|orgs?$|organi[sz]ation|profile|permissionset|gruppe|rolle|grup[op]",
+    re.IGNORECASE,
+)
+_PLURAL = {
+    "gruppen", "rollen", "groupes", "grupos", "gruppi",
+    "groups", "roles", "teams", "memberof", "memberships", "usergroups", "assignedroles", "assignedgroups",
+}  # fmt: skip
+_CODED = re.compile(r"\w+#\S")
+_PERSON = {"Name", "First Name", "Last Name", "Email", "Employee ID", "Active", "Last Login", "Password Changed"}
+# Fields of people that systems do not have.
+_EMPLOYED = {"Created", "Type", "Supervisor ID", "Office", "Title"}
+
+
+def find_people(view: View) -> list[Part]:
+    """The people of an HR system: an employee ID, a name, and what only employers know."""
+    fields = view.fields(Content.IDENTITIES)
+    login = view.fields(Content.USERS).get("Username")
+    employee = fields.get("Employee ID")
+    if employee is None or not view.by_header[employee.header].is_unique or (login and login.score > 0.9):
+        return []
+    employed = _EMPLOYED & fields.keys()
+    if not {"Created", "Type", "Supervisor ID"} & employed and len(employed) < 2:
+        return []
+    shape: dict[str, Any] = {}
+    full = view.named(["name", "fullname", "displayname"])
+    if not {"First Name", "Last Name"} <= fields.keys():
+        if full is None:
+            return []
+        shape["join"] = {"First Name": f"{{{full.header}|first}}", "Last Name": f"{{{full.header}|last}}"}
+        fields = {field: meaning for field, meaning in fields.items() if field not in shape["join"]}
+    evidence = [f"{employee.header} is unique, and an HR system knows {', '.join(sorted(employed))}"]
+    if title := fields.get("Title"):
+        values = view.by_header[title.header].distinct
+        if values and all(_CODED.match(value) for value in values):
+            fields.pop("Title")
+            shape.setdefault("join", {})["Title"] = f"{{{title.header}|after(#)}}"
+            evidence.append(f"{title.header} begins with a code: the title follows the #")
+    return [Part(Content.IDENTITIES, fields, shape, 0.75, evidence)]
+
+
+def find_users(view: View) -> list[Part]:
+    view, conditions = people_in(view)
+    fields = view.fields(Content.USERS)
+    shape: dict[str, Any] = {}
+    evidence: list[str] = []
+    key = choose_username(view, fields, shape, evidence)
+    _cut_names(view, fields, shape, evidence)
+    part = Part(Content.USERS, fields, shape, 0.85 if key else 0.3, evidence)
+    if key is None:
+        text = "No column has a different value in every row. Which one names the account?"
+        choices = [ProposedChoice(each.header, "Username", each.header) for each in view.profiles[:8]]
+        part.questions = [OpenQuestion(text, choices)]
+    elif {"Name", "First Name", "Email"} & fields.keys():
+        evidence.append(f"Columns of accounts: {', '.join(sorted(_PERSON & fields.keys()))}")
+    if (active := fields.get("Active")) and is_inverted(active.header):
+        shape["invert"] = ["Active"]
+        evidence.append(f"{active.header} says the opposite of active")
+    lists = [each for each in view.profiles if _lists_groups(each, fields)]
+    parts = [part, *(_listed_memberships(part, each) for each in lists[:1] if key)]
+    for each in parts:
+        each.skip_rows(*conditions)
+    return parts
+
+
+def choose_username(
+    view: View, fields: dict[str, Meaning], shape: dict[str, Any], evidence: list[str], known: str | None = None
+) -> str | None:
+    """Choose the column of usernames: `known`, the best by header, or another unique one. Return its header."""
+    tried = [fields[field].header for field in ("Username", "Email", "Employee ID") if field in fields]
+    ids = [
+        each.header for each in view.profiles if names_of(each.header)[-1:] in (["id"], ["objectguid"], ["objectid"])
+    ]
+    names = [fields["Name"].header] if "Name" in fields else []
+    logins = [each.header for each in view.profiles if each.logins == 1 and not each.numbers and not each.date_formats]
+    # Without a header a column of single words is rather the login than the name is.
+    is_headless = view.found.header_line is None and view.found.delimiter is not None
+    others = [*logins, *names] if is_headless else [*names, *logins]
+    for header in [known] if known else [*tried, *ids, *others]:
+        profile = view.by_header[header]
+        if not known and not (profile.is_unique and profile.is_filled):
+            continue
+        other = next((field for field, meaning in fields.items() if meaning.header == header), None)
+        fields.pop("Username", None)
+        if other not in (None, "Username"):
+            shape.setdefault("join", {})["Username"] = f"{{{header}}}"
+            evidence.append(f"{header} is unique and serves as the username too")
+        else:
+            fields["Username"] = Meaning(header, "Username", 0.9, "it is filled and different in every row")
+            if profile.emails == 1 and "Email" not in fields:
+                shape.setdefault("join", {})["Email"] = f"{{{header}}}"
+                evidence.append(f"The usernames in {header} are e-mail addresses")
+        return header
+    return None
+
+
+def _lists_groups(profile: Profile, fields: dict[str, Meaning]) -> bool:
+    if profile.is_useless or not profile.values or profile.header in {meaning.header for meaning in fields.values()}:
+        return False
+    if looks_secret(profile.header) or not _LISTED.search(names_of(profile.header)[-1]):
+        return False
+    is_group = bool({"Group"} & assigned(meanings(Content.MEMBERSHIPS, [profile])).keys())
+    repeats = len(profile.distinct) < len(profile.values)
+    is_plural = names_of(profile.header)[-1] in _PLURAL
+    is_named = is_group and (repeats or is_plural or profile.distinguished_names > 0.5)
+    return profile.separator is not None or (is_named and not profile.numbers)
+
+
+def _listed_memberships(users: Part, groups: Profile) -> Part:
+    evidence = [f"{groups.header} names groups of the account"]
+    shape: dict[str, Any] = {}
+    fields: dict[str, Meaning] = {}
+    if "Username" in users.fields:
+        fields["Username"] = users.fields["Username"]
+    else:
+        shape["join"] = {"Username": users.shape["join"]["Username"]}
+    fields["Group"] = Meaning(groups.header, "Group", 0.8, "its header names groups")
+    add_list(groups, fields, shape, evidence)
+    part = Part(Content.MEMBERSHIPS, fields, shape, 0.7, evidence)
+    if "split" not in shape and not groups.is_filled:
+        part.skip_rows({"column": groups.header, "is": [""]})
+    return part
+
+
+def _cut_names(view: View, fields: dict[str, Meaning], shape: dict[str, Any], evidence: list[str]) -> None:
+    """Cut names off at commas that separate them from blank fields, as in passwd files."""
+    if (name := fields.get("Name")) and any(each.endswith(",") for each in view.by_header[name.header].distinct):
+        del fields["Name"]
+        shape.setdefault("join", {})["Name"] = f"{{{name.header}|before(,)}}"
+        evidence.append(f"{name.header} has commas behind the name: the name ends at the first")
+
+
+def repeated_users(view: View, username: str) -> Part | None:
+    """Return the users of a file that repeats them, with their names and states, for each thing that they hold."""
+    key = view.by_header[username]
+    person = view.fields(Content.USERS, [username])
+    known = [meaning.header for field, meaning in person.items() if field in _PERSON and meaning.score > 0.5]
+    if key.is_unique or not key.is_filled or not known:
+        return None
+    fixed = {each.header for each in view.profiles if _depends_on(each, key)}
+    if not fixed.issuperset(known):
+        return None
+    fields = {field: meaning for field, meaning in person.items() if meaning.header in known}
+    shape: dict[str, Any] = {}
+    evidence = [f"Rows repeat {username} with the same {', '.join(known)}: each is one account"]
+    choose_username(view, fields, shape, evidence, known=username)
+    part = Part(Content.USERS, fields, shape, 0.75, evidence)
+    part.ignore(each.header for each in view.profiles if each.header not in fixed)
+    return part
+
+
+def _depends_on(profile: Profile, key: Profile) -> bool:
+    """Return whether a column has the same value in all rows with the same key."""
+    found: dict[str, str] = {}
+    return all(found.setdefault(name, cell) == cell for name, cell in zip(key.cells, profile.cells, strict=True))
+
+
+_OVERLAP = 0.5
+
+
+def agree_on_username(view: View, users: Part, named: set[str]) -> bool:
+    """Read as username the column whose values are `named` elsewhere; return whether that is another one."""
+    shares = {each.header: _overlap(each, named) for each in view.profiles}
+    best = max(shares, key=lambda header: shares[header], default=None)
+    if best is None or shares[best] < _OVERLAP or users.origin("Username") == f"{{{best}}}":
+        return False
+    users.shape.pop("join", None)
+    found = [each for each in meanings(Content.USERS, view.profiles) if each.field != "Username"]
+    users.fields = assigned(found)
+    users.evidence = [each for each in users.evidence if "username" not in each]
+    choose_username(view, users.fields, users.shape, users.evidence, known=best)
+    users.evidence.append(f"{best} has the usernames that the memberships or permissions name")
+    return True
+
+
+def _overlap(profile: Profile, named: set[str]) -> float:
+    # A sample of users need not have all of those that hold something, nor the other way round.
+    least = min(len(named), len(profile.distinct))
+    return len(named.intersection(profile.distinct)) / least if least and profile.is_unique else 0.0
+
+
+def is_about_users(view: View) -> bool:
+    """Return whether each row is a person: several fields of people, and a unique key."""
+    return len(about_people(view)) >= 3 and any(each.is_unique and each.is_filled for each in view.profiles)
+
+
+def about_people(view: View) -> set[str]:
+    """Return the fields of people that headers indicate."""
+    return _PERSON & {field for field, meaning in view.fields(Content.USERS).items() if meaning.score > 0.5}

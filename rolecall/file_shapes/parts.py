@@ -1,0 +1,108 @@
+"""One content of a file as it is proposed, and the view of a file that the rules decide by."""
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from rolecall.applications.model import Content
+from rolecall.file_shapes.meanings import Meaning, assigned, meanings, names_of
+from rolecall.file_shapes.profiles import Profile, profiles_of
+from rolecall.file_shapes.recognize import Found
+from rolecall.file_shapes.shapes import OpenQuestion
+
+_FEW = 0.2
+_PREFIXED = re.compile(r"[A-Za-z_]+:(?=[^\s/])")
+
+
+class Part(msgspec.Struct):
+    """One content of a file: the fields of its columns and the shape that makes its rows."""
+
+    content: Content
+    fields: dict[str, Meaning]
+    shape: dict[str, Any]
+    confidence: float
+    evidence: list[str]
+    questions: list[OpenQuestion] = []
+
+    def skip_rows(self, *conditions: dict[str, Any]) -> None:
+        if conditions:
+            self.shape["skipRowsWhere"] = [*self.shape.get("skipRowsWhere", []), *conditions]
+
+    def ignore(self, headers: Iterable[str]) -> None:
+        """Leave columns out, beside those that are left out already."""
+        if ignored := list(dict.fromkeys([*self.shape.get("ignore", []), *headers])):
+            self.shape["ignore"] = ignored
+
+    @property
+    def columns(self) -> dict[str, str]:
+        return {meaning.header: field for field, meaning in self.fields.items()}
+
+    def origin(self, field: str) -> str | None:
+        """Return the pattern or the column that gives a field."""
+        pattern = self.shape.get("join", {}).get(field)
+        return pattern or (f"{{{self.fields[field].header}}}" if field in self.fields else None)
+
+
+class View(msgspec.Struct):
+    """The rows of a file and the profiles of its columns, as input for the rules."""
+
+    found: Found
+    profiles: list[Profile]
+    by_header: dict[str, Profile]
+
+    def fields(self, content: Content, taken: Iterable[str] = ()) -> dict[str, Meaning]:
+        found = assigned(meanings(content, self.profiles), taken)
+        if content in (Content.USERS, Content.IDENTITIES):
+            self._use_last_name(found)
+        return found
+
+    def _use_last_name(self, fields: dict[str, Meaning]) -> None:
+        """Read a column `Name` of single words beside first names as the last name."""
+        column = self.named(["name"])
+        if column is None or "First Name" not in fields or "Last Name" in fields or column.names > _FEW:
+            return
+        if "Name" in fields and fields["Name"].header == column.header:
+            del fields["Name"]
+        if column.header not in {meaning.header for meaning in fields.values()}:
+            why = "its header says Name, beside a column of first names"
+            fields["Last Name"] = Meaning(column.header, "Last Name", 0.7, why)
+
+    def named(self, names: Iterable[str]) -> Profile | None:
+        """Return the first column with one of these names, one with values before one without."""
+        wanted = set(names)
+        found = [each for each in self.profiles if wanted & set(names_of(each.header))]
+        return next((each for each in found if each.values), found[0] if found else None)
+
+
+def view_of(found: Found) -> View:
+    profiles = profiles_of(found.headers, found.rows, found.lists)
+    return View(found, profiles, {profile.header: profile for profile in profiles})
+
+
+def add_list(groups: Profile, fields: dict[str, Meaning], shape: dict[str, Any], evidence: list[str]) -> None:
+    if separator := groups.separator:
+        shape["split"] = {groups.header: separator}
+        example = next((value for value in groups.values if separator in value), groups.values[0])[:40]
+        evidence.append(f"Several in one cell, {said(separator)}: {example}")
+    if groups.distinguished_names > 0.5:
+        fields.pop("Group")
+        shape.setdefault("join", {})["Group"] = f"{{{groups.header}|rdn}}"
+        evidence.append("Groups are distinguished names; the first part names the group")
+
+
+def without_prefix(view: View, fields: dict[str, Meaning], shape: dict[str, Any], evidence: list[str]) -> None:
+    holder = fields.get("Username")
+    if holder is None:
+        return
+    values = view.by_header[holder.header].distinct
+    if values and all(_PREFIXED.match(value) for value in values):
+        fields.pop("Username")
+        shape.setdefault("join", {})["Username"] = f"{{{holder.header}|after(:)}}"
+        evidence.append(f"{holder.header} begins with a kind, such as {values[0]}: the name follows the colon")
+
+
+def said(separator: str) -> str:
+    names = {";": "a semicolon", ",": "a comma", "#": "#", "|": "a bar", "\n": "a line break"}
+    return f"separated by {names[separator]}" if separator in names else "as a list"

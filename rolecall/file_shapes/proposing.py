@@ -1,0 +1,96 @@
+"""Propose in a child process with limits on memory and time: a small file may inflate to gigabytes."""
+
+import asyncio
+import os
+import signal
+from collections.abc import Mapping, Sequence
+from multiprocessing.connection import Connection
+
+import msgspec
+
+from rolecall.application_imports.run.child import ChildDied, run_in_child
+from rolecall.application_imports.run.limits import GIB, limit_process
+from rolecall.applications.model import Content
+from rolecall.core.checking import Json
+from rolecall.core.errors import Invalid
+from rolecall.file_shapes.sample import Sample
+from rolecall.file_shapes.shapes import ProposalDetail
+
+MEMORY = 1 * GIB
+_CPU_SECONDS = 30
+LONGEST_SECONDS = 60.0
+# Each process of the service proposes for so many callers at a time; others wait.
+_AT_ONCE = asyncio.Semaphore(2)
+_LESS = "save the data as CSV, or propose for fewer files at once"
+_TOO_MUCH = f"Reading the files needs more memory than a proposal may take; {_LESS}"
+_TOO_LONG = f"Reading the files takes longer than a proposal may take; {_LESS}"
+_FAULT = "The files cannot be read: a fault inside the service; its log says more"
+
+
+class Reading(msgspec.Struct, frozen=True):
+    """How one content of a file is read, to show its first rows."""
+
+    sample: Sample
+    format: str
+    encoding: str | None
+    content: Content
+    section: Json
+
+
+class _Answer(msgspec.Struct):
+    proposal: ProposalDetail | None = None
+    understood: list[list[dict[str, str]]] = []
+    problem: str | None = None
+
+
+async def propose_in_child(
+    samples: Sequence[Sample], chosen: Mapping[str, Json] | None = None, template: Json | None = None
+) -> ProposalDetail:
+    """Propose a connector; `chosen`, by file name, has what a person decided. Raise Invalid beyond the limits."""
+    answer = await _ask(_propose, list(samples), dict(chosen or {}), template)
+    assert answer.proposal
+    return answer.proposal
+
+
+async def understand_in_child(readings: Sequence[Reading]) -> list[list[dict[str, str]]]:
+    """Return the first rows of each content as an import would store them."""
+    return (await _ask(_understand, list(readings))).understood
+
+
+async def _ask(target: object, *args: object) -> _Answer:
+    try:
+        async with _AT_ONCE:
+            sent = await run_in_child(_main, target, args, MEMORY, seconds=LONGEST_SECONDS)
+    except TimeoutError:
+        raise Invalid.on("files", _TOO_LONG) from None
+    except ChildDied as died:
+        raise Invalid.on("files", _TOO_LONG if died.code == -signal.SIGXCPU else _FAULT) from None
+    answer = msgspec.json.decode(sent, type=_Answer)
+    if answer.problem:
+        raise Invalid.on("files", answer.problem)
+    return answer
+
+
+def _main(target: object, args: tuple[object, ...], memory: int, parent: Connection) -> None:
+    too_much = msgspec.json.encode(_Answer(problem=_TOO_MUCH))
+    limit_process(parent, cpu_seconds=_CPU_SECONDS, memory=memory, too_much=too_much)
+    assert callable(target)
+    parent.send_bytes(msgspec.json.encode(target(*args)))
+    os._exit(0)
+
+
+def _propose(samples: list[Sample], chosen: dict[str, Json], template: Json | None) -> _Answer:
+    from rolecall.file_shapes.proposals import Chosen, Template, propose
+
+    known = {name: msgspec.convert(each, Chosen) for name, each in chosen.items()}
+    return _Answer(propose(samples, known, msgspec.convert(template, Template | None)))
+
+
+def _understand(readings: list[Reading]) -> _Answer:
+    from rolecall.file_shapes.proposals import understood_by
+
+    return _Answer(
+        understood=[
+            understood_by(each.sample, each.format, each.encoding, each.content, each.section) for each in readings
+        ]
+    )

@@ -1,0 +1,70 @@
+"""Propose how values are read: formats of dates, and words for statuses and types."""
+
+import re
+
+from rolecall.applications.field_words import DATE_FIELDS, NO_DATE, WORDS
+from rolecall.core.text import fold
+from rolecall.file_shapes.parts import Part, View
+from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
+
+# One-letter and local words for statuses; proposed with little confidence.
+_GUESSED = {
+    "expiredgrace": "Yes", "lockedtimed": "Yes",
+    "a": "Yes", "e": "Yes", "act": "Yes", "ok": "Yes", "open": "Yes", "valid": "Yes", "onleave": "Yes", "leave": "Yes",
+    "longtermleave": "Yes", "i": "No", "d": "No", "t": "No", "l": "No", "s": "No", "x": "No", "inact": "No",
+    "term": "No", "susp": "No", "dis": "No", "quit": "No", "ended": "No", "offboarded": "No", "locked": "No",
+}  # fmt: skip
+_KINDS = {
+    **dict.fromkeys(("fte", "fulltime", "parttime", "permanent", "regular", "staff", "internal"), "Employee"),
+    **dict.fromkeys(("contractor", "consultant", "external", "contingent", "supplier", "partner"), "Vendor"),
+    **dict.fromkeys(("intern", "temp", "trainee", "apprentice", "seasonal"), "Temporary"),
+}
+_IDENTITY_WORDS = {"Yes": "Active", "No": "Disabled"}
+
+
+def add_dates(view: View, part: Part) -> None:
+    for field in DATE_FIELDS:
+        if (meaning := part.fields.get(field)) is None:
+            continue
+        column = view.by_header[meaning.header]
+        formats = column.date_formats
+        if words := [word for word in column.distinct if fold(word) in NO_DATE]:
+            part.shape["blank"] = sorted({*part.shape.get("blank", []), *words})
+            part.evidence.append(f"{meaning.header} has words for no date: {', '.join(words[:3])}")
+        if {"day first", "month first"} <= set(formats) and "iso" not in formats:
+            example = next(iter(view.by_header[meaning.header].values), "")
+            text = f"{meaning.header}: is the day or the month first in {example}? Set shape.dates.{meaning.header}"
+            choices = [
+                ProposedChoice(f"{each.title()}", f"dates.{meaning.header}", each)
+                for each in ("day first", "month first")
+            ]
+            part.questions = [*part.questions, OpenQuestion(text, choices)]
+        elif formats and "iso" not in formats:
+            part.shape.setdefault("dates", {})[meaning.header] = formats[0]
+            part.evidence.append(f"{meaning.header} has dates: {formats[0]}")
+
+
+def add_words(view: View, part: Part) -> None:
+    """Propose values for unknown words, and add a question for each."""
+    if kind := part.fields.get("Type"):
+        known = {word: _KINDS.get(_letters(word)) for word in view.by_header[kind.header].distinct[:50]}
+        if proposed := {word: value for word, value in known.items() if value and fold(word) not in WORDS["Type"]}:
+            part.shape.setdefault("values", {})["Type"] = proposed
+    for field in ("Active", "Status"):
+        if (meaning := part.fields.get(field)) is None:
+            continue
+        unknown = [word for word in view.by_header[meaning.header].distinct if fold(word) not in WORDS[field]]
+        for word in unknown[:12]:
+            guess = _GUESSED.get(_letters(word))
+            values = {"Yes": "Yes", "No": "No"} if field == "Active" else _IDENTITY_WORDS
+            if guess:
+                part.shape.setdefault("values", {}).setdefault(field, {})[word] = values[guess]
+            said = f"Proposed: {values[guess]}." if guess else f"Set shape.values.{field}.{word}."
+            text = f"{meaning.header}: what does {word} mean? {said}"
+            names = {"Yes": f"{word} means active", "No": f"{word} means not active"}
+            choices = [ProposedChoice(names[each], f"values.{field}.{word}", values[each]) for each in ("Yes", "No")]
+            part.questions = [*part.questions, OpenQuestion(text, choices)]
+
+
+def _letters(word: str) -> str:
+    return re.sub(r"[^a-z]", "", word.lower())
