@@ -157,6 +157,13 @@ async def test_schedule_with_three_failures_in_a_row_is_reported(scheduled: Impo
     assert (health.status_code, health.json()) == (200, {"status": "degraded", "failingSchedules": "1"})
 
 
+def add_links_out_of(folder: Path) -> None:
+    (folder.parent / "secret.csv").write_text("Username\nada\n")
+    (folder / "out").symlink_to(folder.parent)
+    (folder / "link.csv").symlink_to(folder.parent / "secret.csv")
+    (folder / "dangling.csv").symlink_to(folder.parent / "no-such-file.csv")
+
+
 @pytest.mark.parametrize(
     "location",
     [
@@ -178,10 +185,7 @@ async def test_schedule_with_three_failures_in_a_row_is_reported(scheduled: Impo
 async def test_every_location_outside_the_roots_gives_the_same_error(
     scheduled: Imports, folder: Path, db: Db, location: str
 ) -> None:
-    (folder.parent / "secret.csv").write_text("Username\nada\n")
-    (folder / "out").symlink_to(folder.parent)
-    (folder / "link.csv").symlink_to(folder.parent / "secret.csv")
-    (folder / "dangling.csv").symlink_to(folder.parent / "no-such-file.csv")
+    add_links_out_of(folder)
     (folder / "loop").symlink_to(folder / "loop")
     location = location.format(folder=folder)
 
@@ -196,10 +200,7 @@ async def test_every_location_outside_the_roots_gives_the_same_error(
 async def test_pattern_does_not_reveal_the_target_of_a_link(
     scheduled: Imports, folder: Path, db: Db, pattern: str
 ) -> None:
-    (folder.parent / "secret.csv").write_text("Username\nada\n")
-    (folder / "out").symlink_to(folder.parent)
-    (folder / "link.csv").symlink_to(folder.parent / "secret.csv")
-    (folder / "dangling.csv").symlink_to(folder.parent / "no-such-file.csv")
+    add_links_out_of(folder)
 
     run = await staged(scheduled, await an_application_with(db, folder / pattern))
 
