@@ -136,14 +136,14 @@ async def discard_draft(db: Db, id: UUID) -> None:
     await execute(db, "UPDATE access_models SET draft = NULL WHERE id = %(id)s AND definition IS NOT NULL", id=id)
 
 
-async def _checked(db: Db, shape: type[B], raw: Json, facts: Facts, id: UUID | None = None) -> B:
+async def _checked(db: Db, body: type[B], raw: Json, facts: Facts, id: UUID | None = None) -> B:
     facts = await with_mentioned_applications(db, await with_mentioned_identities(db, facts, raw), raw)
     # Serialize writers, so that two models cannot take the same name.
     await execute(db, "LOCK TABLE access_models IN SHARE ROW EXCLUSIVE MODE")
     name = str(raw.get("name", "")).strip()
     taken = "\x00" not in name and await queries.is_taken(db, name, other_than=id)
     also = [Problem("name", f"An access model named {name} exists already")] if taken else ()
-    return await _as_stored(db, check(shape, raw, facts, also))
+    return await _as_stored(db, check(body, raw, facts, also))
 
 
 async def _as_stored(db: Db, body: B) -> B:

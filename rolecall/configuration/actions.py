@@ -85,7 +85,7 @@ class _Applying:
                 yield f"{section}.{number}", {**self.raw[section][number], "name": name}
 
     def _is_sound(self, place: str) -> bool:
-        """Return whether the entry has a valid shape; problems are reported already."""
+        """Return whether the entry is valid by itself; problems are reported already."""
         return not any(field == place or field.startswith(f"{place}.") for field in self._unsound)
 
     async def settings(self) -> None:
@@ -257,7 +257,7 @@ def _change(section: str, name: str, before: Json | None, after: Json) -> EntryC
 
 
 def _differences(before: Any, after: Any, path: str) -> Iterator[FieldChange]:
-    """Return the fields in which two entries differ, recursing where their shapes match."""
+    """Yield the fields that differ; recurse into objects with the same fields and lists of the same length."""
     match before, after:
         case dict(), dict() if before.keys() == after.keys():
             for name in after:

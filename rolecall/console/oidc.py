@@ -200,8 +200,8 @@ async def _ask(
 T = TypeVar("T", bound=msgspec.Struct)
 
 
-def _read(shape: type[T], answer: Mapping[str, Any]) -> T:
+def _read(struct: type[T], answer: Mapping[str, Any]) -> T:
     try:
-        return msgspec.convert(answer, shape)
+        return msgspec.convert(answer, struct)
     except msgspec.ValidationError as error:
         raise Unreachable(f"its answer is invalid: {error}") from error

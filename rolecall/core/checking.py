@@ -68,11 +68,11 @@ class Body(BaseModel):
 B = TypeVar("B", bound=BaseModel)
 
 
-def check(shape: type[B], raw: Json, facts: Facts, also: Iterable[Problem] = ()) -> B:
+def check(model: type[B], raw: Json, facts: Facts, also: Iterable[Problem] = ()) -> B:
     """Validate `raw`; report the problems in `also` in the same response."""
     problems = list(also)
     try:
-        body = shape.model_validate(_as_meant(raw), context=facts)
+        body = model.model_validate(_as_meant(raw), context=facts)
     except ValidationError as error:
         raise Invalid(*(_problem(entry) for entry in error.errors(include_url=False)), *problems) from None
     if problems:
@@ -81,29 +81,29 @@ def check(shape: type[B], raw: Json, facts: Facts, also: Iterable[Problem] = ())
 
 
 @cache
-def _single_fields(shape: type[BaseModel]) -> dict[str, type[BaseModel]]:
-    fields: dict[str, Any] = {name: (field.annotation, field) for name, field in shape.model_fields.items()}
-    return {name: create_model(f"{shape.__name__}_{name}", __base__=Body, **{name: fields[name]}) for name in fields}
+def _single_fields(model: type[BaseModel]) -> dict[str, type[BaseModel]]:
+    fields: dict[str, Any] = {name: (field.annotation, field) for name, field in model.model_fields.items()}
+    return {name: create_model(f"{model.__name__}_{name}", __base__=Body, **{name: fields[name]}) for name in fields}
 
 
-def valid_fields(shape: type[BaseModel], raw: Json, facts: Facts) -> dict[str, Any]:
+def valid_fields(model: type[BaseModel], raw: Json, facts: Facts) -> dict[str, Any]:
     """Return the fields that are given and valid on their own.
 
     Rules that need the database can then be checked even if another field is invalid: one answer reports all.
     """
     found, meant = {}, _as_meant(raw)
-    for name, single in _single_fields(shape).items():
+    for name, single in _single_fields(model).items():
         with suppress(ValidationError):
             found[name] = getattr(single.model_validate(meant, context=facts), name)
     return found
 
 
-def valid_entries(shape: type[B], entries: object, facts: Facts, *, most: int) -> dict[int, B]:
+def valid_entries(model: type[B], entries: object, facts: Facts, *, most: int) -> dict[int, B]:
     """Return the valid entries of a list by index, reading no more than `most` entries."""
     found = {}
     for place, entry in enumerate(_as_meant(entries[:most]) if isinstance(entries, list) else ()):
         with suppress(ValidationError):
-            found[place] = shape.model_validate(entry, context=facts)
+            found[place] = model.model_validate(entry, context=facts)
     return found
 
 

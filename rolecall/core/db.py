@@ -93,19 +93,19 @@ async def transaction(db: Db, name: str) -> AsyncGenerator[None]:
 
 # Bounded, because some statements contain an import number.
 @lru_cache(maxsize=1024)
-def struct_row(shape: type[T], sql: str) -> Callable[[AsyncCursor[Any]], Callable[[Sequence[Any]], T]]:
+def struct_row(struct: type[T], sql: str) -> Callable[[AsyncCursor[Any]], Callable[[Sequence[Any]], T]]:
     """Map columns to struct fields by position, and check once that their names agree."""
     agreed = False
 
     def make(values: Sequence[Any]) -> T:
-        return shape(*values)
+        return struct(*values)
 
     def factory(cursor: AsyncCursor[Any]) -> Callable[[Sequence[Any]], T]:
         nonlocal agreed
         if not agreed and cursor.description:
-            names, columns = list(shape.__struct_fields__), [column.name for column in cursor.description]
+            names, columns = list(struct.__struct_fields__), [column.name for column in cursor.description]
             if columns != names:
-                raise TypeError(f"{shape.__name__} has {names}, the query gives {columns}")
+                raise TypeError(f"{struct.__name__} has {names}, the query gives {columns}")
             agreed = True
         return make
 
@@ -113,14 +113,14 @@ def struct_row(shape: type[T], sql: str) -> Callable[[AsyncCursor[Any]], Callabl
 
 
 # Client-side cursors hold nothing on the server, so they need no closing.
-async def fetch_all(db: Db, shape: type[T], sql: str, **params: object) -> list[T]:
-    cursor = db.cursor(binary=True, row_factory=struct_row(shape, sql))
+async def fetch_all(db: Db, struct: type[T], sql: str, **params: object) -> list[T]:
+    cursor = db.cursor(binary=True, row_factory=struct_row(struct, sql))
     await cursor.execute(sql, params)
     return await cursor.fetchall()
 
 
-async def fetch_one(db: Db, shape: type[T], sql: str, **params: object) -> T | None:
-    cursor = db.cursor(binary=True, row_factory=struct_row(shape, sql))
+async def fetch_one(db: Db, struct: type[T], sql: str, **params: object) -> T | None:
+    cursor = db.cursor(binary=True, row_factory=struct_row(struct, sql))
     await cursor.execute(sql, params)
     return await cursor.fetchone()
 

@@ -66,14 +66,14 @@ _KNOWN: Json = {
 
 def example_of(schema: Json, schemas: Json, *, asked: bool = False, field: str = "") -> Any:
     """Return an example; `asked` (a request body) omits unknown optional fields instead of using null."""
-    shape = schema["$ref"].rpartition("/")[2] if "$ref" in schema else ""
-    schema = schemas[shape] if shape else schema
+    schema_name = schema["$ref"].rpartition("/")[2] if "$ref" in schema else ""
+    schema = schemas[schema_name] if schema_name else schema
     known = _KNOWN.get(field, _KNOWN.get(field.partition(".")[2]))
     match schema:
         case {"anyOf": [first, *_]} | {"oneOf": [first, *_]}:
             return example_of(first, schemas, asked=asked, field=field)
         case {"properties": fields}:
-            made = {name: _value_of(shape, name, schema, schemas, asked) for name in fields}
+            made = {name: _value_of(schema_name, name, schema, schemas, asked) for name in fields}
             return {name: value for name, value in made.items() if value is not None or not asked}
         case {"items": items}:
             return [example_of(items, schemas, asked=asked, field=field)]
@@ -89,10 +89,10 @@ def example_of(schema: Json, schemas: Json, *, asked: bool = False, field: str =
     return known if isinstance(known, _KINDS[kind]) else schema.get("minimum", _PLAIN[kind])
 
 
-def _value_of(shape: str, name: str, schema: Json, schemas: Json, asked: bool) -> Any:
+def _value_of(schema_name: str, name: str, schema: Json, schemas: Json, asked: bool) -> Any:
     inner = schema["properties"][name]
     nullable = "null" in inner.get("type", ()) or {"type": "null"} in inner.get("anyOf", ())
     wanted = name in schema.get("required", ()) and not nullable
-    if wanted or name in _KNOWN or f"{shape}.{name}" in _KNOWN:
-        return example_of(inner, schemas, asked=asked, field=f"{shape}.{name}")
+    if wanted or name in _KNOWN or f"{schema_name}.{name}" in _KNOWN:
+        return example_of(inner, schemas, asked=asked, field=f"{schema_name}.{name}")
     return None

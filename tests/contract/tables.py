@@ -10,8 +10,8 @@ class Words(tuple[str, ...]):
 
 
 class Nullable:
-    def __init__(self, shape: Any) -> None:
-        self.shape = shape
+    def __init__(self, expected: Any) -> None:
+        self.expected = expected
 
 
 def GUID(value: Any) -> bool:  # noqa: N802
@@ -36,26 +36,26 @@ def FLAG(value: Any) -> bool:  # noqa: N802
     return isinstance(value, bool)
 
 
-def mismatches(value: Any, shape: Any, path: str = "answer") -> list[str]:
-    """Yield the places where the value does not match the shape exactly."""
-    match shape:
+def mismatches(value: Any, expected: Any, path: str = "answer") -> list[str]:
+    """List the places where a value differs from the expected type, words or fields."""
+    match expected:
         case Nullable():
-            return [] if value is None else mismatches(value, shape.shape, path)
+            return [] if value is None else mismatches(value, expected.expected, path)
         case Words():
-            return [] if value in shape else [f"{path} is {value!r}, not one of {', '.join(shape)}"]
+            return [] if value in expected else [f"{path} is {value!r}, not one of {', '.join(expected)}"]
         case dict() if not isinstance(value, dict):
             return [f"{path} is no object"]
-        case dict() if list(value) != list(shape):
-            return [f"{path} has {list(value)}, the specification {list(shape)}"]
+        case dict() if list(value) != list(expected):
+            return [f"{path} has {list(value)}, the specification {list(expected)}"]
         case dict():
-            return [found for name in shape for found in mismatches(value[name], shape[name], f"{path}.{name}")]
+            return [found for name in expected for found in mismatches(value[name], expected[name], f"{path}.{name}")]
         case [inner]:
             if not isinstance(value, list):
                 return [f"{path} is no list"]
             return [found for n, each in enumerate(value) for found in mismatches(each, inner, f"{path}[{n}]")]
         case Callable():
-            return [] if shape(value) else [f"{path} is {value!r}, not a {shape.__name__}"]
-    raise TypeError(shape)
+            return [] if expected(value) else [f"{path} is {value!r}, not a {expected.__name__}"]
+    raise TypeError(expected)
 
 
 PRIORITY = Words(["None", "Low", "Moderate", "High", "Critical"])
