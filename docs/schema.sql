@@ -192,6 +192,7 @@ CREATE INDEX accounts_without_identity ON public.accounts USING btree (match) WH
 CREATE TRIGGER count_matching AFTER UPDATE ON public.accounts REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.count_matching();
 CREATE TRIGGER keep_past AFTER UPDATE ON public.accounts REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_past_matches();
 CREATE TRIGGER note_pin AFTER UPDATE ON public.accounts FOR EACH ROW WHEN (((old.pin IS DISTINCT FROM new.pin) OR ((new.pin IS NOT NULL) AND (old.identity_id IS DISTINCT FROM new.identity_id)))) EXECUTE FUNCTION public.note_pin();
+CREATE TRIGGER note_to_evaluate AFTER UPDATE ON public.accounts REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_people_to_evaluate();
 
 CREATE TABLE public.activity (
     number bigint NOT NULL,
@@ -242,6 +243,7 @@ CREATE TRIGGER note_insert AFTER INSERT ON public.application_imports REFERENCIN
 CREATE TRIGGER note_update AFTER UPDATE ON public.application_imports REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_application_imports();
 CREATE TRIGGER show_entitlements AFTER UPDATE OF status ON public.application_imports FOR EACH ROW WHEN (((new.status = 'Finished'::text) AND (old.status <> 'Finished'::text))) EXECUTE FUNCTION public.show_entitlements();
 CREATE TRIGGER tell_of_failed_import AFTER UPDATE OF status ON public.application_imports FOR EACH ROW WHEN (((new.status = 'Failed'::text) AND (old.status <> 'Failed'::text))) EXECUTE FUNCTION public.tell_of_failed_import();
+CREATE TRIGGER watch_duties AFTER UPDATE OF status ON public.application_imports FOR EACH ROW WHEN (((new.status = 'Finished'::text) AND (old.status <> 'Finished'::text))) EXECUTE FUNCTION public.evaluate_import();
 ALTER TABLE ONLY public.application_imports ADD CONSTRAINT application_imports_application_id_fkey FOREIGN KEY (application_id) REFERENCES public.applications(id);
 
 CREATE TABLE public.application_totals (
@@ -278,6 +280,7 @@ CREATE TRIGGER keep_list_on_delete AFTER DELETE ON public.applications REFERENCI
 CREATE TRIGGER keep_list_on_insert AFTER INSERT ON public.applications REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_applications_on_insert();
 CREATE TRIGGER keep_list_on_truncate AFTER TRUNCATE ON public.applications FOR EACH STATEMENT EXECUTE FUNCTION public.empty_list();
 CREATE TRIGGER keep_list_on_update AFTER UPDATE ON public.applications REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_applications_on_update();
+CREATE TRIGGER match_renamed AFTER UPDATE OF name ON public.applications FOR EACH ROW WHEN ((old.name <> new.name)) EXECUTE FUNCTION public.match_renamed();
 CREATE TRIGGER note_delete AFTER DELETE ON public.applications REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_applications();
 CREATE TRIGGER note_insert AFTER INSERT ON public.applications REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_applications();
 CREATE TRIGGER note_update AFTER UPDATE ON public.applications REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_applications();
@@ -359,6 +362,69 @@ CREATE INDEX comments_item_id_number_idx ON public.comments USING btree (item_id
 CREATE TRIGGER note_delete AFTER DELETE ON public.comments REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_comments();
 CREATE TRIGGER note_insert AFTER INSERT ON public.comments REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_comments();
 CREATE TRIGGER note_update AFTER UPDATE ON public.comments REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_comments();
+
+CREATE TABLE public.conflict_exceptions (
+    id uuid NOT NULL,
+    number bigint NOT NULL,
+    conflict_id uuid NOT NULL,
+    rule_id uuid NOT NULL,
+    identity_id uuid NOT NULL,
+    reason text NOT NULL,
+    control text NOT NULL,
+    control_owner_id uuid NOT NULL,
+    until timestamp with time zone NOT NULL,
+    status text NOT NULL,
+    asked_by uuid NOT NULL,
+    asked_by_name text NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    approved_on timestamp with time zone,
+    ended_on timestamp with time zone,
+    CONSTRAINT status_is_known CHECK ((status = ANY (ARRAY['Pending'::text, 'Approved'::text, 'Withdrawn'::text, 'Expired'::text])))
+);
+ALTER TABLE public.conflict_exceptions ALTER COLUMN number ADD GENERATED ALWAYS AS IDENTITY ( SEQUENCE NAME public.conflict_exceptions_number_seq START WITH 1 INCREMENT BY 1 NO MINVALUE NO MAXVALUE CACHE 1 );
+ALTER TABLE ONLY public.conflict_exceptions ADD CONSTRAINT conflict_exceptions_number_key UNIQUE (number);
+ALTER TABLE ONLY public.conflict_exceptions ADD CONSTRAINT conflict_exceptions_pkey PRIMARY KEY (id);
+CREATE INDEX conflict_exceptions_conflict_id_idx ON public.conflict_exceptions USING btree (conflict_id);
+CREATE INDEX conflict_exceptions_until_idx ON public.conflict_exceptions USING btree (until) WHERE (status = ANY (ARRAY['Pending'::text, 'Approved'::text]));
+CREATE UNIQUE INDEX one_current_exception ON public.conflict_exceptions USING btree (rule_id, identity_id, status) WHERE (status = ANY (ARRAY['Pending'::text, 'Approved'::text]));
+CREATE TRIGGER note_delete AFTER DELETE ON public.conflict_exceptions REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_conflict_exceptions();
+CREATE TRIGGER note_insert AFTER INSERT ON public.conflict_exceptions REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_conflict_exceptions();
+CREATE TRIGGER note_update AFTER UPDATE ON public.conflict_exceptions REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_conflict_exceptions();
+ALTER TABLE ONLY public.conflict_exceptions ADD CONSTRAINT conflict_exceptions_conflict_id_fkey FOREIGN KEY (conflict_id) REFERENCES public.conflicts(id);
+ALTER TABLE ONLY public.conflict_exceptions ADD CONSTRAINT conflict_exceptions_control_owner_id_fkey FOREIGN KEY (control_owner_id) REFERENCES public.identities(id);
+ALTER TABLE ONLY public.conflict_exceptions ADD CONSTRAINT conflict_exceptions_rule_id_fkey FOREIGN KEY (rule_id) REFERENCES public.duty_rules(id);
+
+CREATE TABLE public.conflicts (
+    id uuid DEFAULT gen_random_uuid() NOT NULL,
+    number bigint NOT NULL,
+    rule_id uuid NOT NULL,
+    identity_id uuid NOT NULL,
+    since timestamp with time zone NOT NULL,
+    since_import integer,
+    until timestamp with time zone,
+    until_import integer,
+    found_on timestamp with time zone NOT NULL,
+    status text DEFAULT 'Open'::text NOT NULL,
+    list_key text GENERATED ALWAYS AS (public.time_key(since, number)) STORED NOT NULL COLLATE pg_catalog."C",
+    CONSTRAINT an_end_ends_it CHECK (((status = 'Ended'::text) = (until IS NOT NULL))),
+    CONSTRAINT status_is_known CHECK ((status = ANY (ARRAY['Open'::text, 'Excepted'::text, 'Ended'::text])))
+);
+ALTER TABLE public.conflicts ALTER COLUMN number ADD GENERATED ALWAYS AS IDENTITY ( SEQUENCE NAME public.conflicts_number_seq START WITH 1 INCREMENT BY 1 NO MINVALUE NO MAXVALUE CACHE 1 );
+ALTER TABLE ONLY public.conflicts ADD CONSTRAINT conflicts_number_key UNIQUE (number);
+ALTER TABLE ONLY public.conflicts ADD CONSTRAINT conflicts_pkey PRIMARY KEY (id);
+CREATE INDEX conflicts_identity_id_list_key_idx ON public.conflicts USING btree (identity_id, list_key);
+CREATE UNIQUE INDEX conflicts_listed_ ON public.conflicts USING btree (list_key);
+CREATE INDEX conflicts_listed_rule_id ON public.conflicts USING btree (rule_id, list_key);
+CREATE INDEX conflicts_listed_status ON public.conflicts USING btree (status, list_key);
+CREATE INDEX conflicts_listed_status_rule_id ON public.conflicts USING btree (status, rule_id, list_key);
+CREATE INDEX conflicts_until_idx ON public.conflicts USING btree (until) WHERE (until IS NOT NULL);
+CREATE UNIQUE INDEX one_current_conflict ON public.conflicts USING btree (rule_id, identity_id) WHERE (until IS NULL);
+CREATE TRIGGER except_conflicts AFTER INSERT ON public.conflicts REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.except_conflicts();
+CREATE TRIGGER keep_list_on_delete AFTER DELETE ON public.conflicts REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_conflicts_on_delete();
+CREATE TRIGGER keep_list_on_insert AFTER INSERT ON public.conflicts REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_conflicts_on_insert();
+CREATE TRIGGER keep_list_on_truncate AFTER TRUNCATE ON public.conflicts FOR EACH STATEMENT EXECUTE FUNCTION public.empty_list();
+CREATE TRIGGER keep_list_on_update AFTER UPDATE ON public.conflicts REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_conflicts_on_update();
+ALTER TABLE ONLY public.conflicts ADD CONSTRAINT conflicts_rule_id_fkey FOREIGN KEY (rule_id) REFERENCES public.duty_rules(id);
 
 CREATE TABLE public.connector_templates (
     id uuid NOT NULL,
@@ -497,6 +563,93 @@ CREATE INDEX dry_runs_at_work ON public.dry_runs USING btree (created_at) WHERE 
 CREATE INDEX dry_runs_by_age ON public.dry_runs USING btree (created_at);
 ALTER TABLE ONLY public.dry_runs ADD CONSTRAINT dry_runs_application_id_fkey FOREIGN KEY (application_id) REFERENCES public.applications(id);
 
+CREATE TABLE public.duties (
+    id uuid NOT NULL,
+    name text NOT NULL,
+    description text DEFAULT ''::text NOT NULL,
+    patterns jsonb DEFAULT '[]'::jsonb NOT NULL,
+    name_key text NOT NULL COLLATE pg_catalog."C",
+    created_at timestamp with time zone NOT NULL,
+    changed_at timestamp with time zone NOT NULL
+);
+ALTER TABLE ONLY public.duties ADD CONSTRAINT duties_pkey PRIMARY KEY (id);
+CREATE UNIQUE INDEX duties_by_name ON public.duties USING btree (lower(name));
+CREATE INDEX duties_in_order ON public.duties USING btree (name_key, id);
+CREATE TRIGGER note_delete AFTER DELETE ON public.duties REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_duties();
+CREATE TRIGGER note_insert AFTER INSERT ON public.duties REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_duties();
+CREATE TRIGGER note_update AFTER UPDATE ON public.duties REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_duties();
+
+CREATE TABLE public.duty_entitlements (
+    duty_id uuid NOT NULL,
+    kind text NOT NULL,
+    number integer NOT NULL,
+    lowest integer NOT NULL
+);
+ALTER TABLE ONLY public.duty_entitlements ADD CONSTRAINT duty_entitlements_pkey PRIMARY KEY (duty_id, kind, number);
+CREATE INDEX duty_entitlements_kind_number_idx ON public.duty_entitlements USING btree (kind, number);
+ALTER TABLE ONLY public.duty_entitlements ADD CONSTRAINT duty_entitlements_duty_id_fkey FOREIGN KEY (duty_id) REFERENCES public.duties(id) ON DELETE CASCADE;
+
+CREATE TABLE public.duty_groups (
+    duty_id uuid NOT NULL,
+    group_number integer NOT NULL
+);
+ALTER TABLE ONLY public.duty_groups ADD CONSTRAINT duty_groups_pkey PRIMARY KEY (duty_id, group_number);
+CREATE INDEX duty_groups_group_number_idx ON public.duty_groups USING btree (group_number);
+ALTER TABLE ONLY public.duty_groups ADD CONSTRAINT duty_groups_duty_id_fkey FOREIGN KEY (duty_id) REFERENCES public.duties(id) ON DELETE CASCADE;
+
+CREATE TABLE public.duty_holders (
+    duty_id uuid NOT NULL,
+    identity_id uuid NOT NULL,
+    list_key text NOT NULL COLLATE pg_catalog."C"
+);
+ALTER TABLE ONLY public.duty_holders ADD CONSTRAINT duty_holders_pkey PRIMARY KEY (duty_id, identity_id);
+CREATE INDEX duty_holders_identity_id_idx ON public.duty_holders USING btree (identity_id);
+CREATE INDEX duty_holders_listed_duty_id ON public.duty_holders USING btree (duty_id, list_key);
+CREATE TRIGGER keep_list_on_delete AFTER DELETE ON public.duty_holders REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_duty_holders_on_delete();
+CREATE TRIGGER keep_list_on_insert AFTER INSERT ON public.duty_holders REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_duty_holders_on_insert();
+CREATE TRIGGER keep_list_on_truncate AFTER TRUNCATE ON public.duty_holders FOR EACH STATEMENT EXECUTE FUNCTION public.empty_list();
+CREATE TRIGGER keep_list_on_update AFTER UPDATE ON public.duty_holders REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_duty_holders_on_update();
+ALTER TABLE ONLY public.duty_holders ADD CONSTRAINT duty_holders_duty_id_fkey FOREIGN KEY (duty_id) REFERENCES public.duties(id) ON DELETE CASCADE;
+
+CREATE TABLE public.duty_rule_duties (
+    rule_id uuid NOT NULL,
+    duty_id uuid NOT NULL,
+    is_control boolean NOT NULL
+);
+ALTER TABLE ONLY public.duty_rule_duties ADD CONSTRAINT duty_rule_duties_pkey PRIMARY KEY (rule_id, duty_id);
+CREATE INDEX duty_rule_duties_duty_id_idx ON public.duty_rule_duties USING btree (duty_id);
+ALTER TABLE ONLY public.duty_rule_duties ADD CONSTRAINT duty_rule_duties_duty_id_fkey FOREIGN KEY (duty_id) REFERENCES public.duties(id);
+ALTER TABLE ONLY public.duty_rule_duties ADD CONSTRAINT duty_rule_duties_rule_id_fkey FOREIGN KEY (rule_id) REFERENCES public.duty_rules(id);
+
+CREATE TABLE public.duty_rule_versions (
+    rule_id uuid NOT NULL,
+    version integer NOT NULL,
+    definition jsonb NOT NULL,
+    committed_at timestamp with time zone NOT NULL,
+    caller_id uuid NOT NULL,
+    caller_name text NOT NULL
+);
+ALTER TABLE ONLY public.duty_rule_versions ADD CONSTRAINT duty_rule_versions_pkey PRIMARY KEY (rule_id, version);
+ALTER TABLE ONLY public.duty_rule_versions ADD CONSTRAINT duty_rule_versions_rule_id_fkey FOREIGN KEY (rule_id) REFERENCES public.duty_rules(id);
+
+CREATE TABLE public.duty_rules (
+    id uuid NOT NULL,
+    version integer DEFAULT 0 NOT NULL,
+    definition jsonb,
+    draft jsonb,
+    name_key text NOT NULL COLLATE pg_catalog."C",
+    created_at timestamp with time zone NOT NULL,
+    changed_at timestamp with time zone NOT NULL,
+    name text GENERATED ALWAYS AS ((COALESCE(definition, draft) ->> 'name'::text)) STORED NOT NULL,
+    is_in_effect boolean GENERATED ALWAYS AS (COALESCE(((definition ->> 'enabled'::text))::boolean, false)) STORED NOT NULL
+);
+ALTER TABLE ONLY public.duty_rules ADD CONSTRAINT duty_rules_pkey PRIMARY KEY (id);
+CREATE INDEX duty_rules_in_order ON public.duty_rules USING btree (name_key, id);
+CREATE UNIQUE INDEX duty_rules_name_idx ON public.duty_rules USING btree (name);
+CREATE TRIGGER note_delete AFTER DELETE ON public.duty_rules REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_duty_rules();
+CREATE TRIGGER note_insert AFTER INSERT ON public.duty_rules REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_duty_rules();
+CREATE TRIGGER note_update AFTER UPDATE ON public.duty_rules REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_duty_rules();
+
 CREATE TABLE public.entitlements (
     id uuid NOT NULL,
     kind text NOT NULL,
@@ -551,6 +704,20 @@ CREATE TABLE public.event_news (
 ALTER TABLE public.event_news ALTER COLUMN number ADD GENERATED ALWAYS AS IDENTITY ( SEQUENCE NAME public.event_news_number_seq START WITH 1 INCREMENT BY 1 NO MINVALUE NO MAXVALUE CACHE 1 );
 ALTER TABLE ONLY public.event_news ADD CONSTRAINT event_news_pkey PRIMARY KEY (number);
 CREATE INDEX event_news_event_id_idx ON public.event_news USING btree (event_id);
+
+CREATE TABLE public.exception_approvals (
+    exception_id uuid NOT NULL,
+    "position" integer NOT NULL,
+    part text NOT NULL,
+    approver_id uuid NOT NULL,
+    approver_name text NOT NULL,
+    approved_on timestamp with time zone NOT NULL
+);
+ALTER TABLE ONLY public.exception_approvals ADD CONSTRAINT exception_approvals_pkey PRIMARY KEY (exception_id, "position");
+CREATE TRIGGER note_delete AFTER DELETE ON public.exception_approvals REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_exception_approvals();
+CREATE TRIGGER note_insert AFTER INSERT ON public.exception_approvals REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_exception_approvals();
+CREATE TRIGGER note_update AFTER UPDATE ON public.exception_approvals REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_exception_approvals();
+ALTER TABLE ONLY public.exception_approvals ADD CONSTRAINT exception_approvals_exception_id_fkey FOREIGN KEY (exception_id) REFERENCES public.conflict_exceptions(id);
 
 CREATE TABLE public.exports (
     id uuid NOT NULL,
@@ -725,6 +892,7 @@ CREATE TRIGGER keep_list_on_delete AFTER DELETE ON public.identities REFERENCING
 CREATE TRIGGER keep_list_on_insert AFTER INSERT ON public.identities REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_identities_on_insert();
 CREATE TRIGGER keep_list_on_truncate AFTER TRUNCATE ON public.identities FOR EACH STATEMENT EXECUTE FUNCTION public.empty_list();
 CREATE TRIGGER keep_list_on_update AFTER UPDATE ON public.identities REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_identities_on_update();
+CREATE TRIGGER move_duty_holders AFTER UPDATE ON public.identities REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.move_duty_holders();
 CREATE TRIGGER note_delete AFTER DELETE ON public.identities REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_identities();
 CREATE TRIGGER note_insert AFTER INSERT ON public.identities REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_identities();
 CREATE TRIGGER note_to_match_on_insert AFTER INSERT ON public.identities REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_identities_to_match();
@@ -733,6 +901,13 @@ CREATE TRIGGER note_update AFTER UPDATE ON public.identities REFERENCING OLD TAB
 CREATE TRIGGER refresh_members_on_insert AFTER INSERT ON public.identities REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.refresh_access_model_members();
 CREATE TRIGGER refresh_members_on_update AFTER UPDATE ON public.identities REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.refresh_access_model_members();
 ALTER TABLE ONLY public.identities ADD CONSTRAINT identities_supervisor_id_fkey FOREIGN KEY (supervisor_id) REFERENCES public.identities(id);
+
+CREATE TABLE public.identities_to_evaluate (
+    number bigint NOT NULL,
+    identity_id uuid NOT NULL
+);
+ALTER TABLE public.identities_to_evaluate ALTER COLUMN number ADD GENERATED ALWAYS AS IDENTITY ( SEQUENCE NAME public.identities_to_evaluate_number_seq START WITH 1 INCREMENT BY 1 NO MINVALUE NO MAXVALUE CACHE 1 );
+ALTER TABLE ONLY public.identities_to_evaluate ADD CONSTRAINT identities_to_evaluate_pkey PRIMARY KEY (number);
 
 CREATE TABLE public.identities_to_match (
     number bigint NOT NULL,
@@ -1205,6 +1380,20 @@ CREATE TRIGGER note_insert AFTER INSERT ON public.reports REFERENCING NEW TABLE 
 CREATE TRIGGER note_update AFTER UPDATE ON public.reports REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_reports();
 ALTER TABLE ONLY public.reports ADD CONSTRAINT reports_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES public.identities(id);
 
+CREATE TABLE public.request_conflicts (
+    request_id uuid NOT NULL,
+    rule_id uuid NOT NULL,
+    rule text NOT NULL,
+    risk text NOT NULL,
+    response text NOT NULL,
+    duties text[] NOT NULL
+);
+ALTER TABLE ONLY public.request_conflicts ADD CONSTRAINT request_conflicts_pkey PRIMARY KEY (request_id, rule_id);
+CREATE TRIGGER note_delete AFTER DELETE ON public.request_conflicts REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_request_conflicts();
+CREATE TRIGGER note_insert AFTER INSERT ON public.request_conflicts REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_request_conflicts();
+CREATE TRIGGER note_update AFTER UPDATE ON public.request_conflicts REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_request_conflicts();
+ALTER TABLE ONLY public.request_conflicts ADD CONSTRAINT request_conflicts_request_id_fkey FOREIGN KEY (request_id) REFERENCES public.access_requests(id);
+
 CREATE TABLE public.request_times (
     method text NOT NULL,
     route text NOT NULL,
@@ -1489,24 +1678,25 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- 66754f0c7c3c function note_access_requests()
 -- 4b752f9936d2 function note_privileges()
 -- ac8f9cb42868 function note_related_items()
+-- 818c5c418cc9 function note_request_conflicts()
 -- 6e74fcae5f55 function note_responses()
 
 -- In rolecall/schema/accounts.sql:
 -- 887375b53992 function access_rank(text)
--- f928f63d5b4e function count_matching()
 -- a61e2b803ba6 function deepest_nesting()
 -- a720a606a840 function parents_of(integer)
 -- 4f26f749b315 function groups_above(integer[], integer)
+-- f928f63d5b4e function count_matching()
+-- 0b158251212a function group_header(text)
+-- 5684f5e3a637 function identity_then(public.accounts, timestamp with time zone)
 -- 6ffed75146ba function now_import()
 -- 654ffb8eb8cf function risk_rank(text)
 -- a4e10c79e316 function given_risk_at(integer, integer)
 -- d72fd613155a function group_cycle(integer, integer)
--- 0b158251212a function group_header(text)
 -- 357b9efa5b5b function group_names(integer[])
 -- 46eeeeb3a1a9 function group_risk_at(integer, integer)
 -- d551958acae6 function group_risk(integer)
 -- b39326fe7fb6 function groups_below(integer, integer)
--- 5684f5e3a637 function identity_then(public.accounts, timestamp with time zone)
 -- 7785b59f594c function keep_past_matches()
 -- c9c46628059d function known_risk(integer, integer)
 -- d60caa7d0f39 function note_identities_to_match()
@@ -1545,9 +1735,14 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- 027b511bec0c function keep_audit_events_on_insert()
 -- 226ca6fff913 function keep_audit_events_on_update()
 -- a533549675e8 function keep_checkpoint()
--- df16eb8b2252 function name_of(text, uuid)
+-- 4baf38b3a528 function name_of(text, uuid)
 -- d2501ff38393 function note_changes(text)
 -- f08f26e9882f function take_chain()
+
+-- In rolecall/schema/conflicts.sql:
+-- 9a36d9c1bdf7 function except_conflicts()
+-- fe1511009f44 function note_conflict_exceptions()
+-- 520c5c44480c function note_exception_approvals()
 
 -- In rolecall/schema/connector_templates.sql:
 -- 4d2fbff829a4 function note_connector_templates()
@@ -1587,6 +1782,38 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- ad2fb49e8fd4 function written_on()
 -- 700f2a8c1720 function subsets_of(text[])
 -- 2ca3f2537871 function take_list(text)
+
+-- In rolecall/schema/duties.sql:
+-- 603c1a5779b9 function duty_holdings(uuid[], integer[])
+-- 8a37e766ddde function duty_spans(uuid[], uuid[])
+-- 724ec5523ba4 function conflict_starts(uuid[], uuid[])
+-- 5a4a2aec95e1 function like_wildcard(text)
+-- 200ff5fee395 function duties_given(uuid, text, text, text, text)
+-- 846ca848f381 function duty_access(uuid[], uuid[], timestamp with time zone)
+-- a21f9dca583e function entitlements_matching(jsonb, integer)
+-- ff6faa251572 function evaluate_duties(uuid[], timestamp with time zone)
+-- e2c85ffa5437 function evaluate_everything(timestamp with time zone)
+-- 4badd4b6c7d9 function evaluate_import()
+-- 504205a80b4b function evaluate_people(uuid[], timestamp with time zone, integer)
+-- e529e1600932 function evaluate_rules(uuid[], timestamp with time zone)
+-- 4b88c2e5c86b function groups_with_duties(uuid[], uuid[])
+-- 88a2b60648ed function keep_conflicts_on_delete()
+-- 716f38142d12 function keep_conflicts_on_insert()
+-- d851f2c07021 function keep_conflicts_on_update()
+-- 50d0e8a5cdde function keep_duty_holders_on_delete()
+-- f9867c394c92 function keep_duty_holders_on_insert()
+-- c193d7eae209 function keep_duty_holders_on_update()
+-- 2888ddaede3c function match_renamed()
+-- 5142eec18ab5 function move_duty_holders()
+-- 4fe28c8c377d function note_duties()
+-- 4ee2569a19c3 function note_duty_rules()
+-- 8d49891e92a4 function note_people_to_evaluate()
+-- 4d234ae400cf function people_touched(integer, integer[])
+-- 7ba0172860b4 function refresh_conflicts(uuid[], uuid[], timestamp with time zone, integer)
+-- 58e4f0e3a444 function refresh_duty_groups(uuid[], uuid[])
+-- 0990f1d85276 function refresh_duty_holders(uuid[], uuid[])
+-- 1ecd2cb1cbdf function take_duties_turn()
+-- 26365581cdc5 function take_people_to_evaluate()
 
 -- In rolecall/schema/entitlements.sql:
 -- 0de2301f8e81 function former_selves(uuid)

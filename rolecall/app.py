@@ -16,6 +16,8 @@ from rolecall.application_imports.routes import router as application_imports
 from rolecall.applications.routes import router as applications
 from rolecall.audit.routes import router as audit
 from rolecall.configuration.routes import router as configuration_files
+from rolecall.conflicts.routes import router as conflicts
+from rolecall.conflicts.routes import simulations
 from rolecall.connector_templates.routes import router as connector_templates
 from rolecall.console import routes as console
 from rolecall.console.responses import for_browsers
@@ -23,6 +25,8 @@ from rolecall.core import config as configuration
 from rolecall.core.checking import Json
 from rolecall.core.config import Config
 from rolecall.core.db import ONE_PLAN_FOR_ALL, make_pool
+from rolecall.duties.routes import router as duties
+from rolecall.duties.routes import rules as duty_rules
 from rolecall.effective_access.routes import account_access
 from rolecall.effective_access.routes import holdings as holders
 from rolecall.effective_access.routes import router as effective_access
@@ -61,10 +65,13 @@ ROUTERS = [
     callbacks,
     configuration_files,
     connector_templates,
+    conflicts,
     console.router,
     console.static,
     deliveries,
     dry_runs,
+    duties,
+    duty_rules,
     exports,
     file_shapes,
     health,
@@ -81,6 +88,7 @@ ROUTERS = [
     reports,
     rollbacks,
     settings,
+    simulations,
     tokens,
     trials,
 ]

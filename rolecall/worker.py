@@ -27,6 +27,7 @@ from rolecall.application_imports.run.finish import FINISHED_CHANNEL
 from rolecall.application_imports.run.next_dry_run import run_next_dry_run
 from rolecall.application_imports.run.next_import import run_next_import
 from rolecall.application_imports.run.schedule import fire_schedules
+from rolecall.conflicts.actions import expire_exceptions
 from rolecall.console.actions import forget_old_sessions
 from rolecall.console.queries import scopes_of
 from rolecall.core import clock
@@ -37,6 +38,7 @@ from rolecall.core.heartbeat import EVERY_SECONDS, beat, bury_the_dead
 from rolecall.core.ids import new_id
 from rolecall.core.nudge import listen
 from rolecall.core.paging import evict_frozen_pages, tidy_lists
+from rolecall.duties.actions import evaluate_waiting
 from rolecall.exports.actions import close_lost_exports
 from rolecall.notifications import actions as notifications
 from rolecall.notifications import model as notification_model
@@ -86,6 +88,11 @@ async def _close_lost_exports(db: Db, _: Config, now: datetime) -> None:
         await close_lost_exports(db, now)
 
 
+async def _expire_exceptions(db: Db, _: Config, now: datetime) -> None:
+    async with written_by(db, "exceptions", by_system("expire_exceptions", now)):
+        await expire_exceptions(db, now)
+
+
 CHORES: dict[str, Callable[[Db, Config, datetime], Awaitable[object]]] = {
     "forget old answers": lambda db, _, now: forget_old_answers(db, now),
     "evict pages of frozen listings": lambda db, _, now: evict_frozen_pages(db, now),
@@ -96,6 +103,7 @@ CHORES: dict[str, Callable[[Db, Config, datetime], Awaitable[object]]] = {
     "forget old deliveries": lambda db, _, now: webhooks.forget_old_deliveries(db, now),
     "park stray deliveries": _park_stray_deliveries,
     "close lost exports": _close_lost_exports,
+    "expire exceptions": _expire_exceptions,
     "forget old notifications": lambda db, _, now: notifications.forget_old(db, now),
     "bury the dead": lambda db, _, __: bury_the_dead(db),
 }
@@ -133,6 +141,13 @@ async def match_accounts(pool: Pool, _: Config, now: datetime) -> bool:
     """Match accounts again after identities changed."""
     async with pool.connection() as db, transaction(db, "matching"):
         await matching.match_changed_identities(db, now)
+    return False
+
+
+async def evaluate_conflicts(pool: Pool, _: Config, now: datetime) -> bool:
+    """Find conflicts of duties again after accounts were matched to other people."""
+    async with pool.connection() as db, transaction(db, "conflicts"):
+        await evaluate_waiting(db, now)
     return False
 
 
@@ -180,6 +195,7 @@ LOOPS = [
     *[Loop("imports", run_next_import, every=5, channel=imports.CHANNEL) for _ in range(_IMPORTS_AT_ONCE)],
     Loop("dry runs", run_next_dry_run, every=5, channel=DRY_RUNS_CHANNEL),
     Loop("matching", match_accounts, every=1),
+    Loop("conflicts", evaluate_conflicts, every=1),
     Loop("access requests", open_due_requests),
     Loop("reminders", remind_and_escalate),
     Loop("finished imports", close_loops, channel=FINISHED_CHANNEL),

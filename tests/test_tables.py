@@ -31,7 +31,11 @@ OWNERS = {
     "connector_templates": "connector_templates",
     "access_models": "access_model_grants access_model_members access_model_versions access_models past_model_members",
     "work_items": "activity comments",
-    "access_requests": "access_request_events access_requests past_resolutions privileges related_items responses"
+    "duties": "conflicts duties duty_entitlements duty_groups duty_holders duty_rule_duties duty_rule_versions"
+    " duty_rules identities_to_evaluate",
+    "conflicts": "conflict_exceptions exception_approvals",
+    "access_requests": "access_request_events access_requests past_resolutions privileges related_items"
+    " request_conflicts responses"
     " waiting_requests",
     "personnel_events": "event_news personnel_events stages",
     "webhooks": "webhook_attempts webhook_callbacks webhook_deliveries webhook_tallies webhooks",
@@ -43,6 +47,7 @@ OWNERS = {
 OWNER = {table: package for package, tables in OWNERS.items() for table in tables.split()}
 # Who names a table above it, and why. An audit entry shows the name of what changed.
 _AUDITED = "access_models access_requests accounts application_imports applications identities personnel_events tokens"
+_AUDITED += " conflicts duties duty_rules"
 EXCEPTIONS: dict[tuple[str, str], str] = {
     ("applications", "import_files"): "the detail of an application shows its last import",
     ("applications", "import_log"): "the detail of an application shows its last import",

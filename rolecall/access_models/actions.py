@@ -8,7 +8,7 @@ from psycopg.types.json import Jsonb
 from rolecall.access_models import queries
 from rolecall.access_models.model import Definition
 from rolecall.access_models.shapes import AccessModelDetail, ModelChanges, NewModel, SimulateBody, Simulation
-from rolecall.access_models.simulation import simulate
+from rolecall.access_models.simulation import conflicts_of, simulate
 from rolecall.accounts.naming import look_up_groups, look_up_permissions
 from rolecall.applications.queries import with_mentioned_applications
 from rolecall.core.caller import Caller
@@ -17,6 +17,7 @@ from rolecall.core.db import Db, execute
 from rolecall.core.errors import Conflict, Invalid, Problem
 from rolecall.core.ids import new_id
 from rolecall.core.text import sort_key
+from rolecall.duties.model import RuleResponse
 from rolecall.identities.queries import with_mentioned_identities
 
 B = TypeVar("B", bound=ModelChanges)
@@ -69,6 +70,13 @@ async def commit_model(db: Db, caller: Caller, id: str, now: datetime) -> Access
     """Make the draft the next version, which takes effect at once; each step is one statement for all identities."""
     model = await _locked(db, id)
     draft = _draft_of(model)
+    for found in await conflicts_of(db, draft):
+        if found.response is RuleResponse.BLOCK:
+            raise Conflict(
+                f"The rule {found.rule} refuses this model: it would put {found.people}"
+                f" {'person' if found.people == 1 else 'people'} in conflict."
+                " Simulate the model to see the rules"
+            )
     # No identity may change between the test of the conditions and the end of this transaction.
     await execute(db, "SELECT pg_advisory_xact_lock(access_model_lock())")
     await _add_version(db, model.id, draft, caller, now)

@@ -22,6 +22,7 @@ from rolecall.core.checking import (
     one_of,
 )
 from rolecall.core.text import fold
+from rolecall.duties.prevention import ModelConflicts
 from rolecall.identities.model import IdentityType
 
 
@@ -70,7 +71,10 @@ class Affected(msgspec.Struct, rename="camel"):
 
 
 class Simulation(msgspec.Struct, rename="camel"):
-    """The number of people who would join, leave and stay, and a page of those whose access would change."""
+    """The number of people who would join, leave and stay, and a page of those whose access would change.
+
+    `conflicts` are the rules of separation of duties by which people would be newly in conflict.
+    """
 
     joining: int
     leaving: int
@@ -80,6 +84,7 @@ class Simulation(msgspec.Struct, rename="camel"):
     page: int
     page_size: int
     total_pages: int
+    conflicts: list[ModelConflicts]
 
 
 _IDENTITY_TYPES = {fold(type): type for type in IdentityType}

@@ -12,6 +12,7 @@ from rolecall.access_models.shapes import AccessModelDetail, Affected, GivenAcce
 from rolecall.accounts.model import Access
 from rolecall.core.db import Db, fetch_rows
 from rolecall.core.paging import PAGE_SIZE
+from rolecall.duties.prevention import ModelConflicts, ProposedAccess, conflicts_among
 
 _TOUCHED = f"""
     WITH after AS MATERIALIZED (
@@ -64,7 +65,26 @@ async def simulate(db: Db, model: AccessModelDetail, draft: Definition, page: in
         page,
         PAGE_SIZE,
         -(-total // PAGE_SIZE),
+        await conflicts_of(db, draft),
     )
+
+
+async def conflicts_of(db: Db, draft: Definition) -> list[ModelConflicts]:
+    """Count the people whom the draft would put in conflict, by rule of separation of duties."""
+    if not draft.enabled:
+        return []
+    rows = await fetch_rows(
+        db,
+        "SELECT id FROM identities_matching(%(conditions)s)",
+        conditions=Jsonb(msgspec.to_builtins(draft.conditions)),
+    )
+    gains = [
+        ProposedAccess(
+            each.application_id, None if each.is_group else each.header, each.section, each.permission, each.access
+        )
+        for each in _gives(draft)
+    ]
+    return await conflicts_among(db, [id for (id,) in rows], gains)
 
 
 def _gives(definition: Definition | None) -> set[GivenAccess]:

@@ -10,7 +10,7 @@ from uuid import UUID
 import msgspec
 
 from rolecall.access_models.model import RANK
-from rolecall.access_requests import moving, queries
+from rolecall.access_requests import moving, queries, separation
 from rolecall.access_requests.asking import read_request
 from rolecall.access_requests.creation import create_completed, create_requests
 from rolecall.access_requests.model import (
@@ -62,6 +62,9 @@ async def request_access(db: Db, caller: Caller, raw: Json, facts: Facts) -> Acc
     await require_may_request(db, caller, guid(raw.get("identityId")))
     facts = await with_mentioned_applications(db, await identities.with_mentioned_identities(db, facts, raw), raw)
     new, problems = await read_request(db, raw, facts)
+    if new and not problems:
+        (found,) = await separation.found_in(db, [new])
+        problems += separation.refusals(found)
     body = check(NewRequestBody, raw, facts, problems)
     assert new
     new = msgspec.structs.replace(new, scheduled_start=body.scheduled_start, comment=body.comment)

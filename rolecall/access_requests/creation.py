@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from rolecall.access_requests import separation
 from rolecall.access_requests.completion import complete, granting_models
 from rolecall.access_requests.model import NewPrivilege, NewRequest, RequestEvent, TargetType
 from rolecall.access_requests.moving import approve, record_events
@@ -13,6 +14,7 @@ from rolecall.access_requests.shapes import AccessModelReference
 from rolecall.core.caller import SYSTEM, Caller
 from rolecall.core.db import Db, insert_rows
 from rolecall.core.ids import new_id
+from rolecall.duties.prevention import WouldConflict
 from rolecall.settings import queries as settings
 from rolecall.settings.policy import Level, RequirementType
 from rolecall.work_items.actions import record_activity_of
@@ -28,9 +30,11 @@ async def create_completed(db: Db, caller: Caller, news: Sequence[NewRequest], n
     """Create completed requests. Approve those that need no approval, and start them if they are due."""
     models = await granting_models(db, news)
     policy = (await settings.get(db)).approval_policy
-    people = await people_for(db, policy, news)
+    conflicts = [separation.shown(found) for found in await separation.found_in(db, news)]
+    people = await people_for(db, policy, news, {each.owner_id for found in conflicts for each in found})
     requests = {new_id(): new for new in news}
-    asked = {id: reviewers_of(policy, new, caller.id, people) for id, new in requests.items()}
+    created = dict(zip(requests, conflicts, strict=True))
+    asked = {id: reviewers_of(policy, new, caller.id, people, created[id]) for id, new in requests.items()}
 
     rows = [_request_row(id, new, models[n], caller, now) for n, (id, new) in enumerate(requests.items())]
     # Fires keep_waiting_on_insert, schema/access_requests.sql.
@@ -38,6 +42,7 @@ async def create_completed(db: Db, caller: Caller, news: Sequence[NewRequest], n
     await insert_rows(db, "privileges", [row for id, new in requests.items() for row in _privilege_rows(id, new)])
     await insert_rows(db, "responses", [row for id, rules in asked.items() for row in _response_rows(id, rules)])
     await insert_rows(db, "related_items", [row for id, new in requests.items() for row in _related_rows(id, new)])
+    await insert_rows(db, "request_conflicts", [row for id in requests for row in _conflict_rows(id, created[id])])
     comments = [row for id, new in requests.items() for row in _comment_rows(id, new, caller, now)]
     await insert_rows(db, "comments", comments)
 
@@ -109,6 +114,20 @@ def _response_rows(id: UUID, asked: Sequence[RuleReviewers]) -> list[dict[str, A
         }
         for number, rule in enumerate(asked)
         for position, reviewer in enumerate(rule.reviewers)
+    ]
+
+
+def _conflict_rows(id: UUID, conflicts: Sequence[WouldConflict]) -> list[dict[str, Any]]:
+    return [
+        {
+            "request_id": id,
+            "rule_id": each.rule_id,
+            "rule": each.rule,
+            "risk": each.risk,
+            "response": each.response,
+            "duties": each.duties,
+        }
+        for each in conflicts
     ]
 
 

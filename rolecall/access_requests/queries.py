@@ -19,6 +19,7 @@ from rolecall.access_requests.shapes import (
     LeftoverItem,
     Privilege,
     RelatedItemReference,
+    RequestConflict,
     Requirement,
     ReviewerResponse,
     Rule,
@@ -27,7 +28,7 @@ from rolecall.access_requests.shapes import (
 )
 from rolecall.accounts.model import Pair
 from rolecall.applications.queries import SUMMARY_COLUMNS, SUMMARY_WIDTH, summary_from_row
-from rolecall.core.db import Db, fetch_rows, json_rows
+from rolecall.core.db import Db, fetch_all, fetch_rows, json_rows
 from rolecall.core.paging import Listing, Page, fetch_listed, fetch_page
 from rolecall.core.together import get_one
 from rolecall.identities import queries as identities
@@ -113,6 +114,17 @@ async def newest_first(
 
 async def get(db: Db, id: str | UUID) -> AccessRequestDetail:
     return await get_one(db, "AccessRequest", by_id, id)
+
+
+async def conflicts_of(db: Db, id: UUID) -> list[RequestConflict]:
+    """Return the conflicts that a request would create, as found when it was made."""
+    return await fetch_all(
+        db,
+        RequestConflict,
+        """SELECT rule_id, rule, risk, response, duties FROM request_conflicts WHERE request_id = %(id)s
+           ORDER BY risk_rank(risk) DESC, rule""",
+        id=id,
+    )
 
 
 async def by_id(db: Db, ids: Sequence[UUID]) -> dict[UUID, AccessRequestDetail]:

@@ -3,14 +3,16 @@
 If no reviewer of a rule is available, the administrators respond, so that no request waits for ever.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from uuid import UUID
 
 import msgspec
 
 from rolecall.access_requests.model import NewRequest
 from rolecall.core.db import Db, fetch_rows
-from rolecall.settings.policy import ApprovalRule, RequirementType, Responder
+from rolecall.duties.model import RuleResponse
+from rolecall.duties.prevention import WouldConflict
+from rolecall.settings.policy import ApprovalRule, Level, RequirementType, Responder
 from rolecall.work_items.shapes import PersonReference
 
 # The reviewer of last resort, while the console has no administrator.
@@ -64,10 +66,18 @@ class People(msgspec.Struct, frozen=True):
 
 
 def reviewers_of(
-    policy: Sequence[ApprovalRule], new: NewRequest, reporter_id: UUID, people: People
+    policy: Sequence[ApprovalRule],
+    new: NewRequest,
+    reporter_id: UUID,
+    people: People,
+    conflicts: Sequence[WouldConflict] = (),
 ) -> list[RuleReviewers]:
-    """Apply the rules of the policy, and exclude the reporter and the affected identity as reviewers."""
-    raises, risk = new.raises_access(), new.risk()
+    """Apply the rules of the policy, and exclude the reporter and the affected identity as reviewers.
+
+    A request that would create conflicts is as risky as their rules, and needs the rules' owners where a rule says so.
+    """
+    raises = new.raises_access()
+    risk = max((new.risk(), *(each.risk for each in conflicts)), key=list(Level).index)
     own = {new.identity_id, reporter_id}
     asked = []
     for rule in policy:
@@ -83,13 +93,26 @@ def reviewers_of(
                 reviewers = people.available(people.administrators, own) or [ADMINISTRATORS]
                 reason = f"{rule.reason}; the administrators respond because {_UNAVAILABLE[rule.responder]}"
             asked.append(RuleReviewers(rule.type, reason, reviewers))
+    asked += [_rule_owner(each, own, people) for each in conflicts if each.response is RuleResponse.APPROVE]
     if all(rule.type != RequirementType.RESOLVE for rule in asked):
         administrators = people.available(people.administrators, own) or [ADMINISTRATORS]
         asked.append(RuleReviewers(RequirementType.RESOLVE, _NO_RULE, administrators))
     return asked
 
 
-async def people_for(db: Db, policy: Sequence[ApprovalRule], news: Sequence[NewRequest]) -> People:
+def _rule_owner(conflict: WouldConflict, own: set[UUID | None], people: People) -> RuleReviewers:
+    """Ask the owner of a rule of separation of duties, or else the administrators."""
+    reason = f"The owner of the rule {conflict.rule} approves what would join {' and '.join(conflict.duties)}"
+    if owner := people.available([conflict.owner_id], own):
+        return RuleReviewers(RequirementType.APPROVE, reason, owner)
+    instead = people.available(people.administrators, own) or [ADMINISTRATORS]
+    reason = f"{reason}; the administrators respond because the owner is not available"
+    return RuleReviewers(RequirementType.APPROVE, reason, instead)
+
+
+async def people_for(
+    db: Db, policy: Sequence[ApprovalRule], news: Sequence[NewRequest], others: Iterable[UUID | None] = ()
+) -> People:
     applications = await fetch_rows(
         db,
         "SELECT id, priority, owner_id, provisioner_ids FROM applications WHERE id = ANY(%(ids)s)",
@@ -105,7 +128,7 @@ async def people_for(db: Db, policy: Sequence[ApprovalRule], news: Sequence[NewR
     )
     mentioned = {id for _, _, owner_id, provisioner_ids in applications for id in (owner_id, *provisioner_ids)}
     mentioned |= {supervisor_id for _, supervisor_id in supervisors} | {id for (id,) in administrators}
-    mentioned |= {rule.identity_id for rule in policy}
+    mentioned |= {rule.identity_id for rule in policy} | set(others)
     active = await fetch_rows(
         db,
         "SELECT id, first_name || ' ' || last_name FROM identities WHERE id = ANY(%(ids)s) AND status = 'Active'",

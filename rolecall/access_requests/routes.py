@@ -11,6 +11,7 @@ from rolecall.access_requests.shapes import (
     CommentBody,
     LeftoverItem,
     NewRequestBody,
+    RequestConflicts,
     RespondBody,
     SnoozeBody,
     StalledItem,
@@ -54,6 +55,13 @@ async def list_access_requests(db: Db, caller: Caller, query: dict[str, Any]) ->
 async def get_access_request(pool: Pool, id: str) -> AccessRequestDetail:
     """Get one access request."""
     return await get_with_others(pool, "AccessRequest", queries.by_id, id)
+
+
+@operation("GET", "/{id:str}/conflicts", scope=_READ, tags=_ADDED)
+async def get_access_request_conflicts(db: Db, id: str) -> RequestConflicts:
+    """List the conflicts of duties that an access request would create, as found when it was made."""
+    request = await queries.get(db, id)
+    return RequestConflicts(await queries.conflicts_of(db, request.id))
 
 
 @operation("POST", "/", scope=_WRITE, status=201, body=NewRequestBody, tags=_ADDED)
@@ -133,6 +141,7 @@ router = Router(
     route_handlers=[
         list_access_requests,
         get_access_request,
+        get_access_request_conflicts,
         create_access_request,
         list_stalled_requests,
         list_leftovers,

@@ -22,6 +22,7 @@ from rolecall.core.checking import (
     facts_of,
     one_of,
 )
+from rolecall.duties.model import RuleResponse
 from rolecall.identities.shapes import IdentityDetail
 from rolecall.settings.policy import Level, RequestAction, RequirementType
 from rolecall.work_items.model import WorkStatus
@@ -127,6 +128,20 @@ class AccessRequestSummary(_Request[SummaryTarget]):
 
 class AccessRequestItem(_Request[ItemTarget]):
     """An access request as a list shows it."""
+
+
+class RequestConflict(msgspec.Struct, rename="camel"):
+    """A conflict of duties that a request would create, and what the rule says to it."""
+
+    rule_id: UUID
+    rule: str
+    risk: Level
+    response: RuleResponse
+    duties: list[str]
+
+
+class RequestConflicts(msgspec.Struct):
+    conflicts: list[RequestConflict]
 
 
 class AccessRequestDetail(_Request[DetailTarget]):

@@ -253,6 +253,67 @@ NOUNS = {
             ),
         },
     ),
+    "duty": Noun(
+        "Duties: what people can do, under a name, by patterns over entitlements.",
+        {
+            "list": Verb(
+                calls.list_duties, "rolecall duty list", ("id", "name", "entitlements", "holders", "description")
+            ),
+            "show": Verb(calls.get_duty, 'rolecall duty show "Release payments"'),
+            "create": Verb(
+                calls.create_duty,
+                """rolecall duty create "Release payments" --patterns '[{"permission": "Release payment*"}]'""",
+            ),
+            "change": Verb(calls.change_duty, 'rolecall duty change "Release payments" --patterns @patterns.json'),
+            "delete": Verb(calls.delete_duty, 'rolecall duty delete "Release payments"'),
+            "holders": Verb(
+                calls.list_duty_holders,
+                'rolecall duty holders "Release payments" --as-of 2026-03-01',
+                ("identity.name", "identity.title", "identity.department", "identity.status"),
+            ),
+        },
+    ),
+    "rule": Noun(
+        "Rules that keep duties apart.",
+        {
+            "list": Verb(
+                calls.list_duty_rules,
+                "rolecall rule list",
+                ("id", "name", "risk", "response", "owner.name", "version", "has_draft", "open", "excepted"),
+            ),
+            "show": Verb(calls.get_duty_rule, 'rolecall rule show "Prepare and release"'),
+            "create": Verb(
+                calls.create_duty_rule,
+                'rolecall rule create "Enter and approve" --conflict "Enter wires" --conflict "Approve wires"',
+            ),
+            "change": Verb(calls.change_duty_rule, 'rolecall rule change "Prepare and release" --risk Critical'),
+            "simulate": Verb(calls.simulate_duty_rule, 'rolecall rule simulate "Prepare and release"'),
+            "commit": Verb(calls.commit_duty_rule, 'rolecall rule commit "Prepare and release"'),
+        },
+    ),
+    "conflict": Noun(
+        "Conflicts: people who hold duties that a rule keeps apart.",
+        {
+            "list": Verb(
+                calls.list_conflicts,
+                "rolecall conflict list --status Open",
+                ("id", "identity.name", "rule.name", "rule.risk", "status", "since", "until"),
+            ),
+            "show": Verb(calls.get_conflict, f"rolecall conflict show {_ID}"),
+            "exceptions": Verb(
+                calls.list_conflict_exceptions,
+                "rolecall conflict exceptions --status Approved",
+                ("number", "identity.name", "rule.name", "status", "control", "control_owner.name", "until"),
+            ),
+            "except": Verb(
+                calls.ask_for_exception,
+                f"rolecall conflict except {_ID} --reason 'Small team' --control 'Weekly check'"
+                " --control-owner una@example.com --until 2027-01-31",
+            ),
+            "approve": Verb(calls.approve_exception, f"rolecall conflict approve {_ID} --approver hana@example.com"),
+            "withdraw": Verb(calls.withdraw_exception, f"rolecall conflict withdraw {_ID}"),
+        },
+    ),
     "notify": Noun(
         "Notifications: yours, their settings, and sent messages.",
         {
@@ -308,10 +369,15 @@ NAMED: dict[str, Callable[[], calls.Call[Any]]] = {
     "webhook_id": calls.list_webhooks,
     "model_id": calls.list_models,
     "report_id": calls.list_reports,
+    "duty_id": calls.list_duties,
+    "rule_id": calls.list_duty_rules,
+    "conflicts": calls.list_duties,
+    "without": calls.list_duties,
 }
 
 # Parameters that accept a person's full name, e-mail or employee ID in place of an id.
 PEOPLE = {"identity_id", "owner_id", "provisioner_ids", "supervisor_id", "reviewer_id", "assignee_id"}
+PEOPLE |= {"approver_id", "control_owner_id"}
 
 # Of these, the parameters that an empty value clears.
 CLEARED = {"supervisor_id"}

@@ -632,10 +632,23 @@ class PlannedStage(_Answer):
     scheduled_start: datetime | None
 
 
+class RequestConflict(_Answer):
+    rule_id: UUID
+    rule: str
+    risk: str
+    response: str
+    duties: list[str]
+
+
+class RequestConflicts(_Answer):
+    conflicts: list[RequestConflict]
+
+
 class PlannedRequest(_Answer):
     action: str
     target: Json
     scheduled_start: datetime | None
+    conflicts: list[RequestConflict]
 
 
 class EventPreview(_Answer):
@@ -681,9 +694,127 @@ class Affected(_Answer):
     loses: list[Json]
 
 
+class ModelConflicts(_Answer):
+    rule_id: UUID
+    rule: str
+    risk: str
+    response: str
+    people: int
+
+
 class Simulation(Page[Affected]):
     joining: int
     leaving: int
+    staying: int
+    conflicts: list[ModelConflicts]
+
+
+class NamedRecord(_Answer):
+    id: UUID
+    name: str
+
+
+class DutyItem(_Answer):
+    id: UUID
+    kind: str
+    name: str
+    description: str
+    entitlements: int
+    holders: int
+
+
+class Duty(_Answer):
+    id: UUID
+    kind: str
+    name: str
+    description: str
+    patterns: list[Json]
+    holders: int
+    rules: list[NamedRecord]
+    warnings: list[str]
+    created_date: datetime
+    updated_date: datetime
+
+
+class DutyHolder(_Answer):
+    identity: Json
+    access: list[Json]
+
+
+class DutyRuleItem(_Answer):
+    id: UUID
+    kind: str
+    name: str
+    description: str
+    risk: str
+    response: str
+    owner: NamedRecord | None
+    conflicts: list[NamedRecord]
+    without: NamedRecord | None
+    enabled: bool
+    version: int
+    has_draft: bool
+    open: int
+    excepted: int
+
+
+class DutyRule(_Answer):
+    id: UUID
+    kind: str
+    version: int
+    committed: Json | None
+    draft: Json | None
+    duties: list[NamedRecord]
+    open: int
+    excepted: int
+    created_date: datetime
+    updated_date: datetime
+
+
+class ConflictItem(_Answer):
+    id: UUID
+    kind: str
+    number: int
+    rule: Json
+    identity: Json
+    status: str
+    since: datetime
+    since_import: int | None
+    until: datetime | None
+    until_import: int | None
+    through: Json
+
+
+class ConflictException(_Answer):
+    id: UUID
+    kind: str
+    number: int
+    conflict_id: UUID
+    rule: Json
+    identity: Json
+    status: str
+    reason: str
+    control: str
+    control_owner: NamedRecord
+    until: datetime
+    asked_by: NamedRecord
+    created_date: datetime
+    approved_on: datetime | None
+    ended_on: datetime | None
+    approvals: list[Json]
+
+
+class ConflictDetail(ConflictItem):
+    sides: list[Json]
+    carriers: list[Json]
+    days: int
+    exceptions: list[ConflictException]
+    activity: list[Json]
+
+
+class RuleSimulation(Page[ConflictItem]):
+    beginning: int
+    ending: int
     staying: int
 
 

@@ -109,6 +109,29 @@ class ReportChanges(ReportFields, total=False):
     list: str
 
 
+class DutyFields(TypedDict, total=False):
+    description: str
+    patterns: Sequence[Json]
+
+
+class DutyChanges(DutyFields, total=False):
+    name: str
+
+
+class DutyRuleFields(TypedDict, total=False):
+    description: str
+    risk: str
+    response: str
+    owner_id: Id | None
+    without: Id | None
+    enabled: bool
+
+
+class DutyRuleChanges(DutyRuleFields, total=False):
+    name: str
+    conflicts: Sequence[Id]
+
+
 class WebhookChanges(TypedDict, total=False):
     name: str
     url: str
@@ -643,6 +666,11 @@ def create_request(
     )
 
 
+def get_request_conflicts(request_id: Id) -> Call[answers.RequestConflicts]:
+    """Show the conflicts of duties that an access request would create."""
+    return _get(answers.RequestConflicts, "/api/access-requests/{}/conflicts", request_id)
+
+
 def respond(
     request_id: Id,
     response: str,
@@ -747,6 +775,126 @@ def simulate_model(model_id: Id, *, page: int = 1) -> Call[answers.Simulation]:
 def commit_model(model_id: Id) -> Call[answers.AccessModel]:
     """Commit the draft as the next version; it takes effect at once."""
     return _post(answers.AccessModel, "/api/access-models/{}/commit", model_id)
+
+
+# Separation of duties
+
+
+def list_duties() -> Call[Page[answers.DutyItem]]:
+    """List duties by name."""
+    return _get(Page[answers.DutyItem], "/api/duties")
+
+
+def get_duty(duty_id: Id) -> Call[answers.Duty]:
+    """Show a duty, what its patterns match, and the rules that name it."""
+    return _get(answers.Duty, "/api/duties/{}", duty_id)
+
+
+def create_duty(name: str, **fields: Unpack[DutyFields]) -> Call[answers.Duty]:
+    """Create a duty from patterns over entitlements."""
+    return _call("POST", answers.Duty, "/api/duties", body={"name": name, **fields})
+
+
+def change_duty(duty_id: Id, **fields: Unpack[DutyChanges]) -> Call[answers.Duty]:
+    """Change the given fields of a duty; conflicts follow at once."""
+    return _call("PATCH", answers.Duty, "/api/duties/{}", duty_id, body=fields)
+
+
+def delete_duty(duty_id: Id) -> Call[None]:
+    """Delete a duty that no rule names."""
+    return _call("DELETE", type(None), "/api/duties/{}", duty_id)
+
+
+def list_duty_holders(duty_id: Id, *, as_of: When | int | None = None) -> Call[Page[answers.DutyHolder]]:
+    """List who holds a duty and by which access; now or as of a time or an import."""
+    return _get(Page[answers.DutyHolder], "/api/duties/{}/holders", duty_id, as_of=as_of)
+
+
+def list_duty_rules() -> Call[Page[answers.DutyRuleItem]]:
+    """List rules by name, with their numbers of conflicts."""
+    return _get(Page[answers.DutyRuleItem], "/api/duty-rules")
+
+
+def get_duty_rule(rule_id: Id) -> Call[answers.DutyRule]:
+    """Show a rule: its committed version and its draft."""
+    return _get(answers.DutyRule, "/api/duty-rules/{}", rule_id)
+
+
+def create_duty_rule(name: str, *, conflicts: Sequence[Id], **fields: Unpack[DutyRuleFields]) -> Call[answers.DutyRule]:
+    """Draft a rule that keeps duties apart; nothing takes effect before it is committed."""
+    return _call("POST", answers.DutyRule, "/api/duty-rules", body={"name": name, "conflicts": conflicts, **fields})
+
+
+def change_duty_rule(rule_id: Id, **fields: Unpack[DutyRuleChanges]) -> Call[answers.DutyRule]:
+    """Change the given fields in the draft of a rule."""
+    return _call("PATCH", answers.DutyRule, "/api/duty-rules/{}", rule_id, body=fields)
+
+
+def simulate_duty_rule(rule_id: Id, *, page: int = 1) -> Call[answers.RuleSimulation]:
+    """Simulate committing the draft: who would be in conflict, since when and by what."""
+    return _post(answers.RuleSimulation, "/api/duty-rules/{}/simulate", rule_id, page=page)
+
+
+def commit_duty_rule(rule_id: Id) -> Call[answers.DutyRule]:
+    """Commit the draft as the next version; it takes effect at once."""
+    return _post(answers.DutyRule, "/api/duty-rules/{}/commit", rule_id)
+
+
+def list_conflicts(
+    *,
+    status: str | None = None,
+    rule_id: Id | None = None,
+    identity_id: Id | None = None,
+    as_of: When | int | None = None,
+) -> Call[Page[answers.ConflictItem]]:
+    """List conflicts, newest first; now, or those at a time or after an import."""
+    return _get(
+        Page[answers.ConflictItem],
+        "/api/conflicts",
+        status=status,
+        rule_id=rule_id,
+        identity_id=identity_id,
+        as_of=as_of,
+    )
+
+
+def get_conflict(conflict_id: Id) -> Call[answers.ConflictDetail]:
+    """Show a conflict with the access on each side."""
+    return _get(answers.ConflictDetail, "/api/conflicts/{}", conflict_id)
+
+
+def list_conflict_exceptions(*, status: str | None = None) -> Call[Page[answers.ConflictException]]:
+    """List exceptions with their controls, newest first."""
+    return _get(Page[answers.ConflictException], "/api/conflicts/exceptions", status=status)
+
+
+def ask_for_exception(
+    conflict_id: Id, *, reason: str, control: str, control_owner_id: Id, until: When
+) -> Call[answers.ConflictDetail]:
+    """Ask for an exception of a conflict, under a control and with an end."""
+    return _post(
+        answers.ConflictDetail,
+        "/api/conflicts/{}/except",
+        conflict_id,
+        reason=reason,
+        control=control,
+        control_owner_id=control_owner_id,
+        until=until,
+    )
+
+
+def approve_exception(
+    conflict_id: Id, *, approver_id: Id | None = None, comment: str | None = None
+) -> Call[answers.ConflictDetail]:
+    """Approve the exception that was asked for; it needs the rule's owner and one more."""
+    return _post(
+        answers.ConflictDetail, "/api/conflicts/{}/approve", conflict_id, approver_id=approver_id, comment=comment
+    )
+
+
+def withdraw_exception(conflict_id: Id, *, comment: str | None = None) -> Call[answers.ConflictDetail]:
+    """Withdraw or reject the exception that was asked for, or end the one in force."""
+    return _post(answers.ConflictDetail, "/api/conflicts/{}/withdraw", conflict_id, comment=comment)
 
 
 # Webhooks

@@ -4,7 +4,7 @@ Each entry has a savepoint: errors of all entries are reported together, and an 
 """
 
 from collections.abc import Awaitable, Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import msgspec
@@ -26,6 +26,8 @@ from rolecall.core.checking import Facts, Json, check
 from rolecall.core.config import Config
 from rolecall.core.db import Db
 from rolecall.core.errors import Forbidden, Invalid, Problem
+from rolecall.duties import actions as duties
+from rolecall.duties import queries as duty_queries
 from rolecall.identities import finding
 from rolecall.reports import actions as reports
 from rolecall.settings import actions as settings
@@ -50,6 +52,10 @@ async def apply_configuration(db: Db, caller: Caller, raw: Json, facts: Facts, c
     """Apply every entry, or none if any entry breaks a rule."""
     if raw.get("webhooks") is not None and Scope.WEBHOOKS_MANAGE not in caller.scopes:
         raise Forbidden(Scope.WEBHOOKS_MANAGE)
+    if any(raw.get(section) is not None for section in ("duties", "dutyRules")) and (
+        Scope.DUTIES_WRITE not in caller.scopes
+    ):
+        raise Forbidden(Scope.DUTIES_WRITE)
     applying = _Applying(db, caller, facts, config, raw)
     await applying.settings()
     for place, entry in applying.entries("applications"):
@@ -60,9 +66,42 @@ async def apply_configuration(db: Db, caller: Caller, raw: Json, facts: Facts, c
         await applying.webhook(place, entry)
     for place, entry in applying.entries("reports"):
         await applying.report(place, entry)
+    for place, entry in applying.entries("duties"):
+        await applying.duty(place, entry)
+    for place, entry in applying.entries("dutyRules"):
+        await applying.rule(place, entry)
     if applying.problems:
         raise Invalid(*applying.problems)
     return ConfigurationChanges(applying.changes)
+
+
+class _DraftVerbs(NamedTuple):
+    """The verbs of records that are drafted and then committed: access models and rules."""
+
+    what: str
+    get: Callable[..., Awaitable[Any]]
+    create: Callable[..., Awaitable[Any]]
+    change: Callable[..., Awaitable[Any]]
+    discard: Callable[..., Awaitable[Any]]
+    commit: Callable[..., Awaitable[Any]]
+
+
+_MODELS = _DraftVerbs(
+    "access model",
+    model_queries.get,
+    access_models.create_model,
+    access_models.change_model,
+    access_models.discard_draft,
+    access_models.commit_model,
+)
+_RULES = _DraftVerbs(
+    "rule",
+    duty_queries.get_rule,
+    duties.create_rule,
+    duties.change_rule,
+    duties.discard_rule_draft,
+    duties.commit_rule,
+)
 
 
 class _Applying:
@@ -115,26 +154,52 @@ class _Applying:
         known = (await queries.ids_by_name(self.db, "access_models", [name])).get(name)
 
         async def write(given: Json) -> None:
-            commit = given.pop("isCommitted", True)
-            id = known or (await access_models.create_model(self.db, given, self.facts)).id
-            if known:
-                await self._change_model(known, given, commit)
-            elif commit:
-                await access_models.commit_model(self.db, self.caller, str(id), self.facts.now)
+            await self._write_draft(_MODELS, known, given)
 
         await self._write_entry(place, name, entry, write, lambda: self._one(queries.model_entries, name))
 
-    async def _change_model(self, id: UUID, given: Json, commit: bool) -> None:
-        before = await model_queries.get(self.db, id)
+    async def rule(self, place: str, entry: Json) -> None:
+        name = entry["name"]
+        known = (await queries.ids_by_name(self.db, "duty_rules", [name])).get(name)
+
+        async def write(given: Json) -> None:
+            await self._write_draft(_RULES, known, given)
+
+        await self._write_entry(place, name, entry, write, lambda: self._one(queries.rule_entries, name))
+
+    async def _write_draft(self, verbs: "_DraftVerbs", known: UUID | None, given: Json) -> None:
+        """Create or change a record that is drafted and then committed."""
+        commit = given.pop("isCommitted", True)
+        if known:
+            await self._change_draft(verbs, known, given, commit)
+            return
+        made = await verbs.create(self.db, given, self.facts)
+        if commit:
+            await verbs.commit(self.db, self.caller, str(made.id), self.facts.now)
+
+    async def _change_draft(self, verbs: "_DraftVerbs", id: UUID, given: Json, commit: bool) -> None:
+        before = await verbs.get(self.db, id)
         if before.committed and not commit:
-            raise Invalid.on("isCommitted", "The access model is committed already")
+            raise Invalid.on("isCommitted", f"The {verbs.what} is committed already")
         # Compare with the committed version, so that another person's draft is not committed along.
-        await access_models.discard_draft(self.db, id)
-        changed = await access_models.change_model(self.db, str(id), given, self.facts)
+        await verbs.discard(self.db, id)
+        changed = await verbs.change(self.db, str(id), given, self.facts)
         if before.committed and before.draft and changed.draft not in (before.committed, before.draft):
-            raise Invalid.on("name", f"Access model {before.committed.name} has a draft; commit it first")
+            raise Invalid.on("name", f"{verbs.what.capitalize()} {before.committed.name} has a draft; commit it first")
         if commit and changed.draft != before.committed:
-            await access_models.commit_model(self.db, self.caller, str(id), self.facts.now)
+            await verbs.commit(self.db, self.caller, str(id), self.facts.now)
+
+    async def duty(self, place: str, entry: Json) -> None:
+        name = entry["name"]
+        known = (await queries.ids_by_name(self.db, "duties", [name])).get(name)
+
+        async def write(given: Json) -> None:
+            if known:
+                await duties.change_duty(self.db, str(known), given, self.facts)
+            else:
+                await duties.create_duty(self.db, given, self.facts)
+
+        await self._write_entry(place, name, entry, write, lambda: self._one(queries.duty_entries, name))
 
     async def webhook(self, place: str, entry: Json) -> None:
         name = entry["name"]
@@ -194,6 +259,11 @@ class _Applying:
                     given["identityId"] = await self._person(f"{place}.identity", value)
                 case "application", _:
                     given["applicationId"] = await self._application(f"{place}.application", value)
+                case "conflicts", list():
+                    named = [await self._duty(f"{place}.{field}.{n}", name) for n, name in enumerate(value)]
+                    given[field] = [id for id in named if id]
+                case "without", str():
+                    given[field] = await self._duty(f"{place}.{field}", value)
                 case "provisioners", list():
                     found = [await self._person(f"{place}.{field}.{n}", name) for n, name in enumerate(value)]
                     given["provisionerIds"] = [id for id in found if id]
@@ -216,14 +286,21 @@ class _Applying:
         return None
 
     async def _application(self, place: str, name: object) -> str | None:
+        return await self._named(place, "applications", "application", name)
+
+    async def _duty(self, place: str, name: object) -> str | None:
+        return await self._named(place, "duties", "duty", name)
+
+    async def _named(self, place: str, section: str, what: str, name: object) -> str | None:
+        """Return the id of a record that this file or the database has; the section is also the table."""
         if not isinstance(name, str) or not self._is_sound(place):
             return None
         name = name.strip()
-        if found := (await queries.ids_by_name(self.db, "applications", [name])).get(name):
+        if found := (await queries.ids_by_name(self.db, section, [name])).get(name):
             return str(found)
         # An entry of this file that could not be created has its own problem.
-        if name not in _names(self.raw, "applications"):
-            self.problems.append(Problem(place, f"No application is named {name}"))
+        if name not in _names(self.raw, section):
+            self.problems.append(Problem(place, f"No {what} is named {name}"))
         return None
 
 
@@ -238,7 +315,7 @@ def _names(raw: Json, section: str) -> list[Any]:
 
 
 def _repeated(raw: Json) -> Iterator[Problem]:
-    for section in ("applications", "accessModels", "webhooks", "reports"):
+    for section in ("applications", "accessModels", "webhooks", "reports", "duties", "dutyRules"):
         names = _names(raw, section)
         for number, name in enumerate(names):
             if name is not None and name in names[:number]:

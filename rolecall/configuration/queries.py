@@ -11,6 +11,8 @@ from rolecall.configuration.people import names_of
 from rolecall.configuration.shapes import (
     ApplicationEntry,
     Configuration,
+    DutyEntry,
+    DutyRuleEntry,
     GrantsEntry,
     ModelEntry,
     PolicyEntry,
@@ -20,6 +22,8 @@ from rolecall.configuration.shapes import (
 )
 from rolecall.core.caller import Caller, Scope
 from rolecall.core.db import Db, fetch_all, fetch_rows
+from rolecall.duties import queries as duties
+from rolecall.duties.model import Pattern
 from rolecall.reports import queries as reports
 from rolecall.settings import queries as settings
 
@@ -33,6 +37,8 @@ async def get(db: Db, caller: Caller) -> Configuration:
         await model_entries(db),
         await webhook_entries(db) if Scope.WEBHOOKS_MANAGE in caller.scopes else None,
         await report_entries(db),
+        await duty_entries(db) if Scope.DUTIES_READ in caller.scopes else None,
+        await rule_entries(db) if Scope.DUTIES_READ in caller.scopes else None,
     )
 
 
@@ -136,8 +142,38 @@ async def report_entries(db: Db, name: str | None = None) -> list[ReportEntry]:
     ]
 
 
+async def duty_entries(db: Db, name: str | None = None) -> list[DutyEntry]:
+    rows = await fetch_rows(
+        db,
+        """SELECT name, description, patterns FROM duties WHERE %(name)s::text IS NULL OR name = %(name)s
+           ORDER BY name_key, id""",
+        name=name,
+    )
+    return [DutyEntry(name, said, msgspec.convert(patterns, list[Pattern])) for name, said, patterns in rows]
+
+
+async def rule_entries(db: Db, name: str | None = None) -> list[DutyRuleEntry]:
+    found = await duties.definitions(db, name)
+    names = await names_of(db, [rule.owner_id for _, rule in found])
+    named = await duties.names_of(db, {id for _, rule in found for id in rule.duties})
+    return [
+        DutyRuleEntry(
+            rule.name,
+            rule.description,
+            rule.risk,
+            rule.response,
+            names.get(rule.owner_id),
+            rule.enabled,
+            is_committed,
+            [named[id] for id in rule.conflicts],
+            named[rule.without] if rule.without else None,
+        )
+        for is_committed, rule in found
+    ]
+
+
 async def ids_by_name(db: Db, table: str, names: Iterable[Any]) -> dict[str, UUID]:
-    """Return ids by name from applications, access_models, webhooks or reports; names in drafts do not count."""
+    """Return ids by name from a table that has names; names in drafts do not count."""
     alive = " AND deleted_on IS NULL" if table in ("webhooks", "reports") else ""
     rows = await fetch_rows(
         db, f"SELECT name, id FROM {table} WHERE name = ANY(%(names)s){alive}", names=[str(name) for name in names]

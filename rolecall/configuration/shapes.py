@@ -18,6 +18,8 @@ from rolecall.applications.shapes import (
 from rolecall.core.checking import Body, Flag, Json, Name100, Name256, OptionalName100, OptionalName256, Text2048
 from rolecall.core.errors import Problem
 from rolecall.core.formats.formats import Format
+from rolecall.duties.model import MOST_DUTIES, Pattern, RuleResponse
+from rolecall.duties.shapes import DutyChanges, DutyRuleFields
 from rolecall.reports.model import ReportPeriod
 from rolecall.reports.shapes import ReportFields, ReportSchedule
 from rolecall.settings.model import CustomField, Guard
@@ -97,14 +99,36 @@ class ReportEntry(msgspec.Struct):
     owner: str | None
 
 
+class DutyEntry(msgspec.Struct):
+    name: str
+    description: str
+    patterns: list[Pattern]
+
+
+class DutyRuleEntry(msgspec.Struct, rename="camel"):
+    """A rule that keeps duties apart; `isCommitted` is false for one that was never committed. Drafts are left out."""
+
+    name: str
+    description: str
+    risk: Level
+    response: RuleResponse
+    owner: str | None
+    enabled: bool
+    is_committed: bool
+    conflicts: list[str]
+    without: str | None
+
+
 class Configuration(msgspec.Struct, rename="camel"):
-    """The whole configuration; `webhooks` is null without the scope to see them."""
+    """The whole configuration; `webhooks`, `duties` and `dutyRules` are null without the scopes to see them."""
 
     settings: SettingsEntry
     applications: list[ApplicationEntry]
     access_models: list[ModelEntry]
     webhooks: list[WebhookEntry] | None
     reports: list[ReportEntry]
+    duties: list[DutyEntry] | None
+    duty_rules: list[DutyRuleEntry] | None
 
 
 class FieldChange(msgspec.Struct):
@@ -168,6 +192,18 @@ class ReportEntryBody(ReportFields):
     owner: OptionalName256 | None = None
 
 
+class DutyEntryBody(DutyChanges):
+    name: Name100
+
+
+class DutyRuleEntryBody(DutyRuleFields):
+    name: Name100
+    owner: OptionalName256 | None = None
+    is_committed: Flag = True
+    conflicts: Annotated[list[Name100], Field(max_length=MOST_DUTIES)] | None = None
+    without: OptionalName100 | None = None
+
+
 class ConfigurationBody(Body):
     """A configuration to apply; omitted parts stay unchanged at every level."""
 
@@ -176,6 +212,8 @@ class ConfigurationBody(Body):
     access_models: list[ModelEntryBody] | None = None
     webhooks: list[WebhookEntryBody] | None = None
     reports: list[ReportEntryBody] | None = None
+    duties: list[DutyEntryBody] | None = None
+    duty_rules: list[DutyRuleEntryBody] | None = None
 
 
 def unknown_fields(shape: type[BaseModel], raw: Any, path: str = "") -> Iterator[Problem]:

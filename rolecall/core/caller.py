@@ -17,6 +17,8 @@ class Scope(StrEnum):
     PERSONNEL_EVENTS_WRITE = "personnel-events:write"
     ACCESS_REQUESTS_READ = "access-requests:read"
     ACCESS_REQUESTS_WRITE = "access-requests:write"
+    DUTIES_READ = "duties:read"
+    DUTIES_WRITE = "duties:write"
     WEBHOOKS_MANAGE = "webhooks:manage"
     CONFIG_MANAGE = "config:manage"
     TOKENS_MANAGE = "tokens:manage"

@@ -7,7 +7,9 @@ from uuid import UUID
 import msgspec
 
 from rolecall.access_requests import queries as access_requests
-from rolecall.access_requests.creation import create_requests
+from rolecall.access_requests import separation
+from rolecall.access_requests.completion import complete
+from rolecall.access_requests.creation import create_completed
 from rolecall.access_requests.model import CANCEL, NewRequest, RelatedItem
 from rolecall.access_requests.moving import lock, move, withhold_from
 from rolecall.core.caller import SYSTEM
@@ -110,5 +112,9 @@ async def _create(
         stage=stage,
         event_type=event.type,
     )
-    made = [msgspec.structs.replace(new, related=related) for new in planned]
-    return await create_requests(db, event.reporter, made, now)
+    made = await complete(db, [msgspec.structs.replace(new, related=related) for new in planned])
+    found = await separation.found_in(db, made)
+    allowed = [separation.without_refused(new, conflicts) for new, conflicts in zip(made, found, strict=True)]
+    for refusal in (said for _, refusals in allowed for said in refusals):
+        await add_comment(db, event.id, author=SYSTEM.name, content=refusal, now=now)
+    return await create_completed(db, event.reporter, [new for new, _ in allowed if new], now)

@@ -1,12 +1,17 @@
 """Preview the stages and requests of an event without storing anything."""
 
+from collections.abc import Sequence
+
+from rolecall.access_requests import separation
 from rolecall.access_requests.completion import complete
 from rolecall.access_requests.model import NewRequest, TargetType
+from rolecall.access_requests.shapes import RequestConflict
 from rolecall.accounts.model import Access
 from rolecall.applications import queries as applications
 from rolecall.applications.shapes import ApplicationSummary
 from rolecall.core.checking import Facts, Json, check
 from rolecall.core.db import Db
+from rolecall.duties.prevention import WouldConflict
 from rolecall.identities import actions as identities
 from rolecall.personnel_events.model import Period, plan
 from rolecall.personnel_events.planning import EventDates, planned_requests
@@ -33,10 +38,14 @@ async def preview(db: Db, raw: Json, facts: Facts) -> EventPreview:
     # Create the joining identity and roll it back, so that access models match it like a stored one.
     async with db.transaction(force_rollback=True):
         requests = await _requests(db, type, body, EventDates(body.effective_date, end_date), facts)
+        conflicts = [separation.shown(found) for found in await separation.found_in(db, requests)]
     shown = await applications.summaries(db, {request.application_id for request in requests})
     return EventPreview(
         stages=plan(type, Period(body.effective_date, end_date, facts.zone), facts.approval_lead_days),
-        access_requests=[_shown(request, shown[request.application_id]) for request in requests],
+        access_requests=[
+            _shown(request, shown[request.application_id], found)
+            for request, found in zip(requests, conflicts, strict=True)
+        ],
     )
 
 
@@ -56,7 +65,7 @@ async def _requests(db: Db, type: EventType, body: EventBody, dates: EventDates,
     return await complete(db, planned_requests(type, identity_id, dates, situation))
 
 
-def _shown(request: NewRequest, application: ApplicationSummary) -> RequestPreview:
+def _shown(request: NewRequest, application: ApplicationSummary, conflicts: Sequence[WouldConflict]) -> RequestPreview:
     privileges = [
         PreviewPrivilege(
             initial_access=privilege.initial_access or Access.NONE,
@@ -70,4 +79,5 @@ def _shown(request: NewRequest, application: ApplicationSummary) -> RequestPrevi
         for privilege in request.privileges
     ]
     target = PreviewTarget(TargetType.USER, request.target_name or "", application, privileges)
-    return RequestPreview(request.action, target, request.scheduled_start)
+    would = [RequestConflict(each.rule_id, each.rule, each.risk, each.response, each.duties) for each in conflicts]
+    return RequestPreview(request.action, target, request.scheduled_start, would)

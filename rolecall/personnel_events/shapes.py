@@ -14,7 +14,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError, ValidationError
 
 from rolecall.access_requests.model import TargetType
-from rolecall.access_requests.shapes import AccessRequestSummary
+from rolecall.access_requests.shapes import AccessRequestSummary, RequestConflict
 from rolecall.accounts.model import Access
 from rolecall.applications.shapes import ApplicationSummary
 from rolecall.core.checking import Body, IdentityId, Maybe, Moment, OptionalComment, SomeText, broken, facts_of, one_of
@@ -180,6 +180,7 @@ class RequestPreview(msgspec.Struct, rename="camel"):
     action: RequestAction
     target: PreviewTarget
     scheduled_start: datetime | None
+    conflicts: list[RequestConflict]
 
 
 class EventPreview(msgspec.Struct, rename="camel"):

@@ -48,6 +48,7 @@ CALL keep_list('access_requests', 'application_id', 'status', 'action');
 CALL keep_list('waiting_requests');
 CALL keep_audit('access_requests', '''Access Request''', 'r.id', $$to_jsonb(r) - '{id,list_key,status_since}'::text[]$$);
 CALL keep_audit('privileges', '''Access Request''', 'r.request_id', $$to_jsonb(r) - '{request_id,position}'::text[]$$, $$'privileges.' || r.position$$);
+CALL keep_audit('request_conflicts', '''Access Request''', 'r.request_id', $$to_jsonb(r) - '{request_id}'::text[]$$, $$'conflicts.' || r.rule$$);
 CALL keep_audit('responses', '''Access Request''', 'r.request_id', $$to_jsonb(r) - '{request_id,type,rule,position}'::text[]$$,
                 $$concat_ws('.', 'responses', r.type, r.rule, r.position)$$);
 CALL keep_audit('related_items', '''Access Request''', 'r.request_id', $$jsonb_build_object('kind', r.kind, 'number', r.number, 'stage', r.stage)$$,

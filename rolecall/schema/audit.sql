@@ -100,7 +100,10 @@ BEGIN
         WHEN 'Account' THEN RETURN (SELECT username FROM accounts WHERE id = the_id);
         WHEN 'Application' THEN RETURN (SELECT name FROM applications WHERE id = the_id);
         WHEN 'Connector Template' THEN RETURN (SELECT name FROM connector_templates WHERE id = the_id);
+        WHEN 'Conflict' THEN RETURN (SELECT '#' || number FROM conflicts WHERE id = the_id);
         WHEN 'Console User', 'Identity' THEN RETURN (SELECT concat_ws(' ', first_name, last_name) FROM identities WHERE id = the_id);
+        WHEN 'Duty' THEN RETURN (SELECT name FROM duties WHERE id = the_id);
+        WHEN 'Duty Rule' THEN RETURN (SELECT name FROM duty_rules WHERE id = the_id);
         WHEN 'Export' THEN RETURN (SELECT list FROM exports WHERE id = the_id);
         WHEN 'Import' THEN RETURN (SELECT '#' || number FROM application_imports WHERE id = the_id);
         WHEN 'Personnel Event' THEN RETURN (SELECT '#' || number FROM personnel_events WHERE id = the_id);

@@ -54,7 +54,7 @@ async def revoke_token(db: Db, id: UUID, now: datetime) -> None:
 
     Revoking twice keeps the first time.
     """
-    # FOR UPDATE conflicts with the KEY SHARE lock of `sign_as_token`; an UPDATE of a non-key column would not.
+    # FOR UPDATE waits for the KEY SHARE lock of `sign_as_token`; an UPDATE of a non-key column would not.
     if not await fetch_value(db, "SELECT true FROM tokens WHERE id = %(id)s FOR UPDATE", id=id):
         raise NotFound("Token", id)
     await execute(db, "UPDATE tokens SET revoked_at = coalesce(revoked_at, %(now)s) WHERE id = %(id)s", id=id, now=now)

@@ -13,6 +13,11 @@ _PLAIN: Json = {"string": "text", "integer": 1, "number": 1.0, "boolean": False}
 _KNOWN: Json = {
     "ActivityEntry.action": "Created",
     "ApprovalRule.reason": "The supervisor approves added and changed access",
+    "ConflictDetail.since": "2026-12-01T00:00:00Z",
+    "ConflictDetail.until": "2030-01-01T00:00:00Z",
+    "ConflictException.until": "2030-01-01T00:00:00Z",
+    "ConflictItem.since": "2026-12-01T00:00:00Z",
+    "ConflictItem.until": "2030-01-01T00:00:00Z",
     "EventDetail.status": "Scheduled",
     "FileGroup.name": "Users",
     "FileGroupBody.name": "Users",

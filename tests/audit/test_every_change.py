@@ -12,12 +12,14 @@ from rolecall.web.openapi import routes_of
 from tests.access_requests.walking import TOMORROW, a_cast
 from tests.application_imports.running import Imports
 from tests.builders import an_application, an_import
+from tests.duties.separating import a_company, conflict_of
 from tests.holdings import an_account
 
 # Routes that only read.
 CHANGE_NOTHING = {
     ("POST", "/api/personnel-events/preview"),
     ("POST", "/api/access-models/{id}/simulate"),
+    ("POST", "/api/duty-rules/{id}/simulate"),
     ("POST", "/api/configuration/plan"),
     ("POST", "/api/applications/{id}/dry-run"),
     ("POST", "/api/notification-settings/preview"),
@@ -45,11 +47,13 @@ UNGOVERNED = {
     "notification_messages",
     # Derived from audited tables.
     "access_model_grants", "access_model_members", "access_model_versions", "application_totals", "list_changes",
-    "entitlements", "holder_counts",
+    "entitlements", "holder_counts", "conflicts", "duty_entitlements", "duty_groups", "duty_holders",
+    "duty_rule_duties", "duty_rule_versions",
     "list_contents", "lists", "matchings", "past_matches", "past_model_members", "past_resolutions", "request_times",
     "settled_pages", "waiting_requests", "webhook_tallies",
     # Queues and caches inside the service.
-    "event_news", "finished_imports", "heartbeats", "idempotency_keys", "identities_to_match", "migrations",
+    "event_news", "finished_imports", "heartbeats", "idempotency_keys", "identities_to_evaluate",
+    "identities_to_match", "migrations",
     "report_firings", "schedule_firings", "schema_files", "sign_in_attempts",
     "notification_channels", "notification_steps", "notification_template_faults", "notifications",
     # Tables of the audit itself.
@@ -143,6 +147,22 @@ async def test_every_route_that_changes_something_leaves_an_entry(
     await execute(db, "UPDATE reports SET cron = '0 6 * * *', location = '/srv/reports'")
     await call("POST", "/api/reports/{id}/write", report)
     await call("DELETE", "/api/reports/{id}", report)
+
+    company = await a_company(db)
+    duty = (await call("POST", "/api/duties", json={"name": "Close books"}))["id"]
+    await call("PATCH", "/api/duties/{id}", duty, {"patterns": [{"permission": "Close*"}]})
+    apart = {"name": "Prepare and close", "conflicts": [str(company.prepare), duty]}
+    rule = (await call("POST", "/api/duty-rules", json=apart))["id"]
+    await call("PATCH", "/api/duty-rules/{id}", rule, {"conflicts": [str(company.prepare), str(company.release)]})
+    await call("PATCH", "/api/duty-rules/{id}", rule, {"risk": "Low"})
+    await execute(db, 'UPDATE duty_rules SET draft = draft || \'{"response": "Approve"}\'')
+    await call("POST", "/api/duty-rules/{id}/commit", rule)
+    await call("DELETE", "/api/duties/{id}", duty)
+    conflict = await conflict_of(db, company.sofia)
+    wish = {"reason": "Small team", "control": "Weekly check", "controlOwnerId": cast.grace, "until": TOMORROW}
+    await call("POST", "/api/conflicts/{id}/except", conflict, wish)
+    await call("POST", "/api/conflicts/{id}/approve", conflict, {"approverId": str(company.owner)})
+    await call("POST", "/api/conflicts/{id}/withdraw", conflict)
 
     await an_account(db, UUID(app), "root", None, permissions=(("Ledger", "Post", "Grant", "Low"),))
     verbs = "/api/access-requests/{id}/"

@@ -49,6 +49,9 @@ FITTING: dict[str, Callable[[Any], Any]] = {
     "approvalPolicy": lambda _: [{"type": "Approve", "reason": "So it is", "responder": "Supervisor"}],
     "assigneeId": one("identities"),
     "columns": lambda _: {},
+    "approverId": lambda _: RECORDS["rule_owner"][0],
+    "conflicts": lambda _: RECORDS["duties"][:2],
+    "controlOwnerId": lambda _: RECORDS["rule_owner"][0],
     "conditions": lambda _: [[{"field": "department", "operator": "is", "value": "Research"}]],
     "content": lambda _: "users",
     "cron": lambda _: "0 6 * * *",
@@ -68,10 +71,12 @@ FITTING: dict[str, Callable[[Any], Any]] = {
     "provisionerIds": several("identities"),
     # Nothing was renamed.
     "sameAs": lambda _: "",
+    "patterns": lambda _: [{"permission": "Post*"}],
     "tags": lambda _: ["SOX"],
     # The first identity changes its role, so it cannot be its own supervisor.
     "supervisorId": lambda _: random.choice(RECORDS["identities"][1:]),
     "until": in_days(1, 99),
+    "without": lambda _: RECORDS["duties"][2],
     "url": lambda _: f"https://hooks.example.com/{another(None)}",
 }
 # The collection of the record that `{id}` in a path names.
@@ -81,7 +86,10 @@ PATHS = {
     "/api/accounts/{id}": "accounts",
     "/api/application-imports/{id}": "imports",
     "/api/applications/{id}": "spare_applications",
+    "/api/conflicts/{id}": "conflicts",
     "/api/dry-runs/{id}": "dry_runs",
+    "/api/duties/{id}": "duties",
+    "/api/duty-rules/{id}": "duty_rules",
     "/api/entitlements/{id}": "entitlements",
     "/api/identities/{id}": "identities",
     "/api/personnel-events/{id}": "events",

@@ -15,6 +15,7 @@ from rolecall.core.config import Config
 from rolecall.core.db import Db, fetch_rows
 from tests.builders import an_access_request, an_application, an_identity, an_import
 from tests.cli.commands import environment
+from tests.duties.separating import a_company, a_duty
 from tests.figures import measured
 from tests.holdings import an_account
 from tests.listening import Api, an_api
@@ -53,7 +54,13 @@ async def records(client: httpx2.AsyncClient, db: Db) -> dict[str, list[str]]:
         body = {"identityId": str(id), "effectiveDate": str(datetime.now(UTC).date() + timedelta(days=2))}
         await client.post("/api/personnel-events/leave-of-absence", json=body)
     sent = [("Users", ("users.csv", b"Username\nada\n"))]
+    company = await a_company(db)
+    spare_duties = [await a_duty(db, f"Duty {n}") for n in range(3)]
     return {
+        "conflicts": await column(db, "SELECT id FROM conflicts"),
+        "duties": [str(id) for id in spare_duties],
+        "duty_rules": [str(company.rule)],
+        "rule_owner": [str(company.owner)],
         "identities": [str(id) for id in identities],
         "applications": [str(application), str(other)],
         "spare_applications": [str(spare)],

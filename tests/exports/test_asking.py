@@ -19,6 +19,7 @@ from rolecall.web.limits import Slots
 from rolecall.web.lists import LISTS
 from tests.application_imports.running import Imports
 from tests.builders import a_token, an_access_model, an_access_request, an_application, an_identity, an_import
+from tests.duties.separating import a_company
 from tests.holdings import an_account
 
 # A path for every list of the API, with the record that it is about.
@@ -31,8 +32,13 @@ PATHS = {
     "applications": "/api/applications",
     "audit-events": "/api/audit-events",
     "changes": "/api/application-imports/{import}/changes",
+    "conflict-exceptions": "/api/conflicts/exceptions",
+    "conflicts": "/api/conflicts",
     "dry-run-changes": "/api/dry-runs/{dry_run}/changes",
     "dry-run-rejects": "/api/dry-runs/{dry_run}/rejects",
+    "duties": "/api/duties",
+    "duty-holders": "/api/duties/{duty}/holders",
+    "duty-rules": "/api/duty-rules",
     "entitlements": "/api/entitlements",
     "events": "/api/personnel-events",
     "exports": "/api/exports",
@@ -135,6 +141,7 @@ async def test_an_export_has_the_rows_of_its_list(
     ids["dry_run"] = (await Imports(client, config).try_files(application, {"Users": "Username\nada\n"}))["id"]
     body = {"name": "People", "list": "identities"}
     ids["report"] = (await client.post("/api/reports", json=body)).json()["id"]
+    ids["duty"] = (await a_company(db)).prepare
     path = PATHS[name].format(**ids, entitlement=entitlement)
     total = (await client.get(path)).json()["totalCount"]
 
@@ -153,7 +160,7 @@ async def test_an_export_needs_the_scope_of_its_list(client: httpx2.AsyncClient,
 
     answer = await client.get(
         PATHS[name].format(
-            **{"application": "x", "import": "x", "model": "x", "entitlement": "x", "dry_run": "x", "report": "x"}
+            **dict.fromkeys(("application", "import", "model", "entitlement", "dry_run", "report", "duty"), "x")
         ),
         params={"format": "csv"} if "?" not in PATHS[name] else None,
         headers={"Authorization": f"Bearer {others.secret}", "Accept": "text/csv"},

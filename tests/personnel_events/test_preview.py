@@ -51,6 +51,7 @@ async def test_preview_of_an_onboarding_stores_nothing(client: httpx2.AsyncClien
             ],
         },
         "scheduledStart": midnight(10),
+        "conflicts": [],
     }
     assert await everything(db) == before
     event = await created(client, "onboard", identity=ADA, effectiveDate=day(10))

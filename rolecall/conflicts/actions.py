@@ -1,0 +1,220 @@
+"""Simulate rules, and decide on exceptions of conflicts."""
+
+from datetime import datetime
+from uuid import UUID
+
+from psycopg import Rollback
+
+from rolecall.conflicts import approving, queries
+from rolecall.conflicts.model import MOVES, ApprovalPart, ExceptionStatus
+from rolecall.conflicts.shapes import (
+    ApproveExceptionBody,
+    ConflictDetail,
+    ConflictException,
+    ConflictItem,
+    NewException,
+    RuleSimulation,
+    RuleSimulationBody,
+    WithdrawExceptionBody,
+)
+from rolecall.core.caller import Caller
+from rolecall.core.checking import Facts, Json, check, valid_fields
+from rolecall.core.db import Db, execute, fetch_rows, fetch_value
+from rolecall.core.errors import Conflict, NotFound, Problem
+from rolecall.core.ids import known_guid, new_id
+from rolecall.core.paging import Page
+from rolecall.duties import actions as duties
+from rolecall.duties import queries as duty_queries
+from rolecall.duties.model import ConflictStatus
+from rolecall.identities.queries import with_mentioned_identities
+from rolecall.work_items.actions import record_activity
+
+
+async def simulate_rule(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> RuleSimulation:
+    """Commit the draft, read the conflicts, and roll back."""
+    body = check(RuleSimulationBody, raw, facts)
+    rule = await duty_queries.get_rule(db, id)
+    duties.draft_of(rule)
+    before = await queries.people_in_conflict(db, rule.id)
+    after = before
+    found = Page[ConflictItem]([], 0, body.page, 0, 0)
+    async with db.transaction() as simulated:
+        await duties.commit_rule(db, caller, id, facts.now)
+        after = await queries.people_in_conflict(db, rule.id)
+        found = await queries.of_rule(db, rule.id, body.page)
+        raise Rollback(simulated)
+    return RuleSimulation(
+        len(after - before),
+        len(before - after),
+        len(before & after),
+        found.items,
+        found.total_count,
+        found.page,
+        found.page_size,
+        found.total_pages,
+    )
+
+
+async def ask_for_exception(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> ConflictDetail:
+    """Ask to keep a conflict for a while, under a control. Two people must approve."""
+    conflict = await _locked(db, id, facts.now)
+    facts = await with_mentioned_identities(db, facts, raw)
+    problems = []
+    if valid_fields(NewException, raw, facts).get("control_owner_id") == conflict.identity.id:
+        said = "Control owner must be another person than the one in conflict: nobody controls themselves"
+        problems.append(Problem("controlOwnerId", said))
+    body = check(NewException, raw, facts, problems)
+    _require_current(conflict)
+    if _in(conflict, ExceptionStatus.PENDING):
+        raise Conflict("An exception of this conflict waits for approval already; withdraw it first")
+    await execute(
+        db,
+        """INSERT INTO conflict_exceptions (id, conflict_id, rule_id, identity_id, reason, control, control_owner_id,
+                                            until, status, asked_by, asked_by_name, created_at)
+           VALUES (%(id)s, %(conflict)s, %(rule)s, %(identity)s, %(reason)s, %(control)s, %(control_owner)s,
+                   %(until)s, 'Pending', %(caller_id)s, %(caller_name)s, %(now)s)""",
+        id=new_id(),
+        conflict=conflict.id,
+        rule=conflict.rule.id,
+        identity=conflict.identity.id,
+        reason=body.reason,
+        control=body.control,
+        control_owner=body.control_owner_id,
+        until=body.until,
+        caller_id=caller.id,
+        caller_name=caller.name,
+        now=facts.now,
+    )
+    said = f"Asked for an exception until {body.until:%Y-%m-%d}"
+    await record_activity(db, conflict.id, author=caller.name, action="Exception", content=said, now=facts.now)
+    return await queries.get(db, conflict.id, facts.now)
+
+
+async def approve_exception(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> ConflictDetail:
+    """Record an approval; the second one puts the exception in force."""
+    conflict = await _locked(db, id, facts.now)
+    body = check(ApproveExceptionBody, raw, await with_mentioned_identities(db, facts, raw))
+    asked = _pending(conflict)
+    _require_current(conflict)
+    approver = await approving.approver_of(db, caller, conflict, asked, body.approver_id)
+    await execute(
+        db,
+        """INSERT INTO exception_approvals (exception_id, position, part, approver_id, approver_name, approved_on)
+           VALUES (%(id)s, %(position)s, %(part)s, %(approver)s, %(name)s, %(now)s)""",
+        id=asked.id,
+        position=len(asked.approvals),
+        part=approver.part,
+        approver=approver.id,
+        name=approver.name,
+        now=facts.now,
+    )
+    if asked.approvals:
+        await _put_in_force(db, conflict, asked, facts.now)
+    said = f"{approver.name} approved the exception as {_PARTS[approver.part]}"
+    said += "" if approver.id == caller.id else f", recorded by {caller.name}"
+    await _record(db, conflict, caller, said, body.comment, facts.now)
+    return await queries.get(db, conflict.id, facts.now)
+
+
+_PARTS = {ApprovalPart.RULE_OWNER: "the rule's owner", ApprovalPart.SECOND: "the second approver"}
+
+
+async def _put_in_force(db: Db, conflict: ConflictDetail, asked: ConflictException, now: datetime) -> None:
+    """Replace the exception that is in force, if one is, and mark the conflict."""
+    for standing in _in(conflict, ExceptionStatus.APPROVED):
+        await _move(db, standing, ExceptionStatus.WITHDRAWN, now)
+    await _move(db, asked, ExceptionStatus.APPROVED, now)
+    await _set_status(db, [conflict.id], ConflictStatus.EXCEPTED)
+
+
+async def withdraw_exception(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> ConflictDetail:
+    """Withdraw what was asked for, or reject it, or else end the exception in force."""
+    conflict = await _locked(db, id, facts.now)
+    body = check(WithdrawExceptionBody, raw, facts)
+    found = _in(conflict, ExceptionStatus.PENDING) or _in(conflict, ExceptionStatus.APPROVED)
+    if not found:
+        raise Conflict("The conflict has no exception that could be withdrawn")
+    await approving.require_may_withdraw(db, caller, conflict, found[0])
+    await _move(db, found[0], ExceptionStatus.WITHDRAWN, facts.now)
+    if found[0].status is ExceptionStatus.APPROVED and conflict.until is None:
+        await _set_status(db, [conflict.id], ConflictStatus.OPEN)
+    await _record(db, conflict, caller, "Withdrew the exception", body.comment, facts.now)
+    return await queries.get(db, conflict.id, facts.now)
+
+
+async def expire_exceptions(db: Db, now: datetime) -> None:
+    """End exceptions whose time is over; their conflicts are open again."""
+    rows = await fetch_rows(
+        db,
+        """UPDATE conflict_exceptions SET status = 'Expired', ended_on = until
+           WHERE status = ANY(%(allowed)s) AND until <= %(now)s RETURNING conflict_id, rule_id, identity_id""",
+        allowed=[status for status, moves in MOVES.items() if ExceptionStatus.EXPIRED in moves],
+        now=now,
+    )
+    for conflict_id, rule_id, identity_id in rows:
+        current = await fetch_value(
+            db,
+            """SELECT id FROM conflicts WHERE rule_id = %(rule)s AND identity_id = %(identity)s AND status = 'Excepted'
+               AND NOT EXISTS (SELECT FROM conflict_exceptions e WHERE e.status = 'Approved'
+                               AND e.rule_id = %(rule)s AND e.identity_id = %(identity)s)""",
+            rule=rule_id,
+            identity=identity_id,
+        )
+        said = "The exception expired" + ("; the conflict is open again" if current else "")
+        await record_activity(db, current or conflict_id, author="System", action="Expired", content=said, now=now)
+        await _set_status(db, [current] if current else [], ConflictStatus.OPEN)
+
+
+async def _locked(db: Db, id: str, now: datetime) -> ConflictDetail:
+    known = known_guid("Conflict", id)
+    if not await fetch_value(db, "SELECT true FROM conflicts WHERE id = %(id)s FOR UPDATE", id=known):
+        raise NotFound("Conflict", id)
+    return await queries.get(db, known, now)
+
+
+def _require_current(conflict: ConflictDetail) -> None:
+    if conflict.status is ConflictStatus.ENDED:
+        raise Conflict("The conflict has ended, so it needs no exception")
+
+
+def _in(conflict: ConflictDetail, status: ExceptionStatus) -> list[ConflictException]:
+    return [each for each in conflict.exceptions if each.status is status]
+
+
+def _pending(conflict: ConflictDetail) -> ConflictException:
+    found = _in(conflict, ExceptionStatus.PENDING)
+    if not found:
+        raise Conflict("No exception of this conflict waits for approval")
+    return found[0]
+
+
+async def _move(db: Db, exception: ConflictException, to: ExceptionStatus, now: datetime) -> None:
+    moment = "approved_on" if to is ExceptionStatus.APPROVED else "ended_on"
+    moved = await execute(
+        db,
+        f"""UPDATE conflict_exceptions SET status = %(to)s, {moment} = %(now)s
+            WHERE id = %(id)s AND status = ANY(%(allowed)s)""",
+        id=exception.id,
+        to=to,
+        now=now,
+        allowed=[status for status, moves in MOVES.items() if to in moves],
+    )
+    if not moved:
+        raise Conflict(f"An exception that is {exception.status} cannot become {to}")
+
+
+async def _set_status(db: Db, ids: list[UUID], status: ConflictStatus) -> None:
+    await execute(
+        db,
+        "UPDATE conflicts SET status = %(status)s WHERE id = ANY(%(ids)s) AND status <> 'Ended'",
+        ids=ids,
+        status=status,
+    )
+
+
+async def _record(
+    db: Db, conflict: ConflictDetail, caller: Caller, said: str, comment: str | None, now: datetime
+) -> None:
+    await record_activity(db, conflict.id, author=caller.name, action="Exception", content=said, now=now)
+    if comment is not None:
+        await record_activity(db, conflict.id, author=caller.name, action="Comment", content=comment, now=now)

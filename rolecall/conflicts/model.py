@@ -1,0 +1,30 @@
+from datetime import timedelta
+from enum import StrEnum
+
+LONGEST_EXCEPTION = timedelta(days=366)
+
+
+class ExceptionStatus(StrEnum):
+    PENDING = "Pending"
+    APPROVED = "Approved"
+    WITHDRAWN = "Withdrawn"
+    EXPIRED = "Expired"
+
+
+MOVES = {
+    ExceptionStatus.PENDING: {ExceptionStatus.APPROVED, ExceptionStatus.WITHDRAWN, ExceptionStatus.EXPIRED},
+    ExceptionStatus.APPROVED: {ExceptionStatus.WITHDRAWN, ExceptionStatus.EXPIRED},
+    ExceptionStatus.WITHDRAWN: set[ExceptionStatus](),
+    ExceptionStatus.EXPIRED: set[ExceptionStatus](),
+}
+
+
+class ApprovalPart(StrEnum):
+    """The part that an approver takes: the rule's owner, and one more person."""
+
+    RULE_OWNER = "Rule Owner"
+    SECOND = "Second Approver"
+
+
+# Who may take the part of the second approver, for messages.
+SECOND_APPROVERS = "an owner of an application on either side, or an administrator"

@@ -1,0 +1,279 @@
+"""Read conflicts: who, since when, by which access, and through what it came."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from rolecall.conflicts.model import ApprovalPart, ExceptionStatus
+from rolecall.conflicts.shapes import (
+    ConflictCarrier,
+    ConflictDetail,
+    ConflictException,
+    ConflictItem,
+    ConflictRule,
+    ConflictSide,
+    ExceptionApproval,
+    SideAccess,
+    Through,
+)
+from rolecall.core.db import Db, fetch_all, fetch_rows, json_rows
+from rolecall.core.errors import NotFound
+from rolecall.core.ids import known_guid
+from rolecall.core.paging import Listing, Page, fetch_listed, fetch_page
+from rolecall.duties import queries as duties
+from rolecall.duties.model import ConflictStatus
+from rolecall.duties.shapes import DutyAccess, DutyReference
+from rolecall.effective_access.queries import Asked, Given, Reasons, reasons_of
+from rolecall.effective_access.shapes import ImportReason, ModelReason, RequestReason
+from rolecall.entitlements.model import EntitlementKind
+from rolecall.settings.policy import Level
+from rolecall.work_items.shapes import ActivityEntry
+
+_JOINS = "JOIN duty_rules r ON r.id = c.rule_id JOIN identities i ON i.id = c.identity_id"
+_COLUMNS = f"""c.id, c.number, r.id, r.name, coalesce(r.definition, r.draft) ->> 'risk', {duties.PERSON},
+    c.status, c.since, c.since_import, c.until, c.until_import"""
+# The status at a past moment.
+_STATUS_THEN = """CASE WHEN EXISTS (
+        SELECT FROM conflict_exceptions e WHERE e.rule_id = c.rule_id AND e.identity_id = c.identity_id
+        AND e.approved_on <= %(moment)s AND coalesce(e.ended_on, e.until) > %(moment)s)
+    THEN 'Excepted' ELSE 'Open' END"""
+_NOTHING = Through([], [])
+
+
+def _from_row(row: Sequence[Any]) -> ConflictItem:
+    id, number, rule_id, rule, risk, *person, status, since, since_import, until, until_import = row
+    about = ConflictRule(rule_id, rule, Level(risk))
+    who, standing = duties.a_person(person), ConflictStatus(status)
+    times = since, since_import, until, until_import
+    return ConflictItem(id, "Conflict", number, about, who, standing, *times, _NOTHING)
+
+
+CONFLICTS = Listing(
+    table="conflicts",
+    row="c",
+    columns=_COLUMNS,
+    joins=_JOINS,
+    make=_from_row,
+    facets=("status", "rule_id"),
+    newest_first=True,
+)
+
+
+class ConflictFilters(msgspec.Struct, frozen=True, kw_only=True):
+    """What to list; None is no filter."""
+
+    status: ConflictStatus | None = None
+    rule_id: UUID | None = None
+    identity_id: UUID | None = None
+
+
+async def newest_first(
+    db: Db, page: int, filters: ConflictFilters, as_of: datetime | None = None
+) -> Page[ConflictItem]:
+    """List conflicts by their start, now or as they were at a past moment, each with what it came through."""
+    if as_of is None:
+        found = await fetch_listed(db, CONFLICTS, page, **msgspec.structs.asdict(filters))
+    else:
+        found = await _at(db, page, filters, as_of)
+    return await _with_through(db, found, as_of)
+
+
+async def _with_through(db: Db, found: Page[ConflictItem], as_of: datetime | None) -> Page[ConflictItem]:
+    async def complete(db: Db, items: Sequence[ConflictItem]) -> list[ConflictItem]:
+        return [
+            msgspec.structs.replace(item, through=_through(item, sides))
+            for item, sides in zip(items, await _sides(db, items, as_of), strict=True)
+        ]
+
+    return await found.completed(db, complete)
+
+
+async def _at(db: Db, page: int, filters: ConflictFilters, moment: datetime) -> Page[ConflictItem]:
+    given = {name: value for name, value in msgspec.structs.asdict(filters).items() if value is not None}
+    conditions = "".join(f" AND c.{name} = %({name})s" for name in given)
+    # What ended later was not ended then.
+    then = f"""(SELECT c.id, c.number, c.rule_id, c.identity_id, c.since, c.since_import, NULL::timestamptz AS until,
+                       NULL::int AS until_import, {_STATUS_THEN} AS status, c.list_key
+                FROM conflicts c WHERE c.since <= %(moment)s AND (c.until IS NULL OR c.until > %(moment)s)) AS c"""
+    return await fetch_page(
+        db,
+        _from_row,
+        page,
+        total=f"SELECT count(*) FROM {then} WHERE true{conditions}",
+        items=f"SELECT {_COLUMNS} FROM {then} {_JOINS} WHERE true{conditions} ORDER BY c.list_key DESC",
+        moment=moment,
+        **given,
+    )
+
+
+async def get(db: Db, id: str | UUID, now: datetime) -> ConflictDetail:
+    """Get one conflict with its sides, as they are now or as they were when it ended."""
+    known = known_guid("Conflict", str(id))
+    rows = await fetch_rows(db, f"SELECT {_COLUMNS} FROM conflicts c {_JOINS} WHERE c.id = %(id)s", id=known)
+    if not rows:
+        raise NotFound("Conflict", id)
+    item = _from_row(rows[0])
+    (sides,) = await _sides(db, [item], None)
+    item = msgspec.structs.replace(item, through=_through(item, sides))
+    days = ((item.until or now) - item.since).days
+    excepted = await _exceptions(db, item)
+    fields = [getattr(item, name) for name in ConflictItem.__struct_fields__]
+    activity = await fetch_all(
+        db,
+        ActivityEntry,
+        "SELECT created_date, author, action, content FROM activity WHERE item_id = %(id)s ORDER BY number",
+        id=known,
+    )
+    return ConflictDetail(*(*fields, sides, _carriers(sides), days, excepted, activity))
+
+
+async def _sides(db: Db, items: Sequence[ConflictItem], as_of: datetime | None) -> list[list[ConflictSide]]:
+    """Find the access on each side; conflicts that ended at the same time are read together."""
+    named = await _duties_of(db, {item.rule.id for item in items})
+    together = defaultdict[datetime | None, list[int]](list)
+    for place, item in enumerate(items):
+        # Just before it ended.
+        together[item.until - timedelta(microseconds=1) if item.until else as_of].append(place)
+    found: dict[int, list[ConflictSide]] = {}
+    for moment, places in together.items():
+        people = list({items[place].identity.id for place in places})
+        meant = {duty.id for place in places for duty in named[items[place].rule.id]}
+        access = await duties.access_by(db, meant, people, moment)
+        reasons = await reasons_of(db, people, moment)
+        for place in places:
+            item = items[place]
+            held = [(duty, access.get((item.identity.id, duty.id), [])) for duty in named[item.rule.id]]
+            found[place] = [_side(item.identity.id, duty, entries, reasons) for duty, entries in held if entries]
+    return [found[place] for place in range(len(items))]
+
+
+async def _duties_of(db: Db, rules: set[UUID]) -> dict[UUID, list[DutyReference]]:
+    rows = await fetch_rows(
+        db,
+        """SELECT r.id, d.id, d.name FROM duty_rules r
+           CROSS JOIN LATERAL jsonb_array_elements_text(coalesce(r.definition, r.draft) -> 'conflicts') AS n (id)
+           JOIN duties d ON d.id = n.id::uuid WHERE r.id = ANY(%(rules)s) ORDER BY d.name_key""",
+        rules=list(rules),
+    )
+    found = defaultdict[UUID, list[DutyReference]](list)
+    for rule_id, id, name in rows:
+        found[rule_id].append(DutyReference(id, name))
+    return found
+
+
+def _side(identity_id: UUID, duty: DutyReference, entries: Sequence[DutyAccess], reasons: Reasons) -> ConflictSide:
+    def why(entry: DutyAccess) -> SideAccess:
+        since = ImportReason(entry.since.number, entry.since.build_end)
+        asked, given = _names(entry)
+        return SideAccess(entry, reasons.why(identity_id, asked, given, entry.account.username, since))
+
+    return ConflictSide(duty, [why(entry) for entry in entries])
+
+
+def _names(entry: DutyAccess) -> tuple[Asked, Given]:
+    """Return how a request and a model name the access: by the group that the account is in, if it is not direct."""
+    there = entry.application.id
+    if entry.path:
+        return (there, entry.path_header, "", entry.path[0]), (there, True, "", "", entry.path[0])
+    if entry.kind is EntitlementKind.GROUP:
+        return (there, entry.header, "", entry.name), (there, True, "", "", entry.name)
+    return (there, entry.header, entry.section, entry.name), (there, False, entry.header, entry.section, entry.name)
+
+
+def _through(item: ConflictItem, sides: Sequence[ConflictSide]) -> Through:
+    """Collect the reasons of the side that came last: it completed the conflict."""
+    firsts = {side.duty.id: min(each.access.since.build_end for each in side.access) for side in sides}
+    last = max(firsts.values(), default=None)
+    reasons = [each.why for side in sides if firsts[side.duty.id] == last for each in side.access]
+    requests: dict[UUID, RequestReason] = {each.id: each for why in reasons for each in why.access_requests}
+    models: dict[UUID, ModelReason] = {each.id: each for why in reasons for each in why.access_models}
+    return Through(list(requests.values()), list(models.values()))
+
+
+def _carriers(sides: Sequence[ConflictSide]) -> list[ConflictCarrier]:
+    """Find groups that give several of the duties by themselves."""
+    given = defaultdict[tuple[DutyReference, str], list[str]](list)
+    for side in sides:
+        for group in dict.fromkeys(_group_of(each.access) for each in side.access):
+            if group:
+                given[group].append(side.duty.name)
+    return [ConflictCarrier(there, group, names) for (there, group), names in given.items() if len(names) > 1]
+
+
+def _group_of(entry: DutyAccess) -> tuple[DutyReference, str] | None:
+    """Return the group that the account is in and that gives this access."""
+    if entry.path:
+        return entry.application, entry.path[0]
+    return (entry.application, entry.name) if entry.kind is EntitlementKind.GROUP else None
+
+
+async def people_in_conflict(db: Db, rule_id: UUID) -> set[UUID]:
+    """Return the people who are in conflict by a rule now."""
+    rows = await fetch_rows(
+        db, "SELECT identity_id FROM conflicts WHERE rule_id = %(rule)s AND until IS NULL", rule=rule_id
+    )
+    return {id for (id,) in rows}
+
+
+async def of_rule(db: Db, rule_id: UUID, page: int) -> Page[ConflictItem]:
+    """List the current conflicts of a rule, the newest first."""
+    rows = f"FROM conflicts c {_JOINS} WHERE c.rule_id = %(rule)s AND c.until IS NULL"
+    total, items = f"SELECT count(*) {rows}", f"SELECT {_COLUMNS} {rows} ORDER BY c.list_key DESC"
+    return await _with_through(db, await fetch_page(db, _from_row, page, total=total, items=items, rule=rule_id), None)
+
+
+_APPROVALS = json_rows(
+    """p.part AS "as", p.approver_id, p.approver_name, p.approved_on FROM exception_approvals p
+       WHERE p.exception_id = e.id ORDER BY p.position"""
+)
+_EXCEPTION = f"""e.id, e.number, e.conflict_id, r.id, r.name, coalesce(r.definition, r.draft) ->> 'risk',
+    {duties.PERSON}, e.status, e.reason, e.control, o.id, o.first_name || ' ' || o.last_name, e.until, e.asked_by,
+    e.asked_by_name, e.created_at, e.approved_on, e.ended_on, {_APPROVALS}"""
+_EXCEPTION_JOINS = """JOIN duty_rules r ON r.id = e.rule_id JOIN identities i ON i.id = e.identity_id
+    JOIN identities o ON o.id = e.control_owner_id"""
+
+
+class _Approval(msgspec.Struct):
+    # The subquery itself is named part.
+    part: ApprovalPart = msgspec.field(name="as")
+    approver_id: UUID
+    approver_name: str
+    approved_on: datetime
+
+
+def _an_exception(row: Sequence[Any]) -> ConflictException:
+    id, number, conflict_id, rule_id, rule, risk, *rest, approvals = row
+    person, (status, reason, control, owner_id, owner, until, asked_by, asker, *times) = rest[:5], rest[5:]
+    given = msgspec.convert(approvals, list[_Approval])
+    about = ConflictRule(rule_id, rule, Level(risk)), duties.a_person(person), ExceptionStatus(status)
+    agreed = reason, control, DutyReference(owner_id, owner), until, DutyReference(asked_by, asker)
+    parts = [ExceptionApproval(p.part, DutyReference(p.approver_id, p.approver_name), p.approved_on) for p in given]
+    return ConflictException(*(id, "Conflict Exception", number, conflict_id, *about, *agreed, *times, parts))
+
+
+async def _exceptions(db: Db, item: ConflictItem) -> list[ConflictException]:
+    rows = await fetch_rows(
+        db,
+        f"""SELECT {_EXCEPTION} FROM conflict_exceptions e {_EXCEPTION_JOINS}
+            WHERE e.rule_id = %(rule)s AND e.identity_id = %(identity)s ORDER BY e.number DESC""",
+        rule=item.rule.id,
+        identity=item.identity.id,
+    )
+    return [_an_exception(row) for row in rows]
+
+
+async def exceptions(db: Db, page: int, status: ExceptionStatus | None = None) -> Page[ConflictException]:
+    """List exceptions with their controls, the newest first."""
+    return await fetch_page(
+        db,
+        _an_exception,
+        page,
+        total="SELECT count(*) FROM conflict_exceptions WHERE %(status)s::text IS NULL OR status = %(status)s",
+        items=f"""SELECT {_EXCEPTION} FROM conflict_exceptions e {_EXCEPTION_JOINS}
+                  WHERE %(status)s::text IS NULL OR e.status = %(status)s ORDER BY e.number DESC""",
+        status=status,
+    )

@@ -1,0 +1,158 @@
+from datetime import datetime
+from typing import Annotated, Literal
+from uuid import UUID
+
+import msgspec
+from pydantic import AfterValidator, Field, ValidationInfo
+
+from rolecall.conflicts.model import LONGEST_EXCEPTION, ApprovalPart, ExceptionStatus
+from rolecall.core.checking import Body, IdentityId, Maybe, Moment, OptionalComment, SomeText, broken, facts_of
+from rolecall.duties.model import ConflictStatus
+from rolecall.duties.shapes import DutyAccess, DutyPerson, DutyReference
+from rolecall.effective_access.shapes import ModelReason, RequestReason, Why
+from rolecall.settings.policy import Level
+from rolecall.work_items.shapes import ActivityEntry
+
+
+class ConflictRule(msgspec.Struct, frozen=True, rename="camel"):
+    id: UUID
+    name: str
+    risk: Level
+
+
+class Through(msgspec.Struct, frozen=True, rename="camel"):
+    """What gave the access that completed the conflict; if both are empty, no request or model is on record."""
+
+    access_requests: list[RequestReason]
+    access_models: list[ModelReason]
+
+
+class ConflictItem(msgspec.Struct, frozen=True, rename="camel"):
+    """A person who holds duties that a rule keeps apart, from `since` until `until`; null while it lasts.
+
+    `sinceImport` and `untilImport` are the numbers of the imports that began and ended it, if imports did.
+    """
+
+    id: UUID
+    kind: Literal["Conflict"]
+    number: int
+    rule: ConflictRule
+    identity: DutyPerson
+    status: ConflictStatus
+    since: datetime
+    since_import: int | None
+    until: datetime | None
+    until_import: int | None
+    through: Through
+
+
+class SideAccess(msgspec.Struct, frozen=True):
+    access: DutyAccess
+    why: Why
+
+
+class ConflictSide(msgspec.Struct, frozen=True):
+    """A duty that the person holds, with the access that gives it."""
+
+    duty: DutyReference
+    access: list[SideAccess]
+
+
+class ConflictCarrier(msgspec.Struct, frozen=True, rename="camel"):
+    """A group that gives several of the conflicting duties by itself: removing one entitlement does not help."""
+
+    application: DutyReference
+    group: str
+    duties: list[str]
+
+
+class ExceptionApproval(msgspec.Struct, frozen=True, rename="camel"):
+    part: ApprovalPart
+    approver: DutyReference
+    approved_on: datetime
+
+
+class ConflictException(msgspec.Struct, frozen=True, rename="camel"):
+    """Permission to keep a conflict until `until`, under a control. It counts while it is Approved.
+
+    `approvedOn` is when the second approval was given, `endedOn` when it expired or was withdrawn.
+    """
+
+    id: UUID
+    kind: Literal["Conflict Exception"]
+    number: int
+    conflict_id: UUID
+    rule: ConflictRule
+    identity: DutyPerson
+    status: ExceptionStatus
+    reason: str
+    control: str
+    control_owner: DutyReference
+    until: datetime
+    asked_by: DutyReference
+    created_date: datetime
+    approved_on: datetime | None
+    ended_on: datetime | None
+    approvals: list[ExceptionApproval]
+
+
+class ConflictDetail(ConflictItem, frozen=True, rename="camel"):
+    """`sides` are as they are now, or as they were when the conflict ended. `carriers` are groups that carry it.
+
+    `exceptions` are those of the person and the rule, the newest first.
+    """
+
+    sides: list[ConflictSide]
+    carriers: list[ConflictCarrier]
+    days: int
+    exceptions: list[ConflictException]
+    activity: list[ActivityEntry]
+
+
+class RuleSimulation(msgspec.Struct, rename="camel"):
+    """How many conflicts committing the draft would begin and end, and a page of those that there would be."""
+
+    beginning: int
+    ending: int
+    staying: int
+    items: list[ConflictItem]
+    total_count: int
+    page: int
+    page_size: int
+    total_pages: int
+
+
+class RuleSimulationBody(Body):
+    page: Annotated[int, Field(ge=1, le=10**9)] = 1
+
+
+def _ends_in_time(until: datetime, info: ValidationInfo) -> datetime:
+    now = facts_of(info).now
+    if until <= now:
+        raise broken("{name} must be in the future")
+    if until > now + LONGEST_EXCEPTION:
+        raise broken(f"{{name}} must be at most {LONGEST_EXCEPTION.days} days from now; renew the exception then")
+    return until
+
+
+LongText = Annotated[SomeText, Field(max_length=2048)]
+
+
+class NewException(Body):
+    """Ask for an exception of a conflict. It needs two approvals, and it always ends."""
+
+    reason: LongText
+    control: LongText
+    control_owner_id: IdentityId
+    until: Annotated[Moment, AfterValidator(_ends_in_time)]
+
+
+class ApproveExceptionBody(Body):
+    """`approverId` is the person who approves, if a token records it for them."""
+
+    approver_id: Maybe[IdentityId | None] = None
+    comment: OptionalComment = None
+
+
+class WithdrawExceptionBody(Body):
+    comment: OptionalComment = None

@@ -1,0 +1,226 @@
+"""Write duties and rules, and evaluate who is in conflict. The evaluation itself is SQL: schema/duties.sql."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any, TypeVar
+from uuid import UUID
+
+import msgspec
+from psycopg.errors import UniqueViolation
+from psycopg.types.json import Jsonb
+
+from rolecall.core.caller import Caller
+from rolecall.core.checking import Facts, Json, check, valid_fields
+from rolecall.core.db import Db, execute, fetch_value
+from rolecall.core.errors import Conflict, Invalid, NotFound, Problem
+from rolecall.core.ids import known_guid, new_id
+from rolecall.core.text import sort_key
+from rolecall.duties import queries
+from rolecall.duties.model import RuleDefinition
+from rolecall.duties.shapes import DutyChanges, DutyDetail, NewDuty, NewRule, RuleChanges, RuleDetail
+from rolecall.identities.queries import with_mentioned_identities
+
+B = TypeVar("B", bound=RuleChanges)
+
+
+async def create_duty(db: Db, raw: Json, facts: Facts) -> DutyDetail:
+    """Create a duty; people who hold what it matches hold it at once."""
+    body = check(NewDuty, raw, facts)
+    id = new_id()
+    await _take_turn(db)
+    columns = {"description": "", "patterns": Jsonb([]), **_columns(body)}
+    await _write(
+        db,
+        """INSERT INTO duties (id, name, name_key, description, patterns, created_at, changed_at)
+           VALUES (%(id)s, %(name)s, %(name_key)s, %(description)s, %(patterns)s, %(now)s, %(now)s)""",
+        id=id,
+        now=facts.now,
+        **columns,
+    )
+    await _evaluate_duty(db, id, facts.now)
+    return await queries.get(db, id)
+
+
+async def change_duty(db: Db, id: str, raw: Json, facts: Facts) -> DutyDetail:
+    """Change the given fields of a duty; holders and conflicts follow at once."""
+    known = known_guid("Duty", id)
+    await _take_turn(db)
+    await queries.get(db, known)
+    body = check(DutyChanges, raw, facts)
+    columns = _columns(body)
+    assigned = "".join(f"{name} = %({name})s, " for name in columns)
+    await _write(
+        db,
+        f"UPDATE duties SET {assigned}changed_at = %(now)s WHERE id = %(id)s",
+        id=known,
+        now=facts.now,
+        **columns,
+    )
+    if body.patterns is not None:
+        await _evaluate_duty(db, known, facts.now)
+    return await queries.get(db, known)
+
+
+async def delete_duty(db: Db, id: str) -> None:
+    """Delete a duty that no rule names."""
+    known = known_guid("Duty", id)
+    await _take_turn(db)
+    duty = await queries.get(db, known)
+    if duty.rules:
+        names = ", ".join(rule.name for rule in duty.rules)
+        raise Conflict(f"Duty {duty.name} is used by the rules {names}: remove it from them first")
+    if not await execute(db, "DELETE FROM duties WHERE id = %(id)s", id=known):
+        raise NotFound("Duty", id)
+
+
+def _columns(body: DutyChanges) -> dict[str, Any]:
+    values: dict[str, Any] = body.model_dump(include={"name", "description"}, exclude_none=True)
+    if body.name is not None:
+        values["name_key"] = sort_key(body.name)
+    if body.patterns is not None:
+        values["patterns"] = Jsonb(msgspec.to_builtins([each.pattern for each in body.patterns]))
+    return values
+
+
+async def _write(db: Db, sql: str, **values: Any) -> None:
+    try:
+        await execute(db, sql, **values)
+    except UniqueViolation:
+        raise Invalid.on("name", f"A duty is named {values['name']} already") from None
+
+
+async def _take_turn(db: Db) -> None:
+    await execute(db, "SELECT take_duties_turn()")
+
+
+async def _evaluate_duty(db: Db, id: UUID, now: datetime) -> None:
+    await execute(db, "SELECT evaluate_duties(%(ids)s, %(now)s)", ids=[id], now=now)
+
+
+async def create_rule(db: Db, raw: Json, facts: Facts) -> RuleDetail:
+    """Create the draft of a rule; it takes effect when it is committed."""
+    body = await _checked(db, NewRule, raw, facts)
+    draft = msgspec.convert(_given(body), RuleDefinition)
+    id = new_id()
+    await execute(
+        db,
+        """INSERT INTO duty_rules (id, draft, name_key, created_at, changed_at)
+           VALUES (%(id)s, %(draft)s, %(name_key)s, %(now)s, %(now)s)""",
+        id=id,
+        draft=Jsonb(msgspec.to_builtins(draft)),
+        name_key=sort_key(draft.name),
+        now=facts.now,
+    )
+    return await queries.get_rule(db, id)
+
+
+async def change_rule(db: Db, id: str, raw: Json, facts: Facts) -> RuleDetail:
+    """Change the draft; without one, start from the committed definition."""
+    rule = await _locked(db, id)
+    standing = rule.draft or rule.committed
+    assert standing
+    body = await _checked(db, RuleChanges, raw, facts, rule.id)
+    cleared = {name: None for name in ("without", "ownerId") if raw.get(name, "") is None}
+    draft = msgspec.convert({**msgspec.to_builtins(standing), **cleared, **_given(body)}, RuleDefinition)
+    if draft.without in draft.conflicts:
+        raise Invalid.on("without", "Without must name another duty than those that conflict")
+    await execute(
+        db,
+        """UPDATE duty_rules SET draft = %(draft)s, changed_at = %(now)s,
+                  name_key = CASE WHEN definition IS NULL THEN %(name_key)s ELSE name_key END
+           WHERE id = %(id)s""",
+        id=rule.id,
+        draft=Jsonb(msgspec.to_builtins(draft)),
+        name_key=sort_key(draft.name),
+        now=facts.now,
+    )
+    return await queries.get_rule(db, rule.id)
+
+
+async def commit_rule(db: Db, caller: Caller, id: str, now: datetime) -> RuleDetail:
+    """Make the draft the next version, which takes effect at once."""
+    rule = await _locked(db, id)
+    draft = draft_of(rule)
+    await _refuse_contradictions(db, rule.id, draft)
+    await _take_turn(db)
+    await execute(
+        db,
+        """UPDATE duty_rules SET definition = draft, draft = NULL, version = version + 1, changed_at = %(now)s,
+                  name_key = %(name_key)s WHERE id = %(id)s""",
+        id=rule.id,
+        name_key=sort_key(draft.name),
+        now=now,
+    )
+    await execute(
+        db,
+        """INSERT INTO duty_rule_versions (rule_id, version, definition, committed_at, caller_id, caller_name)
+           SELECT id, version, definition, %(now)s, %(caller_id)s, %(caller_name)s
+           FROM duty_rules WHERE id = %(id)s""",
+        id=rule.id,
+        now=now,
+        caller_id=caller.id,
+        caller_name=caller.name,
+    )
+    await execute(db, "SELECT evaluate_rules(%(ids)s, %(now)s)", ids=[rule.id], now=now)
+    return await queries.get_rule(db, rule.id)
+
+
+async def discard_rule_draft(db: Db, id: UUID) -> None:
+    """Discard the draft of a committed rule; a rule that was never committed keeps it."""
+    await execute(db, "UPDATE duty_rules SET draft = NULL WHERE id = %(id)s AND definition IS NOT NULL", id=id)
+
+
+def draft_of(rule: RuleDetail) -> RuleDefinition:
+    if rule.draft is None:
+        raise Conflict("The rule has no draft")
+    return rule.draft
+
+
+async def _refuse_contradictions(db: Db, id: UUID, draft: RuleDefinition) -> None:
+    if not draft.enabled:
+        return
+    for other, rule in (await queries.rules_in_effect(db)).items():
+        if other != id and draft.contradicts(rule):
+            raise Invalid.on(
+                "conflicts",
+                f"The rule contradicts the rule {rule.name}: one demands or allows what the other forbids."
+                " Change or disable one of them",
+            )
+
+
+async def _checked(db: Db, shape: type[B], raw: Json, facts: Facts, id: UUID | None = None) -> B:
+    facts = await with_mentioned_identities(db, facts, raw)
+    # Serialize writers, so that two rules cannot take the same name and no duty is deleted meanwhile.
+    await execute(db, "LOCK TABLE duty_rules IN SHARE ROW EXCLUSIVE MODE")
+    await execute(db, "LOCK TABLE duties IN SHARE MODE")
+    fields = valid_fields(shape, raw, facts)
+    problems = []
+    if (name := fields.get("name")) and await queries.is_taken(db, name, other_than=id):
+        problems.append(Problem("name", f"A rule named {name} exists already"))
+    problems += await _unknown(db, "conflicts", fields.get("conflicts") or [])
+    problems += await _unknown(db, "without", [fields["without"]] if fields.get("without") else [])
+    return check(shape, raw, facts, problems)
+
+
+async def _unknown(db: Db, field: str, ids: Iterable[UUID]) -> list[Problem]:
+    known = await queries.names_of(db, ids)
+    return [Problem(field, f"Duty with id {id} not found") for id in ids if id not in known]
+
+
+async def _locked(db: Db, id: str) -> RuleDetail:
+    await execute(db, "LOCK TABLE duty_rules IN SHARE ROW EXCLUSIVE MODE")
+    return await queries.get_rule(db, id)
+
+
+def _given(body: RuleChanges) -> dict[str, Any]:
+    given: dict[str, Any] = body.model_dump(exclude_none=True, by_alias=True, mode="json")
+    return given
+
+
+async def evaluate_waiting(db: Db, now: datetime) -> None:
+    """Evaluate the people whose accounts were matched to another person since the last time."""
+    # This runs every second: if nothing changed, return before the lock.
+    if not await fetch_value(db, "SELECT EXISTS (SELECT FROM identities_to_evaluate)"):
+        return
+    await _take_turn(db)
+    await execute(db, "SELECT evaluate_people(take_people_to_evaluate(), %(now)s, NULL)", now=now)

@@ -1,0 +1,75 @@
+from collections.abc import Sequence
+from enum import StrEnum
+from uuid import UUID
+
+import msgspec
+
+from rolecall.accounts.model import Access
+from rolecall.settings.policy import Level
+
+MOST_PATTERNS = 200
+MOST_DUTIES = 20
+
+
+class RuleResponse(StrEnum):
+    """What happens to a request that would create a conflict: a warning, the rule owner's approval, or a refusal."""
+
+    WARN = "Warn"
+    APPROVE = "Approve"
+    BLOCK = "Block"
+
+
+class ConflictStatus(StrEnum):
+    OPEN = "Open"
+    EXCEPTED = "Excepted"
+    ENDED = "Ended"
+
+
+class Pattern(msgspec.Struct, frozen=True):
+    """Match entitlements by name; `*` stands for any text. Either `group` or the parts of a permission are given.
+
+    `access` is the lowest access to a permission that counts.
+    """
+
+    application: str = "*"
+    group: str | None = None
+    header: str | None = None
+    section: str | None = None
+    permission: str | None = None
+    access: Access = Access.GRANT
+
+    def __str__(self) -> str:
+        names = [self.group] if self.group else [self.header, self.section, self.permission]
+        return " / ".join([self.application, *(name for name in names if name)])
+
+
+class RuleDefinition(msgspec.Struct, frozen=True, rename="camel"):
+    """The content of a rule. A change is a draft until it is committed as a version."""
+
+    name: str
+    conflicts: Sequence[UUID]
+    description: str = ""
+    risk: Level = Level.HIGH
+    owner_id: UUID | None = None
+    without: UUID | None = None
+    response: RuleResponse = RuleResponse.APPROVE
+    enabled: bool = True
+
+    @property
+    def duties(self) -> set[UUID]:
+        return {*self.conflicts, *([self.without] if self.without else [])}
+
+    def contradicts(self, other: "RuleDefinition") -> bool:
+        """Return whether one rule demands what the other forbids.
+
+        That is so if the control duty of one must stay apart, by the other, from a duty that it controls; or if both
+        keep the same duties apart but differ in their response or their control.
+        """
+        same = set(self.conflicts) == set(other.conflicts)
+        differ = (self.response, self.without) != (other.response, other.without)
+        return (same and differ) or _forbids_control(self, other) or _forbids_control(other, self)
+
+
+def _forbids_control(rule: RuleDefinition, other: RuleDefinition) -> bool:
+    """Return whether `other` keeps the control duty of `rule` apart from a duty that it controls."""
+    return rule.without in other.conflicts and bool(set(rule.conflicts) & set(other.conflicts))

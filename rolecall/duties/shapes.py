@@ -1,0 +1,235 @@
+from datetime import datetime
+from typing import Annotated, Literal, Self
+from uuid import UUID
+
+import msgspec
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
+
+from rolecall.accounts.model import Access
+from rolecall.core.checking import (
+    Body,
+    Flag,
+    Guid,
+    IdentityId,
+    Maybe,
+    Name100,
+    OptionalName100,
+    OptionalName256,
+    Text2048,
+    broken,
+    one_of,
+)
+from rolecall.duties.model import MOST_DUTIES, MOST_PATTERNS, Pattern, RuleDefinition, RuleResponse
+from rolecall.entitlements.model import EntitlementKind
+from rolecall.identities.model import IdentityStatus
+from rolecall.settings.policy import Level
+
+
+class DutyReference(msgspec.Struct, frozen=True):
+    id: UUID
+    name: str
+
+
+class DutyItem(msgspec.Struct, rename="camel"):
+    """`entitlements` is how many entitlements the patterns match, `holders` how many people hold the duty."""
+
+    id: UUID
+    kind: Literal["Duty"]
+    name: str
+    description: str
+    entitlements: int
+    holders: int
+
+
+class MatchedPattern(msgspec.Struct, frozen=True):
+    """A pattern with the number of entitlements that it matches."""
+
+    application: str
+    group: str | None
+    header: str | None
+    section: str | None
+    permission: str | None
+    access: Access
+    entitlements: int
+
+
+class DutyDetail(msgspec.Struct, rename="camel"):
+    """`rules` name the duty. `warnings` name patterns that match nothing."""
+
+    id: UUID
+    kind: Literal["Duty"]
+    name: str
+    description: str
+    patterns: list[MatchedPattern]
+    holders: int
+    rules: list[DutyReference]
+    warnings: list[str]
+    created_date: datetime
+    updated_date: datetime
+
+
+class DutyPerson(msgspec.Struct, frozen=True):
+    id: UUID
+    name: str
+    title: str
+    department: str
+    status: IdentityStatus
+
+
+class SideImport(msgspec.Struct, frozen=True, rename="camel"):
+    """An import that began or ended something, and when it finished."""
+
+    number: int
+    build_end: datetime
+
+
+class DutyAccount(msgspec.Struct, frozen=True):
+    id: UUID
+    username: str
+
+
+class DutyAccess(msgspec.Struct, frozen=True, rename="camel"):
+    """An entitlement by which a person holds a duty, with the account.
+
+    `path` names the groups it comes through, from the group that the account is in; empty when direct. `pathHeader` is
+    how the application calls the first of them.
+    """
+
+    entitlement_id: UUID
+    kind: EntitlementKind
+    application: DutyReference
+    header: str
+    section: str
+    name: str
+    risk_rating: Level
+    access: Access
+    account: DutyAccount
+    path: list[str]
+    path_header: str
+    since: SideImport
+
+
+class DutyHolder(msgspec.Struct, frozen=True):
+    identity: DutyPerson
+    access: list[DutyAccess]
+
+
+class RuleItem(msgspec.Struct, rename="camel"):
+    """A rule with its numbers of open and excepted conflicts."""
+
+    id: UUID
+    kind: Literal["Duty Rule"]
+    name: str
+    description: str
+    risk: Level
+    response: RuleResponse
+    owner: DutyReference | None
+    conflicts: list[DutyReference]
+    without: DutyReference | None
+    enabled: bool
+    version: int
+    has_draft: bool
+    open: int
+    excepted: int
+
+
+class RuleDetail(msgspec.Struct, rename="camel"):
+    """`committed` is in effect; `draft` is not yet. Either may be null."""
+
+    id: UUID
+    kind: Literal["Duty Rule"]
+    version: int
+    committed: RuleDefinition | None
+    draft: RuleDefinition | None
+    duties: list[DutyReference]
+    open: int
+    excepted: int
+    created_date: datetime
+    updated_date: datetime
+
+
+class PatternBody(Body):
+    """Match a group by `group`, or a permission by `header`, `section` and `permission`; `*` stands for any text."""
+
+    application: OptionalName256 | None = None
+    group: OptionalName256 | None = None
+    header: OptionalName256 | None = None
+    section: OptionalName256 | None = None
+    permission: OptionalName256 | None = None
+    access: Maybe[Annotated[Access, one_of([Access.GRANT, Access.MODIFY, Access.UNRESTRICTED])] | None] = None
+
+    @model_validator(mode="after")
+    def names_one_kind(self) -> Self:
+        parts = (self.header, self.section, self.permission)
+        if self.group is None and not any(parts):
+            raise broken("A pattern must name a group, or a header, section or permission")
+        if self.group is not None and any((*parts, self.access)):
+            raise broken("A pattern must name either a group or a permission; access goes with a permission")
+        return self
+
+    @property
+    def pattern(self) -> Pattern:
+        return Pattern(
+            self.application or "*",
+            self.group,
+            self.header,
+            self.section,
+            self.permission,
+            self.access or Access.GRANT,
+        )
+
+
+Patterns = Annotated[list[PatternBody], Field(max_length=MOST_PATTERNS)]
+
+
+class DutyChanges(Body):
+    """The changes of a duty; omitted fields stay unchanged. They take effect at once."""
+
+    name: OptionalName100 | None = None
+    description: Text2048 | None = None
+    patterns: Patterns | None = None
+
+
+class NewDuty(DutyChanges):
+    name: Name100
+
+
+def _two_at_least(duties: list[UUID]) -> list[UUID]:
+    if len(set(duties)) < len(duties):
+        raise broken("{name} must name each duty once")
+    if len(duties) < 2:
+        raise broken("{name} must name at least two duties: a rule keeps them apart")
+    return duties
+
+
+ConflictingDuties = Annotated[list[Guid], Field(max_length=MOST_DUTIES), AfterValidator(_two_at_least)]
+
+
+class DutyRuleFields(Body):
+    """The fields that a rule and its entry in a configuration have in common."""
+
+    description: Text2048 | None = None
+    risk: Maybe[Annotated[Level, one_of(Level)] | None] = None
+    response: Maybe[Annotated[RuleResponse, one_of(RuleResponse)] | None] = None
+    enabled: Flag | None = None
+
+
+class RuleChanges(DutyRuleFields):
+    """The changes of a draft; omitted fields stay unchanged, and `without` null removes the control duty."""
+
+    name: OptionalName100 | None = None
+    conflicts: ConflictingDuties | None = None
+    owner_id: Maybe[IdentityId | None] = None
+    without: Maybe[Guid | None] = None
+
+    @field_validator("without")
+    @classmethod
+    def controls_others(cls, without: UUID | None, info: ValidationInfo) -> UUID | None:
+        if without and without in (info.data.get("conflicts") or ()):
+            raise broken("{name} must name another duty than those that conflict")
+        return without
+
+
+class NewRule(RuleChanges):
+    name: Name100
+    conflicts: ConflictingDuties

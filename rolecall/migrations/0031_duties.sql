@@ -1,0 +1,154 @@
+-- Separation of duties: what people can do under a name (duties), which of it must stay apart (rules), and who holds both (conflicts).
+-- Everything below the definitions follows from them and from imports and matches: schema/duties.sql keeps it.
+
+CREATE TABLE duties (
+    id          uuid PRIMARY KEY,
+    name        text NOT NULL,
+    description text NOT NULL DEFAULT '',
+    patterns    jsonb NOT NULL DEFAULT '[]',
+    name_key    text COLLATE "C" NOT NULL,
+    created_at  timestamptz NOT NULL,
+    changed_at  timestamptz NOT NULL
+);
+CREATE UNIQUE INDEX duties_by_name ON duties (lower(name));
+CREATE INDEX duties_in_order ON duties (name_key, id);
+
+-- The entitlements that the patterns of a duty match. `lowest` is the rank of the lowest access that counts.
+CREATE TABLE duty_entitlements (
+    duty_id uuid NOT NULL REFERENCES duties ON DELETE CASCADE,
+    kind    text NOT NULL,
+    number  int NOT NULL,
+    lowest  int NOT NULL,
+    PRIMARY KEY (duty_id, kind, number)
+);
+CREATE INDEX ON duty_entitlements (kind, number);
+
+-- The groups whose members hold a duty: matched themselves, given a matched permission, or nested in such a group.
+CREATE TABLE duty_groups (
+    duty_id      uuid NOT NULL REFERENCES duties ON DELETE CASCADE,
+    group_number int NOT NULL,
+    PRIMARY KEY (duty_id, group_number)
+);
+CREATE INDEX ON duty_groups (group_number);
+
+-- Who holds a duty now, through any matched account.
+CREATE TABLE duty_holders (
+    duty_id     uuid NOT NULL REFERENCES duties ON DELETE CASCADE,
+    identity_id uuid NOT NULL,
+    -- The identity's place among all.
+    list_key    text COLLATE "C" NOT NULL,
+    PRIMARY KEY (duty_id, identity_id)
+);
+CREATE INDEX ON duty_holders (identity_id);
+CREATE INDEX duty_holders_listed_duty_id ON duty_holders (duty_id, list_key);
+
+-- People whose accounts changed outside an import; evaluation takes them by deleting them.
+CREATE TABLE identities_to_evaluate (
+    number      bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    identity_id uuid NOT NULL
+);
+
+-- A rule is what its last commit made it (`definition`, null before the first) and what is being drafted (`draft`).
+CREATE TABLE duty_rules (
+    id           uuid PRIMARY KEY,
+    version      int NOT NULL DEFAULT 0,
+    definition   jsonb,
+    draft        jsonb,
+    name_key     text COLLATE "C" NOT NULL,
+    created_at   timestamptz NOT NULL,
+    changed_at   timestamptz NOT NULL,
+    name         text NOT NULL GENERATED ALWAYS AS (coalesce(definition, draft) ->> 'name') STORED,
+    is_in_effect boolean NOT NULL GENERATED ALWAYS AS (coalesce((definition ->> 'enabled')::boolean, false)) STORED
+);
+CREATE UNIQUE INDEX ON duty_rules (name);
+CREATE INDEX duty_rules_in_order ON duty_rules (name_key, id);
+
+CREATE TABLE duty_rule_versions (
+    rule_id      uuid NOT NULL REFERENCES duty_rules,
+    version      int NOT NULL,
+    definition   jsonb NOT NULL,
+    committed_at timestamptz NOT NULL,
+    caller_id    uuid NOT NULL,
+    caller_name  text NOT NULL,
+    PRIMARY KEY (rule_id, version)
+);
+
+-- The duties of the rules in effect. A control duty makes the combination of the others acceptable.
+CREATE TABLE duty_rule_duties (
+    rule_id    uuid NOT NULL REFERENCES duty_rules,
+    duty_id    uuid NOT NULL REFERENCES duties,
+    is_control boolean NOT NULL,
+    PRIMARY KEY (rule_id, duty_id)
+);
+CREATE INDEX ON duty_rule_duties (duty_id);
+
+-- Who holds duties that a rule keeps apart, from when to when. The import is null where something else began or ended it. No foreign
+-- keys to identities: a commit writes a row for each of perhaps thousands, and identities are never deleted.
+CREATE TABLE conflicts (
+    id           uuid PRIMARY KEY DEFAULT gen_random_uuid(),
+    number       bigint GENERATED ALWAYS AS IDENTITY UNIQUE,
+    rule_id      uuid NOT NULL REFERENCES duty_rules,
+    identity_id  uuid NOT NULL,
+    since        timestamptz NOT NULL,
+    since_import int,
+    until        timestamptz,
+    until_import int,
+    found_on     timestamptz NOT NULL,
+    status       text NOT NULL DEFAULT 'Open',
+    list_key     text COLLATE "C" NOT NULL GENERATED ALWAYS AS (time_key(since, number)) STORED,
+    CONSTRAINT status_is_known CHECK (status IN ('Open', 'Excepted', 'Ended')),
+    CONSTRAINT an_end_ends_it CHECK ((status = 'Ended') = (until IS NOT NULL))
+);
+CREATE UNIQUE INDEX one_current_conflict ON conflicts (rule_id, identity_id) WHERE until IS NULL;
+CREATE UNIQUE INDEX conflicts_listed_ ON conflicts (list_key);
+CREATE INDEX conflicts_listed_status ON conflicts (status, list_key);
+CREATE INDEX conflicts_listed_rule_id ON conflicts (rule_id, list_key);
+CREATE INDEX conflicts_listed_status_rule_id ON conflicts (status, rule_id, list_key);
+CREATE INDEX ON conflicts (identity_id, list_key);
+CREATE INDEX ON conflicts (until) WHERE until IS NOT NULL;
+
+-- The conflicts that a request would create, found when it was made.
+CREATE TABLE request_conflicts (
+    request_id uuid NOT NULL REFERENCES access_requests,
+    rule_id    uuid NOT NULL,
+    rule       text NOT NULL,
+    risk       text NOT NULL,
+    response   text NOT NULL,
+    duties     text[] NOT NULL,
+    PRIMARY KEY (request_id, rule_id)
+);
+
+-- A person may keep a conflict for a while, under a control. An exception counts while it is Approved.
+CREATE TABLE conflict_exceptions (
+    id               uuid PRIMARY KEY,
+    number           bigint GENERATED ALWAYS AS IDENTITY UNIQUE,
+    conflict_id      uuid NOT NULL REFERENCES conflicts,
+    rule_id          uuid NOT NULL REFERENCES duty_rules,
+    identity_id      uuid NOT NULL,
+    reason           text NOT NULL,
+    control          text NOT NULL,
+    control_owner_id uuid NOT NULL REFERENCES identities,
+    until            timestamptz NOT NULL,
+    status           text NOT NULL,
+    asked_by         uuid NOT NULL,
+    asked_by_name    text NOT NULL,
+    created_at       timestamptz NOT NULL,
+    approved_on      timestamptz,
+    ended_on         timestamptz,
+    CONSTRAINT status_is_known CHECK (status IN ('Pending', 'Approved', 'Withdrawn', 'Expired'))
+);
+-- A new one may be asked for before the one in force ends.
+CREATE UNIQUE INDEX one_current_exception ON conflict_exceptions (rule_id, identity_id, status) WHERE status IN ('Pending', 'Approved');
+CREATE INDEX ON conflict_exceptions (conflict_id);
+CREATE INDEX ON conflict_exceptions (until) WHERE status IN ('Pending', 'Approved');
+
+CREATE TABLE exception_approvals (
+    exception_id  uuid NOT NULL REFERENCES conflict_exceptions,
+    position      int NOT NULL,
+    -- Rule Owner or Second Approver.
+    part          text NOT NULL,
+    approver_id   uuid NOT NULL,
+    approver_name text NOT NULL,
+    approved_on   timestamptz NOT NULL,
+    PRIMARY KEY (exception_id, position)
+);

@@ -1,0 +1,403 @@
+-- Who holds which duty and who is in conflict, kept in step with imports, matches, duties and rules.
+--
+-- UPDATE of application_imports to Finished (application_imports/actions.py) fires `evaluate_import`, after `entitlements`' trigger
+-- `show_entitlements`: triggers fire in order of their names, so this one is called `watch_duties`.
+-- UPDATE of accounts (accounts/matching.py and actions.py) fires `note_to_evaluate`; duties/actions.py evaluates those people within a second.
+-- UPDATE of identities fires `move_duty_holders`; UPDATE of an application's name (applications/actions.py) fires `match_renamed`.
+-- duties/actions.py calls evaluate_duties and evaluate_rules. Each statement is for all people at once: one function call for each person
+-- would take minutes.
+
+-- Serialize with matching and with other evaluations, so that none misses another's uncommitted change.
+CREATE OR REPLACE FUNCTION take_duties_turn() RETURNS void LANGUAGE sql BEGIN ATOMIC
+    SELECT pg_advisory_xact_lock(hashtextextended('matching', 0));
+END;
+
+-- A pattern with `*` as a LIKE pattern without regard to case; null fits everything.
+CREATE OR REPLACE FUNCTION like_wildcard(wildcard text) RETURNS text IMMUTABLE PARALLEL SAFE LANGUAGE sql RETURN
+    coalesce(replace(replace(replace(replace(in_any_case(wildcard), '\', '\\'), '%', '\%'), '_', '\_'), '*', '%'), '%');
+
+-- The entitlements that patterns match, with the place of the pattern; all, or those that an import showed first.
+CREATE OR REPLACE FUNCTION entitlements_matching(patterns jsonb, shown_first int)
+RETURNS TABLE (place int, kind text, number int, lowest int) STABLE LANGUAGE sql BEGIN ATOMIC
+    WITH asked AS MATERIALIZED (
+        SELECT (n - 1)::int AS place, CASE WHEN p ->> 'group' IS NULL THEN 'Permission' ELSE 'Group' END AS kind,
+               like_wildcard(p ->> 'application') AS application, like_wildcard(p ->> 'header') AS header,
+               like_wildcard(p ->> 'section') AS section, like_wildcard(coalesce(p ->> 'group', p ->> 'permission')) AS name,
+               access_rank(coalesce(p ->> 'access', 'Grant')) AS lowest
+        FROM jsonb_array_elements(patterns) WITH ORDINALITY AS e (p, n)
+    )
+    SELECT a.place, e.kind, e.number, a.lowest FROM asked a JOIN applications o ON in_any_case(o.name) LIKE a.application
+    JOIN entitlements e ON e.application_id = o.id AND e.kind = a.kind
+    WHERE in_any_case(e.name) LIKE a.name AND (e.kind = 'Group' OR in_any_case(e.header) LIKE a.header AND in_any_case(e.section) LIKE a.section)
+          AND (shown_first IS NULL OR e.first_import = shown_first);
+END;
+
+-- The groups whose members hold these duties now, in these applications.
+CREATE OR REPLACE FUNCTION groups_with_duties(which uuid[], there uuid[])
+RETURNS TABLE (duty_id uuid, group_number int) STABLE LANGUAGE sql BEGIN ATOMIC
+    WITH RECURSIVE parents AS MATERIALIZED (
+        -- The rule of parents_of, now.
+        SELECT DISTINCT ON (child.number) child.number AS child, parent.number AS parent
+        FROM groups child JOIN group_versions v ON v.group_number = child.number AND v.until_import IS NULL AND v.parent <> ''
+        JOIN groups parent ON parent.application_id = child.application_id AND in_any_case(parent.name) = in_any_case(v.parent)
+        WHERE child.application_id = ANY (there)
+        ORDER BY child.number, parent.name = v.parent DESC, parent.number
+    ), own AS MATERIALIZED (
+        SELECT e.duty_id, g.number FROM duty_entitlements e JOIN groups g ON g.number = e.number
+        WHERE e.kind = 'Group' AND e.duty_id = ANY (which) AND g.application_id = ANY (there)
+        UNION
+        SELECT e.duty_id, g.number FROM groups g JOIN assignments s ON s.holder_number = g.number AND s.until_import IS NULL
+        JOIN duty_entitlements e ON e.kind = 'Permission' AND e.number = s.permission_number AND e.duty_id = ANY (which)
+        WHERE g.application_id = ANY (there) AND s.access NOT IN ('None', 'Deny') AND access_rank(s.access::text) >= e.lowest
+    ), carried (duty_id, number) AS (
+        SELECT own.duty_id, own.number FROM own
+        UNION
+        SELECT c.duty_id, p.child FROM carried c JOIN parents p ON p.parent = c.number
+    )
+    SELECT c.duty_id, c.number FROM carried c;
+END;
+
+-- Bring duty_groups up to date; return the groups whose members gained or lost a duty.
+CREATE OR REPLACE FUNCTION refresh_duty_groups(which uuid[], there uuid[]) RETURNS int[] LANGUAGE plpgsql AS $$
+DECLARE
+    changed int[];
+BEGIN
+    WITH now AS MATERIALIZED (
+        SELECT g.duty_id, g.group_number FROM groups_with_duties(which, there) AS g
+    ), before AS MATERIALIZED (
+        SELECT d.duty_id, d.group_number FROM duty_groups d JOIN groups g ON g.number = d.group_number
+        WHERE d.duty_id = ANY (which) AND g.application_id = ANY (there)
+    ), gone AS (
+        DELETE FROM duty_groups d USING (TABLE before EXCEPT TABLE now) AS x
+        WHERE d.duty_id = x.duty_id AND d.group_number = x.group_number RETURNING d.group_number
+    ), came AS (
+        INSERT INTO duty_groups (duty_id, group_number) (TABLE now EXCEPT TABLE before) RETURNING group_number
+    )
+    SELECT array_agg(DISTINCT c.group_number) INTO changed FROM (TABLE gone UNION ALL TABLE came) AS c;
+    RETURN coalesce(changed, '{}');
+END $$;
+
+-- Bring duty_holders up to date for these people and duties; null means all.
+CREATE OR REPLACE FUNCTION refresh_duty_holders(people uuid[], which uuid[]) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    stale_duties uuid[];
+    stale_people uuid[];
+    fresh_duties uuid[];
+    fresh_people uuid[];
+    meant text := CASE WHEN people IS NULL THEN 'true' ELSE 'identity_id = ANY ($1)' END
+                  || CASE WHEN which IS NULL THEN '' ELSE ' AND duty_id = ANY ($2)' END;
+BEGIN
+    -- EXECUTE, so that it is planned each time: the best plan for one person is not the best for all.
+    EXECUTE format($sql$
+        WITH held AS MATERIALIZED (
+            SELECT e.duty_id, a.identity_id FROM accounts a JOIN assignments s ON s.holder_number = a.number AND s.until_import IS NULL
+            JOIN duty_entitlements e ON e.kind = 'Permission' AND e.number = s.permission_number
+            WHERE a.identity_id IS NOT NULL AND s.access NOT IN ('None', 'Deny') AND access_rank(s.access::text) >= e.lowest AND %1$s
+            UNION
+            SELECT g.duty_id, a.identity_id FROM accounts a JOIN memberships m ON m.account_number = a.number AND m.until_import IS NULL
+            JOIN duty_groups g ON g.group_number = m.group_number WHERE a.identity_id IS NOT NULL AND %1$s
+        ), present AS MATERIALIZED (
+            SELECT duty_id, identity_id FROM duty_holders WHERE %1$s
+        ), stale AS (TABLE present EXCEPT TABLE held), fresh AS (TABLE held EXCEPT TABLE present)
+        SELECT * FROM (SELECT array_agg(duty_id), array_agg(identity_id) FROM stale) AS s,
+                      (SELECT array_agg(duty_id), array_agg(identity_id) FROM fresh) AS f
+    $sql$, meant) INTO stale_duties, stale_people, fresh_duties, fresh_people USING people, which;
+    -- One statement for each kind of change: docs/lists.md says why.
+    IF stale_duties IS NOT NULL THEN
+        DELETE FROM duty_holders h USING unnest(stale_duties, stale_people) AS s (duty_id, identity_id)
+        WHERE h.duty_id = s.duty_id AND h.identity_id = s.identity_id;
+    END IF;
+    IF fresh_duties IS NOT NULL THEN
+        INSERT INTO duty_holders (duty_id, identity_id, list_key)
+        SELECT f.duty_id, f.identity_id, i.list_key
+        FROM unnest(fresh_duties, fresh_people) AS f (duty_id, identity_id) JOIN identities i ON i.id = f.identity_id;
+    END IF;
+END $$;
+
+-- What gives duties to accounts, by today's patterns, at any time. `path` are the groups on the way, from the group that the account is in; it
+-- is empty for what an account holds itself.
+CREATE OR REPLACE FUNCTION duty_holdings(which uuid[], accounts int[])
+RETURNS TABLE (account int, duty_id uuid, kind text, number int, path int[], access text, during int4range) STABLE LANGUAGE sql BEGIN ATOMIC
+    WITH meant AS MATERIALIZED (
+        SELECT e.duty_id, e.kind, e.number, e.lowest FROM duty_entitlements e WHERE e.duty_id = ANY (which)
+    ), joined AS MATERIALIZED (
+        SELECT m.account_number, m.group_number, int4range(m.from_import, m.until_import) AS during FROM memberships m
+        WHERE m.account_number = ANY (accounts)
+    ), walked AS MATERIALIZED (
+        SELECT j.account_number, w.above, w.path, j.during * w.during AS during
+        FROM joined j JOIN groups_above(ARRAY(SELECT DISTINCT j.group_number FROM joined j), NULL) AS w ON w.number = j.group_number
+        WHERE j.during && w.during
+    )
+    SELECT s.holder_number, e.duty_id, e.kind, e.number, '{}'::int[], s.access::text, int4range(s.from_import, s.until_import)
+    FROM assignments s JOIN meant e ON e.kind = 'Permission' AND e.number = s.permission_number
+    WHERE s.holder_number = ANY (accounts) AND s.access NOT IN ('None', 'Deny') AND access_rank(s.access::text) >= e.lowest
+    UNION ALL
+    SELECT w.account_number, e.duty_id, e.kind, e.number, w.path, 'Grant', w.during
+    FROM walked w JOIN meant e ON e.kind = 'Group' AND e.number = w.above
+    UNION ALL
+    SELECT w.account_number, e.duty_id, e.kind, e.number, w.path || w.above, s.access::text, w.during * int4range(s.from_import, s.until_import)
+    FROM walked w JOIN assignments s ON s.holder_number = w.above
+    JOIN meant e ON e.kind = 'Permission' AND e.number = s.permission_number
+    WHERE w.during && int4range(s.from_import, s.until_import) AND s.access NOT IN ('None', 'Deny') AND access_rank(s.access::text) >= e.lowest;
+END;
+
+-- When people held duties, at any time: from imports and from whose the accounts were. An account counts for its identity of today wherever
+-- no other is on record, as for effective access (docs/decisions/0090).
+CREATE OR REPLACE FUNCTION duty_spans(which uuid[], people uuid[])
+RETURNS TABLE (duty_id uuid, identity_id uuid, during tstzmultirange) STABLE LANGUAGE sql BEGIN ATOMIC
+    WITH owned AS MATERIALIZED (
+        SELECT a.number, a.identity_id, tstzmultirange(tstzrange(NULL, NULL)) - coalesce(
+                   (SELECT range_agg(tstzrange(m.since, m.until)) FROM past_matches m
+                    WHERE m.account_number = a.number AND m.identity_id <> a.identity_id), '{}') AS during
+        FROM accounts a WHERE a.identity_id = ANY (people)
+        UNION ALL
+        SELECT m.account_number, m.identity_id, tstzmultirange(tstzrange(m.since, m.until)) FROM past_matches m
+        WHERE m.identity_id = ANY (people)
+    ), merged AS (
+        -- Once for each account and duty, before imports become dates.
+        SELECT h.account, h.duty_id, unnest(range_agg(h.during)) AS during
+        FROM duty_holdings(which, ARRAY(SELECT DISTINCT o.number FROM owned o)) AS h GROUP BY h.account, h.duty_id
+    )
+    SELECT m.duty_id, o.identity_id, range_agg(tstzmultirange(tstzrange(began.build_end, ended.build_end)) * o.during)
+    FROM merged m JOIN owned o ON o.number = m.account
+    JOIN application_imports began ON began.number = lower(m.during)
+    LEFT JOIN application_imports ended ON ended.number = upper(m.during)
+    GROUP BY m.duty_id, o.identity_id;
+END;
+
+-- The access by which people hold duties, now or at a past moment.
+CREATE OR REPLACE FUNCTION duty_access(which uuid[], people uuid[], moment timestamptz)
+RETURNS TABLE (identity_id uuid, duty_id uuid, account int, kind text, number int, path int[], access text, during int4range)
+STABLE LANGUAGE sql BEGIN ATOMIC
+    WITH owned AS MATERIALIZED (
+        SELECT a.number, CASE WHEN moment IS NULL THEN a.identity_id ELSE identity_then(a, moment) END AS identity_id, last.number AS import_number
+        FROM accounts a CROSS JOIN LATERAL (
+            SELECT max(r.number)::int AS number FROM application_imports r
+            WHERE r.application_id = a.application_id AND r.status = 'Finished' AND (moment IS NULL OR r.build_end <= moment)) AS last
+        WHERE a.identity_id = ANY (people) OR a.number IN (SELECT m.account_number FROM past_matches m WHERE m.identity_id = ANY (people))
+    ), held AS (
+        SELECT h.account, h.duty_id, h.kind, h.number, h.path, h.access, unnest(range_agg(h.during)) AS during
+        FROM duty_holdings(which, ARRAY(SELECT o.number FROM owned o)) AS h GROUP BY h.account, h.duty_id, h.kind, h.number, h.path, h.access
+    )
+    SELECT o.identity_id, h.duty_id, h.account, h.kind, h.number, h.path, h.access, h.during
+    FROM held h JOIN owned o ON o.number = h.account WHERE h.during @> o.import_number AND o.identity_id = ANY (people);
+END;
+
+-- Since when people have been in conflict by definitions of rules: pairs of a rule and a person.
+CREATE OR REPLACE FUNCTION conflict_starts(rules uuid[], people uuid[])
+RETURNS TABLE (rule_id uuid, identity_id uuid, since timestamptz) STABLE LANGUAGE sql BEGIN ATOMIC
+    WITH asked AS MATERIALIZED (
+        SELECT DISTINCT u.rule_id, u.identity_id FROM unnest(rules, people) AS u (rule_id, identity_id)
+    ), spans AS MATERIALIZED (
+        SELECT s.duty_id, s.identity_id, s.during FROM duty_spans(
+            ARRAY(SELECT DISTINCT d.duty_id FROM duty_rule_duties d WHERE d.rule_id = ANY (rules)), ARRAY(SELECT DISTINCT a.identity_id FROM asked a)) AS s
+    ), mine AS MATERIALIZED (
+        SELECT a.rule_id, a.identity_id, d.duty_id, d.is_control, s.during
+        FROM asked a JOIN duty_rule_duties d ON d.rule_id = a.rule_id JOIN spans s ON s.duty_id = d.duty_id AND s.identity_id = a.identity_id
+    ), together AS (
+        SELECT x.rule_id, x.identity_id, range_agg(x.during * y.during) AS during
+        FROM mine x JOIN mine y ON y.rule_id = x.rule_id AND y.identity_id = x.identity_id AND y.duty_id > x.duty_id
+        WHERE NOT x.is_control AND NOT y.is_control GROUP BY x.rule_id, x.identity_id
+    ), apart AS (
+        SELECT t.rule_id, t.identity_id, t.during - coalesce(c.during, '{}') AS during
+        FROM together t LEFT JOIN mine c ON c.is_control AND c.rule_id = t.rule_id AND c.identity_id = t.identity_id
+    )
+    SELECT a.rule_id, a.identity_id, lower(r) FROM apart a CROSS JOIN LATERAL unnest(a.during) AS r WHERE upper_inf(r);
+END;
+
+-- Bring conflicts up to date for these people and rules; null means all. What no longer holds ends at `moment`, by the import if one is
+-- given; what is new began when the access did, but never before an earlier conflict of the same kind ended.
+CREATE OR REPLACE FUNCTION refresh_conflicts(people uuid[], rules uuid[], moment timestamptz, import_number int) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    stale_rules uuid[];
+    stale_people uuid[];
+    fresh_rules uuid[];
+    fresh_people uuid[];
+    meant text := CASE WHEN people IS NULL THEN 'true' ELSE 'identity_id = ANY ($1)' END
+                  || CASE WHEN rules IS NULL THEN '' ELSE ' AND rule_id = ANY ($2)' END;
+BEGIN
+    EXECUTE format($sql$
+        WITH found AS MATERIALIZED (
+            (SELECT r.rule_id, h.identity_id FROM duty_rule_duties r JOIN duty_holders h USING (duty_id)
+             WHERE NOT r.is_control AND %1$s GROUP BY r.rule_id, h.identity_id HAVING count(*) > 1)
+            EXCEPT
+            SELECT r.rule_id, h.identity_id FROM duty_rule_duties r JOIN duty_holders h USING (duty_id) WHERE r.is_control AND %1$s
+        ), present AS MATERIALIZED (
+            SELECT rule_id, identity_id FROM conflicts WHERE until IS NULL AND %1$s
+        ), stale AS (TABLE present EXCEPT TABLE found), fresh AS (TABLE found EXCEPT TABLE present)
+        SELECT * FROM (SELECT array_agg(rule_id), array_agg(identity_id) FROM stale) AS s,
+                      (SELECT array_agg(rule_id), array_agg(identity_id) FROM fresh) AS f
+    $sql$, meant) INTO stale_rules, stale_people, fresh_rules, fresh_people USING people, rules;
+    IF stale_rules IS NOT NULL THEN
+        UPDATE conflicts c SET until = greatest(moment, c.since), until_import = import_number, status = 'Ended'
+        FROM unnest(stale_rules, stale_people) AS s (rule_id, identity_id)
+        WHERE c.rule_id = s.rule_id AND c.identity_id = s.identity_id AND c.until IS NULL;
+    END IF;
+    IF fresh_rules IS NOT NULL THEN
+        -- Fires except_conflicts, schema/conflicts.sql.
+        INSERT INTO conflicts (rule_id, identity_id, since, since_import, found_on)
+        SELECT f.rule_id, f.identity_id, began.since,
+               (SELECT max(r.number)::int FROM application_imports r WHERE r.build_end = began.since AND r.status = 'Finished'), moment
+        FROM unnest(fresh_rules, fresh_people) AS f (rule_id, identity_id)
+        LEFT JOIN conflict_starts(fresh_rules, fresh_people) AS s ON s.rule_id = f.rule_id AND s.identity_id = f.identity_id
+        LEFT JOIN LATERAL (SELECT max(c.until) AS until FROM conflicts c WHERE c.rule_id = f.rule_id AND c.identity_id = f.identity_id) AS last ON true
+        CROSS JOIN LATERAL (SELECT greatest(coalesce(s.since, moment), last.until) AS since) AS began
+        ORDER BY began.since, f.rule_id, f.identity_id;
+    END IF;
+END $$;
+
+-- The people behind accounts whose access an import changed in a way that concerns duties.
+CREATE OR REPLACE FUNCTION people_touched(import_number int, changed_groups int[]) RETURNS uuid[] STABLE LANGUAGE sql BEGIN ATOMIC
+    WITH members AS (
+        SELECT m.account_number, m.group_number FROM memberships m WHERE m.from_import = import_number
+        UNION ALL SELECT m.account_number, m.group_number FROM memberships m WHERE m.until_import = import_number
+    ), assigned AS (
+        SELECT s.holder_number, s.permission_number FROM assignments s WHERE s.from_import = import_number
+        UNION ALL SELECT s.holder_number, s.permission_number FROM assignments s WHERE s.until_import = import_number
+    ), touched AS (
+        SELECT m.account_number AS number FROM members m
+        WHERE m.group_number = ANY (changed_groups) OR m.group_number IN (SELECT d.group_number FROM duty_groups d)
+        UNION
+        SELECT s.holder_number FROM assigned s
+        WHERE s.permission_number IN (SELECT e.number FROM duty_entitlements e WHERE e.kind = 'Permission')
+        UNION
+        SELECT m.account_number FROM unnest(changed_groups) AS g JOIN memberships m ON m.group_number = g AND m.until_import IS NULL
+    )
+    SELECT ARRAY(SELECT DISTINCT a.identity_id FROM touched t JOIN accounts a ON a.number = t.number WHERE a.identity_id IS NOT NULL);
+END;
+
+-- Take the people whose accounts changed outside an import.
+CREATE OR REPLACE FUNCTION take_people_to_evaluate() RETURNS uuid[] LANGUAGE sql BEGIN ATOMIC
+    WITH taken AS (DELETE FROM identities_to_evaluate RETURNING identity_id)
+    SELECT coalesce(array_agg(DISTINCT taken.identity_id), '{}') FROM taken;
+END;
+
+CREATE OR REPLACE FUNCTION evaluate_people(people uuid[], moment timestamptz, import_number int) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    IF cardinality(people) > 0 THEN
+        PERFORM refresh_duty_holders(people, NULL);
+        PERFORM refresh_conflicts(people, NULL, moment, import_number);
+    END IF;
+END $$;
+
+-- Evaluate after an import: for the entitlements that it showed first, and for the people whose access it changed.
+CREATE OR REPLACE FUNCTION evaluate_import() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    run int := NEW.number::int;
+    every uuid[] := ARRAY(SELECT id FROM duties);
+    changed int[] := '{}';
+BEGIN
+    IF cardinality(every) = 0 THEN
+        RETURN NULL;
+    END IF;
+    PERFORM take_duties_turn();
+    INSERT INTO duty_entitlements (duty_id, kind, number, lowest)
+    SELECT d.id, m.kind, m.number, min(m.lowest) FROM duties d CROSS JOIN LATERAL entitlements_matching(d.patterns, run) AS m
+    GROUP BY d.id, m.kind, m.number ON CONFLICT DO NOTHING;
+    IF EXISTS (SELECT FROM group_versions WHERE from_import = run) OR EXISTS (SELECT FROM group_versions WHERE until_import = run)
+       OR EXISTS (SELECT FROM assignments s JOIN groups g ON g.number = s.holder_number WHERE s.from_import = run)
+       OR EXISTS (SELECT FROM assignments s JOIN groups g ON g.number = s.holder_number WHERE s.until_import = run) THEN
+        changed := refresh_duty_groups(every, ARRAY[NEW.application_id]);
+    END IF;
+    PERFORM evaluate_people(people_touched(run, changed) || take_people_to_evaluate(), NEW.build_end, run);
+    RETURN NULL;
+END $$;
+CREATE OR REPLACE TRIGGER watch_duties AFTER UPDATE OF status ON application_imports FOR EACH ROW
+    WHEN (NEW.status = 'Finished' AND OLD.status <> 'Finished') EXECUTE FUNCTION evaluate_import();
+
+-- Evaluate after duties changed: what their patterns match, who holds them, and the conflicts of the rules that name them.
+CREATE OR REPLACE FUNCTION evaluate_duties(which uuid[], moment timestamptz) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    DELETE FROM duty_entitlements WHERE duty_id = ANY (which);
+    INSERT INTO duty_entitlements (duty_id, kind, number, lowest)
+    SELECT d.id, m.kind, m.number, min(m.lowest) FROM duties d CROSS JOIN LATERAL entitlements_matching(d.patterns, NULL) AS m
+    WHERE d.id = ANY (which) GROUP BY d.id, m.kind, m.number;
+    PERFORM refresh_duty_groups(which, ARRAY(SELECT id FROM applications));
+    PERFORM refresh_duty_holders(NULL, which);
+    PERFORM refresh_conflicts(NULL, ARRAY(SELECT DISTINCT rule_id FROM duty_rule_duties WHERE duty_id = ANY (which)), moment, NULL);
+END $$;
+
+-- Evaluate after rules were committed.
+CREATE OR REPLACE FUNCTION evaluate_rules(rules uuid[], moment timestamptz) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    DELETE FROM duty_rule_duties WHERE rule_id = ANY (rules);
+    INSERT INTO duty_rule_duties (rule_id, duty_id, is_control)
+    SELECT r.id, d::uuid, false FROM duty_rules r, jsonb_array_elements_text(r.definition -> 'conflicts') AS d
+    WHERE r.id = ANY (rules) AND r.is_in_effect
+    UNION ALL
+    SELECT r.id, (r.definition ->> 'without')::uuid, true FROM duty_rules r
+    WHERE r.id = ANY (rules) AND r.is_in_effect AND r.definition ->> 'without' IS NOT NULL;
+    PERFORM refresh_conflicts(NULL, rules, moment, NULL);
+END $$;
+
+-- Evaluate everything again.
+CREATE OR REPLACE FUNCTION evaluate_everything(moment timestamptz) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM take_duties_turn();
+    PERFORM take_people_to_evaluate();
+    PERFORM evaluate_duties(ARRAY(SELECT id FROM duties), moment);
+    PERFORM evaluate_rules(ARRAY(SELECT id FROM duty_rules), moment);
+END $$;
+
+-- Queue the people whose accounts were matched to another person.
+CREATE OR REPLACE FUNCTION note_people_to_evaluate() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF NOT EXISTS (SELECT FROM duties) THEN
+        RETURN NULL;
+    END IF;
+    INSERT INTO identities_to_evaluate (identity_id)
+    -- Differences of sets, not a join: linear whatever plan a session kept.
+    SELECT DISTINCT identity_id FROM (
+        (SELECT number, identity_id FROM old_rows EXCEPT SELECT number, identity_id FROM new_rows)
+        UNION ALL
+        (SELECT number, identity_id FROM new_rows EXCEPT SELECT number, identity_id FROM old_rows)) AS moved
+    WHERE identity_id IS NOT NULL;
+    RETURN NULL;
+END $$;
+CREATE OR REPLACE TRIGGER note_to_evaluate AFTER UPDATE ON accounts REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
+    FOR EACH STATEMENT EXECUTE FUNCTION note_people_to_evaluate();
+
+-- Move holders in the list when their names change.
+CREATE OR REPLACE FUNCTION move_duty_holders() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    EXECUTE 'UPDATE duty_holders h SET list_key = n.list_key FROM new_rows n WHERE n.id = h.identity_id AND n.list_key <> h.list_key';
+    RETURN NULL;
+END $$;
+CREATE OR REPLACE TRIGGER move_duty_holders AFTER UPDATE ON identities REFERENCING NEW TABLE AS new_rows
+    FOR EACH STATEMENT EXECUTE FUNCTION move_duty_holders();
+
+-- Patterns name applications.
+CREATE OR REPLACE FUNCTION match_renamed() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM take_duties_turn();
+    PERFORM evaluate_duties(ARRAY(SELECT id FROM duties), written_on());
+    RETURN NULL;
+END $$;
+CREATE OR REPLACE TRIGGER match_renamed AFTER UPDATE OF name ON applications FOR EACH ROW
+    WHEN (OLD.name <> NEW.name) EXECUTE FUNCTION match_renamed();
+
+-- The duties that a privilege gives: as a group with the groups above it, as a permission, or, while no import has shown it, by its name.
+-- Without a header it is a group.
+CREATE OR REPLACE FUNCTION duties_given(application uuid, header text, section text, name text, access text) RETURNS TABLE (duty_id uuid)
+STABLE LANGUAGE sql BEGIN ATOMIC
+    SELECT d.duty_id FROM groups g JOIN duty_groups d ON d.group_number = g.number
+    JOIN group_versions v ON v.group_number = g.number AND v.until_import IS NULL
+    WHERE g.application_id = application AND g.name = duties_given.name AND duties_given.section = ''
+          AND (duties_given.header IS NULL OR group_header(v.nomenclature) = duties_given.header)
+    UNION
+    SELECT d.duty_id FROM permissions p JOIN duty_entitlements d ON d.kind = 'Permission' AND d.number = p.number
+    WHERE p.application_id = application AND p.header = duties_given.header AND p.section = duties_given.section
+          AND p.permission = duties_given.name AND access_rank(duties_given.access) >= d.lowest
+    UNION
+    SELECT d.id FROM duties d CROSS JOIN LATERAL jsonb_array_elements(d.patterns) AS p
+    WHERE NOT EXISTS (SELECT FROM entitlements e WHERE e.application_id = application AND e.name = duties_given.name)
+          AND in_any_case((SELECT a.name FROM applications a WHERE a.id = application)) LIKE like_wildcard(p ->> 'application')
+          AND in_any_case(duties_given.name) LIKE like_wildcard(coalesce(p ->> 'group', p ->> 'permission'))
+          AND (p ->> 'group' IS NOT NULL OR duties_given.header IS NOT NULL AND in_any_case(duties_given.header) LIKE like_wildcard(p ->> 'header')
+               AND in_any_case(duties_given.section) LIKE like_wildcard(p ->> 'section'));
+END;
+
+CALL keep_list('duty_holders', 'duty_id');
+CALL keep_list('conflicts', 'status', 'rule_id');
+CALL keep_audit('duties', '''Duty''', 'r.id', $$to_jsonb(r) - '{id,name_key,changed_at}'::text[]$$);
+CALL keep_audit('duty_rules', '''Duty Rule''', 'r.id', $$to_jsonb(r) - '{id,name_key,changed_at,name}'::text[]$$);

@@ -1,0 +1,166 @@
+"""Requests that would create a conflict of duties: shown, routed to the rule's owner, or refused."""
+
+from typing import Any
+from uuid import UUID
+
+import httpx2
+
+from rolecall.core.db import Db, execute
+from tests.builders import an_access_model, an_identity
+from tests.duties.separating import Company, a_company, a_duty, a_rule
+
+URL = "/api/access-requests"
+
+
+async def ask(client: httpx2.AsyncClient, company: Company, who: UUID, *groups: str) -> httpx2.Response:
+    privileges = [{"header": "Group", "permission": group} for group in groups]
+    body = {"action": "Add", "applicationId": str(company.ledger), "identityId": str(who), "privileges": privileges}
+    return await client.post(URL, json=body)
+
+
+async def conflicts(client: httpx2.AsyncClient, request: dict[str, Any]) -> list[tuple[str, list[str]]]:
+    found = (await client.get(f"{URL}/{request['id']}/conflicts")).json()["conflicts"]
+    return [(each["response"], each["duties"]) for each in found]
+
+
+def approvers(request: dict[str, Any]) -> list[str]:
+    return [
+        response["reviewer"]["name"]
+        for requirement in request["requirements"]
+        if requirement["type"] == "Approve"
+        for rule in requirement["rules"]
+        for response in rule["responses"]
+    ]
+
+
+BOTH = ["Prepare payments", "Release payments"]
+
+
+async def test_request_that_would_create_a_conflict_is_routed_to_the_rules_owner(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
+    company = await a_company(db)
+
+    request = (await ask(client, company, company.noor, "Approvers")).json()
+
+    assert await conflicts(client, request) == [("Approve", BOTH)]
+    assert "Hana Makinen" in approvers(request)
+    # The rule is Critical, so the owner of the application approves too.
+    assert "Carla Abadi" in approvers(request)
+
+
+async def test_request_without_a_new_conflict_is_as_before(client: httpx2.AsyncClient, db: Db) -> None:
+    company = await a_company(db)
+    other = await an_identity(db, "Finn", "Santos")
+
+    request = (await ask(client, company, other, "Approvers")).json()
+
+    assert (await conflicts(client, request), "Hana Makinen" in approvers(request)) == ([], False)
+
+
+async def test_warning_changes_no_approver(client: httpx2.AsyncClient, db: Db) -> None:
+    company = await a_company(db, response="Warn")
+
+    request = (await ask(client, company, company.noor, "Approvers")).json()
+
+    assert (await conflicts(client, request), "Hana Makinen" in approvers(request)) == ([("Warn", BOTH)], False)
+
+
+async def test_blocking_rule_refuses_the_request_with_its_name(client: httpx2.AsyncClient, db: Db) -> None:
+    company = await a_company(db, response="Block")
+
+    refused = await ask(client, company, company.noor, "Approvers")
+
+    [problem] = refused.json()["errors"]
+    assert (refused.status_code, problem["field"]) == (400, "privileges.0.permission")
+    assert problem["message"].startswith("The rule Prepare and release (Prepare payments and Release payments) refuses")
+
+
+async def test_open_requests_count_for_each_other(client: httpx2.AsyncClient, db: Db) -> None:
+    company = await a_company(db)
+    other = await an_identity(db, "Finn", "Santos")
+
+    first = (await ask(client, company, other, "Juniors")).json()
+    second = (await ask(client, company, other, "Approvers")).json()
+    await client.post(f"{URL}/{first['id']}/cancel", json={})
+    third = (await ask(client, company, await an_identity(db, "Kai", "Kim"), "Officers", "Approvers")).json()
+
+    assert [await conflicts(client, each) for each in (first, second, third)] == [
+        [],
+        [("Approve", BOTH)],
+        [("Approve", BOTH)],
+    ]
+
+
+async def test_control_duty_prevents_the_conflict(client: httpx2.AsyncClient, db: Db) -> None:
+    company = await a_company(db)
+    review = await a_duty(db, "Review", {"group": "Officers"})
+    await client.patch(f"/api/duty-rules/{company.rule}", json={"without": str(review)})
+    await client.post(f"/api/duty-rules/{company.rule}/commit")
+
+    request = (await ask(client, company, company.noor, "Approvers")).json()
+
+    assert await conflicts(client, request) == []
+
+
+async def test_administrators_approve_where_the_rules_owner_is_the_person_concerned(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
+    company = await a_company(db)
+    await execute(
+        db,
+        "UPDATE duty_rules SET definition = definition || jsonb_build_object('ownerId', %(noor)s::text)",
+        noor=company.noor,
+    )
+
+    request = (await ask(client, company, company.noor, "Approvers")).json()
+
+    assert "Administrators" in approvers(request)
+    assert "Noor Hansen" not in approvers(request)
+
+
+async def test_event_preview_shows_conflicts_of_what_models_would_give(client: httpx2.AsyncClient, db: Db) -> None:
+    company = await a_company(db)
+    await a_payments_model(db, company)
+    joiner = {"firstName": "Kai", "lastName": "Kim", "department": "Treasury"}
+
+    body = {"type": "Onboard", "identity": joiner, "effectiveDate": "2035-01-01"}
+    preview = (await client.post("/api/personnel-events/preview", json=body)).json()
+
+    [request] = preview["accessRequests"]
+    assert [(each["rule"], each["duties"]) for each in request["conflicts"]] == [("Prepare and release", BOTH)]
+
+
+async def a_payments_model(db: Db, company: Company) -> UUID:
+    access = [{"applicationId": str(company.ledger), "groups": ["Officers", "Approvers"]}]
+    treasury = [[{"field": "department", "operator": "is", "value": "Treasury"}]]
+    return await an_access_model(db, "Treasury", conditions=treasury, access=access)
+
+
+async def test_model_simulation_counts_people_and_a_blocking_rule_refuses_the_commit(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
+    company = await a_company(db, response="Block")
+    await an_identity(db, "Kai", "Kim", department="Treasury")
+    access = [{"applicationId": str(company.ledger), "groups": ["Officers", "Approvers"]}]
+    treasury = [[{"field": "department", "operator": "is", "value": "Treasury"}]]
+    model = {"name": "Treasury", "conditions": treasury, "access": access}
+    id = (await client.post("/api/access-models", json=model)).json()["id"]
+
+    simulated = (await client.post(f"/api/access-models/{id}/simulate", json={})).json()
+    refused = await client.post(f"/api/access-models/{id}/commit")
+
+    assert [(each["rule"], each["people"]) for each in simulated["conflicts"]] == [("Prepare and release", 1)]
+    assert refused.status_code == 409
+    said = "The rule Prepare and release refuses this model: it would put 1 person in conflict. "
+    assert refused.json()["message"].startswith(said)
+
+
+async def test_rule_of_duties_that_nobody_asks_for_changes_nothing(client: httpx2.AsyncClient, db: Db) -> None:
+    company = await a_company(db)
+    others = [await a_duty(db, name, {"permission": name}) for name in ("Write code", "Publish code")]
+    await a_rule(db, "Code", *others, response="Block")
+
+    request = (await ask(client, company, company.noor, "Juniors")).json()
+
+    assert await conflicts(client, request) == []

@@ -1,0 +1,177 @@
+"""Exceptions of conflicts: two approvals, an end, and who may decide."""
+
+import random
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import httpx2
+import msgspec
+
+from rolecall.conflicts.actions import expire_exceptions
+from rolecall.core.db import Db, execute, fetch_value
+from tests.builders import an_identity
+from tests.duties.separating import Company, a_company, conflict_of, join, leave
+
+TODAY = datetime.now(UTC)
+WISH = {"reason": "Two are on leave", "control": "Every release is checked the next morning"}
+
+
+class Cast(msgspec.Struct):
+    company: Company
+    conflict: UUID
+    una: UUID
+
+    def wish(self, days: int = 30, **fields: Any) -> dict[str, Any]:
+        until = (TODAY + timedelta(days=days)).isoformat()
+        return {**WISH, "controlOwnerId": str(self.una), "until": until, **fields}
+
+
+async def a_cast(db: Db) -> Cast:
+    company = await a_company(db)
+    una = await an_identity(db, "Una", "Schmidt")
+    return Cast(company, await conflict_of(db, company.sofia), una)
+
+
+async def act(client: httpx2.AsyncClient, id: UUID, verb: str, body: Any = None) -> httpx2.Response:
+    return await client.post(f"/api/conflicts/{id}/{verb}", json=body or {})
+
+
+async def owner_of_ledger(db: Db) -> str:
+    return str(await fetch_value(db, "SELECT owner_id FROM applications WHERE name = 'Finance Ledger'"))
+
+
+async def test_exception_counts_after_the_rules_owner_and_one_more_approved(client: httpx2.AsyncClient, db: Db) -> None:
+    cast = await a_cast(db)
+
+    asked = (await act(client, cast.conflict, "except", cast.wish())).json()
+    first = (await act(client, cast.conflict, "approve", {"approverId": str(cast.company.owner)})).json()
+    second = (await act(client, cast.conflict, "approve", {"approverId": await owner_of_ledger(db)})).json()
+
+    assert [asked["status"], first["status"], second["status"]] == ["Open", "Open", "Excepted"]
+    [exception] = second["exceptions"]
+    assert [each["part"] for each in exception["approvals"]] == ["Rule Owner", "Second Approver"]
+    assert (exception["status"], exception["controlOwner"]["name"]) == ("Approved", "Una Schmidt")
+    assert (await client.get(f"/api/duty-rules/{cast.company.rule}")).json()["excepted"] == 1
+    listed = (await client.get("/api/conflicts/exceptions", params={"status": "Approved"})).json()["items"]
+    assert [item["control"] for item in listed] == [WISH["control"]]
+
+
+async def test_expired_exception_reopens_the_conflict(client: httpx2.AsyncClient, db: Db) -> None:
+    cast = await a_cast(db)
+    await act(client, cast.conflict, "except", cast.wish())
+    for approver in (str(cast.company.owner), await owner_of_ledger(db)):
+        await act(client, cast.conflict, "approve", {"approverId": approver})
+
+    async with db.transaction():
+        await expire_exceptions(db, TODAY + timedelta(days=29))
+    before = (await client.get(f"/api/conflicts/{cast.conflict}")).json()
+    async with db.transaction():
+        await expire_exceptions(db, TODAY + timedelta(days=31))
+    after = (await client.get(f"/api/conflicts/{cast.conflict}")).json()
+
+    assert (before["status"], after["status"], after["exceptions"][0]["status"]) == ("Excepted", "Open", "Expired")
+    assert after["activity"][-1]["content"] == "The exception expired; the conflict is open again"
+
+
+async def test_conflict_that_begins_again_is_excepted_while_the_exception_lasts(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
+    cast = await a_cast(db)
+    await act(client, cast.conflict, "except", cast.wish())
+    for approver in (str(cast.company.owner), await owner_of_ledger(db)):
+        await act(client, cast.conflict, "approve", {"approverId": approver})
+
+    await leave(db, cast.company, "sofia", "Approvers")
+    await join(db, cast.company, "sofia", "Approvers")
+
+    again = (await client.get(f"/api/conflicts/{await conflict_of(db, cast.company.sofia)}")).json()
+    assert (again["id"] == str(cast.conflict), again["status"]) == (False, "Excepted")
+
+
+async def test_nobody_approves_or_controls_their_own_exception(client: httpx2.AsyncClient, db: Db) -> None:
+    cast = await a_cast(db)
+    await execute(
+        db,
+        "UPDATE duty_rules SET definition = definition || jsonb_build_object('ownerId', %(sofia)s::text)",
+        sofia=cast.company.sofia,
+    )
+
+    own = (await act(client, cast.conflict, "except", cast.wish(controlOwnerId=str(cast.company.sofia)))).json()
+    await act(client, cast.conflict, "except", cast.wish())
+    refused = await act(client, cast.conflict, "approve", {"approverId": str(cast.company.sofia)})
+
+    said = "Control owner must be another person than the one in conflict: nobody controls themselves"
+    assert own["errors"] == [{"field": "controlOwnerId", "message": said}]
+    assert refused.status_code == 409
+    assert refused.json()["message"] == "Nobody approves an exception for themselves; another person must decide"
+
+
+async def test_exception_without_reason_control_or_end_is_refused(client: httpx2.AsyncClient, db: Db) -> None:
+    cast = await a_cast(db)
+
+    async def problems(**body: Any) -> dict[str, str]:
+        answer = await act(client, cast.conflict, "except", cast.wish(**body))
+        return {each["field"]: each["message"] for each in answer.json()["errors"]}
+
+    assert await problems(until=None) == {"until": "Until is required"}
+    assert await problems(until="2020-01-01") == {"until": "Until must be in the future"}
+    too_long = "Until must be at most 366 days from now; renew the exception then"
+    assert await problems(days=400) == {"until": too_long}
+    assert await problems(reason=" ", control="") == {"reason": "Reason is required", "control": "Control is required"}
+
+
+async def test_approvals_come_from_two_entitled_people(client: httpx2.AsyncClient, db: Db) -> None:
+    cast = await a_cast(db)
+    await act(client, cast.conflict, "except", cast.wish())
+
+    async def refusal(approver: object) -> str:
+        answer = await act(client, cast.conflict, "approve", {"approverId": str(approver)})
+        assert answer.status_code == 409, answer.text
+        message: str = answer.json()["message"]
+        return message
+
+    second = "The missing approval must come from an owner of an application on either side, or an administrator"
+    assert await refusal(cast.una) == second
+    await act(client, cast.conflict, "approve", {"approverId": str(cast.company.owner)})
+    twice = "This person has approved already; the other approval must come from another person"
+    assert await refusal(cast.company.owner) == twice
+    missing = await act(client, cast.conflict, "approve")
+    assert missing.json()["errors"][0]["field"] == "approverId"
+
+
+async def test_exceptions_move_only_as_the_state_machine_allows(client: httpx2.AsyncClient, db: Db) -> None:
+    cast = await a_cast(db)
+    choose = random.Random(23)
+    approvers = {"approve": str(cast.company.owner), "approve too": await owner_of_ledger(db)}
+    # The exception in force, and the one that waits with who approved it.
+    in_force, waiting = False, None
+    for _ in range(40):
+        move = choose.choice(["except", "approve", "approve too", "withdraw", "expire", "approve", "approve too"])
+        given: set[str] | None = waiting
+        if move == "expire":
+            async with db.transaction():
+                await execute(db, "UPDATE conflict_exceptions SET until = now() - interval '1 day'")
+                await expire_exceptions(db, datetime.now(UTC))
+            in_force, waiting = False, None
+        elif move in approvers:
+            answer = await act(client, cast.conflict, "approve", {"approverId": approvers[move]})
+            allowed = given is not None and move not in given
+            assert (answer.status_code == 200) is allowed, answer.text
+            if given is not None and allowed:
+                given.add(move)
+                in_force, waiting = (True, None) if len(given) == 2 else (in_force, given)
+        else:
+            body = cast.wish() if move == "except" else None
+            answer = await act(client, cast.conflict, move, body)
+            allowed = given is None if move == "except" else given is not None or in_force
+            assert (answer.status_code == 200) is allowed, answer.text
+            if allowed and move == "except":
+                waiting = set[str]()
+            elif allowed:
+                in_force, waiting = (in_force, None) if given is not None else (False, None)
+        shown = (await client.get(f"/api/conflicts/{cast.conflict}")).json()
+        assert shown["status"] == ("Excepted" if in_force else "Open"), move
+        statuses = [each["status"] for each in shown["exceptions"]]
+        assert statuses.count("Pending") == (waiting is not None)
+        assert statuses.count("Approved") == in_force

@@ -1,0 +1,102 @@
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import httpx2
+
+from rolecall.access_requests.model import NewPrivilege
+from rolecall.core.db import Db, execute
+from rolecall.duties.actions import evaluate_waiting
+from tests.builders import an_access_request
+from tests.duties.separating import Company, a_company, conflict_of, finish_again, join, leave
+from tests.holdings import a_finished_import
+from tests.nesting import give
+
+URL = "/api/conflicts"
+
+
+async def listed(client: httpx2.AsyncClient, **params: Any) -> list[tuple[str, str]]:
+    answer = await client.get(URL, params=params)
+    assert answer.status_code == 200, answer.text
+    return [(item["identity"]["name"], item["status"]) for item in answer.json()["items"]]
+
+
+async def test_conflict_begins_with_an_import_and_ends_with_another(client: httpx2.AsyncClient, db: Db) -> None:
+    company = await a_company(db)
+    began = await join(db, company, "noor", "Approvers")
+    ended = await leave(db, company, "noor", "Officers")
+
+    page = (await client.get(URL, params={"identityId": str(company.noor)})).json()
+
+    [conflict] = page["items"]
+    assert (conflict["sinceImport"], conflict["untilImport"], conflict["status"]) == (began, ended, "Ended")
+    assert await listed(client, status="Open") == [("Sofia Dubois", "Open")]
+    assert await listed(client, asOf=began) == [("Noor Hansen", "Open"), ("Sofia Dubois", "Open")]
+    assert await listed(client, asOf=company.run) == [("Sofia Dubois", "Open")]
+    assert await listed(client, ruleId=str(company.prepare)) == []
+
+
+async def test_detail_has_both_sides_with_groups_on_the_way_and_days(client: httpx2.AsyncClient, db: Db) -> None:
+    company = await a_company(db)
+
+    conflict = (await client.get(f"{URL}/{await conflict_of(db, company.sofia)}")).json()
+
+    [prepare, release] = conflict["sides"]
+    assert (prepare["duty"]["name"], release["duty"]["name"]) == ("Prepare payments", "Release payments")
+    [held] = prepare["access"]
+    assert (held["access"]["path"], held["access"]["account"]["username"]) == (["Juniors", "Officers"], "sofia")
+    assert (conflict["carriers"], conflict["days"], conflict["rule"]["risk"]) == ([], 0, "Critical")
+
+
+async def test_through_names_the_request_that_completed_the_conflict(client: httpx2.AsyncClient, db: Db) -> None:
+    company = await a_company(db)
+    asked = [NewPrivilege(header="Group", permission="Approvers")]
+    id = await an_access_request(db, application_id=company.ledger, identity_id=company.noor, privileges=asked)
+    await execute(
+        db,
+        "UPDATE access_requests SET status = 'Completed', resolved_on = now(), completed_on = now() WHERE id = %(id)s",
+        id=id,
+    )
+    await execute(db, "UPDATE privileges SET approved_access = requested_access")
+    await join(db, company, "noor", "Approvers")
+
+    items = (await client.get(URL, params={"identityId": str(company.noor)})).json()["items"]
+
+    assert [request["id"] for request in items[0]["through"]["accessRequests"]] == [str(id)]
+
+
+async def test_group_that_gives_both_duties_carries_the_conflict(client: httpx2.AsyncClient, db: Db) -> None:
+    company = await a_company(db)
+    await carry(db, company)
+
+    conflict = (await client.get(f"{URL}/{await conflict_of(db, company.noor)}")).json()
+
+    [carrier] = conflict["carriers"]
+    assert (carrier["group"], carrier["duties"]) == ("Officers", ["Prepare payments", "Release payments"])
+
+
+async def carry(db: Db, company: Company) -> None:
+    """Give the officers' group the other permission too."""
+    run = await a_finished_import(db, company.ledger)
+    await give(db, company.ledger, "Officers", "Release run", run)
+    await finish_again(db, run)
+
+
+async def test_conflict_follows_whose_an_account_is(client: httpx2.AsyncClient, db: Db) -> None:
+    company = await a_company(db)
+    later = datetime.now(UTC) + timedelta(minutes=1)
+
+    await execute(
+        db,
+        "UPDATE accounts SET identity_id = %(noor)s, matched_on = %(now)s WHERE username = 'sofia'",
+        noor=company.noor,
+        now=later,
+    )
+    async with db.transaction():
+        await evaluate_waiting(db, later)
+
+    assert await listed(client, status="Open") == [("Noor Hansen", "Open")]
+    assert await listed(client, status="Ended") == [("Sofia Dubois", "Ended")]
+
+
+async def test_unknown_conflict_is_not_found(client: httpx2.AsyncClient) -> None:
+    assert (await client.get(f"{URL}/00000000-0000-4000-8000-000000000000")).status_code == 404

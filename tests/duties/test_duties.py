@@ -1,0 +1,125 @@
+from typing import Any
+
+import httpx2
+
+from rolecall.core.db import Db
+from tests.builders import an_identity
+from tests.duties.separating import a_company, a_duty, finish_again, join, leave
+from tests.nesting import some_groups
+
+URL = "/api/duties"
+
+
+async def test_duty_says_what_its_patterns_match_and_who_holds_it(client: httpx2.AsyncClient, db: Db) -> None:
+    company = await a_company(db)
+
+    duty = (await client.get(f"{URL}/{company.prepare}")).json()
+
+    [pattern] = duty["patterns"]
+    assert (pattern["permission"], pattern["entitlements"]) == ("prepare*", 1)
+    assert (duty["holders"], duty["warnings"]) == (2, [])
+    assert [rule["name"] for rule in duty["rules"]] == ["Prepare and release"]
+    listed = (await client.get(URL)).json()["items"]
+    assert [(item["name"], item["entitlements"], item["holders"]) for item in listed] == [
+        ("Prepare payments", 1, 2),
+        ("Release payments", 1, 1),
+    ]
+
+
+async def test_holders_are_listed_with_access_account_and_groups_on_the_way(client: httpx2.AsyncClient, db: Db) -> None:
+    company = await a_company(db)
+
+    page = (await client.get(f"{URL}/{company.prepare}/holders")).json()
+
+    assert [item["identity"]["name"] for item in page["items"]] == ["Sofia Dubois", "Noor Hansen"]
+    [access] = page["items"][0]["access"]
+    assert (access["name"], access["account"]["username"], access["path"]) == (
+        "Prepare run",
+        "sofia",
+        ["Juniors", "Officers"],
+    )
+    assert access["since"]["number"] == company.run
+
+
+async def test_holders_of_a_past_import_are_as_they_were(client: httpx2.AsyncClient, db: Db) -> None:
+    company = await a_company(db)
+    run = await leave(db, company, "noor", "Officers")
+
+    async def names(**params: Any) -> list[str]:
+        page = (await client.get(f"{URL}/{company.prepare}/holders", params=params)).json()
+        return [item["identity"]["name"] for item in page["items"]]
+
+    assert await names() == ["Sofia Dubois"]
+    assert await names(asOf=run - 1) == ["Sofia Dubois", "Noor Hansen"]
+
+
+async def test_pattern_that_matches_nothing_warns_and_counts_once_an_import_shows_it(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
+    company = await a_company(db)
+    body = {"name": "Publish", "patterns": [{"application": "Finance Ledger", "group": "Publishers"}]}
+
+    made = await client.post(URL, json=body)
+
+    assert made.status_code == 201
+    said = "The pattern Finance Ledger / Publishers matches no entitlement: check the names in it"
+    assert made.json()["warnings"] == [said]
+    await an_imported_group(db, company.ledger, "Publishers")
+    run = await join(db, company, "noor", "Publishers")
+    duty = (await client.get(f"{URL}/{made.json()['id']}")).json()
+    assert (duty["warnings"], duty["holders"], run > company.run) == ([], 1, True)
+
+
+async def an_imported_group(db: Db, application_id: Any, name: str) -> None:
+    await finish_again(db, await some_groups(db, application_id, {name: ""}))
+
+
+async def test_least_access_and_case_decide_what_counts(client: httpx2.AsyncClient, db: Db) -> None:
+    company = await a_company(db)
+    modify = await a_duty(db, "Change runs", {"header": "WIRES", "permission": "*RUN", "access": "Modify"})
+
+    assert (await client.get(f"{URL}/{modify}")).json()["holders"] == 0
+    changed = await client.patch(f"{URL}/{modify}", json={"patterns": [{"header": "WIRES", "permission": "*RUN"}]})
+    assert changed.json()["holders"] == 2
+    assert company.run
+
+
+async def test_renaming_an_application_matches_again(client: httpx2.AsyncClient, db: Db) -> None:
+    company = await a_company(db)
+
+    await client.patch(f"/api/applications/{company.ledger}", json={"name": "Books"})
+
+    assert (await client.get(f"{URL}/{company.release}")).json()["holders"] == 0
+
+
+async def test_duty_in_use_is_not_deleted_and_the_answer_says_where(client: httpx2.AsyncClient, db: Db) -> None:
+    company = await a_company(db)
+    spare = await a_duty(db, "Spare")
+
+    refused = await client.delete(f"{URL}/{company.prepare}")
+
+    said = "Duty Prepare payments is used by the rules Prepare and release: remove it from them first"
+    assert (refused.status_code, refused.json()["message"]) == (409, said)
+    assert (await client.delete(f"{URL}/{spare}")).status_code == 204
+    assert (await client.get(f"{URL}/{spare}")).status_code == 404
+
+
+async def test_malformed_duties_are_refused_in_clear_words(client: httpx2.AsyncClient, db: Db) -> None:
+    await a_duty(db, "Prepare payments")
+
+    async def problems(**body: Any) -> dict[str, str]:
+        answer = await client.post(URL, json={"name": "New", **body})
+        assert answer.status_code == 400, answer.text
+        return {each["field"]: each["message"] for each in answer.json()["errors"]}
+
+    assert await problems(name="prepare payments") == {"name": "A duty is named prepare payments already"}
+    assert await problems(patterns=[{}]) == {
+        "patterns.0": "A pattern must name a group, or a header, section or permission"
+    }
+    mixed = {"group": "A", "permission": "B"}
+    said = "A pattern must name either a group or a permission; access goes with a permission"
+    assert await problems(patterns=[mixed]) == {"patterns.0": said}
+    assert await problems(patterns=[{"permission": "A", "access": "Deny"}]) == {
+        "patterns.0.access": "Access must be one of Grant, Modify, Unrestricted"
+    }
+    assert await an_identity(db)

@@ -1,0 +1,97 @@
+from typing import Any
+
+import httpx2
+
+from rolecall.core.db import Db
+from tests.builders import an_identity
+from tests.duties.separating import a_company, a_duty, a_rule, join
+
+URL = "/api/duty-rules"
+
+
+async def test_rule_takes_effect_when_it_is_committed_and_keeps_versions(client: httpx2.AsyncClient, db: Db) -> None:
+    company = await a_company(db)
+    rule = (await client.get(f"{URL}/{company.rule}")).json()
+
+    changed = (await client.patch(f"{URL}/{company.rule}", json={"enabled": False})).json()
+
+    assert (rule["version"], rule["draft"], rule["open"]) == (1, None, 1)
+    assert (changed["committed"]["enabled"], changed["draft"]["enabled"], changed["open"]) == (True, False, 1)
+    committed = (await client.post(f"{URL}/{company.rule}/commit")).json()
+    assert (committed["version"], committed["draft"], committed["open"]) == (2, None, 0)
+    again = await client.post(f"{URL}/{company.rule}/commit")
+    assert (again.status_code, again.json()["message"]) == (409, "The rule has no draft")
+
+
+async def test_control_duty_makes_a_combination_acceptable(client: httpx2.AsyncClient, db: Db) -> None:
+    company = await a_company(db)
+    review = await a_duty(db, "Review", {"group": "Juniors"})
+
+    await client.patch(f"{URL}/{company.rule}", json={"without": str(review)})
+    with_control = (await client.post(f"{URL}/{company.rule}/commit")).json()
+    await client.patch(f"{URL}/{company.rule}", json={"without": None})
+    without = (await client.post(f"{URL}/{company.rule}/commit")).json()
+
+    assert (with_control["open"], without["open"], without["committed"]["without"]) == (0, 1, None)
+
+
+async def test_simulation_says_who_would_be_in_conflict_since_when_and_changes_nothing(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
+    company = await a_company(db)
+    run = await join(db, company, "noor", "Approvers")
+    await client.patch(f"{URL}/{company.rule}", json={"enabled": False})
+    await client.post(f"{URL}/{company.rule}/commit")
+    await client.patch(f"{URL}/{company.rule}", json={"enabled": True})
+
+    simulated = (await client.post(f"{URL}/{company.rule}/simulate")).json()
+
+    assert {name: simulated[name] for name in ("beginning", "ending", "staying", "totalCount")} == {
+        "beginning": 2,
+        "ending": 0,
+        "staying": 0,
+        "totalCount": 2,
+    }
+    assert {item["identity"]["name"] for item in simulated["items"]} == {"Noor Hansen", "Sofia Dubois"}
+    assert simulated["items"][0]["through"] == {"accessRequests": [], "accessModels": []}
+    assert (await client.get("/api/conflicts", params={"status": "Open"})).json()["totalCount"] == 0
+    assert run
+
+
+async def test_malformed_rules_are_refused_in_clear_words(client: httpx2.AsyncClient, db: Db) -> None:
+    company = await a_company(db)
+    both = [str(company.prepare), str(company.release)]
+
+    async def problems(**body: Any) -> dict[str, str]:
+        answer = await client.post(URL, json={"name": "New", "conflicts": both, **body})
+        assert answer.status_code == 400, answer.text
+        return {each["field"]: each["message"] for each in answer.json()["errors"]}
+
+    one = "Conflicts must name at least two duties: a rule keeps them apart"
+    assert await problems(conflicts=both[:1]) == {"conflicts": one}
+    assert await problems(conflicts=[both[0]] * 2) == {"conflicts": "Conflicts must name each duty once"}
+    nothing = "00000000-0000-4000-8000-000000000000"
+    assert await problems(conflicts=[both[0], nothing]) == {"conflicts": f"Duty with id {nothing} not found"}
+    own = "Without must name another duty than those that conflict"
+    assert await problems(without=both[0]) == {"without": own}
+    assert await problems(name="Prepare and release") == {"name": "A rule named Prepare and release exists already"}
+    assert await problems(response="Shout") == {"response": "Response must be one of Warn, Approve, Block"}
+
+
+async def test_contradicting_rules_are_refused_with_the_name_of_the_other(client: httpx2.AsyncClient, db: Db) -> None:
+    """One rule demands that a duty accompanies another, the other rule keeps the same two apart."""
+    company = await a_company(db)
+    third = await a_duty(db, "Post journals", {"permission": "Post*"})
+    control = await a_rule(db, "Needs a control", company.prepare, third, without=str(company.release), committed=False)
+    twin = await a_rule(db, "Only warns", company.release, company.prepare, response="Warn", committed=False)
+
+    for id in (control, twin):
+        refused = await client.post(f"{URL}/{id}/commit")
+
+        said = refused.json()["errors"][0]["message"]
+        assert refused.status_code == 400
+        assert said.startswith("The rule contradicts the rule Prepare and release: ")
+    await client.patch(f"{URL}/{company.rule}", json={"enabled": False})
+    await client.post(f"{URL}/{company.rule}/commit")
+    assert (await client.post(f"{URL}/{twin}/commit")).status_code == 200
+    assert await an_identity(db)
