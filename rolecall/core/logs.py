@@ -5,6 +5,7 @@ import json
 import logging
 import os
 import sys
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, BinaryIO
 
@@ -23,20 +24,36 @@ _SHARED: list[Processor] = [
 
 _log = structlog.get_logger("rolecall.http")
 _ENCODER = msgspec.json.Encoder(enc_hook=repr)
-_json_lines: BinaryIO | None = None
+# Writes a request as one line; None where structlog does, with colors.
+_request_line: Callable[[dict[str, Any]], str] | None = None
 _unwritten: list[bytes] = []
+# Values with one of these characters are quoted in text logs.
+_QUOTED = frozenset(" =\"'")
 
 
 def say_request(**fields: Any) -> None:
-    """Log a request. JSON lines bypass structlog, which would cost a third as much as reading the record."""
-    if _json_lines is None:
+    """Log a request without structlog, which would cost a third as much as reading the record."""
+    if _request_line is None:
         _log.info("request", **fields)
         return
     # Coalesce the lines of one event loop iteration: each write releases the GIL and waits to get it back.
     if not _unwritten:
-        asyncio.get_running_loop().call_soon(_write, _json_lines)
-    line = {**fields, "event": "request", "level": "info", "time": datetime.now(UTC)}
-    _unwritten.append(_encode(line).encode() + b"\n")
+        asyncio.get_running_loop().call_soon(_write, sys.stderr.buffer)
+    _unwritten.append(_request_line(fields).encode() + b"\n")
+
+
+def _json_line(fields: dict[str, Any]) -> str:
+    return _encode({**fields, "event": "request", "level": "info", "time": datetime.now(UTC)})
+
+
+def _text_line(fields: dict[str, Any]) -> str:
+    """Write a request as structlog's console renderer does."""
+    shown = " ".join(f"{key}={_quoted(_shown(fields[key]))}" for key in sorted(fields))
+    return f"{datetime.now(UTC).isoformat()[:-6]}Z [info     ] request {shown}"
+
+
+def _quoted(value: object) -> object:
+    return value if not isinstance(value, str) or _QUOTED.isdisjoint(value) else repr(value)
 
 
 def _write(lines: BinaryIO) -> None:
@@ -47,8 +64,8 @@ def _write(lines: BinaryIO) -> None:
 
 def configure(form: str) -> None:
     """Configure logging once per process; route warnings of libraries the same way."""
-    global _json_lines  # noqa: PLW0603
-    _json_lines = sys.stderr.buffer if form == "json" else None
+    global _request_line  # noqa: PLW0603
+    _request_line = _json_line if form == "json" else None if _is_colored() else _text_line
     render = _json_renderer() if form == "json" else _text_renderer()
     structlog.configure(
         processors=[*_SHARED, *render],
@@ -71,12 +88,15 @@ def _json_renderer() -> list[Processor]:
 
 
 def _text_renderer() -> list[Processor]:
-    colors = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
     return [
         structlog.processors.format_exc_info,
         _in_one_line,
-        structlog.dev.ConsoleRenderer(colors=colors, pad_event_to=0, timestamp_key="time"),
+        structlog.dev.ConsoleRenderer(colors=_is_colored(), pad_event_to=0, timestamp_key="time"),
     ]
+
+
+def _is_colored() -> bool:
+    return sys.stderr.isatty() and not os.environ.get("NO_COLOR")
 
 
 def _in_one_line(_: object, __: str, event: EventDict) -> EventDict:

@@ -72,3 +72,28 @@ def test_log_injection_is_prevented(form: str) -> None:
         assert not {*line} & {"\x1b", "\x85", "\u2028"}
     if form == "text":
         assert all(line.isprintable() for line in said)
+
+
+REQUEST = """
+import asyncio, sys
+import structlog
+from rolecall.core import logs
+logs.configure(sys.argv[1])
+fields = {"method": "GET", "path": "/a\\nb\\udc80 c", "status": 200, "ms": 1.5, "correlation_id": "c"}
+structlog.get_logger("test").info("request", **fields)
+async def say():
+    logs.say_request(**fields)
+    await asyncio.sleep(0)
+asyncio.run(say())
+"""
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_request_is_logged_as_every_other_event(form: str) -> None:
+    usual, request = lines(form, REQUEST)
+
+    if form == "json":
+        assert {**json.loads(request), "time": ""} == {**json.loads(usual), "time": ""}
+    else:
+        assert request.partition(" ")[2] == usual.partition(" ")[2]
+        assert len(request) == len(usual)
