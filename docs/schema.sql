@@ -1,6 +1,16 @@
 -- The schema of the database as `rolecall migrate --schema` prints it: what migrations and schema files make together.
 -- To change it, add a migration or edit rolecall/schema, then run `make schema`.
 
+CREATE TABLE public.absences (
+    event_id uuid NOT NULL,
+    identity_id uuid NOT NULL,
+    starts_on timestamp with time zone NOT NULL,
+    ends_on timestamp with time zone
+);
+ALTER TABLE ONLY public.absences ADD CONSTRAINT absences_pkey PRIMARY KEY (event_id);
+CREATE INDEX absences_identity_id_idx ON public.absences USING btree (identity_id);
+ALTER TABLE ONLY public.absences ADD CONSTRAINT absences_identity_id_fkey FOREIGN KEY (identity_id) REFERENCES public.identities(id);
+
 CREATE TYPE public.access AS ENUM ( 'None', 'Unrestricted', 'Grant', 'Deny', 'Modify' );
 
 CREATE TABLE public.access_model_grants (
@@ -886,6 +896,7 @@ CREATE UNIQUE INDEX identities_listed_ ON public.identities USING btree (list_ke
 CREATE INDEX identities_lower_idx ON public.identities USING btree (lower(email_address)) WHERE (email_address <> ''::text);
 CREATE INDEX identities_lower_idx1 ON public.identities USING btree (lower(employee_id)) WHERE (employee_id IS NOT NULL);
 CREATE INDEX identities_supervisor_id_idx ON public.identities USING btree (supervisor_id);
+CREATE TRIGGER confirm_email AFTER UPDATE OF email_address ON public.identities FOR EACH ROW EXECUTE FUNCTION public.confirm_email();
 CREATE TRIGGER forget_sign_ins AFTER UPDATE OF status ON public.identities FOR EACH ROW WHEN (((old.status = 'Active'::text) AND (new.status <> 'Active'::text))) EXECUTE FUNCTION public.forget_sign_ins();
 CREATE TRIGGER forget_sign_ins_of_email AFTER UPDATE OF email_address ON public.identities FOR EACH ROW WHEN ((lower(old.email_address) <> lower(new.email_address))) EXECUTE FUNCTION public.forget_sign_ins();
 CREATE TRIGGER keep_list_on_delete AFTER DELETE ON public.identities REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_identities_on_delete();
@@ -1258,6 +1269,7 @@ CREATE TABLE public.personnel_events (
     needed_until timestamp with time zone,
     completed_on timestamp with time zone,
     list_key text GENERATED ALWAYS AS (public.time_key(needed_on, number)) STORED COLLATE pg_catalog."C",
+    confirms_email boolean DEFAULT false NOT NULL,
     CONSTRAINT status_is_known CHECK ((status = ANY (ARRAY['Pending'::text, 'Open'::text, 'Resolved'::text, 'Completed'::text, 'Canceled'::text, 'Scheduled'::text, 'Snoozed'::text]))),
     CONSTRAINT type_is_known CHECK ((type = ANY (ARRAY['Onboard'::text, 'Offboard'::text, 'Role Transition'::text, 'Absence'::text])))
 );
@@ -1269,6 +1281,7 @@ CREATE UNIQUE INDEX personnel_events_listed_ ON public.personnel_events USING bt
 CREATE INDEX personnel_events_listed_status ON public.personnel_events USING btree (status, list_key);
 CREATE INDEX personnel_events_listed_type ON public.personnel_events USING btree (type, list_key);
 CREATE INDEX personnel_events_listed_type_status ON public.personnel_events USING btree (type, status, list_key);
+CREATE TRIGGER keep_absences AFTER INSERT OR UPDATE OF status, needed_on, needed_until ON public.personnel_events FOR EACH ROW WHEN ((new.type = 'Absence'::text)) EXECUTE FUNCTION public.keep_absences();
 CREATE TRIGGER keep_list_on_delete AFTER DELETE ON public.personnel_events REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_personnel_events_on_delete();
 CREATE TRIGGER keep_list_on_insert AFTER INSERT ON public.personnel_events REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_personnel_events_on_insert();
 CREATE TRIGGER keep_list_on_truncate AFTER TRUNCATE ON public.personnel_events FOR EACH STATEMENT EXECUTE FUNCTION public.empty_list();
@@ -1415,7 +1428,10 @@ CREATE TABLE public.responses (
     reviewer_name text NOT NULL,
     response text DEFAULT 'Pending'::text NOT NULL,
     asked boolean DEFAULT true NOT NULL,
+    stand_in_id uuid,
+    stand_in_name text,
     CONSTRAINT response_is_known CHECK ((response = ANY (ARRAY['Pending'::text, 'Approved'::text, 'Rejected'::text]))),
+    CONSTRAINT stand_in_has_a_name CHECK (((stand_in_id IS NULL) = (stand_in_name IS NULL))),
     CONSTRAINT type_is_known CHECK ((type = ANY (ARRAY['Approve'::text, 'Resolve'::text, 'Verify'::text])))
 );
 ALTER TABLE ONLY public.responses ADD CONSTRAINT responses_pkey PRIMARY KEY (request_id, type, rule, "position");
@@ -1494,6 +1510,18 @@ CREATE TRIGGER note_insert AFTER INSERT ON public.sign_in_links REFERENCING NEW 
 CREATE TRIGGER note_update AFTER UPDATE ON public.sign_in_links REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_sign_in_links();
 ALTER TABLE ONLY public.sign_in_links ADD CONSTRAINT sign_in_links_identity_id_fkey FOREIGN KEY (identity_id) REFERENCES public.identities(id);
 
+CREATE TABLE public.sign_in_mails (
+    id uuid NOT NULL,
+    email text NOT NULL,
+    asked_at timestamp with time zone NOT NULL,
+    next_attempt_on timestamp with time zone,
+    attempts integer DEFAULT 0 NOT NULL
+);
+ALTER TABLE ONLY public.sign_in_mails ADD CONSTRAINT sign_in_mails_pkey PRIMARY KEY (id);
+CREATE UNIQUE INDEX one_pending_mail_an_address ON public.sign_in_mails USING btree (lower(email)) WHERE (next_attempt_on IS NOT NULL);
+CREATE INDEX sign_in_mails_lower_asked_at_idx ON public.sign_in_mails USING btree (lower(email), asked_at);
+CREATE INDEX sign_in_mails_next_attempt_on_idx ON public.sign_in_mails USING btree (next_attempt_on) WHERE (next_attempt_on IS NOT NULL);
+
 CREATE TABLE public.stages (
     event_id uuid NOT NULL,
     sequence integer NOT NULL,
@@ -1514,6 +1542,30 @@ CREATE TRIGGER note_insert AFTER INSERT ON public.stages REFERENCING NEW TABLE A
 CREATE TRIGGER note_update AFTER UPDATE ON public.stages REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_stages();
 ALTER TABLE ONLY public.stages ADD CONSTRAINT stages_event_id_fkey FOREIGN KEY (event_id) REFERENCES public.personnel_events(id);
 
+CREATE TABLE public.stand_ins (
+    id uuid NOT NULL,
+    number bigint NOT NULL,
+    identity_id uuid NOT NULL,
+    stand_in_id uuid NOT NULL,
+    type text,
+    starts_on timestamp with time zone NOT NULL,
+    ends_on timestamp with time zone NOT NULL,
+    comment text DEFAULT ''::text NOT NULL,
+    created_date timestamp with time zone NOT NULL,
+    created_by text NOT NULL,
+    CONSTRAINT stand_in_is_another_person CHECK ((identity_id <> stand_in_id)),
+    CONSTRAINT type_is_known CHECK ((type = ANY (ARRAY['Approve'::text, 'Resolve'::text, 'Verify'::text])))
+);
+ALTER TABLE public.stand_ins ALTER COLUMN number ADD GENERATED ALWAYS AS IDENTITY ( SEQUENCE NAME public.stand_ins_number_seq START WITH 1 INCREMENT BY 1 NO MINVALUE NO MAXVALUE CACHE 1 );
+ALTER TABLE ONLY public.stand_ins ADD CONSTRAINT stand_ins_pkey PRIMARY KEY (id);
+CREATE INDEX stand_ins_identity_id_ends_on_idx ON public.stand_ins USING btree (identity_id, ends_on);
+CREATE INDEX stand_ins_stand_in_id_ends_on_idx ON public.stand_ins USING btree (stand_in_id, ends_on);
+CREATE TRIGGER note_delete AFTER DELETE ON public.stand_ins REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_stand_ins();
+CREATE TRIGGER note_insert AFTER INSERT ON public.stand_ins REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_stand_ins();
+CREATE TRIGGER note_update AFTER UPDATE ON public.stand_ins REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_stand_ins();
+ALTER TABLE ONLY public.stand_ins ADD CONSTRAINT stand_ins_identity_id_fkey FOREIGN KEY (identity_id) REFERENCES public.identities(id);
+ALTER TABLE ONLY public.stand_ins ADD CONSTRAINT stand_ins_stand_in_id_fkey FOREIGN KEY (stand_in_id) REFERENCES public.identities(id);
+
 CREATE TABLE public.tokens (
     id uuid NOT NULL,
     public_id text NOT NULL,
@@ -1532,6 +1584,18 @@ ALTER TABLE ONLY public.tokens ADD CONSTRAINT tokens_public_id_key UNIQUE (publi
 CREATE TRIGGER note_delete AFTER DELETE ON public.tokens REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_tokens();
 CREATE TRIGGER note_insert AFTER INSERT ON public.tokens REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_tokens();
 CREATE TRIGGER note_update AFTER UPDATE ON public.tokens REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_tokens();
+
+CREATE TABLE public.unconfirmed_emails (
+    identity_id uuid NOT NULL,
+    sign_in_email text NOT NULL,
+    set_on timestamp with time zone NOT NULL
+);
+ALTER TABLE ONLY public.unconfirmed_emails ADD CONSTRAINT unconfirmed_emails_pkey PRIMARY KEY (identity_id);
+CREATE INDEX unconfirmed_emails_lower_idx ON public.unconfirmed_emails USING btree (lower(sign_in_email)) WHERE (sign_in_email <> ''::text);
+CREATE TRIGGER note_delete AFTER DELETE ON public.unconfirmed_emails REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_unconfirmed_emails();
+CREATE TRIGGER note_insert AFTER INSERT ON public.unconfirmed_emails REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_unconfirmed_emails();
+CREATE TRIGGER note_update AFTER UPDATE ON public.unconfirmed_emails REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_unconfirmed_emails();
+ALTER TABLE ONLY public.unconfirmed_emails ADD CONSTRAINT unconfirmed_emails_identity_id_fkey FOREIGN KEY (identity_id) REFERENCES public.identities(id);
 
 CREATE TABLE public.waiting_requests (
     request_id uuid NOT NULL,
@@ -1777,9 +1841,9 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- f1719b119700 procedure keep_list(regclass, text[])
 -- 811b42e38ea0 function list_patience()
 -- 081d562afc6a function list_stride()
+-- ad2fb49e8fd4 function written_on()
 -- 50a9da104356 function recount_list(text, text[])
 -- 59f63ad63b87 function respace_list(text, jsonb)
--- ad2fb49e8fd4 function written_on()
 -- 700f2a8c1720 function subsets_of(text[])
 -- 2ca3f2537871 function take_list(text)
 
@@ -1836,10 +1900,12 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- f6ae523a6edc function note_exports()
 
 -- In rolecall/schema/identities.sql:
+-- 2ed825f8c1ae function confirm_email()
 -- ca370590765b function keep_identities_on_delete()
 -- 2acda122b19d function keep_identities_on_insert()
 -- 04a176df5907 function keep_identities_on_update()
 -- 4bf531d27970 function note_identities()
+-- f1551f5f51be function note_unconfirmed_emails()
 
 -- In rolecall/schema/notifications.sql:
 -- 26193a34583d function author_id()
@@ -1854,6 +1920,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- af1ac8bb9564 function note_notification_settings()
 -- b0d02bced01c function note_notification_zones()
 -- 70a93ed6bef6 function people_to_tell(uuid)
+-- 0d4795c69fe0 function people_who_respond(uuid, text)
 -- 54b46e48ec53 function person_or_administrators(uuid)
 -- a0a299d9ddc5 function tell(uuid[], text, text, uuid, text)
 -- 0a888a0ab867 function tell_of_assigned_event()
@@ -1864,9 +1931,10 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- 2a0ddc2ff76d function tell_of_moved_requests()
 -- 6b6ecd6cb13c function tell_of_personnel_events()
 -- 4ca02818567e function tell_of_request_events()
--- 923b36ef0771 function tell_waiting(uuid[], text)
+-- 168afa32cf73 function tell_waiting(uuid[], text)
 
 -- In rolecall/schema/personnel_events.sql:
+-- dde59e4e14e2 function keep_absences()
 -- b3c202308a28 function keep_personnel_events_on_delete()
 -- a35785a3e060 function keep_personnel_events_on_insert()
 -- bf6d89088379 function keep_personnel_events_on_update()
@@ -1880,6 +1948,14 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 
 -- In rolecall/schema/settings.sql:
 -- bec20d207cb1 function note_settings()
+
+-- In rolecall/schema/stand_ins.sql:
+-- ced8248223b4 function is_absent(uuid, timestamp with time zone)
+-- aadf3807d0f4 function stand_in_of(uuid, text, timestamp with time zone)
+-- 77f8f06456d4 function stand_ins_for(uuid, text, timestamp with time zone)
+-- e6d1ced6d890 function can_be_answered(uuid, text, timestamp with time zone, uuid[])
+-- 6b6e759d0ab2 function note_stand_ins()
+-- 60d78988478d function responds_for(uuid, timestamp with time zone)
 
 -- In rolecall/schema/tokens.sql:
 -- 6a1e13f2734f function note_tokens()

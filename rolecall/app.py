@@ -40,6 +40,7 @@ from rolecall.operate.routes import router as metrics
 from rolecall.personnel_events import routes as personnel_events
 from rolecall.reports.routes import router as reports
 from rolecall.settings.routes import router as settings
+from rolecall.stand_ins.routes import router as stand_ins
 from rolecall.tokens.actions import sign_as_token
 from rolecall.tokens.keyring import Keyring
 from rolecall.tokens.routes import router as tokens
@@ -89,6 +90,7 @@ ROUTERS = [
     rollbacks,
     settings,
     simulations,
+    stand_ins,
     tokens,
     trials,
 ]

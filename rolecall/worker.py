@@ -28,6 +28,7 @@ from rolecall.application_imports.run.next_dry_run import run_next_dry_run
 from rolecall.application_imports.run.next_import import run_next_import
 from rolecall.application_imports.run.schedule import fire_schedules
 from rolecall.conflicts.actions import expire_exceptions
+from rolecall.console import sign_in_mail
 from rolecall.console.actions import forget_old_sessions
 from rolecall.console.queries import scopes_of
 from rolecall.core import clock
@@ -201,6 +202,7 @@ LOOPS = [
     Loop("finished imports", close_loops, channel=FINISHED_CHANNEL),
     Loop("personnel events", follow_events, channel=PERSONNEL_EVENTS_CHANNEL),
     Loop("reports", write_reports, channel=REPORTS_CHANNEL),
+    Loop("sign-in mails", sign_in_mail.send_links, every=5, channel=sign_in_mail.CHANNEL),
 ]
 
 

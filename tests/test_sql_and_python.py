@@ -9,6 +9,7 @@ from rolecall import worker
 from rolecall.application_imports.actions import CHANNEL as IMPORTS
 from rolecall.application_imports.dry_runs.model import CHANNEL as DRY_RUNS
 from rolecall.application_imports.run.finish import FINISHED_CHANNEL
+from rolecall.console.sign_in_mail import CHANNEL as SIGN_IN_MAILS
 from rolecall.core import schema
 from rolecall.core.db import Db, fetch_rows
 from rolecall.personnel_events.model import CHANNEL as PERSONNEL_EVENTS
@@ -79,6 +80,7 @@ def test_every_channel_that_the_worker_listens_to_has_a_notifier() -> None:
         PERSONNEL_EVENTS: "pg_notify(personnel_events_channel(), '')",
         DRY_RUNS: "nudge(db, CHANNEL)",
         REPORTS: "nudge(db, CHANNEL)",
+        SIGN_IN_MAILS: "nudge(db, CHANNEL)",
         DELIVERIES: "pg_notify(deliveries_channel(), '')",
     }
 

@@ -21,7 +21,7 @@ OWNERS = {
     "audit": "audit_checkpoints audit_events audit_heads",
     "settings": "settings",
     "tokens": "tokens",
-    "identities": "console_roles identities",
+    "identities": "console_roles identities unconfirmed_emails",
     "applications": "application_imports applications connectors file_groups schedules",
     "accounts": "account_versions accounts assignments group_versions groups"
     " identities_to_match matchings memberships past_matches permission_values permission_versions permissions",
@@ -31,6 +31,7 @@ OWNERS = {
     "connector_templates": "connector_templates",
     "access_models": "access_model_grants access_model_members access_model_versions access_models past_model_members",
     "work_items": "activity comments",
+    "stand_ins": "absences stand_ins",
     "duties": "conflicts duties duty_entitlements duty_groups duty_holders duty_rule_duties duty_rule_versions"
     " duty_rules identities_to_evaluate",
     "conflicts": "conflict_exceptions exception_approvals",
@@ -42,7 +43,7 @@ OWNERS = {
     "reports": "report_firings reports",
     "notifications": "notification_channels notification_messages notification_preferences notification_secrets"
     " notification_settings notification_steps notification_template_faults notification_zones notifications",
-    "console": "console_passwords console_sessions sign_in_attempts sign_in_links",
+    "console": "console_passwords console_sessions sign_in_attempts sign_in_links sign_in_mails",
 }
 OWNER = {table: package for package, tables in OWNERS.items() for table in tables.split()}
 # Who names a table above it, and why. An audit entry shows the name of what changed.

@@ -28,7 +28,15 @@ from rolecall.access_requests.model import (
     NewRequest,
     Response,
 )
-from rolecall.access_requests.permitted import DECIDED, Standing, refusal, require_may_request, standing_of
+from rolecall.access_requests.permitted import (
+    ALONE,
+    DECIDED,
+    Standing,
+    refusal,
+    require_may_request,
+    response_refusal,
+    standing_of,
+)
 from rolecall.access_requests.shapes import (
     AccessRequestDetail,
     AssignBody,
@@ -45,6 +53,7 @@ from rolecall.core.checking import Facts, Json, check
 from rolecall.core.db import Db, execute, fetch_one, fetch_rows, fetch_value
 from rolecall.core.errors import Conflict, Invalid, NotFound, Problem
 from rolecall.core.ids import guid, known_guid
+from rolecall.core.text import is_blank
 from rolecall.identities import queries as identities
 from rolecall.identities.model import IdentityStatus
 from rolecall.settings.policy import RequirementType
@@ -110,9 +119,29 @@ async def _perform(
 ) -> AccessRequestDetail:
     locked, body = await _lock(db, caller, id, facts.now), check(VerbBody, raw, facts)
     _check_move(locked, move)
+    alone = _require_reason(locked, move, body.comment)
     await _add_comment(db, locked, caller, body.comment)
     await verb(db, [locked.id], caller, locked.now)
+    await _record_alone(db, locked, caller, alone)
     return await queries.get(db, locked.id)
+
+
+def _require_reason(
+    locked: _LockedRequest, move: Move, comment: str | None, reviewer_id: UUID | None = None
+) -> str | None:
+    """Return the reason for a decision that separation of duties forbids unless the person is alone, else None."""
+    standing = locked.standing
+    if move not in DECIDED.values() or not standing.is_alone or standing.is_independent(reviewer_id):
+        return None
+    if is_blank(comment or ""):
+        raise Invalid.on("comment", ALONE)
+    return comment
+
+
+async def _record_alone(db: Db, locked: _LockedRequest, caller: Caller, reason: str | None) -> None:
+    if reason is not None:
+        said = f"{caller.name} decided alone, because no other person could: {reason}"
+        await record_activity(db, locked.id, author=caller.name, action="Single-Handed", content=said, now=locked.now)
 
 
 async def resolve(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> AccessRequestDetail:
@@ -170,21 +199,31 @@ async def respond(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> A
     reviewer = await _asked_reviewer(db, locked, body, caller)
     if locked.status != AWAITED[body.type]:
         raise Conflict(f"An access request that is {locked.status} does not wait for a response of type {body.type}")
-    if why := refusal(locked.standing, DECIDED[body.type], reviewer.id):
+    if why := response_refusal(locked.standing, caller, body.type, reviewer.id):
         raise Conflict(why)
+    alone = _require_reason(locked, DECIDED[body.type], body.comment, reviewer.id)
     await _lower_access(db, locked, body)
-    if not await _record_response(db, locked, body, reviewer.id):
+    stands_in = (reviewer.id, body.type) in caller.stands_in_for
+    if not await _record_response(db, locked, body, reviewer.id, caller if stands_in else None):
         raise Conflict(f"{reviewer.name} has already responded")
     await _add_comment(db, locked, caller, body.comment)
-    said = f"{reviewer.name} {RESPONSE_VERBS[body.type, body.response]}"
-    said += "" if reviewer.id == caller.id else f", recorded by {caller.name}"
+    said = _said(body, reviewer, caller, stands_in=stands_in)
     await _apply_response(db, locked, body, caller, locked.now, said)
+    await _record_alone(db, locked, caller, alone)
     return await queries.get(db, locked.id)
 
 
 class _Reviewer(msgspec.Struct, frozen=True):
     id: UUID
     name: str
+
+
+def _said(body: RespondBody, reviewer: _Reviewer, caller: Caller, *, stands_in: bool) -> str:
+    """Return the text of the activity entry, which names the reviewer and who responded for them."""
+    verb = RESPONSE_VERBS[body.type, body.response]
+    if stands_in:
+        return f"{caller.name} {verb}, standing in for {reviewer.name}"
+    return f"{reviewer.name} {verb}" + ("" if reviewer.id == caller.id else f", recorded by {caller.name}")
 
 
 async def _asked_reviewer(db: Db, locked: _LockedRequest, body: RespondBody, caller: Caller) -> _Reviewer:
@@ -244,16 +283,20 @@ async def _lower_access(db: Db, locked: _LockedRequest, body: RespondBody) -> No
     )
 
 
-async def _record_response(db: Db, locked: _LockedRequest, body: RespondBody, reviewer_id: UUID) -> int:
+async def _record_response(
+    db: Db, locked: _LockedRequest, body: RespondBody, reviewer_id: UUID, stand_in: Caller | None
+) -> int:
     """Store the response under every rule of this type that asks the reviewer; return how many were pending."""
     return await execute(
         db,
-        """UPDATE responses SET response = %(response)s
+        """UPDATE responses SET response = %(response)s, stand_in_id = %(stand_in)s, stand_in_name = %(stand_in_name)s
            WHERE request_id = %(id)s AND type = %(type)s AND reviewer_id = %(reviewer)s AND response = 'Pending'""",
         id=locked.id,
         type=body.type,
         reviewer=reviewer_id,
         response=body.response,
+        stand_in=stand_in.id if stand_in else None,
+        stand_in_name=stand_in.name if stand_in else None,
     )
 
 

@@ -10,8 +10,8 @@ from uuid import UUID
 
 import msgspec
 
+from rolecall.access_requests.access_fits_action import TWICE, not_lowered, restored
 from rolecall.access_requests.completion import complete
-from rolecall.access_requests.fitting import TWICE, not_lowered, restored
 from rolecall.access_requests.model import NewPrivilege, NewRequest, gives_access
 from rolecall.access_requests.shapes import MOST_PRIVILEGES, NewRequestBody, PrivilegeBody
 from rolecall.accounts.model import Access, PermissionName

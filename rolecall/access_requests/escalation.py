@@ -1,6 +1,7 @@
 """Escalate requests without a response: ask the supervisors of the reviewers, or the administrators."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from uuid import UUID
 
 import msgspec
@@ -11,18 +12,27 @@ from rolecall.access_requests.requirements import ADMINISTRATORS
 from rolecall.core.db import Db, fetch_rows, insert_rows
 from rolecall.identities import administrators
 
+# The people who must not decide on a request.
+_EXCLUDED = f"""array_remove(ARRAY[r.reporter_id, r.identity_id], NULL)
+                || CASE WHEN p.type = 'Verify' THEN {CARRIED_OUT_BY} ELSE '{{}}' END"""
 # Unmet rules of requests, with everyone who was asked, their active supervisors and who must not be asked.
 _SILENT = f"""
     SELECT p.request_id, p.type, p.rule, max(p.position), min(p.reason), array_agg(p.reviewer_id),
-           array_remove(array_agg(DISTINCT s.id), NULL), array_remove(ARRAY[r.reporter_id, r.identity_id], NULL)
-           || CASE WHEN p.type = 'Verify' THEN {CARRIED_OUT_BY} ELSE '{{}}' END
+           array_remove(array_agg(DISTINCT s.id), NULL), {_EXCLUDED}
     FROM access_requests r
     JOIN unnest(%(types)s::text[], %(statuses)s::text[]) AS each (type, status) ON each.status = r.status
     JOIN responses p ON p.request_id = r.id AND p.type = each.type AND p.asked
     LEFT JOIN identities i ON i.id = p.reviewer_id
-    LEFT JOIN identities s ON s.id = i.supervisor_id AND s.status = 'Active'
+    LEFT JOIN identities s ON s.id = i.supervisor_id AND s.status = 'Active' AND NOT is_absent(s.id, %(now)s)
     WHERE r.id = ANY(%(ids)s)
     GROUP BY r.id, p.request_id, p.type, p.rule HAVING bool_and(p.response = 'Pending')"""
+# Every reviewer of a rule is on leave, and the people who stand in, if any, must not decide on the request `r`.
+_UNANSWERABLE = f"NOT bool_or(can_be_answered(p.reviewer_id, p.type, %(now)s, {_EXCLUDED}))"
+_ABSENT = f"{_SILENT} AND {_UNANSWERABLE}"
+# SQL for a waiting request `r` with such a rule.
+HAS_UNANSWERABLE_RULE = f"""
+    EXISTS (SELECT FROM responses p WHERE p.request_id = r.id AND p.type = awaited_type(r.status) AND p.asked
+            GROUP BY p.type, p.rule HAVING bool_and(p.response = 'Pending') AND {_UNANSWERABLE})"""
 
 
 class FurtherReviewer(msgspec.Struct, frozen=True):
@@ -32,9 +42,16 @@ class FurtherReviewer(msgspec.Struct, frozen=True):
     name: str
 
 
-async def add_reviewers(db: Db, ids: Sequence[UUID], *, supervisors: bool) -> list[FurtherReviewer]:
-    """Add reviewers to these locked requests; return the added reviewers."""
-    rules = await fetch_rows(db, _SILENT, ids=list(ids), types=list(AWAITED.keys()), statuses=list(AWAITED.values()))
+async def add_reviewers(
+    db: Db, ids: Sequence[UUID], *, supervisors: bool, absent_on: datetime | None = None
+) -> list[FurtherReviewer]:
+    """Add reviewers to these locked requests; return the added reviewers.
+
+    With `absent_on` only to rules whose reviewers are on leave then and have no stand-in who may decide.
+    """
+    statement = _SILENT if absent_on is None else _ABSENT
+    awaited = {"types": list(AWAITED.keys()), "statuses": list(AWAITED.values())}
+    rules = await fetch_rows(db, statement, ids=list(ids), now=absent_on, **awaited)
     active = await administrators.active(db)
     above = await _names(db, [id for rule in rules for id in rule[6]]) if supervisors else {}
     asked, rows = list[FurtherReviewer](), list[dict[str, object]]()

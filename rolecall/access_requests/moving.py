@@ -11,7 +11,7 @@ from uuid import UUID
 import msgspec
 
 from rolecall.access_requests import queries
-from rolecall.access_requests.fitting import overtaken
+from rolecall.access_requests.access_fits_action import overtaken
 from rolecall.access_requests.model import (
     APPROVE,
     CANCEL,
@@ -162,7 +162,7 @@ async def reopen(db: Db, ids: Ids, caller: Caller, now: datetime, text: Text | N
     )
     await execute(
         db,
-        """UPDATE responses SET response = 'Pending'
+        """UPDATE responses SET response = 'Pending', stand_in_id = NULL, stand_in_name = NULL
            WHERE request_id = ANY(%(ids)s) AND type IN ('Resolve', 'Verify') AND response <> 'Pending'""",
         ids=ids,
     )

@@ -22,6 +22,7 @@ from rolecall.access_requests.model import (
     VERIFY,
     Move,
 )
+from rolecall.access_requests.requirements import ADMINISTRATORS
 from rolecall.core.caller import Caller
 from rolecall.core.db import Db, fetch_one, fetch_rows
 from rolecall.core.errors import Invalid
@@ -32,6 +33,8 @@ from rolecall.settings.policy import RequirementType
 OWN_REQUEST = "You made this request or it is about you, so another person must decide"
 REPORTED_BY_OTHERS = "Another person made this request about you, so you cannot cancel or snooze it"
 PROVISIONED_IT = "The person who provisioned the access cannot verify it; another reviewer or the next import can"
+ALONE = "Give the reason why you decide alone: it is recorded in the activity"
+NOT_STANDING_IN = "You do not stand in for this reviewer now"
 NOT_INVOLVED = "Only people involved in this request, operators and administrators can do this"
 
 VERBS = {
@@ -58,6 +61,8 @@ class Standing(msgspec.Struct, frozen=True):
     `asked`: the types of response that the caller is asked for. `carried_out_by`: everyone who resolved the request, or
     was its assignee at that time, including before it was reopened, and the owners of tokens among them.
     `owner_carried_out`: the caller is a token whose owner did so in person. `latest`: the time of the last activity.
+    `is_alone`: the setting `singleHanded` is on, the caller is the only active administrator and no other active person
+    is asked to respond now.
     """
 
     caller_id: UUID
@@ -71,6 +76,7 @@ class Standing(msgspec.Struct, frozen=True):
     carried_out_by: list[UUID]
     owner_carried_out: bool
     latest: datetime
+    is_alone: bool = False
 
     @property
     def relations(self) -> frozenset[PersonRelation]:
@@ -84,6 +90,12 @@ class Standing(msgspec.Struct, frozen=True):
             _ASKED[RequirementType(type)] for type in self.asked
         }
 
+    def is_independent(self, reviewer_id: UUID | None) -> bool:
+        """Return whether the caller and the reviewer neither made the request, are its subject, nor carried it out."""
+        people = {reviewer_id} | ({self.caller_id} if self.is_person else set())
+        is_own = self.is_person and (self.is_reporter or self.is_affected)
+        return not is_own and not self.owner_carried_out and not people & {*self.carried_out_by}
+
     @property
     def reach(self) -> frozenset[str]:
         """Return the verbs that role and relations allow, before separation of duties."""
@@ -93,25 +105,45 @@ class Standing(msgspec.Struct, frozen=True):
         return authority.allowed(RecordType.REQUEST, [*self.relations, *role])
 
 
-def refusal(standing: Standing, move: Move, reviewer_id: UUID | None = None) -> str | None:
-    """Return why a caller may not make a move, or None; `reviewer_id` is the person whose response is recorded."""
+def response_refusal(standing: Standing, caller: Caller, type: RequirementType, reviewer_id: UUID) -> str | None:
+    """Return why a caller may not record the response of a reviewer, or None.
+
+    A person responds as themselves, as an administrator for `Administrators`, or for a person for whom they stand in.
+    Separation of duties applies to both. Tokens record responses of others by their scope.
+    """
+    if standing.role == Role.AUDITOR:
+        return NOT_INVOLVED
+    stands_in = (reviewer_id, type) in caller.stands_in_for
+    is_administrator = standing.role == Role.ADMINISTRATOR and reviewer_id == ADMINISTRATORS.id
+    if caller.is_person and reviewer_id != caller.id and not is_administrator and not stands_in:
+        return NOT_STANDING_IN
+    return refusal(standing, DECIDED[type], reviewer_id, stands_in=stands_in)
+
+
+def refusal(standing: Standing, move: Move, reviewer_id: UUID | None = None, *, stands_in: bool = False) -> str | None:
+    """Return why a caller may not make a move, or None.
+
+    `reviewer_id` is the person whose response is recorded; `stands_in` if the caller responds for that person.
+    """
+    if standing.is_alone and move in DECIDED.values():
+        return None
     is_own = standing.is_person and (standing.is_reporter or standing.is_affected)
     if is_own and move in DECIDED.values():
         return OWN_REQUEST
-    actors = {reviewer_id} | ({standing.caller_id} if standing.is_person else set())
-    if move is VERIFY and (standing.owner_carried_out or actors & {*standing.carried_out_by}):
+    if move is VERIFY and not standing.is_independent(reviewer_id):
         return PROVISIONED_IT
     if move in (CANCEL, SNOOZE) and standing.is_affected and not standing.is_reporter:
         return REPORTED_BY_OTHERS
     # `respond` checks approvers against the rules of the request.
-    if standing.is_person and move is not APPROVE and VERBS[move] not in standing.reach:
+    is_asked = stands_in or move is APPROVE
+    if standing.is_person and not is_asked and VERBS[move] not in standing.reach:
         return NOT_INVOLVED
     return None
 
 
 # SQL for a request `r`. Read the assignee from the event of the move, because a verifier may be assigned later.
 DONE_BY = """
-    array(SELECT p.reviewer_id FROM responses p
+    array(SELECT unnest(array_remove(ARRAY[p.reviewer_id, p.stand_in_id], NULL)) FROM responses p
           WHERE p.request_id = r.id AND p.type = 'Resolve' AND p.response = 'Approved')
     || array(SELECT unnest(array_remove(ARRAY[e.caller_id, (e.request #>> '{assignee,id}')::uuid], NULL))
              FROM access_request_events e WHERE e.request_id = r.id AND e.name = 'AccessRequestResolved')"""
@@ -129,6 +161,15 @@ CARRIED_OUT_BY = f"{with_owners(_DONE_BY)}::uuid[]"
 # Whether the token %(caller)s belongs to a person who carried out the request `r` in person.
 _OWNER_CARRIED_OUT = f"coalesce((SELECT owner_id FROM tokens WHERE id = %(caller)s) = ANY({_DONE_BY}), false)"
 _IS_PERSON = "EXISTS (SELECT FROM identities WHERE id = %(caller)s)"
+# Whether the person %(caller)s may decide alone on the request `r`: no other person could.
+_IS_ALONE = """
+    coalesce((SELECT s.value = 'true' FROM settings s WHERE s.name = 'singleHanded'), false)
+    AND EXISTS (SELECT FROM console_roles c WHERE c.identity_id = %(caller)s AND c.role = 'Administrator')
+    AND NOT EXISTS (SELECT FROM console_roles c JOIN identities i ON i.id = c.identity_id
+                    WHERE c.role = 'Administrator' AND i.status = 'Active' AND i.id <> %(caller)s)
+    AND NOT EXISTS (SELECT FROM responses p JOIN identities i ON i.id = p.reviewer_id
+                    WHERE p.request_id = r.id AND p.type = awaited_type(r.status) AND p.asked
+                      AND i.status = 'Active' AND i.id <> %(caller)s)"""
 
 
 async def standing_of(db: Db, caller_id: UUID, request_id: UUID) -> Standing:
@@ -145,7 +186,8 @@ async def standing_of(db: Db, caller_id: UUID, request_id: UUID) -> Standing:
                    coalesce(r.assignee_id = %(caller)s, false) AS is_assignee,
                    %(caller)s = ANY(a.provisioner_ids) AS is_provisioner,
                    {CARRIED_OUT_BY} AS carried_out_by, {_OWNER_CARRIED_OUT} AS owner_carried_out,
-                   (SELECT max(t.created_date) FROM activity t WHERE t.item_id = r.id) AS latest
+                   (SELECT max(t.created_date) FROM activity t WHERE t.item_id = r.id) AS latest,
+                   {_IS_ALONE} AS is_alone
             FROM access_requests r JOIN applications a ON a.id = r.application_id WHERE r.id = %(id)s""",
         caller=caller_id,
         id=request_id,
@@ -175,29 +217,35 @@ NOT_OWN_OFFBOARDING = """(r.identity_id IS DISTINCT FROM %(me)s OR r.reporter_id
     WHERE o.request_id = r.id AND e.type = 'Offboard'))"""
 
 
-async def relations_to(db: Db, caller_id: UUID, request_id: UUID) -> frozenset[PersonRelation]:
+async def relations_to(db: Db, caller: Caller, request_id: UUID) -> frozenset[PersonRelation]:
     """Read every relation of a person to a request; none if it does not exist."""
     rows = await fetch_rows(
         db,
         f"""SELECT r.identity_id, r.reporter_id = %(me)s, coalesce(r.assignee_id = %(me)s, false),
                    array(SELECT DISTINCT p.type FROM responses p
                          WHERE p.request_id = r.id AND p.reviewer_id = %(me)s AND p.asked),
-                   coalesce(a.owner_id = %(me)s, false), %(me)s = ANY(a.provisioner_ids), {NOT_OWN_OFFBOARDING}
+                   coalesce(a.owner_id = %(me)s, false), %(me)s = ANY(a.provisioner_ids), {NOT_OWN_OFFBOARDING},
+                   EXISTS (SELECT FROM responses p
+                           JOIN unnest(%(represented)s::uuid[], %(types)s::text[]) AS s (id, type)
+                             ON s.id = p.reviewer_id AND s.type = p.type WHERE p.request_id = r.id AND p.asked)
             FROM access_requests r JOIN applications a ON a.id = r.application_id WHERE r.id = %(id)s""",
-        me=caller_id,
+        me=caller.id,
         id=request_id,
+        represented=[id for id, _ in caller.stands_in_for],
+        types=[type for _, type in caller.stands_in_for],
     )
     if not rows:
         return frozenset()
-    identity_id, reporter, assignee, asked, owner, provisioner, is_open_to_self = rows[0]
+    identity_id, reporter, assignee, asked, owner, provisioner, is_open_to_self, stands_in = rows[0]
     held = {
         PersonRelation.REPORTER: reporter,
         PersonRelation.ASSIGNEE: assignee,
         PersonRelation.OWNER: owner,
         PersonRelation.PROVISIONER: provisioner,
+        PersonRelation.STAND_IN: stands_in,
     }
     found = frozenset(each for each, holds in held.items() if holds) | {_ASKED[RequirementType(type)] for type in asked}
-    about = await authority.relations_to_person(db, caller_id, identity_id) if identity_id else frozenset()
+    about = await authority.relations_to_person(db, caller.id, identity_id) if identity_id else frozenset()
     if PersonRelation.SELF in about and not is_open_to_self:
         return frozenset()
     return found | about

@@ -137,6 +137,7 @@ class _StoredResponse(msgspec.Struct):
     reason: str
     reviewer: PersonReference
     response: Response
+    stand_in: PersonReference | None
 
 
 class _RequestParts(History):
@@ -154,7 +155,8 @@ _PRIVILEGES = """
                       'riskRating', risk_rating, 'metadata', metadata, 'value', value) AS permission,
     sources, origins FROM privileges WHERE request_id = r.id ORDER BY position"""
 _RESPONSES = """
-    type, rule, reason, json_build_object('id', reviewer_id, 'name', reviewer_name) AS reviewer, response
+    type, rule, reason, json_build_object('id', reviewer_id, 'name', reviewer_name) AS reviewer, response,
+    CASE WHEN stand_in_id IS NOT NULL THEN json_build_object('id', stand_in_id, 'name', stand_in_name) END AS stand_in
     FROM responses WHERE request_id = r.id ORDER BY type, rule, position"""
 _RELATED_ITEMS = "item_id AS id, kind, number, status FROM related_items WHERE request_id = r.id ORDER BY kind, number"
 _DETAILS = f"""
@@ -189,7 +191,7 @@ def _rules(responses: Iterable[_StoredResponse], *, is_over: bool) -> list[Rule]
 
     def shown(asked: Iterable[_StoredResponse]) -> list[ReviewerResponse]:
         return [
-            ReviewerResponse(each.reviewer, each.response)
+            ReviewerResponse(each.reviewer, each.response, each.stand_in or msgspec.UNSET)
             for each in asked
             if not (is_over and each.response == Response.PENDING)
         ]

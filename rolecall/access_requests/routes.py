@@ -3,7 +3,7 @@ from typing import Any
 
 from litestar import Router
 
-from rolecall.access_requests import actions, queries, scoped
+from rolecall.access_requests import actions, queries, requests_of_person
 from rolecall.access_requests.shapes import (
     AccessRequestDetail,
     AccessRequestItem,
@@ -47,7 +47,7 @@ async def list_access_requests(db: Db, caller: Caller, query: dict[str, Any]) ->
         "action": query.get("type"),
     }
     if caller.is_limited:
-        return await scoped.concerning(db, query["page"], caller.id, (caller.id,), **filters)
+        return await requests_of_person.concerning(db, query["page"], caller, **filters)
     return await queries.newest_first(db, query["page"], **filters)
 
 

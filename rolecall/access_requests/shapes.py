@@ -72,9 +72,12 @@ class DetailTarget(ItemTarget):
     metadata: list[Pair]
 
 
-class ReviewerResponse(msgspec.Struct):
+class ReviewerResponse(msgspec.Struct, rename="camel"):
+    """The response of a reviewer. `standIn` is present if another person responded for the reviewer."""
+
     reviewer: PersonReference
     response: Response
+    stand_in: PersonReference | msgspec.UnsetType = msgspec.UNSET
 
 
 class Rule(msgspec.Struct):

@@ -314,6 +314,21 @@ NOUNS = {
             "withdraw": Verb(calls.withdraw_exception, f"rolecall conflict withdraw {_ID}"),
         },
     ),
+    "stand-in": Noun(
+        "Stand-ins: who responds for a person, from when until when.",
+        {
+            "list": Verb(
+                calls.list_stand_ins,
+                "rolecall stand-in list",
+                ("id", "identity.name", "stand_in.name", "type", "starts_on", "ends_on", "status"),
+            ),
+            "create": Verb(
+                calls.create_stand_in,
+                "rolecall stand-in create 'Grace Hopper' --identity 'Ada Lovelace' --ends-on 2026-12-01",
+            ),
+            "end": Verb(calls.end_stand_in, f"rolecall stand-in end {_ID}"),
+        },
+    ),
     "notify": Noun(
         "Notifications: yours, their settings, and sent messages.",
         {
@@ -377,7 +392,7 @@ NAMED: dict[str, Callable[[], calls.Call[Any]]] = {
 
 # Parameters that accept a person's full name, e-mail or employee ID in place of an id.
 PEOPLE = {"identity_id", "owner_id", "provisioner_ids", "supervisor_id", "reviewer_id", "assignee_id"}
-PEOPLE |= {"approver_id", "control_owner_id"}
+PEOPLE |= {"approver_id", "control_owner_id", "stand_in_id"}
 
 # Of these, the parameters that an empty value clears.
 CLEARED = {"supervisor_id"}
@@ -412,6 +427,7 @@ WORDS: dict[tuple[str, str], list[str]] = {
     ("event", "status"): _WORK,
     ("", "outcome"): ["sending", "sent", "kept", "deferred", "refused", "channel", "unknown"],
     ("notify", "channel"): ["Email", "Slack", "Teams"],
+    ("stand-in", "type"): ["Approve", "Resolve", "Verify"],
     ("delivery", "status"): ["Pending", "Delivered", "Failed", "Parked"],
     ("request", "type"): ["Add", "Change", "Remove", "Suspend", "Restore"],
     ("event", "type"): ["Onboard", "Offboard", "RoleTransition", "Absence"],
@@ -450,6 +466,9 @@ HELP = {
     "reviewer_id": "The reviewer, by full name, e-mail, employee ID or id. Default: yourself.",
     "schedule": "A cron expression, and the locations of the files or of the report.",
     "scheduled_start": _A_TIME,
+    "starts_on": f"{_A_TIME} Default: now.",
+    "ends_on": _A_TIME,
+    "stand_in_id": A_PERSON,
     "supervisor_id": f'{A_PERSON} In a role transition, "" takes the supervisor away.',
     "webhook_id": _A_NAME,
     "whole": "Match complete names only.",

@@ -521,6 +521,7 @@ class Target(ItemTarget, kw_only=True):
 class ReviewerResponse(_Answer):
     reviewer: Person
     response: str
+    stand_in: Person | None = None
 
 
 class Rule(_Answer):
@@ -865,6 +866,20 @@ class WebhookDelivery(WebhookDeliveryItem):
     body: Json
     attempts: list[Attempt]
     callbacks: list[Callback]
+
+
+class StandIn(_Answer):
+    id: UUID
+    kind: str
+    identity: Person
+    stand_in: Person
+    type: str | None
+    starts_on: datetime
+    ends_on: datetime
+    status: str
+    comment: str
+    created_date: datetime
+    created_by: str
 
 
 class Notification(_Answer):

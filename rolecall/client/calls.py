@@ -160,6 +160,7 @@ class SettingsChanges(TypedDict, total=False):
     approval_policy: Sequence[Json]
     webhook_retention_days: int
     guard: Json
+    single_handed: bool
 
 
 def _get(answer: type[T], path: str, *ids: Id, **query: object) -> Call[T]:
@@ -971,6 +972,41 @@ def get_delivery(delivery_id: Id) -> Call[answers.WebhookDelivery]:
 def resend_delivery(delivery_id: Id) -> Call[answers.WebhookDelivery]:
     """Send a delivery again under the same id."""
     return _post(answers.WebhookDelivery, "/api/webhook-deliveries/{}/resend", delivery_id)
+
+
+# Stand-ins
+
+
+def list_stand_ins(*, identity_id: Id | None = None, stand_in_id: Id | None = None) -> Call[Page[answers.StandIn]]:
+    """List stand-ins that were named, newest first."""
+    return _get(Page[answers.StandIn], "/api/stand-ins", identity_id=identity_id, stand_in_id=stand_in_id)
+
+
+def create_stand_in(
+    stand_in_id: Id,
+    *,
+    ends_on: When,
+    starts_on: When | None = None,
+    identity_id: Id | None = None,
+    type: str | None = None,
+    comment: str | None = None,
+) -> Call[answers.StandIn]:
+    """Name the person who responds for you, or for another person, for a time."""
+    return _post(
+        answers.StandIn,
+        "/api/stand-ins",
+        stand_in_id=stand_in_id,
+        ends_on=ends_on,
+        starts_on=starts_on,
+        identity_id=identity_id,
+        type=type,
+        comment=comment,
+    )
+
+
+def end_stand_in(id: Id) -> Call[None]:
+    """End a stand-in now, or delete one that has not started."""
+    return _call("DELETE", type(None), "/api/stand-ins/{}", id)
 
 
 # Notifications

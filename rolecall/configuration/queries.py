@@ -58,9 +58,8 @@ async def settings_entry(db: Db) -> SettingsEntry:
         )
         for rule in found.approval_policy
     ]
-    return SettingsEntry(
-        found.custom_fields, found.approval_lead_days, found.webhook_retention_days, policy, found.guard
-    )
+    days = (found.approval_lead_days, found.webhook_retention_days)
+    return SettingsEntry(found.custom_fields, *days, policy, found.guard, found.single_handed)
 
 
 async def application_entries(db: Db, name: str | None = None) -> list[ApplicationEntry]:

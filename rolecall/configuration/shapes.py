@@ -45,6 +45,7 @@ class SettingsEntry(msgspec.Struct, rename="camel"):
     webhook_retention_days: int
     approval_policy: list[PolicyEntry]
     guard: Guard
+    single_handed: bool
 
 
 class ApplicationEntry(msgspec.Struct, rename="camel"):

@@ -126,7 +126,7 @@ async def _end_sign_ins(db: Db, identity_id: UUID, but: bytes = b"") -> None:
     )
 
 
-async def create_link(db: Db, identity_id: UUID, now: datetime) -> str:
+async def create_link(db: Db, identity_id: UUID, now: datetime, lasts: timedelta = LINK_LASTS) -> str:
     if not await queries.person_with_id(db, identity_id):
         raise NotFound("Person", identity_id)
     secret = new_secret()
@@ -135,7 +135,7 @@ async def create_link(db: Db, identity_id: UUID, now: datetime) -> str:
         "INSERT INTO sign_in_links (sha256, identity_id, expires_at) VALUES (%(sha256)s, %(id)s, %(expires_at)s)",
         sha256=sha256(secret),
         id=identity_id,
-        expires_at=now + LINK_LASTS,
+        expires_at=now + lasts,
     )
     return secret
 
@@ -250,7 +250,7 @@ async def sign_as_person(db: Db, session: Session, author: Author) -> Person | N
     """
     rows = await fetch_rows(
         db,
-        f"""SELECT {queries.PERSON_COLUMNS}, {SIGN}
+        f"""SELECT {queries.PERSON_COLUMNS}, {queries.REPRESENTED}, {SIGN}
             FROM console_sessions s JOIN identities i ON i.id = s.identity_id
             LEFT JOIN LATERAL (SELECT c.role, c.email FROM console_roles c WHERE c.identity_id = s.identity_id
                                FOR KEY SHARE) r ON true
@@ -260,6 +260,7 @@ async def sign_as_person(db: Db, session: Session, author: Author) -> Person | N
         seen_after=author.created_date - SESSION_RESTS,
         created_after=author.created_date - SESSION_LASTS,
         author=signature(author),
+        now=author.created_date,
     )
     return Person(*rows[0][:-1]) if rows else None
 
@@ -292,6 +293,7 @@ async def forget_old_sessions(db: Db, now: datetime) -> None:
     await execute(db, "DELETE FROM console_sessions WHERE created_at < %(oldest)s", oldest=now - SESSION_LASTS)
     await execute(db, "DELETE FROM sign_in_links WHERE expires_at < %(oldest)s", oldest=now - SESSION_LASTS)
     await execute(db, "DELETE FROM sign_in_attempts WHERE expires_at < %(now)s", now=now)
+    await execute(db, "DELETE FROM sign_in_mails WHERE asked_at < %(oldest)s", oldest=now - timedelta(hours=2))
 
 
 async def _open_session(db: Db, identity_id: UUID, now: datetime) -> str | None:

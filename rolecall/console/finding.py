@@ -5,7 +5,7 @@ from uuid import UUID
 
 import msgspec
 
-from rolecall.console import related
+from rolecall.console import record_access
 from rolecall.core.caller import Caller
 from rolecall.core.db import Db, fetch_rows
 from rolecall.core.errors import Invalid
@@ -75,7 +75,7 @@ _TYPES = {
 
 
 async def _sees(db: Db, caller: Caller, one: SearchResult) -> bool:
-    return await related.sees(db, caller, _TYPES[one.kind], UUID(one.address.rpartition("/")[2]))
+    return await record_access.sees(db, caller, _TYPES[one.kind], UUID(one.address.rpartition("/")[2]))
 
 
 async def _search(db: Db, words: str) -> list[SearchResult]:

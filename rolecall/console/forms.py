@@ -9,7 +9,7 @@ from uuid import UUID
 import msgspec
 
 from rolecall.audit import queries as audit
-from rolecall.console import finding, related
+from rolecall.console import finding, record_access
 from rolecall.console.inputs import Form
 from rolecall.core.caller import Caller
 from rolecall.core.checking import Json
@@ -70,7 +70,7 @@ def permission_in(line: str) -> Json:
 
 async def visible_label(db: Db, caller: Caller, id: UUID | None) -> str:
     """Return the label of a person whom the caller may see, or an empty text."""
-    is_seen = id is not None and await related.sees(db, caller, RecordType.PERSON, id)
+    is_seen = id is not None and await record_access.sees(db, caller, RecordType.PERSON, id)
     return await finding.label_of(db, id) if is_seen else ""
 
 

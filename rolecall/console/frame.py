@@ -17,7 +17,7 @@ from litestar import Request
 from litestar.handlers import HTTPRouteHandler
 from litestar.response.base import ASGIResponse
 
-from rolecall.console import actions, overview, queries, related
+from rolecall.console import actions, overview, queries, record_access
 from rolecall.console.answers import Answer, HtmlPage, SeeOther, sentence
 from rolecall.console.inputs import BrokenForm, Form, optional, plain_form
 from rolecall.console.model import Person, Session
@@ -213,7 +213,7 @@ async def _read_body(spec: Screen, request: AnyRequest, config: Config) -> Carri
 async def _visit(services: Services, request: AnyRequest, db: Db, now: datetime) -> Visit:
     secret = request.cookies.get(cookie_name(services.config, SESSION_COOKIE))
     session = await queries.session(db, secret, now) if secret else None
-    person = await queries.person_of(db, session) if session else None
+    person = await queries.person_of(db, session, now) if session else None
     return Visit(request, services.config, now, db, session if person else None, person, services.pool)
 
 
@@ -251,7 +251,7 @@ async def _permit_record(spec: Screen, visit: Visit) -> None:
     """Check the record in the path. The verbs of requests are checked by their actions, with separation of duties."""
     if isinstance(spec.limits, RecordType) and visit.person:
         named = visit.request.path_params.get("verb", SEE) if spec.limits is RecordType.EVENT else SEE
-        await related.require(visit.db, visit.caller, spec.limits, visit.id, spec.needs or named)
+        await record_access.require(visit.db, visit.caller, spec.limits, visit.id, spec.needs or named)
 
 
 async def _perform(spec: Screen, visit: Visit) -> Answer:

@@ -10,8 +10,8 @@ from cryptography.hazmat.primitives.kdf.argon2 import Argon2id
 
 from rolecall.access_requests.requirements import ADMINISTRATORS
 from rolecall.core.caller import Caller, Scope
-from rolecall.identities.authority import Role
-from rolecall.identities.model import IdentityType
+from rolecall.identities.authority import LIMITED, Role
+from rolecall.settings.policy import RequirementType
 
 _READ = frozenset(scope for scope in Scope if scope.endswith(":read"))
 _OPERATED = {Scope.IMPORTS_WRITE, Scope.PERSONNEL_EVENTS_WRITE, Scope.ACCESS_REQUESTS_WRITE, Scope.WEBHOOKS_MANAGE}
@@ -29,14 +29,12 @@ OWN_SCOPES = frozenset(
 )
 SUPERVISOR_SCOPES = frozenset({Scope.PERSONNEL_EVENTS_WRITE})
 OWNER_SCOPES = frozenset({Scope.APPLICATIONS_READ, Scope.IMPORTS_READ})
-# Roles that see only records that concern the person.
-LIMITED = (None, Role.PROVISIONER)
-# Identities that are not people, and therefore cannot sign in without a role.
-NOT_PEOPLE = (IdentityType.SERVICE_ACCOUNT, IdentityType.SHARED, IdentityType.MAILBOX)
 
 SESSION_RESTS = timedelta(hours=12)
 SESSION_LASTS = timedelta(days=7)
 LINK_LASTS = timedelta(hours=24)
+# A link that a person asked for on the sign-in page.
+MAILED_LINK_LASTS = timedelta(minutes=15)
 # A first password must be set within this time after signing in by link or provider.
 FIRST_PASSWORD_WITHIN = timedelta(minutes=10)
 ATTEMPT_LASTS = timedelta(minutes=10)
@@ -54,11 +52,27 @@ class Person(msgspec.Struct, frozen=True):
     title: str
     supervises: bool
     owns: bool
+    # The people for whom this person responds now, as `type id` (schema/stand_ins.sql).
+    stands_in_for: list[str]
 
     @property
-    def answers_as(self) -> tuple[UUID, ...]:
-        """Return the reviewer ids of this person; administrators also respond for the reviewer `Administrators`."""
-        return (self.id, ADMINISTRATORS.id) if self.role == Role.ADMINISTRATOR else (self.id,)
+    def represented(self) -> list[tuple[UUID, str]]:
+        """Return the people for whom this person responds now, each with a type of response."""
+        pairs = [words.split(" ") for words in self.stands_in_for]
+        return [(UUID(id), type) for type, id in pairs]
+
+    def answers_as(self, type: RequirementType) -> list[UUID]:
+        """Return the reviewers for whom this person responds, first as themselves.
+
+        Administrators also respond for the reviewer `Administrators`.
+        """
+        own = [self.id, ADMINISTRATORS.id] if self.role == Role.ADMINISTRATOR else [self.id]
+        return own + [id for id, answered in self.represented if answered == type]
+
+    def reviewers(self) -> tuple[list[UUID], list[str]]:
+        """Return the reviewers for whom this person responds and the type of each, as two columns."""
+        pairs = [(id, str(type)) for type in RequirementType for id in self.answers_as(type)]
+        return [id for id, _ in pairs], [type for _, type in pairs]
 
     @property
     def is_limited(self) -> bool:
@@ -70,7 +84,8 @@ class Person(msgspec.Struct, frozen=True):
             scopes |= OWN_SCOPES
             scopes |= SUPERVISOR_SCOPES if self.supervises else frozenset()
             scopes |= OWNER_SCOPES if self.owns else frozenset()
-        return Caller(self.id, self.name, scopes, is_limited=self.is_limited, is_person=True)
+        represented = frozenset(self.represented)
+        return Caller(self.id, self.name, scopes, is_limited=self.is_limited, is_person=True, stands_in_for=represented)
 
 
 class Session(msgspec.Struct, frozen=True):

@@ -20,12 +20,13 @@ OVERDUE = timedelta(days=7)
 TROUBLE_LASTS = timedelta(days=7)
 CHART_DAYS = 30
 
-# Pending responses of a person, without own requests and without verifying requests they provisioned.
+# Pending responses of a person and of those for whom they stand in, without own requests and without verifying requests
+# that either of them provisioned.
 _ASKED = f"""
     FROM responses p JOIN access_requests r ON r.id = p.request_id
     WHERE p.reviewer_id = ANY(%(me)s) AND p.response = 'Pending' AND p.asked AND p.type = %(type)s
       AND r.status = %(status)s AND r.reporter_id <> %(own)s AND r.identity_id IS DISTINCT FROM %(own)s
-      AND %(own)s <> ALL ({CARRIED_OUT_BY})
+      AND NOT ARRAY[%(own)s, p.reviewer_id] && {CARRIED_OUT_BY}
       AND NOT EXISTS (SELECT FROM responses met WHERE met.request_id = p.request_id AND met.type = p.type
                                                   AND met.rule = p.rule AND met.response = 'Approved')"""
 
@@ -37,14 +38,20 @@ _MOST_COUNTED = 100
 async def waiting(db: Db, person: Person) -> dict[RequirementType, int]:
     """Count the requests that wait for this person's response, up to a limit that keeps every page fast."""
     asked = _ASKED.replace("%(type)s", "each.type").replace("%(status)s", "each.status")
+    # One parameter for each type, because a person may stand in for one type of response only.
+    asked = asked.replace("%(me)s", "ARRAY(SELECT m.id FROM reviewers m WHERE m.type = each.type)")
+    reviewers, answered = person.reviewers()
     rows = await fetch_rows(
         db,
-        f"""SELECT each.type, found.rows, found.requests
+        f"""WITH reviewers AS MATERIALIZED (
+                SELECT * FROM unnest(%(reviewers)s::uuid[], %(answered)s::text[]) AS m (id, type))
+            SELECT each.type, found.rows, found.requests
             FROM unnest(%(types)s::text[], %(statuses)s::text[]) AS each (type, status)
             CROSS JOIN LATERAL (SELECT count(*) AS rows, count(DISTINCT request_id) AS requests
                                 FROM (SELECT p.request_id {asked} LIMIT {_MOST_COUNTED}) AS asked) AS found""",
         own=person.id,
-        me=list(person.answers_as),
+        reviewers=reviewers,
+        answered=answered,
         types=list(AWAITED.keys()),
         statuses=list(AWAITED.values()),
     )
@@ -87,7 +94,7 @@ async def _count_asked(db: Db, person: Person, type: RequirementType) -> int:
         db,
         f"SELECT count(DISTINCT p.request_id) {_ASKED}",
         own=person.id,
-        me=list(person.answers_as),
+        me=person.answers_as(type),
         type=type,
         status=AWAITED[type],
     )
@@ -101,7 +108,7 @@ async def asked_among(db: Db, person: Person, type: RequirementType, ids: Sequen
         f"SELECT DISTINCT p.request_id {_ASKED} AND p.request_id = ANY(%(ids)s)",
         ids=list(ids),
         own=person.id,
-        me=list(person.answers_as),
+        me=person.answers_as(type),
         type=type,
         status=AWAITED[type],
     )
@@ -117,7 +124,7 @@ async def asking(
         db,
         f"SELECT DISTINCT r.number, r.id {_ASKED} ORDER BY r.number LIMIT {size:d} OFFSET %(offset)s",
         own=person.id,
-        me=list(person.answers_as),
+        me=person.answers_as(type),
         type=type,
         status=AWAITED[type],
         offset=(page - 1) * size,

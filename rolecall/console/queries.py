@@ -5,22 +5,29 @@ from uuid import UUID
 import msgspec
 
 from rolecall.applications.model import Content
-from rolecall.console.model import NOT_PEOPLE, Person, Session, sha256
+from rolecall.console.model import Person, Session, sha256
 from rolecall.core.caller import Caller
 from rolecall.core.db import Db, fetch_all, fetch_one, fetch_rows, fetch_value
 from rolecall.core.paging import totals_by
 from rolecall.identities.authority import Role, visible_people
+from rolecall.identities.model import NOT_PEOPLE
 from rolecall.personnel_events.queries import NOT_OWN_OFFBOARDING
 from rolecall.webhooks.model import DeliveryStatus
 
 # A person `i` with the assigned role `r`, in the order of Person.
-PERSON_COLUMNS = """
-    i.id, i.first_name || ' ' || i.last_name AS name, coalesce(r.email, i.email_address) AS email, r.role, i.title,
+SIGN_IN_EMAIL = """coalesce((SELECT u.sign_in_email FROM unconfirmed_emails u WHERE u.identity_id = i.id),
+                            i.email_address)"""
+PERSON_COLUMNS = f"""
+    i.id, i.first_name || ' ' || i.last_name AS name, coalesce(r.email, {SIGN_IN_EMAIL}) AS email, r.role, i.title,
     EXISTS (SELECT FROM identities b WHERE b.supervisor_id = i.id) AS supervises,
     EXISTS (SELECT FROM applications a WHERE a.owner_id = i.id OR i.id = ANY(a.provisioner_ids))
     OR EXISTS (SELECT FROM entitlements e WHERE e.owner_id = i.id AND e.list_key IS NOT NULL)
     OR EXISTS (SELECT FROM access_models m WHERE coalesce(m.definition, m.draft) ->> 'ownerId' = i.id::text) AS owns"""
-_PERSON = f"SELECT {PERSON_COLUMNS} FROM identities i LEFT JOIN console_roles r ON r.identity_id = i.id"
+# The people for whom the person responds at %(now)s, to append to the columns of a person.
+REPRESENTED = "array(SELECT f.type || ' ' || f.reviewer_id FROM responds_for(i.id, %(now)s) f) AS stands_in_for"
+_PERSON = f"""
+    SELECT {PERSON_COLUMNS}, '{{}}'::text[] AS stands_in_for
+    FROM identities i LEFT JOIN console_roles r ON r.identity_id = i.id"""
 _NOT_PEOPLE = ", ".join(f"'{type}'" for type in NOT_PEOPLE)
 # Who may sign in: active people with or without a role, and other active identities with a role.
 MAY_SIGN_IN = f"i.status = 'Active' AND (r.role IS NOT NULL OR i.type NOT IN ({_NOT_PEOPLE}))"
@@ -37,9 +44,17 @@ async def session(db: Db, secret: str, now: datetime) -> Session | None:
     return found if found and found.is_live(now) else None
 
 
-async def person_of(db: Db, session: Session) -> Person | None:
-    """Return the person of a session, or None if the identity is inactive."""
-    return await person_with_id(db, session.identity_id)
+async def person_of(db: Db, session: Session, now: datetime) -> Person | None:
+    """Return the person of a session and for whom they respond, or None if the identity is inactive."""
+    return await fetch_one(
+        db,
+        Person,
+        f"""SELECT {PERSON_COLUMNS}, {REPRESENTED}
+            FROM identities i LEFT JOIN console_roles r ON r.identity_id = i.id
+            WHERE i.id = %(id)s AND {MAY_SIGN_IN}""",
+        id=session.identity_id,
+        now=now,
+    )
 
 
 async def person_with_id(db: Db, id: UUID) -> Person | None:
@@ -57,18 +72,23 @@ async def person_with_email(db: Db, email: str) -> Person | None:
     """Find the one person who signs in with this e-mail: that of a role, or else of an identity without a role.
 
     E-mails of identities can be reassigned, so an e-mail of a role belongs to its holder alone, and an e-mail of
-    several active identities cannot be used to sign in.
+    several active identities, or one that is not confirmed, cannot be used to sign in.
     """
-    borne = "lower(%s.email_address) = lower(%%(email)s) AND %s.email_address <> ''"
     return await fetch_one(
         db,
         Person,
-        f"""{_PERSON} WHERE lower(r.email) = lower(%(email)s) AND r.email <> '' AND i.status = 'Active'
+        f"""WITH bearers AS MATERIALIZED (
+                SELECT o.id FROM identities o
+                WHERE lower(o.email_address) = lower(%(email)s) AND o.email_address <> '' AND o.status = 'Active'
+                  AND NOT EXISTS (SELECT FROM unconfirmed_emails u WHERE u.identity_id = o.id)
+                UNION
+                SELECT o.id FROM unconfirmed_emails u JOIN identities o ON o.id = u.identity_id AND o.status = 'Active'
+                WHERE lower(u.sign_in_email) = lower(%(email)s) AND u.sign_in_email <> '')
+            {_PERSON} WHERE lower(r.email) = lower(%(email)s) AND r.email <> '' AND i.status = 'Active'
             UNION ALL
-            {_PERSON} WHERE r.identity_id IS NULL AND {borne % ("i", "i")} AND {MAY_SIGN_IN}
+            {_PERSON} WHERE r.identity_id IS NULL AND {MAY_SIGN_IN}
+            AND i.id = (SELECT min(b.id::text)::uuid FROM bearers b HAVING count(*) = 1)
             AND NOT EXISTS (SELECT FROM console_roles c WHERE lower(c.email) = lower(%(email)s))
-            AND NOT EXISTS (SELECT FROM identities o
-                            WHERE {borne % ("o", "o")} AND o.status = 'Active' AND o.id <> i.id)
             LIMIT 1""",
         email=email,
     )

@@ -20,6 +20,7 @@ from rolecall.console.screens import (
     requests,
     settings,
     signing_in,
+    stand_ins,
     webhooks,
 )
 
@@ -40,6 +41,7 @@ SCREENS = (
     audit,
     exports,
     notifications,
+    stand_ins,
     settings,
 )
 router = Router("/", route_handlers=[handler for each in SCREENS for handler in each.HANDLERS], tags=["Console"])

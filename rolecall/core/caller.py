@@ -31,6 +31,7 @@ class Caller(msgspec.Struct, frozen=True):
     """An API token, or a person signed in to the console.
 
     `is_limited`: the person sees only records that concern them (`identities/authority.py`).
+    `stands_in_for`: the people for whom the person responds now, each with a type of response.
     """
 
     id: UUID
@@ -38,6 +39,7 @@ class Caller(msgspec.Struct, frozen=True):
     scopes: frozenset[str]
     is_limited: bool = False
     is_person: bool = False
+    stands_in_for: frozenset[tuple[UUID, str]] = frozenset()
 
 
 # The caller of background work: the tick, an import.

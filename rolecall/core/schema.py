@@ -37,6 +37,7 @@ PACKAGES: tuple[str, ...] = (
     "duties",
     "access_models",
     "work_items",
+    "stand_ins",
     "access_requests",
     "conflicts",
     "personnel_events",

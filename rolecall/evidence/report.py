@@ -6,7 +6,7 @@ from functools import cache
 
 from jinja2 import Environment
 
-from rolecall.access_requests.shapes import AccessRequestDetail, Permission
+from rolecall.access_requests.shapes import AccessRequestDetail, Permission, ReviewerResponse
 from rolecall.audit.shapes import AuditEventItem
 from rolecall.core.templates import environment
 from rolecall.effective_access.shapes import AccessEntry
@@ -71,7 +71,7 @@ def _event(event: EventDetail) -> Row:
 def _request(request: AccessRequestDetail) -> Row:
     asked = request.target.privileges
     responses = [
-        f"{requirement.type}: {response.reviewer.name} {response.response}"
+        f"{requirement.type}: {_responded(response)}"
         for requirement in request.requirements
         for rule in requirement.rules
         for response in rule.responses
@@ -85,6 +85,12 @@ def _request(request: AccessRequestDetail) -> Row:
         "; ".join(responses),
         _story(request.activity),
     )
+
+
+def _responded(response: ReviewerResponse) -> str:
+    """Name the reviewer, and the person who responded for them."""
+    by = f" by {response.stand_in.name} as stand-in" if response.stand_in else ""
+    return f"{response.reviewer.name} {response.response}{by}"
 
 
 def _import(run: ImportEvidence) -> Row:

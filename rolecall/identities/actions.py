@@ -72,6 +72,18 @@ async def change_identity(
     )
 
 
+async def withhold_email(db: Db, id: UUID, sign_in_email: str, now: datetime) -> None:
+    """Keep the current e-mail of a person from signing them in; until it is confirmed they use `sign_in_email`."""
+    await execute(
+        db,
+        """INSERT INTO unconfirmed_emails (identity_id, sign_in_email, set_on) VALUES (%(id)s, %(email)s, %(now)s)
+           ON CONFLICT (identity_id) DO NOTHING""",
+        id=id,
+        email=sign_in_email,
+        now=now,
+    )
+
+
 class _IsLast(Exception):
     """No active administrator would be left."""
 

@@ -1,7 +1,8 @@
 """Decide what a caller may do with a record: the one function is `may(caller, verb, record)`.
 
 An API token acts by its scopes. A person acts by an assigned role, or by relation to the record: the request is about
-them or needs their response, the person reports to them, they own or provision the application. A person without a
+them or needs their response or that of a person for whom they stand in, the person reports to them, they own or
+provision the application. A person without a
 role, and a Provisioner, is *limited*: a record to which they have no relation is reported as missing. Each package
 reads the relations of its own records in `permitted.py`; the table here says which relation allows which verb.
 """
@@ -27,6 +28,10 @@ class Role(StrEnum):
     AUDITOR = "Auditor"
 
 
+# Roles that see only records that concern the person; None is a person without a role.
+LIMITED = (None, Role.PROVISIONER)
+
+
 class PersonRelation(StrEnum):
     """How a record concerns a person; it is computed from the data whenever it is needed."""
 
@@ -39,6 +44,8 @@ class PersonRelation(StrEnum):
     VERIFIER = "verifier"
     OWNER = "owner"
     PROVISIONER = "provisioner"
+    # The person responds for a reviewer of the request: named for a time, or during the reviewer's leave.
+    STAND_IN = "stand-in"
 
 
 class RecordType(StrEnum):
@@ -82,6 +89,7 @@ ALLOWED: Mapping[RecordType, Mapping[PersonRelation | Role, frozenset[str]]] = {
         _R.APPROVER: _FOLLOWED | {"assign", "cancel"},
         _R.RESOLVER: _FOLLOWED | _PROVISIONING | {"cancel"},
         _R.VERIFIER: _FOLLOWED | {"verify", "reopen"},
+        _R.STAND_IN: _FOLLOWED,
     },
     RecordType.EVENT: {
         _R.SELF: _FOLLOWED,

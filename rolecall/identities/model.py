@@ -20,6 +20,8 @@ class IdentityType(StrEnum):
     UNKNOWN = "Unknown"
 
 
+# Identities that are not people, and therefore cannot sign in without a role.
+NOT_PEOPLE = (IdentityType.SERVICE_ACCOUNT, IdentityType.SHARED, IdentityType.MAILBOX)
 # The webhook payload has its own values for the type.
 WEBHOOK_TYPES = {
     IdentityType.EMPLOYEE: "Employee",

@@ -5,7 +5,7 @@ from uuid import UUID
 import msgspec
 
 from rolecall.core.checking import Facts, Json, mentioned_ids
-from rolecall.core.db import Db, fetch_all, fetch_rows
+from rolecall.core.db import Db, fetch_all, fetch_rows, fetch_value
 from rolecall.core.paging import Listing, Page, fetch_listed
 from rolecall.core.together import get_one
 from rolecall.identities.shapes import IdentityDetail
@@ -31,6 +31,28 @@ _BY_ID = f"SELECT {COLUMNS} FROM identities i {SUPERVISOR} WHERE i.id = ANY(%(id
 
 async def by_id(db: Db, ids: Sequence[UUID]) -> dict[UUID, IdentityDetail]:
     return {found.id: found for found in await fetch_all(db, IdentityDetail, _BY_ID, ids=list(ids))}
+
+
+async def sign_in_email(db: Db, id: UUID) -> str:
+    """Return the e-mail with which a person signs in: the last one that was confirmed."""
+    found: str = await fetch_value(
+        db,
+        """SELECT coalesce(u.sign_in_email, i.email_address)
+           FROM identities i LEFT JOIN unconfirmed_emails u ON u.identity_id = i.id WHERE i.id = %(id)s""",
+        id=id,
+    )
+    return found
+
+
+async def active_with_email(db: Db, email: str) -> set[UUID]:
+    """Return the active identities that have an e-mail, ignoring case."""
+    rows = await fetch_rows(
+        db,
+        """SELECT id FROM identities WHERE lower(email_address) = lower(%(email)s) AND email_address <> ''
+           AND status = 'Active'""",
+        email=email,
+    )
+    return {id for (id,) in rows}
 
 
 async def get(db: Db, id: str) -> IdentityDetail:

@@ -41,6 +41,7 @@ from rolecall.notifications.shapes import (
     TemplatePreviewBody,
 )
 from rolecall.notifications.writing import EXAMPLES, note_of, template_in, template_problems, write
+from rolecall.tokens.queries import own_id
 from rolecall.webhooks import guard
 
 _FORGOTTEN_AT_ONCE = 1000
@@ -55,7 +56,7 @@ async def mark_read(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) ->
         db,
         "UPDATE notifications SET is_read = %(read)s WHERE id = %(id)s AND identity_id = %(own)s",
         id=known,
-        own=await queries.own_id(db, caller),
+        own=await own_id(db, caller),
         read=body.is_read,
     )
     if not marked:
@@ -64,7 +65,7 @@ async def mark_read(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) ->
 
 
 async def mark_all_read(db: Db, caller: Caller) -> None:
-    own = await queries.own_id(db, caller)
+    own = await own_id(db, caller)
     await execute(
         db,
         "UPDATE notifications SET is_read = true WHERE identity_id = %(own)s AND NOT is_read",
@@ -76,7 +77,7 @@ async def mark_all_read(db: Db, caller: Caller) -> None:
 async def change_preferences(db: Db, caller: Caller, raw: Json, facts: Facts) -> UUID:
     """Change the given choices of the caller; return the id of the person."""
     body = check(PreferencesBody, raw, facts)
-    own = await queries.own_id(db, caller)
+    own = await own_id(db, caller)
     if not await fetch_value(db, "SELECT true FROM identities WHERE id = %(id)s", id=own):
         raise Conflict(_NOBODY)
     known = await queries.policy(db)

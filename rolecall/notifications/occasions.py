@@ -67,7 +67,7 @@ _REQUESTS = f"""
     SELECT n.id, n.kind, n.part, r.id AS request_id, r.action, r.status_since, r.reporter_name, a.name AS application,
            coalesce(i.first_name || ' ' || i.last_name, r.target_name) AS person,
            coalesce(held.names, '{{}}') AS names, coalesce(held.count, 0)::int AS count,
-           asked.reason, coalesce(asked.waits, false) AS waits,
+           asked.reason, asked.represented, coalesce(asked.waits, false) AS waits,
            r.assignee_id = n.identity_id AND r.status NOT IN ('Completed', 'Canceled') AS is_assigned,
            EXISTS (SELECT FROM responses p WHERE p.request_id = r.id AND p.response = 'Rejected'
                                              AND p.type = 'Approve') AS is_rejected,
@@ -81,13 +81,16 @@ _REQUESTS = f"""
         SELECT count(*) AS count, (array_agg(coalesce(nullif(permission, ''), section) ORDER BY position))[:2] AS names
         FROM privileges WHERE request_id = r.id) AS held ON true
     LEFT JOIN LATERAL (
-        SELECT p.reason, p.response = 'Pending' AND NOT {_MET} AND each.status IS NOT NULL AS waits FROM responses p
+        SELECT p.reason, CASE WHEN s.id IS NOT NULL THEN p.reviewer_name END AS represented,
+               p.response = 'Pending' AND NOT {_MET} AND each.status IS NOT NULL AS waits
+        FROM responses p
         LEFT JOIN unnest(%(types)s::text[], %(statuses)s::text[]) AS each (type, status)
                ON each.type = p.type AND each.status = r.status
+        LEFT JOIN stand_ins_for(p.reviewer_id, p.type, written_on()) AS s (id) ON s.id = n.identity_id
         WHERE p.request_id = r.id AND p.type = n.part AND p.asked
-          AND (p.reviewer_id = n.identity_id OR p.reviewer_id = %(administrators)s AND EXISTS (
+          AND (p.reviewer_id = n.identity_id OR s.id IS NOT NULL OR p.reviewer_id = %(administrators)s AND EXISTS (
                    SELECT FROM console_roles c WHERE c.identity_id = n.identity_id AND c.role = 'Administrator'))
-        ORDER BY waits DESC, p.rule LIMIT 1) AS asked ON true
+        ORDER BY waits DESC, s.id NULLS FIRST, p.rule LIMIT 1) AS asked ON true
     WHERE n.id = ANY(%(ids)s) AND n.item_kind = 'Access Request'"""
 
 
@@ -104,6 +107,7 @@ class _RequestRow(msgspec.Struct, frozen=True):
     names: list[str]
     count: int
     reason: str | None
+    represented: str | None
     waits: bool
     is_assigned: bool | None
     is_rejected: bool
@@ -146,11 +150,16 @@ def _request(row: _RequestRow, context: FactContext) -> Occasion:
     return msgspec.structs.replace(
         common,
         asked=ASKED_TO[RequirementType(row.part)],
-        why=row.reason or "You are asked to respond",
+        why=_why(row),
         is_current=row.waits,
         due=_due(row.status_since, context),
         silence=_silence(context.reminders),
     )
+
+
+def _why(row: _RequestRow) -> str:
+    reason = row.reason or "You are asked to respond"
+    return f"You stand in for {row.represented}. {reason}" if row.represented else reason
 
 
 def _due(since: datetime, context: FactContext) -> str:
@@ -173,13 +182,14 @@ async def _of_events(db: Db, ids: Sequence[UUID], context: FactContext) -> dict[
     rows = await fetch_rows(
         db,
         """SELECT n.id, n.kind, n.part, e.id, e.type, e.needed_on, e.reporter_name, i.first_name || ' ' || i.last_name,
-                  e.assignee_id IS NOT DISTINCT FROM n.identity_id AND e.status NOT IN ('Completed', 'Canceled')
+                  e.assignee_id IS NOT DISTINCT FROM n.identity_id AND e.status NOT IN ('Completed', 'Canceled'),
+                  i.supervisor_id IS NOT DISTINCT FROM n.identity_id
            FROM notifications n JOIN personnel_events e ON e.id = n.item_id JOIN identities i ON i.id = e.identity_id
            WHERE n.id = ANY(%(ids)s) AND n.item_kind = 'Personnel Event'""",
         ids=list(ids),
     )
     found = {}
-    for id, kind, part, event_id, type, needed_on, reporter, person, is_assigned in rows:
+    for id, kind, part, event_id, type, needed_on, reporter, person, is_assigned, is_supervisor in rows:
         is_assignment = kind == NotificationKind.ASSIGNED
         day = needed_on.astimezone(context.zone)
         found[id] = Occasion(
@@ -189,7 +199,7 @@ async def _of_events(db: Db, ids: Sequence[UUID], context: FactContext) -> dict[
             result="canceled" if part == "Canceled" else "planned",
             why="The event is assigned to you" if is_assignment else f"You are the supervisor of {person}",
             link=f"/events/{event_id}",
-            is_current=is_assigned or not is_assignment,
+            is_current=is_assigned if is_assignment else is_supervisor,
         )
     return found
 

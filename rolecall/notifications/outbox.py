@@ -182,7 +182,9 @@ _CLAIM = f"""
         WHERE m.id IN (SELECT message_id FROM claimed) AND m.ended_on IS NULL
     )
     SELECT c.id, c.identity_id, c.kind, c.channel, c.bundle, c.step,
-           i.first_name || ' ' || i.last_name AS recipient, coalesce(nullif(r.email, ''), i.email_address) AS address
+           i.first_name || ' ' || i.last_name AS recipient,
+           coalesce(nullif(r.email, ''), (SELECT u.sign_in_email FROM unconfirmed_emails u WHERE u.identity_id = i.id),
+                    i.email_address) AS address
     FROM claimed c JOIN identities i ON i.id = c.identity_id LEFT JOIN console_roles r ON r.identity_id = c.identity_id
     ORDER BY c.number"""
 

@@ -7,7 +7,6 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from rolecall.core import sealing
-from rolecall.core.caller import Caller
 from rolecall.core.config import Config
 from rolecall.core.db import Db, fetch_rows, fetch_value
 from rolecall.core.errors import NotFound
@@ -36,10 +35,15 @@ from rolecall.notifications.shapes import (
     NotificationSettings,
     TemplateDetail,
 )
+from rolecall.notifications.visibility import hidden_from
 from rolecall.notifications.writing import TemplateFault, default_template, note_of, template_in
 
 # The owner of each secret, to which it is sealed.
 SECRET_OWNERS = {Channel.EMAIL: UUID(int=2), Channel.SLACK: UUID(int=3), Channel.TEAMS: UUID(int=4)}
+
+
+_HIDDEN = "A record that you can no longer see"
+_NO_RELATION = "The record no longer concerns you"
 
 
 class _ListedRow(msgspec.Struct, frozen=True):
@@ -68,24 +72,32 @@ MESSAGES = Listing(
 )
 
 
-async def own_id(db: Db, caller: Caller) -> UUID:
-    """Return the person behind a caller: a token acts for the person who created it."""
-    owner = await fetch_value(db, "SELECT owner_id FROM tokens WHERE id = %(id)s", id=caller.id)
-    return owner or caller.id
-
-
 async def newest_first(
-    db: Db, identity_id: UUID, page: int, config: Config, *, is_read: bool | None = None
+    db: Db, identity_id: UUID, page: int, config: Config, now: datetime, *, is_read: bool | None = None
 ) -> Page[NotificationItem]:
-    """List a person's notifications with their texts as they would be written now."""
+    """List a person's notifications with their texts as they would be written now.
+
+    A record that the person no longer sees is not described.
+    """
     found = await fetch_listed(db, NOTIFICATIONS, page, identity_id=identity_id, is_read=is_read)
     known = await policy(db)
 
     async def with_texts(db: Db, rows: Sequence[_ListedRow]) -> list[NotificationItem]:
-        about = await occasions_of(db, [row.id for row in rows], FactContext(known.reminders, config.timezone))
-        return [_item(row, about.get(row.id, Occasion(is_current=False)), known) for row in rows]
+        ids = [row.id for row in rows]
+        about = await occasions_of(db, ids, FactContext(known.reminders, config.timezone))
+        hidden = await hidden_from(db, identity_id, ids, now)
+        return [
+            _hidden_item(row) if row.id in hidden else _item(row, about.get(row.id, Occasion(is_current=False)), known)
+            for row in rows
+        ]
 
     return await found.completed(db, with_texts)
+
+
+def _hidden_item(row: _ListedRow) -> NotificationItem:
+    return NotificationItem(
+        row.id, row.kind, _HIDDEN, _NO_RELATION, "/notifications", row.created_date, row.is_read, is_current=False
+    )
 
 
 def _item(row: _ListedRow, occasion: Occasion, known: NotificationPolicy) -> NotificationItem:

@@ -5,7 +5,7 @@ from datetime import datetime
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
-from rolecall.access_requests.escalation import add_reviewers
+from rolecall.access_requests.escalation import HAS_UNANSWERABLE_RULE, FurtherReviewer, add_reviewers
 from rolecall.core.caller import SYSTEM
 from rolecall.core.db import Db, execute, fetch_rows
 from rolecall.notifications import queries
@@ -19,7 +19,8 @@ async def remind_and_escalate(db: Db, zone: ZoneInfo, now: datetime) -> bool:
     """Remind and escalate a batch of requests; return whether more may be due."""
     reminders = (await queries.policy(db)).reminders
     reminded = await _remind(db, reminders, zone, now)
-    return await _escalate(db, reminders, zone, now) or reminded
+    absent = await _escalate_absent(db, now)
+    return await _escalate(db, reminders, zone, now) or reminded or absent
 
 
 async def _remind(db: Db, reminders: Reminders, zone: ZoneInfo, now: datetime) -> bool:
@@ -37,10 +38,25 @@ async def _escalate(db: Db, reminders: Reminders, zone: ZoneInfo, now: datetime)
     ids = await _silent(db, NotificationKind.ESCALATED, days, reminders, zone, now)
     asked = await add_reviewers(db, ids, supervisors=reminders.escalate_to is EscalateTo.SUPERVISOR)
     waited = f"Nobody responded in {days} {str(reminders.days).lower()}"
-    contents = dict.fromkeys(ids, f"{waited}, and no one else can be asked")
+    await _tell_further(db, asked, dict.fromkeys(ids, f"{waited}, and no one else can be asked"), waited, now)
+    return len(ids) == _BATCH
+
+
+async def _escalate_absent(db: Db, now: datetime) -> bool:
+    """Escalate at once the requests whose reviewers are on leave and have no stand-in who may decide."""
+    ids = await _without_reviewers(db, now)
+    asked = await add_reviewers(db, ids, supervisors=True, absent_on=now)
+    await _tell_further(db, asked, {}, "The reviewers are on leave and have no stand-in who may decide", now)
+    return len(ids) == _BATCH
+
+
+async def _tell_further(
+    db: Db, asked: Sequence[FurtherReviewer], contents: dict[UUID, str], why: str, now: datetime
+) -> None:
+    """Record why further reviewers can respond, and notify them."""
     for id in {each.request_id for each in asked}:
         names = dict.fromkeys(each.name for each in asked if each.request_id == id)
-        contents[id] = f"{waited}, so {', '.join(names)} can respond too"
+        contents[id] = f"{why}, so {', '.join(names)} can respond too"
     for each in asked:
         await execute(
             db,
@@ -51,7 +67,27 @@ async def _escalate(db: Db, reminders: Reminders, zone: ZoneInfo, now: datetime)
             type=each.type,
         )
     await _record(db, "Escalated", contents, now)
-    return len(ids) == _BATCH
+
+
+async def _without_reviewers(db: Db, now: datetime) -> list[UUID]:
+    """Lock requests that wait only for people on leave without a stand-in who may decide, and record the step."""
+    rows = await fetch_rows(
+        db,
+        f"""WITH absent AS (
+                SELECT r.id, r.status_since FROM access_requests r
+                WHERE r.id IN (SELECT p.request_id FROM absences a JOIN responses p ON p.reviewer_id = a.identity_id
+                               WHERE a.starts_on <= %(now)s AND (a.ends_on IS NULL OR a.ends_on > %(now)s)
+                                 AND p.response = 'Pending' AND p.asked)
+                  AND r.status = ANY(awaited_statuses()) AND NOT EXISTS (
+                    SELECT FROM notification_steps s
+                    WHERE s.request_id = r.id AND s.since = r.status_since AND s.step = 'Absent')
+                  AND {HAS_UNANSWERABLE_RULE}
+                ORDER BY r.number LIMIT {_BATCH} FOR UPDATE OF r SKIP LOCKED)
+            INSERT INTO notification_steps (request_id, since, step)
+            SELECT id, status_since, 'Absent' FROM absent ON CONFLICT DO NOTHING RETURNING request_id""",
+        now=now,
+    )
+    return [id for (id,) in rows]
 
 
 async def _silent(

@@ -26,6 +26,7 @@ from rolecall.notifications.shapes import (
     TemplatePreviewBody,
     TestBody,
 )
+from rolecall.tokens.queries import own_id
 from rolecall.web.bodies import AnyRequest, Carried, a_flag, a_word_of
 from rolecall.web.operations import operation, plain_json
 from rolecall.web.services import Services
@@ -33,10 +34,12 @@ from rolecall.webhooks import guard
 
 
 @operation("GET", "/", scope=Scope.NOTIFICATIONS_OWN, query={"isRead": a_flag})
-async def list_notifications(db: Db, caller: Caller, query: dict[str, Any], config: Config) -> Page[NotificationItem]:
+async def list_notifications(
+    db: Db, caller: Caller, query: dict[str, Any], config: Config, now: datetime
+) -> Page[NotificationItem]:
     """List your notifications, newest first. A token shows those of the person who created it."""
-    own = await queries.own_id(db, caller)
-    return await queries.newest_first(db, own, query["page"], config, is_read=query.get("isRead"))
+    own = await own_id(db, caller)
+    return await queries.newest_first(db, own, query["page"], config, now, is_read=query.get("isRead"))
 
 
 @operation("PATCH", "/{id:str}", scope=Scope.NOTIFICATIONS_OWN, status=204, body=ReadBody)
@@ -54,7 +57,7 @@ async def mark_all_notifications(db: Db, caller: Caller) -> None:
 @operation("GET", "/", scope=Scope.NOTIFICATIONS_OWN)
 async def get_notification_preferences(db: Db, caller: Caller, config: Config) -> NotificationPreferences:
     """Get your channel and rhythm for each kind of notification."""
-    return await queries.preferences(db, await queries.own_id(db, caller), config.timezone)
+    return await queries.preferences(db, await own_id(db, caller), config.timezone)
 
 
 @operation("PATCH", "/", scope=Scope.NOTIFICATIONS_OWN, body=PreferencesBody)
@@ -101,9 +104,9 @@ async def _tried(request: AnyRequest, config: Config) -> Carried:
 
 
 @operation("POST", "/test", scope=Scope.CONFIG_MANAGE, body=TestBody, read_body=_tried)
-async def test_notifications(db: Db, raw: trial.Trial, now: datetime) -> ChannelTest:
+async def test_notifications(db: Db, raw: trial.Trial) -> ChannelTest:
     """Send a test message at once. The result contains the response of the server."""
-    return await trial.record_trial(db, raw, now)
+    return await trial.record_trial(db, raw)
 
 
 @operation("GET", "/", scope=Scope.CONFIG_MANAGE, query={"outcome": a_word_of(MessageOutcome)})

@@ -6,20 +6,17 @@ from uuid import UUID
 import msgspec
 
 from rolecall.audit.actions import record
-from rolecall.core import clock, sealing
+from rolecall.core import sealing
 from rolecall.core.checking import Facts, Json, check
 from rolecall.core.config import Config
-from rolecall.core.db import Db, Pool, insert_rows
+from rolecall.core.db import Db, Pool
 from rolecall.core.errors import Conflict
 from rolecall.core.ids import new_id
-from rolecall.notifications import chat, queries
-from rolecall.notifications.mail import MailAccount, Mailer
-from rolecall.notifications.model import Channel, MessageOutcome, Transport
-from rolecall.notifications.outbox import OutgoingMessage, mark_working
-from rolecall.notifications.queries import Delivery
+from rolecall.notifications import direct, queries
+from rolecall.notifications.model import Channel, MessageOutcome
+from rolecall.notifications.outbox import OutgoingMessage
 from rolecall.notifications.shapes import ChannelTest, TestBody
 from rolecall.notifications.writing import Note, write
-from rolecall.webhooks.outgoing import Outgoing
 
 _KIND = "Test"
 _RECIPIENT = "administrator"
@@ -53,43 +50,12 @@ async def try_channel(pool: Pool, config: Config, raw: Json, facts: Facts) -> Tr
     address = body.address if body.channel is Channel.EMAIL else str(body.channel)
     id = new_id()
     message = OutgoingMessage(id, id, body.channel, _RECIPIENT, address, written, [note], id, 1)
-    return Trial(message, *await _sent(message, delivery, config), facts.now)
+    return Trial(message, *await direct.deliver(message, delivery, config), facts.now)
 
 
-async def _sent(message: OutgoingMessage, delivery: Delivery, config: Config) -> tuple[MessageOutcome, str]:
-    if message.channel is not Channel.EMAIL:
-        body = chat.body_of(message.channel, message.recipient, message.notes)
-        async with Outgoing(config.webhook_allow) as outgoing:
-            return await chat.post(outgoing, delivery.secrets[message.channel], body)
-    if delivery.policy.email.transport is Transport.OUTBOX:
-        return MessageOutcome.KEPT, "The message is in the outbox; nothing was sent"
-    mailer = Mailer(MailAccount(delivery.policy.email, delivery.secrets.get(Channel.EMAIL, "")))
-    try:
-        return await mailer.send(message, clock.now())
-    finally:
-        await mailer.close()
-
-
-async def record_trial(db: Db, trial: Trial, now: datetime) -> ChannelTest:
+async def record_trial(db: Db, trial: Trial) -> ChannelTest:
     """Keep the test in the log of messages; a channel that works again is used at once."""
     message = trial.message
-    row = {
-        "id": message.id,
-        "channel": message.channel,
-        "kind": _KIND,
-        "recipient": message.recipient,
-        "address": message.address,
-        "subject": message.written.subject,
-        "text": message.written.text,
-        "html": message.written.html,
-        "attempt": 1,
-        "outcome": trial.outcome,
-        "response": trial.response,
-        "started_on": trial.started_on,
-        "ended_on": now,
-    }
-    await insert_rows(db, "notification_messages", [row])
-    if trial.outcome is MessageOutcome.SENT:
-        await mark_working(db, message.channel)
+    await direct.log_message(db, message, _KIND, (trial.outcome, trial.response), trial.started_on)
     await record(db, "Notification Settings", UUID(int=0), {"tested": message.channel, "outcome": trial.outcome})
     return ChannelTest(message.channel, trial.outcome, trial.response)

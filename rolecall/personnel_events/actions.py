@@ -12,7 +12,7 @@ from psycopg.types.json import Jsonb
 
 from rolecall.access_requests.model import CANCEL
 from rolecall.access_requests.moving import move, withhold_from
-from rolecall.core.caller import Caller
+from rolecall.core.caller import Caller, Scope
 from rolecall.core.checking import Facts, Json, check
 from rolecall.core.db import Db, execute
 from rolecall.core.errors import Conflict, Invalid
@@ -20,8 +20,8 @@ from rolecall.core.ids import guid, new_id
 from rolecall.identities import actions as identities
 from rolecall.identities import administrators
 from rolecall.identities.model import IdentityStatus
+from rolecall.identities.queries import active_with_email, with_mentioned_identities
 from rolecall.identities.queries import get as get_identity
-from rolecall.identities.queries import with_mentioned_identities
 from rolecall.identities.shapes import IdentityChanges
 from rolecall.personnel_events import permitted, queries
 from rolecall.personnel_events.model import FINISHED, LockedEvent, Period, PlannedStage, StageName, plan
@@ -48,7 +48,12 @@ async def onboard(db: Db, caller: Caller, raw: Json, facts: Facts) -> UUID:
     facts = await gather_facts(db, raw, facts)
     body = check(OnboardBody, raw, facts)
     await permitted.require_own_people(db, caller, None, body.identity)
+    email = body.identity.email or ""
+    is_taken = Scope.IDENTITIES_WRITE not in caller.scopes and bool(email and await active_with_email(db, email))
     identity_id = await identities.create_identity(db, body.identity, facts.now)
+    if is_taken:
+        # Two people with one e-mail could both not sign in, so the new person does not sign in with it.
+        await identities.withhold_email(db, identity_id, "", facts.now)
     return await _create_event(db, caller, facts, EventType.ONBOARD, identity_id, body)
 
 
@@ -195,9 +200,10 @@ async def _create_event(
     await execute(
         db,
         """INSERT INTO personnel_events
-               (id, type, reporter_id, reporter_name, identity_id, needed_on, needed_until, changes, custom_fields)
+               (id, type, reporter_id, reporter_name, identity_id, needed_on, needed_until, changes, custom_fields,
+                confirms_email)
            VALUES (%(id)s, %(type)s, %(reporter_id)s, %(reporter_name)s, %(identity_id)s, %(needed_on)s,
-                   %(needed_until)s, %(changes)s, %(custom_fields)s)""",
+                   %(needed_until)s, %(changes)s, %(custom_fields)s, %(confirms_email)s)""",
         id=id,
         type=type,
         reporter_id=caller.id,
@@ -207,16 +213,11 @@ async def _create_event(
         custom_fields=_json(identities.custom_fields(changes) if changes else {}),
         needed_on=period.needed_on,
         needed_until=period.needed_until,
+        confirms_email=Scope.IDENTITIES_WRITE in caller.scopes,
     )
     await _create_stages(db, id, plan(type, period, facts.approval_lead_days))
-    await record_activity(
-        db,
-        id,
-        author=caller.name,
-        action="Created",
-        content=f"{type} with effect from {body.effective_date.astimezone(facts.zone).date()}",
-        now=facts.now,
-    )
+    said = f"{type} with effect from {body.effective_date.astimezone(facts.zone).date()}"
+    await record_activity(db, id, author=caller.name, action="Created", content=said, now=facts.now)
     if body.comment:
         await add_comment(db, id, author=caller.name, content=body.comment, now=facts.now)
     return id

@@ -15,6 +15,7 @@ from rolecall.access_requests.moving import lock, move, withhold_from
 from rolecall.core.caller import SYSTEM
 from rolecall.core.db import Db, execute
 from rolecall.identities import actions as identities
+from rolecall.identities.queries import sign_in_email
 from rolecall.personnel_events import queries, restoring
 from rolecall.personnel_events.model import LockedEvent, StageName
 from rolecall.personnel_events.planning import EventDates, planned_requests
@@ -74,13 +75,25 @@ async def apply_changes(db: Db, event: LockedEvent, now: datetime) -> None:
     columns, custom = await queries.changes_of(db, event.id)
     if not columns and not custom:
         return
+    signs_in_with = await sign_in_email(db, event.identity_id)
     await identities.change_identity(db, event.identity_id, columns, custom, now)
+    if "email_address" in columns and not await queries.confirms_email(db, event.id):
+        await _withhold_email(db, event, signs_in_with, str(columns["email_address"]), now)
     await drop_changes(db, event)
     names = [name.replace("_", " ") for name in columns if not name.endswith("_key")]
     names += [f"custom field {number}" for number in custom]
     await record_activity(
         db, event.id, author=SYSTEM.name, action="Identity Changed", content=f"Changed {', '.join(names)}", now=now
     )
+
+
+async def _withhold_email(db: Db, event: LockedEvent, old: str, new: str, now: datetime) -> None:
+    """Keep the sign-in of a person when a caller without `identities:write` changed the e-mail."""
+    if old.lower() == new.lower():
+        return
+    await identities.withhold_email(db, event.identity_id, old, now)
+    said = f"The person signs in with {old or 'no e-mail'} until {new} is confirmed"
+    await record_activity(db, event.id, author=SYSTEM.name, action="E-mail Not Confirmed", content=said, now=now)
 
 
 async def drop_changes(db: Db, event: LockedEvent) -> None:

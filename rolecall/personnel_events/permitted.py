@@ -12,6 +12,7 @@ from rolecall.core.db import Db, fetch_rows
 from rolecall.core.errors import Conflict, Invalid
 from rolecall.identities import administrators, authority
 from rolecall.identities.authority import GovernedRecord, PersonRelation, RecordType
+from rolecall.identities.queries import active_with_email
 from rolecall.identities.shapes import IdentityChanges, IdentityFields
 from rolecall.personnel_events import queries
 
@@ -96,12 +97,13 @@ async def require_own_people(
 
 
 async def _require_free_email(db: Db, caller: Caller, identity_id: UUID | None, email: str) -> None:
-    """Prevent people without `identities:write` from taking over a sign-in; tokens keep the API's contract."""
+    """Prevent people without `identities:write` from taking over a sign-in.
+
+    Tokens keep the API's contract, but an e-mail that they write signs nobody in until it is confirmed.
+    """
     if not caller.is_person or Scope.IDENTITIES_WRITE in caller.scopes:
         return
-    taken = """SELECT id FROM identities WHERE lower(email_address) = lower(%(email)s) AND email_address <> ''
-               AND status = 'Active'"""
-    bearers = {id for (id,) in await fetch_rows(db, taken, email=email)}
+    bearers = await active_with_email(db, email)
     if identity_id is not None and identity_id not in bearers:
         raise Invalid.on("identity.email", NOT_EMAIL)
     if bearers - {identity_id}:

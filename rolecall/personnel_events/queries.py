@@ -189,6 +189,11 @@ async def changes_of(db: Db, id: UUID) -> tuple[dict[str, Any], dict[str, str]]:
     return columns, custom_fields
 
 
+async def confirms_email(db: Db, id: UUID) -> bool:
+    """Return whether the caller who created the event may decide with which e-mail a person signs in."""
+    return bool(await fetch_value(db, "SELECT confirms_email FROM personnel_events WHERE id = %(id)s", id=id))
+
+
 async def to_follow(db: Db, now: datetime, limit: int) -> list[UUID]:
     """Return events with a stage that is due, or with a change in one of their requests."""
     rows = await fetch_rows(

@@ -11,7 +11,8 @@ from rolecall.work_items.shapes import person
 
 # A request is decided when its last approval is given, when a reviewer rejects it, or at once if none is required.
 _APPROVALS = """
-    SELECT d.decided_on, coalesce(s.response, 'Not Required'), s.reviewer_id, s.reviewer_name, coalesce(s.reason, ''),
+    SELECT d.decided_on, coalesce(s.response, 'Not Required'), s.reviewer_id, s.reviewer_name, s.stand_in_id,
+           s.stand_in_name, coalesce(s.reason, ''),
            r.number, r.id, r.action, r.status, a.name, r.target_name, i.id, i.first_name || ' ' || i.last_name,
            r.reporter_name,
            coalesce((SELECT string_agg(
@@ -44,9 +45,8 @@ async def approvals(db: Db, query: dict[str, Any], config: Config) -> Page[Appro
 
 
 def _approval(row: Sequence[Any]) -> Approval:
-    decided_on, response, reviewer_id, reviewer, *rest = row
+    decided_on, response, reviewer_id, reviewer, stand_in_id, stand_in, *rest = row
     *request, identity_id, identity, requested_by, privileges = rest
     affected = person(identity_id, identity)
-    return Approval(
-        *(decided_on, response, person(reviewer_id, reviewer), *request, affected, requested_by, privileges)
-    )
+    people = (person(reviewer_id, reviewer), person(stand_in_id, stand_in))
+    return Approval(*(decided_on, response, *people, *request, affected, requested_by, privileges))

@@ -152,11 +152,15 @@ class AccessChange(msgspec.Struct, rename="camel"):
 
 
 class Approval(msgspec.Struct, rename="camel"):
-    """A decision about a request by one reviewer; `reviewer` is null where no approval was required."""
+    """A decision about a request by one reviewer; `reviewer` is null where no approval was required.
+
+    `stand_in` is the person who responded for the reviewer.
+    """
 
     decided_on: datetime
     response: Literal["Approved", "Rejected", "Not Required"]
     reviewer: PersonReference | None
+    stand_in: PersonReference | None
     reason: str
     request: int
     request_id: UUID

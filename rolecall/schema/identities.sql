@@ -3,5 +3,14 @@
 -- An INSERT or UPDATE here (identities/actions.py, application_imports/apply/people.py, application_imports/apply/identities.py) also fires triggers of packages above:
 -- note_to_match_on_… (accounts.sql), refresh_members_on_… (access_models.sql) and forget_sign_ins (console.sql).
 
+-- The identity source, or a caller with identities:write, sets an e-mail: it signs the person in from then on.
+CREATE OR REPLACE FUNCTION confirm_email() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    DELETE FROM unconfirmed_emails WHERE identity_id = NEW.id;
+    RETURN NULL;
+END $$;
+CREATE OR REPLACE TRIGGER confirm_email AFTER UPDATE OF email_address ON identities FOR EACH ROW EXECUTE FUNCTION confirm_email();
+
 CALL keep_list('identities');
+CALL keep_audit('unconfirmed_emails', '''Identity''', 'r.identity_id', $$jsonb_build_object('signInEmail', r.sign_in_email)$$, $$'signInEmail'$$);
 CALL keep_audit('identities', '''Identity''', 'r.id', $$to_jsonb(r) - '{id,last_name_key,first_name_key,list_key}'::text[]$$);

@@ -16,6 +16,11 @@ CREATE OR REPLACE FUNCTION people_to_tell(reviewer uuid) RETURNS SETOF uuid STAB
     WHERE reviewer = administrators_id() AND c.role = 'Administrator' AND i.status = 'Active';
 END;
 
+-- The active people who can respond: the people behind a reviewer and those who stand in for them.
+CREATE OR REPLACE FUNCTION people_who_respond(reviewer uuid, response_type text) RETURNS SETOF uuid STABLE ROWS 1 LANGUAGE sql BEGIN ATOMIC
+    SELECT people_to_tell(reviewer) UNION SELECT stand_ins_for(reviewer, response_type, written_on());
+END;
+
 -- The person if active, otherwise the administrators.
 CREATE OR REPLACE FUNCTION person_or_administrators(person uuid) RETURNS SETOF uuid STABLE ROWS 1 LANGUAGE sql BEGIN ATOMIC
     SELECT people_to_tell(CASE WHEN EXISTS (SELECT FROM identities i WHERE i.id = person AND i.status = 'Active')
@@ -41,7 +46,7 @@ BEGIN
     FROM (SELECT DISTINCT r.id, p.type, to_tell.person
           FROM access_requests r
           JOIN responses p ON p.request_id = r.id AND p.type = awaited_type(r.status) AND p.asked AND p.response = 'Pending'
-          CROSS JOIN LATERAL people_to_tell(p.reviewer_id) AS to_tell (person)
+          CROSS JOIN LATERAL people_who_respond(p.reviewer_id, p.type) AS to_tell (person)
           WHERE r.id = ANY (requests) AND to_tell.person <> r.reporter_id AND to_tell.person IS DISTINCT FROM r.identity_id
             AND NOT EXISTS (SELECT FROM responses met WHERE met.request_id = p.request_id AND met.type = p.type
                                                         AND met.rule = p.rule AND met.response = 'Approved')) AS asked;

@@ -1,6 +1,7 @@
 -- Personnel events follow their access requests, which know nothing of them.
 --
 -- INSERT INTO access_request_events (access_requests/moving.py) fires `note_event_news`, which wakes the worker's loop for personnel events.
+-- INSERT and UPDATE of a leave of absence (personnel_events/actions.py, personnel_events/stages.py) fire `keep_absences`.
 
 -- Queue the personnel events whose requests moved, in the transaction of the move; personnel_events/stages.py takes them by deleting them.
 CREATE OR REPLACE FUNCTION note_event_news() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -17,6 +18,20 @@ BEGIN
 END $$;
 CREATE OR REPLACE TRIGGER note_event_news AFTER INSERT ON access_request_events REFERENCING NEW TABLE AS new_rows
     FOR EACH STATEMENT EXECUTE FUNCTION note_event_news();
+
+-- Keep the leaves that have not ended: stand-ins respond for people on leave.
+CREATE OR REPLACE FUNCTION keep_absences() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF NEW.status IN ('Completed', 'Canceled') THEN
+        DELETE FROM absences WHERE event_id = NEW.id;
+    ELSE
+        INSERT INTO absences (event_id, identity_id, starts_on, ends_on) VALUES (NEW.id, NEW.identity_id, NEW.needed_on, NEW.needed_until)
+        ON CONFLICT (event_id) DO UPDATE SET starts_on = EXCLUDED.starts_on, ends_on = EXCLUDED.ends_on;
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE OR REPLACE TRIGGER keep_absences AFTER INSERT OR UPDATE OF status, needed_on, needed_until ON personnel_events FOR EACH ROW
+    WHEN (NEW.type = 'Absence') EXECUTE FUNCTION keep_absences();
 
 CALL keep_list('personnel_events', 'type', 'status');
 CALL keep_audit('personnel_events', '''Personnel Event''', 'r.id', $$to_jsonb(r) - '{id,list_key}'::text[]$$);

@@ -28,6 +28,8 @@ class Settings(msgspec.Struct, frozen=True, rename="camel"):
     approval_lead_days: int = 7
     webhook_retention_days: int = 90
     approval_policy: Sequence[ApprovalRule] = DEFAULT_POLICY
+    # Whether the only administrator may decide on their own requests where no other person is asked.
+    single_handed: bool = False
     # For applications without a guard of their own.
     guard: Guard = Guard()
 

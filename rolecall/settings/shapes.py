@@ -2,7 +2,7 @@ from typing import Annotated
 
 from pydantic import Field, ValidationInfo, field_validator
 
-from rolecall.core.checking import Body, IdentityId, Maybe, Name256, Text100, broken, one_of
+from rolecall.core.checking import Body, Flag, IdentityId, Maybe, Name256, Text100, broken, one_of
 from rolecall.settings.model import CUSTOM_FIELDS
 from rolecall.settings.policy import EventType, Level, RequestAction, RequirementType, Responder
 
@@ -56,6 +56,7 @@ class SettingsFields(Body):
     # At least the 30 days in which a receiver may call back.
     webhook_retention_days: Annotated[int, Field(ge=30, le=3650)] | None = None
     guard: GuardBody | None = None
+    single_handed: Flag | None = None
 
 
 class SettingsBody(SettingsFields):

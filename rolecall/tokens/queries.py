@@ -1,6 +1,7 @@
 from uuid import UUID
 
-from rolecall.core.db import Db, fetch_one
+from rolecall.core.caller import Caller
+from rolecall.core.db import Db, fetch_one, fetch_value
 from rolecall.core.errors import NotFound, Unauthorized
 from rolecall.core.ids import guid
 from rolecall.core.paging import Page, fetch_page
@@ -40,3 +41,9 @@ async def newest_first(db: Db, page: int) -> Page[TokenItem]:
         total="SELECT count(*) FROM tokens",
         items=f"SELECT {_ITEM} FROM tokens ORDER BY created_at DESC, id DESC",
     )
+
+
+async def own_id(db: Db, caller: Caller) -> UUID:
+    """Return the person behind a caller: a token acts for the person who created it."""
+    owner = await fetch_value(db, "SELECT owner_id FROM tokens WHERE id = %(id)s", id=caller.id)
+    return owner or caller.id

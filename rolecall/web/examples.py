@@ -26,6 +26,7 @@ _KNOWN: Json = {
     "ImportFile.name": "users.csv",
     "PersonReference.name": "API Token - ci",
     "PinBody.identityId": _ID.format(7),
+    "ReviewerResponse.standIn": {},
     "SettingsBody.approvalLeadDays": 14,
     "Stage.status": "Scheduled",
     "author": "API Token - ci",

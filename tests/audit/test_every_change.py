@@ -50,11 +50,11 @@ UNGOVERNED = {
     "entitlements", "holder_counts", "conflicts", "duty_entitlements", "duty_groups", "duty_holders",
     "duty_rule_duties", "duty_rule_versions",
     "list_contents", "lists", "matchings", "past_matches", "past_model_members", "past_resolutions", "request_times",
-    "settled_pages", "waiting_requests", "webhook_tallies",
+    "absences", "settled_pages", "waiting_requests", "webhook_tallies",
     # Queues and caches inside the service.
     "event_news", "finished_imports", "heartbeats", "idempotency_keys", "identities_to_evaluate",
     "identities_to_match", "migrations",
-    "report_firings", "schedule_firings", "schema_files", "sign_in_attempts",
+    "report_firings", "schedule_firings", "schema_files", "sign_in_attempts", "sign_in_mails",
     "notification_channels", "notification_steps", "notification_template_faults", "notifications",
     # Tables of the audit itself.
     "audit_checkpoints", "audit_events", "audit_heads", "audit_pending",
@@ -205,6 +205,10 @@ async def test_every_route_that_changes_something_leaves_an_entry(
     await call("PATCH", "/api/notification-preferences", json={"kinds": [choice]})
     await call("PATCH", "/api/notification-settings", json={"email": {"transport": "Outbox"}})
     await call("POST", "/api/notification-settings/test", json={"address": "ada@example.com"})
+
+    away = {"identityId": cast.grace, "standInId": cast.peter, "endsOn": TOMORROW}
+    stand_in = (await call("POST", "/api/stand-ins", json=away))["id"]
+    await call("DELETE", "/api/stand-ins/{id}", stand_in)
 
     await call("PATCH", "/api/settings", json={"approvalLeadDays": 9})
     await call("PUT", "/api/configuration", json={"settings": {"approvalLeadDays": 8}})

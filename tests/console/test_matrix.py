@@ -21,15 +21,16 @@ from tests.builders import an_access_model, an_access_request, an_application, a
 from tests.console.company import FILES, upload
 from tests.console.conftest import ORIGIN
 from tests.console.test_roles import MISSING, OPEN, SCREENS
+from tests.stand_ins.standing_in import a_stand_in
 from tests.working import let_the_worker_work
 
 NOBODY, EVERYONE = (
     frozenset[str](),
-    frozenset({"self", "supervisor", "far", "owner", "provisioner", "asked", "stranger"}),
+    frozenset({"self", "supervisor", "far", "owner", "provisioner", "asked", "stand-in", "stranger"}),
 )
 LINE = frozenset({"supervisor", "far"})
 SUPERVISORS = LINE
-REQUEST = frozenset({"self", "supervisor", "far", "owner", "provisioner", "asked"})
+REQUEST = frozenset({"self", "supervisor", "far", "owner", "provisioner", "asked", "stand-in"})
 APPLICATION = frozenset({"owner", "provisioner"})
 # For each screen that limited people may open: who gets an answer other than 403 and 404 for the company's record.
 MATRIX: dict[tuple[str, str], frozenset[str]] = {
@@ -40,6 +41,9 @@ MATRIX: dict[tuple[str, str], frozenset[str]] = {
     ("POST", "/sign-out"): EVERYONE,
     ("GET", "/notifications"): EVERYONE,
     ("POST", "/notifications/read"): EVERYONE,
+    ("GET", "/stand-ins"): EVERYONE,
+    ("POST", "/stand-ins"): EVERYONE,
+    ("POST", "/stand-ins/{id:str}/end"): frozenset({"asked"}),
     ("GET", "/export/{id:str}"): EVERYONE,
     ("GET", "/people"): EVERYONE,
     ("GET", "/identities"): EVERYONE,
@@ -103,7 +107,7 @@ def is_closed(key: tuple[str, str]) -> bool:
 class Firm(msgspec.Struct):
     """Ada reports to Grace, who reports to Rosa. Olga owns Payroll and its model, Peter provisions it.
 
-    Nils is asked to approve the request; Sam has nothing to do with any of it.
+    Nils is asked to approve the request, and Dora stands in for Nils; Sam has nothing to do with any of it.
     """
 
     people: dict[str, UUID]
@@ -115,7 +119,9 @@ async def firm(administrator: httpx2.AsyncClient, db: Db, config: Config) -> Fir
     rosa = await an_identity(db, "Rosa", "Far", email="rosa@example.com")
     grace = await an_identity(db, "Grace", "Near", email="grace@example.com", supervisorId=str(rosa))
     ada = await an_identity(db, "Ada", "Own", email="ada@example.com", supervisorId=str(grace))
-    olga, peter, nils, sam = [await an_identity(db, name, "Else") for name in ("Olga", "Peter", "Nils", "Sam")]
+    olga, peter, nils, dora, sam = [
+        await an_identity(db, name, "Else") for name in ("Olga", "Peter", "Nils", "Dora", "Sam")
+    ]
     application = await an_application(
         db, "Payroll", ownerId=str(olga), provisionerIds=[str(peter)], guard={"minCount": 1}
     )
@@ -140,9 +146,11 @@ async def firm(administrator: httpx2.AsyncClient, db: Db, config: Config) -> Fir
         "files": "SELECT id FROM import_files LIMIT 1",
     }
     found = {name: await fetch_value(db, query) for name, query in values.items()}
+    away = await a_stand_in(db, nils, dora)
     people = {"self": ada, "supervisor": grace, "far": rosa, "owner": olga, "provisioner": peter, "asked": nils}
     ids = {"identities": ada, "requests": request, "events": event, "applications": application, "imports": run}
-    return Firm({**people, "stranger": sam}, {**ids, **found, "access-models": model})
+    ids["stand-ins"] = away.id
+    return Firm({**people, "stand-in": dora, "stranger": sam}, {**ids, **found, "access-models": model})
 
 
 def address(path: str, firm: Firm) -> str:

@@ -7,7 +7,9 @@ import httpx2
 from rolecall.core.config import Config
 from rolecall.core.db import Db, execute, fetch_value, make_pool
 from tests.builders import an_access_request, an_identity
-from tests.notifications.notifying import Desk, change
+from tests.console.test_matrix import sign_in
+from tests.notifications.notifying import Desk, a_company, change
+from tests.stand_ins.standing_in import a_leave
 
 
 async def test_bell_links_to_notifications_and_is_cleared(administrator: httpx2.AsyncClient, db: Db) -> None:
@@ -46,3 +48,15 @@ async def test_outbox_shows_messages_and_problems(administrator: httpx2.AsyncCli
     assert "me@example.com" in page
     assert "Person: Kit Keys" in page
     assert "Email cannot be used: The mail server refused" in page
+
+
+async def test_bell_in_the_console_hides_it_too(administrator: httpx2.AsyncClient, db: Db, config: Config) -> None:
+    company = await a_company(db)
+    await a_leave(db, company.ada)
+    await execute(db, "UPDATE identities SET supervisor_id = NULL WHERE id = %(id)s", id=company.ada)
+    await sign_in(administrator, db, company.grace)
+
+    page = (await administrator.get("/notifications")).text
+
+    assert "A record that you can no longer see" in page
+    assert "Lovelace" not in page

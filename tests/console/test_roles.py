@@ -6,14 +6,15 @@ from litestar.routes import HTTPRoute
 
 from rolecall.app import create_app
 from rolecall.console.frame import Screen
-from rolecall.console.model import LIMITED, SCOPES
+from rolecall.console.model import SCOPES
 from rolecall.core.config import Config
 from rolecall.core.db import Db, execute
-from rolecall.identities.authority import Role
+from rolecall.identities.authority import LIMITED, Role
 from tests.figures import measured
 
 PROVIDER = {("GET", "/sign-in/oidc"), ("GET", "/sign-in/oidc/callback")}
 OPEN = PROVIDER | {(method, path) for method in ("GET", "POST") for path in ("/sign-in", "/sign-in/{id:str}")}
+OPEN |= {("POST", "/sign-in/email")}
 MISSING = "0198f7a0-0000-7000-8000-000000000000"
 ROUTES = [r for r in create_app(Config(database_url="postgresql://")).app.routes if isinstance(r, HTTPRoute)]
 OPERATIONS = {
@@ -48,7 +49,7 @@ def test_actions_have_the_same_names_as_in_the_api() -> None:
     """The audit is filtered by these names. Only the console has those that the API lacks."""
     own = {"sign_in", "sign_in_by_link", "sign_out", "change_password", "set_role", "make_link"}
     own |= {"create_draft", "draft_changed_files", "change_draft", "try_draft", "save_draft", "discard_draft"}
-    own |= {"create_event", "respond_to_several", "archive", "add_rule", "remove_rule"}
+    own |= {"create_event", "respond_to_several", "archive", "add_rule", "remove_rule", "ask_for_link"}
     names = {
         name
         for (method, _), screen in SCREENS.items()

@@ -112,6 +112,8 @@ WHOLE: dict[str, Callable[[Any], Any]] = {
     "createReport": lambda _: {"name": another(None), "list": "identities", "ownerId": one("identities")(None)},
     "changeReport": lambda _: {"description": another(None), "columns": ["lastName"]},
     "runReport": lambda body: {"format": body.get("format") or "csv"},
+    # Periods of one person must not overlap.
+    "createStandIn": lambda _: a_day_away(),
     "transitionRole": lambda body: fit(body) | {"identityId": RECORDS["identities"][0]},
     "pinAccount": lambda body: {"never": True} if body.get("never") else {"identityId": one("identities")(None)},
     "previewEvent": lambda body: fit(body) | {"type": "Offboard", "identityId": one("identities")(None)},
@@ -122,6 +124,12 @@ WHOLE: dict[str, Callable[[Any], Any]] = {
         RECORDS["file_groups"][0]: b"Username\nada\n",
     },
 }
+
+
+def a_day_away() -> dict[str, Any]:
+    day = datetime.now(UTC).replace(microsecond=0) + timedelta(days=random.randint(1, 5000))
+    people = dict(zip(("identityId", "standInId"), random.sample(RECORDS["identities"], 2), strict=True))
+    return people | {"startsOn": day.isoformat(), "endsOn": (day + timedelta(hours=1)).isoformat()}
 
 
 def possible(action: Any) -> Any:

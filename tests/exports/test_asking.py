@@ -56,6 +56,7 @@ PATHS = {
     "reports": "/api/reports",
     "search-identities": "/api/identities/search?q=Ada",
     "stalled-requests": "/api/access-requests/stalled",
+    "stand-ins": "/api/stand-ins",
     "tokens": "/api/tokens",
     "webhook-deliveries": "/api/webhook-deliveries",
     "webhooks": "/api/webhooks",

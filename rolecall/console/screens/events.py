@@ -5,7 +5,7 @@ from typing import Any
 from litestar.handlers import HTTPRouteHandler
 
 from rolecall.console import queries as console
-from rolecall.console import related
+from rolecall.console import record_access
 from rolecall.console.answers import HtmlPage, SeeOther
 from rolecall.console.forms import (
     first,
@@ -163,7 +163,7 @@ async def show_event(db: Db, id: str, caller: Caller) -> HtmlPage:
     event = await queries.get(db, id)
     affected, reporter = event.affected_identity.id, event.reporter.id
     refused = {verb: refusal(verb, caller.id, identity_id=affected, reporter_id=reporter) for verb in EventVerb}
-    record = await related.record_for(db, caller, RecordType.EVENT, event.id)
+    record = await record_access.record_for(db, caller, RecordType.EVENT, event.id)
     refused |= {verb: NOT_INVOLVED for verb in EventVerb if not may(caller, verb, record)}
     return HtmlPage("event.html", {"event": event, "is_over": event.status in FINISHED, "refused": refused})
 

@@ -4,7 +4,7 @@ from typing import Any
 from litestar.handlers import HTTPRouteHandler
 
 from rolecall.access_requests.shapes import AccessRequestDetail
-from rolecall.console import finding, overview, own
+from rolecall.console import finding, overview, own_home
 from rolecall.console import queries as console
 from rolecall.console.answers import HtmlPage
 from rolecall.console.attention import accounts_to_look_at
@@ -20,6 +20,7 @@ from rolecall.effective_access.queries import access_of
 from rolecall.identities import queries as identities
 from rolecall.reports import queries as reports
 from rolecall.settings.policy import RequirementType
+from rolecall.stand_ins import queries as stand_ins
 from rolecall.work_items.model import WorkStatus
 
 _CHART_TITLE = "Requests created per day in the last 30 days, by status"
@@ -75,9 +76,11 @@ async def _own_home(db: Db, person: Person, now: datetime, config: Config) -> Ht
         "verbs": _VERBS,
         "coming": (await console.events_between(db, now, now + _COMING, person.caller()))[:_MOST_NAMED],
         "me": await identities.get(db, str(person.id)),
-        "own": await own.requests_of(db, person),
-        "applications": await own.applications_of(db, person) if person.owns else [],
-        "team": await own.team_of(db, person, now) if person.supervises else None,
+        "own": await own_home.requests_of(db, person),
+        "applications": await own_home.applications_of(db, person) if person.owns else [],
+        "team": await own_home.team_of(db, person, now) if person.supervises else None,
+        "represented": await stand_ins.represented_by(db, person.id, now),
+        "stand_ins": await stand_ins.stand_ins_of(db, person.id, now),
         "access": [] if person.supervises else (await access_of(db, person.id, None)).applications,
     }
     return HtmlPage("own_home.html", values)

@@ -10,7 +10,7 @@ from litestar.response.base import ASGIResponse
 from rolecall.access_models import queries as models
 from rolecall.access_models.model import Grant
 from rolecall.access_requests import queries as requests
-from rolecall.access_requests import scoped
+from rolecall.access_requests import requests_of_person
 from rolecall.applications import queries as applications
 from rolecall.console.answers import HtmlPage
 from rolecall.console.frame import OWN, screen
@@ -101,7 +101,7 @@ async def _work_about(db: Db, caller: Caller, id: UUID) -> dict[str, Any]:
         "events": await events.concerning(db, 1, caller.id, identity_id=id)
         if limited
         else await events.by_effective_date(db, 1, identity_id=id),
-        "requests": await scoped.concerning(db, 1, caller.id, (caller.id,), identity_id=id)
+        "requests": await requests_of_person.concerning(db, 1, caller, identity_id=id)
         if limited
         else await requests.newest_first(db, 1, identity_id=id),
         "is_own": caller.id == id,

@@ -1,3 +1,4 @@
+from datetime import datetime
 from typing import Any
 
 from litestar.handlers import HTTPRouteHandler
@@ -14,8 +15,8 @@ from rolecall.web.bodies import a_flag, a_word_of
 
 
 @screen("GET", "/notifications", limits=OWN, query={"isRead": a_flag})
-async def show_notifications(db: Db, person: Person, query: dict[str, Any], config: Config) -> HtmlPage:
-    page = await queries.newest_first(db, person.id, query["page"], config, is_read=query.get("isRead"))
+async def show_notifications(db: Db, person: Person, query: dict[str, Any], config: Config, now: datetime) -> HtmlPage:
+    page = await queries.newest_first(db, person.id, query["page"], config, now, is_read=query.get("isRead"))
     return HtmlPage("notifications.html", {"page": page, "query": query})
 
 

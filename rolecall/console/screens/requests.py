@@ -4,10 +4,10 @@ from uuid import UUID
 
 from litestar.handlers import HTTPRouteHandler
 
-from rolecall.access_requests import actions, model, permitted, queries, scoped
+from rolecall.access_requests import actions, model, permitted, queries, requests_of_person
 from rolecall.access_requests.moving import lock
 from rolecall.access_requests.shapes import AccessRequestDetail
-from rolecall.console import overview, related
+from rolecall.console import overview, record_access
 from rolecall.console import queries as console
 from rolecall.console.answers import HtmlPage, ItemResult, SeeOther, failure, several
 from rolecall.console.forms import (
@@ -79,7 +79,7 @@ async def show_inbox(db: Db, person: Person, query: dict[str, Any], is_fragment:
     verb = query.get("asks") or _AWAITED.get(query.get("status"))
     chosen: UUID | None = query.get("selected") or (ids[0] if ids else None)
     if chosen and chosen not in ids:
-        await related.require(db, person.caller(), RecordType.REQUEST, str(chosen))
+        await record_access.require(db, person.caller(), RecordType.REQUEST, str(chosen))
     values = {
         "page": page,
         "query": query,
@@ -94,7 +94,7 @@ async def show_inbox(db: Db, person: Person, query: dict[str, Any], is_fragment:
         "beside": await overview.beside(db, ids),
         "asks": ASKS,
         "statuses": [(each, each) for each in WorkStatus] if person.is_limited else await _statuses(db),
-        "is_cut": person.is_limited and page.total_count == scoped.MOST_LISTED,
+        "is_cut": person.is_limited and page.total_count == requests_of_person.MOST_LISTED,
         "actions": list(RequestAction),
         "who": who,
         "applications": [(one.id, one.name) for one in await console.live_applications(db)],
@@ -113,7 +113,7 @@ async def _listed(db: Db, person: Person, query: dict[str, Any], identity_id: UU
         "action": query.get("type"),
     }
     if person.is_limited:
-        return await scoped.concerning(db, query["page"], person.id, person.answers_as, **filters)
+        return await requests_of_person.concerning(db, query["page"], person.caller(), **filters)
     return await queries.newest_first(db, query["page"], **filters)
 
 
@@ -192,16 +192,19 @@ async def _shown(db: Db, request: AccessRequestDetail, person: Person) -> dict[s
     target = request.target.affected_identity
     standing = await permitted.standing_of(db, person.id, request.id)
     verbs = {name: _why_not(move, status, standing) for name, (_, move) in VERBS.items()}
-    asked = awaited if waits_for.keys() & {*person.answers_as} else None
+    mine = _mine(person, awaited, waits_for)
+    may_respond = awaited and mine and not permitted.response_refusal(standing, person.caller(), awaited, mine)
     return {
         "request": request,
-        "sees_person": target is None or await related.sees(db, person.caller(), RecordType.PERSON, target.id),
+        "sees_person": target is None or await record_access.sees(db, person.caller(), RecordType.PERSON, target.id),
         "milestones": _milestones(request, awaited),
         "to_do": TO_DO,
         "done_by": DONE_BY,
         "verbs": verbs,
         "awaited": awaited,
-        "asked": None if asked and permitted.refusal(standing, permitted.DECIDED[asked]) else asked,
+        "asked": awaited if may_respond else None,
+        "is_alone": standing.is_alone and not standing.is_independent(mine),
+        "stands_in_for": waits_for.get(mine) if mine and (mine, awaited) in person.caller().stands_in_for else None,
         "is_own": person.id in (request.reporter.id, target and target.id),
         "waits_for": list(waits_for.values()),
         "may_snooze": not _why_not(model.SNOOZE, status, standing),
@@ -211,6 +214,11 @@ async def _shown(db: Db, request: AccessRequestDetail, person: Person) -> dict[s
         "rejecting": False,
         "deliveries": deliveries.items if deliveries else [],
     }
+
+
+def _mine(person: Person, awaited: RequirementType | None, asked: dict[UUID, str]) -> UUID | None:
+    """Return the reviewer for whom the person responds: themselves if they are asked."""
+    return next((id for id in person.answers_as(awaited) if id in asked), None) if awaited else None
 
 
 def _milestones(
@@ -277,7 +285,7 @@ async def _respond(db: Db, person: Person, id: str, form: Form, facts: Facts) ->
         raise Invalid.on("comment", "Give a reason for rejecting the request")
     awaited = next((type for type in RequirementType if type == raw.get("type")), None)
     asked = _waits_for(await queries.get(db, id), awaited)
-    mine = next((reviewer for reviewer in person.answers_as if reviewer in asked), person.id)
+    mine = _mine(person, awaited, asked) or person.id
     return await actions.respond(db, person.caller(), id, {**raw, "reviewerId": str(mine)}, facts)
 
 
@@ -328,7 +336,7 @@ async def respond_to_several(db: Db, person: Person, form: Form, facts: Facts) -
 
 async def _respond_to_one(db: Db, person: Person, id: str, form: Form, facts: Facts) -> ItemResult:
     try:
-        await related.require(db, person.caller(), RecordType.REQUEST, id)
+        await record_access.require(db, person.caller(), RecordType.REQUEST, id)
         request = await queries.get(db, id)
     except NotFound as error:
         return ItemResult(str(error), failed=True)

@@ -50,6 +50,7 @@ async def _current(db: Db) -> Form:
     return {
         "approvalLeadDays": [str(known.approval_lead_days)],
         "webhookRetentionDays": [str(known.webhook_retention_days)],
+        "singleHanded": ["yes" if known.single_handed else ""],
         **{f"guard.{name}": [f"{value:g}"] for name, value in msgspec.to_builtins(known.guard).items()},
         **{f"enabled.{one.number}": ["yes" if one.enabled else ""] for one in known.custom_fields},
         **{f"label.{one.number}": [one.label] for one in known.custom_fields},
@@ -104,6 +105,7 @@ async def change_settings(db: Db, form: Form, facts: Facts, config: Config) -> H
         for n in CUSTOM_FIELDS
     ]
     numbers = {name: _whole(forms.first(form, name)) for name in _NUMBERS}
+    numbers["singleHanded"] = forms.first(form, "singleHanded") == "yes"
     try:
         async with db.transaction():
             await actions.change_settings(

@@ -6,7 +6,7 @@ import structlog
 from litestar.handlers import HTTPRouteHandler
 from litestar.response.base import ASGIResponse
 
-from rolecall.console import actions, queries
+from rolecall.console import actions, queries, sign_in_mail
 from rolecall.console.answers import HtmlPage, SeeOther
 from rolecall.console.frame import OWN, screen
 from rolecall.console.inputs import Form
@@ -22,7 +22,9 @@ from rolecall.web.services import Services
 _ATTEMPT = "rolecall-attempt"
 _LONGEST_NEXT = 2000
 _WRONG = "E-mail or password is wrong"
-_SPENT = "This link was already used or has expired. Ask an administrator for a new one"
+_SPENT = "This link was already used or has expired. Ask for a new one"
+_NO_MAIL = "Links by e-mail are not available, because no mail server is configured. Ask an administrator for a link"
+_MAILED = "If a person signs in with this e-mail, a link was sent to it. The link works once, for 15 minutes"
 _NO_PASSWORDS = "Passwords are turned off. Ask an administrator for a one-time link"
 _DOWN = "Sign-in with {} is not available: {}. Try again in a moment, or sign in {}"
 _NOT_YOURS = "This sign-in was started in another browser, was already used or took too long. Start again"
@@ -38,8 +40,19 @@ _NAMES = {
 log = structlog.get_logger("rolecall.console")
 
 
-def _sign_in_page(config: Config, problem: str | None, next: str = "/", email: str = "", status: int = 200) -> HtmlPage:
+def _sign_in_page(
+    config: Config,
+    problem: str | None,
+    next: str = "/",
+    email: str = "",
+    status: int = 200,
+    *,
+    mails_links: bool = False,
+    said: str | None = None,
+) -> HtmlPage:
     values = {
+        "mails_links": mails_links,
+        "said": said,
         "problem": problem,
         "next": next,
         "email": email,
@@ -55,8 +68,25 @@ def _provider_name(config: Config) -> str | None:
 
 
 @screen("GET", "/sign-in", open=True)
-async def show_sign_in(request: AnyRequest, config: Config) -> HtmlPage:
-    return _sign_in_page(config, None, request.query_params.get("next", "/"))
+async def show_sign_in(db: Db, request: AnyRequest, config: Config) -> HtmlPage:
+    next = request.query_params.get("next", "/")
+    return _sign_in_page(config, None, next, mails_links=await sign_in_mail.is_possible(db))
+
+
+@screen("POST", "/sign-in/email", open=True)
+async def ask_for_link(db: Db, form: Form, now: datetime, request: AnyRequest, config: Config) -> HtmlPage:
+    """Ask for a one-time link by e-mail. The answer does not say whether a person has the address."""
+    email = form.get("email", [""])[0].strip()
+    services: Services = request.app.state.services
+    if not await sign_in_mail.is_possible(db):
+        return _sign_in_page(config, _NO_MAIL, email=email, status=409)
+    try:
+        services.sign_ins.count(request.client and request.client.host, limits.SIGN_INS_FROM_AN_ADDRESS, now)
+        services.sign_ins.count(("link", email.lower()), limits.LINKS_TO_AN_ADDRESS, now)
+        await sign_in_mail.ask(db, email, now)
+    except RateLimited as error:
+        return _sign_in_page(config, str(error), email=email, status=429, mails_links=True)
+    return _sign_in_page(config, None, email=email, mails_links=True, said=_MAILED)
 
 
 @screen("POST", "/sign-in", open=True)
@@ -182,6 +212,7 @@ async def change_password(
 
 HANDLERS: list[HTTPRouteHandler] = [
     show_sign_in,
+    ask_for_link,
     sign_in,
     show_link,
     sign_in_by_link,

@@ -15,6 +15,7 @@ from tests.builders import an_access_request, an_application, an_identity
 from tests.console.browser.conftest import Visit
 from tests.console.company import FILES
 from tests.console.company import upload as upload_files
+from tests.holdings import an_account
 from tests.webhooks.receivers import accept, answering, receiving
 
 FEW = "Username,Name\nada,Ada Lovelace\n"
@@ -340,3 +341,33 @@ async def test_comment_is_shown_on_the_page_where_it_was_written(visit: Visit) -
     await visit.sees("Your comment was added")
     await expect(page.locator(".activity li", has_text=text)).to_be_in_viewport()
     await expect(page.locator("main > .notice")).to_be_in_viewport()
+
+
+async def test_supervisor_requests_access_and_creates_an_event_from_the_home_page(visit: Visit, site_db: Db) -> None:
+    grace = await an_identity(site_db, "Manon", "Ager", email=f"manon{visit.has_scripts}@example.com")
+    ada = await an_identity(site_db, "Emma", "Ployee", supervisorId=str(grace), email=f"emma{visit.has_scripts}@x.org")
+    application = visit.site.company.ids["applications"]
+    await an_account(site_db, application, f"emma{visit.has_scripts}", ada)
+    page = visit.page
+    await visit.context.clear_cookies()
+    await visit.go(f"/sign-in/{await actions.create_link(site_db, grace, datetime.now(UTC))}")
+    await visit.press("Sign in")
+    await visit.sees("Your people")
+
+    await page.get_by_role("link", name="Request a change for Emma Ployee").click()
+    await page.get_by_label("Action").select_option("Remove")
+    await page.get_by_label("Application").select_option(str(application))
+    await visit.press("Send request")
+    await visit.sees("Remove access for Emma Ployee")
+    await visit.go("/")
+    await page.get_by_role("link", name="Create an event").click()
+    await page.get_by_role("link", name="Absence").click()
+    await page.get_by_label("Person").fill(f"emma{visit.has_scripts}@x.org")
+    await page.get_by_label("Effective date").fill((datetime.now(UTC) + timedelta(days=5)).date().isoformat())
+    await visit.press("Create event")
+    await visit.sees("Absence")
+
+    made = await fetch_value(
+        site_db, "SELECT reporter_id FROM personnel_events WHERE identity_id = %(id)s AND type = 'Absence'", id=ada
+    )
+    assert made == grace

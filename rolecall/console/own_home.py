@@ -6,7 +6,7 @@ from uuid import UUID
 
 import msgspec
 
-from rolecall.access_requests import scoped
+from rolecall.access_requests import requests_of_person
 from rolecall.access_requests.shapes import AccessRequestItem
 from rolecall.console.model import Person
 from rolecall.core.db import Db, fetch_all, fetch_rows
@@ -89,7 +89,7 @@ async def _next_events(db: Db, ids: Sequence[UUID], now: datetime) -> dict[UUID,
 
 async def requests_of(db: Db, person: Person) -> Page[AccessRequestItem]:
     """Return the newest requests about the person."""
-    return await scoped.concerning(db, 1, person.id, (person.id,), identity_id=person.id)
+    return await requests_of_person.concerning(db, 1, person.caller(), identity_id=person.id)
 
 
 class OwnApplication(msgspec.Struct, frozen=True):

@@ -18,7 +18,6 @@ from rolecall.personnel_events import permitted as events
 
 _READ: Mapping[RecordType, Callable[[Db, UUID, UUID], Awaitable[frozenset[PersonRelation]]]] = {
     RecordType.PERSON: authority.relations_to_person,
-    RecordType.REQUEST: requests.relations_to,
     RecordType.EVENT: events.relations_to,
     RecordType.APPLICATION: applications.relations_to,
     RecordType.IMPORT: applications.relations_to_import,
@@ -31,7 +30,11 @@ NOT_ALLOWED = "You can see this record, but you may not do this. Ask an administ
 
 async def record_for(db: Db, caller: Caller, type: RecordType, id: UUID) -> GovernedRecord:
     """Return the record with the caller's relations; callers who see every record need no query."""
-    return GovernedRecord(type, await _READ[type](db, caller.id, id) if caller.is_limited else frozenset())
+    if not caller.is_limited:
+        return GovernedRecord(type, frozenset())
+    if type is RecordType.REQUEST:
+        return GovernedRecord(type, await requests.relations_to(db, caller, id))
+    return GovernedRecord(type, await _READ[type](db, caller.id, id))
 
 
 async def sees(db: Db, caller: Caller, type: RecordType, id: UUID) -> bool:

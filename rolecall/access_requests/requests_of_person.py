@@ -1,7 +1,8 @@
 """List the requests that concern a person: about them, their people or applications, or pending their response.
 
 A page shows the newest requests up to a limit, found through the index of each relation, so that its cost does not grow
-with the number of requests. An application or a person as filter leads to the exact list; exports have no limit.
+with the number of requests. Only the keys are read until the page is known: they are in the indexes, and the rows are
+not. An application or a person as filter leads to the exact list; exports have no limit.
 """
 
 from typing import Any
@@ -11,42 +12,45 @@ from rolecall.access_requests import queries
 from rolecall.access_requests.permitted import NOT_OWN_OFFBOARDING
 from rolecall.access_requests.shapes import AccessRequestItem
 from rolecall.applications import permitted as applications
+from rolecall.core.caller import Caller
 from rolecall.core.db import Db, fetch_rows, fetch_value
 from rolecall.core.paging import EVERYTHING, PAGE_SIZE, Page, whole
 from rolecall.identities.authority import LINE, MOST_PEOPLE
+from rolecall.settings.policy import RequirementType
 
 MOST_LISTED = 1000
 _SOURCES = (
     """people p CROSS JOIN LATERAL (
-           SELECT r.id, r.list_key FROM access_requests r
-           WHERE r.identity_id = p.id AND {hidden}{conditions}{newest})""",
+           SELECT r.list_key FROM access_requests r WHERE r.identity_id = p.id{conditions}{newest})""",
     """(SELECT %(me)s::uuid AS id) m CROSS JOIN LATERAL (
-           SELECT r.id, r.list_key FROM access_requests r WHERE r.reporter_id = m.id{conditions}{newest})""",
-    """applications a CROSS JOIN LATERAL (
-           SELECT r.id, r.list_key FROM access_requests r
-           WHERE r.application_id = a.id AND {hidden}{conditions}{newest})""",
+           SELECT r.list_key FROM access_requests r WHERE r.reporter_id = m.id{conditions}{newest})""",
+    """(SELECT a.id FROM applications a WHERE a.owner_id = %(me)s OR %(me)s = ANY(a.provisioner_ids)) a
+       CROSS JOIN LATERAL (
+           SELECT r.list_key FROM access_requests r WHERE r.application_id = a.id{conditions}{newest})""",
     """(SELECT DISTINCT request_id FROM responses
-        WHERE reviewer_id = ANY(%(answers_as)s) AND response = 'Pending' AND asked) q CROSS JOIN LATERAL (
-           SELECT r.id, r.list_key FROM access_requests r
-           WHERE r.id = q.request_id AND r.status = ANY(awaited_statuses()) AND {hidden}{conditions})""",
+        WHERE (reviewer_id, type) IN (SELECT * FROM unnest(%(reviewers)s::uuid[], %(types)s::text[]))
+          AND response = 'Pending' AND asked) q CROSS JOIN LATERAL (
+           SELECT r.list_key FROM access_requests r
+           WHERE r.id = q.request_id AND r.status = ANY(awaited_statuses()){conditions})""",
 )
-_OWN_APPLICATION = "WHERE a.owner_id = %(me)s OR %(me)s = ANY(a.provisioner_ids)"
 
 
 def _found(filters: dict[str, Any], *, is_limited: bool) -> str:
-    """Return a WITH clause `found` with the id and key of each request."""
+    """Return a WITH clause `found` with the key of each request."""
     words = {
-        "hidden": NOT_OWN_OFFBOARDING,
         "conditions": "".join(f" AND r.{column} = %({column})s" for column in filters),
         "newest": f" ORDER BY r.list_key DESC LIMIT {MOST_LISTED}" if is_limited else "",
     }
-    parts = [f"SELECT x.id, x.list_key FROM {source.format(**words)} x" for source in _SOURCES]
-    parts[2] += f" {_OWN_APPLICATION}"
+    parts = [f"SELECT x.list_key FROM {source.format(**words)} x" for source in _SOURCES]
     near = f" LIMIT {MOST_PEOPLE}" if is_limited else ""
     return f"""WITH RECURSIVE {LINE}, people AS MATERIALIZED (
             SELECT %(me)s::uuid AS id UNION (SELECT id FROM line{near})
+        ), hidden AS MATERIALIZED (
+            SELECT r.list_key FROM access_requests r WHERE r.identity_id = %(me)s AND NOT {NOT_OWN_OFFBOARDING}
         ), found AS MATERIALIZED (
-            {" UNION ".join(parts)} ORDER BY list_key DESC{f" LIMIT {MOST_LISTED}" if is_limited else ""})"""
+            SELECT list_key FROM ({" UNION ".join(parts)}) AS each
+            WHERE list_key NOT IN (SELECT list_key FROM hidden)
+            ORDER BY list_key DESC{f" LIMIT {MOST_LISTED}" if is_limited else ""})"""
 
 
 async def _hides_some(db: Db, me: UUID, application_id: UUID | None) -> bool:
@@ -62,24 +66,29 @@ async def _hides_some(db: Db, me: UUID, application_id: UUID | None) -> bool:
     )
 
 
-async def concerning(
-    db: Db, page: int, me: UUID, answers_as: tuple[UUID, ...], **filters: Any
-) -> Page[AccessRequestItem]:
+def _reviewers(caller: Caller) -> dict[str, list[Any]]:
+    """Return those for whom a person responds, with the type of each: themselves, and whom they stand in for."""
+    pairs = [(caller.id, str(type)) for type in RequirementType] + sorted(caller.stands_in_for)
+    return {"reviewers": [id for id, _ in pairs], "types": [type for _, type in pairs]}
+
+
+async def concerning(db: Db, page: int, caller: Caller, **filters: Any) -> Page[AccessRequestItem]:
     """List the requests that concern a person, newest first; `filters` are by column, and None means no filter."""
     given = {column: value for column, value in filters.items() if value is not None}
-    application = given.get("application_id")
+    me, application = caller.id, given.get("application_id")
     if application in await applications.applications_of(db, me) and not await _hides_some(db, me, application):
         return await queries.newest_first(db, page, **given)
-    values = {**given, "me": me, "answers_as": list(answers_as)}
+    values = {**given, "me": me, **_reviewers(caller)}
     if page == EVERYTHING:
         statement = f"""{_found(given, is_limited=False)}
-            SELECT {queries.LISTED} JOIN found f ON f.id = r.id ORDER BY r.list_key DESC"""
+            SELECT {queries.LISTED} JOIN found f ON f.list_key = r.list_key ORDER BY r.list_key DESC"""
         return whole(queries.item_from_row, statement, **values)
     rows = await fetch_rows(
         db,
         f"""{_found(given, is_limited=True)}
-            SELECT (SELECT count(*) FROM found), f.id FROM found f ORDER BY f.list_key DESC
-            LIMIT {PAGE_SIZE} OFFSET %(offset)s""",
+            SELECT (SELECT count(*) FROM found), r.id
+            FROM (SELECT list_key FROM found ORDER BY list_key DESC LIMIT {PAGE_SIZE} OFFSET %(offset)s) AS f
+            JOIN access_requests r USING (list_key) ORDER BY r.list_key DESC""",
         offset=min((page - 1) * PAGE_SIZE, MOST_LISTED),
         **values,
     )

@@ -1,0 +1,75 @@
+from datetime import datetime
+from typing import Any
+
+from litestar.handlers import HTTPRouteHandler
+
+from rolecall.console import finding
+from rolecall.console.answers import HtmlPage, SeeOther
+from rolecall.console.forms import first, given, problems_by_field, shown
+from rolecall.console.frame import OWN, screen
+from rolecall.console.inputs import Form
+from rolecall.console.model import Person
+from rolecall.core.caller import Caller, Scope
+from rolecall.core.checking import Facts, Json
+from rolecall.core.db import Db
+from rolecall.core.errors import Invalid
+from rolecall.settings.policy import RequirementType
+from rolecall.stand_ins import actions, queries
+
+# What a stand-in does, by type of response.
+DUTIES = {
+    RequirementType.APPROVE: "Approve requests",
+    RequirementType.RESOLVE: "Provision requests",
+    RequirementType.VERIFY: "Verify requests",
+}
+
+
+@screen("GET", "/stand-ins", scope=Scope.ACCESS_REQUESTS_READ, limits=OWN)
+async def show_stand_ins(db: Db, person: Person, query: dict[str, Any], now: datetime) -> HtmlPage:
+    return await _page(db, person, query["page"], {}, {}, now)
+
+
+async def _page(db: Db, person: Person, page: int, form: Form, problems: dict[str, str], now: datetime) -> HtmlPage:
+    """Show the stand-ins of the person; to administrators, those of everyone."""
+    sees_all = Scope.CONFIG_MANAGE in person.caller().scopes
+    listed = await queries.newest_first(db, page, now, identity_id=None if sees_all else person.id)
+    values = {
+        "page": listed,
+        "query": {"page": page},
+        "sees_all": sees_all,
+        "represented": await queries.represented_by(db, person.id, now),
+        "duties": DUTIES,
+        "form": shown(form),
+        "problems": problems,
+    }
+    return HtmlPage("stand_ins.html", values, 400 if problems else 200)
+
+
+@screen("POST", "/stand-ins", scope=Scope.ACCESS_REQUESTS_WRITE, limits=OWN)
+async def create_stand_in(db: Db, person: Person, form: Form, facts: Facts) -> HtmlPage | SeeOther:
+    try:
+        async with db.transaction():
+            raw = given(form, "type", "startsOn", "endsOn", "comment") | await _people(db, person.caller(), form)
+            made = await actions.create_stand_in(db, person.caller(), raw, facts)
+    except Invalid as error:
+        return await _page(db, person, 1, form, problems_by_field(error), facts.now)
+    return SeeOther("/stand-ins", f"{made.stand_in.name} stands in for {made.identity.name}")
+
+
+async def _people(db: Db, caller: Caller, form: Form) -> Json:
+    """Find the people in the form. Everyone may name any colleague by e-mail; a name must be of a visible person."""
+    found: Json = {}
+    for name in ("identityId", "standInId"):
+        if words := first(form, name):
+            among = None if "@" in words else caller
+            found[name] = await finding.the_person(db, name, words, among)
+    return found
+
+
+@screen("POST", "/stand-ins/{id:str}/end", scope=Scope.ACCESS_REQUESTS_WRITE, limits=OWN)
+async def end_stand_in(db: Db, caller: Caller, id: str, now: datetime) -> SeeOther:
+    await actions.end_stand_in(db, caller, id, now)
+    return SeeOther("/stand-ins", "The stand-in was ended")
+
+
+HANDLERS: list[HTTPRouteHandler] = [show_stand_ins, create_stand_in, end_stand_in]

@@ -1,0 +1,150 @@
+"""Send one-time links to people who ask for one on the sign-in page.
+
+The page stores the address that was entered, whether a person has it or not, so that neither its answer nor its time
+says who exists. The worker finds the person and sends the link to the e-mail with which that person signs in.
+"""
+
+from datetime import datetime, timedelta
+from uuid import UUID
+
+import msgspec
+
+from rolecall.console import actions, queries
+from rolecall.console.model import LONGEST_EMAIL, MAILED_LINK_LASTS, Person
+from rolecall.core import sealing
+from rolecall.core.authors import by_system, written_by
+from rolecall.core.config import Config
+from rolecall.core.db import Db, Pool, execute, fetch_rows, fetch_value
+from rolecall.core.errors import RateLimited
+from rolecall.core.ids import new_id
+from rolecall.core.nudge import nudge
+from rolecall.notifications import direct
+from rolecall.notifications import queries as notifications
+from rolecall.notifications.model import Channel, MessageOutcome, Transport
+from rolecall.notifications.outbox import OutgoingMessage
+from rolecall.notifications.queries import Delivery
+from rolecall.notifications.writing import Note, write
+
+CHANNEL = "sign-in-mails"
+_KIND = "Sign-In Link"
+_REDACTED = "…"
+# Links to one person in an hour, and addresses that may wait: more are dropped or refused.
+_MOST_IN_AN_HOUR = 5
+_MOST_WAITING = 1000
+_RETRY = timedelta(seconds=30)
+_ATTEMPTS = 3
+_AT_ONCE = 20
+
+
+async def is_possible(db: Db) -> bool:
+    """Return whether a mail server, or the outbox, is configured."""
+    return (await notifications.policy(db)).email.transport is not Transport.OFF
+
+
+async def ask(db: Db, email: str, now: datetime) -> None:
+    """Store the address for the worker; do the same for every address."""
+    if not email or len(email) > LONGEST_EMAIL or not email.isprintable():
+        return
+    if await fetch_value(db, "SELECT count(*) FROM sign_in_mails WHERE next_attempt_on IS NOT NULL") >= _MOST_WAITING:
+        raise RateLimited(60)
+    await execute(
+        db,
+        """INSERT INTO sign_in_mails (id, email, asked_at, next_attempt_on) VALUES (%(id)s, %(email)s, %(now)s, %(now)s)
+           ON CONFLICT (lower(email)) WHERE next_attempt_on IS NOT NULL DO NOTHING""",
+        id=new_id(),
+        email=email,
+        now=now,
+    )
+    await nudge(db, CHANNEL)
+
+
+class _LinkMail(msgspec.Struct, frozen=True):
+    """A message with a link, and the row that asked for it."""
+
+    mail_id: UUID
+    attempt: int
+    message: OutgoingMessage
+    # The text without the link, for the log of messages.
+    redacted: OutgoingMessage
+
+
+async def send_links(pool: Pool, config: Config, now: datetime) -> bool:
+    """Send the links that are due; return whether more may be due."""
+    async with pool.connection() as db:
+        delivery = await notifications.delivery(db, sealing.load_key(config))
+        async with written_by(db, "sign-in-mails", by_system("send_sign_in_links", now)):
+            mails = await _claim(db, delivery, config, now)
+    for mail in mails:
+        outcome, response = await direct.deliver(mail.message, delivery, config)
+        async with pool.connection() as db, written_by(db, "sign-in-mails", by_system("send_sign_in_links", now)):
+            await _record(db, mail, delivery, outcome, response, now)
+    return len(mails) == _AT_ONCE
+
+
+async def _claim(db: Db, delivery: Delivery, config: Config, now: datetime) -> list[_LinkMail]:
+    """Take due rows, end those of unknown people, and write a message with a new link for each of the others."""
+    rows = await fetch_rows(
+        db,
+        f"""UPDATE sign_in_mails SET attempts = attempts + 1, next_attempt_on = %(later)s WHERE id IN (
+                SELECT id FROM sign_in_mails WHERE next_attempt_on <= %(now)s
+                ORDER BY next_attempt_on LIMIT {_AT_ONCE} FOR UPDATE SKIP LOCKED)
+            RETURNING id, email, attempts""",
+        now=now,
+        later=now + _RETRY,
+    )
+    mails = []
+    for id, email, attempt in rows:
+        person = await queries.person_with_email(db, email)
+        may_send = person and Channel.EMAIL in delivery.channels and attempt <= _ATTEMPTS
+        if not may_send or not person or await _sent_lately(db, email, now) >= _MOST_IN_AN_HOUR:
+            await _end(db, id)
+            continue
+        secret = await actions.create_link(db, person.id, now, MAILED_LINK_LASTS)
+        link = f"{config.base_url}/sign-in/"
+        message = _message(person, link + secret, config)
+        mails.append(_LinkMail(id, attempt, message, _message(person, link + _REDACTED, config, message.id)))
+    return mails
+
+
+async def _sent_lately(db: Db, email: str, now: datetime) -> int:
+    """Count the mails to this address in the last hour."""
+    count: int = await fetch_value(
+        db,
+        """SELECT count(*) FROM sign_in_mails WHERE lower(email) = lower(%(email)s) AND asked_at > %(since)s
+           AND next_attempt_on IS NULL""",
+        email=email,
+        since=now - timedelta(hours=1),
+    )
+    return count
+
+
+async def _end(db: Db, id: UUID) -> None:
+    await execute(db, "UPDATE sign_in_mails SET next_attempt_on = NULL WHERE id = %(id)s", id=id)
+
+
+def _message(person: Person, link: str, config: Config, id: UUID | None = None) -> OutgoingMessage:
+    note = Note(
+        "Your link to sign in to Rolecall",
+        [
+            "You or another person asked for a link on the sign-in page.",
+            f"It works once, for {int(MAILED_LINK_LASTS.total_seconds() / 60)} minutes."
+            " If it was not you, no action is needed: the link is useless to people who cannot read your e-mail.",
+        ],
+        [],
+        link,
+        "Sign in",
+    )
+    written = write([note], person.name, config.base_url, is_digest=False)
+    known = id or new_id()
+    return OutgoingMessage(known, known, Channel.EMAIL, person.name, person.email, written, [note], known, 1)
+
+
+async def _record(
+    db: Db, mail: _LinkMail, delivery: Delivery, outcome: MessageOutcome, response: str, now: datetime
+) -> None:
+    """Log the message, without its link unless it stays in the outbox; a failed one is sent again with a new link."""
+    is_kept = delivery.policy.email.transport is Transport.OUTBOX
+    await direct.log_message(db, mail.message if is_kept else mail.redacted, _KIND, (outcome, response), now)
+    is_over = outcome in (MessageOutcome.SENT, MessageOutcome.KEPT, MessageOutcome.REFUSED)
+    if is_over or mail.attempt >= _ATTEMPTS:
+        await _end(db, mail.mail_id)

@@ -1,0 +1,52 @@
+"""Decide which notifications a person may still read: the relation to their record may have ended since."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import datetime
+from uuid import UUID
+
+from rolecall.access_requests import permitted as requests
+from rolecall.applications import permitted as applications
+from rolecall.core.caller import Caller
+from rolecall.core.db import Db, fetch_rows, fetch_value
+from rolecall.identities.authority import LIMITED, SEE, GovernedRecord, PersonRelation, RecordType, Role, may
+from rolecall.personnel_events import permitted as events
+
+_Relations = Callable[[Db, Caller, UUID], Awaitable[frozenset[PersonRelation]]]
+# How the relations of a person to the record of a notification are read, by its kind.
+_READ: Mapping[str, tuple[RecordType, _Relations]] = {
+    "Access Request": (RecordType.REQUEST, requests.relations_to),
+    "Personnel Event": (RecordType.EVENT, lambda db, caller, item: events.relations_to(db, caller.id, item)),
+    "Import": (RecordType.IMPORT, lambda db, caller, item: applications.relations_to_import(db, caller.id, item)),
+}
+# The roles that see records which concern no single person.
+_ROLES = {
+    "Webhook": frozenset({Role.ADMINISTRATOR, Role.PEOPLE, Role.OPERATOR}),
+    "Channel": frozenset({Role.ADMINISTRATOR}),
+}
+
+
+async def hidden_from(db: Db, identity_id: UUID, ids: Sequence[UUID], now: datetime) -> set[UUID]:
+    """Return those of a person's notifications whose records the person may not see now."""
+    caller, role = await _reader(db, identity_id, now)
+    rows = await fetch_rows(
+        db, "SELECT id, item_kind, item_id FROM notifications WHERE id = ANY(%(ids)s)", ids=list(ids)
+    )
+    seen: dict[UUID, bool] = {}
+    for _, kind, item in rows:
+        if item not in seen or kind in _ROLES:
+            seen[item] = role in _ROLES[kind] if kind in _ROLES else await _sees(db, caller, kind, item)
+    return {id for id, _, item in rows if not seen[item]}
+
+
+async def _reader(db: Db, identity_id: UUID, now: datetime) -> tuple[Caller, Role | None]:
+    found = await fetch_value(db, "SELECT role FROM console_roles WHERE identity_id = %(id)s", id=identity_id)
+    role = Role(found) if found else None
+    rows = await fetch_rows(db, "SELECT * FROM responds_for(%(id)s, %(now)s)", id=identity_id, now=now)
+    pairs = frozenset((id, type) for id, type in rows)
+    caller = Caller(identity_id, "", frozenset(), is_limited=role in LIMITED, is_person=True, stands_in_for=pairs)
+    return caller, role
+
+
+async def _sees(db: Db, caller: Caller, kind: str, item: UUID) -> bool:
+    type, relations = _READ[kind]
+    return not caller.is_limited or may(caller, SEE, GovernedRecord(type, await relations(db, caller, item)))

@@ -1,0 +1,43 @@
+-- Stand-ins: who responds for whom at a moment. Named by hand (stand_ins/actions.py), or automatic during a leave of absence:
+-- `keep_absences` (schema/personnel_events.sql) writes `absences`.
+
+CREATE OR REPLACE FUNCTION is_absent(person uuid, moment timestamptz) RETURNS boolean STABLE LANGUAGE sql RETURN
+    EXISTS (SELECT FROM absences a WHERE a.identity_id = person AND a.starts_on <= moment AND (a.ends_on IS NULL OR a.ends_on > moment));
+
+-- The active person who responds for a person: the one named for this type, else for every type; during a leave else the supervisor.
+CREATE OR REPLACE FUNCTION stand_in_of(person uuid, response_type text, moment timestamptz) RETURNS uuid STABLE LANGUAGE sql RETURN coalesce(
+    (SELECT s.stand_in_id FROM stand_ins s JOIN identities i ON i.id = s.stand_in_id AND i.status = 'Active'
+     WHERE s.identity_id = person AND (s.type IS NULL OR s.type = response_type) AND s.starts_on <= moment AND s.ends_on > moment
+     ORDER BY s.type NULLS LAST, s.number LIMIT 1),
+    (SELECT i.id FROM identities p JOIN identities i ON i.id = p.supervisor_id AND i.status = 'Active'
+     WHERE p.id = person AND i.id <> p.id AND is_absent(person, moment)));
+
+-- Everyone who responds for a person, directly or through others. UNION ends a loop.
+CREATE OR REPLACE FUNCTION stand_ins_for(person uuid, response_type text, moment timestamptz) RETURNS SETOF uuid STABLE ROWS 1 LANGUAGE sql BEGIN ATOMIC
+    WITH RECURSIVE chain AS (
+        SELECT stand_in_of(person, response_type, moment) AS id
+        UNION SELECT stand_in_of(c.id, response_type, moment) FROM chain c WHERE c.id <> person)
+    SELECT c.id FROM chain c WHERE c.id <> person;
+END;
+
+-- Everyone for whom a person responds, directly or through others, with the type of response: the inverse of `stand_ins_for`.
+-- OFFSET 0 keeps the planner from reading all identities.
+CREATE OR REPLACE FUNCTION responds_for(person uuid, moment timestamptz) RETURNS TABLE (reviewer_id uuid, type text) STABLE ROWS 1 LANGUAGE sql BEGIN ATOMIC
+    WITH RECURSIVE represented AS (
+        SELECT person AS id, each.type FROM (VALUES ('Approve'), ('Resolve'), ('Verify')) AS each (type)
+        UNION
+        SELECT found.id, r.type FROM represented r CROSS JOIN LATERAL (
+            SELECT s.identity_id AS id FROM stand_ins s WHERE s.stand_in_id = r.id AND s.starts_on <= moment AND s.ends_on > moment
+            UNION
+            SELECT b.id FROM (SELECT i.id FROM identities i WHERE i.supervisor_id = r.id OFFSET 0) AS b
+            JOIN absences a ON a.identity_id = b.id AND a.starts_on <= moment AND (a.ends_on IS NULL OR a.ends_on > moment)) AS found
+        WHERE found.id <> person AND stand_in_of(found.id, r.type, moment) = r.id)
+    SELECT r.id, r.type FROM represented r WHERE r.id <> person;
+END;
+
+-- Whether a reviewer, or a person who stands in for them, can respond; `excluded` are the people who must not decide.
+CREATE OR REPLACE FUNCTION can_be_answered(reviewer uuid, response_type text, moment timestamptz, excluded uuid[]) RETURNS boolean STABLE LANGUAGE sql RETURN
+    NOT is_absent(reviewer, moment)
+    OR EXISTS (SELECT FROM stand_ins_for(reviewer, response_type, moment) AS s WHERE s <> ALL (excluded) AND NOT is_absent(s, moment));
+
+CALL keep_audit('stand_ins', '''Stand-In''', 'r.id', $$to_jsonb(r) - '{id,number}'::text[]$$);

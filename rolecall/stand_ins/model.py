@@ -1,0 +1,12 @@
+from datetime import timedelta
+from enum import StrEnum
+
+LONGEST = timedelta(days=366)
+# Current and planned stand-ins of one person.
+MOST = 100
+
+
+class StandInStatus(StrEnum):
+    PLANNED = "Planned"
+    CURRENT = "Current"
+    ENDED = "Ended"

@@ -1,0 +1,83 @@
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from rolecall.core.db import Db, fetch_rows
+from rolecall.core.errors import NotFound
+from rolecall.core.paging import Page, fetch_page
+from rolecall.settings.policy import RequirementType
+from rolecall.stand_ins.model import StandInStatus
+from rolecall.stand_ins.shapes import Represented, StandInItem
+from rolecall.work_items.shapes import PersonReference
+
+_COLUMNS = """s.id, i.id, i.first_name || ' ' || i.last_name, d.id, d.first_name || ' ' || d.last_name, s.type,
+    s.starts_on, s.ends_on, s.comment, s.created_date, s.created_by"""
+_FROM = "FROM stand_ins s JOIN identities i ON i.id = s.identity_id JOIN identities d ON d.id = s.stand_in_id"
+_FILTERS = """WHERE (%(identity_id)s::uuid IS NULL OR s.identity_id = %(identity_id)s)
+      AND (%(stand_in_id)s::uuid IS NULL OR s.stand_in_id = %(stand_in_id)s)"""
+
+
+def _item(now: datetime) -> Callable[[Sequence[Any]], StandInItem]:
+    def item(row: Sequence[Any]) -> StandInItem:
+        id, identity_id, identity, stand_in_id, stand_in, type, starts_on, ends_on, comment, *created = row
+        people = (PersonReference(identity_id, identity), PersonReference(stand_in_id, stand_in))
+        status = StandInStatus.PLANNED if now < starts_on else StandInStatus.CURRENT
+        status = StandInStatus.ENDED if ends_on <= now else status
+        answered = RequirementType(type) if type else None
+        return StandInItem(id, "Stand-In", *people, answered, starts_on, ends_on, status, comment, *created)
+
+    return item
+
+
+async def newest_first(
+    db: Db, page: int, now: datetime, *, identity_id: UUID | None = None, stand_in_id: UUID | None = None
+) -> Page[StandInItem]:
+    return await fetch_page(
+        db,
+        _item(now),
+        page,
+        total=f"SELECT count(*) FROM stand_ins s {_FILTERS}",
+        items=f"SELECT {_COLUMNS} {_FROM} {_FILTERS} ORDER BY s.number DESC",
+        identity_id=identity_id,
+        stand_in_id=stand_in_id,
+    )
+
+
+async def get(db: Db, id: UUID, now: datetime) -> StandInItem:
+    rows = await fetch_rows(db, f"SELECT {_COLUMNS} {_FROM} WHERE s.id = %(id)s", id=id)
+    if not rows:
+        raise NotFound("StandIn", id)
+    return _item(now)(rows[0])
+
+
+async def represented_by(db: Db, person_id: UUID, now: datetime) -> list[Represented]:
+    """Return the people for whom a person responds now, by name."""
+    rows = await fetch_rows(
+        db,
+        """SELECT i.id, i.first_name || ' ' || i.last_name, array_agg(r.type ORDER BY r.type),
+                  NOT EXISTS (SELECT FROM stand_ins s WHERE s.identity_id = i.id AND s.starts_on <= %(now)s
+                                                        AND s.ends_on > %(now)s)
+           FROM responds_for(%(id)s, %(now)s) r JOIN identities i ON i.id = r.reviewer_id
+           GROUP BY i.id ORDER BY i.list_key""",
+        id=person_id,
+        now=now,
+    )
+    return [
+        Represented(PersonReference(id, name), [RequirementType(type) for type in types], is_automatic)
+        for id, name, types, is_automatic in rows
+    ]
+
+
+async def stand_ins_of(db: Db, person_id: UUID, now: datetime) -> list[PersonReference]:
+    """Return the people who respond for a person now, for any type."""
+    rows = await fetch_rows(
+        db,
+        """SELECT DISTINCT i.id, i.first_name || ' ' || i.last_name, i.list_key FROM unnest(%(types)s::text[]) AS each
+           CROSS JOIN LATERAL stand_ins_for(%(id)s, each, %(now)s) AS s JOIN identities i ON i.id = s
+           ORDER BY i.list_key""",
+        id=person_id,
+        now=now,
+        types=list(RequirementType),
+    )
+    return [PersonReference(id, name) for id, name, _ in rows]

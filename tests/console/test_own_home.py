@@ -1,0 +1,134 @@
+"""Test the home pages of a supervisor and of an employee: what they show, and where they lead."""
+
+import re
+from datetime import UTC, datetime, timedelta
+from html import unescape
+from uuid import UUID
+
+import httpx2
+import pytest
+
+from rolecall.access_requests import actions as requests
+from rolecall.core.caller import SYSTEM
+from rolecall.core.db import Db
+from rolecall.personnel_events import actions as events
+from tests.builders import an_access_request, an_application, an_identity, facts
+from tests.console.test_matrix import sign_in
+from tests.holdings import an_account
+from tests.stand_ins.standing_in import CLERK
+
+POST_ENTRIES = (("Ledger", "Post entries", "Grant", "High"),)
+IN_THREE_DAYS = (datetime.now(UTC) + timedelta(days=3)).date().isoformat()
+
+
+class Team:
+    """Grace supervises Ada, who has an account in Payroll, and Bob, who has none."""
+
+    def __init__(self, grace: UUID, ada: UUID, bob: UUID, payroll: UUID) -> None:
+        self.grace, self.ada, self.bob, self.payroll = grace, ada, bob, payroll
+
+
+@pytest.fixture
+async def team(administrator: httpx2.AsyncClient, db: Db) -> Team:
+    grace = await an_identity(db, "Grace", "Hopper")
+    ada = await an_identity(db, "Ada", "Lovelace", supervisorId=str(grace), title="Clerk")
+    bob = await an_identity(db, "Bob", "Builder", supervisorId=str(grace))
+    payroll = await an_application(db, "Payroll")
+    await an_account(db, payroll, "ada", ada, permissions=POST_ENTRIES)
+    return Team(grace, ada, bob, payroll)
+
+
+async def home(client: httpx2.AsyncClient, db: Db, person: UUID) -> dict[str, str]:
+    """Return the text of each panel of the home page by its heading."""
+    await sign_in(client, db, person)
+    page = (await client.get("/")).text
+    panels = re.findall(r'<section class="panel[^"]*" aria-labelledby="([\w-]+)">(.*?)</section>', page, re.DOTALL)
+    return {name: " ".join(unescape(re.sub(r"<[^>]+>", " ", body)).split()) for name, body in panels} | {"page": page}
+
+
+async def test_supervisor_sees_their_people_with_access_in_numbers_and_what_is_unusual(
+    administrator: httpx2.AsyncClient, db: Db, team: Team
+) -> None:
+    shown = await home(administrator, db, team.grace)
+
+    assert shown["team"].startswith("Your people 2")
+    assert "Ada Lovelace Clerk 1 without a reason 1 Request a change for Ada Lovelace" in shown["team"]
+    assert "Bob Builder" in shown["team"]
+    assert f'href="/requests/new?identityId={team.ada}"' in shown["page"]
+
+
+async def test_supervisor_sees_what_waits_and_upcoming_events(
+    administrator: httpx2.AsyncClient, db: Db, team: Team
+) -> None:
+    request = await an_access_request(db, identity_id=team.bob, application_id=team.payroll)
+    body = {"identityId": str(team.ada), "effectiveDate": IN_THREE_DAYS}
+    event = await events.begin_absence(db, CLERK, body, facts())
+
+    shown = await home(administrator, db, team.grace)
+
+    assert shown["waiting"].startswith("Waiting for you 1")
+    assert "Add Post entries" in shown["waiting"]
+    assert f"selected={request}" in shown["page"]
+    assert "Ada Lovelace Goes on leave, in 3 days" in shown["coming"]
+    assert f'href="/events/{event}"' in shown["page"]
+    assert "1 open request" in shown["team"]
+    assert "Goes on leave on" in shown["team"]
+
+
+async def test_supervisor_without_work_sees_empty_states(administrator: httpx2.AsyncClient, db: Db, team: Team) -> None:
+    shown = await home(administrator, db, team.grace)
+
+    assert "Nothing waits for you" in shown["waiting"]
+    assert "No event takes effect in the next 30 days" in shown["coming"]
+    assert "You have no requests" in shown["own"]
+    assert "No stand-in is set" in shown["stand-ins"]
+
+
+async def test_employee_sees_their_access_with_the_reason_and_their_requests(
+    administrator: httpx2.AsyncClient, db: Db, team: Team
+) -> None:
+    request = await an_access_request(db, identity_id=team.ada, application_id=team.payroll)
+
+    shown = await home(administrator, db, team.ada)
+
+    assert "Payroll account ada Post entries High" in shown["access"]
+    assert "No reason on record" in shown["access"]
+    assert "Give it back : Post entries" in shown["access"]
+    assert "Your requests 1" in shown["own"]
+    assert f'href="/requests/{request}"' in shown["page"]
+    assert "Grace Hopper" in shown["about"]
+    assert 'href="/requests/new"' in shown["page"]
+    assert "team" not in shown
+
+
+async def test_employee_sees_the_request_that_explains_access(
+    administrator: httpx2.AsyncClient, db: Db, team: Team
+) -> None:
+    request = await an_access_request(db, identity_id=team.ada, application_id=team.payroll, target_name="ada")
+    answer = {"type": "Approve", "response": "Approved", "reviewerId": str(team.grace)}
+    await requests.respond(db, SYSTEM, str(request), answer, facts())
+    await requests.resolve(db, SYSTEM, str(request), {}, facts())
+
+    shown = await home(administrator, db, team.ada)
+
+    assert "Request #" in shown["access"]
+    assert "No reason on record" not in shown["access"]
+
+
+async def test_employee_without_an_account_is_invited_to_ask(
+    administrator: httpx2.AsyncClient, db: Db, team: Team
+) -> None:
+    shown = await home(administrator, db, team.bob)
+
+    assert "No account is matched to you yet. Request access" in shown["access"]
+
+
+async def test_employee_does_not_see_colleagues_or_what_waits_for_others(
+    administrator: httpx2.AsyncClient, db: Db, team: Team
+) -> None:
+    await an_access_request(db, identity_id=team.bob, application_id=team.payroll)
+
+    shown = await home(administrator, db, team.ada)
+
+    assert "Builder" not in shown["page"]
+    assert "waiting" not in shown

@@ -1,0 +1,104 @@
+"""Test that an event cannot take over the sign-in of a person through the e-mail."""
+
+from datetime import UTC, datetime
+from uuid import UUID
+
+import httpx2
+import pytest
+
+from rolecall.console import queries
+from rolecall.core.config import Config
+from rolecall.core.db import Db, execute, fetch_rows
+from tests.builders import a_token, an_identity
+from tests.working import let_the_worker_work
+
+TODAY = datetime.now(UTC).date().isoformat()
+
+
+@pytest.fixture
+async def ada(db: Db) -> UUID:
+    return await an_identity(db, email="ada@example.com")
+
+
+async def headers(db: Db, *scopes: str) -> dict[str, str]:
+    token = await a_token(db, f"with {scopes}", scopes=["personnel-events:write", *scopes])
+    return {"Authorization": f"Bearer {token.secret}"}
+
+
+async def transition(client: httpx2.AsyncClient, config: Config, ada: UUID, email: str, **headers: str) -> None:
+    body = {"identityId": str(ada), "effectiveDate": TODAY, "identity": {"email": email, "title": "Clerk"}}
+    answer = await client.post("/api/personnel-events/role-transition", json=body, headers=headers)
+    assert answer.status_code == 201, answer.text
+    await let_the_worker_work(config)
+
+
+async def signs_in(db: Db, email: str) -> UUID | None:
+    person = await queries.person_with_email(db, email)
+    return person.id if person else None
+
+
+async def test_event_of_a_token_changes_the_e_mail_but_not_the_sign_in(
+    client: httpx2.AsyncClient, db: Db, config: Config, ada: UUID
+) -> None:
+    await transition(client, config, ada, "eve@example.com", **await headers(db))
+
+    shown = (await client.get(f"/api/identities/{ada}")).json()
+    assert (shown["emailAddress"], shown["title"]) == ("eve@example.com", "Clerk")
+    assert await signs_in(db, "eve@example.com") is None
+    assert await signs_in(db, "ADA@example.com") == ada
+    said = await fetch_rows(db, "SELECT content FROM activity WHERE action = 'E-mail Not Confirmed'")
+    assert said == [("The person signs in with ada@example.com until eve@example.com is confirmed",)]
+
+
+async def test_second_event_keeps_the_confirmed_e_mail(
+    client: httpx2.AsyncClient, db: Db, config: Config, ada: UUID
+) -> None:
+    sent = await headers(db)
+    await transition(client, config, ada, "eve@example.com", **sent)
+    await transition(client, config, ada, "mallory@example.com", **sent)
+
+    assert [await signs_in(db, f"{name}@example.com") for name in ("ada", "eve", "mallory")] == [ada, None, None]
+
+
+async def test_event_with_identities_write_confirms_the_e_mail(
+    client: httpx2.AsyncClient, db: Db, config: Config, ada: UUID
+) -> None:
+    await transition(client, config, ada, "new@example.com", **await headers(db))
+    await transition(client, config, ada, "new@example.com", **await headers(db, "identities:write"))
+
+    assert [await signs_in(db, f"{name}@example.com") for name in ("ada", "new")] == [None, ada]
+
+
+async def test_identity_source_confirms_the_e_mail(
+    client: httpx2.AsyncClient, db: Db, config: Config, ada: UUID
+) -> None:
+    await transition(client, config, ada, "new@example.com", **await headers(db))
+
+    await execute(db, "UPDATE identities SET email_address = 'new@example.com' WHERE id = %(id)s", id=ada)
+
+    assert await signs_in(db, "new@example.com") == ada
+
+
+async def test_event_that_gives_a_person_the_e_mail_of_another_locks_nobody_out(
+    client: httpx2.AsyncClient, db: Db, config: Config, ada: UUID
+) -> None:
+    eve = await an_identity(db, "Eve", "Else", email="eve@example.com")
+    sent = await headers(db)
+
+    await transition(client, config, eve, "ada@example.com", **sent)
+    newcomer = {"firstName": "New", "lastName": "Comer", "email": "ada@example.com"}
+    body = {"identity": newcomer, "effectiveDate": TODAY}
+    answer = await client.post("/api/personnel-events/onboard", json=body, headers=sent)
+
+    assert answer.status_code == 201
+    assert await signs_in(db, "ada@example.com") == ada
+    assert await signs_in(db, "eve@example.com") == eve
+
+
+async def test_newcomer_with_a_new_e_mail_signs_in_with_it(client: httpx2.AsyncClient, db: Db) -> None:
+    newcomer = {"firstName": "New", "lastName": "Comer", "email": "new@example.com"}
+    body = {"identity": newcomer, "effectiveDate": TODAY}
+
+    await client.post("/api/personnel-events/onboard", json=body, headers=await headers(db))
+
+    assert await signs_in(db, "new@example.com") is not None

@@ -1,0 +1,102 @@
+"""Test that stand-ins are notified, and what happens if everyone who could respond is away."""
+
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+from rolecall.core.authors import by_system, sign
+from rolecall.core.config import Config
+from rolecall.core.db import Db, execute, fetch_rows
+from rolecall.notifications import queries
+from rolecall.notifications.reminders import remind_and_escalate
+from tests.builders import an_identity
+from tests.notifications.notifying import a_company, ask, told
+from tests.stand_ins.standing_in import a_leave, a_stand_in
+
+
+async def let_time_pass(db: Db, after: timedelta = timedelta()) -> None:
+    now = datetime.now(UTC) + after
+    async with db.transaction():
+        await sign(db, by_system("remind_and_escalate", now))
+        while await remind_and_escalate(db, ZoneInfo("UTC"), now):
+            pass
+
+
+async def escalations(db: Db) -> list[str]:
+    rows = await fetch_rows(db, "SELECT content FROM activity WHERE action = 'Escalated' ORDER BY number")
+    return [content for (content,) in rows]
+
+
+async def test_stand_in_is_notified_and_learns_for_whom(db: Db, config: Config) -> None:
+    company = await a_company(db)
+    sam = await an_identity(db, "Sam", "Else")
+    await a_stand_in(db, company.grace, sam)
+
+    await ask(db, company)
+
+    assert await told(db, sam) == [("Waiting", "New")]
+    assert await told(db, company.grace) == [("Waiting", "New")]
+    (item,) = (await queries.newest_first(db, sam, 1, config, datetime.now(UTC))).items
+    assert item.why.startswith("You stand in for Grace Hopper. ")
+    assert item.is_current
+
+
+async def test_notification_of_a_former_stand_in_is_not_current(db: Db, config: Config) -> None:
+    company = await a_company(db)
+    sam = await an_identity(db, "Sam", "Else")
+    await a_stand_in(db, company.grace, sam)
+    await ask(db, company)
+    await execute(db, "UPDATE stand_ins SET ends_on = now()")
+
+    (item,) = (await queries.newest_first(db, sam, 1, config, datetime.now(UTC))).items
+
+    assert not item.is_current
+
+
+async def test_request_of_a_reviewer_on_leave_waits_for_the_supervisor_without_escalation(db: Db) -> None:
+    company = await a_company(db)
+    await a_leave(db, company.grace)
+    await ask(db, company)
+
+    await let_time_pass(db)
+
+    assert ("Waiting", "New") in await told(db, company.alan)
+    assert await escalations(db) == []
+
+
+async def test_administrators_can_respond_at_once_if_the_stand_in_must_not_decide(db: Db) -> None:
+    company = await a_company(db)
+    await a_leave(db, company.grace)
+    await a_stand_in(db, company.grace, company.ada)
+    await ask(db, company)
+
+    await let_time_pass(db)
+    await let_time_pass(db)
+
+    assert await escalations(db) == [
+        "The reviewers are on leave and have no stand-in who may decide, so Alan Turing can respond too"
+    ]
+
+
+async def test_administrators_can_respond_at_once_if_nobody_stands_in(db: Db) -> None:
+    company = await a_company(db)
+    await execute(db, "UPDATE identities SET supervisor_id = NULL WHERE id = %(id)s", id=company.grace)
+    await a_leave(db, company.grace)
+    await ask(db, company)
+
+    await let_time_pass(db)
+
+    assert len(await escalations(db)) == 1
+
+
+async def test_loop_of_supervisors_on_leave_ends_at_the_administrators(db: Db) -> None:
+    company = await a_company(db)
+    rosa = await an_identity(db, "Rosa", "Far", supervisorId=str(company.grace))
+    await execute(db, "UPDATE identities SET supervisor_id = %(rosa)s WHERE id = %(id)s", rosa=rosa, id=company.grace)
+    await a_leave(db, company.grace)
+    await a_leave(db, rosa)
+    await ask(db, company)
+
+    await let_time_pass(db)
+
+    (said,) = await escalations(db)
+    assert "Alan Turing" in said or "Rosa Far" in said
