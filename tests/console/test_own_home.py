@@ -9,6 +9,7 @@ import httpx2
 import pytest
 
 from rolecall.access_requests import actions as requests
+from rolecall.access_requests import queries
 from rolecall.core.caller import SYSTEM
 from rolecall.core.db import Db
 from rolecall.personnel_events import actions as events
@@ -105,8 +106,10 @@ async def test_employee_sees_the_request_that_explains_access(
     administrator: httpx2.AsyncClient, db: Db, team: Team
 ) -> None:
     request = await an_access_request(db, identity_id=team.ada, application_id=team.payroll, target_name="ada")
-    answer = {"type": "Approve", "response": "Approved", "reviewerId": str(team.grace)}
-    await requests.respond(db, SYSTEM, str(request), answer, facts())
+    (approval,) = [each for each in (await queries.get(db, request)).requirements if each.type == "Approve"]
+    for reviewer in dict.fromkeys(rule.responses[0].reviewer.id for rule in approval.rules):
+        answer = {"type": "Approve", "response": "Approved", "reviewerId": str(reviewer)}
+        await requests.respond(db, SYSTEM, str(request), answer, facts())
     await requests.resolve(db, SYSTEM, str(request), {}, facts())
 
     shown = await home(administrator, db, team.ada)
