@@ -1,5 +1,6 @@
 """Test that evidence names both the reviewer and the person who responded."""
 
+import asyncio
 import zipfile
 from pathlib import Path
 
@@ -20,7 +21,9 @@ async def test_report_names_the_reviewer_and_the_stand_in(db: Db, clean_database
         await requests.respond(db, await caller_of(db, sam), str(request), body, facts())
     file = tmp_path / "ada.zip"
 
-    made = typed("evidence", "ada@example.com", "-o", file, ROLECALL_DATABASE_URL=clean_database)
+    made = await asyncio.to_thread(
+        typed, "evidence", "ada@example.com", "-o", file, ROLECALL_DATABASE_URL=clean_database
+    )
 
     assert made.returncode == 0, made.stderr
     with zipfile.ZipFile(file) as bundle:
