@@ -6,9 +6,9 @@ from tests.cli.commands import Caller, Running, rolecall
 
 
 def a_person(call: Caller, first: str, email: str) -> None:
-    made = call("event", "onboard", "--first-name", first, "--last-name", "Link", "--email", email,
+    code, _, said = call("event", "onboard", "--first-name", first, "--last-name", "Link", "--email", email,
                 "--effective-date", "2035-01-01")  # fmt: skip
-    assert made.returncode == 0, made.stderr
+    assert code == 0, said
 
 
 def test_link_signs_in_the_named_person_once(called_service: Running, call: Caller) -> None:

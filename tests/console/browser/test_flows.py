@@ -2,6 +2,7 @@
 
 import re
 from datetime import UTC, datetime, timedelta
+from uuid import UUID
 
 from playwright.async_api import expect
 
@@ -347,6 +348,7 @@ async def test_supervisor_requests_access_and_creates_an_event_from_the_home_pag
     grace = await an_identity(site_db, "Manon", "Ager", email=f"manon{visit.has_scripts}@example.com")
     ada = await an_identity(site_db, "Emma", "Ployee", supervisorId=str(grace), email=f"emma{visit.has_scripts}@x.org")
     application = visit.site.company.ids["applications"]
+    assert isinstance(application, UUID)
     await an_account(site_db, application, f"emma{visit.has_scripts}", ada)
     page = visit.page
     await visit.context.clear_cookies()
