@@ -904,6 +904,7 @@ CREATE TRIGGER keep_list_on_insert AFTER INSERT ON public.identities REFERENCING
 CREATE TRIGGER keep_list_on_truncate AFTER TRUNCATE ON public.identities FOR EACH STATEMENT EXECUTE FUNCTION public.empty_list();
 CREATE TRIGGER keep_list_on_update AFTER UPDATE ON public.identities REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_identities_on_update();
 CREATE TRIGGER move_duty_holders AFTER UPDATE ON public.identities REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.move_duty_holders();
+CREATE TRIGGER note_acting_owners AFTER UPDATE ON public.identities REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_acting_owners();
 CREATE TRIGGER note_delete AFTER DELETE ON public.identities REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_identities();
 CREATE TRIGGER note_insert AFTER INSERT ON public.identities REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_identities();
 CREATE TRIGGER note_to_match_on_insert AFTER INSERT ON public.identities REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_identities_to_match();
@@ -1747,6 +1748,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 
 -- In rolecall/schema/accounts.sql:
 -- 887375b53992 function access_rank(text)
+-- fd25971e888a function children_of(integer)
 -- a61e2b803ba6 function deepest_nesting()
 -- a720a606a840 function parents_of(integer)
 -- 4f26f749b315 function groups_above(integer[], integer)
@@ -1760,7 +1762,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- 357b9efa5b5b function group_names(integer[])
 -- 46eeeeb3a1a9 function group_risk_at(integer, integer)
 -- d551958acae6 function group_risk(integer)
--- b39326fe7fb6 function groups_below(integer, integer)
+-- 7db576bc4aa3 function groups_below(integer, integer)
 -- 7785b59f594c function keep_past_matches()
 -- c9c46628059d function known_risk(integer, integer)
 -- d60caa7d0f39 function note_identities_to_match()
@@ -1881,11 +1883,13 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 
 -- In rolecall/schema/entitlements.sql:
 -- 0de2301f8e81 function former_selves(uuid)
+-- e7bca64d4e97 function holdings_in(uuid, integer)
 -- 17367f495637 function holdings_of(uuid, integer)
 -- 6787ec274a69 function holdings_of_accounts(uuid, integer, integer[])
 -- dbe2eda2e5ce function keep_entitlements_on_delete()
 -- 05fec6262745 function keep_entitlements_on_insert()
 -- e209adff5248 function keep_entitlements_on_update()
+-- 81d316d1cf47 function note_acting_owners()
 -- a70356c30fa6 function note_curations()
 -- f990c6aec3d1 function rate_groups(integer[])
 -- b7db5f428de8 function refresh_entitlements(uuid, integer)

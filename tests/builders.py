@@ -103,5 +103,5 @@ async def an_access_model(
     async with db.transaction():
         model = await access_models.create_model(db, raw, facts())
         if committed:
-            await access_models.commit_model(db, SYSTEM, str(model.id), datetime.now(UTC))
+            await access_models.commit_model(db, SYSTEM, str(model.id), datetime.now(UTC), allow_unknown=True)
     return model.id

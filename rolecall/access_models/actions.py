@@ -7,8 +7,15 @@ from psycopg.types.json import Jsonb
 
 from rolecall.access_models import queries
 from rolecall.access_models.model import Definition
-from rolecall.access_models.shapes import AccessModelDetail, ModelChanges, NewModel, SimulateBody, Simulation
-from rolecall.access_models.simulation import conflicts_of, simulate
+from rolecall.access_models.shapes import (
+    AccessModelDetail,
+    Affected,
+    ModelChanges,
+    NewModel,
+    SimulateBody,
+    Simulation,
+)
+from rolecall.access_models.simulation import all_affected, conflicts_of, simulate
 from rolecall.accounts.naming import look_up_groups, look_up_permissions
 from rolecall.applications.queries import with_mentioned_applications
 from rolecall.core.caller import Caller
@@ -16,6 +23,7 @@ from rolecall.core.checking import Facts, Json, check
 from rolecall.core.db import Db, execute
 from rolecall.core.errors import Conflict, Invalid, Problem
 from rolecall.core.ids import new_id
+from rolecall.core.paging import Whole
 from rolecall.core.text import sort_key
 from rolecall.duties.model import RuleResponse
 from rolecall.identities.queries import with_mentioned_identities
@@ -66,10 +74,21 @@ async def simulate_model(db: Db, id: str, raw: Json, facts: Facts) -> Simulation
     return await simulate(db, model, _draft_of(model), body.page)
 
 
-async def commit_model(db: Db, caller: Caller, id: str, now: datetime) -> AccessModelDetail:
+async def everyone_affected(db: Db, id: str) -> Whole[Affected]:
+    """List everyone whose access a commit of the draft would change, to be exported."""
+    model = await queries.get(db, id)
+    return all_affected(model, _draft_of(model))
+
+
+async def commit_model(
+    db: Db, caller: Caller, id: str, now: datetime, *, allow_unknown: bool = False
+) -> AccessModelDetail:
     """Make the draft the next version, which takes effect at once; each step is one statement for all identities."""
     model = await _locked(db, id)
     draft = _draft_of(model)
+    if model.unknown_names and not allow_unknown:
+        names = ". ".join(model.unknown_names)
+        raise Invalid.on("allowUnknown", f"{names}. Correct the draft, or set allowUnknown to commit it as it is")
     for found in await conflicts_of(db, draft):
         if found.response is RuleResponse.BLOCK:
             raise Conflict(

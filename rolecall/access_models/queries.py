@@ -7,10 +7,14 @@ from psycopg.types.json import Jsonb
 
 from rolecall.access_models.model import Definition, Grant
 from rolecall.access_models.shapes import AccessModelDetail, AccessModelItem
+from rolecall.accounts.model import PermissionName
+from rolecall.accounts.naming import look_up_groups, look_up_permissions
 from rolecall.core.db import Db, fetch_all, fetch_rows, fetch_value
 from rolecall.core.errors import NotFound
 from rolecall.core.ids import known_guid
 from rolecall.core.paging import Listing, Page, fetch_listed, fetch_page, totals_by
+from rolecall.entitlements.model import EntitlementKind
+from rolecall.entitlements.shapes import EntitlementItem
 from rolecall.identities import queries as identities
 from rolecall.identities.shapes import IdentityDetail
 
@@ -39,7 +43,22 @@ async def get(db: Db, id: str | UUID) -> AccessModelDetail:
         raise NotFound("AccessModel", id)
     *first, definition, draft, created, changed = rows[0]
     members = (await member_counts(db, [known]))[known]
-    return AccessModelDetail(*(*first, members, _definition(definition), _definition(draft), created, changed))
+    drafted = _definition(draft)
+    unknown = await _unknown_names(db, drafted) if drafted else []
+    return AccessModelDetail(*(*first, members, _definition(definition), drafted, created, changed, unknown))
+
+
+async def _unknown_names(db: Db, draft: Definition) -> list[str]:
+    """Say which groups and permissions the applications do not have, with the nearest names."""
+    groups = [(each.application_id, name) for each in draft.access for name in each.groups]
+    permissions = [
+        (each.application_id, PermissionName(one.header, one.section, one.permission))
+        for each in draft.access
+        for one in each.permissions
+    ]
+    found = await look_up_groups(db, groups) if groups else []
+    found += await look_up_permissions(db, permissions) if permissions else []
+    return [lookup.complaint for lookup in found if lookup.complaint]
 
 
 async def member_counts(db: Db, ids: Sequence[UUID]) -> dict[UUID, int]:
@@ -111,4 +130,34 @@ async def granted(db: Db, model_ids: Iterable[UUID]) -> list[Grant]:
            GROUP BY a.name_key, g.application_id, g.header, g.section, g.permission
            ORDER BY a.name_key, g.application_id, g.header, g.section, g.permission""",
         ids=list(model_ids),
+    )
+
+
+class GrantingModel(msgspec.Struct, frozen=True):
+    """A model that grants an entitlement; `through` names the group that gives it, empty if it grants it itself."""
+
+    id: UUID
+    name: str
+    through: str
+
+
+async def granting(db: Db, entitlement: EntitlementItem, groups: Sequence[str]) -> list[GrantingModel]:
+    """Find the committed models that grant an entitlement or one of the groups that give it."""
+    return await fetch_all(
+        db,
+        GrantingModel,
+        """SELECT m.id, m.name, CASE WHEN bool_and(g.is_group AND g.permission = ANY(%(groups)s))
+                                     THEN min(g.permission) ELSE '' END AS through
+           FROM access_model_grants g JOIN access_models m ON m.id = g.model_id
+           WHERE g.application_id = %(application)s AND (
+               g.is_group = %(is_group)s AND g.permission = %(name)s
+                   AND (g.is_group OR (g.header, g.section) = (%(header)s, %(section)s))
+               OR g.is_group AND g.permission = ANY(%(groups)s))
+           GROUP BY m.id ORDER BY m.name_key""",
+        application=entitlement.application.id,
+        is_group=entitlement.kind == EntitlementKind.GROUP,
+        header=entitlement.header,
+        section=entitlement.section,
+        name=entitlement.name,
+        groups=list(groups),
     )

@@ -1,4 +1,3 @@
-from datetime import datetime
 from typing import Any
 
 from litestar import Router
@@ -7,13 +6,14 @@ from rolecall.access_models import actions, queries
 from rolecall.access_models.shapes import (
     AccessModelDetail,
     AccessModelItem,
+    CommitBody,
     ModelChanges,
     NewModel,
     SimulateBody,
     Simulation,
 )
 from rolecall.core.caller import Caller, Scope
-from rolecall.core.checking import Facts, Json
+from rolecall.core.checking import Facts, Json, check
 from rolecall.core.db import Db
 from rolecall.core.paging import Page
 from rolecall.identities.shapes import IdentityDetail
@@ -58,10 +58,14 @@ async def simulate_access_model(db: Db, id: str, raw: Json, facts: Facts) -> Sim
     return await actions.simulate_model(db, id, raw, facts)
 
 
-@operation("POST", "/{id:str}/commit", scope=_WRITE)
-async def commit_access_model(db: Db, caller: Caller, id: str, now: datetime) -> AccessModelDetail:
-    """Commit the draft as the next version; it takes effect at once."""
-    return await actions.commit_model(db, caller, id, now)
+@operation("POST", "/{id:str}/commit", scope=_WRITE, body=CommitBody, read_body=optional_json)
+async def commit_access_model(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> AccessModelDetail:
+    """Commit the draft as the next version; it takes effect at once.
+
+    A draft that names groups or permissions that its applications do not have needs `allowUnknown`.
+    """
+    allowed = check(CommitBody, raw, facts).allow_unknown
+    return await actions.commit_model(db, caller, id, facts.now, allow_unknown=allowed)
 
 
 router = Router(

@@ -37,7 +37,10 @@ class AccessModelItem(msgspec.Struct, rename="camel"):
 
 
 class AccessModelDetail(msgspec.Struct, rename="camel"):
-    """`committed` is in effect; `draft` is not yet. Either may be null."""
+    """`committed` is in effect; `draft` is not yet. Either may be null.
+
+    `unknownNames` says which groups and permissions of the draft its applications do not have.
+    """
 
     id: UUID
     kind: Literal["Access Model"]
@@ -47,6 +50,7 @@ class AccessModelDetail(msgspec.Struct, rename="camel"):
     draft: Definition | None
     created_date: datetime
     updated_date: datetime
+    unknown_names: list[str]
 
 
 class GivenAccess(msgspec.Struct, frozen=True, rename="camel"):
@@ -179,3 +183,9 @@ class NewModel(ModelChanges):
 
 class SimulateBody(Body):
     page: Annotated[int, Field(ge=1, le=10**9)] = 1
+
+
+class CommitBody(Body):
+    """`allowUnknown` commits a draft with names that its applications do not have; they count as Critical."""
+
+    allow_unknown: Flag = False

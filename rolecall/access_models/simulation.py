@@ -1,6 +1,7 @@
 """Simulate a commit: compute who would gain and lose which access."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -11,10 +12,10 @@ from rolecall.access_models.model import RANK, Definition
 from rolecall.access_models.shapes import AccessModelDetail, Affected, GivenAccess, Simulation
 from rolecall.accounts.model import Access
 from rolecall.core.db import Db, fetch_rows
-from rolecall.core.paging import PAGE_SIZE
+from rolecall.core.paging import PAGE_SIZE, Rows, Whole, all_of
 from rolecall.duties.prevention import ModelConflicts, ProposedAccess, conflicts_among
 
-_TOUCHED = f"""
+_TOUCHED = """
     WITH after AS MATERIALIZED (
         SELECT id FROM identities_matching(%(conditions)s) WHERE %(enabled)s
     ), before AS (
@@ -23,50 +24,64 @@ _TOUCHED = f"""
         SELECT coalesce(a.id, b.id) AS id,
                CASE WHEN b.id IS NULL THEN 'Joins' WHEN a.id IS NULL THEN 'Leaves' ELSE 'Stays' END AS change
         FROM after a FULL JOIN before b ON b.id = a.id
-    ), counted AS (
+    )"""
+_CHANGED = """
+    SELECT t.id, i.first_name || ' ' || i.last_name, t.change FROM touched t JOIN identities i USING (id)
+    WHERE t.change <> 'Stays' OR %(differs)s ORDER BY i.list_key"""
+_PAGE = f"""{_TOUCHED}, counted AS (
         SELECT count(*) FILTER (WHERE change = 'Joins'), count(*) FILTER (WHERE change = 'Leaves'),
                count(*) FILTER (WHERE change = 'Stays') FROM touched
     )
-    SELECT counted.*, p.* FROM counted LEFT JOIN LATERAL (
-        SELECT t.id, i.first_name || ' ' || i.last_name, t.change FROM touched t JOIN identities i USING (id)
-        WHERE t.change <> 'Stays' OR %(differs)s
-        ORDER BY i.list_key LIMIT {PAGE_SIZE} OFFSET %(offset)s
-    ) AS p ON true"""
+    SELECT counted.*, p.* FROM counted
+    LEFT JOIN LATERAL ({_CHANGED} LIMIT {PAGE_SIZE} OFFSET %(offset)s) AS p ON true"""
 
 
 async def simulate(db: Db, model: AccessModelDetail, draft: Definition, page: int) -> Simulation:
     """Return the effect of committing the draft, with one page of the affected people."""
-    before, after = _gives(model.committed), _gives(draft)
-    rows = await fetch_rows(
-        db,
-        _TOUCHED,
-        id=model.id,
-        conditions=Jsonb(msgspec.to_builtins(draft.conditions)),
-        enabled=draft.enabled,
-        differs=before != after,
-        offset=(page - 1) * PAGE_SIZE,
-    )
+    rows = await fetch_rows(db, _PAGE, **_params(model, draft), offset=(page - 1) * PAGE_SIZE)
     joining, leaving, staying = rows[0][:3]
+    total = joining + leaving + (staying if _gives(model.committed) != _gives(draft) else 0)
     people = [row[3:] for row in rows if row[3]]
-    elsewhere = await _given_elsewhere(db, model.id, [id for id, *_ in people])
-    total = joining + leaving + (staying if before != after else 0)
-
-    def affected(id: UUID, name: str, change: Any) -> Affected:
-        had = _most(elsewhere[id] | (before if change != "Joins" else set()))
-        has = _most(elsewhere[id] | (after if change != "Leaves" else set()))
-        return Affected(id, name, change, gains=_sorted(has - had), loses=_sorted(had - has))
-
+    affected = await _affected(db, people, model=model, draft=draft)
     return Simulation(
         joining,
         leaving,
         staying,
-        [affected(*person) for person in people],
+        affected,
         total,
         page,
         PAGE_SIZE,
         -(-total // PAGE_SIZE),
         await conflicts_of(db, draft),
     )
+
+
+def all_affected(model: AccessModelDetail, draft: Definition) -> Whole[Affected]:
+    """List everyone whose access the draft would change; batches are completed as they are read."""
+    complete = partial(_affected, model=model, draft=draft)
+    return all_of([Rows(f"{_TOUCHED} {_CHANGED}", _params(model, draft), tuple, complete)])
+
+
+def _params(model: AccessModelDetail, draft: Definition) -> dict[str, Any]:
+    return {
+        "id": model.id,
+        "conditions": Jsonb(msgspec.to_builtins(draft.conditions)),
+        "enabled": draft.enabled,
+        "differs": _gives(model.committed) != _gives(draft),
+    }
+
+
+async def _affected(db: Db, people: Sequence[Any], *, model: AccessModelDetail, draft: Definition) -> list[Affected]:
+    """Complete people, given by id, name and change, with what they gain and lose."""
+    before, after = _gives(model.committed), _gives(draft)
+    elsewhere = await _given_elsewhere(db, model.id, [id for id, *_ in people])
+
+    def one(id: UUID, name: str, change: Any) -> Affected:
+        had = _most(elsewhere[id] | (before if change != "Joins" else set()))
+        has = _most(elsewhere[id] | (after if change != "Leaves" else set()))
+        return Affected(id, name, change, gains=_sorted(has - had), loses=_sorted(had - has))
+
+    return [one(*person) for person in people]
 
 
 async def conflicts_of(db: Db, draft: Definition) -> list[ModelConflicts]:

@@ -29,7 +29,7 @@ from rolecall.access_requests.shapes import (
 from rolecall.accounts.model import Pair
 from rolecall.applications.queries import SUMMARY_COLUMNS, SUMMARY_WIDTH, summary_from_row
 from rolecall.core.db import Db, fetch_all, fetch_rows, json_rows
-from rolecall.core.paging import Listing, Page, fetch_listed, fetch_page
+from rolecall.core.paging import Listing, Page, Whole, fetch_listed, fetch_page, whole
 from rolecall.core.together import get_one
 from rolecall.identities import queries as identities
 from rolecall.settings.policy import RequestAction, RequirementType
@@ -97,6 +97,16 @@ async def items(db: Db, ids: Sequence[UUID]) -> list[AccessRequestItem]:
     """Return requests as list items, newest first."""
     rows = await fetch_rows(db, f"SELECT {LISTED} WHERE r.id = ANY(%(ids)s) ORDER BY r.list_key DESC", ids=list(ids))
     return [_item(row) for row in rows]
+
+
+def of_event(event_id: UUID) -> Whole[AccessRequestItem]:
+    """List the requests of a personnel event by number, to be exported."""
+    return whole(
+        _item,
+        f"""SELECT {LISTED} WHERE r.id IN (SELECT request_id FROM related_items WHERE item_id = %(id)s)
+            ORDER BY r.number""",
+        id=event_id,
+    )
 
 
 async def newest_first(

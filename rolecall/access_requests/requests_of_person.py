@@ -10,11 +10,12 @@ from uuid import UUID
 
 from rolecall.access_requests import queries
 from rolecall.access_requests.permitted import NOT_OWN_OFFBOARDING
-from rolecall.access_requests.shapes import AccessRequestItem
+from rolecall.access_requests.shapes import AccessRequestDetail, AccessRequestItem
 from rolecall.applications import permitted as applications
-from rolecall.core.caller import Caller
+from rolecall.core.caller import SYSTEM, Caller
 from rolecall.core.db import Db, fetch_rows, fetch_value
 from rolecall.core.paging import EVERYTHING, PAGE_SIZE, Page, whole
+from rolecall.entitlements.shapes import EntitlementItem
 from rolecall.identities.authority import LINE, MOST_PEOPLE
 from rolecall.settings.policy import RequirementType
 
@@ -95,3 +96,22 @@ async def concerning(db: Db, page: int, caller: Caller, **filters: Any) -> Page[
     total = rows[0][0] if rows else 0
     items = await queries.items(db, [id for _, id in rows])
     return Page(items, total, page, PAGE_SIZE, -(-total // PAGE_SIZE))
+
+
+_MOST_ABOUT = 20
+
+
+async def about(db: Db, entitlement: EntitlementItem, caller: Caller) -> list[AccessRequestDetail]:
+    """Find the newest requests about an entitlement; limited people do not see those of their own offboarding."""
+    rows = await fetch_rows(
+        db,
+        f"""SELECT r.id FROM access_requests r JOIN privileges p ON p.request_id = r.id
+            WHERE r.application_id = %(application)s AND p.header = %(header)s AND p.section = %(section)s
+              AND p.permission = %(name)s AND {NOT_OWN_OFFBOARDING} ORDER BY r.list_key DESC LIMIT {_MOST_ABOUT}""",
+        application=entitlement.application.id,
+        header=entitlement.header,
+        section=entitlement.section,
+        name=entitlement.name,
+        me=caller.id if caller.is_limited else SYSTEM.id,
+    )
+    return await queries.details(db, [id for (id,) in rows])

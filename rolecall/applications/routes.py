@@ -34,9 +34,9 @@ async def get_application_configuration(db: Db, id: str) -> ApplicationConfigura
 
 
 @operation("GET", "/", scope=Scope.APPLICATIONS_READ, query={}, tags=_ADDED)
-async def list_applications(db: Db, query: dict[str, Any]) -> Page[ApplicationSummary]:
+async def list_applications(db: Db, caller: Caller, query: dict[str, Any]) -> Page[ApplicationSummary]:
     """List applications by name."""
-    return await queries.by_name(db, query["page"])
+    return await queries.readable_by(db, caller, query["page"])
 
 
 @operation("POST", "/", scope=Scope.CONFIG_MANAGE, status=201, body=NewApplication, tags=_ADDED)

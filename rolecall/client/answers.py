@@ -685,6 +685,7 @@ class AccessModel(_Answer):
     draft: ModelDefinition | None
     created_date: datetime
     updated_date: datetime
+    unknown_names: list[str]
 
 
 class Affected(_Answer):

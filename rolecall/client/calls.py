@@ -773,9 +773,12 @@ def simulate_model(model_id: Id, *, page: int = 1) -> Call[answers.Simulation]:
     return _post(answers.Simulation, "/api/access-models/{}/simulate", model_id, page=page)
 
 
-def commit_model(model_id: Id) -> Call[answers.AccessModel]:
-    """Commit the draft as the next version; it takes effect at once."""
-    return _post(answers.AccessModel, "/api/access-models/{}/commit", model_id)
+def commit_model(model_id: Id, *, allow_unknown: bool = False) -> Call[answers.AccessModel]:
+    """Commit the draft as the next version; it takes effect at once.
+
+    `allow_unknown` commits names of groups and permissions that the applications do not have.
+    """
+    return _post(answers.AccessModel, "/api/access-models/{}/commit", model_id, allow_unknown=allow_unknown)
 
 
 # Separation of duties

@@ -4,6 +4,7 @@ Each entry has a savepoint: errors of all entries are reported together, and an 
 """
 
 from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -92,7 +93,8 @@ _MODELS = _DraftVerbs(
     access_models.create_model,
     access_models.change_model,
     access_models.discard_draft,
-    access_models.commit_model,
+    # A file may name groups that the next import brings.
+    partial(access_models.commit_model, allow_unknown=True),
 )
 _RULES = _DraftVerbs(
     "rule",

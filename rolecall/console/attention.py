@@ -30,7 +30,7 @@ _FOUND = {
         "/accounts?match=Unmatched",
     ): f"accounts a {_NOW} {_THERE} WHERE a.match = 'Unmatched'",
     (
-        "accounts with several fits",
+        "accounts that match several people",
         "/accounts?match=Disputed",
     ): f"accounts a {_NOW} {_THERE} WHERE a.match = 'Disputed'",
     (f"accounts unused for {_DORMANT_DAYS} days", f"/accounts?dormantDays={_DORMANT_DAYS}&isActive=true"): f"""

@@ -5,6 +5,7 @@ from uuid import UUID
 
 import msgspec
 
+from rolecall.accounts.queries import spellings
 from rolecall.console import record_access
 from rolecall.core.caller import Caller
 from rolecall.core.db import Db, fetch_rows
@@ -86,7 +87,7 @@ async def _search(db: Db, words: str) -> list[SearchResult]:
 
 
 async def _entitlements_and_accounts(db: Db, words: str) -> list[SearchResult]:
-    if not words:
+    if not (said := " ".join(words.replace("\x00", "").split())):
         return []
     rows = await fetch_rows(
         db,
@@ -96,12 +97,16 @@ async def _entitlements_and_accounts(db: Db, words: str) -> list[SearchResult]:
              WHERE e.is_present AND e.name_key >= username_key(%(words)s)
                AND e.name_key < username_key(%(words)s) || chr(1114111) ORDER BY e.name_key LIMIT {_MOST_PEOPLE})
             UNION ALL
-            (SELECT 'Account', x.username, a.name, '/accounts/' || x.id
-             FROM applications a CROSS JOIN LATERAL (
-                 SELECT id, username FROM accounts WHERE application_id = a.id AND username_key(username)
-                 = username_key(%(words)s) LIMIT {_MOST_PEOPLE}) AS x
-             WHERE NOT a.is_archived ORDER BY a.list_key LIMIT {_MOST_PEOPLE})""",
-        words=" ".join(words.replace("\x00", "").split()),
+            (SELECT 'Account', x.username, concat_ws(', ', a.name, i.first_name || ' ' || i.last_name),
+                    '/accounts/' || x.id
+             FROM applications a CROSS JOIN unnest(%(beginnings)s::text[]) AS b (beginning) CROSS JOIN LATERAL (
+                 SELECT id, username, identity_id FROM accounts
+                 WHERE application_id = a.id AND username >= b.beginning AND username < b.beginning || chr(1114111)
+                 ORDER BY username LIMIT {_MOST_PEOPLE}) AS x
+             LEFT JOIN identities i ON i.id = x.identity_id
+             WHERE NOT a.is_archived ORDER BY x.username, a.list_key LIMIT {_MOST_PEOPLE})""",
+        words=said,
+        beginnings=spellings(said),
     )
     return [SearchResult(*row) for row in rows]
 

@@ -1,6 +1,7 @@
 """Convert forms to the JSON bodies that the actions of the API validate, and detect concurrent edits."""
 
 import hashlib
+import re
 from collections.abc import Awaitable
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -61,9 +62,13 @@ def put(raw: Json, name: str, value: object) -> None:
     raw[last] = value
 
 
+# A slash between spaces; at the start or the end of a line it stands for a part that is empty.
+_SLASH = re.compile(r"(?:^|\s+)/(?:\s+|$)")
+
+
 def permission_in(line: str) -> Json:
     """Parse `Header / Section / Permission`; header and section are optional."""
-    *above, permission = (part.strip() for part in line.split(" / "))
+    *above, permission = (part.strip() for part in _SLASH.split(line.strip()))
     header, section = (*above, "", "")[:2]
     return {"header": header, "section": section, "permission": permission}
 

@@ -213,7 +213,7 @@ async def _read_body(spec: Screen, request: AnyRequest, config: Config) -> Carri
 async def _visit(services: Services, request: AnyRequest, db: Db, now: datetime) -> Visit:
     secret = request.cookies.get(cookie_name(services.config, SESSION_COOKIE))
     session = await queries.session(db, secret, now) if secret else None
-    person = await queries.person_of(db, session, now) if session else None
+    person = await queries.person_of(db, session.identity_id, now) if session else None
     return Visit(request, services.config, now, db, session if person else None, person, services.pool)
 
 

@@ -9,11 +9,11 @@ import msgspec
 from rolecall.access_requests import queries as requests
 from rolecall.access_requests.model import AWAITED
 from rolecall.access_requests.permitted import CARRIED_OUT_BY
-from rolecall.access_requests.shapes import AccessRequestDetail
+from rolecall.access_requests.shapes import AccessRequestDetail, AccessRequestItem
 from rolecall.applications.model import ImportStatus
 from rolecall.console.model import Person
 from rolecall.core.db import Db, fetch_all, fetch_one, fetch_rows, fetch_value
-from rolecall.core.paging import LAST_KEY, PAGE_SIZE, Page
+from rolecall.core.paging import LAST_KEY, PAGE_SIZE, Page, Whole, whole
 from rolecall.settings.policy import Level, RequirementType
 
 OVERDUE = timedelta(days=7)
@@ -133,6 +133,18 @@ async def asking(
     return Page(found, total, page, size, -(-total // size))
 
 
+def all_asking(person: Person, type: RequirementType) -> Whole[AccessRequestItem]:
+    """List all requests that wait for this person's response, the oldest first, to be exported."""
+    return whole(
+        requests.item_from_row,
+        f"SELECT {requests.LISTED} WHERE r.id IN (SELECT p.request_id {_ASKED}) ORDER BY r.number",
+        own=person.id,
+        me=person.answers_as(type),
+        type=type,
+        status=AWAITED[type],
+    )
+
+
 # A failed import counts until the next successful one of the application. Both bounds are given, because for one bound
 # the planner estimates a third of the table.
 _TROUBLED = f"""
@@ -146,7 +158,7 @@ _TROUBLED = f"""
           WHERE i.status = 'Running' AND u.held IS NOT NULL) AS troubled"""
 
 
-class TroubledImport(msgspec.Struct, frozen=True):
+class TroubledImport(msgspec.Struct, frozen=True, rename="camel"):
     id: UUID
     number: int
     application: str

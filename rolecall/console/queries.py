@@ -44,15 +44,15 @@ async def session(db: Db, secret: str, now: datetime) -> Session | None:
     return found if found and found.is_live(now) else None
 
 
-async def person_of(db: Db, session: Session, now: datetime) -> Person | None:
-    """Return the person of a session and for whom they respond, or None if the identity is inactive."""
+async def person_of(db: Db, identity_id: UUID, now: datetime) -> Person | None:
+    """Return a person and for whom they respond, or None if the identity is inactive."""
     return await fetch_one(
         db,
         Person,
         f"""SELECT {PERSON_COLUMNS}, {REPRESENTED}
             FROM identities i LEFT JOIN console_roles r ON r.identity_id = i.id
             WHERE i.id = %(id)s AND {MAY_SIGN_IN}""",
-        id=session.identity_id,
+        id=identity_id,
         now=now,
     )
 
@@ -300,7 +300,7 @@ async def events_between(db: Db, first: datetime, end: datetime, caller: Caller)
     )
 
 
-class ConsolePerson(msgspec.Struct, frozen=True):
+class ConsolePerson(msgspec.Struct, frozen=True, rename="camel"):
     id: UUID
     name: str
     email: str

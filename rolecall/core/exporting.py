@@ -29,6 +29,8 @@ _BATCH = 4000
 _SETTINGS = {
     # Plan for reading everything, not for the first rows.
     "cursor_tuple_fraction": "1.0",
+    # Reports sort all rows.
+    "work_mem": "64MB",
     # The server ends a snapshot that a stuck process holds.
     "idle_in_transaction_session_timeout": "5min",
 }

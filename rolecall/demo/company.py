@@ -210,7 +210,7 @@ class _Company:
         if model.is_draft:
             return
         async with self._by_clerk("commit_access_model") as db:
-            await access_models.commit_model(db, self.clerk, str(made.id), clock.now())
+            await access_models.commit_model(db, self.clerk, str(made.id), clock.now(), allow_unknown=True)
 
     async def _meet_people(self) -> None:
         async with self.pool.connection() as db:

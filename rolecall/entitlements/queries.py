@@ -10,7 +10,7 @@ import msgspec
 
 from rolecall.applications.queries import SUMMARY_COLUMNS, SUMMARY_WIDTH, summary_from_row
 from rolecall.core import clock
-from rolecall.core.db import Db, fetch_one, fetch_rows, fetch_value
+from rolecall.core.db import Db, fetch_all, fetch_one, fetch_rows, fetch_value
 from rolecall.core.errors import NotFound
 from rolecall.core.gathering import fetch_gathered
 from rolecall.core.ids import known_guid
@@ -140,6 +140,36 @@ async def _searched(db: Db, page: int, filters: EntitlementFilters) -> Page[Enti
     )
     found = await _by_id(db, ids.items)
     return Page([found[id] for id in ids.items], ids.total_count, page, ids.page_size, ids.total_pages)
+
+
+_MOST_SUGGESTED = 20
+
+
+async def suggested(db: Db, application_id: UUID, words: str) -> list[EntitlementItem]:
+    """Find the first entitlements of an application with a part of their name, without the numbers of holders."""
+    conditions, values = _conditions(EntitlementFilters(application_id=application_id, search=words))
+    rows = await fetch_rows(
+        db,
+        f"""SELECT {_COLUMNS} FROM entitlements e {_JOINS} WHERE e.list_key IS NOT NULL{conditions}
+            ORDER BY e.list_key LIMIT {_MOST_SUGGESTED}""",
+        **values,
+    )
+    return [from_row(row) for row in rows]
+
+
+async def former_names(db: Db, entitlement: EntitlementDetail) -> list[EntitlementReference]:
+    """List entitlements that imports no longer show, which may be this one under its former name."""
+    return await fetch_all(
+        db,
+        EntitlementReference,
+        """SELECT e.id, coalesce(nullif(e.name, ''), e.section) AS name FROM entitlements e
+           WHERE e.application_id = %(application)s AND e.kind = %(kind)s AND NOT e.is_present AND e.id <> %(id)s
+             AND NOT EXISTS (SELECT FROM curations c WHERE c.same_as = e.id AND c.entitlement_id <> %(id)s)
+           ORDER BY e.gone_import DESC, e.name_key LIMIT 200""",
+        application=entitlement.application.id,
+        kind=entitlement.kind,
+        id=entitlement.id,
+    )
 
 
 async def _by_id(db: Db, ids: Sequence[UUID]) -> dict[UUID, EntitlementItem]:

@@ -5,7 +5,7 @@ process that writes it holds an advisory lock. If it dies, another worker begins
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, asynccontextmanager
 from datetime import UTC, datetime
 from typing import Any
@@ -17,7 +17,7 @@ import structlog
 from rolecall.application_imports.run.fetching import reason_of, source_errors
 from rolecall.core import clock
 from rolecall.core.authors import by_system, written_by
-from rolecall.core.caller import SYSTEM, Caller
+from rolecall.core.caller import Caller
 from rolecall.core.config import Config
 from rolecall.core.cron import is_due
 from rolecall.core.db import Db, Pool, execute, fetch_all, fetch_rows, fetch_value
@@ -28,6 +28,7 @@ from rolecall.core.paging import Whole
 from rolecall.exports.actions import finish_export, start_export
 from rolecall.exports.model import ExportStatus
 from rolecall.reports import planning, queries
+from rolecall.reports.authority import ScopesOf, authority_of
 from rolecall.reports.destination import Destination, FileBeingWritten
 from rolecall.reports.lists import list_named
 from rolecall.reports.model import CHANNEL, MOST_ATTEMPTS
@@ -38,8 +39,6 @@ log = structlog.get_logger("rolecall.reports")
 
 # A snapshot holds back VACUUM.
 LONGEST_SECONDS = 7200.0
-# Returns what a person may do; injected by the worker, because roles belong to the console.
-ScopesOf = Callable[[Db, UUID], Awaitable[frozenset[str]]]
 
 
 class ScheduledRun(msgspec.Struct, frozen=True):
@@ -199,7 +198,7 @@ def _said(error: Exception) -> str:
 
 
 async def _authorized(db: Db, config: Config, run: ScheduledRun, scopes_of: ScopesOf) -> tuple[PlannedRun, Caller]:
-    """Plan the run with the authority of the report's owner, as it is now."""
+    """Plan the run with the authority that the report has now."""
     try:
         report = await queries.get(db, run.report_id)
     except NotFound:
@@ -210,12 +209,10 @@ async def _authorized(db: Db, config: Config, run: ScheduledRun, scopes_of: Scop
     planned = msgspec.structs.replace(
         planned, plan=msgspec.structs.replace(planned.plan, id=run.id, location=report.schedule.location)
     )
-    if report.owner is None:
-        return planned, Caller(SYSTEM.id, SYSTEM.name, frozenset([scope]))
-    scopes = await scopes_of(db, report.owner.id)
-    if scope not in scopes:
-        raise RunFailed(f"{report.owner.name} owns the report and may no longer read its list. Choose another owner")
-    return planned, Caller(report.owner.id, report.owner.name, scopes)
+    authority = await authority_of(db, report, scope, scopes_of, clock.now())
+    if authority.refusal:
+        raise RunFailed(authority.refusal)
+    return planned, authority.caller
 
 
 async def _write_file(config: Config, planned: PlannedRun, caller: Caller, run: ScheduledRun, outcome: Outcome) -> None:

@@ -40,6 +40,22 @@ CREATE OR REPLACE FUNCTION parents_of(child int) RETURNS TABLE (parent int, duri
     WHERE v.group_number = child AND v.parent <> '' GROUP BY p.number;
 END;
 
+-- The same rule from the other end: the groups that name this one as their parent, unless they mean another by its exact name or by a lower
+-- number.
+CREATE OR REPLACE FUNCTION children_of(parent int) RETURNS TABLE (child int, during int4range) STABLE LANGUAGE sql BEGIN ATOMIC
+    SELECT v.group_number, unnest(range_agg(int4range(v.from_import, v.until_import)))
+    FROM groups p CROSS JOIN LATERAL (
+        -- The collation is that of the index on parents; OFFSET, because the planner would rather read all versions.
+        SELECT * FROM group_versions v
+        WHERE in_any_case(v.parent) = in_any_case(p.name) COLLATE "default" AND v.parent <> '' OFFSET 0
+    ) AS v JOIN groups c ON c.number = v.group_number AND c.application_id = p.application_id
+    WHERE p.number = children_of.parent AND (v.parent = p.name OR NOT EXISTS (
+        SELECT FROM groups other
+        WHERE other.application_id = p.application_id AND in_any_case(other.name) = in_any_case(p.name)
+              AND (other.name = v.parent OR other.number < p.number)))
+    GROUP BY v.group_number;
+END;
+
 -- The groups that a member of each of these groups is in: the group itself and all above it. `path` are the groups on the way, from the
 -- group itself to the one below `above`. After the import `as_of`, or at any time if it is null. A group is not entered twice on one way,
 -- so a cycle ends.
@@ -62,15 +78,10 @@ RETURNS TABLE (number int, path int[], during int4range) STABLE LANGUAGE sql BEG
     WITH RECURSIVE walked (number, path, during) AS (
         SELECT start, '{}'::int[], int4range(0, NULL)
         UNION ALL
-        SELECT child.number, child.number || w.path, w.during * l.during FROM walked w
-        JOIN groups g ON g.number = w.number
-        CROSS JOIN LATERAL (
-            SELECT DISTINCT c.number FROM group_versions v JOIN groups c ON c.number = v.group_number
-            WHERE in_any_case(v.parent) = in_any_case(g.name) AND v.parent <> '' AND c.application_id = g.application_id
-        ) AS child
-        CROSS JOIN LATERAL parents_of(child.number) AS l
-        WHERE l.parent = w.number AND w.during && l.during AND (as_of IS NULL OR l.during @> as_of)
-              AND child.number <> ALL (start || w.path) AND cardinality(w.path) < deepest_nesting()
+        SELECT l.child, l.child || w.path, w.during * l.during FROM walked w
+        CROSS JOIN LATERAL children_of(w.number) AS l
+        WHERE w.during && l.during AND (as_of IS NULL OR l.during @> as_of)
+              AND l.child <> ALL (start || w.path) AND cardinality(w.path) < deepest_nesting()
     )
     SELECT w.number, w.path, w.during FROM walked w;
 END;

@@ -1,6 +1,7 @@
 -- Entitlements are a list in order of their names. Curated fields are audited; imported fields are not.
 --
--- UPDATE of application_imports to Finished (application_imports/actions.py) fires `show_entitlements`.
+-- UPDATE of application_imports to Finished (application_imports/actions.py) fires `show_entitlements`. UPDATE of identities
+-- (identities/actions.py, application_imports/apply/people.py, application_imports/apply/identities.py) fires `note_acting_owners`.
 
 -- Entitlements as imports show them now, or showed them last.
 CREATE OR REPLACE VIEW shown_entitlements AS
@@ -163,6 +164,31 @@ RETURNS TABLE (id uuid, account int, path int[], access text, during int4range) 
           AND (as_of IS NULL OR s.from_import <= as_of AND (s.until_import IS NULL OR s.until_import > as_of));
 END;
 
+-- The holdings of all entitlements of an application, each under the name it has in the list: `holdings_of` for many at once. The walk up
+-- from each group is done once, and not once for each entitlement.
+CREATE OR REPLACE FUNCTION holdings_in(application uuid, as_of int)
+RETURNS TABLE (kind text, number int, account int, path int[], access text, during int4range) STABLE LANGUAGE sql BEGIN ATOMIC
+    WITH joined AS MATERIALIZED (
+        SELECT m.account_number, w.above, w.path, w.during * int4range(m.from_import, m.until_import) AS during
+        FROM groups_above(ARRAY(SELECT g.number FROM groups g WHERE g.application_id = application), as_of) AS w
+        JOIN memberships m ON m.group_number = w.number
+        WHERE w.during && int4range(m.from_import, m.until_import)
+              AND (as_of IS NULL OR m.from_import <= as_of AND (m.until_import IS NULL OR m.until_import > as_of))
+    )
+    SELECT 'Permission', s.permission_number, s.holder_number, '{}'::int[], s.access::text, int4range(s.from_import, s.until_import)
+    FROM permissions p JOIN assignments s ON s.permission_number = p.number JOIN accounts a ON a.number = s.holder_number
+    WHERE p.application_id = application AND s.access NOT IN ('None', 'Deny')
+          AND (as_of IS NULL OR s.from_import <= as_of AND (s.until_import IS NULL OR s.until_import > as_of))
+    UNION ALL
+    SELECT 'Group', j.above, j.account_number, j.path, 'Grant', j.during FROM joined j
+    UNION ALL
+    SELECT 'Permission', s.permission_number, j.account_number, j.path || j.above, s.access::text,
+           j.during * int4range(s.from_import, s.until_import)
+    FROM joined j JOIN assignments s ON s.holder_number = j.above
+    WHERE s.access NOT IN ('None', 'Deny') AND j.during && int4range(s.from_import, s.until_import)
+          AND (as_of IS NULL OR s.from_import <= as_of AND (s.until_import IS NULL OR s.until_import > as_of));
+END;
+
 -- Copy the curated fields of an entitlement to the list, and rate the groups again whose risk it changes.
 CREATE OR REPLACE FUNCTION show_curation(entitlement uuid) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
@@ -178,6 +204,28 @@ BEGIN
         UNION SELECT g.number FROM entitlements e JOIN assignments s ON s.permission_number = e.number AND s.until_import IS NULL
               JOIN groups g ON g.number = s.holder_number WHERE e.id = entitlement AND e.kind = 'Permission'));
 END $$;
+
+-- When the owner of an entitlement leaves, the owner of the application acts in their place, until the owner is back. Neither changes a
+-- curation, so it is noted here.
+CREATE OR REPLACE FUNCTION note_acting_owners() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF NOT EXISTS (SELECT FROM curations WHERE owner_id IS NOT NULL) THEN
+        RETURN NULL;
+    END IF;
+    PERFORM note_changes((
+        SELECT string_agg(jsonb_build_object(
+                   'kind', 'Entitlement', 'id', e.id, 'part', '',
+                   'was', jsonb_build_object('acting_owner_id', CASE WHEN n.is_active THEN p.id ELSE n.id END),
+                   'is', jsonb_build_object('acting_owner_id', CASE WHEN n.is_active THEN n.id ELSE p.id END))::text, ',')
+        -- Differences of sets, not a join: linear whatever plan a session kept.
+        FROM (SELECT id, status = 'Active' AS is_active FROM new_rows EXCEPT SELECT id, status = 'Active' FROM old_rows) AS n
+        JOIN curations c ON c.owner_id = n.id JOIN entitlements e ON e.id = c.entitlement_id
+        JOIN applications a ON a.id = e.application_id
+        LEFT JOIN identities p ON p.id = a.owner_id AND p.status = 'Active' AND p.id <> n.id));
+    RETURN NULL;
+END $$;
+CREATE OR REPLACE TRIGGER note_acting_owners AFTER UPDATE ON identities REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
+    FOR EACH STATEMENT EXECUTE FUNCTION note_acting_owners();
 
 CALL keep_list('entitlements', 'application_id', 'kind', 'risk_rating');
 CALL keep_audit('curations', '''Entitlement''', 'r.entitlement_id', $$to_jsonb(r) - '{entitlement_id,changed_on}'::text[]$$);

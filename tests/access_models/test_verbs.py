@@ -9,6 +9,7 @@ import httpx2
 from rolecall.core import clock
 from rolecall.core.db import Db, fetch_value
 from tests.builders import an_access_model, an_application, an_identity
+from tests.nesting import some_groups
 
 PATH = "/api/access-models"
 FINANCE = [[{"field": "department", "operator": "is", "value": "Finance"}]]
@@ -42,6 +43,7 @@ async def test_a_new_model_is_a_draft_without_effect(client: httpx2.AsyncClient,
 
     assert list(model) == [
         "id", "kind", "version", "memberCount", "committed", "draft", "createdDate", "updatedDate",
+        "unknownNames",
     ]  # fmt: skip
     assert (model["kind"], model["version"], model["memberCount"], model["committed"]) == ("Access Model", 0, 0, None)
     assert model["draft"] == {
@@ -264,3 +266,20 @@ async def test_membership_starts_at_the_time_of_the_writing_transaction(client: 
 
     assert answer.status_code == 201, answer.text
     assert await fetch_value(db, "SELECT since FROM access_model_members") == then
+
+
+async def test_unknown_names_are_listed_and_their_commit_needs_consent(client: httpx2.AsyncClient, db: Db) -> None:
+    ledger = await an_application(db, "Ledger")
+    await some_groups(db, ledger, {"Clerks": ""})
+    access = [{"applicationId": str(ledger), "groups": ["Clerk"], "permissions": [{"permission": "Post"}]}]
+    model = (await client.post("/api/access-models", json={"name": "Clerks", "access": access})).json()
+    path = f"/api/access-models/{model['id']}/commit"
+
+    refused = await client.post(path)
+    allowed = await client.post(path, json={"allowUnknown": True})
+
+    # The application has no permissions, so their names are not checked.
+    assert model["unknownNames"] == ["Group Clerk is not known in Ledger; did you mean Clerks?"]
+    assert refused.status_code == 400
+    assert refused.json()["errors"][0]["field"] == "allowUnknown"
+    assert (allowed.status_code, allowed.json()["unknownNames"]) == (200, [])

@@ -46,7 +46,7 @@ class _Reader(HTMLParser):
                 self.forms.append(self.open)
             case "input":
                 self._input(given)
-            case "button" if self.open and given.get("type") == "submit":
+            case "button" if self.open and given.get("type") == "submit" and "hidden" not in given:
                 named = Field(given["name"], given["value"], "button") if "name" in given else None
                 self.open.buttons.append(named)
             case "textarea":

@@ -124,7 +124,12 @@ async def test_an_account_shows_its_access_matched_or_not(administrator: httpx2.
 
 @pytest.mark.parametrize(
     ("words", "kind", "name"),
-    [("clerk", "Group", "Clerks"), ("APPR", "Permission", "Approve"), ("bo", "Account", "bo")],
+    [
+        ("clerk", "Group", "Clerks"),
+        ("APPR", "Permission", "Approve"),
+        ("bo", "Account", "bo"),
+        ("AD", "Account", "Ledger, Ada Ledger"),
+    ],
 )
 async def test_search_finds_groups_permissions_and_accounts(
     administrator: httpx2.AsyncClient, db: Db, words: str, kind: str, name: str
@@ -147,7 +152,7 @@ async def test_home_counts_accounts_that_need_attention(administrator: httpx2.As
 
     for words in ("1 accounts of people who left", "1 accounts without a person", "1 accounts unused for 90 days"):
         assert words in home
-    assert "several fits" not in home
+    assert "match several people" not in home
     left = await text_of(administrator, "/accounts", leaver="true", isActive="true")
     assert "ada" in left
 

@@ -48,7 +48,6 @@ MATRIX: dict[tuple[str, str], frozenset[str]] = {
     ("GET", "/people"): EVERYONE,
     ("GET", "/identities"): EVERYONE,
     ("GET", "/identities/{id:str}"): LINE | {"self"},
-    ("GET", "/identities/{id:str}/access.csv"): LINE | {"self"},
     ("GET", "/requests"): EVERYONE,
     ("GET", "/requests/new"): EVERYONE,
     ("POST", "/requests/new"): EVERYONE,

@@ -189,7 +189,8 @@ async def test_access_on_a_future_date_is_rejected_on_the_same_page(
     path = f"/identities/{company.ids['identities']}"
 
     page = await administrator.get(path, params={"asOf": "8999-12-31"})
-    file = await administrator.get(f"{path}/access.csv", params={"asOf": "8999-12-31"})
+    asked = {"id": str(company.ids["identities"]), "asOf": "8999-12-31"}
+    file = await administrator.get("/export/person-access", params=asked)
 
     assert (page.status_code, file.status_code) == (200, 400)
     assert 'role="alert">As of must not be in the future' in page.text
@@ -202,12 +203,13 @@ async def test_access_before_the_first_import_is_shown_as_unknown(
     path = f"/identities/{company.ids['identities']}"
 
     page = await administrator.get(path, params={"asOf": "2001-01-31"})
-    file = await administrator.get(f"{path}/access.csv", params={"asOf": "2001-01-31"})
+    asked = {"id": str(company.ids["identities"]), "asOf": "2001-01-31"}
+    file = await administrator.get("/export/person-access", params={**asked, "format": "jsonl"})
 
     assert "No data on 2001-01-31" in page.text
     assert "no data before" in page.text
     assert "No account was matched" not in page.text
-    assert ",No data before 20" in file.text
+    assert '"noDataBefore":"20' in file.text
 
 
 async def test_failed_schedule_is_shown_on_the_application_and_the_home_page(

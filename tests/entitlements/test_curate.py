@@ -86,6 +86,11 @@ async def test_owner_who_leaves_is_replaced_by_the_owner_of_the_application(clie
 
     assert found["owner"] == {"id": str(omar), "name": "Omar Santos"}
     assert found["formerOwner"] == {"id": str(greta), "name": "Greta Das"}
+    [entry, *_] = (await client.get("/api/audit-events", params={"entityId": id})).json()["items"]
+    assert (entry["before"], entry["after"]) == ({"actingOwnerId": str(greta)}, {"actingOwnerId": str(omar)})
+    await execute(db, "UPDATE identities SET status = 'Active' WHERE id = %(id)s", id=greta)
+    [entry, *_] = (await client.get("/api/audit-events", params={"entityId": id})).json()["items"]
+    assert (entry["before"], entry["after"]) == ({"actingOwnerId": str(omar)}, {"actingOwnerId": str(greta)})
 
 
 async def test_every_change_is_audited_with_before_and_after(client: httpx2.AsyncClient, db: Db) -> None:

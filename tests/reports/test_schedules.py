@@ -19,7 +19,7 @@ from rolecall.reports import running
 from rolecall.reports.destination import Destination, FileBeingWritten
 from rolecall.reports.running import run_reports
 from tests.asgi import serving
-from tests.builders import an_application, an_identity
+from tests.builders import a_token, an_application, an_identity
 from tests.reports.reporting import a_report, hidden, visible
 
 START = datetime.fromisoformat("2026-03-01T05:30:00+00:00")
@@ -163,6 +163,30 @@ async def test_the_schedule_stops_when_its_owner_leaves(
     await service.patch(f"/api/reports/{report['id']}", json={"ownerId": None})
     await work(scheduled, DUE + timedelta(days=2))
     assert [run["status"] for run in await runs_of(service, report)] == ["Finished", "Failed", "Finished"]
+
+
+async def test_a_schedule_without_owner_stops_with_the_token_that_saved_it(
+    service: httpx2.AsyncClient, db: Db, scheduled: Config, folder: Path
+) -> None:
+    clerk = await a_token(db, "clerk", scopes=["config:manage", "identities:read", "applications:read"])
+    own = {"Authorization": f"Bearer {clerk.secret}"}
+    report = await daily(service, folder)
+    await service.patch(f"/api/reports/{report['id']}", json={"description": "All"}, headers=own)
+    await work(scheduled, START)
+    await work(scheduled, DUE)
+    await execute(db, "UPDATE tokens SET revoked_at = now() WHERE id = %(id)s", id=clerk.id)
+
+    await work(scheduled, DUE + timedelta(days=1))
+
+    failed, finished = await runs_of(service, report)
+    assert (finished["status"], failed["status"]) == ("Finished", "Failed")
+    assert failed["reason"] == (
+        "API Token - clerk saved the report and may no longer read its list. "
+        "Choose an owner, or save the report to take it over"
+    )
+    await service.patch(f"/api/reports/{report['id']}", json={"description": "Taken over"})
+    await work(scheduled, DUE + timedelta(days=2))
+    assert (await runs_of(service, report))[0]["status"] == "Finished"
 
 
 @pytest.mark.parametrize("role", [None, "Provisioner"])

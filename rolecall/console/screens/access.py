@@ -5,18 +5,19 @@ from typing import Any
 
 from litestar.handlers import HTTPRouteHandler
 
-from rolecall.access_requests import queries as requests
-from rolecall.access_requests.permitted import NOT_OWN_OFFBOARDING
+from rolecall.access_models import queries as models
+from rolecall.access_requests import requests_of_person
+from rolecall.console import queries as console
 from rolecall.console.answers import HtmlPage, SeeOther, sentence
 from rolecall.console.finding import label_of, the_person
-from rolecall.console.forms import first, problems_by_field, shown
+from rolecall.console.forms import first, person_filter, problems_by_field, shown
 from rolecall.console.frame import screen
 from rolecall.console.holders_chart import ChartPeriod, holders_chart
 from rolecall.console.inputs import Form, a_day, some_words
-from rolecall.core.caller import SYSTEM, Caller, Scope
+from rolecall.core.caller import Caller, Scope
 from rolecall.core.checking import Facts
 from rolecall.core.config import Config
-from rolecall.core.db import Db, fetch_rows
+from rolecall.core.db import Db
 from rolecall.core.errors import Invalid
 from rolecall.core.paging import PAGE_SIZE, Page
 from rolecall.effective_access import holders
@@ -37,11 +38,14 @@ _QUERY = {
     "riskRating": a_word_of(Level),
     "isPrivileged": a_flag,
     "tag": some_words,
+    "ownerId": a_guid,
+    "person": some_words,
 }
 
 
 @screen("GET", "/access", scope=Scope.APPLICATIONS_READ, query=_QUERY)
-async def show_catalogue(db: Db, query: dict[str, Any]) -> HtmlPage:
+async def show_catalogue(db: Db, caller: Caller, query: dict[str, Any]) -> HtmlPage:
+    owner = await person_filter(db, {**query, "identityId": query.get("ownerId")}, caller)
     filters = queries.EntitlementFilters(
         application_id=query.get("applicationId"),
         kind=query.get("kind"),
@@ -49,14 +53,15 @@ async def show_catalogue(db: Db, query: dict[str, Any]) -> HtmlPage:
         risk_rating=query.get("riskRating"),
         is_privileged=query.get("isPrivileged"),
         tag=query.get("tag") or None,
+        owner_id=owner.id,
     )
-    everywhere = await fetch_rows(db, "SELECT id::text, name FROM applications WHERE NOT is_archived ORDER BY list_key")
     return HtmlPage(
         "access.html",
         {
             "page": await queries.by_name(db, query["page"], filters),
             "query": query,
-            "applications": everywhere,
+            "who": owner,
+            "applications": [(str(one.id), one.name) for one in await console.live_applications(db)],
             "kinds": list(EntitlementKind),
             "risks": list(Level),
         },
@@ -103,50 +108,10 @@ async def show_entitlement(
             "period": period,
             "first_data": first,
             "chart": await holders_chart(db, entitlement, period, first, facts.now) if first else None,
-            "models": await _models(db, entitlement, [group.name for group in giving]),
-            "requests": await _requests(db, entitlement, caller),
+            "models": await models.granting(db, entitlement, [group.name for group in giving]),
+            "requests": await requests_of_person.about(db, entitlement, caller),
         },
     )
-
-
-async def _models(db: Db, entitlement: EntitlementDetail, groups: list[str]) -> list[Any]:
-    """Find the committed models that grant it, or a group that gives it; `through` names that group."""
-    return await fetch_rows(
-        db,
-        """SELECT m.id, m.name, CASE WHEN bool_and(g.is_group AND g.permission = ANY(%(groups)s))
-                                     THEN min(g.permission) ELSE '' END AS through
-           FROM access_model_grants g JOIN access_models m ON m.id = g.model_id
-           WHERE g.application_id = %(application)s AND (
-               g.is_group = %(is_group)s AND g.permission = %(name)s
-                   AND (g.is_group OR (g.header, g.section) = (%(header)s, %(section)s))
-               OR g.is_group AND g.permission = ANY(%(groups)s))
-           GROUP BY m.id ORDER BY m.name_key""",
-        application=entitlement.application.id,
-        is_group=entitlement.kind == EntitlementKind.GROUP,
-        header=entitlement.header,
-        section=entitlement.section,
-        name=entitlement.name,
-        groups=groups,
-    )
-
-
-_MOST_REQUESTS = 20
-
-
-async def _requests(db: Db, entitlement: EntitlementDetail, caller: Caller) -> list[Any]:
-    """Find the newest requests about it; limited people do not see those of their own offboarding."""
-    rows = await fetch_rows(
-        db,
-        f"""SELECT r.id FROM access_requests r JOIN privileges p ON p.request_id = r.id
-            WHERE r.application_id = %(application)s AND p.header = %(header)s AND p.section = %(section)s
-              AND p.permission = %(name)s AND {NOT_OWN_OFFBOARDING} ORDER BY r.list_key DESC LIMIT {_MOST_REQUESTS}""",
-        application=entitlement.application.id,
-        header=entitlement.header,
-        section=entitlement.section,
-        name=entitlement.name,
-        me=caller.id if caller.is_limited else SYSTEM.id,
-    )
-    return await requests.details(db, [id for (id,) in rows])
 
 
 @screen("GET", "/access/{id:str}/edit", scope=Scope.CONFIG_MANAGE)
@@ -154,6 +119,7 @@ async def edit_entitlement(db: Db, id: str) -> HtmlPage:
     entitlement = await queries.get(db, id)
     said = await queries.curation(db, entitlement.id)
     form = {
+        "sameAs": str(entitlement.same_as.id) if entitlement.same_as else "",
         "displayName": said.display_name,
         "explanation": said.explanation,
         "owner": await label_of(db, said.owner_id),
@@ -161,11 +127,18 @@ async def edit_entitlement(db: Db, id: str) -> HtmlPage:
         "tags": ", ".join(said.tags),
         "isPrivileged": "yes" if said.is_privileged else "",
     }
-    return HtmlPage("entitlement_form.html", _form(entitlement, form, {}))
+    return await _form(db, entitlement, form, {})
 
 
-def _form(entitlement: EntitlementDetail, form: dict[str, str], problems: dict[str, str]) -> dict[str, Any]:
-    return {"entitlement": entitlement, "form": form, "problems": problems, "risks": list(Level)}
+async def _form(db: Db, entitlement: EntitlementDetail, form: dict[str, str], problems: dict[str, str]) -> HtmlPage:
+    values = {
+        "entitlement": entitlement,
+        "form": form,
+        "problems": problems,
+        "risks": list(Level),
+        "former": await queries.former_names(db, entitlement),
+    }
+    return HtmlPage("entitlement_form.html", values, 400 if problems else 200)
 
 
 @screen("POST", "/access/{id:str}", scope=Scope.CONFIG_MANAGE)
@@ -182,9 +155,11 @@ async def curate_entitlement(db: Db, id: str, form: Form, facts: Facts) -> HtmlP
                 "isPrivileged": bool(first(form, "isPrivileged")),
                 "tags": [tag.strip() for tag in first(form, "tags").split(",") if tag.strip()],
             }
+            if "sameAs" in form:
+                raw["sameAs"] = first(form, "sameAs")
             await actions.curate_entitlement(db, id, raw, facts)
     except Invalid as error:
-        return HtmlPage("entitlement_form.html", _form(entitlement, shown(form), problems_by_field(error)))
+        return await _form(db, entitlement, shown(form), problems_by_field(error))
     return SeeOther(f"/access/{id}", "The description was saved.")
 
 

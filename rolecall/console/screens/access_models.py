@@ -21,10 +21,13 @@ from rolecall.console.forms import (
 )
 from rolecall.console.frame import screen
 from rolecall.console.inputs import Form, one_among
+from rolecall.console.picking import FoundAccess, access_like, with_lines
 from rolecall.core.caller import Caller, Scope
 from rolecall.core.checking import Facts, Json
 from rolecall.core.db import Db
 from rolecall.core.errors import Invalid
+from rolecall.core.ids import guid
+from rolecall.identities import queries as identities
 from rolecall.identities.authority import RecordType
 
 _READ, _WRITE = Scope.ACCESS_REQUESTS_READ, Scope.CONFIG_MANAGE
@@ -52,6 +55,7 @@ async def _form(
     problems: dict[str, str],
     found: AccessModelDetail | None = None,
     late: EditConflict | None = None,
+    picks: dict[int, FoundAccess] | None = None,
 ) -> HtmlPage:
     """Show the model as a form, with empty lines for more conditions and applications."""
     blank = {"field": "", "operator": "", "value": ""}
@@ -64,8 +68,10 @@ async def _form(
         "fields": list(model.Field),
         "operators": list(model.Operator),
         "applications": await console.live_applications(db),
+        "departments": await identities.departments(db),
         "model": found,
         "late": late,
+        "picks": picks or {},
     }
     return HtmlPage("access_model_form.html", values, 409 if late else 400 if problems else 200)
 
@@ -95,9 +101,24 @@ def _words(operator: str, value: str) -> object:
 def _access(form: Form, n: int) -> Json | None:
     if not (application := first(form, f"applicationId.{n}")):
         return None
-    groups = [line.strip() for line in first(form, f"groups.{n}").splitlines() if line.strip()]
-    permissions = [_permission(line) for line in first(form, f"permissions.{n}").splitlines() if line.strip()]
-    return {"applicationId": application, "groups": groups, "permissions": permissions}
+    groups = with_lines(first(form, f"groups.{n}"), form.get(f"pickGroups.{n}", [])).splitlines()
+    permissions = with_lines(first(form, f"permissions.{n}"), form.get(f"pick.{n}", [])).splitlines()
+    return {"applicationId": application, "groups": groups, "permissions": [_permission(line) for line in permissions]}
+
+
+async def _picks(db: Db, form: Form) -> dict[int, FoundAccess] | None:
+    """Return what was searched for in each application of the form, or None if nothing was."""
+    searched = {n: words for n in range(1001) if (words := first(form, f"find.{n}"))}
+    if not searched and not first(form, "search"):
+        return None
+    # The form is shown again without the places that have no application.
+    chosen = [n for n in range(1001) if first(form, f"applicationId.{n}")]
+    return {
+        chosen.index(n) if n in chosen else len(chosen): await access_like(
+            db, guid(first(form, f"applicationId.{n}")), words
+        )
+        for n, words in (searched or {0: ""}).items()
+    }
 
 
 def _permission(line: str) -> Json:
@@ -108,6 +129,8 @@ def _permission(line: str) -> Json:
 
 @screen("POST", "/access-models/new", scope=_WRITE)
 async def create_access_model(db: Db, form: Form, facts: Facts) -> HtmlPage | SeeOther:
+    if (picks := await _picks(db, form)) is not None:
+        return await _form(db, _body(form), first(form, "ownerId"), {}, picks=picks)
     try:
         async with db.transaction():
             found = await actions.create_model(db, _body(await with_people(db, form, "ownerId")), facts)
@@ -186,6 +209,8 @@ async def _current(db: Db, id: str) -> Json:
 async def change_access_model(db: Db, id: str, form: Form, facts: Facts) -> HtmlPage | SeeOther:
     found = await queries.get(db, id)
     version, owner = first(form, "version"), first(form, "ownerId")
+    if (picks := await _picks(db, form)) is not None:
+        return await _form(db, {**_body(form), "version": version}, owner, {}, found, picks=picks)
     if late := await edit_conflict(db, version, found.id, _current(db, id)):
         return await _form(db, {**_body(form), "version": late.version}, owner, {}, found, late)
     try:
@@ -197,8 +222,9 @@ async def change_access_model(db: Db, id: str, form: Form, facts: Facts) -> Html
 
 
 @screen("POST", "/access-models/{id:str}/commit", scope=_WRITE)
-async def commit_access_model(db: Db, caller: Caller, id: str, facts: Facts) -> SeeOther:
-    found = await actions.commit_model(db, caller, id, facts.now)
+async def commit_access_model(db: Db, caller: Caller, id: str, form: Form, facts: Facts) -> SeeOther:
+    allowed = first(form, "allowUnknown") == "yes"
+    found = await actions.commit_model(db, caller, id, facts.now, allow_unknown=allowed)
     return SeeOther(f"/access-models/{id}", f"Version {found.version} is in effect")
 
 

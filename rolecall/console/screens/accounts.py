@@ -7,12 +7,13 @@ from litestar.handlers import HTTPRouteHandler
 from rolecall.accounts import roster
 from rolecall.accounts.model import Match
 from rolecall.accounts.routes import a_number_of_days
+from rolecall.console import queries as console
 from rolecall.console.answers import HtmlPage
 from rolecall.console.frame import screen
 from rolecall.console.inputs import some_words
 from rolecall.core.caller import Scope
 from rolecall.core.checking import Facts
-from rolecall.core.db import Db, fetch_rows
+from rolecall.core.db import Db
 from rolecall.web.bodies import a_flag, a_guid, a_word_of
 
 _QUERY = {
@@ -37,13 +38,12 @@ async def show_accounts(db: Db, query: dict[str, Any], facts: Facts) -> HtmlPage
         dormant_days=query.get("dormantDays"),
         privileged=query.get("privileged"),
     )
-    everywhere = await fetch_rows(db, "SELECT id::text, name FROM applications WHERE NOT is_archived ORDER BY list_key")
     return HtmlPage(
         "accounts.html",
         {
             "page": await roster.list_accounts(db, query["page"], filters, None, facts.now),
             "query": query,
-            "applications": everywhere,
+            "applications": [(str(one.id), one.name) for one in await console.live_applications(db)],
             "matches": list(Match),
         },
     )

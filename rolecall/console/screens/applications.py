@@ -58,8 +58,7 @@ TABS = ("accounts", "groups", "permissions", "imports", "connector")
 
 @screen("GET", "/applications", scope=Scope.APPLICATIONS_READ, limits=OWN)
 async def show_applications(db: Db, caller: Caller, query: dict[str, Any]) -> HtmlPage:
-    number = query["page"]
-    page = await (queries.of_person(db, caller.id, number) if caller.is_limited else queries.by_name(db, number))
+    page = await queries.readable_by(db, caller, query["page"])
     beside = await console.beside_applications(db, [item.id for item in page.items])
     return HtmlPage(
         "applications.html", {"page": page, "query": query, "beside": beside, "held": await console.held_imports(db)}

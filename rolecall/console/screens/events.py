@@ -26,6 +26,7 @@ from rolecall.core.db import Db
 from rolecall.core.errors import Invalid, NotFound
 from rolecall.core.ids import guid, known_guid
 from rolecall.core.paging import totals_by
+from rolecall.identities import queries as identities
 from rolecall.identities.authority import RecordType, may
 from rolecall.identities.model import IdentityType
 from rolecall.personnel_events import actions, previewing, queries
@@ -131,6 +132,7 @@ async def _form(
             "form": shown(form),
             "problems": problems or {},
             "preview": preview,
+            "departments": await identities.departments(db),
             "identity_types": list(IdentityType),
             "custom_fields": [field for field in (await settings.get(db)).custom_fields if field.enabled],
         },

@@ -4,12 +4,13 @@ from typing import Any
 from litestar.handlers import HTTPRouteHandler
 from litestar.response.base import ASGIResponse
 
-from rolecall.console import actions
+from rolecall.console import actions, record_access
 from rolecall.console.frame import OWN, screen
+from rolecall.console.lists import OWN_LISTS, list_named, record_in
 from rolecall.console.model import Session
 from rolecall.core import clock
 from rolecall.core.authors import Author, AuthorKind, by
-from rolecall.core.caller import Caller
+from rolecall.core.caller import Caller, Scope
 from rolecall.core.config import Config
 from rolecall.core.db import Db
 from rolecall.core.errors import Forbidden, NotFound, Unauthorized
@@ -20,7 +21,7 @@ from rolecall.web import exporting
 from rolecall.web.bodies import AnyRequest
 from rolecall.web.correlation import correlation_id
 from rolecall.web.exporting import Sign, a_format
-from rolecall.web.lists import LISTS, RECORD, find_all, read_filters
+from rolecall.web.lists import RECORD, ListSource, find_all, read_filters
 
 
 def sign_as(session: Session, caller: Caller, scope: str, action: str) -> Sign:
@@ -32,7 +33,7 @@ def sign_as(session: Session, caller: Caller, scope: str, action: str) -> Sign:
         if person is None:
             raise Unauthorized
         # The rows were selected for this caller, so the export fails if the role was removed meanwhile.
-        if scope not in person.caller().scopes or person.is_limited != caller.is_limited:
+        if scope not in {*person.caller().scopes, Scope.NOTIFICATIONS_OWN} or person.is_limited != caller.is_limited:
             raise Forbidden(scope)
         return author
 
@@ -44,22 +45,36 @@ def is_from_here(request: AnyRequest) -> bool:
     return request.headers.get("sec-fetch-site", "none") in ("none", "same-origin")
 
 
-# The lists that a limited person may export: they contain only what concerns the person.
-OWN_LISTS = ("access-requests", "events", "identities", "search-identities")
+async def require_list(db: Db, caller: Caller, source: ListSource, given: dict[str, str]) -> None:
+    """Refuse a list that the person may not read; everyone who signs in may read their own notifications."""
+    if source.scope not in {*caller.scopes, Scope.NOTIFICATIONS_OWN}:
+        raise Forbidden(source.scope)
+    if not caller.is_limited or source.name in OWN_LISTS:
+        return
+    if (record := record_in(source.name, given)) is None:
+        raise Forbidden(source.scope)
+    type, id = record
+    await record_access.require(db, caller, type, str(id))
 
 
 @screen("GET", "/export/{id:str}", limits=OWN, query={"format": a_format})
 async def export_list(
-    request: AnyRequest, id: str, session: Session, caller: Caller, query: dict[str, Any], config: Config, now: datetime
+    request: AnyRequest,
+    db: Db,
+    id: str,
+    session: Session,
+    caller: Caller,
+    query: dict[str, Any],
+    config: Config,
+    now: datetime,
 ) -> ASGIResponse:
-    """Download a whole list under the filters of the API."""
-    source = LISTS.get(id) if is_from_here(request) else None
+    """Download a whole list under its filters."""
+    source = list_named(id) if is_from_here(request) else None
     if source is None:
         raise NotFound("List", id)
-    if source.scope not in caller.scopes or (caller.is_limited and id not in OWN_LISTS):
-        raise Forbidden(source.scope)
     given = {name: text for name, text in request.query_params.items() if name not in ("format", "page") and text}
     filters = read_filters(source, given)
+    await require_list(db, caller, source, given)
     format = query.get("format") or Format.CSV
     plan = Plan(id=new_id(), list=source.name, filters=given, columns=source.columns, format=format)
     return await exporting.begin(

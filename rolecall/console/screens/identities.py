@@ -1,11 +1,8 @@
-import csv
 from datetime import date, datetime, time
-from io import StringIO
 from typing import Any
 from uuid import UUID
 
 from litestar.handlers import HTTPRouteHandler
-from litestar.response.base import ASGIResponse
 
 from rolecall.access_models import queries as models
 from rolecall.access_models.model import Grant
@@ -19,8 +16,6 @@ from rolecall.core.caller import Caller, Scope
 from rolecall.core.checking import Facts
 from rolecall.core.config import Config
 from rolecall.core.db import Db
-from rolecall.core.errors import Invalid
-from rolecall.core.formats.spreadsheets import harmless
 from rolecall.effective_access.queries import access_of
 from rolecall.effective_access.shapes import EffectiveAccess
 from rolecall.entitlements import queries as entitlements
@@ -49,6 +44,8 @@ async def show_identities(db: Db, caller: Caller, query: dict[str, Any]) -> Html
     else:
         found = await (queries.by_name(db, page) if filters.are_empty() else finding.listed(db, page, filters))
     values = {"page": found, "query": query, "statuses": list(IdentityStatus), "types": list(IdentityType)}
+    # A limited person must not learn of departments that none of their people is in.
+    values["departments"] = [] if caller.is_limited else await queries.departments(db)
     return HtmlPage("identities.html", values)
 
 
@@ -73,7 +70,8 @@ async def show_identity(
     identity = await queries.get(db, id)
     asked = query.get("asOf")
     day = asked if asked and asked <= facts.today else None
-    access = await access_of(db, identity.id, _end_of(day, config))
+    end = _end_of(day, config)
+    access = await access_of(db, identity.id, end)
     missing = [] if day else await _missing(db, identity, access)
     held = [(t.application.id, e) for t in access.applications for account in t.accounts for e in account.access]
     named = [(id, entry.header, entry.section, entry.permission) for id, entry in held]
@@ -82,6 +80,7 @@ async def show_identity(
         {
             "identity": identity,
             "as_of": day,
+            "end_of_day": end and end.isoformat(),
             "today": facts.today,
             "problem": FUTURE if asked and not day else None,
             "access": [there for there in access.applications if not there.is_unknown(access.as_of)],
@@ -122,32 +121,4 @@ async def _missing(db: Db, identity: IdentityDetail, access: EffectiveAccess) ->
     return [g for g in granted if (g.application_id, g.header, g.section, g.permission) not in held]
 
 
-@screen(
-    "GET",
-    "/identities/{id:str}/access.csv",
-    scope=Scope.IDENTITIES_READ,
-    limits=RecordType.PERSON,
-    query={"asOf": a_day},
-)
-async def export_access(db: Db, id: str, query: dict[str, Any], config: Config, facts: Facts) -> ASGIResponse:
-    identity = await queries.get(db, id)
-    if (day := query.get("asOf")) and day > facts.today:
-        raise Invalid.on("asOf", FUTURE)
-    access = await access_of(db, identity.id, _end_of(day, config))
-    text = StringIO()
-    table = csv.writer(text)
-    table.writerow(("Application", "Username", "Header", "Section", "Permission", "Access", "Risk", "Group", "Import"))
-    for there in access.applications:
-        if there.is_unknown(access.as_of):
-            table.writerow(
-                (harmless(there.application.name), f"No data before {there.no_data_before:%Y-%m-%dT%H:%M:%SZ}")
-            )
-        for account in there.accounts:
-            for e in account.access:
-                row = (there.application.name, account.username, e.header, e.section, e.permission, e.access)
-                table.writerow(map(harmless, (*row, e.risk_rating, e.group, str(e.why.application_import.number))))
-    headers = {"Content-Disposition": f'attachment; filename="access-{identity.id}.csv"'}
-    return ASGIResponse(body=text.getvalue().encode(), media_type="text/csv; charset=utf-8", headers=headers)
-
-
-HANDLERS: list[HTTPRouteHandler] = [show_identities, suggest_people, show_identity, export_access]
+HANDLERS: list[HTTPRouteHandler] = [show_identities, suggest_people, show_identity]

@@ -32,6 +32,7 @@ from rolecall.core.formats.formats import Format
 from rolecall.core.ids import guid, known_guid
 from rolecall.exports import queries as exports
 from rolecall.reports import actions, planning, queries, running
+from rolecall.reports.authority import authority_of
 from rolecall.reports.lists import known_lists
 from rolecall.reports.model import ReportPeriod, has_past
 from rolecall.reports.shapes import ReportDetail
@@ -176,7 +177,6 @@ async def _page(
     late: EditConflict | None = None,
 ) -> HtmlPage:
     source = known_lists().get(report.list)
-    owner = report.owner
     values = {
         "report": report,
         "late": late,
@@ -184,7 +184,9 @@ async def _page(
         "next_run": report.schedule and next_time(report.schedule.cron, now, config.timezone),
         "may_run": report.list in _readable(caller),
         "scope": source.scope if source else "",
-        "owner_may": owner is None or bool(source and source.scope in await console.scopes_of(db, owner.id)),
+        "stopped": report.schedule
+        and source
+        and (await authority_of(db, report, source.scope, console.scopes_of, now)).refusal,
         **((await _form(db, source, form, problems or {})).values if source else {}),
     }
     return HtmlPage("report.html", values, 409 if late else 400 if problems else 200)

@@ -23,6 +23,7 @@ from rolecall.console.forms import (
 from rolecall.console.frame import OWN, screen
 from rolecall.console.inputs import Form, some_words
 from rolecall.console.model import Person
+from rolecall.console.picking import FoundAccess, access_as, access_like, with_lines
 from rolecall.core.caller import Caller, Scope
 from rolecall.core.checking import Facts
 from rolecall.core.db import Db
@@ -155,18 +156,34 @@ async def show_form(db: Db, caller: Caller, query: dict[str, Any]) -> HtmlPage:
     return await _form(db, {"identityId": [label], **form}, {})
 
 
-async def _form(db: Db, form: Form, problems: dict[str, str]) -> HtmlPage:
+async def _form(db: Db, form: Form, problems: dict[str, str], found: FoundAccess | None = None) -> HtmlPage:
     values = {
         "form": shown(form),
         "problems": problems,
+        "found": found,
         "actions": list(RequestAction),
         "applications": await console.live_applications(db),
     }
     return HtmlPage("request_form.html", values, 400 if problems else 200)
 
 
+async def _find_access(db: Db, caller: Caller, form: Form) -> HtmlPage:
+    """Show the form again with the groups and permissions that were searched for."""
+    application, person, words = guid(first(form, "applicationId")), first(form, "sameAs"), first(form, "find")
+    try:
+        found = await (
+            access_as(db, application, "sameAs", person, caller) if person else access_like(db, application, words)
+        )
+    except Invalid as error:
+        return await _form(db, form, problems_by_field(error))
+    return await _form(db, {**form, "find": [""], "sameAs": [""]}, {}, found)
+
+
 @screen("POST", "/requests/new", scope=Scope.ACCESS_REQUESTS_WRITE, limits=OWN)
 async def create_access_request(db: Db, caller: Caller, form: Form, facts: Facts) -> HtmlPage | SeeOther:
+    form = {**form, "privileges": [with_lines(first(form, "privileges"), form.get("pick", []))]}
+    if first(form, "search") or first(form, "find") or first(form, "sameAs"):
+        return await _find_access(db, caller, form)
     try:
         async with db.transaction():
             named = await with_people(db, form, "identityId", caller=caller)

@@ -22,8 +22,10 @@ def frame_of(items: Sequence[Any], columns: Sequence[Column]) -> "pl.DataFrame":
         ColumnType.NUMBER: pl.Float64,
         ColumnType.BOOLEAN: pl.Boolean,
     }
-    schema = {column.name: types.get(column.type, pl.String) for column in columns}
-    return pl.DataFrame(cells(items, columns), schema=schema)
+    by_name = cells(items, columns)
+    return pl.DataFrame(
+        [pl.Series(each.name, by_name[each.name], dtype=types.get(each.type, pl.String)) for each in columns]
+    )
 
 
 def without_formulas(frame: "pl.DataFrame", columns: Sequence[Column]) -> "pl.DataFrame":

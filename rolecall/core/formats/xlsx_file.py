@@ -143,6 +143,7 @@ def _time(text: str) -> str:
 
 _WRITERS = {
     ColumnType.TEXT: _text,
+    ColumnType.CODE: _text,
     ColumnType.JSON: _text,
     ColumnType.INTEGER: lambda value: f"<c><v>{value}</v></c>",
     ColumnType.NUMBER: lambda value: f"<c><v>{value!r}</v></c>",

@@ -1,0 +1,92 @@
+"""Find groups and permissions for a form: by a part of their names, or as another person has them.
+
+A form sends its search and is shown again with what was found, so it works without JavaScript.
+"""
+
+from collections.abc import Iterable
+from uuid import UUID
+
+import msgspec
+
+from rolecall.accounts.model import PermissionName
+from rolecall.accounts.naming import look_up_permissions
+from rolecall.console import finding
+from rolecall.core.caller import Caller
+from rolecall.core.db import Db
+from rolecall.effective_access.queries import access_of
+from rolecall.entitlements import queries
+from rolecall.entitlements.model import EntitlementKind
+from rolecall.settings.policy import Level
+
+
+class AccessChoice(msgspec.Struct, frozen=True):
+    """A group or permission that can be chosen; `line` names it as a line of a form does, `name` a group alone."""
+
+    line: str
+    name: str
+    label: str
+    is_group: bool
+    risk: Level
+    is_chosen: bool = False
+
+
+class FoundAccess(msgspec.Struct, frozen=True):
+    """What a search found; `message` says what to do if it found nothing."""
+
+    choices: list[AccessChoice]
+    message: str
+
+
+def line_of(name: PermissionName) -> str:
+    """Write a name so that `permission_in` reads it."""
+    parts = name if name.section else (name.header, name.permission) if name.header else (name.permission,)
+    return " / ".join(parts)
+
+
+def with_lines(text: str, lines: Iterable[str]) -> str:
+    """Add lines to the text of a field, each once."""
+    return "\n".join(dict.fromkeys(line.strip() for line in (*text.splitlines(), *lines) if line.strip()))
+
+
+async def access_like(db: Db, application_id: UUID | None, words: str) -> FoundAccess:
+    """Find groups and permissions of an application by a part of their names, or else the nearest names."""
+    if application_id is None:
+        return FoundAccess([], "Choose the application first")
+    if not words:
+        return FoundAccess([], "Type a part of the name")
+    found = await queries.suggested(db, application_id, words)
+    choices = [
+        AccessChoice(
+            line_of(PermissionName(one.header, one.section, one.name)),
+            one.name,
+            one.display_name or one.name or one.section,
+            one.kind == EntitlementKind.GROUP,
+            one.risk_rating,
+        )
+        for one in found
+    ]
+    if choices:
+        return FoundAccess(choices, "")
+    (lookup,) = await look_up_permissions(db, [(application_id, PermissionName("", "", words))])
+    return FoundAccess([], lookup.complaint or "The application has no groups and permissions yet. Write the name")
+
+
+async def access_as(db: Db, application_id: UUID | None, field: str, words: str, caller: Caller) -> FoundAccess:
+    """Find what another person holds in an application directly; what follows from groups follows again."""
+    id = UUID(await finding.the_person(db, field, words, caller))
+    if application_id is None:
+        return FoundAccess([], "Choose the application first")
+    held = await access_of(db, id, None)
+    entries = {
+        PermissionName(entry.header, entry.section, entry.permission): entry.risk_rating
+        for there in held.applications
+        if there.application.id == application_id
+        for account in there.accounts
+        for entry in account.access
+        if not entry.path
+    }
+    choices = [
+        AccessChoice(line_of(name), name.permission, name.permission or name.section, False, risk, is_chosen=True)
+        for name, risk in entries.items()
+    ]
+    return FoundAccess(choices, "" if choices else "This person has no access in the application")

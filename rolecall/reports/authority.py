@@ -1,0 +1,65 @@
+"""Whose authority a schedule has: that of the report's owner, or else of the person or token that saved it last.
+
+It is read at each run, so a schedule stops when that person leaves or the token is revoked, until another person
+takes the report over.
+"""
+
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+from uuid import UUID
+
+import msgspec
+
+from rolecall.audit import queries as audit
+from rolecall.core.authors import AuthorKind
+from rolecall.core.caller import SYSTEM, Caller
+from rolecall.core.db import Db
+from rolecall.core.errors import NotFound
+from rolecall.reports.shapes import ReportDetail
+from rolecall.tokens import queries as tokens
+
+# Returns what a person may do; injected, because roles belong to the console.
+ScopesOf = Callable[[Db, UUID], Awaitable[frozenset[str]]]
+
+
+class ScheduleAuthority(msgspec.Struct, frozen=True):
+    """Who a schedule reads its list as; `refusal` says why it may not, or is None."""
+
+    caller: Caller
+    refusal: str | None
+
+
+async def authority_of(
+    db: Db, report: ReportDetail, scope: str, scopes_of: ScopesOf, now: datetime
+) -> ScheduleAuthority:
+    if report.owner:
+        caller = Caller(report.owner.id, report.owner.name, await scopes_of(db, report.owner.id))
+        refusal = f"{caller.name} owns the report and may no longer read its list. Choose another owner"
+    else:
+        caller = await _who_saved(db, report.id, scope, scopes_of, now)
+        said = f"{caller.name} saved the report" if caller.name else "The report has no owner"
+        refusal = f"{said} and may no longer read its list. Choose an owner, or save the report to take it over"
+    return ScheduleAuthority(caller, None if scope in caller.scopes else refusal)
+
+
+async def _who_saved(db: Db, id: UUID, scope: str, scopes_of: ScopesOf, now: datetime) -> Caller:
+    """Return who changed the report last, as the audit says, with what they may do now."""
+    newest = (await audit.newest_first(db, 1, audit.Filter(entity_id=id))).items
+    if not newest:
+        return Caller(SYSTEM.id, "", frozenset())
+    who = newest[0].caller
+    if who.kind == AuthorKind.PERSON and who.id:
+        return Caller(who.id, who.name, await scopes_of(db, who.id))
+    if who.kind == AuthorKind.TOKEN and who.id:
+        return Caller(who.id, who.name, await _scopes_of_token(db, who.id, now))
+    # The operator of the machine or the database, who is no record that could leave.
+    return Caller(SYSTEM.id, SYSTEM.name, frozenset([scope]))
+
+
+async def _scopes_of_token(db: Db, id: UUID, now: datetime) -> frozenset[str]:
+    try:
+        token = await tokens.get(db, id)
+    except NotFound:
+        return frozenset()
+    is_usable = token.revoked_at is None and (token.expires_at is None or now < token.expires_at)
+    return frozenset(token.scopes) if is_usable else frozenset()

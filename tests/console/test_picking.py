@@ -1,0 +1,181 @@
+"""Test that forms find groups and permissions, and refuse names that do not exist."""
+
+import re
+from html import unescape
+from typing import Any
+from uuid import UUID
+
+import httpx2
+import pytest
+
+from rolecall.accounts.model import PermissionName
+from rolecall.console.forms import permission_in
+from rolecall.console.picking import line_of, with_lines
+from rolecall.core.db import Db, execute, fetch_value
+from tests.builders import an_access_model, an_identity
+from tests.entitlements.test_list import a_ledger
+from tests.nesting import refresh, some_groups
+
+NAMES = ["Post", "Wires / Approve", "Wires / Out / Approve", "/ Out / Approve", "Wires / Out /"]
+
+
+@pytest.mark.parametrize("line", NAMES)
+def test_a_line_is_read_as_it_was_written(line: str) -> None:
+    assert line_of(PermissionName(**permission_in(line))).strip() == line
+
+
+def test_picked_lines_are_added_once() -> None:
+    assert with_lines("Clerks\n\n", ["Wires / Approve", "Clerks"]) == "Clerks\nWires / Approve"
+
+
+def picked(text: str, name: str = "pick") -> list[str]:
+    return [unescape(value) for value in re.findall(rf'type="checkbox" name="{re.escape(name)}" value="([^"]*)"', text)]
+
+
+@pytest.fixture
+async def ledger(db: Db) -> UUID:
+    return await a_ledger(db)
+
+
+async def ask(client: httpx2.AsyncClient, ledger: UUID, **fields: Any) -> httpx2.Response:
+    form = {"action": "Add", "applicationId": str(ledger), "identityId": "Greta Das", "privileges": "", **fields}
+    return await client.post("/requests/new", data=form)
+
+
+async def test_request_form_finds_access_by_a_part_of_its_name(
+    administrator: httpx2.AsyncClient, db: Db, ledger: UUID
+) -> None:
+    await an_identity(db, "Greta", "Das")
+
+    found = await ask(administrator, ledger, find="appro", pick="Group / Clerks")
+    assert picked(found.text) == ["Wires / Approve", "Group / Wire approvers"]
+    assert ">Group / Clerks</textarea>" in found.text
+    sent = await ask(administrator, ledger, privileges="Group / Clerks", pick=picked(found.text)[0])
+
+    assert sent.status_code == 303
+    assert await fetch_value(db, "SELECT array_agg(permission ORDER BY position) FROM privileges") == [
+        "Clerks",
+        "Approve",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"find": "Aprove wires"}, "did you mean"),
+        ({"find": "zzz"}, "Permission zzz is not known in Ledger"),
+        ({"search": "yes"}, "Type a part of the name"),
+        ({"find": "x", "applicationId": ""}, "Choose the application first"),
+        ({"sameAs": "Someone Else"}, "No person matches Someone Else"),
+    ],
+)
+async def test_search_without_a_result_says_what_to_do(
+    administrator: httpx2.AsyncClient, db: Db, ledger: UUID, fields: dict[str, str], message: str
+) -> None:
+    await an_identity(db, "Greta", "Das")
+
+    answer = await ask(administrator, ledger, **fields)
+
+    assert message in unescape(answer.text)
+    assert await fetch_value(db, "SELECT count(*) FROM access_requests") == 0
+
+
+async def test_request_form_offers_the_access_of_another_person(
+    administrator: httpx2.AsyncClient, db: Db, ledger: UUID
+) -> None:
+    await an_identity(db, "Greta", "Das")
+
+    found = await ask(administrator, ledger, sameAs="Ada Ledger")
+
+    lines = picked(found.text)
+    assert "Group / Clerks" in lines
+    # What follows from a group follows again, so it is not requested by itself.
+    assert "Wires / Approve" not in lines
+    assert found.text.count(" checked>") >= len(lines)
+    assert (await ask(administrator, ledger, pick=lines)).status_code == 303
+
+
+async def test_unknown_name_in_a_request_is_refused_with_the_nearest(
+    administrator: httpx2.AsyncClient, db: Db, ledger: UUID
+) -> None:
+    await an_identity(db, "Greta", "Das")
+
+    answer = await ask(administrator, ledger, privileges="Group / Clerk")
+
+    assert answer.status_code == 400
+    assert "Group Clerk is not known in Ledger; did you mean Clerks?" in unescape(answer.text)
+
+
+async def test_model_form_finds_groups_and_permissions(administrator: httpx2.AsyncClient, db: Db, ledger: UUID) -> None:
+    form = {"name": "Wirers", "enabled": "yes", "applicationId.0": str(ledger), "groups.0": "", "permissions.0": ""}
+
+    found = (await administrator.post("/access-models/new", data={**form, "find.0": "appro"})).text
+    groups, permissions = picked(found, "pickGroups.0"), picked(found, "pick.0")
+    saved = await administrator.post("/access-models/new", data={**form, "pickGroups.0": groups, "pick.0": permissions})
+
+    assert (groups, permissions, saved.status_code) == (["Wire approvers"], ["Wires / Approve"], 303)
+    draft = await fetch_value(db, "SELECT draft -> 'access' -> 0 FROM access_models")
+    assert draft["groups"] == ["Wire approvers"]
+    assert [one["permission"] for one in draft["permissions"]] == ["Approve"]
+
+
+async def test_draft_with_unknown_names_is_committed_only_on_purpose(
+    administrator: httpx2.AsyncClient, db: Db, ledger: UUID
+) -> None:
+    access = [{"applicationId": str(ledger), "groups": ["Clerk"]}]
+    id = await an_access_model(db, "Clerks", access=access, committed=False)
+    commit = f"/access-models/{id}/commit"
+
+    page = await administrator.get(f"/access-models/{id}?tab=simulation")
+    await administrator.post(commit, data={})
+    refused = await fetch_value(db, "SELECT version FROM access_models")
+    await administrator.post(commit, data={"allowUnknown": "yes"})
+
+    assert "Group Clerk is not known in Ledger; did you mean Clerks?" in page.text
+    assert 'name="allowUnknown"' in page.text
+    assert refused == 0
+    assert await fetch_value(db, "SELECT version FROM access_models") == 1
+
+
+async def test_catalogue_is_filtered_by_owner(administrator: httpx2.AsyncClient, db: Db, ledger: UUID) -> None:
+    greta = await an_identity(db, "Greta", "Das", email="greta@example.com")
+    id = await fetch_value(db, "SELECT id FROM entitlements WHERE name = 'Approve'")
+    await administrator.post(f"/access/{id}", data={"owner": "Greta Das"})
+
+    by_name = await administrator.get("/access", params={"person": "Greta Das"})
+    by_id = await administrator.get("/access", params={"ownerId": str(greta)})
+
+    for page in (by_name, by_id):
+        assert "Approve</a>" in page.text
+        assert "Clerks</a>" not in page.text
+        assert f'name="ownerId" value="{greta}"' in page.text
+
+
+async def test_entitlement_form_joins_a_renamed_group(administrator: httpx2.AsyncClient, db: Db, ledger: UUID) -> None:
+    former = await fetch_value(db, "SELECT id FROM entitlements WHERE name = 'Clerks'")
+    run = await some_groups(db, ledger, {"Tellers": ""})
+    await execute(
+        db,
+        """UPDATE group_versions SET until_import = %(run)s FROM groups g
+           WHERE g.number = group_number AND g.name = 'Clerks'""",
+        run=run,
+    )
+    await refresh(db, ledger, run)
+    id = await fetch_value(db, "SELECT id FROM entitlements WHERE name = 'Tellers'")
+
+    form = await administrator.get(f"/access/{id}/edit")
+    await administrator.post(f"/access/{id}", data={"sameAs": str(former)})
+
+    assert f'<option value="{former}">Clerks</option>' in form.text
+    assert await fetch_value(db, "SELECT same_as FROM curations WHERE entitlement_id = %(id)s", id=id) == former
+
+
+@pytest.mark.parametrize("path", ["/events/new", "/identities"])
+async def test_departments_are_suggested(administrator: httpx2.AsyncClient, db: Db, path: str) -> None:
+    for n, department in enumerate(["Treasury", "Finance", "finance", ""]):
+        await an_identity(db, f"First{n}", f"Last{n}", department=department)
+
+    page = (await administrator.get(path)).text
+
+    suggested = re.findall(r'<datalist id="departments">(.*?)</datalist>', page, re.S)[0]
+    assert [name.lower() for name in re.findall(r'<option value="([^"]*)">', suggested)] == ["finance", "treasury"]
