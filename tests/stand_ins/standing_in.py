@@ -5,7 +5,6 @@ from typing import Any
 from uuid import UUID
 
 from rolecall.console import queries
-from rolecall.console.model import Session
 from rolecall.core.caller import Caller, Scope
 from rolecall.core.db import Db
 from rolecall.personnel_events import actions as events
@@ -36,6 +35,6 @@ async def a_leave(db: Db, person: UUID, **fields: Any) -> UUID:
 async def caller_of(db: Db, person: UUID, now: datetime | None = None) -> Caller:
     """Return the caller that the console would make of a signed-in person."""
     now = now or datetime.now(UTC)
-    found = await queries.person_of(db, Session(b"", person, now, now, None, None), now)
+    found = await queries.person_of(db, person, now)
     assert found
     return found.caller()
