@@ -272,7 +272,11 @@ def navigation(person: Person | None) -> dict[str, list[tuple[str, str, str]]]:
 
 
 # Screens that belong to a part of the console with another address.
-_PART_OF = {"/imports": "/applications", "/drafts": "/applications", "/accounts": "/access", "/deliveries": "/webhooks"}
+_PART_OF = {
+    **dict.fromkeys(("/imports", "/drafts", "/connector-templates"), "/applications"),
+    "/accounts": "/access",
+    "/deliveries": "/webhooks",
+}
 
 
 def _is_at(path: str, href: str) -> bool:

@@ -57,4 +57,4 @@ def templates() -> tuple[ConnectorTemplate, ...]:
     folder = resources.files(__name__) / "templates"
     texts = [path.read_text() for path in folder.iterdir() if path.name.endswith(".yaml")]
     found = [msgspec.convert(yaml.safe_load(text), ConnectorTemplate) for text in texts]
-    return tuple(sorted(found, key=lambda template: template.name))
+    return tuple(sorted(found, key=lambda template: template.name.casefold()))

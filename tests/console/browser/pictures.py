@@ -75,6 +75,7 @@ async def _shoot_wizard(page: Page, url: str) -> None:
     await page.locator("#name").fill("CoreBank operators")
     file = {"name": "operators.csv", "mimeType": "text/csv", "buffer": EXPORT.encode()}
     await page.locator("input[type=file]").set_input_files(file)  # type: ignore[arg-type]
+    await page.screenshot(path=DOCS / "wizard-files.png")
     await page.get_by_role("button", name="Continue").click()
     await page.get_by_text("what does Q mean?").wait_for()
     await page.screenshot(path=DOCS / "wizard-proposal.png")
