@@ -12,6 +12,8 @@ from rolecall.applications.model import Content
 
 # Formats of `dates` beside patterns such as %d.%m.%Y.
 DATE_FORMATS = ("iso", "year first", "day first", "month first", "epoch", "epoch ms", "windows", "ldap")
+# The word of `values` for any other text that is not blank.
+ANY_OTHER = "*"
 # The separator of a column whose cells are JSON arrays.
 JSON = "json"
 

@@ -15,6 +15,8 @@ from rolecall.file_shapes.profiles import Profile
 _MEMBERS = {"member", "members", "uniquemember", "memberuid", "users", "memberlist"}
 _NAMING = ["cn", "group", "groupname", "name", "displayname", "role", "rolename", "team"]
 _LEAST_TICKED = 3
+# A file of groups has few columns.
+_MOST_OF_GROUPS = 12
 # A matrix whose cells are levels, such as R and RW.
 _MOST_LEVELS = 6
 _LONGEST_LEVEL = 12
@@ -53,9 +55,23 @@ def find_matrix(view: View) -> list[Part]:
         nothing := sorted({value for each in ticked for value in each.distinct if fold(value) in NO_ACCESS})
     ):
         shape["blank"] = nothing
-    if "Username" in fields:
-        shape["deriveUsers"] = True
-    return [Part(Content.PERMISSIONS, fields, shape, 0.8 if is_access else 0.6, evidence)]
+    part = Part(Content.PERMISSIONS, fields, shape, 0.8 if is_access else 0.6, evidence)
+    return [part, *_down_the_matrix(view, part, ticked)]
+
+
+def _down_the_matrix(view: View, matrix: Part, ticked: list[Profile]) -> list[Part]:
+    """Return the users in the rows of a matrix, those without access too; derive them if their names repeat."""
+    if (username := matrix.fields.get("Username")) is None:
+        return []
+    if not (view.by_header[username.header].is_unique and view.by_header[username.header].is_filled):
+        matrix.shape["deriveUsers"] = True
+        return []
+    across = [each.header for each in ticked]
+    fields = {"Username": username, **view.fields(Content.USERS, [username.header, *across])}
+    users = Part(Content.USERS, fields, {}, matrix.confidence, [f"{username.header} names the users of the matrix"])
+    users.fields["Username"] = username
+    users.ignore(across)
+    return [users]
 
 
 def _is_ticked(profile: Profile) -> bool:
@@ -134,7 +150,7 @@ def find_permissions(view: View) -> list[Part]:
     fields = view.fields(Content.PERMISSIONS)
     if fields.get("Permission") is None or not {"Username", "Group"} & fields.keys():
         return []
-    if is_about_users(view):
+    if is_about_users(view) or not view.by_header[fields["Permission"].header].values:
         return []
     shape: dict[str, Any] = {}
     evidence = [f"{fields['Permission'].header} names permissions"]
@@ -187,7 +203,9 @@ def find_memberships(view: View) -> list[Part]:
     username, group = (view.by_header[fields[field].header] for field in ("Username", "Group"))
     if len(view.profiles) > 5 and username.is_unique:
         return []
-    if username.is_unique and username.is_filled and about_people(view):
+    # Users without a group would be lost if they were derived from the groups that they have.
+    has_all = about_people(view) or group.separator or not group.is_filled
+    if username.is_unique and username.is_filled and has_all:
         return []
     evidence = [f"Each row pairs {username.header} with {group.header}"]
     shape: dict[str, Any] = {}
@@ -199,7 +217,7 @@ def find_memberships(view: View) -> list[Part]:
 def find_groups(view: View) -> list[Part]:
     fields = view.fields(Content.GROUPS)
     users = {field for field, meaning in view.fields(Content.USERS).items() if meaning.score > 0.5}
-    if "Group" not in fields or users - {"Name", "Active"} or len(view.profiles) > 8:
+    if "Group" not in fields or users - {"Name", "Active"} or len(view.profiles) > _MOST_OF_GROUPS:
         return []
     if not view.by_header[fields["Group"].header].is_unique:
         return []

@@ -4,6 +4,7 @@ import re
 from typing import Any
 
 from rolecall.application_imports.read.secret_headers import looks_secret
+from rolecall.applications.file_shape import ANY_OTHER
 from rolecall.applications.model import Content
 from rolecall.file_shapes.directory import people_in
 from rolecall.file_shapes.meanings import Meaning, assigned, is_inverted, meanings, names_of
@@ -19,6 +20,10 @@ _PLURAL = {
     "gruppen", "rollen", "groupes", "grupos", "gruppi",
     "groups", "roles", "teams", "memberof", "memberships", "usergroups", "assignedroles", "assignedgroups",
 }  # fmt: skip
+_ENDED = re.compile(r"(?:deactivat|disabl|delet|revok|lock)\w*[ _-]*(?:date|on|at|time)\b", re.IGNORECASE)
+_HAS_DIGIT = re.compile(r"\d")
+# The score of a status by its values alone.
+_WEAK = 0.5
 _CODED = re.compile(r"\w+#\S")
 _PERSON = {"Name", "First Name", "Last Name", "Email", "Employee ID", "Active", "Last Login", "Password Changed"}
 # Fields of people that systems do not have.
@@ -66,6 +71,7 @@ def find_users(view: View) -> list[Part]:
         part.questions = [OpenQuestion(text, choices)]
     elif {"Name", "First Name", "Email"} & fields.keys():
         evidence.append(f"Columns of accounts: {', '.join(sorted(_PERSON & fields.keys()))}")
+    _end_by_date(view, part)
     if (active := fields.get("Active")) and is_inverted(active.header):
         shape["invert"] = ["Active"]
         evidence.append(f"{active.header} says the opposite of active")
@@ -85,11 +91,12 @@ def choose_username(
         each.header for each in view.profiles if names_of(each.header)[-1:] in (["id"], ["objectguid"], ["objectid"])
     ]
     names = [fields["Name"].header] if "Name" in fields else []
-    logins = [each.header for each in view.profiles if each.logins == 1 and not each.numbers and not each.date_formats]
+    known_as = {meaning.header for field, meaning in fields.items() if field != "Username"}
+    logins = [each.header for each in view.profiles if each.is_login and each.header not in known_as]
     # Without a header a column of single words is rather the login than the name is.
     is_headless = view.found.header_line is None and view.found.delimiter is not None
-    others = [*logins, *names] if is_headless else [*names, *logins]
-    for header in [known] if known else [*tried, *ids, *others]:
+    others = [*logins, *tried, *names] if is_headless else [*tried, *ids, *names, *logins]
+    for header in [known] if known else others:
         profile = view.by_header[header]
         if not known and not (profile.is_unique and profile.is_filled):
             continue
@@ -133,6 +140,19 @@ def _listed_memberships(users: Part, groups: Profile) -> Part:
     if "split" not in shape and not groups.is_filled:
         part.skip_rows({"column": groups.header, "is": [""]})
     return part
+
+
+def _end_by_date(view: View, part: Part) -> None:
+    """Read accounts with a date of deactivation as inactive, if no other column says who is active."""
+    active = part.fields.get("Active")
+    if active is not None and active.score > _WEAK:
+        return
+    for profile in view.profiles:
+        if _ENDED.search(profile.header) and profile.values and all(map(_HAS_DIGIT.search, profile.distinct)):
+            part.fields["Active"] = Meaning(profile.header, "Active", 0.6, "it says when an account was deactivated")
+            part.shape["values"] = {"Active": {ANY_OTHER: "No"}}
+            part.evidence.append(f"{profile.header} is filled for accounts that are not active")
+            return
 
 
 def _cut_names(view: View, fields: dict[str, Meaning], shape: dict[str, Any], evidence: list[str]) -> None:

@@ -246,6 +246,8 @@ def _judged(meaning: Meaning, profile: Profile) -> Meaning:
             score *= 0.6 if profile.names > 0.5 else 1
         case "Email":
             score *= 0.3 + 0.7 * profile.emails
+        case "Active" | "Status" if profile.numbers == 1 and profile.statuses < 1:
+            score *= 0.2
         case "Active" | "Status":
             score *= 0.35 + 0.65 * profile.statuses if profile.statuses or len(profile.distinct) > 12 else 0.8
             if profile.statuses == 1:
@@ -255,6 +257,8 @@ def _judged(meaning: Meaning, profile: Profile) -> Meaning:
             score *= 0.6
         case "Name":
             score *= 0.3 if profile.emails > 0.5 else 0.6 + 0.4 * profile.names
+            # Names of people differ.
+            score *= 0.3 if 2 * len(profile.distinct) <= len(profile.values) else 1
         case "Access" if not profile.ticks:
             score *= 0.4
     return msgspec.structs.replace(meaning, score=score, evidence=evidence)

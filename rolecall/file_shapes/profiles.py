@@ -78,6 +78,11 @@ class Profile:
         return self._share(lambda value: bool(_LOGIN.fullmatch(value)))
 
     @cached_property
+    def is_login(self) -> bool:
+        """Return whether every value is one word that is neither a number nor a date."""
+        return self.logins == 1 and not self.numbers and not self.date_formats
+
+    @cached_property
     def distinguished_names(self) -> float:
         return self._share(lambda value: bool(_DN.match(value)))
 

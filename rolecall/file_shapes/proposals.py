@@ -208,7 +208,8 @@ def _group(file: ReadFile) -> dict[str, Any]:
         "columns": first.columns,
         "encoding": file.view.found.encoding,
         "allowRejects": False,
-        "shape": shape or None,
+        # Without a shape nested objects are not columns.
+        "shape": shape if shape or any("." in header for header in first.columns) else None,
     }
 
 

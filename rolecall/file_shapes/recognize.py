@@ -13,6 +13,7 @@ import polars as pl
 from rolecall.application_imports.read import encodings, formats, ldif
 from rolecall.application_imports.read.broken_file import BrokenFile
 from rolecall.application_imports.read.json_records import flattened
+from rolecall.core.text import fold
 from rolecall.file_shapes.headers import TableLayout, lay_out_csv, lay_out_rows
 from rolecall.file_shapes.sample import MOST_WHOLE, Sample
 
@@ -176,6 +177,10 @@ def _json(text: str, sample: Sample) -> Found:
         if all(records):
             return _from_records("JSON lines", records, ["One JSON object on each line"])
     document = _document(text, sample)
+    if _is_record(document):
+        found = _from_records("JSON", [document], ["One JSON object is the only record"])
+        found.records = "$"
+        return found
     lists = sorted(_lists(document), key=lambda each: (_is_about_accounts(each[0]), len(each[1])), reverse=True)
     if not lists:
         raise Unreadable("the file is JSON without a list of objects; set shape.records to the path of the records")
@@ -219,6 +224,14 @@ def _lists(document: Any, path: str = "", depth: int = 3) -> Iterator[tuple[str,
     elif isinstance(document, dict) and depth:
         for name, value in document.items():
             yield from _lists(value, f"{path}.{name}" if path else name, depth - 1)
+
+
+def _is_record(document: Any) -> bool:
+    """Return whether an object is itself an account: it has a username and no list of accounts."""
+    if not isinstance(document, dict) or any(_is_about_accounts(path) for path, _ in _lists(document)):
+        return False
+    plain = [name for name, value in document.items() if isinstance(value, str | bool | int)]
+    return any(fold(name) in ("username", "login", "userprincipalname", "samaccountname") for name in plain)
 
 
 def _is_about_accounts(path: str) -> bool:

@@ -3,6 +3,7 @@
 import re
 
 from rolecall.applications.field_words import DATE_FIELDS, NO_DATE, WORDS
+from rolecall.applications.file_shape import ANY_OTHER
 from rolecall.core.text import fold
 from rolecall.file_shapes.parts import Part, View
 from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
@@ -52,6 +53,8 @@ def add_words(view: View, part: Part) -> None:
             part.shape.setdefault("values", {})["Type"] = proposed
     for field in ("Active", "Status"):
         if (meaning := part.fields.get(field)) is None:
+            continue
+        if ANY_OTHER in part.shape.get("values", {}).get(field, {}):
             continue
         unknown = [word for word in view.by_header[meaning.header].distinct if fold(word) not in WORDS[field]]
         for word in unknown[:12]:

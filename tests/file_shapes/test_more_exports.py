@@ -354,3 +354,59 @@ def test_header_that_repeats_is_refused(tmp_path: Path) -> None:
     assert file.problem == (
         "line 1 has the header Name twice; rename one, or set shape.headers with shape.skipLines: 1"
     )
+
+
+def test_users_without_a_group_are_not_lost(tmp_path: Path) -> None:
+    details = (
+        '{"UserDetailList": [{"UserName": "ada", "GroupList": ["Admins", "Ops"]}, {"UserName": "bob", "GroupList": []}],'
+        ' "Policies": [{"PolicyName": "a"}, {"PolicyName": "b"}, {"PolicyName": "c"}]}'
+    )
+    matrix = "Employee,Department,SAP,CRM,VPN\nAda Byron,HR,x,,x\nBob Kahn,IT,,x,\nCy Dee,IT,,,\n"
+
+    found, other = imported(tmp_path, users=details), imported(tmp_path, matrix=matrix)
+
+    assert found.active == {"ada", "bob"}
+    assert found.memberships == {("ada", "Admins"), ("ada", "Ops")}
+    assert other.active == {"Ada Byron", "Bob Kahn", "Cy Dee"}
+    assert len(other.permissions) == 3
+
+
+def test_okta_users_of_the_api(tmp_path: Path) -> None:
+    user = '{"id": "%s", "status": "%s", "profile": {"firstName": "A", "lastName": "B", "email": "%s", "login": "%s"}, '
+    user += '"credentials": {"provider": {"type": "OKTA", "name": "OKTA"}}}'
+    rows = [user % ("00u1", "ACTIVE", "a@x.com", "a@x.com"), user % ("00u2", "DEPROVISIONED", "b@x.com", "b@x.com")]
+
+    found = imported(tmp_path, users=f"[{', '.join(rows)}]")
+
+    assert (found.active, found.inactive) == ({"a@x.com"}, {"b@x.com"})
+    assert found.rows("users", "name") == ["A B", "A B"]
+
+
+def test_one_scim_user(tmp_path: Path) -> None:
+    text = (
+        '{"userName": "ada", "active": true, "name": {"familyName": "Byron", "givenName": "Ada"}, "emails": [{"value": '
+        '"a@x.com", "type": "work"}], "groups": [{"value": "1", "display": "Guides"}]}'
+    )
+
+    found = imported(tmp_path, user=text)
+
+    assert found.active == {"ada"}
+    assert found.memberships == {("ada", "Guides")}
+
+
+def test_entitlements_without_permissions_are_groups(tmp_path: Path) -> None:
+    text = "id,name,displayName,created,description,entitlements,groups,permissions\n"
+    text += "1,acc,Accounting,2020-01-01,All,,,\n2,pay,Payroll,2020-01-01,Some,,,\n"
+
+    assert imported(tmp_path, entitlements=text).groups == {"acc", "pay"}
+
+
+def test_date_of_deactivation_says_who_is_inactive(tmp_path: Path) -> None:
+    text = (
+        "Name,Account type,Deactivated date (UTC),Days active,Username,Email\nAda,Member,,10,ada,a@x.com\n"
+        'Bob,Admin,"Feb 1, 2024",2,bob,b@x.com\n'
+    )
+
+    found = imported(tmp_path, analytics=text)
+
+    assert (found.active, found.inactive) == ({"ada"}, {"bob"})

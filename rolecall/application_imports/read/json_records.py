@@ -79,6 +79,8 @@ def _is_list_of_objects(value: object) -> bool:
 
 def _at(document: object, path: str) -> object:
     found = document if path in ("", "$") else value_at(document, path)
+    if isinstance(found, dict) and path == "$" and not all(isinstance(each, dict) for each in found.values()):
+        return [found]
     if isinstance(found, dict) and found and all(isinstance(each, dict) for each in found.values()):
         # An object of objects: the names become the column `key`.
         return [{"key": name, **each} for name, each in found.items()]

@@ -11,7 +11,7 @@ from rolecall.application_imports.read.columns import ColumnLayout
 from rolecall.application_imports.read.dates import CANONICAL, read_dates
 from rolecall.application_imports.read.table import Table
 from rolecall.applications.field_words import ACCESS, ACTIVE, LOCKED, RISKS, STATUSES, TYPES
-from rolecall.applications.file_shape import FileShape
+from rolecall.applications.file_shape import ANY_OTHER, FileShape
 from rolecall.applications.model import Content, same_header
 from rolecall.core.text import CONTROL, INVISIBLE
 from rolecall.identities.model import IdentityStatus, IdentityType
@@ -155,7 +155,10 @@ def _given_words(shape: FileShape) -> list[pl.Expr]:
         if words := given.get(same_header(name)):
             lowered = {word.strip().lower(): value for word, value in words.items()}
             text = pl.col(f"^{re.escape(name)}$")
-            exprs.append(text.str.to_lowercase().replace_strict(lowered, default=text, return_dtype=pl.String))
+            other: pl.Expr = text
+            if ANY_OTHER in lowered:
+                other = pl.when(text == "").then(text).otherwise(pl.lit(lowered.pop(ANY_OTHER)))
+            exprs.append(text.str.to_lowercase().replace_strict(lowered, default=other, return_dtype=pl.String))
     return exprs
 
 

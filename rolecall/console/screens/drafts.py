@@ -51,7 +51,7 @@ _AT_WORK = (DryRunStatus.PENDING, DryRunStatus.RUNNING)
 async def _files_page(db: Db, problems: dict[str, str], form: Json | None = None, app: object = None) -> HtmlPage:
     values = {
         "problems": problems,
-        "form": form or {},
+        "form": {"template": "", **(form or {})},
         "application": app,
         "templates": (await templates.all_templates(db)).templates,
     }
