@@ -358,7 +358,8 @@ def test_header_that_repeats_is_refused(tmp_path: Path) -> None:
 
 def test_users_without_a_group_are_not_lost(tmp_path: Path) -> None:
     details = (
-        '{"UserDetailList": [{"UserName": "ada", "GroupList": ["Admins", "Ops"]}, {"UserName": "bob", "GroupList": []}],'
+        '{"UserDetailList": [{"UserName": "ada", "GroupList": ["Admins", "Ops"]}, '
+        '{"UserName": "bob", "GroupList": []}],'
         ' "Policies": [{"PolicyName": "a"}, {"PolicyName": "b"}, {"PolicyName": "c"}]}'
     )
     matrix = "Employee,Department,SAP,CRM,VPN\nAda Byron,HR,x,,x\nBob Kahn,IT,,x,\nCy Dee,IT,,,\n"
