@@ -9,8 +9,8 @@ from rolecall.access_models.routes import router as access_models
 from rolecall.access_requests.routes import router as access_requests
 from rolecall.accounts.routes import accounts, holdings
 from rolecall.application_imports import queries as imports_queries
+from rolecall.application_imports.dry_runs.routes import dry_runs_of_applications
 from rolecall.application_imports.dry_runs.routes import router as dry_runs
-from rolecall.application_imports.dry_runs.routes import trials
 from rolecall.application_imports.routes import rollbacks
 from rolecall.application_imports.routes import router as application_imports
 from rolecall.applications.routes import router as applications
@@ -92,7 +92,7 @@ ROUTERS = [
     simulations,
     stand_ins,
     tokens,
-    trials,
+    dry_runs_of_applications,
 ]
 
 

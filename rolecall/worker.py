@@ -29,13 +29,13 @@ from rolecall.application_imports.run.next_import import run_next_import
 from rolecall.application_imports.run.schedule import fire_schedules
 from rolecall.conflicts.actions import expire_exceptions
 from rolecall.console import sign_in_mail
-from rolecall.console.actions import forget_old_sessions
+from rolecall.console.actions import delete_old_sessions
 from rolecall.console.queries import scopes_of
 from rolecall.core import clock
 from rolecall.core.authors import by_system, written_by
 from rolecall.core.config import Config
 from rolecall.core.db import Db, Pool, make_pool, transaction
-from rolecall.core.heartbeat import EVERY_SECONDS, beat, bury_the_dead
+from rolecall.core.heartbeat import EVERY_SECONDS, beat, delete_stale_heartbeats
 from rolecall.core.ids import new_id
 from rolecall.core.nudge import listen
 from rolecall.core.paging import evict_frozen_pages, tidy_lists
@@ -50,7 +50,7 @@ from rolecall.personnel_events.model import CHANNEL as PERSONNEL_EVENTS_CHANNEL
 from rolecall.personnel_events.stages import follow_event
 from rolecall.reports.model import CHANNEL as REPORTS_CHANNEL
 from rolecall.reports.running import run_reports
-from rolecall.web.idempotency import forget_old_answers
+from rolecall.web.idempotency import delete_old_answers
 from rolecall.webhooks import actions as webhooks
 from rolecall.webhooks.sender import Sender
 
@@ -74,9 +74,9 @@ class Loop(msgspec.Struct, frozen=True):
     channel: str | None = None
 
 
-async def _forget_old_sessions(db: Db, _: Config, now: datetime) -> None:
-    async with written_by(db, "sessions", by_system("forget_old_sessions", now)):
-        await forget_old_sessions(db, now)
+async def _delete_old_sessions(db: Db, _: Config, now: datetime) -> None:
+    async with written_by(db, "sessions", by_system("delete_old_sessions", now)):
+        await delete_old_sessions(db, now)
 
 
 async def _park_stray_deliveries(db: Db, _: Config, now: datetime) -> None:
@@ -95,18 +95,18 @@ async def _expire_exceptions(db: Db, _: Config, now: datetime) -> None:
 
 
 CHORES: dict[str, Callable[[Db, Config, datetime], Awaitable[object]]] = {
-    "forget old answers": lambda db, _, now: forget_old_answers(db, now),
+    "delete old answers": lambda db, _, now: delete_old_answers(db, now),
     "evict pages of frozen listings": lambda db, _, now: evict_frozen_pages(db, now),
-    "forget old sessions": _forget_old_sessions,
+    "delete old sessions": _delete_old_sessions,
     "fire schedules": fire_schedules,
     "sweep files": lambda db, config, now: imports.sweep_files(db, config.store, now),
-    "forget dry runs": lambda db, config, now: dry_runs.forget_dry_runs(db, config.store, now),
-    "forget old deliveries": lambda db, _, now: webhooks.forget_old_deliveries(db, now),
+    "delete old dry runs": lambda db, config, now: dry_runs.delete_old_dry_runs(db, config.store, now),
+    "delete old deliveries": lambda db, _, now: webhooks.delete_old_deliveries(db, now),
     "park stray deliveries": _park_stray_deliveries,
     "close lost exports": _close_lost_exports,
     "expire exceptions": _expire_exceptions,
     "forget old notifications": lambda db, _, now: notifications.forget_old(db, now),
-    "bury the dead": lambda db, _, __: bury_the_dead(db),
+    "delete stale heartbeats": lambda db, _, __: delete_stale_heartbeats(db),
 }
 
 

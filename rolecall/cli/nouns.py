@@ -313,14 +313,14 @@ def _by_group(files: Sequence[str]) -> dict[str, list[Path]]:
     return given
 
 
-@click.command("try")
+@click.command("dry-run")
 @click.argument("application")
 @click.argument("files", nargs=-1, required=True, metavar="GROUP=FILE…")
 @click.option("--connector", type=_json, metavar="JSON|@FILE", help="Use this connector instead of the saved one.")
 @json_option
 @field_option
 @profile_option
-def try_files(
+def dry_run(
     application: str,
     files: tuple[str, ...],
     connector: Json | None,
@@ -330,7 +330,7 @@ def try_files(
 ) -> None:
     """Show what an import of files would do, without changing anything; exit code 1 if it would fail.
 
-    Example: `rolecall import try Payroll Users=users.csv Groups=groups.xlsx`
+    Example: `rolecall import dry-run Payroll Users=users.csv Groups=groups.xlsx`
     """
     given, form = _by_group(files), Form(as_json, field)
     with connected(profile) as client:
@@ -449,7 +449,7 @@ def run(report: str, format: str | None, filters: tuple[str, ...], output: Path 
 def propose(files: tuple[Path, ...], as_json: bool, field: str | None, profile: str | None) -> None:
     """Propose a connector that reads files, with the evidence; exit code 1 if a file cannot be read.
 
-    `--field connector` prints what `rolecall app create --connector` and `rolecall import try --connector` take.
+    `--field connector` prints what `rolecall app create --connector` and `rolecall import dry-run --connector` take.
 
     Example: `rolecall app propose users.csv groups.csv`
     """
@@ -499,6 +499,6 @@ def templates(as_json: bool, field: str | None, profile: str | None) -> None:
 
 _SEVERAL_CALLS: dict[str, dict[str, click.Command]] = {
     "app": {"propose": propose, "templates": templates},
-    "import": {"upload": upload, "try": try_files, "wait": wait, "log": log, "file": file},
+    "import": {"upload": upload, "dry-run": dry_run, "wait": wait, "log": log, "file": file},
     "reports": {"run": run},
 }

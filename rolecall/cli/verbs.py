@@ -110,7 +110,7 @@ NOUNS = {
         },
     ),
     "dry-run": Noun(
-        "Dry runs: what an import of files would do. `rolecall import try` starts one.",
+        "Dry runs: what an import of files would do. `rolecall import dry-run` starts one.",
         {
             "show": Verb(calls.get_dry_run, f"rolecall dry-run show {_ID}"),
             "changes": Verb(

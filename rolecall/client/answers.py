@@ -183,7 +183,7 @@ class Reject(_Answer):
     row: list[str]
 
 
-class TriedFile(_Answer):
+class DryRunFile(_Answer):
     id: UUID
     file_group: str
     name: str
@@ -221,7 +221,7 @@ class DryRun(_Answer):
     created_date: datetime
     started_date: datetime | None
     ended_date: datetime | None
-    files: list[TriedFile]
+    files: list[DryRunFile]
     log: list[str]
     problem: str | None
     held: str | None

@@ -370,7 +370,7 @@ def upload_import(application_id: Id, files: Sequence[tuple[Id, Path]]) -> Call[
     )
 
 
-def try_files(
+def start_dry_run(
     application_id: Id, files: Sequence[tuple[str, Path]], *, connector: Json | None = None
 ) -> Call[answers.DryRun]:
     """Start a dry run of files by file group name; `Client.dry_run` waits for the result. `connector` is a draft."""

@@ -185,7 +185,7 @@ def watch(import_id: Id, patience: float) -> Stream[answers.Import]:
 def dry_run(application_id: Id, files: Files, connector: Json | None, patience: float) -> Flow[answers.DryRun]:
     """Start a dry run of files by file group name and wait for the result."""
     given = [(name, Path(path)) for name, paths in files.items() for path in _several(paths)]
-    run = yield from perform(calls.try_files(application_id, given, connector=connector), patience)
+    run = yield from perform(calls.start_dry_run(application_id, given, connector=connector), patience)
     pause = _LOOK_AGAIN
     while not run.is_over:
         yield Pause(pause)

@@ -289,7 +289,7 @@ async def leave_notice(db: Db, session: Session, text: str, kind: str) -> None:
     )
 
 
-async def forget_old_sessions(db: Db, now: datetime) -> None:
+async def delete_old_sessions(db: Db, now: datetime) -> None:
     await execute(db, "DELETE FROM console_sessions WHERE created_at < %(oldest)s", oldest=now - SESSION_LASTS)
     await execute(db, "DELETE FROM sign_in_links WHERE expires_at < %(oldest)s", oldest=now - SESSION_LASTS)
     await execute(db, "DELETE FROM sign_in_attempts WHERE expires_at < %(now)s", now=now)

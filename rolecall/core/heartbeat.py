@@ -16,7 +16,7 @@ async def beat(db: Db, worker_id: UUID) -> None:
     )
 
 
-async def bury_the_dead(db: Db) -> None:
+async def delete_stale_heartbeats(db: Db) -> None:
     await execute(db, "DELETE FROM heartbeats WHERE beaten_at < now() - interval '1 day'")
 
 

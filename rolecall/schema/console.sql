@@ -1,9 +1,9 @@
 -- People who sign in to the console: their sessions end when they leave, and their roles, passwords and sessions are audited without secrets.
 --
--- UPDATE of an identity's status (identities/actions.py, application_imports/apply/identities.py) fires `forget_sign_ins`.
+-- UPDATE of an identity's status (identities/actions.py, application_imports/apply/identities.py) fires `end_sign_ins`.
 
 -- End the sessions and sign-in links of a person who leaves: after a return they sign in again.
-CREATE OR REPLACE FUNCTION forget_sign_ins() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION end_sign_ins() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     -- An import may remove thousands of people; few of them have signed in.
     IF EXISTS (SELECT FROM sign_in_links WHERE identity_id = NEW.id)
@@ -13,11 +13,11 @@ BEGIN
     END IF;
     RETURN NULL;
 END $$;
-CREATE OR REPLACE TRIGGER forget_sign_ins AFTER UPDATE OF status ON identities FOR EACH ROW
-    WHEN (OLD.status = 'Active' AND NEW.status <> 'Active') EXECUTE FUNCTION forget_sign_ins();
+CREATE OR REPLACE TRIGGER end_sign_ins AFTER UPDATE OF status ON identities FOR EACH ROW
+    WHEN (OLD.status = 'Active' AND NEW.status <> 'Active') EXECUTE FUNCTION end_sign_ins();
 -- An e-mail signs in a person without a role, so a new one ends what the old one opened.
-CREATE OR REPLACE TRIGGER forget_sign_ins_of_email AFTER UPDATE OF email_address ON identities FOR EACH ROW
-    WHEN (lower(OLD.email_address) <> lower(NEW.email_address)) EXECUTE FUNCTION forget_sign_ins();
+CREATE OR REPLACE TRIGGER end_sign_ins_of_email AFTER UPDATE OF email_address ON identities FOR EACH ROW
+    WHEN (lower(OLD.email_address) <> lower(NEW.email_address)) EXECUTE FUNCTION end_sign_ins();
 
 CALL keep_audit('console_roles', '''Console User''', 'r.identity_id', $$jsonb_build_object('role', r.role, 'email', r.email)$$);
 CALL keep_audit('console_passwords', '''Console User''', 'r.identity_id', $$jsonb_build_object('setAt', r.set_at)$$, $$'password'$$);

@@ -1,7 +1,7 @@
 -- Identities are a list in order of their names, and every change of one is audited unless an import makes it.
 --
 -- An INSERT or UPDATE here (identities/actions.py, application_imports/apply/people.py, application_imports/apply/identities.py) also fires triggers of packages above:
--- note_to_match_on_… (accounts.sql), refresh_members_on_… (access_models.sql) and forget_sign_ins (console.sql).
+-- note_to_match_on_… (accounts.sql), refresh_members_on_… (access_models.sql) and end_sign_ins (console.sql).
 
 -- The identity source, or a caller with identities:write, sets an e-mail: it signs the person in from then on.
 CREATE OR REPLACE FUNCTION confirm_email() RETURNS trigger LANGUAGE plpgsql AS $$

@@ -76,5 +76,5 @@ async def keep_answer(db: Db, key: Key, status: int, answer: bytes | None) -> No
     )
 
 
-async def forget_old_answers(db: Db, now: datetime) -> int:
+async def delete_old_answers(db: Db, now: datetime) -> int:
     return await execute(db, "DELETE FROM idempotency_keys WHERE created_at <= %(oldest)s", oldest=now - KEPT_FOR)

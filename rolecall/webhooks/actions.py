@@ -28,7 +28,7 @@ from rolecall.work_items.actions import record_activity
 
 # Also notified by `fan_out_events`, schema/webhooks.sql.
 CHANNEL = "deliveries"
-_FORGOTTEN_AT_ONCE = 1000
+_DELETED_AT_ONCE = 1000
 
 
 async def create_hook(db: Db, raw: Json, facts: Facts, config: Config) -> tuple[UUID, str]:
@@ -214,7 +214,7 @@ async def _keep_callback(db: Db, delivery: UUID, content: str, created: datetime
     return True
 
 
-async def forget_old_deliveries(db: Db, now: datetime) -> int:
+async def delete_old_deliveries(db: Db, now: datetime) -> int:
     """Delete a batch of deliveries past the retention period; never one that is still to be sent."""
     days = (await settings.get(db)).webhook_retention_days
     return await execute(
@@ -223,7 +223,7 @@ async def forget_old_deliveries(db: Db, now: datetime) -> int:
                SELECT id FROM webhook_deliveries WHERE list_key < time_key(%(oldest)s, 0) AND status <> 'Pending'
                LIMIT %(batch)s FOR UPDATE SKIP LOCKED)""",
         oldest=now - timedelta(days=days),
-        batch=_FORGOTTEN_AT_ONCE,
+        batch=_DELETED_AT_ONCE,
     )
 
 

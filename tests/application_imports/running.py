@@ -48,7 +48,7 @@ class Imports:
             while await run_next_import(pool, self.config, clock.now()):
                 pass
 
-    async def try_files(self, application_id: UUID, files: Files, connector: Any = None) -> dict[str, Any]:
+    async def start_dry_run(self, application_id: UUID, files: Files, connector: Any = None) -> dict[str, Any]:
         """Ask for a dry run of files, given by the name of their group."""
         answer = await self.client.post(
             f"/api/applications/{application_id}/dry-run",
@@ -65,8 +65,8 @@ class Imports:
                 pass
 
     async def dry_run(self, application_id: UUID, files: Files, connector: Any = None) -> dict[str, Any]:
-        """Try files and return the dry run after its end."""
-        id = (await self.try_files(application_id, files, connector))["id"]
+        """Dry-run files and return the dry run after its end."""
+        id = (await self.start_dry_run(application_id, files, connector))["id"]
         await self.work_on_dry_runs()
         return dict((await self.client.get(f"/api/dry-runs/{id}")).json())
 

@@ -58,14 +58,14 @@ def test_a_try_shows_what_an_import_would_do(call: Caller, payroll: str, tmp_pat
     users = tmp_path / "tried.csv"
     users.write_text("Username,Active\neve,Yes\nmax,perhaps\n")
 
-    code, shown, said = call("import", "try", payroll, f"users={users}")
+    code, shown, said = call("import", "dry-run", payroll, f"users={users}")
 
     assert code == 1
     assert "tried.csv\t2\t1\t0\t1" in shown
     assert "Active is perhaps" in shown
     assert "The import would fail: tried.csv, line 3" in said
     users.write_text("Username\neve\n")
-    tried = json.loads(call("import", "try", payroll, f"users={users}", "--json")[1])
+    tried = json.loads(call("import", "dry-run", payroll, f"users={users}", "--json")[1])
     assert (tried["status"], tried["metrics"]["users"]["new"]) == ("Finished", 1)
     assert call("dry-run", "changes", tried["id"], "--json")[1].count('"eve"') == 1
     assert json.loads(call("dry-run", "show", tried["id"], "--json")[1]) == tried

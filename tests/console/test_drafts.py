@@ -49,7 +49,7 @@ async def test_unknown_export_becomes_an_application(
     await administrator.post(draft, data=answer)
     page = (await administrator.get(draft)).text
     assert "what does Qx mean?" not in page
-    await administrator.post(draft, data={**fields(page), "try": "yes"})
+    await administrator.post(draft, data={**fields(page), "dry-run": "yes"})
     assert "Waiting for a worker" in (await administrator.get(draft)).text
     await imports.work_on_dry_runs()
     page = (await administrator.get(draft)).text
@@ -77,7 +77,7 @@ async def test_bad_rows_are_shown_and_can_be_left_out(
 ) -> None:
     imports = Imports(client, config)
     draft = await uploaded(administrator)
-    await administrator.post(draft, data={**fields((await administrator.get(draft)).text), "try": "yes"})
+    await administrator.post(draft, data={**fields((await administrator.get(draft)).text), "dry-run": "yes"})
     await imports.work_on_dry_runs()
     page = (await administrator.get(draft)).text
     assert "Active is Qx" in page
@@ -96,7 +96,7 @@ async def test_changed_file_is_read_with_a_new_proposal(
     imports = Imports(client, config)
     await imports.finish(application, {"Users": "Username\nada\n"})
     draft = await uploaded(administrator, f"/applications/{application}/files", "Opr ID,Opr Name\nada,Ada Byron\n")
-    await administrator.post(draft, data={**fields((await administrator.get(draft)).text), "try": "yes"})
+    await administrator.post(draft, data={**fields((await administrator.get(draft)).text), "dry-run": "yes"})
     await imports.work_on_dry_runs()
     assert "Ada Byron" in (await administrator.get(draft)).text
 
@@ -207,7 +207,7 @@ async def test_connector_is_saved_as_a_template_and_offered_for_the_next_applica
     imports = Imports(client, config)
     text = EXPORT.replace("Qx", "Left")
     draft = await uploaded(administrator, text=text)
-    await administrator.post(draft, data={**fields((await administrator.get(draft)).text), "try": "yes"})
+    await administrator.post(draft, data={**fields((await administrator.get(draft)).text), "dry-run": "yes"})
     await imports.work_on_dry_runs()
 
     taken = await administrator.post(f"{draft}/save", data={"template": "Slack"})

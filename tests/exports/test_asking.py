@@ -139,7 +139,7 @@ async def test_an_export_has_the_rows_of_its_list(
     await an_account(db, application, "ada", None, permissions=(("Books", "Close", "Grant", "Low"),))
     entitlement = await fetch_value(db, "SELECT id FROM entitlements")
     ids = {"application": application, "import": await an_import(db, application, "Finished"), "model": model}
-    ids["dry_run"] = (await Imports(client, config).try_files(application, {"Users": "Username\nada\n"}))["id"]
+    ids["dry_run"] = (await Imports(client, config).start_dry_run(application, {"Users": "Username\nada\n"}))["id"]
     body = {"name": "People", "list": "identities"}
     ids["report"] = (await client.post("/api/reports", json=body)).json()["id"]
     ids["duty"] = (await a_company(db)).prepare

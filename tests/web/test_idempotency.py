@@ -7,7 +7,7 @@ import pytest
 
 from rolecall.core import clock
 from rolecall.core.db import Db, fetch_rows, fetch_value
-from rolecall.web.idempotency import forget_old_answers
+from rolecall.web.idempotency import delete_old_answers
 from tests.builders import a_token
 
 KEY = {"Idempotency-Key": "6f1c"}
@@ -97,8 +97,8 @@ async def test_a_key_is_free_again_after_a_day(client: httpx2.AsyncClient, db: D
 async def test_old_responses_are_deleted(client: httpx2.AsyncClient, db: Db) -> None:
     await create(client)
 
-    assert await forget_old_answers(db, clock.now() + timedelta(hours=23)) == 0
-    assert await forget_old_answers(db, clock.now() + timedelta(hours=25)) == 1
+    assert await delete_old_answers(db, clock.now() + timedelta(hours=23)) == 0
+    assert await delete_old_answers(db, clock.now() + timedelta(hours=25)) == 1
 
 
 @pytest.mark.parametrize("key", [b"", b"x" * 256, b"caf\xe9"])

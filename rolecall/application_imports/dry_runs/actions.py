@@ -153,7 +153,7 @@ async def discard_draft(db: Db, caller: Caller, id: UUID) -> None:
     await execute(db, "DELETE FROM previews WHERE id = %(id)s", id=id)
 
 
-async def forget_dry_runs(db: Db, store: Store, now: datetime) -> None:
+async def delete_old_dry_runs(db: Db, store: Store, now: datetime) -> None:
     """Delete drafts after a day, their files unless an import uses them, and previews of imports no longer held."""
     async with db.transaction():
         rows = await fetch_rows(

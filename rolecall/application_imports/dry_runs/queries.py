@@ -5,7 +5,7 @@ import msgspec
 
 from rolecall.application_imports import changes
 from rolecall.application_imports.dry_runs.model import Draft, DryRunResult, DryRunStatus
-from rolecall.application_imports.dry_runs.shapes import ChangeCount, DryRunDetail, MatchCounts, TriedFile
+from rolecall.application_imports.dry_runs.shapes import ChangeCount, DryRunDetail, DryRunFile, MatchCounts
 from rolecall.application_imports.model import ChangeType, RecordKind
 from rolecall.application_imports.shapes import ChangeItem, RejectItem
 from rolecall.applications.queries import SUMMARY_COLUMNS, SUMMARY_WIDTH, summary_from_row
@@ -57,13 +57,13 @@ async def get(db: Db, id: UUID, caller: Caller) -> DryRunDetail:
     )
 
 
-def _files(files: list[Any], result: DryRunResult | None) -> list[TriedFile]:
+def _files(files: list[Any], result: DryRunResult | None) -> list[DryRunFile]:
     totals = {total.file_id: total for total in result.files} if result else {}
     tried = []
     for id, group, name in files:
         total = totals.get(UUID(id))
         counts = (total.read, total.applied, total.unchanged, total.rejected) if total else ()
-        tried.append(TriedFile(UUID(id), group, name, *counts))
+        tried.append(DryRunFile(UUID(id), group, name, *counts))
     return tried
 
 

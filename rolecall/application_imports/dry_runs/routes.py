@@ -29,7 +29,7 @@ _TAGS = ("Administration",)
     read_body=read_upload,
     tags=_TAGS,
 )
-async def try_files(db: Db, caller: Caller, id: str, raw: Upload, facts: Facts, config: Config) -> DryRunDetail:
+async def start_dry_run(db: Db, caller: Caller, id: str, raw: Upload, facts: Facts, config: Config) -> DryRunDetail:
     """Start a dry run: find out what an import of files would do, without changing anything.
 
     Send files as for an upload, by the id or the name of their file group. The form field `connector`, a JSON object,
@@ -66,5 +66,5 @@ async def list_dry_run_rejects(db: Db, caller: Caller, id: str, query: dict[str,
     return await queries.rejects_of(db, known_guid("DryRun", id), caller, query["page"])
 
 
-trials = Router("/api/applications", route_handlers=[try_files])
+dry_runs_of_applications = Router("/api/applications", route_handlers=[start_dry_run])
 router = Router("/api/dry-runs", route_handlers=[get_dry_run, list_dry_run_changes, list_dry_run_rejects])

@@ -10,7 +10,7 @@ from rolecall.application_imports.model import RecordKind
 from rolecall.applications.shapes import ApplicationSummary, Metrics
 
 
-class TriedFile(msgspec.Struct, rename="camel"):
+class DryRunFile(msgspec.Struct, rename="camel"):
     """A file and its rows by outcome; the counts are null until it is read."""
 
     id: UUID
@@ -51,7 +51,7 @@ class DryRunDetail(msgspec.Struct, rename="camel"):
     created_date: datetime
     started_date: datetime | None
     ended_date: datetime | None
-    files: list[TriedFile]
+    files: list[DryRunFile]
     log: list[str]
     # Why an import would fail or be held.
     problem: str | None

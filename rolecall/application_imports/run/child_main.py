@@ -11,7 +11,7 @@ from multiprocessing.connection import Connection
 import msgspec
 
 from rolecall.application_imports.run.build import build
-from rolecall.application_imports.run.dry_run import try_files
+from rolecall.application_imports.run.dry_run import dry_run
 from rolecall.application_imports.run.job import TOO_MUCH_MEMORY, BuildOutcome, BuildResult, Job
 from rolecall.application_imports.run.limits import GIB, limit_process
 
@@ -27,7 +27,7 @@ def main(job: Job, worker: Connection) -> None:
     memory = _MEMORY + _MEMORY_PER_BYTE * job.input_bytes
     too_much = msgspec.json.encode(BuildResult(BuildOutcome.FAILED, TOO_MUCH_MEMORY))
     limit_process(worker, cpu_seconds=_CPU_SECONDS, memory=memory, too_much=too_much)
-    _report(worker, asyncio.run(try_files(job) if job.is_dry_run else build(job)))
+    _report(worker, asyncio.run(dry_run(job) if job.is_dry_run else build(job)))
     # All is committed; freeing a gigabyte in order would only delay the next import.
     os._exit(0)
 

@@ -32,11 +32,11 @@ from rolecall.core.errors import Invalid
 _MOST_DISPUTES = 100
 
 
-async def try_files(job: Job) -> BuildResult:
-    return await result_of(_try_files(job))
+async def dry_run(job: Job) -> BuildResult:
+    return await result_of(_dry_run(job))
 
 
-async def _try_files(job: Job) -> None:
+async def _dry_run(job: Job) -> None:
     async with connection(job) as db, connection(job) as beside:
         draft = await fetch_one(
             beside, Draft, "SELECT application_id, draft AS body FROM dry_runs WHERE id = %(id)s", id=job.import_id
@@ -47,7 +47,7 @@ async def _try_files(job: Job) -> None:
             await execute(db, "SELECT pg_advisory_lock(%(key)s)", key=build_lock(draft.application_id))
         await db.set_isolation_level(IsolationLevel.REPEATABLE_READ)
         async with db.transaction(force_rollback=True):
-            await sign(db, by_system("try_files", clock.now(), bulk=True))
+            await sign(db, by_system("dry_run", clock.now(), bulk=True))
             result = await _build(db, beside, job, draft)
         await execute(
             beside, "UPDATE dry_runs SET result = %(result)s WHERE id = %(id)s", id=job.import_id, result=Jsonb(result)

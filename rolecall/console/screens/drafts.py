@@ -163,7 +163,7 @@ async def change_draft(
             else:
                 changes = DraftChanges(_fields(form), _splits(form), form.get("answer", []))
                 await drafts.change_draft(db, caller, draft, changes, config.store)
-            if "try" in form:
+            if "dry-run" in form:
                 stored = await queries.draft_of(db, draft, caller)
                 await dry_runs.check_draft(db, caller, stored.application_id, stored.body, facts)
                 await dry_runs.run_draft(db, draft)

@@ -5,7 +5,7 @@ from uuid import UUID
 
 import httpx2
 
-from rolecall.application_imports.dry_runs.actions import forget_dry_runs
+from rolecall.application_imports.dry_runs.actions import delete_old_dry_runs
 from rolecall.core import clock
 from rolecall.core.config import Config
 from rolecall.core.db import Db, execute, fetch_rows, fetch_value
@@ -133,7 +133,7 @@ async def test_held_import_lists_all_its_changes(imports: Imports, db: Db) -> No
     await imports.client.post(f"/api/application-imports/{held['id']}/continue")
     await imports.work()
     assert await imports.items(path) == foreseen
-    await forget_dry_runs(db, imports.config.store, clock.now())
+    await delete_old_dry_runs(db, imports.config.store, clock.now())
     assert await fetch_value(db, "SELECT count(*) FROM previews") == 0
 
 
@@ -217,7 +217,7 @@ async def test_dry_run_is_deleted_after_a_day_with_its_files(imports: Imports, d
     assert config.store.read(location).decode() == USERS
 
     await execute(db, "UPDATE dry_runs SET created_at = created_at - interval '25 hours'")
-    await forget_dry_runs(db, config.store, clock.now())
+    await delete_old_dry_runs(db, config.store, clock.now())
 
     assert (await imports.client.get(f"/api/dry-runs/{tried['id']}")).status_code == 404
     assert not (config.store.folder / location).exists()
@@ -226,7 +226,7 @@ async def test_dry_run_is_deleted_after_a_day_with_its_files(imports: Imports, d
 
 async def test_interrupted_dry_run_is_tried_again(imports: Imports, db: Db) -> None:
     application = await an_application(db)
-    id = (await imports.try_files(application, {"Users": USERS}))["id"]
+    id = (await imports.start_dry_run(application, {"Users": USERS}))["id"]
     await execute(db, "UPDATE dry_runs SET status = 'Running', attempts = 1, log = ARRAY['half']")
 
     await imports.work_on_dry_runs()
