@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from rolecall.cli.nouns import connected, report
+from rolecall.cli.calling import connected, report
 from rolecall.cli.output import json_option, show_json
 from rolecall.cli.profiles import profile_option
 from rolecall.client import calls, errors

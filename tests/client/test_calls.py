@@ -19,7 +19,7 @@ ROUTES = [route for route in routes_of(create_app(Config(database_url="postgresq
 FUNCTIONS = [
     function
     for name, function in inspect.getmembers(calls, inspect.isfunction)
-    if function.__module__ == calls.__name__ and not name.startswith("_")
+    if function.__module__.startswith(f"{calls.__name__}.") and not name.startswith("_")
 ]
 
 

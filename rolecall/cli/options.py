@@ -1,0 +1,102 @@
+"""Parameters of client commands as data: which of them accept names, their values for completion, and their help."""
+
+from collections.abc import Callable
+from typing import Any
+
+from rolecall.client import calls
+
+# Parameters that accept a name in place of an id, and the list that resolves it.
+NAMED: dict[str, Callable[[], calls.Call[Any]]] = {
+    "application_id": calls.list_applications,
+    "webhook_id": calls.list_webhooks,
+    "model_id": calls.list_models,
+    "report_id": calls.list_reports,
+    "duty_id": calls.list_duties,
+    "rule_id": calls.list_duty_rules,
+    "conflicts": calls.list_duties,
+    "without": calls.list_duties,
+}
+
+# Parameters that accept a person's full name, e-mail or employee ID in place of an id.
+PEOPLE = {"identity_id", "owner_id", "provisioner_ids", "supervisor_id", "reviewer_id", "assignee_id"}
+PEOPLE |= {"approver_id", "control_owner_id", "stand_in_id"}
+
+# Of these, the parameters that an empty value clears.
+CLEARED = {"supervisor_id"}
+
+_WORK = ["Pending", "Open", "Resolved", "Completed", "Canceled", "Scheduled", "Snoozed"]
+# Values for shell completion; the service validates them.
+WORDS: dict[tuple[str, str], list[str]] = {
+    ("", "priority"): ["None", "Low", "Moderate", "High", "Critical"],
+    ("", "change"): ["New", "Altered", "Removed"],
+    ("", "kind"): ["Account", "Group", "Membership", "Permission", "Assignment", "Identity"],
+    ("", "match"): ["Pinned", "Never", "Employee ID", "Email", "Name", "Disputed", "Unmatched"],
+    ("", "action"): ["Add", "Change", "Remove", "Suspend", "Restore"],
+    ("", "response"): ["Approved", "Rejected"],
+    ("", "events"): [
+        f"AccessRequest{word}"
+        for word in (
+            "Created",
+            "Assigned",
+            "Approved",
+            "Provisioning",
+            "Resolved",
+            "Reopened",
+            "Completed",
+            "Canceled",
+        )
+    ],
+    ("entitlements", "kind"): ["Group", "Permission"],
+    ("", "period"): ["Now", "Yesterday", "LastWeek", "LastMonth", "LastQuarter", "LastYear"],
+    ("", "format"): ["csv", "xlsx", "jsonl", "parquet"],
+    ("", "risk_rating"): ["None", "Low", "Moderate", "High", "Critical"],
+    ("request", "status"): _WORK,
+    ("event", "status"): _WORK,
+    ("", "outcome"): ["sending", "sent", "kept", "deferred", "refused", "channel", "unknown"],
+    ("notify", "channel"): ["Email", "Slack", "Teams"],
+    ("stand-in", "type"): ["Approve", "Resolve", "Verify"],
+    ("delivery", "status"): ["Pending", "Delivered", "Failed", "Parked"],
+    ("request", "type"): ["Add", "Change", "Remove", "Suspend", "Restore"],
+    ("event", "type"): ["Onboard", "Offboard", "RoleTransition", "Absence"],
+}
+
+_A_TIME, _A_NAME = "A date, or a date and time.", "A name or an id."
+A_PERSON = "A full name, an e-mail, an employee ID or an id."
+# Help for options whose name does not explain them.
+HELP = {
+    "access": "A list of applicationId, groups and permissions.",
+    "access_request_id": "The id of a request.",
+    "application_id": _A_NAME,
+    "approved_access": "Approve less than requested: a list of header, section, permission and access.",
+    "as_of": "A date, a date and time, or the number of an import.",
+    "conditions": "A list of groups, each a list of field, operator and value.",
+    "connector": "The connector as in the API; `rolecall config` is easier to write.",
+    "custom_fields": "A custom field by number (repeatable).",
+    "active": "true or false.",
+    "dormant_days": "Only accounts whose last login is more than this many days ago.",
+    "effective_date": _A_TIME,
+    "end_date": _A_TIME,
+    "events": "An event to deliver (repeatable).",
+    "columns": "A column of the list (repeatable). Default: all.",
+    "filters": "The filters of the list, by name.",
+    "guard": "maxRemovedPercent, maxNewPercent and minCount.",
+    "identity_id": A_PERSON,
+    "leaver": "true: only accounts of people who have left.",
+    "owner_id": A_PERSON,
+    "privileged": "true or false.",
+    "same_as": "The id of the entitlement that this one was before it was renamed.",
+    "privileges": "A list of header, section, permission and access.",
+    "provisioner_ids": "A full name, an e-mail, an employee ID or an id (repeatable).",
+    "is_read": "true or false.",
+    "outcome": "The outcome of the message.",
+    "reminders": "remindAfterDays, escalateAfterDays, escalateTo, days and holidays.",
+    "reviewer_id": "The reviewer, by full name, e-mail, employee ID or id. Default: yourself.",
+    "schedule": "A cron expression, and the locations of the files or of the report.",
+    "scheduled_start": _A_TIME,
+    "starts_on": f"{_A_TIME} Default: now.",
+    "ends_on": _A_TIME,
+    "stand_in_id": A_PERSON,
+    "supervisor_id": f'{A_PERSON} In a role transition, "" takes the supervisor away.',
+    "webhook_id": _A_NAME,
+    "whole": "Match complete names only.",
+}

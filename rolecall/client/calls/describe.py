@@ -1,0 +1,42 @@
+"""Describe calls by method, path, query and body."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
+from urllib.parse import quote
+
+from rolecall.client.answers import Json
+from rolecall.client.calls.call import Call, Id
+
+T = TypeVar("T")
+
+
+def get(answer: type[T], path: str, *ids: Id, **query: object) -> Call[T]:
+    given = {camel(name): str(value) for name, value in query.items() if value is not None}
+    return Call(method="GET", path=filled(path, ids), answer=answer, query=given)
+
+
+def call(method: str, answer: type[T], path: str, *ids: Id, body: Mapping[str, Any] | None = None) -> Call[T]:
+    return Call(method=method, path=filled(path, ids), answer=answer, body=None if body is None else camels(body))
+
+
+def post(answer: type[T], path: str, *ids: Id, **body: object) -> Call[T]:
+    """Describe a POST; None values are omitted."""
+    given = {name: value for name, value in body.items() if value is not None}
+    return Call(method="POST", path=filled(path, ids), answer=answer, body=camels(given) if body else None)
+
+
+def flags(given: Mapping[str, bool | None]) -> dict[str, str]:
+    return {name: str(value).lower() for name, value in given.items() if value is not None}
+
+
+def filled(path: str, ids: Sequence[Id]) -> str:
+    return path.format(*(quote(str(id), safe="") for id in ids))
+
+
+def camels(fields: Mapping[str, Any]) -> Json:
+    return {camel(name): value for name, value in fields.items()}
+
+
+def camel(name: str) -> str:
+    return re.sub(r"_(\w)", lambda found: found[1].upper(), name)

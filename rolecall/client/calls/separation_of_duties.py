@@ -1,0 +1,151 @@
+"""Calls about separation of duties."""
+
+from collections.abc import Sequence
+from typing import TypedDict, Unpack
+
+from rolecall.client import answers
+from rolecall.client.answers import Json, Page
+from rolecall.client.calls import describe
+from rolecall.client.calls.call import Call, Id, When
+
+
+class DutyFields(TypedDict, total=False):
+    description: str
+    patterns: Sequence[Json]
+
+
+class DutyChanges(DutyFields, total=False):
+    name: str
+
+
+class DutyRuleFields(TypedDict, total=False):
+    description: str
+    risk: str
+    response: str
+    owner_id: Id | None
+    without: Id | None
+    enabled: bool
+
+
+class DutyRuleChanges(DutyRuleFields, total=False):
+    name: str
+    conflicts: Sequence[Id]
+
+
+def list_duties() -> Call[Page[answers.DutyItem]]:
+    """List duties by name."""
+    return describe.get(Page[answers.DutyItem], "/api/duties")
+
+
+def get_duty(duty_id: Id) -> Call[answers.Duty]:
+    """Show a duty, what its patterns match, and the rules that name it."""
+    return describe.get(answers.Duty, "/api/duties/{}", duty_id)
+
+
+def create_duty(name: str, **fields: Unpack[DutyFields]) -> Call[answers.Duty]:
+    """Create a duty from patterns over entitlements."""
+    return describe.call("POST", answers.Duty, "/api/duties", body={"name": name, **fields})
+
+
+def change_duty(duty_id: Id, **fields: Unpack[DutyChanges]) -> Call[answers.Duty]:
+    """Change the given fields of a duty; conflicts follow at once."""
+    return describe.call("PATCH", answers.Duty, "/api/duties/{}", duty_id, body=fields)
+
+
+def delete_duty(duty_id: Id) -> Call[None]:
+    """Delete a duty that no rule names."""
+    return describe.call("DELETE", type(None), "/api/duties/{}", duty_id)
+
+
+def list_duty_holders(duty_id: Id, *, as_of: When | int | None = None) -> Call[Page[answers.DutyHolder]]:
+    """List who holds a duty and by which access; now or as of a time or an import."""
+    return describe.get(Page[answers.DutyHolder], "/api/duties/{}/holders", duty_id, as_of=as_of)
+
+
+def list_duty_rules() -> Call[Page[answers.DutyRuleItem]]:
+    """List rules by name, with their numbers of conflicts."""
+    return describe.get(Page[answers.DutyRuleItem], "/api/duty-rules")
+
+
+def get_duty_rule(rule_id: Id) -> Call[answers.DutyRule]:
+    """Show a rule: its committed version and its draft."""
+    return describe.get(answers.DutyRule, "/api/duty-rules/{}", rule_id)
+
+
+def create_duty_rule(name: str, *, conflicts: Sequence[Id], **fields: Unpack[DutyRuleFields]) -> Call[answers.DutyRule]:
+    """Draft a rule that keeps duties apart; nothing takes effect before it is committed."""
+    return describe.call(
+        "POST", answers.DutyRule, "/api/duty-rules", body={"name": name, "conflicts": conflicts, **fields}
+    )
+
+
+def change_duty_rule(rule_id: Id, **fields: Unpack[DutyRuleChanges]) -> Call[answers.DutyRule]:
+    """Change the given fields in the draft of a rule."""
+    return describe.call("PATCH", answers.DutyRule, "/api/duty-rules/{}", rule_id, body=fields)
+
+
+def simulate_duty_rule(rule_id: Id, *, page: int = 1) -> Call[answers.RuleSimulation]:
+    """Simulate committing the draft: who would be in conflict, since when and by what."""
+    return describe.post(answers.RuleSimulation, "/api/duty-rules/{}/simulate", rule_id, page=page)
+
+
+def commit_duty_rule(rule_id: Id) -> Call[answers.DutyRule]:
+    """Commit the draft as the next version; it takes effect at once."""
+    return describe.post(answers.DutyRule, "/api/duty-rules/{}/commit", rule_id)
+
+
+def list_conflicts(
+    *,
+    status: str | None = None,
+    rule_id: Id | None = None,
+    identity_id: Id | None = None,
+    as_of: When | int | None = None,
+) -> Call[Page[answers.ConflictItem]]:
+    """List conflicts, newest first; now, or those at a time or after an import."""
+    return describe.get(
+        Page[answers.ConflictItem],
+        "/api/conflicts",
+        status=status,
+        rule_id=rule_id,
+        identity_id=identity_id,
+        as_of=as_of,
+    )
+
+
+def get_conflict(conflict_id: Id) -> Call[answers.ConflictDetail]:
+    """Show a conflict with the access on each side."""
+    return describe.get(answers.ConflictDetail, "/api/conflicts/{}", conflict_id)
+
+
+def list_conflict_exceptions(*, status: str | None = None) -> Call[Page[answers.ConflictException]]:
+    """List exceptions with their controls, newest first."""
+    return describe.get(Page[answers.ConflictException], "/api/conflicts/exceptions", status=status)
+
+
+def ask_for_exception(
+    conflict_id: Id, *, reason: str, control: str, control_owner_id: Id, until: When
+) -> Call[answers.ConflictDetail]:
+    """Ask for an exception of a conflict, under a control and with an end."""
+    return describe.post(
+        answers.ConflictDetail,
+        "/api/conflicts/{}/except",
+        conflict_id,
+        reason=reason,
+        control=control,
+        control_owner_id=control_owner_id,
+        until=until,
+    )
+
+
+def approve_exception(
+    conflict_id: Id, *, approver_id: Id | None = None, comment: str | None = None
+) -> Call[answers.ConflictDetail]:
+    """Approve the exception that was asked for; it needs the rule's owner and one more."""
+    return describe.post(
+        answers.ConflictDetail, "/api/conflicts/{}/approve", conflict_id, approver_id=approver_id, comment=comment
+    )
+
+
+def withdraw_exception(conflict_id: Id, *, comment: str | None = None) -> Call[answers.ConflictDetail]:
+    """Withdraw or reject the exception that was asked for, or end the one in force."""
+    return describe.post(answers.ConflictDetail, "/api/conflicts/{}/withdraw", conflict_id, comment=comment)
