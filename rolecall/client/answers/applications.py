@@ -1,9 +1,9 @@
-"""Responses about applications."""
+"""Responses about applications, their imports and dry runs."""
 
 from datetime import datetime
 from uuid import UUID
 
-from rolecall.client.answers.common import Answer, ApplicationSummary, Json
+from rolecall.client.answers.common import Answer, ApplicationSummary, Json, Person
 
 
 class FileGroup(Answer):
@@ -96,3 +96,146 @@ class ApplicationConfiguration(Answer):
     owner_id: UUID | None
     provisioner_ids: list[UUID]
     guard: Json | None
+
+
+class Change(Answer):
+    kind: str
+    change: str
+    name: str
+    before: Json | None
+    after: Json | None
+
+
+class Reject(Answer):
+    file_id: UUID
+    file: str
+    line: int
+    reason: str
+    row: list[str]
+
+
+class DryRunFile(Answer):
+    id: UUID
+    file_group: str
+    name: str
+    read: int | None
+    applied: int | None
+    unchanged: int | None
+    rejected: int | None
+
+
+class ChangeCount(Answer):
+    kind: str
+    new: int
+    altered: int
+    removed: int
+
+
+class MatchCounts(Answer):
+    matched: int
+    unmatched: int
+    disputed: int
+    never: int
+
+
+class Dispute(Answer):
+    username: str
+    people: list[Person]
+
+
+class DryRun(Answer):
+    id: UUID
+    kind: str
+    status: str
+    application: ApplicationSummary | None
+    created_by: str
+    created_date: datetime
+    started_date: datetime | None
+    ended_date: datetime | None
+    files: list[DryRunFile]
+    log: list[str]
+    problem: str | None
+    held: str | None
+    metrics: Metrics | None
+    changes: list[ChangeCount] | None
+    matches: MatchCounts | None
+    disputes: list[Dispute] | None
+
+    @property
+    def is_over(self) -> bool:
+        return self.status in ("Finished", "Failed")
+
+
+class ProposedColumn(Answer):
+    header: str
+    field: str | None
+    confidence: float
+    evidence: str
+    is_ignored: bool
+    examples: list[str]
+
+
+class Choice(Answer):
+    label: str
+    key: str
+    value: str
+
+
+class OpenQuestion(Answer):
+    text: str
+    choices: list[Choice]
+
+
+class ProposedContent(Answer):
+    content: str
+    confidence: float
+    evidence: list[str]
+    columns: list[ProposedColumn]
+    shape: Json
+    questions: list[OpenQuestion]
+    understood: list[dict[str, str]]
+
+
+class ProposedFile(Answer):
+    name: str
+    size: int
+    problem: str | None
+    format: str | None
+    encoding: str | None
+    delimiter: str | None
+    header_line: int | None
+    evidence: list[str]
+    file_group: str | None
+    contents: list[ProposedContent]
+    raw: list[str]
+
+
+class FileGroupTemplate(Answer):
+    name: str
+    is_optional: bool
+    is_multiple: bool
+    content: str
+    columns: dict[str, str]
+    encoding: str | None
+    allow_rejects: bool
+    shape: Json | None
+
+
+class ConnectorTemplate(Answer):
+    id: UUID | None
+    name: str
+    vendor: str
+    description: str
+    files: list[FileGroupTemplate]
+    created_by: str | None
+    created_date: datetime | None
+
+
+class ConnectorTemplates(Answer):
+    templates: list[ConnectorTemplate]
+
+
+class Proposal(Answer):
+    connector: Json
+    is_identity_source: bool
+    files: list[ProposedFile]

@@ -1,14 +1,35 @@
-"""Describe calls by method, path, query and body."""
+"""A call as data, and functions that describe calls by method, path, query and body."""
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any, Generic, TypeVar
 from urllib.parse import quote
+from uuid import UUID
+
+import msgspec
 
 from rolecall.client.answers import Json
-from rolecall.client.calls.call import Call, Id
+
+__all__ = ["Call", "Id", "When"]
 
 T = TypeVar("T")
+Id = UUID | str
+When = date | datetime | str
+
+
+class Call(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
+    """A call as data. `files` and `form` are the fields of a form. `key`: send an idempotency key with it."""
+
+    method: str
+    path: str
+    answer: type[T]
+    query: Mapping[str, str] = {}
+    body: Json | None = None
+    files: Sequence[tuple[str, Path]] = ()
+    form: Mapping[str, str] = {}
+    key: str | None = None
 
 
 def get(answer: type[T], path: str, *ids: Id, **query: object) -> Call[T]:

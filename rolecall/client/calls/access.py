@@ -1,4 +1,4 @@
-"""Calls about separation of duties."""
+"""Calls about identities, entitlements and separation of duties."""
 
 from collections.abc import Sequence
 from typing import TypedDict, Unpack
@@ -6,7 +6,100 @@ from typing import TypedDict, Unpack
 from rolecall.client import answers
 from rolecall.client.answers import Json, Page
 from rolecall.client.calls import describe
-from rolecall.client.calls.call import Call, Id, When
+from rolecall.client.calls.describe import Call, Id, When
+from rolecall.client.calls.requests import IdentityFields
+
+
+def list_identities() -> Call[Page[answers.Identity]]:
+    """List identities by name."""
+    return describe.get(Page[answers.Identity], "/api/identities")
+
+
+def search_identities(
+    text: str | None = None,
+    *,
+    whole: bool = False,
+    status: str | None = None,
+    type: str | None = None,
+    department: str | None = None,
+) -> Call[Page[answers.Identity]]:
+    """Find people by name or e-mail prefix, employee ID or id, or by status, type and department.
+
+    `whole` matches complete names only.
+    """
+    given = {"q": text, "whole": "true" if whole else None, "status": status, "type": type, "department": department}
+    return describe.get(Page[answers.Identity], "/api/identities/search", **given)
+
+
+def get_identity(identity_id: Id) -> Call[answers.Identity]:
+    """Show an identity."""
+    return describe.get(answers.Identity, "/api/identities/{}", identity_id)
+
+
+def get_access(identity_id: Id, *, as_of: When | int | None = None) -> Call[answers.EffectiveAccess]:
+    """Show what an identity can do, now or as of a time or an import, and why."""
+    return describe.get(answers.EffectiveAccess, "/api/identities/{}/access", identity_id, as_of=as_of)
+
+
+def _identity(fields: IdentityFields) -> Json:
+    plain = describe.camels({name: value for name, value in fields.items() if name != "custom_fields"})
+    return plain | {f"customField{number}": value for number, value in fields.get("custom_fields", {}).items()}
+
+
+class EntitlementChanges(TypedDict, total=False):
+    display_name: str
+    explanation: str
+    owner_id: Id
+    risk_rating: str
+    is_privileged: bool
+    tags: Sequence[str]
+    same_as: Id
+
+
+def list_entitlements(
+    *,
+    application_id: Id | None = None,
+    kind: str | None = None,
+    search: str | None = None,
+    risk_rating: str | None = None,
+    privileged: bool | None = None,
+    owner_id: Id | None = None,
+    tag: str | None = None,
+    as_of: When | int | None = None,
+) -> Call[Page[answers.Entitlement]]:
+    """List groups and permissions of all applications, now or as of a time or an import number."""
+    return describe.get(
+        Page[answers.Entitlement],
+        "/api/entitlements",
+        application_id=application_id,
+        kind=kind,
+        search=search,
+        risk_rating=risk_rating,
+        owner_id=owner_id,
+        tag=tag,
+        as_of=as_of,
+        **describe.flags({"is_privileged": privileged}),
+    )
+
+
+def get_entitlement(entitlement_id: Id) -> Call[answers.EntitlementDetail]:
+    """Show a group or a permission."""
+    return describe.get(answers.EntitlementDetail, "/api/entitlements/{}", entitlement_id)
+
+
+def curate_entitlement(entitlement_id: Id, **changes: Unpack[EntitlementChanges]) -> Call[answers.EntitlementDetail]:
+    """Change the curated fields of an entitlement, such as explanation, owner and risk; "" clears a field."""
+    return describe.call("PATCH", answers.EntitlementDetail, "/api/entitlements/{}", entitlement_id, body=changes)
+
+
+def list_holders(entitlement_id: Id, *, as_of: When | int | None = None) -> Call[Page[answers.Holding]]:
+    """List who holds an entitlement, directly or through groups, and why; now or as of a time or an import."""
+    return describe.get(Page[answers.Holding], "/api/entitlements/{}/holders", entitlement_id, as_of=as_of)
+
+
+def list_holder_history(entitlement_id: Id, *, as_of: When | int | None = None) -> Call[Page[answers.Holding]]:
+    """List who held an entitlement since when and until when, newest first."""
+    return describe.get(Page[answers.Holding], "/api/entitlements/{}/history", entitlement_id, as_of=as_of)
 
 
 class DutyFields(TypedDict, total=False):
