@@ -187,13 +187,24 @@ def _share_column(view: View, fields: dict[str, Meaning], shape: dict[str, Any],
     if len(users) != 1 or len(groups) != 1:
         return
     column = holder.header
+    other = _filled_for(view, column, kind, groups[0])
     for field in ("Username", "Group"):
         fields.pop(field, None)
     shape["join"] = {
         "Username": f"{{{column}|when({kind.header}={users[0]})}}",
-        "Group": f"{{{column}|when({kind.header}={groups[0]})}}",
+        "Group": f"{{{other}|when({kind.header}={groups[0]})}}",
     }
-    evidence.append(f"{column} names users and groups; {kind.header} says which")
+    both = column if other == column else f"{column} and {other}"
+    evidence.append(f"{both} names users and groups; {kind.header} says which")
+
+
+def _filled_for(view: View, column: str, kind: Profile, word: str) -> str:
+    """Return the column that names the groups: logins are often blank for them, and names are not."""
+    rows = [n for n, cell in enumerate(kind.cells) if cell.strip() == word]
+    names = view.named(["displayname", "name", "principalname", "groupname"])
+    if all(view.by_header[column].cells[n].strip() for n in rows) or names is None:
+        return column
+    return names.header
 
 
 def find_memberships(view: View) -> list[Part]:
@@ -207,11 +218,35 @@ def find_memberships(view: View) -> list[Part]:
     has_all = about_people(view) or group.separator or not group.is_filled
     if username.is_unique and username.is_filled and has_all:
         return []
+    if scope := _scope_of_roles(view, fields):
+        return _roles_in_scopes(view, fields, scope)
     evidence = [f"Each row pairs {username.header} with {group.header}"]
     shape: dict[str, Any] = {}
     add_list(group, fields, shape, evidence)
     without_prefix(view, fields, shape, evidence)
     return _with_users(view, Part(Content.MEMBERSHIPS, fields, shape, 0.85, evidence))
+
+
+_SCOPES = {"app", "appname", "application", "applicationname", "system", "tenant", "project", "repository", "database"}
+
+
+def _scope_of_roles(view: View, fields: dict[str, Meaning]) -> Profile | None:
+    """Return the column that says in which application or project each row grants its role."""
+    column = view.named(_SCOPES)
+    is_other = column is not None and column.header not in {meaning.header for meaning in fields.values()}
+    return column if column and is_other and len(column.distinct) > 1 and column.is_filled else None
+
+
+def _roles_in_scopes(view: View, fields: dict[str, Meaning], scope: Profile) -> list[Part]:
+    """Roles of the same name in several applications are different permissions."""
+    role = fields["Group"].header
+    chosen = {
+        "Username": fields["Username"],
+        "Header": Meaning(scope.header, "Header", 0.8, "it says where the role is held"),
+        "Permission": Meaning(role, "Permission", 0.8, f"its roles differ by {scope.header}"),
+    }
+    evidence = [f"Each row gives {fields['Username'].header} a {role} in {scope.header}"]
+    return _with_users(view, Part(Content.PERMISSIONS, chosen, {}, 0.75, evidence))
 
 
 def find_groups(view: View) -> list[Part]:

@@ -114,7 +114,9 @@ def _with_header(
         title = " ".join(" ".join(numbered[0][1]).split())[:60]
         evidence.append(f"The header is line {header_line}; line {numbered[0][0]} is a title: {title}")
     others = [line for line, row in likely if _repeats_header(line, row, header_line)]
-    merges = any(len(row) > len(header) for row in rows)
+    if "" in header:
+        header = [cell.strip() for cell in cells]
+    merges = any(len(_without_blank_end(row)) > len(header) for row in rows)
     if merges:
         evidence.append(f"Some rows have more than {len(header)} fields: the last column contains the delimiter")
     if footers:
@@ -201,9 +203,9 @@ def first_rows(text: str, delimiter: str, lines: int) -> str:
 def _is_header(row: Sequence[str], width: int) -> bool:
     cells = _without_blank_end(row)
     named = [cell for cell in cells if cell]
-    if len(named) < max(min(width, 2), _MOSTLY * width):
-        return False
     known = known_words(named)
+    if len(named) < max(min(width, 2), _MOSTLY * width) and not known == len(named) > 1:
+        return False
     if (len(named) < len(cells) or len(set(named)) < len(named)) and known < max(2, len(named) / 2):
         return False
     # A row of a file with merged fields is longer than its header.

@@ -41,12 +41,14 @@ def find_people(view: View) -> list[Part]:
     if not {"Created", "Type", "Supervisor ID"} & employed and len(employed) < 2:
         return []
     shape: dict[str, Any] = {}
-    full = view.named(["name", "fullname", "displayname"])
+    full = view.named(["name", "fullname", "displayname", "employeename", "worker", "employee", "personname"])
     if not {"First Name", "Last Name"} <= fields.keys():
         if full is None:
             return []
         shape["join"] = {"First Name": f"{{{full.header}|first}}", "Last Name": f"{{{full.header}|last}}"}
         fields = {field: meaning for field, meaning in fields.items() if field not in shape["join"]}
+    if (above := fields.get("Supervisor ID")) and not _names_people(view, above.header, employee.header):
+        del fields["Supervisor ID"]
     evidence = [f"{employee.header} is unique, and an HR system knows {', '.join(sorted(employed))}"]
     if title := fields.get("Title"):
         values = view.by_header[title.header].distinct
@@ -55,6 +57,12 @@ def find_people(view: View) -> list[Part]:
             shape.setdefault("join", {})["Title"] = f"{{{title.header}|after(#)}}"
             evidence.append(f"{title.header} begins with a code: the title follows the #")
     return [Part(Content.IDENTITIES, fields, shape, 0.75, evidence)]
+
+
+def _names_people(view: View, column: str, employee: str) -> bool:
+    """Return whether a column names people by the IDs that they have in the same file, not by their names."""
+    values = set(view.by_header[column].distinct)
+    return not values or len(values.intersection(view.by_header[employee].distinct)) > len(values) / 2
 
 
 def find_users(view: View) -> list[Part]:

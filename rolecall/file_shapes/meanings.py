@@ -27,7 +27,7 @@ _USERNAME = (
     "username,samaccountname,login,loginname,loginid,logonname,userlogin,accountname,account,accountid,userid,uid,user"
     ",userprincipalname,upn,profile.login,principal,principalid,principalname,identity,bname,benutzer,member,membername"
     ",nickname,handle,useridentifier,assignedto,actor,grantee,benutzername,benutzerkennung,anmeldename,kennung"
-    ",identifiant,utilisateur,nomutilisateur,usuario,nombredeusuario,utente,nomeutente,userid.username"
+    ",identifiant,utilisateur,nomutilisateur,usuario,nombredeusuario,utente,nomeutente,uname,signinname,key"
 )
 _GROUP = (
     "group,groupname,role,rolename,agrname,team,teamname,profile,profilename,permissionset,memberof,groups,roles,teams"
@@ -51,7 +51,7 @@ WORDS: dict[Content, dict[str, str]] = {
         "Username": _USERNAME,
         **_PERSON,
         "Active": f"{_ACTIVE},{_INACTIVE}",
-        "Locked": "locked,lockedout,islocked,accountlocked,lockout,gesperrt,verrouille",
+        "Locked": "locked,lockedout,islocked,uflag,accountlocked,lockout,gesperrt,verrouille",
         "Last Login": "lastlogin,lastlogindate,logindate,lastlogon,lastlogondate,lastsignin,lastsignindate,lastactivity"
         ",lastactive,lastlogontimestamp,lastauthentication,lastaccess,lastseen,passwordlastused,lastsignindatetime"
         ",signinactivity.lastsignindatetime,lastlogintime,letzteanmeldung,letzterlogin,derniereconnexion,ultimoacceso",
@@ -64,16 +64,20 @@ WORDS: dict[Content, dict[str, str]] = {
         "Parent": "parent,parentgroup,parentrole,parentname,memberof",
         "Nomenclature": "nomenclature,type,grouptype,category",
     },
-    Content.MEMBERSHIPS: {"Username": f"{_USERNAME},email,mail,members,users,name", "Group": _GROUP},
+    Content.MEMBERSHIPS: {
+        "Username": f"{_USERNAME},memberemail,useremail,email,mail,members,users,name",
+        "Group": _GROUP,
+    },
     Content.PERMISSIONS: {
         "Username": f"{_USERNAME},email,mail",
         "Group": f"{_GROUP},name",
-        "Permission": "permission,permissionname,permissions,privilege,privileges,entitlement,entitlements,right,rights"
+        "Permission": "roledefinitionname,"
+        "permission,permissionname,permissions,privilege,privileges,entitlement,entitlements,right,rights"
         ",authorization,action,actions,permissionid,tcode,transaction,operation,scope,scopes,capability,function,object"
         ",berechtigung,berechtigungen,recht,rechte,droit,droits,permiso,permisos,privilegetype",
         "Header": "header,heading,category,module,system,area,application,app,owner,schema,database,tableschema",
         "Section": "section,resource,resourcename,resourceid,subject,screen,object,field,target,path,tablename,table"
-        ",objectname",
+        ",objectname,scope,project,repository,site,environment",
         "Access": "access,accesslevel,level,granted,allow,allowed,effect,permissiontype,accesstype,permissionstate"
         ",statedesc,zugriff",
         "Value": "value,limit,amount",
@@ -176,7 +180,7 @@ _TOKENS: dict[str, str] = {
     "Created": "hire date,start date",
     "Type": "worker type,employee type,employment type",
     "Title": "job title,business title",
-    "Status": "worker status,employee status,employment status",
+    "Status": "worker status,employee status,employment status,active status,status",
     "Group": "roles,role,group,groups,grp,team,profile",
     "Permission": "perm,permission,privilege,entitlement",
 }

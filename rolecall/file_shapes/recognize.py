@@ -181,6 +181,11 @@ def _json(text: str, sample: Sample) -> Found:
         found = _from_records("JSON", [document], ["One JSON object is the only record"])
         found.records = "$"
         return found
+    if isinstance(document, dict) and len(document) > 1 and all(isinstance(each, dict) for each in document.values()):
+        keyed = [{"key": name, **each} for name, each in document.items()]
+        found = _from_records("JSON", keyed[:MOST_ROWS], ["A JSON object of records: their names are the column key"])
+        found.records = "$"
+        return found
     lists = sorted(_lists(document), key=lambda each: (_is_about_accounts(each[0]), len(each[1])), reverse=True)
     if not lists:
         raise Unreadable("the file is JSON without a list of objects; set shape.records to the path of the records")

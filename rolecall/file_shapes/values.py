@@ -51,6 +51,10 @@ def add_words(view: View, part: Part) -> None:
         known = {word: _KINDS.get(_letters(word)) for word in view.by_header[kind.header].distinct[:50]}
         if proposed := {word: value for word, value in known.items() if value and fold(word) not in WORDS["Type"]}:
             part.shape.setdefault("values", {})["Type"] = proposed
+    locked = view.by_header[part.fields["Locked"].header] if "Locked" in part.fields else None
+    if locked and locked.numbers == 1 and any(fold(word) not in WORDS["Locked"] for word in locked.distinct):
+        # SAP writes the reasons of a lock as a number.
+        part.shape.setdefault("values", {})["Locked"] = {"0": "No", ANY_OTHER: "Yes"}
     for field in ("Active", "Status"):
         if (meaning := part.fields.get(field)) is None:
             continue

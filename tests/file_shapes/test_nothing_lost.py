@@ -1,0 +1,132 @@
+"""Exports that a proposal could read in a wrong way without a warning: nothing of them is lost or mixed up."""
+
+from pathlib import Path
+
+from tests.file_shapes.test_exports import imported
+
+
+def test_users_without_a_group_are_not_lost(tmp_path: Path) -> None:
+    details = (
+        '{"UserDetailList": [{"UserName": "ada", "GroupList": ["Admins", "Ops"]}, '
+        '{"UserName": "bob", "GroupList": []}],'
+        ' "Policies": [{"PolicyName": "a"}, {"PolicyName": "b"}, {"PolicyName": "c"}]}'
+    )
+    matrix = "Employee,Department,SAP,CRM,VPN\nAda Byron,HR,x,,x\nBob Kahn,IT,,x,\nCy Dee,IT,,,\n"
+
+    found, other = imported(tmp_path, users=details), imported(tmp_path, matrix=matrix)
+
+    assert found.active == {"ada", "bob"}
+    assert found.memberships == {("ada", "Admins"), ("ada", "Ops")}
+    assert other.active == {"Ada Byron", "Bob Kahn", "Cy Dee"}
+    assert len(other.permissions) == 3
+
+
+def test_okta_users_of_the_api(tmp_path: Path) -> None:
+    user = '{"id": "%s", "status": "%s", "profile": {"firstName": "A", "lastName": "B", "email": "%s", "login": "%s"}, '
+    user += '"credentials": {"provider": {"type": "OKTA", "name": "OKTA"}}}'
+    rows = [user % ("00u1", "ACTIVE", "a@x.com", "a@x.com"), user % ("00u2", "DEPROVISIONED", "b@x.com", "b@x.com")]
+
+    found = imported(tmp_path, users=f"[{', '.join(rows)}]")
+
+    assert (found.active, found.inactive) == ({"a@x.com"}, {"b@x.com"})
+    assert found.rows("users", "name") == ["A B", "A B"]
+
+
+def test_one_scim_user(tmp_path: Path) -> None:
+    text = (
+        '{"userName": "ada", "active": true, "name": {"familyName": "Byron", "givenName": "Ada"}, "emails": [{"value": '
+        '"a@x.com", "type": "work"}], "groups": [{"value": "1", "display": "Guides"}]}'
+    )
+
+    found = imported(tmp_path, user=text)
+
+    assert found.active == {"ada"}
+    assert found.memberships == {("ada", "Guides")}
+
+
+def test_entitlements_without_permissions_are_groups(tmp_path: Path) -> None:
+    text = "id,name,displayName,created,description,entitlements,groups,permissions\n"
+    text += "1,acc,Accounting,2020-01-01,All,,,\n2,pay,Payroll,2020-01-01,Some,,,\n"
+
+    assert imported(tmp_path, entitlements=text).groups == {"acc", "pay"}
+
+
+def test_date_of_deactivation_says_who_is_inactive(tmp_path: Path) -> None:
+    text = (
+        "Name,Account type,Deactivated date (UTC),Days active,Username,Email\nAda,Member,,10,ada,a@x.com\n"
+        'Bob,Admin,"Feb 1, 2024",2,bob,b@x.com\n'
+    )
+
+    found = imported(tmp_path, analytics=text)
+
+    assert (found.active, found.inactive) == ({"ada"}, {"bob"})
+
+
+def test_blank_headers_are_no_reason_to_lose_the_header(tmp_path: Path) -> None:
+    inside = imported(tmp_path, users="Username,,Name,\nada,,Ada Byron,\nbob,,Bob Kahn,\n")
+    last = imported(tmp_path, users="Title\nUsername;Name;\nada;Ada Byron;\nbob;Bob Kahn;\n")
+
+    for found in (inside, last):
+        assert found.active == {"ada", "bob"}
+        assert found.rows("users", "name") == ["Ada Byron", "Bob Kahn"]
+
+
+def test_roles_in_several_applications_are_permissions(tmp_path: Path) -> None:
+    text = "user_email,app,role\na@x.com,CRM,admin\na@x.com,ERP,admin\nb@x.com,CRM,viewer\n"
+
+    found = imported(tmp_path, grants=text)
+
+    assert found.permissions == {
+        ("a@x.com", "", "CRM", "admin"), ("a@x.com", "", "ERP", "admin"), ("b@x.com", "", "CRM", "viewer"),
+    }  # fmt: skip
+    assert found.active == {"a@x.com", "b@x.com"}
+
+
+def test_role_assignments_of_users_and_groups(tmp_path: Path) -> None:
+    text = (
+        "RoleDefinitionName,Scope,DisplayName,SignInName,ObjectType\nOwner,/sub/1,Ada Byron,a@x.com,User\n"
+        "Reader,/sub/1,Ops,,Group\nReader,/sub/2,Ada Byron,a@x.com,User\n"
+    )
+
+    found = imported(tmp_path, assignments=text)
+
+    assert found.permissions == {
+        ("a@x.com", "", "", "Owner"), ("a@x.com", "", "", "Reader"), ("", "Ops", "", "Reader"),
+    }  # fmt: skip
+    assert found.rows("permissions", "section") == ["/sub/1", "/sub/1", "/sub/2"]
+
+
+def test_people_whose_managers_are_names(tmp_path: Path) -> None:
+    text = (
+        "Worker,Employee ID,Email - Work,Manager,Hire Date,Active Status\nAda Byron,1,a@x.com,Bob Kahn,05/21/2021,1\n"
+        "Bob Kahn,2,b@x.com,,08/15/2020,0\n"
+    )
+
+    found = imported(tmp_path, workers=text)
+
+    assert found.rows("identities", "first_name", "status", "supervisor_id") == [
+        ("Ada", "Active", ""), ("Bob", "Disabled", ""),
+    ]  # fmt: skip
+
+
+def test_sap_users_and_their_roles(tmp_path: Path) -> None:
+    users = "BNAME;USTYP;UFLAG;CLASS\nADA;A;0;SALES\nBOB;A;64;SALES\n"
+    roles = "AGR_NAME|UNAME|FROM_DAT|TO_DAT\nZ_A|ADA|20200101|99991231\nZ_B|ADA|20200101|99991231\n"
+    roles += "Z_A|BOB|20200101|20221231\n"
+
+    found, other = imported(tmp_path, users=users), imported(tmp_path, roles=roles)
+
+    assert found.rows("users", "username", "is_locked") == [("ADA", False), ("BOB", True)]
+    assert other.memberships == {("ADA", "Z_A"), ("ADA", "Z_B"), ("BOB", "Z_A")}
+
+
+def test_members_of_google_groups_and_an_object_of_users(tmp_path: Path) -> None:
+    members = "Group Name [Required],Group Email [Required],Member Email,Member Type,Member Role\n"
+    members += "Staff,s@x.com,a@x.com,USER,MEMBER\nStaff,s@x.com,b@x.com,USER,OWNER\nOps,o@x.com,a@x.com,USER,MEMBER\n"
+    users = '{"ada": {"email": "a@x.com", "groups": ["a", "b"]}, "bob": {"email": "b@x.com", "groups": []}}'
+
+    found, other = imported(tmp_path, members=members), imported(tmp_path, users=users)
+
+    assert found.memberships == {("a@x.com", "Staff"), ("b@x.com", "Staff"), ("a@x.com", "Ops")}
+    assert other.active == {"ada", "bob"}
+    assert other.memberships == {("ada", "a"), ("ada", "b")}
