@@ -3,6 +3,8 @@
 from collections import Counter
 from typing import Any
 
+import msgspec
+
 from rolecall.applications.field_words import ACCESS, NO_ACCESS
 from rolecall.applications.model import Content
 from rolecall.core.text import fold
@@ -33,7 +35,7 @@ def find_matrix(view: View) -> list[Part]:
     if 2 * sum(is_flag(each.header) for each in ticked) >= len(ticked):
         return []
     # Rows of a list of grants repeat the names of their holders; those of a matrix do not.
-    if not any(each.is_unique for each in others):
+    if len(set(zip(*(each.cells for each in others), strict=True))) < len(others[0].cells):
         return []
     kept = view.fields(Content.PERMISSIONS)
     fields = {field: meaning for field, meaning in kept.items() if meaning.header in {each.header for each in others}}
@@ -157,6 +159,9 @@ def find_permissions(view: View) -> list[Part]:
     _share_column(view, fields, shape, evidence)
     if "Username" in fields and "Group" in fields and "join" not in shape:
         fields.pop("Group")
+    if (level := fields.get("Access")) and not view.by_header[level.header].ticks:
+        # Words such as Full and Read are the extent of a grant.
+        fields.setdefault("Value", msgspec.structs.replace(fields.pop("Access"), field="Value"))
     permission = view.by_header[fields["Permission"].header]
     if separator := ("," if view.found.merges and permission is view.profiles[-1] else permission.separator):
         shape["split"] = {permission.header: separator}

@@ -182,7 +182,8 @@ def _delimiter(lines: Sequence[str]) -> str:
 
 def _parse(text: str, delimiter: str) -> Numbered:
     csv.field_size_limit(1024 * 1024)
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    quote = "'" if text.lstrip().startswith("'") else '"'
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, quotechar=quote)
     rows, begins = [], 1
     try:
         for row in reader:
@@ -217,7 +218,7 @@ def _is_header(row: Sequence[str], width: int) -> bool:
 def _repeats_header(line: int, row: Sequence[str], header_line: int) -> bool:
     """Return whether a line near the header consists of words of headers, such as one in another language."""
     is_text = all(re.fullmatch(r"[^\W\d][\w \-\[\]().]*", cell.strip() or "x") for cell in row)
-    return 0 < line - header_line < 3 and is_text and 2 * known_words(row) > len(row)
+    return 0 < line - header_line < 3 and is_text and known_words(row) == sum(bool(cell.strip()) for cell in row)
 
 
 def _without_blank_end(header: Sequence[str]) -> list[str]:

@@ -79,11 +79,15 @@ def find_users(view: View) -> list[Part]:
         part.questions = [OpenQuestion(text, choices)]
     elif {"Name", "First Name", "Email"} & fields.keys():
         evidence.append(f"Columns of accounts: {', '.join(sorted(_PERSON & fields.keys()))}")
+    _use_varying_status(view, part)
     _end_by_date(view, part)
     if (active := fields.get("Active")) and is_inverted(active.header):
         shape["invert"] = ["Active"]
         evidence.append(f"{active.header} says the opposite of active")
     lists = [each for each in view.profiles if _lists_groups(each, fields)]
+    if len(lists) > 1:
+        rest = ", ".join(each.header for each in lists[1:])
+        evidence.append(f"Memberships come from {lists[0].header} alone; {rest} is kept as it is")
     parts = [part, *(_listed_memberships(part, each) for each in lists[:1] if key)]
     for each in parts:
         each.skip_rows(*conditions)
@@ -148,6 +152,18 @@ def _listed_memberships(users: Part, groups: Profile) -> Part:
     if "split" not in shape and not groups.is_filled:
         part.skip_rows({"column": groups.header, "is": [""]})
     return part
+
+
+def _use_varying_status(view: View, part: Part) -> None:
+    """Of several columns that say who is active, use one with different values; name the others."""
+    found = [each for each in meanings(Content.USERS, view.profiles) if each.field == "Active" and each.score > _WEAK]
+    if len(found) < 2 or "Active" not in part.fields:
+        return
+    if len(view.by_header[part.fields["Active"].header].distinct) < 2:
+        varying = [each for each in found if len(view.by_header[each.header].distinct) > 1]
+        part.fields["Active"] = (varying or found)[0]
+    rest = ", ".join(each.header for each in found if each.header != part.fields["Active"].header)
+    part.evidence.append(f"{part.fields['Active'].header} says who is active; {rest} is kept as it is")
 
 
 def _end_by_date(view: View, part: Part) -> None:

@@ -6,6 +6,7 @@ from rolecall.applications.field_words import DATE_FIELDS, NO_DATE, WORDS
 from rolecall.applications.file_shape import ANY_OTHER
 from rolecall.core.text import fold
 from rolecall.file_shapes.parts import Part, View
+from rolecall.file_shapes.profiles import Profile
 from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
 
 # One-letter and local words for statuses; proposed with little confidence.
@@ -29,9 +30,10 @@ def add_dates(view: View, part: Part) -> None:
             continue
         column = view.by_header[meaning.header]
         formats = column.date_formats
-        if words := [word for word in column.distinct if fold(word) in NO_DATE]:
-            part.shape["blank"] = sorted({*part.shape.get("blank", []), *words})
+        words = [word for word in column.distinct if fold(word) in NO_DATE]
+        if words:
             part.evidence.append(f"{meaning.header} has words for no date: {', '.join(words[:3])}")
+            _blank_words(view, part, column, words)
         if {"day first", "month first"} <= set(formats) and "iso" not in formats:
             example = next(iter(view.by_header[meaning.header].values), "")
             text = f"{meaning.header}: is the day or the month first in {example}? Set shape.dates.{meaning.header}"
@@ -40,9 +42,18 @@ def add_dates(view: View, part: Part) -> None:
                 for each in ("day first", "month first")
             ]
             part.questions = [*part.questions, OpenQuestion(text, choices)]
-        elif formats and "iso" not in formats:
+        elif formats and (words or "iso" not in formats):
             part.shape.setdefault("dates", {})[meaning.header] = formats[0]
             part.evidence.append(f"{meaning.header} has dates: {formats[0]}")
+
+
+def _blank_words(view: View, part: Part, column: Profile, words: list[str]) -> None:
+    """Name words for no date that the format of the column does not cover; `blank` is for all columns."""
+    if column.date_formats:
+        return
+    others = {fold(value) for each in view.profiles if each is not column for value in each.distinct}
+    if only_here := [word for word in words if re.search(r"[^\W\d]", word) and fold(word) not in others]:
+        part.shape["blank"] = sorted({*part.shape.get("blank", []), *only_here})
 
 
 def add_words(view: View, part: Part) -> None:

@@ -130,3 +130,40 @@ def test_members_of_google_groups_and_an_object_of_users(tmp_path: Path) -> None
     assert found.memberships == {("a@x.com", "Staff"), ("b@x.com", "Staff"), ("a@x.com", "Ops")}
     assert other.active == {"ada", "bob"}
     assert other.memberships == {("ada", "a"), ("ada", "b")}
+
+
+def test_zero_means_no_date_and_not_active_in_one_file(tmp_path: Path) -> None:
+    found = imported(tmp_path, users="username,email,last_login,status\nada,a@x.com,1767225600,1\nbob,b@x.com,0,0\n")
+
+    assert (found.active, found.inactive) == ({"ada"}, {"bob"})
+    assert found.rows("users", "last_login") == ["2026-01-01T00:00:00Z", ""]
+
+
+def test_column_that_varies_says_who_is_active(tmp_path: Path) -> None:
+    text = "login,email,active,suspended\nada,a@x.com,true,false\nbob,b@x.com,true,true\ncy,c@x.com,true,false\n"
+
+    found = imported(tmp_path, users=text)
+
+    assert (found.active, found.inactive) == ({"ada", "cy"}, {"bob"})
+
+
+def test_levels_of_permissions_and_a_matrix_of_modules(tmp_path: Path) -> None:
+    levels = imported(tmp_path, grants="Role,Permission,Level\nAdmin,Users,Full\nAdmin,Bills,Full\nViewer,Users,Read\n")
+    matrix = imported(
+        tmp_path,
+        rights="Role;Module;Create;Read;Update\nAdmin;Sales;Y;Y;Y\nAdmin;HR;N;Y;N\nViewer;Sales;N;Y;N\n",
+    )
+
+    assert levels.rows("permissions", "value", "access") == [("Full", "Grant"), ("Full", "Grant"), ("Read", "Grant")]
+    assert matrix.permissions == {
+        ("", "Admin", "Sales", "Create"), ("", "Admin", "Sales", "Read"), ("", "Admin", "Sales", "Update"),
+        ("", "Admin", "HR", "Read"), ("", "Viewer", "Sales", "Read"),
+    }  # fmt: skip
+
+
+def test_single_quotes_and_rows_of_known_words(tmp_path: Path) -> None:
+    quoted = imported(tmp_path, users="'username','email'\n'ada','a@x.com'\n'bob','b@x.com'\n")
+    words = imported(tmp_path, users="Username\tRole\tStatus\nada\tadmin\tEnabled\nbob\tuser\tDisabled\n")
+
+    assert quoted.active == {"ada", "bob"}
+    assert (words.active, words.inactive) == ({"ada"}, {"bob"})

@@ -8,14 +8,13 @@ import json
 import os
 import re
 from pathlib import Path
-from typing import Any
 
 import httpx2
 import pytest
 
 from rolecall.core.config import Config
 from rolecall.core.db import Db
-from tests.file_shapes.importing import Imported, import_by, import_proposed, propose
+from tests.file_shapes.importing import Imported, import_proposed, propose
 
 FOLDER = Path(os.environ.get("ROLECALL_SAMPLES") or Path(__file__).parents[2].parent / "shared" / "samples")
 TESTED = set[str]()
@@ -48,11 +47,6 @@ class Samples:
         found = await import_proposed(self.client, self.config, self.db, before)
         assert contents(*names) == before
         return found
-
-    async def by(self, connector: Any, **files: str) -> Imported:
-        """Import samples by a connector that a person made, by the name of their group."""
-        given = {group: [(FOLDER / name).read_bytes()] for group, name in files.items()}
-        return await import_by(self.client, self.config, self.db, connector, given)
 
 
 @pytest.fixture
