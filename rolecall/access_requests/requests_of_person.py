@@ -77,7 +77,8 @@ async def concerning(db: Db, page: int, caller: Caller, **filters: Any) -> Page[
     """List the requests that concern a person, newest first; `filters` are by column, and None means no filter."""
     given = {column: value for column, value in filters.items() if value is not None}
     me, application = caller.id, given.get("application_id")
-    if application in await applications.applications_of(db, me) and not await _hides_some(db, me, application):
+    owns = application is not None and application in await applications.applications_of(db, me)
+    if owns and not await _hides_some(db, me, application):
         return await queries.newest_first(db, page, **given)
     values = {**given, "me": me, **_reviewers(caller)}
     if page == EVERYTHING:

@@ -367,7 +367,7 @@ async def test_supervisor_requests_access_and_creates_an_event_from_the_home_pag
     await page.get_by_label("Person").fill(f"emma{visit.has_scripts}@x.org")
     await page.get_by_label("Effective date").fill((datetime.now(UTC) + timedelta(days=5)).date().isoformat())
     await visit.press("Create event")
-    await visit.sees("Absence")
+    await visit.sees("Absence with effect from")
 
     made = await fetch_value(
         site_db, "SELECT reporter_id FROM personnel_events WHERE identity_id = %(id)s AND type = 'Absence'", id=ada
