@@ -3,7 +3,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from rolecall.core.db import Db, fetch_rows
+from rolecall.core.db import Db, fetch_rows, fetch_value
 from rolecall.core.errors import NotFound
 from rolecall.core.paging import Page, fetch_page
 from rolecall.settings.policy import RequirementType
@@ -67,6 +67,17 @@ async def represented_by(db: Db, person_id: UUID, now: datetime) -> list[Represe
         Represented(PersonReference(id, name), [RequirementType(type) for type in types], is_automatic)
         for id, name, types, is_automatic in rows
     ]
+
+
+async def next_absence(db: Db, person_id: UUID, now: datetime) -> datetime | None:
+    """Return the start of the person's current or next leave of absence."""
+    start: datetime | None = await fetch_value(
+        db,
+        "SELECT min(starts_on) FROM absences WHERE identity_id = %(id)s AND (ends_on IS NULL OR ends_on > %(now)s)",
+        id=person_id,
+        now=now,
+    )
+    return start
 
 
 async def stand_ins_of(db: Db, person_id: UUID, now: datetime) -> list[PersonReference]:

@@ -85,6 +85,17 @@ async def test_supervisor_without_work_sees_empty_states(administrator: httpx2.A
     assert "No stand-in is set" in shown["stand-ins"]
 
 
+async def test_supervisor_who_goes_on_leave_is_reminded_to_name_a_stand_in(
+    administrator: httpx2.AsyncClient, db: Db, team: Team
+) -> None:
+    body = {"identityId": str(team.grace), "effectiveDate": IN_THREE_DAYS}
+    await events.begin_absence(db, CLERK, body, facts())
+
+    shown = await home(administrator, db, team.grace)
+
+    assert "No stand-in is set. You are on leave from" in shown["stand-ins"]
+
+
 async def test_employee_sees_their_access_with_the_reason_and_their_requests(
     administrator: httpx2.AsyncClient, db: Db, team: Team
 ) -> None:

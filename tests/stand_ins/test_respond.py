@@ -307,3 +307,37 @@ async def test_system_and_tokens_respond_as_before(db: Db, office: Office) -> No
     detail = await actions.respond(db, SYSTEM, str(request), body, facts())
 
     assert "Grace Hopper approved, recorded by System" in [entry.content for entry in detail.activity]
+
+
+async def test_console_responds_for_the_reviewer_who_did_not_carry_out_the_request(
+    administrator: httpx2.AsyncClient, db: Db, office: Office
+) -> None:
+    olga = await an_identity(db, "Olga", "Owner")
+    await execute(
+        db,
+        "UPDATE applications SET priority = 'High', owner_id = %(owner)s, provisioner_ids = %(by)s",
+        owner=office.grace,
+        by=[office.grace],
+    )
+    request = await office.request(db)
+    await approve(db, office.grace, request, office.grace)
+    await execute(
+        db,
+        """INSERT INTO responses (request_id, type, rule, position, reason, reviewer_id, reviewer_name)
+           SELECT request_id, type, rule, max(position) + 1, min(reason), %(olga)s, 'Olga Owner' FROM responses
+           WHERE type = 'Verify' GROUP BY request_id, type, rule""",
+        olga=olga,
+    )
+    await actions.resolve(db, await caller_of(db, office.grace), str(request), {}, facts())
+    for person in (office.grace, olga):
+        await a_stand_in(db, person, office.sam)
+    await sign_in(administrator, db, office.sam)
+
+    shown = (await administrator.get(f"/requests?asks=Verify&selected={request}")).text
+    await administrator.post(f"/requests/{request}/respond", data={"type": "Verify", "response": "Approved"})
+
+    assert "You stand in for Olga Owner." in shown
+    rows = await fetch_rows(
+        db, "SELECT reviewer_name, stand_in_name FROM responses WHERE type = 'Verify' AND response = 'Approved'"
+    )
+    assert ("Olga Owner", "Sam Else") in rows

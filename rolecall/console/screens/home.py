@@ -81,6 +81,7 @@ async def _own_home(db: Db, person: Person, now: datetime, config: Config) -> Ht
         "team": await own_home.team_of(db, person, now) if person.supervises else None,
         "represented": await stand_ins.represented_by(db, person.id, now),
         "stand_ins": await stand_ins.stand_ins_of(db, person.id, now),
+        "leave": await stand_ins.next_absence(db, person.id, now),
         "access": [] if person.supervises else (await access_of(db, person.id, None)).applications,
     }
     return HtmlPage("own_home.html", values)

@@ -209,7 +209,7 @@ async def _shown(db: Db, request: AccessRequestDetail, person: Person) -> dict[s
     target = request.target.affected_identity
     standing = await permitted.standing_of(db, person.id, request.id)
     verbs = {name: _why_not(move, status, standing) for name, (_, move) in VERBS.items()}
-    mine = _mine(person, awaited, waits_for)
+    mine = _mine(person, awaited, waits_for, standing)
     may_respond = awaited and mine and not permitted.response_refusal(standing, person.caller(), awaited, mine)
     return {
         "request": request,
@@ -233,9 +233,15 @@ async def _shown(db: Db, request: AccessRequestDetail, person: Person) -> dict[s
     }
 
 
-def _mine(person: Person, awaited: RequirementType | None, asked: dict[UUID, str]) -> UUID | None:
-    """Return the reviewer for whom the person responds: themselves if they are asked."""
-    return next((id for id in person.answers_as(awaited) if id in asked), None) if awaited else None
+def _mine(
+    person: Person, awaited: RequirementType | None, asked: dict[UUID, str], standing: permitted.Standing
+) -> UUID | None:
+    """Return the reviewer for whom the person responds: themselves if they are asked, else the first who allows it."""
+    if awaited is None:
+        return None
+    mine = [id for id in person.answers_as(awaited) if id in asked]
+    allowed = [id for id in mine if not permitted.response_refusal(standing, person.caller(), awaited, id)]
+    return next(iter(allowed or mine), None)
 
 
 def _milestones(
@@ -301,8 +307,9 @@ async def _respond(db: Db, person: Person, id: str, form: Form, facts: Facts) ->
     if raw.get("response") == model.Response.REJECTED and not raw.get("comment"):
         raise Invalid.on("comment", "Give a reason for rejecting the request")
     awaited = next((type for type in RequirementType if type == raw.get("type")), None)
-    asked = _waits_for(await queries.get(db, id), awaited)
-    mine = _mine(person, awaited, asked) or person.id
+    request = await queries.get(db, id)
+    standing = await permitted.standing_of(db, person.id, request.id)
+    mine = _mine(person, awaited, _waits_for(request, awaited), standing) or person.id
     return await actions.respond(db, person.caller(), id, {**raw, "reviewerId": str(mine)}, facts)
 
 
