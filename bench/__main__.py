@@ -34,6 +34,7 @@ NAMES = [
     "webhooks",
     "audit",
     "catalogue",
+    "duties",
     "console",
 ]
 PAGE = Path(__file__).parent.parent / "docs" / "performance.md"

@@ -1856,10 +1856,11 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- 5a4a2aec95e1 function like_wildcard(text)
 -- 200ff5fee395 function duties_given(uuid, text, text, text, text)
 -- 846ca848f381 function duty_access(uuid[], uuid[], timestamp with time zone)
--- a21f9dca583e function entitlements_matching(jsonb, integer)
--- ff6faa251572 function evaluate_duties(uuid[], timestamp with time zone)
+-- b46c74563cf6 function entitlements_matching(jsonb, integer)
+-- 9c1bf02aa4cf function entitlements_of_duties(uuid[], integer)
+-- b0a1a5d1e442 function evaluate_duties(uuid[], timestamp with time zone)
 -- e2c85ffa5437 function evaluate_everything(timestamp with time zone)
--- 4badd4b6c7d9 function evaluate_import()
+-- 9c148c29c919 function evaluate_import()
 -- 504205a80b4b function evaluate_people(uuid[], timestamp with time zone, integer)
 -- e529e1600932 function evaluate_rules(uuid[], timestamp with time zone)
 -- 4b88c2e5c86b function groups_with_duties(uuid[], uuid[])
@@ -1948,7 +1949,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 
 -- In rolecall/schema/reports.sql:
 -- f80f98abb96e function note_reports()
--- 5735faebf342 function ship_reports()
+-- fe22be6a096c function ship_reports()
 
 -- In rolecall/schema/settings.sql:
 -- bec20d207cb1 function note_settings()

@@ -71,13 +71,12 @@ async def request_access(db: Db, caller: Caller, raw: Json, facts: Facts) -> Acc
     await require_may_request(db, caller, guid(raw.get("identityId")))
     facts = await with_mentioned_applications(db, await identities.with_mentioned_identities(db, facts, raw), raw)
     new, problems = await read_request(db, raw, facts)
-    if new and not problems:
-        (found,) = await separation.found_in(db, [new])
-        problems += separation.refusals(found)
+    found = (await separation.found_in(db, [new]))[0] if new and not problems else []
+    problems += separation.refusals(found)
     body = check(NewRequestBody, raw, facts, problems)
     assert new
     new = msgspec.structs.replace(new, scheduled_start=body.scheduled_start, comment=body.comment)
-    (id,) = await create_completed(db, caller, [new], facts.now)
+    (id,) = await create_completed(db, caller, [new], facts.now, [found])
     return await queries.get(db, id)
 
 

@@ -14,7 +14,7 @@ from rolecall.access_requests.shapes import AccessModelReference
 from rolecall.core.caller import SYSTEM, Caller
 from rolecall.core.db import Db, insert_rows
 from rolecall.core.ids import new_id
-from rolecall.duties.prevention import WouldConflict
+from rolecall.duties.prevention import FoundConflict, WouldConflict
 from rolecall.settings import queries as settings
 from rolecall.settings.policy import Level, RequirementType
 from rolecall.work_items.actions import record_activity_of
@@ -26,12 +26,22 @@ async def create_requests(db: Db, caller: Caller, news: Sequence[NewRequest], no
     return await create_completed(db, caller, await complete(db, news), now) if news else []
 
 
-async def create_completed(db: Db, caller: Caller, news: Sequence[NewRequest], now: datetime) -> list[UUID]:
-    """Create completed requests. Approve those that need no approval, and start them if they are due."""
+async def create_completed(
+    db: Db,
+    caller: Caller,
+    news: Sequence[NewRequest],
+    now: datetime,
+    found: Sequence[Sequence[FoundConflict]] | None = None,
+) -> list[UUID]:
+    """Create completed requests. Approve those that need no approval, and start them if they are due.
+
+    `found` are the conflicts that they would create, if they were looked for already.
+    """
     models = await granting_models(db, news)
     policy = (await settings.get(db)).approval_policy
-    conflicts = [separation.shown(found) for found in await separation.found_in(db, news)]
-    people = await people_for(db, policy, news, {each.owner_id for found in conflicts for each in found})
+    found = await separation.found_in(db, news) if found is None else found
+    conflicts = [separation.shown(each) for each in found]
+    people = await people_for(db, policy, news, {each.owner_id for would in conflicts for each in would})
     requests = {new_id(): new for new in news}
     created = dict(zip(requests, conflicts, strict=True))
     asked = {id: reviewers_of(policy, new, caller.id, people, created[id]) for id, new in requests.items()}

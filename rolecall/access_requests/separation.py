@@ -34,7 +34,8 @@ async def found_in(db: Db, news: Sequence[NewRequest]) -> list[list[FoundConflic
         [_proposed(new, each) for each in new.privileges if _is_gain(new, each)] if new.identity_id else []
         for new in news
     ]
-    if not await prevention.concern_rules(db, [each for gained in gains for each in gained]):
+    given = await prevention.duties_given(db, {each for gained in gains for each in gained})
+    if not any(given.values()):
         return [[] for _ in news]
     waiting = await _waiting(db, {new.identity_id for new in news if new.identity_id})
     proposals = [
@@ -48,7 +49,7 @@ async def found_in(db: Db, news: Sequence[NewRequest]) -> list[list[FoundConflic
     ]
     return [
         [msgspec.structs.replace(each, gains=_places(new, each.gains)) for each in found]
-        for new, found in zip(news, await prevention.conflicts_of(db, proposals), strict=True)
+        for new, found in zip(news, await prevention.conflicts_of(db, proposals, given), strict=True)
     ]
 
 

@@ -134,7 +134,7 @@ async def withdraw_exception(db: Db, caller: Caller, id: str, raw: Json, facts: 
     found = _in(conflict, ExceptionStatus.PENDING) or _in(conflict, ExceptionStatus.APPROVED)
     if not found:
         raise Conflict("The conflict has no exception that could be withdrawn")
-    await approving.require_may_withdraw(db, caller, conflict, found[0])
+    await approving.require_may_withdraw(db, caller, conflict)
     await _move(db, found[0], ExceptionStatus.WITHDRAWN, facts.now)
     if found[0].status is ExceptionStatus.APPROVED and conflict.until is None:
         await _set_status(db, [conflict.id], ConflictStatus.OPEN)

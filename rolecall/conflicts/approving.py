@@ -6,7 +6,7 @@ import msgspec
 
 from rolecall.conflicts.model import SECOND_APPROVERS, ApprovalPart
 from rolecall.conflicts.shapes import ConflictDetail, ConflictException
-from rolecall.core.caller import Caller
+from rolecall.core.caller import Caller, Scope
 from rolecall.core.db import Db, fetch_rows
 from rolecall.core.errors import Conflict, Invalid
 
@@ -72,10 +72,30 @@ async def _refuse_own(db: Db, caller: Caller, conflict: ConflictDetail, approver
         raise Conflict("Nobody approves an exception for themselves; another person must decide")
 
 
-async def require_may_withdraw(db: Db, caller: Caller, conflict: ConflictDetail, exception: ConflictException) -> None:
-    """Refuse people who neither asked for the exception nor may approve it. A token acts by its scope."""
-    if not caller.is_person or caller.id in (exception.asked_by.id, conflict.identity.id):
-        return
+def may_ask(caller: Caller, conflict: ConflictDetail, people: Approvers) -> bool:
+    """Return whether a caller may ask for an exception: the person in conflict, an approver, or by the scope."""
+    return (
+        Scope.DUTIES_WRITE in caller.scopes
+        or caller.id == conflict.identity.id
+        or caller.id in people.rule_owners
+        or caller.id in people.seconds
+    )
+
+
+async def require_may_ask(db: Db, caller: Caller, conflict: ConflictDetail) -> None:
+    if not may_ask(caller, conflict, await approvers_for(db, conflict)):
+        raise Conflict(f"Only the person in conflict, the rule's owner, {SECOND_APPROVERS} can ask for an exception")
+
+
+async def may_withdraw(db: Db, caller: Caller, conflict: ConflictDetail) -> bool:
+    """Return whether a person may withdraw the exception that waits or is in force. A token acts by its scope."""
+    askers = {one.asked_by.id for one in conflict.exceptions}
+    if not caller.is_person or caller.id in (*askers, conflict.identity.id):
+        return True
     people = await approvers_for(db, conflict)
-    if caller.id not in people.rule_owners and caller.id not in people.seconds:
+    return caller.id in people.rule_owners or caller.id in people.seconds
+
+
+async def require_may_withdraw(db: Db, caller: Caller, conflict: ConflictDetail) -> None:
+    if not await may_withdraw(db, caller, conflict):
         raise Conflict(f"Only people who asked for it, the rule's owner, {SECOND_APPROVERS} can withdraw an exception")

@@ -211,6 +211,12 @@ def _group_of(entry: DutyAccess) -> tuple[DutyReference, str] | None:
     return (entry.application, entry.name) if entry.kind is EntitlementKind.GROUP else None
 
 
+async def of_identity(db: Db, identity_id: UUID, now: datetime) -> list[ConflictDetail]:
+    """Return all conflicts of a person, current and ended, the oldest first."""
+    rows = await fetch_rows(db, "SELECT id FROM conflicts WHERE identity_id = %(id)s ORDER BY list_key", id=identity_id)
+    return [await get(db, id, now) for (id,) in rows]
+
+
 async def people_in_conflict(db: Db, rule_id: UUID) -> set[UUID]:
     """Return the people who are in conflict by a rule now."""
     rows = await fetch_rows(

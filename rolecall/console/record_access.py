@@ -7,6 +7,7 @@ from rolecall.access_models import permitted as models
 from rolecall.access_requests import permitted as requests
 from rolecall.accounts import permitted as accounts
 from rolecall.applications import permitted as applications
+from rolecall.conflicts import permitted as conflicts
 from rolecall.core.caller import Caller
 from rolecall.core.db import Db
 from rolecall.core.errors import Conflict, NotFound
@@ -24,6 +25,7 @@ _READ: Mapping[RecordType, Callable[[Db, UUID, UUID], Awaitable[frozenset[Person
     RecordType.ACCOUNT: accounts.relations_to,
     RecordType.ENTITLEMENT: entitlements.relations_to,
     RecordType.MODEL: models.relations_to,
+    RecordType.CONFLICT: conflicts.relations_to,
 }
 NOT_ALLOWED = "You can see this record, but you may not do this. Ask an administrator or the person responsible for it"
 

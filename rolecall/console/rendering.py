@@ -232,6 +232,7 @@ NAVIGATION: dict[str, list[tuple[str, str, str, Scope | None]]] = {
     ],
     "How it is governed": [
         ("Models", "/access-models", "layers", Scope.ACCESS_REQUESTS_READ),
+        ("Duties", "/duties", "scale", Scope.DUTIES_READ),
         ("Reports", "/reports", "file-text", Scope.APPLICATIONS_READ),
     ],
     "System": [
@@ -274,6 +275,7 @@ def navigation(person: Person | None) -> dict[str, list[tuple[str, str, str]]]:
 # Screens that belong to a part of the console with another address.
 _PART_OF = {
     **dict.fromkeys(("/imports", "/drafts", "/connector-templates"), "/applications"),
+    **dict.fromkeys(("/rules", "/conflicts"), "/duties"),
     "/accounts": "/access",
     "/deliveries": "/webhooks",
 }

@@ -84,12 +84,14 @@ CORPORATE_DIRECTORY = Application(
         OtherAccount("guest.wifi", "", "", ()),
     ),
 )  # fmt: skip
+_RELEASE_RUN = DemoPermission("Payments", "Runs", "Release payment run", "Send money out of the company", "Critical")
 FINANCE_LEDGER = Application(
     "Finance Ledger", "Abacus Systems", "Critical", "Accounting", "Role", (*_FINANCE, "Supply Chain"),
     {
         "Bookkeeper": ("Posts journals", ("Accounting",)),
-        "Payments Officer": ("Prepares and releases payments", ("Treasury",)),
-        "Treasury Leads": ("Payments officers who also plan the runs", ("Treasury",)),
+        "Payments Officer": ("Prepares payments", ("Treasury",)),
+        "Payment Approvers": ("Release what others prepared", ()),
+        "Treasury Leads": ("Payments officers who also plan and release the runs", ("Treasury",)),
         "Ledger Auditor": ("Reads everything, changes nothing", ("Internal Audit",)),
         "Purchaser": ("Raises purchase orders", ("Supply Chain",)),
     },
@@ -100,8 +102,9 @@ FINANCE_LEDGER = Application(
         ),
         "Payments Officer": (
             DemoPermission("Payments", "Runs", "Prepare payment run", "Collect what is due", "Moderate"),
-            DemoPermission("Payments", "Runs", "Release payment run", "Send money out of the company", "Critical"),
         ),
+        "Payment Approvers": (_RELEASE_RUN,),
+        "Treasury Leads": (_RELEASE_RUN,),
         "Ledger Auditor": (DemoPermission("General Ledger", "Reports", "Read all ledgers", "Read-only", "Low"),),
         "Purchaser": (DemoPermission("Purchasing", "Orders", "Create order", "Up to 10,000", "Moderate"),),
     },

@@ -24,7 +24,7 @@ from rolecall.core.checking import Facts, Json
 from rolecall.core.config import Config
 from rolecall.core.db import Db, Pool, fetch_rows, make_pool
 from rolecall.core.files import Upload, UploadedFile, Writing
-from rolecall.demo import story
+from rolecall.demo import separation, story
 from rolecall.demo.applications import (
     APPLICATIONS,
     FINANCE_LEDGER,
@@ -97,11 +97,13 @@ class _Company:
         self._travel(story.DESCRIBED_DAY, 9)
         for description in story.DESCRIPTIONS:
             await self._describe(description)
+        await separation.create_rules(self._by_clerk, self.clerk, self._facts(), self.ids)
         for day in range(story.LAST_MONTH, 1):
             await self._spend(day)
         for request in story.REQUESTS:
             await self._ask(request)
         await self.hooks.finish(self.clerk)
+        await separation.except_lead(self._by_clerk, self.clerk, self._facts(), self.ids)
         await self._let_in(administrator)
         return secret
 

@@ -61,21 +61,13 @@ class FoundConflict(msgspec.Struct, frozen=True):
     gains: frozenset[int]
 
 
-async def concern_rules(db: Db, gains: Sequence[ProposedAccess]) -> bool:
-    """Return whether any rule in effect names a duty that this access gives; one query, as most access gives none."""
-    return any((await _duties_given(db, set(gains))).values())
-
-
-async def conflicts_of(db: Db, proposals: Sequence[AccessProposal]) -> list[list[FoundConflict]]:
-    """Return the conflicts that each proposal would create; a few queries for any number of proposals."""
-    given = await _duties_given(db, {each for proposal in proposals for each in proposal.gains})
-    rules = await _rules_with(db, {duty for duties in given.values() for duty in duties})
-    if not rules:
-        return [[] for _ in proposals]
-    given |= await _duties_given(db, {each for proposal in proposals for each in proposal.waiting})
-    meant = {duty for rule in rules.values() for duty in rule.duties}
-    held = await _held(db, proposals, meant)
-    names = await queries.names_of(db, meant)
+async def conflicts_of(
+    db: Db, proposals: Sequence[AccessProposal], given: dict[ProposedAccess, set[UUID]]
+) -> list[list[FoundConflict]]:
+    """Return the conflicts that each proposal would create; `given` are the duties that the gains would give."""
+    rules, names = await _rules_with(db, {duty for duties in given.values() for duty in duties})
+    given = given | await duties_given(db, {each for proposal in proposals for each in proposal.waiting} - given.keys())
+    held = await _held(db, proposals, set(names))
     return [
         [
             found
@@ -104,7 +96,8 @@ def _conflict(
     return FoundConflict(conflict, frozenset(place for place, duties in new.items() if duties))
 
 
-async def _duties_given(db: Db, access: Iterable[ProposedAccess]) -> dict[ProposedAccess, set[UUID]]:
+async def duties_given(db: Db, access: Iterable[ProposedAccess]) -> dict[ProposedAccess, set[UUID]]:
+    """Return the duties of rules in effect that access would give; one query, and none for most access."""
     asked = list(access)
     found: dict[ProposedAccess, set[UUID]] = {each: set() for each in asked}
     if not asked:
@@ -127,17 +120,19 @@ async def _duties_given(db: Db, access: Iterable[ProposedAccess]) -> dict[Propos
     return found
 
 
-async def _rules_with(db: Db, duties: set[UUID]) -> dict[UUID, RuleDefinition]:
-    if not duties:
-        return {}
+async def _rules_with(db: Db, duties: set[UUID]) -> tuple[dict[UUID, RuleDefinition], dict[UUID, str]]:
+    """Return the rules in effect that keep one of these duties apart, and the names of all duties of these rules."""
     rows = await fetch_rows(
         db,
-        """SELECT id, definition FROM duty_rules WHERE is_in_effect AND id IN (
+        """SELECT r.id, r.definition, array_agg(d.id), array_agg(d.name) FROM duty_rules r
+           JOIN duty_rule_duties x ON x.rule_id = r.id JOIN duties d ON d.id = x.duty_id
+           WHERE r.is_in_effect AND r.id IN (
                SELECT rule_id FROM duty_rule_duties WHERE duty_id = ANY(%(duties)s) AND NOT is_control)
-           ORDER BY name_key, id""",
+           GROUP BY r.id ORDER BY r.name_key, r.id""",
         duties=list(duties),
     )
-    return {id: msgspec.convert(definition, RuleDefinition) for id, definition in rows}
+    rules = {id: msgspec.convert(definition, RuleDefinition) for id, definition, *_ in rows}
+    return rules, {id: name for _, _, ids, names in rows for id, name in zip(ids, names, strict=True)}
 
 
 async def _held(db: Db, proposals: Sequence[AccessProposal], duties: set[UUID]) -> list[set[UUID]]:
@@ -189,8 +184,8 @@ class ModelConflicts(msgspec.Struct, frozen=True, rename="camel"):
 
 async def conflicts_among(db: Db, people: Sequence[UUID], gains: Sequence[ProposedAccess]) -> list[ModelConflicts]:
     """Count the people who would be newly in conflict if all of them had this access, by rule."""
-    given = {duty for duties in (await _duties_given(db, set(gains))).values() for duty in duties}
-    rules = await _rules_with(db, given)
+    given = {duty for duties in (await duties_given(db, set(gains))).values() for duty in duties}
+    rules, _ = await _rules_with(db, given)
     if not rules:
         return []
     rows = await fetch_rows(

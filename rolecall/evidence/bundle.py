@@ -54,7 +54,7 @@ class _Member:
 
 async def write_bundle(db: Db, file: IO[bytes], id: UUID, as_of: datetime | None, now: datetime) -> str:
     """Write the bundle from one database snapshot; return its seal, the digest of the manifest."""
-    evidence = await queries.evidence_of(db, id, as_of)
+    evidence = await queries.evidence_of(db, id, as_of, now)
     things = await queries.things_of(db, id, evidence)
     heads = await audit.heads(db)
     bundle = _Bundle(file)

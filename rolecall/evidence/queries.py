@@ -5,6 +5,7 @@ from uuid import UUID
 import msgspec
 
 from rolecall.access_requests import queries as access_requests
+from rolecall.conflicts import queries as conflicts
 from rolecall.core.db import Db, fetch_rows, stream_rows
 from rolecall.core.errors import Invalid, NotFound
 from rolecall.effective_access.queries import access_of
@@ -28,7 +29,7 @@ async def find_identity(db: Db, text: str) -> UUID:
     return fits[0].id
 
 
-async def evidence_of(db: Db, id: UUID, as_of: datetime | None) -> PersonEvidence:
+async def evidence_of(db: Db, id: UUID, as_of: datetime | None, now: datetime) -> PersonEvidence:
     events = await fetch_rows(db, "SELECT id FROM personnel_events WHERE identity_id = %(id)s", id=id)
     requests = await fetch_rows(db, "SELECT id FROM access_requests WHERE identity_id = %(id)s", id=id)
     return PersonEvidence(
@@ -37,6 +38,7 @@ async def evidence_of(db: Db, id: UUID, as_of: datetime | None) -> PersonEvidenc
         events=list((await personnel_events.by_id(db, [event for (event,) in events])).values()),
         requests=await access_requests.details(db, [request for (request,) in requests]),
         imports=await _imports(db, id),
+        conflicts=await conflicts.of_identity(db, id, now),
     )
 
 
@@ -68,6 +70,7 @@ async def things_of(db: Db, id: UUID, evidence: PersonEvidence) -> list[UUID]:
     """Return the ids of all records whose audit entries concern the person."""
     accounts = await fetch_rows(db, f"SELECT id FROM accounts WHERE number IN ({_ACCOUNTS})", id=id)
     worked_on = [*(event.id for event in evidence.events), *(request.id for request in evidence.requests)]
+    worked_on += [conflict.id for conflict in evidence.conflicts]
     return [id, *(account for (account,) in accounts), *worked_on, *(run.id for run in evidence.imports)]
 
 

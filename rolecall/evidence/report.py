@@ -8,6 +8,7 @@ from jinja2 import Environment
 
 from rolecall.access_requests.shapes import AccessRequestDetail, Permission, ReviewerResponse
 from rolecall.audit.shapes import AuditEventItem
+from rolecall.conflicts.shapes import ConflictDetail
 from rolecall.core.templates import environment
 from rolecall.effective_access.shapes import AccessEntry
 from rolecall.evidence.shapes import ImportEvidence, PersonEvidence
@@ -20,6 +21,7 @@ def report(evidence: PersonEvidence, entries: Sequence[AuditEventItem], head: st
     sections = [
         ("Personnel events", _EVENT, [_event(event) for event in evidence.events]),
         ("Access requests", _REQUEST, [_request(request) for request in evidence.requests]),
+        ("Conflicts of duties", _CONFLICT, [_conflict(one) for one in evidence.conflicts]),
         ("Imports", _IMPORT, [_import(run) for run in evidence.imports]),
         ("Audit", _ENTRY, [_entry(entry) for entry in entries]),
     ]
@@ -48,6 +50,7 @@ _FACTS = ("id", "email_address", "type", "title", "department", "company", "supe
 _PRIVILEGE = ("Privilege", "Access", "Through", "Risk", "Since import", "Requests", "Access models")
 _EVENT = ("Event", "Type", "Status", "Needed on", "What happened")
 _REQUEST = ("Request", "Action", "Application", "Status", "Asked for", "Responses", "What happened")
+_CONFLICT = ("Rule", "Risk", "Status", "Since", "Until", "Duties", "Exceptions")
 _IMPORT = ("Import", "Application", "By", "Ended", "Files (SHA-256)")
 _ENTRY = ("Entry", "When", "Who", "Action", "What", "Fields")
 
@@ -91,6 +94,18 @@ def _responded(response: ReviewerResponse) -> str:
     """Name the reviewer, and the person who responded for them."""
     by = f" by {response.stand_in.name} as stand-in" if response.stand_in else ""
     return f"{response.reviewer.name} {response.response}{by}"
+
+
+def _conflict(conflict: ConflictDetail) -> Row:
+    return (
+        conflict.rule.name,
+        conflict.rule.risk,
+        conflict.status,
+        conflict.since,
+        conflict.until,
+        "; ".join(side.duty.name for side in conflict.sides),
+        "; ".join(f"{one.status} until {_time(one.until)}: {one.control}" for one in conflict.exceptions),
+    )
 
 
 def _import(run: ImportEvidence) -> Row:

@@ -5,6 +5,7 @@ from uuid import UUID
 import msgspec
 
 from rolecall.access_requests.shapes import AccessRequestDetail
+from rolecall.conflicts.shapes import ConflictDetail
 from rolecall.effective_access.shapes import EffectiveAccess
 from rolecall.identities.shapes import IdentityDetail
 from rolecall.personnel_events.shapes import EventDetail
@@ -40,3 +41,4 @@ class PersonEvidence(msgspec.Struct, rename="camel"):
     events: list[EventDetail]
     requests: list[AccessRequestDetail]
     imports: list[ImportEvidence]
+    conflicts: list[ConflictDetail]

@@ -57,6 +57,7 @@ class RecordType(StrEnum):
     IMPORT = "ApplicationImport"
     ENTITLEMENT = "Entitlement"
     MODEL = "AccessModel"
+    CONFLICT = "Conflict"
 
 
 class GovernedRecord(msgspec.Struct, frozen=True):
@@ -102,6 +103,7 @@ ALLOWED: Mapping[RecordType, Mapping[PersonRelation | Role, frozenset[str]]] = {
     RecordType.ACCOUNT: {_R.SELF: _SEEN, _R.SUPERVISOR: _SEEN, _R.OWNER: _SEEN, _R.PROVISIONER: _SEEN},
     RecordType.ENTITLEMENT: {_R.OWNER: _SEEN, _R.PROVISIONER: _SEEN},
     RecordType.MODEL: {_R.OWNER: _SEEN},
+    RecordType.CONFLICT: {_R.SELF: _SEEN, _R.SUPERVISOR: _SEEN, _R.OWNER: _SEEN},
 }
 
 

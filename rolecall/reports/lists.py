@@ -11,11 +11,14 @@ import rolecall.application_imports.dry_runs.routes
 import rolecall.application_imports.routes
 import rolecall.applications.routes
 import rolecall.audit.routes
+import rolecall.conflicts.routes
+import rolecall.duties.routes
 import rolecall.effective_access.routes
 import rolecall.entitlements.routes
 import rolecall.exports.routes
 import rolecall.identities.routes
 import rolecall.personnel_events.routes
+import rolecall.stand_ins.routes
 import rolecall.tokens.routes
 import rolecall.webhooks.routes  # noqa: F401
 from rolecall.accounts.routes import an_as_of

@@ -16,20 +16,43 @@ END;
 CREATE OR REPLACE FUNCTION like_wildcard(wildcard text) RETURNS text IMMUTABLE PARALLEL SAFE LANGUAGE sql RETURN
     coalesce(replace(replace(replace(replace(in_any_case(wildcard), '\', '\\'), '%', '\%'), '_', '\_'), '*', '%'), '%');
 
--- The entitlements that patterns match, with the place of the pattern; all, or those that an import showed first.
+-- The entitlements that patterns match, with the place of the pattern; all, or those that an import showed first. Names without `*` are
+-- looked up by a hash, because a service may have hundreds of patterns and thousands of names.
 CREATE OR REPLACE FUNCTION entitlements_matching(patterns jsonb, shown_first int)
 RETURNS TABLE (place int, kind text, number int, lowest int) STABLE LANGUAGE sql BEGIN ATOMIC
     WITH asked AS MATERIALIZED (
         SELECT (n - 1)::int AS place, CASE WHEN p ->> 'group' IS NULL THEN 'Permission' ELSE 'Group' END AS kind,
                like_wildcard(p ->> 'application') AS application, like_wildcard(p ->> 'header') AS header,
                like_wildcard(p ->> 'section') AS section, like_wildcard(coalesce(p ->> 'group', p ->> 'permission')) AS name,
+               CASE WHEN strpos(coalesce(p ->> 'group', p ->> 'permission'), '*') = 0
+                    THEN in_any_case(coalesce(p ->> 'group', p ->> 'permission')) END AS exact,
                access_rank(coalesce(p ->> 'access', 'Grant')) AS lowest
         FROM jsonb_array_elements(patterns) WITH ORDINALITY AS e (p, n)
+    ), named AS MATERIALIZED (
+        SELECT e.kind, e.number, in_any_case(o.name) AS application, in_any_case(e.header) AS header, in_any_case(e.section) AS section,
+               in_any_case(e.name) AS name
+        FROM entitlements e JOIN applications o ON o.id = e.application_id WHERE shown_first IS NULL OR e.first_import = shown_first
+    ), found AS (
+        SELECT a.place, a.lowest, a.application AS there, a.header AS above, a.section AS within, n.* FROM asked a
+        JOIN named n ON n.kind = a.kind AND n.name = a.exact
+        UNION ALL
+        SELECT a.place, a.lowest, a.application, a.header, a.section, n.* FROM asked a
+        JOIN named n ON n.kind = a.kind AND n.name LIKE a.name WHERE a.exact IS NULL
     )
-    SELECT a.place, e.kind, e.number, a.lowest FROM asked a JOIN applications o ON in_any_case(o.name) LIKE a.application
-    JOIN entitlements e ON e.application_id = o.id AND e.kind = a.kind
-    WHERE in_any_case(e.name) LIKE a.name AND (e.kind = 'Group' OR in_any_case(e.header) LIKE a.header AND in_any_case(e.section) LIKE a.section)
-          AND (shown_first IS NULL OR e.first_import = shown_first);
+    SELECT f.place, f.kind, f.number, f.lowest FROM found f
+    WHERE f.application LIKE f.there AND (f.kind = 'Group' OR f.header LIKE f.above AND f.section LIKE f.within);
+END;
+
+-- The entitlements of these duties.
+CREATE OR REPLACE FUNCTION entitlements_of_duties(which uuid[], shown_first int)
+RETURNS TABLE (duty_id uuid, kind text, number int, lowest int) STABLE LANGUAGE sql BEGIN ATOMIC
+    WITH asked AS MATERIALIZED (
+        SELECT d.id, p.pattern, row_number() OVER () - 1 AS place
+        FROM duties d CROSS JOIN LATERAL jsonb_array_elements(d.patterns) AS p (pattern) WHERE d.id = ANY (which)
+    )
+    SELECT a.id, m.kind, m.number, min(m.lowest)
+    FROM entitlements_matching((SELECT coalesce(jsonb_agg(a.pattern ORDER BY a.place), '[]') FROM asked a), shown_first) AS m
+    JOIN asked a ON a.place = m.place GROUP BY a.id, m.kind, m.number;
 END;
 
 -- The groups whose members hold these duties now, in these applications.
@@ -292,8 +315,7 @@ BEGIN
     END IF;
     PERFORM take_duties_turn();
     INSERT INTO duty_entitlements (duty_id, kind, number, lowest)
-    SELECT d.id, m.kind, m.number, min(m.lowest) FROM duties d CROSS JOIN LATERAL entitlements_matching(d.patterns, run) AS m
-    GROUP BY d.id, m.kind, m.number ON CONFLICT DO NOTHING;
+    SELECT m.duty_id, m.kind, m.number, m.lowest FROM entitlements_of_duties(every, run) AS m ON CONFLICT DO NOTHING;
     IF EXISTS (SELECT FROM group_versions WHERE from_import = run) OR EXISTS (SELECT FROM group_versions WHERE until_import = run)
        OR EXISTS (SELECT FROM assignments s JOIN groups g ON g.number = s.holder_number WHERE s.from_import = run)
        OR EXISTS (SELECT FROM assignments s JOIN groups g ON g.number = s.holder_number WHERE s.until_import = run) THEN
@@ -310,8 +332,7 @@ CREATE OR REPLACE FUNCTION evaluate_duties(which uuid[], moment timestamptz) RET
 BEGIN
     DELETE FROM duty_entitlements WHERE duty_id = ANY (which);
     INSERT INTO duty_entitlements (duty_id, kind, number, lowest)
-    SELECT d.id, m.kind, m.number, min(m.lowest) FROM duties d CROSS JOIN LATERAL entitlements_matching(d.patterns, NULL) AS m
-    WHERE d.id = ANY (which) GROUP BY d.id, m.kind, m.number;
+    SELECT m.duty_id, m.kind, m.number, m.lowest FROM entitlements_of_duties(which, NULL) AS m;
     PERFORM refresh_duty_groups(which, ARRAY(SELECT id FROM applications));
     PERFORM refresh_duty_holders(NULL, which);
     PERFORM refresh_conflicts(NULL, ARRAY(SELECT DISTINCT rule_id FROM duty_rule_duties WHERE duty_id = ANY (which)), moment, NULL);

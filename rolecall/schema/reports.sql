@@ -12,7 +12,9 @@ CREATE OR REPLACE FUNCTION ship_reports() RETURNS void LANGUAGE sql BEGIN ATOMIC
         ('Unmatched accounts', 'Accounts without a person behind them.', 'all-accounts', '{"match": "Unmatched"}', 'Now'),
         ('Dormant accounts', 'Active accounts that nobody has used for 90 days.', 'all-accounts', '{"dormantDays": "90", "isActive": "true"}', 'Now'),
         ('Approvals of a period', 'Who approved or rejected which requests.', 'approvals', '{}', 'Last Month'),
-        ('Changes of a period', 'Who gained and who lost which access.', 'access-changes', '{}', 'Last Month')
+        ('Changes of a period', 'Who gained and who lost which access.', 'access-changes', '{}', 'Last Month'),
+        ('Open conflicts of duties', 'Who holds duties that a rule keeps apart, since when and through what.', 'conflicts', '{"status": "Open"}', 'Now'),
+        ('Exceptions of conflicts', 'Who may keep a conflict, until when and under which control.', 'conflict-exceptions', '{"status": "Approved"}', 'Now')
     ) AS shipped (name, description, list, filters, period)
     WHERE NOT EXISTS (SELECT FROM reports r WHERE lower(r.name) = lower(shipped.name));
 END;

@@ -7,17 +7,20 @@ import msgspec
 
 from rolecall.application_imports import actions as imports
 from rolecall.applications import queries as applications
+from rolecall.conflicts import actions as conflicts
 from rolecall.console import actions as console
 from rolecall.core.caller import Caller, Scope
 from rolecall.core.config import Config
 from rolecall.core.db import Db, fetch_value
 from rolecall.core.files import Upload, UploadedFile, Writing
+from rolecall.duties import actions as duties
 from rolecall.file_shapes import drafts
 from rolecall.identities.authority import Role
 from rolecall.personnel_events import actions as events
 from rolecall.reports import actions as reports
 from rolecall.webhooks import actions as webhooks
 from tests.builders import a_token, an_access_model, an_access_request, an_application, an_identity, facts
+from tests.duties.separating import a_duty, a_rule
 from tests.working import let_the_worker_work
 
 USERS = "Username,Name,Email,Employee ID\nada,Ada Lovelace,ada@example.com,1\nbob,Bob Stone,bob@example.com,2\nx,,,\n"
@@ -72,6 +75,7 @@ async def a_company(db: Db, config: Config, email: str = "ada.admin@example.com"
     form = await a_form(config, {"files": ("operators.csv", "Opr ID,Sts,Roles\nada,Active,Teller;Wire\nbob,Q,\n")})
     async with db.transaction():
         draft = await drafts.draft_upload(db, caller, None, {"name": "CoreBank"}, form, facts().now, config.store)
+    duty, rule, conflict = await a_conflict(db, ada, boss)
     account = await fetch_value(db, "SELECT id FROM accounts WHERE username = 'ada'")
     entitlement = await fetch_value(db, "SELECT id FROM entitlements WHERE kind = 'Group' LIMIT 1")
     delivery = await fetch_value(db, "SELECT id FROM webhook_deliveries ORDER BY number LIMIT 1")
@@ -83,9 +87,25 @@ async def a_company(db: Db, config: Config, email: str = "ada.admin@example.com"
             "access-models": model, "model-drafts": drafted, "drafts": draft, "webhooks": hook, "requests": request,
             "events": event,
             "tokens": token.id, "audit": 1, "accounts": account, "deliveries": delivery,
-            "access": entitlement, "reports": report,
+            "access": entitlement, "reports": report, "duties": duty, "rules": rule, "conflicts": conflict,
         },
     )  # fmt: skip
+
+
+async def a_conflict(db: Db, person: UUID, owner: UUID) -> tuple[UUID, UUID, UUID]:
+    """Create two duties that one group gives, a rule with a draft, and a conflict whose exception is asked for."""
+    first = await a_duty(db, "Post entries", {"group": "Clerks"})
+    second = await a_duty(db, "Approve entries", {"permission": "Post entries"}, {"group": "Nobody"})
+    rule = await a_rule(db, "Post and approve", first, second, ownerId=str(owner), description="Apart")
+    async with db.transaction():
+        await duties.change_rule(db, str(rule), {"description": "Kept apart"}, facts())
+    conflict: UUID = await fetch_value(db, "SELECT id FROM conflicts WHERE identity_id = %(id)s", id=person)
+    wish = {"reason": "Small team", "control": "Weekly check", "controlOwnerId": str(owner)}
+    wish["until"] = (datetime.now(UTC) + timedelta(days=30)).isoformat()
+    caller = Caller(person, "Ada Lovelace", frozenset())
+    async with db.transaction():
+        await conflicts.ask_for_exception(db, caller, str(conflict), wish, facts())
+    return first, rule, conflict
 
 
 async def a_form(config: Config, files: dict[str, tuple[str, str]]) -> Upload:

@@ -28,7 +28,7 @@ def navigation(page: str) -> dict[str, list[str]]:
             {
                 "My work": ["Home", "Requests", "Events"],
                 "Who has what": ["People", "Access", "Applications"],
-                "How it is governed": ["Models", "Reports"],
+                "How it is governed": ["Models", "Duties", "Reports"],
                 "System": ["Webhooks", "Audit", "Settings"],
             },
         ),
@@ -37,7 +37,7 @@ def navigation(page: str) -> dict[str, list[str]]:
             {
                 "My work": ["Home", "Requests", "Events"],
                 "Who has what": ["People", "Access", "Applications"],
-                "How it is governed": ["Models", "Reports"],
+                "How it is governed": ["Models", "Duties", "Reports"],
             },
         ),
     ],

@@ -21,6 +21,7 @@ from tests.builders import an_access_model, an_access_request, an_application, a
 from tests.console.company import FILES, upload
 from tests.console.conftest import ORIGIN
 from tests.console.test_roles import MISSING, OPEN, SCREENS
+from tests.duties.separating import a_duty, a_rule
 from tests.stand_ins.standing_in import a_stand_in
 from tests.working import let_the_worker_work
 
@@ -78,6 +79,10 @@ MATRIX: dict[tuple[str, str], frozenset[str]] = {
     ("POST", "/imports/{id:str}/rollback"): NOBODY,
     ("GET", "/access/{id:str}"): APPLICATION,
     ("GET", "/access-models/{id:str}"): frozenset({"owner"}),
+    ("GET", "/conflicts/{id:str}"): LINE | {"self", "owner"},
+    ("POST", "/conflicts/{id:str}/except"): LINE | {"self", "owner"},
+    ("POST", "/conflicts/{id:str}/approve"): LINE | {"self", "owner"},
+    ("POST", "/conflicts/{id:str}/withdraw"): LINE | {"self", "owner"},
 }
 # Screens for roles that see every record.
 CLOSED = {
@@ -85,6 +90,8 @@ CLOSED = {
     *(("GET", f"/access-models/{path}") for path in ("new", "{id:str}/edit")),
     *(("POST", f"/access-models/{path}") for path in ("new", "{id:str}/edit", "{id:str}/commit")),
     ("GET", "/access/{id:str}/edit"),
+    ("GET", "/conflicts"),
+    ("GET", "/conflicts/exceptions"),
     ("POST", "/access/{id:str}"),
     ("GET", "/applications/new"),
     ("POST", "/applications/new"),
@@ -96,7 +103,8 @@ CLOSED = {
     ("POST", "/accounts/{id:str}/match"),
     ("POST", "/accounts/{id:str}/unpin"),
 }
-CLOSED_PARTS = ("/webhooks", "/deliveries", "/audit", "/settings", "/reports", "/drafts", "/connector-templates")
+_PARTS = "webhooks deliveries audit settings reports drafts connector-templates duties rules"
+CLOSED_PARTS = tuple(f"/{part}" for part in _PARTS.split())
 
 
 def is_closed(key: tuple[str, str]) -> bool:
@@ -138,6 +146,15 @@ async def firm(administrator: httpx2.AsyncClient, db: Db, config: Config) -> Fir
         grace=grace,
     )
     tomorrow = (datetime.now(UTC) + timedelta(days=1)).date().isoformat()
+    apart = [await a_duty(db, name) for name in ("Post", "Approve")]
+    rule = await a_rule(db, "Post and approve", *apart, ownerId=str(olga))
+    conflict = await fetch_value(
+        db,
+        """INSERT INTO conflicts (rule_id, identity_id, since, found_on) VALUES (%(rule)s, %(ada)s, now(), now())
+           RETURNING id""",
+        rule=rule,
+        ada=ada,
+    )
     event = await events.begin_absence(db, clerk, {"identityId": str(ada), "effectiveDate": tomorrow}, facts())
     values = {
         "accounts": "SELECT id FROM accounts LIMIT 1",
@@ -149,6 +166,7 @@ async def firm(administrator: httpx2.AsyncClient, db: Db, config: Config) -> Fir
     people = {"self": ada, "supervisor": grace, "far": rosa, "owner": olga, "provisioner": peter, "asked": nils}
     ids = {"identities": ada, "requests": request, "events": event, "applications": application, "imports": run}
     ids["stand-ins"] = away.id
+    ids["conflicts"] = conflict
     return Firm({**people, "stand-in": dora, "stranger": sam}, {**ids, **found, "access-models": model})
 
 

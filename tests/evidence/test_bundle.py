@@ -123,7 +123,7 @@ async def test_person_is_found_by_name_and_ambiguous_names_are_reported(db: Db) 
 def test_changed_missing_and_added_members_are_reported(bundle: Path) -> None:
     with zipfile.ZipFile(bundle) as archive:
         contents = {name: archive.read(name) for name in archive.namelist()}
-    assert len(contents) == 12
+    assert len(contents) == 13
     for name, content in contents.items():
         middle = len(content) // 2
         other = content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :]

@@ -13,13 +13,15 @@ from tests.asgi import serving
 from tests.builders import a_token, an_identity
 from tests.reports.reporting import a_report, rows_of, shipped
 
-NINE = [
+SHIPPED = [
     "Application roster",
     "Approvals of a period",
     "Changes of a period",
     "Dormant accounts",
     "Everyone's access",
+    "Exceptions of conflicts",
     "Leavers' accounts",
+    "Open conflicts of duties",
     "Privileged access",
     "Unexplained access",
     "Unmatched accounts",
@@ -31,10 +33,10 @@ def problems(answer: httpx2.Response) -> dict[str, str]:
     return {problem["field"]: problem["message"] for problem in answer.json()["errors"]}
 
 
-async def test_nine_reports_are_shipped_and_run(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_reports_are_shipped_and_run(client: httpx2.AsyncClient, db: Db) -> None:
     found = await shipped(client, db)
 
-    assert sorted(found) == NINE
+    assert sorted(found) == SHIPPED
     for report in found.values():
         assert await rows_of(client, report["id"]) == []
 

@@ -4,6 +4,7 @@ from typing import Any
 from litestar.handlers import HTTPRouteHandler
 
 from rolecall.access_requests.shapes import AccessRequestDetail
+from rolecall.conflicts import overview as conflicts
 from rolecall.console import finding, overview, own_home
 from rolecall.console import queries as console
 from rolecall.console.answers import HtmlPage
@@ -46,6 +47,8 @@ async def show_home(db: Db, person: Person, caller: Caller, now: datetime, confi
             "tiles": await overview.tiles(db, person, now),
             "attention": await accounts_to_look_at(db, now) if Scope.APPLICATIONS_READ in caller.scopes else [],
             "failing_reports": await reports.failing(db) if Scope.CONFIG_MANAGE in caller.scopes else [],
+            "open_conflicts": await conflicts.open_count(db),
+            "exceptions_to_approve": await conflicts.waiting_for(db, person.id),
             "today": now.astimezone(config.timezone),
             "waiting": waiting,
             "beside": await overview.beside(db, [request.id for _, request in waiting]),

@@ -1,0 +1,93 @@
+"""Numbers over all conflicts: the matrix of duties, and how many conflicts were open over time."""
+
+from datetime import datetime
+from uuid import UUID
+
+import msgspec
+
+from rolecall.core.db import Db, fetch_all, fetch_rows, fetch_value
+
+
+class MatrixCell(msgspec.Struct, frozen=True):
+    """Two duties that a rule keeps apart, with the people who hold both."""
+
+    lower: UUID
+    upper: UUID
+    rule_id: UUID
+    rule: str
+    risk: str
+    open: int
+    excepted: int
+
+
+class MatrixDuty(msgspec.Struct, frozen=True):
+    id: UUID
+    name: str
+    people: int
+
+
+class DutyMatrix(msgspec.Struct, frozen=True):
+    """The duties of rules in effect by name, and a cell for each pair; of several rules, the riskiest is shown."""
+
+    duties: list[MatrixDuty]
+    cells: dict[tuple[UUID, UUID], MatrixCell]
+
+
+# Each pair once, the duty that comes first by name first.
+_CELLS = """
+    SELECT a.id AS lower, b.id AS upper, r.id AS rule_id, r.name AS rule, r.definition ->> 'risk' AS risk,
+           count(*) FILTER (WHERE c.status = 'Open') AS open, count(*) FILTER (WHERE c.status = 'Excepted') AS excepted
+    FROM duty_rules r JOIN duty_rule_duties x ON x.rule_id = r.id AND NOT x.is_control
+    JOIN duty_rule_duties y ON y.rule_id = r.id AND NOT y.is_control
+    JOIN duties a ON a.id = x.duty_id JOIN duties b ON b.id = y.duty_id AND (b.name_key, b.id) > (a.name_key, a.id)
+    LEFT JOIN (
+        conflicts c JOIN duty_holders h ON h.identity_id = c.identity_id
+        JOIN duty_holders k ON k.identity_id = c.identity_id
+    ) ON c.rule_id = r.id AND c.until IS NULL AND h.duty_id = a.id AND k.duty_id = b.id
+    GROUP BY a.id, b.id, r.id ORDER BY risk_rank(r.definition ->> 'risk')"""
+
+
+async def matrix(db: Db) -> DutyMatrix:
+    cells = await fetch_all(db, MatrixCell, _CELLS)
+    duties = await fetch_all(
+        db,
+        MatrixDuty,
+        """SELECT d.id, d.name, (SELECT count(*) FROM duty_holders h WHERE h.duty_id = d.id) AS people FROM duties d
+           WHERE d.id IN (SELECT duty_id FROM duty_rule_duties WHERE NOT is_control) ORDER BY d.name_key, d.id""",
+    )
+    return DutyMatrix(duties, {(cell.lower, cell.upper): cell for cell in cells})
+
+
+async def open_over_time(db: Db, start: datetime, now: datetime) -> list[tuple[datetime, int]]:
+    """Return the number of conflicts at the start and after each change until now."""
+    rows = await fetch_rows(
+        db,
+        """WITH moves AS (
+               SELECT greatest(since, %(start)s) AS moment, 1 AS change FROM conflicts
+               WHERE since <= %(now)s AND (until IS NULL OR until > %(start)s)
+               UNION ALL SELECT until, -1 FROM conflicts WHERE until > %(start)s AND until <= %(now)s
+           ), steps AS (SELECT moment, sum(change) AS change FROM moves GROUP BY moment)
+           SELECT moment, sum(change) OVER (ORDER BY moment)::int FROM steps ORDER BY moment""",
+        start=start,
+        now=now,
+    )
+    return [(moment, count) for moment, count in rows]
+
+
+async def open_count(db: Db) -> int:
+    found: int = await fetch_value(db, "SELECT count(*) FROM conflicts WHERE status = 'Open'")
+    return found
+
+
+async def waiting_for(db: Db, person_id: UUID) -> int:
+    """Count the exceptions that wait for an approval of this person: as the rule's owner, or as the second approver."""
+    found: int = await fetch_value(
+        db,
+        """SELECT count(*) FROM conflict_exceptions e JOIN duty_rules r ON r.id = e.rule_id
+           WHERE e.status = 'Pending' AND e.identity_id <> %(me)s
+             AND NOT EXISTS (SELECT FROM exception_approvals p WHERE p.exception_id = e.id AND p.approver_id = %(me)s)
+             AND ((r.definition ->> 'ownerId')::uuid = %(me)s
+                  OR EXISTS (SELECT FROM console_roles c WHERE c.identity_id = %(me)s AND c.role = 'Administrator'))""",
+        me=person_id,
+    )
+    return found

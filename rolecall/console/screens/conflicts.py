@@ -1,0 +1,127 @@
+"""Screens of conflicts and their exceptions."""
+
+from datetime import datetime
+from typing import Any
+
+from litestar.handlers import HTTPRouteHandler
+
+from rolecall.accounts.moments import moment_of
+from rolecall.conflicts import actions, approving, queries
+from rolecall.conflicts.model import ExceptionStatus
+from rolecall.console.answers import HtmlPage, SeeOther
+from rolecall.console.forms import first, given, problems_by_field, shown, with_people
+from rolecall.console.frame import screen
+from rolecall.console.inputs import Form, some_words
+from rolecall.console.screens.duties import RESPONSES
+from rolecall.core.caller import Caller, Scope
+from rolecall.core.checking import Facts
+from rolecall.core.config import Config
+from rolecall.core.db import Db
+from rolecall.core.errors import Invalid
+from rolecall.duties import queries as duties
+from rolecall.duties.model import ConflictStatus
+from rolecall.identities.authority import RecordType
+from rolecall.web.bodies import a_guid, a_word_of
+
+_READ = Scope.DUTIES_READ
+
+
+@screen(
+    "GET",
+    "/conflicts",
+    scope=_READ,
+    query={"status": a_word_of(ConflictStatus), "ruleId": a_guid, "identityId": a_guid, "asOf": some_words},
+)
+async def show_conflicts(db: Db, query: dict[str, Any], config: Config, now: datetime) -> HtmlPage:
+    filters = queries.ConflictFilters(
+        status=query.get("status"), rule_id=query.get("ruleId"), identity_id=query.get("identityId")
+    )
+    as_of, problem = None, ""
+    try:
+        as_of = await moment_of(db, query.get("asOf") or None, config, now)
+    except Invalid as error:
+        problem = error.problems[0].message
+    values = {
+        "page": await queries.newest_first(db, query["page"], filters, as_of),
+        "query": query,
+        "rules": (await duties.rules_by_name(db, 1)).items,
+        "statuses": list(ConflictStatus),
+        "as_of": query.get("asOf") or "",
+        "problem": problem,
+    }
+    return HtmlPage("conflicts.html", values)
+
+
+@screen("GET", "/conflicts/exceptions", scope=_READ, query={"status": a_word_of(ExceptionStatus)})
+async def show_exceptions(db: Db, query: dict[str, Any]) -> HtmlPage:
+    page = await queries.exceptions(db, query["page"], query.get("status"))
+    return HtmlPage("conflict_exceptions.html", {"page": page, "query": query, "statuses": list(ExceptionStatus)})
+
+
+@screen("GET", "/conflicts/{id:str}", limits=RecordType.CONFLICT)
+async def show_conflict(db: Db, id: str, caller: Caller, now: datetime) -> HtmlPage:
+    return await _page(db, id, caller, now, {}, {})
+
+
+async def _page(
+    db: Db, id: str, caller: Caller, now: datetime, form: dict[str, str], problems: dict[str, str]
+) -> HtmlPage:
+    conflict = await queries.get(db, id, now)
+    rule = await duties.get_rule(db, conflict.rule.id)
+    pending = [one for one in conflict.exceptions if one.status is ExceptionStatus.PENDING]
+    people = await approving.approvers_for(db, conflict)
+    given_by = {each.approver.id for one in pending for each in one.approvals}
+    is_approver = caller.id in people.rule_owners or caller.id in people.seconds
+    current = [one for one in conflict.exceptions if one.status is ExceptionStatus.APPROVED]
+    values = {
+        "conflict": conflict,
+        "rule": rule,
+        "owner": list(people.rule_owners.values()),
+        "responses": RESPONSES,
+        "pending": pending[0] if pending else None,
+        "current": current[0] if current else None,
+        "may_approve": bool(pending) and is_approver and caller.id not in given_by,
+        "may_withdraw": await approving.may_withdraw(db, caller, conflict),
+        "may_ask": approving.may_ask(caller, conflict, people),
+        "form": form,
+        "problems": problems,
+    }
+    return HtmlPage("conflict.html", values, 400 if problems else 200)
+
+
+@screen("POST", "/conflicts/{id:str}/except", limits=RecordType.CONFLICT)
+async def ask_for_exception(db: Db, id: str, form: Form, caller: Caller, facts: Facts) -> HtmlPage | SeeOther:
+    await approving.require_may_ask(db, caller, await queries.get(db, id, facts.now))
+    try:
+        async with db.transaction():
+            named = await with_people(db, form, "controlOwnerId")
+            body = given(named, "reason", "control", "controlOwnerId", "until")
+            await actions.ask_for_exception(db, caller, id, body, facts)
+    except Invalid as error:
+        return await _page(db, id, caller, facts.now, shown(form), problems_by_field(error))
+    return SeeOther(
+        f"/conflicts/{id}", "The exception was asked for. The rule's owner and one more person must approve."
+    )
+
+
+@screen("POST", "/conflicts/{id:str}/approve", limits=RecordType.CONFLICT)
+async def approve_exception(db: Db, id: str, form: Form, caller: Caller, facts: Facts) -> SeeOther:
+    found = await actions.approve_exception(db, caller, id, {"comment": first(form, "comment") or None}, facts)
+    in_force = found.status is ConflictStatus.EXCEPTED
+    return SeeOther(f"/conflicts/{id}", "The exception is in force." if in_force else "Your approval was recorded.")
+
+
+@screen("POST", "/conflicts/{id:str}/withdraw", limits=RecordType.CONFLICT)
+async def withdraw_exception(db: Db, id: str, form: Form, caller: Caller, facts: Facts) -> SeeOther:
+    await actions.withdraw_exception(db, caller, id, {"comment": first(form, "comment") or None}, facts)
+    return SeeOther(f"/conflicts/{id}", "The exception was withdrawn.")
+
+
+HANDLERS: list[HTTPRouteHandler] = [
+    show_conflicts,
+    show_exceptions,
+    show_conflict,
+    ask_for_exception,
+    approve_exception,
+    withdraw_exception,
+]
