@@ -1884,9 +1884,9 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 
 -- In rolecall/schema/entitlements.sql:
 -- 0de2301f8e81 function former_selves(uuid)
--- e7bca64d4e97 function holdings_in(uuid, integer)
 -- 17367f495637 function holdings_of(uuid, integer)
 -- 6787ec274a69 function holdings_of_accounts(uuid, integer, integer[])
+-- 371f662ae88d function holdings_within(uuid, integer)
 -- dbe2eda2e5ce function keep_entitlements_on_delete()
 -- 05fec6262745 function keep_entitlements_on_insert()
 -- e209adff5248 function keep_entitlements_on_update()

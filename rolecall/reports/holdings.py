@@ -27,8 +27,7 @@ _OF_EACH = """entitlements e JOIN applications a ON a.id = e.application_id {joi
     -- A renamed entitlement includes its former self, which is listed itself.
     WHERE h.id = e.id"""
 _OF_ALL = """applications a {joins}
-    CROSS JOIN LATERAL holdings_in(a.id, {as_of}) AS h
-    JOIN entitlements e ON e.kind = h.kind AND e.number = h.number WHERE true"""
+    CROSS JOIN LATERAL holdings_within(a.id, {as_of}) AS h JOIN entitlements e ON e.id = h.id WHERE true"""
 _FEW = ("privileged",)
 # The names of the groups on each way, found once for all holders.
 _WAYS = """ways AS MATERIALIZED (

@@ -166,8 +166,8 @@ END;
 
 -- The holdings of all entitlements of an application, each under the name it has in the list: `holdings_of` for many at once. The walk up
 -- from each group is done once, and not once for each entitlement.
-CREATE OR REPLACE FUNCTION holdings_in(application uuid, as_of int)
-RETURNS TABLE (kind text, number int, account int, path int[], access text, during int4range) STABLE LANGUAGE sql BEGIN ATOMIC
+CREATE OR REPLACE FUNCTION holdings_within(application uuid, as_of int)
+RETURNS TABLE (id uuid, account int, path int[], access text, during int4range) STABLE LANGUAGE sql BEGIN ATOMIC
     WITH joined AS MATERIALIZED (
         SELECT m.account_number, w.above, w.path, w.during * int4range(m.from_import, m.until_import) AS during
         FROM groups_above(ARRAY(SELECT g.number FROM groups g WHERE g.application_id = application), as_of) AS w
@@ -175,16 +175,15 @@ RETURNS TABLE (kind text, number int, account int, path int[], access text, duri
         WHERE w.during && int4range(m.from_import, m.until_import)
               AND (as_of IS NULL OR m.from_import <= as_of AND (m.until_import IS NULL OR m.until_import > as_of))
     )
-    SELECT 'Permission', s.permission_number, s.holder_number, '{}'::int[], s.access::text, int4range(s.from_import, s.until_import)
+    SELECT p.id, s.holder_number, '{}'::int[], s.access::text, int4range(s.from_import, s.until_import)
     FROM permissions p JOIN assignments s ON s.permission_number = p.number JOIN accounts a ON a.number = s.holder_number
     WHERE p.application_id = application AND s.access NOT IN ('None', 'Deny')
           AND (as_of IS NULL OR s.from_import <= as_of AND (s.until_import IS NULL OR s.until_import > as_of))
     UNION ALL
-    SELECT 'Group', j.above, j.account_number, j.path, 'Grant', j.during FROM joined j
+    SELECT g.id, j.account_number, j.path, 'Grant', j.during FROM joined j JOIN groups g ON g.number = j.above
     UNION ALL
-    SELECT 'Permission', s.permission_number, j.account_number, j.path || j.above, s.access::text,
-           j.during * int4range(s.from_import, s.until_import)
-    FROM joined j JOIN assignments s ON s.holder_number = j.above
+    SELECT p.id, j.account_number, j.path || j.above, s.access::text, j.during * int4range(s.from_import, s.until_import)
+    FROM joined j JOIN assignments s ON s.holder_number = j.above JOIN permissions p ON p.number = s.permission_number
     WHERE s.access NOT IN ('None', 'Deny') AND j.during && int4range(s.from_import, s.until_import)
           AND (as_of IS NULL OR s.from_import <= as_of AND (s.until_import IS NULL OR s.until_import > as_of));
 END;

@@ -186,9 +186,9 @@ async def test_both_walks_find_the_same_holdings_of_accounts(db: Db) -> None:
             as_of=as_of,
         )
         assert {name for name, is_same in rows if is_same} == {"A", "B", "C", "D", "E", "Approve"}, as_of
-        each = """SELECT e.kind, e.number, h.account, h.path, h.access, h.during
+        each = """SELECT h.id, h.account, h.path, h.access, h.during
                   FROM entitlements e CROSS JOIN LATERAL holdings_of(e.id, %(as_of)s) AS h WHERE h.id = e.id"""
-        together = "SELECT kind, number, account, path, access, during FROM holdings_in(%(id)s, %(as_of)s)"
+        together = "SELECT id, account, path, access, during FROM holdings_within(%(id)s, %(as_of)s)"
         found = [
             await fetch_rows(db, f"SELECT * FROM ({sql}) AS h ORDER BY h::text", id=ledger, as_of=as_of)
             for sql in (each, together)

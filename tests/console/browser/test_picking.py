@@ -1,0 +1,39 @@
+"""Find access in the form of a request, with and without scripts."""
+
+from rolecall.core.db import Db, fetch_value
+from tests.builders import an_application, an_identity
+from tests.console.browser.conftest import Visit
+from tests.holdings import an_account
+from tests.nesting import give, some_groups
+
+
+async def test_request_form_finds_access_by_name_and_from_another_person(visit: Visit, site_db: Db) -> None:
+    suffix = "with" if visit.has_scripts else "without"
+    tess = await an_identity(site_db, "Tess", f"Wirth {suffix}", email=f"tess.{suffix}@example.com")
+    await an_identity(site_db, "Nora", f"Neu {suffix}", email=f"nora.{suffix}@example.com")
+    bank = await an_application(site_db, f"Wire bank {suffix}")
+    run = await some_groups(site_db, bank, {"Wire approvers": "", "Treasury": "Wire approvers"})
+    await give(site_db, bank, "Wire approvers", "Approve wires", run, risk="Critical")
+    await an_account(site_db, bank, "twirth", tess, groups=("Treasury",), run=run)
+    page = visit.page
+    await visit.go("/requests/new")
+    await page.get_by_label("Person (required)").fill(f"nora.{suffix}@example.com")
+    await page.get_by_label("Application", exact=True).select_option(label=f"Wire bank {suffix}")
+
+    await page.get_by_label("Find a group or permission").fill("approve wires")
+    if not visit.has_scripts:
+        await page.get_by_role("button", name="Find access").click()
+    await page.get_by_label("Approve wires").check()
+    await page.get_by_label("Same access as another person").fill(f"tess.{suffix}@example.com")
+    await page.get_by_role("button", name="Find access").click()
+    await visit.sees("Treasury")
+    await page.get_by_role("button", name="Send request").click()
+
+    await visit.sees("Request #")
+    named = await fetch_value(
+        site_db,
+        """SELECT array_agg(p.permission ORDER BY p.position) FROM privileges p
+           JOIN access_requests r ON r.id = p.request_id WHERE r.application_id = %(bank)s""",
+        bank=bank,
+    )
+    assert named == ["Approve wires", "Treasury"]
