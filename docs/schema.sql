@@ -1886,7 +1886,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- 0de2301f8e81 function former_selves(uuid)
 -- 17367f495637 function holdings_of(uuid, integer)
 -- 6787ec274a69 function holdings_of_accounts(uuid, integer, integer[])
--- 371f662ae88d function holdings_within(uuid, integer)
+-- 3d45423cb69b function holdings_within(uuid, integer)
 -- dbe2eda2e5ce function keep_entitlements_on_delete()
 -- 05fec6262745 function keep_entitlements_on_insert()
 -- e209adff5248 function keep_entitlements_on_update()

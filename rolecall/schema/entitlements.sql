@@ -180,10 +180,12 @@ RETURNS TABLE (id uuid, account int, path int[], access text, during int4range) 
     WHERE p.application_id = application AND s.access NOT IN ('None', 'Deny')
           AND (as_of IS NULL OR s.from_import <= as_of AND (s.until_import IS NULL OR s.until_import > as_of))
     UNION ALL
-    SELECT g.id, j.account_number, j.path, 'Grant', j.during FROM joined j JOIN groups g ON g.number = j.above
+    -- Ids by subqueries, not joins: the planner expects few rows here, and would join them in a loop over all permissions.
+    SELECT (SELECT g.id FROM groups g WHERE g.number = j.above), j.account_number, j.path, 'Grant', j.during FROM joined j
     UNION ALL
-    SELECT p.id, j.account_number, j.path || j.above, s.access::text, j.during * int4range(s.from_import, s.until_import)
-    FROM joined j JOIN assignments s ON s.holder_number = j.above JOIN permissions p ON p.number = s.permission_number
+    SELECT (SELECT p.id FROM permissions p WHERE p.number = s.permission_number), j.account_number, j.path || j.above, s.access::text,
+           j.during * int4range(s.from_import, s.until_import)
+    FROM joined j JOIN assignments s ON s.holder_number = j.above
     WHERE s.access NOT IN ('None', 'Deny') AND j.during && int4range(s.from_import, s.until_import)
           AND (as_of IS NULL OR s.from_import <= as_of AND (s.until_import IS NULL OR s.until_import > as_of));
 END;
