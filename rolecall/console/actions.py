@@ -68,8 +68,9 @@ async def create_administrator(db: Db, email: str, facts: Facts) -> str:
 async def _identity_with_email(db: Db, email: str) -> UUID | None:
     id: UUID | None = await fetch_value(
         db,
-        """SELECT id FROM identities WHERE lower(email_address) = lower(%(email)s) AND email_address <> ''
-           AND status = 'Active' ORDER BY first_seen_date, id LIMIT 1""",
+        """SELECT i.id FROM identities i WHERE lower(i.email_address) = lower(%(email)s) AND i.email_address <> ''
+           AND i.status = 'Active' AND NOT EXISTS (SELECT FROM unconfirmed_emails u WHERE u.identity_id = i.id)
+           ORDER BY i.first_seen_date, i.id LIMIT 1""",
         email=email,
     )
     return id
@@ -107,7 +108,7 @@ async def set_role(db: Db, identity_id: UUID, role: Role | None, email: str | No
 
 async def _sign_in_email(db: Db, identity_id: UUID, had: str | None, given: str | None) -> str:
     """Return the e-mail to sign in with, and check that no other person uses it."""
-    known = had if had is not None else (await identity_queries.get(db, str(identity_id))).email_address
+    known = had if had is not None else await identity_queries.sign_in_email(db, identity_id)
     address = known if given is None else given.strip()
     if len(address) > LONGEST_EMAIL or not address.isprintable():
         raise Invalid.on("email", f"E-mail must be at most {LONGEST_EMAIL} printable characters")

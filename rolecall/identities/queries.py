@@ -6,6 +6,7 @@ import msgspec
 
 from rolecall.core.checking import Facts, Json, mentioned_ids
 from rolecall.core.db import Db, fetch_all, fetch_rows, fetch_value
+from rolecall.core.errors import NotFound
 from rolecall.core.paging import Listing, Page, fetch_listed
 from rolecall.core.together import get_one
 from rolecall.identities.shapes import IdentityDetail
@@ -35,12 +36,14 @@ async def by_id(db: Db, ids: Sequence[UUID]) -> dict[UUID, IdentityDetail]:
 
 async def sign_in_email(db: Db, id: UUID) -> str:
     """Return the e-mail with which a person signs in: the last one that was confirmed."""
-    found: str = await fetch_value(
+    found: str | None = await fetch_value(
         db,
         """SELECT coalesce(u.sign_in_email, i.email_address)
            FROM identities i LEFT JOIN unconfirmed_emails u ON u.identity_id = i.id WHERE i.id = %(id)s""",
         id=id,
     )
+    if found is None:
+        raise NotFound("Identity", id)
     return found
 
 

@@ -7,8 +7,10 @@ import httpx2
 import pytest
 
 from rolecall.console import queries
+from rolecall.console.actions import set_role
 from rolecall.core.config import Config
 from rolecall.core.db import Db, execute, fetch_rows
+from rolecall.identities.authority import Role
 from tests.builders import a_token, an_identity
 from tests.working import let_the_worker_work
 
@@ -102,3 +104,14 @@ async def test_newcomer_with_a_new_e_mail_signs_in_with_it(client: httpx2.AsyncC
     await client.post("/api/personnel-events/onboard", json=body, headers=await headers(db))
 
     assert await signs_in(db, "new@example.com") is not None
+
+
+async def test_role_is_given_with_the_confirmed_e_mail(
+    client: httpx2.AsyncClient, db: Db, config: Config, ada: UUID
+) -> None:
+    await set_role(db, await an_identity(db, "Alan", "Turing"), Role.ADMINISTRATOR, "alan@example.com")
+    await transition(client, config, ada, "eve@example.com", **await headers(db))
+
+    await set_role(db, ada, Role.OPERATOR)
+
+    assert [await signs_in(db, f"{name}@example.com") for name in ("ada", "eve")] == [ada, None]
