@@ -32,6 +32,7 @@ NAMES = [
     "workflow",
     "models",
     "webhooks",
+    "notifications",
     "audit",
     "catalogue",
     "duties",

@@ -7,16 +7,9 @@ Both run in this process; the receiver has its own process. The database is embe
 
 import asyncio
 import json
-import multiprocessing
-import os
 import sys
-import tempfile
-import time
-from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
-from ipaddress import ip_network
 from multiprocessing.connection import Connection
-from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import aiohttp
@@ -25,16 +18,13 @@ import structlog
 import uvloop
 
 from bench.figures import MISSED, Found, tell
-from rolecall.access_requests import creation
+from bench.side_by_side import Comparison, Work, a_database, a_receiver, ask, compare
 from rolecall.access_requests.model import NewPrivilege, NewRequest, RequestEvent
 from rolecall.applications import actions as applications
 from rolecall.core import clock
-from rolecall.core.caller import SYSTEM
 from rolecall.core.checking import Facts, check
 from rolecall.core.config import Config
-from rolecall.core.db import Db, Pool, fetch_rows, fetch_value, make_pool
-from rolecall.core.migrate import migrate
-from rolecall.core.postgres import embedded
+from rolecall.core.db import Db, Pool, fetch_value, make_pool
 from rolecall.identities import actions as identities
 from rolecall.identities.shapes import NewIdentity
 from rolecall.settings.policy import RequestAction
@@ -44,18 +34,6 @@ from rolecall.webhooks.sender import Sender
 
 BAR_OF_BARE, BAR_A_SECOND = 0.25, 300
 ROUNDS = 10
-
-
-class Figures(msgspec.Struct):
-    deliveries: int
-    hooks: int
-    bytes_each: int
-    bare_per_second: float
-    bare_cpu_ms: float
-    durable_per_second: float
-    durable_cpu_ms: float
-    database_cpu_ms: float
-    ratio: float
 
 
 class _Receiver(asyncio.Protocol):
@@ -101,31 +79,6 @@ async def prepare(db: Db, config: Config, url: str, hooks: int) -> NewRequest:
     )
 
 
-async def ask(db: Db, asked: NewRequest, times: int) -> None:
-    """Create requests through the service's own actions; each event is delivered to every hook."""
-    async with db.transaction():
-        await creation.create_requests(db, SYSTEM, [asked] * times, clock.now())
-    await db.execute("VACUUM ANALYZE")
-
-
-async def database_seconds(db: Db) -> float:
-    """Return the CPU time that the connections of this database have used so far."""
-    rows = await fetch_rows(db, "SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend'")
-    return sum(process_seconds(pid) for (pid,) in rows)
-
-
-def process_seconds(pid: int) -> float:
-    used = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
-    return sum(int(ticks) for ticks in used) / os.sysconf("SC_CLK_TCK")
-
-
-async def timed(work: Callable[[], Awaitable[None]]) -> tuple[float, float]:
-    """Return the elapsed seconds and the CPU seconds of this process."""
-    started, busy = time.perf_counter(), time.process_time()
-    await work()
-    return time.perf_counter() - started, time.process_time() - busy
-
-
 async def post_bare(url: str, body: bytes, count: int, side_by_side: int) -> None:
     left = iter(range(count))
     headers = {"Content-Type": "application/json"}
@@ -154,49 +107,27 @@ async def deliver(pool: Pool, config: Config) -> None:
     assert missing == 0, f"{missing} did not arrive"
 
 
-async def run(config: Config, url: str, count: int, hooks: int) -> Figures:
+async def run(config: Config, url: str, count: int, hooks: int) -> Comparison:
     async with make_pool(config) as pool:
         async with pool.connection() as db:
             asked = await prepare(db, config, url, hooks)
             await ask(db, asked, 1)
             body: bytes = await fetch_value(db, "SELECT body FROM webhook_deliveries LIMIT 1")
-        side_by_side = hooks * IN_FLIGHT_A_HOOK
-        each, rounds = count // ROUNDS, []
-        # The first round warms up. The two take turns, because the load of other programs changes over time.
-        for _ in range(ROUNDS + 1):
-            bare_spent = await timed(lambda: post_bare(url, body, each, side_by_side))
-            async with pool.connection() as db:
-                await ask(db, asked, each // hooks)
-                before = await database_seconds(db)
-            spent = await timed(lambda: deliver(pool, config))
-            async with pool.connection() as db:
-                rounds.append((*bare_spent, *spent, await database_seconds(db) - before))
-    bare, bare_cpu, durable, durable_cpu, database_cpu = (sum(column) for column in zip(*rounds[1:], strict=True))
-    return Figures(
-        deliveries=count,
-        hooks=hooks,
-        bytes_each=len(body),
-        bare_per_second=round(count / bare, 1),
-        bare_cpu_ms=round(bare_cpu / count * 1000, 3),
-        durable_per_second=round(count / durable, 1),
-        durable_cpu_ms=round(durable_cpu / count * 1000, 3),
-        database_cpu_ms=round(database_cpu / count * 1000, 3),
-        ratio=round(bare / durable, 3),
-    )
+        work = Work(
+            len(body),
+            lambda each: post_bare(url, body, each, hooks * IN_FLIGHT_A_HOOK),
+            # Each event is delivered to every hook.
+            lambda db, each: ask(db, asked, each // hooks),
+            lambda: deliver(pool, config),
+        )
+        return await compare(pool, work, count, ROUNDS)
 
 
 def main() -> int:
     count, hooks = (int(text) for text in (*sys.argv[1:], "20000", "20")[:2])
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(30))
-    spawn = multiprocessing.get_context("spawn")
-    here, there = spawn.Pipe()
-    receiver = spawn.Process(target=receive, args=(there,), daemon=True)
-    receiver.start()
-    with tempfile.TemporaryDirectory() as folder, embedded(Path(folder)) as database_url:
-        migrate(database_url)
-        config = Config(database_url=database_url, data_dir=Path(folder), webhook_allow=(ip_network("127.0.0.0/8"),))
-        figures = uvloop.run(run(config, f"http://127.0.0.1:{here.recv()}/hook", count, hooks))
-    receiver.terminate()
+    with a_receiver(receive) as receiver, a_database() as config:
+        figures = uvloop.run(run(config, f"http://127.0.0.1:{receiver.recv()}/hook", count, hooks))
     print(json.dumps(msgspec.to_builtins(figures), indent=2))
     held = [
         tell(Found("webhooks", "durable deliveries, relative to a bare HTTP loop", figures.ratio, "×", BAR_OF_BARE)),

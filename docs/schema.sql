@@ -86,7 +86,7 @@ ALTER TABLE ONLY public.access_request_events ADD CONSTRAINT access_request_even
 CREATE INDEX access_request_events_request_id_number_idx ON public.access_request_events USING btree (request_id, number);
 CREATE TRIGGER fan_out_on_insert AFTER INSERT ON public.access_request_events REFERENCING NEW TABLE AS new_events FOR EACH STATEMENT EXECUTE FUNCTION public.fan_out_events();
 CREATE TRIGGER note_event_news AFTER INSERT ON public.access_request_events REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_event_news();
-CREATE TRIGGER tell_of_request_events AFTER INSERT ON public.access_request_events REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.tell_of_request_events();
+CREATE TRIGGER notify_of_request_events AFTER INSERT ON public.access_request_events REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.notify_of_request_events();
 ALTER TABLE ONLY public.access_request_events ADD CONSTRAINT access_request_events_request_id_fkey FOREIGN KEY (request_id) REFERENCES public.access_requests(id);
 
 CREATE TABLE public.access_requests (
@@ -151,7 +151,7 @@ CREATE TRIGGER keep_waiting_on_update AFTER UPDATE ON public.access_requests REF
 CREATE TRIGGER note_delete AFTER DELETE ON public.access_requests REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_access_requests();
 CREATE TRIGGER note_insert AFTER INSERT ON public.access_requests REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_access_requests();
 CREATE TRIGGER note_update AFTER UPDATE ON public.access_requests REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_access_requests();
-CREATE TRIGGER tell_of_moved_requests AFTER UPDATE ON public.access_requests REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.tell_of_moved_requests();
+CREATE TRIGGER notify_of_moved_requests AFTER UPDATE ON public.access_requests REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.notify_of_moved_requests();
 ALTER TABLE ONLY public.access_requests ADD CONSTRAINT access_requests_application_id_fkey FOREIGN KEY (application_id) REFERENCES public.applications(id);
 ALTER TABLE ONLY public.access_requests ADD CONSTRAINT access_requests_identity_id_fkey FOREIGN KEY (identity_id) REFERENCES public.identities(id);
 
@@ -251,8 +251,8 @@ CREATE TRIGGER key_row BEFORE INSERT OR UPDATE ON public.application_imports FOR
 CREATE TRIGGER note_delete AFTER DELETE ON public.application_imports REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_application_imports();
 CREATE TRIGGER note_insert AFTER INSERT ON public.application_imports REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_application_imports();
 CREATE TRIGGER note_update AFTER UPDATE ON public.application_imports REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_application_imports();
+CREATE TRIGGER notify_of_failed_import AFTER UPDATE OF status ON public.application_imports FOR EACH ROW WHEN (((new.status = 'Failed'::text) AND (old.status <> 'Failed'::text))) EXECUTE FUNCTION public.notify_of_failed_import();
 CREATE TRIGGER show_entitlements AFTER UPDATE OF status ON public.application_imports FOR EACH ROW WHEN (((new.status = 'Finished'::text) AND (old.status <> 'Finished'::text))) EXECUTE FUNCTION public.show_entitlements();
-CREATE TRIGGER tell_of_failed_import AFTER UPDATE OF status ON public.application_imports FOR EACH ROW WHEN (((new.status = 'Failed'::text) AND (old.status <> 'Failed'::text))) EXECUTE FUNCTION public.tell_of_failed_import();
 CREATE TRIGGER watch_duties AFTER UPDATE OF status ON public.application_imports FOR EACH ROW WHEN (((new.status = 'Finished'::text) AND (old.status <> 'Finished'::text))) EXECUTE FUNCTION public.evaluate_import();
 ALTER TABLE ONLY public.application_imports ADD CONSTRAINT application_imports_application_id_fkey FOREIGN KEY (application_id) REFERENCES public.applications(id);
 
@@ -999,7 +999,7 @@ ALTER TABLE ONLY public.import_runs ADD CONSTRAINT import_runs_pkey PRIMARY KEY 
 CREATE TRIGGER note_delete AFTER DELETE ON public.import_runs REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_import_runs();
 CREATE TRIGGER note_insert AFTER INSERT ON public.import_runs REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_import_runs();
 CREATE TRIGGER note_update AFTER UPDATE ON public.import_runs REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_import_runs();
-CREATE TRIGGER tell_of_held_import AFTER UPDATE OF held ON public.import_runs FOR EACH ROW WHEN (((new.held IS NOT NULL) AND (old.held IS NULL))) EXECUTE FUNCTION public.tell_of_held_import();
+CREATE TRIGGER notify_of_held_import AFTER UPDATE OF held ON public.import_runs FOR EACH ROW WHEN (((new.held IS NOT NULL) AND (old.held IS NULL))) EXECUTE FUNCTION public.notify_of_held_import();
 ALTER TABLE ONLY public.import_runs ADD CONSTRAINT import_runs_import_id_fkey FOREIGN KEY (import_id) REFERENCES public.application_imports(id);
 
 CREATE TABLE public.list_changes (
@@ -1062,7 +1062,7 @@ CREATE TABLE public.notification_channels (
     paused_until timestamp with time zone
 );
 ALTER TABLE ONLY public.notification_channels ADD CONSTRAINT notification_channels_pkey PRIMARY KEY (channel);
-CREATE TRIGGER tell_of_failing_channel AFTER UPDATE OF failing_since ON public.notification_channels FOR EACH ROW WHEN (((new.failing_since IS NOT NULL) AND (old.failing_since IS NULL))) EXECUTE FUNCTION public.tell_of_failing_channel();
+CREATE TRIGGER notify_of_failing_channel AFTER UPDATE OF failing_since ON public.notification_channels FOR EACH ROW WHEN (((new.failing_since IS NOT NULL) AND (old.failing_since IS NULL))) EXECUTE FUNCTION public.notify_of_failing_channel();
 
 CREATE TABLE public.notification_messages (
     id uuid NOT NULL,
@@ -1290,9 +1290,9 @@ CREATE TRIGGER keep_list_on_update AFTER UPDATE ON public.personnel_events REFER
 CREATE TRIGGER note_delete AFTER DELETE ON public.personnel_events REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_personnel_events();
 CREATE TRIGGER note_insert AFTER INSERT ON public.personnel_events REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_personnel_events();
 CREATE TRIGGER note_update AFTER UPDATE ON public.personnel_events REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_personnel_events();
-CREATE TRIGGER tell_of_assigned_event AFTER UPDATE OF assignee_id ON public.personnel_events FOR EACH ROW WHEN (((new.assignee_id IS DISTINCT FROM old.assignee_id) AND (new.assignee_id IS NOT NULL))) EXECUTE FUNCTION public.tell_of_assigned_event();
-CREATE TRIGGER tell_of_canceled_event AFTER UPDATE OF status ON public.personnel_events FOR EACH ROW WHEN (((new.status = 'Canceled'::text) AND (old.status <> 'Canceled'::text))) EXECUTE FUNCTION public.tell_of_personnel_events();
-CREATE TRIGGER tell_of_new_event AFTER INSERT ON public.personnel_events FOR EACH ROW EXECUTE FUNCTION public.tell_of_personnel_events();
+CREATE TRIGGER notify_of_assigned_event AFTER UPDATE OF assignee_id ON public.personnel_events FOR EACH ROW WHEN (((new.assignee_id IS DISTINCT FROM old.assignee_id) AND (new.assignee_id IS NOT NULL))) EXECUTE FUNCTION public.notify_of_assigned_event();
+CREATE TRIGGER notify_of_canceled_event AFTER UPDATE OF status ON public.personnel_events FOR EACH ROW WHEN (((new.status = 'Canceled'::text) AND (old.status <> 'Canceled'::text))) EXECUTE FUNCTION public.notify_of_personnel_events();
+CREATE TRIGGER notify_of_new_event AFTER INSERT ON public.personnel_events FOR EACH ROW EXECUTE FUNCTION public.notify_of_personnel_events();
 ALTER TABLE ONLY public.personnel_events ADD CONSTRAINT personnel_events_identity_id_fkey FOREIGN KEY (identity_id) REFERENCES public.identities(id);
 
 CREATE TABLE public.previewed_changes (
@@ -1705,7 +1705,7 @@ CREATE UNIQUE INDEX webhooks_by_name ON public.webhooks USING btree (name) WHERE
 CREATE TRIGGER note_delete AFTER DELETE ON public.webhooks REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_webhooks();
 CREATE TRIGGER note_insert AFTER INSERT ON public.webhooks REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_webhooks();
 CREATE TRIGGER note_update AFTER UPDATE ON public.webhooks REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_webhooks();
-CREATE TRIGGER tell_of_failing_webhook AFTER UPDATE ON public.webhooks FOR EACH ROW WHEN (((new.deleted_on IS NULL) AND (((new.failures >= public.failures_until_probed()) AND (old.failures < public.failures_until_probed())) OR ((new.disabled_reason IS NOT NULL) AND (old.disabled_reason IS NULL))))) EXECUTE FUNCTION public.tell_of_failing_webhook();
+CREATE TRIGGER notify_of_failing_webhook AFTER UPDATE ON public.webhooks FOR EACH ROW WHEN (((new.deleted_on IS NULL) AND (((new.failures >= public.failures_until_probed()) AND (old.failures < public.failures_until_probed())) OR ((new.disabled_reason IS NOT NULL) AND (old.disabled_reason IS NULL))))) EXECUTE FUNCTION public.notify_of_failing_webhook();
 ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOREIGN KEY (application_id) REFERENCES public.applications(id);
 
 -- In rolecall/migrations:
@@ -1924,19 +1924,19 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- 13bb7e3862b0 function note_notification_secrets()
 -- af1ac8bb9564 function note_notification_settings()
 -- b0d02bced01c function note_notification_zones()
--- 70a93ed6bef6 function people_to_tell(uuid)
--- 0d4795c69fe0 function people_who_respond(uuid, text)
--- 54b46e48ec53 function person_or_administrators(uuid)
--- a0a299d9ddc5 function tell(uuid[], text, text, uuid, text)
--- 0a888a0ab867 function tell_of_assigned_event()
--- da29fa3b944b function tell_of_failed_import()
--- f80cad126701 function tell_of_failing_channel()
--- f36bed2dc6fc function tell_of_failing_webhook()
--- 8fc5185a094e function tell_of_held_import()
--- 2a0ddc2ff76d function tell_of_moved_requests()
--- 6b6ecd6cb13c function tell_of_personnel_events()
--- 4ca02818567e function tell_of_request_events()
--- 168afa32cf73 function tell_waiting(uuid[], text)
+-- eb2445b1e589 function notify_of_assigned_event()
+-- 9cab86c2cf17 function notify_of_failed_import()
+-- 202c0f735988 function notify_of_failing_channel()
+-- 631620bc74ea function notify_of_failing_webhook()
+-- 74a69de636e8 function notify_of_held_import()
+-- 9e8458b99b0f function notify_of_moved_requests()
+-- 676336c24ea3 function notify_of_personnel_events()
+-- bc0b52647adb function notify_of_request_events()
+-- 32f7f1ceb959 function notify_people(uuid[], text, text, uuid, text)
+-- 77cc27fedc28 function notify_reviewers(uuid[], text)
+-- 4bebf28c7336 function people_to_notify(uuid)
+-- 502c4a453547 function people_who_respond(uuid, text)
+-- 2cd8efd87cee function person_or_administrators(uuid)
 
 -- In rolecall/schema/personnel_events.sql:
 -- dde59e4e14e2 function keep_absences()

@@ -105,7 +105,7 @@ CHORES: dict[str, Callable[[Db, Config, datetime], Awaitable[object]]] = {
     "park stray deliveries": _park_stray_deliveries,
     "close lost exports": _close_lost_exports,
     "expire exceptions": _expire_exceptions,
-    "forget old notifications": lambda db, _, now: notifications.forget_old(db, now),
+    "delete old notifications": lambda db, _, now: notifications.delete_old(db, now),
     "delete stale heartbeats": lambda db, _, __: delete_stale_heartbeats(db),
 }
 
@@ -210,17 +210,17 @@ async def work(config: Config, stop: asyncio.Event) -> None:
     """Run all loops until `stop`, then let each finish its turn. Another worker picks up unfinished work."""
     assert config.database_url
     pool = make_pool(config)
-    delivering, telling = asyncio.Event(), asyncio.Event()
+    delivering, notifying = asyncio.Event(), asyncio.Event()
     # Close the senders after their loops end, so that attempts in flight can finish.
     async with (
         pool,
         Sender(pool, config, delivering.set) as sender,
-        MessageSender(pool, config, telling.set) as messages,
+        MessageSender(pool, config, notifying.set) as messages,
         asyncio.TaskGroup() as tasks,
     ):
         loops = [(loop, asyncio.Event()) for loop in LOOPS]
         loops.append((Loop("deliveries", sender.turn, channel=webhooks.CHANNEL), delivering))
-        loops.append((Loop("notifications", messages.turn, channel=notification_model.CHANNEL), telling))
+        loops.append((Loop("notifications", messages.turn, channel=notification_model.CHANNEL), notifying))
         heard = [(loop.channel, waker) for loop, waker in loops if loop.channel]
         ears = tasks.create_task(listen(config.database_url, heard))
         pulse = tasks.create_task(_pulse(pool))

@@ -22,7 +22,7 @@ _WOULD_CHANGE = 2
 
 @click.group
 def config() -> None:
-    """Export, plan and apply applications, connectors, schedules, models, policy, webhooks and settings as YAML.
+    """Export, plan and apply applications, models, policy, webhooks, reports, notifications and settings as YAML.
 
     Example: `rolecall config export rolecall.yaml`
     """

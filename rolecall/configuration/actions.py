@@ -30,6 +30,8 @@ from rolecall.core.errors import Forbidden, Invalid, Problem
 from rolecall.duties import actions as duties
 from rolecall.duties import queries as duty_queries
 from rolecall.identities import finding
+from rolecall.notifications import actions as notifications
+from rolecall.notifications import queries as notification_queries
 from rolecall.reports import actions as reports
 from rolecall.settings import actions as settings
 from rolecall.webhooks import actions as webhooks
@@ -71,6 +73,7 @@ async def apply_configuration(db: Db, caller: Caller, raw: Json, facts: Facts, c
         await applying.duty(place, entry)
     for place, entry in applying.entries("dutyRules"):
         await applying.rule(place, entry)
+    await applying.notifications()
     if applying.problems:
         raise Invalid(*applying.problems)
     return ConfigurationChanges(applying.changes)
@@ -138,6 +141,16 @@ class _Applying:
             await settings.change_settings(self.db, given, self.facts)
 
         await self._write_entry("settings", "", entry, write, lambda: queries.settings_entry(self.db))
+
+    async def notifications(self) -> None:
+        entry = self.raw.get("notifications")
+        if not isinstance(entry, dict):
+            return
+
+        async def write(given: Json) -> None:
+            await notifications.change_settings(self.db, given, self.facts, self.config)
+
+        await self._write_entry("notifications", "", entry, write, lambda: notification_queries.policy(self.db))
 
     async def application(self, place: str, entry: Json) -> None:
         name = entry["name"]

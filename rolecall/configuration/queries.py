@@ -24,6 +24,7 @@ from rolecall.core.caller import Caller, Scope
 from rolecall.core.db import Db, fetch_all, fetch_rows
 from rolecall.duties import queries as duties
 from rolecall.duties.model import Pattern
+from rolecall.notifications import queries as notifications
 from rolecall.reports import queries as reports
 from rolecall.settings import queries as settings
 
@@ -39,6 +40,7 @@ async def get(db: Db, caller: Caller) -> Configuration:
         await report_entries(db),
         await duty_entries(db) if Scope.DUTIES_READ in caller.scopes else None,
         await rule_entries(db) if Scope.DUTIES_READ in caller.scopes else None,
+        await notifications.policy(db),
     )
 
 

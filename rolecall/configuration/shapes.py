@@ -20,6 +20,8 @@ from rolecall.core.errors import Problem
 from rolecall.core.formats.formats import Format
 from rolecall.duties.model import MOST_DUTIES, Pattern, RuleResponse
 from rolecall.duties.shapes import DutyChanges, DutyRuleFields
+from rolecall.notifications.model import NotificationPolicy
+from rolecall.notifications.shapes import NotificationFields
 from rolecall.reports.model import ReportPeriod
 from rolecall.reports.shapes import ReportFields, ReportSchedule
 from rolecall.settings.model import CustomField, Guard
@@ -130,6 +132,7 @@ class Configuration(msgspec.Struct, rename="camel"):
     reports: list[ReportEntry]
     duties: list[DutyEntry] | None
     duty_rules: list[DutyRuleEntry] | None
+    notifications: NotificationPolicy
 
 
 class FieldChange(msgspec.Struct):
@@ -215,6 +218,7 @@ class ConfigurationBody(Body):
     reports: list[ReportEntryBody] | None = None
     duties: list[DutyEntryBody] | None = None
     duty_rules: list[DutyRuleEntryBody] | None = None
+    notifications: NotificationFields | None = None
 
 
 def unknown_fields(shape: type[BaseModel], raw: Any, path: str = "") -> Iterator[Problem]:

@@ -1,10 +1,11 @@
-"""Accounts that someone should look at, counted for the home page."""
+"""Accounts and notifications that someone should look at, counted for the home page."""
 
 from datetime import datetime, timedelta
 
 import msgspec
 
 from rolecall.core.db import Db, fetch_rows
+from rolecall.notifications import health
 
 # Counting stops here, so that the home page stays fast.
 _MOST_COUNTED = 1000
@@ -12,7 +13,7 @@ _DORMANT_DAYS = 90
 
 
 class Attention(msgspec.Struct, frozen=True):
-    """A number of accounts, in words, and where they are listed."""
+    """A number of records, in words, and where they are listed."""
 
     count: int
     label: str
@@ -46,3 +47,14 @@ async def accounts_to_look_at(db: Db, now: datetime) -> list[Attention]:
     oldest = f"{now - timedelta(days=_DORMANT_DAYS):%Y-%m-%dT%H:%M:%SZ}"
     [row] = await fetch_rows(db, f"SELECT {counts}", oldest=oldest)
     return [Attention(count, label, address) for count, (label, address) in zip(row, _FOUND, strict=True) if count]
+
+
+async def notifications_to_look_at(db: Db, now: datetime) -> list[Attention]:
+    """Count what keeps notifications from arriving."""
+    found = await health.problems(db, now)
+    counted = [
+        Attention(len(found.failing), "channels cannot send notifications", "/settings/notifications"),
+        Attention(len(found.refused), "addresses refused notifications", "/settings/outbox?outcome=refused"),
+        Attention(len(found.broken_templates), "texts of notifications cannot be used", "/settings/notifications"),
+    ]
+    return [each for each in counted if each.count]

@@ -11,7 +11,7 @@ import msgspec
 
 from rolecall.console import actions, queries
 from rolecall.console.model import LONGEST_EMAIL, MAILED_LINK_LASTS, Person
-from rolecall.core import sealing
+from rolecall.core import clock, sealing
 from rolecall.core.authors import by_system, written_by
 from rolecall.core.config import Config
 from rolecall.core.db import Db, Pool, execute, fetch_rows, fetch_value
@@ -20,10 +20,10 @@ from rolecall.core.ids import new_id
 from rolecall.core.nudge import nudge
 from rolecall.notifications import direct
 from rolecall.notifications import queries as notifications
+from rolecall.notifications.message_text import Note, write
 from rolecall.notifications.model import Channel, MessageOutcome, Transport
 from rolecall.notifications.outbox import OutgoingMessage
 from rolecall.notifications.queries import Delivery
-from rolecall.notifications.writing import Note, write
 
 CHANNEL = "sign-in-mails"
 _KIND = "Sign-In Link"
@@ -136,7 +136,9 @@ def _message(person: Person, link: str, config: Config, id: UUID | None = None) 
     )
     written = write([note], person.name, config.base_url, is_digest=False)
     known = id or new_id()
-    return OutgoingMessage(known, known, Channel.EMAIL, person.name, person.email, written, [note], known, 1)
+    return OutgoingMessage(
+        known, known, Channel.EMAIL, person.name, person.email, written, [note], known, clock.now(), 1
+    )
 
 
 async def _record(

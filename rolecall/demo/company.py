@@ -37,6 +37,7 @@ from rolecall.demo.applications import (
     permission_of,
 )
 from rolecall.demo.hooks import Hooks, receiving
+from rolecall.demo.mail import keep_mail, send_mail
 from rolecall.demo.people import Employee, roster
 from rolecall.demo.signing import signed
 from rolecall.demo.story import Description, Model, Request, StoryEvent, Who
@@ -92,6 +93,8 @@ class _Company:
         self._travel(story.FIRST_DAY, 7)
         secret, self.clerk = await self._token("demo")
         await self._set_up()
+        async with self._by_clerk("change_notification_settings") as db:
+            await keep_mail(db, self._facts(), self.config)
         for day in story.EXPORTS:
             await self._export(day)
         self._travel(story.DESCRIBED_DAY, 9)
@@ -105,6 +108,7 @@ class _Company:
         await self.hooks.finish(self.clerk)
         await separation.except_lead(self._by_clerk, self.clerk, self._facts(), self.ids)
         await self._let_in(administrator)
+        await send_mail(self.pool, self.config)
         return secret
 
     async def _let_in(self, administrator: str) -> None:
@@ -244,6 +248,7 @@ class _Company:
         await self._answer_what_waits()
         await self._work()
         await self.hooks.deliver()
+        await send_mail(self.pool, self.config)
 
     async def _work(self) -> None:
         """Run the worker's loops: imports concurrently, the others in order, for the same numbers in every run."""

@@ -16,9 +16,13 @@ from rolecall.core.errors import Conflict, Invalid, NotFound, Problem
 from rolecall.core.ids import known_guid
 from rolecall.core.nudge import nudge
 from rolecall.notifications import queries
+from rolecall.notifications.channel_health import mark_working
+from rolecall.notifications.message_text import EXAMPLES, note_of, template_in, template_problems, write
 from rolecall.notifications.model import (
     ALWAYS_CONSOLE,
     CHANNEL,
+    CHATS,
+    DEFAULT_RULES,
     KEPT_FOR,
     Channel,
     EmailSettings,
@@ -28,8 +32,7 @@ from rolecall.notifications.model import (
     Security,
     Transport,
 )
-from rolecall.notifications.occasions import Occasion
-from rolecall.notifications.outbox import mark_working
+from rolecall.notifications.notification_facts import NotificationFacts
 from rolecall.notifications.queries import SECRET_OWNERS
 from rolecall.notifications.shapes import (
     KindBody,
@@ -40,14 +43,14 @@ from rolecall.notifications.shapes import (
     TemplatePreview,
     TemplatePreviewBody,
 )
-from rolecall.notifications.writing import EXAMPLES, note_of, template_in, template_problems, write
 from rolecall.tokens.queries import own_id
 from rolecall.webhooks import guard
 
-_FORGOTTEN_AT_ONCE = 1000
+_DELETED_AT_ONCE = 1000
 _URLS = {"slackUrl": Channel.SLACK, "teamsUrl": Channel.TEAMS}
-_NOBODY = "This token belongs to no person. Create a token in the console while you are signed in"
+_NO_PERSON = "This token belongs to no person. Create a token in the console while you are signed in"
 _OTHER_HOST = "Give the password again, or an empty one, because the host changes"
+_SHARED = "Everyone in the {channel} channel would read {kind} messages; set isChatAllowed to true to permit this"
 
 
 async def mark_read(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> None:
@@ -79,15 +82,9 @@ async def change_preferences(db: Db, caller: Caller, raw: Json, facts: Facts) ->
     body = check(PreferencesBody, raw, facts)
     own = await own_id(db, caller)
     if not await fetch_value(db, "SELECT true FROM identities WHERE id = %(id)s", id=own):
-        raise Conflict(_NOBODY)
+        raise Conflict(_NO_PERSON)
     known = await queries.policy(db)
-    problems = []
-    for number, choice in enumerate(body.kinds or ()):
-        if known.rule_of(choice.kind).is_locked:
-            problems.append(Problem(f"kinds.{number}.kind", f"An administrator has locked {choice.kind}"))
-        elif choice.kind in ALWAYS_CONSOLE:
-            problems.append(Problem(f"kinds.{number}.kind", f"{choice.kind} is shown in the console only"))
-    if problems:
+    if problems := list(_choice_problems(known, body)):
         raise Invalid(*problems)
     for choice in body.kinds or ():
         await _keep_choice(db, own, known.rule_of(choice.kind), choice.model_dump(exclude_none=True))
@@ -100,6 +97,19 @@ async def change_preferences(db: Db, caller: Caller, raw: Json, facts: Facts) ->
             zone=body.zone,
         )
     return own
+
+
+def _choice_problems(known: NotificationPolicy, body: PreferencesBody) -> Iterator[Problem]:
+    for number, choice in enumerate(body.kinds or ()):
+        rule = known.rule_of(choice.kind)
+        if rule.is_locked:
+            yield Problem(f"kinds.{number}.kind", f"An administrator has locked {choice.kind}")
+        elif choice.kind in ALWAYS_CONSOLE:
+            yield Problem(f"kinds.{number}.kind", f"{choice.kind} is shown in the console only")
+        elif choice.channel in CHATS and not rule.is_chat_allowed:
+            yield Problem(
+                f"kinds.{number}.channel", f"An administrator has not allowed {choice.kind} in {choice.channel}"
+            )
 
 
 async def _keep_choice(db: Db, identity_id: UUID, rule: KindRule, given: Mapping[str, Any]) -> None:
@@ -155,7 +165,8 @@ def _changed(known: NotificationPolicy, body: NotificationSettingsBody) -> Notif
             templates.pop(template.kind, None)
         else:
             templates[template.kind] = _merged_template(known, template)
-    return NotificationPolicy(email, list(kinds.values()), list(templates.values()), reminders)
+    chosen = [rule for rule in kinds.values() if rule != DEFAULT_RULES[rule.kind]]
+    return NotificationPolicy(email, chosen, list(templates.values()), reminders)
 
 
 def _merged_rule(rule: KindRule, body: KindBody) -> KindRule:
@@ -178,6 +189,9 @@ def _problems(changed: NotificationPolicy, body: NotificationSettingsBody) -> It
     for number, kind in enumerate(body.kinds or ()):
         if kind.kind in ALWAYS_CONSOLE and kind.channel not in (None, Channel.CONSOLE):
             yield Problem(f"kinds.{number}.channel", f"{kind.kind} is shown in the console only")
+        rule = changed.rule_of(kind.kind)
+        if rule.channel in CHATS and not rule.is_chat_allowed:
+            yield Problem(f"kinds.{number}.channel", _SHARED.format(kind=kind.kind, channel=rule.channel))
     for number, template in enumerate(body.templates or ()):
         stored = changed.template_of(template.kind)
         for problem in template_problems(stored) if stored else ():
@@ -239,13 +253,13 @@ def preview(raw: Json, facts: Facts, config: Config) -> TemplatePreview:
     return TemplatePreview(written.subject, written.text, written.html)
 
 
-def _example() -> Occasion:
-    return msgspec.convert({name: text for name, text in EXAMPLES.items() if name != "recipient"}, Occasion)
+def _example() -> NotificationFacts:
+    return msgspec.convert({name: text for name, text in EXAMPLES.items() if name != "recipient"}, NotificationFacts)
 
 
-async def forget_old(db: Db, now: datetime) -> None:
+async def delete_old(db: Db, now: datetime) -> None:
     """Delete a batch of messages and notifications past the retention period; never one that is still to be sent."""
-    oldest, batch = now - KEPT_FOR, _FORGOTTEN_AT_ONCE
+    oldest, batch = now - KEPT_FOR, _DELETED_AT_ONCE
     for table, condition in (("notification_messages", "ended_on IS NOT NULL"), ("notifications", _NOT_WAITING)):
         await execute(
             db,

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import msgspec
 
+from rolecall.notifications.message_text import Note
 from rolecall.notifications.model import LONGEST_RESPONSE, Channel, MessageOutcome
-from rolecall.notifications.writing import Note
 from rolecall.webhooks.model import AttemptOutcome
 from rolecall.webhooks.outgoing import Outgoing
 

@@ -2,13 +2,16 @@
 
 from datetime import datetime
 
+import msgspec
+
 from rolecall.core import clock
 from rolecall.core.config import Config
 from rolecall.core.db import Db, insert_rows
 from rolecall.notifications import chat
+from rolecall.notifications.channel_health import mark_working
 from rolecall.notifications.mail import MailAccount, Mailer
 from rolecall.notifications.model import Channel, MessageOutcome, Transport
-from rolecall.notifications.outbox import OutgoingMessage, mark_working
+from rolecall.notifications.outbox import OutgoingMessage
 from rolecall.notifications.queries import Delivery
 from rolecall.webhooks.outgoing import Outgoing
 
@@ -23,7 +26,7 @@ async def deliver(message: OutgoingMessage, delivery: Delivery, config: Config) 
         return MessageOutcome.KEPT, "The message is in the outbox; nothing was sent"
     mailer = Mailer(MailAccount(delivery.policy.email, delivery.secrets.get(Channel.EMAIL, "")))
     try:
-        return await mailer.send(message, clock.now())
+        return await mailer.send(msgspec.structs.replace(message, claimed_on=clock.now()))
     finally:
         await mailer.close()
 

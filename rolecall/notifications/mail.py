@@ -6,26 +6,37 @@ an outcome of the message, and a connection that ends after the text was sent le
 
 import asyncio
 import ssl
+from binascii import b2a_qp
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import datetime
 from email.errors import MessageError
+from email.header import Header
 from email.headerregistry import Address
-from email.message import EmailMessage
-from email.policy import SMTP as CRLF
 from email.utils import format_datetime
+from functools import lru_cache
 
 import aiosmtplib
 import msgspec
 
-from rolecall.notifications.model import LONGEST_RESPONSE, MESSAGE_TAKES, EmailSettings, MessageOutcome, Security
+from rolecall.core import clock
+from rolecall.notifications.model import (
+    FRESH_FOR,
+    LONGEST_RESPONSE,
+    MESSAGE_TAKES,
+    EmailSettings,
+    MessageOutcome,
+    Security,
+)
 from rolecall.notifications.outbox import OutgoingMessage
 
 _CONNECTIONS = 8
 # Servers close idle connections; an older one is replaced.
 _IDLE_SECONDS = 20.0
 _FAILED_LOGIN = "The mail server refused the user name or password"
+_TOO_SLOW = "The mail server did not respond in time"
 _PERMANENT = 500
+_LINE = "\r\n"
 # What the email package raises for an address that it cannot parse, such as `ada@` or `<ada@example.com>`.
 _BROKEN_ADDRESS = (ValueError, LookupError, AttributeError, MessageError)
 
@@ -48,40 +59,55 @@ class Mailer:
         self.account = account
         self._idle: list[tuple[aiosmtplib.SMTP, float]] = []
         self._free = asyncio.Semaphore(_CONNECTIONS)
+        self._stopped = False
+
+    def stop(self) -> None:
+        """Begin no more messages; those that wait for a connection return at once."""
+        self._stopped = True
 
     async def close(self) -> None:
         idle, self._idle = self._idle, []
         for client, _ in idle:
             await _leave(client)
 
-    async def send(self, message: OutgoingMessage, now: datetime) -> tuple[MessageOutcome, str]:
-        """Send one message; return the outcome and the response of the server."""
-        try:
-            content = _content(message, self.account.settings.sender, now)
-        except _BROKEN_ADDRESS as error:
-            return MessageOutcome.REFUSED, f"The address cannot be used: {error}"[:LONGEST_RESPONSE]
+    async def send(self, message: OutgoingMessage) -> tuple[MessageOutcome, str]:
+        """Send one message; return the outcome and the response of the server, or `sending` if it was not begun."""
+        async with self._free:
+            now = clock.now()
+            if self._stopped or now - message.claimed_on > FRESH_FOR:
+                return MessageOutcome.SENDING, ""
+            try:
+                content = _content(message, self.account.settings.sender, now)
+            except _BROKEN_ADDRESS as error:
+                return MessageOutcome.REFUSED, f"The address cannot be used: {error}"[:LONGEST_RESPONSE]
+            return await self._begin(message.address, content)
+
+    async def _begin(self, address: str, content: bytes) -> tuple[MessageOutcome, str]:
+        is_text_sent = False
         try:
             async with asyncio.timeout(MESSAGE_TAKES.total_seconds()), self._connection() as client:
-                return await _transact(client, self.account.settings.sender, message.address, content)
+                if rejected := await _address_message(client, self.account.settings.sender, address):
+                    return rejected
+                is_text_sent = True
+                return await _send_content(client, content)
         except ChannelFault as fault:
             return MessageOutcome.CHANNEL, str(fault)[:LONGEST_RESPONSE]
         except TimeoutError:
-            return MessageOutcome.CHANNEL, "The mail server did not respond in time"
+            return (MessageOutcome.UNKNOWN if is_text_sent else MessageOutcome.CHANNEL), _TOO_SLOW
 
     @asynccontextmanager
     async def _connection(self) -> AsyncIterator[aiosmtplib.SMTP]:
         """Take a connection out of the pool; put it back only after a complete exchange."""
-        async with self._free:
-            client = self._take() or await self._connect()
-            is_sound = False
-            try:
-                yield client
-                is_sound = client.is_connected
-            finally:
-                if is_sound:
-                    self._idle.append((client, asyncio.get_running_loop().time()))
-                else:
-                    client.close()
+        client = self._take() or await self._connect()
+        is_sound = False
+        try:
+            yield client
+            is_sound = client.is_connected and not self._stopped
+        finally:
+            if is_sound:
+                self._idle.append((client, asyncio.get_running_loop().time()))
+            else:
+                client.close()
 
     def _take(self) -> aiosmtplib.SMTP | None:
         now = asyncio.get_running_loop().time()
@@ -123,7 +149,8 @@ async def _leave(client: aiosmtplib.SMTP) -> None:
         client.close()
 
 
-async def _transact(client: aiosmtplib.SMTP, sender: str, to: str, content: bytes) -> tuple[MessageOutcome, str]:
+async def _address_message(client: aiosmtplib.SMTP, sender: str, to: str) -> tuple[MessageOutcome, str] | None:
+    """Name sender and recipient; return the outcome if the server does not accept them."""
     try:
         await client.mail(sender, encoding="utf-8")
         await client.rcpt(to, encoding="utf-8")
@@ -135,7 +162,7 @@ async def _transact(client: aiosmtplib.SMTP, sender: str, to: str, content: byte
         return await _rejected(client, error)
     except (aiosmtplib.SMTPException, OSError) as error:
         return MessageOutcome.DEFERRED, f"The mail server disconnected: {error}"[:LONGEST_RESPONSE]
-    return await _send_content(client, content)
+    return None
 
 
 async def _send_content(client: aiosmtplib.SMTP, content: bytes) -> tuple[MessageOutcome, str]:
@@ -164,13 +191,35 @@ def _said(error: aiosmtplib.SMTPResponseException) -> str:
 
 
 def _content(message: OutgoingMessage, sender: str, now: datetime) -> bytes:
-    mail = EmailMessage(policy=CRLF)
-    mail["From"] = Address("Rolecall", addr_spec=sender)
-    mail["To"] = Address(addr_spec=message.address)
-    mail["Subject"] = message.written.subject
-    mail["Date"] = format_datetime(now)
-    mail["Message-ID"] = f"<{message.reference}@{sender.rpartition('@')[2]}>"
-    mail["Auto-Submitted"] = "auto-generated"
-    mail.set_content(message.written.text)
-    mail.add_alternative(message.written.html, subtype="html")
-    return mail.as_bytes()
+    """Build the message by hand: the email package takes ten times as long."""
+    boundary = f"part-{message.id.hex}"
+    headers = {
+        "From": _address(sender, "Rolecall"),
+        "To": _address(message.address),
+        "Subject": Header(message.written.subject, header_name="Subject").encode(linesep=_LINE),
+        "Date": format_datetime(now),
+        "Message-ID": f"<{message.reference}@{sender.rpartition('@')[2]}>",
+        "Auto-Submitted": "auto-generated",
+        "MIME-Version": "1.0",
+        "Content-Type": f'multipart/alternative; boundary="{boundary}"',
+    }
+    head = "".join(f"{name}: {value}{_LINE}" for name, value in headers.items())
+    parts = (_part(boundary, "plain", message.written.text), _part(boundary, "html", message.written.html))
+    return b"".join([head.encode(), _LINE.encode(), *parts, f"--{boundary}--{_LINE}".encode()])
+
+
+@lru_cache(maxsize=4096)
+def _address(address: str, name: str = "") -> str:
+    return str(Address(name, addr_spec=address))
+
+
+def _part(boundary: str, subtype: str, text: str) -> bytes:
+    head = (
+        f"--{boundary}",
+        f'Content-Type: text/{subtype}; charset="utf-8"',
+        "Content-Transfer-Encoding: quoted-printable",
+        "",
+        "",
+    )
+    lines = _LINE.join(text.splitlines())
+    return _LINE.join(head).encode() + b2a_qp(lines.encode(), istext=True) + _LINE.encode()

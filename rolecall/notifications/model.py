@@ -37,6 +37,9 @@ class Channel(StrEnum):
     CONSOLE = "Console"
 
 
+CHATS = (Channel.SLACK, Channel.TEAMS)
+
+
 class Rhythm(StrEnum):
     AT_ONCE = "At Once"
     DIGEST = "Digest"
@@ -64,6 +67,17 @@ class MessageOutcome(StrEnum):
     CHANNEL = "channel"
     # The worker or the connection died after the text was sent.
     UNKNOWN = "unknown"
+
+
+OUTCOME_WORDS = {
+    MessageOutcome.SENT: "Sent",
+    MessageOutcome.KEPT: "Kept here, not sent",
+    MessageOutcome.SENDING: "Being sent",
+    MessageOutcome.DEFERRED: "Postponed by the receiver",
+    MessageOutcome.REFUSED: "Refused by the receiver",
+    MessageOutcome.CHANNEL: "Server out of reach",
+    MessageOutcome.UNKNOWN: "Sent without confirmation",
+}
 
 
 class Transport(StrEnum):
@@ -95,6 +109,8 @@ class KindRule(msgspec.Struct, frozen=True, rename="camel"):
     channel: Channel = Channel.EMAIL
     rhythm: Rhythm = Rhythm.AT_ONCE
     is_locked: bool = False
+    # Slack and Teams channels are shared, so everyone in them reads the message.
+    is_chat_allowed: bool = True
 
 
 DEFAULT_RULES = {
@@ -105,7 +121,7 @@ DEFAULT_RULES = {
         KindRule(NotificationKind.ESCALATED),
         KindRule(NotificationKind.ASSIGNED),
         KindRule(NotificationKind.DECIDED),
-        KindRule(NotificationKind.PERSONNEL_EVENT, rhythm=Rhythm.DIGEST),
+        KindRule(NotificationKind.PERSONNEL_EVENT, rhythm=Rhythm.DIGEST, is_chat_allowed=False),
         KindRule(NotificationKind.IMPORT_FAILED),
         KindRule(NotificationKind.IMPORT_HELD),
         KindRule(NotificationKind.SCHEDULE_FAILED),
@@ -145,7 +161,10 @@ PAUSES = (timedelta(seconds=5), timedelta(seconds=30), timedelta(minutes=2), tim
 # A message takes at most 30 s, so an expired lease belongs to a dead worker.
 MESSAGE_TAKES = timedelta(seconds=30)
 LEASE = timedelta(seconds=60)
-IN_FLIGHT = 16
+# A message that waits longer for a connection is released, so that it is not sent for work that was done meanwhile.
+FRESH_FOR = timedelta(seconds=5)
+# Messages that a worker has claimed at once.
+IN_FLIGHT = {Channel.EMAIL: 256, Channel.SLACK: 16, Channel.TEAMS: 16}
 ROUTED_AT_ONCE = 500
 KEPT_FOR = timedelta(days=90)
 _DIGEST_AT = time(8)

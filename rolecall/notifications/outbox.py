@@ -1,39 +1,20 @@
-"""The queue of notifications: route new ones, claim due ones as messages, record the results.
+"""The queue of notifications: claim due ones as messages, record the results.
 
 One transaction claims at a time, so that a bundle becomes one message. A claimed row is leased: when a worker dies, the
 lease expires and another worker sends the message again, because its outcome is unknown.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from uuid import UUID, uuid4
-from zoneinfo import ZoneInfo
 
 import msgspec
 
 from rolecall.core.authors import by_system, sign
-from rolecall.core.db import Db, execute, fetch_all, fetch_rows, fetch_value, insert_rows
+from rolecall.core.db import Db, execute, fetch_all, fetch_value, insert_rows
 from rolecall.core.ids import new_id
-from rolecall.notifications.model import (
-    ALWAYS_CONSOLE,
-    IN_FLIGHT,
-    LEASE,
-    MOST_IN_A_DIGEST,
-    PAUSES,
-    ROUTED_AT_ONCE,
-    Channel,
-    Claimed,
-    KindRule,
-    MessageOutcome,
-    NotificationKind,
-    NotificationPolicy,
-    NotificationStatus,
-    Rhythm,
-    next_attempt_on,
-    next_digest,
-)
-from rolecall.notifications.occasions import FactContext, Occasion, occasions_of
-from rolecall.notifications.writing import (
+from rolecall.notifications.channel_health import mark_failing, mark_working
+from rolecall.notifications.message_text import (
     Note,
     TemplateFault,
     WrittenMessage,
@@ -42,15 +23,20 @@ from rolecall.notifications.writing import (
     template_in,
     write,
 )
-
-
-class Routing(msgspec.Struct, frozen=True):
-    """What decides how a notification is sent; `channels` are those that are configured."""
-
-    policy: NotificationPolicy
-    channels: frozenset[Channel]
-    zone: ZoneInfo
-    base_url: str
+from rolecall.notifications.model import (
+    IN_FLIGHT,
+    LEASE,
+    MOST_IN_A_DIGEST,
+    PAUSES,
+    Channel,
+    Claimed,
+    MessageOutcome,
+    NotificationKind,
+    NotificationStatus,
+    next_attempt_on,
+)
+from rolecall.notifications.notification_facts import FactContext, NotificationFacts, facts_of
+from rolecall.notifications.routing import Routing
 
 
 class OutgoingMessage(msgspec.Struct, frozen=True):
@@ -65,10 +51,13 @@ class OutgoingMessage(msgspec.Struct, frozen=True):
     written: WrittenMessage
     notes: list[Note]
     lease: UUID
+    claimed_on: datetime
     step: int
 
 
 class EndedMessage(msgspec.Struct, frozen=True):
+    """A result; the outcome `sending` means that the message was not begun."""
+
     message: OutgoingMessage
     outcome: MessageOutcome
     response: str
@@ -80,95 +69,22 @@ async def try_lock(db: Db) -> bool:
     return bool(await fetch_value(db, "SELECT pg_try_advisory_xact_lock(hashtext('notifications'), 0)"))
 
 
-# Routing
-
-
-async def route(db: Db, routing: Routing, now: datetime) -> int:
-    """Decide channel and time of new notifications; return how many there were."""
-    rows = await fetch_rows(
-        db,
-        f"""SELECT n.id, n.kind, n.item_id, n.part, n.identity_id, p.channel, p.rhythm, z.zone,
-                  coalesce(nullif(c.email, ''), i.email_address) <> '' AS has_address
-           FROM notifications n JOIN identities i ON i.id = n.identity_id
-           LEFT JOIN console_roles c ON c.identity_id = n.identity_id
-           LEFT JOIN notification_preferences p ON p.identity_id = n.identity_id AND p.kind = n.kind
-           LEFT JOIN notification_zones z ON z.identity_id = n.identity_id
-           WHERE n.status = 'New' ORDER BY n.number LIMIT {ROUTED_AT_ONCE}""",
-    )
-    routed = [_routed(routing, _NewRow(*row), now) for row in rows]
-    if routed:
-        await execute(
-            db,
-            """UPDATE notifications n SET status = r.status, channel = r.channel, bundle = r.bundle,
-                                          next_attempt_on = r.next_attempt_on
-               FROM json_to_recordset(%(rows)s::json)
-                    AS r (id uuid, status text, channel text, bundle text, next_attempt_on timestamptz)
-               WHERE n.id = r.id AND n.status = 'New'""",
-            rows=msgspec.json.encode(routed).decode(),
-        )
-    return len(rows)
-
-
-class _NewRow(msgspec.Struct, frozen=True):
-    id: UUID
-    kind: str
-    item_id: UUID
-    part: str
-    identity_id: UUID
-    channel: str | None
-    rhythm: str | None
-    zone: str | None
-    has_address: bool
-
-
-class _Routed(msgspec.Struct, frozen=True):
-    id: UUID
-    status: NotificationStatus
-    channel: Channel
-    bundle: str | None
-    next_attempt_on: datetime | None
-
-
-def _routed(routing: Routing, row: _NewRow, now: datetime) -> _Routed:
-    rule = _rule(routing.policy, row)
-    is_sent = rule.channel in routing.channels and (rule.channel is not Channel.EMAIL or row.has_address)
-    if not is_sent or row.kind in ALWAYS_CONSOLE:
-        return _Routed(row.id, NotificationStatus.CONSOLE, Channel.CONSOLE, None, None)
-    is_digest = rule.rhythm is Rhythm.DIGEST
-    if rule.channel is Channel.EMAIL:
-        bundle = f"digest {row.identity_id}" if is_digest else str(row.id)
-    else:
-        bundle = f"{rule.channel} {'digest' if is_digest else f'{row.kind} {row.item_id} {row.part}'}"
-    # Chat channels are shared, so their digests follow the zone of the service.
-    zone = ZoneInfo(row.zone) if row.zone and rule.channel is Channel.EMAIL else routing.zone
-    due = next_digest(now, zone) if is_digest else now
-    return _Routed(row.id, NotificationStatus.PENDING, rule.channel, bundle, due)
-
-
-def _rule(policy: NotificationPolicy, row: _NewRow) -> KindRule:
-    rule = policy.rule_of(NotificationKind(row.kind))
-    if rule.is_locked or row.channel is None or row.rhythm is None:
-        return rule
-    return msgspec.structs.replace(rule, channel=Channel(row.channel), rhythm=Rhythm(row.rhythm))
-
-
-# Claiming
-
 _CLAIM = f"""
     WITH usable AS MATERIALIZED (
-        SELECT each.channel, CASE WHEN c.failing_since IS NULL THEN {IN_FLIGHT} ELSE 1 END AS room
-        FROM unnest(%(channels)s::text[]) AS each (channel) LEFT JOIN notification_channels c USING (channel)
+        SELECT each.channel, CASE WHEN c.failing_since IS NULL THEN each.room ELSE 1 END AS room
+        FROM unnest(%(channels)s::text[], %(rooms)s::int[]) AS each (channel, room)
+        LEFT JOIN notification_channels c USING (channel)
         WHERE c.paused_until IS NULL OR c.paused_until <= %(now)s
     ), due AS MATERIALIZED (
         SELECT bundle FROM (
-            SELECT d.bundle, d.first, row_number() OVER (PARTITION BY d.channel ORDER BY d.first) AS place, usable.room
+            SELECT d.bundle, row_number() OVER (PARTITION BY d.channel ORDER BY d.first) AS place, usable.room
             FROM (SELECT bundle, channel, min(number) AS first FROM (
                       SELECT bundle, channel, number FROM notifications
                       WHERE status = 'Pending' AND next_attempt_on <= %(now)s
                         AND channel IN (SELECT channel FROM usable)
-                      ORDER BY next_attempt_on, number LIMIT {10 * IN_FLIGHT}) AS oldest
+                      ORDER BY next_attempt_on, number LIMIT {4 * sum(IN_FLIGHT.values())}) AS oldest
                   GROUP BY bundle, channel) AS d JOIN usable USING (channel)) AS ranked
-        WHERE place <= room ORDER BY first LIMIT %(limit)s
+        WHERE place <= room
     ), claimed AS (
         UPDATE notifications n SET lease = %(lease)s, next_attempt_on = %(until)s, step = step + 1
         WHERE n.id IN (SELECT id FROM (
@@ -189,31 +105,25 @@ _CLAIM = f"""
     ORDER BY c.number"""
 
 
-async def claim(db: Db, routing: Routing, limit: int, now: datetime) -> list[OutgoingMessage]:
+async def claim(db: Db, routing: Routing, rooms: Mapping[Channel, int], now: datetime) -> list[OutgoingMessage]:
     """Lease due notifications, withdraw those whose work is done, and write the others as messages."""
-    if limit <= 0 or not routing.channels:
+    if not rooms:
         return []
     lease = uuid4()
     claimed = await fetch_all(
-        db,
-        Claimed,
-        _CLAIM,
-        channels=list(routing.channels),
-        limit=limit,
-        lease=lease,
-        now=now,
-        until=now + LEASE,
+        db, Claimed, _CLAIM, channels=list(rooms), rooms=list(rooms.values()), lease=lease, now=now, until=now + LEASE
     )
     if not claimed:
         return []
     context = FactContext(routing.policy.reminders, routing.zone)
-    occasions = await occasions_of(db, [each.id for each in claimed], context)
-    current = [each for each in claimed if each.id in occasions and occasions[each.id].is_current]
-    await _withdraw(db, [each.id for each in claimed if each not in current])
+    about = await facts_of(db, [each.id for each in claimed], context)
     bundles: dict[str, list[Claimed]] = {}
-    for each in current:
-        bundles.setdefault(each.bundle, []).append(each)
-    messages = [(await _message(db, routing, rows, occasions, lease, now), rows) for rows in bundles.values()]
+    for each in claimed:
+        if each.id in about and about[each.id].is_current:
+            bundles.setdefault(each.bundle, []).append(each)
+    sent = {each.id for rows in bundles.values() for each in rows}
+    await _withdraw(db, [each.id for each in claimed if each.id not in sent])
+    messages = [(await _message(db, routing, rows, about, (lease, now)), rows) for rows in bundles.values()]
     await _begin(db, messages, now)
     return [message for message, _ in messages]
 
@@ -229,34 +139,38 @@ async def _withdraw(db: Db, ids: Sequence[UUID]) -> None:
 
 
 async def _message(
-    db: Db, routing: Routing, rows: Sequence[Claimed], occasions: dict[UUID, Occasion], lease: UUID, now: datetime
+    db: Db,
+    routing: Routing,
+    rows: Sequence[Claimed],
+    about: dict[UUID, NotificationFacts],
+    lease: tuple[UUID, datetime],
 ) -> OutgoingMessage:
     first, recipient = rows[0], ", ".join(dict.fromkeys(row.recipient for row in rows))
     channel, is_digest = Channel(first.channel), "digest" in first.bundle
     # A chat message about one thing is written once, however many people receive it.
-    told = rows if channel is Channel.EMAIL or is_digest else rows[:1]
-    notes = [await _note(db, routing, row, occasions[row.id], recipient, now) for row in told]
+    noted = rows if channel is Channel.EMAIL or is_digest else rows[:1]
+    notes = [await _note(db, routing, row, about[row.id], recipient) for row in noted]
     written = write(notes, recipient, routing.base_url, is_digest=is_digest)
     address = first.address if channel is Channel.EMAIL else str(channel)
     step = min(row.step for row in rows)
-    return OutgoingMessage(new_id(), first.id, channel, recipient, address, written, notes, lease, step)
+    return OutgoingMessage(new_id(), first.id, channel, recipient, address, written, notes, *lease, step)
 
 
-async def _note(db: Db, routing: Routing, row: Claimed, occasion: Occasion, recipient: str, now: datetime) -> Note:
+async def _note(db: Db, routing: Routing, row: Claimed, about: NotificationFacts, recipient: str) -> Note:
     """Fill in the template; use the built-in one where the edited one fails, and record the failure."""
     kind = NotificationKind(row.kind)
     try:
-        return note_of(template_in(routing.policy, kind), occasion, recipient, routing.base_url)
+        return note_of(template_in(routing.policy, kind), about, recipient, routing.base_url)
     except TemplateFault as fault:
         await execute(
             db,
-            """INSERT INTO notification_template_faults (kind, problem, noticed_on) VALUES (%(kind)s, %(said)s, %(now)s)
+            """INSERT INTO notification_template_faults (kind, problem, noticed_on)
+               VALUES (%(kind)s, %(said)s, written_on())
                ON CONFLICT (kind) DO UPDATE SET problem = EXCLUDED.problem, noticed_on = EXCLUDED.noticed_on""",
             kind=kind,
             said=str(fault),
-            now=now,
         )
-        return note_of(default_template(kind), occasion, recipient, routing.base_url)
+        return note_of(default_template(kind), about, recipient, routing.base_url)
 
 
 async def _begin(db: Db, messages: Sequence[tuple[OutgoingMessage, Sequence[Claimed]]], now: datetime) -> None:
@@ -322,11 +236,27 @@ _RECORD = """
 
 async def record(db: Db, ended: Sequence[EndedMessage], now: datetime) -> None:
     """Record the results of messages whose lease is still valid, and the health of their channels."""
+    await _release(db, [each.message for each in ended if each.outcome is MessageOutcome.SENDING], now)
+    ended = [each for each in ended if each.outcome is not MessageOutcome.SENDING]
     if not ended:
         return
     pauses = {channel: await _note_health(db, channel, ended, now) for channel in {e.message.channel for e in ended}}
     results = [_result(each, pauses[each.message.channel]) for each in ended]
     await execute(db, _RECORD, results=msgspec.json.encode(results).decode())
+
+
+async def _release(db: Db, messages: Sequence[OutgoingMessage], now: datetime) -> None:
+    """Return messages that were not begun to the queue, as if they had not been claimed."""
+    if messages:
+        await execute(
+            db,
+            """WITH released AS (DELETE FROM notification_messages WHERE id = ANY(%(ids)s))
+               UPDATE notifications SET lease = NULL, message_id = NULL, next_attempt_on = %(now)s, step = step - 1
+               WHERE message_id = ANY(%(ids)s) AND lease = ANY(%(leases)s)""",
+            ids=[message.id for message in messages],
+            leases=[message.lease for message in messages],
+            now=now,
+        )
 
 
 def _result(ended: EndedMessage, paused_until: datetime | None) -> _MessageResult:
@@ -356,35 +286,6 @@ async def _note_health(db: Db, channel: Channel, ended: Sequence[EndedMessage], 
         return now + PAUSES[0] if faults else None
     await sign(db, by_system("note_failing_channel", now))
     return await mark_failing(db, channel, faults[-1].response, now)
-
-
-async def mark_working(db: Db, channel: Channel) -> None:
-    await execute(
-        db,
-        """UPDATE notification_channels SET failures = 0, failing_since = NULL, last_error = NULL, paused_until = NULL
-           WHERE channel = %(channel)s AND (failures > 0 OR paused_until IS NOT NULL)""",
-        channel=channel,
-    )
-
-
-async def mark_failing(db: Db, channel: Channel, error: str, now: datetime) -> datetime:
-    """Count a failure of the channel and return until when it is paused."""
-    await execute(db, "INSERT INTO notification_channels (channel) VALUES (%(c)s) ON CONFLICT DO NOTHING", c=channel)
-    failures = await fetch_value(
-        db, "SELECT failures FROM notification_channels WHERE channel = %(c)s FOR NO KEY UPDATE", c=channel
-    )
-    until = now + PAUSES[min(failures, len(PAUSES) - 1)]
-    # Fires tell_of_failing_channel, schema/notifications.sql.
-    await execute(
-        db,
-        """UPDATE notification_channels SET failures = failures + 1, failing_since = coalesce(failing_since, %(now)s),
-                                            last_error = %(error)s, paused_until = %(until)s WHERE channel = %(c)s""",
-        c=channel,
-        error=error,
-        now=now,
-        until=until,
-    )
-    return until
 
 
 async def next_due(db: Db, now: datetime) -> datetime | None:

@@ -12,7 +12,9 @@ from rolecall.core.db import Db, fetch_rows, fetch_value
 from rolecall.core.errors import NotFound
 from rolecall.core.ids import known_guid
 from rolecall.core.paging import Listing, Page, fetch_listed
+from rolecall.notifications.message_text import TemplateFault, default_template, note_of, template_in
 from rolecall.notifications.model import (
+    CHATS,
     MEANINGS,
     Channel,
     KindRule,
@@ -22,21 +24,19 @@ from rolecall.notifications.model import (
     Rhythm,
     Transport,
 )
-from rolecall.notifications.occasions import FactContext, Occasion, occasions_of
+from rolecall.notifications.notification_facts import FactContext, NotificationFacts, facts_of
 from rolecall.notifications.shapes import (
     ChannelHealth,
     EmailDetail,
     KindDetail,
     MessageDetail,
     MessageItem,
-    NotificationEntry,
     NotificationItem,
     NotificationPreferences,
     NotificationSettings,
     TemplateDetail,
 )
 from rolecall.notifications.visibility import hidden_from
-from rolecall.notifications.writing import TemplateFault, default_template, note_of, template_in
 
 # The owner of each secret, to which it is sealed.
 SECRET_OWNERS = {Channel.EMAIL: UUID(int=2), Channel.SLACK: UUID(int=3), Channel.TEAMS: UUID(int=4)}
@@ -84,10 +84,12 @@ async def newest_first(
 
     async def with_texts(db: Db, rows: Sequence[_ListedRow]) -> list[NotificationItem]:
         ids = [row.id for row in rows]
-        about = await occasions_of(db, ids, FactContext(known.reminders, config.timezone))
+        about = await facts_of(db, ids, FactContext(known.reminders, config.timezone))
         hidden = await hidden_from(db, identity_id, ids, now)
         return [
-            _hidden_item(row) if row.id in hidden else _item(row, about.get(row.id, Occasion(is_current=False)), known)
+            _hidden_item(row)
+            if row.id in hidden
+            else _item(row, about.get(row.id, NotificationFacts(is_current=False)), known)
             for row in rows
         ]
 
@@ -100,20 +102,20 @@ def _hidden_item(row: _ListedRow) -> NotificationItem:
     )
 
 
-def _item(row: _ListedRow, occasion: Occasion, known: NotificationPolicy) -> NotificationItem:
+def _item(row: _ListedRow, about: NotificationFacts, known: NotificationPolicy) -> NotificationItem:
     try:
-        note = note_of(template_in(known, row.kind), occasion, "", "")
+        note = note_of(template_in(known, row.kind), about, "", "")
     except TemplateFault:
-        note = note_of(default_template(row.kind), occasion, "", "")
+        note = note_of(default_template(row.kind), about, "", "")
     return NotificationItem(
         row.id,
         row.kind,
         note.subject,
-        occasion.why,
-        occasion.link,
+        about.why,
+        about.link,
         row.created_date,
         row.is_read,
-        occasion.is_current,
+        about.is_current,
     )
 
 
@@ -166,15 +168,20 @@ async def delivery(db: Db, key: bytes) -> Delivery:
     known = await policy(db)
     secrets: dict[Channel, str] = {}
     unreadable = []
-    for name, sealed in await fetch_rows(db, "SELECT channel, secret FROM notification_secrets"):
-        channel = Channel(name)
+    for channel, owner, sealed in await sealed_secrets(db):
         try:
-            secrets[channel] = sealing.unseal(key, sealed, SECRET_OWNERS[channel]).decode()
+            secrets[channel] = sealing.unseal(key, sealed, owner).decode()
         except sealing.CannotUnseal:
             unreadable.append(channel)
-    chats = {channel for channel in (Channel.SLACK, Channel.TEAMS) if channel in secrets}
+    chats = {channel for channel in CHATS if channel in secrets}
     sends_mail = known.email.transport is not Transport.OFF and Channel.EMAIL not in unreadable
     return Delivery(known, secrets, frozenset(chats | ({Channel.EMAIL} if sends_mail else set())), unreadable)
+
+
+async def sealed_secrets(db: Db) -> list[tuple[Channel, UUID, bytes]]:
+    """Return the encrypted secret of each channel and the owner to which it is sealed."""
+    rows = await fetch_rows(db, "SELECT channel, secret FROM notification_secrets ORDER BY channel")
+    return [(Channel(name), SECRET_OWNERS[Channel(name)], sealed) for name, sealed in rows]
 
 
 async def settings(db: Db) -> NotificationSettings:
@@ -193,15 +200,8 @@ async def settings(db: Db) -> NotificationSettings:
     )
 
 
-async def entry(db: Db) -> NotificationEntry:
-    """Return the settings for a configuration file."""
-    known = await policy(db)
-    shown = (await settings(db)).email
-    return NotificationEntry(shown, known.kinds, known.templates, known.reminders)
-
-
 def _kind(rule: KindRule) -> KindDetail:
-    return KindDetail(rule.kind, MEANINGS[rule.kind], rule.channel, rule.rhythm, rule.is_locked)
+    return KindDetail(rule.kind, MEANINGS[rule.kind], rule.channel, rule.rhythm, rule.is_locked, rule.is_chat_allowed)
 
 
 def _template(known: NotificationPolicy, kind: NotificationKind, problem: str | None) -> TemplateDetail:

@@ -26,9 +26,9 @@ async def remind_and_escalate(db: Db, zone: ZoneInfo, now: datetime) -> bool:
 async def _remind(db: Db, reminders: Reminders, zone: ZoneInfo, now: datetime) -> bool:
     days = reminders.remind_after_days
     ids = await _silent(db, NotificationKind.DUE, days, reminders, zone, now)
-    told = await _tell_again(db, ids)
+    reminded = await _notify_again(db, ids)
     text = f"was reminded after {days} {str(reminders.days).lower()} without a response"
-    contents = {id: f"{', '.join(names)} {text}" for id, names in told.items()}
+    contents = {id: f"{', '.join(names)} {text}" for id, names in reminded.items()}
     await _record(db, "Reminded", contents, now)
     return len(ids) == _BATCH
 
@@ -38,7 +38,7 @@ async def _escalate(db: Db, reminders: Reminders, zone: ZoneInfo, now: datetime)
     ids = await _silent(db, NotificationKind.ESCALATED, days, reminders, zone, now)
     asked = await add_reviewers(db, ids, supervisors=reminders.escalate_to is EscalateTo.SUPERVISOR)
     waited = f"Nobody responded in {days} {str(reminders.days).lower()}"
-    await _tell_further(db, asked, dict.fromkeys(ids, f"{waited}, and no one else can be asked"), waited, now)
+    await _notify_further(db, asked, dict.fromkeys(ids, f"{waited}, and no one else can be asked"), waited, now)
     return len(ids) == _BATCH
 
 
@@ -46,11 +46,11 @@ async def _escalate_absent(db: Db, now: datetime) -> bool:
     """Escalate at once the requests whose reviewers are on leave and have no stand-in who may decide."""
     ids = await _without_reviewers(db, now)
     asked = await add_reviewers(db, ids, supervisors=True, absent_on=now)
-    await _tell_further(db, asked, {}, "The reviewers are on leave and have no stand-in who may decide", now)
+    await _notify_further(db, asked, {}, "The reviewers are on leave and have no stand-in who may decide", now)
     return len(ids) == _BATCH
 
 
-async def _tell_further(
+async def _notify_further(
     db: Db, asked: Sequence[FurtherReviewer], contents: dict[UUID, str], why: str, now: datetime
 ) -> None:
     """Record why further reviewers can respond, and notify them."""
@@ -60,7 +60,7 @@ async def _tell_further(
     for each in asked:
         await execute(
             db,
-            "SELECT tell(ARRAY[%(id)s::uuid], %(kind)s, 'Access Request', %(request)s, %(type)s)",
+            "SELECT notify_people(ARRAY[%(id)s::uuid], %(kind)s, 'Access Request', %(request)s, %(type)s)",
             id=each.id,
             kind=NotificationKind.ESCALATED,
             request=each.request_id,
@@ -112,11 +112,11 @@ async def _silent(
     return [id for (id,) in rows]
 
 
-async def _tell_again(db: Db, ids: Sequence[UUID]) -> dict[UUID, list[str]]:
+async def _notify_again(db: Db, ids: Sequence[UUID]) -> dict[UUID, list[str]]:
     """Notify the reviewers whose responses are pending; return their names."""
     if not ids:
         return {}
-    await execute(db, "SELECT tell_waiting(%(ids)s, %(kind)s)", ids=list(ids), kind=NotificationKind.DUE)
+    await execute(db, "SELECT notify_reviewers(%(ids)s, %(kind)s)", ids=list(ids), kind=NotificationKind.DUE)
     rows = await fetch_rows(
         db,
         """SELECT n.item_id, array_agg(DISTINCT i.first_name || ' ' || i.last_name)

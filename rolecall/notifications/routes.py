@@ -10,7 +10,7 @@ from rolecall.core.checking import Facts, Json
 from rolecall.core.config import Config
 from rolecall.core.db import Db
 from rolecall.core.paging import Page
-from rolecall.notifications import actions, queries, trial
+from rolecall.notifications import actions, channel_test, queries
 from rolecall.notifications.model import MessageOutcome
 from rolecall.notifications.shapes import (
     ChannelTest,
@@ -99,14 +99,14 @@ async def _tried(request: AnyRequest, config: Config) -> Carried:
     carried = await plain_json(request, config)
     services: Services = request.app.state.services
     facts = Facts(now=clock.now(), zone=config.timezone)
-    sent = await trial.try_channel(services.pool, config, carried.raw, facts)
+    sent = await channel_test.send_test(services.pool, config, carried.raw, facts)
     return msgspec.structs.replace(carried, raw=sent)
 
 
 @operation("POST", "/test", scope=Scope.CONFIG_MANAGE, body=TestBody, read_body=_tried)
-async def test_notifications(db: Db, raw: trial.Trial) -> ChannelTest:
+async def test_notifications(db: Db, raw: channel_test.SentTest) -> ChannelTest:
     """Send a test message at once. The result contains the response of the server."""
-    return await trial.record_trial(db, raw)
+    return await channel_test.record_test(db, raw)
 
 
 @operation("GET", "/", scope=Scope.CONFIG_MANAGE, query={"outcome": a_word_of(MessageOutcome)})

@@ -1,6 +1,6 @@
 """Send notifications. Each turn records finished messages, routes new notifications, claims due ones and sends them."""
 
-import asyncio
+from collections import Counter
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Self
@@ -11,14 +11,18 @@ from rolecall.core import clock, sealing
 from rolecall.core.config import Config
 from rolecall.core.db import Db, Pool, transaction
 from rolecall.core.faults import fault
-from rolecall.notifications import chat, outbox, queries
+from rolecall.core.in_flight import InFlight
+from rolecall.notifications import chat, outbox, queries, routing
 from rolecall.notifications.mail import MailAccount, Mailer
 from rolecall.notifications.model import IN_FLIGHT, ROUTED_AT_ONCE, Channel, MessageOutcome, Transport
-from rolecall.notifications.outbox import EndedMessage, OutgoingMessage, Routing
+from rolecall.notifications.outbox import EndedMessage, OutgoingMessage
 from rolecall.notifications.queries import Delivery
+from rolecall.notifications.routing import Routing
 from rolecall.webhooks.outgoing import Outgoing
 
 _SOON = timedelta(seconds=1)
+# How long results may wait for others, so that one transaction records many.
+_GATHER_SECONDS = 0.05
 
 log = structlog.get_logger("rolecall.notifications")
 
@@ -26,61 +30,70 @@ log = structlog.get_logger("rolecall.notifications")
 class MessageSender:
     def __init__(self, pool: Pool, config: Config, wake: Callable[[], None]) -> None:
         """Create a sender; `wake` requests the next turn."""
-        self._pool, self._config, self._wake = pool, config, wake
+        self._pool, self._config = pool, config
         self._outgoing = Outgoing(config.webhook_allow)
         self._mailer: Mailer | None = None
-        self._in_flight: set[asyncio.Task[None]] = set()
-        self._ended: list[EndedMessage] = []
-        self._alarm: asyncio.TimerHandle | None = None
+        self._flight = InFlight[EndedMessage](wake, _GATHER_SECONDS)
+        self._sending = Counter[Channel]()
 
     async def __aenter__(self) -> Self:
         await self._outgoing.__aenter__()
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Drain: wait for messages in flight and record their results."""
+        """Drain: wait for messages that were begun, release the others and record the results."""
+        if self._mailer:
+            self._mailer.stop()
         await self.rest()
-        self._set_alarm(None)
+        self._flight.close()
         if self._mailer:
             await self._mailer.close()
         await self._outgoing.__aexit__()
 
     async def rest(self) -> None:
         """Wait until nothing is in flight and every result is recorded."""
-        while self._in_flight:
-            await asyncio.wait(self._in_flight)
+        await self._flight.finish()
+        ended = self._flight.ended()
         async with self._pool.connection() as db, transaction(db, "notifications-rest"):
-            await self._record(db, clock.now())
+            await outbox.record(db, ended, clock.now())
+        self._flight.drop(ended)
 
     async def turn(self, _: Pool, __: Config, now: datetime) -> bool:
         # Request the next turn first, in case this one fails.
-        self._set_alarm(now + _SOON)
-        ended = list(self._ended)
+        self._flight.set_alarm(now + _SOON)
+        ended = self._flight.ended()
         more, messages = False, list[OutgoingMessage]()
         async with self._pool.connection() as db, transaction(db, "notifications-turn"):
             await outbox.record(db, ended, now)
             delivery = await self._delivery(db)
-            routing = Routing(delivery.policy, delivery.channels, self._config.timezone, self._config.base_url)
-            if await outbox.try_lock(db):
-                more = await outbox.route(db, routing, now) == ROUTED_AT_ONCE
-                messages = await outbox.claim(db, routing, IN_FLIGHT - len(self._in_flight), now)
-            next_turn = now + _SOON if messages else await outbox.next_due(db, now)
+            known = Routing(delivery.policy, delivery.channels, self._config.timezone, self._config.base_url)
+            if is_locked := await outbox.try_lock(db):
+                more = await routing.route(db, known, now) == ROUTED_AT_ONCE
+                messages = await outbox.claim(db, known, self._rooms(delivery), now)
+            next_turn = now + _SOON if messages or not is_locked else await outbox.next_due(db, now)
         # Only after the commit: a failed transaction must record its results again and send nothing.
-        del self._ended[: len(ended)]
+        self._flight.drop(ended)
         for message in messages:
-            self._send_soon(message, delivery)
-        self._set_alarm(next_turn)
+            self._sending[message.channel] += 1
+            self._flight.start(self._send(message, delivery))
+        self._flight.set_alarm(next_turn)
         return more
 
     @property
     def is_idle(self) -> bool:
-        """Return whether nothing is in flight and every result is recorded."""
-        return not self._in_flight and not self._ended
+        return self._flight.is_idle
 
-    async def _record(self, db: Db, now: datetime) -> None:
-        ended = list(self._ended)
-        await outbox.record(db, ended, now)
-        del self._ended[: len(ended)]
+    async def send_due(self) -> None:
+        """Send everything that is due now, without the worker's loop."""
+        more = True
+        while more or not self.is_idle:
+            await self.rest()
+            more = await self.turn(self._pool, self._config, clock.now())
+
+    def _rooms(self, delivery: Delivery) -> dict[Channel, int]:
+        """Return how many messages to claim of each channel: none until half of its room is free, to claim many."""
+        free = {channel: IN_FLIGHT[channel] - self._sending[channel] for channel in delivery.channels}
+        return {channel: room for channel, room in free.items() if room >= IN_FLIGHT[channel] // 2}
 
     async def _delivery(self, db: Db) -> Delivery:
         """Read the settings; a secret that cannot be decrypted turns its channel off."""
@@ -90,21 +103,19 @@ class MessageSender:
         account = MailAccount(delivery.policy.email, delivery.secrets.get(Channel.EMAIL, ""))
         if self._mailer is None or self._mailer.account != account:
             if self._mailer:
+                self._mailer.stop()
                 await self._mailer.close()
             self._mailer = Mailer(account)
         return delivery
 
-    def _send_soon(self, message: OutgoingMessage, delivery: Delivery) -> None:
-        task = asyncio.create_task(self._send(message, delivery))
-        self._in_flight.add(task)
-        task.add_done_callback(self._in_flight.discard)
-
-    async def _send(self, message: OutgoingMessage, delivery: Delivery) -> None:
+    async def _send(self, message: OutgoingMessage, delivery: Delivery) -> EndedMessage:
         fault("notification.before-send")
-        outcome, said = await self._deliver(message, delivery)
+        try:
+            outcome, said = await self._deliver(message, delivery)
+        finally:
+            self._sending[message.channel] -= 1
         fault("notification.after-send")
-        self._ended.append(EndedMessage(message, outcome, said.replace("\x00", " "), clock.now()))
-        self._wake()
+        return EndedMessage(message, outcome, said.replace("\x00", " "), clock.now())
 
     async def _deliver(self, message: OutgoingMessage, delivery: Delivery) -> tuple[MessageOutcome, str]:
         if message.channel is not Channel.EMAIL:
@@ -113,13 +124,4 @@ class MessageSender:
         if delivery.policy.email.transport is Transport.OUTBOX:
             return MessageOutcome.KEPT, ""
         assert self._mailer
-        return await self._mailer.send(message, clock.now())
-
-    def _set_alarm(self, due: datetime | None) -> None:
-        """Wake at the next due time: a retry may fall between two ticks."""
-        if self._alarm:
-            self._alarm.cancel()
-            self._alarm = None
-        if due:
-            seconds = max((due - clock.now()).total_seconds(), 0)
-            self._alarm = asyncio.get_running_loop().call_later(seconds, self._wake)
+        return await self._mailer.send(message)

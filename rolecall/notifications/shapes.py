@@ -1,4 +1,3 @@
-from collections.abc import Sequence
 from datetime import date, datetime
 from typing import Annotated
 from uuid import UUID
@@ -12,9 +11,7 @@ from rolecall.notifications.model import (
     Channel,
     CountedDays,
     EscalateTo,
-    KindRule,
     MessageOutcome,
-    MessageTemplate,
     NotificationKind,
     Reminders,
     Rhythm,
@@ -82,6 +79,7 @@ class KindDetail(msgspec.Struct, rename="camel"):
     channel: Channel
     rhythm: Rhythm
     is_locked: bool
+    is_chat_allowed: bool
 
 
 class TemplateDetail(msgspec.Struct, rename="camel"):
@@ -121,15 +119,6 @@ class ChannelTest(msgspec.Struct, rename="camel"):
     response: str
 
 
-class NotificationEntry(msgspec.Struct, rename="camel"):
-    """The settings of notifications in a configuration; only what differs from the defaults in kinds and templates."""
-
-    email: EmailDetail
-    kinds: Sequence[KindRule]
-    templates: Sequence[MessageTemplate]
-    reminders: Reminders
-
-
 KindName = Annotated[NotificationKind, one_of(NotificationKind)]
 ChannelName = Annotated[Channel, one_of(Channel)]
 RhythmName = Annotated[Rhythm, one_of(Rhythm)]
@@ -145,13 +134,16 @@ def _address(text: str) -> str:
 EmailAddress = Annotated[Text256, AfterValidator(_address)]
 
 
-class EmailBody(Body):
+class EmailFields(Body):
     transport: Maybe[Annotated[Transport, one_of(Transport)] | None] = None
     host: Text256 | None = None
     port: Annotated[int, Field(ge=1, le=65535)] | None = None
     security: Maybe[Annotated[Security, one_of(Security)] | None] = None
     username: Text256 | None = None
     sender: EmailAddress | None = None
+
+
+class EmailBody(EmailFields):
     # Write-only; an empty text removes it.
     password: Annotated[Text, Field(max_length=1024)] | None = None
 
@@ -161,6 +153,8 @@ class KindBody(Body):
     channel: Maybe[ChannelName | None] = None
     rhythm: Maybe[RhythmName | None] = None
     is_locked: Flag | None = None
+    # Whether it may go to Slack and Teams, where everyone in the channel reads it.
+    is_chat_allowed: Flag | None = None
 
 
 class TemplateBody(Body):
@@ -194,14 +188,18 @@ class RemindersBody(Body):
         return holidays and sorted(set(holidays))
 
 
-class NotificationSettingsBody(Body):
+class NotificationFields(Body):
+    email: EmailFields | None = None
+    kinds: Annotated[list[KindBody], Field(max_length=len(NotificationKind))] | None = None
+    templates: Annotated[list[TemplateBody], Field(max_length=len(NotificationKind))] | None = None
+    reminders: RemindersBody | None = None
+
+
+class NotificationSettingsBody(NotificationFields):
     email: EmailBody | None = None
     # Incoming webhooks; write-only, an empty text removes one.
     slack_url: Annotated[Text, Field(max_length=LONGEST_URL)] | None = None
     teams_url: Annotated[Text, Field(max_length=LONGEST_URL)] | None = None
-    kinds: Annotated[list[KindBody], Field(max_length=len(NotificationKind))] | None = None
-    templates: Annotated[list[TemplateBody], Field(max_length=len(NotificationKind))] | None = None
-    reminders: RemindersBody | None = None
 
 
 def _zone(text: str) -> str:

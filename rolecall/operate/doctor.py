@@ -20,6 +20,8 @@ from rolecall.core.config import MIB, Config
 from rolecall.core.db import Db, fetch_rows, fetch_value
 from rolecall.core.heartbeat import some_worker_lives
 from rolecall.core.sealing import KEY_FILE
+from rolecall.notifications import health as notifications
+from rolecall.notifications.queries import sealed_secrets
 from rolecall.reports import queries as reports
 
 MOST_SKEW = timedelta(seconds=5)
@@ -207,15 +209,17 @@ async def _late_deliveries(db: Db) -> str:
 
 async def _secrets(db: Db, config: Config) -> CheckResult:
     rows = await fetch_rows(db, "SELECT id, name, secret FROM webhooks WHERE deleted_on IS NULL ORDER BY name")
+    rows += [(owner, f"notifications by {channel}", sealed) for channel, owner, sealed in await sealed_secrets(db)]
     key = sealing.find_key(config)
     closed = [name for id, name, secret in rows if not _opens(key, secret, id)]
     if not closed:
-        return _fine("secrets", f"the key decrypts the secrets of all {len(rows)} webhooks")
+        return _fine("secrets", f"the key decrypts all {len(rows)} secrets of webhooks and notifications")
     return _trouble(
         "secrets",
         f"{'there is no key' if key is None else 'encrypted with another key'}, so nothing is sent: {_some(closed)}",
-        "put the old secret.key (or ROLECALL_SECRET_KEY) back; if it is lost, rotate the secret of each"
-        " (`rolecall hook rotate-secret`) and give it to the receiver",
+        "put the old secret.key (or ROLECALL_SECRET_KEY) back; if it is lost, rotate the secret of each webhook"
+        " (`rolecall hook rotate-secret`), give it to its receiver, and set those of notifications again"
+        " (`rolecall notify change`)",
     )
 
 
@@ -224,6 +228,21 @@ def _opens(key: bytes | None, sealed: bytes, owner: UUID) -> bool:
         return key is not None and bool(sealing.unseal(key, sealed, owner))
     except sealing.CannotUnseal:
         return False
+
+
+async def _notifications(db: Db) -> str:
+    found = await notifications.problems(db, clock.now())
+    if found.failing:
+        said = [f"{each.channel} since {_moment(each.failing_since)}: {each.last_error}" for each in found.failing]
+        return f"messages wait, because a channel cannot be used: {_some(said)}"
+    return f"overdue since {_moment(found.overdue_since)}, sent by no worker" if found.overdue_since else ""
+
+
+async def _refused_addresses(db: Db) -> str:
+    found = await notifications.problems(db, clock.now())
+    said = [f"{each.address} ({each.response})" for each in found.refused]
+    said += [f"the template of {kind}" for kind in found.broken_templates]
+    return f"refused or replaced: {_some(said)}" if said else ""
 
 
 async def _waiting_imports(db: Db) -> str:
@@ -319,6 +338,19 @@ _CHECKS = [
         _hooks,
         "none is failing",
         "see the attempts (`rolecall delivery list`), fix the receiver, enable the webhook, recover parked deliveries",
+    ),
+    DatabaseCheck(
+        "notifications",
+        _notifications,
+        "no channel is failing and no message is overdue",
+        "correct the settings (`rolecall notify change`), send a test (`rolecall notify test ADDRESS`), start a worker",
+    ),
+    DatabaseCheck(
+        "messages",
+        _refused_addresses,
+        "no address was refused in the last 7 days, and every template can be used",
+        "correct the address at its source, or the template; see `rolecall notify messages --outcome refused`",
+        CheckState.WARNING,
     ),
     DatabaseCheck(
         "waiting imports",

@@ -13,6 +13,7 @@ from rolecall.application_imports import queries as imports
 from rolecall.core.db import Db
 from rolecall.core.heartbeat import living_workers
 from rolecall.core.paging import totals_by
+from rolecall.notifications import health as notifications
 from rolecall.web import request_times
 from rolecall.webhooks import queries as webhooks
 from rolecall.webhooks.model import LAG_BUCKETS
@@ -51,6 +52,7 @@ async def gather(db: Db, now: datetime) -> list[Metric]:
         _gauge("workers_alive", "Workers with a heartbeat within the last 20 s.", await living_workers(db)),
         await _requests(db),
         *await _deliveries(db, now),
+        *await _notifications(db, now),
         *await _imports(db, now),
         await _statuses(db, "access_requests", "Unfinished access requests, by status."),
         await _statuses(db, "personnel_events", "Unfinished personnel events, by status."),
@@ -87,6 +89,22 @@ async def _deliveries(db: Db, now: datetime) -> Iterator[Metric]:
                 "How long the oldest due delivery has been due.",
                 numbers.oldest_due_seconds,
             ),
+        ]
+    )
+
+
+async def _notifications(db: Db, now: datetime) -> Iterator[Metric]:
+    numbers = await notifications.numbers(db, now)
+    return iter(
+        [
+            _by("notification_messages", "Messages of the last 90 days, by outcome.", "outcome", numbers.by_outcome),
+            _gauge("notifications_unsent", "Notifications that are to be sent and were not sent yet.", numbers.unsent),
+            _gauge(
+                "notification_unsent_seconds",
+                "Age of the oldest notification that was not sent yet.",
+                numbers.oldest_unsent_seconds,
+            ),
+            _by("notification_channel_failing", "1 if the channel cannot be used.", "channel", numbers.failing),
         ]
     )
 

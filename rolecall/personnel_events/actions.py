@@ -89,7 +89,7 @@ async def assign_event(db: Db, caller: Caller, id: UUID, raw: Json, facts: Facts
         raise Invalid.on("assigneeId", f"Identity is {assignee.status}")
     _require_unfinished(event)
     name = f"{assignee.first_name} {assignee.last_name}"
-    # Fires tell_of_assigned_event, schema/notifications.sql.
+    # Fires notify_of_assigned_event, schema/notifications.sql.
     await execute(
         db,
         "UPDATE personnel_events SET assignee_id = %(assignee)s, assignee_name = %(name)s WHERE id = %(id)s",
@@ -184,7 +184,7 @@ async def gather_facts(db: Db, raw: Json, facts: Facts) -> Facts:
     return await with_mentioned_identities(db, facts, raw)
 
 
-# Fires tell_of_new_event, schema/notifications.sql.
+# Fires notify_of_new_event, schema/notifications.sql.
 async def _create_event(
     db: Db,
     caller: Caller,

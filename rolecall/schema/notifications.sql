@@ -2,14 +2,14 @@
 --
 -- INSERT INTO access_request_events and UPDATE of access_requests (access_requests/moving.py), INSERT and UPDATE of personnel_events
 -- (personnel_events/actions.py), UPDATE of application_imports and import_runs (application_imports/run/next_import.py) and of webhooks
--- (webhooks/outbox.py) fire the triggers. notifications/reminders.py calls `tell_waiting` itself.
+-- (webhooks/outbox.py) fire the triggers. notifications/reminders.py calls `notify_reviewers` itself.
 
 -- The person or token that writes this transaction, or NULL.
 CREATE OR REPLACE FUNCTION author_id() RETURNS uuid STABLE LANGUAGE sql RETURN
     (nullif(current_setting('rolecall.author', true), '')::jsonb #>> '{caller,id}')::uuid;
 
 -- The active people behind a reviewer: the person, or every administrator for the reviewer Administrators.
-CREATE OR REPLACE FUNCTION people_to_tell(reviewer uuid) RETURNS SETOF uuid STABLE ROWS 1 LANGUAGE sql BEGIN ATOMIC
+CREATE OR REPLACE FUNCTION people_to_notify(reviewer uuid) RETURNS SETOF uuid STABLE ROWS 1 LANGUAGE sql BEGIN ATOMIC
     SELECT i.id FROM identities i WHERE i.id = reviewer AND i.status = 'Active'
     UNION ALL
     SELECT i.id FROM console_roles c JOIN identities i ON i.id = c.identity_id
@@ -18,36 +18,36 @@ END;
 
 -- The active people who can respond: the people behind a reviewer and those who stand in for them.
 CREATE OR REPLACE FUNCTION people_who_respond(reviewer uuid, response_type text) RETURNS SETOF uuid STABLE ROWS 1 LANGUAGE sql BEGIN ATOMIC
-    SELECT people_to_tell(reviewer) UNION SELECT stand_ins_for(reviewer, response_type, written_on());
+    SELECT people_to_notify(reviewer) UNION SELECT stand_ins_for(reviewer, response_type, written_on());
 END;
 
 -- The person if active, otherwise the administrators.
 CREATE OR REPLACE FUNCTION person_or_administrators(person uuid) RETURNS SETOF uuid STABLE ROWS 1 LANGUAGE sql BEGIN ATOMIC
-    SELECT people_to_tell(CASE WHEN EXISTS (SELECT FROM identities i WHERE i.id = person AND i.status = 'Active')
+    SELECT people_to_notify(CASE WHEN EXISTS (SELECT FROM identities i WHERE i.id = person AND i.status = 'Active')
                                THEN person ELSE administrators_id() END);
 END;
 
 -- Insert one notification for each person and wake the sender.
-CREATE OR REPLACE FUNCTION tell(people uuid[], told_kind text, told_item_kind text, told_item uuid, told_part text DEFAULT '') RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION notify_people(people uuid[], kind_of_notification text, kind_of_item text, item uuid, part_of_item text DEFAULT '') RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO notifications (id, identity_id, kind, item_kind, item_id, part, created_date, next_attempt_on)
-    SELECT gen_random_uuid(), person, told_kind, told_item_kind, told_item, told_part, written_on(), written_on()
-    FROM (SELECT DISTINCT unnest(people) AS person) AS told;
+    SELECT gen_random_uuid(), person, kind_of_notification, kind_of_item, item, part_of_item, written_on(), written_on()
+    FROM (SELECT DISTINCT unnest(people) AS person) AS affected;
     IF FOUND THEN
         PERFORM pg_notify(notifications_channel(), '');
     END IF;
 END $$;
 
 -- Notify the reviewers whose responses are pending, except the reporter, the affected person, and rules that another reviewer met.
-CREATE OR REPLACE FUNCTION tell_waiting(requests uuid[], told_kind text) RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION notify_reviewers(requests uuid[], kind_of_notification text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO notifications (id, identity_id, kind, item_kind, item_id, part, created_date, next_attempt_on)
-    SELECT gen_random_uuid(), asked.person, told_kind, 'Access Request', asked.id, asked.type, written_on(), written_on()
-    FROM (SELECT DISTINCT r.id, p.type, to_tell.person
+    SELECT gen_random_uuid(), asked.person, kind_of_notification, 'Access Request', asked.id, asked.type, written_on(), written_on()
+    FROM (SELECT DISTINCT r.id, p.type, to_notify.person
           FROM access_requests r
           JOIN responses p ON p.request_id = r.id AND p.type = awaited_type(r.status) AND p.asked AND p.response = 'Pending'
-          CROSS JOIN LATERAL people_who_respond(p.reviewer_id, p.type) AS to_tell (person)
-          WHERE r.id = ANY (requests) AND to_tell.person <> r.reporter_id AND to_tell.person IS DISTINCT FROM r.identity_id
+          CROSS JOIN LATERAL people_who_respond(p.reviewer_id, p.type) AS to_notify (person)
+          WHERE r.id = ANY (requests) AND to_notify.person <> r.reporter_id AND to_notify.person IS DISTINCT FROM r.identity_id
             AND NOT EXISTS (SELECT FROM responses met WHERE met.request_id = p.request_id AND met.type = p.type
                                                         AND met.rule = p.rule AND met.response = 'Approved')) AS asked;
     IF FOUND THEN
@@ -56,100 +56,100 @@ BEGIN
 END $$;
 
 -- A request was created: notify its reviewers. Assigned: its assignee. Decided: its reporter.
-CREATE OR REPLACE FUNCTION tell_of_request_events() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION notify_of_request_events() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    PERFORM tell_waiting(ARRAY(SELECT request_id FROM new_rows WHERE name = 'AccessRequestCreated'), 'Waiting');
+    PERFORM notify_reviewers(ARRAY(SELECT request_id FROM new_rows WHERE name = 'AccessRequestCreated'), 'Waiting');
     INSERT INTO notifications (id, identity_id, kind, item_kind, item_id, part, created_date, next_attempt_on)
-    SELECT gen_random_uuid(), i.id, told.kind, 'Access Request', told.request_id, told.name, written_on(), written_on()
+    SELECT gen_random_uuid(), i.id, affected.kind, 'Access Request', affected.request_id, affected.name, written_on(), written_on()
     FROM (SELECT e.request_id, e.name, e.caller_id, CASE e.name WHEN 'AccessRequestAssigned' THEN 'Assigned' ELSE 'Decided' END AS kind,
                  CASE e.name WHEN 'AccessRequestAssigned' THEN r.assignee_id ELSE r.reporter_id END AS person
           FROM new_rows e JOIN access_requests r ON r.id = e.request_id
           WHERE e.name IN ('AccessRequestAssigned', 'AccessRequestCompleted', 'AccessRequestCanceled')
              -- A request that needs no approval was not approved by anyone.
-             OR e.name = 'AccessRequestApproved' AND EXISTS (SELECT FROM responses p WHERE p.request_id = r.id AND p.type = 'Approve')) AS told
-    JOIN identities i ON i.id = told.person AND i.status = 'Active' AND i.id <> told.caller_id;
+             OR e.name = 'AccessRequestApproved' AND EXISTS (SELECT FROM responses p WHERE p.request_id = r.id AND p.type = 'Approve')) AS affected
+    JOIN identities i ON i.id = affected.person AND i.status = 'Active' AND i.id <> affected.caller_id;
     IF FOUND THEN
         PERFORM pg_notify(notifications_channel(), '');
     END IF;
     RETURN NULL;
 END $$;
-CREATE OR REPLACE TRIGGER tell_of_request_events AFTER INSERT ON access_request_events REFERENCING NEW TABLE AS new_rows
-    FOR EACH STATEMENT EXECUTE FUNCTION tell_of_request_events();
+CREATE OR REPLACE TRIGGER notify_of_request_events AFTER INSERT ON access_request_events REFERENCING NEW TABLE AS new_rows
+    FOR EACH STATEMENT EXECUTE FUNCTION notify_of_request_events();
 
 -- A request moved: mark its notifications as read, and notify the reviewers who must respond now.
-CREATE OR REPLACE FUNCTION tell_of_moved_requests() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION notify_of_moved_requests() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     moved CONSTANT uuid[] := ARRAY(SELECT id FROM (SELECT id, status FROM new_rows EXCEPT SELECT id, status FROM old_rows) AS changed);
 BEGIN
     IF cardinality(moved) > 0 THEN
         UPDATE notifications SET is_read = true
         WHERE item_id = ANY (moved) AND NOT is_read AND kind IN ('Waiting', 'Due', 'Escalated', 'Assigned');
-        PERFORM tell_waiting(moved, 'Waiting');
+        PERFORM notify_reviewers(moved, 'Waiting');
     END IF;
     RETURN NULL;
 END $$;
-CREATE OR REPLACE TRIGGER tell_of_moved_requests AFTER UPDATE ON access_requests REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
-    FOR EACH STATEMENT EXECUTE FUNCTION tell_of_moved_requests();
+CREATE OR REPLACE TRIGGER notify_of_moved_requests AFTER UPDATE ON access_requests REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
+    FOR EACH STATEMENT EXECUTE FUNCTION notify_of_moved_requests();
 
 -- A personnel event was created or canceled: notify the supervisor of the person, unless they did it.
-CREATE OR REPLACE FUNCTION tell_of_personnel_events() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION notify_of_personnel_events() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    PERFORM tell(ARRAY(SELECT people_to_tell(i.supervisor_id) FROM identities i
+    PERFORM notify_people(ARRAY(SELECT people_to_notify(i.supervisor_id) FROM identities i
                     WHERE i.id = NEW.identity_id AND i.supervisor_id IS DISTINCT FROM author_id()), 'Personnel Event', 'Personnel Event', NEW.id, NEW.status);
     RETURN NULL;
 END $$;
-CREATE OR REPLACE TRIGGER tell_of_new_event AFTER INSERT ON personnel_events FOR EACH ROW EXECUTE FUNCTION tell_of_personnel_events();
-CREATE OR REPLACE TRIGGER tell_of_canceled_event AFTER UPDATE OF status ON personnel_events FOR EACH ROW
-    WHEN (NEW.status = 'Canceled' AND OLD.status <> 'Canceled') EXECUTE FUNCTION tell_of_personnel_events();
+CREATE OR REPLACE TRIGGER notify_of_new_event AFTER INSERT ON personnel_events FOR EACH ROW EXECUTE FUNCTION notify_of_personnel_events();
+CREATE OR REPLACE TRIGGER notify_of_canceled_event AFTER UPDATE OF status ON personnel_events FOR EACH ROW
+    WHEN (NEW.status = 'Canceled' AND OLD.status <> 'Canceled') EXECUTE FUNCTION notify_of_personnel_events();
 
-CREATE OR REPLACE FUNCTION tell_of_assigned_event() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION notify_of_assigned_event() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    PERFORM tell(ARRAY(SELECT person FROM people_to_tell(NEW.assignee_id) AS person WHERE person IS DISTINCT FROM author_id()),
+    PERFORM notify_people(ARRAY(SELECT person FROM people_to_notify(NEW.assignee_id) AS person WHERE person IS DISTINCT FROM author_id()),
               'Assigned', 'Personnel Event', NEW.id);
     RETURN NULL;
 END $$;
-CREATE OR REPLACE TRIGGER tell_of_assigned_event AFTER UPDATE OF assignee_id ON personnel_events FOR EACH ROW
-    WHEN (NEW.assignee_id IS DISTINCT FROM OLD.assignee_id AND NEW.assignee_id IS NOT NULL) EXECUTE FUNCTION tell_of_assigned_event();
+CREATE OR REPLACE TRIGGER notify_of_assigned_event AFTER UPDATE OF assignee_id ON personnel_events FOR EACH ROW
+    WHEN (NEW.assignee_id IS DISTINCT FROM OLD.assignee_id AND NEW.assignee_id IS NOT NULL) EXECUTE FUNCTION notify_of_assigned_event();
 
 -- An import failed or is held: notify the owner of the application, or else the administrators.
-CREATE OR REPLACE FUNCTION tell_of_failed_import() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION notify_of_failed_import() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    PERFORM tell(ARRAY(SELECT person_or_administrators(a.owner_id) FROM applications a WHERE a.id = NEW.application_id),
+    PERFORM notify_people(ARRAY(SELECT person_or_administrators(a.owner_id) FROM applications a WHERE a.id = NEW.application_id),
               CASE NEW.type WHEN 'Scheduled' THEN 'Schedule Failed' ELSE 'Import Failed' END, 'Import', NEW.id);
     RETURN NULL;
 END $$;
-CREATE OR REPLACE TRIGGER tell_of_failed_import AFTER UPDATE OF status ON application_imports FOR EACH ROW
-    WHEN (NEW.status = 'Failed' AND OLD.status <> 'Failed') EXECUTE FUNCTION tell_of_failed_import();
+CREATE OR REPLACE TRIGGER notify_of_failed_import AFTER UPDATE OF status ON application_imports FOR EACH ROW
+    WHEN (NEW.status = 'Failed' AND OLD.status <> 'Failed') EXECUTE FUNCTION notify_of_failed_import();
 
-CREATE OR REPLACE FUNCTION tell_of_held_import() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION notify_of_held_import() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    PERFORM tell(ARRAY(SELECT person_or_administrators(a.owner_id)
+    PERFORM notify_people(ARRAY(SELECT person_or_administrators(a.owner_id)
                     FROM application_imports i JOIN applications a ON a.id = i.application_id WHERE i.id = NEW.import_id),
               'Import Held', 'Import', NEW.import_id);
     RETURN NULL;
 END $$;
-CREATE OR REPLACE TRIGGER tell_of_held_import AFTER UPDATE OF held ON import_runs FOR EACH ROW
-    WHEN (NEW.held IS NOT NULL AND OLD.held IS NULL) EXECUTE FUNCTION tell_of_held_import();
+CREATE OR REPLACE TRIGGER notify_of_held_import AFTER UPDATE OF held ON import_runs FOR EACH ROW
+    WHEN (NEW.held IS NOT NULL AND OLD.held IS NULL) EXECUTE FUNCTION notify_of_held_import();
 
 -- A webhook that the circuit breaker probes, or that the service disabled.
-CREATE OR REPLACE FUNCTION tell_of_failing_webhook() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION notify_of_failing_webhook() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    PERFORM tell(ARRAY(SELECT people_to_tell(administrators_id())), 'Webhook Failing', 'Webhook', NEW.id);
+    PERFORM notify_people(ARRAY(SELECT people_to_notify(administrators_id())), 'Webhook Failing', 'Webhook', NEW.id);
     RETURN NULL;
 END $$;
-CREATE OR REPLACE TRIGGER tell_of_failing_webhook AFTER UPDATE ON webhooks FOR EACH ROW
+CREATE OR REPLACE TRIGGER notify_of_failing_webhook AFTER UPDATE ON webhooks FOR EACH ROW
     WHEN (NEW.deleted_on IS NULL AND (NEW.failures >= failures_until_probed() AND OLD.failures < failures_until_probed()
                                       OR NEW.disabled_reason IS NOT NULL AND OLD.disabled_reason IS NULL))
-    EXECUTE FUNCTION tell_of_failing_webhook();
+    EXECUTE FUNCTION notify_of_failing_webhook();
 
 -- A channel cannot send: notify the administrators in the console.
-CREATE OR REPLACE FUNCTION tell_of_failing_channel() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION notify_of_failing_channel() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    PERFORM tell(ARRAY(SELECT people_to_tell(administrators_id())), 'Channel Failing', 'Channel', '00000000-0000-0000-0000-000000000000', NEW.channel);
+    PERFORM notify_people(ARRAY(SELECT people_to_notify(administrators_id())), 'Channel Failing', 'Channel', '00000000-0000-0000-0000-000000000000', NEW.channel);
     RETURN NULL;
 END $$;
-CREATE OR REPLACE TRIGGER tell_of_failing_channel AFTER UPDATE OF failing_since ON notification_channels FOR EACH ROW
-    WHEN (NEW.failing_since IS NOT NULL AND OLD.failing_since IS NULL) EXECUTE FUNCTION tell_of_failing_channel();
+CREATE OR REPLACE TRIGGER notify_of_failing_channel AFTER UPDATE OF failing_since ON notification_channels FOR EACH ROW
+    WHEN (NEW.failing_since IS NOT NULL AND OLD.failing_since IS NULL) EXECUTE FUNCTION notify_of_failing_channel();
 
 CALL keep_list('notifications', 'identity_id', 'is_read');
 CALL keep_list('notification_messages', 'outcome');

@@ -142,7 +142,7 @@ async def claim(db: Db, hooks: Sequence[DueHook], limit: int, now: datetime) -> 
     )
 
 
-# Fires tell_of_failing_webhook, schema/notifications.sql.
+# Fires notify_of_failing_webhook, schema/notifications.sql.
 _RECORD = """
     WITH ended AS MATERIALIZED (
         SELECT * FROM json_to_recordset(%(results)s::json) AS e (
@@ -232,7 +232,7 @@ def _after(ended: EndedAttempt) -> tuple[DeliveryStatus, datetime | None]:
 
 async def _disable(db: Db, id: UUID, reason: DisabledReason, now: datetime) -> None:
     await sign(db, by_system("disable_webhook", now))
-    # Fires tell_of_failing_webhook, schema/notifications.sql.
+    # Fires notify_of_failing_webhook, schema/notifications.sql.
     await execute(
         db,
         "UPDATE webhooks SET enabled = false, disabled_reason = %(reason)s WHERE id = %(id)s AND enabled",

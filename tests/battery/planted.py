@@ -119,6 +119,13 @@ BUGS = [
         "delivered = 200 <= answer.status < 600",
     ),
     Bug(
+        "notifications",
+        "work that is done is notified",
+        "notifications/outbox.py",
+        "if each.id in about and about[each.id].is_current:",
+        "if each.id in about:",
+    ),
+    Bug(
         "tampering",
         "an entry after the head of its chain counts as one that was written meanwhile",
         "audit/model.py",

@@ -38,6 +38,7 @@ ROWS = [
             "tests/console/browser/test_frame.py",
             "tests/console/browser/test_keys.py",
             "tests/console/browser/test_away.py",
+            "tests/console/browser/test_mail.py",
         ),
         full={"ROLECALL_BROWSER_LONG": "1"},
         ci={},
@@ -98,6 +99,15 @@ ROWS = [
         ("tests/webhooks/test_endure.py",),
         full={"ROLECALL_DELIVERIES": "20000", "ROLECALL_WORKER_KILLS": "10"},
         ci={"ROLECALL_DELIVERIES": "500", "ROLECALL_WORKER_KILLS": "3"},
+        ci_seconds=30,
+    ),
+    Row(
+        "notifications",
+        "notifications by SMTP, a tenth of the addresses refused, workers killed",
+        "each arrives once, twice only after an unknown outcome; none for finished work",
+        ("tests/notifications/test_endure.py",),
+        full={"ROLECALL_MESSAGES": "10000", "ROLECALL_WORKER_KILLS": "5"},
+        ci={"ROLECALL_MESSAGES": "500", "ROLECALL_WORKER_KILLS": "2"},
         ci_seconds=30,
     ),
     Row(

@@ -88,6 +88,7 @@ async def a_company(db: Db, config: Config, email: str = "ada.admin@example.com"
             "events": event,
             "tokens": token.id, "audit": 1, "accounts": account, "deliveries": delivery,
             "access": entitlement, "reports": report, "duties": duty, "rules": rule, "conflicts": conflict,
+            "templates": "waiting",
         },
     )  # fmt: skip
 

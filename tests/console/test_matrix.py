@@ -45,6 +45,8 @@ MATRIX: dict[tuple[str, str], frozenset[str]] = {
     ("GET", "/stand-ins"): EVERYONE,
     ("POST", "/stand-ins"): EVERYONE,
     ("POST", "/stand-ins/{id:str}/end"): frozenset({"asked"}),
+    ("GET", "/notifications/preferences"): EVERYONE,
+    ("POST", "/notifications/preferences"): EVERYONE,
     ("GET", "/export/{id:str}"): EVERYONE,
     ("GET", "/people"): EVERYONE,
     ("GET", "/identities"): EVERYONE,

@@ -47,7 +47,9 @@ async def test_outbox_shows_messages_and_problems(administrator: httpx2.AsyncCli
 
     assert "me@example.com" in page
     assert "Person: Kit Keys" in page
-    assert "Email cannot be used: The mail server refused" in page
+    assert "E-mail cannot be used since" in page
+    assert "The mail server refused the user name or password" in page
+    assert "Kept here, not sent" in page
 
 
 async def test_bell_in_the_console_hides_it_too(administrator: httpx2.AsyncClient, db: Db, config: Config) -> None:
@@ -60,3 +62,14 @@ async def test_bell_in_the_console_hides_it_too(administrator: httpx2.AsyncClien
 
     assert "A record that you can no longer see" in page
     assert "Lovelace" not in page
+
+
+async def test_home_shows_administrators_what_keeps_notifications_from_arriving(
+    administrator: httpx2.AsyncClient, db: Db
+) -> None:
+    assert "cannot send notifications" not in (await administrator.get("/")).text
+    await execute(db, "INSERT INTO notification_channels (channel, failing_since) VALUES ('Email', now())")
+
+    assert "<strong>1</strong>channels cannot send notifications" in (await administrator.get("/")).text
+    await execute(db, "UPDATE console_roles SET role = 'Operator'")
+    assert "cannot send notifications" not in (await administrator.get("/")).text

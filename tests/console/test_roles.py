@@ -39,7 +39,12 @@ def test_only_sign_in_screens_are_open() -> None:
 
 
 def test_screens_that_write_need_a_scope() -> None:
-    own_affairs = {("POST", "/sign-out"), ("POST", "/account"), ("POST", "/notifications/read")}
+    own_affairs = {
+        ("POST", "/sign-out"),
+        ("POST", "/account"),
+        ("POST", "/notifications/read"),
+        ("POST", "/notifications/preferences"),
+    }
     unscoped = {key for key, screen in SCREENS.items() if key[0] == "POST" and not screen.scope}
 
     assert unscoped - OPEN == own_affairs
@@ -50,6 +55,7 @@ def test_actions_have_the_same_names_as_in_the_api() -> None:
     own = {"sign_in", "sign_in_by_link", "sign_out", "change_password", "set_role", "make_link"}
     own |= {"create_draft", "draft_changed_files", "change_draft", "try_draft", "save_draft", "discard_draft"}
     own |= {"create_event", "respond_to_several", "archive", "add_rule", "remove_rule", "ask_for_link"}
+    own |= {"change_notification_template", "delete_template"}
     names = {
         name
         for (method, _), screen in SCREENS.items()

@@ -34,6 +34,7 @@ class Mailbox:
         self.asked = Counter[str]()
         self.password = ""
         self.senders_refused = False
+        self.late_seconds = 0.0
 
     async def handle_MAIL(self, server: SMTP, session: Session, envelope: Envelope, address: str, options: Any) -> str:  # noqa: N802
         if self.senders_refused:
@@ -56,6 +57,8 @@ class Mailbox:
 
     async def handle_DATA(self, server: SMTP, session: Session, envelope: Envelope) -> str:  # noqa: N802
         address = envelope.rcpt_tos[0]
+        if address.startswith("spam"):
+            return "554 5.7.1 Message rejected as spam"
         content = envelope.content
         assert isinstance(content, bytes)
         message = message_from_bytes(content, policy=default)
@@ -63,6 +66,7 @@ class Mailbox:
         self.messages.append(message)
         if address.startswith("lost") and self.asked[address] == 1:
             _hang_up(server)
+        await asyncio.sleep(self.late_seconds)
         return "250 2.0.0 Queued"
 
     def authenticate(

@@ -1,11 +1,10 @@
-"""Work off notifications as the worker does, and set up who is told."""
+"""Work off notifications as the worker does, and set up who is notified."""
 
 from typing import Any
 from uuid import UUID
 
 import msgspec
 
-from rolecall.core import clock
 from rolecall.core.config import Config
 from rolecall.core.db import Db, Pool, execute, fetch_rows, fetch_value
 from rolecall.notifications import actions
@@ -22,11 +21,7 @@ class Desk:
     async def work(self) -> None:
         """Send everything that is due."""
         async with MessageSender(self.pool, self.config, lambda: None) as sender:
-            while True:
-                await sender.turn(self.pool, self.config, clock.now())
-                if sender.is_idle:
-                    return
-                await sender.rest()
+            await sender.send_due()
 
 
 async def set_up_mail(db: Db, config: Config, port: int, **email: Any) -> None:
@@ -71,7 +66,7 @@ async def ask(db: Db, company: Company, **fields: Any) -> UUID:
         return await an_access_request(db, identity_id=company.ada, application_id=company.payroll, **fields)
 
 
-async def told(db: Db, identity_id: UUID | None = None) -> list[tuple[str, str]]:
+async def notified(db: Db, identity_id: UUID | None = None) -> list[tuple[str, str]]:
     """Return kind and status of each notification, oldest first."""
     return [
         (kind, status)

@@ -12,11 +12,11 @@ import pytest
 from rolecall.core.config import Config
 from rolecall.core.db import Db, execute, fetch_value
 from rolecall.notifications.chat import body_of
+from rolecall.notifications.message_text import Note
 from rolecall.notifications.model import Channel
-from rolecall.notifications.writing import Note
 from tests.builders import an_import
 from tests.notifications.mailbox import Mailbox, receiving
-from tests.notifications.notifying import Company, Desk, ask, change, set_up_mail, told
+from tests.notifications.notifying import Company, Desk, ask, change, notified, set_up_mail
 from tests.webhooks.receivers import receiving as receiving_posts
 
 SETTINGS = "/api/notification-settings"
@@ -67,13 +67,13 @@ async def test_preference_decides_unless_the_kind_is_locked(
     assert answer.json()["zone"] == "Europe/Zurich"
     await ask(db, company)
     await desk.work()
-    assert await told(db, company.grace) == [("Waiting", "Console")]
+    assert await notified(db, company.grace) == [("Waiting", "Console")]
 
     await change(db, config, kinds=[{"kind": "Waiting", "isLocked": True}])
     await ask(db, company)
     await desk.work()
 
-    assert await told(db, company.grace) == [("Waiting", "Console"), ("Waiting", "Sent")]
+    assert await notified(db, company.grace) == [("Waiting", "Console"), ("Waiting", "Sent")]
     refused = await graces.patch("/api/notification-preferences", json=choice)
     assert refused.json()["errors"] == [{"field": "kinds.0.kind", "message": "An administrator has locked Waiting"}]
 

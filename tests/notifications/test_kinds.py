@@ -1,4 +1,4 @@
-"""Who is told of what, in the transaction of what happens."""
+"""Who is notified of what, in the transaction of what happens."""
 
 from datetime import timedelta
 from uuid import UUID
@@ -9,15 +9,15 @@ from rolecall.core.caller import SYSTEM, Caller
 from rolecall.core.db import Db, execute, fetch_rows, fetch_value
 from rolecall.webhooks.model import FAILURES_UNTIL_PROBED
 from tests.builders import an_application, an_import, facts
-from tests.notifications.notifying import Company, Desk, ask, told
+from tests.notifications.notifying import Company, Desk, ask, notified
 
 
 async def test_rolled_back_request_notifies_nobody(db: Db, company: Company) -> None:
     async with db.transaction(force_rollback=True):
         await ask(db, company)
-        assert await told(db) == [("Waiting", "New")]
+        assert await notified(db) == [("Waiting", "New")]
 
-    assert await told(db) == []
+    assert await notified(db) == []
 
 
 async def test_each_stage_notifies_its_reviewers(db: Db, company: Company) -> None:
@@ -28,12 +28,12 @@ async def test_each_stage_notifies_its_reviewers(db: Db, company: Company) -> No
         app=company.payroll,
     )
     request = await ask(db, company)
-    assert await told(db) == [("Waiting", "New")]
+    assert await notified(db) == [("Waiting", "New")]
 
     async with db.transaction():
         await moving.approve(db, [request], SYSTEM, clock.now())
 
-    assert await told(db, company.alan) == [("Waiting", "New")]
+    assert await notified(db, company.alan) == [("Waiting", "New")]
     unread = await fetch_rows(db, "SELECT identity_id FROM notifications WHERE NOT is_read")
     assert unread == [(company.alan,)]
 
@@ -61,7 +61,7 @@ async def test_assignee_is_notified_unless_they_assigned_themselves(db: Db, comp
     async with db.transaction():
         await actions.assign(db, SYSTEM, str(request), body, facts())
 
-    assert ("Assigned", "New") in await told(db, company.alan)
+    assert ("Assigned", "New") in await notified(db, company.alan)
 
 
 async def test_failed_import_notifies_the_owner_or_else_the_administrators(db: Db, company: Company) -> None:
@@ -70,8 +70,8 @@ async def test_failed_import_notifies_the_owner_or_else_the_administrators(db: D
     await an_import(db, owned, "Failed")
     await an_import(db, company.payroll, "Failed")
 
-    assert await told(db, company.grace) == [("Import Failed", "New")]
-    assert await told(db, company.alan) == [("Import Failed", "New")]
+    assert await notified(db, company.grace) == [("Import Failed", "New")]
+    assert await notified(db, company.alan) == [("Import Failed", "New")]
 
 
 async def test_held_import_is_notified_and_withdrawn_when_it_continues(db: Db, company: Company, desk: Desk) -> None:
@@ -80,7 +80,7 @@ async def test_held_import_is_notified_and_withdrawn_when_it_continues(db: Db, c
 
     await execute(db, "UPDATE import_runs SET held = 'Removes 40 %%' WHERE import_id = %(id)s", id=run)
 
-    assert await told(db, company.alan) == [("Import Held", "New")]
+    assert await notified(db, company.alan) == [("Import Held", "New")]
 
 
 async def test_administrators_are_notified_once_of_a_failing_webhook(db: Db, company: Company) -> None:
@@ -95,7 +95,7 @@ async def test_administrators_are_notified_once_of_a_failing_webhook(db: Db, com
     for failures in (1, FAILURES_UNTIL_PROBED, FAILURES_UNTIL_PROBED + 1):
         await execute(db, "UPDATE webhooks SET failures = %(n)s WHERE id = %(id)s", n=failures, id=hook)
 
-    assert await told(db) == [("Webhook Failing", "New")]
+    assert await notified(db) == [("Webhook Failing", "New")]
 
 
 async def test_supervisor_is_notified_of_an_event_about_their_people(db: Db, company: Company) -> None:
@@ -108,5 +108,5 @@ async def test_supervisor_is_notified_of_an_event_about_their_people(db: Db, com
         on=clock.now() + timedelta(days=9),
     )
 
-    assert await told(db, company.grace) == [("Personnel Event", "New")]
+    assert await notified(db, company.grace) == [("Personnel Event", "New")]
     assert await fetch_value(db, "SELECT count(*) FROM notifications") == 1

@@ -10,7 +10,7 @@ from rolecall.core.config import Config
 from rolecall.core.db import Db, execute, fetch_rows
 from rolecall.notifications.model import CountedDays, Reminders, counted_after, counted_before
 from rolecall.notifications.reminders import remind_and_escalate
-from tests.notifications.notifying import Company, ask, change, told
+from tests.notifications.notifying import Company, ask, change, notified
 
 ZURICH = ZoneInfo("Europe/Zurich")
 FRIDAY = datetime(2026, 12, 18, 15, tzinfo=UTC)
@@ -59,7 +59,7 @@ async def test_reviewer_who_did_not_respond_is_reminded_once(db: Db, config: Con
     await silence(db, timedelta(days=5))
 
     assert await activity(db) == [("Reminded", "Grace Hopper was reminded after 3 calendar days without a response")]
-    assert await told(db, company.grace) == [("Waiting", "New"), ("Due", "New")]
+    assert await notified(db, company.grace) == [("Waiting", "New"), ("Due", "New")]
 
 
 async def test_supervisor_of_an_unresponsive_reviewer_can_respond(db: Db, config: Config, company: Company) -> None:
@@ -70,7 +70,7 @@ async def test_supervisor_of_an_unresponsive_reviewer_can_respond(db: Db, config
     await silence(db, timedelta(days=20))
 
     assert await activity(db) == [("Escalated", "Nobody responded in 7 calendar days, so Alan Turing can respond too")]
-    assert await told(db, company.alan) == [("Escalated", "New")]
+    assert await notified(db, company.alan) == [("Escalated", "New")]
     asked = await fetch_rows(
         db, "SELECT reviewer_name FROM responses WHERE request_id = %(id)s AND type = 'Approve'", id=request
     )
@@ -86,6 +86,17 @@ async def test_own_supervisors_supervisor_is_not_asked_twice(db: Db, config: Con
     await silence(db, timedelta(days=8))
 
     assert (await activity(db))[0][1].endswith("so Alan Turing can respond too")
+
+
+async def test_supervisors_of_each_other_end_the_escalation(db: Db, config: Config, company: Company) -> None:
+    await change(db, config, reminders={"days": "Calendar Days", "remindAfterDays": 0})
+    await execute(db, "UPDATE identities SET supervisor_id = %(s)s WHERE id = %(id)s", s=company.grace, id=company.alan)
+    await ask(db, company)
+
+    for days in (8, 30, 90):
+        await silence(db, timedelta(days=days))
+
+    assert [action for action, _ in await activity(db)] == ["Escalated"]
 
 
 async def test_no_reminder_or_escalation_when_both_are_off(db: Db, config: Config, company: Company) -> None:

@@ -11,7 +11,7 @@ from rolecall.core.config import Config
 from rolecall.core.db import Db, execute, fetch_value
 from tests.builders import an_identity
 from tests.notifications.mailbox import Mailbox
-from tests.notifications.notifying import Company, Desk, ask, change, channel_error, outcomes, set_up_mail, told
+from tests.notifications.notifying import Company, Desk, ask, change, channel_error, notified, outcomes, set_up_mail
 
 
 async def test_reviewer_gets_one_message_with_all_facts(db: Db, company: Company, mail: Mailbox, desk: Desk) -> None:
@@ -33,7 +33,7 @@ async def test_reviewer_gets_one_message_with_all_facts(db: Db, company: Company
         ):
             assert said in text
     assert list(parts) == ["text/plain", "text/html"]
-    assert await told(db, company.grace) == [("Waiting", "Sent")]
+    assert await notified(db, company.grace) == [("Waiting", "Sent")]
     assert await outcomes(db) == ["sent"]
 
 
@@ -45,7 +45,7 @@ async def test_nothing_is_sent_for_finished_work(db: Db, company: Company, mail:
     await desk.work()
 
     assert mail.messages == []
-    assert await told(db, company.grace) == [("Waiting", "Withdrawn")]
+    assert await notified(db, company.grace) == [("Waiting", "Withdrawn")]
 
 
 async def test_without_a_mail_server_notifications_are_in_the_console(db: Db, company: Company, desk: Desk) -> None:
@@ -53,7 +53,7 @@ async def test_without_a_mail_server_notifications_are_in_the_console(db: Db, co
 
     await desk.work()
 
-    assert await told(db, company.grace) == [("Waiting", "Console")]
+    assert await notified(db, company.grace) == [("Waiting", "Console")]
     assert await outcomes(db) == []
 
 
@@ -65,7 +65,7 @@ async def test_person_without_an_address_is_notified_in_the_console(
 
     await desk.work()
 
-    assert await told(db, company.grace) == [("Waiting", "Console")]
+    assert await notified(db, company.grace) == [("Waiting", "Console")]
 
 
 @pytest.mark.parametrize(("word", "first"), [("grey", "deferred"), ("hangup", "deferred"), ("lost", "unknown")])
@@ -120,7 +120,7 @@ async def test_address_that_cannot_be_parsed_is_refused_once(
     await desk.work()
 
     assert await outcomes(db) == ["refused"]
-    assert await told(db, company.grace) == [("Waiting", "Failed")]
+    assert await notified(db, company.grace) == [("Waiting", "Failed")]
 
 
 async def test_deferred_message_fails_after_the_last_attempt(
@@ -133,7 +133,7 @@ async def test_deferred_message_fails_after_the_last_attempt(
         clock.travel(timedelta(days=2 * days))
         await desk.work()
 
-    assert await told(db, company.grace) == [("Waiting", "Failed")]
+    assert await notified(db, company.grace) == [("Waiting", "Failed")]
     assert await outcomes(db) == ["deferred"] * 8
 
 
@@ -146,12 +146,12 @@ async def test_unreachable_server_delays_messages_and_notifies_administrators(
     await desk.work()
 
     assert "127.0.0.1:1" in (await channel_error(db) or "")
-    assert ("Channel Failing", "Console") in await told(db, company.alan)
-    assert await told(db, company.grace) == [("Waiting", "Pending")]
+    assert ("Channel Failing", "Console") in await notified(db, company.alan)
+    assert await notified(db, company.grace) == [("Waiting", "Pending")]
     await set_up_mail(db, config, mail_port)
     clock.travel(timedelta(minutes=1))
     await desk.work()
-    assert await told(db, company.grace) == [("Waiting", "Sent")]
+    assert await notified(db, company.grace) == [("Waiting", "Sent")]
     assert await channel_error(db) is None
 
 
@@ -162,7 +162,7 @@ async def test_refused_sender_is_a_fault_of_the_channel(db: Db, company: Company
     await desk.work()
 
     assert "refused the sender rolecall@test.example" in (await channel_error(db) or "")
-    assert await told(db, company.grace) == [("Waiting", "Pending")]
+    assert await notified(db, company.grace) == [("Waiting", "Pending")]
 
 
 async def test_outbox_keeps_messages_without_sending(

@@ -9,7 +9,7 @@ from rolecall.core.db import Db, execute, fetch_rows
 from rolecall.notifications import queries
 from rolecall.notifications.reminders import remind_and_escalate
 from tests.builders import an_identity
-from tests.notifications.notifying import a_company, ask, told
+from tests.notifications.notifying import a_company, ask, notified
 from tests.stand_ins.standing_in import a_leave, a_stand_in
 
 
@@ -33,8 +33,8 @@ async def test_stand_in_is_notified_and_learns_for_whom(db: Db, config: Config) 
 
     await ask(db, company)
 
-    assert await told(db, sam) == [("Waiting", "New")]
-    assert await told(db, company.grace) == [("Waiting", "New")]
+    assert await notified(db, sam) == [("Waiting", "New")]
+    assert await notified(db, company.grace) == [("Waiting", "New")]
     (item,) = (await queries.newest_first(db, sam, 1, config, datetime.now(UTC))).items
     assert item.why.startswith("You stand in for Grace Hopper. ")
     assert item.is_current
@@ -59,7 +59,7 @@ async def test_request_of_a_reviewer_on_leave_waits_for_the_supervisor_without_e
 
     await let_time_pass(db)
 
-    assert ("Waiting", "New") in await told(db, company.alan)
+    assert ("Waiting", "New") in await notified(db, company.alan)
     assert await escalations(db) == []
 
 

@@ -126,6 +126,7 @@ class NotificationKind(Answer):
     channel: str
     rhythm: str
     is_locked: bool
+    is_chat_allowed: bool
 
 
 class NotificationTemplate(Answer):

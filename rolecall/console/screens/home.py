@@ -8,7 +8,7 @@ from rolecall.conflicts import overview as conflicts
 from rolecall.console import finding, overview, own_home
 from rolecall.console import queries as console
 from rolecall.console.answers import HtmlPage
-from rolecall.console.attention import accounts_to_look_at
+from rolecall.console.attention import Attention, accounts_to_look_at, notifications_to_look_at
 from rolecall.console.charts import Stack, stacked_bars
 from rolecall.console.frame import OWN, screen
 from rolecall.console.inputs import some_words
@@ -32,6 +32,11 @@ _COMING = timedelta(days=30)
 _VERBS = {RequirementType.APPROVE: "Decide", RequirementType.RESOLVE: "Provision", RequirementType.VERIFY: "Verify"}
 
 
+async def _attention(db: Db, caller: Caller, now: datetime) -> list[Attention]:
+    accounts = await accounts_to_look_at(db, now) if Scope.APPLICATIONS_READ in caller.scopes else []
+    return accounts + (await notifications_to_look_at(db, now) if Scope.CONFIG_MANAGE in caller.scopes else [])
+
+
 @screen("GET", "/", limits=OWN)
 async def show_home(db: Db, person: Person, caller: Caller, now: datetime, config: Config) -> HtmlPage:
     if person.is_limited:
@@ -45,7 +50,7 @@ async def show_home(db: Db, person: Person, caller: Caller, now: datetime, confi
         "home.html",
         {
             "tiles": await overview.tiles(db, person, now),
-            "attention": await accounts_to_look_at(db, now) if Scope.APPLICATIONS_READ in caller.scopes else [],
+            "attention": await _attention(db, caller, now),
             "failing_reports": await reports.failing(db) if Scope.CONFIG_MANAGE in caller.scopes else [],
             "open_conflicts": await conflicts.open_count(db),
             "exceptions_to_approve": await conflicts.waiting_for(db, person.id),

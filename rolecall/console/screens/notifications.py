@@ -4,13 +4,18 @@ from typing import Any
 from litestar.handlers import HTTPRouteHandler
 
 from rolecall.console.answers import HtmlPage, SeeOther
+from rolecall.console.forms import first, problems_by_field
 from rolecall.console.frame import OWN, screen
+from rolecall.console.inputs import Form
 from rolecall.console.model import Person
+from rolecall.console.ways import slug, way_in, way_of, ways
 from rolecall.core.caller import Caller, Scope
+from rolecall.core.checking import Facts, Json
 from rolecall.core.config import Config
 from rolecall.core.db import Db
+from rolecall.core.errors import Invalid
 from rolecall.notifications import actions, queries
-from rolecall.notifications.model import MessageOutcome
+from rolecall.notifications.model import ALWAYS_CONSOLE, OUTCOME_WORDS, MessageOutcome
 from rolecall.web.bodies import a_flag, a_word_of
 
 
@@ -26,6 +31,64 @@ async def mark_all_notifications(db: Db, caller: Caller) -> SeeOther:
     return SeeOther("/notifications", "All notifications are marked as read")
 
 
+@screen("GET", "/notifications/preferences", limits=OWN)
+async def show_notification_preferences(db: Db, person: Person, config: Config) -> HtmlPage:
+    return await _preferences_page(db, person, config, {}, {})
+
+
+async def _preferences_page(db: Db, person: Person, config: Config, form: Form, problems: dict[str, str]) -> HtmlPage:
+    own = await queries.preferences(db, person.id, config.timezone)
+    channels = (await queries.settings(db)).channels
+    policy = await queries.policy(db)
+    configured = [channel for channel, health in channels.items() if health.is_configured]
+    rows = [
+        {
+            "slug": slug(kind.kind),
+            "kind": kind,
+            "chosen": first(form, f"way.{slug(kind.kind)}") or way_of(kind),
+            "ways": ways(configured, kind, default=way_of(policy.rule_of(kind.kind))),
+        }
+        for kind in own.kinds
+    ]
+    values = {
+        "rows": rows,
+        "own_zone": first(form, "zone") or own.zone,
+        "console_only": ALWAYS_CONSOLE,
+        "has_email": any(channel == "Email" for channel in configured),
+        "problems": problems,
+    }
+    return HtmlPage("notification_preferences.html", values, 400 if problems else 200)
+
+
+@screen("POST", "/notifications/preferences", limits=OWN)
+async def change_notification_preferences(
+    db: Db, person: Person, caller: Caller, form: Form, facts: Facts, config: Config
+) -> HtmlPage | SeeOther:
+    policy = await queries.policy(db)
+    kinds: list[Json] = []
+    for kind in (await queries.preferences(db, person.id, config.timezone)).kinds:
+        way = first(form, f"way.{slug(kind.kind)}")
+        if way and not kind.is_locked and kind.kind not in ALWAYS_CONSOLE:
+            # The default is not stored, so that the choice follows it when it changes.
+            is_default = way == way_of(policy.rule_of(kind.kind))
+            kinds.append({"kind": kind.kind} if is_default else {"kind": kind.kind, **way_in(way)})
+    raw: Json = {"kinds": kinds, "zone": first(form, "zone") or None}
+    try:
+        async with db.transaction():
+            await actions.change_preferences(db, caller, raw, facts)
+    except Invalid as error:
+        problems = {_place(kinds, field): said for field, said in problems_by_field(error).items()}
+        return await _preferences_page(db, person, config, form, problems)
+    return SeeOther("/notifications/preferences", "Your preferences were saved")
+
+
+def _place(kinds: list[Json], field: str) -> str:
+    """Return the field of the form for a field of the body."""
+    part, _, rest = field.partition(".")
+    number = rest.partition(".")[0]
+    return f"way.{slug(kinds[int(number)]['kind'])}" if part == "kinds" and number.isdecimal() else field
+
+
 @screen("GET", "/settings/outbox", scope=Scope.CONFIG_MANAGE, query={"outcome": a_word_of(MessageOutcome)})
 async def show_outbox(db: Db, query: dict[str, Any]) -> HtmlPage:
     """Show sent messages and the health of the channels."""
@@ -34,10 +97,16 @@ async def show_outbox(db: Db, query: dict[str, Any]) -> HtmlPage:
         "page": page,
         "texts": await queries.texts_of(db, [message.id for message in page.items]),
         "query": query,
-        "outcomes": list(MessageOutcome),
+        "outcomes": OUTCOME_WORDS,
         "settings": await queries.settings(db),
     }
     return HtmlPage("outbox.html", values)
 
 
-HANDLERS: list[HTTPRouteHandler] = [show_notifications, mark_all_notifications, show_outbox]
+HANDLERS: list[HTTPRouteHandler] = [
+    show_notifications,
+    mark_all_notifications,
+    show_notification_preferences,
+    change_notification_preferences,
+    show_outbox,
+]

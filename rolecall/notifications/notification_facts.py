@@ -30,7 +30,7 @@ _DECISIONS = {
 }
 
 
-class Occasion(msgspec.Struct, frozen=True, kw_only=True):
+class NotificationFacts(msgspec.Struct, frozen=True, kw_only=True):
     """The facts of one notification; templates use their names. An empty text is left out."""
 
     person: str = ""
@@ -53,9 +53,9 @@ class FactContext(msgspec.Struct, frozen=True):
     zone: ZoneInfo
 
 
-async def occasions_of(db: Db, ids: Sequence[UUID], context: FactContext) -> dict[UUID, Occasion]:
+async def facts_of(db: Db, ids: Sequence[UUID], context: FactContext) -> dict[UUID, NotificationFacts]:
     """Return the facts of each notification."""
-    found: dict[UUID, Occasion] = {}
+    found: dict[UUID, NotificationFacts] = {}
     for read in (_of_requests, _of_events, _of_imports, _of_webhooks, _of_channels):
         found |= await read(db, ids, context)
     return found
@@ -120,7 +120,7 @@ class _RequestRow(msgspec.Struct, frozen=True):
         return f"{access}: {named}" if self.count else access
 
 
-async def _of_requests(db: Db, ids: Sequence[UUID], context: FactContext) -> dict[UUID, Occasion]:
+async def _of_requests(db: Db, ids: Sequence[UUID], context: FactContext) -> dict[UUID, NotificationFacts]:
     rows = await fetch_rows(
         db,
         _REQUESTS,
@@ -132,8 +132,8 @@ async def _of_requests(db: Db, ids: Sequence[UUID], context: FactContext) -> dic
     return {row.id: _request(row, context) for row in (_RequestRow(*values) for values in rows)}
 
 
-def _request(row: _RequestRow, context: FactContext) -> Occasion:
-    common = Occasion(
+def _request(row: _RequestRow, context: FactContext) -> NotificationFacts:
+    common = NotificationFacts(
         person=row.person,
         what=row.what,
         by=row.reporter_name,
@@ -178,7 +178,7 @@ def _silence(reminders: Reminders) -> str:
     return f"After {days} {to} can respond too; until someone does, nothing changes"
 
 
-async def _of_events(db: Db, ids: Sequence[UUID], context: FactContext) -> dict[UUID, Occasion]:
+async def _of_events(db: Db, ids: Sequence[UUID], context: FactContext) -> dict[UUID, NotificationFacts]:
     rows = await fetch_rows(
         db,
         """SELECT n.id, n.kind, n.part, e.id, e.type, e.needed_on, e.reporter_name, i.first_name || ' ' || i.last_name,
@@ -192,7 +192,7 @@ async def _of_events(db: Db, ids: Sequence[UUID], context: FactContext) -> dict[
     for id, kind, part, event_id, type, needed_on, reporter, person, is_assigned, is_supervisor in rows:
         is_assignment = kind == NotificationKind.ASSIGNED
         day = needed_on.astimezone(context.zone)
-        found[id] = Occasion(
+        found[id] = NotificationFacts(
             person=person,
             what=f"{type} on {day.day} {day:%B %Y}",
             by=reporter,
@@ -204,7 +204,7 @@ async def _of_events(db: Db, ids: Sequence[UUID], context: FactContext) -> dict[
     return found
 
 
-async def _of_imports(db: Db, ids: Sequence[UUID], _: FactContext) -> dict[UUID, Occasion]:
+async def _of_imports(db: Db, ids: Sequence[UUID], _: FactContext) -> dict[UUID, NotificationFacts]:
     rows = await fetch_rows(
         db,
         """SELECT n.id, n.kind, r.id, r.number, a.name, coalesce(u.held, r.failure, ''), a.owner_id = n.identity_id,
@@ -219,7 +219,7 @@ async def _of_imports(db: Db, ids: Sequence[UUID], _: FactContext) -> dict[UUID,
         ids=list(ids),
     )
     return {
-        id: Occasion(
+        id: NotificationFacts(
             what=f"Import {number} of {application}",
             application=application,
             result=reason,
@@ -234,7 +234,7 @@ async def _of_imports(db: Db, ids: Sequence[UUID], _: FactContext) -> dict[UUID,
     }
 
 
-async def _of_webhooks(db: Db, ids: Sequence[UUID], _: FactContext) -> dict[UUID, Occasion]:
+async def _of_webhooks(db: Db, ids: Sequence[UUID], _: FactContext) -> dict[UUID, NotificationFacts]:
     rows = await fetch_rows(
         db,
         """SELECT n.id, h.id, h.name, h.enabled, h.failures,
@@ -244,7 +244,7 @@ async def _of_webhooks(db: Db, ids: Sequence[UUID], _: FactContext) -> dict[UUID
         ids=list(ids),
     )
     return {
-        id: Occasion(
+        id: NotificationFacts(
             what=f"Webhook {name}",
             result=f"{failures} attempts in a row failed" if enabled else "it was disabled after too many failures",
             why="You are an administrator",
@@ -256,7 +256,7 @@ async def _of_webhooks(db: Db, ids: Sequence[UUID], _: FactContext) -> dict[UUID
     }
 
 
-async def _of_channels(db: Db, ids: Sequence[UUID], _: FactContext) -> dict[UUID, Occasion]:
+async def _of_channels(db: Db, ids: Sequence[UUID], _: FactContext) -> dict[UUID, NotificationFacts]:
     rows = await fetch_rows(
         db,
         """SELECT n.id, n.part, c.last_error, c.failing_since IS NOT NULL
@@ -265,7 +265,7 @@ async def _of_channels(db: Db, ids: Sequence[UUID], _: FactContext) -> dict[UUID
         ids=list(ids),
     )
     return {
-        id: Occasion(
+        id: NotificationFacts(
             what=f"{channel} notifications",
             result=error or "",
             why="You are an administrator",

@@ -8,13 +8,14 @@ edit can lose them.
 import re
 from collections.abc import Sequence
 from difflib import get_close_matches
+from functools import lru_cache
 
 import msgspec
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
 from rolecall.core.errors import Problem
 from rolecall.notifications.model import MessageTemplate, NotificationKind, NotificationPolicy
-from rolecall.notifications.occasions import Occasion
+from rolecall.notifications.notification_facts import NotificationFacts
 
 # What templates may name, and an example of each for the preview.
 EXAMPLES = {
@@ -82,6 +83,7 @@ _environment = Environment(
     undefined=StrictUndefined,
     trim_blocks=True,
     lstrip_blocks=True,
+    auto_reload=False,
 )
 
 
@@ -115,7 +117,8 @@ def template_in(policy: NotificationPolicy, kind: NotificationKind) -> MessageTe
     return policy.template_of(kind) or default_template(kind)
 
 
-def template_problems(template: MessageTemplate) -> list[Problem]:
+@lru_cache(maxsize=64)
+def template_problems(template: MessageTemplate) -> tuple[Problem, ...]:
     """Return what is wrong with a template, by field and line."""
     found = []
     for field, text in (("subject", template.subject), ("body", template.body)):
@@ -123,7 +126,7 @@ def template_problems(template: MessageTemplate) -> list[Problem]:
             found += [Problem(field, f"Line {number}: {said}") for said in _line_problems(line)]
     if "\n" in template.subject:
         found.append(Problem("subject", "Subject must be one line"))
-    return found
+    return tuple(found)
 
 
 def _line_problems(line: str) -> list[str]:
@@ -143,20 +146,20 @@ def _instead(name: str) -> str:
     return f"; did you mean {near[0]}?" if near else f"; the names are {', '.join(EXAMPLES)}"
 
 
-def note_of(template: MessageTemplate, occasion: Occasion, recipient: str, base_url: str) -> Note:
+def note_of(template: MessageTemplate, about: NotificationFacts, recipient: str, base_url: str) -> Note:
     """Fill in a template; raise TemplateFault if it is broken."""
     if problems := template_problems(template):
         raise TemplateFault(f"{problems[0].field}: {problems[0].message}")
-    values = {**{name: getattr(occasion, name, "") for name in EXAMPLES}, "recipient": recipient}
+    values = {**{name: getattr(about, name, "") for name in EXAMPLES}, "recipient": recipient}
     body = [line for line in template.body.split("\n") if _is_said(line, values)]
     paragraphs = [_one_line(part) for part in re.split(r"\n\s*\n", _filled("\n".join(body), values)) if part.strip()]
     facts = [(label, values[name]) for name, label in _FACTS.items() if values[name]]
-    link = f"{base_url}{occasion.link}"
-    return Note(_one_line(_filled(template.subject, values)), paragraphs, facts, link, _opens(template.kind, occasion))
+    link = f"{base_url}{about.link}"
+    return Note(_one_line(_filled(template.subject, values)), paragraphs, facts, link, _opens(template.kind, about))
 
 
-def _opens(kind: NotificationKind, occasion: Occasion) -> str:
-    return "Open the event" if occasion.link.startswith("/events/") else _OPENS.get(kind, "Open the request")
+def _opens(kind: NotificationKind, about: NotificationFacts) -> str:
+    return "Open the event" if about.link.startswith("/events/") else _OPENS.get(kind, "Open the request")
 
 
 def _is_said(line: str, values: dict[str, str]) -> bool:
@@ -170,7 +173,8 @@ def _filled(text: str, values: dict[str, str]) -> str:
 
 def _one_line(text: str) -> str:
     """Collapse white space, so that no name can add a header or a line."""
-    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    plain = " ".join(text.split())
+    return plain if plain.isprintable() else " ".join("".join(c if c.isprintable() else " " for c in plain).split())
 
 
 def subject_of(notes: Sequence[Note]) -> str:

@@ -13,10 +13,10 @@ from rolecall.core.db import Db, Pool
 from rolecall.core.errors import Conflict
 from rolecall.core.ids import new_id
 from rolecall.notifications import direct, queries
+from rolecall.notifications.message_text import Note, write
 from rolecall.notifications.model import Channel, MessageOutcome
 from rolecall.notifications.outbox import OutgoingMessage
 from rolecall.notifications.shapes import ChannelTest, TestBody
-from rolecall.notifications.writing import Note, write
 
 _KIND = "Test"
 _RECIPIENT = "administrator"
@@ -29,7 +29,7 @@ _NOTE = Note(
 )
 
 
-class Trial(msgspec.Struct, frozen=True):
+class SentTest(msgspec.Struct, frozen=True):
     """A test that was sent."""
 
     message: OutgoingMessage
@@ -38,7 +38,7 @@ class Trial(msgspec.Struct, frozen=True):
     started_on: datetime
 
 
-async def try_channel(pool: Pool, config: Config, raw: Json, facts: Facts) -> Trial:
+async def send_test(pool: Pool, config: Config, raw: Json, facts: Facts) -> SentTest:
     """Send a test. The server may be slow, so this must happen before the operation takes a database connection."""
     body = check(TestBody, raw, facts)
     async with pool.connection() as db:
@@ -49,13 +49,13 @@ async def try_channel(pool: Pool, config: Config, raw: Json, facts: Facts) -> Tr
     written = write([note], _RECIPIENT, config.base_url, is_digest=False)
     address = body.address if body.channel is Channel.EMAIL else str(body.channel)
     id = new_id()
-    message = OutgoingMessage(id, id, body.channel, _RECIPIENT, address, written, [note], id, 1)
-    return Trial(message, *await direct.deliver(message, delivery, config), facts.now)
+    message = OutgoingMessage(id, id, body.channel, _RECIPIENT, address, written, [note], id, facts.now, 1)
+    return SentTest(message, *await direct.deliver(message, delivery, config), facts.now)
 
 
-async def record_trial(db: Db, trial: Trial) -> ChannelTest:
+async def record_test(db: Db, sent: SentTest) -> ChannelTest:
     """Keep the test in the log of messages; a channel that works again is used at once."""
-    message = trial.message
-    await direct.log_message(db, message, _KIND, (trial.outcome, trial.response), trial.started_on)
-    await record(db, "Notification Settings", UUID(int=0), {"tested": message.channel, "outcome": trial.outcome})
-    return ChannelTest(message.channel, trial.outcome, trial.response)
+    message = sent.message
+    await direct.log_message(db, message, _KIND, (sent.outcome, sent.response), sent.started_on)
+    await record(db, "Notification Settings", UUID(int=0), {"tested": message.channel, "outcome": sent.outcome})
+    return ChannelTest(message.channel, sent.outcome, sent.response)

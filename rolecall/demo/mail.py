@@ -1,0 +1,20 @@
+"""The mail of the sample company: messages are kept in the outbox, which shows what would have been sent."""
+
+from rolecall.core.checking import Facts
+from rolecall.core.config import Config
+from rolecall.core.db import Db, Pool
+from rolecall.demo.people import DOMAIN
+from rolecall.notifications import actions
+from rolecall.notifications.model import Transport
+from rolecall.notifications.sender import MessageSender
+
+
+async def keep_mail(db: Db, facts: Facts, config: Config) -> None:
+    email = {"transport": Transport.OUTBOX, "sender": f"rolecall@{DOMAIN}"}
+    await actions.change_settings(db, {"email": email}, facts, config)
+
+
+async def send_mail(pool: Pool, config: Config) -> None:
+    """Write what is due, as the worker does."""
+    async with MessageSender(pool, config, lambda: None) as sender:
+        await sender.send_due()

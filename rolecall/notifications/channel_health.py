@@ -1,0 +1,35 @@
+"""Record whether each channel works; a failing one is paused, and the administrators are notified in the console."""
+
+from datetime import datetime
+
+from rolecall.core.db import Db, execute, fetch_value
+from rolecall.notifications.model import PAUSES, Channel
+
+
+async def mark_working(db: Db, channel: Channel) -> None:
+    await execute(
+        db,
+        """UPDATE notification_channels SET failures = 0, failing_since = NULL, last_error = NULL, paused_until = NULL
+           WHERE channel = %(channel)s AND (failures > 0 OR paused_until IS NOT NULL)""",
+        channel=channel,
+    )
+
+
+async def mark_failing(db: Db, channel: Channel, error: str, now: datetime) -> datetime:
+    """Count a failure of the channel and return until when it is paused."""
+    await execute(db, "INSERT INTO notification_channels (channel) VALUES (%(c)s) ON CONFLICT DO NOTHING", c=channel)
+    failures = await fetch_value(
+        db, "SELECT failures FROM notification_channels WHERE channel = %(c)s FOR NO KEY UPDATE", c=channel
+    )
+    until = now + PAUSES[min(failures, len(PAUSES) - 1)]
+    # Fires notify_of_failing_channel, schema/notifications.sql.
+    await execute(
+        db,
+        """UPDATE notification_channels SET failures = failures + 1, failing_since = coalesce(failing_since, %(now)s),
+                                            last_error = %(error)s, paused_until = %(until)s WHERE channel = %(c)s""",
+        c=channel,
+        error=error,
+        now=now,
+        until=until,
+    )
+    return until

@@ -1,0 +1,93 @@
+"""What operators watch: failing channels, overdue and refused messages, and numbers for the metrics."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+import msgspec
+
+from rolecall.core.db import Db, fetch_all, fetch_rows, fetch_value
+from rolecall.core.paging import totals_by
+from rolecall.notifications.model import Channel, MessageOutcome
+
+# While a worker runs, a message is claimed within a second of its due time.
+_OVERDUE_AFTER = timedelta(minutes=5)
+REFUSED_WITHIN = timedelta(days=7)
+
+
+class FailingChannel(msgspec.Struct, frozen=True):
+    channel: str
+    failing_since: datetime
+    last_error: str
+
+
+class RefusedAddress(msgspec.Struct, frozen=True):
+    address: str
+    response: str
+
+
+class NotificationProblems(msgspec.Struct, frozen=True):
+    """What keeps messages from arriving; `refused` are addresses of the last days, the newest first."""
+
+    failing: Sequence[FailingChannel]
+    overdue_since: datetime | None
+    refused: Sequence[RefusedAddress]
+    broken_templates: Sequence[str]
+
+
+class NotificationNumbers(msgspec.Struct, frozen=True):
+    by_outcome: dict[str, int]
+    unsent: int
+    oldest_unsent_seconds: float
+    failing: dict[str, int]
+
+
+# A message of a paused channel waits for the channel. A digest that is not due yet is not late.
+_UNSENT = "status = 'New' OR status = 'Pending' AND (next_attempt_on <= %(now)s OR message_id IS NOT NULL)"
+
+
+async def problems(db: Db, now: datetime) -> NotificationProblems:
+    overdue: datetime | None = await fetch_value(
+        db,
+        """SELECT min(n.next_attempt_on) FROM notifications n LEFT JOIN notification_channels c USING (channel)
+           WHERE n.status IN ('New', 'Pending') AND n.next_attempt_on < %(late)s
+             AND (c.paused_until IS NULL OR c.paused_until <= %(now)s)""",
+        late=now - _OVERDUE_AFTER,
+        now=now,
+    )
+    broken = await fetch_rows(db, "SELECT kind FROM notification_template_faults ORDER BY kind")
+    return NotificationProblems(
+        await failing_channels(db), overdue, await _refused(db, now), [kind for (kind,) in broken]
+    )
+
+
+async def failing_channels(db: Db) -> list[FailingChannel]:
+    return await fetch_all(
+        db,
+        FailingChannel,
+        """SELECT channel, failing_since, coalesce(last_error, '') AS last_error FROM notification_channels
+           WHERE failing_since IS NOT NULL ORDER BY channel""",
+    )
+
+
+async def _refused(db: Db, now: datetime) -> list[RefusedAddress]:
+    """Return addresses whose last message was refused, or deferred until the last attempt."""
+    return await fetch_all(
+        db,
+        RefusedAddress,
+        """SELECT DISTINCT ON (address) address, coalesce(response, '') AS response FROM notification_messages
+           WHERE outcome = 'refused' AND list_key >= time_key(%(since)s, 0) ORDER BY address, list_key DESC""",
+        since=now - REFUSED_WITHIN,
+    )
+
+
+async def numbers(db: Db, now: datetime) -> NotificationNumbers:
+    [(unsent, oldest)] = await fetch_rows(
+        db, f"SELECT count(*), min(created_date) FROM notifications WHERE {_UNSENT}", now=now
+    )
+    failing = {each.channel for each in await failing_channels(db)}
+    return NotificationNumbers(
+        await totals_by(db, "notification_messages", "outcome", list(MessageOutcome)),
+        unsent,
+        max((now - oldest).total_seconds(), 0.0) if oldest else 0.0,
+        {channel: int(channel in failing) for channel in Channel if channel is not Channel.CONSOLE},
+    )

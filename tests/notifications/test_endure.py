@@ -1,0 +1,177 @@
+"""Many notifications, a tenth of the addresses refused, and killed workers: each arrives, and none twice without need.
+
+`ROLECALL_MESSAGES=10000` sends more; `ROLECALL_WORKER_KILLS` kills more often.
+"""
+
+import asyncio
+import os
+import time
+from collections import Counter, defaultdict
+from datetime import timedelta
+from email.message import EmailMessage
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+import msgspec
+import pytest
+
+from rolecall.access_requests import creation, moving
+from rolecall.access_requests.model import NewPrivilege, NewRequest
+from rolecall.core import clock
+from rolecall.core.caller import SYSTEM
+from rolecall.core.config import Config
+from rolecall.core.db import Db, fetch_rows, fetch_value
+from rolecall.notifications.model import LEASE
+from rolecall.settings.policy import RequestAction
+from tests.builders import an_application, an_identity
+from tests.figures import measured
+from tests.notifications.mailbox import Mailbox
+from tests.notifications.notifying import Desk
+from tests.webhooks.test_endure import Worker, both_live, until
+
+MESSAGES = int(os.environ.get("ROLECALL_MESSAGES", "300"))
+KILLS = int(os.environ.get("ROLECALL_WORKER_KILLS", "2"))
+PEOPLE, AT_ONCE = 100, 100
+# Every tenth request is canceled before the workers can send its notification.
+CANCELED_EVERY = 10
+
+
+class Sent(msgspec.Struct, frozen=True):
+    """What is known of one notification: its status, its address and the outcomes of its messages."""
+
+    status: str
+    address: str
+    outcomes: list[str]
+
+
+async def people_with_reviewers(db: Db) -> list[UUID]:
+    """Create people; the addresses of a tenth of their supervisors are refused, and some are greylisted at first."""
+    people = []
+    for n in range(PEOPLE):
+        word = "unknown" if n % 10 == 0 else "grey" if n % 50 == 1 else "boss"
+        boss = await an_identity(db, "Boss", f"Number {n}", email=f"{word}{n}@test.example")
+        people.append(await an_identity(db, "Ada", f"Number {n}", email=f"a{n}@x.example", supervisorId=str(boss)))
+    return people
+
+
+async def ask(db: Db, application: UUID, people: list[UUID], number: int) -> None:
+    """Create requests; cancel every tenth in the same transaction or in one of its own."""
+    privileges = [NewPrivilege(header="Ledger", permission="Post entries")]
+    requests = [
+        NewRequest(
+            action=RequestAction.ADD, application_id=application, identity_id=people[n % PEOPLE], privileges=privileges
+        )
+        for n in range(number)
+    ]
+    async with db.transaction():
+        created = await creation.create_requests(db, SYSTEM, requests, clock.now())
+        await moving.cancel(db, list(created)[::CANCELED_EVERY], SYSTEM, clock.now())
+
+
+async def nothing_waits(db: Db) -> bool:
+    """Return whether all is sent, except what is deferred or was leased for at least 10 s by a killed worker."""
+    waiting = await fetch_value(
+        db,
+        """SELECT count(*) FROM notifications
+           WHERE status = 'New' OR status = 'Pending' AND (next_attempt_on <= %(now)s
+               OR lease IS NOT NULL AND next_attempt_on > %(now)s + interval '50 seconds')""",
+        now=clock.now(),
+    )
+    return bool(waiting == 0)
+
+
+@pytest.mark.timeout(600 + MESSAGES // 5)
+async def test_each_notification_arrives_once_and_none_for_finished_work(
+    db: Db, config: Config, mail: Mailbox, desk: Desk
+) -> None:
+    application, people = await an_application(db, "Payroll"), await people_with_reviewers(db)
+    workers = [Worker(config), Worker(config)]
+    # Before the workers run: these are canceled before any worker can see them.
+    await ask(db, application, people, min(AT_ONCE, MESSAGES))
+    for worker in workers:
+        await worker.start()
+    await until(lambda: both_live(db))
+    started = time.monotonic()
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(kill_while_sending(mail, workers))
+        for asked in range(AT_ONCE, MESSAGES, AT_ONCE):
+            await ask(db, application, people, min(AT_ONCE, MESSAGES - asked))
+    await until(lambda: nothing_waits(db))
+    seconds = time.monotonic() - started
+    for worker in workers:
+        await worker.kill()
+    for wait in (LEASE, timedelta(minutes=10)):
+        clock.travel_to(clock.now() + wait)
+        await desk.work()
+
+    rows = await notifications(db)
+    figures = check(rows, mail.messages)
+    the_check_would_notice(rows, mail.messages)
+    measured(f"{figures}; {KILLS} kills; {len(mail.messages) / seconds:,.0f} a second")
+
+
+async def kill_while_sending(mail: Mailbox, workers: list[Worker]) -> None:
+    for n in range(KILLS):
+        enough: int = MESSAGES * 8 // 10 * (n + 1) // (KILLS + 1)
+        await until(partial(arrived, mail, enough))
+        await workers[n % 2].kill()
+        await workers[n % 2].start()
+
+
+async def arrived(mail: Mailbox, number: int) -> bool:
+    return len(mail.messages) >= number
+
+
+async def notifications(db: Db) -> dict[str, Sent]:
+    """Return what the database knows, by the id of the request."""
+    found = await fetch_rows(
+        db,
+        """SELECT n.item_id::text, n.status, i.email_address,
+                  ARRAY(SELECT m.outcome FROM notification_messages m WHERE m.identity_id = n.identity_id
+                         AND position(n.item_id::text IN m.text) > 0 ORDER BY m.number)
+           FROM notifications n JOIN identities i ON i.id = n.identity_id WHERE n.kind = 'Waiting'""",
+    )
+    assert len(found) == MESSAGES
+    return {request: Sent(status, address, outcomes) for request, status, address, outcomes in found}
+
+
+def check(rows: dict[str, Sent], messages: list[EmailMessage]) -> str:
+    received: dict[str, list[EmailMessage]] = defaultdict(list)
+    for message in messages:
+        received[str(message.get_body(("plain",))).partition("/requests/")[2][:36]].append(message)
+    assert set(received) <= set(rows), "a message is about nothing known"
+    counts: Counter[str] = Counter()
+    for request, sent in rows.items():
+        copies, unknown = received[request], sent.outcomes.count("unknown")
+        counts[sent.status] += 1
+        counts["twice"] += len(copies) == 2
+        assert {copy["To"] for copy in copies} <= {sent.address}
+        assert len({copy["Message-ID"] for copy in copies}) <= 1
+        match sent.status:
+            case "Sent":
+                assert 1 <= len(copies) <= 1 + unknown, f"{len(copies)} copies after {sent.outcomes}"
+                assert sent.outcomes.count("sent") == 1
+            case "Failed":
+                assert sent.address.startswith("unknown")
+                assert (copies, sent.outcomes[-1]) == ([], "refused")
+            case status:
+                assert status == "Withdrawn"
+                assert (copies, sent.outcomes) == ([], [])
+    assert counts["Withdrawn"] == len(rows) // CANCELED_EVERY
+    assert counts["Sent"] + counts["Failed"] + counts["Withdrawn"] == len(rows)
+    return (
+        f"{len(rows):,} notifications: {counts['Sent']:,} arrived, {counts['twice']} of them twice after an unknown"
+        f" outcome; {counts['Failed']:,} addresses refused; none of {counts['Withdrawn']:,} for finished work"
+    )
+
+
+def the_check_would_notice(rows: dict[str, Sent], messages: list[EmailMessage]) -> None:
+    """Test the check with a needless duplicate, a missing message, and one for finished work."""
+    once = next(request for request, sent in rows.items() if sent.outcomes == ["sent"])
+    [copy] = [message for message in messages if once in str(message.get_body(("plain",)))]
+    others = [message for message in messages if message is not copy]
+    finished: dict[str, Any] = {**rows, once: msgspec.structs.replace(rows[once], status="Withdrawn", outcomes=[])}
+    for known, received in ((rows, [*messages, copy]), (rows, others), (finished, messages)):
+        with pytest.raises(AssertionError):
+            check(known, received)

@@ -1,0 +1,127 @@
+"""Faults of servers and receivers: seen by an administrator, and nothing is blocked for others."""
+
+from datetime import timedelta
+
+import httpx2
+import pytest
+
+from rolecall.core import clock
+from rolecall.core.caller import SYSTEM
+from rolecall.core.config import Config
+from rolecall.core.db import Db, execute, fetch_rows, fetch_value
+from rolecall.notifications import health
+from rolecall.notifications.sender import MessageSender
+from rolecall.personnel_events import actions as events
+from tests.builders import an_identity, facts
+from tests.notifications.mailbox import Mailbox
+from tests.notifications.notifying import Company, Desk, ask, change, notified, outcomes
+from tests.webhooks.receivers import receiving as receiving_posts
+
+
+async def test_message_that_bounces_after_its_text_is_refused_and_blocks_nobody_else(
+    db: Db, company: Company, mail: Mailbox, desk: Desk
+) -> None:
+    await execute(db, "UPDATE identities SET email_address = 'spam@x.example' WHERE id = %(id)s", id=company.grace)
+    joan = await an_identity(db, "Joan", "Clarke", email="joan@test.example")
+    await ask(db, company)
+    await execute(db, "UPDATE identities SET supervisor_id = %(o)s WHERE id = %(id)s", o=joan, id=company.ada)
+    await ask(db, company)
+
+    await desk.work()
+
+    assert sorted(await outcomes(db)) == ["refused", "sent"]
+    assert len(mail.to("joan@test.example")) == 1
+    [refused] = (await health.problems(db, clock.now())).refused
+    assert (refused.address, refused.response) == ("spam@x.example", "554 5.7.1 Message rejected as spam")
+
+
+async def test_message_that_waits_too_long_is_released_without_an_attempt(
+    db: Db, company: Company, mail: Mailbox, desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await ask(db, company)
+    with monkeypatch.context() as slow:
+        slow.setattr("rolecall.notifications.mail.FRESH_FOR", timedelta(seconds=-1))
+        async with MessageSender(desk.pool, desk.config, lambda: None) as sender:
+            await sender.turn(desk.pool, desk.config, clock.now())
+            await sender.rest()
+    assert mail.messages == []
+    assert await outcomes(db) == []
+    assert await fetch_rows(db, "SELECT status, step, lease FROM notifications") == [("Pending", 0, None)]
+
+    await desk.work()
+
+    assert await outcomes(db) == ["sent"]
+
+
+async def test_worker_that_stops_releases_what_it_has_not_begun(
+    db: Db, company: Company, mail: Mailbox, desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(3):
+        await ask(db, company)
+    with monkeypatch.context() as one_connection:
+        one_connection.setattr("rolecall.notifications.mail._CONNECTIONS", 1)
+        async with MessageSender(desk.pool, desk.config, lambda: None) as sender:
+            await sender.turn(desk.pool, desk.config, clock.now())
+
+    assert len(await outcomes(db)) < 3
+    assert await fetch_value(db, "SELECT count(*) FROM notifications WHERE lease IS NOT NULL") == 0
+    await desk.work()
+    assert await outcomes(db) == ["sent"] * 3
+    assert len(mail.messages) == 3
+
+
+async def test_message_whose_response_is_late_has_an_unknown_outcome(
+    db: Db, company: Company, mail: Mailbox, desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mail.late_seconds = 3.0
+    monkeypatch.setattr("rolecall.notifications.mail.MESSAGE_TAKES", timedelta(seconds=6))
+    await ask(db, company)
+
+    await desk.work()
+
+    assert await outcomes(db) == ["unknown"]
+    assert await notified(db, company.grace) == [("Waiting", "Pending")]
+
+
+@pytest.mark.parametrize("is_allowed", [False, True])
+async def test_event_about_a_person_goes_to_a_shared_channel_only_if_allowed(
+    db: Db, config: Config, company: Company, mail: Mailbox, desk: Desk, is_allowed: bool
+) -> None:
+    """Grace chose Slack for what is assigned to her, which may be an event about a person."""
+    async with receiving_posts() as receiver:
+        await change(db, config, slackUrl=receiver.url)
+        if is_allowed:
+            await change(db, config, kinds=[{"kind": "Personnel Event", "isChatAllowed": True}])
+        for kind in ("Personnel Event", "Assigned"):
+            await execute(
+                db,
+                """INSERT INTO notification_preferences (identity_id, kind, channel, rhythm)
+                   VALUES (%(id)s, %(kind)s, 'Slack', 'At Once')""",
+                id=company.grace,
+                kind=kind,
+            )
+        leaving = {"identityId": str(company.ada), "effectiveDate": "2030-01-31"}
+        event = await events.offboard(db, SYSTEM, leaving, facts())
+        await events.assign_event(db, SYSTEM, event, {"assigneeId": str(company.grace)}, facts())
+        await desk.work()
+
+    assert len(receiver.received) == (2 if is_allowed else 0)
+    assert len(mail.to("grace@test.example")) == (0 if is_allowed else 2)
+
+
+async def test_shared_channel_for_events_about_people_must_be_allowed(
+    db: Db, config: Config, company: Company, client: httpx2.AsyncClient
+) -> None:
+    settings, preferences = "/api/notification-settings", "/api/notification-preferences"
+    await execute(db, "UPDATE tokens SET owner_id = %(id)s", id=company.grace)
+    slack = {"kinds": [{"kind": "Personnel Event", "channel": "Slack"}]}
+
+    refused, chosen = await client.patch(settings, json=slack), await client.patch(preferences, json=slack)
+    allowed = await client.patch(settings, json={"kinds": [{**slack["kinds"][0], "isChatAllowed": True}]})
+
+    [problem] = refused.json()["errors"]
+    assert problem["field"] == "kinds.0.channel"
+    assert "Everyone in the Slack channel would read Personnel Event messages" in problem["message"]
+    assert "An administrator has not allowed Personnel Event in Slack" in chosen.text
+    assert allowed.status_code == 200
+    assert (await client.patch(preferences, json=slack)).status_code == 200
