@@ -11,6 +11,8 @@ import msgspec
 from rolecall.accounts.model import PermissionName
 from rolecall.accounts.naming import look_up_permissions
 from rolecall.console import finding
+from rolecall.console.forms import first
+from rolecall.console.inputs import Form
 from rolecall.core.caller import Caller
 from rolecall.core.db import Db
 from rolecall.effective_access.queries import access_of
@@ -31,10 +33,17 @@ class AccessChoice(msgspec.Struct, frozen=True):
 
 
 class FoundAccess(msgspec.Struct, frozen=True):
-    """What a search found; `message` says what to do if it found nothing."""
+    """What a search for `words` found; `message` says what to do if it found nothing."""
 
     choices: list[AccessChoice]
     message: str
+    words: str = ""
+
+
+def is_searched(form: Form, place: str = "") -> bool:
+    """Tell whether the form asks for a search: words are typed whose results it does not show yet."""
+    words = first(form, f"find{place}")
+    return bool(words) and words != first(form, f"searched{place}")
 
 
 def line_of(name: PermissionName) -> str:
@@ -66,9 +75,11 @@ async def access_like(db: Db, application_id: UUID | None, words: str) -> FoundA
         for one in found
     ]
     if choices:
-        return FoundAccess(choices, "")
+        return FoundAccess(choices, "", words)
     (lookup,) = await look_up_permissions(db, [(application_id, PermissionName("", "", words))])
-    return FoundAccess([], lookup.complaint or "The application has no groups and permissions yet. Write the name")
+    return FoundAccess(
+        [], lookup.complaint or "The application has no groups and permissions yet. Write the name", words
+    )
 
 
 async def access_as(db: Db, application_id: UUID | None, field: str, words: str, caller: Caller) -> FoundAccess:

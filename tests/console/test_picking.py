@@ -59,6 +59,18 @@ async def test_request_form_finds_access_by_a_part_of_its_name(
     ]
 
 
+async def test_form_with_the_results_of_its_search_is_sent(
+    administrator: httpx2.AsyncClient, db: Db, ledger: UUID
+) -> None:
+    await an_identity(db, "Greta", "Das")
+    fields = {"find": "appro", "pick": "Wires / Approve"}
+
+    other = await ask(administrator, ledger, **fields, searched="close")
+    same = await ask(administrator, ledger, **fields, searched="appro")
+
+    assert (other.status_code, same.status_code) == (200, 303)
+
+
 @pytest.mark.parametrize(
     ("fields", "message"),
     [

@@ -21,7 +21,7 @@ from rolecall.console.forms import (
 )
 from rolecall.console.frame import screen
 from rolecall.console.inputs import Form, one_among
-from rolecall.console.picking import FoundAccess, access_like, with_lines
+from rolecall.console.picking import FoundAccess, access_like, is_searched, with_lines
 from rolecall.core.caller import Caller, Scope
 from rolecall.core.checking import Facts, Json
 from rolecall.core.db import Db
@@ -109,7 +109,7 @@ def _access(form: Form, n: int) -> Json | None:
 async def _picks(db: Db, form: Form) -> dict[int, FoundAccess] | None:
     """Return what was searched for in each application of the form, or None if nothing was."""
     searched = {n: words for n in range(1001) if (words := first(form, f"find.{n}"))}
-    if not searched and not first(form, "search"):
+    if not first(form, "search") and not any(is_searched(form, f".{n}") for n in searched):
         return None
     # The form is shown again without the places that have no application.
     chosen = [n for n in range(1001) if first(form, f"applicationId.{n}")]

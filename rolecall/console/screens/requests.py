@@ -23,7 +23,7 @@ from rolecall.console.forms import (
 from rolecall.console.frame import OWN, screen
 from rolecall.console.inputs import Form, some_words
 from rolecall.console.model import Person
-from rolecall.console.picking import FoundAccess, access_as, access_like, with_lines
+from rolecall.console.picking import FoundAccess, access_as, access_like, is_searched, with_lines
 from rolecall.core.caller import Caller, Scope
 from rolecall.core.checking import Facts
 from rolecall.core.db import Db
@@ -182,7 +182,7 @@ async def _find_access(db: Db, caller: Caller, form: Form) -> HtmlPage:
 @screen("POST", "/requests/new", scope=Scope.ACCESS_REQUESTS_WRITE, limits=OWN)
 async def create_access_request(db: Db, caller: Caller, form: Form, facts: Facts) -> HtmlPage | SeeOther:
     form = {**form, "privileges": [with_lines(first(form, "privileges"), form.get("pick", []))]}
-    if first(form, "search") or first(form, "find") or first(form, "sameAs"):
+    if first(form, "search") or is_searched(form) or first(form, "sameAs"):
         return await _find_access(db, caller, form)
     try:
         async with db.transaction():

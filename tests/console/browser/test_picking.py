@@ -1,4 +1,4 @@
-"""Find access in the form of a request, with and without scripts."""
+"""Find access in forms, with and without scripts."""
 
 from rolecall.core.db import Db, fetch_value
 from tests.builders import an_application, an_identity
@@ -37,3 +37,24 @@ async def test_request_form_finds_access_by_name_and_from_another_person(visit: 
         bank=bank,
     )
     assert named == ["Approve wires", "Treasury"]
+
+
+async def test_model_form_finds_groups_by_a_part_of_their_name(visit: Visit, site_db: Db) -> None:
+    name = f"Grants {'with' if visit.has_scripts else 'without'}"
+    bank = await an_application(site_db, f"{name} bank")
+    await some_groups(site_db, bank, {"Wire approvers": "", "Treasury": ""})
+    page = visit.page
+    await visit.go("/access-models/new")
+    await page.get_by_label("Name (required)").fill(name)
+    await page.get_by_label("Application 1").select_option(label=f"{name} bank")
+
+    for words, group in (("treas", "Treasury"), ("approv", "Wire approvers")):
+        await page.get_by_label("Find a group or permission").first.fill(words)
+        if not visit.has_scripts:
+            await page.get_by_role("button", name="Find access").first.click()
+        await page.get_by_label(group).check()
+    await page.get_by_role("button", name="Save draft").click()
+
+    await visit.sees("The draft was created")
+    draft = await fetch_value(site_db, "SELECT draft -> 'access' -> 0 FROM access_models WHERE name = %(n)s", n=name)
+    assert draft["groups"] == ["Treasury", "Wire approvers"]
