@@ -69,6 +69,8 @@ FITTING: dict[str, Callable[[Any], Any]] = {
     "permissions": lambda _: [{"header": "Ledger", "permission": "Post"}],
     "privileges": lambda _: [{"header": "Ledger", "permission": "Post"}],
     "provisionerIds": several("identities"),
+    # A condition has one of three keys.
+    "skipRowsWhere": lambda _: [],
     # Nothing was renamed.
     "sameAs": lambda _: "",
     "patterns": lambda _: [{"permission": "Post*"}],
@@ -108,6 +110,8 @@ WHOLE: dict[str, Callable[[Any], Any]] = {
     "createAccessRequest": lambda body: (
         without(fit(body), "group") | {"identityId": one("identities")(None), "action": possible(body.get("action"))}
     ),
+    # The application must have a connector of files.
+    "saveConnectorTemplate": lambda _: {"applicationId": RECORDS["applications"][0], "name": another(None)},
     # Filters and columns depend on the list, a schedule on the settings of the process.
     "createReport": lambda _: {"name": another(None), "list": "identities", "ownerId": one("identities")(None)},
     "changeReport": lambda _: {"description": another(None), "columns": ["lastName"]},
