@@ -131,7 +131,7 @@ def find_groups_with_members(view: View) -> list[Part]:
         part.skip_rows(*conditions)
     if unreal := placeholders(members):
         pairs.skip_rows({"column": members.header, "is": unreal})
-        evidence.append(f"{', '.join(unreal)} is in every group and lies elsewhere than the others: it is left out")
+        evidence.append(f"{', '.join(unreal)} is a placeholder, in every group and apart from other members: left out")
     if people_in(everything)[1]:
         return [listing, *_with_people(everything, pairs, members)]
     return [listing, pairs]
