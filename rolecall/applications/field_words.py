@@ -34,7 +34,8 @@ YES_NO = _all(True, _YES) | _all(False, _NO)
 ACTIVE = {
     **YES_NO,
     **_all(True, "active,enabled,live,current,employed,aktiv,actif,activo,password expired,locked out,recovery"),
-    **_all(True, "member,admin,owner,primary owner,provisioned,not supported"),
+    **_all(True, "member,admin,owner,primary owner,provisioned,not supported,bot,guest"),
+    **dict.fromkeys(("multi-channelguest", "single-channelguest"), True),
     **_all(False, "inactive,disabled,suspended,deactivated,deprovisioned,terminated,former,former employee,left"),
     **_all(False, "blocked,archived,deleted,removed,revoked,expired,staged,closed,retired,resigned,dismissed"),
     **_all(True, "aktiviert,activé,active employee"),
@@ -99,6 +100,8 @@ NO_DATE = {
         "nie",
         "jamais",
         "nunca",
+        # How Google writes never.
+        "1970-01-01t00:00:00.000z",
         "mai",
     ),
 }

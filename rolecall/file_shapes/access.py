@@ -17,6 +17,8 @@ from rolecall.file_shapes.profiles import Profile
 _MEMBERS = {"member", "members", "uniquemember", "memberuid", "users", "memberlist"}
 _NAMING = ["cn", "group", "groupname", "name", "displayname", "role", "rolename", "team"]
 _LEAST_TICKED = 3
+# Columns that only groups have.
+_OF_GROUPS = {"grouptypes", "grouptype", "groupscope", "groupcategory", "membershiptype", "securityenabled"}
 # A file of groups has few columns.
 _MOST_OF_GROUPS = 12
 # A matrix whose cells are levels, such as R and RW.
@@ -172,11 +174,24 @@ def find_permissions(view: View) -> list[Part]:
 
 def _with_users(view: View, part: Part) -> list[Part]:
     """Add the users that each row describes beside what they hold, or derive them from their names."""
+    _name_unread(view, part)
     if "Username" in part.fields and (users := repeated_users(view, part.fields["Username"].header)):
         return [users, part]
     if part.origin("Username"):
         part.shape["deriveUsers"] = True
     return [part]
+
+
+def _name_unread(view: View, part: Part) -> None:
+    """Name the columns that alone tell some rows apart, because these rows become one."""
+    origins = [part.origin(field) or "" for field in ("Username", "Group", "Header", "Section", "Permission")]
+    read = [each for each in view.profiles if any(f"{{{each.header}" in origin for origin in origins)]
+    rows = len(read[0].cells) if read else 0
+    if not rows or len(set(zip(*(each.cells for each in read), strict=True))) == rows:
+        return
+    telling = [each for each in view.profiles if each not in read and len(each.distinct) > 1]
+    if named := ", ".join(each.header for each in telling[:5]):
+        part.evidence.append(f"Some rows differ only in columns that are not read: {named}")
 
 
 def _share_column(view: View, fields: dict[str, Meaning], shape: dict[str, Any], evidence: list[str]) -> None:
@@ -257,7 +272,12 @@ def _roles_in_scopes(view: View, fields: dict[str, Meaning], scope: Profile) -> 
 def find_groups(view: View) -> list[Part]:
     fields = view.fields(Content.GROUPS)
     users = {field for field, meaning in view.fields(Content.USERS).items() if meaning.score > 0.5}
-    if "Group" not in fields or users - {"Name", "Active"} or len(view.profiles) > _MOST_OF_GROUPS:
+    is_about_people = bool(users - {"Name", "Active"}) and view.named(_OF_GROUPS) is None
+    naming = view.named(["groupname", "displayname", "name"])
+    if naming and view.named(_OF_GROUPS):
+        fields = {field: each for field, each in fields.items() if each.header != naming.header}
+        fields["Group"] = Meaning(naming.header, "Group", 0.8, "it names the groups")
+    if "Group" not in fields or is_about_people or len(view.profiles) > _MOST_OF_GROUPS:
         return []
     if not view.by_header[fields["Group"].header].is_unique:
         return []

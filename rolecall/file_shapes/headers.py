@@ -76,7 +76,8 @@ def lay_out_rows(numbered: Numbered, last: Sequence[list[str]], chosen: int | No
         found = f"line {numbered[0][0]} has more than {MOST_COLUMNS:,} columns"
         raise ValueError(f"{found}; set shape.delimiter if it is another one, or split the file")
     width = _width(numbered)
-    likely = [(line, row) for line, row in numbered[:_MOST_TITLES] if _is_header(row, width)]
+    titled = [(line, row) for line, row in numbered[:_MOST_TITLES] if not row[0].startswith("version:")]
+    likely = [(line, row) for line, row in titled if _is_header(row, width)]
     if chosen:
         likely = [(line, row) for line, row in numbered if line == chosen] or likely
     if chosen == NO_HEADER or not likely:

@@ -27,7 +27,8 @@ _USERNAME = (
     "username,samaccountname,login,loginname,loginid,logonname,userlogin,accountname,account,accountid,userid,uid,user"
     ",userprincipalname,upn,profile.login,principal,principalid,principalname,identity,bname,benutzer,member,membername"
     ",nickname,handle,useridentifier,assignedto,actor,grantee,benutzername,benutzerkennung,anmeldename,kennung"
-    ",identifiant,utilisateur,nomutilisateur,usuario,nombredeusuario,utente,nomeutente,uname,signinname,key"
+    ",identifiant,utilisateur,nomutilisateur,usuario,nombredeusuario,utente,nomeutente,uname,signinname,nativeidentity,memberupn"
+    ",memberuserprincipalname,membersamaccountname,userupn,key"
 )
 _GROUP = (
     "group,groupname,role,rolename,agrname,team,teamname,profile,profilename,permissionset,memberof,groups,roles,teams"
@@ -71,13 +72,13 @@ WORDS: dict[Content, dict[str, str]] = {
     Content.PERMISSIONS: {
         "Username": f"{_USERNAME},email,mail",
         "Group": f"{_GROUP},name",
-        "Permission": "roledefinitionname,"
+        "Permission": "roledefinitionname,entitlementvalue,"
         "permission,permissionname,permissions,privilege,privileges,entitlement,entitlements,right,rights"
         ",authorization,action,actions,permissionid,tcode,transaction,operation,scope,scopes,capability,function,object"
         ",berechtigung,berechtigungen,recht,rechte,droit,droits,permiso,permisos,privilegetype",
         "Header": "header,heading,category,module,system,area,application,app,owner,schema,database,tableschema",
         "Section": "section,resource,resourcename,resourceid,subject,screen,object,field,target,path,tablename,table"
-        ",objectname,scope,project,repository,site,environment",
+        ",objectname,scope,project,repository,site,environment,entitlementattribute",
         "Access": "access,accesslevel,level,granted,allow,allowed,effect,permissiontype,accesstype,permissionstate"
         ",statedesc,zugriff",
         "Value": "value,limit,amount",
@@ -142,7 +143,10 @@ def is_flag(header: str) -> bool:
 
 
 def is_inverted(header: str) -> bool:
-    return any(name in _INACTIVE.split(",") for name in names_of(header)[:1])
+    """Return whether a column says the opposite of active, such as `IIQDisabled` and `Block sign in`."""
+    words = _words(header)
+    is_about_account = bool(words & _ENDED) and not words & (_FEATURES | _WHEN)
+    return is_about_account or any(name in _INACTIVE.split(",") for name in names_of(header)[:1])
 
 
 def meanings(content: Content, profiles: Sequence[Profile]) -> list[Meaning]:
@@ -172,7 +176,8 @@ _TOKENS: dict[str, str] = {
     "Username": "opr id,operator id,user id,usr id,usr,login,logon,acct,account no,account name,user,operator",
     "Employee ID": "emp no,emp id,emp nr,emp number,employee no,employee id,staff no,staff id,pers no,worker id",
     "Name": "opr name,operator name,user name,usr name,emp name,full name,person name,member name,display name",
-    "Active": "sts,stat,status,user state,acct status,enabled,active",
+    "Active": "sts,stat,status,user state,acct status,enabled,active,disabled,suspended,deactivated,blocked",
+    "Supervisor ID": "manager id,manager emp,manager number,supervisor id,supervisor emp",
     "Last Login": "last on,last login,last logon,last sign,last seen,last access",
     "First Name": "first name,given name",
     "Last Name": "last name,family name",
@@ -184,6 +189,9 @@ _TOKENS: dict[str, str] = {
     "Group": "roles,role,group,groups,grp,team,profile",
     "Permission": "perm,permission,privilege,entitlement",
 }
+# Words for accounts that are not active, unless the column says when or why.
+_ENDED = {"disabled", "suspended", "deactivated", "inactive", "blocked", "terminated", "archived", "revoked"}
+_WHEN = {"date", "on", "at", "time", "by", "reason", "days", "count", "until", "since"}
 # What may be enabled or active beside an account.
 _FEATURES = {
     "password",
@@ -214,7 +222,7 @@ _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 def _by_tokens(field: str, profile: Profile) -> Iterable[Meaning]:
     words = _words(profile.header)
-    if field == "Active" and words & _FEATURES:
+    if field == "Active" and words & (_FEATURES | _WHEN):
         return
     for at, tokens in enumerate(_TOKENS.get(field, "").split(",")):
         if tokens and set(tokens.split()) <= words:

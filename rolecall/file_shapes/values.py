@@ -11,7 +11,7 @@ from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
 
 # One-letter and local words for statuses; proposed with little confidence.
 _GUESSED = {
-    "expiredgrace": "Yes", "lockedtimed": "Yes",
+    "loa": "Yes", "leaveofabsence": "Yes", "expiredgrace": "Yes", "lockedtimed": "Yes",
     "a": "Yes", "e": "Yes", "act": "Yes", "ok": "Yes", "open": "Yes", "valid": "Yes", "onleave": "Yes", "leave": "Yes",
     "longtermleave": "Yes", "i": "No", "d": "No", "t": "No", "l": "No", "s": "No", "x": "No", "inact": "No",
     "term": "No", "susp": "No", "dis": "No", "quit": "No", "ended": "No", "offboarded": "No", "locked": "No",
@@ -71,7 +71,11 @@ def add_words(view: View, part: Part) -> None:
             continue
         if ANY_OTHER in part.shape.get("values", {}).get(field, {}):
             continue
-        unknown = [word for word in view.by_header[meaning.header].distinct if fold(word) not in WORDS[field]]
+        words = view.by_header[meaning.header].distinct
+        codes = {fold(word) for word in words}
+        # T beside other codes is terminated rather than true.
+        doubtful = {"t"} if "t" in codes and "f" not in codes and len(codes) > 1 else set()
+        unknown = [word for word in words if fold(word) not in WORDS[field].keys() - doubtful]
         for word in unknown[:12]:
             guess = _GUESSED.get(_letters(word))
             values = {"Yes": "Yes", "No": "No"} if field == "Active" else _IDENTITY_WORDS

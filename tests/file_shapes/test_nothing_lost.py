@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tests.file_shapes.test_exports import imported
+from tests.file_shapes.test_exports import imported, proposed
 
 
 def test_users_without_a_group_are_not_lost(tmp_path: Path) -> None:
@@ -167,3 +167,49 @@ def test_single_quotes_and_rows_of_known_words(tmp_path: Path) -> None:
 
     assert quoted.active == {"ada", "bob"}
     assert (words.active, words.inactive) == ({"ada"}, {"bob"})
+
+
+def test_sailpoint_accounts_and_entitlements(tmp_path: Path) -> None:
+    accounts = 'nativeIdentity,displayName,IIQDisabled,groups\nada,Ada Byron,false,"[""a"",""b""]"\n'
+    accounts += 'bob,Bob Kahn,true,"[""a""]"\n'
+    held = "Display Name,Account Name,Application,Entitlement Attribute,Entitlement Value,Status\n"
+    held += "Ada Byron,ada,AD,memberOf,Staff,Active\nAda Byron,ada,AD,memberOf,Ops,Active\n"
+    held += "Bob Kahn,bob,AD,memberOf,Staff,Inactive\n"
+
+    found, other = imported(tmp_path, accounts=accounts), imported(tmp_path, entitlements=held)
+
+    assert (found.active, found.inactive) == ({"ada"}, {"bob"})
+    assert found.memberships == {("ada", "a"), ("ada", "b"), ("bob", "a")}
+    assert (other.active, other.inactive) == ({"ada"}, {"bob"})
+    assert other.permissions == {("ada", "", "AD", "Staff"), ("ada", "", "AD", "Ops"), ("bob", "", "AD", "Staff")}
+
+
+def test_groups_and_members_of_entra(tmp_path: Path) -> None:
+    groups = "id,displayName,mail,groupTypes,securityEnabled,membershipType\n1,Staff,s@x.com,Unified,false,Assigned\n"
+    groups += "2,Ops,,,true,Assigned\n"
+    members = "GroupId,GroupName,MemberId,MemberUPN,MemberType\ng1,Staff,u1,a@x.com,user\ng1,Staff,u2,b@x.com,user\n"
+    members += "g2,Ops,u1,a@x.com,user\n"
+
+    assert imported(tmp_path, groups=groups).groups == {"Staff", "Ops"}
+    assert imported(tmp_path, members=members).memberships == {
+        ("a@x.com", "Staff"), ("b@x.com", "Staff"), ("a@x.com", "Ops"),
+    }  # fmt: skip
+
+
+def test_codes_of_statuses_become_questions(tmp_path: Path) -> None:
+    text = "EmpID;Name;Manager EmpID;Start Date;Employment Status\n1;Byron, Ada;3;2021-05-01;A\n"
+    text += "2;Kahn, Bob;1;2020-08-15;T\n3;Dee, Cy;;2019-01-01;LOA\n"
+
+    found = imported(tmp_path, people=text)
+
+    assert found.rows("identities", "status", "supervisor_id") == [("Active", "3"), ("Disabled", "1"), ("Active", "")]
+    asked = [question.text for question in proposed(tmp_path, people=text).files[0].contents[0].questions]
+    assert "Employment Status: what does T mean? Proposed: Disabled." in asked
+
+
+def test_rows_that_become_one_are_named(tmp_path: Path) -> None:
+    text = "user,permission,valid_from\nada,post,2020-01-01\nada,post,2021-01-01\nbob,post,2020-01-01\n"
+
+    (part,) = proposed(tmp_path, grants=text).files[0].contents
+
+    assert "Some rows differ only in columns that are not read: valid_from" in part.evidence
