@@ -400,6 +400,8 @@ CREATE UNIQUE INDEX one_current_exception ON public.conflict_exceptions USING bt
 CREATE TRIGGER note_delete AFTER DELETE ON public.conflict_exceptions REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_conflict_exceptions();
 CREATE TRIGGER note_insert AFTER INSERT ON public.conflict_exceptions REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_conflict_exceptions();
 CREATE TRIGGER note_update AFTER UPDATE ON public.conflict_exceptions REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_conflict_exceptions();
+CREATE TRIGGER notify_of_expired_exception AFTER UPDATE OF status ON public.conflict_exceptions FOR EACH ROW WHEN (((new.status = 'Expired'::text) AND (old.status <> 'Expired'::text))) EXECUTE FUNCTION public.notify_of_exception();
+CREATE TRIGGER notify_of_new_exception AFTER INSERT ON public.conflict_exceptions FOR EACH ROW EXECUTE FUNCTION public.notify_of_exception();
 ALTER TABLE ONLY public.conflict_exceptions ADD CONSTRAINT conflict_exceptions_conflict_id_fkey FOREIGN KEY (conflict_id) REFERENCES public.conflicts(id);
 ALTER TABLE ONLY public.conflict_exceptions ADD CONSTRAINT conflict_exceptions_control_owner_id_fkey FOREIGN KEY (control_owner_id) REFERENCES public.identities(id);
 ALTER TABLE ONLY public.conflict_exceptions ADD CONSTRAINT conflict_exceptions_rule_id_fkey FOREIGN KEY (rule_id) REFERENCES public.duty_rules(id);
@@ -1171,7 +1173,7 @@ CREATE TABLE public.notifications (
     message_id uuid,
     list_key text GENERATED ALWAYS AS (public.time_key(created_date, number)) STORED NOT NULL COLLATE pg_catalog."C",
     CONSTRAINT channel_is_known CHECK ((channel = ANY (ARRAY['Email'::text, 'Slack'::text, 'Teams'::text, 'Console'::text]))),
-    CONSTRAINT item_kind_is_known CHECK ((item_kind = ANY (ARRAY['Access Request'::text, 'Personnel Event'::text, 'Import'::text, 'Webhook'::text, 'Channel'::text]))),
+    CONSTRAINT item_kind_is_known CHECK ((item_kind = ANY (ARRAY['Access Request'::text, 'Personnel Event'::text, 'Import'::text, 'Webhook'::text, 'Channel'::text, 'Exception'::text]))),
     CONSTRAINT only_unsent_is_due CHECK (((status = ANY (ARRAY['New'::text, 'Pending'::text])) = (next_attempt_on IS NOT NULL))),
     CONSTRAINT pending_has_a_bundle CHECK (((status <> 'Pending'::text) OR ((bundle IS NOT NULL) AND (channel IS NOT NULL)))),
     CONSTRAINT status_is_known CHECK ((status = ANY (ARRAY['New'::text, 'Pending'::text, 'Sent'::text, 'Failed'::text, 'Withdrawn'::text, 'Console'::text])))
@@ -1925,6 +1927,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- af1ac8bb9564 function note_notification_settings()
 -- b0d02bced01c function note_notification_zones()
 -- eb2445b1e589 function notify_of_assigned_event()
+-- 35f1ff2cf095 function notify_of_exception()
 -- 9cab86c2cf17 function notify_of_failed_import()
 -- 202c0f735988 function notify_of_failing_channel()
 -- 631620bc74ea function notify_of_failing_webhook()

@@ -67,6 +67,7 @@ async def ask_for_exception(db: Db, caller: Caller, id: str, raw: Json, facts: F
     _require_current(conflict)
     if _in(conflict, ExceptionStatus.PENDING):
         raise Conflict("An exception of this conflict waits for approval already; withdraw it first")
+    # Fires notify_of_new_exception, schema/notifications.sql.
     await execute(
         db,
         """INSERT INTO conflict_exceptions (id, conflict_id, rule_id, identity_id, reason, control, control_owner_id,
@@ -144,6 +145,7 @@ async def withdraw_exception(db: Db, caller: Caller, id: str, raw: Json, facts: 
 
 async def expire_exceptions(db: Db, now: datetime) -> None:
     """End exceptions whose time is over; their conflicts are open again."""
+    # Fires notify_of_expired_exception, schema/notifications.sql.
     rows = await fetch_rows(
         db,
         """UPDATE conflict_exceptions SET status = 'Expired', ended_on = until

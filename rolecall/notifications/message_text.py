@@ -45,6 +45,7 @@ _OPENS = {
     NotificationKind.SCHEDULE_FAILED: "Open the import",
     NotificationKind.WEBHOOK_FAILING: "Open the webhook",
     NotificationKind.CHANNEL_FAILING: "Open the settings",
+    NotificationKind.CONFLICT_EXCEPTION: "Open the conflict",
 }
 DEFAULTS = {
     NotificationKind.WAITING: (
@@ -73,6 +74,7 @@ DEFAULTS = {
     NotificationKind.SCHEDULE_FAILED: ("Scheduled: {{ what }} failed", "The reason: {{ result }}"),
     NotificationKind.WEBHOOK_FAILING: ("{{ what }} is failing", "{{ what }}: {{ result }}."),
     NotificationKind.CHANNEL_FAILING: ("{{ what }} cannot be sent", "The reason: {{ result }}"),
+    NotificationKind.CONFLICT_EXCEPTION: ("{{ person }}: {{ what }} {{ result }}", "{{ what }} {{ result }}."),
 }
 # Without optional white space beside the name, which would take cubic time on a line of blanks.
 _NAME = re.compile(r"{{([^{}]*)}}")

@@ -26,6 +26,7 @@ class NotificationKind(StrEnum):
     SCHEDULE_FAILED = "Schedule Failed"
     WEBHOOK_FAILING = "Webhook Failing"
     CHANNEL_FAILING = "Channel Failing"
+    CONFLICT_EXCEPTION = "Conflict Exception"
 
 
 class Channel(StrEnum):
@@ -127,6 +128,7 @@ DEFAULT_RULES = {
         KindRule(NotificationKind.SCHEDULE_FAILED),
         KindRule(NotificationKind.WEBHOOK_FAILING),
         KindRule(NotificationKind.CHANNEL_FAILING, Channel.CONSOLE),
+        KindRule(NotificationKind.CONFLICT_EXCEPTION),
     )
 }
 MEANINGS = {
@@ -141,6 +143,7 @@ MEANINGS = {
     NotificationKind.SCHEDULE_FAILED: "A scheduled import of your application failed",
     NotificationKind.WEBHOOK_FAILING: "A webhook keeps failing or was disabled",
     NotificationKind.CHANNEL_FAILING: "E-mail, Slack or Teams cannot be reached",
+    NotificationKind.CONFLICT_EXCEPTION: "An exception of a conflict waits for your approval or has expired",
 }
 # A message about a failing channel would have to go through it.
 ALWAYS_CONSOLE = frozenset({NotificationKind.CHANNEL_FAILING})

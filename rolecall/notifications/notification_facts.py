@@ -56,7 +56,7 @@ class FactContext(msgspec.Struct, frozen=True):
 async def facts_of(db: Db, ids: Sequence[UUID], context: FactContext) -> dict[UUID, NotificationFacts]:
     """Return the facts of each notification."""
     found: dict[UUID, NotificationFacts] = {}
-    for read in (_of_requests, _of_events, _of_imports, _of_webhooks, _of_channels):
+    for read in (_of_requests, _of_events, _of_imports, _of_webhooks, _of_channels, _of_exceptions):
         found |= await read(db, ids, context)
     return found
 
@@ -274,4 +274,30 @@ async def _of_channels(db: Db, ids: Sequence[UUID], _: FactContext) -> dict[UUID
             is_current=bool(is_failing),
         )
         for id, channel, error, is_failing in rows
+    }
+
+
+async def _of_exceptions(db: Db, ids: Sequence[UUID], _: FactContext) -> dict[UUID, NotificationFacts]:
+    rows = await fetch_rows(
+        db,
+        """SELECT n.id, n.part, e.conflict_id, i.first_name || ' ' || i.last_name, r.name,
+                  e.status = n.part AND (n.part = 'Pending' OR EXISTS (
+                      SELECT FROM conflicts c WHERE c.rule_id = e.rule_id AND c.identity_id = e.identity_id
+                      AND c.status = 'Open')),
+                  e.control_owner_id = n.identity_id
+           FROM notifications n JOIN conflict_exceptions e ON e.id = n.item_id JOIN duty_rules r ON r.id = e.rule_id
+           JOIN identities i ON i.id = e.identity_id WHERE n.id = ANY(%(ids)s) AND n.item_kind = 'Exception'""",
+        ids=list(ids),
+    )
+    return {
+        id: NotificationFacts(
+            person=person,
+            what=f"the exception of {rule}",
+            result="waits for your approval" if part == "Pending" else "has expired, and the conflict is open again",
+            why="You own its control" if owns_control else "You own the rule or are an administrator",
+            silence="The conflict stays open",
+            link=f"/conflicts/{conflict_id}",
+            is_current=is_current,
+        )
+        for id, part, conflict_id, person, rule, is_current, owns_control in rows
     }

@@ -2,7 +2,7 @@
 --
 -- INSERT INTO access_request_events and UPDATE of access_requests (access_requests/moving.py), INSERT and UPDATE of personnel_events
 -- (personnel_events/actions.py), UPDATE of application_imports and import_runs (application_imports/run/next_import.py) and of webhooks
--- (webhooks/outbox.py) fire the triggers. notifications/reminders.py calls `notify_reviewers` itself.
+-- (webhooks/outbox.py), INSERT and UPDATE of conflict_exceptions (conflicts/actions.py) fire the triggers. notifications/reminders.py calls `notify_reviewers` itself.
 
 -- The person or token that writes this transaction, or NULL.
 CREATE OR REPLACE FUNCTION author_id() RETURNS uuid STABLE LANGUAGE sql RETURN
@@ -141,6 +141,19 @@ CREATE OR REPLACE TRIGGER notify_of_failing_webhook AFTER UPDATE ON webhooks FOR
     WHEN (NEW.deleted_on IS NULL AND (NEW.failures >= failures_until_probed() AND OLD.failures < failures_until_probed()
                                       OR NEW.disabled_reason IS NOT NULL AND OLD.disabled_reason IS NULL))
     EXECUTE FUNCTION notify_of_failing_webhook();
+
+-- An exception of a conflict was asked for: notify the owner of the rule. It expired: notify the owners of the rule and of the control.
+CREATE OR REPLACE FUNCTION notify_of_exception() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM notify_people(ARRAY(
+        SELECT person FROM duty_rules r CROSS JOIN LATERAL person_or_administrators((r.definition ->> 'ownerId')::uuid) AS person
+        WHERE r.id = NEW.rule_id AND person NOT IN (NEW.identity_id, NEW.asked_by)
+        UNION SELECT people_to_notify(NEW.control_owner_id) WHERE NEW.status = 'Expired'), 'Conflict Exception', 'Exception', NEW.id, NEW.status);
+    RETURN NULL;
+END $$;
+CREATE OR REPLACE TRIGGER notify_of_new_exception AFTER INSERT ON conflict_exceptions FOR EACH ROW EXECUTE FUNCTION notify_of_exception();
+CREATE OR REPLACE TRIGGER notify_of_expired_exception AFTER UPDATE OF status ON conflict_exceptions FOR EACH ROW
+    WHEN (NEW.status = 'Expired' AND OLD.status <> 'Expired') EXECUTE FUNCTION notify_of_exception();
 
 -- A channel cannot send: notify the administrators in the console.
 CREATE OR REPLACE FUNCTION notify_of_failing_channel() RETURNS trigger LANGUAGE plpgsql AS $$

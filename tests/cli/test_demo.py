@@ -75,15 +75,28 @@ def test_sample_catalogue_has_nested_described_and_renamed_entitlements(client: 
     [release] = [item for item in privileged if item["displayName"] == "Release payments"]
     [auditors] = all_of(client, "/api/entitlements?search=Ledger%20Auditor")
     history = all_of(client, f"/api/entitlements/{release['id']}/history")
+    [prepare] = all_of(client, "/api/entitlements?search=Prepare%20payment%20run")
+    prepared = all_of(client, f"/api/entitlements/{prepare['id']}/history")
 
     assert len(privileged) >= 4
     assert all(item["owner"] and item["explanation"] for item in privileged)
     assert client.get(f"/api/entitlements/{auditors['id']}").json()["sameAs"]["name"] == "Audit Reader"
-    assert ["Treasury Leads", "Payments Officer"] in [one["path"] for one in history]
+    assert ["Treasury Leads", "Payments Officer"] in [one["path"] for one in prepared]
     assert (
         len({one["since"]["number"] for one in history} | {(one["until"] or {}).get("number") for one in history}) > 4
     )
     assert any(one["why"]["accessRequests"] for one in history)
+
+
+def test_sample_company_keeps_duties_apart(client: httpx2.Client) -> None:
+    conflicts = all_of(client, "/api/conflicts")
+    [excepted] = [conflict for conflict in conflicts if conflict["status"] == "Excepted"]
+    detail = client.get(f"/api/conflicts/{excepted['id']}").json()
+
+    assert len(all_of(client, "/api/duty-rules")) == 2
+    assert sorted(conflict["status"] for conflict in conflicts) == ["Excepted", "Open", "Open"]
+    assert [carrier["group"] for carrier in detail["carriers"]] == ["Treasury Leads"]
+    assert [len(one["approvals"]) for one in detail["exceptions"]] == [2]
 
 
 @pytest.mark.parametrize(

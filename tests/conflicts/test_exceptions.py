@@ -4,14 +4,18 @@ import random
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
 import httpx2
 import msgspec
 
 from rolecall.conflicts.actions import expire_exceptions
-from rolecall.core.db import Db, execute, fetch_value
+from rolecall.core.db import Db, execute, fetch_rows, fetch_value
+from rolecall.notifications.model import Reminders
+from rolecall.notifications.notification_facts import FactContext, facts_of
 from tests.builders import an_identity
 from tests.duties.separating import Company, a_company, conflict_of, join, leave
+from tests.notifications.notifying import notified
 
 TODAY = datetime.now(UTC)
 WISH = {"reason": "Two are on leave", "control": "Every release is checked the next morning"}
@@ -72,6 +76,28 @@ async def test_expired_exception_reopens_the_conflict(client: httpx2.AsyncClient
 
     assert (before["status"], after["status"], after["exceptions"][0]["status"]) == ("Excepted", "Open", "Expired")
     assert after["activity"][-1]["content"] == "The exception expired; the conflict is open again"
+
+
+async def test_owners_are_notified_when_an_exception_is_asked_for_and_expires(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
+    cast = await a_cast(db)
+
+    await act(client, cast.conflict, "except", cast.wish())
+    asked = await notified(db)
+    async with db.transaction():
+        await expire_exceptions(db, TODAY + timedelta(days=31))
+
+    one = ("Conflict Exception", "New")
+    assert (asked, await notified(db, cast.company.owner), await notified(db, cast.una)) == ([one], [one, one], [one])
+    facts = await facts_of(
+        db,
+        [id for (id,) in await fetch_rows(db, "SELECT id FROM notifications")],
+        FactContext(Reminders(), ZoneInfo("UTC")),
+    )
+    results = sorted((fact.person, fact.result, fact.is_current) for fact in facts.values())
+    expired = ("Sofia Dubois", "has expired, and the conflict is open again", True)
+    assert results == [expired, expired, ("Sofia Dubois", "waits for your approval", False)]
 
 
 async def test_conflict_that_begins_again_is_excepted_while_the_exception_lasts(
