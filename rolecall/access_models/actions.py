@@ -3,7 +3,6 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 import msgspec
-from psycopg.types.json import Jsonb
 
 from rolecall.access_models import queries
 from rolecall.access_models.model import Definition
@@ -21,8 +20,8 @@ from rolecall.applications.queries import with_mentioned_applications
 from rolecall.core.caller import Caller
 from rolecall.core.checking import Facts, Json, check
 from rolecall.core.db import Db, execute
+from rolecall.core.drafts import insert_draft, is_name_taken, update_draft
 from rolecall.core.errors import Conflict, Invalid, Problem
-from rolecall.core.ids import new_id
 from rolecall.core.paging import Whole
 from rolecall.core.text import sort_key
 from rolecall.duties.model import RuleResponse
@@ -34,17 +33,7 @@ B = TypeVar("B", bound=ModelChanges)
 async def create_model(db: Db, raw: Json, facts: Facts) -> AccessModelDetail:
     """Create a draft; it takes effect when it is committed."""
     body = await _checked(db, NewModel, raw, facts)
-    draft = _drafted(Definition(body.name), body)
-    id = new_id()
-    await execute(
-        db,
-        """INSERT INTO access_models (id, draft, name_key, created_at, changed_at)
-           VALUES (%(id)s, %(draft)s, %(name_key)s, %(now)s, %(now)s)""",
-        id=id,
-        draft=Jsonb(msgspec.to_builtins(draft)),
-        name_key=sort_key(draft.name),
-        now=facts.now,
-    )
+    id = await insert_draft(db, "access_models", _drafted(Definition(body.name), body), facts.now)
     return await queries.get(db, id)
 
 
@@ -54,17 +43,7 @@ async def change_model(db: Db, id: str, raw: Json, facts: Facts) -> AccessModelD
     body = await _checked(db, ModelChanges, raw, facts, model.id)
     standing = model.draft or model.committed
     assert standing
-    draft = _drafted(standing, body)
-    await execute(
-        db,
-        """UPDATE access_models SET draft = %(draft)s, changed_at = %(now)s,
-                  name_key = CASE WHEN definition IS NULL THEN %(name_key)s ELSE name_key END
-           WHERE id = %(id)s""",
-        id=model.id,
-        draft=Jsonb(msgspec.to_builtins(draft)),
-        name_key=sort_key(draft.name),
-        now=facts.now,
-    )
+    await update_draft(db, "access_models", model.id, _drafted(standing, body), facts.now)
     return await queries.get(db, model.id)
 
 
@@ -168,7 +147,7 @@ async def _checked(db: Db, body: type[B], raw: Json, facts: Facts, id: UUID | No
     # Serialize writers, so that two models cannot take the same name.
     await execute(db, "LOCK TABLE access_models IN SHARE ROW EXCLUSIVE MODE")
     name = str(raw.get("name", "")).strip()
-    taken = "\x00" not in name and await queries.is_taken(db, name, other_than=id)
+    taken = "\x00" not in name and await is_name_taken(db, "access_models", name, other_than=id)
     also = [Problem("name", f"An access model named {name} exists already")] if taken else ()
     return await _as_stored(db, check(body, raw, facts, also))
 

@@ -9,7 +9,7 @@ from rolecall.access_models.model import Definition, Grant
 from rolecall.access_models.shapes import AccessModelDetail, AccessModelItem
 from rolecall.accounts.model import PermissionName
 from rolecall.accounts.naming import look_up_groups, look_up_permissions
-from rolecall.core.db import Db, fetch_all, fetch_rows, fetch_value
+from rolecall.core.db import Db, fetch_all, fetch_rows
 from rolecall.core.errors import NotFound
 from rolecall.core.ids import known_guid
 from rolecall.core.paging import Listing, Page, fetch_listed, fetch_page, totals_by
@@ -68,18 +68,6 @@ async def member_counts(db: Db, ids: Sequence[UUID]) -> dict[UUID, int]:
 
 def _definition(stored: Any) -> Definition | None:
     return stored and msgspec.convert(stored, Definition)
-
-
-async def is_taken(db: Db, name: str, *, other_than: UUID | None = None) -> bool:
-    """Return whether another model has this name, or has it in its draft."""
-    taken: bool = await fetch_value(
-        db,
-        """SELECT EXISTS (SELECT FROM access_models WHERE (name = %(name)s OR draft ->> 'name' = %(name)s)
-                                                       AND id IS DISTINCT FROM %(id)s)""",
-        name=name,
-        id=other_than,
-    )
-    return taken
 
 
 MEMBERS = Listing(

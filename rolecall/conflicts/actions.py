@@ -5,18 +5,9 @@ from uuid import UUID
 
 from psycopg import Rollback
 
-from rolecall.conflicts import approving, queries
+from rolecall.conflicts import approving, queries, shapes
 from rolecall.conflicts.model import MOVES, ApprovalPart, ExceptionStatus
-from rolecall.conflicts.shapes import (
-    ApproveExceptionBody,
-    ConflictDetail,
-    ConflictException,
-    ConflictItem,
-    NewException,
-    RuleSimulation,
-    RuleSimulationBody,
-    WithdrawExceptionBody,
-)
+from rolecall.conflicts.shapes import ConflictDetail, ConflictException
 from rolecall.core.caller import Caller
 from rolecall.core.checking import Facts, Json, check, valid_fields
 from rolecall.core.db import Db, execute, fetch_rows, fetch_value
@@ -30,20 +21,20 @@ from rolecall.identities.queries import with_mentioned_identities
 from rolecall.work_items.actions import record_activity
 
 
-async def simulate_rule(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> RuleSimulation:
+async def simulate_rule(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> shapes.RuleSimulation:
     """Commit the draft, read the conflicts, and roll back."""
-    body = check(RuleSimulationBody, raw, facts)
+    body = check(shapes.RuleSimulationBody, raw, facts)
     rule = await duty_queries.get_rule(db, id)
     duties.draft_of(rule)
     before = await queries.people_in_conflict(db, rule.id)
     after = before
-    found = Page[ConflictItem]([], 0, body.page, 0, 0)
+    found = Page[shapes.ConflictItem]([], 0, body.page, 0, 0)
     async with db.transaction() as simulated:
         await duties.commit_rule(db, caller, id, facts.now)
         after = await queries.people_in_conflict(db, rule.id)
         found = await queries.of_rule(db, rule.id, body.page)
         raise Rollback(simulated)
-    return RuleSimulation(
+    return shapes.RuleSimulation(
         len(after - before),
         len(before - after),
         len(before & after),
@@ -60,10 +51,10 @@ async def ask_for_exception(db: Db, caller: Caller, id: str, raw: Json, facts: F
     conflict = await _locked(db, id, facts.now)
     facts = await with_mentioned_identities(db, facts, raw)
     problems = []
-    if valid_fields(NewException, raw, facts).get("control_owner_id") == conflict.identity.id:
-        said = "Control owner must be another person than the one in conflict: nobody controls themselves"
+    if valid_fields(shapes.NewException, raw, facts).get("control_owner_id") == conflict.identity.id:
+        said = "Control owner must be another person than the one in conflict"
         problems.append(Problem("controlOwnerId", said))
-    body = check(NewException, raw, facts, problems)
+    body = check(shapes.NewException, raw, facts, problems)
     _require_current(conflict)
     if _in(conflict, ExceptionStatus.PENDING):
         raise Conflict("An exception of this conflict waits for approval already; withdraw it first")
@@ -94,7 +85,7 @@ async def ask_for_exception(db: Db, caller: Caller, id: str, raw: Json, facts: F
 async def approve_exception(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> ConflictDetail:
     """Record an approval; the second one puts the exception in force."""
     conflict = await _locked(db, id, facts.now)
-    body = check(ApproveExceptionBody, raw, await with_mentioned_identities(db, facts, raw))
+    body = check(shapes.ApproveExceptionBody, raw, await with_mentioned_identities(db, facts, raw))
     asked = _pending(conflict)
     _require_current(conflict)
     approver = await approving.approver_of(db, caller, conflict, asked, body.approver_id)
@@ -131,7 +122,7 @@ async def _put_in_force(db: Db, conflict: ConflictDetail, asked: ConflictExcepti
 async def withdraw_exception(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> ConflictDetail:
     """Withdraw what was asked for, or reject it, or else end the exception in force."""
     conflict = await _locked(db, id, facts.now)
-    body = check(WithdrawExceptionBody, raw, facts)
+    body = check(shapes.WithdrawExceptionBody, raw, facts)
     found = _in(conflict, ExceptionStatus.PENDING) or _in(conflict, ExceptionStatus.APPROVED)
     if not found:
         raise Conflict("The conflict has no exception that could be withdrawn")

@@ -69,7 +69,7 @@ async def _refuse_own(db: Db, caller: Caller, conflict: ConflictDetail, approver
     """Refuse an approval of one's own exception, also by a token that the person made."""
     owners = await fetch_rows(db, "SELECT owner_id FROM tokens WHERE id = %(id)s", id=caller.id)
     if conflict.identity.id in (approver_id, caller.id, *(id for (id,) in owners)):
-        raise Conflict("Nobody approves an exception for themselves; another person must decide")
+        raise Conflict("You cannot approve your own exception; another person must decide")
 
 
 def may_ask(caller: Caller, conflict: ConflictDetail, people: Approvers) -> bool:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -89,14 +90,16 @@ async def tiles(db: Db, person: Person, now: datetime) -> Tiles:
     return Tiles(*asked, *rows[0])
 
 
+def _reviewer(person: Person, type: RequirementType) -> dict[str, Any]:
+    """Return the values of `_ASKED`."""
+    return {"own": person.id, "me": person.answers_as(type), "type": type, "status": AWAITED[type]}
+
+
 async def _count_asked(db: Db, person: Person, type: RequirementType) -> int:
     count: int = await fetch_value(
         db,
         f"SELECT count(DISTINCT p.request_id) {_ASKED}",
-        own=person.id,
-        me=person.answers_as(type),
-        type=type,
-        status=AWAITED[type],
+        **_reviewer(person, type),
     )
     return count
 
@@ -107,10 +110,7 @@ async def asked_among(db: Db, person: Person, type: RequirementType, ids: Sequen
         db,
         f"SELECT DISTINCT p.request_id {_ASKED} AND p.request_id = ANY(%(ids)s)",
         ids=list(ids),
-        own=person.id,
-        me=person.answers_as(type),
-        type=type,
-        status=AWAITED[type],
+        **_reviewer(person, type),
     )
     return {id for (id,) in rows}
 
@@ -123,10 +123,7 @@ async def asking(
     rows = await fetch_rows(
         db,
         f"SELECT DISTINCT r.number, r.id {_ASKED} ORDER BY r.number LIMIT {size:d} OFFSET %(offset)s",
-        own=person.id,
-        me=person.answers_as(type),
-        type=type,
-        status=AWAITED[type],
+        **_reviewer(person, type),
         offset=(page - 1) * size,
     )
     found = await requests.details(db, [id for _, id in rows])
@@ -138,10 +135,7 @@ def all_asking(person: Person, type: RequirementType) -> Whole[AccessRequestItem
     return whole(
         requests.item_from_row,
         f"SELECT {requests.LISTED} WHERE r.id IN (SELECT p.request_id {_ASKED}) ORDER BY r.number",
-        own=person.id,
-        me=person.answers_as(type),
-        type=type,
-        status=AWAITED[type],
+        **_reviewer(person, type),
     )
 
 

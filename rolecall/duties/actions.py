@@ -12,6 +12,7 @@ from psycopg.types.json import Jsonb
 from rolecall.core.caller import Caller
 from rolecall.core.checking import Facts, Json, check, valid_fields
 from rolecall.core.db import Db, execute, fetch_value
+from rolecall.core.drafts import insert_draft, is_name_taken, update_draft
 from rolecall.core.errors import Conflict, Invalid, NotFound, Problem
 from rolecall.core.ids import known_guid, new_id
 from rolecall.core.text import sort_key
@@ -101,16 +102,7 @@ async def create_rule(db: Db, raw: Json, facts: Facts) -> RuleDetail:
     """Create the draft of a rule; it takes effect when it is committed."""
     body = await _checked(db, NewRule, raw, facts)
     draft = msgspec.convert(_given(body), RuleDefinition)
-    id = new_id()
-    await execute(
-        db,
-        """INSERT INTO duty_rules (id, draft, name_key, created_at, changed_at)
-           VALUES (%(id)s, %(draft)s, %(name_key)s, %(now)s, %(now)s)""",
-        id=id,
-        draft=Jsonb(msgspec.to_builtins(draft)),
-        name_key=sort_key(draft.name),
-        now=facts.now,
-    )
+    id = await insert_draft(db, "duty_rules", draft, facts.now)
     return await queries.get_rule(db, id)
 
 
@@ -124,16 +116,7 @@ async def change_rule(db: Db, id: str, raw: Json, facts: Facts) -> RuleDetail:
     draft = msgspec.convert({**msgspec.to_builtins(standing), **cleared, **_given(body)}, RuleDefinition)
     if draft.without in draft.conflicts:
         raise Invalid.on("without", "Without must name another duty than those that conflict")
-    await execute(
-        db,
-        """UPDATE duty_rules SET draft = %(draft)s, changed_at = %(now)s,
-                  name_key = CASE WHEN definition IS NULL THEN %(name_key)s ELSE name_key END
-           WHERE id = %(id)s""",
-        id=rule.id,
-        draft=Jsonb(msgspec.to_builtins(draft)),
-        name_key=sort_key(draft.name),
-        now=facts.now,
-    )
+    await update_draft(db, "duty_rules", rule.id, draft, facts.now)
     return await queries.get_rule(db, rule.id)
 
 
@@ -195,7 +178,7 @@ async def _checked(db: Db, shape: type[B], raw: Json, facts: Facts, id: UUID | N
     await execute(db, "LOCK TABLE duties IN SHARE MODE")
     fields = valid_fields(shape, raw, facts)
     problems = []
-    if (name := fields.get("name")) and await queries.is_taken(db, name, other_than=id):
+    if (name := fields.get("name")) and await is_name_taken(db, "duty_rules", name, other_than=id):
         problems.append(Problem("name", f"A rule named {name} exists already"))
     problems += await _unknown(db, "conflicts", fields.get("conflicts") or [])
     problems += await _unknown(db, "without", [fields["without"]] if fields.get("without") else [])

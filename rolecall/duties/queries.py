@@ -10,7 +10,7 @@ import msgspec
 from psycopg.types.json import Jsonb
 
 from rolecall.accounts.model import Access
-from rolecall.core.db import Db, fetch_all, fetch_rows, fetch_value
+from rolecall.core.db import Db, fetch_all, fetch_rows
 from rolecall.core.errors import NotFound
 from rolecall.core.ids import known_guid
 from rolecall.core.paging import Listing, Page, fetch_listed, fetch_page, totals_by
@@ -290,15 +290,3 @@ async def definitions(db: Db, name: str | None = None) -> list[tuple[bool, RuleD
 async def rules_in_effect(db: Db) -> dict[UUID, RuleDefinition]:
     rows = await fetch_rows(db, "SELECT id, definition FROM duty_rules WHERE is_in_effect ORDER BY name_key, id")
     return {id: msgspec.convert(definition, RuleDefinition) for id, definition in rows}
-
-
-async def is_taken(db: Db, name: str, *, other_than: UUID | None = None) -> bool:
-    """Return whether another rule has this name, or has it in its draft."""
-    taken: bool = await fetch_value(
-        db,
-        """SELECT EXISTS (SELECT FROM duty_rules WHERE (name = %(name)s OR draft ->> 'name' = %(name)s)
-                                                    AND id IS DISTINCT FROM %(id)s)""",
-        name=name,
-        id=other_than,
-    )
-    return taken

@@ -36,7 +36,7 @@ _FACTS = {
     "by": "By",
     "why": "Reason",
     "due": "Due",
-    "silence": "If nobody responds",
+    "silence": "Without a response",
 }
 _OPENS = {
     NotificationKind.PERSONNEL_EVENT: "Open the event",
@@ -57,8 +57,8 @@ DEFAULTS = {
         "Your response is still pending. Please respond by {{ due }}.",
     ),
     NotificationKind.ESCALATED: (
-        "Nobody responded: {{ what }} for {{ person }}",
-        "Nobody has responded yet, so you can respond too.",
+        "No response yet: {{ what }} for {{ person }}",
+        "No reviewer has responded yet, so you can respond too.",
     ),
     NotificationKind.ASSIGNED: (
         "Assigned to you: {{ what }} for {{ person }}",

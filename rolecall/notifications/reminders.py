@@ -37,8 +37,8 @@ async def _escalate(db: Db, reminders: Reminders, zone: ZoneInfo, now: datetime)
     days = reminders.escalate_after_days
     ids = await _silent(db, NotificationKind.ESCALATED, days, reminders, zone, now)
     asked = await add_reviewers(db, ids, supervisors=reminders.escalate_to is EscalateTo.SUPERVISOR)
-    waited = f"Nobody responded in {days} {str(reminders.days).lower()}"
-    await _notify_further(db, asked, dict.fromkeys(ids, f"{waited}, and no one else can be asked"), waited, now)
+    waited = f"No response in {days} {str(reminders.days).lower()}"
+    await _notify_further(db, asked, dict.fromkeys(ids, f"{waited}, and there is no other reviewer to ask"), waited, now)
     return len(ids) == _BATCH
 
 

@@ -69,7 +69,7 @@ async def test_supervisor_of_an_unresponsive_reviewer_can_respond(db: Db, config
     await silence(db, timedelta(days=8))
     await silence(db, timedelta(days=20))
 
-    assert await activity(db) == [("Escalated", "Nobody responded in 7 calendar days, so Alan Turing can respond too")]
+    assert await activity(db) == [("Escalated", "No response in 7 calendar days, so Alan Turing can respond too")]
     assert await notified(db, company.alan) == [("Escalated", "New")]
     asked = await fetch_rows(
         db, "SELECT reviewer_name FROM responses WHERE request_id = %(id)s AND type = 'Approve'", id=request
