@@ -1,4 +1,4 @@
-"""Silence: reminders, escalation and working days."""
+"""Requests without a response: reminders, escalation and working days."""
 
 from datetime import UTC, date, datetime, timedelta
 from zoneinfo import ZoneInfo
