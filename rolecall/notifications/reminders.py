@@ -38,7 +38,9 @@ async def _escalate(db: Db, reminders: Reminders, zone: ZoneInfo, now: datetime)
     ids = await _silent(db, NotificationKind.ESCALATED, days, reminders, zone, now)
     asked = await add_reviewers(db, ids, supervisors=reminders.escalate_to is EscalateTo.SUPERVISOR)
     waited = f"No response in {days} {str(reminders.days).lower()}"
-    await _notify_further(db, asked, dict.fromkeys(ids, f"{waited}, and there is no other reviewer to ask"), waited, now)
+    await _notify_further(
+        db, asked, dict.fromkeys(ids, f"{waited}, and there is no other reviewer to ask"), waited, now
+    )
     return len(ids) == _BATCH
 
 

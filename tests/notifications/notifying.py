@@ -1,4 +1,4 @@
-"""Work off notifications as the worker does, and set up who is notified."""
+"""Process notifications as the worker does, and create the people who receive them."""
 
 from typing import Any
 from uuid import UUID

@@ -1,4 +1,4 @@
-"""Who is notified of what, in the transaction of what happens."""
+"""Which people are notified of what, in the transaction of the change."""
 
 from datetime import timedelta
 from uuid import UUID
