@@ -37,9 +37,12 @@ class ReadDates(NamedTuple):
 
 def read_dates(texts: pl.Series, format: str | None, zone: ZoneInfo, *, is_shaped: bool) -> ReadDates:
     """Read a column named by the series; without a format only unambiguous forms are read."""
-    odd = texts.filter((texts != "") & ~texts.str.contains(CANONICAL)).unique()
-    if not len(odd):
+    found = texts.filter((texts != "") & ~texts.str.contains(CANONICAL)).unique()
+    # Strip the few different texts, not the column.
+    found = found.filter(found.str.strip_chars() != "")
+    if not len(found):
         return ReadDates(texts, [])
+    odd = found.str.strip_chars()
     notes: list[str] = []
     moments, is_inferred = (
         (_in_format(odd, format, zone), False) if format else _recognized(odd, zone, notes, is_shaped=is_shaped)
@@ -56,7 +59,7 @@ def read_dates(texts: pl.Series, format: str | None, zone: ZoneInfo, *, is_shape
             f"set shape.dates.{texts.name} to their format, or list words for no date in shape.blank"
         )
     written = pl.select(pl.coalesce(written, odd)).to_series()
-    return ReadDates(texts.replace(odd, written), notes, is_inferred)
+    return ReadDates(texts.replace(found, written), notes, is_inferred)
 
 
 def _recognized(odd: pl.Series, zone: ZoneInfo, notes: list[str], *, is_shaped: bool) -> tuple[pl.Series, bool]:

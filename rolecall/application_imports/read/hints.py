@@ -11,6 +11,7 @@ from rolecall.applications.field_words import is_status_like
 from rolecall.applications.model import Content, same_header
 
 _SEPARATORS = ";#|"
+_JSON = r'^\s*(?:\[.*\]|\{".*\})\s*$'
 _SAMPLE = 1_000
 _MOST_WORDS = 12
 _STATUS_HEADERS = ("status", "enabled", "active", "state", "disabled", "suspended", "accountenabled", "blocked")
@@ -25,11 +26,12 @@ def hints(group: InputGroup, table: Table) -> Iterator[str]:
     if (place := layout.fields.get("Group")) is not None:
         yield from _lists(table.headers[place], table.frame.get_column(str(place)))
     positions = {**layout.metadata, **{table.headers[i]: i for i in layout.fields.values()}}
-    for header, i in positions.items():
-        cells = sample.get_column(str(i)).str.strip_chars()
-        is_json = cells.str.contains(r'^(?:\[.*\]|\{".*\})$')
-        if is_json.any():
-            example = cells.filter(is_json)[0][:50]
+    # All columns in one query: each has a fixed cost.
+    has_json = sample.select(pl.col(str(i)).str.contains(_JSON).any() for i in positions.values()).row(0)
+    for (header, i), is_json in zip(positions.items(), has_json, strict=True):
+        if is_json:
+            cells = sample.get_column(str(i))
+            example = cells.filter(cells.str.contains(_JSON))[0].strip()[:50]
             path, split = f"map a path such as {header}[0].value", f"set shape.split.{header}: json"
             key = path if example.startswith("[{") else split
             yield f"{header} looks like JSON ({example}); {key}, or shape.ignore to leave it out"

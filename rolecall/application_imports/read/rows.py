@@ -178,11 +178,12 @@ def _with_dates(
     is_inferred, frame = False, table.frame
     for name, i in dates.items():
         format = formats.get(same_header(name)) or formats.get(same_header(table.headers[i]))
-        texts = frame.get_column(str(i)).str.strip_chars().rename(name)
+        texts = frame.get_column(str(i)).rename(name)
         found = read_dates(texts, format, zone, is_shaped=shape is not None)
         notes += found.notes
         is_inferred = is_inferred or found.is_inferred
-        frame = frame.with_columns(found.texts.rename(str(i)))
+        if found.texts is not texts:
+            frame = frame.with_columns(found.texts.rename(str(i)))
     return table._replace(frame=frame), _Dated(notes, is_inferred)
 
 
