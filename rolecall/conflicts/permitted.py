@@ -23,3 +23,18 @@ async def relations_to(db: Db, caller_id: UUID, conflict_id: UUID) -> frozenset[
     identity_id, owns = rows[0]
     owned = frozenset({PersonRelation.OWNER}) if owns else frozenset()
     return owned | await relations_to_person(db, caller_id, identity_id)
+
+
+async def relations_to_exception(db: Db, caller_id: UUID, exception_id: UUID) -> frozenset[PersonRelation]:
+    """Read the relations of a person to the conflict of an exception; the owner of its control owns it too."""
+    rows = await fetch_rows(
+        db,
+        "SELECT conflict_id, control_owner_id = %(me)s FROM conflict_exceptions WHERE id = %(id)s",
+        me=caller_id,
+        id=exception_id,
+    )
+    if not rows:
+        return frozenset()
+    conflict_id, owns_control = rows[0]
+    owned = frozenset({PersonRelation.OWNER}) if owns_control else frozenset()
+    return owned | await relations_to(db, caller_id, conflict_id)

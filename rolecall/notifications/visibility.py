@@ -6,6 +6,7 @@ from uuid import UUID
 
 from rolecall.access_requests import permitted as requests
 from rolecall.applications import permitted as applications
+from rolecall.conflicts import permitted as conflicts
 from rolecall.core.caller import Caller
 from rolecall.core.db import Db, fetch_rows, fetch_value
 from rolecall.identities.authority import LIMITED, SEE, GovernedRecord, PersonRelation, RecordType, Role, may
@@ -13,13 +14,17 @@ from rolecall.personnel_events import permitted as events
 
 _Relations = Callable[[Db, Caller, UUID], Awaitable[frozenset[PersonRelation]]]
 # How the relations of a person to the record of a notification are read, by its kind.
-_READ: Mapping[str, tuple[RecordType, _Relations]] = {
+READ: Mapping[str, tuple[RecordType, _Relations]] = {
     "Access Request": (RecordType.REQUEST, requests.relations_to),
     "Personnel Event": (RecordType.EVENT, lambda db, caller, item: events.relations_to(db, caller.id, item)),
+    "Exception": (
+        RecordType.CONFLICT,
+        lambda db, caller, item: conflicts.relations_to_exception(db, caller.id, item),
+    ),
     "Import": (RecordType.IMPORT, lambda db, caller, item: applications.relations_to_import(db, caller.id, item)),
 }
 # The roles that see records which concern no single person.
-_ROLES = {
+ROLES = {
     "Webhook": frozenset({Role.ADMINISTRATOR, Role.PEOPLE, Role.OPERATOR}),
     "Channel": frozenset({Role.ADMINISTRATOR}),
 }
@@ -33,8 +38,8 @@ async def hidden_from(db: Db, identity_id: UUID, ids: Sequence[UUID], now: datet
     )
     seen: dict[UUID, bool] = {}
     for _, kind, item in rows:
-        if item not in seen or kind in _ROLES:
-            seen[item] = role in _ROLES[kind] if kind in _ROLES else await _sees(db, caller, kind, item)
+        if item not in seen or kind in ROLES:
+            seen[item] = role in ROLES[kind] if kind in ROLES else await _sees(db, caller, kind, item)
     return {id for id, _, item in rows if not seen[item]}
 
 
@@ -48,5 +53,5 @@ async def _reader(db: Db, identity_id: UUID, now: datetime) -> tuple[Caller, Rol
 
 
 async def _sees(db: Db, caller: Caller, kind: str, item: UUID) -> bool:
-    type, relations = _READ[kind]
+    type, relations = READ[kind]
     return not caller.is_limited or may(caller, SEE, GovernedRecord(type, await relations(db, caller, item)))

@@ -1,13 +1,15 @@
 """Test that a notification is read with the relations of today."""
 
+import re
 from uuid import UUID
 
 import pytest
 
 from rolecall.core.config import Config
-from rolecall.core.db import Db, execute
+from rolecall.core.db import Db, execute, fetch_value
 from rolecall.notifications import queries
 from rolecall.notifications.shapes import NotificationItem
+from rolecall.notifications.visibility import READ, ROLES
 from tests.builders import an_identity, facts
 from tests.notifications.notifying import Company, a_company, ask
 from tests.stand_ins.standing_in import a_leave
@@ -71,3 +73,14 @@ async def test_person_who_lost_the_role_reads_nothing_about_channels(
     (item,) = await bell(db, config, company.alan)
 
     assert (item.subject != "A record that you can no longer see") is is_shown
+
+
+async def test_every_kind_of_record_has_a_rule(db: Db) -> None:
+    """A new kind of record must say who may read its notifications."""
+    check = await fetch_value(
+        db,
+        """SELECT pg_get_constraintdef(oid) FROM pg_constraint
+           WHERE conname = 'item_kind_is_known' AND conrelid = 'notifications'::regclass""",
+    )
+
+    assert set(re.findall(r"'([^']+)'::text", check)) == READ.keys() | ROLES.keys()
