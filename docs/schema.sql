@@ -1876,7 +1876,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- 5142eec18ab5 function move_duty_holders()
 -- 4fe28c8c377d function note_duties()
 -- 4ee2569a19c3 function note_duty_rules()
--- 8d49891e92a4 function note_people_to_evaluate()
+-- a3d831cbe62f function note_people_to_evaluate()
 -- 4d234ae400cf function people_touched(integer, integer[])
 -- 7ba0172860b4 function refresh_conflicts(uuid[], uuid[], timestamp with time zone, integer)
 -- 58e4f0e3a444 function refresh_duty_groups(uuid[], uuid[])
@@ -1892,7 +1892,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- dbe2eda2e5ce function keep_entitlements_on_delete()
 -- 05fec6262745 function keep_entitlements_on_insert()
 -- e209adff5248 function keep_entitlements_on_update()
--- 81d316d1cf47 function note_acting_owners()
+-- ae7a12f000da function note_acting_owners()
 -- a70356c30fa6 function note_curations()
 -- f990c6aec3d1 function rate_groups(integer[])
 -- b7db5f428de8 function refresh_entitlements(uuid, integer)
@@ -1952,7 +1952,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 
 -- In rolecall/schema/reports.sql:
 -- f80f98abb96e function note_reports()
--- fe22be6a096c function ship_reports()
+-- b23fff13ad0f function ship_reports()
 
 -- In rolecall/schema/settings.sql:
 -- bec20d207cb1 function note_settings()

@@ -99,7 +99,7 @@ async def require_own_people(
 async def _require_free_email(db: Db, caller: Caller, identity_id: UUID | None, email: str) -> None:
     """Prevent people without `identities:write` from taking over a sign-in.
 
-    Tokens keep the API's contract, but an e-mail that they write signs nobody in until it is confirmed.
+    Tokens keep the API's contract, but an e-mail that they write cannot be used to sign in until it is confirmed.
     """
     if not caller.is_person or Scope.IDENTITIES_WRITE in caller.scopes:
         return

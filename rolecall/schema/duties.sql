@@ -367,7 +367,7 @@ BEGIN
         RETURN NULL;
     END IF;
     INSERT INTO identities_to_evaluate (identity_id)
-    -- Differences of sets, not a join: linear whatever plan a session kept.
+    -- EXCEPT instead of a join: a cached plan for few rows would make a join of many rows quadratic.
     SELECT DISTINCT identity_id FROM (
         (SELECT number, identity_id FROM old_rows EXCEPT SELECT number, identity_id FROM new_rows)
         UNION ALL

@@ -10,7 +10,7 @@ CREATE OR REPLACE FUNCTION ship_reports() RETURNS void LANGUAGE sql BEGIN ATOMIC
         ('Unexplained access', 'Access that no request and no access model explains.', 'access', '{"explained": "false"}', 'Now'),
         ('Leavers'' accounts', 'Active accounts of people who have left.', 'all-accounts', '{"leaver": "true", "isActive": "true"}', 'Now'),
         ('Unmatched accounts', 'Accounts without a person behind them.', 'all-accounts', '{"match": "Unmatched"}', 'Now'),
-        ('Dormant accounts', 'Active accounts that nobody has used for 90 days.', 'all-accounts', '{"dormantDays": "90", "isActive": "true"}', 'Now'),
+        ('Dormant accounts', 'Active accounts without a login in the last 90 days.', 'all-accounts', '{"dormantDays": "90", "isActive": "true"}', 'Now'),
         ('Approvals of a period', 'Who approved or rejected which requests.', 'approvals', '{}', 'Last Month'),
         ('Changes of a period', 'Who gained and who lost which access.', 'access-changes', '{}', 'Last Month'),
         ('Open conflicts of duties', 'Who holds duties that a rule keeps apart, since when and through what.', 'conflicts', '{"status": "Open"}', 'Now'),
