@@ -217,6 +217,17 @@ async def of_identity(db: Db, identity_id: UUID, now: datetime) -> list[Conflict
     return [await get(db, id, now) for (id,) in rows]
 
 
+async def current_of(db: Db, identity_id: UUID) -> list[ConflictItem]:
+    """Return the current conflicts of a person without what they came through."""
+    rows = await fetch_rows(
+        db,
+        f"""SELECT {_COLUMNS} FROM conflicts c {_JOINS} WHERE c.identity_id = %(id)s AND c.until IS NULL
+            ORDER BY c.list_key DESC""",
+        id=identity_id,
+    )
+    return [_from_row(row) for row in rows]
+
+
 async def people_in_conflict(db: Db, rule_id: UUID) -> set[UUID]:
     """Return the people who are in conflict by a rule now."""
     rows = await fetch_rows(

@@ -9,6 +9,7 @@ from rolecall.access_models.model import Grant
 from rolecall.access_requests import queries as requests
 from rolecall.access_requests import requests_of_person
 from rolecall.applications import queries as applications
+from rolecall.conflicts import queries as conflicts
 from rolecall.console.answers import HtmlPage
 from rolecall.console.frame import OWN, screen
 from rolecall.console.inputs import a_day, some_words
@@ -87,6 +88,7 @@ async def show_identity(
             "unknown": [there for there in access.applications if there.is_unknown(access.as_of)],
             "entitlements": await entitlements.ids_by_name(db, named),
             "missing": missing,
+            "conflicts": await conflicts.current_of(db, identity.id),
             "names": await applications.names(db, [grant.application_id for grant in missing]),
             **await _work_about(db, caller, identity.id),
         },
