@@ -122,7 +122,7 @@ WHOLE: dict[str, Callable[[Any], Any]] = {
     "pinAccount": lambda body: {"never": True} if body.get("never") else {"identityId": one("identities")(None)},
     "previewEvent": lambda body: fit(body) | {"type": "Offboard", "identityId": one("identities")(None)},
     "proposeShapes": lambda _: {"file": b"Username\nada\n"},
-    "tryFiles": lambda _: {"Users": b"Username\nada\n"},
+    "startDryRun": lambda _: {"Users": b"Username\nada\n"},
     "uploadImport": lambda _: {
         "applicationId": RECORDS["applications"][0],
         RECORDS["file_groups"][0]: b"Username\nada\n",
