@@ -8,7 +8,7 @@ import msgspec
 
 from rolecall.access_requests.model import NewPrivilege, NewRequest, raises
 from rolecall.accounts.model import Access
-from rolecall.core.db import Db, fetch_rows
+from rolecall.core.db import Db, execute, fetch_rows
 from rolecall.core.errors import Problem
 from rolecall.duties import prevention
 from rolecall.duties.model import RuleResponse
@@ -25,32 +25,69 @@ def _is_gain(new: NewRequest, privilege: NewPrivilege) -> bool:
 
 def _proposed(new: NewRequest, privilege: NewPrivilege) -> ProposedAccess:
     name = privilege.header, privilege.section, privilege.permission
-    return ProposedAccess(new.application_id, *name, privilege.requested_access)
+    return ProposedAccess(new.application_id, *name, privilege.requested_access, new.target_name or "")
 
 
 async def found_in(db: Db, news: Sequence[NewRequest]) -> list[list[FoundConflict]]:
-    """Return the conflicts that completed requests would create; places of gains are those of privileges."""
-    gains = [
-        [_proposed(new, each) for each in new.privileges if _is_gain(new, each)] if new.identity_id else []
-        for new in news
-    ]
+    """Return the conflicts that completed requests would create; places of gains are those of privileges.
+
+    What a group would gain, its members would gain.
+    """
+    gains = [[_proposed(new, each) for each in new.privileges if _is_gain(new, each)] for new in news]
     given = await prevention.duties_given(db, {each for gained in gains for each in gained})
     if not any(given.values()):
         return [[] for _ in news]
-    waiting = await _waiting(db, {new.identity_id for new in news if new.identity_id})
+    await _take_turn(db, {new.identity_id for new in news if new.identity_id})
+    people = [[new.identity_id] if new.identity_id else await _members(db, new) for new in news]
+    waiting = await _waiting(db, {id for each in people for id in each})
     proposals = [
-        AccessProposal(
-            new.identity_id,
-            gained,
-            [*waiting[new.identity_id], *_together(news, gains, place)],
-            _losses(news, new),
+        (
+            place,
+            AccessProposal(
+                id,
+                gains[place],
+                [*waiting[id], *_together(news, gains, place)],
+                _losses(news, news[place]) if news[place].identity_id else [],
+            ),
         )
-        for place, (new, gained) in enumerate(zip(news, gains, strict=True))
+        for place, each in enumerate(people)
+        for id in each
     ]
+    found: list[dict[UUID, FoundConflict]] = [{} for _ in news]
+    conflicts = await prevention.conflicts_of(db, [proposal for _, proposal in proposals], given)
+    for (place, _), made in zip(proposals, conflicts, strict=True):
+        for each in made:
+            known = found[place].setdefault(each.conflict.rule_id, each)
+            found[place][each.conflict.rule_id] = msgspec.structs.replace(known, gains=known.gains | each.gains)
     return [
-        [msgspec.structs.replace(each, gains=_places(new, each.gains)) for each in found]
-        for new, found in zip(news, await prevention.conflicts_of(db, proposals, given), strict=True)
+        [msgspec.structs.replace(each, gains=_places(new, each.gains)) for each in by_rule.values()]
+        for new, by_rule in zip(news, found, strict=True)
     ]
+
+
+async def _take_turn(db: Db, people: set[UUID]) -> None:
+    """Let the requests of a person wait for each other, so that two at once cannot each miss the other."""
+    await execute(
+        db,
+        """SELECT pg_advisory_xact_lock(hashtextextended('requests of ' || id, 0))
+           FROM (SELECT unnest(%(people)s::uuid[]) AS id ORDER BY 1) AS each""",
+        people=list(people),
+    )
+
+
+async def _members(db: Db, new: NewRequest) -> list[UUID]:
+    """Return the people in a group, or in a group below it."""
+    rows = await fetch_rows(
+        db,
+        """SELECT DISTINCT a.identity_id FROM groups g
+           CROSS JOIN LATERAL groups_below(g.number, now_import()) AS b
+           JOIN memberships m ON m.group_number = b.number AND m.until_import IS NULL
+           JOIN accounts a ON a.number = m.account_number AND a.identity_id IS NOT NULL
+           WHERE g.application_id = %(application)s AND g.name = %(name)s""",
+        application=new.application_id,
+        name=new.target_name,
+    )
+    return [id for (id,) in rows]
 
 
 def _places(new: NewRequest, gains: frozenset[int]) -> frozenset[int]:
@@ -82,12 +119,16 @@ def _losses(news: Sequence[NewRequest], new: NewRequest) -> list[ProposedAccess]
 
 
 async def _waiting(db: Db, people: set[UUID]) -> dict[UUID | None, list[ProposedAccess]]:
+    """Return what other requests would give people, also completed ones that no import could show yet."""
     rows = await fetch_rows(
         db,
         """SELECT r.identity_id, r.application_id, p.header, p.section, p.permission,
                   coalesce(p.lowered_access, p.requested_access)
            FROM access_requests r JOIN privileges p ON p.request_id = r.id
-           WHERE r.identity_id = ANY(%(people)s) AND r.status NOT IN ('Completed', 'Canceled')
+           WHERE r.identity_id = ANY(%(people)s) AND r.status <> 'Canceled'
+             AND (r.status <> 'Completed' OR NOT EXISTS (
+                 SELECT FROM application_imports i WHERE i.application_id = r.application_id
+                 AND i.status = 'Finished' AND i.created_at >= r.completed_on))
              AND r.action IN ('Add', 'Change', 'Restore')
              AND access_rank(coalesce(p.lowered_access, p.requested_access)) > access_rank(p.initial_access)""",
         people=list(people),

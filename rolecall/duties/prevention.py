@@ -19,19 +19,24 @@ from rolecall.settings.policy import Level
 
 
 class ProposedAccess(msgspec.Struct, frozen=True):
-    """A privilege by name: for a membership, the header is what the application calls groups, or None."""
+    """A privilege by name: for a membership, the header is what the application calls groups, or None.
+
+    `account` is the username; it matters for losses, because another account may keep the same access.
+    """
 
     application_id: UUID
     header: str | None
     section: str
     permission: str
     access: Access
+    account: str = ""
 
 
 class AccessProposal(msgspec.Struct, frozen=True):
     """What a person would gain; `waiting` is what other open requests would give them, `losses` what they would lose.
 
-    Without an identity the person does not exist yet and holds nothing.
+    Without an identity the person does not exist yet and holds nothing. A control duty must be held or be among the
+    gains: one that another request would give may never come.
     """
 
     identity_id: UUID | None
@@ -90,7 +95,8 @@ def _conflict(
     new = {place: given[each] & apart - held for place, each in enumerate(proposal.gains)}
     after = held.union(*(given[each] for each in (*proposal.gains, *proposal.waiting)))
     together = [duty for duty in rule.conflicts if duty in after]
-    if not any(new.values()) or len(together) < 2 or rule.without in after:
+    is_controlled = rule.without in held.union(*(given[each] for each in proposal.gains))
+    if not any(new.values()) or len(together) < 2 or is_controlled:
         return None
     conflict = WouldConflict(id, rule.name, rule.risk, rule.response, rule.owner_id, [names[duty] for duty in together])
     return FoundConflict(conflict, frozenset(place for place, duties in new.items() if duties))
@@ -161,15 +167,19 @@ async def _held(db: Db, proposals: Sequence[AccessProposal], duties: set[UUID]) 
     ]
 
 
-def _key(entry: DutyAccess) -> tuple[UUID, str | None, str, str]:
+_Key = tuple[UUID, str, str | None, str, str]
+
+
+def _key(entry: DutyAccess) -> _Key:
     """Return how a request names the access: by the group that the account is in, if it is not direct."""
+    account = entry.application.id, entry.account.username
     if entry.path:
-        return entry.application.id, entry.path_header, "", entry.path[0]
-    return entry.application.id, entry.header, entry.section, entry.name
+        return *account, entry.path_header, "", entry.path[0]
+    return *account, entry.header, entry.section, entry.name
 
 
-def _keys(losses: Sequence[ProposedAccess]) -> set[tuple[UUID, str | None, str, str]]:
-    return {(each.application_id, each.header, each.section, each.permission) for each in losses}
+def _keys(losses: Sequence[ProposedAccess]) -> set[_Key]:
+    return {(each.application_id, each.account, each.header, each.section, each.permission) for each in losses}
 
 
 class ModelConflicts(msgspec.Struct, frozen=True, rename="camel"):
