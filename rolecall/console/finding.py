@@ -37,9 +37,9 @@ async def the_person(db: Db, field: str, words: str, caller: Caller | None = Non
     """Return the id of the one person with this label, id, e-mail, employee ID or name, among the visible people."""
     inner = _IN_BRACKETS.search(words)
     said = inner[1].strip() if inner else words.strip()
-    if found := guid(said):
-        return str(found)
     within = await visible_people(db, caller, None) if caller else None
+    if (found := guid(said)) and (within is None or found in within):
+        return str(found)
     fits = [each for each in await finding.meant(db, said) if within is None or each.id in within]
     fits = fits or await finding.candidates(db, said, within=within)
     # Among people with the same name, prefer the active ones.
@@ -49,6 +49,15 @@ async def the_person(db: Db, field: str, words: str, caller: Caller | None = Non
     raise Invalid.on(
         field, finding.several(said, among) if among else f"No person matches {said}. Enter a name or an e-mail"
     )
+
+
+async def the_colleague(db: Db, field: str, words: str, caller: Caller) -> str:
+    """Return the id of a visible person, or of anyone whose whole e-mail is given; other words find visible people."""
+    inner = _IN_BRACKETS.search(words)
+    email = (inner[1] if inner else words).strip()
+    bearers = [each for each in await finding.meant(db, email) if "@" in email and each.email.lower() == email.lower()]
+    active = [each for each in bearers if each.status == IdentityStatus.ACTIVE]
+    return str(active[0].id) if len(active) == 1 else await the_person(db, field, words, caller)
 
 
 async def search(db: Db, words: str, caller: Caller) -> list[SearchResult]:

@@ -21,12 +21,11 @@ from rolecall.core.nudge import nudge
 from rolecall.notifications import direct
 from rolecall.notifications import queries as notifications
 from rolecall.notifications.message_text import Note, write
-from rolecall.notifications.model import Channel, MessageOutcome, Transport
+from rolecall.notifications.model import SIGN_IN_LINK, Channel, MessageOutcome, Transport
 from rolecall.notifications.outbox import OutgoingMessage
 from rolecall.notifications.queries import Delivery
 
 CHANNEL = "sign-in-mails"
-_KIND = "Sign-In Link"
 _REDACTED = "…"
 # Links to one person in an hour, and addresses that may wait: more are dropped or refused.
 _MOST_IN_AN_HOUR = 5
@@ -146,7 +145,7 @@ async def _record(
 ) -> None:
     """Log the message, without its link unless it stays in the outbox; a failed one is sent again with a new link."""
     is_kept = delivery.policy.email.transport is Transport.OUTBOX
-    await direct.log_message(db, mail.message if is_kept else mail.redacted, _KIND, (outcome, response), now)
+    await direct.log_message(db, mail.message if is_kept else mail.redacted, SIGN_IN_LINK, (outcome, response), now)
     is_over = outcome in (MessageOutcome.SENT, MessageOutcome.KEPT, MessageOutcome.REFUSED)
     if is_over or mail.attempt >= _ATTEMPTS:
         await _end(db, mail.mail_id)

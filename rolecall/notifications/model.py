@@ -10,6 +10,8 @@ import msgspec
 
 # Also notified by the triggers of schema/notifications.sql.
 CHANNEL = "notifications"
+# The kind of a message that contains a link to sign in.
+SIGN_IN_LINK = "Sign-In Link"
 
 
 class NotificationKind(StrEnum):

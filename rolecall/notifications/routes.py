@@ -10,7 +10,7 @@ from rolecall.core.checking import Facts, Json
 from rolecall.core.config import Config
 from rolecall.core.db import Db
 from rolecall.core.paging import Page
-from rolecall.notifications import actions, channel_test, queries
+from rolecall.notifications import actions, channel_test, permitted, queries
 from rolecall.notifications.model import MessageOutcome
 from rolecall.notifications.shapes import (
     ChannelTest,
@@ -82,8 +82,11 @@ async def _with_names(request: AnyRequest, config: Config) -> Carried:
 
 
 @operation("PATCH", "/", scope=Scope.CONFIG_MANAGE, body=NotificationSettingsBody, read_body=_with_names)
-async def change_notification_settings(db: Db, raw: Json, facts: Facts, config: Config) -> NotificationSettings:
-    """Change the given settings."""
+async def change_notification_settings(
+    db: Db, caller: Caller, raw: Json, facts: Facts, config: Config
+) -> NotificationSettings:
+    """Change the given settings. Those of `email` also need `identities:write`, because links to sign in are mailed."""
+    permitted.require_may_change(caller, raw)
     await actions.change_settings(db, raw, facts, config)
     return await queries.settings(db)
 
@@ -116,9 +119,11 @@ async def list_notification_messages(db: Db, query: dict[str, Any]) -> Page[Mess
 
 
 @operation("GET", "/{id:str}", scope=Scope.CONFIG_MANAGE)
-async def get_notification_message(db: Db, id: str) -> MessageDetail:
-    """Get one message as it was sent."""
-    return await queries.get_message(db, id)
+async def get_notification_message(db: Db, caller: Caller, id: str) -> MessageDetail:
+    """Get one message as it was sent; one with a link to sign in also needs `identities:write`."""
+    message = await queries.get_message(db, id)
+    permitted.require_may_read(caller, message)
+    return message
 
 
 notifications = Router(

@@ -4,13 +4,15 @@
 CREATE OR REPLACE FUNCTION is_absent(person uuid, moment timestamptz) RETURNS boolean STABLE LANGUAGE sql RETURN
     EXISTS (SELECT FROM absences a WHERE a.identity_id = person AND a.starts_on <= moment AND (a.ends_on IS NULL OR a.ends_on > moment));
 
--- The active person who responds for a person: the one named for this type, else for every type; during a leave else the supervisor.
-CREATE OR REPLACE FUNCTION stand_in_of(person uuid, response_type text, moment timestamptz) RETURNS uuid STABLE LANGUAGE sql RETURN coalesce(
-    (SELECT s.stand_in_id FROM stand_ins s JOIN identities i ON i.id = s.stand_in_id AND i.status = 'Active'
-     WHERE s.identity_id = person AND (s.type IS NULL OR s.type = response_type) AND s.starts_on <= moment AND s.ends_on > moment
-     ORDER BY s.type NULLS LAST, s.number LIMIT 1),
-    (SELECT i.id FROM identities p JOIN identities i ON i.id = p.supervisor_id AND i.status = 'Active'
-     WHERE p.id = person AND i.id <> p.id AND is_absent(person, moment)));
+-- The active person who responds for a person: the one named for this type, else for every type; during a leave else the supervisor. An
+-- inactive person has none: the authority to decide ended with their own.
+CREATE OR REPLACE FUNCTION stand_in_of(person uuid, response_type text, moment timestamptz) RETURNS uuid STABLE LANGUAGE sql RETURN
+    (SELECT coalesce(
+        (SELECT s.stand_in_id FROM stand_ins s JOIN identities i ON i.id = s.stand_in_id AND i.status = 'Active'
+         WHERE s.identity_id = person AND (s.type IS NULL OR s.type = response_type) AND s.starts_on <= moment AND s.ends_on > moment
+         ORDER BY s.type NULLS LAST, s.number LIMIT 1),
+        (SELECT i.id FROM identities i WHERE i.id = p.supervisor_id AND i.status = 'Active' AND i.id <> p.id AND is_absent(person, moment)))
+     FROM identities p WHERE p.id = person AND p.status = 'Active');
 
 -- Everyone who responds for a person, directly or through others. UNION ends a loop.
 CREATE OR REPLACE FUNCTION stand_ins_for(person uuid, response_type text, moment timestamptz) RETURNS SETOF uuid STABLE ROWS 1 LANGUAGE sql BEGIN ATOMIC

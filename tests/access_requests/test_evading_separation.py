@@ -58,7 +58,7 @@ async def test_two_requests_at_once_see_each_other(client: httpx2.AsyncClient, d
         await actions.request_access(db, CLERK, wanting("Officers"), facts())
         second = asyncio.create_task(client.post(URL, json=wanting("Approvers")))
         waits = "SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted)"
-        while not second.done() and not await fetch_value(db, waits):
+        while not second.done() and not await fetch_value(db, waits):  # noqa: ASYNC110
             await asyncio.sleep(0.01)
 
     assert (await second).status_code == 400

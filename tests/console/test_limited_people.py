@@ -16,6 +16,7 @@ from rolecall.personnel_events import actions as events
 from tests.builders import an_access_request, an_application, an_identity, facts
 from tests.console.conftest import ORIGIN
 from tests.console.test_matrix import sign_in
+from tests.holdings import an_account
 
 CLERK = Caller(UUID(int=5), "Clerk", frozenset(Scope))
 TOMORROW = (datetime.now(UTC) + timedelta(days=1)).date().isoformat()
@@ -57,6 +58,23 @@ async def test_lists_searches_suggestions_and_exports_contain_only_what_concerns
     assert "Lovelace" in texts["/export/identities"]
     assert (await administrator.get(f"/requests?selected={theirs}")).status_code == 404
     assert (await administrator.get("/export/tokens")).status_code == 403
+
+
+async def test_form_copies_no_access_of_a_person_whose_id_was_guessed(
+    administrator: httpx2.AsyncClient, db: Db, team: Team
+) -> None:
+    payroll = await an_application(db, "Payroll")
+    await an_account(db, payroll, "zoe", team.zoe, groups=("Secret group",))
+    await an_account(db, payroll, "ada", team.ada, groups=("Own group",))
+    await sign_in(administrator, db, team.grace)
+
+    async def copied(person: str) -> str:
+        form = {"action": "Add", "applicationId": str(payroll), "identityId": "", "sameAs": person}
+        return (await administrator.post("/requests/new", data=form)).text
+
+    assert "Own group" in await copied(str(team.ada))
+    for words in (str(team.zoe), f"Zoe ({team.zoe})", "zoe@example.com"):
+        assert "Secret group" not in await copied(words), words
 
 
 async def test_bulk_response_reveals_nothing_about_requests_of_others(

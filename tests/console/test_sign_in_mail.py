@@ -12,7 +12,7 @@ from rolecall.console import sign_in_mail
 from rolecall.core import clock
 from rolecall.core.config import Config
 from rolecall.core.db import Db, Pool, execute, fetch_rows, fetch_value, make_pool
-from tests.builders import an_identity
+from tests.builders import a_token, an_identity
 from tests.counting import counting
 from tests.notifications.mailbox import Mailbox, receiving
 from tests.notifications.notifying import change, set_up_mail
@@ -188,6 +188,24 @@ async def test_outbox_contains_the_link_because_it_is_sent_nowhere(
 
     assert found
     assert (await visitor.post(f"/sign-in/{found[1]}")).status_code == 303
+
+
+@pytest.mark.parametrize(("more", "status"), [([], 403), (["identities:write"], 200)])
+async def test_token_that_may_not_change_people_neither_reads_nor_redirects_links(
+    visitor: httpx2.AsyncClient, db: Db, config: Config, pool: Pool, ada: UUID, more: list[str], status: int
+) -> None:
+    await change(db, config, email={"transport": "Outbox"})
+    await ask(visitor, "ada@test.example")
+    await send(pool, config)
+    token = (await a_token(db, scopes=["config:manage", *more])).secret
+    bearer, id = {"Authorization": f"Bearer {token}"}, await fetch_value(db, "SELECT id FROM notification_messages")
+
+    read = await visitor.get(f"/api/notification-messages/{id}", headers=bearer)
+    mail = {"email": {"transport": "Outbox", "host": "mail.attacker.example"}}
+    redirected = await visitor.patch("/api/notification-settings", json=mail, headers=bearer)
+    other = await visitor.patch("/api/notification-settings", json={"reminders": {}}, headers=bearer)
+
+    assert (read.status_code, redirected.status_code, other.status_code) == (status, status, 200), redirected.text
 
 
 async def test_greylisted_link_is_sent_again_with_a_new_secret(

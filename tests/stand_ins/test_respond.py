@@ -113,6 +113,14 @@ async def test_stand_in_who_was_ended_cannot_respond(db: Db, office: Office) -> 
     assert await approve(db, office.sam, request, office.grace) == NOT_STANDING_IN
 
 
+async def test_stand_in_of_a_person_who_left_cannot_respond(db: Db, office: Office) -> None:
+    request = await office.request(db)
+    await a_stand_in(db, office.grace, office.sam)
+    await execute(db, "UPDATE identities SET status = 'Disabled' WHERE id = %(id)s", id=office.grace)
+
+    assert await approve(db, office.sam, request, office.grace) == NOT_STANDING_IN
+
+
 async def test_stand_in_does_not_decide_on_their_own_request(db: Db, office: Office) -> None:
     await a_stand_in(db, office.grace, office.ada)
     request = await office.request(db)
@@ -273,6 +281,23 @@ async def test_people_name_and_end_stand_ins_in_the_console(
     assert foreign.status_code == 403
     assert "Grace Hopper" in theirs
     assert await fetch_rows(db, "SELECT id FROM stand_ins WHERE ends_on > now()") == []
+
+
+@pytest.mark.parametrize("words", ["s@", "sam@", "sam@exampl", "@ (Sam Else)", "x@y (Sam)", "{sam}"])
+async def test_form_names_no_colleague_without_the_whole_e_mail(
+    administrator: httpx2.AsyncClient, db: Db, office: Office, words: str
+) -> None:
+    await an_identity(db, "Sam", "Other", email="sam.other@example.com")
+    await sign_in(administrator, db, office.ada)
+    until = (datetime.now(UTC) + timedelta(days=3)).date().isoformat()
+
+    form = {"standInId": words.format(sam=office.sam), "endsOn": until}
+    answer = await administrator.post("/stand-ins", data=form)
+
+    assert answer.status_code == 400
+    assert "No person matches" in answer.text
+    assert "Sam Other" not in answer.text
+    assert await fetch_rows(db, "SELECT id FROM stand_ins") == []
 
 
 async def test_administrator_names_a_stand_in_for_another_person(

@@ -31,6 +31,8 @@ class World(msgspec.Struct):
     named: dict[int, dict[RequirementType | None, int]]
 
     def stand_in(self, person: int, type: RequirementType) -> int | None:
+        if not self.active[person]:
+            return None
         chosen = [self.named.get(person, {}).get(key) for key in (type, None)]
         for each in chosen:
             if each is not None and self.active[each]:

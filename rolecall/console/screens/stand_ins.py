@@ -58,12 +58,11 @@ async def create_stand_in(db: Db, person: Person, form: Form, facts: Facts) -> H
 
 async def _people(db: Db, caller: Caller, form: Form) -> Json:
     """Find the people in the form. Everyone may name any colleague by e-mail; a name must be of a visible person."""
-    found: Json = {}
-    for name in ("identityId", "standInId"):
-        if words := first(form, name):
-            among = None if "@" in words else caller
-            found[name] = await finding.the_person(db, name, words, among)
-    return found
+    return {
+        name: await finding.the_colleague(db, name, words, caller)
+        for name in ("identityId", "standInId")
+        if (words := first(form, name))
+    }
 
 
 @screen("POST", "/stand-ins/{id:str}/end", scope=Scope.ACCESS_REQUESTS_WRITE, limits=OWN)
