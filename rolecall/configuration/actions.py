@@ -148,7 +148,7 @@ class _Applying:
             return
 
         async def write(given: Json) -> None:
-            await notifications.change_settings(self.db, given, self.facts, self.config)
+            await notifications.change_settings(self.db, self.caller, given, self.facts, self.config)
 
         await self._write_entry("notifications", "", entry, write, lambda: notification_queries.policy(self.db))
 

@@ -11,7 +11,7 @@ from rolecall.notifications.sender import MessageSender
 
 async def keep_mail(db: Db, facts: Facts, config: Config) -> None:
     email = {"transport": Transport.OUTBOX, "sender": f"rolecall@{DOMAIN}"}
-    await actions.change_settings(db, {"email": email}, facts, config)
+    await actions.change_settings(db, None, {"email": email}, facts, config)
 
 
 async def send_mail(pool: Pool, config: Config) -> None:

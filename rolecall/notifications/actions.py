@@ -15,7 +15,7 @@ from rolecall.core.db import Db, execute, fetch_value
 from rolecall.core.errors import Conflict, Invalid, NotFound, Problem
 from rolecall.core.ids import known_guid
 from rolecall.core.nudge import nudge
-from rolecall.notifications import queries
+from rolecall.notifications import permitted, queries
 from rolecall.notifications.channel_health import mark_working
 from rolecall.notifications.message_text import EXAMPLES, note_of, template_in, template_problems, write
 from rolecall.notifications.model import (
@@ -123,12 +123,14 @@ async def _keep_choice(db: Db, identity_id: UUID, rule: KindRule, given: Mapping
     await execute(db, sql, **values)
 
 
-async def change_settings(db: Db, raw: Json, facts: Facts, config: Config) -> None:
-    """Store only the given settings. Secrets are sealed and never shown again."""
+async def change_settings(db: Db, caller: Caller | None, raw: Json, facts: Facts, config: Config) -> None:
+    """Store only the given settings. Secrets are sealed and never shown again. Without a caller, no right is needed."""
     await execute(db, "LOCK TABLE notification_settings IN SHARE ROW EXCLUSIVE MODE")
     known = await queries.policy(db)
     body = check(NotificationSettingsBody, raw, facts, _url_problems(raw, facts, config))
     changed = _changed(known, body)
+    if caller and (changed.email != known.email or (body.email and body.email.password is not None)):
+        permitted.require_may_direct_links(caller)
     problems = [*_problems(changed, body), *await _password_problems(db, known.email, body)]
     if problems:
         raise Invalid(*problems)

@@ -4,19 +4,17 @@ Whoever receives such a link signs in as another person, so `config:manage` alon
 """
 
 from rolecall.core.caller import Caller, Scope
-from rolecall.core.checking import Json
 from rolecall.core.errors import Forbidden
 from rolecall.notifications.model import SIGN_IN_LINK
 from rolecall.notifications.shapes import MessageDetail
 
 
-def require_may_change(caller: Caller, raw: Json) -> None:
-    """Refuse a change of the mail server by a caller who may not change how people sign in."""
-    if raw.get("email") is not None and Scope.IDENTITIES_WRITE not in caller.scopes:
+def require_may_direct_links(caller: Caller) -> None:
+    if Scope.IDENTITIES_WRITE not in caller.scopes:
         raise Forbidden(Scope.IDENTITIES_WRITE)
 
 
 def require_may_read(caller: Caller, message: MessageDetail) -> None:
-    """Refuse a message with a link to sign in, which the outbox keeps, to such a caller."""
-    if message.kind == SIGN_IN_LINK and Scope.IDENTITIES_WRITE not in caller.scopes:
-        raise Forbidden(Scope.IDENTITIES_WRITE)
+    """Refuse a message with a link, which the outbox keeps, to a caller who may not change how people sign in."""
+    if message.kind == SIGN_IN_LINK:
+        require_may_direct_links(caller)

@@ -16,6 +16,7 @@ from rolecall.personnel_events import actions as events
 from tests.builders import an_access_request, an_application, an_identity, facts
 from tests.console.conftest import ORIGIN
 from tests.console.test_matrix import sign_in
+from tests.duties.separating import a_company, conflict_of
 from tests.holdings import an_account
 
 CLERK = Caller(UUID(int=5), "Clerk", frozenset(Scope))
@@ -75,6 +76,24 @@ async def test_form_copies_no_access_of_a_person_whose_id_was_guessed(
     assert "Own group" in await copied(str(team.ada))
     for words in (str(team.zoe), f"Zoe ({team.zoe})", "zoe@example.com"):
         assert "Secret group" not in await copied(words), words
+
+
+@pytest.mark.parametrize("words", ["Hana", "{owner}", "h@", "@ (Hana Makinen)"])
+async def test_form_of_an_exception_finds_no_colleague_without_the_whole_e_mail(
+    administrator: httpx2.AsyncClient, db: Db, words: str
+) -> None:
+    company = await a_company(db)
+    await an_identity(db, "Hana", "Other", email="h.other@example.com")
+    await sign_in(administrator, db, company.sofia)
+
+    form = {"reason": "Leave", "control": "Checks", "until": TOMORROW}
+    owner = words.format(owner=company.owner)
+    path = f"/conflicts/{await conflict_of(db, company.sofia)}/except"
+    answer = await administrator.post(path, data={**form, "controlOwnerId": owner})
+
+    assert answer.status_code == 400, answer.text
+    assert "No person matches" in answer.text
+    assert "Hana Other" not in answer.text
 
 
 async def test_bulk_response_reveals_nothing_about_requests_of_others(

@@ -37,7 +37,7 @@ async def set_up_mail(db: Db, config: Config, port: int, **email: Any) -> None:
 
 async def change(db: Db, config: Config, **settings: Any) -> None:
     async with db.transaction():
-        await actions.change_settings(db, settings, facts(), config)
+        await actions.change_settings(db, None, settings, facts(), config)
 
 
 class Company(msgspec.Struct, frozen=True):

@@ -8,8 +8,9 @@ from litestar.handlers import HTTPRouteHandler
 from rolecall.accounts.moments import moment_of
 from rolecall.conflicts import actions, approving, queries
 from rolecall.conflicts.model import ExceptionStatus
+from rolecall.console import finding
 from rolecall.console.answers import HtmlPage, SeeOther
-from rolecall.console.forms import first, given, problems_by_field, shown, with_people
+from rolecall.console.forms import first, given, problems_by_field, shown
 from rolecall.console.frame import screen
 from rolecall.console.inputs import Form, some_words
 from rolecall.console.screens.duties import RESPONSES
@@ -94,8 +95,9 @@ async def ask_for_exception(db: Db, id: str, form: Form, caller: Caller, facts: 
     await approving.require_may_ask(db, caller, await queries.get(db, id, facts.now))
     try:
         async with db.transaction():
-            named = await with_people(db, form, "controlOwnerId")
-            body = given(named, "reason", "control", "controlOwnerId", "until")
+            body = given(form, "reason", "control", "until")
+            if words := first(form, "controlOwnerId"):
+                body["controlOwnerId"] = await finding.the_colleague(db, "controlOwnerId", words, caller)
             await actions.ask_for_exception(db, caller, id, body, facts)
     except Invalid as error:
         return await _page(db, id, caller, facts.now, shown(form), problems_by_field(error))

@@ -10,7 +10,7 @@ from rolecall.console.frame import screen
 from rolecall.console.inputs import Form, plain_form
 from rolecall.console.ways import slug, way_in, way_of, ways
 from rolecall.core import clock
-from rolecall.core.caller import Scope
+from rolecall.core.caller import Caller, Scope
 from rolecall.core.checking import Facts, Json
 from rolecall.core.config import Config
 from rolecall.core.db import Db
@@ -91,12 +91,14 @@ async def _with_names(request: AnyRequest, config: Config) -> Carried:
 
 
 @screen("POST", _HERE, scope=_SCOPE, read_body=_with_names)
-async def change_notification_settings(db: Db, form: Form, facts: Facts, config: Config) -> HtmlPage | SeeOther:
+async def change_notification_settings(
+    db: Db, caller: Caller, form: Form, facts: Facts, config: Config
+) -> HtmlPage | SeeOther:
     if late := await edit_conflict(db, first(form, "version"), _SETTINGS, _current_now(db)):
         return await _page(db, {**form, "version": [late.version]}, {}, late)
     try:
         async with db.transaction():
-            await actions.change_settings(db, _body(form), facts, config)
+            await actions.change_settings(db, caller, _body(form), facts, config)
     except Invalid as error:
         problems = {_place(field): said for field, said in problems_by_field(error).items()}
         return await _page(db, form, problems)
@@ -216,7 +218,7 @@ async def _template(db: Db, kind: NotificationKind) -> Form:
 
 @screen("POST", f"{_HERE}/templates/{{id:str}}", scope=_SCOPE)
 async def change_notification_template(
-    db: Db, id: str, form: Form, facts: Facts, config: Config
+    db: Db, caller: Caller, id: str, form: Form, facts: Facts, config: Config
 ) -> HtmlPage | SeeOther:
     """Save, reset or only preview the text, by the button that was pressed."""
     kind, act = _known(id), first(form, "act")
@@ -229,7 +231,7 @@ async def change_notification_template(
     try:
         async with db.transaction():
             given: Json = {"kind": kind} if act == "reset" else {"kind": kind, **text}
-            await actions.change_settings(db, {"templates": [given]}, facts, config)
+            await actions.change_settings(db, caller, {"templates": [given]}, facts, config)
     except Invalid as error:
         problems = {field.rpartition(".")[2]: said for field, said in problems_by_field(error).items()}
         return await _template_page(db, kind, facts, config, edited, problems)
