@@ -1959,7 +1959,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 
 -- In rolecall/schema/stand_ins.sql:
 -- ced8248223b4 function is_absent(uuid, timestamp with time zone)
--- aadf3807d0f4 function stand_in_of(uuid, text, timestamp with time zone)
+-- 92504c7d50c2 function stand_in_of(uuid, text, timestamp with time zone)
 -- 77f8f06456d4 function stand_ins_for(uuid, text, timestamp with time zone)
 -- e6d1ced6d890 function can_be_answered(uuid, text, timestamp with time zone, uuid[])
 -- 6b6e759d0ab2 function note_stand_ins()
