@@ -75,7 +75,7 @@ async def prepare(db: Db, config: Config, port: int) -> NewRequest:
     application = await applications.create_application(db, {"name": "Payroll"}, facts)
     email = {"transport": "SMTP", "host": "127.0.0.1", "port": port, "security": "None", "sender": SENDER}
     async with db.transaction():
-        await actions.change_settings(db, {"email": email}, facts, config)
+        await actions.change_settings(db, None, {"email": email}, facts, config)
     boss = await _person(db, facts, "Grace", TO)
     known = Facts(now=facts.now, zone=facts.zone, identities=frozenset({boss}))
     ada = await _person(db, known, "Ada", "ada@example.com", supervisorId=str(boss))
