@@ -33,6 +33,7 @@ WORDS: dict[tuple[str, str], list[str]] = {
     ("", "match"): ["Pinned", "Never", "Employee ID", "Email", "Name", "Disputed", "Unmatched"],
     ("", "action"): ["Add", "Change", "Remove", "Suspend", "Restore"],
     ("", "response"): ["Approved", "Rejected"],
+    ("rule", "response"): ["Warn", "Approve", "Block"],
     ("", "events"): [
         f"AccessRequest{word}"
         for word in (
