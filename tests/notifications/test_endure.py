@@ -136,10 +136,15 @@ async def notifications(db: Db) -> dict[str, Sent]:
     return {request: Sent(status, address, outcomes) for request, status, address, outcomes in found}
 
 
+def text_of(message: EmailMessage) -> str:
+    body = message.get_body(("plain",))
+    return str(body.get_content()) if body else ""
+
+
 def check(rows: dict[str, Sent], messages: list[EmailMessage]) -> str:
     received: dict[str, list[EmailMessage]] = defaultdict(list)
     for message in messages:
-        received[str(message.get_body(("plain",))).partition("/requests/")[2][:36]].append(message)
+        received[text_of(message).partition("/requests/")[2][:36]].append(message)
     assert set(received) <= set(rows), "a message is about nothing known"
     counts: Counter[str] = Counter()
     for request, sent in rows.items():
@@ -169,7 +174,7 @@ def check(rows: dict[str, Sent], messages: list[EmailMessage]) -> str:
 def the_check_would_notice(rows: dict[str, Sent], messages: list[EmailMessage]) -> None:
     """Test the check with a needless duplicate, a missing message, and one for finished work."""
     once = next(request for request, sent in rows.items() if sent.outcomes == ["sent"])
-    [copy] = [message for message in messages if once in str(message.get_body(("plain",)))]
+    [copy] = [message for message in messages if once in text_of(message)]
     others = [message for message in messages if message is not copy]
     finished: dict[str, Any] = {**rows, once: msgspec.structs.replace(rows[once], status="Withdrawn", outcomes=[])}
     for known, received in ((rows, [*messages, copy]), (rows, others), (finished, messages)):
