@@ -161,7 +161,7 @@ class TemplateBody(Body):
     """A template; without subject and body the built-in one applies again."""
 
     kind: KindName
-    subject: Annotated[Text, Field(max_length=256)] | None = None
+    subject: Name256 | None = None
     body: Annotated[Text, Field(max_length=8192)] | None = None
 
 
@@ -229,7 +229,7 @@ class ReadBody(Body):
 
 class TemplatePreviewBody(Body):
     kind: KindName
-    subject: Annotated[Text, Field(max_length=256)]
+    subject: Name256
     body: Annotated[Text, Field(max_length=8192)]
 
 
