@@ -18,7 +18,10 @@ class Approver(msgspec.Struct, frozen=True):
 
 
 class Approvers(msgspec.Struct, frozen=True):
-    """The active people who may take each part; administrators take that of an owner who is not available."""
+    """The active people who may take each part; administrators take that of an owner who is not available.
+
+    Auditors take none: they check decisions and make none.
+    """
 
     rule_owners: dict[UUID, str]
     seconds: dict[UUID, str]
@@ -34,6 +37,7 @@ async def approvers_for(db: Db, conflict: ConflictDetail) -> Approvers:
                i.id = (r.definition ->> 'ownerId')::uuid
                OR i.id IN (SELECT a.owner_id FROM applications a WHERE a.id = ANY(%(applications)s))
                OR i.id IN (SELECT identity_id FROM console_roles WHERE role = 'Administrator'))
+             AND NOT EXISTS (SELECT FROM console_roles c WHERE c.identity_id = i.id AND c.role = 'Auditor')
            ORDER BY i.list_key""",
         rule=conflict.rule.id,
         identity=conflict.identity.id,

@@ -166,6 +166,17 @@ async def test_approvals_come_from_two_entitled_people(client: httpx2.AsyncClien
     assert missing.json()["errors"][0]["field"] == "approverId"
 
 
+async def test_auditor_who_owns_the_rule_approves_nothing(client: httpx2.AsyncClient, db: Db) -> None:
+    cast = await a_cast(db)
+    await act(client, cast.conflict, "except", cast.wish())
+    auditor = "INSERT INTO console_roles (identity_id, role) VALUES (%(id)s, 'Auditor')"
+    await execute(db, auditor, id=cast.company.owner)
+
+    refused = await act(client, cast.conflict, "approve", {"approverId": str(cast.company.owner)})
+
+    assert refused.status_code == 409
+
+
 async def test_exceptions_move_only_as_the_state_machine_allows(client: httpx2.AsyncClient, db: Db) -> None:
     cast = await a_cast(db)
     choose = random.Random(23)
