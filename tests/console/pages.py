@@ -6,6 +6,8 @@ from typing import Any
 import msgspec
 
 Attributes = dict[str, str]
+# Boxes of which a form needs several.
+_TICKED = ("conflicts",)
 
 
 class Field(msgspec.Struct):
@@ -46,7 +48,7 @@ class _Reader(HTMLParser):
                 self.forms.append(self.open)
             case "input":
                 self._input(given)
-            case "button" if self.open and given.get("type") == "submit" and "hidden" not in given:
+            case "button" if self.open and given.get("type") == "submit" and not {"hidden", "formaction"} & given.keys():
                 named = Field(given["name"], given["value"], "button") if "name" in given else None
                 self.open.buttons.append(named)
             case "textarea":
@@ -61,7 +63,7 @@ class _Reader(HTMLParser):
         kind = given.get("type", "text")
         if kind == "file" and self.open:
             self.open.files.append(given["name"])
-        elif kind not in ("checkbox", "radio") or "checked" in given or "form" in given:
+        elif kind not in ("checkbox", "radio") or {"checked", "form"} & given.keys() or given["name"] in _TICKED:
             self._add(Field(given["name"], given.get("value", "on" if kind == "checkbox" else ""), kind), given)
 
     def _add(self, field: Field, given: Attributes) -> None:

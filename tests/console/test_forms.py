@@ -21,7 +21,8 @@ VALUES = {
     "name": "Something new", "reason": "Because", "content": "A comment", "comment": "A reason",
     "url": "https://hooks.example.com/new", "identityId": "Ada Lovelace", "firstName": "Mary", "lastName": "Shelley",
     "until": IN_A_WEEK, "since": "2026-01-01", "effectiveDate": IN_A_WEEK, "startDate": IN_A_WEEK, "endDate": LATER,
-    "returnDate": IN_A_WEEK, "password": "a long enough secret",
+    "returnDate": IN_A_WEEK, "password": "a long enough secret", "control": "A monthly review",
+    "controlOwnerId": "Grace Hopper", "standInId": "Grace Hopper", "endsOn": LATER,
 }  # fmt: skip
 WHAT_FOR = ("type", "response", "never", "archived")
 CHOSEN: dict[str, dict[str, str]] = {"/settings/policy#policy": {"responder": "Identity"}}

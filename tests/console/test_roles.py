@@ -44,6 +44,10 @@ def test_screens_that_write_need_a_scope() -> None:
         ("POST", "/account"),
         ("POST", "/notifications/read"),
         ("POST", "/notifications/preferences"),
+        # Decided by relation: the person in conflict asks, the owner of the rule and a second person approve.
+        ("POST", "/conflicts/{id:str}/except"),
+        ("POST", "/conflicts/{id:str}/approve"),
+        ("POST", "/conflicts/{id:str}/withdraw"),
     }
     unscoped = {key for key, screen in SCREENS.items() if key[0] == "POST" and not screen.scope}
 

@@ -261,7 +261,7 @@ async def test_mover_with_overlapping_roles(company: Company) -> None:
     boss, next_boss = await company.employee("Mary", "Somerville"), await company.employee("Grace", "Hopper")
     ada = await company.employee("Ada", "Lovelace", email="ada@example.com", department="Finance", supervisorId=boss)
     ledger, wiki, cases = [await company.application(name, priority="High") for name in ("Ledger", "Wiki", "Cases")]
-    await company.lists(wiki, "Legal")
+    await company.lists(wiki, "Everyone", "Finance", "Legal")
     await company.lists(cases, "Readers")
     await company.model("Clerks", "Finance", (ledger, ["Posters"]), (wiki, ["Everyone", "Finance"]))
     await company.model("Lawyers", "Legal", (cases, ["Readers"]), (wiki, ["Everyone", "Legal"]))
