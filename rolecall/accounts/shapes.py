@@ -119,7 +119,7 @@ class HeldPermission(msgspec.Struct):
 
     @property
     def group(self) -> str:
-        """Return the group that the account is in itself, empty when direct."""
+        """Return the group that the account is a direct member of; empty if the account holds the access itself."""
         return self.path[0] if self.path else ""
 
 

@@ -30,7 +30,7 @@ class RowCondition(msgspec.Struct, frozen=True, rename=_CONDITION_KEYS, omit_def
     starts_with: list[str] = []
 
     def matches(self, cell: str) -> bool:
-        """Return whether the text of a cell leaves its row out."""
+        """Return whether a row with this cell is skipped."""
         text = cell.strip().lower()
         if self.is_not:
             return text not in map(_plain, self.is_not)

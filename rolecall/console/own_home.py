@@ -18,7 +18,7 @@ from rolecall.identities.model import IdentityStatus
 from rolecall.identities.shapes import IdentityDetail
 from rolecall.work_items.model import WorkStatus
 
-# The people whose access the home page counts; the list of people has the others.
+# The home page counts the access of at most this many people; the list of people shows the rest.
 MOST_COUNTED = 10
 OVER = (WorkStatus.COMPLETED, WorkStatus.CANCELED)
 

@@ -37,7 +37,7 @@ def stop_at(moment: datetime) -> None:
 
 
 def traveled() -> timedelta:
-    """Return the environment that gives child processes the same shifted clock."""
+    """Return by how much the clock is shifted, so that child processes can shift theirs."""
     return _offset
 
 

@@ -1,0 +1,1 @@
+"""Files of whole lists: what was exported, by whom and when. `core/exporting.py` writes them."""

@@ -29,7 +29,7 @@ _KEYS = {"last": "i.list_key", "first": "left(i.first_name_key, 300)"}
 _ORDERS = {"last": "i.list_key", "first": "left(i.first_name_key, 300), i.list_key"}
 _LONGEST_KEY = 300
 _EMAIL = 'lower(i.email_address) COLLATE "C"'
-# Upper bounds of a range scan: after every name with a prefix, and after one name with any accents.
+# Upper bounds of range scans: after every name with the prefix; after every accented form of one name.
 _AFTER_ALL, _AFTER_WHOLE = chr(1114111), "\x03"
 _MOST_WORDS = 8
 _MOST_NAMESAKES = 10

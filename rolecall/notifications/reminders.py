@@ -72,7 +72,7 @@ async def _notify_further(
 
 
 async def _without_reviewers(db: Db, now: datetime) -> list[UUID]:
-    """Lock requests that wait only for people on leave without a stand-in who may decide, and record the step."""
+    """Lock requests whose pending reviewers are all on leave without an eligible stand-in, and record the step."""
     rows = await fetch_rows(
         db,
         f"""WITH absent AS (

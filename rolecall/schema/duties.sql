@@ -206,7 +206,7 @@ STABLE LANGUAGE sql BEGIN ATOMIC
     FROM held h JOIN owned o ON o.number = h.account WHERE h.during @> o.import_number AND o.identity_id = ANY (people);
 END;
 
--- Since when people have been in conflict by definitions of rules: pairs of a rule and a person.
+-- Return when each current conflict began, for pairs of a rule and a person.
 CREATE OR REPLACE FUNCTION conflict_starts(rules uuid[], people uuid[])
 RETURNS TABLE (rule_id uuid, identity_id uuid, since timestamptz) STABLE LANGUAGE sql BEGIN ATOMIC
     WITH asked AS MATERIALIZED (

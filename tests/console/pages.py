@@ -8,6 +8,8 @@ import msgspec
 Attributes = dict[str, str]
 # Boxes of which a form needs several.
 _TICKED = ("conflicts",)
+# Buttons that only scripts show, and buttons with an action of their own.
+_SKIPPED = {"hidden", "formaction"}
 
 
 class Field(msgspec.Struct):
@@ -48,7 +50,7 @@ class _Reader(HTMLParser):
                 self.forms.append(self.open)
             case "input":
                 self._input(given)
-            case "button" if self.open and given.get("type") == "submit" and not {"hidden", "formaction"} & given.keys():
+            case "button" if self.open and given.get("type") == "submit" and not _SKIPPED & given.keys():
                 named = Field(given["name"], given["value"], "button") if "name" in given else None
                 self.open.buttons.append(named)
             case "textarea":

@@ -124,7 +124,7 @@ def _in_format(odd: pl.Series, format: str, zone: ZoneInfo) -> pl.Series:
 
 
 def _first(odd: pl.Series, readers: list[Callable[[pl.Series, ZoneInfo], pl.Series]], zone: ZoneInfo) -> pl.Series:
-    """Try readers in turn, each on what the ones before did not understand."""
+    """Apply the readers in order, each to the values that earlier ones could not parse."""
     moments = pl.Series(odd.name, [None] * len(odd), pl.Datetime("us", "UTC"))
     for read in readers:
         left = moments.is_null()

@@ -63,7 +63,7 @@ class FileDelta:
             return Doubt(self.content, reason)
         found = bad.select("file", "line", "username").rows()
         self.rejects += [RejectedLine(file, line, reason.format(username)) for file, line, username in found]
-        # A line may have become several rows, of which others are sound.
+        # One line can yield several rows; remove only the bad ones.
         self.after = self.after.join(bad, on=["file", "line", *rows.KEYS[self.content]], how="anti")
         return None
 
@@ -142,7 +142,7 @@ def _table(group: InputGroup, content: bytes, reader: Reader | None) -> Table:
 def _shaped(group: InputGroup, table: Table) -> Table:
     if group.shape is None:
         return table
-    # Rows of derived users are those of the content that they come from.
+    # Derived users come from the rows of permissions.
     content = Content.PERMISSIONS if group.is_derived else group.content
     made = shaping.shaped(table, group.shape, group.columns, content)
     if not group.is_derived:

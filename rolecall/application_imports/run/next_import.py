@@ -143,7 +143,7 @@ async def _start(db: Db, id: UUID) -> datetime | None:
 
 
 async def _cancel_when_asked(pool: Pool, id: UUID, building: asyncio.Task[BuildResult], over: asyncio.Event) -> None:
-    """Cancel the build when its import is Canceling. Ends by the event `over`, so that no query is interrupted."""
+    """Cancel the build when its import is Canceling. Stop when `over` is set: a canceled task could leave a query."""
     while not over.is_set():
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(over.wait(), _CHECK_CANCEL_SECONDS)
