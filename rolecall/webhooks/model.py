@@ -33,6 +33,7 @@ class DisabledReason(StrEnum):
 
 
 TEST_EVENT = "WebhookTest"
+TEST_CONDITION = "A test of the webhook was requested; the access request is a sample"
 GONE = 410
 
 # Retry schedule: the delay of each attempt after the end of the previous one.

@@ -14,6 +14,7 @@ from rolecall.access_requests.model import CONDITIONS, RequestEvent
 from rolecall.access_requests.shapes import AccessRequestDetail, DetailTarget
 from rolecall.identities.shapes import IdentityDetail
 from rolecall.web.openapi import WebhookEvent
+from rolecall.webhooks.model import TEST_CONDITION, TEST_EVENT
 
 
 class DeliveredIdentity(IdentityDetail):
@@ -49,3 +50,4 @@ def _described(event: str, condition: str) -> WebhookEvent:
 
 
 EVENTS = [_described(event, condition) for event, condition in CONDITIONS.items()]
+TEST = _described(TEST_EVENT, TEST_CONDITION)
