@@ -1,5 +1,9 @@
 """Screens of duties, rules and conflicts."""
 
+import re
+from html import unescape
+from urllib.parse import parse_qs, urlsplit
+
 import httpx2
 
 from rolecall.core.db import Db, fetch_value
@@ -47,3 +51,17 @@ async def test_duty_in_use_is_not_deleted(administrator: httpx2.AsyncClient, db:
     await administrator.post(f"/duties/{company.prepare}/delete")
 
     assert "is used by the rules" in (await administrator.get("/duties")).text
+
+
+async def test_conflict_page_offers_the_removal_of_each_access(administrator: httpx2.AsyncClient, db: Db) -> None:
+    company = await a_company(db)
+    page = (await administrator.get(f"/conflicts/{await conflict_of(db, company.sofia)}")).text
+
+    links = re.findall(r'href="(/requests/new\?[^"]*)"', page)
+    forms = [(await administrator.get(unescape(link))).text for link in links]
+
+    assert len(links) == 2
+    for link, form in zip(links, forms, strict=True):
+        (privilege,) = parse_qs(urlsplit(unescape(link)).query)["privileges"]
+        assert privilege in unescape(form)
+        assert "<option selected>Remove</option>" in form or 'value="Remove" selected' in form
