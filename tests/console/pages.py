@@ -65,7 +65,7 @@ class _Reader(HTMLParser):
         kind = given.get("type", "text")
         if kind == "file" and self.open:
             self.open.files.append(given["name"])
-        elif kind not in ("checkbox", "radio") or {"checked", "form"} & given.keys() or given["name"] in _TICKED:
+        elif kind not in ("checkbox", "radio") or {"checked", "form"} & given.keys() or given.get("name") in _TICKED:
             self._add(Field(given["name"], given.get("value", "on" if kind == "checkbox" else ""), kind), given)
 
     def _add(self, field: Field, given: Attributes) -> None:
