@@ -37,9 +37,10 @@ async def found_in(db: Db, news: Sequence[NewRequest]) -> list[list[FoundConflic
     given = await prevention.duties_given(db, {each for gained in gains for each in gained})
     if not any(given.values()):
         return [[] for _ in news]
-    await _take_turn(db, {new.identity_id for new in news if new.identity_id})
     people = [[new.identity_id] if new.identity_id else await _members(db, new) for new in news]
-    waiting = await _waiting(db, {id for each in people for id in each})
+    everyone = {id for each in people for id in each}
+    await _take_turn(db, everyone)
+    waiting = await _waiting(db, everyone)
     proposals = [
         (
             place,
@@ -66,11 +67,15 @@ async def found_in(db: Db, news: Sequence[NewRequest]) -> list[list[FoundConflic
 
 
 async def _take_turn(db: Db, people: set[UUID]) -> None:
-    """Let the requests of a person wait for each other, so that two at once cannot each miss the other."""
+    """Let the requests of a person wait for each other, so that two at once cannot each miss the other.
+
+    People share 256 locks, because a lock for each of 100,000 people would fill the lock table.
+    """
     await execute(
         db,
-        """SELECT pg_advisory_xact_lock(hashtextextended('requests of ' || id, 0))
-           FROM (SELECT unnest(%(people)s::uuid[]) AS id ORDER BY 1) AS each""",
+        """SELECT pg_advisory_xact_lock(hashtextextended('requests of ' || part, 0)) FROM (
+               SELECT DISTINCT hashtextextended(id::text, 0) & 255 AS part
+               FROM unnest(%(people)s::uuid[]) AS id ORDER BY 1) AS parts""",
         people=list(people),
     )
 

@@ -1,5 +1,5 @@
--- An e-mail that an event wrote without `identities:write` signs nobody in until it is confirmed; until then the person
--- signs in with the address here, or with none if it is empty.
+-- An e-mail that an event wrote without `identities:write` cannot be used to sign in until it is
+-- confirmed; until then the person signs in with the address stored here, or cannot sign in if it is empty.
 CREATE TABLE unconfirmed_emails (
     identity_id   uuid PRIMARY KEY REFERENCES identities,
     sign_in_email text NOT NULL,

@@ -1,6 +1,6 @@
-"""Decide who may change where e-mail goes and read messages: links to sign in are sent by e-mail.
+"""Decide who may change the mail server and read messages.
 
-Whoever receives such a link signs in as another person, so `config:manage` alone is not enough.
+These messages contain sign-in links, which anyone can use who reads them, so `config:manage` alone is not enough.
 """
 
 from rolecall.core.caller import Caller, Scope

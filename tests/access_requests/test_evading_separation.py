@@ -1,6 +1,7 @@
 """Ways around the check of duties before access is given: other accounts, controls, timing and groups."""
 
 import asyncio
+from typing import Any
 
 import httpx2
 import pytest
@@ -54,14 +55,29 @@ async def test_two_requests_at_once_see_each_other(client: httpx2.AsyncClient, d
         target = {"applicationId": str(company.ledger), "identityId": str(other)}
         return {"action": "Add", **target, "privileges": privileges}
 
-    async with db.transaction():
-        await actions.request_access(db, CLERK, wanting("Officers"), facts())
-        second = asyncio.create_task(client.post(URL, json=wanting("Approvers")))
-        waits = "SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted)"
-        while not second.done() and not await fetch_value(db, waits):  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
+    assert (await second_of_two(client, db, wanting("Officers"), wanting("Approvers"))).status_code == 400
 
-    assert (await second).status_code == 400
+
+async def second_of_two(client: httpx2.AsyncClient, db: Db, first: Any, second: Any) -> httpx2.Response:
+    """Send a request while another one, made before it, is not committed yet."""
+    async with db.transaction():
+        await actions.request_access(db, CLERK, first, facts())
+        sent = asyncio.create_task(client.post(URL, json=second))
+        waits = "SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted)"
+        while not sent.done() and not await fetch_value(db, waits):  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+    return await sent
+
+
+async def test_request_of_a_group_sees_the_request_of_a_member(client: httpx2.AsyncClient, db: Db) -> None:
+    company = await a_company(db, response="Block")
+    other = await an_identity(db, "Finn", "Santos")
+    await an_account(db, company.ledger, "finn", other, groups=("Temps",), run=company.run)
+    gives = {"action": "Add", "applicationId": str(company.ledger)}
+    of_group = {**gives, "group": "Temps", "privileges": [{"header": "Wires", "permission": "Release run"}]}
+    of_member = {**gives, "identityId": str(other), "privileges": [{"header": "Group", "permission": "Officers"}]}
+
+    assert (await second_of_two(client, db, of_member, of_group)).status_code == 400
 
 
 async def test_completed_request_counts_until_an_import_could_show_its_access(

@@ -113,7 +113,7 @@ async def test_open_question_leaves_only_the_draft(administrator: httpx2.AsyncCl
 async def test_proposal_beyond_a_limit_is_refused(
     client: httpx2.AsyncClient, monkeypatch: pytest.MonkeyPatch, limit: str, value: float, sentence: str
 ) -> None:
-    """The child process that reads the files ends, and the service goes on."""
+    """Only the child process that reads the files ends; the service keeps running."""
     files = [("file", ("users.csv", b"Username\nada\n"))]
     with monkeypatch.context() as lower:
         lower.setattr(proposing, limit, value)
