@@ -101,6 +101,7 @@ WORDS: dict[Content, dict[str, str]] = {
 }
 _KNOWN = {word for words in WORDS.values() for each in words.values() for word in each.split(",")}
 _NOISE = {"required", "readonly", "optional", "yesno", "truefalse", "ldap"}
+_LONGEST_HEADER = 500
 _BRACKETED = re.compile(r"[\[(]([^\[\]()]*)[\])]")
 
 
@@ -132,8 +133,11 @@ def names_of(header: str) -> list[str]:
 
 def is_known_header(cell: str) -> bool:
     """Return whether a text is one of the usual headers of any field."""
+    if len(cell) > _LONGEST_HEADER:
+        return False
+    words = _words(cell)
     return any(name in _KNOWN for name in names_of(cell)) or any(
-        set(tokens.split()) <= _words(cell) for each in _TOKENS.values() for tokens in each.split(",")
+        set(tokens.split()) <= words for each in _TOKENS.values() for tokens in each.split(",")
     )
 
 
