@@ -101,6 +101,16 @@ def server_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield url
 
 
+@pytest.fixture
+def empty_database(server_url: str, tmp_path: Path) -> Iterator[str]:
+    """Yield the URL of a database without tables."""
+    name = f"empty_{os.getpid()}_{tmp_path.name}"[:60]
+    with psycopg.connect(server_url, autocommit=True) as db:
+        db.execute(f'CREATE DATABASE "{name}"')
+        yield with_database(server_url, name)
+        db.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
+
+
 @pytest.fixture(scope="session")
 def database_url(server_url: str) -> Iterator[str]:
     """Clone the template, or use the database named by ROLECALL_TEST_DATABASE and keep it."""

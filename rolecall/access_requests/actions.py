@@ -144,26 +144,32 @@ async def _record_alone(db: Db, locked: _LockedRequest, caller: Caller, reason: 
 
 
 async def resolve(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> AccessRequestDetail:
+    """Mark an open request as provisioned."""
     return await _perform(db, caller, id, raw, facts, RESOLVE, moving.resolve)
 
 
 async def verify(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> AccessRequestDetail:
+    """Confirm that the provisioned access is as requested."""
     return await _perform(db, caller, id, raw, facts, VERIFY, moving.verify)
 
 
 async def reopen(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> AccessRequestDetail:
+    """Send a resolved request back to provisioning."""
     return await _perform(db, caller, id, raw, facts, REOPEN, moving.reopen)
 
 
 async def cancel(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> AccessRequestDetail:
+    """Cancel a request that is not finished."""
     return await _perform(db, caller, id, raw, facts, CANCEL, moving.cancel)
 
 
 async def resume(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> AccessRequestDetail:
+    """Resume a snoozed request before its date."""
     return await _perform(db, caller, id, raw, facts, RESUME, moving.resume)
 
 
 async def snooze(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> AccessRequestDetail:
+    """Postpone an open request until a date."""
     locked, body = await _lock(db, caller, id, facts.now), check(SnoozeBody, raw, facts)
     _check_move(locked, SNOOZE)
     await _add_comment(db, locked, caller, body.comment)
@@ -173,6 +179,7 @@ async def snooze(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> Ac
 
 
 async def assign(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> AccessRequestDetail:
+    """Assign the request to a person."""
     locked = await _lock(db, caller, id, facts.now)
     body = check(AssignBody, raw, await identities.with_mentioned_identities(db, facts, raw))
     assignee = await identities.get(db, str(body.assignee_id))
@@ -187,13 +194,14 @@ async def assign(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> Ac
 
 
 async def comment(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> AccessRequestDetail:
+    """Comment on a request."""
     locked, body = await _lock(db, caller, id, facts.now), check(CommentBody, raw, facts)
     await _add_comment(db, locked, caller, body.content)
     return await queries.get(db, locked.id)
 
 
 async def respond(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> AccessRequestDetail:
-    """Record the response of a reviewer, by the reviewer or on their behalf, and move the request if it is decided."""
+    """Record a reviewer's response to a requirement."""
     locked, body = await _lock(db, caller, id, facts.now), check(RespondBody, raw, facts)
     reviewer = await _asked_reviewer(db, locked, body, caller)
     if locked.status != AWAITED[body.type]:

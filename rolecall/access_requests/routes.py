@@ -18,7 +18,7 @@ from rolecall.access_requests.shapes import (
     VerbBody,
 )
 from rolecall.core.caller import Caller, Scope
-from rolecall.core.checking import Facts, Json
+from rolecall.core.checking import Body, Facts, Json
 from rolecall.core.db import Db, Pool
 from rolecall.core.paging import Page
 from rolecall.core.together import get_with_others
@@ -82,59 +82,29 @@ async def list_leftovers(db: Db, query: dict[str, Any]) -> Page[LeftoverItem]:
     return await queries.leftovers(db, query["page"])
 
 
-@operation("POST", "/{id:str}/respond", scope=_WRITE, body=RespondBody, tags=_ADDED)
-async def respond(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> AccessRequestDetail:
-    """Record a reviewer's response to a requirement."""
-    return await actions.respond(db, caller, id, raw, facts)
-
-
-@operation("POST", "/{id:str}/assign", scope=_WRITE, body=AssignBody, tags=_ADDED)
-async def assign(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> AccessRequestDetail:
-    """Assign the request to a person."""
-    return await actions.assign(db, caller, id, raw, facts)
-
-
-@operation("POST", "/{id:str}/resolve", scope=_WRITE, body=VerbBody, read_body=optional_json, tags=_ADDED)
-async def resolve(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> AccessRequestDetail:
-    """Mark an open request as provisioned."""
-    return await actions.resolve(db, caller, id, raw, facts)
-
-
-@operation("POST", "/{id:str}/verify", scope=_WRITE, body=VerbBody, read_body=optional_json, tags=_ADDED)
-async def verify(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> AccessRequestDetail:
-    """Confirm that the provisioned access is as requested."""
-    return await actions.verify(db, caller, id, raw, facts)
-
-
-@operation("POST", "/{id:str}/reopen", scope=_WRITE, body=VerbBody, read_body=optional_json, tags=_ADDED)
-async def reopen(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> AccessRequestDetail:
-    """Send a resolved request back to provisioning."""
-    return await actions.reopen(db, caller, id, raw, facts)
-
-
-@operation("POST", "/{id:str}/snooze", scope=_WRITE, body=SnoozeBody, tags=_ADDED)
-async def snooze(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> AccessRequestDetail:
-    """Postpone an open request until a date."""
-    return await actions.snooze(db, caller, id, raw, facts)
-
-
-@operation("POST", "/{id:str}/resume", scope=_WRITE, body=VerbBody, read_body=optional_json, tags=_ADDED)
-async def resume(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> AccessRequestDetail:
-    """Resume a snoozed request before its date."""
-    return await actions.resume(db, caller, id, raw, facts)
-
-
-@operation("POST", "/{id:str}/cancel", scope=_WRITE, body=VerbBody, read_body=optional_json, tags=_ADDED)
-async def cancel(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> AccessRequestDetail:
-    """Cancel a request that is not finished."""
-    return await actions.cancel(db, caller, id, raw, facts)
-
-
-@operation("POST", "/{id:str}/comment", scope=_WRITE, body=CommentBody, tags=_ADDED)
-async def comment(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> AccessRequestDetail:
-    """Comment on a request."""
-    return await actions.comment(db, caller, id, raw, facts)
-
+# The action is the operation: its name, type hints and docstring are those of the OpenAPI document.
+_BODIES: dict[Any, type[Body]] = {
+    actions.respond: RespondBody,
+    actions.assign: AssignBody,
+    actions.resolve: VerbBody,
+    actions.verify: VerbBody,
+    actions.reopen: VerbBody,
+    actions.snooze: SnoozeBody,
+    actions.resume: VerbBody,
+    actions.cancel: VerbBody,
+    actions.comment: CommentBody,
+}
+verbs = [
+    operation(
+        "POST",
+        f"/{{id:str}}/{verb.__name__}",
+        scope=_WRITE,
+        body=body,
+        read_body=optional_json if body is VerbBody else None,
+        tags=_ADDED,
+    )(verb)
+    for verb, body in _BODIES.items()
+]
 
 router = Router(
     "/api/access-requests",
@@ -145,14 +115,6 @@ router = Router(
         create_access_request,
         list_stalled_requests,
         list_leftovers,
-        respond,
-        assign,
-        resolve,
-        verify,
-        reopen,
-        snooze,
-        resume,
-        cancel,
-        comment,
+        *verbs,
     ],
 )

@@ -32,6 +32,7 @@ from rolecall.web.uploads import read_upload
 
 _SPECIFIED = ("Access governance",)
 _ADDED = ("Administration",)
+CHANGE_FILTERS = {"kind": a_word_of(RecordKind), "change": a_word_of(ChangeType)}
 
 
 @operation(
@@ -97,13 +98,7 @@ async def download_file(db: Db, id: str, request: AnyRequest, config: Config) ->
         raise NotFound("ImportFile", file_id) from None
 
 
-@operation(
-    "GET",
-    "/{id:str}/changes",
-    scope=Scope.IMPORTS_READ,
-    query={"kind": a_word_of(RecordKind), "change": a_word_of(ChangeType)},
-    tags=_ADDED,
-)
+@operation("GET", "/{id:str}/changes", scope=Scope.IMPORTS_READ, query=CHANGE_FILTERS, tags=_ADDED)
 async def list_changes(db: Db, id: str, query: dict[str, Any]) -> Page[ChangeItem]:
     """List what an import changed, with before and after."""
     import_id = known_guid("ApplicationImport", id)

@@ -19,13 +19,12 @@ from rolecall.access_requests.permitted import (
     refusal,
 )
 from rolecall.accounts.model import Access
-from rolecall.console import actions as console
-from rolecall.console.model import SCOPES
 from rolecall.core.caller import Caller, Scope
 from rolecall.core.config import Config
 from rolecall.core.db import Db, execute, fetch_value
 from rolecall.core.errors import Conflict
 from rolecall.identities.authority import Role
+from tests.access_requests.people import a_person
 from tests.access_requests.walking import do, done
 from tests.builders import an_access_request, an_application, an_identity, facts
 from tests.holdings import an_account, finish_import
@@ -118,12 +117,6 @@ class People:
 
     def __init__(self, **callers: Caller) -> None:
         self.grace, self.peter, self.rita = (callers[name] for name in ("grace", "peter", "rita"))
-
-
-async def a_person(db: Db, name: str, role: Role) -> Caller:
-    id = await an_identity(db, name, "Hopper")
-    await console.set_role(db, id, role, f"{name}@example.com")
-    return Caller(id, f"{name} Hopper", SCOPES[role])
 
 
 @pytest.fixture

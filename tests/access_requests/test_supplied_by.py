@@ -11,8 +11,6 @@ from rolecall.access_requests.model import NewPrivilege
 from rolecall.access_requests.permitted import PROVISIONED_IT
 from rolecall.accounts.model import Access
 from rolecall.application_imports import actions as imports
-from rolecall.console import actions as console
-from rolecall.console.model import SCOPES
 from rolecall.core import clock
 from rolecall.core.caller import Caller, Scope
 from rolecall.core.config import Config
@@ -21,6 +19,7 @@ from rolecall.core.errors import Conflict
 from rolecall.core.files import Upload, UploadedFile, Writing
 from rolecall.identities.authority import Role
 from rolecall.tokens import actions as tokens
+from tests.access_requests.people import a_person
 from tests.builders import an_access_request, an_application, an_identity, facts
 from tests.holdings import an_account
 from tests.working import let_the_worker_work
@@ -33,12 +32,6 @@ USERS, MEMBERSHIPS = b"Username\nada\nbob\n", b"Username,Group\nada,Readers\nbob
 @pytest.fixture(autouse=True)
 def noon() -> None:
     clock.travel_to(NOON)
-
-
-async def a_person(db: Db, name: str, role: Role) -> Caller:
-    id = await an_identity(db, name, "Hopper")
-    await console.set_role(db, id, role, f"{name}@example.com")
-    return Caller(id, f"{name} Hopper", SCOPES[role])
 
 
 @pytest.fixture

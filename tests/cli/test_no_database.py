@@ -1,6 +1,5 @@
 """A mistyped folder does not become a new, empty service."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import psycopg
@@ -8,7 +7,6 @@ import pytest
 
 from rolecall.core.postgres import embedded
 from tests.cli.commands import rolecall, typed
-from tests.conftest import with_database
 
 FINDING = [
     ("token", "list"),
@@ -46,15 +44,6 @@ def test_creating_the_first_token_or_administrator_creates_the_database(tmp_path
     assert (before.returncode, "the database is empty" in before.stderr) == (1, True)
     assert (first.returncode, first.stderr.startswith(said)) == (0, True)
     assert (second.returncode, "a new one" in second.stderr) == (0, False)
-
-
-@pytest.fixture
-def empty_database(server_url: str, tmp_path: Path) -> Iterator[str]:
-    name = f"empty_{tmp_path.name}"[:60]
-    with psycopg.connect(server_url, autocommit=True) as db:
-        db.execute(f'CREATE DATABASE "{name}"')
-        yield with_database(server_url, name)
-        db.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
 
 
 def test_reading_commands_do_not_migrate_an_empty_external_database(empty_database: str, tmp_path: Path) -> None:

@@ -16,7 +16,6 @@ from rolecall.core.migrate import FOLDER
 from rolecall.core.postgres import embedded
 from tests.builders import CONNECTOR
 from tests.cli.commands import REPOSITORY, Running, a_service, environment, eventually, rolecall
-from tests.conftest import with_database
 
 # Changes that a next version may make: a table, an index, a column in every table, a replaced function.
 NEXT_VERSION = """
@@ -90,15 +89,6 @@ INSERT INTO identities (id, first_name, last_name, first_name_key, last_name_key
                         first_seen_date)
 SELECT gen_random_uuid(), 'Ada', 'Byron ' || n, 'ada', 'byron', now(), now(), now() FROM generate_series(1, 300) AS n;
 """
-
-
-@pytest.fixture
-def empty_database(server_url: str) -> Iterator[str]:
-    name = f"upgraded_{os.getpid()}"
-    with psycopg.connect(server_url, autocommit=True) as db:
-        db.execute(f"CREATE DATABASE {name}")
-        yield with_database(server_url, name)
-        db.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
 _WAITING = "SELECT FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY(pg_blocking_pids(pid))"

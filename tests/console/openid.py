@@ -15,6 +15,7 @@ from joserfc import jwt
 from joserfc.jwk import RSAKey
 
 from rolecall.core import clock
+from tests.local_server import local_server
 
 CLIENT_ID = "rolecall"
 CLIENT_SECRET = "s3cret & sound"
@@ -94,12 +95,6 @@ async def providing(name: str = "127.0.0.1") -> AsyncIterator[OpenIdProvider]:
     app.router.add_get("/keys", provider.keys)
     app.router.add_post("/token", provider.token)
     app.router.add_get("/userinfo", provider.userinfo)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    provider.url = f"http://{name}:{runner.addresses[0][1]}"
-    try:
+    async with local_server(app) as port:
+        provider.url = f"http://{name}:{port}"
         yield provider
-    finally:
-        await runner.cleanup()

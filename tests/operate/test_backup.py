@@ -6,7 +6,6 @@ import io
 import json
 import signal
 import tarfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import httpx2
@@ -21,7 +20,6 @@ from rolecall.operate.backup import back_up, restore
 from tests.application_imports.running import Imports
 from tests.builders import CONNECTOR, an_application
 from tests.cli.commands import a_folder, a_service, eventually, rolecall, typed
-from tests.conftest import with_database
 
 # Heartbeats, request times and the worker's queues are not part of the records.
 _PASSING = {"finished_imports", "heartbeats", "request_times"}
@@ -200,15 +198,6 @@ def test_repeated_restore_undoes_the_killed_one(tmp_path: Path, other_service: P
         assert (killed.returncode, again.returncode) == (-signal.SIGKILL, 0)
         assert "An interrupted restore was undone" in again.stderr
         assert held(here) == (["Theirs"], "b")
-
-
-@pytest.fixture
-def empty_database(server_url: str, tmp_path: Path) -> Iterator[str]:
-    name = f"restored_{tmp_path.name}"[:60]
-    with psycopg.connect(server_url, autocommit=True) as db:
-        db.execute(f'CREATE DATABASE "{name}"')
-        yield with_database(server_url, name)
-        db.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
 
 
 async def test_backup_during_imports_has_every_referenced_file(

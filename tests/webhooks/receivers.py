@@ -7,6 +7,8 @@ from contextlib import asynccontextmanager
 import msgspec
 from aiohttp import web
 
+from tests.local_server import local_server
+
 Answering = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -67,12 +69,6 @@ async def receiving() -> AsyncIterator[Receiver]:
     receiver = Receiver()
     app = web.Application()
     app.router.add_post("/hook", receiver.receive)
-    runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.01)
-    await runner.setup()
-    site = web.TCPSite(runner, "0.0.0.0", 0)
-    await site.start()
-    receiver.url = f"http://127.0.0.1:{runner.addresses[0][1]}/hook"
-    try:
+    async with local_server(app, "0.0.0.0", handler_cancellation=True, shutdown_timeout=0.01) as port:
+        receiver.url = f"http://127.0.0.1:{port}/hook"
         yield receiver
-    finally:
-        await runner.cleanup()

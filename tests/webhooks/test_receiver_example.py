@@ -16,6 +16,7 @@ from aiohttp import web
 from rolecall.core.config import Config
 from rolecall.core.db import Db, execute
 from tests.builders import an_access_request
+from tests.local_server import local_server
 from tests.webhooks.sending import Post, a_hook, deliveries
 
 PAGE = Path(__file__).parents[2] / "docs" / "webhooks.md"
@@ -42,11 +43,8 @@ async def served(client: httpx2.AsyncClient) -> AsyncIterator[str]:
 
     app = web.Application()
     app.router.add_post("/{path:.*}", forward)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    yield f"http://127.0.0.1:{runner.addresses[0][1]}"
-    await runner.cleanup()
+    async with local_server(app) as port:
+        yield f"http://127.0.0.1:{port}"
 
 
 @asynccontextmanager

@@ -6,6 +6,7 @@ Runs after the versions of identities are written, in SQL alone, so a rollback u
 from datetime import datetime
 from uuid import UUID
 
+from rolecall.core.cycles import cycles
 from rolecall.core.db import Db, execute, fetch_rows
 from rolecall.core.text import sort_key
 from rolecall.settings.model import CUSTOM_FIELDS
@@ -213,20 +214,3 @@ async def _supervisor_cycles(db: Db, application_id: UUID, number: int) -> list[
     found = cycles({id: supervisor for id, supervisor, _ in rows})
     lines = [f"Supervisors form a cycle: {' → '.join(names[id] for id in [*ids, ids[0]])}" for ids in found]
     return lines[:_MOST_NAMED]
-
-
-def cycles(above: dict[UUID, UUID]) -> list[list[UUID]]:
-    """Find each cycle of supervisors once."""
-    found: list[list[UUID]] = []
-    done: set[UUID] = set()
-    for start in above:
-        path: dict[UUID, None] = {}
-        at: UUID | None = start
-        while at is not None and at not in done and at not in path:
-            path[at] = None
-            at = above.get(at)
-        if at in path:
-            ids = list(path)
-            found.append(ids[ids.index(at) :])
-        done.update(path)
-    return found

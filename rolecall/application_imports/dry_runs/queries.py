@@ -1,3 +1,4 @@
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -99,15 +100,16 @@ async def rejects_of(db: Db, id: UUID, caller: Caller, page: int) -> Page[Reject
 
 async def _require(db: Db, id: UUID, caller: Caller) -> object:
     """Return when the dry run ended; raise NotFound if it is not the caller's."""
-    found = await fetch_rows(
-        db,
-        "SELECT coalesce(ended_at::text, status) FROM dry_runs WHERE id = %(id)s AND caller_id = %(caller)s",
-        id=id,
-        caller=caller.id,
-    )
-    if not found:
+    (ended,) = await _own(db, "SELECT coalesce(ended_at::text, status)", id, caller)
+    return ended
+
+
+async def _own(db: Db, columns: str, id: UUID, caller: Caller, lock: str = "") -> Sequence[Any]:
+    sql = f"{columns} FROM dry_runs WHERE id = %(id)s AND caller_id = %(caller)s {lock}"
+    rows = await fetch_rows(db, sql, id=id, caller=caller.id)
+    if not rows:
         raise NotFound("DryRun", id)
-    return found[0][0]
+    return rows[0]
 
 
 class DraftFile(NamedTuple):
@@ -131,15 +133,7 @@ async def files_of(db: Db, id: UUID) -> list[DraftFile]:
 
 async def draft_of(db: Db, id: UUID, caller: Caller) -> Draft:
     """Lock a draft of the caller and return it."""
-    rows = await fetch_rows(
-        db,
-        "SELECT application_id, draft FROM dry_runs WHERE id = %(id)s AND caller_id = %(caller)s FOR UPDATE",
-        id=id,
-        caller=caller.id,
-    )
-    if not rows:
-        raise NotFound("DryRun", id)
-    return Draft(*rows[0])
+    return Draft(*await _own(db, "SELECT application_id, draft", id, caller, lock="FOR UPDATE"))
 
 
 async def proposal_of(db: Db, id: UUID) -> Any:

@@ -4,7 +4,7 @@ from litestar import Router
 
 from rolecall.application_imports.dry_runs import actions, queries
 from rolecall.application_imports.dry_runs.shapes import DryRunDetail
-from rolecall.application_imports.model import ChangeType, RecordKind
+from rolecall.application_imports.routes import CHANGE_FILTERS
 from rolecall.application_imports.shapes import ChangeItem, RejectItem, TryBody
 from rolecall.core.caller import Caller, Scope
 from rolecall.core.checking import Facts
@@ -13,7 +13,6 @@ from rolecall.core.db import Db
 from rolecall.core.files import Upload
 from rolecall.core.ids import known_guid
 from rolecall.core.paging import Page
-from rolecall.web.bodies import a_word_of
 from rolecall.web.operations import operation
 from rolecall.web.uploads import read_upload
 
@@ -47,13 +46,7 @@ async def get_dry_run(db: Db, caller: Caller, id: str) -> DryRunDetail:
     return await queries.get(db, known_guid("DryRun", id), caller)
 
 
-@operation(
-    "GET",
-    "/{id:str}/changes",
-    scope=Scope.IMPORTS_READ,
-    query={"kind": a_word_of(RecordKind), "change": a_word_of(ChangeType)},
-    tags=_TAGS,
-)
+@operation("GET", "/{id:str}/changes", scope=Scope.IMPORTS_READ, query=CHANGE_FILTERS, tags=_TAGS)
 async def list_dry_run_changes(db: Db, caller: Caller, id: str, query: dict[str, Any]) -> Page[ChangeItem]:
     """List what an import of the files would change, with before and after."""
     dry_run = known_guid("DryRun", id)

@@ -1,13 +1,11 @@
 """Find groups that contain one another after an import, so that its log can report them."""
 
-from collections.abc import Iterator, Mapping
-from typing import TypeVar
 from uuid import UUID
 
+from rolecall.core.cycles import cycles
 from rolecall.core.db import Db, fetch_rows
 
 _MOST_REPORTED = 10
-_T = TypeVar("_T", int, str)
 
 
 async def cycle_lines(db: Db, application_id: UUID) -> list[str]:
@@ -32,22 +30,6 @@ async def cycle_lines(db: Db, application_id: UUID) -> list[str]:
     return [*lines, f"{rest:,} more cycles of groups"] if rest else lines
 
 
-def cycles(parents: Mapping[int, int]) -> Iterator[list[int]]:
-    """Yield each cycle once, from its lowest number up the parents."""
-    done = set[int]()
-    for start in sorted(parents):
-        path: dict[int, None] = {}
-        here: int | None = start
-        while here is not None and here not in done and here not in path:
-            path[here] = None
-            here = parents.get(here)
-        if here in path:
-            way = list(path)
-            cycle = way[way.index(here) :]
-            yield _from_lowest(cycle)
-        done |= path.keys()
-
-
-def _from_lowest(cycle: list[_T]) -> list[_T]:
+def _from_lowest(cycle: list[str]) -> list[str]:
     lowest = cycle.index(min(cycle))
     return cycle[lowest:] + cycle[:lowest]

@@ -140,41 +140,27 @@ async def _import(
     return id, ended.outcome, ended.message
 
 
+_USERS = """SELECT a.username, v.name, v.email, v.is_active, v.metadata::json FROM accounts a JOIN account_versions v
+    ON v.account_number = a.number AND v.until_import IS NULL WHERE a.application_id = %(id)s"""
+_GROUPS = """SELECT g.name, v.description, v.nomenclature, v.metadata::json FROM groups g JOIN group_versions v
+    ON v.group_number = g.number AND v.until_import IS NULL WHERE g.application_id = %(id)s"""
+_MEMBERSHIPS = """SELECT a.username, g.name FROM memberships m JOIN accounts a ON a.number = m.account_number
+    JOIN groups g ON g.number = m.group_number
+    WHERE m.until_import IS NULL AND a.application_id = %(id)s"""
+_PERMISSIONS = """SELECT p.header, p.section, p.permission, v.description
+    FROM permissions p JOIN permission_versions v
+    ON v.permission_number = p.number AND v.until_import IS NULL WHERE p.application_id = %(id)s"""
+_ASSIGNMENTS = """SELECT coalesce(a.username, ''), coalesce(g.name, ''), p.header, p.section, p.permission,
+           s.access::text, s.value
+    FROM assignments s JOIN permissions p ON p.number = s.permission_number
+    LEFT JOIN accounts a ON a.number = s.holder_number LEFT JOIN groups g ON g.number = s.holder_number
+    WHERE s.until_import IS NULL AND p.application_id = %(id)s"""
+
+
 async def _state(db: Db, application: UUID) -> State:
-    users = await fetch_rows(
-        db,
-        """SELECT a.username, v.name, v.email, v.is_active, v.metadata::json FROM accounts a JOIN account_versions v
-           ON v.account_number = a.number AND v.until_import IS NULL WHERE a.application_id = %(id)s""",
-        id=application,
-    )
-    groups = await fetch_rows(
-        db,
-        """SELECT g.name, v.description, v.nomenclature, v.metadata::json FROM groups g JOIN group_versions v
-           ON v.group_number = g.number AND v.until_import IS NULL WHERE g.application_id = %(id)s""",
-        id=application,
-    )
-    memberships = await fetch_rows(
-        db,
-        """SELECT a.username, g.name FROM memberships m JOIN accounts a ON a.number = m.account_number
-           JOIN groups g ON g.number = m.group_number
-           WHERE m.until_import IS NULL AND a.application_id = %(id)s""",
-        id=application,
-    )
-    permissions = await fetch_rows(
-        db,
-        """SELECT p.header, p.section, p.permission, v.description FROM permissions p JOIN permission_versions v
-           ON v.permission_number = p.number AND v.until_import IS NULL WHERE p.application_id = %(id)s""",
-        id=application,
-    )
-    assignments = await fetch_rows(
-        db,
-        """SELECT coalesce(a.username, ''), coalesce(g.name, ''), p.header, p.section, p.permission, s.access::text,
-                  s.value
-           FROM assignments s JOIN permissions p ON p.number = s.permission_number
-           LEFT JOIN accounts a ON a.number = s.holder_number LEFT JOIN groups g ON g.number = s.holder_number
-           WHERE s.until_import IS NULL AND p.application_id = %(id)s""",
-        id=application,
-    )
+    users, groups, memberships, permissions, assignments = [
+        await fetch_rows(db, sql, id=application) for sql in (_USERS, _GROUPS, _MEMBERSHIPS, _PERMISSIONS, _ASSIGNMENTS)
+    ]
     return State(
         {row[0]: row[1:] for row in users},
         {row[0]: row[1:] for row in groups},

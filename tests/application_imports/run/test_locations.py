@@ -17,6 +17,7 @@ from rolecall.core.config import Config
 from rolecall.core.db import Db, execute
 from tests.application_imports.running import Imports
 from tests.builders import CONNECTOR, an_application
+from tests.local_server import local_server
 
 USERS, SECRET = "Username\nada\n", "Username\nsecret\n"
 OUTSIDE = "it is outside of ROLECALL_IMPORT_ROOTS"
@@ -35,11 +36,8 @@ class Server(msgspec.Struct):
 async def listening(answer: Callable[[web.Request], Awaitable[web.StreamResponse]]) -> AsyncIterator[str]:
     app = web.Application()
     app.router.add_get("/{path:.*}", answer)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    yield f"http://127.0.0.1:{runner.addresses[0][1]}"
-    await runner.cleanup()
+    async with local_server(app) as port:
+        yield f"http://127.0.0.1:{port}"
 
 
 @pytest.fixture

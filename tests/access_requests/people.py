@@ -1,0 +1,14 @@
+"""People who use the console, as callers."""
+
+from rolecall.console import actions as console
+from rolecall.console.model import SCOPES
+from rolecall.core.caller import Caller
+from rolecall.core.db import Db
+from rolecall.identities.authority import Role
+from tests.builders import an_identity
+
+
+async def a_person(db: Db, name: str, role: Role) -> Caller:
+    id = await an_identity(db, name, "Hopper")
+    await console.set_role(db, id, role, f"{name}@example.com")
+    return Caller(id, f"{name} Hopper", SCOPES[role])
