@@ -912,6 +912,7 @@ CREATE TRIGGER note_insert AFTER INSERT ON public.identities REFERENCING NEW TAB
 CREATE TRIGGER note_to_match_on_insert AFTER INSERT ON public.identities REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_identities_to_match();
 CREATE TRIGGER note_to_match_on_update AFTER UPDATE ON public.identities REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_identities_to_match();
 CREATE TRIGGER note_update AFTER UPDATE ON public.identities REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_identities();
+CREATE TRIGGER notify_of_acting_owners AFTER UPDATE ON public.identities REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.notify_of_acting_owners();
 CREATE TRIGGER refresh_members_on_insert AFTER INSERT ON public.identities REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.refresh_access_model_members();
 CREATE TRIGGER refresh_members_on_update AFTER UPDATE ON public.identities REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.refresh_access_model_members();
 ALTER TABLE ONLY public.identities ADD CONSTRAINT identities_supervisor_id_fkey FOREIGN KEY (supervisor_id) REFERENCES public.identities(id);
@@ -1173,7 +1174,7 @@ CREATE TABLE public.notifications (
     message_id uuid,
     list_key text GENERATED ALWAYS AS (public.time_key(created_date, number)) STORED NOT NULL COLLATE pg_catalog."C",
     CONSTRAINT channel_is_known CHECK ((channel = ANY (ARRAY['Email'::text, 'Slack'::text, 'Teams'::text, 'Console'::text]))),
-    CONSTRAINT item_kind_is_known CHECK ((item_kind = ANY (ARRAY['Access Request'::text, 'Personnel Event'::text, 'Import'::text, 'Webhook'::text, 'Channel'::text, 'Exception'::text]))),
+    CONSTRAINT item_kind_is_known CHECK ((item_kind = ANY (ARRAY['Access Request'::text, 'Personnel Event'::text, 'Import'::text, 'Webhook'::text, 'Channel'::text, 'Exception'::text, 'Report'::text, 'Application'::text]))),
     CONSTRAINT only_unsent_is_due CHECK (((status = ANY (ARRAY['New'::text, 'Pending'::text])) = (next_attempt_on IS NOT NULL))),
     CONSTRAINT pending_has_a_bundle CHECK (((status <> 'Pending'::text) OR ((bundle IS NOT NULL) AND (channel IS NOT NULL)))),
     CONSTRAINT status_is_known CHECK ((status = ANY (ARRAY['New'::text, 'Pending'::text, 'Sent'::text, 'Failed'::text, 'Withdrawn'::text, 'Console'::text])))
@@ -1384,6 +1385,7 @@ CREATE TABLE public.reports (
     owner_id uuid,
     created_date timestamp with time zone NOT NULL,
     deleted_on timestamp with time zone,
+    recipient_ids uuid[] DEFAULT '{}'::uuid[] NOT NULL,
     CONSTRAINT format_is_known CHECK ((format = ANY (ARRAY['csv'::text, 'xlsx'::text, 'jsonl'::text, 'parquet'::text]))),
     CONSTRAINT period_is_known CHECK ((period = ANY (ARRAY['Now'::text, 'Yesterday'::text, 'Last Week'::text, 'Last Month'::text, 'Last Quarter'::text, 'Last Year'::text]))),
     CONSTRAINT schedule_is_whole CHECK (((cron IS NULL) = (location IS NULL)))
@@ -1926,6 +1928,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- 13bb7e3862b0 function note_notification_secrets()
 -- af1ac8bb9564 function note_notification_settings()
 -- b0d02bced01c function note_notification_zones()
+-- baf2e3c1fcd9 function notify_of_acting_owners()
 -- eb2445b1e589 function notify_of_assigned_event()
 -- 35f1ff2cf095 function notify_of_exception()
 -- 9cab86c2cf17 function notify_of_failed_import()
@@ -1934,12 +1937,13 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- 74a69de636e8 function notify_of_held_import()
 -- 9e8458b99b0f function notify_of_moved_requests()
 -- 676336c24ea3 function notify_of_personnel_events()
--- bc0b52647adb function notify_of_request_events()
 -- 32f7f1ceb959 function notify_people(uuid[], text, text, uuid, text)
--- 77cc27fedc28 function notify_reviewers(uuid[], text)
 -- 4bebf28c7336 function people_to_notify(uuid)
--- 502c4a453547 function people_who_respond(uuid, text)
 -- 2cd8efd87cee function person_or_administrators(uuid)
+-- c9a65c8e0d2b function notify_of_report(uuid, uuid, boolean)
+-- bc0b52647adb function notify_of_request_events()
+-- 77cc27fedc28 function notify_reviewers(uuid[], text)
+-- 502c4a453547 function people_who_respond(uuid, text)
 
 -- In rolecall/schema/personnel_events.sql:
 -- dde59e4e14e2 function keep_absences()

@@ -38,7 +38,13 @@ from rolecall.webhooks import actions as webhooks
 
 Write = Callable[[Json], Awaitable[None]]
 # The action's field for each field that an entry gives by name.
-_ENTRY_WORDS = {"ownerId": "owner", "provisionerIds": "provisioners", "identityId": "identity"}
+_ENTRY_WORDS = {
+    "ownerId": "owner",
+    "provisionerIds": "provisioners",
+    "recipientIds": "recipients",
+    "identityId": "identity",
+}
+_LISTS_OF_PEOPLE = {"provisioners": "provisionerIds", "recipients": "recipientIds"}
 _ENTRY_WORDS |= {"applicationId": "application"}
 
 
@@ -279,9 +285,9 @@ class _Applying:
                     given[field] = [id for id in named if id]
                 case "without", str():
                     given[field] = await self._duty(f"{place}.{field}", value)
-                case "provisioners", list():
+                case (("provisioners" | "recipients"), list()):
                     found = [await self._person(f"{place}.{field}.{n}", name) for n, name in enumerate(value)]
-                    given["provisionerIds"] = [id for id in found if id]
+                    given[_LISTS_OF_PEOPLE[field]] = [id for id in found if id]
                 case "approvalPolicy" | "access", list():
                     parts = [(n, part) for n, part in enumerate(value) if isinstance(part, dict)]
                     read = [await self._with_ids(f"{place}.{field}.{n}", part) for n, part in parts]

@@ -126,7 +126,8 @@ async def webhook_entries(db: Db, name: str | None = None) -> list[WebhookEntry]
 
 async def report_entries(db: Db, name: str | None = None) -> list[ReportEntry]:
     found = await reports.named(db, name)
-    names = await names_of(db, [report.owner.id for report in found if report.owner])
+    people = [[*([report.owner] if report.owner else []), *report.recipients] for report in found]
+    names = await names_of(db, [person.id for each in people for person in each])
     return [
         ReportEntry(
             report.name,
@@ -138,6 +139,7 @@ async def report_entries(db: Db, name: str | None = None) -> list[ReportEntry]:
             report.format,
             report.schedule,
             names.get(report.owner.id) if report.owner else None,
+            [names[person.id] for person in report.recipients if person.id in names],
         )
         for report in found
     ]

@@ -23,7 +23,7 @@ from rolecall.duties.shapes import DutyChanges, DutyRuleFields
 from rolecall.notifications.model import NotificationPolicy
 from rolecall.notifications.shapes import NotificationFields
 from rolecall.reports.model import ReportPeriod
-from rolecall.reports.shapes import ReportFields, ReportSchedule
+from rolecall.reports.shapes import MOST_RECIPIENTS, ReportFields, ReportSchedule
 from rolecall.settings.model import CustomField, Guard
 from rolecall.settings.policy import EventType, Level, RequestAction, RequirementType, Responder
 from rolecall.settings.shapes import MOST_RULES, ResponderName, RuleFields, SettingsFields
@@ -100,6 +100,7 @@ class ReportEntry(msgspec.Struct):
     format: Format
     schedule: ReportSchedule | None
     owner: str | None
+    recipients: Sequence[str]
 
 
 class DutyEntry(msgspec.Struct):
@@ -190,10 +191,15 @@ class WebhookEntryBody(HookFields):
     application: OptionalName256 | None = None
 
 
+# Outside of the class, where `list` is a field.
+_Recipients = Annotated[list[Name256], Field(max_length=MOST_RECIPIENTS)]
+
+
 class ReportEntryBody(ReportFields):
     name: Name100
     list: OptionalName100 | None = None
     owner: OptionalName256 | None = None
+    recipients: _Recipients | None = None
 
 
 class DutyEntryBody(DutyChanges):

@@ -93,6 +93,16 @@ async def with_people(db: Db, form: Form, *names: str, caller: Caller | None = N
     return found
 
 
+def filled(form: Form, name: str) -> list[str]:
+    """Return the values of a field that a form repeats, without the empty ones."""
+    return [words for each in form.get(name, []) if (words := each.strip())]
+
+
+async def people_in(db: Db, form: Form, name: str) -> list[str]:
+    """Return the ids of the people that a repeated field names."""
+    return [await finding.the_person(db, name, words) for words in filled(form, name)]
+
+
 class EditConflict(NamedTuple):
     """A change of the record by another person after the form was opened."""
 

@@ -46,6 +46,8 @@ _OPENS = {
     NotificationKind.WEBHOOK_FAILING: "Open the webhook",
     NotificationKind.CHANNEL_FAILING: "Open the settings",
     NotificationKind.CONFLICT_EXCEPTION: "Open the conflict",
+    NotificationKind.REPORT: "Open the report",
+    NotificationKind.OWNERSHIP: "Open the catalogue",
 }
 DEFAULTS = {
     NotificationKind.WAITING: (
@@ -75,6 +77,11 @@ DEFAULTS = {
     NotificationKind.WEBHOOK_FAILING: ("{{ what }} is failing", "{{ what }}: {{ result }}."),
     NotificationKind.CHANNEL_FAILING: ("{{ what }} cannot be sent", "The reason: {{ result }}"),
     NotificationKind.CONFLICT_EXCEPTION: ("{{ person }}: {{ what }} {{ result }}", "{{ what }} {{ result }}."),
+    NotificationKind.REPORT: ("{{ what }} {{ result }}", "{{ what }} {{ result }}."),
+    NotificationKind.OWNERSHIP: (
+        "You act as the owner of {{ what }}",
+        "{{ person }} owned {{ what }} and is no longer active. Choose another owner, or keep them yourself.",
+    ),
 }
 # Without optional white space beside the name, which would take cubic time on a line of blanks.
 _NAME = re.compile(r"{{([^{}]*)}}")

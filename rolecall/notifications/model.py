@@ -29,6 +29,8 @@ class NotificationKind(StrEnum):
     WEBHOOK_FAILING = "Webhook Failing"
     CHANNEL_FAILING = "Channel Failing"
     CONFLICT_EXCEPTION = "Conflict Exception"
+    REPORT = "Report"
+    OWNERSHIP = "Ownership"
 
 
 class Channel(StrEnum):
@@ -131,6 +133,8 @@ DEFAULT_RULES = {
         KindRule(NotificationKind.WEBHOOK_FAILING),
         KindRule(NotificationKind.CHANNEL_FAILING, Channel.CONSOLE),
         KindRule(NotificationKind.CONFLICT_EXCEPTION),
+        KindRule(NotificationKind.REPORT),
+        KindRule(NotificationKind.OWNERSHIP, rhythm=Rhythm.DIGEST),
     )
 }
 MEANINGS = {
@@ -146,6 +150,8 @@ MEANINGS = {
     NotificationKind.WEBHOOK_FAILING: "A webhook keeps failing or was disabled",
     NotificationKind.CHANNEL_FAILING: "E-mail, Slack or Teams cannot be reached",
     NotificationKind.CONFLICT_EXCEPTION: "An exception of a conflict waits for your approval or has expired",
+    NotificationKind.REPORT: "A scheduled report that you receive was written, or one of yours failed",
+    NotificationKind.OWNERSHIP: "The owner of groups or permissions left, and you act in their place",
 }
 # A message about a failing channel would have to go through it.
 ALWAYS_CONSOLE = frozenset({NotificationKind.CHANNEL_FAILING})

@@ -56,7 +56,17 @@ class FactContext(msgspec.Struct, frozen=True):
 async def facts_of(db: Db, ids: Sequence[UUID], context: FactContext) -> dict[UUID, NotificationFacts]:
     """Return the facts of each notification."""
     found: dict[UUID, NotificationFacts] = {}
-    for read in (_of_requests, _of_events, _of_imports, _of_webhooks, _of_channels, _of_exceptions):
+    readers = (
+        _of_requests,
+        _of_events,
+        _of_imports,
+        _of_webhooks,
+        _of_channels,
+        _of_exceptions,
+        _of_reports,
+        _of_owned_entitlements,
+    )
+    for read in readers:
         found |= await read(db, ids, context)
     return found
 
@@ -300,4 +310,51 @@ async def _of_exceptions(db: Db, ids: Sequence[UUID], _: FactContext) -> dict[UU
             is_current=is_current,
         )
         for id, part, conflict_id, person, rule, is_current, owns_control in rows
+    }
+
+
+async def _of_reports(db: Db, ids: Sequence[UUID], _: FactContext) -> dict[UUID, NotificationFacts]:
+    rows = await fetch_rows(
+        db,
+        """SELECT n.id, r.id, r.name, r.deleted_on IS NULL, e.status, e.row_count, coalesce(e.reason, ''),
+                  n.identity_id = ANY(r.recipient_ids)
+           FROM notifications n JOIN reports r ON r.id = n.item_id JOIN exports e ON e.id = n.part::uuid
+           WHERE n.id = ANY(%(ids)s) AND n.item_kind = 'Report'""",
+        ids=list(ids),
+    )
+    return {
+        id: NotificationFacts(
+            what=f"Report {name}",
+            result=f"failed: {reason}" if status == "Failed" else f"was written with {row_count:,} rows",
+            why="You receive the report" if is_recipient else "You own the report or are an administrator",
+            link=f"/reports/{report_id}",
+            is_current=is_current,
+        )
+        for id, report_id, name, is_current, status, row_count, reason, is_recipient in rows
+    }
+
+
+async def _of_owned_entitlements(db: Db, ids: Sequence[UUID], _: FactContext) -> dict[UUID, NotificationFacts]:
+    """Read who left; `part` is their id, and the item the application whose entitlements they owned."""
+    rows = await fetch_rows(
+        db,
+        """SELECT n.id, a.id, a.name, i.first_name || ' ' || i.last_name, i.status <> 'Active',
+                  a.owner_id = n.identity_id,
+                  (SELECT count(*)::int FROM curations c JOIN entitlements e ON e.id = c.entitlement_id
+                   WHERE c.owner_id = i.id AND e.application_id = a.id)
+           FROM notifications n JOIN applications a ON a.id = n.item_id JOIN identities i ON i.id = n.part::uuid
+           WHERE n.id = ANY(%(ids)s) AND n.item_kind = 'Application'""",
+        ids=list(ids),
+    )
+    return {
+        id: NotificationFacts(
+            person=person,
+            what=f"{count} {'entitlement' if count == 1 else 'entitlements'} of {application}",
+            application=application,
+            why=f"You own {application}" if is_owner else f"You are an administrator and {application} has no owner",
+            silence="You stay in their place until another owner is chosen",
+            link=f"/access?applicationId={application_id}",
+            is_current=has_left and count > 0,
+        )
+        for id, application_id, application, person, has_left, is_owner, count in rows
     }

@@ -21,12 +21,17 @@ READ: Mapping[str, tuple[RecordType, _Relations]] = {
         RecordType.CONFLICT,
         lambda db, caller, item: conflicts.relations_to_exception(db, caller.id, item),
     ),
+    "Application": (
+        RecordType.APPLICATION,
+        lambda db, caller, item: applications.relations_to(db, caller.id, item),
+    ),
     "Import": (RecordType.IMPORT, lambda db, caller, item: applications.relations_to_import(db, caller.id, item)),
 }
 # The roles that see records which concern no single person.
 ROLES = {
     "Webhook": frozenset({Role.ADMINISTRATOR, Role.PEOPLE, Role.OPERATOR}),
     "Channel": frozenset({Role.ADMINISTRATOR}),
+    "Report": frozenset(Role) - frozenset(LIMITED),
 }
 
 

@@ -1,4 +1,4 @@
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -23,7 +23,13 @@ async def create_report(db: Db, caller: Caller, raw: Json, facts: Facts, config:
     """Save a report. The caller must be allowed to read its list."""
     facts = await with_mentioned_identities(db, facts, raw)
     body = check(NewReport, raw, facts)
-    values = {"name": body.name, "list": body.list, "owner_id": body.owner_id, **_columns(body)}
+    values = {
+        "name": body.name,
+        "list": body.list,
+        "owner_id": body.owner_id,
+        "recipient_ids": _each_once(body.recipient_ids or []),
+        **_columns(body),
+    }
     id = new_id()
     await _write(
         db,
@@ -47,6 +53,8 @@ async def change_report(db: Db, caller: Caller, id: UUID, raw: Json, facts: Fact
         values |= {"cron": None, "location": None}
     if "ownerId" in raw and raw["ownerId"] is None:
         values["owner_id"] = None
+    if body.recipient_ids is not None:
+        values["recipient_ids"] = _each_once(body.recipient_ids)
     if values:
         assignments = ", ".join(f"{name} = %({name})s" for name in values)
         await _write(db, f"UPDATE reports SET {assignments} WHERE id = %(id)s", id=id, **values)
@@ -62,6 +70,10 @@ async def delete_report(db: Db, id: UUID, now: datetime) -> None:
         id=id,
         now=now,
     )
+
+
+def _each_once(ids: Sequence[UUID]) -> list[UUID]:
+    return list(dict.fromkeys(ids))
 
 
 def _columns(body: ReportFields) -> dict[str, Any]:

@@ -10,17 +10,21 @@ from rolecall.core.ids import known_guid
 from rolecall.core.paging import Page, fetch_page
 from rolecall.exports import queries as exports
 from rolecall.reports.shapes import ReportDetail, ReportSchedule
-from rolecall.work_items.shapes import person
+from rolecall.work_items.shapes import PersonReference, person
 
 _REPORTS = "FROM reports r LEFT JOIN identities o ON o.id = r.owner_id WHERE r.deleted_on IS NULL"
 _COLUMNS = """r.id, 'Report' AS kind, r.name, r.description, r.list, r.filters, r.columns, r.period, r.format,
-    r.cron, r.location, o.id, o.first_name || ' ' || o.last_name, r.created_date"""
+    r.cron, r.location, o.id, o.first_name || ' ' || o.last_name,
+    (SELECT coalesce(jsonb_agg(jsonb_build_object('id', p.id, 'name', p.first_name || ' ' || p.last_name)
+                               ORDER BY at), '[]')
+     FROM unnest(r.recipient_ids) WITH ORDINALITY AS each (id, at) JOIN identities p USING (id)), r.created_date"""
 
 
 def _detail(row: Sequence[Any]) -> ReportDetail:
-    *plain, cron, location, owner_id, owner, created_date = row
+    *plain, cron, location, owner_id, owner, recipients, created_date = row
     schedule = ReportSchedule(cron, location) if cron else None
-    return ReportDetail(*(*plain, schedule, person(owner_id, owner), created_date, None))
+    people = msgspec.convert(recipients, list[PersonReference])
+    return ReportDetail(*(*plain, schedule, person(owner_id, owner), people, created_date, None))
 
 
 async def by_name(db: Db, page: int) -> Page[ReportDetail]:

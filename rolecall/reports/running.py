@@ -136,13 +136,20 @@ async def _begin(db: Db, report: ReportDetail, config: Config, now: datetime) ->
         run=plan.id,
     )
     if reason:
-        await _finish(db, plan.id, Outcome(ExportStatus.FAILED, reason), now)
+        await _finish(db, report.id, plan.id, Outcome(ExportStatus.FAILED, reason), now)
     return plan.id
 
 
-async def _finish(db: Db, run_id: UUID, outcome: Outcome, now: datetime) -> None:
+async def _finish(db: Db, report_id: UUID, run_id: UUID, outcome: Outcome, now: datetime) -> None:
     await finish_export(db, run_id, outcome, now)
     await execute(db, "UPDATE report_firings SET run_id = NULL WHERE run_id = %(run)s", run=run_id)
+    await execute(
+        db,
+        "SELECT notify_of_report(%(report)s, %(run)s, %(has_failed)s)",
+        report=report_id,
+        run=run_id,
+        has_failed=outcome.status == ExportStatus.FAILED,
+    )
 
 
 @asynccontextmanager
@@ -178,7 +185,7 @@ async def _run(pool: Pool, config: Config, run: ScheduledRun, scopes_of: ScopesO
         log.warning("report failed", report=str(run.report_id), run=str(run.id), reason=outcome.reason)
     now = clock.now()
     async with pool.connection() as db, written_by(db, "report", by_system("finish_report", now)):
-        await _finish(db, run.id, outcome, now)
+        await _finish(db, run.report_id, run.id, outcome, now)
 
 
 def _failures() -> tuple[type[Exception], ...]:

@@ -29,6 +29,7 @@ from rolecall.work_items.shapes import PersonReference
 
 MOST_COLUMNS = 200
 MOST_FILTERS = 50
+MOST_RECIPIENTS = 50
 
 
 class ReportSchedule(msgspec.Struct):
@@ -39,7 +40,10 @@ class ReportSchedule(msgspec.Struct):
 
 
 class ReportDetail(msgspec.Struct, rename="camel"):
-    """A saved export of a list. Empty `columns` mean all; `owner` is the person whose authority its schedule has."""
+    """A saved export of a list. Empty `columns` mean all; `owner` is the person whose authority its schedule has.
+
+    `recipients` are notified of each scheduled file.
+    """
 
     id: UUID
     kind: Literal["Report"]
@@ -52,6 +56,7 @@ class ReportDetail(msgspec.Struct, rename="camel"):
     format: Format
     schedule: ReportSchedule | None
     owner: PersonReference | None
+    recipients: Sequence[PersonReference]
     created_date: datetime
     last_run: ExportItem | None
 
@@ -75,6 +80,7 @@ Filters = Annotated[
 Columns = Annotated[list[Name100], Field(max_length=MOST_COLUMNS)]
 PeriodName = Annotated[ReportPeriod, one_of(ReportPeriod)]
 FormatName = Annotated[Format, one_of(Format)]
+RecipientIds = Annotated[list[IdentityId], Field(max_length=MOST_RECIPIENTS)]
 
 
 class ReportScheduleBody(Body):
@@ -97,12 +103,14 @@ class NewReport(ReportFields):
     name: Name100
     list: Name100
     owner_id: Maybe[IdentityId | None] = None
+    recipient_ids: RecipientIds | None = None
 
 
 class ReportChanges(ReportFields):
     name: OptionalName100 | None = None
     list: OptionalName100 | None = None
     owner_id: Maybe[IdentityId | None] = None
+    recipient_ids: RecipientIds | None = None
 
 
 class RunBody(Body):

@@ -2,7 +2,8 @@
 --
 -- INSERT INTO access_request_events and UPDATE of access_requests (access_requests/moving.py), INSERT and UPDATE of personnel_events
 -- (personnel_events/actions.py), UPDATE of application_imports and import_runs (application_imports/run/next_import.py) and of webhooks
--- (webhooks/outbox.py), INSERT and UPDATE of conflict_exceptions (conflicts/actions.py) fire the triggers. notifications/reminders.py calls `notify_reviewers` itself.
+-- (webhooks/outbox.py), INSERT and UPDATE of conflict_exceptions (conflicts/actions.py) and UPDATE of identities fire the triggers.
+-- notifications/reminders.py calls `notify_reviewers` and reports/running.py calls `notify_of_report` themselves.
 
 -- The person or token that writes this transaction, or NULL.
 CREATE OR REPLACE FUNCTION author_id() RETURNS uuid STABLE LANGUAGE sql RETURN
@@ -154,6 +155,30 @@ END $$;
 CREATE OR REPLACE TRIGGER notify_of_new_exception AFTER INSERT ON conflict_exceptions FOR EACH ROW EXECUTE FUNCTION notify_of_exception();
 CREATE OR REPLACE TRIGGER notify_of_expired_exception AFTER UPDATE OF status ON conflict_exceptions FOR EACH ROW
     WHEN (NEW.status = 'Expired' AND OLD.status <> 'Expired') EXECUTE FUNCTION notify_of_exception();
+
+-- A scheduled report was written: notify its recipients. It failed: notify its owner, or else the administrators.
+CREATE OR REPLACE FUNCTION notify_of_report(report uuid, run uuid, has_failed boolean) RETURNS void LANGUAGE sql BEGIN ATOMIC
+    SELECT notify_people(ARRAY(
+        SELECT people_to_notify(each.id) FROM reports r CROSS JOIN LATERAL unnest(r.recipient_ids) AS each (id) WHERE r.id = report AND NOT has_failed
+        UNION SELECT person_or_administrators(r.owner_id) FROM reports r WHERE r.id = report AND has_failed), 'Report', 'Report', report, run::text);
+END;
+
+-- The owner of entitlements left: notify the owner of each application, who acts in their place, or else the administrators.
+CREATE OR REPLACE FUNCTION notify_of_acting_owners() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF EXISTS (SELECT FROM curations WHERE owner_id IS NOT NULL) THEN
+        PERFORM notify_people(ARRAY(SELECT person_or_administrators(o.owner_id)), 'Ownership', 'Application', o.application_id, o.former_owner::text)
+        FROM (SELECT DISTINCT a.id AS application_id, a.owner_id, n.id AS former_owner
+              -- EXCEPT instead of a join: see note_acting_owners.
+              FROM (SELECT id FROM (SELECT id, status = 'Active' AS is_active FROM new_rows EXCEPT SELECT id, status = 'Active' FROM old_rows) AS c
+                    WHERE NOT is_active) AS n
+              JOIN curations c ON c.owner_id = n.id JOIN entitlements e ON e.id = c.entitlement_id
+              JOIN applications a ON a.id = e.application_id) AS o;
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE OR REPLACE TRIGGER notify_of_acting_owners AFTER UPDATE ON identities REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
+    FOR EACH STATEMENT EXECUTE FUNCTION notify_of_acting_owners();
 
 -- A channel cannot send: notify the administrators in the console.
 CREATE OR REPLACE FUNCTION notify_of_failing_channel() RETURNS trigger LANGUAGE plpgsql AS $$

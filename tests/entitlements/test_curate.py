@@ -3,7 +3,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from rolecall.core.db import Db, execute, fetch_value
+from rolecall.core.db import Db, execute, fetch_rows, fetch_value
 from tests.builders import a_token, an_application, an_identity
 from tests.entitlements.test_list import a_ledger, entitlement, listed, names
 from tests.nesting import give, refresh, some_groups
@@ -88,6 +88,8 @@ async def test_owner_who_leaves_is_replaced_by_the_owner_of_the_application(clie
     assert found["formerOwner"] == {"id": str(greta), "name": "Greta Das"}
     [entry, *_] = (await client.get("/api/audit-events", params={"entityId": id})).json()["items"]
     assert (entry["before"], entry["after"]) == ({"actingOwnerId": str(greta)}, {"actingOwnerId": str(omar)})
+    notices = await fetch_rows(db, "SELECT identity_id, kind, item_id FROM notifications")
+    assert notices == [(omar, "Ownership", ledger)]
     await execute(db, "UPDATE identities SET status = 'Active' WHERE id = %(id)s", id=greta)
     [entry, *_] = (await client.get("/api/audit-events", params={"entityId": id})).json()["items"]
     assert (entry["before"], entry["after"]) == ({"actingOwnerId": str(omar)}, {"actingOwnerId": str(greta)})

@@ -15,6 +15,8 @@ from rolecall.console.queries import scopes_of
 from rolecall.core import clock
 from rolecall.core.config import Config
 from rolecall.core.db import Db, execute, fetch_rows, fetch_value, make_pool
+from rolecall.notifications.model import Reminders
+from rolecall.notifications.notification_facts import FactContext, facts_of
 from rolecall.reports import running
 from rolecall.reports.destination import Destination, FileBeingWritten
 from rolecall.reports.running import run_reports
@@ -341,3 +343,52 @@ async def test_a_schedule_that_is_removed_or_deleted_ends(
     assert [reason for (reason,) in rows] == ["The schedule was removed", "The report was deleted"]
     assert await fetch_value(db, "SELECT count(*) FROM report_firings WHERE run_id IS NOT NULL") == 0
     assert os.listdir(folder) == []
+
+
+async def test_recipients_are_notified_of_each_file(
+    scheduled: Config, service: httpx2.AsyncClient, db: Db, folder: Path
+) -> None:
+    ada, bob = await an_identity(db, "Ada", "Byron"), await an_identity(db, "Bob", "Noyce")
+    report = await daily(service, folder, recipientIds=[str(ada), str(bob), str(ada)])
+    await execute(db, "UPDATE identities SET status = 'Disabled' WHERE id = %(id)s", id=bob)
+
+    await work(scheduled, START)
+    await work(scheduled, DUE)
+
+    assert [person["name"] for person in report["recipients"]] == ["Ada Byron", "Bob Noyce"]
+    [(id, identity_id, part)] = await fetch_rows(
+        db, "SELECT id, identity_id, part FROM notifications WHERE kind = 'Report'"
+    )
+    [run] = await runs_of(service, report)
+    assert (identity_id, part) == (ada, run["id"])
+    facts = (await facts_of(db, [id], FactContext(Reminders(), scheduled.timezone)))[id]
+    assert (facts.what, facts.result) == ("Report People", "was written with 2 rows")
+    assert (facts.why, facts.link) == ("You receive the report", f"/reports/{report['id']}")
+
+
+async def test_owner_is_notified_of_a_failed_run(
+    scheduled: Config, service: httpx2.AsyncClient, db: Db, folder: Path
+) -> None:
+    owner, ada = await an_identity(db, "Olga", "Ladyzhenskaya"), await an_identity(db, "Ada", "Byron")
+    await daily(service, folder, ownerId=str(owner), recipientIds=[str(ada)])
+
+    await work(scheduled, START)
+    await work(scheduled, DUE)
+
+    [(id, identity_id)] = await fetch_rows(db, "SELECT id, identity_id FROM notifications WHERE kind = 'Report'")
+    facts = (await facts_of(db, [id], FactContext(Reminders(), scheduled.timezone)))[id]
+    assert identity_id == owner
+    assert facts.result == (
+        "failed: Olga Ladyzhenskaya owns the report and may no longer read its list. Choose another owner"
+    )
+
+
+async def test_recipients_can_be_removed(service: httpx2.AsyncClient, db: Db, folder: Path) -> None:
+    ada = await an_identity(db, "Ada", "Byron")
+    report = await daily(service, folder, recipientIds=[str(ada)])
+
+    kept = (await service.patch(f"/api/reports/{report['id']}", json={"description": "x"})).json()["recipients"]
+    removed = (await service.patch(f"/api/reports/{report['id']}", json={"recipientIds": []})).json()["recipients"]
+
+    assert [person["id"] for person in kept] == [str(ada)]
+    assert removed == []

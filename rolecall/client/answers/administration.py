@@ -291,5 +291,6 @@ class Report(Answer):
     format: str
     schedule: ReportSchedule | None
     owner: Person | None
+    recipients: Sequence[Person]
     created_date: datetime
     last_run: Export | None

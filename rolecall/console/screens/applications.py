@@ -20,9 +20,11 @@ from rolecall.console.answers import HtmlPage, SeeOther
 from rolecall.console.forms import (
     EditConflict,
     edit_conflict,
+    filled,
     first,
     given,
     guard_in,
+    people_in,
     problems_by_field,
     shown,
     version_of,
@@ -78,6 +80,7 @@ def _form(
 ) -> HtmlPage:
     values = {
         "form": shown(form),
+        "provisioners": filled(form, "provisionerIds"),
         "problems": problems,
         "priorities": list(Level),
         "application": application,
@@ -90,8 +93,7 @@ async def _body(db: Db, form: Form) -> Json:
     """Convert the form to the body of a new or changed application."""
     named = await with_people(db, form, "ownerId")
     raw = given(named, "name", "priority", "ownerId")
-    lines = [line.strip() for line in first(form, "provisionerIds").splitlines() if line.strip()]
-    raw["provisionerIds"] = [await finding.the_person(db, "provisionerIds", line) for line in lines]
+    raw["provisionerIds"] = await people_in(db, form, "provisionerIds")
     raw["isIdentitySource"] = first(form, "isIdentitySource") == "yes"
     return {**raw, "guard": guard_in(form) or None}
 
@@ -126,7 +128,7 @@ async def _current(db: Db, id: UUID) -> Form:
         "priority": [application.priority],
         "isIdentitySource": ["yes" if known.is_identity_source else ""],
         "ownerId": [await finding.label_of(db, known.owner_id)],
-        "provisionerIds": ["\n".join(labels)],
+        "provisionerIds": labels,
         "schedule.cron": [known.cron or ""],
         **{f"schedule.locations.{name}": [place] for name, place in (known.locations or {}).items()},
         **{f"guard.{name}": [f"{value:g}"] for name, value in (known.guard or {}).items()},

@@ -11,8 +11,10 @@ from rolecall.console.answers import HtmlPage, SeeOther
 from rolecall.console.forms import (
     EditConflict,
     edit_conflict,
+    filled,
     first,
     given,
+    people_in,
     problems_by_field,
     shown,
     version_of,
@@ -98,6 +100,7 @@ async def _form(db: Db, source: ListSource, form: Form, problems: dict[str, str]
         "fields": _fields(source),
         "columns": [column.name for column in source.columns],
         "chosen": form.get("columns", []),
+        "recipients": filled(form, "recipientIds"),
         "periods": list(ReportPeriod) if has_past(source.filters.keys()) else [ReportPeriod.NOW],
         "formats": list(Format),
         "applications": await console.live_applications(db),
@@ -105,7 +108,8 @@ async def _form(db: Db, source: ListSource, form: Form, problems: dict[str, str]
     return HtmlPage("report_form.html", values, 400 if problems else 200)
 
 
-def _body(form: Form) -> Json:
+async def _body(db: Db, entered: Form) -> Json:
+    form = await with_people(db, entered, *_PEOPLE)
     schedule = given(form, "schedule.cron", "schedule.location").get("schedule")
     filters = {name.removeprefix(_FILTER): first(form, name) for name in form if name.startswith(_FILTER)}
     return {
@@ -115,6 +119,7 @@ def _body(form: Form) -> Json:
         "columns": form.get("columns", []),
         "schedule": schedule,
         "ownerId": first(form, "ownerId") or None,
+        "recipientIds": await people_in(db, form, "recipientIds"),
     }
 
 
@@ -130,7 +135,7 @@ async def create_report(db: Db, form: Form, caller: Caller, facts: Facts, config
     source = _source_of(form)
     try:
         async with db.transaction():
-            body = _body(await with_people(db, form, *_PEOPLE))
+            body = await _body(db, form)
             id = await actions.create_report(db, caller, body, facts, config)
     except Invalid as error:
         return await _form(db, source, form, problems_by_field(error))
@@ -149,6 +154,7 @@ async def _current(db: Db, report: ReportDetail) -> Form:
         "schedule.cron": [report.schedule.cron if report.schedule else ""],
         "schedule.location": [report.schedule.location if report.schedule else ""],
         "ownerId": [await finding.label_of(db, report.owner.id) if report.owner else ""],
+        "recipientIds": [await finding.label_of(db, person.id) for person in report.recipients],
         **{f"{_FILTER}{name}": [await _shown_filter(db, name, text)] for name, text in report.filters.items()},
     }
 
@@ -201,7 +207,7 @@ async def change_report(
         return await _page(db, report, {**form, "version": [late.version]}, caller, facts.now, config, late=late)
     try:
         async with db.transaction():
-            body = _body(await with_people(db, form, *_PEOPLE))
+            body = await _body(db, form)
             await actions.change_report(db, caller, report.id, body, facts, config)
     except Invalid as error:
         return await _page(db, report, form, caller, facts.now, config, problems_by_field(error))

@@ -1,0 +1,6 @@
+-- People receive scheduled reports, and learn which entitlements they own in the place of a person who left.
+ALTER TABLE reports ADD recipient_ids uuid[] NOT NULL DEFAULT '{}';
+ALTER TABLE notifications DROP CONSTRAINT item_kind_is_known;
+ALTER TABLE notifications ADD CONSTRAINT item_kind_is_known
+    CHECK (item_kind IN ('Access Request', 'Personnel Event', 'Import', 'Webhook', 'Channel', 'Exception', 'Report',
+                         'Application'));
