@@ -61,7 +61,7 @@ async def the_colleague(db: Db, field: str, words: str, caller: Caller) -> str:
 
 
 async def search(db: Db, words: str, caller: Caller) -> list[SearchResult]:
-    """Find records by number, people as people name them, and everything else by how its name begins."""
+    """Find records by number, people as people name them, and everything else by its name."""
     found = await _search(db, words)
     if not caller.is_limited:
         return found
@@ -92,11 +92,36 @@ async def _search(db: Db, words: str) -> list[SearchResult]:
     number = words.strip().removeprefix("#")
     is_number = number.isascii() and number.isdecimal() and len(number) < 18
     numbered = await _numbered(db, int(number)) if is_number else []
-    return [*numbered, *await _named(db, words.strip()), *await _entitlements_and_accounts(db, words.strip())]
+    said = " ".join(words.replace("\x00", "").split())
+    return [
+        *numbered,
+        *await _named(db, said),
+        *await _configured(db, said),
+        *await _entitlements_and_accounts(db, said),
+    ]
+
+
+async def _configured(db: Db, words: str) -> list[SearchResult]:
+    """Find records of which a company has few by any part of their names."""
+    if not words:
+        return []
+    rows = await fetch_rows(
+        db,
+        f"""SELECT kind, name, about, address FROM (
+                SELECT 'Report' AS kind, name, list AS about, '/reports/' || id AS address
+                FROM reports WHERE deleted_on IS NULL
+                UNION ALL SELECT 'Duty', name, description, '/duties/' || id FROM duties
+                UNION ALL SELECT 'Rule', name, 'version ' || version, '/rules/' || id FROM duty_rules
+                UNION ALL SELECT 'Webhook', name, CASE WHEN enabled THEN 'enabled' ELSE 'disabled' END,
+                                 '/webhooks/' || id FROM webhooks WHERE deleted_on IS NULL) AS found
+            WHERE position(lower(%(words)s) IN lower(name)) > 0 ORDER BY kind, lower(name) LIMIT {_MOST_PEOPLE}""",
+        words=words,
+    )
+    return [SearchResult(*row) for row in rows]
 
 
 async def _entitlements_and_accounts(db: Db, words: str) -> list[SearchResult]:
-    if not (said := " ".join(words.replace("\x00", "").split())):
+    if not words:
         return []
     rows = await fetch_rows(
         db,
@@ -114,8 +139,8 @@ async def _entitlements_and_accounts(db: Db, words: str) -> list[SearchResult]:
                  ORDER BY username LIMIT {_MOST_PEOPLE}) AS x
              LEFT JOIN identities i ON i.id = x.identity_id
              WHERE NOT a.is_archived ORDER BY x.username, a.list_key LIMIT {_MOST_PEOPLE})""",
-        words=said,
-        beginnings=spellings(said),
+        words=words,
+        beginnings=spellings(words),
     )
     return [SearchResult(*row) for row in rows]
 

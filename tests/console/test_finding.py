@@ -48,6 +48,22 @@ async def test_search_finds_applications(company: Db) -> None:
     assert [each.kind for each in found] == ["Application", "Person", "Person"]
 
 
+async def test_search_finds_what_was_configured_by_any_part_of_its_name(company: Db) -> None:
+    await company.execute("SELECT ship_reports()")
+    await company.execute(
+        """INSERT INTO webhooks (id, name, url, events, secret, enabled, created_date, deleted_on) VALUES
+               (gen_random_uuid(), 'Old dormant hook', 'https://a.example', '{}', 'x', false, now(), now()),
+               (gen_random_uuid(), 'Ticket of dormant accounts', 'https://a.example', '{}', 'x', true, now(), NULL)"""
+    )
+
+    found = await finding.search(company, "DORMANT  acc", SYSTEM)
+
+    assert [(each.kind, each.name) for each in found] == [
+        ("Report", "Dormant accounts"),
+        ("Webhook", "Ticket of dormant accounts"),
+    ]
+
+
 async def test_suggestions_are_limited_and_contain_only_active_people(company: Db) -> None:
     await company.execute("UPDATE identities SET status = 'Disabled' WHERE last_name = 'Adams'")
 

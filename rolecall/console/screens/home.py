@@ -133,6 +133,10 @@ _SCOPES = {
     "Group": Scope.APPLICATIONS_READ,
     "Permission": Scope.APPLICATIONS_READ,
     "Account": Scope.APPLICATIONS_READ,
+    "Report": Scope.APPLICATIONS_READ,
+    "Duty": Scope.DUTIES_READ,
+    "Rule": Scope.DUTIES_READ,
+    "Webhook": Scope.WEBHOOKS_MANAGE,
 }
 
 HANDLERS: list[HTTPRouteHandler] = [show_home, show_results]
