@@ -31,6 +31,7 @@ from rolecall.access_requests.model import (
 from rolecall.access_requests.permitted import (
     ALONE,
     DECIDED,
+    ONLY_YOURSELF,
     Standing,
     refusal,
     require_may_request,
@@ -57,6 +58,7 @@ from rolecall.core.text import is_blank
 from rolecall.identities import queries as identities
 from rolecall.identities.model import IdentityStatus
 from rolecall.settings.policy import RequirementType
+from rolecall.stand_ins.queries import acting_for
 from rolecall.work_items.actions import add_comment, record_activity
 from rolecall.work_items.model import WorkStatus
 
@@ -208,13 +210,13 @@ async def respond(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> A
         raise Conflict(f"An access request that is {locked.status} does not wait for a response of type {body.type}")
     if why := response_refusal(locked.standing, caller, body.type, reviewer.id):
         raise Conflict(why)
+    stand_in = await _stand_in(db, locked, body, reviewer.id, caller)
     alone = _require_reason(locked, DECIDED[body.type], body.comment, reviewer.id)
     await _lower_access(db, locked, body)
-    stands_in = (reviewer.id, body.type) in caller.stands_in_for
-    if not await _record_response(db, locked, body, reviewer.id, caller if stands_in else None):
+    if not await _record_response(db, locked, body, reviewer.id, stand_in):
         raise Conflict(f"{reviewer.name} has already responded")
     await _add_comment(db, locked, caller, body.comment)
-    said = _said(body, reviewer, caller, stands_in=stands_in)
+    said = _said(body, reviewer, caller, stand_in)
     await _apply_response(db, locked, body, caller, locked.now, said)
     await _record_alone(db, locked, caller, alone)
     return await queries.get(db, locked.id)
@@ -225,12 +227,26 @@ class _Reviewer(msgspec.Struct, frozen=True):
     name: str
 
 
-def _said(body: RespondBody, reviewer: _Reviewer, caller: Caller, *, stands_in: bool) -> str:
+async def _stand_in(
+    db: Db, locked: _LockedRequest, body: RespondBody, reviewer_id: UUID, caller: Caller
+) -> Caller | None:
+    """Return the person who responds for the reviewer: the caller, or the person for whom a token records it."""
+    if caller.is_person or body.stand_in_id is None:
+        if body.stand_in_id not in (None, caller.id):
+            raise Invalid.on("standInId", ONLY_YOURSELF)
+        return caller if (reviewer_id, body.type) in caller.stands_in_for else None
+    stand_in = await acting_for(db, body.stand_in_id, reviewer_id, body.type, locked.now)
+    standing = await standing_of(db, stand_in.id, locked.id)
+    if why := response_refusal(standing, stand_in, body.type, reviewer_id):
+        raise Conflict(why)
+    return stand_in
+
+
+def _said(body: RespondBody, reviewer: _Reviewer, caller: Caller, stand_in: Caller | None) -> str:
     """Return the text of the activity entry, which names the reviewer and who responded for them."""
     verb = RESPONSE_VERBS[body.type, body.response]
-    if stands_in:
-        return f"{caller.name} {verb}, standing in for {reviewer.name}"
-    return f"{reviewer.name} {verb}" + ("" if reviewer.id == caller.id else f", recorded by {caller.name}")
+    said = f"{stand_in.name} {verb}, standing in for {reviewer.name}" if stand_in else f"{reviewer.name} {verb}"
+    return said if caller.id in (reviewer.id, stand_in and stand_in.id) else f"{said}, recorded by {caller.name}"
 
 
 async def _asked_reviewer(db: Db, locked: _LockedRequest, body: RespondBody, caller: Caller) -> _Reviewer:

@@ -23,7 +23,7 @@ _SILENT = f"""
     JOIN unnest(%(types)s::text[], %(statuses)s::text[]) AS each (type, status) ON each.status = r.status
     JOIN responses p ON p.request_id = r.id AND p.type = each.type AND p.asked
     LEFT JOIN identities i ON i.id = p.reviewer_id
-    LEFT JOIN identities s ON s.id = i.supervisor_id AND s.status = 'Active' AND NOT is_absent(s.id, %(now)s)
+    LEFT JOIN identities s ON s.id = i.supervisor_id AND may_decide(s.id) AND NOT is_absent(s.id, %(now)s)
     WHERE r.id = ANY(%(ids)s)
     GROUP BY r.id, p.request_id, p.type, p.rule HAVING bool_and(p.response = 'Pending')"""
 # Every reviewer of a rule is on leave, and the people who stand in, if any, must not decide on the request `r`.

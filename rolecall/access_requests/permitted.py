@@ -35,6 +35,7 @@ REPORTED_BY_OTHERS = "Another person made this request about you, so you cannot 
 PROVISIONED_IT = "The person who provisioned the access cannot verify it; another reviewer or the next import can"
 ALONE = "Give the reason why you decide alone: it is recorded in the activity"
 NOT_STANDING_IN = "You do not stand in for this reviewer now"
+ONLY_YOURSELF = "Stand-in ID must be yours: only a token records the response of another person"
 NOT_INVOLVED = "Only people involved in this request, operators and administrators can do this"
 
 VERBS = {

@@ -212,11 +212,15 @@ class VerbBody(Body):
 
 
 class RespondBody(VerbBody):
-    """The response of a reviewer; without `reviewerId` it is the caller's own."""
+    """The response of a reviewer; without `reviewerId` it is the caller's own.
+
+    `standInId` is the person who responded for the reviewer, if a token records it for them.
+    """
 
     type: Annotated[RequirementType, one_of(RequirementType)]
     response: Annotated[Response, one_of([Response.APPROVED, Response.REJECTED])]
     reviewer_id: Maybe[Guid | None] = None
+    stand_in_id: Maybe[Guid | None] = None
     approved_access: Privileges = Field([])
 
     @field_validator("response")

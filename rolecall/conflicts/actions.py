@@ -88,27 +88,36 @@ async def approve_exception(db: Db, caller: Caller, id: str, raw: Json, facts: F
     body = check(shapes.ApproveExceptionBody, raw, await with_mentioned_identities(db, facts, raw))
     asked = _pending(conflict)
     _require_current(conflict)
-    approver = await approving.approver_of(db, caller, conflict, asked, body.approver_id)
+    approver = await approving.approver_of(db, caller, conflict, asked, body, facts.now)
     await execute(
         db,
-        """INSERT INTO exception_approvals (exception_id, position, part, approver_id, approver_name, approved_on)
-           VALUES (%(id)s, %(position)s, %(part)s, %(approver)s, %(name)s, %(now)s)""",
+        """INSERT INTO exception_approvals (exception_id, position, part, approver_id, approver_name, approved_on,
+                                            stand_in_id, stand_in_name)
+           VALUES (%(id)s, %(position)s, %(part)s, %(approver)s, %(name)s, %(now)s, %(stand_in)s, %(stand_in_name)s)""",
         id=asked.id,
         position=len(asked.approvals),
         part=approver.part,
         approver=approver.id,
         name=approver.name,
         now=facts.now,
+        stand_in=approver.stand_in.id if approver.stand_in else None,
+        stand_in_name=approver.stand_in.name if approver.stand_in else None,
     )
     if asked.approvals:
         await _put_in_force(db, conflict, asked, facts.now)
-    said = f"{approver.name} approved the exception as {_PARTS[approver.part]}"
-    said += "" if approver.id == caller.id else f", recorded by {caller.name}"
-    await _record(db, conflict, caller, said, body.comment, facts.now)
+    await _record(db, conflict, caller, _approved(approver, caller), body.comment, facts.now)
     return await queries.get(db, conflict.id, facts.now)
 
 
 _PARTS = {ApprovalPart.RULE_OWNER: "the rule's owner", ApprovalPart.SECOND: "the second approver"}
+
+
+def _approved(approver: approving.Approver, caller: Caller) -> str:
+    """Return the text of the activity entry, which names the approver and who approved for them."""
+    part, stand_in = _PARTS[approver.part], approver.stand_in
+    said = f"{(stand_in or approver).name} approved the exception as {part}"
+    said += f", standing in for {approver.name}" if stand_in else ""
+    return said if caller.id == (stand_in or approver).id else f"{said}, recorded by {caller.name}"
 
 
 async def _put_in_force(db: Db, conflict: ConflictDetail, asked: ConflictException, now: datetime) -> None:

@@ -1,40 +1,52 @@
-"""Decide who may see a conflict: the person, their supervisors, the owners of the rule and of the applications."""
+"""Decide who may see a conflict: the person, their supervisors, the owners of the rule, applications and controls.
+
+A stand-in of an owner sees it while an exception waits, and if they approved one.
+"""
 
 from uuid import UUID
 
-from rolecall.core.db import Db, fetch_rows
+from rolecall.core.caller import Caller
+from rolecall.core.db import Db, fetch_rows, fetch_value
 from rolecall.identities.authority import PersonRelation, relations_to_person
+from rolecall.settings.policy import RequirementType
 
 
-async def relations_to(db: Db, caller_id: UUID, conflict_id: UUID) -> frozenset[PersonRelation]:
+async def relations_to(db: Db, caller: Caller, conflict_id: UUID) -> frozenset[PersonRelation]:
     rows = await fetch_rows(
         db,
-        """SELECT c.identity_id, (r.definition ->> 'ownerId')::uuid = %(me)s OR EXISTS (
-                      SELECT FROM duty_access(ARRAY(SELECT duty_id FROM duty_rule_duties WHERE rule_id = c.rule_id),
-                                              ARRAY[c.identity_id], NULL) AS h
-                      JOIN accounts a ON a.number = h.account JOIN applications o ON o.id = a.application_id
-                      WHERE o.owner_id = %(me)s)
+        """SELECT c.identity_id, (r.definition ->> 'ownerId')::uuid || ARRAY(
+                      SELECT o.owner_id
+                      FROM duty_access(ARRAY(SELECT duty_id FROM duty_rule_duties WHERE rule_id = c.rule_id),
+                                       ARRAY[c.identity_id], NULL) AS h
+                      JOIN accounts a ON a.number = h.account JOIN applications o ON o.id = a.application_id),
+                  EXISTS (SELECT FROM conflict_exceptions e LEFT JOIN exception_approvals p ON p.exception_id = e.id
+                          WHERE e.rule_id = c.rule_id AND e.identity_id = c.identity_id
+                            AND (e.status = 'Pending' OR p.stand_in_id = %(me)s)),
+                  EXISTS (SELECT FROM conflict_exceptions e WHERE e.rule_id = c.rule_id
+                            AND e.identity_id = c.identity_id AND e.control_owner_id = %(me)s)
            FROM conflicts c JOIN duty_rules r ON r.id = c.rule_id WHERE c.id = %(id)s""",
-        me=caller_id,
+        me=caller.id,
         id=conflict_id,
     )
     if not rows:
         return frozenset()
-    identity_id, owns = rows[0]
-    owned = frozenset({PersonRelation.OWNER}) if owns else frozenset()
-    return owned | await relations_to_person(db, caller_id, identity_id)
+    identity_id, owners, is_asked, owns_control = rows[0]
+    represented = {id for id, type in caller.stands_in_for if type == RequirementType.APPROVE}
+    held = {
+        PersonRelation.OWNER: owns_control or caller.id in owners,
+        PersonRelation.STAND_IN: is_asked and bool(represented.intersection(owners)),
+    }
+    found = frozenset(each for each, holds in held.items() if holds)
+    return found | await relations_to_person(db, caller.id, identity_id)
 
 
-async def relations_to_exception(db: Db, caller_id: UUID, exception_id: UUID) -> frozenset[PersonRelation]:
-    """Read the relations of a person to the conflict of an exception; the owner of its control owns it too."""
-    rows = await fetch_rows(
-        db,
-        "SELECT conflict_id, control_owner_id = %(me)s FROM conflict_exceptions WHERE id = %(id)s",
-        me=caller_id,
-        id=exception_id,
-    )
-    if not rows:
-        return frozenset()
-    conflict_id, owns_control = rows[0]
-    owned = frozenset({PersonRelation.OWNER}) if owns_control else frozenset()
-    return owned | await relations_to(db, caller_id, conflict_id)
+async def relations_to_exception(db: Db, caller: Caller, exception_id: UUID) -> frozenset[PersonRelation]:
+    """Read the relations of a person to the conflict of an exception."""
+    rows = await fetch_rows(db, "SELECT conflict_id FROM conflict_exceptions WHERE id = %(id)s", id=exception_id)
+    return await relations_to(db, caller, rows[0][0]) if rows else frozenset()
+
+
+async def relations_to_rule(db: Db, caller_id: UUID, rule_id: UUID) -> frozenset[PersonRelation]:
+    """Read whether a person owns a rule, and so sees its conflicts."""
+    owner = "SELECT true FROM duty_rules WHERE id = %(id)s AND (definition ->> 'ownerId')::uuid = %(me)s"
+    return frozenset({PersonRelation.OWNER}) if await fetch_value(db, owner, id=rule_id, me=caller_id) else frozenset()

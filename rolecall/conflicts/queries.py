@@ -244,8 +244,8 @@ async def of_rule(db: Db, rule_id: UUID, page: int) -> Page[ConflictItem]:
 
 
 _APPROVALS = json_rows(
-    """p.part AS "as", p.approver_id, p.approver_name, p.approved_on FROM exception_approvals p
-       WHERE p.exception_id = e.id ORDER BY p.position"""
+    """p.part AS "as", p.approver_id, p.approver_name, p.approved_on, p.stand_in_id, p.stand_in_name
+       FROM exception_approvals p WHERE p.exception_id = e.id ORDER BY p.position"""
 )
 _EXCEPTION = f"""e.id, e.number, e.conflict_id, r.id, r.name, coalesce(r.definition, r.draft) ->> 'risk',
     {duties.PERSON}, e.status, e.reason, e.control, o.id, o.first_name || ' ' || o.last_name, e.until, e.asked_by,
@@ -260,6 +260,14 @@ class _Approval(msgspec.Struct):
     approver_id: UUID
     approver_name: str
     approved_on: datetime
+    stand_in_id: UUID | None
+    stand_in_name: str | None
+
+    @property
+    def shown(self) -> ExceptionApproval:
+        stand_in = DutyReference(self.stand_in_id, self.stand_in_name or "") if self.stand_in_id else msgspec.UNSET
+        approver = DutyReference(self.approver_id, self.approver_name)
+        return ExceptionApproval(self.part, approver, self.approved_on, stand_in)
 
 
 def _an_exception(row: Sequence[Any]) -> ConflictException:
@@ -268,7 +276,7 @@ def _an_exception(row: Sequence[Any]) -> ConflictException:
     given = msgspec.convert(approvals, list[_Approval])
     about = ConflictRule(rule_id, rule, Level(risk)), duties.a_person(person), ExceptionStatus(status)
     agreed = reason, control, DutyReference(owner_id, owner), until, DutyReference(asked_by, asker)
-    parts = [ExceptionApproval(p.part, DutyReference(p.approver_id, p.approver_name), p.approved_on) for p in given]
+    parts = [each.shown for each in given]
     return ConflictException(*(id, "Conflict Exception", number, conflict_id, *about, *agreed, *times, parts))
 
 

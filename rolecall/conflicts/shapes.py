@@ -67,9 +67,12 @@ class ConflictCarrier(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class ExceptionApproval(msgspec.Struct, frozen=True, rename="camel"):
+    """An approval. `standIn` is present if another person approved for the approver."""
+
     part: ApprovalPart
     approver: DutyReference
     approved_on: datetime
+    stand_in: DutyReference | msgspec.UnsetType = msgspec.UNSET
 
 
 class ConflictException(msgspec.Struct, frozen=True, rename="camel"):
@@ -148,9 +151,13 @@ class NewException(Body):
 
 
 class ApproveExceptionBody(Body):
-    """`approverId` is the person who approves, if a token records it for them."""
+    """`approverId` is the person who approves, if a token records it for them or a stand-in approves for them.
+
+    `standInId` is the person who approved for the approver, if a token records it.
+    """
 
     approver_id: Maybe[IdentityId | None] = None
+    stand_in_id: Maybe[IdentityId | None] = None
     comment: OptionalComment = None
 
 

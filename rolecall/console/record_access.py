@@ -17,7 +17,8 @@ from rolecall.identities import authority
 from rolecall.identities.authority import SEE, GovernedRecord, PersonRelation, RecordType, may
 from rolecall.personnel_events import permitted as events
 
-_READ: Mapping[RecordType, Callable[[Db, UUID, UUID], Awaitable[frozenset[PersonRelation]]]] = {
+_Relations = Awaitable[frozenset[PersonRelation]]
+_READ: Mapping[RecordType, Callable[[Db, UUID, UUID], _Relations]] = {
     RecordType.PERSON: authority.relations_to_person,
     RecordType.EVENT: events.relations_to,
     RecordType.APPLICATION: applications.relations_to,
@@ -25,6 +26,10 @@ _READ: Mapping[RecordType, Callable[[Db, UUID, UUID], Awaitable[frozenset[Person
     RecordType.ACCOUNT: accounts.relations_to,
     RecordType.ENTITLEMENT: entitlements.relations_to,
     RecordType.MODEL: models.relations_to,
+}
+# Records on which people decide for others.
+_READ_WITH_STAND_INS: Mapping[RecordType, Callable[[Db, Caller, UUID], _Relations]] = {
+    RecordType.REQUEST: requests.relations_to,
     RecordType.CONFLICT: conflicts.relations_to,
 }
 NOT_ALLOWED = "You can see this record, but you may not do this. Ask an administrator or the person responsible for it"
@@ -34,8 +39,8 @@ async def record_for(db: Db, caller: Caller, type: RecordType, id: UUID) -> Gove
     """Return the record with the caller's relations; callers who see every record need no query."""
     if not caller.is_limited:
         return GovernedRecord(type, frozenset())
-    if type is RecordType.REQUEST:
-        return GovernedRecord(type, await requests.relations_to(db, caller, id))
+    if read := _READ_WITH_STAND_INS.get(type):
+        return GovernedRecord(type, await read(db, caller, id))
     return GovernedRecord(type, await _READ[type](db, caller.id, id))
 
 

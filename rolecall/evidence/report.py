@@ -8,7 +8,7 @@ from jinja2 import Environment
 
 from rolecall.access_requests.shapes import AccessRequestDetail, Permission, ReviewerResponse
 from rolecall.audit.shapes import AuditEventItem
-from rolecall.conflicts.shapes import ConflictDetail
+from rolecall.conflicts.shapes import ConflictDetail, ConflictException
 from rolecall.core.templates import environment
 from rolecall.effective_access.shapes import AccessEntry
 from rolecall.evidence.shapes import ImportEvidence, PersonEvidence
@@ -104,8 +104,18 @@ def _conflict(conflict: ConflictDetail) -> Row:
         conflict.since,
         conflict.until,
         "; ".join(side.duty.name for side in conflict.sides),
-        "; ".join(f"{one.status} until {_time(one.until)}: {one.control}" for one in conflict.exceptions),
+        "; ".join(_excepted(one) for one in conflict.exceptions),
     )
+
+
+def _excepted(exception: ConflictException) -> str:
+    """Describe an exception; name its approvers and the people who approved for them."""
+    by = [
+        each.approver.name + (f" by {each.stand_in.name} as stand-in" if each.stand_in else "")
+        for each in exception.approvals
+    ]
+    approved = f", approved by {' and '.join(by)}" if by else ""
+    return f"{exception.status} until {_time(exception.until)}: {exception.control}{approved}"
 
 
 def _import(run: ImportEvidence) -> Row:

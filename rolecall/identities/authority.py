@@ -44,7 +44,7 @@ class PersonRelation(StrEnum):
     VERIFIER = "verifier"
     OWNER = "owner"
     PROVISIONER = "provisioner"
-    # The person responds for a reviewer of the request: named for a time, or during the reviewer's leave.
+    # The person responds for a reviewer or an owner: named for a time, or during the leave of that person.
     STAND_IN = "stand-in"
 
 
@@ -58,6 +58,7 @@ class RecordType(StrEnum):
     ENTITLEMENT = "Entitlement"
     MODEL = "AccessModel"
     CONFLICT = "Conflict"
+    STAND_IN = "StandIn"
 
 
 class GovernedRecord(msgspec.Struct, frozen=True):
@@ -103,7 +104,8 @@ ALLOWED: Mapping[RecordType, Mapping[PersonRelation | Role, frozenset[str]]] = {
     RecordType.ACCOUNT: {_R.SELF: _SEEN, _R.SUPERVISOR: _SEEN, _R.OWNER: _SEEN, _R.PROVISIONER: _SEEN},
     RecordType.ENTITLEMENT: {_R.OWNER: _SEEN, _R.PROVISIONER: _SEEN},
     RecordType.MODEL: {_R.OWNER: _SEEN},
-    RecordType.CONFLICT: {_R.SELF: _SEEN, _R.SUPERVISOR: _SEEN, _R.OWNER: _SEEN},
+    RecordType.CONFLICT: {_R.SELF: _SEEN, _R.SUPERVISOR: _SEEN, _R.OWNER: _SEEN, _R.STAND_IN: _SEEN},
+    RecordType.STAND_IN: {_R.SELF: _SEEN, _R.STAND_IN: _SEEN},
 }
 
 

@@ -45,9 +45,11 @@ _OPENS = {
     NotificationKind.SCHEDULE_FAILED: "Open the import",
     NotificationKind.WEBHOOK_FAILING: "Open the webhook",
     NotificationKind.CHANNEL_FAILING: "Open the settings",
+    NotificationKind.CONFLICT_OPENED: "Open the conflicts",
     NotificationKind.CONFLICT_EXCEPTION: "Open the conflict",
     NotificationKind.REPORT: "Open the report",
     NotificationKind.OWNERSHIP: "Open the catalogue",
+    NotificationKind.STAND_IN: "Open the stand-ins",
 }
 DEFAULTS = {
     NotificationKind.WAITING: (
@@ -76,12 +78,17 @@ DEFAULTS = {
     NotificationKind.SCHEDULE_FAILED: ("Scheduled: {{ what }} failed", "The reason: {{ result }}"),
     NotificationKind.WEBHOOK_FAILING: ("{{ what }} is failing", "{{ what }}: {{ result }}."),
     NotificationKind.CHANNEL_FAILING: ("{{ what }} cannot be sent", "The reason: {{ result }}"),
+    NotificationKind.CONFLICT_OPENED: (
+        "{{ what }}: {{ result }}",
+        "{{ person }} can do what the rule keeps apart. Remove the access or ask for an exception.",
+    ),
     NotificationKind.CONFLICT_EXCEPTION: ("{{ person }}: {{ what }} {{ result }}", "{{ what }} {{ result }}."),
     NotificationKind.REPORT: ("{{ what }} {{ result }}", "{{ what }} {{ result }}."),
     NotificationKind.OWNERSHIP: (
         "You act as the owner of {{ what }}",
         "{{ person }} owned {{ what }} and is no longer active. Choose another owner, or keep them yourself.",
     ),
+    NotificationKind.STAND_IN: ("{{ result }}", "{{ result }}. {{ by }} set it."),
 }
 # Without optional white space beside the name, which would take cubic time on a line of blanks.
 _NAME = re.compile(r"{{([^{}]*)}}")

@@ -28,9 +28,11 @@ class NotificationKind(StrEnum):
     SCHEDULE_FAILED = "Schedule Failed"
     WEBHOOK_FAILING = "Webhook Failing"
     CHANNEL_FAILING = "Channel Failing"
+    CONFLICT_OPENED = "Conflict Opened"
     CONFLICT_EXCEPTION = "Conflict Exception"
     REPORT = "Report"
     OWNERSHIP = "Ownership"
+    STAND_IN = "Stand-In"
 
 
 class Channel(StrEnum):
@@ -132,9 +134,11 @@ DEFAULT_RULES = {
         KindRule(NotificationKind.SCHEDULE_FAILED),
         KindRule(NotificationKind.WEBHOOK_FAILING),
         KindRule(NotificationKind.CHANNEL_FAILING, Channel.CONSOLE),
+        KindRule(NotificationKind.CONFLICT_OPENED, rhythm=Rhythm.DIGEST, is_chat_allowed=False),
         KindRule(NotificationKind.CONFLICT_EXCEPTION),
         KindRule(NotificationKind.REPORT),
         KindRule(NotificationKind.OWNERSHIP, rhythm=Rhythm.DIGEST),
+        KindRule(NotificationKind.STAND_IN),
     )
 }
 MEANINGS = {
@@ -149,9 +153,11 @@ MEANINGS = {
     NotificationKind.SCHEDULE_FAILED: "A scheduled import of your application failed",
     NotificationKind.WEBHOOK_FAILING: "A webhook keeps failing or was disabled",
     NotificationKind.CHANNEL_FAILING: "E-mail, Slack or Teams cannot be reached",
-    NotificationKind.CONFLICT_EXCEPTION: "An exception of a conflict waits for your approval or has expired",
     NotificationKind.REPORT: "A scheduled report that you receive was written, or one of yours failed",
     NotificationKind.OWNERSHIP: "The owner of groups or permissions left, and you act in their place",
+    NotificationKind.CONFLICT_OPENED: "People hold duties that a rule of yours keeps apart",
+    NotificationKind.CONFLICT_EXCEPTION: "An exception of a conflict waits for your approval, ends soon or has expired",
+    NotificationKind.STAND_IN: "You were named as a stand-in, or a stand-in was named for you",
 }
 # A message about a failing channel would have to go through it.
 ALWAYS_CONSOLE = frozenset({NotificationKind.CHANNEL_FAILING})
@@ -178,6 +184,8 @@ FRESH_FOR = timedelta(seconds=5)
 IN_FLIGHT = {Channel.EMAIL: 256, Channel.SLACK: 16, Channel.TEAMS: 16}
 ROUTED_AT_ONCE = 500
 KEPT_FOR = timedelta(days=90)
+# How long before its end the owners are notified of an exception.
+EXCEPTION_ENDS_WITHIN = timedelta(days=7)
 _DIGEST_AT = time(8)
 MOST_IN_A_DIGEST = 100
 LONGEST_RESPONSE = 1000
@@ -224,6 +232,29 @@ class NotificationPolicy(msgspec.Struct, frozen=True, rename="camel"):
 
     def template_of(self, kind: NotificationKind) -> MessageTemplate | None:
         return next((template for template in self.templates if template.kind == kind), None)
+
+
+class NotificationFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """The facts of one notification; templates use their names. An empty text is left out."""
+
+    person: str = ""
+    what: str = ""
+    asked: str = ""
+    by: str = ""
+    result: str = ""
+    application: str = ""
+    why: str = ""
+    due: str = ""
+    silence: str = ""
+    link: str = "/"
+    is_current: bool = True
+
+
+class FactContext(msgspec.Struct, frozen=True):
+    """What the facts depend on besides the database."""
+
+    reminders: Reminders
+    zone: ZoneInfo
 
 
 class Claimed(msgspec.Struct, frozen=True):

@@ -7,15 +7,24 @@ serves a whole batch.
 from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
-from zoneinfo import ZoneInfo
 
 import msgspec
 
 from rolecall.access_requests.model import AWAITED
 from rolecall.access_requests.requirements import ADMINISTRATORS
 from rolecall.core.db import Db, fetch_rows
-from rolecall.notifications.model import EscalateTo, NotificationKind, Reminders, counted_after
+from rolecall.notifications.conflict_facts import of_conflicts, of_exceptions
+from rolecall.notifications.model import (
+    EscalateTo,
+    FactContext,
+    NotificationFacts,
+    NotificationKind,
+    Reminders,
+    counted_after,
+)
 from rolecall.settings.policy import RequirementType
+
+__all__ = ["ASKED_TO", "FactContext", "NotificationFacts", "facts_of"]
 
 # What a reviewer is asked to do.
 ASKED_TO = {
@@ -30,43 +39,10 @@ _DECISIONS = {
 }
 
 
-class NotificationFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """The facts of one notification; templates use their names. An empty text is left out."""
-
-    person: str = ""
-    what: str = ""
-    asked: str = ""
-    by: str = ""
-    result: str = ""
-    application: str = ""
-    why: str = ""
-    due: str = ""
-    silence: str = ""
-    link: str = "/"
-    is_current: bool = True
-
-
-class FactContext(msgspec.Struct, frozen=True):
-    """What the facts depend on besides the database."""
-
-    reminders: Reminders
-    zone: ZoneInfo
-
-
 async def facts_of(db: Db, ids: Sequence[UUID], context: FactContext) -> dict[UUID, NotificationFacts]:
     """Return the facts of each notification."""
     found: dict[UUID, NotificationFacts] = {}
-    readers = (
-        _of_requests,
-        _of_events,
-        _of_imports,
-        _of_webhooks,
-        _of_channels,
-        _of_exceptions,
-        _of_reports,
-        _of_owned_entitlements,
-    )
-    for read in readers:
+    for read in _READERS:
         found |= await read(db, ids, context)
     return found
 
@@ -287,30 +263,31 @@ async def _of_channels(db: Db, ids: Sequence[UUID], _: FactContext) -> dict[UUID
     }
 
 
-async def _of_exceptions(db: Db, ids: Sequence[UUID], _: FactContext) -> dict[UUID, NotificationFacts]:
+async def _of_stand_ins(db: Db, ids: Sequence[UUID], context: FactContext) -> dict[UUID, NotificationFacts]:
     rows = await fetch_rows(
         db,
-        """SELECT n.id, n.part, e.conflict_id, i.first_name || ' ' || i.last_name, r.name,
-                  e.status = n.part AND (n.part = 'Pending' OR EXISTS (
-                      SELECT FROM conflicts c WHERE c.rule_id = e.rule_id AND c.identity_id = e.identity_id
-                      AND c.status = 'Open')),
-                  e.control_owner_id = n.identity_id
-           FROM notifications n JOIN conflict_exceptions e ON e.id = n.item_id JOIN duty_rules r ON r.id = e.rule_id
-           JOIN identities i ON i.id = e.identity_id WHERE n.id = ANY(%(ids)s) AND n.item_kind = 'Exception'""",
+        """SELECT n.id, n.part, s.starts_on, s.ends_on, s.type, s.created_by, s.identity_id = n.identity_id,
+                  i.first_name || ' ' || i.last_name, d.first_name || ' ' || d.last_name, s.ends_on > written_on()
+           FROM notifications n JOIN stand_ins s ON s.id = n.item_id JOIN identities i ON i.id = s.identity_id
+           JOIN identities d ON d.id = s.stand_in_id WHERE n.id = ANY(%(ids)s) AND n.item_kind = 'Stand-In'""",
         ids=list(ids),
     )
-    return {
-        id: NotificationFacts(
+    found = {}
+    for id, part, starts_on, ends_on, type, by, is_own, person, stand_in, is_running in rows:
+        days = [f"{day.day} {day:%B %Y}" for day in (each.astimezone(context.zone) for each in (starts_on, ends_on))]
+        who = f"{stand_in} stands in for you" if is_own else f"You stand in for {person}"
+        ended = f"{stand_in} no longer stands in for you" if is_own else f"You no longer stand in for {person}"
+        work = f"{ASKED_TO[RequirementType(type)]} requests" if type else "Respond to every type of request"
+        found[id] = NotificationFacts(
             person=person,
-            what=f"the exception of {rule}",
-            result="waits for your approval" if part == "Pending" else "has expired, and the conflict is open again",
-            why="You own its control" if owns_control else "You own the rule or are an administrator",
-            silence="The conflict stays open",
-            link=f"/conflicts/{conflict_id}",
-            is_current=is_current,
+            what=f"{work} that wait for {'you' if is_own else person}",
+            by="" if part == "Ended" else by,
+            result=ended if part == "Ended" else f"{who} from {days[0]} until {days[1]}",
+            why="You are the person" if is_own else "You are the stand-in",
+            link="/stand-ins",
+            is_current=is_running != (part == "Ended"),
         )
-        for id, part, conflict_id, person, rule, is_current, owns_control in rows
-    }
+    return found
 
 
 async def _of_reports(db: Db, ids: Sequence[UUID], _: FactContext) -> dict[UUID, NotificationFacts]:
@@ -358,3 +335,17 @@ async def _of_owned_entitlements(db: Db, ids: Sequence[UUID], _: FactContext) ->
         )
         for id, application_id, application, person, has_left, is_owner, count in rows
     }
+
+
+_READERS = (
+    _of_requests,
+    _of_events,
+    _of_imports,
+    _of_webhooks,
+    _of_channels,
+    of_conflicts,
+    of_exceptions,
+    _of_stand_ins,
+    _of_reports,
+    _of_owned_entitlements,
+)

@@ -9,7 +9,13 @@ from rolecall.access_requests.escalation import HAS_UNANSWERABLE_RULE, FurtherRe
 from rolecall.core.caller import SYSTEM
 from rolecall.core.db import Db, execute, fetch_rows
 from rolecall.notifications import queries
-from rolecall.notifications.model import EscalateTo, NotificationKind, Reminders, counted_before
+from rolecall.notifications.model import (
+    EXCEPTION_ENDS_WITHIN,
+    EscalateTo,
+    NotificationKind,
+    Reminders,
+    counted_before,
+)
 from rolecall.work_items.actions import record_activity_of
 
 _BATCH = 200
@@ -18,6 +24,7 @@ _BATCH = 200
 async def remind_and_escalate(db: Db, zone: ZoneInfo, now: datetime) -> bool:
     """Remind and escalate a batch of requests; return whether more may be due."""
     reminders = (await queries.policy(db)).reminders
+    await execute(db, "SELECT notify_of_ending_exceptions(%(moment)s)", moment=now + EXCEPTION_ENDS_WITHIN)
     reminded = await _remind(db, reminders, zone, now)
     absent = await _escalate_absent(db, now)
     return await _escalate(db, reminders, zone, now) or reminded or absent

@@ -2,8 +2,9 @@
 --
 -- INSERT INTO access_request_events and UPDATE of access_requests (access_requests/moving.py), INSERT and UPDATE of personnel_events
 -- (personnel_events/actions.py), UPDATE of application_imports and import_runs (application_imports/run/next_import.py) and of webhooks
--- (webhooks/outbox.py), INSERT and UPDATE of conflict_exceptions (conflicts/actions.py) and UPDATE of identities fire the triggers.
--- notifications/reminders.py calls `notify_reviewers` and reports/running.py calls `notify_of_report` themselves.
+-- (webhooks/outbox.py), INSERT and UPDATE of conflict_exceptions (conflicts/actions.py), INSERT of conflicts (refresh_conflicts, schema/duties.sql), INSERT and
+-- UPDATE of stand_ins (stand_ins/actions.py) and UPDATE of identities fire the triggers. notifications/reminders.py calls `notify_reviewers` and
+-- `notify_of_ending_exceptions`, reports/running.py calls `notify_of_report` themselves.
 
 -- The person or token that writes this transaction, or NULL.
 CREATE OR REPLACE FUNCTION author_id() RETURNS uuid STABLE LANGUAGE sql RETURN
@@ -143,12 +144,17 @@ CREATE OR REPLACE TRIGGER notify_of_failing_webhook AFTER UPDATE ON webhooks FOR
                                       OR NEW.disabled_reason IS NOT NULL AND OLD.disabled_reason IS NULL))
     EXECUTE FUNCTION notify_of_failing_webhook();
 
+-- The owner of a rule and the people who stand in for them, or else the administrators.
+CREATE OR REPLACE FUNCTION people_of_rule(rule uuid) RETURNS SETOF uuid STABLE ROWS 1 LANGUAGE sql BEGIN ATOMIC
+    SELECT person_or_administrators((r.definition ->> 'ownerId')::uuid) FROM duty_rules r WHERE r.id = rule
+    UNION SELECT stand_ins_for((r.definition ->> 'ownerId')::uuid, 'Approve', written_on()) FROM duty_rules r WHERE r.id = rule;
+END;
+
 -- An exception of a conflict was asked for: notify the owner of the rule. It expired: notify the owners of the rule and of the control.
 CREATE OR REPLACE FUNCTION notify_of_exception() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM notify_people(ARRAY(
-        SELECT person FROM duty_rules r CROSS JOIN LATERAL person_or_administrators((r.definition ->> 'ownerId')::uuid) AS person
-        WHERE r.id = NEW.rule_id AND person NOT IN (NEW.identity_id, NEW.asked_by)
+        SELECT person FROM people_of_rule(NEW.rule_id) AS person WHERE person NOT IN (NEW.identity_id, NEW.asked_by)
         UNION SELECT people_to_notify(NEW.control_owner_id) WHERE NEW.status = 'Expired'), 'Conflict Exception', 'Exception', NEW.id, NEW.status);
     RETURN NULL;
 END $$;
@@ -179,6 +185,47 @@ BEGIN
 END $$;
 CREATE OR REPLACE TRIGGER notify_of_acting_owners AFTER UPDATE ON identities REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
     FOR EACH STATEMENT EXECUTE FUNCTION notify_of_acting_owners();
+
+-- Exceptions in force that end by the moment: notify, once, the owners of the rule and of the control, and the person who asked for the exception.
+CREATE OR REPLACE FUNCTION notify_of_ending_exceptions(moment timestamptz) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    ending record;
+BEGIN
+    FOR ending IN SELECT e.id, e.rule_id, e.identity_id, e.control_owner_id, e.asked_by FROM conflict_exceptions e
+                  WHERE e.status = 'Approved' AND e.until <= moment
+                    AND NOT EXISTS (SELECT FROM notifications n WHERE n.item_id = e.id AND n.part = 'Ending') LOOP
+        PERFORM notify_people(ARRAY(SELECT person FROM people_of_rule(ending.rule_id) AS person WHERE person <> ending.identity_id
+                                    UNION SELECT people_to_notify(ending.control_owner_id) UNION SELECT people_to_notify(ending.asked_by)),
+                              'Conflict Exception', 'Exception', ending.id, 'Ending');
+    END LOOP;
+END $$;
+
+-- Conflicts began: notify the owner of the rule, or else the administrators, once until they have read it.
+CREATE OR REPLACE FUNCTION notify_of_conflicts() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM notify_people(ARRAY(SELECT person FROM people_to_notify(coalesce(
+                                    (SELECT i.id FROM identities i WHERE i.id = begun.owner_id AND i.status = 'Active'), administrators_id())) AS person
+                                WHERE NOT EXISTS (SELECT FROM notifications n WHERE n.identity_id = person AND n.item_id = begun.id
+                                                                                AND n.kind = 'Conflict Opened' AND NOT n.is_read)),
+                          'Conflict Opened', 'Duty Rule', begun.id)
+    FROM (SELECT DISTINCT r.id, (r.definition ->> 'ownerId')::uuid AS owner_id
+          FROM new_rows n JOIN conflicts c ON c.id = n.id AND c.status = 'Open' JOIN duty_rules r ON r.id = n.rule_id) AS begun;
+    RETURN NULL;
+END $$;
+CREATE OR REPLACE TRIGGER notify_of_conflicts AFTER INSERT ON conflicts REFERENCING NEW TABLE AS new_rows
+    FOR EACH STATEMENT EXECUTE FUNCTION notify_of_conflicts();
+
+-- A stand-in was named or ended early: notify both people, except the one who did it.
+CREATE OR REPLACE FUNCTION notify_of_stand_in() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM notify_people(ARRAY(SELECT i.id FROM identities i WHERE i.id IN (NEW.stand_in_id, NEW.identity_id) AND i.status = 'Active'
+                                                                AND i.id IS DISTINCT FROM author_id()),
+                          'Stand-In', 'Stand-In', NEW.id, CASE TG_OP WHEN 'INSERT' THEN 'Named' ELSE 'Ended' END);
+    RETURN NULL;
+END $$;
+CREATE OR REPLACE TRIGGER notify_of_new_stand_in AFTER INSERT ON stand_ins FOR EACH ROW EXECUTE FUNCTION notify_of_stand_in();
+CREATE OR REPLACE TRIGGER notify_of_ended_stand_in AFTER UPDATE OF ends_on ON stand_ins FOR EACH ROW
+    WHEN (NEW.ends_on < OLD.ends_on) EXECUTE FUNCTION notify_of_stand_in();
 
 -- A channel cannot send: notify the administrators in the console.
 CREATE OR REPLACE FUNCTION notify_of_failing_channel() RETURNS trigger LANGUAGE plpgsql AS $$

@@ -4,14 +4,19 @@
 CREATE OR REPLACE FUNCTION is_absent(person uuid, moment timestamptz) RETURNS boolean STABLE LANGUAGE sql RETURN
     EXISTS (SELECT FROM absences a WHERE a.identity_id = person AND a.starts_on <= moment AND (a.ends_on IS NULL OR a.ends_on > moment));
 
--- The active person who responds for a person: the one named for this type, else for every type; during a leave else the supervisor. An
+-- Whether a person is active and may decide: an Auditor decides nothing.
+CREATE OR REPLACE FUNCTION may_decide(person uuid) RETURNS boolean STABLE LANGUAGE sql RETURN
+    EXISTS (SELECT FROM identities i WHERE i.id = person AND i.status = 'Active')
+    AND NOT EXISTS (SELECT FROM console_roles c WHERE c.identity_id = person AND c.role = 'Auditor');
+
+-- The person who responds for a person: the one named for this type, else for every type; during a leave else the supervisor. An
 -- inactive person has none: the authority to decide ended with their own.
 CREATE OR REPLACE FUNCTION stand_in_of(person uuid, response_type text, moment timestamptz) RETURNS uuid STABLE LANGUAGE sql RETURN
     (SELECT coalesce(
-        (SELECT s.stand_in_id FROM stand_ins s JOIN identities i ON i.id = s.stand_in_id AND i.status = 'Active'
-         WHERE s.identity_id = person AND (s.type IS NULL OR s.type = response_type) AND s.starts_on <= moment AND s.ends_on > moment
+        (SELECT s.stand_in_id FROM stand_ins s
+         WHERE s.identity_id = person AND may_decide(s.stand_in_id) AND (s.type IS NULL OR s.type = response_type) AND s.starts_on <= moment AND s.ends_on > moment
          ORDER BY s.type NULLS LAST, s.number LIMIT 1),
-        (SELECT i.id FROM identities i WHERE i.id = p.supervisor_id AND i.status = 'Active' AND i.id <> p.id AND is_absent(person, moment)))
+        (SELECT p.supervisor_id WHERE p.supervisor_id <> p.id AND is_absent(person, moment) AND may_decide(p.supervisor_id)))
      FROM identities p WHERE p.id = person AND p.status = 'Active');
 
 -- Everyone who responds for a person, directly or through others. UNION ends a loop.

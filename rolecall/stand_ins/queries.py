@@ -3,8 +3,9 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from rolecall.core.caller import Caller
 from rolecall.core.db import Db, fetch_rows, fetch_value
-from rolecall.core.errors import NotFound
+from rolecall.core.errors import Invalid, NotFound
 from rolecall.core.paging import Page, fetch_page
 from rolecall.settings.policy import RequirementType
 from rolecall.stand_ins.model import StandInStatus
@@ -67,6 +68,23 @@ async def represented_by(db: Db, person_id: UUID, now: datetime) -> list[Represe
         Represented(PersonReference(id, name), [RequirementType(type) for type in types], is_automatic)
         for id, name, types, is_automatic in rows
     ]
+
+
+async def acting_for(db: Db, stand_in_id: UUID, person_id: UUID, type: RequirementType, now: datetime) -> Caller:
+    """Return the person who responds for another now, as the caller that the console would make of them."""
+    rows = await fetch_rows(
+        db,
+        """SELECT i.first_name || ' ' || i.last_name FROM stand_ins_for(%(person)s, %(type)s, %(now)s) AS s
+           JOIN identities i ON i.id = s WHERE i.id = %(id)s""",
+        id=stand_in_id,
+        person=person_id,
+        type=type,
+        now=now,
+    )
+    if not rows:
+        raise Invalid.on("standInId", f"Identity with id {stand_in_id} does not stand in for this person now")
+    pair = frozenset({(person_id, str(type))})
+    return Caller(stand_in_id, rows[0][0], frozenset(), is_person=True, stands_in_for=pair)
 
 
 async def next_absence(db: Db, person_id: UUID, now: datetime) -> datetime | None:

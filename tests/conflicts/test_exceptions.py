@@ -13,6 +13,7 @@ from rolecall.conflicts.actions import expire_exceptions
 from rolecall.core.db import Db, execute, fetch_rows, fetch_value
 from rolecall.notifications.model import Reminders
 from rolecall.notifications.notification_facts import FactContext, facts_of
+from rolecall.notifications.reminders import remind_and_escalate
 from tests.builders import an_identity
 from tests.duties.separating import Company, a_company, conflict_of, join, leave
 from tests.notifications.notifying import notified
@@ -88,16 +89,48 @@ async def test_owners_are_notified_when_an_exception_is_asked_for_and_expires(
     async with db.transaction():
         await expire_exceptions(db, TODAY + timedelta(days=31))
 
-    one = ("Conflict Exception", "New")
-    assert (asked, await notified(db, cast.company.owner), await notified(db, cast.una)) == ([one], [one, one], [one])
-    facts = await facts_of(
-        db,
-        [id for (id,) in await fetch_rows(db, "SELECT id FROM notifications")],
-        FactContext(Reminders(), ZoneInfo("UTC")),
-    )
-    results = sorted((fact.person, fact.result, fact.is_current) for fact in facts.values())
+    one, opened = ("Conflict Exception", "New"), ("Conflict Opened", "New")
+    assert asked == [opened, one]
+    assert (await notified(db, cast.company.owner), await notified(db, cast.una)) == ([opened, one, one], [one])
     expired = ("Sofia Dubois", "has expired, and the conflict is open again", True)
-    assert results == [expired, expired, ("Sofia Dubois", "waits for your approval", False)]
+    assert await told(db) == [expired, expired, ("Sofia Dubois", "waits for your approval", False)]
+
+
+async def told(db: Db, kind: str = "Conflict Exception") -> list[tuple[str, str, bool]]:
+    """Return person, result and whether it still matters of each notification of a kind."""
+    rows = await fetch_rows(db, "SELECT id FROM notifications WHERE kind = %(kind)s", kind=kind)
+    facts = await facts_of(db, [id for (id,) in rows], FactContext(Reminders(), ZoneInfo("UTC")))
+    return sorted((fact.person, fact.result, fact.is_current) for fact in facts.values())
+
+
+async def test_owner_of_the_rule_is_notified_of_new_conflicts_once_until_it_is_read(db: Db) -> None:
+    cast = await a_cast(db)
+
+    await join(db, cast.company, "noor", "Approvers")
+    assert await notified(db) == [("Conflict Opened", "New")]
+    assert await told(db, "Conflict Opened") == [("Noor Hansen and 1 more", "2 open conflicts", True)]
+    await execute(db, "UPDATE notifications SET is_read = true")
+    await leave(db, cast.company, "noor", "Approvers")
+    await join(db, cast.company, "noor", "Approvers")
+
+    assert await notified(db, cast.company.owner) == [("Conflict Opened", "New")] * 2
+
+
+async def test_owners_are_notified_once_before_an_exception_ends(client: httpx2.AsyncClient, db: Db) -> None:
+    cast = await a_cast(db)
+    await act(client, cast.conflict, "except", cast.wish(days=6))
+    for approver in (str(cast.company.owner), await owner_of_ledger(db)):
+        await act(client, cast.conflict, "approve", {"approverId": approver})
+    await execute(db, "DELETE FROM notifications")
+
+    for _ in range(2):
+        async with db.transaction():
+            await remind_and_escalate(db, ZoneInfo("UTC"), TODAY)
+
+    until = TODAY + timedelta(days=6)
+    said = f"ends on {until.day} {until:%B %Y}; renew it or have the access removed"
+    assert await told(db) == [("Sofia Dubois", said, True)] * 2
+    assert [len(await notified(db, who)) for who in (cast.company.owner, cast.una)] == [1, 1]
 
 
 async def test_conflict_that_begins_again_is_excepted_while_the_exception_lasts(

@@ -1,16 +1,18 @@
 """Test that stand-ins are notified, and what happens if everyone who could respond is away."""
 
 from datetime import UTC, datetime, timedelta
+from uuid import UUID
 from zoneinfo import ZoneInfo
 
-from rolecall.core.authors import by_system, sign
+from rolecall.core.authors import AuthorKind, by, by_system, sign
 from rolecall.core.config import Config
 from rolecall.core.db import Db, execute, fetch_rows
 from rolecall.notifications import queries
 from rolecall.notifications.reminders import remind_and_escalate
-from tests.builders import an_identity
+from rolecall.stand_ins.actions import create_stand_in, end_stand_in
+from tests.builders import an_identity, facts
 from tests.notifications.notifying import a_company, ask, notified
-from tests.stand_ins.standing_in import a_leave, a_stand_in
+from tests.stand_ins.standing_in import CLERK, a_leave, a_stand_in, caller_of, days
 
 
 async def let_time_pass(db: Db, after: timedelta = timedelta()) -> None:
@@ -33,11 +35,63 @@ async def test_stand_in_is_notified_and_learns_for_whom(db: Db, config: Config) 
 
     await ask(db, company)
 
-    assert await notified(db, sam) == [("Waiting", "New")]
-    assert await notified(db, company.grace) == [("Waiting", "New")]
-    (item,) = (await queries.newest_first(db, sam, 1, config, datetime.now(UTC))).items
+    assert await notified(db, sam) == [("Stand-In", "New"), ("Waiting", "New")]
+    assert await notified(db, company.grace) == [("Stand-In", "New"), ("Waiting", "New")]
+    item, _ = (await queries.newest_first(db, sam, 1, config, datetime.now(UTC))).items
     assert item.why.startswith("You stand in for Grace Hopper. ")
     assert item.is_current
+
+
+async def test_both_people_are_notified_when_a_stand_in_is_named_and_ended(db: Db, config: Config) -> None:
+    company = await a_company(db)
+    sam = await an_identity(db, "Sam", "Else")
+
+    async def results(person: UUID) -> list[tuple[str, bool]]:
+        page = await queries.newest_first(db, person, 1, config, datetime.now(UTC))
+        return [(item.subject, item.is_current) for item in page.items]
+
+    made = await a_stand_in(db, company.grace, sam, type="Approve")
+    named = f"from {date_of(made.starts_on)} until {date_of(made.ends_on)}"
+    assert await results(sam) == [(f"You stand in for Grace Hopper {named}", True)]
+    assert await results(company.grace) == [(f"Sam Else stands in for you {named}", True)]
+    async with db.transaction():
+        await end_stand_in(db, CLERK, str(made.id), datetime.now(UTC))
+
+    assert [subject for subject, is_current in await results(sam) if is_current] == [
+        "You no longer stand in for Grace Hopper"
+    ]
+    assert [is_current for _, is_current in await results(company.grace)] == [True, False]
+
+
+def date_of(moment: datetime) -> str:
+    return f"{moment.day} {moment:%B %Y}"
+
+
+async def test_person_who_names_a_stand_in_is_not_notified_of_it(db: Db) -> None:
+    company = await a_company(db)
+    sam = await an_identity(db, "Sam", "Else")
+    grace = await caller_of(db, company.grace)
+
+    async with db.transaction():
+        await sign(db, by(AuthorKind.PERSON, grace, "create_stand_in", datetime.now(UTC), "test"))
+        await create_stand_in(db, grace, {"standInId": str(sam), "endsOn": days(2)}, facts())
+
+    assert (await notified(db, company.grace), await notified(db, sam)) == ([], [("Stand-In", "New")])
+
+
+async def test_administrators_can_respond_at_once_if_every_stand_in_became_an_auditor(db: Db) -> None:
+    company = await a_company(db)
+    sam = await an_identity(db, "Sam", "Else")
+    await execute(db, "UPDATE identities SET supervisor_id = %(sam)s WHERE id = %(id)s", sam=sam, id=company.grace)
+    await execute(db, "INSERT INTO console_roles (identity_id, role) VALUES (%(id)s, 'Auditor')", id=sam)
+    await a_leave(db, company.grace)
+    await ask(db, company)
+
+    await let_time_pass(db)
+
+    assert await escalations(db) == [
+        "The reviewers are on leave and have no stand-in who may decide, so Alan Turing can respond too"
+    ]
 
 
 async def test_notification_of_a_former_stand_in_is_not_current(db: Db, config: Config) -> None:
@@ -47,9 +101,13 @@ async def test_notification_of_a_former_stand_in_is_not_current(db: Db, config: 
     await ask(db, company)
     await execute(db, "UPDATE stand_ins SET ends_on = now()")
 
-    (item,) = (await queries.newest_first(db, sam, 1, config, datetime.now(UTC))).items
+    items = (await queries.newest_first(db, sam, 1, config, datetime.now(UTC))).items
 
-    assert not item.is_current
+    assert [(item.kind, item.is_current) for item in items] == [
+        ("Stand-In", True),
+        ("Waiting", False),
+        ("Stand-In", False),
+    ]
 
 
 async def test_request_of_a_reviewer_on_leave_waits_for_the_supervisor_without_escalation(db: Db) -> None:

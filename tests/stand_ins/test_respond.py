@@ -8,11 +8,11 @@ import httpx2
 import pytest
 
 from rolecall.access_requests import actions
-from rolecall.access_requests.permitted import NOT_STANDING_IN, OWN_REQUEST, PROVISIONED_IT
+from rolecall.access_requests.permitted import NOT_STANDING_IN, ONLY_YOURSELF, OWN_REQUEST, PROVISIONED_IT
 from rolecall.console import actions as console
 from rolecall.core.caller import SYSTEM
 from rolecall.core.db import Db, execute, fetch_rows
-from rolecall.core.errors import Conflict
+from rolecall.core.errors import Conflict, Invalid
 from rolecall.identities.authority import Role
 from rolecall.stand_ins.actions import end_stand_in
 from tests.builders import an_access_request, an_application, an_identity, facts
@@ -323,6 +323,45 @@ async def test_auditor_who_became_one_later_does_not_decide(
     said = await approve(db, office.sam, request, office.grace)
 
     assert said.startswith("Only people involved")
+
+
+async def test_token_records_who_responded_for_the_reviewer(client: httpx2.AsyncClient, db: Db, office: Office) -> None:
+    request = await office.request(db)
+    body = {**APPROVED, "reviewerId": str(office.grace), "standInId": str(office.sam)}
+
+    early = await client.post(f"/api/access-requests/{request}/respond", json=body)
+    await a_stand_in(db, office.grace, office.sam)
+    made = (await client.post(f"/api/access-requests/{request}/respond", json=body)).json()
+
+    assert early.json()["errors"] == [
+        {"field": "standInId", "message": f"Identity with id {office.sam} does not stand in for this person now"}
+    ]
+    said = [entry["content"] for entry in made["activity"]]
+    assert any(each.startswith("Sam Else approved, standing in for Grace Hopper, recorded by ") for each in said)
+    assert made["requirements"][0]["rules"][0]["responses"][0]["standIn"]["name"] == "Sam Else"
+
+
+async def test_token_does_not_record_the_response_of_a_stand_in_to_their_own_request(
+    client: httpx2.AsyncClient, db: Db, office: Office
+) -> None:
+    request = await office.request(db)
+    await a_stand_in(db, office.grace, office.ada)
+
+    body = {**APPROVED, "reviewerId": str(office.grace), "standInId": str(office.ada)}
+    answer = await client.post(f"/api/access-requests/{request}/respond", json=body)
+
+    assert (answer.status_code, answer.json()["message"]) == (409, OWN_REQUEST)
+
+
+async def test_person_does_not_record_the_response_of_another_stand_in(db: Db, office: Office) -> None:
+    request = await office.request(db)
+    await a_stand_in(db, office.grace, office.sam)
+    body = {**APPROVED, "reviewerId": str(office.grace), "standInId": str(office.rosa)}
+
+    with pytest.raises(Invalid) as refused:
+        await actions.respond(db, await caller_of(db, office.sam), str(request), body, facts())
+
+    assert refused.value.problems[0].message == ONLY_YOURSELF
 
 
 async def test_system_and_tokens_respond_as_before(db: Db, office: Office) -> None:

@@ -231,11 +231,19 @@ def ask_for_exception(
 
 
 def approve_exception(
-    conflict_id: Id, *, approver_id: Id | None = None, comment: str | None = None
+    conflict_id: Id, *, approver_id: Id | None = None, stand_in_id: Id | None = None, comment: str | None = None
 ) -> Call[answers.ConflictDetail]:
-    """Approve the exception that was asked for; it needs the rule's owner and one more."""
+    """Approve the exception that was asked for; it needs the rule's owner and one more.
+
+    `stand_in_id` is the person who approved for the approver.
+    """
     return describe.post(
-        answers.ConflictDetail, "/api/conflicts/{}/approve", conflict_id, approver_id=approver_id, comment=comment
+        answers.ConflictDetail,
+        "/api/conflicts/{}/approve",
+        conflict_id,
+        approver_id=approver_id,
+        stand_in_id=stand_in_id,
+        comment=comment,
     )
 
 

@@ -88,10 +88,14 @@ def respond(
     *,
     type: str = "Approve",
     reviewer_id: Id | None = None,
+    stand_in_id: Id | None = None,
     approved_access: Sequence[Access] | None = None,
     comment: str | None = None,
 ) -> Call[answers.AccessRequest]:
-    """Record a reviewer's response, Approved or Rejected, to a requirement of type Approve, Resolve or Verify."""
+    """Record a reviewer's response, Approved or Rejected, to a requirement of type Approve, Resolve or Verify.
+
+    `stand_in_id` is the person who responded for the reviewer.
+    """
     return describe.post(
         answers.AccessRequest,
         "/api/access-requests/{}/respond",
@@ -99,6 +103,7 @@ def respond(
         type=type,
         response=response,
         reviewer_id=reviewer_id,
+        stand_in_id=stand_in_id,
         approved_access=approved_access,
         comment=comment,
     )

@@ -71,8 +71,7 @@ async def _page(
     rule = await duties.get_rule(db, conflict.rule.id)
     pending = [one for one in conflict.exceptions if one.status is ExceptionStatus.PENDING]
     people = await approving.approvers_for(db, conflict)
-    given_by = {each.approver.id for one in pending for each in one.approvals}
-    is_approver = caller.id in people.rule_owners or caller.id in people.seconds
+    approver = approving.approver_among(caller, people, pending[0]) if pending else None
     current = [one for one in conflict.exceptions if one.status is ExceptionStatus.APPROVED]
     values = {
         "conflict": conflict,
@@ -81,7 +80,7 @@ async def _page(
         "responses": RESPONSES,
         "pending": pending[0] if pending else None,
         "current": current[0] if current else None,
-        "may_approve": bool(pending) and is_approver and caller.id not in given_by,
+        "approver": approver,
         "may_withdraw": await approving.may_withdraw(db, caller, conflict),
         "may_ask": approving.may_ask(caller, conflict, people),
         "form": form,
