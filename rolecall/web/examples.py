@@ -27,6 +27,7 @@ _KNOWN: Json = {
     "PersonReference.name": "API Token - ci",
     "PinBody.identityId": _ID.format(7),
     "ReviewerResponse.standIn": {},
+    "ExceptionApproval.standIn": {},
     "SettingsBody.approvalLeadDays": 14,
     "Stage.status": "Scheduled",
     "author": "API Token - ci",
