@@ -305,9 +305,9 @@ CREATE TABLE public.assignments (
     value text NOT NULL
 );
 ALTER TABLE ONLY public.assignments ADD CONSTRAINT assignments_pkey PRIMARY KEY (holder_number, permission_number, from_import);
-CREATE INDEX assignments_by_permission ON public.assignments USING btree (permission_number);
 CREATE INDEX assignments_from_import_idx ON public.assignments USING brin (from_import);
 CREATE INDEX assignments_until_import_idx ON public.assignments USING btree (until_import) WHERE (until_import IS NOT NULL);
+CREATE TRIGGER note_holders AFTER INSERT ON public.assignments REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_holders();
 
 CREATE TABLE public.audit_checkpoints (
     chain integer NOT NULL,
@@ -1225,6 +1225,13 @@ CREATE TABLE public.past_resolutions (
 );
 ALTER TABLE ONLY public.past_resolutions ADD CONSTRAINT past_resolutions_pkey PRIMARY KEY (request_id, since);
 
+CREATE TABLE public.permission_holders (
+    permission_number integer NOT NULL,
+    holders integer[] NOT NULL
+);
+ALTER TABLE ONLY public.permission_holders ALTER COLUMN holders SET STORAGE EXTERNAL;
+CREATE INDEX permission_holders_by_permission ON public.permission_holders USING btree (permission_number);
+
 CREATE TABLE public.permission_values (
     permission_number integer NOT NULL,
     access public.access NOT NULL,
@@ -1758,6 +1765,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 
 -- In rolecall/schema/accounts.sql:
 -- 887375b53992 function access_rank(text)
+-- 5ebce031e2ae function assignments_of(integer)
 -- fd25971e888a function children_of(integer)
 -- a61e2b803ba6 function deepest_nesting()
 -- a720a606a840 function parents_of(integer)
@@ -1775,6 +1783,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- 7db576bc4aa3 function groups_below(integer, integer)
 -- 7785b59f594c function keep_past_matches()
 -- c9c46628059d function known_risk(integer, integer)
+-- 1f9566f163de function note_holders()
 -- d60caa7d0f39 function note_identities_to_match()
 -- 1f03ee30c1c4 function note_pin()
 -- af590a6d534c function privilege_risk(integer, integer)
@@ -1894,9 +1903,9 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 
 -- In rolecall/schema/entitlements.sql:
 -- 0de2301f8e81 function former_selves(uuid)
--- 17367f495637 function holdings_of(uuid, integer)
+-- 3d65edfa7750 function holdings_of(uuid, integer)
 -- 6787ec274a69 function holdings_of_accounts(uuid, integer, integer[])
--- 3d45423cb69b function holdings_within(uuid, integer)
+-- 4f3e0f8e3b6f function holdings_within(uuid, integer)
 -- dbe2eda2e5ce function keep_entitlements_on_delete()
 -- 05fec6262745 function keep_entitlements_on_insert()
 -- e209adff5248 function keep_entitlements_on_update()
@@ -1904,7 +1913,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- a70356c30fa6 function note_curations()
 -- f990c6aec3d1 function rate_groups(integer[])
 -- b7db5f428de8 function refresh_entitlements(uuid, integer)
--- a309b1dd0ad8 function show_curation(uuid)
+-- 22a818e0a088 function show_curation(uuid)
 -- 135016970d63 function show_entitlements()
 -- 29b83f6564aa view shown_entitlements
 

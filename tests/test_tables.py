@@ -24,7 +24,8 @@ OWNERS = {
     "identities": "console_roles identities unconfirmed_emails",
     "applications": "application_imports applications connectors file_groups schedules",
     "accounts": "account_versions accounts assignments group_versions groups"
-    " identities_to_match matchings memberships past_matches permission_values permission_versions permissions",
+    " identities_to_match matchings memberships past_matches permission_holders permission_values permission_versions"
+    " permissions",
     "application_imports": "application_totals dry_run_files dry_run_rejects dry_runs finished_imports group_listings"
     " identity_versions import_files"
     " import_log import_rejects import_runs previewed_changes previews schedule_firings",

@@ -341,8 +341,8 @@ async def groups_that_give(db: Db, id: UUID) -> list[GivingGroup]:
             FROM entitlements e CROSS JOIN LATERAL (
                 SELECT e.number AS giver WHERE e.kind = 'Group'
                 UNION ALL
-                SELECT g.number FROM assignments s JOIN groups g ON g.number = s.holder_number
-                WHERE e.kind = 'Permission' AND s.permission_number = e.number AND s.until_import IS NULL
+                SELECT g.number FROM assignments_of(e.number) AS s JOIN groups g ON g.number = s.holder_number
+                WHERE e.kind = 'Permission' AND s.until_import IS NULL
                       AND s.access NOT IN ('None', 'Deny')
             ) AS given
             CROSS JOIN LATERAL groups_below(given.giver, now_import()) AS b

@@ -1,6 +1,7 @@
 -- Accounts and what they hold: names and ranks in queries, and the triggers behind matching.
 --
 -- UPDATE accounts (accounts/matching.py and actions.py) fires `count_matching` and `keep_past`, and `note_pin` where a person pins an account.
+-- INSERT of assignments (application_imports/apply) fires `note_holders`.
 -- INSERT or UPDATE of identities (identities/actions.py, application_imports/apply/people.py, application_imports/apply/identities.py) fires `note_to_match_on_…`.
 
 -- Number the matchings of an application: lists of accounts by match are named by it, so a new number ends their stored pages.
@@ -12,6 +13,20 @@ BEGIN
 END $$;
 CREATE OR REPLACE TRIGGER count_matching AFTER UPDATE ON accounts REFERENCING NEW TABLE AS new_rows
     FOR EACH STATEMENT EXECUTE FUNCTION count_matching();
+
+-- Note the holders of each permission, those of altered assignments again: `assignments_of` finds them.
+CREATE OR REPLACE FUNCTION note_holders() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO permission_holders SELECT permission_number, array_agg(holder_number) FROM new_rows GROUP BY permission_number;
+    RETURN NULL;
+END $$;
+CREATE OR REPLACE TRIGGER note_holders AFTER INSERT ON assignments REFERENCING NEW TABLE AS new_rows
+    FOR EACH STATEMENT EXECUTE FUNCTION note_holders();
+-- The assignments of a permission at any time, by the primary key of its holders.
+CREATE OR REPLACE FUNCTION assignments_of(permission int) RETURNS SETOF assignments STABLE LANGUAGE sql BEGIN ATOMIC
+    SELECT s.* FROM assignments s WHERE s.permission_number = permission AND s.holder_number = ANY (ARRAY(
+        SELECT unnest(h.holders) FROM permission_holders h WHERE h.permission_number = permission));
+END;
 
 -- The header of a privilege that is membership of a group.
 CREATE OR REPLACE FUNCTION group_header(nomenclature text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE

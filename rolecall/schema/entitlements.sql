@@ -118,7 +118,7 @@ RETURNS TABLE (id uuid, account int, path int[], access text, during int4range) 
         SELECT e.id, e.number AS giver, '{}'::int[] AS last, 'Grant' AS access, int4range(0, NULL) AS during FROM selves e WHERE e.kind = 'Group'
         UNION ALL
         SELECT e.id, g.number, ARRAY[g.number], s.access::text, int4range(s.from_import, s.until_import)
-        FROM selves e JOIN assignments s ON s.permission_number = e.number JOIN groups g ON g.number = s.holder_number
+        FROM selves e CROSS JOIN assignments_of(e.number) AS s JOIN groups g ON g.number = s.holder_number
         WHERE e.kind = 'Permission' AND s.access NOT IN ('None', 'Deny')
               AND (as_of IS NULL OR s.from_import <= as_of AND (s.until_import IS NULL OR s.until_import > as_of))
     ), through AS MATERIALIZED (
@@ -126,7 +126,7 @@ RETURNS TABLE (id uuid, account int, path int[], access text, during int4range) 
         FROM given g CROSS JOIN LATERAL groups_below(g.giver, as_of) AS b WHERE g.during && b.during
     )
     SELECT e.id, a.number, '{}'::int[], s.access::text, int4range(s.from_import, s.until_import)
-    FROM selves e JOIN assignments s ON s.permission_number = e.number JOIN accounts a ON a.number = s.holder_number
+    FROM selves e CROSS JOIN assignments_of(e.number) AS s JOIN accounts a ON a.number = s.holder_number
     WHERE e.kind = 'Permission' AND s.access NOT IN ('None', 'Deny')
           AND (as_of IS NULL OR s.from_import <= as_of AND (s.until_import IS NULL OR s.until_import > as_of))
     UNION ALL
@@ -176,8 +176,8 @@ RETURNS TABLE (id uuid, account int, path int[], access text, during int4range) 
               AND (as_of IS NULL OR m.from_import <= as_of AND (m.until_import IS NULL OR m.until_import > as_of))
     )
     SELECT p.id, s.holder_number, '{}'::int[], s.access::text, int4range(s.from_import, s.until_import)
-    FROM permissions p JOIN assignments s ON s.permission_number = p.number JOIN accounts a ON a.number = s.holder_number
-    WHERE p.application_id = application AND s.access NOT IN ('None', 'Deny')
+    FROM accounts a JOIN assignments s ON s.holder_number = a.number JOIN permissions p ON p.number = s.permission_number
+    WHERE a.application_id = application AND s.access NOT IN ('None', 'Deny')
           AND (as_of IS NULL OR s.from_import <= as_of AND (s.until_import IS NULL OR s.until_import > as_of))
     UNION ALL
     -- Ids by subqueries, not joins: the planner expects few rows here, and would join them in a loop over all permissions.
@@ -202,8 +202,9 @@ BEGIN
     FROM curations c JOIN shown_entitlements s ON s.id = c.entitlement_id WHERE e.id = entitlement AND c.entitlement_id = e.id;
     PERFORM rate_groups(ARRAY(
         SELECT e.number FROM entitlements e WHERE e.id = entitlement AND e.kind = 'Group'
-        UNION SELECT g.number FROM entitlements e JOIN assignments s ON s.permission_number = e.number AND s.until_import IS NULL
-              JOIN groups g ON g.number = s.holder_number WHERE e.id = entitlement AND e.kind = 'Permission'));
+        UNION SELECT g.number FROM entitlements e CROSS JOIN assignments_of(e.number) AS s
+              JOIN groups g ON g.number = s.holder_number
+              WHERE e.id = entitlement AND e.kind = 'Permission' AND s.until_import IS NULL));
 END $$;
 
 -- When the owner of an entitlement leaves, the owner of the application acts in their place, until the owner is back. Neither changes a

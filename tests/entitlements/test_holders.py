@@ -52,6 +52,27 @@ async def test_an_account_is_listed_once_for_each_way_and_counted_once(client: h
     assert found["holders"] == {"accounts": 1, "identities": 0}
 
 
+async def test_holder_of_an_assignment_that_was_opened_again_is_listed_once(client: httpx2.AsyncClient, db: Db) -> None:
+    ledger = await an_application(db, "Ledger")
+    first = await a_finished_import(db, ledger)
+    approve = ("Wires", "Approve", "Grant", "Low")
+    await an_account(db, ledger, "ada", None, permissions=(approve,), run=first)
+    second = await a_finished_import(db, ledger)
+    await execute(db, "UPDATE assignments SET until_import = %(run)s", run=second)
+    third = await a_finished_import(db, ledger)
+    await execute(
+        db,
+        """INSERT INTO assignments SELECT holder_number, permission_number, access, %(run)s, NULL, value
+           FROM assignments""",
+        run=third,
+    )
+    id = (await entitlement(client, "Approve"))["id"]
+
+    page = await read(client, id)
+
+    assert [(item["account"]["username"], item["since"]["number"]) for item in page["items"]] == [("ada", third)]
+
+
 async def test_denied_access_and_no_access_are_not_held(client: httpx2.AsyncClient, db: Db) -> None:
     ledger = await an_application(db, "Ledger")
     run = await a_finished_import(db, ledger)

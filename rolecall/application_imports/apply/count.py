@@ -123,18 +123,17 @@ def metrics_of(after: RecordTotals, tallies: Tallies, *, is_identity_source: boo
 
 async def update_value_counts(db: Db, number: int) -> None:
     """Update the count of holders per permission and raw value from the assignments this import changed."""
-    counted = "value <> '' AND access NOT IN ('None', 'Deny') GROUP BY 1, 2, 3"
+    # In the order of the primary key, which takes sorted rows faster.
     await execute(
         db,
-        f"""INSERT INTO permission_values AS v (permission_number, access, digest, value, holders)
-            SELECT permission_number, access, md5(value), value, sum(holders) FROM (
-                SELECT permission_number, access, value, count(*) AS holders
-                FROM assignments WHERE from_import = %(number)s AND {counted}
-                UNION ALL
-                SELECT permission_number, access, value, -count(*)
-                FROM assignments WHERE until_import = %(number)s AND {counted}
-            ) AS changed GROUP BY 1, 2, 4 HAVING sum(holders) <> 0
-            ON CONFLICT (permission_number, access, digest) DO UPDATE SET holders = v.holders + EXCLUDED.holders""",
+        """INSERT INTO permission_values AS v (permission_number, access, digest, value, holders)
+           SELECT permission_number, access, md5(value), value, sum(holders) FROM (
+               SELECT permission_number, access, value, 1 AS holders FROM assignments WHERE from_import = %(number)s
+               UNION ALL
+               SELECT permission_number, access, value, -1 FROM assignments WHERE until_import = %(number)s
+           ) AS changed WHERE value <> '' AND access NOT IN ('None', 'Deny')
+           GROUP BY 1, 2, 4 HAVING sum(holders) <> 0 ORDER BY 1, 2, 3
+           ON CONFLICT (permission_number, access, digest) DO UPDATE SET holders = v.holders + EXCLUDED.holders""",
         number=number,
     )
     # Remove unused values: where they differ for every holder, each import would add more.

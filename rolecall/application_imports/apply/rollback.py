@@ -31,6 +31,7 @@ async def _restore(db: Db, relation: Relation, application_id: UUID, number: int
             AND NOT EXISTS (SELECT FROM then_valid t WHERE {same})""",
         application=application_id,
     )
+    # Assignments fire `note_holders`, schema/accounts.sql.
     await execute(
         db,
         f"""INSERT INTO {relation.table} ({relation.columns}, from_import)

@@ -69,9 +69,7 @@ async def _close_unused_permissions(db: Db, changes: HoldingChanges) -> None:
         db,
         """UPDATE permission_versions v SET until_import = %(number)s
            WHERE v.permission_number = ANY(%(maybe)s) AND v.until_import IS NULL
-           AND v.permission_number NOT IN (
-               SELECT s.permission_number FROM assignments s
-               WHERE s.permission_number = ANY(%(maybe)s) AND s.until_import IS NULL)""",
+           AND NOT EXISTS (SELECT FROM assignments_of(v.permission_number) AS s WHERE s.until_import IS NULL)""",
         number=changes.number,
         maybe=changes.maybe_unused.get_column("permission_number").to_list(),
     )

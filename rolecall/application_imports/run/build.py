@@ -127,12 +127,12 @@ class Written(NamedTuple):
 
 async def write_files(db: Db, job: Job, pipeline: Pipeline) -> Written:
     """Read and compare the files, and write what differs into the transaction of `db`."""
+    # Keep sorts and aggregates in memory.
+    await execute(db, "SET LOCAL work_mem = '64MB'")
     accounts, holdings = await _compare_and_write(db, job, pipeline)
     if sum(delta.after.height for delta in pipeline.deltas.values()) >= MANY:
         # Without statistics of the rows that this transaction wrote, the planner would choose nested loops.
         await execute(db, "SET LOCAL enable_nestloop = off")
-        # Keep the sorts of matching in memory.
-        await execute(db, "SET LOCAL work_mem = '64MB'")
     if pipeline.people:
         run = pipeline.run
         await write_people(db, run.application_id, run.number, pipeline.people, clock.now())
