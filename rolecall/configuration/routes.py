@@ -3,13 +3,13 @@ from litestar import Router
 
 from rolecall.configuration import actions, queries
 from rolecall.configuration.shapes import Configuration, ConfigurationBody, ConfigurationChanges
+from rolecall.core import guard
 from rolecall.core.caller import Caller, Scope
 from rolecall.core.checking import Facts, Json
 from rolecall.core.config import Config
 from rolecall.core.db import Db
 from rolecall.web.bodies import AnyRequest, Carried
 from rolecall.web.operations import operation, plain_json
-from rolecall.webhooks import guard
 
 
 @operation("GET", "/", scope=Scope.CONFIG_MANAGE)

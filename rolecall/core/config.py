@@ -4,6 +4,7 @@
 """
 
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches
 from ipaddress import IPv4Network, IPv6Network, ip_network
@@ -26,6 +27,7 @@ _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 # Variables of the client's commands and of tests.
 _OF_OTHERS = ("ROLECALL_URL", "ROLECALL_TOKEN", "ROLECALL_PROFILE", "ROLECALL_FAULTS", "ROLECALL_TEST_DATABASE_URL")
 _ALIKE = 0.85
+_HOST = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]*[a-z][a-z0-9_-]*)+\.?|[a-z][a-z0-9_-]*", re.IGNORECASE | re.ASCII)
 _OIDC = ("oidc_issuer", "oidc_client_id", "oidc_client_secret")
 
 
@@ -38,6 +40,13 @@ class RateLimit(msgspec.Struct, frozen=True):
 
     reads: int
     writes: int
+
+
+class AllowedHosts(msgspec.Struct, frozen=True):
+    """Hosts that live sources may be read from; special addresses also need their network."""
+
+    names: frozenset[str] = frozenset()
+    networks: tuple[Network, ...] = ()
 
 
 class Config(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,6 +65,9 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     trusted_proxies: tuple[Network, ...] = ()
     import_roots: tuple[str, ...] = ()
     report_roots: tuple[str, ...] = ()
+    source_hosts: AllowedHosts = AllowedHosts()
+    source_secrets: Path | None = None
+    source_ca: Path | None = None
     oidc_issuer: str | None = None
     oidc_client_id: str | None = None
     oidc_client_secret: str | None = None
@@ -241,6 +253,30 @@ def _networks(name: str) -> Callable[[str], tuple[Network, ...]]:
     return read
 
 
+def _source_hosts(text: str) -> AllowedHosts:
+    """Read names, addresses and networks, separated by commas."""
+    names, networks = set(), []
+    for part in (part.strip() for part in text.split(",") if part.strip()):
+        try:
+            networks.append(ip_network(part))
+        except ValueError:
+            if not _HOST.fullmatch(part):
+                raise ConfigError(
+                    f"ROLECALL_SOURCE_HOSTS: {part!r} is not a host, an address or a network such as 10.1.0.0/16"
+                ) from None
+            names.add(part.rstrip(".").lower())
+    return AllowedHosts(frozenset(names), tuple(networks))
+
+
+def _existing(name: str) -> Callable[[str], Path]:
+    def read(text: str) -> Path:
+        if not Path(text).exists():
+            raise ConfigError(f"ROLECALL_{name}: there is no {text}")
+        return Path(text)
+
+    return read
+
+
 def _roots(text: str) -> tuple[str, ...]:
     """Read the folders and URLs, separated by commas, that scheduled imports may read from."""
     roots = tuple(part.strip() for part in text.split(",") if part.strip())
@@ -278,6 +314,9 @@ _TEXTS: dict[str, Callable[[str], object]] = {
     "trusted_proxies": _networks("TRUSTED_PROXIES"),
     "import_roots": _roots,
     "report_roots": _report_roots,
+    "source_hosts": _source_hosts,
+    "source_secrets": _existing("SOURCE_SECRETS"),
+    "source_ca": _existing("SOURCE_CA"),
     "oidc_issuer": _issuer,
     "oidc_client_id": str,
     "oidc_client_secret": str,

@@ -12,7 +12,7 @@ import polars as pl
 
 from rolecall.application_imports.read import encodings, formats, ldif
 from rolecall.application_imports.read.broken_file import BrokenFile
-from rolecall.application_imports.read.json_records import flattened
+from rolecall.core.json_paths import flattened
 from rolecall.core.text import fold
 from rolecall.file_shapes.headers import TableLayout, lay_out_csv, lay_out_rows
 from rolecall.file_shapes.sample import MOST_WHOLE, Sample

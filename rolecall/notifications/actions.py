@@ -7,7 +7,7 @@ import msgspec
 from psycopg.types.json import Jsonb
 
 from rolecall.audit.actions import record
-from rolecall.core import sealing
+from rolecall.core import guard, sealing
 from rolecall.core.caller import Caller
 from rolecall.core.checking import Facts, Json, check
 from rolecall.core.config import Config
@@ -44,7 +44,6 @@ from rolecall.notifications.shapes import (
     TemplatePreviewBody,
 )
 from rolecall.tokens.queries import own_id
-from rolecall.webhooks import guard
 
 _DELETED_AT_ONCE = 1000
 _URLS = {"slackUrl": Channel.SLACK, "teamsUrl": Channel.TEAMS}

@@ -4,7 +4,7 @@ from typing import Any
 import msgspec
 from litestar import Router
 
-from rolecall.core import clock
+from rolecall.core import clock, guard
 from rolecall.core.caller import Caller, Scope
 from rolecall.core.checking import Facts, Json
 from rolecall.core.config import Config
@@ -30,7 +30,6 @@ from rolecall.tokens.queries import own_id
 from rolecall.web.bodies import AnyRequest, Carried, a_flag, a_word_of
 from rolecall.web.operations import operation, plain_json
 from rolecall.web.services import Services
-from rolecall.webhooks import guard
 
 
 @operation("GET", "/", scope=Scope.NOTIFICATIONS_OWN, query={"isRead": a_flag})

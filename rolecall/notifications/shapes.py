@@ -7,6 +7,7 @@ import msgspec
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator
 
 from rolecall.core.checking import Body, Flag, Maybe, Name256, Text, Text256, broken, one_of
+from rolecall.core.guard import LONGEST_URL
 from rolecall.notifications.model import (
     Channel,
     CountedDays,
@@ -18,7 +19,6 @@ from rolecall.notifications.model import (
     Security,
     Transport,
 )
-from rolecall.webhooks.guard import LONGEST_URL
 
 MOST_HOLIDAYS = 500
 

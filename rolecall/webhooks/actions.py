@@ -6,7 +6,7 @@ from psycopg.errors import UniqueViolation
 
 from rolecall.applications.queries import with_mentioned_applications
 from rolecall.audit.actions import record
-from rolecall.core import sealing
+from rolecall.core import guard, sealing
 from rolecall.core.checking import Addresses, Facts, Json, check
 from rolecall.core.config import Config
 from rolecall.core.db import Db, Pool, execute, fetch_rows, fetch_value
@@ -14,7 +14,7 @@ from rolecall.core.errors import Conflict, Invalid, NotFound, Problem, RateLimit
 from rolecall.core.ids import known_guid, new_id
 from rolecall.core.nudge import nudge
 from rolecall.settings import queries as settings
-from rolecall.webhooks import guard, outbox, queries
+from rolecall.webhooks import outbox, queries
 from rolecall.webhooks.model import (
     CALLBACK_OPEN_FOR,
     CALLBACKS_A_DELIVERY,

@@ -1,19 +1,16 @@
 """The only HTTP client that sends to receivers. It checks every address again when the socket is created."""
 
-import socket
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
-from datetime import UTC, timedelta
-from email.utils import parsedate_to_datetime
-from typing import Any, Self
+from datetime import timedelta
+from typing import Self
 
 import aiohttp
-from aiohttp.abc import AbstractResolver, ResolveResult
 from yarl import URL
 
-from rolecall.core import clock
-from rolecall.webhooks import guard
+from rolecall.core import guard
+from rolecall.core.dialing import Blocked, guarded_connector, retry_after
 from rolecall.webhooks.model import ATTEMPT_TAKES, AttemptOutcome, AttemptResult
 
 READ_BYTES = 64 * 1024
@@ -27,14 +24,6 @@ _HEADERS = {
     "Accept-Encoding": "identity",
     "User-Agent": "Rolecall-Webhooks/1",
 }
-_NUMERIC = socket.AI_NUMERICHOST | socket.AI_NUMERICSERV
-
-# Tests replace this to block every address but loopback.
-make_socket = socket.socket
-
-
-class Blocked(OSError):
-    """The SSRF guard refuses the address."""
 
 
 class Outgoing:
@@ -46,23 +35,16 @@ class Outgoing:
 
     async def __aenter__(self) -> Self:
         for scheme in ("https", "http"):
-            session = self._session(self._secure_socket if scheme == "https" else self._plain_socket)
-            self._sessions[scheme] = await self._closing.enter_async_context(session)
+            self._sessions[scheme] = await self._closing.enter_async_context(self._session(scheme))
         return self
 
     async def __aexit__(self, *_: object) -> None:
         await self._closing.aclose()
         self._threads.shutdown(wait=False, cancel_futures=True)
 
-    def _session(self, socket_factory: Any) -> aiohttp.ClientSession:
-        connector = aiohttp.TCPConnector(
-            socket_factory=socket_factory,
-            resolver=_Resolver(self._threads),
-            limit=0,
-            keepalive_timeout=_KEPT_OPEN,
-        )
+    def _session(self, scheme: str) -> aiohttp.ClientSession:
         return aiohttp.ClientSession(
-            connector=connector,
+            connector=guarded_connector(scheme, self._allowed, self._threads, keepalive=_KEPT_OPEN),
             headers=_HEADERS,
             # aiohttp rounds timeouts above this threshold up to whole seconds.
             timeout=aiohttp.ClientTimeout(total=ATTEMPT_TAKES.total_seconds(), ceil_threshold=60),
@@ -70,19 +52,6 @@ class Outgoing:
             auto_decompress=False,
             trust_env=False,
         )
-
-    def _secure_socket(self, info: aiohttp.AddrInfoType) -> socket.socket:
-        return self._socket(info, refused=guard.is_refused(str(info[4][0]), self._allowed))
-
-    def _plain_socket(self, info: aiohttp.AddrInfoType) -> socket.socket:
-        """Allow plain HTTP only to addresses in ROLECALL_WEBHOOK_ALLOW."""
-        return self._socket(info, refused=not guard.is_allowed(str(info[4][0]), self._allowed))
-
-    @staticmethod
-    def _socket(info: aiohttp.AddrInfoType, *, refused: bool) -> socket.socket:
-        if refused:
-            raise Blocked("blocked")
-        return make_socket(*info[:3])
 
     async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> AttemptResult:
         target = guard.parse(url)
@@ -128,35 +97,3 @@ async def _head_of(answer: aiohttp.ClientResponse) -> str:
         answer.close()
     # PostgreSQL text cannot hold NUL.
     return content[:KEPT_BYTES].decode(errors="replace").replace("\x00", "\ufffd")
-
-
-def retry_after(text: str) -> timedelta:
-    """Parse Retry-After as seconds or a date; ignore any other value."""
-    if text.isascii() and text.isdecimal():
-        return timedelta(seconds=int(text[:9]))
-    try:
-        return max(parsedate_to_datetime(text).astimezone(UTC) - clock.now(), timedelta(0))
-    except (ValueError, OverflowError):
-        return timedelta(0)
-
-
-class _Resolver(AbstractResolver):
-    """Resolve names in separate threads, so that a slow lookup delays only its own delivery."""
-
-    def __init__(self, threads: ThreadPoolExecutor) -> None:
-        self._threads = threads
-
-    async def resolve(
-        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
-    ) -> list[ResolveResult]:
-        try:
-            found = await guard.look_up(host, family, self._threads)
-        except UnicodeError as error:
-            raise OSError(str(error)) from error
-        return [
-            ResolveResult(hostname=host, host=address, port=port, family=kind, proto=0, flags=_NUMERIC)
-            for kind, address in found
-        ]
-
-    async def close(self) -> None:
-        pass

@@ -4,6 +4,7 @@ from typing import Any
 import msgspec
 from litestar import Router
 
+from rolecall.core import guard
 from rolecall.core.caller import Scope
 from rolecall.core.checking import Facts, Json
 from rolecall.core.config import Config
@@ -13,7 +14,7 @@ from rolecall.core.paging import Page
 from rolecall.web.bodies import AnyRequest, Carried, a_guid, a_word_of, read_text
 from rolecall.web.operations import operation, plain_json
 from rolecall.web.services import Services
-from rolecall.webhooks import actions, guard, queries
+from rolecall.webhooks import actions, queries
 from rolecall.webhooks.model import LARGEST_CALLBACK, DeliveryStatus
 from rolecall.webhooks.shapes import (
     CallbackText,

@@ -18,7 +18,7 @@ from rolecall.core.checking import (
     broken,
     one_of,
 )
-from rolecall.webhooks.guard import LONGEST_URL
+from rolecall.core.guard import LONGEST_URL
 from rolecall.webhooks.model import LARGEST_CALLBACK, AttemptOutcome, DeliveryStatus, DisabledReason
 
 

@@ -170,7 +170,7 @@ BUGS = [
     Bug(
         "addresses",
         "the standard library says which addresses are public",
-        "webhooks/guard.py",
+        "core/guard.py",
         "    if isinstance(plain, IPv4Address):\n        return any(plain in network for network in _DENIED_4)\n",
         "    if isinstance(plain, IPv4Address):\n        return not plain.is_global\n",
     ),

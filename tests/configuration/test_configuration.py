@@ -19,8 +19,8 @@ from rolecall.configuration.shapes import (
 )
 from rolecall.core.caller import Scope
 from rolecall.core.db import Db, execute, fetch_rows
+from rolecall.core.guard import LONGEST_URL
 from rolecall.settings.shapes import SettingsBody
-from rolecall.webhooks.guard import LONGEST_URL
 from rolecall.webhooks.shapes import HookChanges
 from tests.builders import CONNECTOR, a_token, an_access_model, an_application, an_identity
 from tests.conftest import EMPTY

@@ -19,9 +19,10 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from rolecall.core import dialing, guard
 from rolecall.core.config import Config
 from rolecall.core.db import Db, execute
-from rolecall.webhooks import guard, outgoing
+from rolecall.webhooks import outgoing
 from tests.builders import an_access_request
 from tests.figures import measured
 from tests.webhooks.receivers import Receiver, hang, hang_up
@@ -75,7 +76,7 @@ def dialled(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
         made.append(info)
         raise AssertionError("a socket was made")
 
-    monkeypatch.setattr(outgoing, "make_socket", refuse)
+    monkeypatch.setattr(dialing, "make_socket", refuse)
     return made
 
 
@@ -203,7 +204,7 @@ async def test_only_the_allowed_address_of_a_name_is_contacted(
             dialled.append(address[0])
             raise OSError(errno.ENETUNREACH, "unreachable")
 
-    monkeypatch.setattr(outgoing, "make_socket", Unreachable)
+    monkeypatch.setattr(dialing, "make_socket", Unreachable)
     await post.deliver()
 
     assert set(dialled) == {"93.184.216.34"}

@@ -10,9 +10,9 @@ import httpx2
 import msgspec
 import pytest
 
+from rolecall.core import guard
 from rolecall.core.config import Config
 from rolecall.core.db import Db, execute
-from rolecall.webhooks import guard
 from tests.webhooks.sending import EVENTS, a_hook
 
 SLOW = "https://slow.example.com/"

@@ -1,17 +1,15 @@
 """Read JSON: one object a line, an array, or an envelope around the list of records; find nested values by path."""
 
-import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import msgspec
 
 from rolecall.application_imports.read.broken_file import BrokenFile
+from rolecall.core.json_paths import Record, flattened, value_at
 
-Record = Mapping[str, object]
 # The members in which common APIs wrap their records.
 _ENVELOPES = ("resources", "value", "users", "members", "data", "items", "results", "records", "entries", "groups")
-_STEP = re.compile(r"(.*?)((?:\[[^\]]*\])*)")
 _MOST_NAMED = 10
 
 
@@ -99,15 +97,6 @@ def _numbered(found: object, place: str) -> list[tuple[int, Record]]:
     return list(enumerate(found, 1))
 
 
-def flattened(record: Record, prefix: str = "") -> Iterator[tuple[str, object]]:
-    """Yield nested objects as dotted names; lists stay as they are."""
-    for name, value in record.items():
-        if isinstance(value, dict) and value:
-            yield from flattened(value, f"{prefix}{name}.")
-        else:
-            yield f"{prefix}{name}", value
-
-
 def with_paths(records: Iterable[tuple[int, Record]], paths: Iterable[str]) -> Iterator[tuple[int, Record]]:
     """Flatten records, and add the values at `paths` that are not flattened names already."""
     wanted = list(paths)
@@ -117,40 +106,3 @@ def with_paths(records: Iterable[tuple[int, Record]], paths: Iterable[str]) -> I
             if path not in flat and (value := value_at(record, path)) is not None:
                 flat[path] = value
         yield number, flat
-
-
-def value_at(value: object, path: str) -> object:
-    """Follow a path such as `name.givenName`, `emails[type=work].value`, `emails[0].value` or `groups[].name`."""
-    if not path:
-        return value
-    if isinstance(value, dict) and path in value:
-        return value[path]
-    parts = path.split(".")
-    # A name may itself contain dots, so try the longest one first.
-    for size in range(len(parts), 0, -1):
-        name, brackets = _step(".".join(parts[:size]))
-        if isinstance(value, dict) and name in value:
-            return _selected(value[name], brackets, ".".join(parts[size:]))
-    return None
-
-
-def _step(text: str) -> tuple[str, list[str]]:
-    match = _STEP.fullmatch(text)
-    assert match
-    return match[1], re.findall(r"\[([^\]]*)\]", match[2])
-
-
-def _selected(value: object, brackets: list[str], rest: str) -> object:
-    if not brackets:
-        return value_at(value, rest)
-    first, *others = brackets
-    if not isinstance(value, list):
-        value = [] if value is None else [value]
-    if first.isdecimal():
-        return _selected(value[int(first)], others, rest) if int(first) < len(value) else None
-    if not first:
-        found = [_selected(each, others, rest) for each in value]
-        return [each for each in found if each is not None]
-    name, _, text = first.partition("=")
-    fits = (each for each in value if isinstance(each, dict) and str(each.get(name)).casefold() == text.casefold())
-    return _selected(next(fits, None), others, rest)

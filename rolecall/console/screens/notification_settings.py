@@ -9,7 +9,7 @@ from rolecall.console.forms import EditConflict, edit_conflict, first, problems_
 from rolecall.console.frame import screen
 from rolecall.console.inputs import Form, plain_form
 from rolecall.console.ways import slug, way_in, way_of, ways
-from rolecall.core import clock
+from rolecall.core import clock, guard
 from rolecall.core.caller import Caller, Scope
 from rolecall.core.checking import Facts, Json
 from rolecall.core.config import Config
@@ -30,7 +30,6 @@ from rolecall.notifications.model import (
 from rolecall.notifications.shapes import NotificationSettings
 from rolecall.web.bodies import AnyRequest, Carried
 from rolecall.web.services import Services
-from rolecall.webhooks import guard
 
 _SCOPE = Scope.CONFIG_MANAGE
 _HERE = "/settings/notifications"

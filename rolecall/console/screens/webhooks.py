@@ -9,6 +9,7 @@ from rolecall.console.answers import HtmlPage, SeeOther
 from rolecall.console.forms import EditConflict, edit_conflict, first, given, problems_by_field, shown, version_of
 from rolecall.console.frame import screen
 from rolecall.console.inputs import Form, plain_form
+from rolecall.core import guard
 from rolecall.core.caller import Scope
 from rolecall.core.checking import Facts, Json
 from rolecall.core.config import Config
@@ -16,7 +17,7 @@ from rolecall.core.db import Db
 from rolecall.core.errors import Invalid, NotFound
 from rolecall.core.ids import known_guid
 from rolecall.web.bodies import AnyRequest, Carried, a_guid, a_word_of
-from rolecall.webhooks import actions, guard, queries
+from rolecall.webhooks import actions, queries
 from rolecall.webhooks.model import DeliveryStatus
 
 _SCOPE = Scope.WEBHOOKS_MANAGE

@@ -1,4 +1,4 @@
-"""Decide which addresses deliveries may go to (SSRF guard).
+"""Decide which addresses the service may connect to (SSRF guard): receivers of webhooks, and live sources.
 
 The deny list is explicit because Python's `is_global` is wrong for a dozen of these ranges.
 """

@@ -1,0 +1,87 @@
+"""Make connections that check the address when the socket is created (SSRF guard).
+
+Senders of webhooks and clients of live sources share these connectors, so that a name that resolves to another address
+between check and connection gains nothing.
+"""
+
+import socket
+import ssl
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, timedelta
+from email.utils import parsedate_to_datetime
+
+import aiohttp
+from aiohttp.abc import AbstractResolver, ResolveResult
+
+from rolecall.core import clock, guard
+
+_NUMERIC = socket.AI_NUMERICHOST | socket.AI_NUMERICSERV
+
+# Tests replace this to block every address but loopback.
+make_socket = socket.socket
+
+
+class Blocked(OSError):
+    """The SSRF guard refuses the address."""
+
+
+def guarded_connector(
+    scheme: str,
+    allowed: tuple[guard.Network, ...],
+    threads: ThreadPoolExecutor,
+    *,
+    keepalive: float,
+    tls: ssl.SSLContext | None = None,
+) -> aiohttp.TCPConnector:
+    """Return a connector for one scheme; plain HTTP goes only to addresses in `allowed`."""
+
+    def open_socket(info: aiohttp.AddrInfoType) -> socket.socket:
+        check_address(str(info[4][0]), allowed, encrypted=scheme == "https")
+        return make_socket(*info[:3])
+
+    return aiohttp.TCPConnector(
+        socket_factory=open_socket,
+        resolver=_Resolver(threads),
+        limit=0,
+        keepalive_timeout=keepalive,
+        ssl=tls or True,
+    )
+
+
+def check_address(address: str, allowed: tuple[guard.Network, ...], *, encrypted: bool) -> None:
+    """Raise Blocked for an address that must not be contacted; without encryption it must be in `allowed`."""
+    refused = guard.is_refused(address, allowed) if encrypted else not guard.is_allowed(address, allowed)
+    if refused:
+        raise Blocked("blocked")
+
+
+def retry_after(text: str) -> timedelta:
+    """Parse Retry-After as seconds or a date; ignore any other value."""
+    if text.isascii() and text.isdecimal():
+        return timedelta(seconds=int(text[:9]))
+    try:
+        return max(parsedate_to_datetime(text).astimezone(UTC) - clock.now(), timedelta(0))
+    except (ValueError, OverflowError):
+        return timedelta(0)
+
+
+class _Resolver(AbstractResolver):
+    """Resolve names in separate threads, so that a slow lookup delays only its own connection."""
+
+    def __init__(self, threads: ThreadPoolExecutor) -> None:
+        self._threads = threads
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
+    ) -> list[ResolveResult]:
+        try:
+            found = await guard.look_up(host, family, self._threads)
+        except UnicodeError as error:
+            raise OSError(str(error)) from error
+        return [
+            ResolveResult(hostname=host, host=address, port=port, family=kind, proto=0, flags=_NUMERIC)
+            for kind, address in found
+        ]
+
+    async def close(self) -> None:
+        pass
