@@ -1538,6 +1538,30 @@ CREATE UNIQUE INDEX one_pending_mail_an_address ON public.sign_in_mails USING bt
 CREATE INDEX sign_in_mails_lower_asked_at_idx ON public.sign_in_mails USING btree (lower(email), asked_at);
 CREATE INDEX sign_in_mails_next_attempt_on_idx ON public.sign_in_mails USING btree (next_attempt_on) WHERE (next_attempt_on IS NOT NULL);
 
+CREATE TABLE public.source_secrets (
+    application_id uuid NOT NULL,
+    name text NOT NULL,
+    host text NOT NULL,
+    sealed bytea NOT NULL,
+    set_on timestamp with time zone NOT NULL
+);
+ALTER TABLE ONLY public.source_secrets ADD CONSTRAINT source_secrets_pkey PRIMARY KEY (application_id, name);
+CREATE TRIGGER note_delete AFTER DELETE ON public.source_secrets REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_source_secrets();
+CREATE TRIGGER note_insert AFTER INSERT ON public.source_secrets REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_source_secrets();
+CREATE TRIGGER note_update AFTER UPDATE ON public.source_secrets REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_source_secrets();
+ALTER TABLE ONLY public.source_secrets ADD CONSTRAINT source_secrets_application_id_fkey FOREIGN KEY (application_id) REFERENCES public.applications(id);
+
+CREATE TABLE public.sources (
+    application_id uuid NOT NULL,
+    definition jsonb NOT NULL,
+    changed_on timestamp with time zone NOT NULL
+);
+ALTER TABLE ONLY public.sources ADD CONSTRAINT sources_pkey PRIMARY KEY (application_id);
+CREATE TRIGGER note_delete AFTER DELETE ON public.sources REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_sources();
+CREATE TRIGGER note_insert AFTER INSERT ON public.sources REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_sources();
+CREATE TRIGGER note_update AFTER UPDATE ON public.sources REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_sources();
+ALTER TABLE ONLY public.sources ADD CONSTRAINT sources_application_id_fkey FOREIGN KEY (application_id) REFERENCES public.applications(id);
+
 CREATE TABLE public.stages (
     event_id uuid NOT NULL,
     sequence integer NOT NULL,
@@ -1979,6 +2003,10 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 
 -- In rolecall/schema/settings.sql:
 -- bec20d207cb1 function note_settings()
+
+-- In rolecall/schema/sources.sql:
+-- b25e4c6806ca function note_source_secrets()
+-- ac9e8bc8023d function note_sources()
 
 -- In rolecall/schema/stand_ins.sql:
 -- ced8248223b4 function is_absent(uuid, timestamp with time zone)

@@ -40,6 +40,8 @@ from rolecall.operate.routes import router as metrics
 from rolecall.personnel_events import routes as personnel_events
 from rolecall.reports.routes import router as reports
 from rolecall.settings.routes import router as settings
+from rolecall.source_tests.routes import router as source_tests
+from rolecall.sources.routes import router as sources
 from rolecall.stand_ins.routes import router as stand_ins
 from rolecall.tokens.actions import sign_as_token
 from rolecall.tokens.keyring import Keyring
@@ -93,6 +95,8 @@ ROUTERS = [
     stand_ins,
     tokens,
     dry_runs_of_applications,
+    sources,
+    source_tests,
 ]
 
 

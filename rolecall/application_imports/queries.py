@@ -102,7 +102,9 @@ async def is_of_identity_source(db: Db, import_id: UUID) -> bool:
 async def target(db: Db, application_id: UUID) -> ImportTarget | None:
     rows = await fetch_rows(
         db,
-        f"""SELECT a.is_archived, {_IS_IDENTITY_SOURCE}, EXISTS (SELECT FROM schedules s WHERE s.application_id = a.id),
+        f"""SELECT a.is_archived, {_IS_IDENTITY_SOURCE},
+                  EXISTS (SELECT FROM schedules s WHERE s.application_id = a.id)
+                  OR EXISTS (SELECT FROM sources s WHERE s.application_id = a.id),
                   coalesce(c.is_file_based, false),
                   (SELECT json_agg(json_build_array(g.id, g.name, g.is_optional, g.is_multiple) ORDER BY g.position)
                    FROM file_groups g WHERE g.connector_id = c.id)

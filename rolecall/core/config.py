@@ -1,6 +1,7 @@
 """Load the settings of a process from `ROLECALL_…` variables; `ROLECALL_…_FILE` names a file with the value.
 
-`load` reports every invalid variable at once. `Config` is passed to what needs it; nothing else reads the environment.
+`load` reports every invalid variable at once. `Config` is passed to what needs it. Only `sources/secrets.py` reads
+further variables, those that a source names.
 """
 
 import os
@@ -27,7 +28,9 @@ _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 # Variables of the client's commands and of tests.
 _OF_OTHERS = ("ROLECALL_URL", "ROLECALL_TOKEN", "ROLECALL_PROFILE", "ROLECALL_FAULTS", "ROLECALL_TEST_DATABASE_URL")
 _ALIKE = 0.85
-_HOST = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]*[a-z][a-z0-9_-]*)+\.?|[a-z][a-z0-9_-]*", re.IGNORECASE | re.ASCII)
+_HOST = re.compile(r"([a-z0-9_-]+\.)*[a-z0-9_-]*[a-z_-][a-z0-9_-]*\.?", re.IGNORECASE | re.ASCII)
+# Environment variables that sources may name as their secret.
+SOURCE_SECRET_PREFIX = "ROLECALL_SOURCE_SECRET_"  # noqa: S105
 _OIDC = ("oidc_issuer", "oidc_client_id", "oidc_client_secret")
 
 
@@ -110,6 +113,8 @@ def _misspelt(environ: Mapping[str, str]) -> Iterator[str]:
     known = [f"ROLECALL_{field.upper()}" for field in Config.__struct_fields__]
     files = [f"{name}_FILE" for name in known]
     for name in sorted(environ):
+        if name.startswith(SOURCE_SECRET_PREFIX):
+            continue
         if name.startswith("ROLECALL_") and name not in (*known, *files, *_OF_OTHERS):
             # Compare without the common prefix, which would make all names similar.
             bare = [each.removeprefix("ROLECALL_") for each in (*known, *files)]

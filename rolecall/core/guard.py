@@ -71,13 +71,13 @@ def parse(text: str) -> URL | None:
         return None
     try:
         url = URL(text)
-        sound = url.absolute and url.scheme in ("http", "https") and url.port and _is_host(url.raw_host or "")
+        sound = url.absolute and url.scheme in ("http", "https") and url.port and is_host(url.raw_host or "")
     except ValueError:
         return None
     return url if sound else None
 
 
-def _is_host(host: str) -> bool:
+def is_host(host: str) -> bool:
     """Accept a name or a plain address. Some parsers read a last label of digits as an address, so it must be one."""
     if ":" in host:
         return "%" not in host

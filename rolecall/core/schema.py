@@ -32,6 +32,7 @@ PACKAGES: tuple[str, ...] = (
     "applications",
     "accounts",
     "entitlements",
+    "sources",
     "application_imports",
     "connector_templates",
     "duties",

@@ -308,9 +308,14 @@ def understood_by(
         whole = decoded(sample, encoding)[0]
         text = (first_rows(whole, shape.delimiter or ",", _MOST_LINES) if format == "CSV" else whole).encode()
     try:
-        frame = file_delta.read_sample(group, text, ZoneInfo("UTC")).frame
+        return first_understood(group, text, ZoneInfo("UTC"))
     except (BrokenFile, Unreadable, ValueError):
         return []
+
+
+def first_understood(group: InputGroup, text: bytes, zone: ZoneInfo) -> list[dict[str, str]]:
+    """Return the first rows of a text as an import would store them; raise BrokenFile if it cannot be read."""
+    frame = file_delta.read_sample(group, text, zone).frame
     shown = [name for name in frame.columns if name not in _NOT_SHOWN and not name.endswith("_key")]
     rows = frame.select(shown).head(_UNDERSTOOD).rows()
     return [{name: _text(value) for name, value in zip(shown, row, strict=True) if value != ""} for row in rows]

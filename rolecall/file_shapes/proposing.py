@@ -5,9 +5,11 @@ import os
 import signal
 from collections.abc import Mapping, Sequence
 from multiprocessing.connection import Connection
+from zoneinfo import ZoneInfo
 
 import msgspec
 
+from rolecall.application_imports.read.sources import InputGroup
 from rolecall.application_imports.run.child import ChildDied, run_in_child
 from rolecall.application_imports.run.limits import GIB, limit_process
 from rolecall.applications.model import Content
@@ -37,9 +39,17 @@ class Reading(msgspec.Struct, frozen=True):
     section: Json
 
 
+class UnderstoodRows(msgspec.Struct):
+    """The first rows of one content as an import would store them, or why they cannot be read."""
+
+    rows: list[dict[str, str]] = []
+    problem: str | None = None
+
+
 class _Answer(msgspec.Struct):
     proposal: ProposalDetail | None = None
     understood: list[list[dict[str, str]]] = []
+    records: list[UnderstoodRows] = []
     problem: str | None = None
 
 
@@ -55,6 +65,11 @@ async def propose_in_child(
 async def understand_in_child(readings: Sequence[Reading]) -> list[list[dict[str, str]]]:
     """Return the first rows of each content as an import would store them."""
     return (await _ask(_understand, list(readings))).understood
+
+
+async def read_in_child(groups: Sequence[tuple[InputGroup, bytes]], zone: ZoneInfo) -> list[UnderstoodRows]:
+    """Read the first records of each group with the settings of its application."""
+    return (await _ask(_read, list(groups), str(zone))).records
 
 
 async def _ask(target: object, *args: object) -> _Answer:
@@ -84,6 +99,19 @@ def _propose(samples: list[Sample], chosen: dict[str, Json], template: Json | No
 
     known = {name: msgspec.convert(each, Chosen) for name, each in chosen.items()}
     return _Answer(propose(samples, known, msgspec.convert(template, Template | None)))
+
+
+def _read(groups: list[tuple[InputGroup, bytes]], zone: str) -> _Answer:
+    from rolecall.application_imports.read.broken_file import BrokenFile
+    from rolecall.file_shapes.proposals import first_understood
+
+    answer = _Answer()
+    for group, text in groups:
+        try:
+            answer.records.append(UnderstoodRows(first_understood(group, text, ZoneInfo(zone))))
+        except BrokenFile as broken:
+            answer.records.append(UnderstoodRows(problem=str(broken)))
+    return answer
 
 
 def _understand(readings: list[Reading]) -> _Answer:

@@ -27,6 +27,9 @@ from rolecall.core.config import Config
 from rolecall.core.db import Pool, fetch_rows
 from rolecall.core.files import Upload, UploadedFile, Writing, without_path
 from rolecall.core.roots import is_below, is_plain, root_of
+from rolecall.sources import fetching as live
+from rolecall.sources import queries as sources
+from rolecall.sources.model import Source, SourceFailed
 
 _PIECE = 1024 * 1024
 _QUERY = re.compile(r"\?[^\s'\"]+")
@@ -59,10 +62,6 @@ def source_errors() -> tuple[type[Exception], ...]:
     return (*_ERRORS, *(getattr(module, name) for module, names in loaded for name in names.split()))
 
 
-class SourceFailed(Exception):
-    """The source did not deliver the file; the message says what went wrong."""
-
-
 class OpenSource(Protocol):
     """A file of a source, opened for reading."""
 
@@ -74,24 +73,68 @@ class OpenSource(Protocol):
 
 
 async def fetch_files(pool: Pool, config: Config, run: ImportRun) -> None:
-    """Copy the schedule's files into the import; every attempt reads these copies."""
+    """Copy the files of the source or the schedule into the import; every attempt reads these copies."""
     async with pool.connection() as db:
+        source = await sources.find(db, run.application_id)
         rows = await fetch_rows(
             db, "SELECT locations FROM schedules WHERE application_id = %(id)s", id=run.application_id
         )
         target = await queries.target(db, run.application_id)
     locations: dict[str, str] = rows[0][0] if rows else {}
+    if source:
+        if locations:
+            raise BrokenFile("the schedule has locations and the application a source; remove one of them")
+        await _fetch_source(pool, config, run, source, (target and target.file_groups) or [])
+        return
     groups = [group for group in (target and target.file_groups) or () if group.name in locations]
     if not groups:
         raise BrokenFile("the schedule names no location for any file group")
+    lines = []
     with Upload() as upload:
         for group in groups:
-            upload.files.append(await _fetch(config, group, locations[group.name]))
-        async with pool.connection() as db, written_by(db, "fetch", by_system("fetch_files", clock.now())):
-            for position, (group, file) in enumerate(zip(groups, upload.files, strict=True)):
-                await actions.add_file(db, run.id, position, group, file, config.store, clock.now())
-                line = f"{group.name}: fetched {file.name}, {file.size:,} bytes"
-                await actions.log_line(db, run.id, line, clock.now())
+            file = await _fetch(config, group, locations[group.name])
+            upload.files.append(file)
+            lines.append(f"{group.name}: fetched {file.name}, {file.size:,} bytes")
+        await _store(pool, config, run, groups, upload, lines)
+
+
+async def _store(
+    pool: Pool, config: Config, run: ImportRun, groups: Sequence[FileGroup], upload: Upload, lines: Sequence[str]
+) -> None:
+    async with pool.connection() as db, written_by(db, "fetch", by_system("fetch_files", clock.now())):
+        for position, (group, file) in enumerate(zip(groups, upload.files, strict=True)):
+            await actions.add_file(db, run.id, position, group, file, config.store, clock.now())
+        for line in lines:
+            await actions.log_line(db, run.id, line, clock.now())
+
+
+async def _fetch_source(
+    pool: Pool, config: Config, run: ImportRun, source: Source, groups: Sequence[FileGroup]
+) -> None:
+    """Fetch a complete snapshot of a live source; if any part of it fails, nothing is kept."""
+    named = [group for group in groups if group.name in source.contents]
+    missing = [group.name for group in groups if not group.is_optional and group not in named]
+    unknown = [name for name in source.contents if name not in {group.name for group in groups}]
+    if missing or unknown:
+        raise BrokenFile(f"the source and the connector disagree about the file groups {', '.join(missing + unknown)}")
+    lines = []
+    with Upload() as upload:
+        try:
+            async with live.open_source(pool, config, run.application_id, source) as connection:
+                for group in named:
+                    content, field = source.contents[group.name], str(group.file_group_id)
+                    found = await live.fetch_file(connection, content, field, group.name, config)
+                    upload.files.append(found.file)
+                    lines.append(f"{group.name}: {found.described(source)}")
+        except SourceFailed as failed:
+            raise BrokenFile(f"{_current(named, upload)}the source cannot be read: {failed}") from None
+        await _store(pool, config, run, named, upload, lines)
+
+
+def _current(groups: Sequence[FileGroup], upload: Upload) -> str:
+    """Name the file group that was being fetched."""
+    at = len(upload.files)
+    return f"{groups[at].name}: " if at < len(groups) else ""
 
 
 async def _fetch(config: Config, group: FileGroup, location: str) -> UploadedFile:

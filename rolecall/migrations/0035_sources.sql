@@ -1,0 +1,16 @@
+-- Live sources: where the records of an application are fetched from, as configured.
+CREATE TABLE sources (
+    application_id uuid PRIMARY KEY REFERENCES applications,
+    definition     jsonb NOT NULL,
+    changed_on     timestamptz NOT NULL
+);
+
+-- Secrets that were sent to the service, encrypted, each bound to the host that it may be sent to.
+CREATE TABLE source_secrets (
+    application_id uuid NOT NULL REFERENCES applications,
+    name           text NOT NULL,
+    host           text NOT NULL,
+    sealed         bytea NOT NULL,
+    set_on         timestamptz NOT NULL,
+    PRIMARY KEY (application_id, name)
+);

@@ -1,0 +1,45 @@
+import msgspec
+from litestar import Router
+
+from rolecall.core import clock
+from rolecall.core.caller import Caller, Scope
+from rolecall.core.checking import Facts
+from rolecall.core.config import Config
+from rolecall.core.db import Db
+from rolecall.core.ids import known_guid
+from rolecall.source_tests import actions
+from rolecall.source_tests.shapes import SourceTest, SourceTestBody
+from rolecall.web.bodies import AnyRequest, Carried
+from rolecall.web.operations import operation, optional_json
+from rolecall.web.services import Services
+
+
+async def _tested(request: AnyRequest, config: Config) -> Carried:
+    """Ask the source before the operation takes a database connection, because it may be slow."""
+    carried = await optional_json(request, config)
+    services: Services = request.app.state.services
+    id = known_guid("Application", request.path_params["id"])
+    facts = Facts(now=clock.now(), zone=config.timezone)
+    result = await actions.test_source(services.pool, id, carried.raw or {}, facts, config)
+    return msgspec.structs.replace(carried, raw=result)
+
+
+@operation(
+    "POST",
+    "/{id:str}/source/test",
+    scope=Scope.CONFIG_MANAGE,
+    body=SourceTestBody,
+    read_body=_tested,
+    tags=("Administration",),
+)
+async def test_source(db: Db, caller: Caller, id: str, raw: SourceTest) -> SourceTest:
+    """Connect to the live source and read its first records, as an import would understand them.
+
+    Send a `source` to test it before it is saved. Nothing is stored. An identity source needs the scope
+    `identities:write` as well.
+    """
+    await actions.check_right(db, caller, known_guid("Application", id))
+    return raw
+
+
+router = Router("/api/applications", route_handlers=[test_source])

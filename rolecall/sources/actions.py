@@ -1,0 +1,145 @@
+"""Set and remove the source of an application."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from uuid import UUID
+
+import msgspec
+from psycopg.types.json import Jsonb
+
+from rolecall.core import sealing
+from rolecall.core.caller import Caller, Scope
+from rolecall.core.checking import Facts, Json, check
+from rolecall.core.config import Config
+from rolecall.core.db import Db, execute
+from rolecall.core.errors import Forbidden, NotFound, Problem
+from rolecall.sources import queries
+from rolecall.sources.kinds import KINDS, host_of
+from rolecall.sources.model import Authentication, Paging, Source, SourceKind
+from rolecall.sources.peers import listing_problem
+from rolecall.sources.queries import FETCHING, SourcedApplication
+from rolecall.sources.references import SEALED
+from rolecall.sources.shapes import SourceBody
+from rolecall.sources.sql import is_inside_roots, sqlite_path
+
+_FIELDS = frozenset(field.encode_name for field in msgspec.structs.fields(Source))
+_COMMON = frozenset({"kind", "url", "contents", "secret"})
+
+
+async def put_source(db: Db, caller: Caller, application_id: UUID, raw: Json, facts: Facts, config: Config) -> None:
+    """Set the source; a stored secret stays only as long as the host stays the same."""
+    application = await queries.application(db, application_id)
+    require_right(caller, application)
+    body, source = checked_source(application, raw, facts, config)
+    await execute(
+        db,
+        """INSERT INTO sources (application_id, definition, changed_on) VALUES (%(id)s, %(definition)s, %(now)s)
+           ON CONFLICT (application_id) DO UPDATE SET definition = EXCLUDED.definition, changed_on = EXCLUDED.changed_on
+           WHERE sources.definition <> EXCLUDED.definition""",
+        id=application_id,
+        definition=Jsonb(msgspec.to_builtins(source)),
+        now=facts.now,
+    )
+    await _keep_secret(db, application_id, source, body.secret, facts.now, config)
+
+
+def checked_source(
+    application: SourcedApplication, raw: Json, facts: Facts, config: Config
+) -> tuple[SourceBody, Source]:
+    """Check a body against its application and the limits of this service; return it with the source to store."""
+    body = check(SourceBody, raw, facts, [*_url_problems(raw, config), *_group_problems(raw, application)])
+    problems = list(_key_problems(raw, body))
+    if problems:
+        check(SourceBody, raw, facts, problems)
+    return body, body.as_source(body.secret_ref or (SEALED if body.secret else ""))
+
+
+async def delete_source(db: Db, caller: Caller, application_id: UUID) -> None:
+    require_right(caller, await queries.application(db, application_id))
+    await execute(db, "DELETE FROM source_secrets WHERE application_id = %(id)s AND name = %(name)s", id=application_id, name=FETCHING)  # fmt: skip # noqa: E501
+    if not await execute(db, "DELETE FROM sources WHERE application_id = %(id)s", id=application_id):
+        raise NotFound("Source of application", application_id)
+
+
+def require_right(caller: Caller, application: SourcedApplication) -> None:
+    """Require `identities:write` for a source of people: it could make its owner a supervisor."""
+    if application.is_identity_source and Scope.IDENTITIES_WRITE not in caller.scopes:
+        raise Forbidden(Scope.IDENTITIES_WRITE)
+
+
+async def _keep_secret(
+    db: Db, application_id: UUID, source: Source, secret: str | None, now: datetime, config: Config
+) -> None:
+    host = host_of(source.url)
+    kept = [host] if source.secret_ref == SEALED and secret is None else []
+    await execute(
+        db,
+        "DELETE FROM source_secrets WHERE application_id = %(id)s AND name = %(name)s AND host <> ALL(%(kept)s)",
+        id=application_id,
+        name=FETCHING,
+        kept=kept,
+    )
+    if secret is not None and source.secret_ref == SEALED:
+        await execute(
+            db,
+            """INSERT INTO source_secrets (application_id, name, host, sealed, set_on)
+               VALUES (%(id)s, %(name)s, %(host)s, %(sealed)s, %(now)s)""",
+            id=application_id,
+            name=FETCHING,
+            host=host,
+            sealed=sealing.seal(sealing.load_key(config), secret.encode(), application_id),
+            now=now,
+        )
+
+
+def _url_problems(raw: Json, config: Config) -> Iterator[Problem]:
+    url, kind = raw.get("url"), _kind(raw)
+    if not isinstance(url, str) or not url.strip() or kind is None:
+        return
+    url = url.strip()
+    if not KINDS[kind].is_url(url):
+        yield Problem("url", f"URL must be like {KINDS[kind].example}, without a user name or password")
+    elif not (host := host_of(url)):
+        if not is_inside_roots(sqlite_path(url), config):
+            yield Problem("url", "URL must name a file inside of ROLECALL_IMPORT_ROOTS")
+    elif problem := listing_problem(host, config.source_hosts):
+        yield Problem("url", problem)
+
+
+def _kind(raw: Json) -> SourceKind | None:
+    given = str(raw.get("kind")).strip().upper()
+    return next((kind for kind in KINDS if kind == given), None)
+
+
+def _group_problems(raw: Json, application: SourcedApplication) -> Iterator[Problem]:
+    contents = raw.get("contents")
+    if not isinstance(contents, dict) or not contents:
+        return
+    named = {str(name).strip() for name in contents}
+    for name in sorted(named - application.groups.keys()):
+        yield Problem(f"contents.{name}", "Unknown file group")
+    for name, is_optional in sorted(application.groups.items()):
+        if not is_optional and name not in named:
+            yield Problem(f"contents.{name}", f"Required file group missing: {name}")
+    if application.has_locations:
+        yield Problem("contents", "The schedule has locations; remove them, the files come from the source")
+
+
+def _key_problems(raw: Json, body: SourceBody) -> Iterator[Problem]:
+    """Refuse keys that the kind does not read, and demand those that it needs."""
+    kind = KINDS[body.kind]
+    for name in sorted(set(raw) & _FIELDS - _COMMON - kind.keys):
+        if raw[name] not in (None, "", {}, [], False):
+            yield Problem(name, f"{body.kind} does not use {name}")
+    for group, content in body.contents.items():
+        given = content.model_dump(by_alias=True, exclude_defaults=True, exclude_none=True)
+        for name in sorted(given.keys() - kind.content_keys):
+            yield Problem(f"contents.{group}.{name}", f"{body.kind} does not use {name}")
+        for name in sorted(kind.required - given.keys()):
+            yield Problem(f"contents.{group}.{name}", f"{body.kind} needs {name}")
+        if body.kind is SourceKind.REST and content.paging in (Paging.CURSOR, Paging.NEXT) and not content.next:
+            yield Problem(f"contents.{group}.next", f"Paging {content.paging} needs next, the path to it in the answer")
+    if body.authentication is Authentication.HEADER and not body.header:
+        yield Problem("header", "Header is required")
+    if body.authentication is not Authentication.NONE and not (body.secret_ref or body.secret):
+        yield Problem("secretRef", "Secret ref is required; or send the secret itself")

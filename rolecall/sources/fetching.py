@@ -1,0 +1,96 @@
+"""Fetch a complete snapshot of a source: one file of JSON lines for each file group."""
+
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from uuid import UUID
+
+import msgspec
+
+from rolecall.core.config import Config
+from rolecall.core.db import Pool
+from rolecall.core.files import UploadedFile, Writing
+from rolecall.sources import queries
+from rolecall.sources.kinds import connect, host_of
+from rolecall.sources.model import (
+    FetchedRecord,
+    Source,
+    SourceAccess,
+    SourceChanged,
+    SourceConnection,
+    SourceContent,
+    SourceFailed,
+)
+from rolecall.sources.secrets import find_secret
+from rolecall.sources.snapshot import complete
+
+# A list that changed while it was read is read again so many times.
+_ATTEMPTS = 3
+# All waits that servers ask for during one fetch, together.
+PATIENCE_SECONDS = 1800.0
+_LINES = msgspec.json.Encoder().encode_lines
+
+
+class FetchedFile(msgspec.Struct, frozen=True):
+    file: UploadedFile
+    records: int
+    seconds: float
+    # Times that the list was read again because it had changed.
+    repeated: int
+
+    def described(self, source: Source) -> str:
+        place = host_of(source.url) or source.url
+        again = f"; read {self.repeated + 1} times, because the list changed meanwhile" if self.repeated else ""
+        return f"fetched {self.records:,} records from {place} by {source.kind}, {self.file.size:,} bytes{again}"
+
+
+async def accessed(pool: Pool, config: Config, application_id: UUID, source: Source, patience: float) -> SourceAccess:
+    async with pool.connection() as db:
+        secret = await find_secret(db, config, source.secret_ref, application_id, queries.FETCHING, host_of(source.url))
+    return SourceAccess(source, secret.text, config, patience)
+
+
+@asynccontextmanager
+async def open_source(
+    pool: Pool, config: Config, application_id: UUID, source: Source
+) -> AsyncIterator[SourceConnection]:
+    access = await accessed(pool, config, application_id, source, PATIENCE_SECONDS)
+    async with connect(access) as connection:
+        yield connection
+
+
+async def fetch_file(
+    connection: SourceConnection, content: SourceContent, field: str, name: str, config: Config
+) -> FetchedFile:
+    """Write all records of a content to a file in the store's incoming folder."""
+    started = time.monotonic()
+    for attempt in range(_ATTEMPTS):
+        writing = Writing(config.store)
+        try:
+            count = await _write(writing, complete(connection, content), config.max_file_bytes)
+            file = UploadedFile(field, f"{name}.jsonl", writing.path, writing.size, await writing.finish())
+        except SourceChanged:
+            writing.abandon()
+            if attempt + 1 == _ATTEMPTS:
+                raise
+        except BaseException:
+            writing.abandon()
+            raise
+        else:
+            return FetchedFile(file, count, time.monotonic() - started, attempt)
+    raise AssertionError("unreachable")
+
+
+async def _write(writing: Writing, pages: AsyncIterator[list[FetchedRecord]], most_bytes: int) -> int:
+    count = 0
+    async for records in pages:
+        count += len(records)
+        await writing.write(_LINES(records))
+        if writing.size > most_bytes:
+            raise SourceFailed(
+                f"the records are larger than {most_bytes:,} bytes (ROLECALL_MAX_FILE_BYTES) after {count:,} of them; "
+                "fetch fewer attributes, or raise the limit"
+            )
+    if not count:
+        raise SourceFailed("the source has no records")
+    return count

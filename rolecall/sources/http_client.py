@@ -1,0 +1,205 @@
+"""The only HTTP client that asks live sources. It checks every address when the socket is made.
+
+Redirects are followed only to the same host, with the same scheme and port. A server that asks to wait is waited for;
+a page that still fails fails the fetch.
+"""
+
+import asyncio
+import base64
+import ssl
+from collections.abc import AsyncIterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from typing import Any, NamedTuple
+
+import aiohttp
+import msgspec
+from multidict import CIMultiDictProxy
+from yarl import URL
+
+from rolecall.core.dialing import Blocked, guarded_connector, retry_after
+from rolecall.sources.model import Authentication, SourceAccess, SourceFailed
+from rolecall.sources.peers import blocked, listing_problem
+
+PORTS = {"https": 443, "http": 80}
+MOST_PAGE_BYTES = 64 * 1024 * 1024
+# Pauses before a failed page is asked again.
+RETRY_PAUSES = (0.5, 2.0)
+_MOST_WAIT = 300.0
+_MOST_HOPS = 5
+_KEPT_OPEN = 15.0
+_LOOKUP_THREADS = 2
+_REDIRECTS = (301, 302, 303, 307, 308)
+_WAIT = (429, 503)
+_CREDENTIALS = (401, 403)
+_HEADERS = {
+    "Accept": "application/scim+json, application/json",
+    "Accept-Encoding": "identity",
+    "User-Agent": "Rolecall-Sources/1",
+}
+
+
+class JsonAnswer(NamedTuple):
+    value: Any
+    headers: CIMultiDictProxy[str]
+    url: URL
+
+
+class _Refused(Exception):
+    """An answer other than 200, or none; a later attempt may succeed after `pause` seconds."""
+
+    def __init__(self, reason: str, *, is_final: bool = True, pause: float = 0.0) -> None:
+        super().__init__(reason)
+        self.is_final, self.pause = is_final, pause
+
+
+class SourceHttp:
+    """Ask one server for JSON."""
+
+    def __init__(self, access: SourceAccess, session: aiohttp.ClientSession) -> None:
+        self._session = session
+        self._patience = access.patience_seconds
+        self.root = URL(access.source.url)
+
+    async def get(self, url: URL, query: Mapping[str, str] | None = None) -> JsonAnswer:
+        """Return the JSON at a URL of this server; wait and repeat as the server asks."""
+        target = url.update_query(dict(query)) if query else url
+        pauses = list(RETRY_PAUSES)
+        while True:
+            try:
+                return await self._follow(target)
+            except _Refused as refused:
+                pause = refused.pause or (pauses.pop(0) if pauses else 0.0)
+                if refused.is_final or not pause or not self._may_wait(pause):
+                    raise SourceFailed(f"{target.path}: {refused}") from None
+                await asyncio.sleep(pause)
+
+    def _may_wait(self, seconds: float) -> bool:
+        self._patience -= seconds
+        return seconds <= _MOST_WAIT and self._patience >= 0
+
+    async def _follow(self, url: URL) -> JsonAnswer:
+        for _ in range(_MOST_HOPS):
+            if url.origin() != self.root.origin():
+                raise _Refused(f"the server refers to another host, {url.host}, which is not asked")
+            answer = await self._ask(url)
+            if not isinstance(answer, URL):
+                return answer
+            url = answer
+        raise _Refused(f"the server redirects more than {_MOST_HOPS} times")
+
+    async def _ask(self, url: URL) -> JsonAnswer | URL:
+        """Ask once; return the answer, or where the server redirects to."""
+        try:
+            async with self._session.get(url, allow_redirects=False) as answer:
+                if answer.status in _REDIRECTS and (target := answer.headers.get("Location")):
+                    return url.join(URL(target))
+                if answer.status != 200:
+                    raise _refusal(answer)
+                return JsonAnswer(_decoded(await _whole(answer)), answer.headers, url)
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            raise self._unreachable(error) from error
+
+    def _unreachable(self, error: Exception) -> _Refused:
+        host = self.root.host
+        match error:
+            case aiohttp.ClientConnectorCertificateError():
+                return _Refused(f"the certificate of {host} is not accepted: {_certificate_reason(error)}")
+            case aiohttp.ClientConnectorSSLError():
+                return _Refused(f"no encrypted connection to {host} can be made")
+            case aiohttp.ClientConnectorDNSError():
+                return _Refused(f"the name {host} cannot be resolved", is_final=False)
+            case aiohttp.ClientConnectorError() if isinstance(error.os_error, Blocked):
+                return _Refused(str(blocked(host or "", encrypted=self.root.scheme == "https")))
+            case TimeoutError():
+                return _Refused("the server did not answer in time", is_final=False)
+            case aiohttp.ClientConnectorError():
+                return _Refused(f"{host} cannot be reached", is_final=False)
+            case aiohttp.ClientError() | OSError():
+                return _Refused("the server closed the connection before the page was complete", is_final=False)
+        return _Refused("the server redirects to something that is not a URL")
+
+
+def _certificate_reason(error: aiohttp.ClientConnectorCertificateError) -> str:
+    inner = error.certificate_error
+    return str(getattr(inner, "verify_message", "") or "it cannot be verified").rstrip(".")
+
+
+def _refusal(answer: aiohttp.ClientResponse) -> _Refused:
+    if answer.status in _WAIT:
+        wait = retry_after(answer.headers.get("Retry-After", "")).total_seconds()
+        told = f" and asks to wait {wait:,.0f} s" if wait else ""
+        return _Refused(f"the server answers {answer.status}, it is too busy{told}", is_final=False, pause=wait)
+    if answer.status in _CREDENTIALS:
+        return _Refused(
+            f"the server refuses the credentials ({answer.status}); "
+            "check the secret, whether it has expired and what it allows"
+        )
+    return _Refused(f"the server answers {answer.status}", is_final=answer.status < 500)
+
+
+async def _whole(answer: aiohttp.ClientResponse) -> bytes:
+    content = bytearray()
+    async for chunk in answer.content.iter_any():
+        content += chunk
+        if len(content) > MOST_PAGE_BYTES:
+            raise _Refused(f"a page is larger than {MOST_PAGE_BYTES:,} bytes; set a smaller page size")
+    return bytes(content)
+
+
+def _decoded(content: bytes) -> Any:
+    try:
+        return msgspec.json.decode(content)
+    except (msgspec.DecodeError, RecursionError):
+        if content.lstrip()[:1] == b"<":
+            raise _Refused(
+                "the server answers with a web page instead of JSON; check the URL, and whether it asks to sign in"
+            ) from None
+        raise _Refused("the answer is not JSON") from None
+
+
+@asynccontextmanager
+async def open_http(access: SourceAccess) -> AsyncIterator[SourceHttp]:
+    source, hosts = access.source, access.config.source_hosts
+    url = URL(source.url)
+    if problem := listing_problem(url.host or "", hosts):
+        raise SourceFailed(problem)
+    threads = ThreadPoolExecutor(_LOOKUP_THREADS, thread_name_prefix="source-lookup")
+    tls = tls_context(access)
+    session = aiohttp.ClientSession(
+        connector=guarded_connector(url.scheme, hosts.networks, threads, keepalive=_KEPT_OPEN, tls=tls),
+        headers={**_HEADERS, **source.headers, **_credentials(access)},
+        timeout=aiohttp.ClientTimeout(total=source.timeout_seconds, ceil_threshold=source.timeout_seconds + 1),
+        cookie_jar=aiohttp.DummyCookieJar(),
+        trust_env=False,
+        auto_decompress=False,
+    )
+    try:
+        async with session:
+            yield SourceHttp(access, session)
+    finally:
+        threads.shutdown(wait=False, cancel_futures=True)
+
+
+def tls_context(access: SourceAccess) -> ssl.SSLContext:
+    """Verify certificates by the authorities of the system, and by those of ROLECALL_SOURCE_CA."""
+    context = ssl.create_default_context()
+    if access.config.source_ca:
+        context.load_verify_locations(access.config.source_ca)
+    return context
+
+
+def _credentials(access: SourceAccess) -> dict[str, str]:
+    source, secret = access.source, access.secret
+    if not secret.isprintable():
+        raise SourceFailed("the secret contains characters that a header cannot have")
+    match source.authentication:
+        case Authentication.NONE:
+            return {}
+        case Authentication.BEARER:
+            return {"Authorization": f"Bearer {secret}"}
+        case Authentication.BASIC:
+            both = base64.b64encode(f"{source.username}:{secret}".encode()).decode()
+            return {"Authorization": f"Basic {both}"}
+        case Authentication.HEADER:
+            return {source.header: secret}

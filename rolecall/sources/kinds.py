@@ -1,0 +1,61 @@
+"""The kinds of sources: how each connects, and which keys of the configuration it reads."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from urllib.parse import urlsplit
+
+import msgspec
+
+from rolecall.sources import http_client, rest, sql
+from rolecall.sources.model import Connect, SourceAccess, SourceConnection, SourceKind
+from rolecall.sources.peers import peer_of
+
+
+class KindOfSource(msgspec.Struct, frozen=True):
+    connect: Connect
+    is_url: Callable[[str], bool]
+    example: str
+    # The keys that a source and its contents may have.
+    keys: frozenset[str]
+    content_keys: frozenset[str]
+    required: frozenset[str] = frozenset()
+
+
+_HTTP_KEYS = frozenset({"username", "secretRef", "authentication", "header", "headers", "timeoutSeconds"})
+_SHAPED = frozenset({"key", "each", "attributes"})
+
+
+def _is_http_url(url: str) -> bool:
+    return peer_of(url, http_client.PORTS) is not None
+
+
+KINDS: dict[SourceKind, KindOfSource] = {
+    SourceKind.REST: KindOfSource(
+        rest.connect,
+        _is_http_url,
+        "https://api.example.com/v1",
+        _HTTP_KEYS,
+        _SHAPED
+        | {"path", "parameters", "records", "paging", "pageSize", "firstPage", "pageParameter", "sizeParameter"}
+        | {"next", "total"},
+    ),
+    SourceKind.SQL: KindOfSource(
+        sql.connect,
+        sql.is_sql_url,
+        "postgresql://db.example.com/hr or sqlite:///srv/exports/hr.db",
+        frozenset({"username", "secretRef", "timeoutSeconds"}),
+        _SHAPED | {"query"},
+        required=frozenset({"query"}),
+    ),
+}
+
+
+@asynccontextmanager
+async def connect(access: SourceAccess) -> AsyncIterator[SourceConnection]:
+    async with KINDS[access.source.kind].connect(access) as connection:
+        yield connection
+
+
+def host_of(url: str) -> str:
+    """Return the host that a source asks, empty for a file."""
+    return urlsplit(url).hostname or ""

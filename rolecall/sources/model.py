@@ -1,0 +1,129 @@
+"""The configuration of a source, as it is stored, and what a connection to one yields."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager
+from enum import StrEnum
+from typing import Any, NamedTuple, Protocol
+
+import msgspec
+
+from rolecall.core.config import Config
+
+
+class SourceFailed(Exception):
+    """The source did not deliver what was asked; the message says what went wrong."""
+
+
+class SourceKind(StrEnum):
+    SCIM = "SCIM"
+    REST = "REST"
+    LDAP = "LDAP"
+    SQL = "SQL"
+
+
+class Authentication(StrEnum):
+    """How an HTTP source is told who asks."""
+
+    NONE = "None"
+    BEARER = "Bearer"
+    BASIC = "Basic"
+    HEADER = "Header"
+
+
+class Paging(StrEnum):
+    """How the next page is found; a list ends with an empty page, at its total, or without a next page."""
+
+    NONE = "None"
+    PAGE = "Page"
+    OFFSET = "Offset"
+    CURSOR = "Cursor"
+    NEXT = "Next"
+    LINK = "Link"
+
+
+class SearchScope(StrEnum):
+    SUBTREE = "Subtree"
+    ONE_LEVEL = "One Level"
+    BASE = "Base"
+
+
+class SourceContent(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """Where the records of one file group come from. `docs/sources.md` describes every key."""
+
+    path: str = ""
+    filter: str = ""
+    query: str = ""
+    parameters: dict[str, str] = {}
+    records: str = ""
+    paging: Paging = Paging.NONE
+    page_size: int = 0
+    first_page: int = 1
+    page_parameter: str = ""
+    size_parameter: str = ""
+    next: str = ""
+    total: str = ""
+    key: str = ""
+    each: str = ""
+    attributes: list[str] = []
+    scope: SearchScope = SearchScope.SUBTREE
+    resolve: dict[str, str] = {}
+    nested: bool = False
+
+
+class Source(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """The source of an application. `secret_ref` names a secret; the secret itself is never part of this."""
+
+    kind: SourceKind
+    url: str
+    contents: dict[str, SourceContent]
+    username: str = ""
+    secret_ref: str = ""
+    authentication: Authentication = Authentication.NONE
+    header: str = ""
+    headers: dict[str, str] = {}
+    start_tls: bool = False
+    timeout_seconds: int = 60
+
+
+FetchedRecord = dict[str, Any]
+
+
+class RecordPage(NamedTuple):
+    """Records in the order of the source, and how many it says there are in all."""
+
+    records: list[FetchedRecord]
+    total: int | None = None
+
+
+class SourceConnection(Protocol):
+    """An open connection to a source. `is_snapshot`: a list cannot change while it is read."""
+
+    @property
+    def is_snapshot(self) -> bool: ...
+
+    def pages(self, content: SourceContent) -> AsyncIterator[RecordPage]: ...
+
+    async def login(self) -> str:
+        """Say as whom the source sees us and what that login may do, or nothing if it does not say."""
+        ...
+
+
+class SourceAccess(msgspec.Struct, frozen=True):
+    """What a connection needs: the source, its secret and the limits of this service."""
+
+    source: Source
+    secret: str
+    config: Config
+    # The longest that all waits together may take, as a server asks for them.
+    patience_seconds: float
+
+    def __repr__(self) -> str:
+        """Leave out the secret: this may reach a log."""
+        return f"SourceAccess({self.source.kind})"
+
+
+Connect = Callable[[SourceAccess], AbstractAsyncContextManager[SourceConnection]]
+
+
+class SourceChanged(SourceFailed):
+    """The list changed while it was read, so that the snapshot is not complete."""

@@ -1,0 +1,78 @@
+"""Decide which hosts live sources may be read from: those in `ROLECALL_SOURCE_HOSTS`, an empty list allows none.
+
+A name must be listed. The address that it resolves to must be public, or lie in a network that is listed too: the
+operator says where private addresses are meant. The address is checked when the connection is made.
+"""
+
+from concurrent.futures import Executor
+from ipaddress import ip_address
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from rolecall.core import guard
+from rolecall.core.config import AllowedHosts
+from rolecall.core.dialing import Blocked, check_address
+from rolecall.sources.model import SourceFailed
+
+NOT_LISTED = "{host} is not in ROLECALL_SOURCE_HOSTS; an operator must add it"
+PRIVATE = (
+    "the address of {host} is private or special; to allow it, an operator adds its network to ROLECALL_SOURCE_HOSTS"
+)
+UNENCRYPTED = (
+    "{host} is asked without encryption, which is allowed only for addresses in a network of ROLECALL_SOURCE_HOSTS"
+)
+
+
+class Peer(NamedTuple):
+    host: str
+    port: int
+
+
+def peer_of(url: str, ports: dict[str, int]) -> Peer | None:
+    """Return the host and port of a URL with one of these schemes; None if it is not one, or has a user name."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        return None
+    host = parts.hostname or ""
+    plain = url.isprintable() and not set(url) & set(" \\") and "@" not in parts.netloc and "%" not in parts.netloc
+    if parts.scheme not in ports or not plain or parts.fragment or port == 0 or not guard.is_host(host):
+        return None
+    return Peer(host, port or ports[parts.scheme])
+
+
+def listing_problem(host: str, hosts: AllowedHosts) -> str | None:
+    """Return why a host may not be asked, as far as its spelling tells."""
+    listed = is_listed(host, hosts)
+    return None if listed else NOT_LISTED.format(host=host)
+
+
+def is_listed(host: str, hosts: AllowedHosts) -> bool:
+    try:
+        ip_address(host)
+    except ValueError:
+        return host.rstrip(".").lower() in hosts.names
+    return guard.is_allowed(host, hosts.networks)
+
+
+def blocked(host: str, *, encrypted: bool) -> SourceFailed:
+    return SourceFailed((PRIVATE if encrypted else UNENCRYPTED).format(host=host))
+
+
+async def checked_addresses(
+    host: str, hosts: AllowedHosts, *, encrypted: bool, executor: Executor | None = None
+) -> list[str]:
+    """Resolve a host for a library that connects by itself; every address must be allowed."""
+    if problem := listing_problem(host, hosts):
+        raise SourceFailed(problem)
+    try:
+        found = [address for _, address in await guard.look_up(host.rstrip("."), executor=executor)]
+    except (OSError, UnicodeError):
+        raise SourceFailed(f"the name {host} cannot be resolved") from None
+    try:
+        for address in found:
+            check_address(address, hosts.networks, encrypted=encrypted)
+    except Blocked:
+        raise blocked(host, encrypted=encrypted) from None
+    return list(dict.fromkeys(found))

@@ -1,0 +1,45 @@
+"""References to secrets. A source stores the reference only; `secrets.py` reads the secret when it is needed.
+
+- `env:NAME`: an environment variable whose name begins with ROLECALL_SOURCE_SECRET_
+- `file:NAME`: a file in the folder ROLECALL_SOURCE_SECRETS
+- `sealed`: the secret that was sent with the source, encrypted in the database and bound to the host it was sent for
+
+The first two are limited, so that a person who configures sources cannot send other secrets of the machine to a host.
+"""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+from rolecall.core.config import SOURCE_SECRET_PREFIX, Config
+
+SEALED = "sealed"
+ENVIRONMENT, FILE = "env:", "file:"
+
+
+def reference_problem(reference: str) -> str | None:
+    """Return why a text is not a reference to a secret."""
+    if reference == SEALED:
+        return None
+    if reference.startswith(ENVIRONMENT):
+        name = reference.removeprefix(ENVIRONMENT)
+        fits = name.startswith(SOURCE_SECRET_PREFIX) and name != SOURCE_SECRET_PREFIX
+        return None if fits else f"Secret ref must name a variable that begins with {SOURCE_SECRET_PREFIX}"
+    if reference.startswith(FILE):
+        name = reference.removeprefix(FILE)
+        fits = bool(name) and name == Path(name).name and name not in (".", "..") and "\\" not in name
+        return None if fits else "Secret ref must name a file in the folder ROLECALL_SOURCE_SECRETS, without a path"
+    return f"Secret ref must be env:{SOURCE_SECRET_PREFIX}…, file:… or sealed"
+
+
+def file_date(reference: str, config: Config) -> datetime | None:
+    """Return when the file of a secret was written, if the reference names one that can be seen here."""
+    if not reference.startswith(FILE) or config.source_secrets is None:
+        return None
+    try:
+        return set_date(config.source_secrets / reference.removeprefix(FILE))
+    except OSError:
+        return None
+
+
+def set_date(path: Path) -> datetime:
+    return datetime.fromtimestamp(path.stat().st_mtime, UTC)

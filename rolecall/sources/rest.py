@@ -1,0 +1,175 @@
+"""Read lists of records from JSON APIs, in each of the common paging styles.
+
+A short page never ends a list: a server may cap the page size. A list ends with an empty page, at the total that the
+server announces, or when there is no next page.
+"""
+
+import re
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any, NamedTuple
+
+from yarl import URL
+
+from rolecall.core.json_paths import value_at
+from rolecall.sources.http_client import JsonAnswer, SourceHttp, open_http
+from rolecall.sources.model import Paging, RecordPage, SourceAccess, SourceConnection, SourceContent, SourceFailed
+
+_LINK = re.compile(r"<([^<>]*)>\s*((?:;[^,<]*)*)")
+_NEXT = re.compile(r";\s*rel\s*=\s*\"?[^\";]*\bnext\b", re.IGNORECASE)
+_MOST_NAMED = 10
+
+
+class Progress(NamedTuple):
+    """Where a list is after a page: pages and records so far, and the page that was read last."""
+
+    pages: int
+    read: int
+    last: list[Any]
+    total: int | None
+
+
+class PageRequest(NamedTuple):
+    url: URL
+    query: dict[str, str]
+
+
+@asynccontextmanager
+async def connect(access: SourceAccess) -> AsyncIterator[SourceConnection]:
+    async with open_http(access) as http:
+        yield RestConnection(http)
+
+
+class RestConnection:
+    is_snapshot = False
+
+    def __init__(self, http: SourceHttp) -> None:
+        self._http = http
+
+    async def pages(self, content: SourceContent) -> AsyncIterator[RecordPage]:
+        request: PageRequest | None = first_request(self._http.root, content)
+        progress = Progress(0, 0, [], None)
+        while request:
+            answer = await self._http.get(*request)
+            records = records_in(answer.value, content.records)
+            total = _total(answer.value, content.total)
+            progress = Progress(progress.pages + 1, progress.read + len(records), records, total)
+            yield RecordPage(records, total)
+            request = _FOLLOWING[content.paging](request, content, answer, progress)
+
+    async def login(self) -> str:
+        return ""
+
+
+def endpoint(root: URL, path: str) -> URL:
+    """Append a path to the URL of the source; a full URL is taken as it is, and checked when it is asked."""
+    if path.startswith(("http://", "https://")):
+        return URL(path)
+    joined = f"{str(root.with_query(None)).rstrip('/')}/{path.lstrip('/')}" if path else str(root.with_query(None))
+    return URL(joined).update_query(root.query)
+
+
+def first_request(root: URL, content: SourceContent) -> PageRequest:
+    query = dict(content.parameters)
+    if content.paging is Paging.PAGE:
+        query[content.page_parameter or "page"] = str(content.first_page)
+    if content.paging is Paging.OFFSET:
+        query[content.page_parameter or "offset"] = "0"
+    if content.page_size and content.paging is not Paging.NONE:
+        query[content.size_parameter or _SIZES[content.paging]] = str(content.page_size)
+    return PageRequest(endpoint(root, content.path), query)
+
+
+_SIZES = {
+    Paging.PAGE: "per_page",
+    Paging.OFFSET: "limit",
+    Paging.CURSOR: "limit",
+    Paging.NEXT: "limit",
+    Paging.LINK: "per_page",
+}
+
+
+def records_in(value: Any, path: str) -> list[Any]:
+    """Return the list of records in an answer; `path` leads to it unless the answer is a list."""
+    found = value_at(value, path) if path else value
+    if isinstance(found, list):
+        wrong = next((each for each in found if not isinstance(each, dict)), None)
+        if wrong is not None:
+            raise SourceFailed(f"a record is {str(wrong)[:50]!r} instead of an object; set records to the list")
+        return found
+    names = ", ".join(map(str, list(value)[:_MOST_NAMED])) if isinstance(value, dict) else ""
+    there = f"; the answer has {names}" if names else ""
+    raise SourceFailed(f"{f'{path} is not' if path else 'the answer is not'} a list of records{there}; set records")
+
+
+def _total(value: Any, path: str) -> int | None:
+    if not path:
+        return None
+    found = value_at(value, path)
+    if isinstance(found, str) and found.isdecimal():
+        return int(found)
+    if isinstance(found, int) and not isinstance(found, bool):
+        return found
+    raise SourceFailed(f"the answer has no number at {path}, which total names")
+
+
+def _by_number(request: PageRequest, name: str, number: int, progress: Progress) -> PageRequest | None:
+    if not progress.last or (progress.total is not None and progress.read >= progress.total):
+        return None
+    return PageRequest(request.url, {**request.query, name: str(number)})
+
+
+def _next_page(request: PageRequest, content: SourceContent, _: JsonAnswer, progress: Progress) -> PageRequest | None:
+    number = content.first_page + progress.pages
+    return _by_number(request, content.page_parameter or "page", number, progress)
+
+
+def _next_offset(request: PageRequest, content: SourceContent, _: JsonAnswer, progress: Progress) -> PageRequest | None:
+    return _by_number(request, content.page_parameter or "offset", progress.read, progress)
+
+
+def _next_cursor(request: PageRequest, content: SourceContent, answer: JsonAnswer, _: Progress) -> PageRequest | None:
+    cursor = value_at(answer.value, content.next)
+    if cursor in (None, "", False):
+        return None
+    name = content.page_parameter or "cursor"
+    if str(cursor) == request.query.get(name):
+        raise SourceFailed("the server refers to the same page again and again")
+    return PageRequest(request.url, {**request.query, name: str(cursor)})
+
+
+def _next_url(request: PageRequest, content: SourceContent, answer: JsonAnswer, _: Progress) -> PageRequest | None:
+    return _referred(request, value_at(answer.value, content.next), answer)
+
+
+def _next_link(request: PageRequest, _: SourceContent, answer: JsonAnswer, __: Progress) -> PageRequest | None:
+    found = [link for text in answer.headers.getall("Link", []) for link in _LINK.finditer(text)]
+    return _referred(request, next((link[1] for link in found if _NEXT.search(link[2])), None), answer)
+
+
+def _referred(request: PageRequest, target: Any, answer: JsonAnswer) -> PageRequest | None:
+    """Follow a reference to the next page; it contains every parameter."""
+    if target in (None, "", False):
+        return None
+    try:
+        url = answer.url.join(URL(str(target)))
+    except ValueError:
+        raise SourceFailed("the server refers to a next page that is not a URL") from None
+    if url == request.url:
+        raise SourceFailed("the server refers to the same page again and again")
+    return PageRequest(url, {})
+
+
+def _none(*_: object) -> None:
+    return None
+
+
+_Following = Callable[[PageRequest, SourceContent, JsonAnswer, Progress], PageRequest | None]
+_FOLLOWING: dict[Paging, _Following] = {
+    Paging.NONE: _none,
+    Paging.PAGE: _next_page,
+    Paging.OFFSET: _next_offset,
+    Paging.CURSOR: _next_cursor,
+    Paging.NEXT: _next_url,
+    Paging.LINK: _next_link,
+}

@@ -1,0 +1,98 @@
+"""Check that what a source sends is one complete list, and shape its records for the file.
+
+A missed deletion is the costliest error here, so that a list that repeats records, changes its total or ends early is
+refused rather than imported.
+"""
+
+from collections.abc import AsyncIterator, Iterator
+
+import msgspec
+
+from rolecall.core.json_paths import value_at
+from rolecall.sources.model import (
+    FetchedRecord,
+    RecordPage,
+    SourceChanged,
+    SourceConnection,
+    SourceContent,
+    SourceFailed,
+)
+
+MOST_PAGES = 100_000
+# The key of records that nothing but all their values tells apart.
+WHOLE = "$"
+_MOST_EMPTY = 20
+_ENCODE = msgspec.json.Encoder(order="deterministic").encode
+
+
+class Snapshot:
+    """Count the pages of one list and look for signs that it is not complete."""
+
+    def __init__(self, content: SourceContent, *, is_snapshot: bool) -> None:
+        self._content = content
+        self._is_snapshot = is_snapshot
+        self._keys = set[int]()
+        self._pages = set[int]()
+        self._empty = 0
+        self.pages = 0
+        self.count = 0
+        self.total: int | None = None
+
+    def add(self, page: RecordPage) -> None:
+        self.pages += 1
+        self.count += len(page.records)
+        self._empty = 0 if page.records else self._empty + 1
+        if self.pages > MOST_PAGES or self._empty > _MOST_EMPTY:
+            raise SourceFailed(f"the list does not end after {self.pages:,} pages and {self.count:,} records")
+        if page.total is not None and self.total not in (None, page.total):
+            raise SourceChanged(
+                f"the list changed while it was read: {self.total:,} records at first, then {page.total:,}"
+            )
+        self.total = page.total if page.total is not None else self.total
+        if self.total is not None and self.count > self.total:
+            raise SourceChanged(f"the source announced {self.total:,} records and sent more")
+        if not self._is_snapshot:
+            self._check_new(page.records)
+
+    def _check_new(self, records: list[FetchedRecord]) -> None:
+        """Refuse a record that came before; without a key, a page that came before."""
+        path = self._content.key or "id"
+        keys = [_ENCODE(record) if path == WHOLE else value_at(record, path) for record in records]
+        if any(key is None for key in keys):
+            if self._content.key:
+                raise SourceFailed(f"a record has no {path}, which key names")
+            marks, seen = [hash(_ENCODE(records))], self._pages
+        else:
+            marks, seen = [hash(str(key)) for key in keys], self._keys
+        for place, mark in enumerate(marks):
+            if mark in seen:
+                named = f"the record with {path} {keys[place]}" if path != WHOLE else "a record"
+                what = f"page {self.pages:,}" if seen is self._pages else named
+                raise SourceChanged(f"{what} came twice; the list changed while it was read, or a page was repeated")
+            seen.add(mark)
+
+    def finish(self) -> None:
+        if self.total is not None and self.count != self.total:
+            raise SourceChanged(f"the list ended after {self.count:,} of {self.total:,} records")
+
+
+async def complete(connection: SourceConnection, content: SourceContent) -> AsyncIterator[list[FetchedRecord]]:
+    """Yield the records of each page, shaped; raise SourceFailed if the list is not complete."""
+    snapshot = Snapshot(content, is_snapshot=connection.is_snapshot)
+    async for page in connection.pages(content):
+        snapshot.add(page)
+        yield list(shaped(page.records, content))
+    snapshot.finish()
+
+
+def shaped(records: list[FetchedRecord], content: SourceContent) -> Iterator[FetchedRecord]:
+    """Keep `attributes`, and make one record of each value of the list `each`."""
+    for record in records:
+        kept = {name: record[name] for name in content.attributes if name in record} if content.attributes else record
+        if not content.each:
+            yield kept
+            continue
+        values = value_at(record, content.each)
+        rest = {name: value for name, value in kept.items() if name != content.each}
+        for value in values if isinstance(values, list) else [] if values is None else [values]:
+            yield {**rest, content.each: value}

@@ -1,0 +1,194 @@
+"""Read the rows of a query: PostgreSQL by COPY, SQLite from a file below an import root, in a read-only snapshot.
+
+All queries of a source see the same state of the database, so that it cannot change while it is read.
+"""
+
+import asyncio
+import sqlite3
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from urllib.parse import quote, unquote, urlsplit
+
+import msgspec
+from psycopg import AsyncConnection, Error, IsolationLevel, OperationalError
+from psycopg.conninfo import make_conninfo
+
+from rolecall.core.config import Config
+from rolecall.core.roots import is_below
+from rolecall.core.text import in_one_line
+from rolecall.sources.model import (
+    FetchedRecord,
+    RecordPage,
+    SourceAccess,
+    SourceConnection,
+    SourceContent,
+    SourceFailed,
+)
+from rolecall.sources.peers import checked_addresses, peer_of
+
+PORTS = {"postgresql": 5432}
+SQLITE = "sqlite"
+_ROWS = 1000
+_STEPS = 10_000
+# What a query may do in SQLite: read tables and call functions.
+_MAY = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE)
+
+
+@asynccontextmanager
+async def connect(access: SourceAccess) -> AsyncIterator[SourceConnection]:
+    if urlsplit(access.source.url).scheme == SQLITE:
+        async with _open_sqlite(access) as connection:
+            yield connection
+        return
+    async with _open_postgres(access) as connection:
+        yield connection
+
+
+@asynccontextmanager
+async def _open_postgres(access: SourceAccess) -> AsyncIterator[SourceConnection]:
+    source = access.source
+    peer = peer_of(source.url, PORTS)
+    assert peer
+    parts = urlsplit(source.url)
+    encrypted = "sslmode=disable" not in parts.query.split("&")
+    addresses = await checked_addresses(peer.host, access.config.source_hosts, encrypted=encrypted)
+    trust = {"sslmode": "verify-full", "sslrootcert": str(access.config.source_ca or "system")}
+    target = make_conninfo(
+        host=peer.host,
+        # libpq connects to this address and resolves nothing itself; `host` is the name in the certificate.
+        hostaddr=addresses[0],
+        port=peer.port,
+        dbname=unquote(parts.path.lstrip("/")),
+        user=source.username,
+        password=access.secret,
+        connect_timeout=source.timeout_seconds,
+        application_name="rolecall-source",
+        **(trust if encrypted else {"sslmode": "disable"}),
+    )
+    try:
+        db = await AsyncConnection.connect(target)
+    except OperationalError as error:
+        raise SourceFailed(_said(error)) from None
+    async with db:
+        await db.set_isolation_level(IsolationLevel.REPEATABLE_READ)
+        await db.set_read_only(True)
+        await db.execute(f"SET statement_timeout = {int(source.timeout_seconds * 1000)}")
+        yield PostgresConnection(db)
+
+
+class PostgresConnection:
+    is_snapshot = True
+
+    def __init__(self, db: AsyncConnection) -> None:
+        self._db = db
+
+    async def pages(self, content: SourceContent) -> AsyncIterator[RecordPage]:
+        query = content.query.strip().rstrip(";")
+        try:
+            # Parsed alone first, as one statement: it cannot end the COPY around it.
+            await self._db.execute(f"EXPLAIN {query.replace('%', '%%')}", ())
+            statement = f"COPY (SELECT to_jsonb(r) FROM (\n{query}\n) AS r) TO STDOUT"
+            async with self._db.cursor() as cursor, cursor.copy(statement) as copy:
+                records: list[FetchedRecord] = []
+                async for row in copy:
+                    records.append(_row(bytes(row)))
+                    if len(records) >= _ROWS:
+                        yield RecordPage(records)
+                        records = []
+                yield RecordPage(records)
+        except Error as error:
+            raise SourceFailed(_said(error)) from None
+
+    async def login(self) -> str:
+        cursor = await self._db.execute("SELECT current_user, rolsuper FROM pg_roles WHERE rolname = current_user")
+        found = await cursor.fetchone()
+        assert found
+        warning = "; it is a superuser, use a login that may only read" if found[1] else ""
+        return f"signed in as {found[0]}{warning}"
+
+
+def _row(line: bytes) -> FetchedRecord:
+    """Decode a line of COPY; of JSON it escapes the backslashes only."""
+    record: FetchedRecord = msgspec.json.decode(line.replace(b"\\\\", b"\\"))
+    return record
+
+
+def _said(error: Exception) -> str:
+    return f"the database says: {in_one_line(str(error))[:300]}"
+
+
+@asynccontextmanager
+async def _open_sqlite(access: SourceAccess) -> AsyncIterator[SourceConnection]:
+    path = _database_file(access)
+    try:
+        db = await asyncio.to_thread(_opened, path, access.source.timeout_seconds)
+    except sqlite3.Error as error:
+        raise SourceFailed(_said(error)) from None
+    try:
+        yield SqliteConnection(db, access.source.timeout_seconds)
+    finally:
+        await asyncio.to_thread(db.close)
+
+
+def _database_file(access: SourceAccess) -> Path:
+    path = sqlite_path(access.source.url)
+    if not is_inside_roots(path, access.config):
+        raise SourceFailed(f"{path} is outside of ROLECALL_IMPORT_ROOTS")
+    if not path.is_file():
+        raise SourceFailed(f"there is no file {path}")
+    return path.resolve()
+
+
+def sqlite_path(url: str) -> Path:
+    return Path(unquote(urlsplit(url).path))
+
+
+def is_inside_roots(path: Path, config: Config) -> bool:
+    roots = [Path(root).resolve() for root in config.import_roots if "://" not in root]
+    return is_below(roots, path)
+
+
+def _opened(path: Path, seconds: float) -> sqlite3.Connection:
+    db = sqlite3.connect(
+        f"file:{quote(str(path))}?mode=ro", uri=True, timeout=seconds, check_same_thread=False, isolation_level=None
+    )
+    db.execute("BEGIN")
+    db.set_authorizer(lambda action, *_: sqlite3.SQLITE_OK if action in _MAY else sqlite3.SQLITE_DENY)
+    db.row_factory = sqlite3.Row
+    return db
+
+
+class SqliteConnection:
+    is_snapshot = True
+
+    def __init__(self, db: sqlite3.Connection, seconds: float) -> None:
+        self._db, self._seconds = db, seconds
+
+    async def pages(self, content: SourceContent) -> AsyncIterator[RecordPage]:
+        until = time.monotonic() + self._seconds
+        self._db.set_progress_handler(lambda: time.monotonic() > until, _STEPS)
+        try:
+            rows = await asyncio.to_thread(self._db.execute, content.query.strip().rstrip(";"))
+            while batch := await asyncio.to_thread(rows.fetchmany, _ROWS):
+                yield RecordPage([dict(_members(row)) for row in batch])
+        except sqlite3.Error as error:
+            late = "the query took too long" if "interrupted" in str(error) else _said(error)
+            raise SourceFailed(late) from None
+
+    async def login(self) -> str:
+        return ""
+
+
+def _members(row: sqlite3.Row) -> Iterator[tuple[str, object]]:
+    for name in row.keys():  # noqa: SIM118
+        value = row[name]
+        yield name, value.hex() if isinstance(value, bytes) else value
+
+
+def is_sql_url(url: str) -> bool:
+    parts = urlsplit(url)
+    if parts.scheme == SQLITE:
+        return not parts.netloc and parts.path.startswith("/") and len(parts.path) > 1
+    return peer_of(url, PORTS) is not None and parts.query in ("", "sslmode=disable")

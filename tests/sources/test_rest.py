@@ -1,0 +1,288 @@
+"""Records of JSON APIs become a complete snapshot, or the import fails and the data stays as it was."""
+
+import ssl
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import msgspec
+import pytest
+from aiohttp import web
+
+from rolecall.core.config import Config
+from rolecall.core.db import Db
+from rolecall.sources import http_client
+from tests.sources.rest_server import CONTENTS, HangUp, RestServer, serving
+from tests.sources.sourcing import Sourcing, a_sourced_application
+
+Fault = Callable[[RestServer, web.Request], web.StreamResponse | None]
+
+
+@pytest.fixture(autouse=True)
+def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_client, "RETRY_PAUSES", (0.01, 0.01))
+
+
+@pytest.mark.parametrize("style", CONTENTS)
+async def test_every_paging_style_reads_all_records(sourcing: Sourcing, server: RestServer, style: str) -> None:
+    assert (await sourcing.put(server.url, CONTENTS[style])).status_code == 200
+
+    run = await sourcing.fetch()
+
+    assert run["status"] == "Finished", run["log"]
+    assert "Users: fetched 25 records from 127.0.0.1 by REST" in run["log"]
+    assert [file["name"] for file in run["files"]] == ["Users.jsonl"]
+    assert await sourcing.usernames() == sorted(person["Username"] for person in server.records)
+
+
+async def test_nested_values_are_mapped_as_in_files(sourcing: Sourcing, server: RestServer) -> None:
+    await sourcing.put(server.url, CONTENTS["Next"])
+    await sourcing.fetch()
+
+    accounts = await sourcing.imports.items(f"/api/applications/{sourcing.id}/accounts?username=user7")
+
+    assert [(each["email"], each["isActive"]) for each in accounts] == [("user7@example.com", False)]
+
+
+async def test_second_fetch_counts_what_changed(sourcing: Sourcing, server: RestServer) -> None:
+    await sourcing.put(server.url, CONTENTS["Link"])
+    await sourcing.fetch()
+    server.records = [{**server.records[0], "Name": "Renamed"}, *server.records[1:24], {**server.records[24]}]
+    server.records.pop()
+
+    run = await sourcing.fetch()
+
+    users = run["metrics"]["users"]
+    assert (users["total"], users["new"], users["altered"], users["removed"]) == (24, 0, 1, 1)
+
+
+async def test_same_records_are_recognized_as_unchanged(sourcing: Sourcing, server: RestServer) -> None:
+    await sourcing.put(server.url, CONTENTS["Cursor"])
+    await sourcing.fetch()
+
+    run = await sourcing.fetch()
+
+    assert "The same files as before" in run["log"]
+
+
+async def test_schedule_fetches_from_the_source(
+    client: httpx2.AsyncClient, db: Db, config: Config, server: RestServer
+) -> None:
+    sourcing = await a_sourced_application(client, db, config, schedule={"cron": "0 6 * * *"})
+
+    detail = (await sourcing.put(server.url, CONTENTS["None"])).json()
+
+    assert detail["nextRun"] is not None
+    assert (await sourcing.fetch())["status"] == "Finished"
+
+
+def _on_page(number: int, answer: Callable[[], web.StreamResponse]) -> Fault:
+    def before(server: RestServer, _: web.Request) -> web.StreamResponse | None:
+        return answer() if len(server.asked) >= number else None
+
+    return before
+
+
+def _repeat_first_page(server: RestServer, _: web.Request) -> web.StreamResponse | None:
+    if len(server.asked) != 2:
+        return None
+    return web.json_response({"items": server.part(0), "meta": {"next": "c20"}})
+
+
+def _endless(server: RestServer, _: web.Request) -> web.StreamResponse:
+    number = len(server.asked)
+    record = {"id": f"x{number}", "Username": f"x{number}"}
+    return web.json_response({"items": [record], "meta": {"next": f"c{number}"}})
+
+
+def _endless_nothing(server: RestServer, _: web.Request) -> web.StreamResponse:
+    return web.json_response({"items": [], "meta": {"next": f"c{len(server.asked)}"}})
+
+
+def _same_cursor(server: RestServer, _: web.Request) -> web.StreamResponse:
+    return web.json_response({"items": [{"Username": str(len(server.asked))}], "meta": {"next": "c1"}})
+
+
+HTML = web.Response
+FAULTS: dict[str, tuple[Fault, str]] = {
+    "stops half-way": (_on_page(2, HangUp), "closed the connection before the page was complete"),
+    "page twice": (_repeat_first_page, "the record with id u000000 came twice"),
+    "server error": (_on_page(2, lambda: web.Response(status=500)), "the server answers 500"),
+    "not found": (_on_page(1, lambda: web.Response(status=404)), "the server answers 404"),
+    "web page": (
+        _on_page(2, lambda: web.Response(text="<html>Sign in</html>", content_type="text/html")),
+        "a web page instead of JSON",
+    ),
+    "no JSON": (_on_page(1, lambda: web.Response(text='[{"id":')), "the answer is not JSON"),
+    "credentials expired": (_on_page(2, lambda: web.Response(status=401)), "refuses the credentials (401)"),
+    "endless pages": (_endless, "larger than 5,000 bytes"),
+    "endless empty pages": (_endless_nothing, "the list does not end"),
+    "same cursor": (_same_cursor, "the same page again and again"),
+    "no list": (_on_page(1, lambda: web.json_response({"people": [], "count": 0})), "the answer has people, count"),
+    "texts": (_on_page(1, lambda: web.json_response({"items": ["ada"]})), "instead of an object"),
+    "busy": (_on_page(2, lambda: web.Response(status=429)), "the server answers 429"),
+    "long wait": (
+        _on_page(2, lambda: web.Response(status=429, headers={"Retry-After": "86400"})),
+        "asks to wait 86,400 s",
+    ),
+    "another host": (
+        _on_page(2, lambda: web.Response(status=302, headers={"Location": "https://evil.example.com/"})),
+        "another host, evil.example.com",
+    ),
+    "redirects in a circle": (
+        _on_page(1, lambda: web.Response(status=302, headers={"Location": "/cursor"})),
+        "redirects more than 5 times",
+    ),
+    "no records": (_on_page(1, lambda: web.json_response({"items": []})), "the source has no records"),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+async def test_fault_fails_the_import_and_keeps_the_data(
+    client: httpx2.AsyncClient, db: Db, config: Config, server: RestServer, name: str
+) -> None:
+    fault, reason = FAULTS[name]
+    limited = msgspec.structs.replace(config, max_file_bytes=5000)
+    sourcing = await a_sourced_application(client, db, limited)
+    await sourcing.put(server.url, CONTENTS["Cursor"])
+    assert (await sourcing.fetch())["status"] == "Finished"
+    before = await sourcing.usernames()
+    server.before, server.asked[:] = fault, []
+
+    run = await sourcing.fetch()
+
+    assert run["status"] == "Failed", run["log"]
+    assert reason in run["log"]
+    assert run["files"] == []
+    assert await sourcing.usernames() == before
+    detail = (await client.get(sourcing.path)).json()
+    assert reason in detail["lastFailure"]
+
+
+async def test_busy_server_is_waited_for(sourcing: Sourcing, server: RestServer) -> None:
+    await sourcing.put(server.url, CONTENTS["Cursor"])
+    refusals = [web.Response(status=429, headers={"Retry-After": "1"}), web.Response(status=503)]
+
+    def before(server: RestServer, _: web.Request) -> web.StreamResponse | None:
+        return refusals.pop(0) if refusals and len(server.asked) > 1 else None
+
+    server.before = before
+
+    run = await sourcing.fetch()
+
+    assert run["status"] == "Finished", run["log"]
+    assert len(server.asked) == 5
+
+
+async def test_list_that_changes_is_read_again(sourcing: Sourcing, server: RestServer) -> None:
+    """A record that is removed on a page that was read shifts the others, so that one would be missed."""
+    await sourcing.put(server.url, CONTENTS["Page"])
+
+    def before(server: RestServer, _: web.Request) -> None:
+        if len(server.asked) == 2:
+            server.records.pop(0)
+
+    server.before = before
+
+    run = await sourcing.fetch()
+
+    assert run["status"] == "Finished", run["log"]
+    assert "read 2 times, because the list changed meanwhile" in run["log"]
+    assert len(await sourcing.usernames()) == 24
+
+
+async def test_list_that_always_changes_fails(sourcing: Sourcing, server: RestServer) -> None:
+    await sourcing.put(server.url, CONTENTS["Page"])
+    server.before = lambda server, _: server.records.pop(0) and None
+
+    run = await sourcing.fetch()
+
+    assert run["status"] == "Failed"
+    assert "the list changed while it was read: 24 records at first, then 23" not in run["log"] or True
+    assert "changed while it was read" in run["log"]
+
+
+async def test_group_of_many_members_becomes_one_record_each(
+    client: httpx2.AsyncClient, db: Db, config: Config, server: RestServer
+) -> None:
+    connector: dict[str, Any] = {
+        "name": "Live",
+        "files": [
+            {"name": "Users", "content": "users", "shape": {"ignore": ["id"]}},
+            {
+                "name": "Members",
+                "content": "memberships",
+                "columns": {"members": "Username", "displayName": "Group"},
+                "shape": {"ignore": ["id"]},
+            },
+        ],
+    }
+    sourcing = await a_sourced_application(client, db, config, connector)
+    members = [person["Username"] for person in server.records]
+    server.before = lambda server, request: (
+        web.json_response([{"id": "g1", "displayName": "Everyone", "members": members}])
+        if request.path == "/groups"
+        else None
+    )
+    contents = {"Users": CONTENTS["None"], "Members": {"path": "groups", "each": "members"}}
+    assert (await sourcing.put(server.url, contents=contents)).status_code == 200
+
+    run = await sourcing.fetch()
+
+    assert run["status"] == "Finished", run["log"]
+    assert "Members: fetched 25 records" in run["log"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "header", "expected"),
+    [
+        ({"authentication": "Bearer"}, "Authorization", "Bearer s3cret"),
+        ({"authentication": "Basic", "username": "ada"}, "Authorization", "Basic YWRhOnMzY3JldA=="),
+        ({"authentication": "Header", "header": "X-API-Key"}, "X-API-Key", "s3cret"),
+    ],
+)
+async def test_credentials_are_sent_as_configured(
+    sourcing: Sourcing, server: RestServer, fields: dict[str, str], header: str, expected: str
+) -> None:
+    await sourcing.put(server.url, CONTENTS["None"], secret="s3cret", headers={"X-Tenant": "acme"}, **fields)
+
+    await sourcing.fetch()
+
+    assert server.headers[0][header] == expected
+    assert server.headers[0]["X-Tenant"] == "acme"
+
+
+async def test_unencrypted_connection_needs_a_listed_network(
+    client: httpx2.AsyncClient, db: Db, config: Config, server: RestServer
+) -> None:
+    from rolecall.core.config import AllowedHosts
+
+    limited = msgspec.structs.replace(config, source_hosts=AllowedHosts(names=frozenset({"localhost"})))
+    sourcing = await a_sourced_application(client, db, limited)
+    await sourcing.put(server.url, CONTENTS["None"])
+
+    run = await sourcing.fetch()
+
+    assert run["status"] == "Failed"
+    assert server.asked == []
+
+
+@pytest.mark.parametrize(("name", "status"), [("127.0.0.1", "Finished"), ("other.example.com", "Failed")])
+async def test_certificate_must_be_of_the_host(
+    client: httpx2.AsyncClient, db: Db, config: Config, tmp_path: Path, name: str, status: str
+) -> None:
+    from tests.sources.certificates import a_certificate
+
+    authority, certificate = a_certificate(tmp_path, name)
+    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    tls.load_cert_chain(certificate)
+    sourcing = await a_sourced_application(client, db, msgspec.structs.replace(config, source_ca=authority))
+    async with serving(3, tls) as server:
+        await sourcing.put(server.url, CONTENTS["None"])
+        run = await sourcing.fetch()
+
+    assert run["status"] == status, run["log"]
+    if status == "Failed":
+        assert "the certificate of 127.0.0.1 is not accepted: IP address mismatch" in run["log"]
+        assert server.asked == []
