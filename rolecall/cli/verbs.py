@@ -53,6 +53,19 @@ NOUNS = {
             "unpin": Verb(calls.unpin_account, "rolecall app unpin ACCOUNT"),
         },
     ),
+    "source": Noun(
+        "Live sources: fetch the records of an application from SCIM, REST, LDAP or SQL.",
+        {
+            "show": Verb(calls.get_source, "rolecall source show Payroll"),
+            "set": Verb(
+                calls.put_source,
+                "rolecall source set Payroll REST https://api.example.com/v1 --contents @contents.json",
+            ),
+            "remove": Verb(calls.delete_source, "rolecall source remove Payroll"),
+            "test": Verb(calls.test_source, "rolecall source test Payroll"),
+            "fetch": Verb(calls.stage_import, "rolecall source fetch Payroll"),
+        },
+    ),
     "entitlements": Noun(
         "Groups and permissions of all applications: who holds them, since when and why.",
         {

@@ -6,6 +6,7 @@ from uuid import UUID
 import msgspec
 
 from rolecall.application_imports.read.sources import InputGroup, groups_of
+from rolecall.audit.actions import record
 from rolecall.core.caller import Caller
 from rolecall.core.checking import Facts, Json, check
 from rolecall.core.config import Config
@@ -66,8 +67,10 @@ def _problems(result: SourceTest) -> list[str]:
     return [problem for problem in (*tested, *understood) if problem]
 
 
-async def check_right(db: Db, caller: Caller, application_id: UUID) -> None:
+async def record_test(db: Db, caller: Caller, application_id: UUID, result: SourceTest) -> None:
+    """Note who used the credentials of a source; refuse the result to a caller who may not read people from it."""
     sources.require_right(caller, await queries.application(db, application_id))
+    await record(db, "Application", application_id, {"testedSource": "works" if result.is_working else "fails"})
 
 
 async def _source(

@@ -38,7 +38,7 @@ async def test_source(db: Db, caller: Caller, id: str, raw: SourceTest) -> Sourc
     Send a `source` to test it before it is saved. Nothing is stored. An identity source needs the scope
     `identities:write` as well.
     """
-    await actions.check_right(db, caller, known_guid("Application", id))
+    await actions.record_test(db, caller, known_guid("Application", id), raw)
     return raw
 
 

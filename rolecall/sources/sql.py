@@ -87,8 +87,8 @@ class PostgresConnection:
     async def pages(self, content: SourceContent) -> AsyncIterator[RecordPage]:
         query = content.query.strip().rstrip(";")
         try:
-            # Parsed alone first, as one statement: it cannot end the COPY around it.
-            await self._db.execute(f"EXPLAIN {query.replace('%', '%%')}", ())
+            # Parsed alone first, as one statement (binary results imply it): it cannot end the COPY around it.
+            await self._db.execute(f"EXPLAIN {query}", binary=True)
             statement = f"COPY (SELECT to_jsonb(r) FROM (\n{query}\n) AS r) TO STDOUT"
             async with self._db.cursor() as cursor, cursor.copy(statement) as copy:
                 records: list[FetchedRecord] = []

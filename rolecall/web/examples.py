@@ -29,6 +29,7 @@ _KNOWN: Json = {
     "ReviewerResponse.standIn": {},
     "ExceptionApproval.standIn": {},
     "SettingsBody.approvalLeadDays": 14,
+    "SourceBody.contents": {"Users": {"path": "users"}},
     "Stage.status": "Scheduled",
     "author": "API Token - ci",
     "callback": "https://rolecall.example/webhooks/callback/" + _ID.format(205),
@@ -85,7 +86,7 @@ def example_of(schema: Json, schemas: Json, *, asked: bool = False, field: str =
         case {"items": items}:
             return [example_of(items, schemas, asked=asked, field=field)]
         case {"type": "object"}:
-            return {}
+            return known if isinstance(known, dict) else {}
         case {"const": value} | {"enum": [value, *_]}:
             return known if known in schema.get("enum", ()) else value
         case {"format": "uuid"}:

@@ -3,10 +3,11 @@ from ipaddress import ip_network
 import msgspec
 import pytest
 
-from rolecall.core.config import Config
+from rolecall.core.config import AllowedHosts, Config
 
 
 @pytest.fixture
 def config(config: Config) -> Config:
-    """Allow webhooks to loopback."""
-    return msgspec.structs.replace(config, webhook_allow=(ip_network("127.0.0.0/8"),))
+    """Allow webhooks to loopback, and live sources there."""
+    loopback = (ip_network("127.0.0.0/8"),)
+    return msgspec.structs.replace(config, webhook_allow=loopback, source_hosts=AllowedHosts(networks=loopback))

@@ -137,6 +137,11 @@ async def test_every_route_that_changes_something_leaves_an_entry(
     await call("POST", "/api/webhooks/{id}/recover", hook, {"since": "2026-01-01"})
     await call("DELETE", "/api/webhooks/{id}", hook)
 
+    live = {"kind": "REST", "url": "http://127.0.0.1:9/", "contents": {"Users": {"path": "users"}}}
+    await call("PUT", "/api/applications/{id}/source", directory, live)
+    await call("POST", "/api/applications/{id}/source/test", directory)
+    await call("DELETE", "/api/applications/{id}/source", directory)
+
     saved = {"applicationId": str(crm), "name": "Export"}
     template = (await call("POST", "/api/connector-templates", json=saved))["id"]
     await call("DELETE", "/api/connector-templates/{id}", template)

@@ -102,6 +102,7 @@ PATHS = {
 }
 
 
+A_SOURCE = {"kind": "REST", "url": "https://hooks.example.com/v1", "contents": {"Users": {"path": "users"}}}
 # Bodies with fields that depend on each other.
 WHOLE: dict[str, Callable[[Any], Any]] = {
     # A configuration rejects unknown fields, which a schema that allows more fields cannot express.
@@ -110,6 +111,9 @@ WHOLE: dict[str, Callable[[Any], Any]] = {
     "createAccessRequest": lambda body: (
         without(fit(body), "group") | {"identityId": one("identities")(None), "action": possible(body.get("action"))}
     ),
+    # The host must be in the allow-list, and which keys apply depends on the kind.
+    "putSource": lambda _: dict(A_SOURCE),
+    "testSource": lambda _: {"source": dict(A_SOURCE)},
     # The application must have a connector of files.
     "saveConnectorTemplate": lambda _: {"applicationId": RECORDS["applications"][0], "name": another(None)},
     # Filters and columns depend on the list, a schedule on the settings of the process.

@@ -9,10 +9,12 @@ import httpx2
 import msgspec
 import pytest
 from aiohttp import web
+from psycopg.types.json import Jsonb
 
-from rolecall.core.config import Config
-from rolecall.core.db import Db
+from rolecall.core.config import AllowedHosts, Config
+from rolecall.core.db import Db, execute
 from rolecall.sources import http_client
+from tests.sources.certificates import a_certificate
 from tests.sources.rest_server import CONTENTS, HangUp, RestServer, serving
 from tests.sources.sourcing import Sourcing, a_sourced_application
 
@@ -40,9 +42,12 @@ async def test_nested_values_are_mapped_as_in_files(sourcing: Sourcing, server: 
     await sourcing.put(server.url, CONTENTS["Next"])
     await sourcing.fetch()
 
-    accounts = await sourcing.imports.items(f"/api/applications/{sourcing.id}/accounts?username=user7")
+    accounts = await sourcing.imports.items(f"/api/applications/{sourcing.id}/accounts")
 
-    assert [(each["email"], each["isActive"]) for each in accounts] == [("user7@example.com", False)]
+    assert {each["username"]: (each["email"], each["isActive"]) for each in accounts}["user7"] == (
+        "user7@example.com",
+        False,
+    )
 
 
 async def test_second_fetch_counts_what_changed(sourcing: Sourcing, server: RestServer) -> None:
@@ -84,8 +89,8 @@ def _on_page(number: int, answer: Callable[[], web.StreamResponse]) -> Fault:
     return before
 
 
-def _repeat_first_page(server: RestServer, _: web.Request) -> web.StreamResponse | None:
-    if len(server.asked) != 2:
+def _repeat_first_page(server: RestServer, request: web.Request) -> web.StreamResponse | None:
+    if request.query.get("cursor") != "c10":
         return None
     return web.json_response({"items": server.part(0), "meta": {"next": "c20"}})
 
@@ -104,7 +109,6 @@ def _same_cursor(server: RestServer, _: web.Request) -> web.StreamResponse:
     return web.json_response({"items": [{"Username": str(len(server.asked))}], "meta": {"next": "c1"}})
 
 
-HTML = web.Response
 FAULTS: dict[str, tuple[Fault, str]] = {
     "stops half-way": (_on_page(2, HangUp), "closed the connection before the page was complete"),
     "page twice": (_repeat_first_page, "the record with id u000000 came twice"),
@@ -199,8 +203,7 @@ async def test_list_that_always_changes_fails(sourcing: Sourcing, server: RestSe
     run = await sourcing.fetch()
 
     assert run["status"] == "Failed"
-    assert "the list changed while it was read: 24 records at first, then 23" not in run["log"] or True
-    assert "changed while it was read" in run["log"]
+    assert "the list changed while it was read: " in run["log"]
 
 
 async def test_group_of_many_members_becomes_one_record_each(
@@ -256,15 +259,21 @@ async def test_credentials_are_sent_as_configured(
 async def test_unencrypted_connection_needs_a_listed_network(
     client: httpx2.AsyncClient, db: Db, config: Config, server: RestServer
 ) -> None:
-    from rolecall.core.config import AllowedHosts
-
-    limited = msgspec.structs.replace(config, source_hosts=AllowedHosts(names=frozenset({"localhost"})))
+    """The source was saved when the network was listed; now only a name is."""
+    url = server.url.replace("127.0.0.1", "localhost")
+    names = AllowedHosts(frozenset({"localhost"}))
+    limited = msgspec.structs.replace(config, source_hosts=names)
     sourcing = await a_sourced_application(client, db, limited)
-    await sourcing.put(server.url, CONTENTS["None"])
+    await execute(
+        db,
+        "INSERT INTO sources VALUES (%(id)s, %(definition)s, now())",
+        id=sourcing.id,
+        definition=Jsonb({"kind": "REST", "url": url, "contents": {"Users": CONTENTS["None"]}}),
+    )
 
     run = await sourcing.fetch()
 
-    assert run["status"] == "Failed"
+    assert "localhost is asked without encryption, which is allowed only" in run["log"]
     assert server.asked == []
 
 
@@ -272,8 +281,6 @@ async def test_unencrypted_connection_needs_a_listed_network(
 async def test_certificate_must_be_of_the_host(
     client: httpx2.AsyncClient, db: Db, config: Config, tmp_path: Path, name: str, status: str
 ) -> None:
-    from tests.sources.certificates import a_certificate
-
     authority, certificate = a_certificate(tmp_path, name)
     tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     tls.load_cert_chain(certificate)

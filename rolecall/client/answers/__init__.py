@@ -5,3 +5,4 @@ from rolecall.client.answers.administration import *  # noqa: F403
 from rolecall.client.answers.applications import *  # noqa: F403
 from rolecall.client.answers.common import *  # noqa: F403
 from rolecall.client.answers.requests import *  # noqa: F403
+from rolecall.client.answers.sources import *  # noqa: F403
