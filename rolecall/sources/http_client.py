@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 import aiohttp
 import msgspec
-from multidict import CIMultiDictProxy
 from yarl import URL
 
 from rolecall.core.dialing import Blocked, guarded_connector, retry_after
@@ -41,7 +40,8 @@ _HEADERS = {
 
 class JsonAnswer(NamedTuple):
     value: Any
-    headers: CIMultiDictProxy[str]
+    # The values of the Link header.
+    links: list[str]
     url: URL
 
 
@@ -96,7 +96,7 @@ class SourceHttp:
                     return url.join(URL(target))
                 if answer.status != 200:
                     raise _refusal(answer)
-                return JsonAnswer(_decoded(await _whole(answer)), answer.headers, url)
+                return JsonAnswer(_decoded(await _whole(answer)), answer.headers.getall("Link", []), url)
         except (aiohttp.ClientError, OSError, ValueError) as error:
             raise self._unreachable(error) from error
 

@@ -15,9 +15,7 @@ class SourceFailed(Exception):
 
 
 class SourceKind(StrEnum):
-    SCIM = "SCIM"
     REST = "REST"
-    LDAP = "LDAP"
     SQL = "SQL"
 
 

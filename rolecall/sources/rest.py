@@ -143,7 +143,7 @@ def _next_url(request: PageRequest, content: SourceContent, answer: JsonAnswer, 
 
 
 def _next_link(request: PageRequest, _: SourceContent, answer: JsonAnswer, __: Progress) -> PageRequest | None:
-    found = [link for text in answer.headers.getall("Link", []) for link in _LINK.finditer(text)]
+    found = [link for text in answer.links for link in _LINK.finditer(text)]
     return _referred(request, next((link[1] for link in found if _NEXT.search(link[2])), None), answer)
 
 

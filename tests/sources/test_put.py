@@ -105,7 +105,7 @@ async def test_secret_of_a_file_is_used_with_its_date(sourcing: Sourcing, server
         ({"url": "https://api.example.com/"}, "url", "api.example.com is not in ROLECALL_SOURCE_HOSTS"),
         ({"url": "https://ada:pw@127.0.0.1/"}, "url", "without a user name or password"),
         ({"url": "ftp://127.0.0.1/"}, "url", "URL must be like https://api.example.com/v1"),
-        ({"kind": "FTP"}, "kind", "must be one of SCIM, REST, LDAP, SQL"),
+        ({"kind": "FTP"}, "kind", "must be one of "),
         ({"contents": {"Nobody": {}}}, "contents.Nobody", "Unknown file group"),
         ({"contents": {}}, "contents", "must have at least 1 entries"),
         ({"contents": {"Users": {"query": "SELECT 1"}}}, "contents.Users.query", "REST does not use query"),
