@@ -198,7 +198,11 @@ async def test_list_that_changes_is_read_again(sourcing: Sourcing, server: RestS
 
 async def test_list_that_always_changes_fails(sourcing: Sourcing, server: RestServer) -> None:
     await sourcing.put(server.url, CONTENTS["Page"])
-    server.before = lambda server, _: server.records.pop(0) and None
+
+    def before(server: RestServer, _: web.Request) -> None:
+        server.records.pop(0)
+
+    server.before = before
 
     run = await sourcing.fetch()
 

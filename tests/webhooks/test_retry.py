@@ -5,8 +5,8 @@ import httpx2
 
 from rolecall.core import clock
 from rolecall.core.db import Db
+from rolecall.core.dialing import retry_after
 from rolecall.webhooks.model import SCHEDULE
-from rolecall.webhooks.outgoing import retry_after
 from tests.builders import an_access_request
 from tests.webhooks.receivers import Receiver, accept, answering
 from tests.webhooks.sending import Post, a_hook, deliveries, delivery, outcomes
