@@ -389,7 +389,9 @@ CREATE TABLE public.conflict_exceptions (
     created_at timestamp with time zone NOT NULL,
     approved_on timestamp with time zone,
     ended_on timestamp with time zone,
-    CONSTRAINT status_is_known CHECK ((status = ANY (ARRAY['Pending'::text, 'Approved'::text, 'Withdrawn'::text, 'Expired'::text])))
+    duties uuid[] NOT NULL,
+    requester_id uuid NOT NULL,
+    CONSTRAINT status_is_known CHECK ((status = ANY (ARRAY['Pending'::text, 'Approved'::text, 'Withdrawn'::text, 'Expired'::text, 'Outgrown'::text])))
 );
 ALTER TABLE public.conflict_exceptions ALTER COLUMN number ADD GENERATED ALWAYS AS IDENTITY ( SEQUENCE NAME public.conflict_exceptions_number_seq START WITH 1 INCREMENT BY 1 NO MINVALUE NO MAXVALUE CACHE 1 );
 ALTER TABLE ONLY public.conflict_exceptions ADD CONSTRAINT conflict_exceptions_number_key UNIQUE (number);
@@ -400,7 +402,7 @@ CREATE UNIQUE INDEX one_current_exception ON public.conflict_exceptions USING bt
 CREATE TRIGGER note_delete AFTER DELETE ON public.conflict_exceptions REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_conflict_exceptions();
 CREATE TRIGGER note_insert AFTER INSERT ON public.conflict_exceptions REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_conflict_exceptions();
 CREATE TRIGGER note_update AFTER UPDATE ON public.conflict_exceptions REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_conflict_exceptions();
-CREATE TRIGGER notify_of_expired_exception AFTER UPDATE OF status ON public.conflict_exceptions FOR EACH ROW WHEN (((new.status = 'Expired'::text) AND (old.status <> 'Expired'::text))) EXECUTE FUNCTION public.notify_of_exception();
+CREATE TRIGGER notify_of_ended_exception AFTER UPDATE OF status ON public.conflict_exceptions FOR EACH ROW WHEN (((new.status = ANY (ARRAY['Expired'::text, 'Outgrown'::text])) AND (old.status <> new.status))) EXECUTE FUNCTION public.notify_of_exception();
 CREATE TRIGGER notify_of_new_exception AFTER INSERT ON public.conflict_exceptions FOR EACH ROW EXECUTE FUNCTION public.notify_of_exception();
 ALTER TABLE ONLY public.conflict_exceptions ADD CONSTRAINT conflict_exceptions_conflict_id_fkey FOREIGN KEY (conflict_id) REFERENCES public.conflicts(id);
 ALTER TABLE ONLY public.conflict_exceptions ADD CONSTRAINT conflict_exceptions_control_owner_id_fkey FOREIGN KEY (control_owner_id) REFERENCES public.identities(id);
@@ -436,7 +438,6 @@ CREATE TRIGGER keep_list_on_delete AFTER DELETE ON public.conflicts REFERENCING 
 CREATE TRIGGER keep_list_on_insert AFTER INSERT ON public.conflicts REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_conflicts_on_insert();
 CREATE TRIGGER keep_list_on_truncate AFTER TRUNCATE ON public.conflicts FOR EACH STATEMENT EXECUTE FUNCTION public.empty_list();
 CREATE TRIGGER keep_list_on_update AFTER UPDATE ON public.conflicts REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_conflicts_on_update();
-CREATE TRIGGER notify_of_conflicts AFTER INSERT ON public.conflicts REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.notify_of_conflicts();
 ALTER TABLE ONLY public.conflicts ADD CONSTRAINT conflicts_rule_id_fkey FOREIGN KEY (rule_id) REFERENCES public.duty_rules(id);
 
 CREATE TABLE public.connector_templates (
@@ -524,6 +525,8 @@ CREATE TABLE public.curations (
 ALTER TABLE ONLY public.curations ADD CONSTRAINT curations_pkey PRIMARY KEY (entitlement_id);
 CREATE INDEX curations_changed_on_idx ON public.curations USING btree (changed_on);
 CREATE INDEX curations_same_as_idx ON public.curations USING btree (same_as) WHERE (same_as IS NOT NULL);
+CREATE TRIGGER match_same_on_insert AFTER INSERT ON public.curations FOR EACH ROW WHEN ((new.same_as IS NOT NULL)) EXECUTE FUNCTION public.match_same_entitlements();
+CREATE TRIGGER match_same_on_update AFTER UPDATE OF same_as ON public.curations FOR EACH ROW WHEN ((old.same_as IS DISTINCT FROM new.same_as)) EXECUTE FUNCTION public.match_same_entitlements();
 CREATE TRIGGER note_delete AFTER DELETE ON public.curations REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_curations();
 CREATE TRIGGER note_insert AFTER INSERT ON public.curations REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_curations();
 CREATE TRIGGER note_update AFTER UPDATE ON public.curations REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_curations();
@@ -588,6 +591,7 @@ CREATE TABLE public.duties (
 ALTER TABLE ONLY public.duties ADD CONSTRAINT duties_pkey PRIMARY KEY (id);
 CREATE UNIQUE INDEX duties_by_name ON public.duties USING btree (lower(name));
 CREATE INDEX duties_in_order ON public.duties USING btree (name_key, id);
+CREATE TRIGGER end_exceptions_of_duty AFTER UPDATE OF patterns ON public.duties FOR EACH ROW WHEN ((old.patterns <> new.patterns)) EXECUTE FUNCTION public.end_exceptions_of_duty();
 CREATE TRIGGER note_delete AFTER DELETE ON public.duties REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_duties();
 CREATE TRIGGER note_insert AFTER INSERT ON public.duties REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_duties();
 CREATE TRIGGER note_update AFTER UPDATE ON public.duties REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_duties();
@@ -618,11 +622,11 @@ CREATE TABLE public.duty_holders (
 ALTER TABLE ONLY public.duty_holders ADD CONSTRAINT duty_holders_pkey PRIMARY KEY (duty_id, identity_id);
 CREATE INDEX duty_holders_identity_id_idx ON public.duty_holders USING btree (identity_id);
 CREATE INDEX duty_holders_listed_duty_id ON public.duty_holders USING btree (duty_id, list_key);
+CREATE TRIGGER end_outgrown_exceptions AFTER INSERT ON public.duty_holders FOR EACH STATEMENT EXECUTE FUNCTION public.end_outgrown_exceptions();
 CREATE TRIGGER keep_list_on_delete AFTER DELETE ON public.duty_holders REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_duty_holders_on_delete();
 CREATE TRIGGER keep_list_on_insert AFTER INSERT ON public.duty_holders REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_duty_holders_on_insert();
 CREATE TRIGGER keep_list_on_truncate AFTER TRUNCATE ON public.duty_holders FOR EACH STATEMENT EXECUTE FUNCTION public.empty_list();
 CREATE TRIGGER keep_list_on_update AFTER UPDATE ON public.duty_holders REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_duty_holders_on_update();
-ALTER TABLE ONLY public.duty_holders ADD CONSTRAINT duty_holders_duty_id_fkey FOREIGN KEY (duty_id) REFERENCES public.duties(id) ON DELETE CASCADE;
 
 CREATE TABLE public.duty_rule_duties (
     rule_id uuid NOT NULL,
@@ -631,6 +635,7 @@ CREATE TABLE public.duty_rule_duties (
 );
 ALTER TABLE ONLY public.duty_rule_duties ADD CONSTRAINT duty_rule_duties_pkey PRIMARY KEY (rule_id, duty_id);
 CREATE INDEX duty_rule_duties_duty_id_idx ON public.duty_rule_duties USING btree (duty_id);
+CREATE TRIGGER end_outgrown_exceptions AFTER INSERT ON public.duty_rule_duties FOR EACH STATEMENT EXECUTE FUNCTION public.end_outgrown_exceptions();
 ALTER TABLE ONLY public.duty_rule_duties ADD CONSTRAINT duty_rule_duties_duty_id_fkey FOREIGN KEY (duty_id) REFERENCES public.duties(id);
 ALTER TABLE ONLY public.duty_rule_duties ADD CONSTRAINT duty_rule_duties_rule_id_fkey FOREIGN KEY (rule_id) REFERENCES public.duty_rules(id);
 
@@ -725,9 +730,7 @@ CREATE TABLE public.exception_approvals (
     approver_id uuid NOT NULL,
     approver_name text NOT NULL,
     approved_on timestamp with time zone NOT NULL,
-    stand_in_id uuid,
-    stand_in_name text,
-    CONSTRAINT stand_in_has_a_name CHECK (((stand_in_id IS NULL) = (stand_in_name IS NULL)))
+    recorder_id uuid NOT NULL
 );
 ALTER TABLE ONLY public.exception_approvals ADD CONSTRAINT exception_approvals_pkey PRIMARY KEY (exception_id, "position");
 CREATE TRIGGER note_delete AFTER DELETE ON public.exception_approvals REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_exception_approvals();
@@ -1178,7 +1181,7 @@ CREATE TABLE public.notifications (
     message_id uuid,
     list_key text GENERATED ALWAYS AS (public.time_key(created_date, number)) STORED NOT NULL COLLATE pg_catalog."C",
     CONSTRAINT channel_is_known CHECK ((channel = ANY (ARRAY['Email'::text, 'Slack'::text, 'Teams'::text, 'Console'::text]))),
-    CONSTRAINT item_kind_is_known CHECK ((item_kind = ANY (ARRAY['Access Request'::text, 'Personnel Event'::text, 'Import'::text, 'Webhook'::text, 'Channel'::text, 'Exception'::text, 'Report'::text, 'Application'::text, 'Stand-In'::text, 'Duty Rule'::text]))),
+    CONSTRAINT item_kind_is_known CHECK ((item_kind = ANY (ARRAY['Access Request'::text, 'Personnel Event'::text, 'Import'::text, 'Webhook'::text, 'Channel'::text, 'Exception'::text, 'Report'::text, 'Application'::text]))),
     CONSTRAINT only_unsent_is_due CHECK (((status = ANY (ARRAY['New'::text, 'Pending'::text])) = (next_attempt_on IS NOT NULL))),
     CONSTRAINT pending_has_a_bundle CHECK (((status <> 'Pending'::text) OR ((bundle IS NOT NULL) AND (channel IS NOT NULL)))),
     CONSTRAINT status_is_known CHECK ((status = ANY (ARRAY['New'::text, 'Pending'::text, 'Sent'::text, 'Failed'::text, 'Withdrawn'::text, 'Console'::text])))
@@ -1603,8 +1606,6 @@ CREATE INDEX stand_ins_stand_in_id_ends_on_idx ON public.stand_ins USING btree (
 CREATE TRIGGER note_delete AFTER DELETE ON public.stand_ins REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_stand_ins();
 CREATE TRIGGER note_insert AFTER INSERT ON public.stand_ins REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_stand_ins();
 CREATE TRIGGER note_update AFTER UPDATE ON public.stand_ins REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_stand_ins();
-CREATE TRIGGER notify_of_ended_stand_in AFTER UPDATE OF ends_on ON public.stand_ins FOR EACH ROW WHEN ((new.ends_on < old.ends_on)) EXECUTE FUNCTION public.notify_of_stand_in();
-CREATE TRIGGER notify_of_new_stand_in AFTER INSERT ON public.stand_ins FOR EACH ROW EXECUTE FUNCTION public.notify_of_stand_in();
 ALTER TABLE ONLY public.stand_ins ADD CONSTRAINT stand_ins_identity_id_fkey FOREIGN KEY (identity_id) REFERENCES public.identities(id);
 ALTER TABLE ONLY public.stand_ins ADD CONSTRAINT stand_ins_stand_in_id_fkey FOREIGN KEY (stand_in_id) REFERENCES public.identities(id);
 
@@ -1752,8 +1753,8 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- In rolecall/migrations:
 -- 229c1cddc177 function in_any_case(text)
 -- 389904c47314 function username_key(text)
--- 3a406bc99890 function permission_in_any_case(text, text, text)
 -- 50fbeb2e42cc function time_key(timestamp with time zone, bigint)
+-- 3a406bc99890 function permission_in_any_case(text, text, text)
 -- 05bb7d68e0a8 function username_skeleton(text)
 
 -- In rolecall/schema/access_models.sql:
@@ -1773,6 +1774,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- 413beed846ee view access_model_privileges
 
 -- In rolecall/schema/access_requests.sql:
+-- 32fedd9c6160 function is_unshown(public.access_requests)
 -- 591b5810a982 function keep_access_requests_on_delete()
 -- b61f453ad5f4 function keep_access_requests_on_insert()
 -- 47a0851aaaca function keep_access_requests_on_update()
@@ -1786,6 +1788,8 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- ac8f9cb42868 function note_related_items()
 -- 818c5c418cc9 function note_request_conflicts()
 -- 6e74fcae5f55 function note_responses()
+-- d76083df75a0 function take_turns(text, text[])
+-- c6cd359f76bd function take_turns_of_groups(uuid[], text[])
 
 -- In rolecall/schema/accounts.sql:
 -- 887375b53992 function access_rank(text)
@@ -1795,6 +1799,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- a720a606a840 function parents_of(integer)
 -- 4f26f749b315 function groups_above(integer[], integer)
 -- f928f63d5b4e function count_matching()
+-- 70a28ad6dc69 function current_parents(uuid[])
 -- 0b158251212a function group_header(text)
 -- 5684f5e3a637 function identity_then(public.accounts, timestamp with time zone)
 -- 6ffed75146ba function now_import()
@@ -1849,6 +1854,9 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- f08f26e9882f function take_chain()
 
 -- In rolecall/schema/conflicts.sql:
+-- e6bf7ae3975f function end_exceptions(uuid[], text, timestamp with time zone)
+-- e18cba30aa70 function end_exceptions_of_duty()
+-- 8c155d71cc51 function end_outgrown_exceptions()
 -- 9a36d9c1bdf7 function except_conflicts()
 -- fe1511009f44 function note_conflict_exceptions()
 -- 520c5c44480c function note_exception_approvals()
@@ -1895,18 +1903,22 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- In rolecall/schema/duties.sql:
 -- 603c1a5779b9 function duty_holdings(uuid[], integer[])
 -- 8a37e766ddde function duty_spans(uuid[], uuid[])
--- 724ec5523ba4 function conflict_starts(uuid[], uuid[])
+-- 18d6a07ecf9f function is_conflict(bigint, bigint)
+-- 2dd88105575b function conflict_starts(uuid[], uuid[])
+-- 71e7963144d6 function duties_of_gone_group(integer)
+-- a3e3464181f7 function is_group_header(integer, text)
+-- bd7323123b06 function is_in_catalogue(uuid, text, text, text)
 -- 5a4a2aec95e1 function like_wildcard(text)
--- 200ff5fee395 function duties_given(uuid, text, text, text, text)
+-- a9977162ccd5 function duties_given(uuid, text, text, text, text)
 -- 846ca848f381 function duty_access(uuid[], uuid[], timestamp with time zone)
--- b46c74563cf6 function entitlements_matching(jsonb, integer)
+-- dde4353fe135 function entitlements_matching(jsonb, integer)
 -- 9c1bf02aa4cf function entitlements_of_duties(uuid[], integer)
--- b0a1a5d1e442 function evaluate_duties(uuid[], timestamp with time zone)
--- e2c85ffa5437 function evaluate_everything(timestamp with time zone)
+-- 465dd8fa801c function evaluate_duties(uuid[], timestamp with time zone)
+-- 60cf153466ce function evaluate_everything(timestamp with time zone)
 -- 9c148c29c919 function evaluate_import()
 -- 504205a80b4b function evaluate_people(uuid[], timestamp with time zone, integer)
 -- e529e1600932 function evaluate_rules(uuid[], timestamp with time zone)
--- 4b88c2e5c86b function groups_with_duties(uuid[], uuid[])
+-- fd2dcd04ca22 function groups_with_duties(uuid[], uuid[])
 -- 88a2b60648ed function keep_conflicts_on_delete()
 -- 716f38142d12 function keep_conflicts_on_insert()
 -- d851f2c07021 function keep_conflicts_on_update()
@@ -1914,12 +1926,14 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- f9867c394c92 function keep_duty_holders_on_insert()
 -- c193d7eae209 function keep_duty_holders_on_update()
 -- 2888ddaede3c function match_renamed()
+-- c1f10812f815 function match_same_entitlements()
 -- 5142eec18ab5 function move_duty_holders()
 -- 4fe28c8c377d function note_duties()
 -- 4ee2569a19c3 function note_duty_rules()
 -- a3d831cbe62f function note_people_to_evaluate()
 -- 4d234ae400cf function people_touched(integer, integer[])
--- 7ba0172860b4 function refresh_conflicts(uuid[], uuid[], timestamp with time zone, integer)
+-- c437c8fe51ea function refresh_conflicts(uuid[], uuid[], timestamp with time zone, integer)
+-- 90ced8d524e1 function refresh_duties(uuid[])
 -- 58e4f0e3a444 function refresh_duty_groups(uuid[], uuid[])
 -- 0990f1d85276 function refresh_duty_holders(uuid[], uuid[])
 -- 1ecd2cb1cbdf function take_duties_turn()
@@ -1935,7 +1949,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- e209adff5248 function keep_entitlements_on_update()
 -- ae7a12f000da function note_acting_owners()
 -- a70356c30fa6 function note_curations()
--- f990c6aec3d1 function rate_groups(integer[])
+-- fcbedb0285a4 function rate_groups(integer[])
 -- b7db5f428de8 function refresh_entitlements(uuid, integer)
 -- 22a818e0a088 function show_curation(uuid)
 -- 135016970d63 function show_entitlements()
@@ -1969,9 +1983,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- b0d02bced01c function note_notification_zones()
 -- baf2e3c1fcd9 function notify_of_acting_owners()
 -- eb2445b1e589 function notify_of_assigned_event()
--- c69d50ff39c1 function notify_of_conflicts()
--- b32b5eed1dbc function notify_of_ending_exceptions(timestamp with time zone)
--- 17b15b31e195 function notify_of_exception()
+-- 36808e6e1a16 function notify_of_exception()
 -- 9cab86c2cf17 function notify_of_failed_import()
 -- 202c0f735988 function notify_of_failing_channel()
 -- 631620bc74ea function notify_of_failing_webhook()
@@ -1983,9 +1995,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- 2cd8efd87cee function person_or_administrators(uuid)
 -- c9a65c8e0d2b function notify_of_report(uuid, uuid, boolean)
 -- bc0b52647adb function notify_of_request_events()
--- 5527be595628 function notify_of_stand_in()
 -- 77cc27fedc28 function notify_reviewers(uuid[], text)
--- 77349459b596 function people_of_rule(uuid)
 -- 502c4a453547 function people_who_respond(uuid, text)
 
 -- In rolecall/schema/personnel_events.sql:
@@ -2010,8 +2020,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 
 -- In rolecall/schema/stand_ins.sql:
 -- ced8248223b4 function is_absent(uuid, timestamp with time zone)
--- e00a7a96cd4f function may_decide(uuid)
--- 85cb5cab3f3d function stand_in_of(uuid, text, timestamp with time zone)
+-- 92504c7d50c2 function stand_in_of(uuid, text, timestamp with time zone)
 -- 77f8f06456d4 function stand_ins_for(uuid, text, timestamp with time zone)
 -- e6d1ced6d890 function can_be_answered(uuid, text, timestamp with time zone, uuid[])
 -- 6b6e759d0ab2 function note_stand_ins()

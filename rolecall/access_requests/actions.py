@@ -74,7 +74,7 @@ async def request_access(db: Db, caller: Caller, raw: Json, facts: Facts) -> Acc
     facts = await with_mentioned_applications(db, await identities.with_mentioned_identities(db, facts, raw), raw)
     new, problems = await read_request(db, raw, facts)
     found = (await separation.found_in(db, [new]))[0] if new and not problems else []
-    problems += separation.refusals(found)
+    problems += separation.refusals(new, found) if new else []
     body = check(NewRequestBody, raw, facts, problems)
     assert new
     new = msgspec.structs.replace(new, scheduled_start=body.scheduled_start, comment=body.comment)

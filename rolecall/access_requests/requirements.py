@@ -93,7 +93,8 @@ def reviewers_of(
                 reviewers = people.available(people.administrators, own) or [ADMINISTRATORS]
                 reason = f"{rule.reason}; the administrators respond because {_UNAVAILABLE[rule.responder]}"
             asked.append(RuleReviewers(rule.type, reason, reviewers))
-    asked += [_rule_owner(each, own, people) for each in conflicts if each.response is RuleResponse.APPROVE]
+    # A rule that blocks refuses gains before; what is left takes a control away.
+    asked += [_rule_owner(each, own, people) for each in conflicts if each.response is not RuleResponse.WARN]
     if all(rule.type != RequirementType.RESOLVE for rule in asked):
         administrators = people.available(people.administrators, own) or [ADMINISTRATORS]
         asked.append(RuleReviewers(RequirementType.RESOLVE, _NO_RULE, administrators))

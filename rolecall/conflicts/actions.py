@@ -18,6 +18,7 @@ from rolecall.duties import actions as duties
 from rolecall.duties import queries as duty_queries
 from rolecall.duties.model import ConflictStatus
 from rolecall.identities.queries import with_mentioned_identities
+from rolecall.tokens.queries import own_id
 from rolecall.work_items.actions import record_activity
 
 
@@ -62,9 +63,9 @@ async def ask_for_exception(db: Db, caller: Caller, id: str, raw: Json, facts: F
     await execute(
         db,
         """INSERT INTO conflict_exceptions (id, conflict_id, rule_id, identity_id, reason, control, control_owner_id,
-                                            until, status, asked_by, asked_by_name, created_at)
+                                            until, status, asked_by, asked_by_name, created_at, requester_id, duties)
            VALUES (%(id)s, %(conflict)s, %(rule)s, %(identity)s, %(reason)s, %(control)s, %(control_owner)s,
-                   %(until)s, 'Pending', %(caller_id)s, %(caller_name)s, %(now)s)""",
+                   %(until)s, 'Pending', %(caller_id)s, %(caller_name)s, %(now)s, %(requester)s, %(duties)s)""",
         id=new_id(),
         conflict=conflict.id,
         rule=conflict.rule.id,
@@ -76,6 +77,8 @@ async def ask_for_exception(db: Db, caller: Caller, id: str, raw: Json, facts: F
         caller_id=caller.id,
         caller_name=caller.name,
         now=facts.now,
+        requester=await own_id(db, caller),
+        duties=[side.duty.id for side in conflict.sides],
     )
     said = f"Asked for an exception until {body.until:%Y-%m-%d}"
     await record_activity(db, conflict.id, author=caller.name, action="Exception", content=said, now=facts.now)
@@ -92,8 +95,10 @@ async def approve_exception(db: Db, caller: Caller, id: str, raw: Json, facts: F
     await execute(
         db,
         """INSERT INTO exception_approvals (exception_id, position, part, approver_id, approver_name, approved_on,
-                                            stand_in_id, stand_in_name)
-           VALUES (%(id)s, %(position)s, %(part)s, %(approver)s, %(name)s, %(now)s, %(stand_in)s, %(stand_in_name)s)""",
+                                            stand_in_id, stand_in_name, recorder_id)
+           VALUES (%(id)s, %(position)s, %(part)s, %(approver)s, %(name)s, %(now)s, %(stand_in)s, %(stand_in_name)s,
+                   %(recorder)s)""",
+        recorder=await own_id(db, caller),
         id=asked.id,
         position=len(asked.approvals),
         part=approver.part,
@@ -145,7 +150,7 @@ async def withdraw_exception(db: Db, caller: Caller, id: str, raw: Json, facts: 
 
 async def expire_exceptions(db: Db, now: datetime) -> None:
     """End exceptions whose time is over; their conflicts are open again."""
-    # Fires notify_of_expired_exception, schema/notifications.sql.
+    # Fires notify_of_ended_exception, schema/notifications.sql.
     rows = await fetch_rows(
         db,
         """UPDATE conflict_exceptions SET status = 'Expired', ended_on = until

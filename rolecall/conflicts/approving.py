@@ -5,6 +5,7 @@ from uuid import UUID
 
 import msgspec
 
+from rolecall.conflicts.involvement import require_uninvolved
 from rolecall.conflicts.model import SECOND_APPROVERS, ApprovalPart, ExceptionStatus
 from rolecall.conflicts.shapes import ApproveExceptionBody, ConflictDetail, ConflictException
 from rolecall.core.caller import Caller, Scope
@@ -58,13 +59,16 @@ async def approvers_for(db: Db, conflict: ConflictDetail) -> Approvers:
                   i.id IN (SELECT a.owner_id FROM applications a WHERE a.id = ANY(%(applications)s)),
                   EXISTS (SELECT FROM console_roles c WHERE c.identity_id = i.id AND c.role = 'Administrator')
            FROM identities i JOIN duty_rules r ON r.id = %(rule)s
-           WHERE may_decide(i.id) AND i.id <> %(identity)s AND (
+           WHERE may_decide(i.id) AND i.id <> ALL(%(involved)s) AND (
                i.id = (r.definition ->> 'ownerId')::uuid
                OR i.id IN (SELECT a.owner_id FROM applications a WHERE a.id = ANY(%(applications)s))
                OR i.id IN (SELECT identity_id FROM console_roles WHERE role = 'Administrator'))
            ORDER BY i.list_key""",
         rule=conflict.rule.id,
-        identity=conflict.identity.id,
+        involved=[
+            conflict.identity.id,
+            *(one.asked_by.id for one in conflict.exceptions if one.status is ExceptionStatus.PENDING),
+        ],
         applications=[each.access.application.id for side in conflict.sides for each in side.access],
     )
     rule_owners = {id: name for id, name, owns_rule, *_ in rows if owns_rule}
@@ -107,9 +111,7 @@ async def approver_of(
     elif body.stand_in_id:
         stand_in = await acting_for(db, body.stand_in_id, given, _APPROVE, now)
     both = {given} | ({stand_in.id} if stand_in else set())
-    await _refuse_own(db, caller, conflict, both)
-    if both & _involved(asked):
-        raise Conflict("This person has approved already; the other approval must come from another person")
+    await require_uninvolved(db, caller, conflict, asked, both)
     if (not stand_in or given in people.owners) and (found := people.part_of(given, asked)):
         return msgspec.structs.replace(found, stand_in=stand_in)
     taken = {each.part for each in asked.approvals}
@@ -118,15 +120,10 @@ async def approver_of(
 
 
 def _involved(asked: ConflictException) -> set[UUID]:
-    """Return everyone who approved, for themselves or for another person."""
-    return {id for each in asked.approvals for id in (each.approver.id, each.stand_in and each.stand_in.id) if id}
-
-
-async def _refuse_own(db: Db, caller: Caller, conflict: ConflictDetail, approvers: set[UUID]) -> None:
-    """Refuse an approval of one's own exception, also by a token that the person made."""
-    owners = await fetch_rows(db, "SELECT owner_id FROM tokens WHERE id = %(id)s", id=caller.id)
-    if conflict.identity.id in approvers | {caller.id} | {id for (id,) in owners}:
-        raise Conflict("You cannot approve your own exception; another person must decide")
+    """Return everyone who asked for the exception or approved it, for themselves or for another person."""
+    return {asked.asked_by.id} | {
+        id for each in asked.approvals for id in (each.approver.id, each.stand_in and each.stand_in.id) if id
+    }
 
 
 def may_ask(caller: Caller, conflict: ConflictDetail, people: Approvers) -> bool:

@@ -5,17 +5,26 @@ LONGEST_EXCEPTION = timedelta(days=366)
 
 
 class ExceptionStatus(StrEnum):
+    """`Outgrown`: the person holds another duty of the rule, or a duty got new patterns, since it was asked for."""
+
     PENDING = "Pending"
     APPROVED = "Approved"
     WITHDRAWN = "Withdrawn"
     EXPIRED = "Expired"
+    OUTGROWN = "Outgrown"
 
 
 MOVES = {
-    ExceptionStatus.PENDING: {ExceptionStatus.APPROVED, ExceptionStatus.WITHDRAWN, ExceptionStatus.EXPIRED},
-    ExceptionStatus.APPROVED: {ExceptionStatus.WITHDRAWN, ExceptionStatus.EXPIRED},
+    ExceptionStatus.PENDING: {
+        ExceptionStatus.APPROVED,
+        ExceptionStatus.WITHDRAWN,
+        ExceptionStatus.EXPIRED,
+        ExceptionStatus.OUTGROWN,
+    },
+    ExceptionStatus.APPROVED: {ExceptionStatus.WITHDRAWN, ExceptionStatus.EXPIRED, ExceptionStatus.OUTGROWN},
     ExceptionStatus.WITHDRAWN: set[ExceptionStatus](),
     ExceptionStatus.EXPIRED: set[ExceptionStatus](),
+    ExceptionStatus.OUTGROWN: set[ExceptionStatus](),
 }
 
 

@@ -1,4 +1,5 @@
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from enum import StrEnum
 from uuid import UUID
 
@@ -58,6 +59,14 @@ class RuleDefinition(msgspec.Struct, frozen=True, rename="camel"):
     @property
     def duties(self) -> set[UUID]:
         return {*self.conflicts, *([self.without] if self.without else [])}
+
+    def joined(self, held: AbstractSet[UUID], controls: AbstractSet[UUID]) -> list[UUID]:
+        """Return the duties that a person must not hold together but does, if no control duty is among `controls`.
+
+        This is the one rule of a conflict in Python; `is_conflict`, schema/duties.sql, is the same in SQL.
+        """
+        together = [duty for duty in self.conflicts if duty in held]
+        return together if len(together) > 1 and self.without not in controls else []
 
     def contradicts(self, other: "RuleDefinition") -> bool:
         """Return whether one rule demands what the other forbids.

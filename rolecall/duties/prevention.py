@@ -1,11 +1,12 @@
 """The one check of access before it is given: which conflicts would it create, by rules in effect.
 
 Requests, events, access models and restores ask here. A proposal says what a person would gain and lose, and what other
-open requests would give them; the answer names the rules.
+open requests would give and take; the answer names the rules.
 """
 
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from uuid import UUID
 
 import msgspec
@@ -21,7 +22,7 @@ from rolecall.settings.policy import Level
 class ProposedAccess(msgspec.Struct, frozen=True):
     """A privilege by name: for a membership, the header is what the application calls groups, or None.
 
-    `account` is the username; it matters for losses, because another account may keep the same access.
+    `holder` is the account, or the group if `is_group`. It matters for losses: another holder may keep the same access.
     """
 
     application_id: UUID
@@ -29,20 +30,27 @@ class ProposedAccess(msgspec.Struct, frozen=True):
     section: str
     permission: str
     access: Access
-    account: str = ""
+    holder: str = ""
+    is_group: bool = False
+
+
+# Access with the duties that it gives or, where it is lost, no longer gives.
+AccessDuties = Mapping[ProposedAccess, AbstractSet[UUID]]
+_NOTHING: AccessDuties = {}
 
 
 class AccessProposal(msgspec.Struct, frozen=True):
-    """What a person would gain; `waiting` is what other open requests would give them, `losses` what they would lose.
+    """What a person would gain and lose; `waiting` and `leaving` are what other open requests would give and take.
 
     Without an identity the person does not exist yet and holds nothing. A control duty must be held or be among the
-    gains: one that another request would give may never come.
+    gains, and no request may take it away: one that another request would give may never come.
     """
 
     identity_id: UUID | None
-    gains: Sequence[ProposedAccess]
-    waiting: Sequence[ProposedAccess] = ()
-    losses: Sequence[ProposedAccess] = ()
+    gains: AccessDuties
+    waiting: AccessDuties = _NOTHING
+    losses: AccessDuties = _NOTHING
+    leaving: AccessDuties = _NOTHING
 
 
 class WouldConflict(msgspec.Struct, frozen=True, rename="camel"):
@@ -60,46 +68,51 @@ class WouldConflict(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class FoundConflict(msgspec.Struct, frozen=True):
-    """A conflict with the places of the gains that would create it."""
+    """A conflict with the gains that would create it, and the losses that would take its control away."""
 
     conflict: WouldConflict
-    gains: frozenset[int]
+    gains: frozenset[ProposedAccess]
+    losses: frozenset[ProposedAccess] = frozenset()
 
 
-async def conflicts_of(
-    db: Db, proposals: Sequence[AccessProposal], given: dict[ProposedAccess, set[UUID]]
-) -> list[list[FoundConflict]]:
-    """Return the conflicts that each proposal would create; `given` are the duties that the gains would give."""
-    rules, names = await _rules_with(db, {duty for duties in given.values() for duty in duties})
-    given = given | await duties_given(db, {each for proposal in proposals for each in proposal.waiting} - given.keys())
-    held = await _held(db, proposals, set(names))
+async def conflicts_of(db: Db, proposals: Sequence[AccessProposal]) -> list[list[FoundConflict]]:
+    """Return the conflicts that each proposal would create."""
+    gained = {duty for proposal in proposals for duty in _all(proposal.gains)}
+    lost = {duty for proposal in proposals for duty in _all(proposal.losses)}
+    people = {proposal.identity_id for proposal in proposals if proposal.identity_id}
+    rules = await _rules_with(db, gained, lost, people)
+    held = await _held(db, proposals, rules)
     return [
-        [
-            found
-            for id, rule in rules.items()
-            if (found := _conflict(id, rule, proposal, before, given, names)) is not None
-        ]
-        for proposal, before in zip(proposals, held, strict=True)
+        [found for id in rules.rules if (found := _conflict(id, rules, proposal, duties)) is not None]
+        for proposal, duties in zip(proposals, held, strict=True)
     ]
 
 
-def _conflict(
-    id: UUID,
-    rule: RuleDefinition,
-    proposal: AccessProposal,
-    held: set[UUID],
-    given: dict[ProposedAccess, set[UUID]],
-    names: dict[UUID, str],
-) -> FoundConflict | None:
+def _all(access: AccessDuties) -> set[UUID]:
+    return {duty for duties in access.values() for duty in duties}
+
+
+class _HeldDuties(msgspec.Struct, frozen=True):
+    """The duties that a person holds: now, after their losses, and after those of other open requests too."""
+
+    before: set[UUID]
+    kept: set[UUID]
+    secure: set[UUID]
+
+
+def _conflict(id: UUID, rules: "_Rules", proposal: AccessProposal, held: _HeldDuties) -> FoundConflict | None:
+    rule = rules.rules[id]
     apart = set(rule.conflicts)
-    new = {place: given[each] & apart - held for place, each in enumerate(proposal.gains)}
-    after = held.union(*(given[each] for each in (*proposal.gains, *proposal.waiting)))
-    together = [duty for duty in rule.conflicts if duty in after]
-    is_controlled = rule.without in held.union(*(given[each] for each in proposal.gains))
-    if not any(new.values()) or len(together) < 2 or is_controlled:
+    controls = held.secure | _all(proposal.gains)
+    together = rule.joined(held.kept | _all(proposal.gains) | _all(proposal.waiting), controls)
+    new = frozenset(each for each, duties in proposal.gains.items() if duties & apart - held.kept)
+    is_uncontrolled = rule.without in held.before and rule.without not in controls
+    lost = frozenset(each for each, duties in proposal.losses.items() if is_uncontrolled and rule.without in duties)
+    if not together or not (new or lost):
         return None
-    conflict = WouldConflict(id, rule.name, rule.risk, rule.response, rule.owner_id, [names[duty] for duty in together])
-    return FoundConflict(conflict, frozenset(place for place, duties in new.items() if duties))
+    names = [rules.names[duty] for duty in together]
+    conflict = WouldConflict(id, rule.name, rule.risk, rule.response, rule.owner_id, names)
+    return FoundConflict(conflict, new, lost)
 
 
 async def duties_given(db: Db, access: Iterable[ProposedAccess]) -> dict[ProposedAccess, set[UUID]]:
@@ -110,11 +123,12 @@ async def duties_given(db: Db, access: Iterable[ProposedAccess]) -> dict[Propose
         return found
     rows = await fetch_rows(
         db,
+        # A subquery for each row instead of a join, which would read the duties of all rules.
         """SELECT asked.n, d.duty_id FROM unnest(%(applications)s::uuid[], %(headers)s::text[], %(sections)s::text[],
                   %(permissions)s::text[], %(accesses)s::text[]) WITH ORDINALITY
                   AS asked (application_id, header, section, permission, access, n)
            CROSS JOIN LATERAL duties_given(application_id, header, section, permission, access) AS d
-           WHERE d.duty_id IN (SELECT duty_id FROM duty_rule_duties)""",
+           WHERE (SELECT true FROM duty_rule_duties r WHERE r.duty_id = d.duty_id LIMIT 1)""",
         applications=[each.application_id for each in asked],
         headers=[each.header for each in asked],
         sections=[each.section for each in asked],
@@ -126,60 +140,80 @@ async def duties_given(db: Db, access: Iterable[ProposedAccess]) -> dict[Propose
     return found
 
 
-async def _rules_with(db: Db, duties: set[UUID]) -> tuple[dict[UUID, RuleDefinition], dict[UUID, str]]:
-    """Return the rules in effect that keep one of these duties apart, and the names of all duties of these rules."""
+class _Rules(msgspec.Struct, frozen=True):
+    """Rules in effect, the names of their duties, and the duties of these rules that people hold."""
+
+    rules: dict[UUID, RuleDefinition]
+    names: dict[UUID, str]
+    held: dict[UUID, set[UUID]]
+
+
+async def _rules_with(db: Db, gained: set[UUID], lost: set[UUID], people: set[UUID]) -> _Rules:
+    """Return the rules that keep a gained duty apart or that a lost duty controls, and who holds their duties."""
     rows = await fetch_rows(
         db,
-        """SELECT r.id, r.definition, array_agg(d.id), array_agg(d.name) FROM duty_rules r
-           JOIN duty_rule_duties x ON x.rule_id = r.id JOIN duties d ON d.id = x.duty_id
+        """SELECT r.id, r.definition, d.id, d.name, ARRAY(
+                      SELECT h.identity_id FROM duty_holders h
+                      WHERE h.duty_id = d.id AND h.identity_id = ANY(%(people)s))
+           FROM duty_rules r JOIN duty_rule_duties x ON x.rule_id = r.id JOIN duties d ON d.id = x.duty_id
            WHERE r.is_in_effect AND r.id IN (
-               SELECT rule_id FROM duty_rule_duties WHERE duty_id = ANY(%(duties)s) AND NOT is_control)
-           GROUP BY r.id ORDER BY r.name_key, r.id""",
-        duties=list(duties),
-    )
-    rules = {id: msgspec.convert(definition, RuleDefinition) for id, definition, *_ in rows}
-    return rules, {id: name for _, _, ids, names in rows for id, name in zip(ids, names, strict=True)}
-
-
-async def _held(db: Db, proposals: Sequence[AccessProposal], duties: set[UUID]) -> list[set[UUID]]:
-    """Return the duties that each person holds and would not lose."""
-    people = {proposal.identity_id for proposal in proposals if proposal.identity_id}
-    rows = await fetch_rows(
-        db,
-        """SELECT identity_id, duty_id FROM duty_holders
-           WHERE identity_id = ANY(%(people)s) AND duty_id = ANY(%(duties)s)""",
+               SELECT rule_id FROM duty_rule_duties
+               WHERE duty_id = ANY(%(gained)s) AND NOT is_control OR duty_id = ANY(%(lost)s) AND is_control)
+           ORDER BY r.name_key, r.id""",
+        gained=list(gained),
+        lost=list(lost),
         people=list(people),
-        duties=list(duties),
     )
-    held = defaultdict[UUID | None, set[UUID]](set)
-    for identity_id, duty_id in rows:
-        held[identity_id].add(duty_id)
-    losing = {each.identity_id for each in proposals if each.losses and each.identity_id and held[each.identity_id]}
-    access = await queries.access_by(db, duties, losing, None) if losing else {}
-    return [
-        {
-            duty
-            for duty in held[proposal.identity_id]
-            if not (proposal.losses and proposal.identity_id)
-            or any(_key(entry) not in _keys(proposal.losses) for entry in access.get((proposal.identity_id, duty), []))
+    found = _Rules({}, {}, {id: set() for id in people})
+    for id, definition, duty_id, name, holders in rows:
+        if id not in found.rules:
+            found.rules[id] = msgspec.convert(definition, RuleDefinition)
+        found.names[duty_id] = name
+        for holder in holders:
+            found.held[holder].add(duty_id)
+    return found
+
+
+async def _held(db: Db, proposals: Sequence[AccessProposal], rules: _Rules) -> list[_HeldDuties]:
+    """Return the duties that each person holds, and which of them would stay."""
+    losing = {
+        each.identity_id
+        for each in proposals
+        if each.identity_id and (each.losses or each.leaving) and rules.held[each.identity_id]
+    }
+    access = await queries.access_by(db, set(rules.names), losing, None) if losing else {}
+
+    def staying(proposal: AccessProposal, before: set[UUID], *taken: AccessDuties) -> set[UUID]:
+        if proposal.identity_id not in losing:
+            return before
+        keys = {
+            duty: {_key(each) for lost in taken for each, duties in lost.items() if duty in duties} for duty in before
         }
-        for proposal in proposals
-    ]
+        entries = {duty: access.get((proposal.identity_id, duty), []) for duty in before}
+        return {duty for duty in before if any(not keys[duty] & _keys(entry) for entry in entries[duty])}
+
+    def of(proposal: AccessProposal) -> _HeldDuties:
+        before = rules.held[proposal.identity_id] if proposal.identity_id else set[UUID]()
+        kept = staying(proposal, before, proposal.losses)
+        return _HeldDuties(before, kept, staying(proposal, before, proposal.losses, proposal.leaving))
+
+    return [of(proposal) for proposal in proposals]
 
 
-_Key = tuple[UUID, str, str | None, str, str]
+_Key = tuple[UUID, bool, str, str | None, str, str]
 
 
-def _key(entry: DutyAccess) -> _Key:
-    """Return how a request names the access: by the group that the account is in, if it is not direct."""
-    account = entry.application.id, entry.account.username
-    if entry.path:
-        return *account, entry.path_header, "", entry.path[0]
-    return *account, entry.header, entry.section, entry.name
+def _key(loss: ProposedAccess) -> _Key:
+    return loss.application_id, loss.is_group, loss.holder, loss.header, loss.section, loss.permission
 
 
-def _keys(losses: Sequence[ProposedAccess]) -> set[_Key]:
-    return {(each.application_id, each.account, each.header, each.section, each.permission) for each in losses}
+def _keys(entry: DutyAccess) -> set[_Key]:
+    """Return how requests name the access: by the account's group and by what that group holds, or as direct access."""
+    there, username = entry.application.id, entry.account.username
+    names = entry.header, entry.section, entry.name
+    if not entry.path:
+        return {(there, False, username, *names)}
+    return {(there, False, username, entry.path_header, "", entry.path[0]), (there, True, entry.path[-1], *names)}
 
 
 class ModelConflicts(msgspec.Struct, frozen=True, rename="camel"):
@@ -194,29 +228,29 @@ class ModelConflicts(msgspec.Struct, frozen=True, rename="camel"):
 
 async def conflicts_among(db: Db, people: Sequence[UUID], gains: Sequence[ProposedAccess]) -> list[ModelConflicts]:
     """Count the people who would be newly in conflict if all of them had this access, by rule."""
-    given = {duty for duties in (await duties_given(db, set(gains))).values() for duty in duties}
-    rules, _ = await _rules_with(db, given)
-    if not rules:
+    given = _all(await duties_given(db, set(gains)))
+    found = await _rules_with(db, given, set(), set())
+    if not found.rules:
         return []
+    # People who hold the same duties are counted together: there are few combinations.
     rows = await fetch_rows(
         db,
-        """WITH people AS MATERIALIZED (SELECT unnest(%(people)s::uuid[]) AS id), after AS (
-               SELECT p.id, d.id AS duty_id FROM people p CROSS JOIN unnest(%(given)s::uuid[]) AS d (id)
-               UNION SELECT h.identity_id, h.duty_id FROM duty_holders h JOIN people p ON p.id = h.identity_id
-           ), found AS (
-               SELECT r.rule_id, a.id FROM duty_rule_duties r JOIN after a ON a.duty_id = r.duty_id
-               WHERE r.rule_id = ANY(%(rules)s) GROUP BY r.rule_id, a.id
-               HAVING count(*) FILTER (WHERE NOT r.is_control) > 1 AND count(*) FILTER (WHERE r.is_control) = 0
-               EXCEPT SELECT rule_id, identity_id FROM conflicts WHERE until IS NULL
-           )
-           SELECT rule_id, count(*) FROM found GROUP BY rule_id""",
+        """SELECT held, count(*) FROM (
+               SELECT array_agg(h.duty_id ORDER BY h.duty_id) FILTER (WHERE h.duty_id IS NOT NULL) AS held
+               FROM unnest(%(people)s::uuid[]) AS p (id)
+               LEFT JOIN duty_holders h ON h.identity_id = p.id AND h.duty_id = ANY(%(duties)s)
+               GROUP BY p.id) AS people GROUP BY held""",
         people=list(people),
-        given=list(given),
-        rules=list(rules),
+        duties=list(found.names),
     )
-    counts: dict[UUID, int] = dict(rows)
+    counts = Counter[UUID]()
+    for duties, count in rows:
+        held = set(duties or ())
+        after = held | given
+        new = [id for id, rule in found.rules.items() if rule.joined(after, after) and not rule.joined(held, held)]
+        counts.update(dict.fromkeys(new, count))
     return [
         ModelConflicts(id, rule.name, rule.risk, rule.response, counts[id])
-        for id, rule in rules.items()
-        if id in counts
+        for id, rule in found.rules.items()
+        if counts[id]
     ]

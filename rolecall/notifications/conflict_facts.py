@@ -41,6 +41,7 @@ async def of_conflicts(db: Db, ids: Sequence[UUID], _: FactContext) -> dict[UUID
 _EXCEPTION_RESULTS = {
     "Pending": "waits for your approval",
     "Expired": "has expired, and the conflict is open again",
+    "Outgrown": "has ended, because the conflict grew beyond it, and the conflict is open again",
     "Ending": "ends on {}; renew it or have the access removed",
 }
 
@@ -50,7 +51,7 @@ async def of_exceptions(db: Db, ids: Sequence[UUID], context: FactContext) -> di
         db,
         """SELECT n.id, n.part, e.conflict_id, i.first_name || ' ' || i.last_name, r.name, e.until,
                   e.status = CASE n.part WHEN 'Ending' THEN 'Approved' ELSE n.part END
-                  AND (n.part <> 'Expired' OR EXISTS (
+                  AND (n.part NOT IN ('Expired', 'Outgrown') OR EXISTS (
                       SELECT FROM conflicts c WHERE c.rule_id = e.rule_id AND c.identity_id = e.identity_id
                       AND c.status = 'Open')),
                   e.control_owner_id = n.identity_id, e.asked_by = n.identity_id, o.first_name || ' ' || o.last_name

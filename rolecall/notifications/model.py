@@ -156,7 +156,7 @@ MEANINGS = {
     NotificationKind.REPORT: "A scheduled report that you receive was written, or one of yours failed",
     NotificationKind.OWNERSHIP: "The owner of groups or permissions left, and you act in their place",
     NotificationKind.CONFLICT_OPENED: "People hold duties that a rule of yours keeps apart",
-    NotificationKind.CONFLICT_EXCEPTION: "An exception of a conflict waits for your approval, ends soon or has expired",
+    NotificationKind.CONFLICT_EXCEPTION: "An exception of a conflict waits for your approval, ends soon or has ended",
     NotificationKind.STAND_IN: "You were named as a stand-in, or a stand-in was named for you",
 }
 # A message about a failing channel would have to go through it.

@@ -44,6 +44,34 @@ END $$;
 CREATE OR REPLACE TRIGGER keep_past AFTER UPDATE ON access_requests REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
     FOR EACH STATEMENT EXECUTE FUNCTION keep_past_resolutions();
 
+-- Whether access that a request gives or takes is not known from imports yet: it is open, or completed since the last import began.
+CREATE OR REPLACE FUNCTION is_unshown(r access_requests) RETURNS boolean STABLE LANGUAGE sql RETURN
+    r.status <> 'Canceled' AND (r.status <> 'Completed' OR NOT EXISTS (
+        SELECT FROM application_imports i
+        WHERE i.application_id = r.application_id AND i.status = 'Finished' AND i.created_at >= r.completed_on));
+
+-- Serialize the checks of requests about the same people or groups. They share 256 locks of each kind, because a lock for each of 100,000
+-- people would fill the lock table.
+CREATE OR REPLACE FUNCTION take_turns(kind text, keys text[]) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM pg_advisory_xact_lock(hashtextextended(kind || ' ' || part, 0)) FROM (
+        SELECT DISTINCT hashtextextended(key, 0) & 255 AS part FROM unnest(keys) AS key ORDER BY 1) AS parts;
+END $$;
+
+-- Serialize the checks of requests that name these groups, before those of people. Return false if no rule keeps duties apart.
+CREATE OR REPLACE FUNCTION take_turns_of_groups(there uuid[], names text[]) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+    named text[];
+BEGIN
+    IF NOT EXISTS (SELECT FROM duty_rule_duties) THEN
+        RETURN false;
+    END IF;
+    named := ARRAY(SELECT g.number::text FROM unnest(there, names) AS asked (application_id, name)
+                   JOIN groups g ON g.application_id = asked.application_id AND g.name = asked.name);
+    PERFORM take_turns('group', named) WHERE cardinality(named) > 0;
+    RETURN true;
+END $$;
+
 CALL keep_list('access_requests', 'application_id', 'status', 'action');
 CALL keep_list('waiting_requests');
 CALL keep_audit('access_requests', '''Access Request''', 'r.id', $$to_jsonb(r) - '{id,list_key,status_since}'::text[]$$);

@@ -55,6 +55,15 @@ CREATE OR REPLACE FUNCTION parents_of(child int) RETURNS TABLE (parent int, duri
     WHERE v.group_number = child AND v.parent <> '' GROUP BY p.number;
 END;
 
+-- The same rule now, for all groups of these applications at once.
+CREATE OR REPLACE FUNCTION current_parents(there uuid[]) RETURNS TABLE (child int, parent int) STABLE LANGUAGE sql BEGIN ATOMIC
+    SELECT DISTINCT ON (c.number) c.number, p.number
+    FROM groups c JOIN group_versions v ON v.group_number = c.number AND v.until_import IS NULL AND v.parent <> ''
+    JOIN groups p ON p.application_id = c.application_id AND in_any_case(p.name) = in_any_case(v.parent)
+    WHERE c.application_id = ANY (there)
+    ORDER BY c.number, p.name = v.parent DESC, p.number;
+END;
+
 -- The same rule from the other end: the groups that name this one as their parent, unless they mean another by its exact name or by a lower
 -- number.
 CREATE OR REPLACE FUNCTION children_of(parent int) RETURNS TABLE (child int, during int4range) STABLE LANGUAGE sql BEGIN ATOMIC

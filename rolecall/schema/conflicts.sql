@@ -1,6 +1,8 @@
 -- Exceptions of conflicts: the audit of their decisions, and their effect on the status of a conflict.
 --
--- INSERT of conflicts (refresh_conflicts, schema/duties.sql) fires `except_conflicts`.
+-- INSERT of conflicts (refresh_conflicts, schema/duties.sql) fires `except_conflicts`. An exception covers the duties that the person held when
+-- it was asked for, as they were then. INSERT of duty_holders and duty_rule_duties (schema/duties.sql) and UPDATE of a duty's patterns
+-- (duties/actions.py) fire `end_outgrown_…`.
 
 -- A conflict that begins again while its exception is in force is excepted.
 CREATE OR REPLACE FUNCTION except_conflicts() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -11,6 +13,53 @@ BEGIN
 END $$;
 CREATE OR REPLACE TRIGGER except_conflicts AFTER INSERT ON conflicts REFERENCING NEW TABLE AS new_rows
     FOR EACH STATEMENT EXECUTE FUNCTION except_conflicts();
+
+-- End these exceptions, and open their conflicts again.
+CREATE OR REPLACE FUNCTION end_exceptions(ids uuid[], said text, moment timestamptz) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    -- Fires notify_of_ended_exception, schema/notifications.sql.
+    UPDATE conflict_exceptions SET status = 'Outgrown', ended_on = moment WHERE id = ANY (ids);
+    INSERT INTO activity (item_id, created_date, author, action, content)
+    SELECT coalesce(c.id, e.conflict_id), moment, 'System', 'Outgrown', said
+    FROM conflict_exceptions e LEFT JOIN conflicts c ON c.rule_id = e.rule_id AND c.identity_id = e.identity_id AND c.until IS NULL
+    WHERE e.id = ANY (ids) ORDER BY e.number;
+    UPDATE conflicts c SET status = 'Open' FROM conflict_exceptions e
+    WHERE e.id = ANY (ids) AND c.rule_id = e.rule_id AND c.identity_id = e.identity_id AND c.status = 'Excepted'
+          AND NOT EXISTS (SELECT FROM conflict_exceptions x WHERE x.rule_id = c.rule_id AND x.identity_id = c.identity_id AND x.status = 'Approved');
+END $$;
+
+-- End exceptions of people who hold a duty of the rule that was not approved.
+CREATE OR REPLACE FUNCTION end_outgrown_exceptions() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    outgrown uuid[];
+BEGIN
+    IF EXISTS (SELECT FROM conflict_exceptions WHERE status IN ('Pending', 'Approved')) THEN
+        outgrown := ARRAY(
+            SELECT e.id FROM conflict_exceptions e JOIN duty_rule_duties r ON r.rule_id = e.rule_id AND NOT r.is_control
+            JOIN duty_holders h ON h.duty_id = r.duty_id AND h.identity_id = e.identity_id
+            WHERE e.status IN ('Pending', 'Approved') GROUP BY e.id HAVING count(*) > 1 AND bool_or(r.duty_id <> ALL (e.duties)));
+        PERFORM end_exceptions(outgrown, 'The exception ended: the person holds another duty of the rule, which was not approved', written_on())
+        WHERE cardinality(outgrown) > 0;
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE OR REPLACE TRIGGER end_outgrown_exceptions AFTER INSERT ON duty_holders FOR EACH STATEMENT EXECUTE FUNCTION end_outgrown_exceptions();
+CREATE OR REPLACE TRIGGER end_outgrown_exceptions AFTER INSERT ON duty_rule_duties FOR EACH STATEMENT EXECUTE FUNCTION end_outgrown_exceptions();
+
+-- End exceptions of a duty when it gets a pattern that it did not have when they were asked for.
+CREATE OR REPLACE FUNCTION end_exceptions_of_duty() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    outgrown uuid[];
+BEGIN
+    IF EXISTS (SELECT value FROM jsonb_array_elements(NEW.patterns) EXCEPT SELECT value FROM jsonb_array_elements(OLD.patterns)) THEN
+        outgrown := ARRAY(SELECT id FROM conflict_exceptions WHERE status IN ('Pending', 'Approved') AND NEW.id = ANY (duties));
+        PERFORM end_exceptions(outgrown, format('The exception ended: the duty %s has new patterns, which were not approved', NEW.name), written_on())
+        WHERE cardinality(outgrown) > 0;
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE OR REPLACE TRIGGER end_exceptions_of_duty AFTER UPDATE OF patterns ON duties FOR EACH ROW
+    WHEN (OLD.patterns <> NEW.patterns) EXECUTE FUNCTION end_exceptions_of_duty();
 
 CALL keep_audit('conflict_exceptions', '''Conflict''', 'r.conflict_id',
                 $$to_jsonb(r) - '{id,conflict_id,number,rule_id,identity_id}'::text[]$$, $$'exceptions.' || r.number$$);

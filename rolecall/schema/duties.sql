@@ -3,7 +3,8 @@
 -- UPDATE of application_imports to Finished (application_imports/actions.py) fires `evaluate_import`, after `entitlements`' trigger
 -- `show_entitlements`: triggers fire in order of their names, so this one is called `watch_duties`.
 -- UPDATE of accounts (accounts/matching.py and actions.py) fires `note_to_evaluate`; duties/actions.py evaluates those people within a second.
--- UPDATE of identities fires `move_duty_holders`; UPDATE of an application's name (applications/actions.py) fires `match_renamed`.
+-- UPDATE of identities fires `move_duty_holders`; UPDATE of an application's name (applications/actions.py) fires `match_renamed`; INSERT and
+-- UPDATE of curations (entitlements/actions.py) fire `match_same_…`.
 -- duties/actions.py calls evaluate_duties and evaluate_rules. Each statement is for all people at once: one function call for each person
 -- would take minutes.
 
@@ -16,11 +17,11 @@ END;
 CREATE OR REPLACE FUNCTION like_wildcard(wildcard text) RETURNS text IMMUTABLE PARALLEL SAFE LANGUAGE sql RETURN
     coalesce(replace(replace(replace(replace(in_any_case(wildcard), '\', '\\'), '%', '\%'), '_', '\_'), '*', '%'), '%');
 
--- The entitlements that patterns match, with the place of the pattern; all, or those that an import showed first. Names without `*` are
--- looked up by a hash, because a service may have hundreds of patterns and thousands of names.
+-- The entitlements that patterns match by one of their names (sameAs), with the place of the pattern; all, or those that an import showed
+-- first. Names without `*` are looked up by a hash, because a service may have hundreds of patterns and thousands of names.
 CREATE OR REPLACE FUNCTION entitlements_matching(patterns jsonb, shown_first int)
 RETURNS TABLE (place int, kind text, number int, lowest int) STABLE LANGUAGE sql BEGIN ATOMIC
-    WITH asked AS MATERIALIZED (
+    WITH RECURSIVE asked AS MATERIALIZED (
         SELECT (n - 1)::int AS place, CASE WHEN p ->> 'group' IS NULL THEN 'Permission' ELSE 'Group' END AS kind,
                like_wildcard(p ->> 'application') AS application, like_wildcard(p ->> 'header') AS header,
                like_wildcard(p ->> 'section') AS section, like_wildcard(coalesce(p ->> 'group', p ->> 'permission')) AS name,
@@ -29,7 +30,7 @@ RETURNS TABLE (place int, kind text, number int, lowest int) STABLE LANGUAGE sql
                access_rank(coalesce(p ->> 'access', 'Grant')) AS lowest
         FROM jsonb_array_elements(patterns) WITH ORDINALITY AS e (p, n)
     ), named AS MATERIALIZED (
-        SELECT e.kind, e.number, in_any_case(o.name) AS application, in_any_case(e.header) AS header, in_any_case(e.section) AS section,
+        SELECT e.id, e.kind, in_any_case(o.name) AS application, in_any_case(e.header) AS header, in_any_case(e.section) AS section,
                in_any_case(e.name) AS name
         FROM entitlements e JOIN applications o ON o.id = e.application_id WHERE shown_first IS NULL OR e.first_import = shown_first
     ), found AS (
@@ -38,9 +39,17 @@ RETURNS TABLE (place int, kind text, number int, lowest int) STABLE LANGUAGE sql
         UNION ALL
         SELECT a.place, a.lowest, a.application, a.header, a.section, n.* FROM asked a
         JOIN named n ON n.kind = a.kind AND n.name LIKE a.name WHERE a.exact IS NULL
+    ), renamed AS MATERIALIZED (
+        SELECT c.entitlement_id, c.same_as FROM curations c WHERE c.same_as IS NOT NULL
+    ), fitting (place, lowest, id) AS (
+        SELECT f.place, f.lowest, f.id FROM found f
+        WHERE f.application LIKE f.there AND (f.kind = 'Group' OR f.header LIKE f.above AND f.section LIKE f.within)
+        UNION
+        -- Under all names that it had or has.
+        SELECT f.place, f.lowest, CASE WHEN c.same_as = f.id THEN c.entitlement_id ELSE c.same_as END
+        FROM fitting f JOIN renamed c ON f.id IN (c.entitlement_id, c.same_as)
     )
-    SELECT f.place, f.kind, f.number, f.lowest FROM found f
-    WHERE f.application LIKE f.there AND (f.kind = 'Group' OR f.header LIKE f.above AND f.section LIKE f.within);
+    SELECT f.place, e.kind, e.number, f.lowest FROM fitting f JOIN entitlements e ON e.id = f.id;
 END;
 
 -- The entitlements of these duties.
@@ -59,12 +68,7 @@ END;
 CREATE OR REPLACE FUNCTION groups_with_duties(which uuid[], there uuid[])
 RETURNS TABLE (duty_id uuid, group_number int) STABLE LANGUAGE sql BEGIN ATOMIC
     WITH RECURSIVE parents AS MATERIALIZED (
-        -- The rule of parents_of, now.
-        SELECT DISTINCT ON (child.number) child.number AS child, parent.number AS parent
-        FROM groups child JOIN group_versions v ON v.group_number = child.number AND v.until_import IS NULL AND v.parent <> ''
-        JOIN groups parent ON parent.application_id = child.application_id AND in_any_case(parent.name) = in_any_case(v.parent)
-        WHERE child.application_id = ANY (there)
-        ORDER BY child.number, parent.name = v.parent DESC, parent.number
+        SELECT p.child, p.parent FROM current_parents(there) AS p
     ), own AS MATERIALIZED (
         SELECT e.duty_id, g.number FROM duty_entitlements e JOIN groups g ON g.number = e.number
         WHERE e.kind = 'Group' AND e.duty_id = ANY (which) AND g.application_id = ANY (there)
@@ -206,7 +210,12 @@ STABLE LANGUAGE sql BEGIN ATOMIC
     FROM held h JOIN owned o ON o.number = h.account WHERE h.during @> o.import_number AND o.identity_id = ANY (people);
 END;
 
--- Return when each current conflict began, for pairs of a rule and a person.
+-- The rule of a conflict: a person holds several of the duties that must stay apart, and no control duty. RuleDefinition.joined, duties/model.py,
+-- is the same rule for access that is only requested.
+CREATE OR REPLACE FUNCTION is_conflict(apart bigint, controls bigint) RETURNS boolean IMMUTABLE PARALLEL SAFE LANGUAGE sql
+    RETURN apart > 1 AND controls = 0;
+
+-- Return when each current conflict began, for pairs of a rule and a person: at the first moment of the conflict after the last without it.
 CREATE OR REPLACE FUNCTION conflict_starts(rules uuid[], people uuid[])
 RETURNS TABLE (rule_id uuid, identity_id uuid, since timestamptz) STABLE LANGUAGE sql BEGIN ATOMIC
     WITH asked AS MATERIALIZED (
@@ -215,17 +224,21 @@ RETURNS TABLE (rule_id uuid, identity_id uuid, since timestamptz) STABLE LANGUAG
         SELECT s.duty_id, s.identity_id, s.during FROM duty_spans(
             ARRAY(SELECT DISTINCT d.duty_id FROM duty_rule_duties d WHERE d.rule_id = ANY (rules)), ARRAY(SELECT DISTINCT a.identity_id FROM asked a)) AS s
     ), mine AS MATERIALIZED (
-        SELECT a.rule_id, a.identity_id, d.duty_id, d.is_control, s.during
+        SELECT a.rule_id, a.identity_id, d.is_control, s.during
         FROM asked a JOIN duty_rule_duties d ON d.rule_id = a.rule_id JOIN spans s ON s.duty_id = d.duty_id AND s.identity_id = a.identity_id
-    ), together AS (
-        SELECT x.rule_id, x.identity_id, range_agg(x.during * y.during) AS during
-        FROM mine x JOIN mine y ON y.rule_id = x.rule_id AND y.identity_id = x.identity_id AND y.duty_id > x.duty_id
-        WHERE NOT x.is_control AND NOT y.is_control GROUP BY x.rule_id, x.identity_id
-    ), apart AS (
-        SELECT t.rule_id, t.identity_id, t.during - coalesce(c.during, '{}') AS during
-        FROM together t LEFT JOIN mine c ON c.is_control AND c.rule_id = t.rule_id AND c.identity_id = t.identity_id
+    ), moments AS MATERIALIZED (
+        SELECT DISTINCT m.rule_id, m.identity_id, t.moment FROM mine m CROSS JOIN LATERAL unnest(m.during) AS r
+        CROSS JOIN LATERAL (VALUES (lower(r)), (upper(r))) AS t (moment) WHERE t.moment IS NOT NULL
+    ), states AS MATERIALIZED (
+        SELECT t.rule_id, t.identity_id, t.moment, is_conflict(
+                   count(*) FILTER (WHERE NOT m.is_control AND m.during @> t.moment), count(*) FILTER (WHERE m.is_control AND m.during @> t.moment)) AS holds
+        FROM moments t JOIN mine m ON m.rule_id = t.rule_id AND m.identity_id = t.identity_id GROUP BY t.rule_id, t.identity_id, t.moment
+    ), without AS (
+        SELECT s.rule_id, s.identity_id, max(s.moment) AS last FROM states s WHERE NOT s.holds GROUP BY s.rule_id, s.identity_id
     )
-    SELECT a.rule_id, a.identity_id, lower(r) FROM apart a CROSS JOIN LATERAL unnest(a.during) AS r WHERE upper_inf(r);
+    SELECT s.rule_id, s.identity_id, min(s.moment) FROM states s
+    LEFT JOIN without w ON w.rule_id = s.rule_id AND w.identity_id = s.identity_id
+    WHERE s.holds AND (w.last IS NULL OR s.moment > w.last) GROUP BY s.rule_id, s.identity_id;
 END;
 
 -- Bring conflicts up to date for these people and rules; null means all. What no longer holds ends at `moment`, by the import if one is
@@ -241,10 +254,9 @@ DECLARE
 BEGIN
     EXECUTE format($sql$
         WITH found AS MATERIALIZED (
-            (SELECT r.rule_id, h.identity_id FROM duty_rule_duties r JOIN duty_holders h USING (duty_id)
-             WHERE NOT r.is_control AND %1$s GROUP BY r.rule_id, h.identity_id HAVING count(*) > 1)
-            EXCEPT
-            SELECT r.rule_id, h.identity_id FROM duty_rule_duties r JOIN duty_holders h USING (duty_id) WHERE r.is_control AND %1$s
+            SELECT r.rule_id, h.identity_id FROM duty_rule_duties r JOIN duty_holders h USING (duty_id) WHERE %1$s
+            GROUP BY r.rule_id, h.identity_id
+            HAVING is_conflict(count(*) FILTER (WHERE NOT r.is_control), count(*) FILTER (WHERE r.is_control))
         ), present AS MATERIALIZED (
             SELECT rule_id, identity_id FROM conflicts WHERE until IS NULL AND %1$s
         ), stale AS (TABLE present EXCEPT TABLE found), fresh AS (TABLE found EXCEPT TABLE present)
@@ -327,14 +339,22 @@ END $$;
 CREATE OR REPLACE TRIGGER watch_duties AFTER UPDATE OF status ON application_imports FOR EACH ROW
     WHEN (NEW.status = 'Finished' AND OLD.status <> 'Finished') EXECUTE FUNCTION evaluate_import();
 
--- Evaluate after duties changed: what their patterns match, who holds them, and the conflicts of the rules that name them.
-CREATE OR REPLACE FUNCTION evaluate_duties(which uuid[], moment timestamptz) RETURNS void LANGUAGE plpgsql AS $$
+-- Bring up to date what the patterns of these duties match, and who holds them.
+CREATE OR REPLACE FUNCTION refresh_duties(which uuid[]) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     DELETE FROM duty_entitlements WHERE duty_id = ANY (which);
     INSERT INTO duty_entitlements (duty_id, kind, number, lowest)
     SELECT m.duty_id, m.kind, m.number, m.lowest FROM entitlements_of_duties(which, NULL) AS m;
+    -- Without statistics, the planner would look up each holder by itself.
+    ANALYZE duty_entitlements;
     PERFORM refresh_duty_groups(which, ARRAY(SELECT id FROM applications));
     PERFORM refresh_duty_holders(NULL, which);
+END $$;
+
+-- Evaluate after duties changed.
+CREATE OR REPLACE FUNCTION evaluate_duties(which uuid[], moment timestamptz) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM refresh_duties(which);
     PERFORM refresh_conflicts(NULL, ARRAY(SELECT DISTINCT rule_id FROM duty_rule_duties WHERE duty_id = ANY (which)), moment, NULL);
 END $$;
 
@@ -356,7 +376,7 @@ CREATE OR REPLACE FUNCTION evaluate_everything(moment timestamptz) RETURNS void 
 BEGIN
     PERFORM take_duties_turn();
     PERFORM take_people_to_evaluate();
-    PERFORM evaluate_duties(ARRAY(SELECT id FROM duties), moment);
+    PERFORM refresh_duties(ARRAY(SELECT id FROM duties));
     PERFORM evaluate_rules(ARRAY(SELECT id FROM duty_rules), moment);
 END $$;
 
@@ -397,21 +417,68 @@ END $$;
 CREATE OR REPLACE TRIGGER match_renamed AFTER UPDATE OF name ON applications FOR EACH ROW
     WHEN (OLD.name <> NEW.name) EXECUTE FUNCTION match_renamed();
 
+-- Patterns match entitlements by all of their names.
+CREATE OR REPLACE FUNCTION match_same_entitlements() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    same uuid[] := ARRAY[NEW.entitlement_id, NEW.same_as] || CASE WHEN TG_OP = 'UPDATE' THEN OLD.same_as END;
+    which uuid[] := ARRAY(SELECT DISTINCT d.duty_id FROM entitlements e JOIN duty_entitlements d ON d.kind = e.kind AND d.number = e.number
+                          WHERE e.id = ANY (same));
+BEGIN
+    IF cardinality(which) > 0 THEN
+        PERFORM take_duties_turn();
+        PERFORM evaluate_duties(which, written_on());
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE OR REPLACE TRIGGER match_same_on_insert AFTER INSERT ON curations FOR EACH ROW
+    WHEN (NEW.same_as IS NOT NULL) EXECUTE FUNCTION match_same_entitlements();
+CREATE OR REPLACE TRIGGER match_same_on_update AFTER UPDATE OF same_as ON curations FOR EACH ROW
+    WHEN (OLD.same_as IS DISTINCT FROM NEW.same_as) EXECUTE FUNCTION match_same_entitlements();
+
+-- Whether the application calls groups by this header, now or when the group was there last; null fits.
+CREATE OR REPLACE FUNCTION is_group_header(number int, header text) RETURNS boolean STABLE LANGUAGE sql RETURN header IS NULL OR (
+    SELECT group_header(v.nomenclature) = is_group_header.header FROM group_versions v
+    WHERE v.group_number = is_group_header.number ORDER BY v.from_import DESC LIMIT 1);
+
+-- The duties that a group gave when an import showed it last, if it is gone.
+CREATE OR REPLACE FUNCTION duties_of_gone_group(number int) RETURNS TABLE (duty_id uuid) STABLE LANGUAGE sql BEGIN ATOMIC
+    WITH gone AS MATERIALIZED (
+        SELECT v.until_import - 1 AS last FROM group_versions v WHERE v.group_number = duties_of_gone_group.number
+        ORDER BY v.from_import DESC LIMIT 1
+    ), above AS MATERIALIZED (
+        SELECT DISTINCT w.above, g.last FROM gone g CROSS JOIN LATERAL groups_above(ARRAY[duties_of_gone_group.number], g.last) AS w
+        WHERE g.last IS NOT NULL
+    )
+    SELECT d.duty_id FROM above a JOIN duty_groups d ON d.group_number = a.above
+    UNION
+    SELECT e.duty_id FROM above a JOIN assignments s ON s.holder_number = a.above
+    JOIN duty_entitlements e ON e.kind = 'Permission' AND e.number = s.permission_number
+    WHERE int4range(s.from_import, s.until_import) @> a.last AND s.access NOT IN ('None', 'Deny') AND access_rank(s.access::text) >= e.lowest;
+END;
+
+-- Whether an import has shown a privilege; without a header it is a group.
+CREATE OR REPLACE FUNCTION is_in_catalogue(application uuid, header text, section text, name text) RETURNS boolean STABLE LANGUAGE sql RETURN
+    EXISTS (SELECT FROM permissions p WHERE p.application_id = application AND p.header = is_in_catalogue.header
+            AND p.section = is_in_catalogue.section AND p.permission = is_in_catalogue.name)
+    OR EXISTS (SELECT FROM groups g WHERE g.application_id = application AND g.name = is_in_catalogue.name AND is_in_catalogue.section = ''
+               AND is_group_header(g.number, is_in_catalogue.header));
+
 -- The duties that a privilege gives: as a group with the groups above it, as a permission, or, while no import has shown it, by its name.
--- Without a header it is a group.
+-- Without a header it is a group. A group that is gone gives what it gave last: a restore may bring it back.
 CREATE OR REPLACE FUNCTION duties_given(application uuid, header text, section text, name text, access text) RETURNS TABLE (duty_id uuid)
 STABLE LANGUAGE sql BEGIN ATOMIC
     SELECT d.duty_id FROM groups g JOIN duty_groups d ON d.group_number = g.number
-    JOIN group_versions v ON v.group_number = g.number AND v.until_import IS NULL
-    WHERE g.application_id = application AND g.name = duties_given.name AND duties_given.section = ''
-          AND (duties_given.header IS NULL OR group_header(v.nomenclature) = duties_given.header)
+    WHERE g.application_id = application AND g.name = duties_given.name AND duties_given.section = '' AND is_group_header(g.number, duties_given.header)
+    UNION
+    SELECT d.duty_id FROM groups g CROSS JOIN LATERAL duties_of_gone_group(g.number) AS d
+    WHERE g.application_id = application AND g.name = duties_given.name AND duties_given.section = '' AND is_group_header(g.number, duties_given.header)
     UNION
     SELECT d.duty_id FROM permissions p JOIN duty_entitlements d ON d.kind = 'Permission' AND d.number = p.number
     WHERE p.application_id = application AND p.header = duties_given.header AND p.section = duties_given.section
           AND p.permission = duties_given.name AND access_rank(duties_given.access) >= d.lowest
     UNION
     SELECT d.id FROM duties d CROSS JOIN LATERAL jsonb_array_elements(d.patterns) AS p
-    WHERE NOT EXISTS (SELECT FROM entitlements e WHERE e.application_id = application AND e.name = duties_given.name)
+    WHERE NOT is_in_catalogue(application, duties_given.header, duties_given.section, duties_given.name)
           AND in_any_case((SELECT a.name FROM applications a WHERE a.id = application)) LIKE like_wildcard(p ->> 'application')
           AND in_any_case(duties_given.name) LIKE like_wildcard(coalesce(p ->> 'group', p ->> 'permission'))
           AND (p ->> 'group' IS NOT NULL OR duties_given.header IS NOT NULL AND in_any_case(duties_given.header) LIKE like_wildcard(p ->> 'header')

@@ -19,12 +19,8 @@ CREATE OR REPLACE VIEW shown_entitlements AS
 -- when a plan of nested calls can be thousands of times slower.
 CREATE OR REPLACE FUNCTION rate_groups(changed int[]) RETURNS void LANGUAGE sql BEGIN ATOMIC
     WITH RECURSIVE parents AS MATERIALIZED (
-        -- The rule of parents_of, now.
-        SELECT DISTINCT ON (child.number) child.number AS child, parent.number AS parent
-        FROM groups child JOIN group_versions v ON v.group_number = child.number AND v.until_import IS NULL AND v.parent <> ''
-        JOIN groups parent ON parent.application_id = child.application_id AND in_any_case(parent.name) = in_any_case(v.parent)
-        WHERE child.application_id IN (SELECT g.application_id FROM unnest(changed) AS c JOIN groups g ON g.number = c)
-        ORDER BY child.number, parent.name = v.parent DESC, parent.number
+        SELECT p.child, p.parent FROM current_parents(ARRAY(
+            SELECT DISTINCT g.application_id FROM unnest(changed) AS c JOIN groups g ON g.number = c)) AS p
     ), affected (number) AS (
         SELECT c FROM unnest(changed) AS c
         UNION

@@ -150,17 +150,18 @@ CREATE OR REPLACE FUNCTION people_of_rule(rule uuid) RETURNS SETOF uuid STABLE R
     UNION SELECT stand_ins_for((r.definition ->> 'ownerId')::uuid, 'Approve', written_on()) FROM duty_rules r WHERE r.id = rule;
 END;
 
--- An exception of a conflict was asked for: notify the owner of the rule. It expired: notify the owners of the rule and of the control.
+-- An exception of a conflict was asked for: notify the owner of the rule. It expired or was outgrown: notify the owners
+-- of the rule and of the control.
 CREATE OR REPLACE FUNCTION notify_of_exception() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM notify_people(ARRAY(
         SELECT person FROM people_of_rule(NEW.rule_id) AS person WHERE person NOT IN (NEW.identity_id, NEW.asked_by)
-        UNION SELECT people_to_notify(NEW.control_owner_id) WHERE NEW.status = 'Expired'), 'Conflict Exception', 'Exception', NEW.id, NEW.status);
+        UNION SELECT people_to_notify(NEW.control_owner_id) WHERE NEW.status <> 'Pending'), 'Conflict Exception', 'Exception', NEW.id, NEW.status);
     RETURN NULL;
 END $$;
 CREATE OR REPLACE TRIGGER notify_of_new_exception AFTER INSERT ON conflict_exceptions FOR EACH ROW EXECUTE FUNCTION notify_of_exception();
-CREATE OR REPLACE TRIGGER notify_of_expired_exception AFTER UPDATE OF status ON conflict_exceptions FOR EACH ROW
-    WHEN (NEW.status = 'Expired' AND OLD.status <> 'Expired') EXECUTE FUNCTION notify_of_exception();
+CREATE OR REPLACE TRIGGER notify_of_ended_exception AFTER UPDATE OF status ON conflict_exceptions FOR EACH ROW
+    WHEN (NEW.status IN ('Expired', 'Outgrown') AND OLD.status <> NEW.status) EXECUTE FUNCTION notify_of_exception();
 
 -- A scheduled report was written: notify its recipients. It failed: notify its owner, or else the administrators.
 CREATE OR REPLACE FUNCTION notify_of_report(report uuid, run uuid, has_failed boolean) RETURNS void LANGUAGE sql BEGIN ATOMIC

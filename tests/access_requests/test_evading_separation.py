@@ -7,12 +7,14 @@ import httpx2
 import pytest
 
 from rolecall.access_requests import actions
+from rolecall.accounts.model import Access
 from rolecall.core.db import Db, execute, fetch_value
-from tests.access_requests.test_separation import BOTH, URL, ask, conflicts
+from rolecall.duties.prevention import ProposedAccess, duties_given
+from tests.access_requests.test_separation import BOTH, URL, approvers, ask, conflicts
 from tests.builders import an_identity, facts
-from tests.duties.separating import a_company, a_duty, finish_again
+from tests.duties.separating import Company, a_company, a_duty, conflict_of, finish_again, join, leave
 from tests.holdings import a_finished_import, an_account
-from tests.nesting import some_groups
+from tests.nesting import give, some_groups
 from tests.stand_ins.standing_in import CLERK
 
 
@@ -124,3 +126,145 @@ async def test_group_request_is_shown_with_the_conflicts_of_its_members(client: 
     request = (await client.post(URL, json=body)).json()
 
     assert await conflicts(client, request) == [("Approve", BOTH)]
+
+
+def to_group(company: Company, group: str, permission: str, action: str = "Add") -> dict[str, Any]:
+    privileges = [{"header": "Wires", "permission": permission}]
+    return {"action": action, "applicationId": str(company.ledger), "group": group, "privileges": privileges}
+
+
+async def test_membership_counts_what_an_open_request_would_give_the_group(client: httpx2.AsyncClient, db: Db) -> None:
+    company = await a_company(db, response="Block")
+    await some_groups(db, company.ledger, {"Temps": "", "Interns": "Temps"}, company.run)
+
+    empty = await client.post(URL, json=to_group(company, "Temps", "Release run"))
+    member = await ask(client, company, company.noor, "Temps")
+    below = await ask(client, company, company.noor, "Interns")
+    canceled = await client.post(f"{URL}/{empty.json()['id']}/cancel", json={})
+    after = await ask(client, company, company.noor, "Temps")
+
+    assert [each.status_code for each in (empty, member, below, canceled, after)] == [201, 400, 400, 200, 201]
+
+
+async def test_request_of_a_group_counts_people_who_asked_to_become_members(client: httpx2.AsyncClient, db: Db) -> None:
+    company = await a_company(db, response="Block")
+    await some_groups(db, company.ledger, {"Temps": "", "Interns": "Temps"}, company.run)
+
+    member = await ask(client, company, company.noor, "Interns")
+    given = await client.post(URL, json=to_group(company, "Temps", "Release run"))
+
+    assert (member.status_code, given.status_code) == (201, 400), given.text
+
+
+async def test_member_of_a_group_counts_what_an_open_request_would_give_it(client: httpx2.AsyncClient, db: Db) -> None:
+    company = await a_company(db, response="Block")
+    finn = await an_identity(db, "Finn", "Santos")
+    await an_account(db, company.ledger, "finn", finn, groups=("Temps",), run=company.run)
+
+    given = await client.post(URL, json=to_group(company, "Temps", "Prepare run"))
+    asked = await ask(client, company, finn, "Approvers")
+
+    assert (given.status_code, asked.status_code) == (201, 400), asked.text
+
+
+async def test_request_of_an_empty_group_and_a_membership_wait_for_each_other(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
+    company = await a_company(db, response="Block")
+    await some_groups(db, company.ledger, {"Temps": ""}, company.run)
+    member = {"action": "Add", "applicationId": str(company.ledger), "identityId": str(company.noor)}
+    member["privileges"] = [{"header": "Group", "permission": "Temps"}]  # type: ignore[assignment]
+
+    assert (await second_of_two(client, db, to_group(company, "Temps", "Release run"), member)).status_code == 400
+
+
+async def with_control(client: httpx2.AsyncClient, db: Db, response: str) -> Company:
+    """Let Noor hold both duties under a control: she is in the group Reviewers."""
+    company = await a_company(db, response=response)
+    await some_groups(db, company.ledger, {"Reviewers": ""}, company.run)
+    review = await a_duty(db, "Review", {"group": "Reviewers"})
+    await client.patch(f"/api/duty-rules/{company.rule}", json={"without": str(review)})
+    await client.post(f"/api/duty-rules/{company.rule}/commit")
+    await join(db, company, "noor", "Reviewers")
+    await join(db, company, "noor", "Approvers")
+    assert await conflict_of(db, company.noor) is None
+    return company
+
+
+async def remove(client: httpx2.AsyncClient, company: Company, *groups: str, action: str = "Remove") -> httpx2.Response:
+    privileges = [{"header": "Group", "permission": group, "access": "None"} for group in groups]
+    target = {"applicationId": str(company.ledger), "identityId": str(company.noor), "targetName": "noor"}
+    return await client.post(URL, json={"action": action, **target, "privileges": privileges})
+
+
+@pytest.mark.parametrize("action", ["Remove", "Suspend", "Change"])
+async def test_removal_of_a_control_duty_is_shown_and_the_rules_owner_approves(
+    client: httpx2.AsyncClient, db: Db, action: str
+) -> None:
+    company = await with_control(client, db, "Block")
+
+    answer = await remove(client, company, "Reviewers", action=action)
+
+    assert answer.status_code == 201, answer.text
+    assert await conflicts(client, answer.json()) == [("Block", BOTH)]
+    assert "Hana Makinen" in approvers(answer.json())
+
+
+async def test_removal_of_a_control_together_with_a_duty_creates_no_conflict(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
+    company = await with_control(client, db, "Block")
+
+    answer = await remove(client, company, "Reviewers", "Approvers")
+
+    assert await conflicts(client, answer.json()) == []
+
+
+async def test_control_that_an_open_request_takes_away_controls_nothing(client: httpx2.AsyncClient, db: Db) -> None:
+    company = await with_control(client, db, "Block")
+    await leave(db, company, "noor", "Approvers")
+
+    removal = await remove(client, company, "Reviewers")
+    refused = await ask(client, company, company.noor, "Approvers")
+    await client.post(f"{URL}/{removal.json()['id']}/cancel", json={})
+    allowed = await ask(client, company, company.noor, "Approvers")
+
+    assert [each.status_code for each in (removal, refused, allowed)] == [201, 400, 201]
+
+
+async def test_removal_of_a_control_from_a_group_is_shown(client: httpx2.AsyncClient, db: Db) -> None:
+    company = await a_company(db)
+    await some_groups(db, company.ledger, {"Reviewers": ""}, company.run)
+    await give(db, company.ledger, "Reviewers", "Review run", company.run)
+    await finish_again(db, company.run)
+    review = await a_duty(db, "Review", {"permission": "Review run"})
+    await client.patch(f"/api/duty-rules/{company.rule}", json={"without": str(review)})
+    await client.post(f"/api/duty-rules/{company.rule}/commit")
+    await join(db, company, "sofia", "Reviewers")
+    assert await conflict_of(db, company.sofia) is None
+
+    answer = await client.post(URL, json=to_group(company, "Reviewers", "Review run", "Remove"))
+
+    assert await conflicts(client, answer.json()) == [("Approve", BOTH)]
+
+
+async def test_restored_membership_of_a_group_that_is_gone_gives_what_the_group_gave(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
+    company = await a_company(db)
+    finn = await an_identity(db, "Finn", "Santos")
+    await an_account(db, company.ledger, "finn", finn, groups=("Approvers",), run=company.run)
+    run = await a_finished_import(db, company.ledger)
+    gone = """UPDATE {table} SET until_import = %(run)s WHERE until_import IS NULL
+              AND {column} = (SELECT number FROM groups WHERE name = 'Approvers')"""
+    for table, column in (
+        ("group_versions", "group_number"),
+        ("memberships", "group_number"),
+        ("assignments", "holder_number"),
+    ):
+        await execute(db, gone.format(table=table, column=column), run=run)
+    await finish_again(db, run)
+
+    access = ProposedAccess(company.ledger, "Group", "", "Approvers", Access.GRANT)
+
+    assert await duties_given(db, [access]) == {access: {company.release}}

@@ -10,11 +10,13 @@ import httpx2
 import msgspec
 
 from rolecall.conflicts.actions import expire_exceptions
+from rolecall.core.caller import Scope
 from rolecall.core.db import Db, execute, fetch_rows, fetch_value
+from rolecall.core.ids import new_id
 from rolecall.notifications.model import Reminders
 from rolecall.notifications.notification_facts import FactContext, facts_of
 from rolecall.notifications.reminders import remind_and_escalate
-from tests.builders import an_identity
+from tests.builders import a_token, an_identity
 from tests.duties.separating import Company, a_company, conflict_of, join, leave
 from tests.notifications.notifying import notified
 
@@ -38,8 +40,27 @@ async def a_cast(db: Db) -> Cast:
     return Cast(company, await conflict_of(db, company.sofia), una)
 
 
-async def act(client: httpx2.AsyncClient, id: UUID, verb: str, body: Any = None) -> httpx2.Response:
-    return await client.post(f"/api/conflicts/{id}/{verb}", json=body or {})
+async def act(
+    client: httpx2.AsyncClient, id: UUID, verb: str, body: Any = None, token: str | None = None
+) -> httpx2.Response:
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    return await client.post(f"/api/conflicts/{id}/{verb}", json=body or {}, headers=headers)
+
+
+async def approve(client: httpx2.AsyncClient, db: Db, id: UUID, approver: object) -> httpx2.Response:
+    """Approve by a token of its own: asking and both approvals must come from different people or tokens."""
+    token = await a_token(db, f"token {new_id()}", scopes=[Scope.DUTIES_WRITE])
+    return await act(client, id, "approve", {"approverId": str(approver)}, token.secret)
+
+
+async def except_sofia(client: httpx2.AsyncClient, db: Db, cast: "Cast") -> dict[str, Any]:
+    """Ask for an exception and approve it twice."""
+    await act(client, cast.conflict, "except", cast.wish())
+    await approve(client, db, cast.conflict, cast.company.owner)
+    answer = await approve(client, db, cast.conflict, await owner_of_ledger(db))
+    excepted: dict[str, Any] = answer.json()
+    assert excepted["status"] == "Excepted", answer.text
+    return excepted
 
 
 async def owner_of_ledger(db: Db) -> str:
@@ -50,8 +71,8 @@ async def test_exception_counts_after_the_rules_owner_and_one_more_approved(clie
     cast = await a_cast(db)
 
     asked = (await act(client, cast.conflict, "except", cast.wish())).json()
-    first = (await act(client, cast.conflict, "approve", {"approverId": str(cast.company.owner)})).json()
-    second = (await act(client, cast.conflict, "approve", {"approverId": await owner_of_ledger(db)})).json()
+    first = (await approve(client, db, cast.conflict, cast.company.owner)).json()
+    second = (await approve(client, db, cast.conflict, await owner_of_ledger(db))).json()
 
     assert [asked["status"], first["status"], second["status"]] == ["Open", "Open", "Excepted"]
     [exception] = second["exceptions"]
@@ -64,9 +85,7 @@ async def test_exception_counts_after_the_rules_owner_and_one_more_approved(clie
 
 async def test_expired_exception_reopens_the_conflict(client: httpx2.AsyncClient, db: Db) -> None:
     cast = await a_cast(db)
-    await act(client, cast.conflict, "except", cast.wish())
-    for approver in (str(cast.company.owner), await owner_of_ledger(db)):
-        await act(client, cast.conflict, "approve", {"approverId": approver})
+    await except_sofia(client, db, cast)
 
     async with db.transaction():
         await expire_exceptions(db, TODAY + timedelta(days=29))
@@ -137,9 +156,7 @@ async def test_conflict_that_begins_again_is_excepted_while_the_exception_lasts(
     client: httpx2.AsyncClient, db: Db
 ) -> None:
     cast = await a_cast(db)
-    await act(client, cast.conflict, "except", cast.wish())
-    for approver in (str(cast.company.owner), await owner_of_ledger(db)):
-        await act(client, cast.conflict, "approve", {"approverId": approver})
+    await except_sofia(client, db, cast)
 
     await leave(db, cast.company, "sofia", "Approvers")
     await join(db, cast.company, "sofia", "Approvers")
@@ -185,14 +202,14 @@ async def test_approvals_come_from_two_entitled_people(client: httpx2.AsyncClien
     await act(client, cast.conflict, "except", cast.wish())
 
     async def refusal(approver: object) -> str:
-        answer = await act(client, cast.conflict, "approve", {"approverId": str(approver)})
+        answer = await approve(client, db, cast.conflict, approver)
         assert answer.status_code == 409, answer.text
         message: str = answer.json()["message"]
         return message
 
     second = "The missing approval must come from an owner of an application on either side, or an administrator"
     assert await refusal(cast.una) == second
-    await act(client, cast.conflict, "approve", {"approverId": str(cast.company.owner)})
+    await approve(client, db, cast.conflict, cast.company.owner)
     twice = "This person has approved already; the other approval must come from another person"
     assert await refusal(cast.company.owner) == twice
     missing = await act(client, cast.conflict, "approve")
@@ -214,6 +231,7 @@ async def test_exceptions_move_only_as_the_state_machine_allows(client: httpx2.A
     cast = await a_cast(db)
     choose = random.Random(23)
     approvers = {"approve": str(cast.company.owner), "approve too": await owner_of_ledger(db)}
+    secrets = {move: (await a_token(db, move, scopes=[Scope.DUTIES_WRITE])).secret for move in approvers}
     # The exception in force, and the one that waits with who approved it.
     in_force, waiting = False, None
     for _ in range(40):
@@ -225,7 +243,7 @@ async def test_exceptions_move_only_as_the_state_machine_allows(client: httpx2.A
                 await expire_exceptions(db, datetime.now(UTC))
             in_force, waiting = False, None
         elif move in approvers:
-            answer = await act(client, cast.conflict, "approve", {"approverId": approvers[move]})
+            answer = await act(client, cast.conflict, "approve", {"approverId": approvers[move]}, secrets[move])
             allowed = given is not None and move not in given
             assert (answer.status_code == 200) is allowed, answer.text
             if given is not None and allowed:

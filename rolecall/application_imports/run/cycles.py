@@ -12,12 +12,8 @@ async def cycle_lines(db: Db, application_id: UUID) -> list[str]:
     """Return a line for each cycle of groups; access follows each group of a cycle once."""
     rows = await fetch_rows(
         db,
-        # The rule of parents_of, schema/accounts.sql, for all groups at once.
-        """SELECT DISTINCT ON (v.group_number) v.group_number, c.name, p.number
-           FROM group_versions v JOIN groups c ON c.number = v.group_number
-           JOIN groups p ON p.application_id = c.application_id AND in_any_case(p.name) = in_any_case(v.parent)
-           WHERE c.application_id = %(id)s AND v.until_import IS NULL AND v.parent <> ''
-           ORDER BY v.group_number, p.name = v.parent DESC, p.number""",
+        """SELECT p.child, c.name, p.parent FROM current_parents(ARRAY[%(id)s::uuid]) AS p
+           JOIN groups c ON c.number = p.child""",
         id=application_id,
     )
     names = {number: name for number, name, _ in rows}

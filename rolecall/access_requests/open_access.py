@@ -1,0 +1,121 @@
+"""Read what open requests would give and take, for the check of duties.
+
+A completed request counts too until an import could show its access (`is_unshown`, schema/access_requests.sql).
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from rolecall.access_requests.model import NewRequest
+from rolecall.accounts.model import Access
+from rolecall.core.db import Db, execute, fetch_rows, fetch_value
+from rolecall.duties.prevention import ProposedAccess
+
+_GIVES = "r.action IN ('Add', 'Change', 'Restore')"
+# The columns of an OpenChange for a request `r` and its privilege `p`.
+_CHANGE = """r.application_id, p.header, p.section, p.permission, p.initial_access,
+    coalesce(p.lowered_access, p.requested_access), r.target_name, r.identity_id IS NULL"""
+
+
+class OpenChange(msgspec.Struct, frozen=True):
+    """A privilege before and after an open request."""
+
+    before: ProposedAccess
+    after: ProposedAccess
+
+
+def _a_change(row: Sequence[Any]) -> OpenChange:
+    *names, before, after, holder, is_group = row
+    initial = ProposedAccess(*(*names, Access(before), holder, is_group))
+    return OpenChange(initial, msgspec.structs.replace(initial, access=Access(after)))
+
+
+async def take_turns_of_groups(db: Db, groups: Iterable[tuple[UUID, str]]) -> bool:
+    """Let a membership and a request about its group wait for each other; return False if no rule is in effect."""
+    asked = list(groups)
+    found: bool = await fetch_value(
+        db,
+        "SELECT take_turns_of_groups(%(applications)s, %(names)s)",
+        applications=[application_id for application_id, _ in asked],
+        names=[name for _, name in asked],
+    )
+    return found
+
+
+async def take_turns_of_people(db: Db, people: Iterable[UUID]) -> None:
+    """Let the requests of a person wait for each other, so that two at once cannot each miss the other."""
+    await execute(db, "SELECT take_turns('person', %(people)s::text[])", people=[str(id) for id in people])
+
+
+async def promised_to_groups(
+    db: Db, groups: Iterable[tuple[UUID, str]]
+) -> dict[tuple[UUID, str], list[ProposedAccess]]:
+    """Return what open requests would give groups, also through the groups above them; other names have none."""
+    asked = list(groups)
+    rows = await fetch_rows(
+        db,
+        f"""SELECT g.application_id, g.name, {_CHANGE}
+            FROM unnest(%(applications)s::uuid[], %(names)s::text[]) AS asked (application_id, name)
+            JOIN groups g ON g.application_id = asked.application_id AND g.name = asked.name
+            CROSS JOIN LATERAL groups_above(ARRAY[g.number], now_import()) AS w JOIN groups a ON a.number = w.above
+            JOIN access_requests r ON r.application_id = a.application_id AND r.target_name = a.name
+                                      AND r.identity_id IS NULL AND is_unshown(r) AND {_GIVES}
+            JOIN privileges p ON p.request_id = r.id""",
+        applications=[application_id for application_id, _ in asked],
+        names=[name for _, name in asked],
+    )
+    found = defaultdict[tuple[UUID, str], list[ProposedAccess]](list)
+    for application_id, name, *row in rows:
+        found[application_id, name].append(_a_change(row).after)
+    return found
+
+
+async def open_changes(db: Db, people: Iterable[UUID]) -> dict[UUID, list[OpenChange]]:
+    """Return what open requests would change for people: their own, and those of groups that they are in."""
+    rows = await fetch_rows(
+        db,
+        f"""SELECT r.identity_id, {_CHANGE} FROM access_requests r JOIN privileges p ON p.request_id = r.id
+            WHERE r.identity_id = ANY(%(people)s) AND is_unshown(r)
+            UNION ALL
+            SELECT i.identity_id, {_CHANGE} FROM (
+                SELECT a.identity_id, m.group_number FROM accounts a
+                JOIN memberships m ON m.account_number = a.number AND m.until_import IS NULL
+                WHERE a.identity_id = ANY(%(people)s)) AS i
+            CROSS JOIN LATERAL groups_above(ARRAY[i.group_number], now_import()) AS w
+            JOIN groups g ON g.number = w.above
+            JOIN access_requests r ON r.application_id = g.application_id AND r.target_name = g.name
+                                      AND r.identity_id IS NULL AND is_unshown(r)
+            JOIN privileges p ON p.request_id = r.id""",
+        people=list(people),
+    )
+    found = defaultdict[UUID, list[OpenChange]](list)
+    for identity_id, *row in rows:
+        found[identity_id].append(_a_change(row))
+    return found
+
+
+async def people_in_group(db: Db, new: NewRequest) -> list[UUID]:
+    """Return the people in a group or in one below it, and those whom open requests would make members."""
+    rows = await fetch_rows(
+        db,
+        f"""WITH below AS MATERIALIZED (
+                SELECT b.number, x.name, group_header(v.nomenclature) AS header FROM groups g
+                CROSS JOIN LATERAL groups_below(g.number, now_import()) AS b JOIN groups x ON x.number = b.number
+                JOIN group_versions v ON v.group_number = b.number AND v.until_import IS NULL
+                WHERE g.application_id = %(application)s AND g.name = %(name)s
+            )
+            SELECT a.identity_id FROM below b
+            JOIN memberships m ON m.group_number = b.number AND m.until_import IS NULL
+            JOIN accounts a ON a.number = m.account_number AND a.identity_id IS NOT NULL
+            UNION
+            SELECT r.identity_id FROM access_requests r JOIN privileges p ON p.request_id = r.id
+            JOIN below b ON b.name = p.permission AND b.header = p.header
+            WHERE r.application_id = %(application)s AND r.identity_id IS NOT NULL AND is_unshown(r) AND {_GIVES}""",
+        application=new.application_id,
+        name=new.target_name,
+    )
+    return [id for (id,) in rows]
