@@ -438,6 +438,7 @@ CREATE TRIGGER keep_list_on_delete AFTER DELETE ON public.conflicts REFERENCING 
 CREATE TRIGGER keep_list_on_insert AFTER INSERT ON public.conflicts REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_conflicts_on_insert();
 CREATE TRIGGER keep_list_on_truncate AFTER TRUNCATE ON public.conflicts FOR EACH STATEMENT EXECUTE FUNCTION public.empty_list();
 CREATE TRIGGER keep_list_on_update AFTER UPDATE ON public.conflicts REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_conflicts_on_update();
+CREATE TRIGGER notify_of_conflicts AFTER INSERT ON public.conflicts REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.notify_of_conflicts();
 ALTER TABLE ONLY public.conflicts ADD CONSTRAINT conflicts_rule_id_fkey FOREIGN KEY (rule_id) REFERENCES public.duty_rules(id);
 
 CREATE TABLE public.connector_templates (
@@ -730,7 +731,10 @@ CREATE TABLE public.exception_approvals (
     approver_id uuid NOT NULL,
     approver_name text NOT NULL,
     approved_on timestamp with time zone NOT NULL,
-    recorder_id uuid NOT NULL
+    stand_in_id uuid,
+    stand_in_name text,
+    recorder_id uuid NOT NULL,
+    CONSTRAINT stand_in_has_a_name CHECK (((stand_in_id IS NULL) = (stand_in_name IS NULL)))
 );
 ALTER TABLE ONLY public.exception_approvals ADD CONSTRAINT exception_approvals_pkey PRIMARY KEY (exception_id, "position");
 CREATE TRIGGER note_delete AFTER DELETE ON public.exception_approvals REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_exception_approvals();
@@ -1181,7 +1185,7 @@ CREATE TABLE public.notifications (
     message_id uuid,
     list_key text GENERATED ALWAYS AS (public.time_key(created_date, number)) STORED NOT NULL COLLATE pg_catalog."C",
     CONSTRAINT channel_is_known CHECK ((channel = ANY (ARRAY['Email'::text, 'Slack'::text, 'Teams'::text, 'Console'::text]))),
-    CONSTRAINT item_kind_is_known CHECK ((item_kind = ANY (ARRAY['Access Request'::text, 'Personnel Event'::text, 'Import'::text, 'Webhook'::text, 'Channel'::text, 'Exception'::text, 'Report'::text, 'Application'::text]))),
+    CONSTRAINT item_kind_is_known CHECK ((item_kind = ANY (ARRAY['Access Request'::text, 'Personnel Event'::text, 'Import'::text, 'Webhook'::text, 'Channel'::text, 'Exception'::text, 'Report'::text, 'Application'::text, 'Stand-In'::text, 'Duty Rule'::text]))),
     CONSTRAINT only_unsent_is_due CHECK (((status = ANY (ARRAY['New'::text, 'Pending'::text])) = (next_attempt_on IS NOT NULL))),
     CONSTRAINT pending_has_a_bundle CHECK (((status <> 'Pending'::text) OR ((bundle IS NOT NULL) AND (channel IS NOT NULL)))),
     CONSTRAINT status_is_known CHECK ((status = ANY (ARRAY['New'::text, 'Pending'::text, 'Sent'::text, 'Failed'::text, 'Withdrawn'::text, 'Console'::text])))
@@ -1606,6 +1610,8 @@ CREATE INDEX stand_ins_stand_in_id_ends_on_idx ON public.stand_ins USING btree (
 CREATE TRIGGER note_delete AFTER DELETE ON public.stand_ins REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_stand_ins();
 CREATE TRIGGER note_insert AFTER INSERT ON public.stand_ins REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_stand_ins();
 CREATE TRIGGER note_update AFTER UPDATE ON public.stand_ins REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_stand_ins();
+CREATE TRIGGER notify_of_ended_stand_in AFTER UPDATE OF ends_on ON public.stand_ins FOR EACH ROW WHEN ((new.ends_on < old.ends_on)) EXECUTE FUNCTION public.notify_of_stand_in();
+CREATE TRIGGER notify_of_new_stand_in AFTER INSERT ON public.stand_ins FOR EACH ROW EXECUTE FUNCTION public.notify_of_stand_in();
 ALTER TABLE ONLY public.stand_ins ADD CONSTRAINT stand_ins_identity_id_fkey FOREIGN KEY (identity_id) REFERENCES public.identities(id);
 ALTER TABLE ONLY public.stand_ins ADD CONSTRAINT stand_ins_stand_in_id_fkey FOREIGN KEY (stand_in_id) REFERENCES public.identities(id);
 
@@ -1983,7 +1989,9 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- b0d02bced01c function note_notification_zones()
 -- baf2e3c1fcd9 function notify_of_acting_owners()
 -- eb2445b1e589 function notify_of_assigned_event()
--- 36808e6e1a16 function notify_of_exception()
+-- c69d50ff39c1 function notify_of_conflicts()
+-- b32b5eed1dbc function notify_of_ending_exceptions(timestamp with time zone)
+-- ad8cdb7c24ad function notify_of_exception()
 -- 9cab86c2cf17 function notify_of_failed_import()
 -- 202c0f735988 function notify_of_failing_channel()
 -- 631620bc74ea function notify_of_failing_webhook()
@@ -1995,7 +2003,9 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- 2cd8efd87cee function person_or_administrators(uuid)
 -- c9a65c8e0d2b function notify_of_report(uuid, uuid, boolean)
 -- bc0b52647adb function notify_of_request_events()
+-- 5527be595628 function notify_of_stand_in()
 -- 77cc27fedc28 function notify_reviewers(uuid[], text)
+-- 77349459b596 function people_of_rule(uuid)
 -- 502c4a453547 function people_who_respond(uuid, text)
 
 -- In rolecall/schema/personnel_events.sql:
@@ -2020,7 +2030,8 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 
 -- In rolecall/schema/stand_ins.sql:
 -- ced8248223b4 function is_absent(uuid, timestamp with time zone)
--- 92504c7d50c2 function stand_in_of(uuid, text, timestamp with time zone)
+-- e00a7a96cd4f function may_decide(uuid)
+-- 85cb5cab3f3d function stand_in_of(uuid, text, timestamp with time zone)
 -- 77f8f06456d4 function stand_ins_for(uuid, text, timestamp with time zone)
 -- e6d1ced6d890 function can_be_answered(uuid, text, timestamp with time zone, uuid[])
 -- 6b6e759d0ab2 function note_stand_ins()

@@ -47,15 +47,18 @@ async def act(
     return await client.post(f"/api/conflicts/{id}/{verb}", json=body or {}, headers=headers)
 
 
-async def approve(client: httpx2.AsyncClient, db: Db, id: UUID, approver: object) -> httpx2.Response:
+async def approve(
+    client: httpx2.AsyncClient, db: Db, id: UUID, approver: object, stand_in: object = None
+) -> httpx2.Response:
     """Approve by a token of its own: asking and both approvals must come from different people or tokens."""
     token = await a_token(db, f"token {new_id()}", scopes=[Scope.DUTIES_WRITE])
-    return await act(client, id, "approve", {"approverId": str(approver)}, token.secret)
+    body = {"approverId": str(approver), **({"standInId": str(stand_in)} if stand_in else {})}
+    return await act(client, id, "approve", body, token.secret)
 
 
-async def except_sofia(client: httpx2.AsyncClient, db: Db, cast: "Cast") -> dict[str, Any]:
+async def except_sofia(client: httpx2.AsyncClient, db: Db, cast: Cast, days: int = 30) -> dict[str, Any]:
     """Ask for an exception and approve it twice."""
-    await act(client, cast.conflict, "except", cast.wish())
+    await act(client, cast.conflict, "except", cast.wish(days))
     await approve(client, db, cast.conflict, cast.company.owner)
     answer = await approve(client, db, cast.conflict, await owner_of_ledger(db))
     excepted: dict[str, Any] = answer.json()
@@ -137,9 +140,7 @@ async def test_owner_of_the_rule_is_notified_of_new_conflicts_once_until_it_is_r
 
 async def test_owners_are_notified_once_before_an_exception_ends(client: httpx2.AsyncClient, db: Db) -> None:
     cast = await a_cast(db)
-    await act(client, cast.conflict, "except", cast.wish(days=6))
-    for approver in (str(cast.company.owner), await owner_of_ledger(db)):
-        await act(client, cast.conflict, "approve", {"approverId": approver})
+    await except_sofia(client, db, cast, days=6)
     await execute(db, "DELETE FROM notifications")
 
     for _ in range(2):

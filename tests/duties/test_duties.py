@@ -2,10 +2,10 @@ from typing import Any
 
 import httpx2
 
-from rolecall.core.db import Db
+from rolecall.core.db import Db, execute, fetch_rows
 from tests.builders import an_identity
 from tests.duties.separating import a_company, a_duty, finish_again, join, leave
-from tests.nesting import some_groups
+from tests.nesting import give, some_groups
 
 URL = "/api/duties"
 
@@ -123,3 +123,32 @@ async def test_malformed_duties_are_refused_in_clear_words(client: httpx2.AsyncC
         "patterns.0.access": "Access must be one of Grant, Modify, Unrestricted"
     }
     assert await an_identity(db)
+
+
+async def test_renamed_entitlement_is_matched_by_its_former_name_and_the_conflict_goes_on(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
+    company = await a_company(db)
+    before = (await client.get("/api/conflicts", params={"status": "Open"})).json()["items"]
+    run = await some_groups(db, company.ledger, {"Release desk": ""})
+    await give(db, company.ledger, "Release desk", "Release payments", run)
+    for statement in (
+        "UPDATE assignments SET until_import = %(run)s FROM permissions p"
+        " WHERE permission_number = p.number AND p.permission = 'Release run'",
+        "UPDATE permission_versions SET until_import = %(run)s FROM permissions p"
+        " WHERE permission_number = p.number AND p.permission = 'Release run'",
+    ):
+        await execute(db, statement, run=run)
+    await finish_again(db, run)
+    await join(db, company, "sofia", "Release desk")
+    ended = (await client.get("/api/conflicts", params={"status": "Open"})).json()["items"]
+
+    ids = dict(await fetch_rows(db, "SELECT name, id::text FROM entitlements WHERE kind = 'Permission'"))
+    renamed = await client.patch(f"/api/entitlements/{ids['Release payments']}", json={"sameAs": ids["Release run"]})
+    after = (await client.get("/api/conflicts", params={"status": "Open"})).json()["items"]
+    await client.patch(f"/api/entitlements/{ids['Release payments']}", json={"sameAs": ""})
+    parted = (await client.get("/api/conflicts", params={"status": "Open"})).json()["items"]
+
+    assert renamed.status_code == 200, renamed.text
+    people = [[item["identity"]["name"] for item in each] for each in (before, ended, after, parted)]
+    assert people == [["Sofia Dubois"], [], ["Sofia Dubois"], []]

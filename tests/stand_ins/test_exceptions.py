@@ -11,7 +11,7 @@ from rolecall.conflicts.shapes import ConflictDetail
 from rolecall.core.db import Db, execute, fetch_rows, fetch_value
 from rolecall.core.errors import Conflict, Invalid
 from tests.builders import an_identity, facts
-from tests.conflicts.test_exceptions import Cast, a_cast, act, owner_of_ledger
+from tests.conflicts.test_exceptions import Cast, a_cast, act, approve, owner_of_ledger
 from tests.console.test_matrix import sign_in
 from tests.notifications.notifying import notified
 from tests.stand_ins.standing_in import a_stand_in, caller_of
@@ -87,11 +87,10 @@ async def test_stand_in_of_an_administrator_does_not_approve(client: httpx2.Asyn
 async def test_token_records_who_approved_for_the_owner(client: httpx2.AsyncClient, db: Db) -> None:
     cast = await waiting(db, client)
     sam = await an_identity(db, "Sam", "Else")
-    body = {"approverId": str(cast.company.owner), "standInId": str(sam)}
 
-    early = await act(client, cast.conflict, "approve", body)
+    early = await approve(client, db, cast.conflict, cast.company.owner, sam)
     await a_stand_in(db, cast.company.owner, sam)
-    made = (await act(client, cast.conflict, "approve", body)).json()
+    made = (await approve(client, db, cast.conflict, cast.company.owner, sam)).json()
 
     assert early.json()["errors"][0]["field"] == "standInId"
     assert "standing in for Hana Makinen, recorded by " in made["activity"][-1]["content"]
