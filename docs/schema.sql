@@ -526,8 +526,7 @@ CREATE TABLE public.curations (
 ALTER TABLE ONLY public.curations ADD CONSTRAINT curations_pkey PRIMARY KEY (entitlement_id);
 CREATE INDEX curations_changed_on_idx ON public.curations USING btree (changed_on);
 CREATE INDEX curations_same_as_idx ON public.curations USING btree (same_as) WHERE (same_as IS NOT NULL);
-CREATE TRIGGER match_same_on_insert AFTER INSERT ON public.curations FOR EACH ROW WHEN ((new.same_as IS NOT NULL)) EXECUTE FUNCTION public.match_same_entitlements();
-CREATE TRIGGER match_same_on_update AFTER UPDATE OF same_as ON public.curations FOR EACH ROW WHEN ((old.same_as IS DISTINCT FROM new.same_as)) EXECUTE FUNCTION public.match_same_entitlements();
+CREATE TRIGGER match_same_entitlements AFTER UPDATE OF same_as ON public.curations FOR EACH ROW WHEN ((old.same_as IS DISTINCT FROM new.same_as)) EXECUTE FUNCTION public.match_same_entitlements();
 CREATE TRIGGER note_delete AFTER DELETE ON public.curations REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_curations();
 CREATE TRIGGER note_insert AFTER INSERT ON public.curations REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_curations();
 CREATE TRIGGER note_update AFTER UPDATE ON public.curations REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_curations();
@@ -1932,7 +1931,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- f9867c394c92 function keep_duty_holders_on_insert()
 -- c193d7eae209 function keep_duty_holders_on_update()
 -- 2888ddaede3c function match_renamed()
--- c1f10812f815 function match_same_entitlements()
+-- d7a988194164 function match_same_entitlements()
 -- 5142eec18ab5 function move_duty_holders()
 -- 4fe28c8c377d function note_duties()
 -- 4ee2569a19c3 function note_duty_rules()

@@ -50,6 +50,7 @@ async def change_duty(db: Db, id: str, raw: Json, facts: Facts) -> DutyDetail:
     body = check(DutyChanges, raw, facts)
     columns = _columns(body)
     assigned = "".join(f"{name} = %({name})s, " for name in columns)
+    # Fires end_exceptions_of_duty, schema/conflicts.sql.
     await _write(
         db,
         f"UPDATE duties SET {assigned}changed_at = %(now)s WHERE id = %(id)s",

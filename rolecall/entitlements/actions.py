@@ -1,6 +1,7 @@
 from typing import Any
 from uuid import UUID
 
+from rolecall.accounts.matching import take_matching_turn
 from rolecall.core.checking import Facts, Json, check, valid_fields
 from rolecall.core.db import Db, execute, fetch_rows
 from rolecall.core.errors import Problem
@@ -15,6 +16,9 @@ async def curate_entitlement(db: Db, id: str, raw: Json, facts: Facts) -> Entitl
     """Change the curated fields of an entitlement; omitted fields keep their values."""
     entitlement = await queries.get(db, id)
     facts = await with_mentioned_identities(db, facts, raw)
+    if "sameAs" in raw:
+        # Before the table: an import takes this lock first too.
+        await take_matching_turn(db)
     # Serialize curations, so that concurrent joins cannot form a cycle.
     await execute(db, "LOCK TABLE curations IN SHARE ROW EXCLUSIVE MODE")
     former = valid_fields(Curation, raw, facts).get("same_as")
@@ -73,6 +77,7 @@ async def _write(db: Db, id: UUID, changes: dict[str, Any], facts: Facts) -> Non
         now=facts.now,
     )
     assigned = "".join(f"{name} = %({name})s, " for name in changes)
+    # Fires match_same_entitlements, schema/duties.sql.
     await execute(
         db,
         f"UPDATE curations SET {assigned}changed_on = %(now)s WHERE entitlement_id = %(id)s",

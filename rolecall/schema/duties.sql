@@ -3,8 +3,8 @@
 -- UPDATE of application_imports to Finished (application_imports/actions.py) fires `evaluate_import`, after `entitlements`' trigger
 -- `show_entitlements`: triggers fire in order of their names, so this one is called `watch_duties`.
 -- UPDATE of accounts (accounts/matching.py and actions.py) fires `note_to_evaluate`; duties/actions.py evaluates those people within a second.
--- UPDATE of identities fires `move_duty_holders`; UPDATE of an application's name (applications/actions.py) fires `match_renamed`; INSERT and
--- UPDATE of curations (entitlements/actions.py) fire `match_same_…`.
+-- UPDATE of identities fires `move_duty_holders`; UPDATE of an application's name (applications/actions.py) fires `match_renamed`; UPDATE
+-- of an entitlement's sameAs (entitlements/actions.py) fires `match_same_entitlements`.
 -- duties/actions.py calls evaluate_duties and evaluate_rules. Each statement is for all people at once: one function call for each person
 -- would take minutes.
 
@@ -420,7 +420,7 @@ CREATE OR REPLACE TRIGGER match_renamed AFTER UPDATE OF name ON applications FOR
 -- Patterns match entitlements by all of their names.
 CREATE OR REPLACE FUNCTION match_same_entitlements() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
-    same uuid[] := ARRAY[NEW.entitlement_id, NEW.same_as] || CASE WHEN TG_OP = 'UPDATE' THEN OLD.same_as END;
+    same uuid[] := ARRAY[NEW.entitlement_id, NEW.same_as, OLD.same_as];
     which uuid[] := ARRAY(SELECT DISTINCT d.duty_id FROM entitlements e JOIN duty_entitlements d ON d.kind = e.kind AND d.number = e.number
                           WHERE e.id = ANY (same));
 BEGIN
@@ -430,9 +430,7 @@ BEGIN
     END IF;
     RETURN NULL;
 END $$;
-CREATE OR REPLACE TRIGGER match_same_on_insert AFTER INSERT ON curations FOR EACH ROW
-    WHEN (NEW.same_as IS NOT NULL) EXECUTE FUNCTION match_same_entitlements();
-CREATE OR REPLACE TRIGGER match_same_on_update AFTER UPDATE OF same_as ON curations FOR EACH ROW
+CREATE OR REPLACE TRIGGER match_same_entitlements AFTER UPDATE OF same_as ON curations FOR EACH ROW
     WHEN (OLD.same_as IS DISTINCT FROM NEW.same_as) EXECUTE FUNCTION match_same_entitlements();
 
 -- Whether the application calls groups by this header, now or when the group was there last; null fits.
