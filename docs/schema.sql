@@ -1906,6 +1906,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- 2ca3f2537871 function take_list(text)
 
 -- In rolecall/schema/duties.sql:
+-- b785748e6077 function are_held_widely(uuid[])
 -- 603c1a5779b9 function duty_holdings(uuid[], integer[])
 -- 8a37e766ddde function duty_spans(uuid[], uuid[])
 -- 18d6a07ecf9f function is_conflict(bigint, bigint)
@@ -1940,7 +1941,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- c437c8fe51ea function refresh_conflicts(uuid[], uuid[], timestamp with time zone, integer)
 -- 90ced8d524e1 function refresh_duties(uuid[])
 -- 58e4f0e3a444 function refresh_duty_groups(uuid[], uuid[])
--- 0990f1d85276 function refresh_duty_holders(uuid[], uuid[])
+-- 89ee997bb333 function refresh_duty_holders(uuid[], uuid[])
 -- 1ecd2cb1cbdf function take_duties_turn()
 -- 26365581cdc5 function take_people_to_evaluate()
 

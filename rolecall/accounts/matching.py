@@ -44,14 +44,9 @@ _MATCH = f"""{_FITS},
     FROM found f WHERE f.number = a.number AND (f.match, f.identity_id) IS DISTINCT FROM (a.match, a.identity_id)"""
 
 
-async def take_matching_turn(db: Db) -> None:
-    """Serialize what depends on whose accounts are, until the transaction ends."""
-    await execute(db, "SELECT pg_advisory_xact_lock(hashtextextended('matching', 0))")
-
-
 async def take_turn(db: Db) -> None:
     """Serialize matching by imports, identity changes and pins, so that none misses another's uncommitted change."""
-    await take_matching_turn(db)
+    await execute(db, "SELECT pg_advisory_xact_lock(hashtextextended('matching', 0))")
 
 
 async def match_imported(db: Db, import_number: int, now: datetime) -> None:

@@ -1,7 +1,7 @@
 from typing import Any
 from uuid import UUID
 
-from rolecall.accounts.matching import take_matching_turn
+from rolecall.accounts.matching import take_turn
 from rolecall.core.checking import Facts, Json, check, valid_fields
 from rolecall.core.db import Db, execute, fetch_rows
 from rolecall.core.errors import Problem
@@ -18,7 +18,7 @@ async def curate_entitlement(db: Db, id: str, raw: Json, facts: Facts) -> Entitl
     facts = await with_mentioned_identities(db, facts, raw)
     if "sameAs" in raw:
         # Before the table: an import takes this lock first too.
-        await take_matching_turn(db)
+        await take_turn(db)
     # Serialize curations, so that concurrent joins cannot form a cycle.
     await execute(db, "LOCK TABLE curations IN SHARE ROW EXCLUSIVE MODE")
     former = valid_fields(Curation, raw, facts).get("same_as")

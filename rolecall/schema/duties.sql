@@ -104,8 +104,14 @@ BEGIN
     RETURN coalesce(changed, '{}');
 END $$;
 
+-- Whether these duties concern so many assignments that reading all of them is faster than looking up each.
+CREATE OR REPLACE FUNCTION are_held_widely(which uuid[]) RETURNS boolean STABLE LANGUAGE sql RETURN
+    (SELECT coalesce(sum(cardinality(h.holders)), 0) FROM permission_holders h
+     WHERE h.permission_number IN (SELECT e.number FROM duty_entitlements e WHERE e.kind = 'Permission' AND e.duty_id = ANY (which)))
+    > (SELECT c.reltuples / 50 FROM pg_class c WHERE c.oid = 'assignments'::regclass);
+
 -- Bring duty_holders up to date for these people and duties; null means all.
-CREATE OR REPLACE FUNCTION refresh_duty_holders(people uuid[], which uuid[]) RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION refresh_duty_holders(people uuid[], which uuid[]) RETURNS void LANGUAGE plpgsql SET work_mem = '64MB' AS $$
 DECLARE
     stale_duties uuid[];
     stale_people uuid[];
@@ -113,13 +119,15 @@ DECLARE
     fresh_people uuid[];
     meant text := CASE WHEN people IS NULL THEN 'true' ELSE 'identity_id = ANY ($1)' END
                   || CASE WHEN which IS NULL THEN '' ELSE ' AND duty_id = ANY ($2)' END;
+    assigned text := CASE WHEN people IS NULL AND NOT are_held_widely(which) THEN 'CROSS JOIN LATERAL assignments_of(e.number) AS s'
+                          ELSE 'JOIN assignments s ON s.permission_number = e.number' END;
 BEGIN
     -- EXECUTE, so that it is planned each time: the best plan for one person is not the best for all.
     EXECUTE format($sql$
         WITH held AS MATERIALIZED (
-            SELECT e.duty_id, a.identity_id FROM accounts a JOIN assignments s ON s.holder_number = a.number AND s.until_import IS NULL
-            JOIN duty_entitlements e ON e.kind = 'Permission' AND e.number = s.permission_number
-            WHERE a.identity_id IS NOT NULL AND s.access NOT IN ('None', 'Deny') AND access_rank(s.access::text) >= e.lowest AND %1$s
+            SELECT e.duty_id, a.identity_id FROM duty_entitlements e %2$s JOIN accounts a ON a.number = s.holder_number
+            WHERE e.kind = 'Permission' AND s.until_import IS NULL AND a.identity_id IS NOT NULL
+                  AND s.access NOT IN ('None', 'Deny') AND access_rank(s.access::text) >= e.lowest AND %1$s
             UNION
             SELECT g.duty_id, a.identity_id FROM accounts a JOIN memberships m ON m.account_number = a.number AND m.until_import IS NULL
             JOIN duty_groups g ON g.group_number = m.group_number WHERE a.identity_id IS NOT NULL AND %1$s
@@ -128,7 +136,7 @@ BEGIN
         ), stale AS (TABLE present EXCEPT TABLE held), fresh AS (TABLE held EXCEPT TABLE present)
         SELECT * FROM (SELECT array_agg(duty_id), array_agg(identity_id) FROM stale) AS s,
                       (SELECT array_agg(duty_id), array_agg(identity_id) FROM fresh) AS f
-    $sql$, meant) INTO stale_duties, stale_people, fresh_duties, fresh_people USING people, which;
+    $sql$, meant, assigned) INTO stale_duties, stale_people, fresh_duties, fresh_people USING people, which;
     -- One statement for each kind of change: docs/lists.md says why.
     IF stale_duties IS NOT NULL THEN
         DELETE FROM duty_holders h USING unnest(stale_duties, stale_people) AS s (duty_id, identity_id)
