@@ -49,8 +49,9 @@ async def test_statements_that_fire_a_trigger_name_its_file(db: Db) -> None:
 
     assert tables == {
         "access_model_members", "access_request_events", "access_requests", "accounts", "application_imports",
-        "applications", "assignments", "conflict_exceptions", "conflicts", "curations", "duties", "duty_holders",
-        "duty_rule_duties", "identities", "import_runs", "notification_channels", "personnel_events", "stand_ins", "webhooks",
+        "applications", "assignments", "conflict_exceptions", "conflicts", "curations", "duties",
+        "duty_holders", "duty_rule_duties", "identities", "import_runs", "notification_channels",
+        "personnel_events", "stand_ins", "webhooks",
     }  # fmt: skip
     assert len(found) > 10
     silent = {block for _, block in found if not re.search(r"[Ff]ires? .*schema/\w+\.sql", block)}
