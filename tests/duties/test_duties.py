@@ -143,7 +143,9 @@ async def test_renamed_entitlement_is_matched_by_its_former_name_and_the_conflic
     await join(db, company, "sofia", "Release desk")
     ended = (await client.get("/api/conflicts", params={"status": "Open"})).json()["items"]
 
-    ids = dict(await fetch_rows(db, "SELECT name, id::text FROM entitlements WHERE kind = 'Permission'"))
+    ids: dict[str, str] = dict(
+        await fetch_rows(db, "SELECT name, id::text FROM entitlements WHERE kind = 'Permission'")
+    )
     renamed = await client.patch(f"/api/entitlements/{ids['Release payments']}", json={"sameAs": ids["Release run"]})
     after = (await client.get("/api/conflicts", params={"status": "Open"})).json()["items"]
     await client.patch(f"/api/entitlements/{ids['Release payments']}", json={"sameAs": ""})
