@@ -23,7 +23,7 @@ from typing import Any
 import psycopg
 import uvloop
 
-from bench import imports
+from bench import import_files, import_service, other_imports
 from bench.figures import MISSED, Found, busy_seconds, tell
 from bench.http import load, load_all, make_token, running, some_identities
 from bench.seeding import ROWS, company
@@ -90,7 +90,7 @@ def memory(url: str, kinds: list[tuple[list[str], float]], secret: str) -> bool:
             while done < share * REQUESTS:
                 for paths, seconds in kinds:
                     done += seconds * uvloop.run(load(port, paths, secret, 16, seconds))
-            sizes[n] = imports.resident(pid)
+            sizes[n] = import_service.resident(pid)
     print(f"memory {sizes[0] / 2**20:.0f} MiB after a tenth, {sizes[1] / 2**20:.0f} MiB after {done:,.0f} requests")
     grown = Found(
         "scaling", f"memory after {REQUESTS:,} requests / a tenth", sizes[1] / sizes[0], "×", BAR_MEMORY, True
@@ -101,9 +101,9 @@ def memory(url: str, kinds: list[tuple[list[str], float]], secret: str) -> bool:
 def two_workers() -> bool:
     """Compare one import with two concurrent ones while two workers run, and do the same with bare COPYs."""
     with tempfile.TemporaryDirectory() as folder:
-        files = imports.make_files(Path(folder), ACCOUNTS, ASSIGNMENTS)
+        files = import_files.make_files(Path(folder), ACCOUNTS, ASSIGNMENTS)
         data_dir = Path(folder) / "rolecall"
-        with imports.service(data_dir) as (address, token, _), embedded(data_dir) as url:
+        with import_service.service(data_dir) as (address, token, _), embedded(data_dir) as url:
             environ = os.environ | {"ROLECALL_DATABASE_URL": url, "ROLECALL_DATA_DIR": str(data_dir)}
             command = [sys.executable, "-m", "rolecall", "worker"]
             second = subprocess.Popen(command, env=environ, stderr=subprocess.DEVNULL)
@@ -122,7 +122,7 @@ async def _side_by_side(address: str, token: str, files: Any, url: str) -> tuple
     """Return how much longer two take than one, for imports and for bare COPYs of the same bytes (medians)."""
 
     async def imported() -> float:
-        results = await imports.run_imports(address, token, files, {"first": "first"})
+        results = await import_service.run_imports(address, token, files, {"first": "first"})
         return float(results["first"]["import"])
 
     async def copied() -> float:
@@ -152,7 +152,7 @@ def indexed_copy(url: str, files: dict[str, Path]) -> float:
         db.execute(f"CREATE INDEX ON {name} (line)")
         db.commit()
         started = time.perf_counter()
-        imports.copy_lines(db, f"{name} (line)", files)
+        other_imports.copy_lines(db, f"{name} (line)", files)
         db.commit()
         took = time.perf_counter() - started
         db.execute(f"DROP TABLE {name}")

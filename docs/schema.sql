@@ -1500,16 +1500,6 @@ CREATE TRIGGER note_delete AFTER DELETE ON public.settings REFERENCING OLD TABLE
 CREATE TRIGGER note_insert AFTER INSERT ON public.settings REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_settings();
 CREATE TRIGGER note_update AFTER UPDATE ON public.settings REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_settings();
 
-CREATE TABLE public.settled_pages (
-    list text NOT NULL COLLATE pg_catalog."C",
-    page integer NOT NULL,
-    total bigint NOT NULL,
-    key text[] COLLATE pg_catalog."C",
-    found_on timestamp with time zone NOT NULL
-);
-ALTER TABLE ONLY public.settled_pages ADD CONSTRAINT settled_pages_pkey PRIMARY KEY (list, page);
-CREATE INDEX settled_pages_by_age ON public.settled_pages USING btree (found_on) WHERE (page = 0);
-
 CREATE TABLE public.sign_in_attempts (
     sha256 bytea NOT NULL,
     nonce text NOT NULL,
@@ -1613,6 +1603,16 @@ CREATE TRIGGER notify_of_ended_stand_in AFTER UPDATE OF ends_on ON public.stand_
 CREATE TRIGGER notify_of_new_stand_in AFTER INSERT ON public.stand_ins FOR EACH ROW EXECUTE FUNCTION public.notify_of_stand_in();
 ALTER TABLE ONLY public.stand_ins ADD CONSTRAINT stand_ins_identity_id_fkey FOREIGN KEY (identity_id) REFERENCES public.identities(id);
 ALTER TABLE ONLY public.stand_ins ADD CONSTRAINT stand_ins_stand_in_id_fkey FOREIGN KEY (stand_in_id) REFERENCES public.identities(id);
+
+CREATE TABLE public.stored_pages (
+    list text NOT NULL COLLATE pg_catalog."C",
+    page integer NOT NULL,
+    total bigint NOT NULL,
+    key text[] COLLATE pg_catalog."C",
+    found_on timestamp with time zone NOT NULL
+);
+ALTER TABLE ONLY public.stored_pages ADD CONSTRAINT stored_pages_pkey PRIMARY KEY (list, page);
+CREATE INDEX stored_pages_by_age ON public.stored_pages USING btree (found_on) WHERE (page = 0);
 
 CREATE TABLE public.tokens (
     id uuid NOT NULL,

@@ -1,3 +1,3 @@
-"""Rolecall: who has access to what, why, and who said so."""
+"""Rolecall: who has access to what, why, and who approved it."""
 
 __version__ = "0.1.0"

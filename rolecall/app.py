@@ -103,12 +103,12 @@ ROUTERS = [
 def create_app(config: Config | None = None) -> Edge:
     config = config or configuration.load()
     if config.database_url is None:
-        raise configuration.ConfigError("ROLECALL_DATABASE_URL is not set; `rolecall serve` brings its own database")
+        raise configuration.ConfigError("ROLECALL_DATABASE_URL is not set; `rolecall serve` starts its own database")
     return furnish(build(), config)
 
 
 def build() -> Litestar:
-    """Build all routes without services. This is the slow part, so that tests do it once."""
+    """Build all routes without services. This is the slow part, so tests do it once."""
     return Litestar(
         [*ROUTERS, documentation(_describe)],
         exception_handlers={kind: for_browsers(answer) for kind, answer in HANDLERS.items()},

@@ -15,7 +15,7 @@ import structlog
 from psycopg import Error
 from psycopg_pool import PoolTimeout
 
-# Reports may be about the lists of these packages, which are beside or above them.
+# Register the lists of these packages for reports, which must not import packages beside or above them.
 import rolecall.notifications.routes
 import rolecall.reports.routes  # noqa: F401
 from rolecall.access_requests import moving as access_requests
@@ -71,7 +71,7 @@ class Loop(msgspec.Struct, frozen=True):
     run: Callable[[Pool, Config, datetime], Awaitable[bool]]
     # The longest pause between looks for work; `None` means one tick.
     every: float | None = None
-    # Where writers of its work notify it; without one it waits for the clock.
+    # The channel that announces its work; a loop without one only follows the clock.
     channel: str | None = None
 
 

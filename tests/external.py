@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from rolecall.core.postgres import BIN, open_way_to, owner_of
+from rolecall.core.postgres import BIN, allow_traversal, owner_of
 
 PASSWORD = "an external secret"
 
@@ -23,7 +23,7 @@ def a_server(folder: Path) -> Iterator[str]:
     if owner:
         os.chown(folder, *owner)
         for path in (folder / "x", BIN):
-            open_way_to(path)
+            allow_traversal(path)
     (folder / "password").write_text(PASSWORD)
     if owner:
         os.chown(folder / "password", *owner)

@@ -14,7 +14,7 @@ from rolecall.core import schema
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "rolecall"
 OWNERS = {
-    "core": "heartbeats list_changes list_contents lists migrations schema_files settled_pages",
+    "core": "heartbeats list_changes list_contents lists migrations schema_files stored_pages",
     "web": "idempotency_keys request_times",
     "exports": "exports",
     "entitlements": "curations entitlements holder_counts",

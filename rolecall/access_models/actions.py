@@ -1,3 +1,5 @@
+"""Write drafts of access models, and commit them."""
+
 from datetime import datetime
 from typing import Any, TypeVar
 from uuid import UUID
@@ -20,14 +22,15 @@ from rolecall.applications.queries import with_mentioned_applications
 from rolecall.core.caller import Caller
 from rolecall.core.checking import Facts, Json, check
 from rolecall.core.db import Db, execute
-from rolecall.core.drafts import insert_draft, is_name_taken, update_draft
+from rolecall.core.drafts import commit_draft, insert_draft, is_name_taken, update_draft
 from rolecall.core.errors import Conflict, Invalid, Problem
 from rolecall.core.paging import Whole
-from rolecall.core.text import sort_key
 from rolecall.duties.model import RuleResponse
 from rolecall.identities.queries import with_mentioned_identities
 
 B = TypeVar("B", bound=ModelChanges)
+
+_ADD_VERSION = "INSERT INTO access_model_versions (model_id, version, definition, committed_at, caller_id, caller_name)"
 
 
 async def create_model(db: Db, raw: Json, facts: Facts) -> AccessModelDetail:
@@ -77,31 +80,10 @@ async def commit_model(
             )
     # No identity may change between the test of the conditions and the end of this transaction.
     await execute(db, "SELECT pg_advisory_xact_lock(access_model_lock())")
-    await _add_version(db, model.id, draft, caller, now)
+    await commit_draft(db, "access_models", _ADD_VERSION, model.id, draft, caller, now)
     await _replace_grants(db, model.id)
     await _replace_members(db, model.id, now)
     return await queries.get(db, model.id)
-
-
-async def _add_version(db: Db, id: UUID, draft: Definition, caller: Caller, now: datetime) -> None:
-    await execute(
-        db,
-        """UPDATE access_models SET definition = draft, draft = NULL, version = version + 1, changed_at = %(now)s,
-                  name_key = %(name_key)s WHERE id = %(id)s""",
-        id=id,
-        name_key=sort_key(draft.name),
-        now=now,
-    )
-    await execute(
-        db,
-        """INSERT INTO access_model_versions (model_id, version, definition, committed_at, caller_id, caller_name)
-           SELECT id, version, definition, %(now)s, %(caller_id)s, %(caller_name)s
-           FROM access_models WHERE id = %(id)s""",
-        id=id,
-        now=now,
-        caller_id=caller.id,
-        caller_name=caller.name,
-    )
 
 
 async def _replace_grants(db: Db, id: UUID) -> None:

@@ -1,3 +1,5 @@
+"""Conditions, grants and definitions of access models, and the order of access levels."""
+
 from collections.abc import Sequence
 from enum import StrEnum
 from uuid import UUID

@@ -1,3 +1,5 @@
+"""Read access models, their members and what they grant."""
+
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
@@ -49,7 +51,7 @@ async def get(db: Db, id: str | UUID) -> AccessModelDetail:
 
 
 async def _unknown_names(db: Db, draft: Definition) -> list[str]:
-    """Say which groups and permissions the applications do not have, with the nearest names."""
+    """Return a message for each group and permission that the applications do not have, with the nearest names."""
     groups = [(each.application_id, name) for each in draft.access for name in each.groups]
     permissions = [
         (each.application_id, PermissionName(one.header, one.section, one.permission))

@@ -85,7 +85,7 @@ async def _affected(db: Db, people: Sequence[Any], *, model: AccessModelDetail, 
 
 
 async def conflicts_of(db: Db, draft: Definition) -> list[ModelConflicts]:
-    """Count the people whom the draft would put in conflict, by rule of separation of duties."""
+    """Count the people whom the draft would put in conflict, by rule."""
     if not draft.enabled:
         return []
     rows = await fetch_rows(

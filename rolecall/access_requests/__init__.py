@@ -1,0 +1,12 @@
+"""Access requests, from the body of a new request to the import that proves it.
+
+request_body.py    read the body of a new request
+enrichment.py      fill it in from imported data
+separation.py      check it against the rules of separation of duties
+requirements.py    find who must respond, by the approval policy
+creation.py        insert requests in bulk
+actions.py         the verbs: respond, resolve, verify, …
+moving.py          the moves of their status, in bulk
+permitted.py       who may see and move a request
+closed_loop.py     compare requests with a finished import; judging.py decides about each
+"""

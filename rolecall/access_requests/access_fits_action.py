@@ -9,7 +9,7 @@ from uuid import UUID
 import msgspec
 
 from rolecall.access_models.model import RANK
-from rolecall.access_requests.completion import complete, complete_privileges, complete_targets
+from rolecall.access_requests.enrichment import enrich, enrich_privileges, enrich_targets
 from rolecall.access_requests.model import NewPrivilege, NewRequest, TargetType, raises
 from rolecall.access_requests.shapes import AccessRequestDetail, PrivilegeBody
 from rolecall.accounts.model import Access, Pair, PermissionName, meant_among
@@ -45,7 +45,7 @@ def _not_lower(held: Access, asked: Access) -> str | None:
 
 async def restored(db: Db, new: NewRequest, asked: Mapping[int, PrivilegeBody]) -> tuple[NewRequest, list[Problem]]:
     """Fill a Restore with suspended access: all of it, or the privileges in `asked`, keyed by index in the body."""
-    targeted = await complete_targets(db, [new])
+    targeted = await enrich_targets(db, [new])
     (new,) = targeted.requests
     suspended = await _suspended(db, new)
     names = meant_among(suspended, [each.key for each in asked.values()])
@@ -63,7 +63,7 @@ async def restored(db: Db, new: NewRequest, asked: Mapping[int, PrivilegeBody]) 
         if not privileges and not await _is_suspended(db, new):
             problems.append(Problem("action", f"{new.target_name} is not suspended"))
     asking = msgspec.structs.replace(targeted, requests=[msgspec.structs.replace(new, privileges=privileges)])
-    (filled,) = await complete_privileges(db, asking)
+    (filled,) = await enrich_privileges(db, asking)
     return filled, problems
 
 
@@ -89,7 +89,7 @@ def _of_target(new: NewRequest) -> dict[str, object]:
 
 
 async def _is_suspended(db: Db, new: NewRequest) -> bool:
-    """Tell whether the target itself is suspended; a suspension may list no privileges."""
+    """Return whether the target itself is suspended; a suspension may list no privileges."""
     found: bool = await fetch_value(
         db,
         f"""SELECT EXISTS (SELECT {_SUSPENSIONS}
@@ -171,9 +171,9 @@ async def overtaken(db: Db, requests: Sequence[AccessRequestDetail]) -> dict[UUI
     The access of the target may have been lowered between approval and start.
     """
     watched = {request.id: again for request in requests if (again := _without_raises(request)).privileges}
-    completed = await complete(db, list(watched.values()))
+    enriched = await enrich(db, list(watched.values()))
     found = {}
-    for id, new in zip(watched, completed, strict=True):
+    for id, new in zip(watched, enriched, strict=True):
         for each in new.privileges:
             held = each.initial_access or Access.NONE
             if raises(held, each.requested_access):

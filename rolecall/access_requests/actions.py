@@ -11,8 +11,7 @@ import msgspec
 
 from rolecall.access_models.model import RANK
 from rolecall.access_requests import moving, queries, separation
-from rolecall.access_requests.asking import read_request
-from rolecall.access_requests.creation import create_completed, create_requests
+from rolecall.access_requests.creation import create_enriched, create_requests
 from rolecall.access_requests.model import (
     ASSIGN,
     AWAITED,
@@ -38,6 +37,7 @@ from rolecall.access_requests.permitted import (
     response_refusal,
     standing_of,
 )
+from rolecall.access_requests.request_body import read_request
 from rolecall.access_requests.shapes import (
     AccessRequestDetail,
     AssignBody,
@@ -73,12 +73,12 @@ async def request_access(db: Db, caller: Caller, raw: Json, facts: Facts) -> Acc
     await require_may_request(db, caller, guid(raw.get("identityId")))
     facts = await with_mentioned_applications(db, await identities.with_mentioned_identities(db, facts, raw), raw)
     new, problems = await read_request(db, raw, facts)
-    found = (await separation.found_in(db, [new]))[0] if new and not problems else []
+    found = (await separation.conflicts_created(db, [new]))[0] if new and not problems else []
     problems += separation.refusals(new, found) if new else []
     body = check(NewRequestBody, raw, facts, problems)
     assert new
     new = msgspec.structs.replace(new, scheduled_start=body.scheduled_start, comment=body.comment)
-    (id,) = await create_completed(db, caller, [new], facts.now, [found])
+    (id,) = await create_enriched(db, caller, [new], facts.now, [found])
     return await queries.get(db, id)
 
 
@@ -263,9 +263,9 @@ async def _asked_reviewer(db: Db, locked: _LockedRequest, body: RespondBody, cal
         return reviewer
     if body.reviewer_id is None:
         raise Invalid.on("reviewerId", "Reviewer ID is required")
-    raise Invalid.on(
-        "reviewerId", f"Identity with id {body.reviewer_id} is not asked to {body.type.lower()} this request"
-    )
+    name = await identities.name_of(db, body.reviewer_id)
+    asked = f"{name} is not asked to {body.type.lower()} this request"
+    raise Invalid.on("reviewerId", asked if name else f"Identity with id {body.reviewer_id} not found")
 
 
 async def _lower_access(db: Db, locked: _LockedRequest, body: RespondBody) -> None:

@@ -9,7 +9,7 @@ from datetime import datetime
 from uuid import UUID
 
 from rolecall.access_requests import moving, queries
-from rolecall.access_requests.evidence import ClosedLoopEvidence, FinishedImport, evidence_of, judge, reappeared_access
+from rolecall.access_requests.judging import FinishedImport, ImportedState, imported_state, judge, reappeared_access
 from rolecall.access_requests.permitted import carried_out_among
 from rolecall.access_requests.shapes import AccessRequestDetail
 from rolecall.applications.model import Content
@@ -37,10 +37,10 @@ async def close_loop(db: Db, import_id: UUID, now: datetime) -> None:
         return
     resolved = await _resolved(db, run)
     await moving.lock(db, resolved)
-    async for requests, evidence in _with_evidence(db, run, resolved):
-        await _verify_or_reopen(db, requests, evidence, now)
-    async for requests, evidence in _with_evidence(db, run, await _completed_and_changed(db, run)):
-        await _report_drift(db, requests, evidence, now)
+    async for requests, state in _with_state(db, run, resolved):
+        await _verify_or_reopen(db, requests, state, now)
+    async for requests, state in _with_state(db, run, await _completed_and_changed(db, run)):
+        await _report_drift(db, requests, state, now)
 
 
 async def _claim(db: Db, import_id: UUID) -> FinishedImport | None:
@@ -64,12 +64,12 @@ async def _claim(db: Db, import_id: UUID) -> FinishedImport | None:
     return FinishedImport(id, number, application_id, created_at, created_by, supplied_by, named)
 
 
-async def _with_evidence(
+async def _with_state(
     db: Db, run: FinishedImport, ids: list[UUID]
-) -> AsyncIterator[tuple[list[AccessRequestDetail], ClosedLoopEvidence]]:
+) -> AsyncIterator[tuple[list[AccessRequestDetail], ImportedState]]:
     for start in range(0, len(ids), _BATCH):
         requests = await queries.details(db, ids[start : start + _BATCH])
-        yield requests, await evidence_of(db, run, requests)
+        yield requests, await imported_state(db, run, requests)
 
 
 async def _resolved(db: Db, run: FinishedImport) -> list[UUID]:
@@ -82,13 +82,11 @@ async def _resolved(db: Db, run: FinishedImport) -> list[UUID]:
     return [id for (id,) in rows]
 
 
-async def _verify_or_reopen(
-    db: Db, requests: list[AccessRequestDetail], evidence: ClosedLoopEvidence, now: datetime
-) -> None:
-    run = evidence.run
+async def _verify_or_reopen(db: Db, requests: list[AccessRequestDetail], state: ImportedState, now: datetime) -> None:
+    run = state.run
     proved, doubtful, contradicted = {}, {}, {}
     for request in requests:
-        judgement = judge(request, evidence)
+        judgement = judge(request, state)
         source = run.named(judgement.contents)
         # An import from before the request was resolved cannot show that the work was not done.
         is_older = request.resolved_on is not None and run.created_at < request.resolved_on
@@ -110,7 +108,7 @@ async def _carried_out_by_supplier(db: Db, run: FinishedImport, ids: list[UUID])
 
 
 async def _leave_to_people(db: Db, doubtful: dict[UUID, str], now: datetime) -> None:
-    """Say why an import did not verify requests, once after each time they were resolved."""
+    """Record why an import did not verify requests, once for each time they were resolved."""
     rows = await fetch_rows(
         db,
         """SELECT r.id FROM access_requests r WHERE r.id = ANY(%(ids)s) AND NOT EXISTS (
@@ -150,13 +148,11 @@ async def _completed_and_changed(db: Db, run: FinishedImport) -> list[UUID]:
     return [id for (id,) in rows]
 
 
-async def _report_drift(
-    db: Db, requests: list[AccessRequestDetail], evidence: ClosedLoopEvidence, now: datetime
-) -> None:
+async def _report_drift(db: Db, requests: list[AccessRequestDetail], state: ImportedState, now: datetime) -> None:
     """Record removed access that reappeared. People decide what to do about it, so no request is reopened."""
-    found = {request.id: reappeared_access(request, evidence) for request in requests}
+    found = {request.id: reappeared_access(request, state) for request in requests}
     drifted = {
-        id: f"{evidence.run.named(evidence.run.files)} shows removed access again: {'; '.join(what)}"
+        id: f"{state.run.named(state.run.files)} shows removed access again: {'; '.join(what)}"
         for id, what in found.items()
         if what
     }

@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from rolecall.access_requests import separation
-from rolecall.access_requests.completion import complete, granting_models
+from rolecall.access_requests.enrichment import enrich, granting_models
 from rolecall.access_requests.model import NewPrivilege, NewRequest, RequestEvent, TargetType
 from rolecall.access_requests.moving import approve, record_events
 from rolecall.access_requests.requirements import RuleReviewers, people_for, reviewers_of
@@ -22,24 +22,24 @@ from rolecall.work_items.model import WorkStatus
 
 
 async def create_requests(db: Db, caller: Caller, news: Sequence[NewRequest], now: datetime) -> list[UUID]:
-    """Complete the requests from imported data and create them; return their ids in the same order."""
-    return await create_completed(db, caller, await complete(db, news), now) if news else []
+    """Enrich the requests with imported data and create them; return their ids in the same order."""
+    return await create_enriched(db, caller, await enrich(db, news), now) if news else []
 
 
-async def create_completed(
+async def create_enriched(
     db: Db,
     caller: Caller,
     news: Sequence[NewRequest],
     now: datetime,
     found: Sequence[Sequence[FoundConflict]] | None = None,
 ) -> list[UUID]:
-    """Create completed requests. Approve those that need no approval, and start them if they are due.
+    """Create requests that were enriched. Approve those that need no approval, and start them if they are due.
 
     `found` are the conflicts that they would create, if they were looked for already.
     """
     models = await granting_models(db, news)
     policy = (await settings.get(db)).approval_policy
-    found = await separation.found_in(db, news) if found is None else found
+    found = await separation.conflicts_created(db, news) if found is None else found
     conflicts = [separation.shown(each) for each in found]
     people = await people_for(db, policy, news, {each.owner_id for would in conflicts for each in would})
     requests = {new_id(): new for new in news}

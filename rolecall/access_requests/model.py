@@ -165,7 +165,7 @@ _TAKEN_AWAY = frozenset({Access.NONE, Access.DENY})
 
 
 def gives_access(action: str, accesses: Iterable[str]) -> bool:
-    """Tell whether a request with these access levels would give access."""
+    """Return whether a request with these access levels would give access."""
     match RequestAction(action):
         case RequestAction.ADD | RequestAction.RESTORE:
             return True
@@ -176,12 +176,12 @@ def gives_access(action: str, accesses: Iterable[str]) -> bool:
 
 
 def raises(held: str, asked: str) -> bool:
-    """Tell whether access grows. Removing a Deny counts, because access through groups then applies again."""
+    """Return whether access grows. Removing a Deny counts, because access through groups then applies again."""
     return RANK[asked] > RANK[held] or (held == Access.DENY and asked == Access.NONE)
 
 
 class NewPrivilege(msgspec.Struct, frozen=True, kw_only=True):
-    """A privilege of a new request; omitted fields are completed from the application's imported data.
+    """A privilege of a new request; omitted fields are filled in from the application's imported data.
 
     `risk_rating` is used only for a name that is not in the catalogue; without it such a name is rated Critical.
     """
@@ -234,7 +234,7 @@ class NewRequest(msgspec.Struct, frozen=True, kw_only=True):
     is_unmatched: bool = False
 
     def raises_access(self) -> bool:
-        """Tell whether the request must be approved like an Add, because it asks for more access than the target has.
+        """Return whether the request must be approved like an Add, because it asks for more access than the target has.
 
         The end of a leave needs no new approval, because it only gives back what the leave took away.
         """

@@ -60,7 +60,8 @@ async def move(
     changes += [f"{column} = %({column})s" for column in columns]
     if move.to:
         changes += ["status = %(to)s", "status_since = %(now)s"]
-    # Fires keep_waiting_on_update and keep_past, schema/access_requests.sql.
+    # Fires keep_waiting_on_update and keep_past (schema/access_requests.sql), and notify_of_moved_requests
+    # (schema/notifications.sql).
     moved = await fetch_rows(
         db,
         f"""WITH locked AS (SELECT id FROM access_requests WHERE id = ANY(%(ids)s) AND status = ANY(%(allowed)s)
@@ -291,7 +292,8 @@ async def record_events(db: Db, events: Sequence[RequestEvent], ids: Ids, caller
     # Send one JSON document, because psycopg quotes each element of an array separately.
     payloads = b"[" + b",".join(_payload(request) for request in requests) + b"]"
     for event in events:
-        # Fires note_event_news (schema/personnel_events.sql) and fan_out_on_insert (schema/webhooks.sql).
+        # Fires note_event_news (schema/personnel_events.sql), fan_out_on_insert (schema/webhooks.sql) and
+        # notify_of_request_events (schema/notifications.sql).
         await execute(
             db,
             """INSERT INTO access_request_events

@@ -1,3 +1,5 @@
+"""Read access requests: lists, details, and what is stalled or left over."""
+
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from itertools import groupby
@@ -28,9 +30,9 @@ from rolecall.access_requests.shapes import (
 )
 from rolecall.accounts.model import Pair
 from rolecall.applications.queries import SUMMARY_COLUMNS, SUMMARY_WIDTH, summary_from_row
+from rolecall.core.batching import get_one
 from rolecall.core.db import Db, fetch_all, fetch_rows, json_rows
 from rolecall.core.paging import Listing, Page, Whole, fetch_listed, fetch_page, whole
-from rolecall.core.together import get_one
 from rolecall.identities import queries as identities
 from rolecall.settings.policy import RequestAction, RequirementType
 from rolecall.work_items.model import WorkStatus
@@ -229,7 +231,7 @@ def _summary(row: Sequence[Any]) -> AccessRequestSummary:
 
 
 async def is_unmet(db: Db, id: UUID, type: RequirementType) -> bool:
-    """Tell whether a rule of this type is still open; one reviewer is enough to meet a rule."""
+    """Return whether a rule of this type is still open; one reviewer is enough to meet a rule."""
     unmet = await fetch_rows(
         db,
         """SELECT rule FROM responses WHERE request_id = %(id)s AND type = %(type)s
@@ -307,6 +309,6 @@ async def leftovers(db: Db, page: int) -> Page[LeftoverItem]:
 
 
 async def stalled(db: Db, page: int, now: datetime) -> Page[StalledItem]:
-    """List requests that wait for people, the longest wait first."""
+    """List requests that wait for people, longest wait first."""
     found = await fetch_listed(db, WAITING, page)
     return found.map(lambda item: replace(item, waiting_days=(now - item.waiting_since).days))

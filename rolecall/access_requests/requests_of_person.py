@@ -55,7 +55,7 @@ def _found(filters: dict[str, Any], *, is_limited: bool) -> str:
 
 
 async def _hides_some(db: Db, me: UUID, application_id: UUID | None) -> bool:
-    """Tell whether requests of the application are part of the person's own offboarding."""
+    """Return whether requests of the application are part of the person's own offboarding."""
     return bool(
         await fetch_value(
             db,

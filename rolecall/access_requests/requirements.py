@@ -1,6 +1,6 @@
 """Apply the approval policy to new requests and find the reviewers.
 
-If no reviewer of a rule is available, the administrators respond, so that no request waits for ever.
+If no reviewer of a rule is available, the administrators respond, so that no request waits forever.
 """
 
 from collections.abc import Iterable, Sequence
@@ -103,7 +103,7 @@ def reviewers_of(
 
 def _rule_owner(conflict: WouldConflict, own: set[UUID | None], people: People) -> RuleReviewers:
     """Ask the owner of a rule of separation of duties, or else the administrators."""
-    reason = f"The owner of the rule {conflict.rule} approves what would join {' and '.join(conflict.duties)}"
+    reason = f"The owner of the rule {conflict.rule} approves access that would combine {' and '.join(conflict.duties)}"
     if owner := people.available([conflict.owner_id], own):
         return RuleReviewers(RequirementType.APPROVE, reason, owner)
     instead = people.available(people.administrators, own) or [ADMINISTRATORS]

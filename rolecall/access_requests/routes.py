@@ -17,11 +17,11 @@ from rolecall.access_requests.shapes import (
     StalledItem,
     VerbBody,
 )
+from rolecall.core.batching import get_batched
 from rolecall.core.caller import Caller, Scope
 from rolecall.core.checking import Body, Facts, Json
 from rolecall.core.db import Db, Pool
 from rolecall.core.paging import Page
-from rolecall.core.together import get_with_others
 from rolecall.settings.policy import RequestAction
 from rolecall.web.bodies import a_guid, a_word_of
 from rolecall.web.operations import operation, optional_json
@@ -54,7 +54,7 @@ async def list_access_requests(db: Db, caller: Caller, query: dict[str, Any]) ->
 @operation("GET", "/{id:str}", scope=_READ, tags=_SPECIFIED)
 async def get_access_request(pool: Pool, id: str) -> AccessRequestDetail:
     """Get one access request."""
-    return await get_with_others(pool, "AccessRequest", queries.by_id, id)
+    return await get_batched(pool, "AccessRequest", queries.by_id, id)
 
 
 @operation("GET", "/{id:str}/conflicts", scope=_READ, tags=_ADDED)
@@ -72,7 +72,7 @@ async def create_access_request(db: Db, caller: Caller, raw: Json, facts: Facts)
 
 @operation("GET", "/stalled", scope=_READ, query={}, tags=_ADDED)
 async def list_stalled_requests(db: Db, query: dict[str, Any], now: datetime) -> Page[StalledItem]:
-    """List requests that wait for people, with reviewers, waiting time and reasons, the longest wait first."""
+    """List requests that wait for people, with reviewers, waiting time and reasons, longest wait first."""
     return await queries.stalled(db, query["page"], now)
 
 

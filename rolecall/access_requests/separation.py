@@ -38,8 +38,8 @@ def _change(new: NewRequest, privilege: NewPrivilege) -> OpenChange:
     return OpenChange(before, msgspec.structs.replace(before, access=privilege.requested_access))
 
 
-async def found_in(db: Db, news: Sequence[NewRequest]) -> list[list[FoundConflict]]:
-    """Return the conflicts that completed requests would create.
+async def conflicts_created(db: Db, news: Sequence[NewRequest]) -> list[list[FoundConflict]]:
+    """Return the conflicts that enriched requests would create.
 
     What a group would gain or lose, its members would, and people who have asked to become members.
     """

@@ -1,3 +1,5 @@
+"""Shapes of access requests: details, list items and the bodies of their verbs."""
+
 from datetime import datetime
 from typing import Annotated, Generic, Literal, TypeVar
 from uuid import UUID

@@ -1,3 +1,5 @@
+"""Match statuses, levels of access and names of permissions; `valid` is SQL for what holds now or after an import."""
+
 from collections.abc import Collection, Iterable
 from enum import StrEnum
 from typing import NamedTuple

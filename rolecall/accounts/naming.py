@@ -111,7 +111,7 @@ def _shown(name: PermissionName, kind: str) -> str:
 
 
 def nearest(words: str, among: Iterable[str]) -> list[str]:
-    """Return the most similar names by shared bigrams, the best first."""
+    """Return the most similar names by shared bigrams, best first."""
     pairs = _pairs(words)
     likeness = ((2 * len(pairs & (its := _pairs(each))) / (len(pairs) + len(its)), each) for each in among)
     best = heapq.nsmallest(_MOST_NEAREST, ((-like, each) for like, each in likeness if like >= _LEAST_LIKENESS))

@@ -97,7 +97,7 @@ async def accounts_of(
 
 
 def spellings(beginning: str) -> list[str]:
-    """Return a text in its common cases, so that the index on usernames serves a search that ignores case."""
+    """Return a text in its usual letter cases, so that the index on usernames serves a search that ignores case."""
     return list({beginning, beginning.lower(), beginning.upper(), beginning.title(), beginning.capitalize()})
 
 
@@ -266,7 +266,7 @@ def _walked(as_of: AsOf) -> str:
 
 async def permissions_held(db: Db, account_ids: Sequence[UUID], as_of: AsOf = None) -> list[HeldPermission]:
     """List what accounts hold, directly and through their groups and the groups above those."""
-    return await _held(
+    return await _permissions(
         db,
         f"{_walked(as_of)}, ",
         """SELECT a.number, a.id, a.number, '{}'::int[], 0 FROM accounts a WHERE a.id = ANY(%(ids)s)
@@ -279,7 +279,7 @@ async def permissions_held(db: Db, account_ids: Sequence[UUID], as_of: AsOf = No
 
 async def permissions_of_groups(db: Db, group_ids: Sequence[UUID], as_of: AsOf = None) -> list[HeldPermission]:
     """List what groups give, themselves and through the groups above them."""
-    return await _held(
+    return await _permissions(
         db,
         "",
         """SELECT g.number, g.id, w.above, w.path[2:] || CASE WHEN w.above <> g.number THEN w.above END,
@@ -292,7 +292,11 @@ async def permissions_of_groups(db: Db, group_ids: Sequence[UUID], as_of: AsOf =
     )
 
 
-async def _held(db: Db, given: str, holders: str, ids: Sequence[UUID], as_of: AsOf) -> list[HeldPermission]:
+async def _permissions(db: Db, given: str, holders: str, ids: Sequence[UUID], as_of: AsOf) -> list[HeldPermission]:
+    """List the assignments of holders. `holders` selects holder, id, number, path and since; `given` is a WITH clause.
+
+    `number` is the account or group that has the assignment, `path` the groups between it and the holder.
+    """
     return await fetch_all(
         db,
         HeldPermission,

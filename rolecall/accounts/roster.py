@@ -46,7 +46,7 @@ class RosterFilters(msgspec.Struct, frozen=True, kw_only=True):
     privileged: bool | None = None
 
     def are_versioned(self) -> bool:
-        """Return whether each application's part of the list changes with an import or a matching only."""
+        """Return whether each application's part of the list changes only with an import or a matching."""
         others = (self.identity_id, self.search, self.leaver, self.dormant_days, self.privileged)
         return all(value is None for value in others)
 
@@ -114,7 +114,7 @@ async def _one_after_the_other(db: Db, page: int, filters: RosterFilters) -> Pag
     return Page(items, total, page, PAGE_SIZE, -(-total // PAGE_SIZE))
 
 
-# The last import of each application then, and the accounts with privileged entitlements after it.
+# The last import of each application at that time, and the accounts with privileged entitlements after it.
 _GIVEN = """WITH last AS MATERIALIZED (
         SELECT r.application_id, max(r.number)::int AS number FROM application_imports r
         WHERE r.status = 'Finished' AND r.build_end <= %(moment)s GROUP BY 1

@@ -1,3 +1,5 @@
+"""Routes of accounts, groups and permissions; `an_as_of` reads the parameter `asOf`."""
+
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID

@@ -1,3 +1,5 @@
+"""Shapes of accounts, memberships and permissions."""
+
 from datetime import datetime
 from typing import Self
 from uuid import UUID
@@ -52,7 +54,7 @@ class RosterItem(msgspec.Struct, rename="camel"):
 
 
 class AccountDetail(RosterItem, rename="camel"):
-    """`isPresent` is whether the last import shows it."""
+    """An account as it is now or last was; `isPresent` says whether the last import shows it."""
 
     employee_id: str
     metadata: list[Pair]

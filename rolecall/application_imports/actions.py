@@ -24,7 +24,7 @@ from rolecall.core.nudge import nudge
 from rolecall.core.text import in_one_line
 
 CHANNEL = "imports"
-OWN_RATINGS = "An import that lowers risk ratings is continued by someone other than the person who supplied it"
+OWN_RATINGS = "An import that lowers risk ratings must be continued by a person other than the one who supplied it"
 _LONGEST_NAME = 255
 
 
@@ -82,7 +82,8 @@ async def cancel_import(db: Db, caller: Caller, raw: Json, facts: Facts) -> UUID
 async def move_import(db: Db, id: UUID, to: ImportStatus, **columns: object) -> bool:
     """Change the status and `columns` if the move is allowed; return whether it was."""
     changes = ", ".join(f"{name} = %({name})s" for name in ("status", *columns))
-    # Fires key_row, schema/application_imports.sql.
+    # Fires key_row (schema/application_imports.sql); a new status also show_entitlements (schema/entitlements.sql),
+    # watch_duties (schema/duties.sql) and notify_of_failed_import (schema/notifications.sql).
     moved = await execute(
         db,
         f"UPDATE application_imports SET {changes} WHERE id = %(id)s AND status = ANY(%(allowed)s)",

@@ -1,3 +1,5 @@
+"""Read imports, why the guard holds one, and the rows that were rejected."""
+
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any

@@ -125,7 +125,7 @@ async def continue_import(db: Db, caller: Caller, id: str, now: datetime) -> Imp
 
 @operation("POST", "/{id:str}/rollback", scope=Scope.IMPORTS_WRITE, status=201, body=RollbackBody, tags=_ADDED)
 async def roll_back(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> Import:
-    """Stage an import that puts an application's data back as after an earlier one.
+    """Stage an import that restores an application's data as it was after an earlier import.
 
     An identity source needs the scope `identities:write` as well.
     """

@@ -1,3 +1,5 @@
+"""Create and change applications with their connectors and schedules."""
+
 from typing import Any, NamedTuple
 from uuid import UUID
 

@@ -1,4 +1,4 @@
-"""Validate a shape that a caller gives. `file_shape.py` has the same data as the reader uses it."""
+"""Validate a shape that a caller gives. `file_shape.py` has the stored form, which the reader uses."""
 
 import re
 from collections.abc import Iterable

@@ -1,3 +1,5 @@
+"""The contents of import files with their fields, and the types and statuses of an import."""
+
 from enum import StrEnum
 
 from rolecall.settings.model import CUSTOM_FIELDS

@@ -9,7 +9,7 @@ from rolecall.identities.authority import PersonRelation
 
 
 def may_import(caller: Caller, *, is_identity_source: bool) -> bool:
-    """Tell whether a caller may import the data of an application."""
+    """Return whether a caller may import the data of an application."""
     return Scope.IMPORTS_WRITE in caller.scopes and _may_define_people(caller, is_identity_source)
 
 
@@ -28,16 +28,16 @@ _PEOPLE = "SELECT coalesce(a.owner_id = %(me)s, false), %(me)s = ANY(a.provision
 
 
 async def relations_to(db: Db, caller_id: UUID, application_id: UUID) -> frozenset[PersonRelation]:
-    return _held(await fetch_rows(db, f"{_PEOPLE} WHERE a.id = %(id)s", me=caller_id, id=application_id))
+    return _relations(await fetch_rows(db, f"{_PEOPLE} WHERE a.id = %(id)s", me=caller_id, id=application_id))
 
 
 async def relations_to_import(db: Db, caller_id: UUID, import_id: UUID) -> frozenset[PersonRelation]:
     """Read the relations of a person to the application of an import."""
     joined = f"{_PEOPLE} JOIN application_imports r ON r.application_id = a.id WHERE r.id = %(id)s"
-    return _held(await fetch_rows(db, joined, me=caller_id, id=import_id))
+    return _relations(await fetch_rows(db, joined, me=caller_id, id=import_id))
 
 
-def _held(rows: list[tuple[bool, ...]]) -> frozenset[PersonRelation]:
+def _relations(rows: list[tuple[bool, ...]]) -> frozenset[PersonRelation]:
     relations = (PersonRelation.OWNER, PersonRelation.PROVISIONER)
     return frozenset(each for row in rows for each, holds in zip(relations, row, strict=True) if holds)
 

@@ -1,3 +1,5 @@
+"""Read applications; `SUMMARY_COLUMNS` serves the queries of other packages that show one."""
+
 from collections.abc import Iterable, Sequence
 from typing import Any
 from uuid import UUID

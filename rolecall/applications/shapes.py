@@ -1,3 +1,5 @@
+"""Shapes of applications, connectors, schedules and imports; other packages embed `ApplicationSummary` and `Import`."""
+
 import codecs
 from datetime import datetime
 from typing import Annotated, Literal

@@ -1,3 +1,5 @@
+"""Read, stream and verify audit entries."""
+
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, datetime

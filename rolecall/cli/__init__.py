@@ -69,7 +69,7 @@ class _Commands(click.RichGroup):
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, message="%(version)s")
 def rolecall() -> None:
-    """Access governance: who has access to what, why, and who said so.
+    """Access governance: who has access to what, why, and who approved it.
 
     Example: `rolecall demo`
     """

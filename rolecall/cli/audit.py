@@ -69,7 +69,9 @@ def head(data_dir: Path | None) -> None:
 
 
 @audit.command
-@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="Write to a file, not to stdout.")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="Write to this file instead of stdout."
+)
 @data_dir_option
 def export(output: Path | None, data_dir: Path | None) -> None:
     """Write every entry as JSON lines, oldest first.

@@ -50,7 +50,7 @@ def evidence(identity: str, as_of: str | None, output: Path | None, data_dir: Pa
     place, seal = with_database(data_dir, act, snapshot=True)
     click.echo(place)
     click.echo(f"Seal: {seal}", err=True)
-    click.echo("Give the seal to the auditor by another way than the file: verify.py --seal checks it.", err=True)
+    click.echo("Send the seal to the auditor separately from the file: verify.py --seal checks it.", err=True)
 
 
 def _day(text: str) -> date:

@@ -104,7 +104,7 @@ def end_interrupted_restore(config: "Config") -> None:
     from rolecall.operate.backup import end_interrupted
 
     if end_interrupted(config):
-        click.echo("An interrupted restore was undone: the database has its data from before", err=True)
+        click.echo("An interrupted restore was undone: the database has the data from before the restore", err=True)
 
 
 @contextmanager
@@ -126,7 +126,7 @@ def clear_refusals() -> Iterator[None]:
             raise
         raise CannotRun(
             f"The database user lacks a privilege: {error.diag.message_primary};"
-            " run `rolecall migrate` once with the URL of one who may"
+            " run `rolecall migrate` once as a user who has it"
         ) from error
 
 

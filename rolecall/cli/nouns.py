@@ -66,7 +66,9 @@ def _command(noun: str, name: str, verb: Verb) -> click.Command:
 
 
 _LIST_OPTIONS = (
-    click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="File to export to, not stdout."),
+    click.option(
+        "--output", type=click.Path(dir_okay=False, path_type=Path), help="File to write to instead of stdout."
+    ),
     click.option(
         "--format",
         type=click.Choice(FORMATS),

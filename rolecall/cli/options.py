@@ -97,7 +97,7 @@ HELP = {
     "starts_on": f"{_A_TIME} Default: now.",
     "ends_on": _A_TIME,
     "stand_in_id": A_PERSON,
-    "supervisor_id": f'{A_PERSON} In a role transition, "" takes the supervisor away.',
+    "supervisor_id": f'{A_PERSON} In a role transition, "" removes the supervisor.',
     "webhook_id": _A_NAME,
     "whole": "Match complete names only.",
 }

@@ -202,7 +202,7 @@ def _options(url: str, token: str) -> dict[str, Any]:
 
 
 def _parts(step: Request, stack: ExitStack, progress: Progress | None) -> dict[str, Any]:
-    """Open the files for each attempt again and stream them."""
+    """Open the files again for each attempt, and stream them."""
     parts: dict[str, Any] = {
         "method": step.method,
         "url": step.path,

@@ -313,7 +313,7 @@ class _Applying:
         return await self._named(place, "duties", "duty", name)
 
     async def _named(self, place: str, section: str, what: str, name: object) -> str | None:
-        """Return the id of a record that this file or the database has; the section is also the table."""
+        """Return the id of the record with this name, from this file or the table that `section` names."""
         if not isinstance(name, str) or not self._is_sound(place):
             return None
         name = name.strip()
@@ -326,7 +326,7 @@ class _Applying:
 
 
 def _names(raw: Json, section: str) -> list[Any]:
-    """Return the names of the entries in order; None where there is none."""
+    """Return the names of the entries in order; None for an entry without a name."""
     entries = raw.get(section)
     names = [
         entry.get("name") if isinstance(entry, dict) else None

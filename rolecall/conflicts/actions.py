@@ -1,4 +1,4 @@
-"""Simulate rules, and decide on exceptions of conflicts."""
+"""Simulate rules, and decide on exceptions for conflicts."""
 
 from datetime import datetime
 from uuid import UUID
@@ -48,17 +48,17 @@ async def simulate_rule(db: Db, caller: Caller, id: str, raw: Json, facts: Facts
 
 
 async def ask_for_exception(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> ConflictDetail:
-    """Ask to keep a conflict for a while, under a control. Two people must approve."""
+    """Request to keep a conflict for a while, under a control. Two people must approve."""
     conflict = await _locked(db, id, facts.now)
     facts = await with_mentioned_identities(db, facts, raw)
     problems = []
     if valid_fields(shapes.NewException, raw, facts).get("control_owner_id") == conflict.identity.id:
-        said = "Control owner must be another person than the one in conflict"
+        said = "Control owner must be a person other than the one in conflict"
         problems.append(Problem("controlOwnerId", said))
     body = check(shapes.NewException, raw, facts, problems)
     _require_current(conflict)
     if _in(conflict, ExceptionStatus.PENDING):
-        raise Conflict("An exception of this conflict waits for approval already; withdraw it first")
+        raise Conflict("An exception for this conflict is already waiting for approval; withdraw it first")
     # Fires notify_of_new_exception, schema/notifications.sql.
     await execute(
         db,
@@ -80,7 +80,7 @@ async def ask_for_exception(db: Db, caller: Caller, id: str, raw: Json, facts: F
         requester=await own_id(db, caller),
         duties=[side.duty.id for side in conflict.sides],
     )
-    said = f"Asked for an exception until {body.until:%Y-%m-%d}"
+    said = f"Requested an exception until {body.until:%Y-%m-%d}"
     await record_activity(db, conflict.id, author=caller.name, action="Exception", content=said, now=facts.now)
     return await queries.get(db, conflict.id, facts.now)
 
@@ -134,7 +134,7 @@ async def _put_in_force(db: Db, conflict: ConflictDetail, asked: ConflictExcepti
 
 
 async def withdraw_exception(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> ConflictDetail:
-    """Withdraw what was asked for, or reject it, or else end the exception in force."""
+    """Withdraw or reject the requested exception, or else end the one in force."""
     conflict = await _locked(db, id, facts.now)
     body = check(shapes.WithdrawExceptionBody, raw, facts)
     found = _in(conflict, ExceptionStatus.PENDING) or _in(conflict, ExceptionStatus.APPROVED)
@@ -149,7 +149,7 @@ async def withdraw_exception(db: Db, caller: Caller, id: str, raw: Json, facts: 
 
 
 async def expire_exceptions(db: Db, now: datetime) -> None:
-    """End exceptions whose time is over; their conflicts are open again."""
+    """End exceptions that have expired; their conflicts are open again."""
     # Fires notify_of_ended_exception, schema/notifications.sql.
     rows = await fetch_rows(
         db,
@@ -191,7 +191,7 @@ def _in(conflict: ConflictDetail, status: ExceptionStatus) -> list[ConflictExcep
 def _pending(conflict: ConflictDetail) -> ConflictException:
     found = _in(conflict, ExceptionStatus.PENDING)
     if not found:
-        raise Conflict("No exception of this conflict waits for approval")
+        raise Conflict("No exception for this conflict is waiting for approval")
     return found[0]
 
 

@@ -127,7 +127,7 @@ def _involved(asked: ConflictException) -> set[UUID]:
 
 
 def may_ask(caller: Caller, conflict: ConflictDetail, people: Approvers) -> bool:
-    """Return whether a caller may ask for an exception: the person in conflict, an approver, or by the scope."""
+    """Return whether a caller may request an exception: the person in conflict, an approver, or by the scope."""
     return (
         Scope.DUTIES_WRITE in caller.scopes
         or caller.id == conflict.identity.id
@@ -138,7 +138,7 @@ def may_ask(caller: Caller, conflict: ConflictDetail, people: Approvers) -> bool
 
 async def require_may_ask(db: Db, caller: Caller, conflict: ConflictDetail) -> None:
     if not may_ask(caller, conflict, await approvers_for(db, conflict)):
-        raise Conflict(f"Only the person in conflict, the rule's owner, {SECOND_APPROVERS} can ask for an exception")
+        raise Conflict(f"Only the person in conflict, the rule's owner, {SECOND_APPROVERS} can request an exception")
 
 
 async def may_withdraw(db: Db, caller: Caller, conflict: ConflictDetail) -> bool:
@@ -157,4 +157,4 @@ async def may_withdraw(db: Db, caller: Caller, conflict: ConflictDetail) -> bool
 
 async def require_may_withdraw(db: Db, caller: Caller, conflict: ConflictDetail) -> None:
     if not await may_withdraw(db, caller, conflict):
-        raise Conflict(f"Only people who asked for it, the rule's owner, {SECOND_APPROVERS} can withdraw an exception")
+        raise Conflict(f"Only people who requested it, the rule's owner, {SECOND_APPROVERS} can withdraw an exception")

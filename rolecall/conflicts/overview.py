@@ -1,4 +1,4 @@
-"""Numbers over all conflicts: the matrix of duties, and how many conflicts were open over time."""
+"""Figures about all conflicts: the matrix of duties, and how many conflicts were open over time."""
 
 from datetime import datetime
 from uuid import UUID

@@ -74,7 +74,7 @@ class ConflictFilters(msgspec.Struct, frozen=True, kw_only=True):
 async def newest_first(
     db: Db, page: int, filters: ConflictFilters, as_of: datetime | None = None
 ) -> Page[ConflictItem]:
-    """List conflicts by their start, now or as they were at a past moment, each with what it came through."""
+    """List conflicts by start, now or as they were at a past moment, each with the requests or models behind it."""
     if as_of is None:
         found = await fetch_listed(db, CONFLICTS, page, **msgspec.structs.asdict(filters))
     else:
@@ -95,7 +95,7 @@ async def _with_through(db: Db, found: Page[ConflictItem], as_of: datetime | Non
 async def _at(db: Db, page: int, filters: ConflictFilters, moment: datetime) -> Page[ConflictItem]:
     given = {name: value for name, value in msgspec.structs.asdict(filters).items() if value is not None}
     conditions = "".join(f" AND c.{name} = %({name})s" for name in given)
-    # What ended later was not ended then.
+    # A conflict that ended later was current then.
     then = f"""(SELECT c.id, c.number, c.rule_id, c.identity_id, c.since, c.since_import, NULL::timestamptz AS until,
                        NULL::int AS until_import, {_STATUS_THEN} AS status, c.list_key
                 FROM conflicts c WHERE c.since <= %(moment)s AND (c.until IS NULL OR c.until > %(moment)s)) AS c"""
@@ -212,7 +212,7 @@ def _group_of(entry: DutyAccess) -> tuple[DutyReference, str] | None:
 
 
 async def of_identity(db: Db, identity_id: UUID, now: datetime) -> list[ConflictDetail]:
-    """Return all conflicts of a person, current and ended, the oldest first."""
+    """Return all conflicts of a person, current and ended, oldest first."""
     rows = await fetch_rows(db, "SELECT id FROM conflicts WHERE identity_id = %(id)s ORDER BY list_key", id=identity_id)
     return [await get(db, id, now) for (id,) in rows]
 
@@ -237,7 +237,7 @@ async def people_in_conflict(db: Db, rule_id: UUID) -> set[UUID]:
 
 
 async def of_rule(db: Db, rule_id: UUID, page: int) -> Page[ConflictItem]:
-    """List the current conflicts of a rule, the newest first."""
+    """List the current conflicts of a rule, newest first."""
     rows = f"FROM conflicts c {_JOINS} WHERE c.rule_id = %(rule)s AND c.until IS NULL"
     total, items = f"SELECT count(*) {rows}", f"SELECT {_COLUMNS} {rows} ORDER BY c.list_key DESC"
     return await _with_through(db, await fetch_page(db, _from_row, page, total=total, items=items, rule=rule_id), None)
@@ -255,7 +255,7 @@ _EXCEPTION_JOINS = """JOIN duty_rules r ON r.id = e.rule_id JOIN identities i ON
 
 
 class _Approval(msgspec.Struct):
-    # The subquery itself is named part.
+    # Not `part`, which is the name of the subquery.
     part: ApprovalPart = msgspec.field(name="as")
     approver_id: UUID
     approver_name: str
@@ -292,7 +292,7 @@ async def _exceptions(db: Db, item: ConflictItem) -> list[ConflictException]:
 
 
 async def exceptions(db: Db, page: int, status: ExceptionStatus | None = None) -> Page[ConflictException]:
-    """List exceptions with their controls, the newest first."""
+    """List exceptions with their controls, newest first."""
     return await fetch_page(
         db,
         _an_exception,

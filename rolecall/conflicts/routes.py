@@ -37,7 +37,7 @@ _QUERY = {"asOf": an_as_of, **{name: reader for name, (_, reader) in _FILTERS.it
 
 @operation("GET", "/", scope=_READ, query=_QUERY)
 async def list_conflicts(db: Db, query: dict[str, Any], config: Config, now: datetime) -> Page[ConflictItem]:
-    """List conflicts, the newest first; now with those that ended, or those at a time or after an import."""
+    """List conflicts, newest first: current and ended ones, or those at a time or after an import."""
     as_of = await moment_of(db, query.get("asOf"), config, now)
     given = {field: query.get(name) for name, (field, _) in _FILTERS.items()}
     return await queries.newest_first(db, query["page"], queries.ConflictFilters(**given), as_of)
@@ -51,25 +51,25 @@ async def get_conflict(db: Db, id: str, now: datetime) -> ConflictDetail:
 
 @operation("GET", "/exceptions", scope=_READ, query={"status": a_word_of(ExceptionStatus)})
 async def list_conflict_exceptions(db: Db, query: dict[str, Any]) -> Page[ConflictException]:
-    """List exceptions with their controls and approvals, the newest first."""
+    """List exceptions with their controls and approvals, newest first."""
     return await queries.exceptions(db, query["page"], query.get("status"))
 
 
 @operation("POST", "/{id:str}/except", scope=_WRITE, body=NewException)
 async def ask_for_exception(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> ConflictDetail:
-    """Ask for an exception of a conflict, with a reason, a compensating control, its owner and an end."""
+    """Request an exception for a conflict, with a reason, a compensating control, its owner and an end."""
     return await actions.ask_for_exception(db, caller, id, raw, facts)
 
 
 @operation("POST", "/{id:str}/approve", scope=_WRITE, body=ApproveExceptionBody, read_body=optional_json)
 async def approve_exception(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> ConflictDetail:
-    """Approve the exception that was asked for. It needs the rule's owner and one more person."""
+    """Approve the requested exception. The rule's owner and one more person must approve."""
     return await actions.approve_exception(db, caller, id, raw, facts)
 
 
 @operation("POST", "/{id:str}/withdraw", scope=_WRITE, body=WithdrawExceptionBody, read_body=optional_json)
 async def withdraw_exception(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> ConflictDetail:
-    """Withdraw or reject the exception that was asked for, or else end the one in force."""
+    """Withdraw or reject the requested exception, or else end the one in force."""
     return await actions.withdraw_exception(db, caller, id, raw, facts)
 
 

@@ -102,7 +102,7 @@ class ConflictException(msgspec.Struct, frozen=True, rename="camel"):
 class ConflictDetail(ConflictItem, frozen=True, rename="camel"):
     """`sides` are as they are now, or as they were when the conflict ended. `carriers` are groups that carry it.
 
-    `exceptions` are those of the person and the rule, the newest first.
+    `exceptions` are those of the person and the rule, newest first.
     """
 
     sides: list[ConflictSide]
@@ -142,7 +142,7 @@ LongText = Annotated[SomeText, Field(max_length=2048)]
 
 
 class NewException(Body):
-    """Ask for an exception of a conflict. It needs two approvals, and it always ends."""
+    """A request for an exception for a conflict. It needs two approvals, and it always ends."""
 
     reason: LongText
     control: LongText
@@ -151,7 +151,7 @@ class NewException(Body):
 
 
 class ApproveExceptionBody(Body):
-    """`approverId` is the person who approves, if a token records it for them or a stand-in approves for them.
+    """`approverId` is the person who approves, if a token records the approval or a stand-in approves for them.
 
     `standInId` is the person who approved for the approver, if a token records it.
     """

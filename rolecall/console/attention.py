@@ -1,4 +1,4 @@
-"""Accounts and notifications that someone should look at, counted for the home page."""
+"""Count accounts and notifications that need attention, for the home page."""
 
 from datetime import datetime, timedelta
 
@@ -55,6 +55,6 @@ async def notifications_to_look_at(db: Db, now: datetime) -> list[Attention]:
     counted = [
         Attention(len(found.failing), "channels cannot send notifications", "/settings/notifications"),
         Attention(len(found.refused), "addresses refused notifications", "/settings/outbox?outcome=refused"),
-        Attention(len(found.broken_templates), "texts of notifications cannot be used", "/settings/notifications"),
+        Attention(len(found.broken_templates), "notification templates cannot be used", "/settings/notifications"),
     ]
     return [each for each in counted if each.count]

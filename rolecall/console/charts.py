@@ -89,7 +89,7 @@ def step_line(title: str, unit: str, levels: Sequence[ChartLevel], start: dateti
 
 
 def _marks(levels: Sequence[ChartLevel], places: Sequence[tuple[float, float]], start: float) -> list[Markup]:
-    """Mark each step, and label those that have room, the newest first."""
+    """Mark each step, and label those that have room, newest first."""
     drawn, free = [], float(_WIDTH)
     for level, (x, y) in reversed(list(zip(levels, places, strict=True))):
         if x <= start or not level.label:

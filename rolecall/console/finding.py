@@ -61,7 +61,7 @@ async def the_colleague(db: Db, field: str, words: str, caller: Caller) -> str:
 
 
 async def search(db: Db, words: str, caller: Caller) -> list[SearchResult]:
-    """Find records by number, people as people name them, and everything else by its name."""
+    """Find records by number, people by name, e-mail or id, and everything else by its name."""
     found = await _search(db, words)
     if not caller.is_limited:
         return found

@@ -55,6 +55,11 @@ def _number(text: str) -> object:
         return text
 
 
+def integer(text: str) -> object:
+    """Convert to an integer if possible; validation of the body reports anything else."""
+    return int(text[:9]) if text.isascii() and text.isdecimal() else text
+
+
 def put(raw: Json, name: str, value: object) -> None:
     *path, last = name.split(".")
     for part in path:

@@ -70,7 +70,7 @@ class Visit(msgspec.Struct):
 
     @property
     def is_fragment(self) -> bool:
-        """Tell whether htmx replaces only the detail, so that the rest of the page need not be computed."""
+        """Return whether htmx replaces only the detail, so that the rest of the page need not be computed."""
         return self.request.headers.get("hx-target") == "detail"
 
     @property

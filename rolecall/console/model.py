@@ -1,3 +1,5 @@
+"""People who use the console: the scopes of their roles, and how they sign in."""
+
 import hashlib
 import os
 import secrets

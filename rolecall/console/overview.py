@@ -21,8 +21,8 @@ OVERDUE = timedelta(days=7)
 TROUBLE_LASTS = timedelta(days=7)
 CHART_DAYS = 30
 
-# Pending responses of a person and of those for whom they stand in, without own requests and without verifying requests
-# that either of them provisioned.
+# Pending responses of a person, and of those for whom they stand in. Requests about the person or made by them are left
+# out, and for verification also those that either of the two provisioned.
 _ASKED = f"""
     FROM responses p JOIN access_requests r ON r.id = p.request_id
     WHERE p.reviewer_id = ANY(%(me)s) AND p.response = 'Pending' AND p.asked AND p.type = %(type)s
@@ -118,7 +118,7 @@ async def asked_among(db: Db, person: Person, type: RequirementType, ids: Sequen
 async def asking(
     db: Db, person: Person, type: RequirementType, page: int, size: int = PAGE_SIZE
 ) -> Page[AccessRequestDetail]:
-    """List the requests that wait for this person's response, the oldest first."""
+    """List the requests that wait for this person's response, oldest first."""
     total = await _count_asked(db, person, type)
     rows = await fetch_rows(
         db,
@@ -131,7 +131,7 @@ async def asking(
 
 
 def all_asking(person: Person, type: RequirementType) -> Whole[AccessRequestItem]:
-    """List all requests that wait for this person's response, the oldest first, to be exported."""
+    """List all requests that wait for this person's response, oldest first, to be exported."""
     return whole(
         requests.item_from_row,
         f"SELECT {requests.LISTED} WHERE r.id IN (SELECT p.request_id {_ASKED}) ORDER BY r.number",

@@ -41,7 +41,7 @@ class FoundAccess(msgspec.Struct, frozen=True):
 
 
 def is_searched(form: Form, place: str = "") -> bool:
-    """Tell whether the form asks for a search: words are typed whose results it does not show yet."""
+    """Return whether the form asks for a search: its words were typed, and their results are not shown yet."""
     words = first(form, f"find{place}")
     return bool(words) and words != first(form, f"searched{place}")
 
@@ -83,7 +83,7 @@ async def access_like(db: Db, application_id: UUID | None, words: str) -> FoundA
 
 
 async def access_as(db: Db, application_id: UUID | None, field: str, words: str, caller: Caller) -> FoundAccess:
-    """Find what another person holds in an application directly; what follows from groups follows again."""
+    """Find what another person holds directly in an application; the groups among it bring the rest."""
     id = UUID(await finding.the_person(db, field, words, caller))
     if application_id is None:
         return FoundAccess([], "Choose the application first")

@@ -1,3 +1,5 @@
+"""Read what only the console needs: who is signed in, names for ids, and additional columns."""
+
 from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID

@@ -126,7 +126,7 @@ def _tint(name: str) -> str:
     return "abcdef"[sum(map(ord, name)) % 6]
 
 
-# Words that a field name spells differently than people do.
+# Parts of field names that people write differently.
 _SPELLED = {"id": "ID", "url": "URL", "api": "API", "email": "E-mail", "utc": "UTC"}
 
 
@@ -272,7 +272,7 @@ def navigation(person: Person | None) -> dict[str, list[tuple[str, str, str]]]:
     return {group: screens for group, screens in groups.items() if screens}
 
 
-# Screens that belong to a part of the console with another address.
+# Screens that belong to a part of the navigation although their address is elsewhere.
 _PART_OF = {
     **dict.fromkeys(("/imports", "/drafts", "/connector-templates"), "/applications"),
     **dict.fromkeys(("/rules", "/conflicts"), "/duties"),
@@ -282,7 +282,7 @@ _PART_OF = {
 
 
 def _is_at(path: str, href: str) -> bool:
-    """Tell whether the path is a screen of this part of the console."""
+    """Return whether the path is a screen of this part of the console."""
     if path == href:
         return True
     first = "/" + path.split("/")[1] if path else ""

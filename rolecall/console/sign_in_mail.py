@@ -27,7 +27,7 @@ from rolecall.notifications.queries import Delivery
 
 CHANNEL = "sign-in-mails"
 _REDACTED = "…"
-# Links to one person in an hour, and addresses that may wait: more are dropped or refused.
+# The most links per person and hour, and the most waiting addresses; further ones are dropped or refused.
 _MOST_IN_AN_HOUR = 5
 _MOST_WAITING = 1000
 _RETRY = timedelta(seconds=30)

@@ -1,4 +1,4 @@
-"""Wake a loop at a time: a retry may fall between two ticks."""
+"""Wake a loop at a set time, because a retry may be due between two ticks."""
 
 import asyncio
 from collections.abc import Callable

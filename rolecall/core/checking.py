@@ -89,7 +89,7 @@ def _single_fields(model: type[BaseModel]) -> dict[str, type[BaseModel]]:
 def valid_fields(model: type[BaseModel], raw: Json, facts: Facts) -> dict[str, Any]:
     """Return the fields that are given and valid on their own.
 
-    Rules that need the database can then be checked even if another field is invalid: one answer reports all.
+    Rules that need the database can then be checked even if another field is invalid, so that one response reports all.
     """
     found, meant = {}, _as_meant(raw)
     for name, single in _single_fields(model).items():

@@ -300,7 +300,7 @@ def _report_roots(text: str) -> tuple[str, ...]:
 
 
 def _is_http(text: str) -> bool:
-    """Tell whether any part is an HTTP URL; fsspec chains file systems with `::`."""
+    """Return whether any part is an HTTP URL; fsspec chains file systems with `::`."""
     return any(part.lower().startswith(("http:", "https:")) for part in text.split("::"))
 
 

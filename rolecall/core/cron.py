@@ -30,7 +30,7 @@ CronLine = Annotated[Name256, AfterValidator(_a_cron_line)]
 
 
 def is_due(cron: str, fired_at: datetime | None, now: datetime, zone: ZoneInfo) -> bool:
-    """Return whether a schedule should fire; one that never fired is due, and counts from then on."""
+    """Return whether a schedule is due. One that never fired is due now, so that later times are counted from now."""
     due = now if fired_at is None else next(CronSim(cron, fired_at.astimezone(zone)), None)
     return due is not None and due <= now
 

@@ -35,7 +35,7 @@ def session_options(base_url: str, **more: str) -> str:
         "jit": "off",
         # Durability: a 2xx response means the row is on disk.
         "synchronous_commit": "on",
-        # The planner underestimates incremental sorts, and reads all rows of a filter to return 50.
+        # The planner underestimates the cost of incremental sorts, and would read all rows of a filter to return 50.
         "enable_incremental_sort": "off",
         "rolecall.base_url": base_url,
         "plan_cache_mode": "auto",
@@ -47,7 +47,7 @@ def session_options(base_url: str, **more: str) -> str:
 class Pool(AsyncConnectionPool[Db]):
     @cached_property
     def lookups(self) -> dict[Any, Any]:
-        """Return the batched lookups of this pool (`together.py`), by query function."""
+        """Return the batched lookups of this pool (`batching.py`), by query function."""
         return {}
 
 

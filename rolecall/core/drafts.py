@@ -1,6 +1,7 @@
 """Write records that are drafted and then committed, such as access models and rules of separation of duties.
 
-Their tables share the columns `draft` and `definition` (JSON), `name_key`, `created_at` and `changed_at`.
+Their tables share the columns `draft` and `definition` (JSON), `version`, `name_key`, `created_at` and `changed_at`. A
+second table has one row for each committed version.
 """
 
 from datetime import datetime
@@ -10,6 +11,7 @@ from uuid import UUID
 import msgspec
 from psycopg.types.json import Jsonb
 
+from rolecall.core.caller import Caller
 from rolecall.core.db import Db, execute, fetch_value
 from rolecall.core.ids import new_id
 from rolecall.core.text import sort_key
@@ -46,6 +48,29 @@ async def update_draft(db: Db, table: str, id: UUID, draft: NamedDraft, now: dat
         draft=Jsonb(msgspec.to_builtins(draft)),
         name_key=sort_key(draft.name),
         now=now,
+    )
+
+
+async def commit_draft(
+    db: Db, table: str, add_version: str, id: UUID, draft: NamedDraft, caller: Caller, now: datetime
+) -> None:
+    """Make the draft the next version; `add_version` is the beginning of an INSERT, up to the list of its columns."""
+    await execute(
+        db,
+        f"""UPDATE {table} SET definition = draft, draft = NULL, version = version + 1, changed_at = %(now)s,
+                   name_key = %(name_key)s WHERE id = %(id)s""",
+        id=id,
+        name_key=sort_key(draft.name),
+        now=now,
+    )
+    await execute(
+        db,
+        f"""{add_version}
+            SELECT id, version, definition, %(now)s, %(caller_id)s, %(caller_name)s FROM {table} WHERE id = %(id)s""",
+        id=id,
+        now=now,
+        caller_id=caller.id,
+        caller_name=caller.name,
     )
 
 

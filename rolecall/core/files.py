@@ -28,7 +28,7 @@ from rolecall.core.text import is_blank
 
 # Small enough to bound memory, large enough that the switch to a thread costs little.
 _PIECE = 1024 * 1024
-# The commit may or may not have happened.
+# The outcome of the commit is unknown.
 _OUTCOME_UNKNOWN = (OperationalError, InterfaceError, CancelledError)
 
 

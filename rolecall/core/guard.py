@@ -78,7 +78,7 @@ def parse(text: str) -> URL | None:
 
 
 def is_host(host: str) -> bool:
-    """Accept a name or a plain address. Some parsers read a last label of digits as an address, so it must be one."""
+    """Accept a name or a plain address. A host that ends in digits must be an address: some parsers read it as one."""
     if ":" in host:
         return "%" not in host
     last = host.rstrip(".").rpartition(".")[2]

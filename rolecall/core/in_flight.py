@@ -60,7 +60,7 @@ class InFlight(Generic[Result]):
             await asyncio.wait(self._tasks)
 
     def set_alarm(self, due: datetime | None) -> None:
-        """Wake at the next due time: a retry may fall between two ticks."""
+        """Wake at the next due time, which may be between two ticks."""
         self._alarm.set(due)
 
     def close(self) -> None:

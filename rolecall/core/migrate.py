@@ -57,11 +57,11 @@ class Applied(msgspec.Struct, frozen=True):
 def migrate(url: str) -> list[str]:
     """Bring the database to this version; return the names of what was applied."""
     with psycopg.connect(url, autocommit=True) as db:
-        wait_turn(db)
+        lock_migrations(db)
         return _apply(db)
 
 
-def wait_turn(db: psycopg.Connection) -> None:
+def lock_migrations(db: psycopg.Connection) -> None:
     """Lock migrations and restores until the connection ends."""
     db.execute("SELECT pg_advisory_lock(%s)", (_LOCK,))
 

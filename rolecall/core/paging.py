@@ -56,7 +56,7 @@ class Rows(msgspec.Struct, Generic[T], frozen=True):
 
 
 class Whole(Page[T], Generic[T]):
-    """A list that is not read yet: what `EVERYTHING` returns instead of a page, with no items. Its parts follow
+    """A list that is read later, in batches: `EVERYTHING` returns one instead of a page. Its parts follow
     each other."""
 
     parts: list[Rows[T]] = []
@@ -163,7 +163,7 @@ def _select_all(listing: Listing[Any], filters: frozenset[str]) -> str:
         ) AS {listing.row} {listing.joins} ORDER BY {listing.row}.list_key {order}"""
 
 
-class _Way(msgspec.Struct, frozen=True):
+class _Direction(msgspec.Struct, frozen=True):
     """The direction of a list; `nearest` is the number of the boundary key to start from."""
 
     order: str
@@ -178,7 +178,7 @@ class _Way(msgspec.Struct, frozen=True):
 # The first pages are counted from the start of the list, which is cheaper than reading boundary keys.
 _FAR = "%(offset)s >= list_stride() / 2"
 _SHIFT = "(SELECT coalesce(sum(rows), 0)::bigint FROM changes WHERE key < keys[n])"
-_UP = _Way(
+_UP = _Direction(
     order="ASC",
     seek=">=",
     read=">=",
@@ -187,7 +187,7 @@ _UP = _Way(
     nearest=f"CASE WHEN {_FAR} THEN width_bucket(%(offset)s - gross, starts) END",
     before=f"coalesce(starts[n] + {_SHIFT}, 0)",
 )
-_DOWN = _Way(
+_DOWN = _Direction(
     order="DESC",
     seek="<",
     read="<=",
@@ -251,12 +251,12 @@ def frozen_rows(listing: FrozenListing[T], **params: object) -> Rows[T]:
 async def fetch_stretch(
     db: Db, listing: FrozenListing[T], name: str, skip: int, take: int, **params: object
 ) -> tuple[int, list[T]]:
-    """Return the total, and `take` rows after skipping `skip`."""
+    """Return the total and `take` rows after the first `skip`."""
     start = ", ".join(f"place.key[{n}]::{type}" for n, type in enumerate(listing.key.values(), 1))
     page, within = divmod(skip, PAGE_SIZE)
     sql = f"""
         SELECT place.total, item.* FROM (
-            SELECT total, key FROM settled_pages
+            SELECT total, key FROM stored_pages
             WHERE list = {_full_name(listing)} AND page IN (0, %(page)s) ORDER BY page DESC LIMIT 1
         ) AS place LEFT JOIN LATERAL (
             SELECT {listing.columns} {listing.rows} AND ({listing.order}) >= ({start})
@@ -281,7 +281,7 @@ async def _find_pages(db: Db, listing: FrozenListing[Any], list: str, **params: 
         f"""WITH numbered AS MATERIALIZED (
                 SELECT ARRAY[{key}] AS key, row_number() OVER (ORDER BY {listing.order}) - 1 AS place {listing.rows}
             ), counted AS (SELECT count(*) AS total FROM numbered)
-            INSERT INTO settled_pages (list, page, total, key, found_on)
+            INSERT INTO stored_pages (list, page, total, key, found_on)
             SELECT {name}, 0, total, NULL::text[], %(now)s::timestamptz FROM counted
             UNION ALL
             SELECT {name}, place / {PAGE_SIZE} + 1, total, key, %(now)s
@@ -296,8 +296,8 @@ async def _find_pages(db: Db, listing: FrozenListing[Any], list: str, **params: 
 async def evict_frozen_pages(db: Db, now: datetime) -> None:
     await execute(
         db,
-        """DELETE FROM settled_pages WHERE list IN (
-               SELECT list FROM settled_pages WHERE page = 0 AND found_on < %(oldest)s)""",
+        """DELETE FROM stored_pages WHERE list IN (
+               SELECT list FROM stored_pages WHERE page = 0 AND found_on < %(oldest)s)""",
         oldest=now - _KEPT_FOR,
     )
 

@@ -175,7 +175,7 @@ class _Server:
         # The last backends of a killed server hold its shared memory for a moment and block a new server.
         give_up = time.monotonic() + _LINGER_SECONDS
         while True:
-            self._bury()
+            self._reap()
             if self._run(*command, check=time.monotonic() > give_up) == 0:
                 return
             time.sleep(0.1)
@@ -203,7 +203,7 @@ class _Server:
         if self.sockets != self.folder:
             shutil.rmtree(self.sockets, ignore_errors=True)
 
-    def _bury(self) -> None:
+    def _reap(self) -> None:
         """Reap a dead server, which would otherwise count as running."""
         pid_file = self.folder / "postmaster.pid"
         try:
@@ -237,9 +237,9 @@ class _Server:
         with tempfile.TemporaryFile() as output:
             user, group = self.owner or (None, None)
             if self.owner:
-                open_way_to(self.folder)
-                open_way_to(self.sockets)
-                open_way_to(BIN)
+                allow_traversal(self.folder)
+                allow_traversal(self.sockets)
+                allow_traversal(BIN)
             done = subprocess.run(
                 (str(BIN / program), *arguments),
                 input=text.encode(),
@@ -281,7 +281,7 @@ def _make_system_user() -> pwd.struct_passwd:
     return pwd.getpwnam(SYSTEM_USER)
 
 
-def open_way_to(path: Path) -> None:
+def allow_traversal(path: Path) -> None:
     """Let the server's user traverse the folders above `path` without listing them."""
     for folder in path.parents:
         mode = folder.stat().st_mode

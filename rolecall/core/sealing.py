@@ -55,7 +55,7 @@ def unseal(key: bytes, sealed: bytes, owner: UUID) -> bytes:
 
 
 def _make_key(file: Path) -> None:
-    """Create the key file atomically: of two processes that start at once, both use the key that was linked first."""
+    """Create the key file atomically: two processes that start at once both use the key that was linked first."""
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     fresh = file.with_name(f"{KEY_FILE}.{secrets.token_hex(8)}")
     try:

@@ -21,7 +21,7 @@ _LOOKALIKES: dict[str, str] = {
     **dict(zip("ıɑɡɩɪʋօսһցոհ", "iagiivouhgnh", strict=True)),
     **dict(zip("01", "ol", strict=True)),
 }
-# Greek capitals that look like another Latin letter than the small ones do.
+# Greek capitals that look like a different Latin letter than their small forms.
 _SMALL, _CAPITAL = str.maketrans(_LOOKALIKES), str.maketrans({**_LOOKALIKES, "η": "h", "ν": "n", "υ": "y"})
 # The alphabets with such letters; `username_skeleton` in the database folds the case of these alone.
 _ALPHABETS = range(0x80, 0x590)
@@ -62,7 +62,7 @@ def name_key(name: str) -> str:
 def skeletons(name: str) -> set[str]:
     """Return what a name looks like, by small letters and by capitals; equal skeletons are easily confused.
 
-    Look-alikes of Latin letters count as those, and dots at the end do not count.
+    Letters that look like Latin ones count as those, and dots at the end are ignored.
     """
     key = name_key(name)
     return {key.translate(alike).rstrip(". ") for alike in (_SMALL, _CAPITAL)}
@@ -95,3 +95,11 @@ def in_one_line(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() or unicodedata.category(c) == "Zs" else repr(c)[1:-1] for c in text)
+
+
+def byte_size(count: int) -> str:
+    """Write a size in the largest unit that is exact: `1 MiB`, `16 KiB`, `1,000 bytes`."""
+    for unit, size in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
+        if count >= size and count % size == 0:
+            return f"{count // size:,} {unit}"
+    return f"{count:,} bytes"

@@ -251,7 +251,7 @@ class _Company:
         await send_mail(self.pool, self.config)
 
     async def _work(self) -> None:
-        """Run the worker's loops: imports concurrently, the others in order, for the same numbers in every run."""
+        """Run the worker's loops: imports concurrently, the others in order, to get the same numbers in each run."""
         importing = [loop for loop in LOOPS if loop.run is run_next_import]
         await asyncio.gather(*(self._turn(loop) for loop in importing))
         for _ in range(_ROUNDS):

@@ -12,7 +12,7 @@ from psycopg.types.json import Jsonb
 from rolecall.core.caller import Caller
 from rolecall.core.checking import Facts, Json, check, valid_fields
 from rolecall.core.db import Db, execute, fetch_value
-from rolecall.core.drafts import insert_draft, is_name_taken, update_draft
+from rolecall.core.drafts import commit_draft, insert_draft, is_name_taken, update_draft
 from rolecall.core.errors import Conflict, Invalid, Problem
 from rolecall.core.ids import known_guid, new_id
 from rolecall.core.text import sort_key
@@ -22,13 +22,14 @@ from rolecall.duties.shapes import DutyChanges, DutyDetail, NewDuty, NewRule, Ru
 from rolecall.identities.queries import with_mentioned_identities
 
 B = TypeVar("B", bound=RuleChanges)
+_ADD_VERSION = "INSERT INTO duty_rule_versions (rule_id, version, definition, committed_at, caller_id, caller_name)"
 
 
 async def create_duty(db: Db, raw: Json, facts: Facts) -> DutyDetail:
     """Create a duty; people who hold what it matches hold it at once."""
     body = check(NewDuty, raw, facts)
     id = new_id()
-    await _take_turn(db)
+    await _lock_duties(db)
     columns = {"description": "", "patterns": Jsonb([]), **_columns(body)}
     await _write(
         db,
@@ -45,7 +46,7 @@ async def create_duty(db: Db, raw: Json, facts: Facts) -> DutyDetail:
 async def change_duty(db: Db, id: str, raw: Json, facts: Facts) -> DutyDetail:
     """Change the given fields of a duty; holders and conflicts follow at once."""
     known = known_guid("Duty", id)
-    await _take_turn(db)
+    await _lock_duties(db)
     await queries.get(db, known)
     body = check(DutyChanges, raw, facts)
     columns = _columns(body)
@@ -66,7 +67,7 @@ async def change_duty(db: Db, id: str, raw: Json, facts: Facts) -> DutyDetail:
 async def delete_duty(db: Db, id: str) -> None:
     """Delete a duty that no rule names."""
     known = known_guid("Duty", id)
-    await _take_turn(db)
+    await _lock_duties(db)
     duty = await queries.get(db, known)
     if duty.rules:
         names = ", ".join(rule.name for rule in duty.rules)
@@ -89,10 +90,10 @@ async def _write(db: Db, sql: str, **values: Any) -> None:
     try:
         await execute(db, sql, **values)
     except UniqueViolation:
-        raise Invalid.on("name", f"A duty is named {values['name']} already") from None
+        raise Invalid.on("name", f"A duty named {values['name']} exists already") from None
 
 
-async def _take_turn(db: Db) -> None:
+async def _lock_duties(db: Db) -> None:
     await execute(db, "SELECT take_duties_turn()")
 
 
@@ -117,7 +118,7 @@ async def change_rule(db: Db, id: str, raw: Json, facts: Facts) -> RuleDetail:
     cleared = {name: None for name in ("without", "ownerId") if raw.get(name, "") is None}
     draft = msgspec.convert({**msgspec.to_builtins(standing), **cleared, **_given(body)}, RuleDefinition)
     if draft.without in draft.conflicts:
-        raise Invalid.on("without", "Without must name another duty than those that conflict")
+        raise Invalid.on("without", "Without must name a duty other than those that conflict")
     await update_draft(db, "duty_rules", rule.id, draft, facts.now)
     return await queries.get_rule(db, rule.id)
 
@@ -127,25 +128,8 @@ async def commit_rule(db: Db, caller: Caller, id: str, now: datetime) -> RuleDet
     rule = await _locked(db, id)
     draft = draft_of(rule)
     await _refuse_contradictions(db, rule.id, draft)
-    await _take_turn(db)
-    await execute(
-        db,
-        """UPDATE duty_rules SET definition = draft, draft = NULL, version = version + 1, changed_at = %(now)s,
-                  name_key = %(name_key)s WHERE id = %(id)s""",
-        id=rule.id,
-        name_key=sort_key(draft.name),
-        now=now,
-    )
-    await execute(
-        db,
-        """INSERT INTO duty_rule_versions (rule_id, version, definition, committed_at, caller_id, caller_name)
-           SELECT id, version, definition, %(now)s, %(caller_id)s, %(caller_name)s
-           FROM duty_rules WHERE id = %(id)s""",
-        id=rule.id,
-        now=now,
-        caller_id=caller.id,
-        caller_name=caller.name,
-    )
+    await _lock_duties(db)
+    await commit_draft(db, "duty_rules", _ADD_VERSION, rule.id, draft, caller, now)
     await execute(db, "SELECT evaluate_rules(%(ids)s, %(now)s)", ids=[rule.id], now=now)
     return await queries.get_rule(db, rule.id)
 
@@ -207,5 +191,5 @@ async def evaluate_waiting(db: Db, now: datetime) -> None:
     # This runs every second: if nothing changed, return before the lock.
     if not await fetch_value(db, "SELECT EXISTS (SELECT FROM identities_to_evaluate)"):
         return
-    await _take_turn(db)
+    await _lock_duties(db)
     await execute(db, "SELECT evaluate_people(take_people_to_evaluate(), %(now)s, NULL)", now=now)

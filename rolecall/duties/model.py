@@ -1,3 +1,5 @@
+"""Patterns over entitlements, rules, and when two rules contradict each other."""
+
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from enum import StrEnum

@@ -1,3 +1,5 @@
+"""Shapes of duties, their holders and rules."""
+
 from datetime import datetime
 from typing import Annotated, Literal, Self
 from uuid import UUID
@@ -92,7 +94,7 @@ class DutyAccess(msgspec.Struct, frozen=True, rename="camel"):
     """An entitlement by which a person holds a duty, with the account.
 
     `path` names the groups it comes through, from the group that the account is in; empty when direct. `pathHeader` is
-    how the application calls the first of them.
+    what the application calls the first of them.
     """
 
     entitlement_id: UUID
@@ -226,7 +228,7 @@ class RuleChanges(DutyRuleFields):
     @classmethod
     def controls_others(cls, without: UUID | None, info: ValidationInfo) -> UUID | None:
         if without and without in (info.data.get("conflicts") or ()):
-            raise broken("{name} must name another duty than those that conflict")
+            raise broken("{name} must name a duty other than those that conflict")
         return without
 
 

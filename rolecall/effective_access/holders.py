@@ -1,6 +1,7 @@
 """Who holds an entitlement, now or at a past moment, and who ever held it.
 
-The holdings on each page are computed once per import (`core/gathering.py`); a page then reads only its own accounts.
+The holdings on each page are computed once per import (`core/computed_lists.py`); a page then reads only its own
+accounts.
 """
 
 from collections import defaultdict
@@ -13,9 +14,9 @@ from uuid import UUID
 import msgspec
 
 from rolecall.accounts.model import Access
+from rolecall.core.computed_lists import fetch_computed
 from rolecall.core.db import Db, fetch_all, fetch_rows, fetch_value
 from rolecall.core.errors import Invalid
-from rolecall.core.gathering import fetch_gathered
 from rolecall.core.paging import EVERYTHING, PAGE_SIZE, Page, Rows, all_of
 from rolecall.effective_access.queries import Asked, Given, imports_by_number, reasons_of
 from rolecall.effective_access.shapes import HolderAccount, HolderIdentity, Holding, ImportReason
@@ -101,14 +102,14 @@ class _Row(msgspec.Struct):
 async def holders_of(
     db: Db, entitlement: EntitlementItem, page: int, as_of: datetime | None, now: datetime
 ) -> Page[Holding]:
-    """List who holds it, by username."""
+    """List the holders of an entitlement, by username."""
     return await _listed(db, _HOLDERS, entitlement, page, as_of, now)
 
 
 async def history_of(
     db: Db, entitlement: EntitlementItem, page: int, as_of: datetime | None, now: datetime
 ) -> Page[Holding]:
-    """List who ever held it, the newest first; up to a past moment if one is given."""
+    """List everyone who ever held an entitlement, newest first; up to a past moment if one is given."""
     return await _listed(db, _HISTORY, entitlement, page, as_of, now)
 
 
@@ -122,7 +123,7 @@ async def _listed(
         shown = partial(_shown, number, as_of)
         read: Rows[Any] = Rows(rows, {**given, "moment": as_of or now}, lambda row: _Row(*row), shown)
         return all_of([read])
-    gathered = await fetch_gathered(
+    gathered = await fetch_computed(
         db,
         f"{view.name.format(id=entitlement.id, number=number)}, joined {await _joined(db, entitlement)}",
         f"""SELECT {_KEY} AS key, row_number() OVER (ORDER BY {view.order}) - 1 AS place

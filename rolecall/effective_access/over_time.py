@@ -1,7 +1,7 @@
 """Count the accounts that held an entitlement, import by import.
 
-The steps are computed once per import and stored (`core/gathering.py`), because an entitlement may have as many holders
-as the application has accounts.
+The steps are computed once per import and stored (`core/computed_lists.py`), because an entitlement may have as many
+holders as the application has accounts.
 """
 
 from datetime import datetime
@@ -10,11 +10,11 @@ from uuid import UUID
 import msgspec
 
 from rolecall.accounts.queries import last_import
+from rolecall.core.computed_lists import fetch_computed
 from rolecall.core.db import Db, fetch_rows, fetch_value
-from rolecall.core.gathering import fetch_gathered
 from rolecall.entitlements.shapes import EntitlementItem
 
-# How many of the accounts that gained or lost it a step names.
+# How many accounts a step names among those that gained the entitlement, or lost it.
 _NAMED = 2
 
 
@@ -62,7 +62,7 @@ async def holders_over_time(db: Db, entitlement: EntitlementItem, now: datetime)
     number = await last_import(db, entitlement.application.id)
     selves = await fetch_rows(db, "SELECT id FROM former_selves(%(id)s) ORDER BY 1", id=entitlement.id)
     name = f"steps of {' '.join(str(id) for (id,) in selves)} up to {number}"
-    gathered = await fetch_gathered(db, name, _STEPS, 1, now, id=entitlement.id, as_of=number)
+    gathered = await fetch_computed(db, name, _STEPS, 1, now, id=entitlement.id, as_of=number)
     steps = msgspec.json.decode(gathered.keys[0], type=list[_StoredStep])
     moments: dict[int, datetime] = dict(
         await fetch_rows(

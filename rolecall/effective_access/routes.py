@@ -29,21 +29,21 @@ async def get_access(db: Db, id: str, query: dict[str, Any], config: Config, now
 
 @operation("GET", "/{id:str}/holders", scope=Scope.APPLICATIONS_READ, query={"asOf": _AS_OF})
 async def list_holders(db: Db, id: str, query: dict[str, Any], config: Config, now: datetime) -> Page[Holding]:
-    """List who holds an entitlement, directly or through groups, with why; now, or as of a time or an import."""
+    """List who holds an entitlement, directly or through groups, and why; now, or as of a time or an import."""
     as_of = await moment_of(db, query.get("asOf"), config, now)
     return await holders.holders_of(db, await entitlements.uncounted(db, id), query["page"], as_of, now)
 
 
 @operation("GET", "/{id:str}/history", scope=Scope.APPLICATIONS_READ, query={"asOf": _AS_OF})
 async def list_holder_history(db: Db, id: str, query: dict[str, Any], config: Config, now: datetime) -> Page[Holding]:
-    """List who held an entitlement since when and until when, the newest first; up to a time or an import if given."""
+    """List who held an entitlement, from when until when, newest first; up to a time or an import if given."""
     as_of = await moment_of(db, query.get("asOf"), config, now)
     return await holders.history_of(db, await entitlements.uncounted(db, id), query["page"], as_of, now)
 
 
 @operation("GET", "/{id:str}/access", scope=Scope.APPLICATIONS_READ, query={"asOf": _AS_OF})
 async def get_account_access(db: Db, id: str, query: dict[str, Any], config: Config, now: datetime) -> AccessOfAccount:
-    """List what an account can do, matched or not, each entry with why; now, or as of a time or an import."""
+    """List what an account can do, matched or not, each entry with its reasons; now, or as of a time or an import."""
     account_id = known_guid("Account", id)
     return await queries.access_of_account(db, account_id, await moment_of(db, query.get("asOf"), config, now))
 

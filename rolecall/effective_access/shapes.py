@@ -1,3 +1,5 @@
+"""Shapes of access with its reasons: the import, requests and models."""
+
 from datetime import datetime
 from uuid import UUID
 

@@ -49,10 +49,10 @@ async def _cannot_join(db: Db, entitlement: EntitlementDetail, former: UUID) -> 
     if (kind, application_id) != (entitlement.kind, entitlement.application.id):
         return f"Same as must name a {entitlement.kind.lower()} of {entitlement.application.name}"
     if comes_back:
-        return "Same as must name another entitlement, which is not itself joined to this one"
+        return "Same as must not name this entitlement, or one that was renamed from it"
     if is_present:
         return "Same as must name an entitlement that the last import no longer shows"
-    return "Another entitlement is joined to it already" if is_taken else None
+    return "Same as must name an entitlement that is not yet the former name of another one" if is_taken else None
 
 
 async def _take_over(db: Db, id: UUID, former: UUID) -> None:

@@ -1,3 +1,5 @@
+"""The kinds of entitlements."""
+
 from enum import StrEnum
 
 

@@ -10,9 +10,9 @@ import msgspec
 
 from rolecall.applications.queries import SUMMARY_COLUMNS, SUMMARY_WIDTH, summary_from_row
 from rolecall.core import clock
+from rolecall.core.computed_lists import fetch_computed
 from rolecall.core.db import Db, fetch_all, fetch_one, fetch_rows, fetch_value
 from rolecall.core.errors import NotFound
-from rolecall.core.gathering import fetch_gathered
 from rolecall.core.ids import known_guid
 from rolecall.core.paging import EVERYTHING, FrozenListing, Listing, Page, fetch_frozen, fetch_listed, fetch_page, whole
 from rolecall.entitlements.model import EntitlementKind
@@ -107,7 +107,7 @@ async def by_name(
 
 
 def _conditions(filters: EntitlementFilters) -> tuple[str, dict[str, Any]]:
-    """SQL conditions on `e` for all filters, and their values."""
+    """Return SQL conditions on `e` for all filters, and their values."""
     values: dict[str, Any] = {f"by_{name}": value for name, value in filters.columns().items()}
     conditions = [f"e.{name} = %(by_{name})s" for name in filters.columns()]
     if filters.tag is not None:
@@ -123,7 +123,7 @@ def _conditions(filters: EntitlementFilters) -> tuple[str, dict[str, Any]]:
 
 
 async def _searched(db: Db, page: int, filters: EntitlementFilters) -> Page[EntitlementItem]:
-    """Find by a part of the name or by a tag: counted and skipped, so it costs by the size of the catalogue."""
+    """Find by a part of the name or by a tag. Matches are counted, so the cost grows with the catalogue."""
     conditions, values = _conditions(filters)
     condition = f"WHERE e.list_key IS NOT NULL{conditions}"
     if page == EVERYTHING:
@@ -146,7 +146,7 @@ _MOST_SUGGESTED = 20
 
 
 async def suggested(db: Db, application_id: UUID, words: str) -> list[EntitlementItem]:
-    """Find the first entitlements of an application with a part of their name, without the numbers of holders."""
+    """Find some entitlements of an application by a part of their name, without the numbers of holders."""
     conditions, values = _conditions(EntitlementFilters(application_id=application_id, search=words))
     rows = await fetch_rows(
         db,
@@ -236,7 +236,7 @@ _KEEP = f"""INSERT INTO holder_counts (entitlement_id, import_number, matching, 
 
 
 async def counts_now(db: Db, ids: Sequence[UUID], *, keep: bool = True) -> dict[UUID, HolderCounts]:
-    """Return the stored numbers of holders; count those again that an import or a matching may have changed."""
+    """Return the stored numbers of holders; recount those that an import or a matching may have changed."""
     stored = f"""SELECT s.id, h.accounts, h.identities FROM ({_STATE}) AS s
                  LEFT JOIN holder_counts h ON h.entitlement_id = s.id
                  AND (h.import_number, h.matching) = (s.import_number, s.matching)"""
@@ -269,7 +269,7 @@ async def counts_then(db: Db, ids: Sequence[UUID], moment: datetime) -> dict[UUI
     """Return the numbers of holders at a past moment; those of a page are counted once and stored."""
     state = await fetch_value(db, _STATE_AT, moment=moment)
     page = hashlib.sha256(b"".join(id.bytes for id in ids)).hexdigest()
-    stored = await fetch_gathered(
+    stored = await fetch_computed(
         db,
         f"holder counts of {page} at {state}",
         f"""SELECT coalesce(json_agg(json_build_array(c.id, c.accounts, c.identities)), '[]')::text AS key, 0 AS place

@@ -33,7 +33,7 @@ _QUERY = {"asOf": an_as_of, **{name: reader for name, (_, reader) in _FILTERS.it
 async def list_entitlements(db: Db, query: dict[str, Any], config: Config, now: datetime) -> Page[EntitlementItem]:
     """List groups and permissions of all applications by name, now or as of a time or an import.
 
-    For a past moment, what imports showed then is listed with what people say of it today.
+    For a past moment, the list has what imports showed then, with the curated fields of today.
     """
     as_of = await moment_of(db, query.get("asOf"), config, now)
     given = {field: query.get(name) for name, (field, _) in _FILTERS.items()}
@@ -48,7 +48,7 @@ async def get_entitlement(db: Db, id: str) -> EntitlementDetail:
 
 @operation("PATCH", "/{id:str}", scope=Scope.CONFIG_MANAGE, body=Curation)
 async def curate_entitlement(db: Db, id: str, raw: Json, facts: Facts) -> EntitlementDetail:
-    """Say what an entitlement is for, who owns it and how risky it is; no import changes what is said here."""
+    """Set what an entitlement is for, who owns it and how risky it is. Imports do not change these fields."""
     return await actions.curate_entitlement(db, id, raw, facts)
 
 

@@ -1,3 +1,5 @@
+"""Shapes of entitlements and of their curated fields."""
+
 from datetime import datetime
 from typing import Annotated, Literal
 from uuid import UUID
@@ -18,7 +20,7 @@ class Owner(msgspec.Struct, frozen=True):
 
 
 class HolderCounts(msgspec.Struct, frozen=True):
-    """How many accounts hold the entitlement, directly or through groups, and how many identities have those."""
+    """How many accounts hold the entitlement, directly or through groups, and how many identities they belong to."""
 
     accounts: int = 0
     identities: int = 0
@@ -65,7 +67,7 @@ class GivingGroup(msgspec.Struct, frozen=True):
 
 
 class EntitlementDetail(EntitlementItem, rename="camel"):
-    """`isPresent` is whether the last import shows it. `importedRiskRating` is the rating without the override.
+    """`isPresent` says whether the last import shows it. `importedRiskRating` is the rating without the override.
 
     `parents` are the groups above a group, nearest first; `cycle` names the groups that contain one another, if it is
     one of them. `sameAs` is what it was before it was renamed, `renamedTo` what it became.

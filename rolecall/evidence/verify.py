@@ -118,7 +118,7 @@ def check_chains(bundle: Bundle, kept: Iterable[dict[str, Any]]) -> Iterator[str
     for number in sorted(unlinked):
         yield f"audit entry {number} is not in any chain"
     for missed in sorted(ends):
-        yield f"chain {missed[0]} does not come to entry {missed[1]}, which the saved head names"
+        yield f"chain {missed[0]} does not reach entry {missed[1]}, which the saved head names"
     yield from check_heads(json.loads(bundle.read("heads.json")), chains)
 
 

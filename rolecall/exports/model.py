@@ -5,5 +5,5 @@ class ExportStatus(StrEnum):
     RUNNING = "Running"
     FINISHED = "Finished"
     FAILED = "Failed"
-    # The client went away before the last byte.
+    # The client disconnected before the last byte.
     ABANDONED = "Abandoned"

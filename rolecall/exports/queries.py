@@ -33,7 +33,7 @@ async def newest_first(db: Db, page: int, caller: Caller) -> Page[ExportItem]:
 
 
 async def of_report(db: Db, report_id: UUID, page: int) -> Page[ExportItem]:
-    """List the runs of a report, the newest first."""
+    """List the runs of a report, newest first."""
     return await fetch_listed(db, EXPORTS, page, report_id=report_id)
 
 

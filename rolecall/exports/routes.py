@@ -12,7 +12,7 @@ from rolecall.web.operations import operation
 
 @operation("GET", "/", scope=Scope.APPLICATIONS_READ, query={})
 async def list_exports(db: Db, caller: Caller, query: dict[str, Any]) -> Page[ExportItem]:
-    """List exports, the newest first: with `audit:read` all, otherwise the caller's own."""
+    """List exports, newest first: with `audit:read` all, otherwise the caller's own."""
     return await queries.newest_first(db, query["page"], caller)
 
 

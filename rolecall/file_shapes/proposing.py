@@ -26,7 +26,7 @@ _AT_ONCE = asyncio.Semaphore(2)
 _LESS = "save the data as CSV, or propose for fewer files at once"
 _TOO_MUCH = f"Reading the files needs more memory than a proposal may take; {_LESS}"
 _TOO_LONG = f"Reading the files takes longer than a proposal may take; {_LESS}"
-_FAULT = "The files cannot be read: a fault inside the service; its log says more"
+_FAULT = "The files cannot be read: an internal error; see the log of the service"
 
 
 class Reading(msgspec.Struct, frozen=True):

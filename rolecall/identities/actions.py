@@ -1,3 +1,5 @@
+"""Create, change and disable identities. Their triggers update matches, access models and sessions."""
+
 from collections.abc import Mapping
 from datetime import datetime
 from uuid import UUID
@@ -89,7 +91,7 @@ class _IsLast(Exception):
 
 
 async def disable_unless_last(db: Db, id: UUID, since: datetime, now: datetime) -> bool:
-    """Disable an identity unless it is the last active administrator; tell whether it was disabled.
+    """Disable an identity unless it is the last active administrator; return whether it was disabled.
 
     Disabling deletes the person's sessions, so it locks them before it waits for the administrators' lock.
     """
@@ -98,7 +100,7 @@ async def disable_unless_last(db: Db, id: UUID, since: datetime, now: datetime) 
         async with db.transaction():
             await disable_identity(db, id, since, now)
             if is_administrator:
-                await administrators.take_turns(db)
+                await administrators.lock_administrators(db)
                 if not await administrators.active(db):
                     raise _IsLast
     except _IsLast:

@@ -28,7 +28,7 @@ async def is_one(db: Db, identity_id: UUID) -> bool:
     return bool(found)
 
 
-async def take_turns(db: Db) -> None:
+async def lock_administrators(db: Db) -> None:
     """Serialize transactions that remove administrators, so that two cannot remove the last two at once.
 
     Lock sessions and roles before this, never after it: a person's own write locks theirs in its first statement and

@@ -120,7 +120,7 @@ def may(caller: Caller, verb: str, record: GovernedRecord) -> bool:
     return not caller.is_limited or verb in allowed(record.type, record.relations)
 
 
-# Breadth first from the person in %(me)s, so that a limit keeps the people nearest to them; UNION ends at a loop.
+# Breadth first from the person in %(me)s, so that a limit keeps the people nearest to them; UNION ends at a cycle.
 # OFFSET 0 keeps the planner from reading all identities at every level.
 LINE = """
     line AS (SELECT i.id FROM identities i WHERE i.supervisor_id = %(me)s
@@ -133,7 +133,7 @@ MOST_PEOPLE = 1000
 async def relations_to_person(db: Db, caller_id: UUID, identity_id: UUID) -> frozenset[PersonRelation]:
     """Read whether a person is the caller, or reports to the caller directly or through others.
 
-    In a loop of supervisors a person may be above themselves; that does not make them their own supervisor.
+    In a cycle of supervisors a person may be above themselves; that does not make them their own supervisor.
     """
     if caller_id == identity_id:
         return frozenset({PersonRelation.SELF})
@@ -150,7 +150,7 @@ async def relations_to_person(db: Db, caller_id: UUID, identity_id: UUID) -> fro
 
 
 async def people_of(db: Db, person_id: UUID, most: int | None = MOST_PEOPLE) -> list[UUID]:
-    """Return the people below a person in the reporting line, the nearest first."""
+    """Return the people below a person in the reporting line, nearest first."""
     limit = "ALL" if most is None else f"{most:d}"
     rows = await fetch_rows(
         db, f"WITH RECURSIVE {LINE} SELECT id FROM line WHERE id <> %(me)s LIMIT {limit}", me=person_id

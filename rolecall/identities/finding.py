@@ -93,7 +93,7 @@ class PeopleFilters(msgspec.Struct, frozen=True):
     status: IdentityStatus | None = None
     type: IdentityType | None = None
     department: str | None = None
-    # The only people to look among.
+    # Search only among these people.
     within: tuple[UUID, ...] | None = None
 
     def are_empty(self) -> bool:
@@ -125,7 +125,7 @@ async def listed(db: Db, page: int, filters: PeopleFilters) -> Page[IdentityDeta
 async def search(
     db: Db, words: str, page: int, *, whole: bool = False, filters: PeopleFilters | None = None
 ) -> Page[IdentityDetail]:
-    """In the order of the list of identities."""
+    """Find people, in the order of the list of identities."""
     more, given = (filters or PeopleFilters()).conditions()
     found, values = people(words, more=more, whole=whole)
     return await _paged(db, found, {**values, **given}, page)

@@ -1,3 +1,5 @@
+"""The status and the type of an identity."""
+
 from enum import StrEnum
 
 

@@ -1,14 +1,16 @@
+"""Read identities; `with_mentioned_identities` collects the facts that bodies are validated with."""
+
 from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
 import msgspec
 
+from rolecall.core.batching import get_one
 from rolecall.core.checking import Facts, Json, mentioned_ids
 from rolecall.core.db import Db, fetch_all, fetch_rows, fetch_value
 from rolecall.core.errors import NotFound
 from rolecall.core.paging import Listing, Page, fetch_listed
-from rolecall.core.together import get_one
 from rolecall.identities.shapes import IdentityDetail
 
 # An identity `i` with its supervisor `s`, in the order of IdentityDetail; for every query that shows a person.
@@ -45,6 +47,14 @@ async def sign_in_email(db: Db, id: UUID) -> str:
     if found is None:
         raise NotFound("Identity", id)
     return found
+
+
+async def name_of(db: Db, id: UUID) -> str | None:
+    """Return the first and last name of an identity, or None if it does not exist."""
+    name: str | None = await fetch_value(
+        db, "SELECT first_name || ' ' || last_name FROM identities WHERE id = %(id)s", id=id
+    )
+    return name
 
 
 async def active_with_email(db: Db, email: str) -> set[UUID]:

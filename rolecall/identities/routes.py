@@ -2,10 +2,10 @@ from typing import Any
 
 from litestar import Router
 
+from rolecall.core.batching import get_batched
 from rolecall.core.caller import Caller, Scope
 from rolecall.core.db import Db, Pool
 from rolecall.core.paging import Page
-from rolecall.core.together import get_with_others
 from rolecall.identities import finding, queries
 from rolecall.identities.authority import visible_people
 from rolecall.identities.model import IdentityStatus, IdentityType
@@ -28,7 +28,7 @@ async def list_identities(db: Db, caller: Caller, query: dict[str, Any]) -> Page
 @operation("GET", "/{id:str}", scope=Scope.IDENTITIES_READ, tags=_SPECIFIED)
 async def get_identity(pool: Pool, id: str) -> IdentityDetail:
     """Get one identity."""
-    return await get_with_others(pool, "Identity", queries.by_id, id)
+    return await get_batched(pool, "Identity", queries.by_id, id)
 
 
 def _text(text: str) -> str:

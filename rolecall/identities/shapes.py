@@ -1,3 +1,5 @@
+"""Shapes of identities, which most other records embed, and the fields of an identity that bodies may set."""
+
 from datetime import datetime
 from typing import Annotated, Literal
 from uuid import UUID

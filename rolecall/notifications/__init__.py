@@ -1,0 +1,1 @@
+"""Notifications: triggers write them, `routing.py` chooses channel and time, `outbox.py` and `sender.py` send them."""

@@ -1,3 +1,5 @@
+"""Change preferences and settings of notifications, and mark notifications as read."""
+
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
@@ -244,7 +246,7 @@ async def _keep_secrets(db: Db, body: NotificationSettingsBody, config: Config, 
 
 
 def preview(raw: Json, facts: Facts, config: Config) -> TemplatePreview:
-    """Write a template with example facts, without storing it."""
+    """Fill in a template with example facts, without storing it."""
     body = check(TemplatePreviewBody, raw, facts)
     template = MessageTemplate(body.kind, body.subject, body.body)
     if problems := template_problems(template):

@@ -26,7 +26,7 @@ class RefusedAddress(msgspec.Struct, frozen=True):
 
 
 class NotificationProblems(msgspec.Struct, frozen=True):
-    """What keeps messages from arriving; `refused` are addresses of the last days, the newest first."""
+    """What keeps messages from arriving; `refused` are addresses of the last days, newest first."""
 
     failing: Sequence[FailingChannel]
     overdue_since: datetime | None

@@ -70,7 +70,7 @@ class MessageOutcome(StrEnum):
     # The receiver asked to try again later, such as greylisting or a full mailbox.
     DEFERRED = "deferred"
     REFUSED = "refused"
-    # The server could not be used: no connection, no TLS, a wrong password. This is no fault of the message.
+    # The server could not be used: no connection, no TLS, a wrong password. The message is not at fault.
     CHANNEL = "channel"
     # The worker or the connection died after the text was sent.
     UNKNOWN = "unknown"
@@ -207,7 +207,7 @@ class MessageTemplate(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Reminders(msgspec.Struct, frozen=True, rename="camel"):
-    """When requests without a response are reminded and escalated; 0 days means never."""
+    """When reviewers are reminded of requests without a response, and when these are escalated; 0 days means never."""
 
     remind_after_days: int = 3
     escalate_after_days: int = 7
@@ -288,7 +288,7 @@ def counted_after(moment: datetime, count: int, reminders: Reminders, zone: Zone
 
 
 def counted_before(moment: datetime, count: int, reminders: Reminders, zone: ZoneInfo) -> datetime:
-    """Return the latest moment from which this many counted days have passed."""
+    """Return the same time of day, this many counted days ago."""
     return _moved(moment, count, reminders, zone, timedelta(days=-1))
 
 

@@ -205,9 +205,6 @@ async def _begin(db: Db, messages: Sequence[tuple[OutgoingMessage, Sequence[Clai
     )
 
 
-# Recording
-
-
 class _MessageResult(msgspec.Struct, frozen=True):
     message_id: UUID
     lease: UUID

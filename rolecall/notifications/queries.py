@@ -1,3 +1,5 @@
+"""Read notifications, messages, preferences and settings."""
+
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any

@@ -99,7 +99,7 @@ def _rule(policy: NotificationPolicy, row: _NewRow) -> KindRule:
     rule = policy.rule_of(NotificationKind(row.kind))
     if not rule.is_locked and row.channel is not None and row.rhythm is not None:
         rule = msgspec.structs.replace(rule, channel=Channel(row.channel), rhythm=Rhythm(row.rhythm))
-    # An assigned event is about a person too.
+    # Every notification about an event concerns a person, also one of another kind.
     about_person = row.item_kind == _EVENT and not policy.rule_of(NotificationKind.PERSONNEL_EVENT).is_chat_allowed
     if rule.channel in CHATS and (about_person or not rule.is_chat_allowed):
         return msgspec.structs.replace(rule, channel=Channel.EMAIL)

@@ -91,7 +91,7 @@ class MessageSender:
             more = await self.turn(self._pool, self._config, clock.now())
 
     def _rooms(self, delivery: Delivery) -> dict[Channel, int]:
-        """Return how many messages to claim of each channel: none until half of its room is free, to claim many."""
+        """Return how many messages to claim for each channel: none until half of its slots are free, to claim many."""
         free = {channel: IN_FLIGHT[channel] - self._sending[channel] for channel in delivery.channels}
         return {channel: room for channel, room in free.items() if room >= IN_FLIGHT[channel] // 2}
 

@@ -133,7 +133,7 @@ def end_interrupted(config: Config) -> bool:
         if not migrate.is_set_aside(db) and not key.exists():
             return False
         # A restore that is running holds the lock and finishes by itself.
-        migrate.wait_turn(db)
+        migrate.lock_migrations(db)
         undone = migrate.is_set_aside(db)
         if undone:
             key.unlink(missing_ok=True)
@@ -149,7 +149,7 @@ def _replacing(config: Config) -> Iterator[psycopg.Connection]:
     """Move the old data aside until the new data is complete; if the process is killed, `end_interrupted` decides."""
     key = config.data_dir / _RESTORED_KEY
     with psycopg.connect(config.database_url or "", autocommit=True) as db:
-        migrate.wait_turn(db)
+        migrate.lock_migrations(db)
         with db.transaction():
             db.execute(f"ALTER SCHEMA public RENAME TO {migrate.ASIDE}")
             db.execute("CREATE SCHEMA public")

@@ -43,7 +43,7 @@ _PROXIED_BEGIN = (
 
 
 @get("/metrics", opt={"open": True})
-async def tell_metrics(request: AnyRequest) -> Response[bytes]:
+async def serve_metrics(request: AnyRequest) -> Response[bytes]:
     services: Services = request.app.state.services
     now = clock.now()
     if not _is_local(request, services.config.trusted_proxies) and not _has_token(
@@ -93,4 +93,4 @@ def _has_token(request: AnyRequest, token: str | None) -> bool:
     return token is not None and hmac.compare_digest(given.encode(), f"Bearer {token}".encode())
 
 
-router = Router("/", route_handlers=[tell_metrics], include_in_schema=False)
+router = Router("/", route_handlers=[serve_metrics], include_in_schema=False)

@@ -52,7 +52,7 @@ async def onboard(db: Db, caller: Caller, raw: Json, facts: Facts) -> UUID:
     is_taken = Scope.IDENTITIES_WRITE not in caller.scopes and bool(email and await active_with_email(db, email))
     identity_id = await identities.create_identity(db, body.identity, facts.now)
     if is_taken:
-        # Two people with one e-mail could both not sign in, so the new person does not sign in with it.
+        # An e-mail of two people signs in neither of them, so the new person cannot sign in with it.
         await identities.withhold_email(db, identity_id, "", facts.now)
     return await _create_event(db, caller, facts, EventType.ONBOARD, identity_id, body)
 
@@ -114,6 +114,7 @@ async def set_return_date(db: Db, caller: Caller, id: UUID, raw: Json, facts: Fa
     if removal.status not in (WorkStatus.SCHEDULED, WorkStatus.SNOOZED):
         raise Conflict("The return has already started, so its date cannot be changed")
     removal.status, removal.scheduled_start = WorkStatus.SCHEDULED, body.end_date
+    # Fires keep_absences, schema/personnel_events.sql.
     await execute(db, "UPDATE personnel_events SET needed_until = %(end)s WHERE id = %(id)s", id=id, end=body.end_date)
     await execute(
         db,
@@ -184,7 +185,7 @@ async def gather_facts(db: Db, raw: Json, facts: Facts) -> Facts:
     return await with_mentioned_identities(db, facts, raw)
 
 
-# Fires notify_of_new_event, schema/notifications.sql.
+# Fires notify_of_new_event (schema/notifications.sql) and keep_absences (schema/personnel_events.sql).
 async def _create_event(
     db: Db,
     caller: Caller,

@@ -8,8 +8,8 @@ import msgspec
 
 from rolecall.access_requests import queries as access_requests
 from rolecall.access_requests import separation
-from rolecall.access_requests.completion import complete
-from rolecall.access_requests.creation import create_completed
+from rolecall.access_requests.creation import create_enriched
+from rolecall.access_requests.enrichment import enrich
 from rolecall.access_requests.model import CANCEL, NewRequest, RelatedItem
 from rolecall.access_requests.moving import lock, move, withhold_from
 from rolecall.core.caller import SYSTEM
@@ -125,9 +125,9 @@ async def _create(
         stage=stage,
         event_type=event.type,
     )
-    made = await complete(db, [msgspec.structs.replace(new, related=related) for new in planned])
-    found = await separation.found_in(db, made)
+    made = await enrich(db, [msgspec.structs.replace(new, related=related) for new in planned])
+    found = await separation.conflicts_created(db, made)
     allowed = [separation.without_refused(new, conflicts) for new, conflicts in zip(made, found, strict=True)]
     for refusal in (said for _, refusals in allowed for said in refusals):
         await add_comment(db, event.id, author=SYSTEM.name, content=refusal, now=now)
-    return await create_completed(db, event.reporter, [new for new, _ in allowed if new], now)
+    return await create_enriched(db, event.reporter, [new for new, _ in allowed if new], now)

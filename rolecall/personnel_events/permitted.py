@@ -80,7 +80,7 @@ async def relations_to(db: Db, caller_id: UUID, event_id: UUID) -> frozenset[Per
 async def require_own_people(
     db: Db, caller: Caller, identity_id: UUID | None, fields: IdentityFields | None = None
 ) -> None:
-    """Refuse an event by a limited person unless the person and their new supervisor are in their own line.
+    """Refuse an event by a limited caller unless the person and the new supervisor report to the caller.
 
     Without an id the event creates the person.
     """
@@ -123,7 +123,7 @@ async def require_may_be_offboarded(db: Db, identity_id: UUID) -> None:
 
 async def require_another_administrator(db: Db, identity_id: UUID) -> None:
     """Refuse if no active administrator remains; administrators who are being offboarded do not count."""
-    await administrators.take_turns(db)
+    await administrators.lock_administrators(db)
     others = (await administrators.active(db)).keys() - {identity_id}
     if not others - await queries.leaving(db, others):
         raise Conflict(administrators.LAST)

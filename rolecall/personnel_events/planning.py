@@ -71,7 +71,7 @@ def _add(application_id: UUID, privileges: Iterable[NewPrivilege], dates: EventD
 
 
 def _of_account(action: RequestAction, account: HeldAccount, dates: EventDates) -> NewRequest:
-    """Request an action for the whole account: without privileges, completion lists everything it holds."""
+    """Request an action for the whole account: `enrich` then lists everything it holds."""
     return NewRequest(
         action=action,
         application_id=account.application_id,

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from rolecall.access_requests import separation
-from rolecall.access_requests.completion import complete
+from rolecall.access_requests.enrichment import enrich
 from rolecall.access_requests.model import NewRequest, TargetType
 from rolecall.access_requests.shapes import RequestConflict
 from rolecall.accounts.model import Access
@@ -38,7 +38,7 @@ async def preview(db: Db, raw: Json, facts: Facts) -> EventPreview:
     # Create the joining identity and roll it back, so that access models match it like a stored one.
     async with db.transaction(force_rollback=True):
         requests = await _requests(db, type, body, EventDates(body.effective_date, end_date), facts)
-        conflicts = [separation.shown(found) for found in await separation.found_in(db, requests)]
+        conflicts = [separation.shown(found) for found in await separation.conflicts_created(db, requests)]
     shown = await applications.summaries(db, {request.application_id for request in requests})
     return EventPreview(
         stages=plan(type, Period(body.effective_date, end_date, facts.zone), facts.approval_lead_days),
@@ -62,7 +62,7 @@ async def _requests(db: Db, type: EventType, body: EventBody, dates: EventDates,
         identities.columns_of(changes) if changes else {},
         identities.custom_fields(changes) if changes else {},
     )
-    return await complete(db, planned_requests(type, identity_id, dates, situation))
+    return await enrich(db, planned_requests(type, identity_id, dates, situation))
 
 
 def _shown(request: NewRequest, application: ApplicationSummary, conflicts: Sequence[WouldConflict]) -> RequestPreview:

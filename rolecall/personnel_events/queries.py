@@ -1,3 +1,5 @@
+"""Read personnel events with their stages and requests."""
+
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
@@ -7,11 +9,11 @@ import msgspec
 from msgspec.structs import asdict
 
 from rolecall.access_requests import queries as access_requests
+from rolecall.core.batching import get_one
 from rolecall.core.caller import Caller
 from rolecall.core.db import Db, fetch_rows, fetch_value, json_rows
 from rolecall.core.errors import NotFound
 from rolecall.core.paging import EVERYTHING, Listing, Page, fetch_listed, fetch_page
-from rolecall.core.together import get_one
 from rolecall.identities import queries as identities
 from rolecall.identities.authority import LINE, MOST_PEOPLE
 from rolecall.personnel_events.model import FINISHED, LockedEvent, Stage, StageName, done_when, works_on

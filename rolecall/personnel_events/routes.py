@@ -2,12 +2,12 @@ from typing import Any
 
 from litestar import Router
 
+from rolecall.core.batching import get_batched
 from rolecall.core.caller import Caller, Scope
 from rolecall.core.checking import Facts, Json
 from rolecall.core.db import Db, Pool
 from rolecall.core.ids import known_guid
 from rolecall.core.paging import Page
-from rolecall.core.together import get_with_others
 from rolecall.personnel_events import actions, queries
 from rolecall.personnel_events.previewing import preview
 from rolecall.personnel_events.shapes import (
@@ -61,7 +61,7 @@ async def begin_absence(db: Db, caller: Caller, raw: Json, facts: Facts) -> Even
     query={"identityId": a_guid, "type": a_word_of(EventType), "status": a_word_of(WorkStatus)},
 )
 async def list_events(db: Db, caller: Caller, query: dict[str, Any]) -> Page[EventItem]:
-    """List personnel events, the latest effective date first."""
+    """List personnel events, latest effective date first."""
     filters = {"identity_id": query.get("identityId"), "type": query.get("type"), "status": query.get("status")}
     if caller.is_limited:
         return await queries.concerning(db, query["page"], caller.id, **filters)
@@ -71,7 +71,7 @@ async def list_events(db: Db, caller: Caller, query: dict[str, Any]) -> Page[Eve
 @operation("GET", "/{id:str}", scope=Scope.PERSONNEL_EVENTS_READ)
 async def get_event(pool: Pool, id: str) -> EventDetail:
     """Get one personnel event."""
-    return await get_with_others(pool, "PersonnelEvent", queries.by_id, id)
+    return await get_batched(pool, "PersonnelEvent", queries.by_id, id)
 
 
 @operation("POST", "/{id:str}/assign", scope=Scope.PERSONNEL_EVENTS_WRITE, body=AssignBody)

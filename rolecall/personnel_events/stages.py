@@ -40,7 +40,7 @@ async def update_status(db: Db, event: LockedEvent, caller: Caller, now: datetim
         return
     event.status = status
     completed = status is WorkStatus.COMPLETED
-    # Fires notify_of_canceled_event, schema/notifications.sql.
+    # Fires notify_of_canceled_event (schema/notifications.sql) and keep_absences (schema/personnel_events.sql).
     await execute(
         db,
         "UPDATE personnel_events SET status = %(status)s, completed_on = %(completed_on)s WHERE id = %(id)s",

@@ -33,7 +33,7 @@ _APPROVALS = """
 
 
 async def approvals(db: Db, query: dict[str, Any], config: Config) -> Page[Approval]:
-    """List the decisions of reviewers in a period, the oldest first."""
+    """List the decisions of reviewers in a period, oldest first."""
     return whole(
         _approval,
         _APPROVALS,

@@ -52,7 +52,7 @@ async def _who_saved(db: Db, id: UUID, scope: str, scopes_of: ScopesOf, now: dat
         return Caller(who.id, who.name, await scopes_of(db, who.id))
     if who.kind == AuthorKind.TOKEN and who.id:
         return Caller(who.id, who.name, await _scopes_of_token(db, who.id, now))
-    # The operator of the machine or the database, who is no record that could leave.
+    # The operator of the machine or the database, for whom there is no identity that could leave.
     return Caller(SYSTEM.id, SYSTEM.name, frozenset([scope]))
 
 

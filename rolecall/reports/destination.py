@@ -49,14 +49,14 @@ class Destination:
         self._files, folder = fsspec.core.url_to_fs(location) if "://" in location else _local(location)
         self._is_local = isinstance(self._files, LocalFileSystem)
         if self._is_local:
-            # Resolved once and checked again: a link that is changed from now on leads nowhere else.
+            # Resolve once and check again, so that a link that is changed later cannot redirect the file.
             folder = str(Path(folder).resolve())
             if not is_below(_local_roots(roots), Path(folder)):
                 raise PermissionError(OUTSIDE)
         self._folder = str(folder).rstrip("/")
 
     def begin(self, name: str, run: str) -> "FileBeingWritten":
-        # The folder must exist: a share that is not mounted would be written to the local disk.
+        # The folder must exist: otherwise files for an unmounted share would be written to the local disk.
         if self._is_local and not Path(self._folder).is_dir():
             raise FileNotFoundError("there is no such folder")
         return FileBeingWritten(self._files, f"{self._folder}/.{name}.{run}.partial", f"{self._folder}/{name}")

@@ -29,7 +29,7 @@ _OF_EACH = """entitlements e JOIN applications a ON a.id = e.application_id {joi
 _OF_ALL = """applications a {joins}
     CROSS JOIN LATERAL holdings_within(a.id, {as_of}) AS h JOIN entitlements e ON e.id = h.id WHERE true"""
 _FEW = ("privileged",)
-# The names of the groups on each way, found once for all holders.
+# The names of the groups on each path, found once for all holders.
 _WAYS = """ways AS MATERIALIZED (
         SELECT DISTINCT w.path, array_to_string(group_names(w.path), ' > ') AS names FROM applications a {joins}
         CROSS JOIN LATERAL groups_above(
@@ -112,7 +112,7 @@ def _live(query: dict[str, Any]) -> str:
 
 
 async def everyones_access(db: Db, query: dict[str, Any], config: Config, now: datetime) -> Page[AccessRow]:
-    """List the access of all accounts with why, now or at a past moment."""
+    """List the access of all accounts with the reasons, now or at a past moment."""
     as_of = await moment_of(db, query.get("asOf"), config, now)
     sql = _filled(
         _ACCESS,

@@ -3,7 +3,7 @@ from datetime import date, datetime, time, timedelta
 from enum import StrEnum
 from zoneinfo import ZoneInfo
 
-# Woken when a schedule should run now.
+# Notified when a schedule should run now.
 CHANNEL = "reports"
 MOST_ATTEMPTS = 3
 # The filters that a period sets.

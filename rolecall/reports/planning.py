@@ -78,7 +78,7 @@ def file_stem(name: str) -> str:
 
 
 def unplanned(report: ReportDetail) -> Plan:
-    """Describe a run of a report that cannot run as it is saved."""
+    """Return the plan with which the run of an invalid report is recorded as failed."""
     return Plan(
         id=new_id(),
         list=report.list,

@@ -1,3 +1,5 @@
+"""Read reports with their last runs."""
+
 from collections.abc import Sequence
 from typing import Any
 from uuid import UUID

@@ -84,7 +84,7 @@ async def write_report(db: Db, id: str, config: Config, now: datetime) -> Export
 
 @operation("GET", "/{id:str}/runs", scope=Scope.APPLICATIONS_READ, query={})
 async def list_report_runs(db: Db, id: str, query: dict[str, Any]) -> Page[ExportItem]:
-    """List the runs of a report, the newest first: when, by whom, the outcome, row count and SHA-256."""
+    """List the runs of a report, newest first: when, by whom, the outcome, row count and SHA-256."""
     report = await queries.get(db, id)
     return await exports.of_report(db, report.id, query["page"])
 

@@ -85,7 +85,7 @@ async def _fire_schedules(db: Db, config: Config, now: datetime) -> None:
 
 
 async def _fire(db: Db, id: UUID, fired_at: datetime | None, config: Config, now: datetime) -> None:
-    """Fire once among several workers. A new schedule is due from now on; several missed times count as one."""
+    """Fire once, even if several workers try. A new schedule counts from now on; several missed times count as one."""
     fired = await execute(
         db,
         """INSERT INTO report_firings AS f (report_id, fired_at) VALUES (%(id)s, %(now)s)
@@ -189,7 +189,7 @@ async def _run(pool: Pool, config: Config, run: ScheduledRun, scopes_of: ScopesO
 
 
 def _failures() -> tuple[type[Exception], ...]:
-    """Return the errors that fail a run; any other interrupts it, to be tried again."""
+    """Return the errors that fail a run; any other interrupts it, and a worker retries it."""
     return (RunFailed, RolecallError, *source_errors())
 
 

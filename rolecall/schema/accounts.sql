@@ -37,7 +37,7 @@ CREATE OR REPLACE FUNCTION access_rank(access text) RETURNS int LANGUAGE sql IMM
 CREATE OR REPLACE FUNCTION risk_rank(rating text) RETURNS int LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN array_position(levels_in_order(), rating);
 
--- As a number of an import: now. Rows that are still valid have no end, so they contain it.
+-- The number of an import that stands for now: rows that are still valid have no end, so they contain it.
 CREATE OR REPLACE FUNCTION now_import() RETURNS int IMMUTABLE LANGUAGE sql PARALLEL SAFE RETURN 2147483646;
 -- How many groups are followed upwards at most, so that a chain of thousands costs no more than a nesting that people understand.
 CREATE OR REPLACE FUNCTION deepest_nesting() RETURNS int IMMUTABLE LANGUAGE sql PARALLEL SAFE RETURN 64;
@@ -64,8 +64,8 @@ CREATE OR REPLACE FUNCTION current_parents(there uuid[]) RETURNS TABLE (child in
     ORDER BY c.number, p.name = v.parent DESC, p.number;
 END;
 
--- The same rule from the other end: the groups that name this one as their parent, unless they mean another by its exact name or by a lower
--- number.
+-- The inverse of parents_of: the groups whose parent is this one. Of several groups with that name, the one with the exact spelling is
+-- the parent, or else the one with the lowest number.
 CREATE OR REPLACE FUNCTION children_of(parent int) RETURNS TABLE (child int, during int4range) STABLE LANGUAGE sql BEGIN ATOMIC
     SELECT v.group_number, unnest(range_agg(int4range(v.from_import, v.until_import)))
     FROM groups p CROSS JOIN LATERAL (
@@ -95,7 +95,7 @@ RETURNS TABLE (number int, above int, path int[], during int4range) STABLE LANGU
     SELECT w.number, w.above, w.path, w.during FROM walked w;
 END;
 
--- The same walk from the other end: the groups whose members are in the group `start`, itself included. `path` are the groups on the way,
+-- The inverse of groups_above: the groups whose members are in the group `start`, itself included. `path` are the groups on the way,
 -- from `number` to the one below `start`; it is empty for `start` itself.
 CREATE OR REPLACE FUNCTION groups_below(start int, as_of int)
 RETURNS TABLE (number int, path int[], during int4range) STABLE LANGUAGE sql BEGIN ATOMIC
@@ -115,7 +115,7 @@ CREATE OR REPLACE FUNCTION group_names(numbers int[]) RETURNS text[] STABLE LANG
     (SELECT array_agg(g.name::text ORDER BY n.place)
      FROM unnest(numbers) WITH ORDINALITY AS n (number, place) JOIN groups g ON g.number = n.number), '{}');
 
--- The groups that contain one another, if the way up from a group comes back to it; else null.
+-- The groups of the cycle that a group is part of, or null.
 CREATE OR REPLACE FUNCTION group_cycle(number int, as_of int) RETURNS int[] STABLE LANGUAGE sql BEGIN ATOMIC
     SELECT w.path || w.above FROM groups_above(ARRAY[group_cycle.number], as_of) AS w
     CROSS JOIN LATERAL parents_of(w.above) AS l
@@ -162,7 +162,7 @@ END;
 CREATE OR REPLACE FUNCTION privilege_risk(permission int, membership int) RETURNS text STABLE LANGUAGE sql
     RETURN coalesce(known_risk(permission, membership), 'Critical');
 
--- The raw value that most holders of this access have; where none has this access, of another access that gives something.
+-- The most frequent raw value among holders of this access, or else among holders of another access that gives something.
 CREATE OR REPLACE FUNCTION usual_value(permission int, wanted text) RETURNS text STABLE LANGUAGE sql BEGIN ATOMIC
     SELECT found.value FROM unnest(ARRAY[wanted, 'Grant', 'Modify', 'Unrestricted']) WITH ORDINALITY AS a (access, place)
     CROSS JOIN LATERAL (
@@ -196,7 +196,7 @@ CREATE OR REPLACE TRIGGER note_to_match_on_insert AFTER INSERT ON identities REF
 CREATE OR REPLACE TRIGGER note_to_match_on_update AFTER UPDATE ON identities REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
     FOR EACH STATEMENT EXECUTE FUNCTION note_identities_to_match();
 
--- Whose an account was at a past moment: the match of that time, or today's if none is known; a pin always wins.
+-- The identity behind an account at a past moment: by the match of that time, or today's if none is known; a pin always wins.
 CREATE OR REPLACE FUNCTION identity_then(account accounts, moment timestamptz) RETURNS uuid STABLE LANGUAGE sql BEGIN ATOMIC
     SELECT coalesce((SELECT m.identity_id FROM past_matches m
                      WHERE account.pin IS NULL AND m.account_number = account.number AND m.since <= moment AND m.until > moment

@@ -1,4 +1,4 @@
--- Exceptions of conflicts: the audit of their decisions, and their effect on the status of a conflict.
+-- Exceptions for conflicts: the audit of their decisions, and their effect on the status of a conflict.
 --
 -- INSERT of conflicts (refresh_conflicts, schema/duties.sql) fires `except_conflicts`. An exception covers the duties that the person held when
 -- it was asked for, as they were then. INSERT of duty_holders and duty_rule_duties (schema/duties.sql) and UPDATE of a duty's patterns

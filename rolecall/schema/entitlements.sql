@@ -132,8 +132,7 @@ RETURNS TABLE (id uuid, account int, path int[], access text, during int4range) 
           AND (as_of IS NULL OR m.from_import <= as_of AND (m.until_import IS NULL OR m.until_import > as_of));
 END;
 
--- The same for these accounts only, from the other end: upwards from their groups, so that it costs by the number of accounts and not of
--- holders.
+-- The same for these accounts only. It follows their groups upwards, so its cost depends on the number of accounts and not of holders.
 CREATE OR REPLACE FUNCTION holdings_of_accounts(entitlement uuid, as_of int, accounts int[])
 RETURNS TABLE (id uuid, account int, path int[], access text, during int4range) STABLE LANGUAGE sql BEGIN ATOMIC
     WITH selves AS MATERIALIZED (

@@ -1,9 +1,10 @@
 -- Identities are a list in order of their names, and every change of one is audited unless an import makes it.
 --
 -- An INSERT or UPDATE here (identities/actions.py, application_imports/apply/people.py, application_imports/apply/identities.py) also fires triggers of packages above:
--- note_to_match_on_… (accounts.sql), refresh_members_on_… (access_models.sql) and end_sign_ins (console.sql).
+-- note_to_match_on_… (accounts.sql), refresh_members_on_… (access_models.sql), note_acting_owners (entitlements.sql),
+-- move_duty_holders (duties.sql), end_sign_ins and end_sign_ins_of_email (console.sql) and notify_of_acting_owners (notifications.sql).
 
--- The identity source, or a caller with identities:write, sets an e-mail: it signs the person in from then on.
+-- The identity source, or a caller with identities:write, sets an e-mail: the person signs in with it from then on.
 CREATE OR REPLACE FUNCTION confirm_email() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     DELETE FROM unconfirmed_emails WHERE identity_id = NEW.id;

@@ -150,7 +150,7 @@ CREATE OR REPLACE FUNCTION people_of_rule(rule uuid) RETURNS SETOF uuid STABLE R
     UNION SELECT stand_ins_for((r.definition ->> 'ownerId')::uuid, 'Approve', written_on()) FROM duty_rules r WHERE r.id = rule;
 END;
 
--- An exception of a conflict was asked for: notify the owner of the rule. It expired or was outgrown: notify the owners
+-- An exception for a conflict was requested: notify the owner of the rule. It expired or was outgrown: notify the owners
 -- of the rule and of the control.
 CREATE OR REPLACE FUNCTION notify_of_exception() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN

@@ -9,7 +9,7 @@ CREATE OR REPLACE FUNCTION may_decide(person uuid) RETURNS boolean STABLE LANGUA
     EXISTS (SELECT FROM identities i WHERE i.id = person AND i.status = 'Active')
     AND NOT EXISTS (SELECT FROM console_roles c WHERE c.identity_id = person AND c.role = 'Auditor');
 
--- The person who responds for a person: the one named for this type, else for every type; during a leave else the supervisor. An
+-- The person who responds for a person: the one named for this type, else for every type; otherwise, during a leave, the supervisor. An
 -- inactive person has none: the authority to decide ended with their own.
 CREATE OR REPLACE FUNCTION stand_in_of(person uuid, response_type text, moment timestamptz) RETURNS uuid STABLE LANGUAGE sql RETURN
     (SELECT coalesce(
@@ -19,7 +19,7 @@ CREATE OR REPLACE FUNCTION stand_in_of(person uuid, response_type text, moment t
         (SELECT p.supervisor_id WHERE p.supervisor_id <> p.id AND is_absent(person, moment) AND may_decide(p.supervisor_id)))
      FROM identities p WHERE p.id = person AND p.status = 'Active');
 
--- Everyone who responds for a person, directly or through others. UNION ends a loop.
+-- Everyone who responds for a person, directly or through others. UNION ends at a cycle.
 CREATE OR REPLACE FUNCTION stand_ins_for(person uuid, response_type text, moment timestamptz) RETURNS SETOF uuid STABLE ROWS 1 LANGUAGE sql BEGIN ATOMIC
     WITH RECURSIVE chain AS (
         SELECT stand_in_of(person, response_type, moment) AS id

@@ -1,0 +1,1 @@
+"""The settings of the service, and the approval policy."""

@@ -1,3 +1,5 @@
+"""The settings with their defaults."""
+
 from collections.abc import Sequence
 
 import msgspec

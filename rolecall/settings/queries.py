@@ -1,3 +1,5 @@
+"""Read the settings."""
+
 from collections.abc import Sequence
 from uuid import UUID
 

@@ -30,7 +30,7 @@ async def create_stand_in(db: Db, caller: Caller, raw: Json, facts: Facts) -> St
         raise Invalid.on("identityId", _NO_PERSON)
     if person != own and Scope.CONFIG_MANAGE not in caller.scopes:
         raise Forbidden(Scope.CONFIG_MANAGE)
-    # Serialize changes, so that two concurrent ones cannot overlap or form a loop.
+    # Serialize changes, so that two concurrent ones cannot overlap or form a cycle.
     await execute(db, "LOCK TABLE stand_ins IN SHARE ROW EXCLUSIVE MODE")
     await _require_possible(db, person, body, facts)
     id = new_id()
@@ -99,7 +99,7 @@ async def _overlapping(db: Db, person: UUID, body: StandInBody, facts: Facts) ->
 
 
 async def _is_represented(db: Db, person: UUID, body: StandInBody, now: datetime) -> bool:
-    """Tell whether the person stands in for the new stand-in, through stand-ins named in the same period."""
+    """Return whether the person stands in for the new stand-in, through stand-ins named in the same period."""
     return bool(
         await fetch_value(
             db,

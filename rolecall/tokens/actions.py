@@ -1,3 +1,5 @@
+"""Create, revoke and authorize API tokens."""
+
 from datetime import datetime, timedelta
 from uuid import UUID
 

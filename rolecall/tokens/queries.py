@@ -1,3 +1,5 @@
+"""Read API tokens."""
+
 from uuid import UUID
 
 from rolecall.core.caller import Caller

@@ -17,7 +17,7 @@ from rolecall.core import ids
 from rolecall.core.checking import Addresses, Json, human_name
 from rolecall.core.errors import Invalid, Problem, TooLarge, UnsupportedMediaType
 from rolecall.core.paging import LAST_PAGE
-from rolecall.core.text import fold, is_blank, is_storable
+from rolecall.core.text import byte_size, fold, is_blank, is_storable
 
 AnyRequest = Request[Any, Any, Any]
 
@@ -42,7 +42,7 @@ async def read_bytes(request: AnyRequest, limit: int, what: str = "The body") ->
             came(chunk)
             size += len(chunk)
             if size > limit:
-                raise TooLarge(f"{what} is larger than {limit} bytes")
+                raise TooLarge(f"{what} is larger than {byte_size(limit)}")
             chunks.append(chunk)
     return b"".join(chunks)
 

@@ -12,7 +12,7 @@ from litestar.enums import ScopeType
 from litestar.types import Receive, Scope, Send
 
 from rolecall.core.config import Config
-from rolecall.core.logs import say_request
+from rolecall.core.logs import log_request
 from rolecall.core.text import is_storable
 from rolecall.web import correlation
 from rolecall.web.proxies import sender
@@ -75,7 +75,7 @@ class Edge:
             # Successful probes are not logged: they come every few seconds.
             if status != 200 or path not in _PROBES:
                 ms = round(seconds * 1000, 1)
-                say_request(method=method, path=_redacted(path), status=status, ms=ms, correlation_id=id)
+                log_request(method=method, path=_redacted(path), status=status, ms=ms, correlation_id=id)
 
     def _rewrite(self, scope: Any) -> None:
         """Set the client's address, and the method and path under which routes are found."""

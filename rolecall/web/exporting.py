@@ -1,4 +1,4 @@
-"""Answer a list as a file: choose the format, record the export, stream the file."""
+"""Respond with a list as a file: choose the format, record the export, stream the file."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -131,7 +131,7 @@ class Download(ASGIResponse):
             async with self._resources:
                 await asyncio.wait({gone, sending}, return_when=asyncio.FIRST_COMPLETED)
                 if not sending.done():
-                    self._outcome.status, self._outcome.reason = "Abandoned", "The client went away"
+                    self._outcome.status, self._outcome.reason = "Abandoned", "The client disconnected"
                     sending.cancel()
                     await asyncio.wait({sending})
                     await self._close(send)

@@ -60,7 +60,9 @@ async def kept_answer(db: Db, key: Key) -> tuple[int, bytes] | None:
     if kept is None or kept.digest != key.digest:
         raise Conflict("This idempotency key was used with another request")
     if kept.answer is None:
-        raise Conflict("This idempotency key was used already; the answer held a secret, which is shown once")
+        raise Conflict(
+            "This idempotency key was already used; the response contained a secret, which is shown only once"
+        )
     return kept.status, kept.answer
 
 

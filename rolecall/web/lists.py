@@ -82,7 +82,7 @@ def read_filters(source: ListSource, given: Mapping[str, str]) -> dict[str, Any]
 async def find_all(
     source: ListSource, db: Db, query: Mapping[str, Any], id: str, caller: Caller, config: Config, now: datetime
 ) -> Page[Any]:
-    """Return the whole list under filters that are read already, without reading its rows."""
+    """Return the whole list under filters that were already parsed; its rows are read later."""
     known = {
         "db": db,
         "query": {**query, "page": EVERYTHING},

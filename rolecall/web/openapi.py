@@ -24,7 +24,7 @@ from rolecall.web.operations import Operation, optional_json
 from rolecall.web.schemas import Components
 from rolecall.web.uploads import read_upload
 
-_ABOUT = """Access governance: who has access to what, why, and who said so.
+_ABOUT = """Access governance: who has access to what, why, and who approved it.
 
 Every response has the header `X-Correlation-Id`, taken from a valid W3C `traceparent` header if one was sent; error
 bodies repeat it. Lists have 50 items per page; `format` or
@@ -80,7 +80,7 @@ FAULTS = {
         "The record's state does not allow the operation, or the idempotency key was used with another request.",
         "This idempotency key was used with another request",
     ),
-    413: Fault("payload_too_large", "The body is larger than its limit.", "The body is larger than 1048576 bytes"),
+    413: Fault("payload_too_large", "The body is larger than its limit.", "The body is larger than 1 MiB"),
     415: Fault("unsupported_media_type", "The body has another content type.", "Send the body as application/json"),
     429: Fault("rate_limited", "Too many requests.", "Too many requests; try again in 30 s", "Retry-After"),
     500: Fault("server_error", "An internal error; the log has the details.", "Something went wrong"),

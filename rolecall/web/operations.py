@@ -2,7 +2,7 @@
 
 A function decorated with `operation` receives the parameters it names: `db`, `caller`, `now`, `facts`, `raw` (the
 body), `query` (page and filters), `id` (from the path), `config`, `request`. A read that batches its query with
-concurrent ones (`core/together.py`) names `pool` instead of `db`.
+concurrent ones (`core/batching.py`) names `pool` instead of `db`.
 """
 
 import asyncio
@@ -214,7 +214,7 @@ async def _read(spec: Operation, services: Services, request: AnyRequest, now: d
 
 
 async def _export(spec: Operation, services: Services, call: Call, format: Format) -> ASGIApp:
-    """Answer the whole list as a file, under the same scope and filters as its pages."""
+    """Respond with the whole list as a file, under the same scope and filters as its pages."""
     source, id = LISTS[name_of(spec.function)], call.request.path_params.get("id", "")
     given = {name: text for name, text in call.request.query_params.items() if name in source.filters}
     filters = {**({RECORD: id} if id else {}), **given}

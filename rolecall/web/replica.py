@@ -7,8 +7,8 @@ import structlog
 from psycopg import Error
 from psycopg_pool import PoolTimeout
 
+from rolecall.core.batching import BatchedLookup
 from rolecall.core.db import Pool, fetch_value
-from rolecall.core.together import Together
 
 log = structlog.get_logger("rolecall.replica")
 
@@ -24,19 +24,19 @@ class Replica:
     def __init__(self, primary: Pool, pool: Pool) -> None:
         self.primary, self.pool = primary, pool
         self._resting_until = 0.0
-        self._looks = Together(self._look)
+        self._checks = BatchedLookup(self._check)
 
     async def is_current(self) -> bool:
         """Return whether the replica has replayed every commit up to now."""
         if time.monotonic() < self._resting_until:
             return False
-        return await self._looks.ask(None)
+        return await self._checks.get(None)
 
     def rest(self, fault: Exception) -> None:
         log.warning("replica out of reach", reason=str(fault))
         self._resting_until = time.monotonic() + _REST_SECONDS
 
-    async def _look(self, _: set[None]) -> bool:
+    async def _check(self, _: set[None]) -> bool:
         try:
             return await self._has_caught_up()
         except (Error, PoolTimeout) as fault:

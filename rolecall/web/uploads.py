@@ -11,7 +11,7 @@ from multipart import MultipartError, MultipartSegment, ParserLimitReached, Push
 from rolecall.core.config import Config
 from rolecall.core.errors import Invalid, TooLarge, UnsupportedMediaType
 from rolecall.core.files import Upload, UploadedFile, Writing, without_path
-from rolecall.core.text import is_storable
+from rolecall.core.text import byte_size, is_storable
 from rolecall.web.bodies import AnyRequest, Carried, in_time
 
 _MAX_FIELDS = 100
@@ -85,11 +85,11 @@ class _Form:
         if self._writing is None:
             self._value += chunk
             if len(self._value) > _MAX_FIELD_BYTES:
-                raise TooLarge(f"A form field is larger than {_MAX_FIELD_BYTES} bytes")
+                raise TooLarge(f"A form field is larger than {byte_size(_MAX_FIELD_BYTES)}")
             return
         await self._writing.write(chunk)
         if self._writing.size > self._config.max_file_bytes:
-            raise TooLarge(f"{self._file_name} is larger than {self._config.max_file_bytes} bytes")
+            raise TooLarge(f"{self._file_name} is larger than {byte_size(self._config.max_file_bytes)}")
 
     async def end(self) -> None:
         if self._writing is None:
@@ -133,7 +133,7 @@ def _text(name: str, value: bytearray) -> str:
 
 
 def _too_large(config: Config) -> TooLarge:
-    return TooLarge(f"The upload is larger than {config.max_upload_bytes} bytes")
+    return TooLarge(f"The upload is larger than {byte_size(config.max_upload_bytes)}")
 
 
 def _digest(upload: Upload) -> bytes:

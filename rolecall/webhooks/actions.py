@@ -1,3 +1,5 @@
+"""Create, change and test webhooks, resend deliveries, and accept callbacks."""
+
 import hashlib
 from datetime import datetime, timedelta
 from uuid import UUID, uuid4

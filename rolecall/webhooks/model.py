@@ -1,3 +1,5 @@
+"""Statuses and outcomes of deliveries, the retry schedule, and the limits of the sender."""
+
 import random
 from datetime import datetime, timedelta
 from enum import StrEnum

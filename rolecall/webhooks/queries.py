@@ -1,3 +1,5 @@
+"""Read webhooks and their deliveries."""
+
 from datetime import datetime
 from uuid import UUID
 

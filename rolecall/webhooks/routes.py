@@ -91,7 +91,7 @@ async def rotate_webhook_secret(db: Db, id: str, config: Config, now: datetime) 
 
 @operation("POST", "/{id:str}/recover", scope=Scope.WEBHOOKS_MANAGE, body=RecoverBody)
 async def recover_webhook(db: Db, id: str, raw: Json, facts: Facts) -> HookDetail:
-    """Send again every undelivered delivery since a time."""
+    """Resend all unsuccessful deliveries since a time."""
     await actions.recover_hook(db, known_guid("Webhook", id), raw, facts)
     return await queries.get_hook(db, id)
 

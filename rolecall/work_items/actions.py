@@ -1,3 +1,5 @@
+"""Record activity and comments."""
+
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from uuid import UUID

@@ -1,3 +1,5 @@
+"""The statuses that access requests, personnel events and stages share."""
+
 from enum import StrEnum
 
 

@@ -1,3 +1,5 @@
+"""Activity and comments, which access requests and personnel events share."""
+
 from datetime import datetime
 from uuid import UUID
 

@@ -7,7 +7,7 @@ from uuid import UUID
 import httpx2
 import pytest
 
-from rolecall.access_requests.asking import read_request
+from rolecall.access_requests.request_body import read_request
 from rolecall.applications.queries import with_mentioned_applications
 from rolecall.core import clock
 from rolecall.core.checking import Facts

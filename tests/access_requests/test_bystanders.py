@@ -74,10 +74,14 @@ async def test_reviewer_of_another_request_is_not_asked(client: httpx2.AsyncClie
     await an_access_request(db, identity_id=await an_identity(db, "Bo", "Boss", supervisorId=str(hal)))
     id = await a_request_about(db, cast, "CRM", *SALES)
 
-    for reviewer in (str(hal), cast.peter):
+    unknown = "00000000-0000-4000-8000-000000000000"
+    for reviewer, message in {
+        str(hal): "Hal Abelson is not asked to approve this request",
+        cast.peter: "Peter Naur is not asked to approve this request",
+        unknown: f"Identity with id {unknown} not found",
+    }.items():
         answer = await do(client, id, "respond", **APPROVED, reviewerId=reviewer)
 
-        message = f"Identity with id {reviewer} is not asked to approve this request"
         assert answer.json()["errors"] == [{"field": "reviewerId", "message": message}]
 
 

@@ -183,7 +183,7 @@ async def test_only_a_reviewer_of_the_request_can_respond(client: httpx2.AsyncCl
 
     assert answer.status_code == nobody.status_code == 400
     assert answer.json()["errors"] == [
-        {"field": "reviewerId", "message": f"Identity with id {stranger} is not asked to approve this request"}
+        {"field": "reviewerId", "message": "Sam Stranger is not asked to approve this request"}
     ]
     assert nobody.json()["errors"] == [{"field": "reviewerId", "message": "Reviewer ID is required"}]
 

@@ -322,8 +322,8 @@ async def test_upload_above_a_limit_is_refused_and_leaves_no_file(config: Config
     for refused in (long_file, long_body, many_files):
         assert refused.status_code == 413
         assert refused.json()["error"] == "payload_too_large"
-    assert long_file.json()["message"] == "users.csv is larger than 1000 bytes"
-    assert long_body.json()["message"] == "The upload is larger than 5000 bytes"
+    assert long_file.json()["message"] == "users.csv is larger than 1,000 bytes"
+    assert long_body.json()["message"] == "The upload is larger than 5,000 bytes"
     assert many_files.json()["message"] == "More than 3 files"
     assert len(kept(config)) == 1
 

@@ -50,7 +50,7 @@ UNGOVERNED = {
     "entitlements", "holder_counts", "conflicts", "duty_entitlements", "duty_groups", "duty_holders",
     "duty_rule_duties", "duty_rule_versions",
     "list_contents", "lists", "matchings", "past_matches", "past_model_members", "past_resolutions", "request_times",
-    "absences", "settled_pages", "waiting_requests", "webhook_tallies",
+    "absences", "stored_pages", "waiting_requests", "webhook_tallies",
     # Queues and caches inside the service.
     "event_news", "finished_imports", "heartbeats", "idempotency_keys", "identities_to_evaluate",
     "identities_to_match", "migrations",

@@ -98,7 +98,7 @@ def test_second_process_waits_for_the_first_to_migrate(empty_database: str, tmp_
     """Like two `serve` commands on one database, without starting the services."""
     command = [sys.executable, "-m", "rolecall", "migrate", "--data-dir", str(tmp_path / "here")]
     with psycopg.connect(empty_database, autocommit=True) as first:
-        migrate.wait_turn(first)
+        migrate.lock_migrations(first)
         second = subprocess.Popen(
             command, env=environment(ROLECALL_DATABASE_URL=empty_database), stderr=subprocess.PIPE, text=True
         )
@@ -197,6 +197,10 @@ def contents(db: psycopg.Connection) -> dict[str, list[dict[str, object]]]:
     }
 
 
+# A cache that no released version has.
+DROPPED = {("0040_stored_pages.sql", "DROP TABLE")}
+
+
 def test_no_migration_drops_anything() -> None:
     taking = {
         (file.name, statement)
@@ -205,7 +209,7 @@ def test_no_migration_drops_anything() -> None:
         if statement in file.read_text().upper()
     }
 
-    assert taking == set()
+    assert taking == DROPPED
 
 
 _FUNCTIONS = "SELECT count(*) FROM pg_proc WHERE pronamespace = 'public'::regnamespace AND proname = 'webhook_body'"

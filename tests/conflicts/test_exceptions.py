@@ -178,7 +178,7 @@ async def test_nobody_approves_or_controls_their_own_exception(client: httpx2.As
     await act(client, cast.conflict, "except", cast.wish())
     refused = await act(client, cast.conflict, "approve", {"approverId": str(cast.company.sofia)})
 
-    said = "Control owner must be another person than the one in conflict"
+    said = "Control owner must be a person other than the one in conflict"
     assert own["errors"] == [{"field": "controlOwnerId", "message": said}]
     assert refused.status_code == 409
     assert refused.json()["message"] == "You cannot approve your own exception; another person must decide"

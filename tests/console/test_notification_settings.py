@@ -34,8 +34,8 @@ def fields(page: str) -> dict[str, Any]:
 
 async def test_person_chooses_how_to_be_notified(administrator: httpx2.AsyncClient, db: Db) -> None:
     form = fields((await administrator.get(PREFERENCES)).text)
-    assert form["way.waiting"] == "Email/At Once"
-    form |= {"way.waiting": "Email/Digest", "way.decided": "Console/At Once", "zone": "Asia/Tokyo"}
+    assert form["choice.waiting"] == "Email/At Once"
+    form |= {"choice.waiting": "Email/Digest", "choice.decided": "Console/At Once", "zone": "Asia/Tokyo"}
 
     answer = await administrator.post(PREFERENCES, data=form)
 
@@ -43,8 +43,8 @@ async def test_person_chooses_how_to_be_notified(administrator: httpx2.AsyncClie
     chosen = await fetch_rows(db, "SELECT kind, channel, rhythm FROM notification_preferences ORDER BY kind")
     assert chosen == [("Decided", "Console", "At Once"), ("Waiting", "Email", "Digest")]
     again = fields((await administrator.get(PREFERENCES)).text)
-    assert (again["way.waiting"], again["zone"]) == ("Email/Digest", "Asia/Tokyo")
-    await administrator.post(PREFERENCES, data={**again, "way.waiting": "Email/At Once"})
+    assert (again["choice.waiting"], again["zone"]) == ("Email/Digest", "Asia/Tokyo")
+    await administrator.post(PREFERENCES, data={**again, "choice.waiting": "Email/At Once"})
     assert await fetch_rows(db, "SELECT kind FROM notification_preferences") == [("Decided",)]
 
 
@@ -53,18 +53,18 @@ async def test_locked_kind_is_shown_as_locked(administrator: httpx2.AsyncClient,
 
     page = (await administrator.get(PREFERENCES)).text
 
-    assert "way.waiting" not in fields(page)
+    assert "choice.waiting" not in fields(page)
     assert "An administrator has set this for everyone" in page
 
 
 async def test_mistake_in_preferences_is_shown_at_its_place(administrator: httpx2.AsyncClient) -> None:
     form = fields((await administrator.get(PREFERENCES)).text)
 
-    answer = await administrator.post(PREFERENCES, data={**form, "zone": "Mars", "way.due": "Pigeon/At Once"})
+    answer = await administrator.post(PREFERENCES, data={**form, "zone": "Mars", "choice.due": "Pigeon/At Once"})
 
     assert answer.status_code == 400
     assert 'id="zone-problem">Zone must be a time zone such as Europe/Zurich' in answer.text
-    assert 'id="way.due-problem"' in answer.text
+    assert 'id="choice.due-problem"' in answer.text
     assert 'value="Mars"' in answer.text
 
 
@@ -107,11 +107,11 @@ async def test_kinds_are_locked_and_chats_allowed(administrator: httpx2.AsyncCli
     form = fields((await administrator.get(SETTINGS)).text)
     assert ("chat.waiting" in form, "chat.personnel-event" in form) == (True, False)
 
-    refused = await administrator.post(SETTINGS, data={**form, "way.personnel-event": "Slack/At Once"})
-    allowed = {"way.personnel-event": "Slack/At Once", "chat.personnel-event": "yes", "locked.waiting": "yes"}
+    refused = await administrator.post(SETTINGS, data={**form, "choice.personnel-event": "Slack/At Once"})
+    allowed = {"choice.personnel-event": "Slack/At Once", "chat.personnel-event": "yes", "locked.waiting": "yes"}
     saved = await administrator.post(SETTINGS, data={**form, **allowed})
 
-    assert 'id="way.personnel-event-problem">Everyone in the Slack channel would read' in refused.text
+    assert 'id="choice.personnel-event-problem">Everyone in the Slack channel would read' in refused.text
     assert saved.status_code == 303
     [(kinds,)] = await fetch_rows(db, "SELECT value FROM notification_settings WHERE name = 'kinds'")
     assert {(rule["kind"], rule["channel"], rule["isLocked"]) for rule in kinds} == {

@@ -82,7 +82,7 @@ logs.configure(sys.argv[1])
 fields = {"method": "GET", "path": "/a\\nb\\udc80 c", "status": 200, "ms": 1.5, "correlation_id": "c"}
 structlog.get_logger("test").info("request", **fields)
 async def say():
-    logs.say_request(**fields)
+    logs.log_request(**fields)
     await asyncio.sleep(0)
 asyncio.run(say())
 """

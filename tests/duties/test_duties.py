@@ -112,7 +112,7 @@ async def test_malformed_duties_are_refused_in_clear_words(client: httpx2.AsyncC
         assert answer.status_code == 400, answer.text
         return {each["field"]: each["message"] for each in answer.json()["errors"]}
 
-    assert await problems(name="prepare payments") == {"name": "A duty is named prepare payments already"}
+    assert await problems(name="prepare payments") == {"name": "A duty named prepare payments exists already"}
     assert await problems(patterns=[{}]) == {
         "patterns.0": "A pattern must name a group, or a header, section or permission"
     }

@@ -166,7 +166,7 @@ async def test_a_renamed_group_goes_on_with_owner_and_history(client: httpx2.Asy
 @pytest.mark.parametrize(
     ("what", "message"),
     [
-        ("itself", "Same as must name another entitlement, which is not itself joined to this one"),
+        ("itself", "Same as must not name this entitlement, or one that was renamed from it"),
         ("present", "Same as must name an entitlement that the last import no longer shows"),
         ("permission", "Same as must name a group of Ledger"),
         ("unknown", "Entitlement with id 00000000-0000-4000-8000-000000000000 not found"),

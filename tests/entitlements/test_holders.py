@@ -178,7 +178,7 @@ async def test_every_page_of_many_holders_is_read_from_what_was_gathered_once(
     assert [len(page["items"]) for page in pages] == [20, 50, 50, 0]
     assert {(page["totalCount"], page["totalPages"]) for page in pages} == {(120, 3)}
     assert pages[0]["items"][0]["account"]["username"] == "user101"
-    stored = await fetch_rows(db, "SELECT page FROM settled_pages WHERE list LIKE 'holders of %%' ORDER BY 1")
+    stored = await fetch_rows(db, "SELECT page FROM stored_pages WHERE list LIKE 'holders of %%' ORDER BY 1")
     assert [page for (page,) in stored] == [0, 1, 2, 3]
 
 

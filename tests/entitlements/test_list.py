@@ -139,7 +139,7 @@ async def test_past_counts_of_holders_are_stored_until_a_match_changes(client: h
     await a_ledger(db)
     await execute(db, "UPDATE application_imports SET build_end = now() - interval '9 days'")
     days = [str(datetime.now(UTC).date() - timedelta(days=days)) for days in (3, 4, 5)]
-    stored = "SELECT count(*) FROM settled_pages WHERE list LIKE 'holder counts%%' AND page > 0"
+    stored = "SELECT count(*) FROM stored_pages WHERE list LIKE 'holder counts%%' AND page > 0"
 
     async def identities() -> int:
         items = [(await listed(client, asOf=day, kind="Permission"))["items"] for day in days]
@@ -199,7 +199,7 @@ async def test_moments_between_two_imports_share_stored_pages(client: httpx2.Asy
         await listed(client, asOf=f"{today}T00:00:0{second}Z")
     await listed(client, asOf=today, search="Approve")
 
-    stored = "SELECT count(DISTINCT list) FROM settled_pages WHERE list LIKE 'entitlements at%%'"
+    stored = "SELECT count(DISTINCT list) FROM stored_pages WHERE list LIKE 'entitlements at%%'"
     assert await fetch_value(db, stored) == 1
 
 

@@ -64,7 +64,7 @@ def test_forged_bundle_without_the_saved_link_is_rejected(bundle: Path, kept: Pa
     assert checked(forged).returncode == 0
     result = checked(forged, "--head", kept)
     assert result.returncode == 1
-    assert f"chain 1 does not come to entry {head['number']}, which the saved head names" in result.stdout
+    assert f"chain 1 does not reach entry {head['number']}, which the saved head names" in result.stdout
 
 
 @pytest.mark.parametrize("member", ["requests.json", "access.json", "report.html"])
@@ -101,7 +101,7 @@ def test_saved_head_of_a_missing_chain_is_rejected(bundle: Path, tmp_path: Path)
 
     result = checked(bundle, "--head", file)
 
-    assert (result.returncode, "chain 7 does not come to entry 2" in result.stdout) == (1, True)
+    assert (result.returncode, "chain 7 does not reach entry 2" in result.stdout) == (1, True)
 
 
 def drop_last_link(forgery: Forgery) -> None:

@@ -274,7 +274,7 @@ async def test_an_abandoned_download_leaves_nothing_behind(
         await transport.app(scope, receive, send)  # type: ignore[arg-type]
 
     # A file of one chunk is complete, and recorded, before its first byte is sent.
-    ended = ("Finished", None) if format is Format.PARQUET else ("Abandoned", "The client went away")
+    ended = ("Finished", None) if format is Format.PARQUET else ("Abandoned", "The client disconnected")
     assert await fetch_rows(db, "SELECT status, reason FROM exports") == [ended]
     await _wait_for(db, _CURSORS, 0)
     # One more than before: the export's own connection is gone, the pool's stays.

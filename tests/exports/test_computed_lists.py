@@ -170,7 +170,7 @@ async def test_an_export_of_entitlements_counts_holders_and_stores_nothing(clien
     counted = {item["name"]: item["holders"] for item in opening.from_jsonl(answer.content)}
     assert counted["Approve"] == counted["Clerks"] == {"accounts": 48, "identities": 32}
     assert await fetch_value(db, "SELECT count(*) FROM holder_counts") == 0
-    assert await fetch_value(db, "SELECT count(*) FROM settled_pages") == 0
+    assert await fetch_value(db, "SELECT count(*) FROM stored_pages") == 0
 
 
 _CHANGES = {

@@ -194,7 +194,7 @@ def constants_after(body: list[ast.stmt], line: int) -> list[ast.stmt]:
 
 
 def _is_constant(statement: ast.stmt) -> bool:
-    """Tell whether evaluating the assignment again has no effect but its value."""
+    """Return whether evaluating the assignment again has no effect but its value."""
     if not isinstance(statement, ast.Assign | ast.AnnAssign) or statement.value is None:
         return False
     if isinstance(statement.value, ast.JoinedStr):

@@ -141,7 +141,7 @@ async def test_offboarding_of_an_administrator_does_not_deadlock_with_their_own_
             async with asyncio.timeout(60):
                 while not await fetch_value(db, "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)"):  # noqa: ASYNC110
                     await asyncio.sleep(0.05)
-            await administrators.take_turns(writing)
+            await administrators.lock_administrators(writing)
         await working
 
     assert await status(db, ada) == "Disabled"
@@ -174,7 +174,7 @@ async def test_import_that_would_remove_the_last_administrator_fails(
 
     assert refused["status"] == "Failed"
     assert refused["log"].endswith(
-        "Failed: no active administrator would be left without Ada Lovelace; make someone else one first"
+        "Failed: no active administrator would be left without Ada Lovelace; make another person administrator first"
     )
     assert before == "Active"
     assert await status(db, ada) in ("Removed", "Disabled")

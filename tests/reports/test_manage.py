@@ -109,7 +109,7 @@ async def test_names_are_unique_in_any_case(client: httpx2.AsyncClient) -> None:
     first = await a_report(client)
     answer = await client.post("/api/reports", json={"name": "PEOPLE", "list": "identities"})
 
-    assert problems(answer) == {"name": "A report is named PEOPLE already"}
+    assert problems(answer) == {"name": "A report named PEOPLE exists already"}
     await client.delete(f"/api/reports/{first['id']}")
     await a_report(client)
 

@@ -61,7 +61,7 @@ async def test_the_json_media_type_may_have_parameters_and_any_case(client: http
 async def test_a_body_over_the_limit_is_413(client: httpx2.AsyncClient) -> None:
     answer = await client.post("/api/tokens", content=TOO_MUCH, headers={"Content-Type": "application/json"})
 
-    assert is_error(answer, 413, "payload_too_large", "The body is larger than 1048576 bytes")
+    assert is_error(answer, 413, "payload_too_large", "The body is larger than 1 MiB")
 
 
 @pytest.mark.parametrize(

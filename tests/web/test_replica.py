@@ -12,7 +12,7 @@ import pytest
 
 from rolecall.core.config import Config
 from rolecall.core.db import Db, fetch_value
-from rolecall.core.postgres import BIN, open_way_to, owner_of
+from rolecall.core.postgres import BIN, allow_traversal, owner_of
 from tests.asgi import serving
 from tests.builders import an_identity
 
@@ -27,7 +27,7 @@ def standby(database_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iter
     owner = owner_of(folder / "none") if os.geteuid() == 0 else None
     if owner:
         os.chown(folder, *owner)
-        open_way_to(folder / "x")
+        allow_traversal(folder / "x")
 
     def run(program: str, *arguments: str) -> None:
         user, group = owner or (None, None)

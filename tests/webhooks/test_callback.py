@@ -64,7 +64,7 @@ REFUSED = [
     ("text/plain", b"", 400, "Body is required"),
     ("text/plain", b" \n\t", 400, "Body is required"),
     ("text/plain", b"a\x00b", 400, "Body must not contain NUL characters"),
-    ("text/plain", b"x" * (16 * 1024 + 1), 413, "The body is larger than 16384 bytes"),
+    ("text/plain", b"x" * (16 * 1024 + 1), 413, "The body is larger than 16 KiB"),
 ]
 
 

@@ -47,7 +47,7 @@ async def totals_before(db: Db, application_id: UUID) -> RecordTotals:
 
 
 async def has_totals(db: Db, application_id: UUID) -> bool:
-    """Return whether an import of the application has finished before, even one that left nothing."""
+    """Return whether an import of the application has finished before, even an empty one."""
     sql = "SELECT EXISTS (SELECT FROM application_totals WHERE application_id = %(id)s)"
     return bool(await fetch_value(db, sql, id=application_id))
 
@@ -74,7 +74,7 @@ async def _tally(db: Db, relation: Relation, number: int) -> Tally:
 
 
 async def count_touched(db: Db, number: int, before: RecordTotals, tallies: Tallies) -> Tallies:
-    """Count accounts and groups as altered too when what they hold changed, for the log and the metrics."""
+    """Count accounts and groups also as altered if what they hold changed, for the log and the metrics."""
     # The first import alters nothing.
     if not (before.accounts or before.groups) or not any(tally.total for tally in tallies.values()):
         return tallies
@@ -82,7 +82,7 @@ async def count_touched(db: Db, number: int, before: RecordTotals, tallies: Tall
     return tallies | {kind: msgspec.structs.replace(tallies[kind], altered=count) for kind, count in altered.items()}
 
 
-# Changes that count as altering an account or a group besides its own fields. Its members do not alter a group.
+# Changes besides its own fields that count as altering an account or a group. Its members do not alter a group.
 _TOUCHED = {
     RecordKind.ACCOUNT: """
         SELECT account_number FROM memberships WHERE from_import = %(n)s

@@ -85,7 +85,7 @@ async def _with_identities(db: Db, people: pl.DataFrame, fields: set[str]) -> pl
 
 
 def _with_supervisors(people: pl.DataFrame, by_id: pl.DataFrame) -> pl.DataFrame:
-    """Add the supervisor's identity, unless people are their own supervisors."""
+    """Add the supervisor's identity, except for people who are their own supervisor."""
     above = pl.concat([people.select("employee_id", "identity_id"), by_id.rename({"known": "identity_id"})])
     above = above.unique("employee_id").rename({"employee_id": "supervisor_id", "identity_id": "supervisor"})
     people = people.join(above, on="supervisor_id", how="left", maintain_order="left")

@@ -44,7 +44,7 @@ async def purge_secrets(db: Db, application_id: UUID) -> Counter[str]:
 
 
 async def _note(db: Db, application_id: UUID, removed: Counter[str]) -> None:
-    """Leave an audit entry of the application: names and counts, never the values."""
+    """Add an audit entry to the application: names and counts, never the values."""
     note = {
         "kind": "Application",
         "id": str(application_id),

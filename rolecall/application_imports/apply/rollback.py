@@ -9,7 +9,7 @@ from rolecall.core.db import Db, execute
 
 
 async def restore(db: Db, application_id: UUID, number: int, to: int) -> Sources:
-    """Restore every relation as after import `to`; return the files that this state was read from."""
+    """Restore every relation to its state after import `to`; return the files that this state was read from."""
     for relation in RELATIONS:
         await _restore(db, relation, application_id, number, to)
     return await sources_after(db, application_id, to)

@@ -46,7 +46,7 @@ class ChangeSet:
         self.inserts.append(Insert(into, rows.with_columns(random_ids(rows.height), application)))
 
     def change(self, relation: Relation, change: Difference, indexes: dict[str, NameIndex]) -> None:
-        """Add a difference; `indexes` give the numbers of key columns that it has only names for."""
+        """Add a difference; `indexes` give the numbers of key columns for which it has only names."""
         for column, index in indexes.items():
             change = Difference(
                 *(

@@ -217,7 +217,7 @@ class HoldingChanges(ChangeSet):
         return before
 
     def _remove_held(self, content: Content, relation: Relation, held: pl.DataFrame) -> Doubt | None:
-        """Remove what removed accounts hold by a file that is not part of this import."""
+        """Remove what removed accounts hold according to a file that is not part of this import."""
         if not held.height:
             return None
         if content in self.unchanged:

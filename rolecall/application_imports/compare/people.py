@@ -13,7 +13,7 @@ from rolecall.core.db import Db
 
 
 class PeopleChanges(NamedTuple):
-    """Changes of what the source says about people; `before` has the identities of those it knew."""
+    """Changes of what the source says about people; `before` has the identities that it knew before."""
 
     before: pl.DataFrame
     difference: Difference

@@ -25,7 +25,9 @@ from rolecall.core.nudge import nudge
 _LASTS = timedelta(days=1)
 
 
-async def try_upload(db: Db, caller: Caller, application_id: UUID, upload: Upload, facts: Facts, store: Store) -> UUID:
+async def start_dry_run(
+    db: Db, caller: Caller, application_id: UUID, upload: Upload, facts: Facts, store: Store
+) -> UUID:
     """Start a dry run of uploaded files with the application's connector, or the `connector` in the form."""
     target = await import_queries.target(db, application_id)
     if target is None:

@@ -1,3 +1,5 @@
+"""The draft that a dry run tests, and its result."""
+
 from enum import StrEnum
 from uuid import UUID
 

@@ -36,7 +36,7 @@ async def start_dry_run(db: Db, caller: Caller, id: str, raw: Upload, facts: Fac
     its status is Finished or Failed; it is removed after a day. An identity source needs `identities:write` as well.
     """
     application_id = known_guid("Application", id)
-    dry_run = await actions.try_upload(db, caller, application_id, raw, facts, config.store)
+    dry_run = await actions.start_dry_run(db, caller, application_id, raw, facts, config.store)
     return await queries.get(db, dry_run, caller)
 
 

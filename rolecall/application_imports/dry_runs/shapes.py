@@ -30,7 +30,7 @@ class ChangeCount(msgspec.Struct):
 
 
 class MatchCounts(msgspec.Struct):
-    """Numbers of accounts by match. Of disputed accounts several people fit; `never` is set by a person."""
+    """Numbers of accounts by match. `disputed` accounts match several people; `never` was set by a person."""
 
     matched: int
     unmatched: int

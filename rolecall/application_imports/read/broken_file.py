@@ -1,3 +1,6 @@
+"""The error of a file that cannot be imported."""
+
+
 class BrokenFile(Exception):
     """A file cannot be imported; the message tells its author what to correct, and where."""
 

@@ -65,7 +65,7 @@ def lay_out(
         if field is None or i in fields.values() or field in given:
             continue
         if field in fields:
-            raise BrokenFile(f"columns {headers[fields[field]]} and {header} both are the {field}", line=1)
+            raise BrokenFile(f"columns {headers[fields[field]]} and {header} both give the {field}", line=1)
         fields[field] = i
     for choice in REQUIRED[content]:
         if not any(field in fields for field in choice):
@@ -80,7 +80,7 @@ def lay_out(
 
 
 def header_below(content: Content, table: Table, mapping: Mapping[str, str]) -> int | None:
-    """Return the line of a row near the top that has the columns a file of this content needs."""
+    """Return the line near the top that has the required columns of this content, if it is below the first line."""
     rows = [(line, row) for line, *row in table.frame.head(_NEAR_TOP).iter_rows()]
     rows += [(ragged.line, ragged.row) for ragged in table.ragged[:_NEAR_TOP]]
     for line, row in sorted(rows):
@@ -100,7 +100,7 @@ def _missing(choice: Sequence[str], content: Content, headers: Sequence[str]) ->
 
 
 def listed(headers: Sequence[str]) -> str:
-    """Name the columns of a file, at most some of them."""
+    """List the headers of a file, up to a limit, for a message."""
     more = f" and {len(headers) - _MOST_NAMED:,} more" if len(headers) > _MOST_NAMED else ""
     return f"the columns found are {', '.join(header[:_LONGEST_NAME] for header in headers[:_MOST_NAMED])}{more}"
 

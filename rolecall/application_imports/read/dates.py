@@ -38,7 +38,7 @@ class ReadDates(NamedTuple):
 def read_dates(texts: pl.Series, format: str | None, zone: ZoneInfo, *, is_shaped: bool) -> ReadDates:
     """Read a column named by the series; without a format only unambiguous forms are read."""
     found = texts.filter((texts != "") & ~texts.str.contains(CANONICAL)).unique()
-    # Strip the few different texts, not the column.
+    # Strip each distinct text once, not the whole column.
     found = found.filter(found.str.strip_chars() != "")
     if not len(found):
         return ReadDates(texts, [])

@@ -2,7 +2,7 @@
 
 import re
 
-# Windows-1252: letters with accents, and the signs that people type. Other bytes indicate another encoding.
+# Windows-1252: letters with accents, and common punctuation. Other bytes indicate another encoding.
 _LETTERS = {*range(0xC0, 0x100), 0x8A, 0x8C, 0x8E, 0x9A, 0x9C, 0x9E, 0x9F}
 _SIGNS = bytes.fromhex("80 85 91 92 93 94 95 96 97 99 a0 a3 a7 a9 aa ab ae b0 b4 b5 b7 ba bb")
 _PLAUSIBLE = bytes(_LETTERS) + _SIGNS

@@ -24,7 +24,7 @@ from rolecall.core.files import Store
 
 
 class Doubt(NamedTuple):
-    """Why changed lines alone cannot tell what a content means; its files must be read whole."""
+    """The reason why changed lines alone are ambiguous; the files of the content must be read completely."""
 
     content: Content
     reason: str
@@ -176,7 +176,7 @@ def _check_has_rows(content: Content, table: Table) -> None:
 def read_lines(
     group: InputGroup, files: Sequence[InputFile], before: Sequence[str], store: Store, zone: ZoneInfo
 ) -> FileDelta | None:
-    """Read the lines that differ from the files at the locations `before`; None if the files must be read whole."""
+    """Read the lines that differ from the files at the locations `before`; None if all lines must be read."""
     try:
         old = [_header_first(group, store.read(location)) for location in before]
         new = [_header_first(group, store.read(file.location)) for file in files]

@@ -1,4 +1,4 @@
-"""Parse a file into a table of text. The content decides about the format, not the name of the file."""
+"""Parse a file into a table of text. The content determines the format, not the file name."""
 
 import io
 import re

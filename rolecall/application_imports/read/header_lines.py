@@ -1,4 +1,4 @@
-"""Bring a CSV text into the form header, then rows: leave out lines above and below the header, or add a header."""
+"""Normalize a CSV text to a header and rows: leave out lines above and below the header, or add a header."""
 
 import csv
 import io
@@ -14,7 +14,7 @@ _TYPE_LINE = re.compile(rb'"?#TYPE [^\n]*\n')
 
 
 class CsvText(NamedTuple):
-    """A text whose first line is the header; `first_row` is the line of the file below it."""
+    """A text whose first line is the header; `first_row` is the line number of the row below it in the file."""
 
     text: bytes
     delimiter: str | None = None

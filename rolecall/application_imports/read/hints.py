@@ -18,7 +18,7 @@ _STATUS_HEADERS = ("status", "enabled", "active", "state", "disabled", "suspende
 
 
 def hints(group: InputGroup, table: Table) -> Iterator[str]:
-    """Yield a sentence for each column that is probably not what it is read as, with the key to set."""
+    """Yield a sentence for each column that is probably misread, with the key of the shape to set."""
     if group.is_derived or not table.frame.height:
         return
     layout = lay_out(group.content, table.headers, group.columns, group.shape, table.made)

@@ -76,7 +76,7 @@ class ShapedTable:
         return position
 
     def make(self, field: str, values: pl.Expr) -> None:
-        """Add a column for a field; it precedes a header of the same name."""
+        """Add a column for a field; it takes precedence over a header of the same name."""
         name = next(name for name in FIELDS[self.content] if same_header(name) == same_header(field))
         self.made[name] = int(self.add(f"{name} by the shape", values))
 

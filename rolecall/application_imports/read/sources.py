@@ -1,7 +1,7 @@
 """The files of an import, and the files that the current state of an application was read from.
 
 A content whose files and settings are the same as before is not read again. If only some lines differ, only those are
-read. Both rest on the `ContentSource` that each finished import stores.
+read. Both rely on the `ContentSource` that each finished import stores.
 """
 
 import hashlib

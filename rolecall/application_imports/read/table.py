@@ -13,7 +13,7 @@ MOST_COLUMNS = 20_000
 
 
 class RaggedRow(NamedTuple):
-    """A row with another number of fields than the header."""
+    """A row that has more or fewer fields than the header."""
 
     line: int
     reason: str

@@ -25,8 +25,8 @@ from rolecall.core import clock
 
 log = structlog.get_logger("rolecall.imports")
 
-# The allocator of polars keeps freed memory for ten seconds by default: half as much memory again. Not zero either, or
-# each frame would need pages from the kernel that the frame before it has just returned.
+# By default the allocator of polars keeps freed memory for ten seconds, which raises the peak by half. With zero,
+# each frame would request pages from the kernel that the previous frame has just returned.
 _ALLOCATOR = {"_RJEM_MALLOC_CONF": "dirty_decay_ms:100,muzzy_decay_ms:0"}
 # The CPU limit does not end a build that waits for a disk or a database that never answers.
 _LONGEST_SECONDS = 3600.0
@@ -120,4 +120,4 @@ def _result_of_death(code: int) -> BuildResult:
     # A kill comes from outside and not from the files: the import is started again.
     if code in (-signal.SIGKILL, _UNKNOWN):
         return BuildResult(BuildOutcome.INTERRUPTED, "killed")
-    return BuildResult(BuildOutcome.FAILED, _FATAL.get(-code, "a fault inside the service; its log says more"))
+    return BuildResult(BuildOutcome.FAILED, _FATAL.get(-code, "an internal error; see the log of the service"))

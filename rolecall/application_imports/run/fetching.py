@@ -1,6 +1,7 @@
 """Copy the files that a schedule names into the import, from inside `ROLECALL_IMPORT_ROOTS` only.
 
-An error of the source fails the import with its reason. An error in our own code interrupts it, to be tried again.
+An error of the source fails the import with its reason. An error in our own code interrupts the import, and a worker
+retries it.
 """
 
 import asyncio
@@ -27,6 +28,7 @@ from rolecall.core.config import Config
 from rolecall.core.db import Pool, fetch_rows
 from rolecall.core.files import Upload, UploadedFile, Writing, without_path
 from rolecall.core.roots import is_below, is_plain, root_of
+from rolecall.core.text import byte_size
 from rolecall.sources import fetching as live
 from rolecall.sources import queries as sources
 from rolecall.sources.model import Source, SourceFailed
@@ -146,7 +148,7 @@ async def _fetch(config: Config, group: FileGroup, location: str) -> UploadedFil
                 await writing.write(piece)
                 if writing.size > config.max_file_bytes:
                     name = without_path(source.name)
-                    raise BrokenFile(f"{group.name}: {name} is larger than {config.max_file_bytes:,} bytes")
+                    raise BrokenFile(f"{group.name}: {name} is larger than {byte_size(config.max_file_bytes)}")
         sha256 = await writing.finish()
     except SourceFailed as failed:
         writing.abandon()
@@ -167,7 +169,7 @@ async def _ask(call: Awaitable[T], received: int = 0, size: int | None = None) -
 
 
 def reason_of(error: Exception) -> str:
-    """Say in one printable line what went wrong."""
+    """Describe in one printable line what went wrong."""
     match error:
         case aiohttp.ClientPayloadError() | aiohttp.ServerDisconnectedError() | ConnectionResetError():
             return "the server closed the connection"

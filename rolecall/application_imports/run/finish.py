@@ -114,10 +114,11 @@ async def _update_identities(db: Db, run: ImportRun, now: datetime) -> list[str]
     lines = await identities.update_identities(db, run.application_id, run.number, now)
     lost = before.keys() - (await administrators.active(db)).keys()
     if lost:
-        await administrators.take_turns(db)
+        await administrators.lock_administrators(db)
         if not await administrators.active(db):
             names = ", ".join(name for id, name in before.items() if id in lost)
-            raise BrokenFile(f"no active administrator would be left without {names}; make someone else one first")
+            said = f"no active administrator would be left without {names}; make another person administrator first"
+            raise BrokenFile(said)
     return lines
 
 

@@ -1,4 +1,4 @@
-"""Preloaded by the fork server, which outlives a killed worker for a moment: remove the worker's socket folder."""
+"""Remove the worker's socket folder when the fork server exits, because a killed worker cannot; preloaded by it."""
 
 import atexit
 import os

@@ -86,7 +86,7 @@ def _session(root: URL) -> aiohttp.ClientSession:
 
 
 def is_never_a_source(address: str) -> bool:
-    """Tell whether an address is forbidden as a source: link-local, multicast, unspecified or cloud metadata."""
+    """Return whether an address is forbidden as a source: link-local, multicast, unspecified or cloud metadata."""
     found = ip_address(address.partition("%")[0])
     if isinstance(found, IPv6Address):
         embedded = IPv4Address(int(found) & 0xFFFFFFFF) if found in _NAT64 else found.sixtofour

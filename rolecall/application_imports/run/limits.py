@@ -28,7 +28,7 @@ def _memory() -> int:
     try:
         return int(_STATM.read_text().split()[1]) * resource.getpagesize()
     except OSError:
-        # Without /proc use the peak. Not on Linux, where it begins with the peak of the parent process.
+        # Without /proc use the peak; on Linux the peak would include that of the parent process.
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 

@@ -48,7 +48,7 @@ async def _end(db: Db, id: UUID, result: BuildResult, attempts: int) -> None:
     is_interrupted = result.outcome == BuildOutcome.INTERRUPTED
     if is_interrupted and attempts < MAX_ATTEMPTS:
         return
-    failure = f"interrupted {attempts} times, not tried again" if is_interrupted else result.message
+    failure = f"interrupted {attempts} times; it is not retried" if is_interrupted else result.message
     await execute(
         db,
         """UPDATE dry_runs SET status = %(status)s, failure = %(failure)s, ended_at = %(now)s WHERE id = %(id)s

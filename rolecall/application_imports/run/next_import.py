@@ -51,7 +51,7 @@ _UNFINISHED = "('Pending', 'Running', 'Canceling')"
 
 
 async def run_next_import(pool: Pool, config: Config, _: datetime) -> bool:
-    """Run the oldest import that may run to its end; return whether there was one."""
+    """Run the oldest import that may run, until it ends; return whether there was one."""
     async with pool.connection() as db:
         for id, application_id in await _candidates(db):
             async with locked(db, worker_lock(application_id)) as is_mine:
@@ -119,13 +119,13 @@ async def _start(db: Db, id: UUID) -> datetime | None:
                 await actions.move_import(db, id, ImportStatus.RUNNING, build_start=now)
                 await actions.log_line(db, id, "Started", now)
             case ImportStatus.RUNNING if attempts >= MAX_ATTEMPTS:
-                await _fail(db, id, f"interrupted {attempts} times, not tried again")
+                await _fail(db, id, f"interrupted {attempts} times; it is not retried")
                 return None
             case ImportStatus.RUNNING:
                 if attempts:
                     await _wait_for_build(db, application_id)
                     await actions.log_line(
-                        db, id, f"Interrupted; started again from its files (try {attempts + 1})", now
+                        db, id, f"Interrupted; started again from its files (attempt {attempts + 1})", now
                     )
             case ImportStatus.CANCELING:
                 await _wait_for_build(db, application_id)
@@ -143,7 +143,7 @@ async def _start(db: Db, id: UUID) -> datetime | None:
 
 
 async def _cancel_when_asked(pool: Pool, id: UUID, building: asyncio.Task[BuildResult], over: asyncio.Event) -> None:
-    """Cancel the build when its import is Canceling. Stop when `over` is set: a canceled task could leave a query."""
+    """Cancel the build when its import is Canceling. Stop when `over` is set: a cancellation could leave a query."""
     while not over.is_set():
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(over.wait(), _CHECK_CANCEL_SECONDS)

@@ -1,6 +1,6 @@
 """Take the files of one import through the stages read and compare, on a connection beside the transaction.
 
-Files are compared by line where possible. If a comparison returns a `Doubt`, its files are read whole and compared
+Files are compared by line where possible. If a comparison returns a `Doubt`, its files are read completely and compared
 again.
 """
 
@@ -95,7 +95,7 @@ class Pipeline:
         await self._read(db, contents)
         found = await compare()
         while isinstance(found, Doubt):
-            await self.log(db, f"{self.groups[found.content].name}: read whole, because {found.reason}")
+            await self.log(db, f"{self.groups[found.content].name}: all lines are read, because {found.reason}")
             self.unchanged.discard(found.content)
             await self._read_group(db, found.content, None)
             found = await compare()
@@ -132,7 +132,7 @@ class Pipeline:
             await self.log(db, f"{group.name}: {note}")
 
     def check_rejects(self) -> None:
-        """Fail on a malformed row unless its file group allows rejects. All files are read before, to list all."""
+        """Fail on a malformed row unless its file group allows rejects; call it after all files are read."""
         for content in Content:
             if delta := self.deltas.get(content):
                 delta.check_rejects()

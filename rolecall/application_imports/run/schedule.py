@@ -31,7 +31,7 @@ async def fire_schedules(db: Db, config: Config, now: datetime) -> None:
 
 
 async def _fire(db: Db, application_id: UUID, fired_at: datetime | None, now: datetime) -> None:
-    """Fire once among several workers. A new schedule is due from now on."""
+    """Fire once, even if several workers try. A new schedule counts from now on."""
     fired = await execute(
         db,
         """INSERT INTO schedule_firings AS f (application_id, fired_at) VALUES (%(id)s, %(now)s)
@@ -57,7 +57,7 @@ async def _fire(db: Db, application_id: UUID, fired_at: datetime | None, now: da
 
 
 async def _skip(db: Db, application_id: UUID, import_id: UUID, now: datetime) -> None:
-    """Skip a run while the one before is unfinished, and note it in that one's log."""
+    """Skip a run while the previous one is unfinished, and note it in the log of that one."""
     await actions.log_line(db, import_id, "The schedule was due again and was skipped: this import is unfinished", now)
     await execute(
         db, "UPDATE schedule_firings SET skipped = skipped + 1 WHERE application_id = %(id)s", id=application_id

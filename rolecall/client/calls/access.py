@@ -7,7 +7,6 @@ from rolecall.client import answers
 from rolecall.client.answers import Json, Page
 from rolecall.client.calls import describe
 from rolecall.client.calls.describe import Call, Id, When
-from rolecall.client.calls.requests import IdentityFields
 
 
 def list_identities() -> Call[Page[answers.Identity]]:
@@ -39,11 +38,6 @@ def get_identity(identity_id: Id) -> Call[answers.Identity]:
 def get_access(identity_id: Id, *, as_of: When | int | None = None) -> Call[answers.EffectiveAccess]:
     """Show what an identity can do, now or as of a time or an import, and why."""
     return describe.get(answers.EffectiveAccess, "/api/identities/{}/access", identity_id, as_of=as_of)
-
-
-def _identity(fields: IdentityFields) -> Json:
-    plain = describe.camels({name: value for name, value in fields.items() if name != "custom_fields"})
-    return plain | {f"customField{number}": value for number, value in fields.get("custom_fields", {}).items()}
 
 
 class EntitlementChanges(TypedDict, total=False):
@@ -98,7 +92,7 @@ def list_holders(entitlement_id: Id, *, as_of: When | int | None = None) -> Call
 
 
 def list_holder_history(entitlement_id: Id, *, as_of: When | int | None = None) -> Call[Page[answers.Holding]]:
-    """List who held an entitlement since when and until when, newest first."""
+    """List who held an entitlement, from when until when, newest first."""
     return describe.get(Page[answers.Holding], "/api/entitlements/{}/history", entitlement_id, as_of=as_of)
 
 
@@ -218,7 +212,7 @@ def list_conflict_exceptions(*, status: str | None = None) -> Call[Page[answers.
 def ask_for_exception(
     conflict_id: Id, *, reason: str, control: str, control_owner_id: Id, until: When
 ) -> Call[answers.ConflictDetail]:
-    """Ask for an exception of a conflict, under a control and with an end."""
+    """Request an exception for a conflict, under a control and with an end."""
     return describe.post(
         answers.ConflictDetail,
         "/api/conflicts/{}/except",
@@ -233,7 +227,7 @@ def ask_for_exception(
 def approve_exception(
     conflict_id: Id, *, approver_id: Id | None = None, stand_in_id: Id | None = None, comment: str | None = None
 ) -> Call[answers.ConflictDetail]:
-    """Approve the exception that was asked for; it needs the rule's owner and one more.
+    """Approve the requested exception; the rule's owner and one more person must approve.
 
     `stand_in_id` is the person who approved for the approver.
     """
@@ -248,5 +242,5 @@ def approve_exception(
 
 
 def withdraw_exception(conflict_id: Id, *, comment: str | None = None) -> Call[answers.ConflictDetail]:
-    """Withdraw or reject the exception that was asked for, or end the one in force."""
+    """Withdraw or reject the requested exception, or end the one in force."""
     return describe.post(answers.ConflictDetail, "/api/conflicts/{}/withdraw", conflict_id, comment=comment)

@@ -63,7 +63,7 @@ def rotate_secret(webhook_id: Id) -> Call[answers.WebhookWithSecret]:
 
 
 def recover_webhook(webhook_id: Id, since: When) -> Call[answers.Webhook]:
-    """Send again every undelivered delivery since a time."""
+    """Resend all unsuccessful deliveries since a time."""
     return describe.post(answers.Webhook, "/api/webhooks/{}/recover", webhook_id, since=since)
 
 
@@ -182,7 +182,10 @@ def list_tokens() -> Call[Page[answers.Token]]:
 def create_token(
     name: str, *, scopes: Sequence[str] | None = None, expires_in_days: int | None = 90
 ) -> Call[answers.TokenWithSecret]:
-    """Create a token; it never expires if `expires_in_days` is None. The response contains its secret, only here."""
+    """Create a token; it never expires if `expires_in_days` is None.
+
+    The response contains its secret, which is never shown again.
+    """
     body: Json = {"name": name, "expires_in_days": expires_in_days} | ({"scopes": scopes} if scopes else {})
     return describe.call("POST", answers.TokenWithSecret, "/api/tokens", body=body)
 
@@ -236,7 +239,7 @@ def verify_audit_events() -> Call[answers.AuditVerdict]:
 
 
 def list_exports() -> Call[Page[answers.Export]]:
-    """List exports, the newest first."""
+    """List exports, newest first."""
     return describe.get(Page[answers.Export], "/api/exports")
 
 
@@ -298,5 +301,5 @@ def write_report(report_id: Id) -> Call[answers.Export]:
 
 
 def list_report_runs(report_id: Id) -> Call[Page[answers.Export]]:
-    """List the runs of a report, the newest first."""
+    """List the runs of a report, newest first."""
     return describe.get(Page[answers.Export], "/api/reports/{}/runs", report_id)

@@ -192,7 +192,7 @@ def onboard(
     return describe.post(
         answers.Event,
         "/api/personnel-events/onboard",
-        identity=_identity(identity),
+        identity=_identity_body(identity),
         effective_date=effective_date,
         comment=comment,
     )
@@ -225,7 +225,7 @@ def transition_role(
         effective_date=effective_date,
         end_date=end_date,
         comment=comment,
-        identity=_identity(identity) or None,
+        identity=_identity_body(identity) or None,
     )
 
 
@@ -259,7 +259,7 @@ def preview_event(
         identity_id=identity_id,
         effective_date=effective_date,
         end_date=end_date,
-        identity=_identity(identity) or None,
+        identity=_identity_body(identity) or None,
     )
 
 
@@ -283,7 +283,7 @@ def comment_on_event(event_id: Id, content: str) -> Call[answers.Event]:
     return describe.post(answers.Event, "/api/personnel-events/{}/comment", event_id, content=content)
 
 
-def _identity(fields: IdentityFields) -> Json:
+def _identity_body(fields: IdentityFields) -> Json:
     plain = describe.camels({name: value for name, value in fields.items() if name != "custom_fields"})
     return plain | {f"customField{number}": value for number, value in fields.get("custom_fields", {}).items()}
 

@@ -31,7 +31,7 @@ _READ, _WRITE = Scope.DUTIES_READ, Scope.DUTIES_WRITE
 _TREND_DAYS = 365
 _SHOWN = 10
 TABS = ("contents", "simulation")
-# How a rule answers a request, in words.
+# The response of a rule to a request, in words.
 RESPONSES = {
     RuleResponse.WARN: "Shows a warning",
     RuleResponse.APPROVE: "Owner must approve",
@@ -103,7 +103,7 @@ def _line(pattern: Pattern) -> str:
     there = "" if pattern.application == "*" else f"{pattern.application}: "
     if pattern.group:
         return f"{there}group {pattern.group}"
-    # A header without a section still needs its place.
+    # With a section, write a missing header as `*`, so that the section stays in second place.
     names = [pattern.header, pattern.section, pattern.permission]
     words = " / ".join(name or "*" for name in names) if pattern.section else " / ".join(filter(None, names))
     return there + words + ("" if pattern.access is Access.GRANT else f" = {pattern.access}")

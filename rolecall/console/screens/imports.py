@@ -78,11 +78,11 @@ async def show_import(db: Db, caller: Caller, id: str, query: dict[str, Any]) ->
 
 
 def _why_not_continued(hold: queries.Hold, caller: Caller) -> str | None:
-    """Return why this person cannot continue a held import, where the reason is what it does to risk ratings."""
+    """Return why this person cannot continue an import that is held because it lowers risk ratings."""
     if not hold.lowers_risk:
         return None
     if Scope.CONFIG_MANAGE not in caller.scopes:
-        return "An administrator continues it, because it lowers risk ratings"
+        return "An administrator must continue it, because it lowers risk ratings"
     return actions.OWN_RATINGS if hold.is_own else None
 
 

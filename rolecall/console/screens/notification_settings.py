@@ -5,10 +5,10 @@ import msgspec
 from litestar.handlers import HTTPRouteHandler
 
 from rolecall.console.answers import HtmlPage, SeeOther
-from rolecall.console.forms import EditConflict, edit_conflict, first, problems_by_field, shown, version_of
+from rolecall.console.forms import EditConflict, edit_conflict, first, integer, problems_by_field, shown, version_of
 from rolecall.console.frame import screen
 from rolecall.console.inputs import Form, plain_form
-from rolecall.console.ways import slug, way_in, way_of, ways
+from rolecall.console.notification_choices import choice_of, choices, fields_of, slug
 from rolecall.core import clock, guard
 from rolecall.core.caller import Caller, Scope
 from rolecall.core.checking import Facts, Json
@@ -52,7 +52,7 @@ def _current(found: NotificationSettings) -> Form:
     email, reminders = msgspec.to_builtins(found.email), msgspec.to_builtins(found.reminders)
     form = {name: [str(email[name])] for name in _TEXTS}
     for kind in found.kinds:
-        form[f"way.{slug(kind.kind)}"] = [way_of(kind)]
+        form[f"choice.{slug(kind.kind)}"] = [choice_of(kind)]
         form[f"locked.{slug(kind.kind)}"] = ["yes" if kind.is_locked else ""]
         form[f"chat.{slug(kind.kind)}"] = ["yes" if kind.is_chat_allowed else ""]
     form |= {name: [str(reminders[name])] for name in ("remindAfterDays", "escalateAfterDays", "escalateTo", "days")}
@@ -75,7 +75,7 @@ async def _page(db: Db, form: Form, problems: dict[str, str], late: EditConflict
         "transports": list(Transport),
         "securities": list(Security),
         "configured": configured,
-        "rows": [(slug(kind.kind), kind, ways(configured, kind)) for kind in found.kinds],
+        "rows": [(slug(kind.kind), kind, choices(configured, kind)) for kind in found.kinds],
         "console_only": ALWAYS_CONSOLE,
         "escalate_to": list(EscalateTo),
         "counted_days": list(CountedDays),
@@ -106,10 +106,10 @@ async def change_notification_settings(
 
 def _body(form: Form) -> Json:
     """Convert the form to a body; an empty secret keeps the stored one, and a tick removes it."""
-    email: Json = {name: _whole(first(form, name)) if name == "port" else first(form, name) for name in _TEXTS}
+    email: Json = {name: integer(first(form, name)) if name == "port" else first(form, name) for name in _TEXTS}
     secrets = {name: "" if first(form, f"remove.{name}") else first(form, name) or None for name in _SECRETS}
     email["password"] = secrets.pop("password")
-    reminders: Json = {name: _whole(first(form, name)) for name in ("remindAfterDays", "escalateAfterDays")}
+    reminders: Json = {name: integer(first(form, name)) for name in ("remindAfterDays", "escalateAfterDays")}
     reminders |= {name: first(form, name) for name in ("escalateTo", "days")}
     reminders["holidays"] = first(form, "holidays").split()
     return {"email": email, **secrets, "kinds": [_kind(form, name) for name in _CHOSEN], "reminders": reminders}
@@ -117,18 +117,14 @@ def _body(form: Form) -> Json:
 
 def _kind(form: Form, name: str) -> Json:
     chat, locked = (first(form, f"{field}.{name}") == "yes" for field in ("chat", "locked"))
-    return {"kind": _KINDS[name], **way_in(first(form, f"way.{name}")), "isLocked": locked, "isChatAllowed": chat}
-
-
-def _whole(text: str) -> object:
-    return int(text[:9]) if text.isascii() and text.isdecimal() else text
+    return {"kind": _KINDS[name], **fields_of(first(form, f"choice.{name}")), "isLocked": locked, "isChatAllowed": chat}
 
 
 def _place(field: str) -> str:
     """Return the field of the form for a field of the body."""
     part, _, rest = field.partition(".")
     if part == "kinds":
-        return f"way.{_CHOSEN[int(rest.partition('.')[0])]}"
+        return f"choice.{_CHOSEN[int(rest.partition('.')[0])]}"
     if part == "reminders":
         return rest.partition(".")[0]
     return rest if part == "email" else field

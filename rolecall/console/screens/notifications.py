@@ -8,7 +8,7 @@ from rolecall.console.forms import first, problems_by_field
 from rolecall.console.frame import OWN, screen
 from rolecall.console.inputs import Form
 from rolecall.console.model import Person
-from rolecall.console.ways import slug, way_in, way_of, ways
+from rolecall.console.notification_choices import choice_of, choices, fields_of, slug
 from rolecall.core.caller import Caller, Scope
 from rolecall.core.checking import Facts, Json
 from rolecall.core.config import Config
@@ -45,8 +45,8 @@ async def _preferences_page(db: Db, person: Person, config: Config, form: Form, 
         {
             "slug": slug(kind.kind),
             "kind": kind,
-            "chosen": first(form, f"way.{slug(kind.kind)}") or way_of(kind),
-            "ways": ways(configured, kind, default=way_of(policy.rule_of(kind.kind))),
+            "chosen": first(form, f"choice.{slug(kind.kind)}") or choice_of(kind),
+            "choices": choices(configured, kind, default=choice_of(policy.rule_of(kind.kind))),
         }
         for kind in own.kinds
     ]
@@ -67,11 +67,11 @@ async def change_notification_preferences(
     policy = await queries.policy(db)
     kinds: list[Json] = []
     for kind in (await queries.preferences(db, person.id, config.timezone)).kinds:
-        way = first(form, f"way.{slug(kind.kind)}")
-        if way and not kind.is_locked and kind.kind not in ALWAYS_CONSOLE:
+        choice = first(form, f"choice.{slug(kind.kind)}")
+        if choice and not kind.is_locked and kind.kind not in ALWAYS_CONSOLE:
             # The default is not stored, so that the choice follows it when it changes.
-            is_default = way == way_of(policy.rule_of(kind.kind))
-            kinds.append({"kind": kind.kind} if is_default else {"kind": kind.kind, **way_in(way)})
+            is_default = choice == choice_of(policy.rule_of(kind.kind))
+            kinds.append({"kind": kind.kind} if is_default else {"kind": kind.kind, **fields_of(choice)})
     raw: Json = {"kinds": kinds, "zone": first(form, "zone") or None}
     try:
         async with db.transaction():
@@ -86,7 +86,7 @@ def _place(kinds: list[Json], field: str) -> str:
     """Return the field of the form for a field of the body."""
     part, _, rest = field.partition(".")
     number = rest.partition(".")[0]
-    return f"way.{slug(kinds[int(number)]['kind'])}" if part == "kinds" and number.isdecimal() else field
+    return f"choice.{slug(kinds[int(number)]['kind'])}" if part == "kinds" and number.isdecimal() else field
 
 
 @screen("GET", "/settings/outbox", scope=Scope.CONFIG_MANAGE, query={"outcome": a_word_of(MessageOutcome)})

@@ -104,7 +104,7 @@ async def change_settings(db: Db, form: Form, facts: Facts, config: Config) -> H
         {"number": n, "enabled": forms.first(form, f"enabled.{n}") == "yes", "label": forms.first(form, f"label.{n}")}
         for n in CUSTOM_FIELDS
     ]
-    numbers = {name: _whole(forms.first(form, name)) for name in _NUMBERS}
+    numbers = {name: forms.integer(forms.first(form, name)) for name in _NUMBERS}
     numbers["singleHanded"] = forms.first(form, "singleHanded") == "yes"
     try:
         async with db.transaction():
@@ -114,10 +114,6 @@ async def change_settings(db: Db, form: Form, facts: Facts, config: Config) -> H
     except Invalid as error:
         return await _settings_page(db, config, _RejectedForm(form, forms.problems_by_field(error)))
     return SeeOther("/settings", "The settings were saved")
-
-
-def _whole(text: str) -> object:
-    return int(text[:9]) if text.isascii() and text.isdecimal() else text
 
 
 @screen("POST", "/settings/policy", scope=Scope.CONFIG_MANAGE)
@@ -138,7 +134,7 @@ async def add_rule(db: Db, form: Form, facts: Facts, config: Config) -> HtmlPage
 @screen("POST", "/settings/policy/remove", scope=Scope.CONFIG_MANAGE)
 async def remove_rule(db: Db, form: Form, facts: Facts) -> SeeOther:
     """Remove the rule at this index, if it has not changed since it was shown."""
-    place, version = _whole(forms.first(form, "place")), forms.first(form, "version")
+    place, version = forms.integer(forms.first(form, "place")), forms.first(form, "version")
 
     def without(rules: list[Json]) -> list[Json]:
         if not isinstance(place, int) or place >= len(rules) or forms.version_of(rules[place]) != version:
@@ -173,7 +169,7 @@ async def create_token(db: Db, caller: Caller, form: Form, facts: Facts) -> Html
     raw = {
         **forms.given(form, "name"),
         "scopes": form.get("scopes", []),
-        "expiresInDays": _whole(days) if days else None,
+        "expiresInDays": forms.integer(days) if days else None,
     }
     try:
         async with db.transaction():

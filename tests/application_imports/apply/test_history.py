@@ -174,8 +174,8 @@ async def test_page_boundaries_expire_after_a_week_and_are_computed_again(import
     before = await names(imports, path)
 
     await evict_frozen_pages(db, clock.now() + timedelta(days=6))
-    assert await fetch_value(db, "SELECT count(*) FROM settled_pages") == 2
+    assert await fetch_value(db, "SELECT count(*) FROM stored_pages") == 2
     await evict_frozen_pages(db, clock.now() + timedelta(days=8))
 
-    assert await fetch_value(db, "SELECT count(*) FROM settled_pages") == 0
+    assert await fetch_value(db, "SELECT count(*) FROM stored_pages") == 0
     assert await names(imports, path) == before

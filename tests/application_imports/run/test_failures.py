@@ -31,7 +31,7 @@ async def test_import_interrupted_too_often_stores_the_interruptions_as_its_fail
 
     await imports.work()
 
-    assert await queries.failure_of(db, run["id"]) == "interrupted 3 times, not tried again"
+    assert await queries.failure_of(db, run["id"]) == "interrupted 3 times; it is not retried"
 
 
 async def test_migration_takes_the_reasons_of_failed_imports_from_their_logs(db: Db) -> None:

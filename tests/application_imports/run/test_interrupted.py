@@ -132,7 +132,7 @@ async def test_import_interrupted_too_often_fails(imports: Imports, db: Db) -> N
     ended = await imports.get(run["id"])
     assert (ended["status"], ended["log"].splitlines()[-1][21:]) == (
         "Failed",
-        "Failed: interrupted 3 times, not tried again",
+        "Failed: interrupted 3 times; it is not retried",
     )
 
 
@@ -145,7 +145,7 @@ async def test_restarted_import_is_logged_as_interrupted(imports: Imports, db: D
 
     ended = await imports.get(run["id"])
     assert ended["status"] == "Finished"
-    assert "Interrupted; started again from its files (try 2)" in ended["log"]
+    assert "Interrupted; started again from its files (attempt 2)" in ended["log"]
 
 
 async def test_running_import_stops_when_canceled(
@@ -202,7 +202,7 @@ async def test_import_is_restarted_after_its_child_was_killed(
 
     run = await imports.get(run["id"])
     assert run["status"] == "Finished"
-    assert "Interrupted; started again from its files (try 2)" in run["log"]
+    assert "Interrupted; started again from its files (attempt 2)" in run["log"]
 
 
 async def test_crash_of_a_build_fails_only_its_import(imports: Imports, db: Db) -> None:
@@ -214,7 +214,7 @@ async def test_crash_of_a_build_fails_only_its_import(imports: Imports, db: Db) 
 
     run = await imports.get(run["id"])
     assert run["status"] == "Failed"
-    assert "a fault inside the service; its log says more" in run["log"]
+    assert "an internal error; see the log of the service" in run["log"]
 
 
 async def test_stuck_build_is_ended_after_a_time_limit(
@@ -232,5 +232,5 @@ async def test_stuck_build_is_ended_after_a_time_limit(
     ended = await imports.get(run["id"])
     assert (ended["status"], ended["log"].splitlines()[-1][21:]) == (
         "Failed",
-        "Failed: interrupted 3 times, not tried again",
+        "Failed: interrupted 3 times; it is not retried",
     )

@@ -35,7 +35,7 @@ async def test_conflict_is_shown_routed_excepted_and_opens_again(browser: Browse
     await admin.go(f"/conflicts/{conflict}")
     await admin.sees("by itself")
     await ask_for_exception(admin)
-    await admin.sees("The exception was asked for")
+    await admin.sees("The exception was requested")
     await owner.go(f"/conflicts/{conflict}")
     await owner.press("Approve exception")
     await owner.sees("Your approval was recorded")

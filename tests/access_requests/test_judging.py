@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 
 from rolecall.access_requests import queries
-from rolecall.access_requests.evidence import FinishedImport, Judgement, evidence_of, judge, reappeared_access
+from rolecall.access_requests.judging import FinishedImport, Judgement, imported_state, judge, reappeared_access
 from rolecall.access_requests.model import NewPrivilege
 from rolecall.accounts.model import Access
 from rolecall.applications.model import Content
@@ -40,10 +40,10 @@ def a_run(ledger: UUID, number: int, files: tuple[Content, ...] = ALL) -> Finish
 
 
 async def findings(db: Db, ledger: UUID, number: int, *ids: UUID, files: tuple[Content, ...] = ALL) -> list[Judgement]:
-    """Judge all requests by the same evidence, as the closed loop does."""
+    """Judge all requests by the same state, as the closed loop does."""
     requests = {request.id: request for request in await queries.details(db, ids)}
-    evidence = await evidence_of(db, a_run(ledger, number, files), list(requests.values()))
-    return [judge(requests[id], evidence) for id in ids]
+    state = await imported_state(db, a_run(ledger, number, files), list(requests.values()))
+    return [judge(requests[id], state) for id in ids]
 
 
 async def found(db: Db, ledger: UUID, number: int, id: UUID, files: tuple[Content, ...] = ALL) -> Judgement:
@@ -197,7 +197,7 @@ async def test_denial_is_not_access_that_reappeared_access(db: Db, ledger: UUID,
     id = await a_request(db, ledger, "ada", privileges=[NO_CLOSE, other])
     (request,) = await queries.details(db, [id])
 
-    assert reappeared_access(request, await evidence_of(db, a_run(ledger, run), [request])) == back
+    assert reappeared_access(request, await imported_state(db, a_run(ledger, run), [request])) == back
 
 
 async def test_change_that_took_nothing_away_cannot_come_back(db: Db, ledger: UUID) -> None:
@@ -205,7 +205,7 @@ async def test_change_that_took_nothing_away_cannot_come_back(db: Db, ledger: UU
     id = await a_request(db, ledger, "ada", privileges=[CLOSE])
     (request,) = await queries.details(db, [id])
 
-    assert reappeared_access(request, await evidence_of(db, a_run(ledger, run), [request])) == []
+    assert reappeared_access(request, await imported_state(db, a_run(ledger, run), [request])) == []
 
 
 def test_import_is_named_with_the_files_that_decided(ledger: UUID) -> None:

@@ -1,6 +1,6 @@
 """Page lists whose rows are computed and whose result never changes, such as who holds something after an import.
 
-The first reader stores which rows are on which page (`settled_pages`, as for frozen lists in `core/paging.py`), so
+The first reader stores which rows are on which page (`stored_pages`, as for frozen lists in `core/paging.py`), so
 that every page costs the same.
 """
 
@@ -12,35 +12,35 @@ from rolecall.core.db import Db, execute, fetch_rows
 from rolecall.core.paging import PAGE_SIZE
 
 
-class Gathered(msgspec.Struct, frozen=True):
+class ComputedPage(msgspec.Struct, frozen=True):
     """The keys of the rows on one page, in order, and the number of all rows."""
 
     keys: list[str]
     total: int
 
 
-async def fetch_gathered(db: Db, name: str, rows: str, page: int, now: datetime, **params: object) -> Gathered:
+async def fetch_computed(db: Db, name: str, rows: str, page: int, now: datetime, **params: object) -> ComputedPage:
     """Return a page of the list `name`; `rows` selects `key` and `place`, which is the number of rows before it."""
-    sql = """SELECT page, total, key FROM settled_pages
+    sql = """SELECT page, total, key FROM stored_pages
              WHERE list = %(list)s AND page IN (0, %(page)s) ORDER BY page DESC"""
     given = {"list": name, "page": min(page, 2**31 - 1)}
     found = await fetch_rows(db, sql, **given)
     if not found:
-        await _gather(db, name, rows, now, **params)
+        await _store(db, name, rows, now, **params)
         found = await fetch_rows(db, sql, **given)
     number, total, keys = found[0]
-    return Gathered(keys if number else [], total)
+    return ComputedPage(keys if number else [], total)
 
 
-async def _gather(db: Db, name: str, rows: str, now: datetime, **params: object) -> None:
+async def _store(db: Db, name: str, rows: str, now: datetime, **params: object) -> None:
     await execute(
         db,
-        f"""WITH gathered AS MATERIALIZED ({rows}), counted AS (SELECT count(*) AS total FROM gathered)
-            INSERT INTO settled_pages (list, page, total, key, found_on)
+        f"""WITH computed AS MATERIALIZED ({rows}), counted AS (SELECT count(*) AS total FROM computed)
+            INSERT INTO stored_pages (list, page, total, key, found_on)
             SELECT %(list)s, 0, total, NULL::text[], %(now)s::timestamptz FROM counted
             UNION ALL
             SELECT %(list)s, place / {PAGE_SIZE} + 1, total, array_agg(key ORDER BY place), %(now)s
-            FROM gathered, counted GROUP BY place / {PAGE_SIZE}, total
+            FROM computed, counted GROUP BY place / {PAGE_SIZE}, total
             ON CONFLICT DO NOTHING""",
         **params,
         list=name,

@@ -5,7 +5,7 @@ from uuid import UUID
 import httpx2
 import pytest
 
-from rolecall.access_requests.completion import complete
+from rolecall.access_requests.enrichment import enrich
 from rolecall.access_requests.model import NewPrivilege, NewRequest
 from rolecall.core.db import Db, fetch_value
 from rolecall.settings.policy import RequestAction
@@ -72,7 +72,7 @@ async def test_requests_in_bulk_rate_each_group_once(db: Db) -> None:
 
     async with db.transaction():
         await db.execute("SET LOCAL track_functions = 'all'")
-        completed = await complete(db, [new] * 5)
+        completed = await enrich(db, [new] * 5)
         rated = await fetch_value(db, calls)
 
     assert [[privilege.risk_rating for privilege in each.privileges] for each in completed] == [

@@ -3,10 +3,10 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from rolecall.core import together as together_module
+from rolecall.core import batching
+from rolecall.core.batching import BatchedLookup, get_batched, get_one
 from rolecall.core.config import Config
 from rolecall.core.db import Db, fetch_rows, make_pool
-from rolecall.core.together import Together, get_one, get_with_others
 
 
 class Clerk:
@@ -27,12 +27,12 @@ class Clerk:
 
 
 async def test_lookup_during_a_query_joins_the_next_batch(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(together_module, "_PATIENCE_SECONDS", 60)
+    monkeypatch.setattr(batching, "_PATIENCE_SECONDS", 60)
     clerk = Clerk()
-    together = Together(clerk.answer)
-    first = asyncio.create_task(together.ask("a"))
+    lookup = BatchedLookup(clerk.answer)
+    first = asyncio.create_task(lookup.get("a"))
     await asyncio.wait_for(clerk.is_asked.wait(), 60)
-    later = [asyncio.create_task(together.ask(key)) for key in "abb"]
+    later = [asyncio.create_task(lookup.get(key)) for key in "abb"]
     await asyncio.sleep(0.01)
     assert clerk.asked == [{"a"}]
 
@@ -51,12 +51,12 @@ async def test_hanging_query_delays_the_next_batch_only_briefly() -> None:
             await asyncio.Event().wait()
         return "answer"
 
-    together = Together(answer)
-    hanging = asyncio.create_task(together.ask("hang"))
+    lookup = BatchedLookup(answer)
+    hanging = asyncio.create_task(lookup.get("hang"))
     await asyncio.sleep(0.01)
 
-    assert await asyncio.wait_for(together.ask("a"), 60) == "answer"
-    assert await asyncio.wait_for(together.ask("b"), 60) == "answer"
+    assert await asyncio.wait_for(lookup.get("a"), 60) == "answer"
+    assert await asyncio.wait_for(lookup.get("b"), 60) == "answer"
     assert asked == [{"hang"}, {"a"}, {"b"}]
     assert not hanging.done()
     hanging.cancel()
@@ -64,8 +64,8 @@ async def test_hanging_query_delays_the_next_batch_only_briefly() -> None:
 
 async def test_canceled_lookup_does_not_cancel_its_batch() -> None:
     clerk = Clerk()
-    together = Together(clerk.answer)
-    first, second = (asyncio.create_task(together.ask(key)) for key in "ab")
+    lookup = BatchedLookup(clerk.answer)
+    first, second = (asyncio.create_task(lookup.get(key)) for key in "ab")
     await asyncio.wait_for(clerk.is_asked.wait(), 60)
 
     first.cancel()
@@ -78,12 +78,12 @@ async def test_canceled_lookup_does_not_cancel_its_batch() -> None:
 async def test_failed_batch_fails_its_lookups_and_no_later_ones() -> None:
     clerk = Clerk()
     clerk.may_answer.set()
-    together = Together(clerk.answer)
+    lookup = BatchedLookup(clerk.answer)
 
-    failed = await asyncio.gather(together.ask("nonsense"), together.ask("a"), return_exceptions=True)
+    failed = await asyncio.gather(lookup.get("nonsense"), lookup.get("a"), return_exceptions=True)
 
     assert [type(each) for each in failed] == [ValueError, ValueError]
-    assert await together.ask("a") == "answer 2"
+    assert await lookup.get("a") == "answer 2"
 
 
 @pytest.mark.usefixtures("clean_database")
@@ -95,7 +95,7 @@ async def test_concurrent_lookups_share_a_query_and_get_their_own_records(config
         return {id: (id, len(ids)) for (id,) in rows}
 
     async with make_pool(config) as pool:
-        asked = (get_with_others(pool, "Thing", find, str(id)) for id in [*there, gone, there[0]])
+        asked = (get_batched(pool, "Thing", find, str(id)) for id in [*there, gone, there[0]])
         *found, missing, again = await asyncio.gather(*asked, return_exceptions=True)
         async with pool.connection() as db:
             alone = await get_one(db, "Thing", find, there[0])

@@ -60,7 +60,7 @@ class Judgement(msgspec.Struct, frozen=True):
         return not self.contradictions and not self.undecided
 
 
-class ClosedLoopEvidence(msgspec.Struct, frozen=True):
+class ImportedState(msgspec.Struct, frozen=True):
     run: FinishedImport
     users: dict[str, Shown]
     users_by_identity: dict[UUID, Shown]
@@ -79,17 +79,15 @@ class ClosedLoopEvidence(msgspec.Struct, frozen=True):
         return found or Shown()
 
 
-def judge(request: AccessRequestDetail, evidence: ClosedLoopEvidence) -> Judgement:
+def judge(request: AccessRequestDetail, state: ImportedState) -> Judgement:
     """Compare a request with the imported data."""
-    shown = evidence.shown(request)
+    shown = state.shown(request)
     about = Content.GROUPS if request.target.type == TargetType.GROUP else Content.USERS
-    if about not in evidence.run.files:
+    if about not in state.run.files:
         # A file of permissions alone can still describe a group.
         by_permissions = about == Content.GROUPS and request.target.privileges
         return (
-            _judge_privileges(request, shown, evidence, set())
-            if by_permissions
-            else Judgement([], set(), undecided=True)
+            _judge_privileges(request, shown, state, set()) if by_permissions else Judgement([], set(), undecided=True)
         )
     name = request.target.name
     match RequestAction(request.action):
@@ -97,7 +95,7 @@ def judge(request: AccessRequestDetail, evidence: ClosedLoopEvidence) -> Judgeme
             if not shown.is_usable:
                 return Judgement([], {about})
             if request.target.privileges:
-                return _judge_privileges(request, shown, evidence, {about})
+                return _judge_privileges(request, shown, state, {about})
             return Judgement([f"{name} still exists"], {about})
         case RequestAction.SUSPEND:
             return Judgement([f"{name} is still active"] if shown.is_usable else [], {about})
@@ -106,26 +104,26 @@ def judge(request: AccessRequestDetail, evidence: ClosedLoopEvidence) -> Judgeme
         case RequestAction.CHANGE if not shown.exists:
             return Judgement([f"{name} does not exist"], {about})
         case RequestAction.ADD | RequestAction.RESTORE | RequestAction.CHANGE:
-            return _judge_privileges(request, shown, evidence, {about})
+            return _judge_privileges(request, shown, state, {about})
 
 
-def reappeared_access(request: AccessRequestDetail, evidence: ClosedLoopEvidence) -> list[str]:
+def reappeared_access(request: AccessRequestDetail, state: ImportedState) -> list[str]:
     """List access that a completed request removed and that the import contains nevertheless."""
     taken = [privilege for privilege in request.target.privileges if _is_taken_away(privilege)]
     if request.action == RequestAction.CHANGE and not taken:
         return []
     taking = msgspec.structs.replace(request, target=msgspec.structs.replace(request.target, privileges=taken))
-    return judge(taking, evidence).contradictions
+    return judge(taking, state).contradictions
 
 
 def _judge_privileges(
-    request: AccessRequestDetail, shown: Shown, evidence: ClosedLoopEvidence, contents: set[Content]
+    request: AccessRequestDetail, shown: Shown, state: ImportedState, contents: set[Content]
 ) -> Judgement:
     contradictions, undecided = [], False
     for privilege in request.target.privileges:
-        is_membership = _key(privilege) in evidence.memberships or privilege.permission.header == GROUP_HEADER
+        is_membership = _key(privilege) in state.memberships or privilege.permission.header == GROUP_HEADER
         content = Content.MEMBERSHIPS if is_membership else Content.PERMISSIONS
-        if content not in evidence.run.files:
+        if content not in state.run.files:
             undecided = True
             continue
         contents.add(content)
@@ -142,7 +140,7 @@ def _is_taken_away(privilege: Privilege) -> bool:
 
 
 def _has(shown: Shown, privilege: Privilege) -> bool:
-    """Tell whether the approved access is held; for removed access, whether any access is held."""
+    """Return whether the approved access is held; for removed access, whether any access is held."""
     held = shown.access.get(_key(privilege), set())
     return bool(held - _NOTHING) if _is_taken_away(privilege) else privilege.approved_access in held
 
@@ -163,7 +161,7 @@ def _display_name(privilege: Privilege) -> str:
     return " ".join(word for word in _key(privilege) if word)
 
 
-async def evidence_of(db: Db, run: FinishedImport, requests: Sequence[AccessRequestDetail]) -> ClosedLoopEvidence:
+async def imported_state(db: Db, run: FinishedImport, requests: Sequence[AccessRequestDetail]) -> ImportedState:
     """Read the imported data about all requests at once."""
     users = [request for request in requests if request.target.type == TargetType.USER]
     rows = await fetch_rows(
@@ -178,7 +176,7 @@ async def evidence_of(db: Db, run: FinishedImport, requests: Sequence[AccessRequ
     )
     held, memberships = await _held_by_accounts(db, run, [row[0] for row in rows])
     shown = {id: Shown(True, is_usable, held[id]) for id, _, _, is_usable in rows}
-    return ClosedLoopEvidence(
+    return ImportedState(
         run,
         users={username: shown[id] for id, username, _, _ in rows},
         users_by_identity={identity_id: shown[id] for id, _, identity_id, _ in rows},

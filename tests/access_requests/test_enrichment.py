@@ -4,7 +4,7 @@ from typing import Any
 
 import httpx2
 
-from rolecall.access_requests.completion import complete
+from rolecall.access_requests.enrichment import enrich
 from rolecall.access_requests.model import NewPrivilege, NewRequest
 from rolecall.core.config import Config
 from rolecall.core.db import Db
@@ -201,7 +201,7 @@ async def test_privileges_are_completed_from_current_access_and_catalogue(
     privileges = [NewPrivilege(header=h, section=s, permission=p) for h, s, p in COMPLETED]
     asked = NewRequest(action=RequestAction.CHANGE, application_id=ledger, identity_id=ada, privileges=privileges)
 
-    (new,) = await complete(db, [asked])
+    (new,) = await enrich(db, [asked])
 
     found = [
         (each.initial_access, each.value, each.sources, each.origins, each.description, each.risk_rating)

@@ -11,7 +11,7 @@ from uuid import UUID
 import msgspec
 
 from rolecall.access_requests.access_fits_action import TWICE, not_lowered, restored
-from rolecall.access_requests.completion import complete
+from rolecall.access_requests.enrichment import enrich
 from rolecall.access_requests.model import NewPrivilege, NewRequest, gives_access
 from rolecall.access_requests.shapes import MOST_PRIVILEGES, NewRequestBody, PrivilegeBody
 from rolecall.accounts.model import Access, PermissionName
@@ -45,7 +45,7 @@ class _RequestTarget(msgspec.Struct, frozen=True):
 
 
 async def read_request(db: Db, raw: Json, facts: Facts) -> tuple[NewRequest | None, list[Problem]]:
-    """Return the request, completed from imported data, or None if too little is valid; and the problems found."""
+    """Return the request, enriched with imported data, or None if too little is valid; and the problems found."""
     fields = valid_fields(NewRequestBody, raw, facts)
     entries = valid_entries(PrivilegeBody, raw.get("privileges"), facts, most=MOST_PRIVILEGES)
     problems = [] if _is_given(raw, "identityId") != _is_given(raw, "group") else [_ONE_TARGET]
@@ -74,7 +74,7 @@ async def read_request(db: Db, raw: Json, facts: Facts) -> tuple[NewRequest | No
     if action is RequestAction.RESTORE:
         new, unfit = await restored(db, new, entries)
     else:
-        (new,) = await complete(db, [new])
+        (new,) = await enrich(db, [new])
         unfit = not_lowered(new, entries)
     return new, [*unfit, *await _check_identity(db, new)]
 

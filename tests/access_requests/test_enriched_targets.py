@@ -4,7 +4,7 @@ from uuid import UUID
 
 import httpx2
 
-from rolecall.access_requests.completion import complete
+from rolecall.access_requests.enrichment import enrich
 from rolecall.access_requests.model import NewRequest
 from rolecall.core.db import Db, execute
 from rolecall.settings.policy import RequestAction
@@ -99,7 +99,7 @@ async def test_target_is_the_account_or_group_that_is_meant(db: Db) -> None:
         for application, identity, name in asked + unknown + groups
     ]
 
-    found = [(new.target_name, dict(new.metadata).get("of"), new.target_risk) for new in await complete(db, news)]
+    found = [(new.target_name, dict(new.metadata).get("of"), new.target_risk) for new in await enrich(db, news)]
 
     names = ["ada02", "ada01", "ada", "bo", "bo", "Posters", "Wikis"]
     assert found[:7] == [(name, name, "None") for name in names]

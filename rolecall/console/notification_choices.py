@@ -1,4 +1,4 @@
-"""How a kind of notification is sent, as one choice of a form: the channel and the rhythm together."""
+"""Offer the channel and the rhythm of a kind of notification as one choice of a form."""
 
 from collections.abc import Collection
 
@@ -9,7 +9,7 @@ from rolecall.notifications.shapes import KindDetail
 _RHYTHMS = {Rhythm.AT_ONCE: "at once", Rhythm.DIGEST: "in the daily digest"}
 _CHANNELS = {Channel.EMAIL: "E-mail", Channel.SLACK: "Slack", Channel.TEAMS: "Teams"}
 _OFF = f"{Channel.CONSOLE}/{Rhythm.AT_ONCE}"
-WORDS = {
+_LABELS = {
     **{f"{channel}/{rhythm}": f"{_CHANNELS[channel]} {_RHYTHMS[rhythm]}" for channel in _CHANNELS for rhythm in Rhythm},
     _OFF: "Off, in the console only",
 }
@@ -20,19 +20,20 @@ def slug(kind: NotificationKind) -> str:
     return kind.lower().replace(" ", "-")
 
 
-def way_of(rule: KindRule | KindDetail) -> str:
+def choice_of(rule: KindRule | KindDetail) -> str:
     return _OFF if rule.channel is Channel.CONSOLE else f"{rule.channel}/{rule.rhythm}"
 
 
-def way_in(way: str) -> Json:
+def fields_of(choice: str) -> Json:
     """Convert to the fields of a body; validation reports a value that is not offered."""
-    channel, _, rhythm = way.partition("/")
+    channel, _, rhythm = choice.partition("/")
     return {"channel": channel, "rhythm": rhythm}
 
 
-def ways(configured: Collection[Channel], kind: KindDetail, default: str | None = None) -> list[tuple[str, str]]:
+def choices(configured: Collection[Channel], kind: KindDetail, default: str | None = None) -> list[tuple[str, str]]:
     """Return the choices with their labels: e-mail, chats that are configured and allowed, and off."""
     chats = [chat for chat in CHATS if chat in configured and (kind.is_chat_allowed or default is None)]
     offered = {f"{channel}/{rhythm}" for channel in (Channel.EMAIL, *chats) for rhythm in Rhythm}
-    offered |= {_OFF, way_of(kind)}
-    return [(way, f"{label} (default)" if way == default else label) for way, label in WORDS.items() if way in offered]
+    offered |= {_OFF, choice_of(kind)}
+    labels = {choice: label for choice, label in _LABELS.items() if choice in offered}
+    return [(choice, f"{label} (default)" if choice == default else label) for choice, label in labels.items()]

@@ -1,4 +1,4 @@
-"""Complete new requests from imported data: the account, the access it has, and the catalogue entry of each privilege.
+"""Enrich new requests with imported data: the account, the access it has, and the catalogue entry of each privilege.
 
 Every privilege gets its description, risk rating, value and metadata here, so that all are rated in one place.
 """
@@ -21,9 +21,9 @@ from rolecall.work_items.queries import grouped
 _TAKES_ALL = {RequestAction.REMOVE, RequestAction.SUSPEND}
 
 
-async def complete(db: Db, news: Sequence[NewRequest]) -> list[NewRequest]:
+async def enrich(db: Db, news: Sequence[NewRequest]) -> list[NewRequest]:
     """Return the requests with their targets and privileges filled in."""
-    return await complete_privileges(db, await complete_targets(db, news))
+    return await enrich_privileges(db, await enrich_targets(db, news))
 
 
 class _Holder(msgspec.Struct, frozen=True):
@@ -36,7 +36,7 @@ class _Holder(msgspec.Struct, frozen=True):
     metadata: dict[str, str]
     risk: str
 
-    def complete(self, new: NewRequest) -> NewRequest:
+    def enrich(self, new: NewRequest) -> NewRequest:
         return msgspec.structs.replace(
             new,
             target_name=self.name,
@@ -53,10 +53,10 @@ class Targeted(msgspec.Struct, frozen=True):
     holders: dict[int, _Holder]
 
 
-async def complete_targets(db: Db, news: Sequence[NewRequest]) -> Targeted:
+async def enrich_targets(db: Db, news: Sequence[NewRequest]) -> Targeted:
     holders = await _holders(db, news)
     names = await _names(db, [new for n, new in enumerate(news) if n not in holders and new.target_name is None])
-    found = [holders[n].complete(new) if n in holders else _without_holder(new, names) for n, new in enumerate(news)]
+    found = [holders[n].enrich(new) if n in holders else _without_holder(new, names) for n, new in enumerate(news)]
     return Targeted(found, holders)
 
 
@@ -107,7 +107,7 @@ def _without_holder(new: NewRequest, names: dict[UUID | None, str]) -> NewReques
     return msgspec.structs.replace(new, target_name=name, target_risk=risk)
 
 
-async def complete_privileges(db: Db, targeted: Targeted) -> list[NewRequest]:
+async def enrich_privileges(db: Db, targeted: Targeted) -> list[NewRequest]:
     """Fill in the privileges; a Remove or Suspend of a whole account lists everything that the account holds."""
     news, holders = list(targeted.requests), targeted.holders
     taken = [n for n, new in enumerate(news) if new.action in _TAKES_ALL and not new.privileges and new.identity_id]
