@@ -37,7 +37,7 @@ _LINES = msgspec.json.Encoder().encode_lines
 
 
 async def test_source(pool: Pool, application_id: UUID, raw: Json, facts: Facts, config: Config) -> SourceTest:
-    """Test the source in the body, or the saved one. The source may be slow: call this without a connection."""
+    """Test the source in the body, or the saved one. It may be slow, so hold no database connection meanwhile."""
     async with pool.connection() as db:
         source, sent = await _source(db, application_id, raw, facts, config)
         groups = await groups_of(db, application_id)

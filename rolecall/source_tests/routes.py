@@ -15,7 +15,7 @@ from rolecall.web.services import Services
 
 
 async def _tested(request: AnyRequest, config: Config) -> Carried:
-    """Ask the source before the operation takes a database connection, because it may be slow."""
+    """Query the source before the operation takes a database connection, because it may be slow."""
     carried = await optional_json(request, config)
     services: Services = request.app.state.services
     id = known_guid("Application", request.path_params["id"])

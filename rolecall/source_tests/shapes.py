@@ -36,7 +36,7 @@ class TestedContent(msgspec.Struct, rename="camel"):
 
 
 class SourceTest(msgspec.Struct, rename="camel"):
-    """The result of a test. `login` is who the source says we are; `secretDate` when the secret was set."""
+    """The result of a test. `login` is the login as the source reports it; `secretDate` is when the secret was set."""
 
     is_working: bool
     problem: str | None

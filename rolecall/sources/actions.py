@@ -27,7 +27,7 @@ _COMMON = frozenset({"kind", "url", "contents", "secret"})
 
 
 async def put_source(db: Db, caller: Caller, application_id: UUID, raw: Json, facts: Facts, config: Config) -> None:
-    """Set the source; a stored secret stays only as long as the host stays the same."""
+    """Set the source. A stored secret is kept only while the host stays the same."""
     application = await queries.application(db, application_id)
     require_right(caller, application)
     body, source = checked_source(application, raw, facts, config)
@@ -126,7 +126,7 @@ def _group_problems(raw: Json, application: SourcedApplication) -> Iterator[Prob
 
 
 def _key_problems(raw: Json, body: SourceBody) -> Iterator[Problem]:
-    """Refuse keys that the kind does not read, and demand those that it needs."""
+    """Refuse keys that the kind does not read, and require those that it needs."""
     kind = KINDS[body.kind]
     for name in sorted(set(raw) & _FIELDS - _COMMON - kind.keys):
         if raw[name] not in (None, "", {}, [], False):

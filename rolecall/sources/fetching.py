@@ -24,9 +24,9 @@ from rolecall.sources.model import (
 from rolecall.sources.secrets import find_secret
 from rolecall.sources.snapshot import complete
 
-# A list that changed while it was read is read again so many times.
+# How often a list is read again because it changed while it was read.
 _ATTEMPTS = 3
-# All waits that servers ask for during one fetch, together.
+# The total time that servers may ask us to wait during one fetch.
 PATIENCE_SECONDS = 1800.0
 _LINES = msgspec.json.Encoder().encode_lines
 

@@ -1,7 +1,7 @@
-"""The only HTTP client that asks live sources. It checks every address when the socket is made.
+"""The only HTTP client for live sources. It checks every address when the socket is made.
 
-Redirects are followed only to the same host, with the same scheme and port. A server that asks to wait is waited for;
-a page that still fails fails the fetch.
+Redirects are followed only to the same host, with the same scheme and port. If a server asks to wait, the client waits;
+a page that still fails then fails the fetch.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from rolecall.sources.peers import blocked, listing_problem
 
 PORTS = {"https": 443, "http": 80}
 MOST_PAGE_BYTES = 64 * 1024 * 1024
-# Pauses before a failed page is asked again.
+# Pauses before a failed page is requested again.
 RETRY_PAUSES = (0.5, 2.0)
 _MOST_WAIT = 300.0
 _MOST_HOPS = 5
@@ -46,7 +46,7 @@ class JsonAnswer(NamedTuple):
 
 
 class _Refused(Exception):
-    """An answer other than 200, or none; a later attempt may succeed after `pause` seconds."""
+    """A response other than 200, or none; a later attempt may succeed after `pause` seconds."""
 
     def __init__(self, reason: str, *, is_final: bool = True, pause: float = 0.0) -> None:
         super().__init__(reason)
@@ -54,7 +54,7 @@ class _Refused(Exception):
 
 
 class SourceHttp:
-    """Ask one server for JSON."""
+    """Request JSON from one server."""
 
     def __init__(self, access: SourceAccess, session: aiohttp.ClientSession) -> None:
         self._session = session
@@ -89,7 +89,7 @@ class SourceHttp:
         raise _Refused(f"the server redirects more than {_MOST_HOPS} times")
 
     async def _ask(self, url: URL) -> JsonAnswer | URL:
-        """Ask once; return the answer, or where the server redirects to."""
+        """Send one request; return the response, or the target of a redirect."""
         try:
             async with self._session.get(url, allow_redirects=False) as answer:
                 if answer.status in _REDIRECTS and (target := answer.headers.get("Location")):

@@ -57,5 +57,5 @@ async def connect(access: SourceAccess) -> AsyncIterator[SourceConnection]:
 
 
 def host_of(url: str) -> str:
-    """Return the host that a source asks, empty for a file."""
+    """Return the host of a source, or an empty text for a file."""
     return urlsplit(url).hostname or ""

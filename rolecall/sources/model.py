@@ -20,7 +20,7 @@ class SourceKind(StrEnum):
 
 
 class Authentication(StrEnum):
-    """How an HTTP source is told who asks."""
+    """How requests to an HTTP source are authenticated."""
 
     NONE = "None"
     BEARER = "Bearer"
@@ -102,7 +102,7 @@ class SourceConnection(Protocol):
     def pages(self, content: SourceContent) -> AsyncIterator[RecordPage]: ...
 
     async def login(self) -> str:
-        """Say as whom the source sees us and what that login may do, or nothing if it does not say."""
+        """Describe the login that the source reports and what it may do; empty if it does not report one."""
         ...
 
 
@@ -112,7 +112,7 @@ class SourceAccess(msgspec.Struct, frozen=True):
     source: Source
     secret: str
     config: Config
-    # The longest that all waits together may take, as a server asks for them.
+    # The total time that a server may ask us to wait.
     patience_seconds: float
 
     def __repr__(self) -> str:

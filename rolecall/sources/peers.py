@@ -1,4 +1,4 @@
-"""Decide which hosts live sources may be read from: those in `ROLECALL_SOURCE_HOSTS`, an empty list allows none.
+"""Decide which hosts live sources may be read from: those in `ROLECALL_SOURCE_HOSTS`; an empty list allows none.
 
 A name must be listed. The address that it resolves to must be public, or lie in a network that is listed too: the
 operator says where private addresses are meant. The address is checked when the connection is made.
@@ -43,7 +43,7 @@ def peer_of(url: str, ports: dict[str, int]) -> Peer | None:
 
 
 def listing_problem(host: str, hosts: AllowedHosts) -> str | None:
-    """Return why a host may not be asked, as far as its spelling tells."""
+    """Return why a host is not allowed, as far as its name shows."""
     listed = is_listed(host, hosts)
     return None if listed else NOT_LISTED.format(host=host)
 

@@ -62,7 +62,7 @@ class RestConnection:
 
 
 def endpoint(root: URL, path: str) -> URL:
-    """Append a path to the URL of the source; a full URL is taken as it is, and checked when it is asked."""
+    """Append a path to the URL of the source; a full URL is used as it is, and checked when it is requested."""
     if path.startswith(("http://", "https://")):
         return URL(path)
     joined = f"{str(root.with_query(None)).rstrip('/')}/{path.lstrip('/')}" if path else str(root.with_query(None))

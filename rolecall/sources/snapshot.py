@@ -1,6 +1,6 @@
 """Check that what a source sends is one complete list, and shape its records for the file.
 
-A missed deletion is the costliest error here, so that a list that repeats records, changes its total or ends early is
+A missed deletion is the costliest error here, so a list that repeats records, changes its total or ends early is
 refused rather than imported.
 """
 
@@ -19,7 +19,7 @@ from rolecall.sources.model import (
 )
 
 MOST_PAGES = 100_000
-# The key of records that nothing but all their values tells apart.
+# The key of records that only all their values together identify.
 WHOLE = "$"
 _MOST_EMPTY = 20
 _ENCODE = msgspec.json.Encoder(order="deterministic").encode
@@ -55,7 +55,7 @@ class Snapshot:
             self._check_new(page.records)
 
     def _check_new(self, records: list[FetchedRecord]) -> None:
-        """Refuse a record that came before; without a key, a page that came before."""
+        """Refuse a repeated record, or without a key a repeated page."""
         path = self._content.key or "id"
         keys = [_ENCODE(record) if path == WHOLE else value_at(record, path) for record in records]
         if any(key is None for key in keys):

@@ -87,7 +87,7 @@ class PostgresConnection:
     async def pages(self, content: SourceContent) -> AsyncIterator[RecordPage]:
         query = content.query.strip().rstrip(";")
         try:
-            # Parsed alone first, as one statement (binary results imply it): it cannot end the COPY around it.
+            # Parse the query alone first: with binary results it must be one statement, which cannot end the COPY.
             await self._db.execute(f"EXPLAIN {query}", binary=True)
             statement = f"COPY (SELECT to_jsonb(r) FROM (\n{query}\n) AS r) TO STDOUT"
             async with self._db.cursor() as cursor, cursor.copy(statement) as copy:
@@ -110,7 +110,7 @@ class PostgresConnection:
 
 
 def _row(line: bytes) -> FetchedRecord:
-    """Decode a line of COPY; of JSON it escapes the backslashes only."""
+    """Decode a line of COPY, which escapes only the backslashes in JSON."""
     record: FetchedRecord = msgspec.json.decode(line.replace(b"\\\\", b"\\"))
     return record
 
