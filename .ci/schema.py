@@ -14,10 +14,11 @@ from rolecall.core.postgres import embedded
 from rolecall.notifications import model as notifications
 from rolecall.operate.schema import dump_schema
 from rolecall.personnel_events import model as personnel_events
+from rolecall.reviews import model as reviews
 from rolecall.settings.policy import Level
 from rolecall.webhooks import actions as webhooks
 from rolecall.webhooks.model import FAILURES_UNTIL_PROBED
-from rolecall.webhooks.payload import EVENTS, TEST
+from rolecall.webhooks.payload import EVENTS, REVIEW_EVENTS, TEST
 
 ROOT = Path(__file__).parents[1]
 CONSTANTS, SCHEMA = ROOT / "rolecall/schema/constants.sql", ROOT / "docs/schema.sql"
@@ -29,7 +30,7 @@ _HEAD = """\
 
 
 def constants() -> str:
-    events = [*EVENTS, TEST]
+    events = [*EVENTS, *REVIEW_EVENTS, TEST]
     functions = [
         _constant("default_group_header", "accounts/model.py GROUP_HEADER", _text(GROUP_HEADER)),
         _constant("access_in_order", "access_models/model.py RANK", _texts(RANK), "text[]"),
@@ -54,6 +55,7 @@ def constants() -> str:
         ),
         _constant("notifications_channel", "notifications/model.py CHANNEL", _text(notifications.CHANNEL)),
         _constant("personnel_events_channel", "personnel_events/model.py CHANNEL", _text(personnel_events.CHANNEL)),
+        _constant("reviews_channel", "reviews/model.py CHANNEL", _text(reviews.CHANNEL)),
     ]
     return "\n".join([_HEAD, *functions])
 

@@ -85,6 +85,7 @@ ALTER TABLE public.access_request_events ALTER COLUMN number ADD GENERATED ALWAY
 ALTER TABLE ONLY public.access_request_events ADD CONSTRAINT access_request_events_pkey PRIMARY KEY (number);
 CREATE INDEX access_request_events_request_id_number_idx ON public.access_request_events USING btree (request_id, number);
 CREATE TRIGGER fan_out_on_insert AFTER INSERT ON public.access_request_events REFERENCING NEW TABLE AS new_events FOR EACH STATEMENT EXECUTE FUNCTION public.fan_out_events();
+CREATE TRIGGER follow_review_requests AFTER INSERT ON public.access_request_events REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.follow_review_requests();
 CREATE TRIGGER note_event_news AFTER INSERT ON public.access_request_events REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_event_news();
 CREATE TRIGGER notify_of_request_events AFTER INSERT ON public.access_request_events REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.notify_of_request_events();
 ALTER TABLE ONLY public.access_request_events ADD CONSTRAINT access_request_events_request_id_fkey FOREIGN KEY (request_id) REFERENCES public.access_requests(id);
@@ -249,6 +250,7 @@ CREATE TRIGGER keep_list_on_truncate AFTER TRUNCATE ON public.application_import
 CREATE TRIGGER keep_list_on_update AFTER UPDATE ON public.application_imports REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_application_imports_on_update();
 CREATE TRIGGER key_row BEFORE INSERT OR UPDATE ON public.application_imports FOR EACH ROW EXECUTE FUNCTION public.key_application_import();
 CREATE TRIGGER note_delete AFTER DELETE ON public.application_imports REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_application_imports();
+CREATE TRIGGER note_import_to_review AFTER UPDATE OF status ON public.application_imports FOR EACH ROW WHEN (((new.status = 'Finished'::text) AND (old.status <> 'Finished'::text))) EXECUTE FUNCTION public.note_import_to_review();
 CREATE TRIGGER note_insert AFTER INSERT ON public.application_imports REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_application_imports();
 CREATE TRIGGER note_update AFTER UPDATE ON public.application_imports REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_application_imports();
 CREATE TRIGGER notify_of_failed_import AFTER UPDATE OF status ON public.application_imports FOR EACH ROW WHEN (((new.status = 'Failed'::text) AND (old.status <> 'Failed'::text))) EXECUTE FUNCTION public.notify_of_failed_import();
@@ -281,7 +283,10 @@ CREATE TABLE public.applications (
     provisioner_ids uuid[] DEFAULT '{}'::uuid[] NOT NULL,
     guard jsonb,
     list_key text GENERATED ALWAYS AS ((("left"(name_key, 300) || chr(1)) || (id)::text)) STORED COLLATE pg_catalog."C",
-    CONSTRAINT priority_is_known CHECK ((priority = ANY (ARRAY['None'::text, 'Low'::text, 'Moderate'::text, 'High'::text, 'Critical'::text])))
+    review_every_months integer,
+    surprise_reviews boolean DEFAULT false NOT NULL,
+    CONSTRAINT priority_is_known CHECK ((priority = ANY (ARRAY['None'::text, 'Low'::text, 'Moderate'::text, 'High'::text, 'Critical'::text]))),
+    CONSTRAINT review_every_is_positive CHECK ((review_every_months > 0))
 );
 ALTER TABLE ONLY public.applications ADD CONSTRAINT applications_name_key UNIQUE (name);
 ALTER TABLE ONLY public.applications ADD CONSTRAINT applications_pkey PRIMARY KEY (id);
@@ -1015,6 +1020,12 @@ CREATE TRIGGER note_update AFTER UPDATE ON public.import_runs REFERENCING OLD TA
 CREATE TRIGGER notify_of_held_import AFTER UPDATE OF held ON public.import_runs FOR EACH ROW WHEN (((new.held IS NOT NULL) AND (old.held IS NULL))) EXECUTE FUNCTION public.notify_of_held_import();
 ALTER TABLE ONLY public.import_runs ADD CONSTRAINT import_runs_import_id_fkey FOREIGN KEY (import_id) REFERENCES public.application_imports(id);
 
+CREATE TABLE public.imports_to_review (
+    import_number integer NOT NULL,
+    application_id uuid NOT NULL
+);
+ALTER TABLE ONLY public.imports_to_review ADD CONSTRAINT imports_to_review_pkey PRIMARY KEY (import_number);
+
 CREATE TABLE public.list_changes (
     number bigint NOT NULL,
     list text NOT NULL,
@@ -1184,7 +1195,7 @@ CREATE TABLE public.notifications (
     message_id uuid,
     list_key text GENERATED ALWAYS AS (public.time_key(created_date, number)) STORED NOT NULL COLLATE pg_catalog."C",
     CONSTRAINT channel_is_known CHECK ((channel = ANY (ARRAY['Email'::text, 'Slack'::text, 'Teams'::text, 'Console'::text]))),
-    CONSTRAINT item_kind_is_known CHECK ((item_kind = ANY (ARRAY['Access Request'::text, 'Personnel Event'::text, 'Import'::text, 'Webhook'::text, 'Channel'::text, 'Exception'::text, 'Report'::text, 'Application'::text, 'Stand-In'::text, 'Duty Rule'::text]))),
+    CONSTRAINT item_kind_is_known CHECK ((item_kind = ANY (ARRAY['Access Request'::text, 'Personnel Event'::text, 'Import'::text, 'Webhook'::text, 'Channel'::text, 'Exception'::text, 'Report'::text, 'Application'::text, 'Stand-In'::text, 'Duty Rule'::text, 'Review'::text]))),
     CONSTRAINT only_unsent_is_due CHECK (((status = ANY (ARRAY['New'::text, 'Pending'::text])) = (next_attempt_on IS NOT NULL))),
     CONSTRAINT pending_has_a_bundle CHECK (((status <> 'Pending'::text) OR ((bundle IS NOT NULL) AND (channel IS NOT NULL)))),
     CONSTRAINT status_is_known CHECK ((status = ANY (ARRAY['New'::text, 'Pending'::text, 'Sent'::text, 'Failed'::text, 'Withdrawn'::text, 'Console'::text])))
@@ -1462,6 +1473,301 @@ CREATE TRIGGER note_delete AFTER DELETE ON public.responses REFERENCING OLD TABL
 CREATE TRIGGER note_insert AFTER INSERT ON public.responses REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_responses();
 CREATE TRIGGER note_update AFTER UPDATE ON public.responses REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_responses();
 ALTER TABLE ONLY public.responses ADD CONSTRAINT responses_request_id_fkey FOREIGN KEY (request_id) REFERENCES public.access_requests(id);
+
+CREATE TABLE public.review_acceptances (
+    number bigint NOT NULL,
+    item_id uuid NOT NULL,
+    reason text NOT NULL,
+    until timestamp with time zone NOT NULL,
+    accepted_by uuid NOT NULL,
+    accepted_by_name text NOT NULL,
+    accepted_on timestamp with time zone NOT NULL
+);
+ALTER TABLE public.review_acceptances ALTER COLUMN number ADD GENERATED ALWAYS AS IDENTITY ( SEQUENCE NAME public.review_acceptances_number_seq START WITH 1 INCREMENT BY 1 NO MINVALUE NO MAXVALUE CACHE 1 );
+ALTER TABLE ONLY public.review_acceptances ADD CONSTRAINT review_acceptances_pkey PRIMARY KEY (number);
+CREATE INDEX review_acceptances_item_id_idx ON public.review_acceptances USING btree (item_id);
+CREATE TRIGGER note_delete AFTER DELETE ON public.review_acceptances REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_review_acceptances();
+CREATE TRIGGER note_insert AFTER INSERT ON public.review_acceptances REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_review_acceptances();
+CREATE TRIGGER note_update AFTER UPDATE ON public.review_acceptances REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_review_acceptances();
+
+CREATE TABLE public.review_bulks (
+    id uuid NOT NULL,
+    number bigint NOT NULL,
+    review_id uuid NOT NULL,
+    reviewer_id uuid NOT NULL,
+    selection jsonb NOT NULL,
+    decision text NOT NULL,
+    comment text NOT NULL,
+    item_count integer NOT NULL,
+    digest text NOT NULL,
+    decided_by uuid NOT NULL,
+    decided_by_name text NOT NULL,
+    decided_on timestamp with time zone NOT NULL
+);
+ALTER TABLE public.review_bulks ALTER COLUMN number ADD GENERATED ALWAYS AS IDENTITY ( SEQUENCE NAME public.review_bulks_number_seq START WITH 1 INCREMENT BY 1 NO MINVALUE NO MAXVALUE CACHE 1 );
+ALTER TABLE ONLY public.review_bulks ADD CONSTRAINT review_bulks_pkey PRIMARY KEY (id);
+CREATE INDEX review_bulks_review_id_number_idx ON public.review_bulks USING btree (review_id, number);
+CREATE TRIGGER note_delete AFTER DELETE ON public.review_bulks REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_review_bulks();
+CREATE TRIGGER note_insert AFTER INSERT ON public.review_bulks REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_review_bulks();
+CREATE TRIGGER note_update AFTER UPDATE ON public.review_bulks REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_review_bulks();
+ALTER TABLE ONLY public.review_bulks ADD CONSTRAINT review_bulks_review_id_fkey FOREIGN KEY (review_id) REFERENCES public.reviews(id);
+
+CREATE TABLE public.review_decisions (
+    number bigint NOT NULL,
+    review_id uuid NOT NULL,
+    item_id uuid NOT NULL,
+    stage integer NOT NULL,
+    reviewer_id uuid NOT NULL,
+    decision text,
+    until timestamp with time zone,
+    new_access text,
+    comment text NOT NULL,
+    decided_by uuid NOT NULL,
+    decided_by_name text NOT NULL,
+    decided_on timestamp with time zone NOT NULL,
+    bulk_id uuid
+);
+ALTER TABLE public.review_decisions ALTER COLUMN number ADD GENERATED ALWAYS AS IDENTITY ( SEQUENCE NAME public.review_decisions_number_seq START WITH 1 INCREMENT BY 1 NO MINVALUE NO MAXVALUE CACHE 1 );
+ALTER TABLE ONLY public.review_decisions ADD CONSTRAINT review_decisions_pkey PRIMARY KEY (number);
+CREATE INDEX review_decisions_item_id_number_idx ON public.review_decisions USING btree (item_id, number);
+CREATE INDEX review_decisions_review_id_number_idx ON public.review_decisions USING btree (review_id, number);
+CREATE TRIGGER note_delete AFTER DELETE ON public.review_decisions REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_review_decisions();
+CREATE TRIGGER note_insert AFTER INSERT ON public.review_decisions REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_review_decisions();
+CREATE TRIGGER note_update AFTER UPDATE ON public.review_decisions REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_review_decisions();
+ALTER TABLE ONLY public.review_decisions ADD CONSTRAINT review_decisions_review_id_fkey FOREIGN KEY (review_id) REFERENCES public.reviews(id);
+
+CREATE TABLE public.review_events (
+    number bigint NOT NULL,
+    name text NOT NULL,
+    review_id uuid NOT NULL,
+    item_id uuid,
+    application_id uuid,
+    created_at timestamp with time zone NOT NULL,
+    subject json NOT NULL
+);
+ALTER TABLE public.review_events ALTER COLUMN number ADD GENERATED ALWAYS AS IDENTITY ( SEQUENCE NAME public.review_events_number_seq START WITH 1 INCREMENT BY 1 NO MINVALUE NO MAXVALUE CACHE 1 );
+ALTER TABLE ONLY public.review_events ADD CONSTRAINT review_events_pkey PRIMARY KEY (number);
+CREATE INDEX review_events_review_id_number_idx ON public.review_events USING btree (review_id, number);
+CREATE TRIGGER fan_out_on_review_event AFTER INSERT ON public.review_events REFERENCING NEW TABLE AS new_events FOR EACH STATEMENT EXECUTE FUNCTION public.fan_out_review_events();
+CREATE TRIGGER notify_of_review_events AFTER INSERT ON public.review_events REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.notify_of_review_events();
+ALTER TABLE ONLY public.review_events ADD CONSTRAINT review_events_review_id_fkey FOREIGN KEY (review_id) REFERENCES public.reviews(id);
+
+CREATE TABLE public.review_items (
+    id uuid DEFAULT gen_random_uuid() NOT NULL,
+    number bigint NOT NULL,
+    review_id uuid NOT NULL,
+    status text DEFAULT 'Pending'::text NOT NULL,
+    subject text NOT NULL,
+    application_id uuid,
+    account_number integer,
+    group_number integer,
+    entitlement_id uuid,
+    model_id uuid,
+    identity_id uuid,
+    access text DEFAULT 'None'::text NOT NULL,
+    since_import integer,
+    request_ids uuid[] DEFAULT '{}'::uuid[] NOT NULL,
+    model_ids uuid[] DEFAULT '{}'::uuid[] NOT NULL,
+    under_id uuid,
+    facts text[] DEFAULT '{}'::text[] NOT NULL,
+    recommendation text,
+    peers integer,
+    peers_holding integer,
+    previous_id uuid,
+    is_carried boolean DEFAULT false NOT NULL,
+    is_sample boolean DEFAULT false NOT NULL,
+    stage integer DEFAULT 1 NOT NULL,
+    reviewer_id uuid NOT NULL,
+    moved text DEFAULT ''::text NOT NULL,
+    read_on timestamp with time zone,
+    decision text,
+    until timestamp with time zone,
+    new_access text,
+    comment text DEFAULT ''::text NOT NULL,
+    decided_on timestamp with time zone,
+    decided_by uuid,
+    bulk_id uuid,
+    submission_id uuid,
+    request_id uuid,
+    remediated_on timestamp with time zone,
+    remediated_import integer,
+    reopened_on timestamp with time zone,
+    reopened_import integer,
+    accepted_until timestamp with time zone,
+    list_key text NOT NULL COLLATE pg_catalog."C",
+    CONSTRAINT decision_is_known CHECK ((decision = ANY (ARRAY['Keep'::text, 'Keep Until'::text, 'Change'::text, 'Revoke'::text, 'Not Mine'::text, 'Unsure'::text]))),
+    CONSTRAINT status_is_known CHECK ((status = ANY (ARRAY['Pending'::text, 'Approved'::text, 'Flagged'::text, 'Remediated'::text, 'Withdrawn'::text]))),
+    CONSTRAINT subject_is_known CHECK ((subject = ANY (ARRAY['Access'::text, 'Account'::text, 'Group'::text, 'Model'::text])))
+);
+ALTER TABLE public.review_items ALTER COLUMN number ADD GENERATED ALWAYS AS IDENTITY ( SEQUENCE NAME public.review_items_number_seq START WITH 1 INCREMENT BY 1 NO MINVALUE NO MAXVALUE CACHE 1 );
+ALTER TABLE ONLY public.review_items ADD CONSTRAINT review_items_number_key UNIQUE (number);
+ALTER TABLE ONLY public.review_items ADD CONSTRAINT review_items_pkey PRIMARY KEY (id);
+CREATE INDEX review_items_account_number_entitlement_id_idx ON public.review_items USING btree (account_number, entitlement_id);
+CREATE INDEX review_items_identity_id_list_key_idx ON public.review_items USING btree (identity_id, list_key);
+CREATE UNIQUE INDEX review_items_listed_review_id ON public.review_items USING btree (review_id, list_key);
+CREATE INDEX review_items_listed_review_id_application_id ON public.review_items USING btree (review_id, application_id, list_key);
+CREATE INDEX review_items_listed_review_id_reviewer_id ON public.review_items USING btree (review_id, reviewer_id, list_key);
+CREATE INDEX review_items_listed_review_id_reviewer_id_application_id ON public.review_items USING btree (review_id, reviewer_id, application_id, list_key);
+CREATE INDEX review_items_listed_review_id_status ON public.review_items USING btree (review_id, status, list_key);
+CREATE INDEX review_items_listed_review_id_status_application_id ON public.review_items USING btree (review_id, status, application_id, list_key);
+CREATE INDEX review_items_listed_review_id_status_reviewer_id ON public.review_items USING btree (review_id, status, reviewer_id, list_key);
+CREATE INDEX review_items_listed_review_id_status_reviewer_id_application_id ON public.review_items USING btree (review_id, status, reviewer_id, application_id, list_key);
+CREATE INDEX review_items_request_id_idx ON public.review_items USING btree (request_id) WHERE (request_id IS NOT NULL);
+CREATE INDEX review_items_under_id_idx ON public.review_items USING btree (under_id) WHERE (under_id IS NOT NULL);
+CREATE INDEX review_items_waiting ON public.review_items USING btree (reviewer_id) WHERE (status = 'Pending'::text);
+CREATE TRIGGER keep_list_on_delete AFTER DELETE ON public.review_items REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_review_items_on_delete();
+CREATE TRIGGER keep_list_on_insert AFTER INSERT ON public.review_items REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_review_items_on_insert();
+CREATE TRIGGER keep_list_on_truncate AFTER TRUNCATE ON public.review_items FOR EACH STATEMENT EXECUTE FUNCTION public.empty_list();
+CREATE TRIGGER keep_list_on_update AFTER UPDATE ON public.review_items REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_review_items_on_update();
+CREATE TRIGGER show_review_items AFTER UPDATE ON public.review_items REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.show_review_items();
+ALTER TABLE ONLY public.review_items ADD CONSTRAINT review_items_review_id_fkey FOREIGN KEY (review_id) REFERENCES public.reviews(id);
+
+CREATE TABLE public.review_moves (
+    number bigint NOT NULL,
+    review_id uuid NOT NULL,
+    item_id uuid NOT NULL,
+    from_id uuid NOT NULL,
+    to_id uuid NOT NULL,
+    stage integer NOT NULL,
+    reason text NOT NULL,
+    moved_by_name text NOT NULL,
+    moved_on timestamp with time zone NOT NULL
+);
+ALTER TABLE public.review_moves ALTER COLUMN number ADD GENERATED ALWAYS AS IDENTITY ( SEQUENCE NAME public.review_moves_number_seq START WITH 1 INCREMENT BY 1 NO MINVALUE NO MAXVALUE CACHE 1 );
+ALTER TABLE ONLY public.review_moves ADD CONSTRAINT review_moves_pkey PRIMARY KEY (number);
+CREATE INDEX review_moves_item_id_number_idx ON public.review_moves USING btree (item_id, number);
+CREATE INDEX review_moves_review_id_number_idx ON public.review_moves USING btree (review_id, number);
+CREATE TRIGGER note_delete AFTER DELETE ON public.review_moves REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_review_moves();
+CREATE TRIGGER note_insert AFTER INSERT ON public.review_moves REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_review_moves();
+CREATE TRIGGER note_update AFTER UPDATE ON public.review_moves REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_review_moves();
+ALTER TABLE ONLY public.review_moves ADD CONSTRAINT review_moves_review_id_fkey FOREIGN KEY (review_id) REFERENCES public.reviews(id);
+
+CREATE TABLE public.review_news (
+    number bigint NOT NULL,
+    request_id uuid NOT NULL,
+    name text NOT NULL,
+    is_proved boolean NOT NULL
+);
+ALTER TABLE public.review_news ALTER COLUMN number ADD GENERATED ALWAYS AS IDENTITY ( SEQUENCE NAME public.review_news_number_seq START WITH 1 INCREMENT BY 1 NO MINVALUE NO MAXVALUE CACHE 1 );
+ALTER TABLE ONLY public.review_news ADD CONSTRAINT review_news_pkey PRIMARY KEY (number);
+
+CREATE TABLE public.review_populations (
+    review_id uuid NOT NULL,
+    "position" integer NOT NULL,
+    application_id uuid,
+    import_number integer,
+    file_rows integer,
+    accounts integer NOT NULL,
+    held integer NOT NULL,
+    items integer NOT NULL,
+    excluded jsonb DEFAULT '{}'::jsonb NOT NULL
+);
+ALTER TABLE ONLY public.review_populations ADD CONSTRAINT review_populations_pkey PRIMARY KEY (review_id, "position");
+CREATE INDEX review_populations_application_id_idx ON public.review_populations USING btree (application_id);
+ALTER TABLE ONLY public.review_populations ADD CONSTRAINT review_populations_application_id_fkey FOREIGN KEY (application_id) REFERENCES public.applications(id);
+ALTER TABLE ONLY public.review_populations ADD CONSTRAINT review_populations_review_id_fkey FOREIGN KEY (review_id) REFERENCES public.reviews(id);
+
+CREATE TABLE public.review_scopes (
+    review_id uuid NOT NULL,
+    kind text NOT NULL,
+    id uuid NOT NULL,
+    reason text NOT NULL,
+    CONSTRAINT kind_is_known CHECK ((kind = ANY (ARRAY['Entitlement'::text, 'Identity'::text, 'Model'::text])))
+);
+ALTER TABLE ONLY public.review_scopes ADD CONSTRAINT review_scopes_pkey PRIMARY KEY (review_id, kind, id);
+ALTER TABLE ONLY public.review_scopes ADD CONSTRAINT review_scopes_review_id_fkey FOREIGN KEY (review_id) REFERENCES public.reviews(id);
+
+CREATE TABLE public.review_submissions (
+    id uuid NOT NULL,
+    number bigint NOT NULL,
+    review_id uuid NOT NULL,
+    reviewer_id uuid NOT NULL,
+    reviewer_name text NOT NULL,
+    statement text NOT NULL,
+    counts jsonb NOT NULL,
+    digest text NOT NULL,
+    submitted_by uuid NOT NULL,
+    submitted_by_name text NOT NULL,
+    submitted_on timestamp with time zone NOT NULL
+);
+ALTER TABLE public.review_submissions ALTER COLUMN number ADD GENERATED ALWAYS AS IDENTITY ( SEQUENCE NAME public.review_submissions_number_seq START WITH 1 INCREMENT BY 1 NO MINVALUE NO MAXVALUE CACHE 1 );
+ALTER TABLE ONLY public.review_submissions ADD CONSTRAINT review_submissions_pkey PRIMARY KEY (id);
+CREATE INDEX review_submissions_review_id_number_idx ON public.review_submissions USING btree (review_id, number);
+CREATE TRIGGER note_delete AFTER DELETE ON public.review_submissions REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_review_submissions();
+CREATE TRIGGER note_insert AFTER INSERT ON public.review_submissions REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_review_submissions();
+CREATE TRIGGER note_update AFTER UPDATE ON public.review_submissions REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_review_submissions();
+ALTER TABLE ONLY public.review_submissions ADD CONSTRAINT review_submissions_review_id_fkey FOREIGN KEY (review_id) REFERENCES public.reviews(id);
+
+CREATE TABLE public.review_templates (
+    id uuid NOT NULL,
+    name text NOT NULL,
+    every_months integer NOT NULL,
+    days_to_review integer NOT NULL,
+    next_on timestamp with time zone NOT NULL,
+    opens boolean NOT NULL,
+    body jsonb NOT NULL,
+    last_review_id uuid,
+    fault text DEFAULT ''::text NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    CONSTRAINT every_is_positive CHECK ((every_months > 0))
+);
+ALTER TABLE ONLY public.review_templates ADD CONSTRAINT review_templates_pkey PRIMARY KEY (id);
+CREATE UNIQUE INDEX review_templates_by_name ON public.review_templates USING btree (lower(name));
+CREATE TRIGGER note_delete AFTER DELETE ON public.review_templates REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_review_templates();
+CREATE TRIGGER note_insert AFTER INSERT ON public.review_templates REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_review_templates();
+CREATE TRIGGER note_update AFTER UPDATE ON public.review_templates REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_review_templates();
+
+CREATE TABLE public.reviews (
+    id uuid NOT NULL,
+    number bigint NOT NULL,
+    name text NOT NULL,
+    description text DEFAULT ''::text NOT NULL,
+    type text NOT NULL,
+    status text DEFAULT 'Draft'::text NOT NULL,
+    scope jsonb DEFAULT '{}'::jsonb NOT NULL,
+    stages jsonb NOT NULL,
+    fallback jsonb,
+    due_on timestamp with time zone NOT NULL,
+    period_from timestamp with time zone,
+    period_until timestamp with time zone,
+    explained text NOT NULL,
+    on_silence text NOT NULL,
+    statement text NOT NULL,
+    owner_id uuid,
+    created_by text NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    opened_on timestamp with time zone,
+    closed_on timestamp with time zone,
+    completed_on timestamp with time zone,
+    canceled_on timestamp with time zone,
+    reminded_on timestamp with time zone,
+    held text,
+    digest text,
+    item_count integer DEFAULT 0 NOT NULL,
+    template_id uuid,
+    surprise_of integer,
+    list_key text GENERATED ALWAYS AS (public.time_key(created_at, number)) STORED NOT NULL COLLATE pg_catalog."C",
+    CONSTRAINT explained_is_known CHECK ((explained = ANY (ARRAY['each'::text, 'by model'::text, 'carry over'::text]))),
+    CONSTRAINT on_silence_is_known CHECK ((on_silence = ANY (ARRAY['escalate'::text, 'flag'::text, 'approve'::text]))),
+    CONSTRAINT opened_reviews_are_pinned CHECK (((opened_on IS NULL) = (digest IS NULL))),
+    CONSTRAINT status_is_known CHECK ((status = ANY (ARRAY['Draft'::text, 'Open'::text, 'Closed'::text, 'Completed'::text, 'Canceled'::text]))),
+    CONSTRAINT type_is_known CHECK ((type = ANY (ARRAY['Application'::text, 'Supervisor'::text, 'Entitlement'::text, 'Group Contents'::text, 'Privileged'::text, 'Unexplained'::text, 'Changed'::text, 'Unmatched'::text, 'Leavers'::text, 'Model'::text])))
+);
+ALTER TABLE public.reviews ALTER COLUMN number ADD GENERATED ALWAYS AS IDENTITY ( SEQUENCE NAME public.reviews_number_seq START WITH 1 INCREMENT BY 1 NO MINVALUE NO MAXVALUE CACHE 1 );
+ALTER TABLE ONLY public.reviews ADD CONSTRAINT reviews_number_key UNIQUE (number);
+ALTER TABLE ONLY public.reviews ADD CONSTRAINT reviews_pkey PRIMARY KEY (id);
+CREATE UNIQUE INDEX reviews_listed_ ON public.reviews USING btree (list_key);
+CREATE INDEX reviews_listed_status ON public.reviews USING btree (status, list_key);
+CREATE INDEX reviews_listed_status_type ON public.reviews USING btree (status, type, list_key);
+CREATE INDEX reviews_listed_type ON public.reviews USING btree (type, list_key);
+CREATE INDEX reviews_open ON public.reviews USING btree (due_on) WHERE (status = 'Open'::text);
+CREATE TRIGGER keep_list_on_delete AFTER DELETE ON public.reviews REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_reviews_on_delete();
+CREATE TRIGGER keep_list_on_insert AFTER INSERT ON public.reviews REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_reviews_on_insert();
+CREATE TRIGGER keep_list_on_truncate AFTER TRUNCATE ON public.reviews FOR EACH STATEMENT EXECUTE FUNCTION public.empty_list();
+CREATE TRIGGER keep_list_on_update AFTER UPDATE ON public.reviews REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_reviews_on_update();
+CREATE TRIGGER note_delete AFTER DELETE ON public.reviews REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_reviews();
+CREATE TRIGGER note_insert AFTER INSERT ON public.reviews REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_reviews();
+CREATE TRIGGER note_update AFTER UPDATE ON public.reviews REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_reviews();
 
 CREATE TABLE public.schedule_firings (
     application_id uuid NOT NULL,
@@ -1854,7 +2160,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- 027b511bec0c function keep_audit_events_on_insert()
 -- 226ca6fff913 function keep_audit_events_on_update()
 -- a533549675e8 function keep_checkpoint()
--- 4baf38b3a528 function name_of(text, uuid)
+-- b1343684eae1 function name_of(text, uuid)
 -- d2501ff38393 function note_changes(text)
 -- f08f26e9882f function take_chain()
 
@@ -1884,12 +2190,13 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- 5194940598e4 function awaited_type(text)
 -- f30a2172565d function default_group_header()
 -- 2abf66c0de71 function deliveries_channel()
--- 920127e03d11 function event_description(text)
--- 47244992b069 function event_display(text)
+-- 6e03c9baa603 function event_description(text)
+-- 840aa6dda2e6 function event_display(text)
 -- 700f8e8da35e function failures_until_probed()
 -- ede511480115 function levels_in_order()
 -- ffcf7ca205b3 function notifications_channel()
 -- 2b64f40ba68c function personnel_events_channel()
+-- cd97ab0ea9cf function reviews_channel()
 
 -- In rolecall/schema/core.sql:
 -- 7edf6353787d function empty_list()
@@ -2003,6 +2310,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- 2cd8efd87cee function person_or_administrators(uuid)
 -- c9a65c8e0d2b function notify_of_report(uuid, uuid, boolean)
 -- bc0b52647adb function notify_of_request_events()
+-- bc30bf43e356 function notify_of_review_events()
 -- 5527be595628 function notify_of_stand_in()
 -- 77cc27fedc28 function notify_reviewers(uuid[], text)
 -- 77349459b596 function people_of_rule(uuid)
@@ -2020,6 +2328,26 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- In rolecall/schema/reports.sql:
 -- f80f98abb96e function note_reports()
 -- b23fff13ad0f function ship_reports()
+
+-- In rolecall/schema/reviews.sql:
+-- 574da32c056f function follow_review_requests()
+-- 8dc25545fd87 function keep_review_items_on_delete()
+-- 627470b7e41a function keep_review_items_on_insert()
+-- 8fe8be4cbb65 function keep_review_items_on_update()
+-- c1acd8ef6efa function keep_reviews_on_delete()
+-- 6fe5e72f6191 function keep_reviews_on_insert()
+-- a9aacc3e52db function keep_reviews_on_update()
+-- 7d1185bfdace function matched_then(public.accounts, timestamp with time zone)
+-- fe2f9ae307b9 function note_import_to_review()
+-- 5152dc87a1b8 function note_review_acceptances()
+-- 89561e75ff6a function note_review_bulks()
+-- 868e59d08478 function note_review_decisions()
+-- 65b1bf060d69 function note_review_moves()
+-- 84a699734b9b function note_review_submissions()
+-- 670ac3a0dc20 function note_review_templates()
+-- 523acb241b5b function note_reviews()
+-- 1dbcc96d280e function review_obstacle(uuid, timestamp with time zone)
+-- e72c65c0e96b function show_review_items()
 
 -- In rolecall/schema/settings.sql:
 -- bec20d207cb1 function note_settings()
@@ -2042,12 +2370,14 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 
 -- In rolecall/schema/webhooks.sql:
 -- e88e8db3729f function fan_out_events()
+-- c7c3f73af6f8 function fan_out_review_events()
 -- 9e0666983041 function keep_webhook_deliveries_on_delete()
 -- fcb5fc2085b7 function keep_webhook_deliveries_on_insert()
 -- e696d0f4cfae function keep_webhook_deliveries_on_update()
 -- 454b0df5f5f0 function note_webhook_callbacks()
 -- 1b9b23f53b14 function note_webhooks()
 -- 943e6454a02e function webhook_body(uuid, timestamp with time zone, text, json)
+-- 462a2fb1e4b1 function webhook_review_body(uuid, timestamp with time zone, text, json)
 
 -- In rolecall/schema/work_items.sql:
 -- a941467fc1b4 function note_comments()

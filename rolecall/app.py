@@ -39,6 +39,9 @@ from rolecall.notifications.routes import ROUTERS as NOTIFICATIONS
 from rolecall.operate.routes import router as metrics
 from rolecall.personnel_events import routes as personnel_events
 from rolecall.reports.routes import router as reports
+from rolecall.reviews.routes import items as review_items
+from rolecall.reviews.routes import repeated as review_templates
+from rolecall.reviews.routes import router as reviews
 from rolecall.settings.routes import router as settings
 from rolecall.source_tests.routes import router as source_tests
 from rolecall.sources.routes import router as sources
@@ -54,7 +57,7 @@ from rolecall.web.openapi import document
 from rolecall.web.replica import Replica
 from rolecall.web.request_times import RequestTimes
 from rolecall.web.services import Services
-from rolecall.webhooks.payload import EVENTS, Payload
+from rolecall.webhooks.payload import DESCRIBED
 from rolecall.webhooks.routes import callbacks, deliveries, hooks
 
 ROUTERS = [
@@ -89,6 +92,9 @@ ROUTERS = [
     personnel_events.router,
     personnel_events.administration,
     reports,
+    review_items,
+    review_templates,
+    reviews,
     rollbacks,
     settings,
     simulations,
@@ -146,4 +152,4 @@ async def _open_pool(app: Litestar) -> AsyncGenerator[None]:
 
 
 def _describe(app: Litestar, base_url: str) -> Json:
-    return document(app, base_url, EVENTS, Payload)
+    return document(app, base_url, DESCRIBED)

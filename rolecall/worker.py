@@ -8,6 +8,7 @@ import contextlib
 import gc
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
+from functools import partial
 from uuid import UUID
 
 import msgspec
@@ -34,6 +35,7 @@ from rolecall.console.actions import delete_old_sessions
 from rolecall.console.queries import scopes_of
 from rolecall.core import clock
 from rolecall.core.authors import by_system, written_by
+from rolecall.core.checking import Facts
 from rolecall.core.config import Config
 from rolecall.core.db import Db, Pool, make_pool, transaction
 from rolecall.core.heartbeat import EVERY_SECONDS, beat, delete_stale_heartbeats
@@ -51,6 +53,9 @@ from rolecall.personnel_events.model import CHANNEL as PERSONNEL_EVENTS_CHANNEL
 from rolecall.personnel_events.stages import follow_event
 from rolecall.reports.model import CHANNEL as REPORTS_CHANNEL
 from rolecall.reports.running import run_reports
+from rolecall.reviews import following as reviews
+from rolecall.reviews import templates
+from rolecall.reviews.model import CHANNEL as REVIEWS_CHANNEL
 from rolecall.web.idempotency import delete_old_answers
 from rolecall.webhooks import actions as webhooks
 from rolecall.webhooks.sender import Sender
@@ -168,6 +173,35 @@ async def close_loops(pool: Pool, _: Config, now: datetime) -> bool:
     return False
 
 
+_FOLLOWED = (
+    reviews.follow_requests,
+    reviews.follow_due,
+    reviews.replace_unavailable,
+    reviews.withdraw_archived,
+    reviews.retire_unknown,
+)
+
+
+async def follow_reviews(pool: Pool, config: Config, now: datetime) -> bool:
+    """Apply requests, imports and due dates to reviews; a failing step must not block the others."""
+    async with pool.connection() as db:
+        numbers = await reviews.imports_to_review(db)
+        due = await templates.due_templates(db, now)
+    facts = Facts(now=now, zone=config.timezone)
+    steps: list[Callable[..., Awaitable[None]]] = [
+        *_FOLLOWED,
+        *(partial(reviews.follow_import, import_number=number) for number in numbers),
+        *(partial(templates.follow_template, id=id, facts=facts) for id in due),
+    ]
+    for step in steps:
+        try:
+            async with pool.connection() as db, written_by(db, "reviews", by_system("follow_reviews", now)):
+                await step(db, now=now)
+        except Exception as fault:
+            log.error("work failed", work="follow reviews", exc_info=fault)
+    return False
+
+
 async def write_reports(pool: Pool, config: Config, now: datetime) -> bool:
     return await run_reports(pool, config, now, scopes_of)
 
@@ -202,6 +236,7 @@ LOOPS = [
     Loop("reminders", remind_and_escalate),
     Loop("finished imports", close_loops, channel=FINISHED_CHANNEL),
     Loop("personnel events", follow_events, channel=PERSONNEL_EVENTS_CHANNEL),
+    Loop("reviews", follow_reviews, channel=REVIEWS_CHANNEL),
     Loop("reports", write_reports, channel=REPORTS_CHANNEL),
     Loop("sign-in mails", sign_in_mail.send_links, every=5, channel=sign_in_mail.CHANNEL),
 ]

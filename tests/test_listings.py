@@ -54,8 +54,12 @@ async def test_listing_can_be_read_with_all_filters_combined(db: Db, name: str) 
     assert (page.items, page.total_count) == ([], 0)
 
 
-# Members are only listed per model, holders per duty.
-UNLISTED = {("access_model_members", ()), ("duty_holders", ())}
+# Members are only listed per model, holders per duty, items per review.
+UNLISTED = {("access_model_members", ()), ("duty_holders", ())} | {
+    ("review_items", chosen)
+    for size in range(4)
+    for chosen in combinations(("status", "reviewer_id", "application_id"), size)
+}
 
 
 async def test_every_list_has_an_index_for_each_combination_of_its_filters(db: Db) -> None:

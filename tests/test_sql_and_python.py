@@ -14,6 +14,7 @@ from rolecall.core import schema
 from rolecall.core.db import Db, fetch_rows
 from rolecall.personnel_events.model import CHANNEL as PERSONNEL_EVENTS
 from rolecall.reports.model import CHANNEL as REPORTS
+from rolecall.reviews.model import CHANNEL as REVIEWS
 from rolecall.webhooks.actions import CHANNEL as DELIVERIES
 
 ROOT = Path(__file__).parents[1]
@@ -51,7 +52,7 @@ async def test_statements_that_fire_a_trigger_name_its_file(db: Db) -> None:
         "access_model_members", "access_request_events", "access_requests", "accounts", "application_imports",
         "applications", "assignments", "conflict_exceptions", "conflicts", "curations", "duties",
         "duty_holders", "duty_rule_duties", "identities", "import_runs", "notification_channels",
-        "personnel_events", "stand_ins", "webhooks",
+        "personnel_events", "review_events", "review_items", "stand_ins", "webhooks",
     }  # fmt: skip
     assert len(found) > 10
     silent = {block for _, block in found if not re.search(r"[Ff]ires? .*schema/\w+\.sql", block)}
@@ -82,6 +83,7 @@ def test_every_channel_that_the_worker_listens_to_has_a_notifier() -> None:
         PERSONNEL_EVENTS: "pg_notify(personnel_events_channel(), '')",
         DRY_RUNS: "nudge(db, CHANNEL)",
         REPORTS: "nudge(db, CHANNEL)",
+        REVIEWS: "pg_notify(reviews_channel(), '')",
         SIGN_IN_MAILS: "nudge(db, CHANNEL)",
         DELIVERIES: "pg_notify(deliveries_channel(), '')",
     }
@@ -97,7 +99,12 @@ def test_channels_are_named_in_one_place() -> None:
         for name in re.findall(r"pg_notify\(([^,]+),", path.read_text())
     }
 
-    assert notified == {"personnel_events_channel()", "deliveries_channel()", "notifications_channel()"}
+    assert notified == {
+        "personnel_events_channel()",
+        "deliveries_channel()",
+        "notifications_channel()",
+        "reviews_channel()",
+    }
 
 
 def _blocks(text: str) -> list[str]:

@@ -40,6 +40,8 @@ OWNERS = {
     "access_requests": "access_request_events access_requests past_resolutions privileges related_items"
     " request_conflicts responses"
     " waiting_requests",
+    "reviews": "imports_to_review review_acceptances review_bulks review_decisions review_events review_items"
+    " review_moves review_news review_populations review_scopes review_submissions review_templates reviews",
     "personnel_events": "event_news personnel_events stages",
     "webhooks": "webhook_attempts webhook_callbacks webhook_deliveries webhook_tallies webhooks",
     "reports": "report_firings reports",
@@ -50,7 +52,7 @@ OWNERS = {
 OWNER = {table: package for package, tables in OWNERS.items() for table in tables.split()}
 # Who names a table above it, and why. An audit entry shows the name of what changed.
 _AUDITED = "access_models access_requests accounts application_imports applications identities personnel_events tokens"
-_AUDITED += " conflicts duties duty_rules"
+_AUDITED += " conflicts duties duty_rules review_items review_templates reviews"
 EXCEPTIONS: dict[tuple[str, str], str] = {
     ("applications", "import_files"): "the detail of an application shows its last import",
     ("applications", "import_log"): "the detail of an application shows its last import",

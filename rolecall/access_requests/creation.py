@@ -7,7 +7,7 @@ from uuid import UUID
 
 from rolecall.access_requests import separation
 from rolecall.access_requests.enrichment import enrich, granting_models
-from rolecall.access_requests.model import NewPrivilege, NewRequest, RequestEvent, TargetType
+from rolecall.access_requests.model import APPROVE, NewPrivilege, NewRequest, RequestEvent, TargetType
 from rolecall.access_requests.moving import approve, record_events
 from rolecall.access_requests.requirements import RuleReviewers, people_for, reviewers_of
 from rolecall.access_requests.shapes import AccessModelReference
@@ -60,8 +60,11 @@ async def create_enriched(
     content = "Access request created"
     await record_activity_of(db, ids, author=caller.name, action="Created", content=content, now=now)
     await record_events(db, [RequestEvent.CREATED], ids, caller, now)
-    free = [id for id, rules in asked.items() if all(rule.type != RequirementType.APPROVE for rule in rules)]
-    await approve(db, free, SYSTEM, now)
+    free = [
+        id for id, rules in asked.items() if all(rule.is_met or rule.type != RequirementType.APPROVE for rule in rules)
+    ]
+    said = {id: "; ".join(each.reason for each in requests[id].approvals) or APPROVE.text for id in free}
+    await approve(db, free, SYSTEM, now, said)
     return ids
 
 
@@ -120,7 +123,7 @@ def _response_rows(id: UUID, asked: Sequence[RuleReviewers]) -> list[dict[str, A
             "reason": rule.reason,
             "reviewer_id": reviewer.id,
             "reviewer_name": reviewer.name,
-            "response": "Pending",
+            "response": "Approved" if rule.is_met else "Pending",
         }
         for number, rule in enumerate(asked)
         for position, reviewer in enumerate(rule.reviewers)
@@ -142,10 +145,18 @@ def _conflict_rows(id: UUID, conflicts: Sequence[WouldConflict]) -> list[dict[st
 
 
 def _related_rows(id: UUID, new: NewRequest) -> list[dict[str, Any]]:
-    if not (item := new.related):
-        return []
-    row = {"item_id": item.id, "kind": item.kind, "number": item.number, "status": item.status, "stage": item.stage}
-    return [{"request_id": id, **row}]
+    return [
+        {
+            "request_id": id,
+            "item_id": item.id,
+            "kind": item.kind,
+            "number": item.number,
+            "status": item.status,
+            "stage": item.stage,
+        }
+        for item in (new.related, *new.also_related)
+        if item
+    ]
 
 
 def _comment_rows(id: UUID, new: NewRequest, caller: Caller, now: datetime) -> list[dict[str, Any]]:

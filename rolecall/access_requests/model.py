@@ -210,13 +210,22 @@ class RelatedItem(msgspec.Struct, frozen=True, kw_only=True):
     event_type: str | None = None
 
 
+class PriorApproval(msgspec.Struct, frozen=True):
+    """An approval that was given before the request was made, such as by a review."""
+
+    reason: str
+    reviewer_id: UUID
+    reviewer_name: str
+
+
 class NewRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A request to create. Without an identity it is about the group `target_name`.
 
     For an identity, `target_name` defaults to the username of its account, its e-mail or its name.
     `models_in_effect` are the models that match the identity after fulfilment, by default those that match it now.
     `target_risk` is the risk of the group, for a request about a whole group.
-    `is_unmatched`: the account is not known to be the identity's.
+    `is_unmatched`: the account is not known to be the identity's. `approvals` were given before, and replace those of
+    the approval policy; `also_related` are further items that it belongs to.
     """
 
     action: RequestAction
@@ -232,6 +241,8 @@ class NewRequest(msgspec.Struct, frozen=True, kw_only=True):
     comment: str | None = None
     target_risk: Level = Level.NONE
     is_unmatched: bool = False
+    approvals: Sequence[PriorApproval] = ()
+    also_related: Sequence[RelatedItem] = ()
 
     def raises_access(self) -> bool:
         """Return whether the request must be approved like an Add, because it asks for more access than the target has.

@@ -8,7 +8,7 @@ from uuid import UUID
 
 import msgspec
 
-from rolecall.access_requests.model import NewRequest
+from rolecall.access_requests.model import NewRequest, PriorApproval
 from rolecall.core.db import Db, fetch_rows
 from rolecall.duties.model import RuleResponse
 from rolecall.duties.prevention import WouldConflict
@@ -32,6 +32,8 @@ class RuleReviewers(msgspec.Struct, frozen=True):
     type: RequirementType
     reason: str
     reviewers: list[PersonReference]
+    # The approval was given before the request was made.
+    is_met: bool = False
 
 
 class ApplicationPeople(msgspec.Struct, frozen=True):
@@ -93,12 +95,19 @@ def reviewers_of(
                 reviewers = people.available(people.administrators, own) or [ADMINISTRATORS]
                 reason = f"{rule.reason}; the administrators respond because {_UNAVAILABLE[rule.responder]}"
             asked.append(RuleReviewers(rule.type, reason, reviewers))
+    if new.approvals:
+        asked = [*map(_met, new.approvals), *(rule for rule in asked if rule.type is not RequirementType.APPROVE)]
     # A rule that blocks refuses gains before; what is left takes a control away.
     asked += [_rule_owner(each, own, people) for each in conflicts if each.response is not RuleResponse.WARN]
     if all(rule.type != RequirementType.RESOLVE for rule in asked):
         administrators = people.available(people.administrators, own) or [ADMINISTRATORS]
         asked.append(RuleReviewers(RequirementType.RESOLVE, _NO_RULE, administrators))
     return asked
+
+
+def _met(approval: PriorApproval) -> RuleReviewers:
+    reviewer = PersonReference(approval.reviewer_id, approval.reviewer_name)
+    return RuleReviewers(RequirementType.APPROVE, approval.reason, [reviewer], is_met=True)
 
 
 def _rule_owner(conflict: WouldConflict, own: set[UUID | None], people: People) -> RuleReviewers:

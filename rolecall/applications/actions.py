@@ -48,7 +48,7 @@ async def create_application(db: Db, raw: Json, facts: Facts, caller: Caller | N
 
 
 async def change_application(db: Db, id: UUID, raw: Json, facts: Facts, caller: Caller | None = None) -> None:
-    """Change the given fields only; null removes a connector, schedule, owner or guard."""
+    """Change the given fields only; null removes a connector, schedule, owner, guard or interval of reviews."""
     current = await _current(db, id)
     _require_right(caller, raw, is_source=current.is_identity_source)
     facts = await with_mentioned_identities(db, facts, raw)
@@ -176,14 +176,18 @@ def _taken(name: str) -> Invalid:
 
 def _columns_of(body: ApplicationFields, raw: Json, guard: Guard) -> dict[str, Any]:
     """Return the columns that the given fields set."""
-    simple = ("name", "priority", "is_identity_source", "is_archived", "owner_id", "provisioner_ids")
+    simple = (
+        "name", "priority", "is_identity_source", "is_archived", "owner_id", "provisioner_ids", "review_every_months",
+        "surprise_reviews",
+    )  # fmt: skip
     columns = {field: value for field in simple if (value := getattr(body, field, None)) is not None}
     if "name" in columns:
         columns["name_key"] = sort_key(columns["name"])
     if _is_removed(raw, "ownerId"):
         columns["owner_id"] = None
-    if _is_removed(raw, "guard"):
-        columns["guard"] = None
+    for field, column in (("guard", "guard"), ("reviewEveryMonths", "review_every_months")):
+        if _is_removed(raw, field):
+            columns[column] = None
     if body.guard:
         columns["guard"] = Jsonb(
             {**msgspec.to_builtins(guard), **body.guard.model_dump(by_alias=True, exclude_none=True)}

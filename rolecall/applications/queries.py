@@ -94,7 +94,8 @@ async def configurations(db: Db, *, id: UUID | None = None, name: str | None = N
         """SELECT jsonb_build_object(
                       'id', a.id, 'name', a.name, 'priority', a.priority, 'isIdentitySource', a.is_identity_source,
                       'isArchived', a.is_archived, 'ownerId', a.owner_id, 'provisionerIds', a.provisioner_ids,
-                      'guard', a.guard,
+                      'guard', a.guard, 'reviewEveryMonths', a.review_every_months,
+                      'surpriseReviews', a.surprise_reviews,
                       'schedule', (SELECT jsonb_build_object('cron', s.cron, 'locations', s.locations)
                                    FROM schedules s WHERE s.application_id = a.id),
                       'connector', (SELECT jsonb_build_object('name', c.name, 'vendor', c.vendor, 'files',

@@ -137,6 +137,8 @@ class ApplicationConfiguration(msgspec.Struct, rename="camel"):
     owner_id: UUID | None
     provisioner_ids: list[UUID]
     guard: Guard | None
+    review_every_months: int | None
+    surprise_reviews: bool
 
 
 def _exists(id: UUID, info: ValidationInfo) -> UUID:
@@ -240,6 +242,9 @@ class ApplicationFields(Body):
     connector: ConnectorBody | None = None
     schedule: ScheduleBody | None = None
     guard: GuardBody | None = None
+    # How often access must be reviewed; and whether unexplained access of an import is reviewed at once.
+    review_every_months: Annotated[int, Field(ge=1, le=60)] | None = None
+    surprise_reviews: Flag | None = None
 
 
 class PeopledFields(ApplicationFields):

@@ -15,11 +15,13 @@ NAMED: dict[str, Callable[[], calls.Call[Any]]] = {
     "rule_id": calls.list_duty_rules,
     "conflicts": calls.list_duties,
     "without": calls.list_duties,
+    "review_id": calls.list_reviews,
+    "review_template_id": calls.list_review_templates,
 }
 
 # Parameters that accept a person's full name, e-mail or employee ID in place of an id.
 PEOPLE = {"identity_id", "owner_id", "provisioner_ids", "supervisor_id", "reviewer_id", "assignee_id"}
-PEOPLE |= {"approver_id", "control_owner_id", "stand_in_id"}
+PEOPLE |= {"approver_id", "control_owner_id", "reviewer_ids", "stand_in_id"}
 
 # Of these, the parameters that an empty value clears.
 CLEARED = {"supervisor_id"}
@@ -55,6 +57,22 @@ WORDS: dict[tuple[str, str], list[str]] = {
     ("event", "status"): _WORK,
     ("", "outcome"): ["sending", "sent", "kept", "deferred", "refused", "channel", "unknown"],
     ("notify", "channel"): ["Email", "Slack", "Teams"],
+    ("review", "status"): ["Draft", "Open", "Closed", "Completed", "Canceled", "Pending", "Approved", "Flagged"],
+    ("review", "type"): [
+        "Application",
+        "Supervisor",
+        "Entitlement",
+        "GroupContents",
+        "Privileged",
+        "Unexplained",
+        "Changed",
+        "Unmatched",
+        "Leavers",
+        "Model",
+    ],
+    ("", "decision"): ["Keep", "KeepUntil", "Change", "Revoke", "NotMine", "Unsure"],
+    ("", "explained"): ["each", "by model", "carry over"],
+    ("", "on_silence"): ["escalate", "flag", "approve"],
     ("stand-in", "type"): ["Approve", "Resolve", "Verify"],
     ("delivery", "status"): ["Pending", "Delivered", "Failed", "Parked"],
     ("request", "type"): ["Add", "Change", "Remove", "Suspend", "Restore"],
@@ -90,6 +108,15 @@ HELP = {
     "provisioner_ids": "A full name, an e-mail, an employee ID or an id (repeatable).",
     "is_read": "true or false.",
     "outcome": "The outcome of the message.",
+    "confirm": "Close it although silence flags many accounts.",
+    "due_on": _A_TIME,
+    "explained": "What happens to access that a model explains.",
+    "fallback": "Who reviews if nobody else can: reviewer, and identityId if the reviewer is Identity.",
+    "item_ids": "The id of an item (repeatable).",
+    "on_silence": "What happens to items without a decision after the due date.",
+    "reviewer_ids": "A reviewer (repeatable). Default: all who have items left.",
+    "review": "The fields of a new review: type, scope, stages and others.",
+    "stages": "A list of reviewer, and identityId if the reviewer is Identity.",
     "reminders": "remindAfterDays, escalateAfterDays, escalateTo, days and holidays.",
     "reviewer_id": "The reviewer, by full name, e-mail, employee ID or id. Default: yourself.",
     "schedule": "A cron expression, and the locations of the files or of the report.",

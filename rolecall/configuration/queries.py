@@ -81,6 +81,8 @@ def _application(found: ApplicationConfiguration, names: Names) -> ApplicationEn
         names.get(found.owner_id),
         [names[id] for id in found.provisioner_ids if id in names],
         found.guard,
+        found.review_every_months,
+        found.surprise_reviews,
     )
 
 

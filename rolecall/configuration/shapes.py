@@ -8,7 +8,6 @@ from pydantic import BaseModel, Field
 
 from rolecall.access_models.model import Condition, ModelPermission
 from rolecall.access_models.shapes import MOST_ACCESSES, Conditions, GrantsBody
-from rolecall.access_requests.model import RequestEvent
 from rolecall.applications.shapes import (
     MOST_PROVISIONERS,
     ApplicationFields,
@@ -27,6 +26,7 @@ from rolecall.reports.shapes import MOST_RECIPIENTS, ReportFields, ReportSchedul
 from rolecall.settings.model import CustomField, Guard
 from rolecall.settings.policy import EventType, Level, RequestAction, RequirementType, Responder
 from rolecall.settings.shapes import MOST_RULES, ResponderName, RuleFields, SettingsFields
+from rolecall.webhooks.model import HookEvent
 from rolecall.webhooks.shapes import HookFields
 
 
@@ -60,6 +60,8 @@ class ApplicationEntry(msgspec.Struct, rename="camel"):
     owner: str | None
     provisioners: list[str]
     guard: Guard | None
+    review_every_months: int | None
+    surprise_reviews: bool
 
 
 class GrantsEntry(msgspec.Struct):
@@ -85,7 +87,7 @@ class WebhookEntry(msgspec.Struct):
 
     name: str
     url: str
-    events: list[RequestEvent]
+    events: list[HookEvent]
     application: str | None
     enabled: bool
 

@@ -19,6 +19,8 @@ class Scope(StrEnum):
     ACCESS_REQUESTS_WRITE = "access-requests:write"
     DUTIES_READ = "duties:read"
     DUTIES_WRITE = "duties:write"
+    REVIEWS_READ = "reviews:read"
+    REVIEWS_WRITE = "reviews:write"
     WEBHOOKS_MANAGE = "webhooks:manage"
     CONFIG_MANAGE = "config:manage"
     TOKENS_MANAGE = "tokens:manage"

@@ -314,21 +314,22 @@ async def tidy_lists(db: Db) -> None:
 
 async def totals_by(db: Db, table: str, column: str, values: Sequence[str], **others: str) -> dict[str, int]:
     """Return the stored total for each value of a facet, under fixed values of other facets."""
+    totals = await totals_of(db, table, [{column: value, **others} for value in values])
+    return dict(zip(values, totals, strict=True))
+
+
+async def totals_of(db: Db, table: str, facets: Sequence[dict[str, str]]) -> list[int]:
+    """Return the stored total of each combination of facets."""
     rows = await fetch_rows(
         db,
-        """SELECT value,
-                  (coalesce((SELECT total FROM list_contents WHERE list = %(list)s AND facet = own.facet), 0)
+        """SELECT (coalesce((SELECT total FROM list_contents WHERE list = %(list)s AND facet = own.facet), 0)
                    + coalesce((SELECT sum(rows) FROM list_changes WHERE list = %(list)s AND facets @> own.facet), 0)
                   )::bigint
-           FROM unnest(%(values)s::text[]) AS value
-           CROSS JOIN LATERAL (
-               SELECT jsonb_build_object(%(column)s::text, value) || %(others)s AS facet) AS own""",
+           FROM jsonb_array_elements(%(facets)s) WITH ORDINALITY AS own (facet, n) ORDER BY own.n""",
         list=table,
-        column=column,
-        values=list(values),
-        others=Jsonb(others),
+        facets=Jsonb(list(facets)),
     )
-    return dict(rows)
+    return [total for (total,) in rows]
 
 
 async def fetch_page(

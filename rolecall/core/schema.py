@@ -41,6 +41,7 @@ PACKAGES: tuple[str, ...] = (
     "stand_ins",
     "access_requests",
     "conflicts",
+    "reviews",
     "personnel_events",
     "webhooks",
     "reports",

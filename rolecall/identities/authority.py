@@ -46,6 +46,8 @@ class PersonRelation(StrEnum):
     PROVISIONER = "provisioner"
     # The person responds for a reviewer or an owner: named for a time, or during the leave of that person.
     STAND_IN = "stand-in"
+    # The person decides items of a review.
+    REVIEWER = "reviewer"
 
 
 class RecordType(StrEnum):
@@ -59,6 +61,8 @@ class RecordType(StrEnum):
     MODEL = "AccessModel"
     CONFLICT = "Conflict"
     STAND_IN = "StandIn"
+    REVIEW = "Review"
+    REVIEW_ITEM = "ReviewItem"
 
 
 class GovernedRecord(msgspec.Struct, frozen=True):
@@ -106,6 +110,8 @@ ALLOWED: Mapping[RecordType, Mapping[PersonRelation | Role, frozenset[str]]] = {
     RecordType.MODEL: {_R.OWNER: _SEEN},
     RecordType.CONFLICT: {_R.SELF: _SEEN, _R.SUPERVISOR: _SEEN, _R.OWNER: _SEEN, _R.STAND_IN: _SEEN},
     RecordType.STAND_IN: {_R.SELF: _SEEN, _R.STAND_IN: _SEEN},
+    RecordType.REVIEW: {_R.OWNER: _SEEN, _R.REVIEWER: _SEEN, _R.STAND_IN: _SEEN},
+    RecordType.REVIEW_ITEM: {_R.OWNER: _SEEN, _R.REVIEWER: _SEEN, _R.STAND_IN: _SEEN},
 }
 
 

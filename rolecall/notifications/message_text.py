@@ -88,6 +88,7 @@ DEFAULTS = {
         "You act as the owner of {{ what }}",
         "{{ person }} owned {{ what }} and is no longer active. Choose another owner, or keep them yourself.",
     ),
+    NotificationKind.REVIEW: ("Review {{ what }}", "{{ what }}. {{ by }} made the review."),
     NotificationKind.STAND_IN: ("{{ result }}", "{{ result }}. {{ by }} set it."),
 }
 # Without optional white space beside the name, which would take cubic time on a line of blanks.

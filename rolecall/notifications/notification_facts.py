@@ -22,6 +22,7 @@ from rolecall.notifications.model import (
     Reminders,
     counted_after,
 )
+from rolecall.notifications.review_facts import of_reviews
 from rolecall.settings.policy import RequirementType
 
 __all__ = ["ASKED_TO", "FactContext", "NotificationFacts", "facts_of"]
@@ -345,6 +346,7 @@ _READERS = (
     _of_channels,
     of_conflicts,
     of_exceptions,
+    of_reviews,
     _of_stand_ins,
     _of_reports,
     _of_owned_entitlements,

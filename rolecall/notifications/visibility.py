@@ -11,6 +11,7 @@ from rolecall.core.caller import Caller
 from rolecall.core.db import Db, fetch_rows, fetch_value
 from rolecall.identities.authority import LIMITED, SEE, GovernedRecord, PersonRelation, RecordType, Role, may
 from rolecall.personnel_events import permitted as events
+from rolecall.reviews import permitted as reviews
 from rolecall.stand_ins import permitted as stand_ins
 
 _Relations = Callable[[Db, Caller, UUID], Awaitable[frozenset[PersonRelation]]]
@@ -20,6 +21,7 @@ READ: Mapping[str, tuple[RecordType, _Relations]] = {
     "Personnel Event": (RecordType.EVENT, lambda db, caller, item: events.relations_to(db, caller.id, item)),
     "Exception": (RecordType.CONFLICT, conflicts.relations_to_exception),
     "Duty Rule": (RecordType.CONFLICT, lambda db, caller, item: conflicts.relations_to_rule(db, caller.id, item)),
+    "Review": (RecordType.REVIEW, reviews.relations_to),
     "Stand-In": (RecordType.STAND_IN, lambda db, caller, item: stand_ins.relations_to(db, caller.id, item)),
     "Application": (
         RecordType.APPLICATION,

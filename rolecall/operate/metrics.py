@@ -14,6 +14,7 @@ from rolecall.core.db import Db
 from rolecall.core.heartbeat import living_workers
 from rolecall.core.paging import totals_by
 from rolecall.notifications import health as notifications
+from rolecall.reviews import coverage as reviews
 from rolecall.web import request_times
 from rolecall.webhooks import queries as webhooks
 from rolecall.webhooks.model import LAG_BUCKETS
@@ -56,7 +57,21 @@ async def gather(db: Db, now: datetime) -> list[Metric]:
         *await _imports(db, now),
         await _statuses(db, "access_requests", "Unfinished access requests, by status."),
         await _statuses(db, "personnel_events", "Unfinished personnel events, by status."),
+        *await _reviews(db, now),
     ]
+
+
+async def _reviews(db: Db, now: datetime) -> Iterator[Metric]:
+    numbers = await reviews.numbers(db, now)
+    return iter(
+        [
+            _by("reviews", "Unfinished reviews, by status.", "status", numbers.by_status),
+            _gauge("review_items_pending", "Items of reviews without a decision.", numbers.pending_items),
+            _gauge("review_items_flagged", "Flagged items that are not remediated.", numbers.flagged_items),
+            _gauge("reviews_overdue", "Open reviews whose due date has passed.", numbers.overdue_reviews),
+            _gauge("applications_review_overdue", "Applications that must be reviewed.", numbers.overdue_applications),
+        ]
+    )
 
 
 async def _requests(db: Db) -> Metric:

@@ -108,6 +108,9 @@ BEGIN
         WHEN 'Import' THEN RETURN (SELECT '#' || number FROM application_imports WHERE id = the_id);
         WHEN 'Personnel Event' THEN RETURN (SELECT '#' || number FROM personnel_events WHERE id = the_id);
         WHEN 'Report' THEN RETURN (SELECT name FROM reports WHERE id = the_id);
+        WHEN 'Review' THEN RETURN (SELECT name FROM reviews WHERE id = the_id);
+        WHEN 'Review Item' THEN RETURN (SELECT '#' || number FROM review_items WHERE id = the_id);
+        WHEN 'Review Template' THEN RETURN (SELECT name FROM review_templates WHERE id = the_id);
         WHEN 'Token' THEN RETURN (SELECT name FROM tokens WHERE id = the_id);
         WHEN 'Webhook' THEN RETURN (SELECT name FROM webhooks WHERE id = the_id);
         WHEN 'Webhook Delivery' THEN RETURN (SELECT event FROM webhook_deliveries WHERE id = the_id);

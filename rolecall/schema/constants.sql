@@ -45,6 +45,11 @@ CREATE OR REPLACE FUNCTION event_display(event text) RETURNS text LANGUAGE sql I
         WHEN 'AccessRequestReopened' THEN 'Access Request Reopened'
         WHEN 'AccessRequestCompleted' THEN 'Access Request Completed'
         WHEN 'AccessRequestCanceled' THEN 'Access Request Canceled'
+        WHEN 'ReviewOpened' THEN 'Review Opened'
+        WHEN 'ReviewItemFlagged' THEN 'Review Item Flagged'
+        WHEN 'ReviewItemRemediated' THEN 'Review Item Remediated'
+        WHEN 'ReviewSubmitted' THEN 'Review Submitted'
+        WHEN 'ReviewCompleted' THEN 'Review Completed'
         WHEN 'WebhookTest' THEN 'Webhook Test'
     END;
 
@@ -59,6 +64,11 @@ CREATE OR REPLACE FUNCTION event_description(event text) RETURNS text LANGUAGE s
         WHEN 'AccessRequestReopened' THEN 'Reopened for provisioning'
         WHEN 'AccessRequestCompleted' THEN 'Successfully completed'
         WHEN 'AccessRequestCanceled' THEN 'Canceled'
+        WHEN 'ReviewOpened' THEN 'A review is opened'
+        WHEN 'ReviewItemFlagged' THEN 'A reviewer submitted that access is to be removed or changed'
+        WHEN 'ReviewItemRemediated' THEN 'Flagged access was removed or changed'
+        WHEN 'ReviewSubmitted' THEN 'A reviewer submitted their decisions'
+        WHEN 'ReviewCompleted' THEN 'Every flagged item of a review is remediated or accepted'
         WHEN 'WebhookTest' THEN 'A test of the webhook was requested; the access request is a sample'
     END;
 
@@ -77,3 +87,7 @@ CREATE OR REPLACE FUNCTION notifications_channel() RETURNS text LANGUAGE sql IMM
 -- personnel_events/model.py CHANNEL
 CREATE OR REPLACE FUNCTION personnel_events_channel() RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN
     'personnel-events';
+
+-- reviews/model.py CHANNEL
+CREATE OR REPLACE FUNCTION reviews_channel() RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN
+    'reviews';

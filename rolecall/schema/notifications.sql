@@ -4,7 +4,8 @@
 -- (personnel_events/actions.py), UPDATE of application_imports and import_runs (application_imports/run/next_import.py) and of webhooks
 -- (webhooks/outbox.py), INSERT and UPDATE of conflict_exceptions (conflicts/actions.py), INSERT of conflicts (refresh_conflicts, schema/duties.sql), INSERT and
 -- UPDATE of stand_ins (stand_ins/actions.py) and UPDATE of identities fire the triggers. notifications/reminders.py calls `notify_reviewers` and
--- `notify_of_ending_exceptions`, reports/running.py calls `notify_of_report` themselves.
+-- `notify_of_ending_exceptions`, reports/running.py calls `notify_of_report` themselves. INSERT of
+-- review_events (reviews/events.py) fires `notify_of_review_events`.
 
 -- The person or token that writes this transaction, or NULL.
 CREATE OR REPLACE FUNCTION author_id() RETURNS uuid STABLE LANGUAGE sql RETURN
@@ -243,3 +244,28 @@ CALL keep_audit('notification_settings', '''Notification Settings''', $$'0000000
 CALL keep_audit('notification_secrets', '''Notification Settings''', $$'00000000-0000-0000-0000-000000000000'::uuid$$, 'jsonb_build_object(''setOn'', r.set_on)', $$'secrets.' || r.channel$$);
 CALL keep_audit('notification_preferences', '''Notification Preferences''', 'r.identity_id', $$jsonb_build_object('channel', r.channel, 'rhythm', r.rhythm)$$, $$'kinds.' || r.kind$$);
 CALL keep_audit('notification_zones', '''Notification Preferences''', 'r.identity_id', $$jsonb_build_object('zone', r.zone)$$, $$'zone'$$);
+
+-- A review was opened, or someone reminds its reviewers: notify those who have items left. Removed access came back, or the review is
+-- overdue: notify its owner.
+CREATE OR REPLACE FUNCTION notify_of_review_events() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    happened record;
+BEGIN
+    FOR happened IN SELECT * FROM new_rows WHERE name IN ('ReviewOpened', 'ReviewReminded', 'ReviewItemReopened', 'ReviewOverdue') LOOP
+        IF happened.name IN ('ReviewItemReopened', 'ReviewOverdue') THEN
+            PERFORM notify_people(ARRAY(SELECT person_or_administrators(r.owner_id) FROM reviews r WHERE r.id = happened.review_id),
+                                  'Review', 'Review', happened.review_id, happened.name);
+        ELSE
+            PERFORM notify_people(ARRAY(
+                SELECT people_who_respond(c.reviewer_id, 'Approve') FROM (
+                    SELECT DISTINCT i.reviewer_id FROM review_items i
+                    WHERE i.review_id = happened.review_id AND i.submission_id IS NULL AND i.status <> 'Withdrawn'
+                      AND (happened.subject -> 'reviewerIds' IS NULL
+                           OR i.reviewer_id IN (SELECT json_array_elements_text(happened.subject -> 'reviewerIds')::uuid))) AS c),
+                'Review', 'Review', happened.review_id, happened.name);
+        END IF;
+    END LOOP;
+    RETURN NULL;
+END $$;
+CREATE OR REPLACE TRIGGER notify_of_review_events AFTER INSERT ON review_events REFERENCING NEW TABLE AS new_rows
+    FOR EACH STATEMENT EXECUTE FUNCTION notify_of_review_events();

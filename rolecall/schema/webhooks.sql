@@ -1,7 +1,7 @@
 -- Webhook deliveries: written by a trigger, so that every recorded event has them (docs/decisions/0034).
 --
 -- INSERT INTO access_request_events (access_requests/moving.py) fires `fan_out_on_insert`, which wakes the sender. webhooks/actions.py writes the
--- delivery of a test itself.
+-- delivery of a test itself. INSERT INTO review_events (reviews/events.py) fires `fan_out_on_review_event`.
 
 -- The exact bytes that are signed and sent; webhooks/payload.py describes them for the OpenAPI document.
 CREATE OR REPLACE FUNCTION webhook_body(id uuid, created timestamptz, event text, request json) RETURNS bytea STABLE LANGUAGE sql AS $$
@@ -34,6 +34,40 @@ BEGIN
     END IF;
     RETURN NULL;
 END $$;
+
+-- The body of a delivery about a review or an item of one.
+CREATE OR REPLACE FUNCTION webhook_review_body(id uuid, created timestamptz, event text, subject json) RETURNS bytea STABLE LANGUAGE sql AS $$
+    SELECT convert_to(format(
+        '{"id":"%s","createdDate":"%s","callback":%s,"event":{"name":"%s","display":"%s","description":"%s","subject":%s}}',
+        id,
+        replace(to_char(created AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US'), '.000000', '') || 'Z',
+        to_json(current_setting('rolecall.base_url') || '/webhooks/callback/' || id),
+        event,
+        event_display(event),
+        event_description(event),
+        subject), 'UTF8')
+$$;
+
+-- Insert one delivery of a review's event for each webhook that names it. A webhook of one application gets the items of that application,
+-- and the reviews that cover it.
+CREATE OR REPLACE FUNCTION fan_out_review_events() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO webhook_deliveries (id, webhook_id, event, status, body, created_date, next_attempt_on)
+    SELECT d.id, d.webhook_id, d.name, CASE WHEN d.enabled THEN 'Pending' ELSE 'Parked' END,
+           webhook_review_body(d.id, d.created_at, d.name, d.subject), d.created_at, CASE WHEN d.enabled THEN d.created_at END
+    FROM (SELECT gen_random_uuid() AS id, h.id AS webhook_id, h.enabled, e.number, e.name, e.created_at, e.subject
+          FROM new_events e JOIN webhooks h ON (h.enabled OR h.disabled_reason IS NOT NULL) AND e.name = ANY (h.events)
+               AND (h.application_id IS NULL OR h.application_id = e.application_id OR e.application_id IS NULL AND EXISTS (
+                   SELECT FROM review_populations p WHERE p.review_id = e.review_id AND p.application_id = h.application_id))
+          WHERE h.deleted_on IS NULL) AS d
+    ORDER BY d.number, d.webhook_id;
+    IF FOUND THEN
+        PERFORM pg_notify(deliveries_channel(), '');
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE OR REPLACE TRIGGER fan_out_on_review_event AFTER INSERT ON review_events REFERENCING NEW TABLE AS new_events
+    FOR EACH STATEMENT EXECUTE FUNCTION fan_out_review_events();
 
 CREATE OR REPLACE TRIGGER fan_out_on_insert AFTER INSERT ON access_request_events REFERENCING NEW TABLE AS new_events
     FOR EACH STATEMENT EXECUTE FUNCTION fan_out_events();

@@ -122,7 +122,8 @@ def _methods_of(route: HTTPRoute) -> Iterator[Route]:
             yield Route(path, method, handler.handler_name, tags, handler.opt.get("operation"))
 
 
-def document(app: Litestar, base_url: str, events: Sequence[WebhookEvent], payload: Any) -> Json:
+def document(app: Litestar, base_url: str, events: Sequence[tuple[WebhookEvent, Any]]) -> Json:
+    """Describe all operations, and the webhook events with the types of their payloads."""
     routes = [(route, route.operation) for route in routes_of(app) if route.operation]
     components = Components(dict.fromkeys(operation.body for _, operation in routes if operation.body))
     paths: Json = {}
@@ -134,7 +135,7 @@ def document(app: Litestar, base_url: str, events: Sequence[WebhookEvent], paylo
         "servers": [{"url": base_url}],
         "tags": [{"name": name, "description": text} for name, text in _TAGS.items()],
         "paths": paths,
-        "webhooks": {event.name: {"post": _webhook(event, payload, components)} for event in events},
+        "webhooks": {event.name: {"post": _webhook(event, payload, components)} for event, payload in events},
         "components": {
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer", "description": "An API token, `rct_…`."}},
             "headers": {name: {"description": text, "schema": schema} for name, (text, schema) in _HEADERS.items()},

@@ -141,7 +141,7 @@ async def recover_hook(db: Db, id: UUID, raw: Json, facts: Facts) -> None:
         db,
         f"""UPDATE webhook_deliveries SET {_DUE_NOW}
             WHERE webhook_id = %(id)s AND created_date >= %(since)s AND status <> 'Delivered'
-              AND access_request_id IS NOT NULL""",
+              AND event <> 'WebhookTest'""",
         id=id,
         since=body.since,
         now=facts.now,
@@ -155,7 +155,7 @@ async def resend_delivery(db: Db, id: str, now: datetime) -> None:
     delivery = known_guid("Delivery", id)
     rows = await fetch_rows(
         db,
-        """SELECT h.enabled OR d.access_request_id IS NULL AND h.deleted_on IS NULL
+        """SELECT h.enabled OR d.event = 'WebhookTest' AND h.deleted_on IS NULL
            FROM webhook_deliveries d JOIN webhooks h ON h.id = d.webhook_id WHERE d.id = %(id)s""",
         id=delivery,
     )
@@ -235,7 +235,7 @@ async def park_stray_deliveries(db: Db) -> None:
         db,
         """SELECT h.id FROM webhooks h WHERE NOT h.enabled AND EXISTS (
                SELECT FROM webhook_deliveries d
-               WHERE d.webhook_id = h.id AND d.status = 'Pending' AND d.access_request_id IS NOT NULL)
+               WHERE d.webhook_id = h.id AND d.status = 'Pending' AND d.event <> 'WebhookTest')
            FOR NO KEY UPDATE SKIP LOCKED""",
     ):
         await outbox.park(db, id)

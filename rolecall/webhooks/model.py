@@ -7,6 +7,9 @@ from uuid import UUID
 
 import msgspec
 
+from rolecall.access_requests.model import RequestEvent
+from rolecall.reviews.model import ReviewEvent
+
 
 class DeliveryStatus(StrEnum):
     PENDING = "Pending"
@@ -32,6 +35,24 @@ class AttemptOutcome(StrEnum):
 class DisabledReason(StrEnum):
     GONE = "Gone"
     FAILING = "Failing"
+
+
+class HookEvent(StrEnum):
+    """Events that a webhook can receive: those of access requests, and those of reviews."""
+
+    CREATED = RequestEvent.CREATED.value
+    ASSIGNED = RequestEvent.ASSIGNED.value
+    APPROVED = RequestEvent.APPROVED.value
+    PROVISIONING = RequestEvent.PROVISIONING.value
+    RESOLVED = RequestEvent.RESOLVED.value
+    REOPENED = RequestEvent.REOPENED.value
+    COMPLETED = RequestEvent.COMPLETED.value
+    CANCELED = RequestEvent.CANCELED.value
+    REVIEW_OPENED = ReviewEvent.OPENED.value
+    REVIEW_ITEM_FLAGGED = ReviewEvent.ITEM_FLAGGED.value
+    REVIEW_ITEM_REMEDIATED = ReviewEvent.ITEM_REMEDIATED.value
+    REVIEW_SUBMITTED = ReviewEvent.SUBMITTED.value
+    REVIEW_COMPLETED = ReviewEvent.COMPLETED.value
 
 
 TEST_EVENT = "WebhookTest"

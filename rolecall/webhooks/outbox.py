@@ -61,7 +61,7 @@ async def lock_due_hooks(db: Db, now: datetime) -> list[DueHook]:
            CROSS JOIN LATERAL (
                SELECT FROM webhook_deliveries d
                WHERE d.webhook_id = h.id AND d.status = 'Pending' AND d.next_attempt_on <= %(now)s
-                 AND (h.enabled OR d.access_request_id IS NULL)
+                 AND (h.enabled OR d.event = 'WebhookTest')
                ORDER BY d.next_attempt_on LIMIT 1) AS due
            WHERE h.deleted_on IS NULL
            FOR NO KEY UPDATE OF h SKIP LOCKED""",
@@ -87,7 +87,7 @@ _CLAIM = f"""
             SELECT id, next_attempt_on, row_number() OVER (ORDER BY next_attempt_on, number) AS place FROM (
                 SELECT d.id, d.next_attempt_on, d.number FROM webhook_deliveries d
                 WHERE d.webhook_id = h.id AND d.status = 'Pending' AND d.next_attempt_on <= %(now)s
-                  AND (h.enabled OR d.access_request_id IS NULL)
+                  AND (h.enabled OR d.event = 'WebhookTest')
                   AND NOT (d.untried AND EXISTS (
                       SELECT FROM webhook_deliveries e
                       WHERE e.webhook_id = h.id AND e.access_request_id = d.access_request_id
@@ -103,7 +103,7 @@ _CLAIM = f"""
         FROM in_turn due
         WHERE due.place <= CASE WHEN due.is_first THEN %(limit)s ELSE %(limit)s - %(kept)s END
           AND d.id = due.id AND d.status = 'Pending' AND d.next_attempt_on <= %(now)s
-        RETURNING d.id, d.webhook_id, d.access_request_id IS NULL AS is_test, d.body,
+        RETURNING d.id, d.webhook_id, d.event = 'WebhookTest' AS is_test, d.body,
                   d.attempt_count AS number, d.step, due.next_attempt_on AS due_on, d.lease),
     abandoned AS (
         UPDATE webhook_attempts a SET ended_on = %(now)s, outcome = 'unknown'
@@ -247,7 +247,7 @@ async def park(db: Db, webhook_id: UUID) -> None:
     await execute(
         db,
         """UPDATE webhook_deliveries SET status = 'Parked', next_attempt_on = NULL
-           WHERE webhook_id = %(id)s AND status = 'Pending' AND access_request_id IS NOT NULL""",
+           WHERE webhook_id = %(id)s AND status = 'Pending' AND event <> 'WebhookTest'""",
         id=webhook_id,
     )
 

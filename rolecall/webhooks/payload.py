@@ -5,7 +5,7 @@ The words for an event are written here once: `make schema` copies them into `sc
 
 import re
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal
 from uuid import UUID
 
 import msgspec
@@ -13,6 +13,8 @@ import msgspec
 from rolecall.access_requests.model import CONDITIONS, RequestEvent
 from rolecall.access_requests.shapes import AccessRequestDetail, DetailTarget
 from rolecall.identities.shapes import IdentityDetail
+from rolecall.reviews.model import REVIEW_CONDITIONS, ReviewEvent
+from rolecall.reviews.shapes import ReviewDetail, ReviewItem
 from rolecall.web.openapi import WebhookEvent
 from rolecall.webhooks.model import TEST_CONDITION, TEST_EVENT
 
@@ -49,5 +51,43 @@ def _described(event: str, condition: str) -> WebhookEvent:
     return WebhookEvent(event, re.sub(r"(?<=[a-z])(?=[A-Z])", " ", event), condition)
 
 
+class DeliveredReviewEvent(msgspec.Struct):
+    name: ReviewEvent
+    display: str
+    description: str
+    subject: ReviewDetail
+
+
+class DeliveredReviewItemEvent(msgspec.Struct):
+    name: ReviewEvent
+    display: str
+    description: str
+    subject: ReviewItem
+
+
+class ReviewPayload(msgspec.Struct, rename="camel"):
+    """An event of a review."""
+
+    id: UUID
+    created_date: datetime
+    callback: str
+    event: DeliveredReviewEvent
+
+
+class ReviewItemPayload(msgspec.Struct, rename="camel"):
+    """An event of an item of a review."""
+
+    id: UUID
+    created_date: datetime
+    callback: str
+    event: DeliveredReviewItemEvent
+
+
 EVENTS = [_described(event, condition) for event, condition in CONDITIONS.items()]
+REVIEW_EVENTS = [_described(event, condition) for event, condition in REVIEW_CONDITIONS.items()]
 TEST = _described(TEST_EVENT, TEST_CONDITION)
+# Every event with the type of its payload.
+DESCRIBED: list[tuple[WebhookEvent, Any]] = [
+    *((event, Payload) for event in EVENTS),
+    *((event, ReviewItemPayload if "Item" in event.name else ReviewPayload) for event in REVIEW_EVENTS),
+]

@@ -5,7 +5,6 @@ from uuid import UUID
 import msgspec
 from pydantic import AfterValidator, Field, RootModel
 
-from rolecall.access_requests.model import RequestEvent
 from rolecall.applications.shapes import ApplicationId
 from rolecall.core.checking import (
     Body,
@@ -19,7 +18,7 @@ from rolecall.core.checking import (
     one_of,
 )
 from rolecall.core.guard import LONGEST_URL
-from rolecall.webhooks.model import LARGEST_CALLBACK, AttemptOutcome, DeliveryStatus, DisabledReason
+from rolecall.webhooks.model import LARGEST_CALLBACK, AttemptOutcome, DeliveryStatus, DisabledReason, HookEvent
 
 
 class HookDetail(msgspec.Struct, rename="camel"):
@@ -27,7 +26,7 @@ class HookDetail(msgspec.Struct, rename="camel"):
     kind: str
     name: str
     url: str
-    events: list[RequestEvent]
+    events: list[HookEvent]
     application_id: UUID | None
     enabled: bool
     disabled_reason: DisabledReason | None
@@ -94,11 +93,11 @@ def _printable(name: str) -> str:
     return name
 
 
-def _in_order(events: list[RequestEvent]) -> list[RequestEvent]:
-    return [event for event in RequestEvent if event in events]
+def _in_order(events: list[HookEvent]) -> list[HookEvent]:
+    return [event for event in HookEvent if event in events]
 
 
-Events = Annotated[list[Annotated[RequestEvent, one_of(RequestEvent)]], Field(min_length=1), AfterValidator(_in_order)]
+Events = Annotated[list[Annotated[HookEvent, one_of(HookEvent)]], Field(min_length=1), AfterValidator(_in_order)]
 
 
 class NewHook(Body):

@@ -12,7 +12,7 @@ from rolecall.web.openapi import routes_of
 from tests.access_requests.walking import TOMORROW, a_cast
 from tests.application_imports.running import Imports
 from tests.builders import an_application, an_import
-from tests.duties.separating import a_company, conflict_of
+from tests.duties.separating import Company, a_company, conflict_of
 from tests.holdings import an_account
 
 # Routes that only read.
@@ -24,6 +24,8 @@ CHANGE_NOTHING = {
     ("POST", "/api/applications/{id}/dry-run"),
     ("POST", "/api/notification-settings/preview"),
     ("POST", "/api/file-shapes/propose"),
+    ("POST", "/api/reviews/{id}/preview"),
+    ("POST", "/api/reviews/{id}/check"),
 }
 ROUTES = {
     (route.method, route.path): route
@@ -44,14 +46,17 @@ UNGOVERNED = {
     "dry_run_files", "dry_run_rejects", "dry_runs", "previewed_changes", "previews",
     # Tables that are logs themselves.
     "access_request_events", "activity", "import_log", "webhook_attempts", "webhook_deliveries",
-    "notification_messages",
+    "notification_messages", "review_events",
     # Derived from audited tables.
     "access_model_grants", "access_model_members", "access_model_versions", "application_totals", "list_changes",
     "entitlements", "holder_counts", "conflicts", "duty_entitlements", "duty_groups", "duty_holders",
     "duty_rule_duties", "duty_rule_versions",
+    # Items of a review: the review has one entry with their digest, and decisions are audited.
+    "review_items", "review_populations", "review_scopes",
     "list_contents", "lists", "matchings", "past_matches", "past_model_members", "past_resolutions", "request_times",
     "absences", "stored_pages", "waiting_requests", "webhook_tallies",
     # Queues and caches inside the service.
+    "imports_to_review", "review_news",
     "event_news", "finished_imports", "heartbeats", "idempotency_keys", "identities_to_evaluate",
     "identities_to_match", "migrations",
     "report_firings", "schedule_firings", "schema_files", "sign_in_attempts", "sign_in_mails",
@@ -94,6 +99,48 @@ class Calls:
         is_json = answer.headers.get("content-type") == "application/json"
         answered: dict[str, Any] = answer.json() if is_json else {}
         return answered
+
+
+async def _review(call: Calls, client: httpx2.AsyncClient, company: Company) -> None:
+    """Call the routes of a review of the ledger, whose owner reviews it."""
+    scope = {"applicationIds": [str(company.ledger)]}
+    draft = {"name": "Ledger", "type": "Application", "dueOn": TOMORROW, "scope": scope}
+    review = (await call("POST", "/api/reviews", json=draft))["id"]
+    await call("PATCH", "/api/reviews/{id}", review, {"description": "Yearly"})
+    await call("POST", "/api/reviews/{id}/open", review)
+    first, *others = (await client.get(f"/api/reviews/{review}/items")).json()["items"]
+    own = {"reviewerId": first["reviewer"]["id"], "comment": "as agreed"}
+    await call("POST", "/api/review-items/{id}/decide", first["id"], {"decision": "Keep", **own})
+    await call("POST", "/api/review-items/{id}/undo", first["id"], own)
+    await call("POST", "/api/review-items/{id}/decide", first["id"], {"decision": "Revoke", **own})
+    handed = {"identityId": str(company.owner), "comment": "She knows it"}
+    await call("POST", "/api/review-items/{id}/reassign", others[0]["id"], handed)
+    await call("POST", "/api/reviews/{id}/decide", review, {"decision": "Keep", "filters": {}, **own})
+    await call("POST", "/api/reviews/{id}/submit", review, own)
+    await call("POST", "/api/reviews/{id}/remind", review)
+    accepted = {"reason": "Needed", "until": TOMORROW, "identityId": str(company.owner)}
+    await make_owner(call.db, company)
+    await call("POST", "/api/review-items/{id}/accept", first["id"], accepted)
+    last = {"decision": "Keep", "reviewerId": str(company.owner), "comment": "as agreed"}
+    await call("POST", "/api/review-items/{id}/decide", others[0]["id"], last)
+    await execute(call.db, "UPDATE reviews SET due_on = now(), on_silence = 'approve'")
+    await call("POST", "/api/reviews/{id}/close", review, {"confirm": True})
+    draft = {**draft, "name": "Again"}
+    repeat = {"name": "Quarterly", "everyMonths": 3, "review": {"type": "Application"}}
+    template = (await call("POST", "/api/review-templates", json=repeat))["id"]
+    await call("PATCH", "/api/review-templates/{id}", template, {"everyMonths": 6})
+    await call("DELETE", "/api/review-templates/{id}", template)
+    again = (await call("POST", "/api/reviews", json=draft))["id"]
+    await call("POST", "/api/reviews/{id}/cancel", again)
+
+
+async def make_owner(db: Db, company: Company) -> None:
+    await execute(
+        db,
+        "UPDATE applications SET owner_id = %(owner)s WHERE id = %(id)s",
+        owner=company.owner,
+        id=company.ledger,
+    )
 
 
 async def test_every_route_that_changes_something_leaves_an_entry(
@@ -170,6 +217,8 @@ async def test_every_route_that_changes_something_leaves_an_entry(
     await execute(db, "UPDATE conflict_exceptions SET requester_id = %(id)s", id=cast.grace)
     await call("POST", "/api/conflicts/{id}/approve", conflict, {"approverId": str(company.owner)})
     await call("POST", "/api/conflicts/{id}/withdraw", conflict)
+
+    await _review(call, client, company)
 
     await an_account(db, UUID(app), "root", None, permissions=(("Ledger", "Post", "Grant", "Low"),))
     verbs = "/api/access-requests/{id}/"

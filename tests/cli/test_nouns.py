@@ -40,7 +40,16 @@ def payroll(call: Caller) -> str:
 @pytest.mark.parametrize(("noun", "verb"), VERBS, ids=lambda word: word)
 def test_help_example_of_every_verb_is_valid(noun: str, verb: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip # noqa: E501
     monkeypatch.chdir(tmp_path)
-    for name in ("connector.json", "conditions.json", "access.json", "patterns.json", "users.csv", "groups.csv"):
+    for name in (
+        "connector.json",
+        "conditions.json",
+        "access.json",
+        "patterns.json",
+        "scope.json",
+        "review.json",
+        "users.csv",
+        "groups.csv",
+    ):
         (tmp_path / name).write_text("[]")
     command = group_of(noun).get_command(CONTEXT, verb)
     assert command

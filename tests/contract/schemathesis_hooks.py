@@ -96,6 +96,9 @@ PATHS = {
     "/api/identities/{id}": "identities",
     "/api/personnel-events/{id}": "events",
     "/api/reports/{id}": "reports",
+    "/api/review-templates/{id}": "review_templates",
+    "/api/review-items/{id}": "review_items",
+    "/api/reviews/{id}": "reviews",
     "/api/webhook-deliveries/{id}": "deliveries",
     "/api/webhooks/{id}": "webhooks",
     "/webhooks/callback/{id}": "deliveries",
@@ -120,6 +123,9 @@ WHOLE: dict[str, Callable[[Any], Any]] = {
     "createReport": lambda _: {"name": another(None), "list": "identities", "ownerId": one("identities")(None)},
     "changeReport": lambda _: {"description": another(None), "columns": ["lastName"]},
     "runReport": lambda body: {"format": body.get("format") or "csv"},
+    # The fields of the review depend on its type.
+    "createReviewTemplate": lambda body: fit(body) | {"review": {"type": "Application"}},
+    "changeReviewTemplate": lambda body: fit(body) | {"review": {"type": "Application"}},
     # Periods of one person must not overlap.
     "createStandIn": lambda _: a_day_away(),
     "transitionRole": lambda body: fit(body) | {"identityId": RECORDS["identities"][0]},

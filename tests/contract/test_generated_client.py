@@ -20,11 +20,11 @@ from rolecall.app import create_app
 from rolecall.core.config import Config
 from rolecall.core.db import Db
 from rolecall.web.openapi import document
-from rolecall.webhooks.payload import EVENTS, Payload
+from rolecall.webhooks.payload import DESCRIBED
 from tests.builders import an_access_request, an_application, an_identity
 from tests.listening import an_api
 
-DOCUMENT = document(create_app(Config(database_url="postgresql://")).app, "http://rolecall.test", EVENTS, Payload)
+DOCUMENT = document(create_app(Config(database_url="postgresql://")).app, "http://rolecall.test", DESCRIBED)
 SPECIFIED = {
     described["operationId"]
     for methods in DOCUMENT["paths"].values()

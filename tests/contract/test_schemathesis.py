@@ -55,6 +55,11 @@ async def records(client: httpx2.AsyncClient, db: Db) -> dict[str, list[str]]:
         await client.post("/api/personnel-events/leave-of-absence", json=body)
     sent = [("Users", ("users.csv", b"Username\nada\n"))]
     company = await a_company(db)
+    body = {"name": "Ledger", "type": "Application", "dueOn": str(datetime.now(UTC).date() + timedelta(days=30))}
+    drafts = [(await client.post("/api/reviews", json=body)).json()["id"] for _ in range(3)]
+    await client.post(f"/api/reviews/{drafts[0]}/open")
+    repeat = {"name": "Quarterly", "everyMonths": 3, "review": {"type": "Application"}}
+    template = (await client.post("/api/review-templates", json=repeat)).json()["id"]
     spare_duties = [await a_duty(db, f"Duty {n}") for n in range(3)]
     return {
         "conflicts": await column(db, "SELECT id FROM conflicts"),
@@ -78,6 +83,9 @@ async def records(client: httpx2.AsyncClient, db: Db) -> dict[str, list[str]]:
             f" WHERE c.application_id = '{application}' AND g.name = 'Users'",
         ),
         "reports": [str((await client.post("/api/reports", json={"name": "All", "list": "identities"})).json()["id"])],
+        "review_items": await column(db, "SELECT id FROM review_items"),
+        "review_templates": [template],
+        "reviews": drafts,
         "requests": await column(db, "SELECT id FROM access_requests"),
         "webhooks": await column(db, "SELECT id FROM webhooks"),
     }

@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from typing import Any
+from uuid import UUID
 
 import httpx2
 import pytest
@@ -21,6 +22,7 @@ from tests.application_imports.running import Imports
 from tests.builders import a_token, an_access_model, an_access_request, an_application, an_identity, an_import
 from tests.duties.separating import a_company
 from tests.holdings import an_account
+from tests.reviews.reviewing import an_open_review
 
 # A path for every list of the API, with the record that it is about.
 PATHS = {
@@ -51,9 +53,14 @@ PATHS = {
     "notification-messages": "/api/notification-messages",
     "notifications": "/api/notifications",
     "permissions": "/api/applications/{application}/permissions",
+    "new-access": "/api/reviews/{review}/new-access",
     "rejects": "/api/application-imports/{import}/rejects",
     "report-runs": "/api/reports/{report}/runs",
     "reports": "/api/reports",
+    "review-items": "/api/reviews/{review}/items",
+    "review-coverage": "/api/reviews/coverage",
+    "review-templates": "/api/review-templates",
+    "reviews": "/api/reviews",
     "search-identities": "/api/identities/search?q=Ada",
     "stalled-requests": "/api/access-requests/stalled",
     "stand-ins": "/api/stand-ins",
@@ -143,6 +150,7 @@ async def test_an_export_has_the_rows_of_its_list(
     body = {"name": "People", "list": "identities"}
     ids["report"] = (await client.post("/api/reports", json=body)).json()["id"]
     ids["duty"] = (await a_company(db)).prepare
+    ids["review"] = UUID(await an_open_review(client, "Application"))
     path = PATHS[name].format(**ids, entitlement=entitlement)
     total = (await client.get(path)).json()["totalCount"]
 
@@ -161,7 +169,9 @@ async def test_an_export_needs_the_scope_of_its_list(client: httpx2.AsyncClient,
 
     answer = await client.get(
         PATHS[name].format(
-            **dict.fromkeys(("application", "import", "model", "entitlement", "dry_run", "report", "duty"), "x")
+            **dict.fromkeys(
+                ("application", "import", "model", "entitlement", "dry_run", "report", "duty", "review"), "x"
+            )
         ),
         params={"format": "csv"} if "?" not in PATHS[name] else None,
         headers={"Authorization": f"Bearer {others.secret}", "Accept": "text/csv"},

@@ -10,10 +10,10 @@ from rolecall.core.config import Config
 from rolecall.personnel_events.shapes import BODIES
 from rolecall.settings.policy import EventType
 from rolecall.web.openapi import document, routes_of
-from rolecall.webhooks.payload import EVENTS, Payload
+from rolecall.webhooks.payload import DESCRIBED
 
 APP = create_app(Config(database_url="postgresql://")).app
-DOCUMENT = document(APP, "https://rolecall.example", EVENTS, Payload)
+DOCUMENT = document(APP, "https://rolecall.example", DESCRIBED)
 OPERATIONS = [
     pytest.param(path, method, described, id=described["operationId"])
     for path, methods in DOCUMENT["paths"].items()

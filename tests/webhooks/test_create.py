@@ -6,6 +6,7 @@ import pytest
 
 from rolecall.core.config import Config
 from rolecall.core.db import Db, fetch_rows
+from rolecall.webhooks.model import HookEvent
 from tests.builders import a_token, an_application
 from tests.webhooks.sending import EVENTS, a_hook
 
@@ -59,7 +60,7 @@ async def test_all_validation_errors_are_reported_at_once(client: httpx2.AsyncCl
     assert sorted((p["field"], p["message"]) for p in answer.json()["errors"]) == [
         ("applicationId", f"Application with id {missing} not found"),
         ("enabled", "Enabled must be true or false"),
-        ("events.0", f"Events must be one of {', '.join(EVENTS)}"),
+        ("events.0", f"Events must be one of {', '.join(HookEvent)}"),
         ("name", "Name is required"),
         ("url", "URL must not point to a private, local or other special address"),
     ]

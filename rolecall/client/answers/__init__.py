@@ -5,4 +5,5 @@ from rolecall.client.answers.administration import *  # noqa: F403
 from rolecall.client.answers.applications import *  # noqa: F403
 from rolecall.client.answers.common import *  # noqa: F403
 from rolecall.client.answers.requests import *  # noqa: F403
+from rolecall.client.answers.reviews import *  # noqa: F403
 from rolecall.client.answers.sources import *  # noqa: F403

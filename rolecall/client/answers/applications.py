@@ -96,6 +96,8 @@ class ApplicationConfiguration(Answer):
     owner_id: UUID | None
     provisioner_ids: list[UUID]
     guard: Json | None
+    review_every_months: int | None
+    surprise_reviews: bool
 
 
 class Change(Answer):

@@ -8,4 +8,5 @@ from rolecall.client.calls.administration import *  # noqa: F403
 from rolecall.client.calls.applications import *  # noqa: F403
 from rolecall.client.calls.describe import *  # noqa: F403
 from rolecall.client.calls.requests import *  # noqa: F403
+from rolecall.client.calls.reviews import *  # noqa: F403
 from rolecall.client.calls.sources import *  # noqa: F403

@@ -20,6 +20,8 @@ class ApplicationFields(TypedDict, total=False):
     owner_id: Id | None
     provisioner_ids: Sequence[Id]
     guard: Json | None
+    review_every_months: int | None
+    surprise_reviews: bool
 
 
 class ApplicationChanges(ApplicationFields, total=False):

@@ -16,12 +16,14 @@ from rolecall.core.config import Config
 from rolecall.core.db import Db
 from rolecall.core.errors import Invalid, NotFound
 from rolecall.core.ids import known_guid
+from rolecall.reviews.model import REVIEW_CONDITIONS
 from rolecall.web.bodies import AnyRequest, Carried, a_guid, a_word_of
 from rolecall.webhooks import actions, queries
 from rolecall.webhooks.model import DeliveryStatus
 
 _SCOPE = Scope.WEBHOOKS_MANAGE
 _FILTERS = {"webhookId": a_guid, "accessRequestId": a_guid, "status": a_word_of(DeliveryStatus)}
+EVENT_WORDS: dict[str, str] = {str(event): words for event, words in (*CONDITIONS.items(), *REVIEW_CONDITIONS.items())}
 
 
 @screen("GET", "/webhooks", scope=_SCOPE)
@@ -41,7 +43,7 @@ async def _form(db: Db, form: Form, problems: dict[str, str]) -> HtmlPage:
         "form": shown(form),
         "problems": problems,
         "chosen": form.get("events", []),
-        "events": CONDITIONS,
+        "events": EVENT_WORDS,
         "applications": await console.live_applications(db),
     }
     return HtmlPage("webhook_form.html", values, 400 if problems else 200)

@@ -1,0 +1,75 @@
+"""Accept flagged access for a while: by the owner of the application, never by the reviewer who flagged it."""
+
+from uuid import UUID
+
+from rolecall.core.caller import Caller
+from rolecall.core.checking import Facts, Json, check
+from rolecall.core.db import Db, execute, fetch_rows, fetch_value
+from rolecall.core.errors import Conflict, Invalid
+from rolecall.identities import administrators
+from rolecall.identities.queries import with_mentioned_identities
+from rolecall.reviews import item_queries
+from rolecall.reviews.bodies import AcceptBody
+from rolecall.reviews.closing import complete_if_done
+from rolecall.reviews.model import ReviewItemStatus
+from rolecall.reviews.shapes import ReviewItemDetail
+from rolecall.tokens.queries import own_id
+
+
+async def accept(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> ReviewItemDetail:
+    """Keep flagged access until a date, with a reason. The item stays flagged, and its review can complete."""
+    item = await item_queries.get_item(db, id, lock=True)
+    body = check(AcceptBody, raw, await with_mentioned_identities(db, facts, raw))
+    if item.status is not ReviewItemStatus.FLAGGED:
+        raise Conflict(f"Only an item that is Flagged can be accepted; this one is {item.status}")
+    if not item.is_submitted and not item.related_items:
+        raise Conflict("The reviewer has not submitted the decision yet")
+    person_id = await _accepting(db, caller, item, body.identity_id)
+    name = await fetch_value(
+        db, "SELECT first_name || ' ' || last_name FROM identities WHERE id = %(id)s", id=person_id
+    )
+    await execute(
+        db,
+        """INSERT INTO review_acceptances (item_id, reason, until, accepted_by, accepted_by_name, accepted_on)
+           VALUES (%(item)s, %(reason)s, %(until)s, %(person)s, %(name)s, %(now)s)""",
+        item=item.id,
+        reason=body.reason,
+        until=body.until,
+        person=person_id,
+        name=name,
+        now=facts.now,
+    )
+    # Fires show_review_items, schema/reviews.sql.
+    await execute(
+        db,
+        "UPDATE review_items SET accepted_until = %(until)s WHERE id = %(id)s",
+        until=body.until,
+        id=item.id,
+    )
+    await complete_if_done(db, item.review_id, facts.now)
+    return await item_queries.get_item(db, item.id)
+
+
+async def _accepting(db: Db, caller: Caller, item: ReviewItemDetail, given: UUID | None) -> UUID:
+    """Return the person who accepts: the application's owner or, if it has none, an administrator."""
+    if caller.is_person and given not in (None, caller.id):
+        raise Invalid.on("identityId", "Identity ID must be yours: people accept for themselves alone")
+    if not caller.is_person and given is None:
+        raise Invalid.on("identityId", "Identity ID is required: a token records the acceptance of a person")
+    person = given or caller.id
+    if item.reviewer.id in (person, await own_id(db, caller)) or any(
+        entry.reviewer.id == person for entry in item.decisions
+    ):
+        raise Conflict("A reviewer who decided the item cannot accept it; the owner of the application must be another")
+    if item.identity and item.identity.id in (person, await own_id(db, caller)):
+        raise Conflict("It is about their own account; another person must accept it")
+    owners = await fetch_rows(
+        db,
+        """SELECT o.owner_id FROM review_items c JOIN applications o ON o.id = c.application_id
+           JOIN identities i ON i.id = o.owner_id AND i.status = 'Active' WHERE c.id = %(id)s""",
+        id=item.id,
+    )
+    owner = owners[0][0] if owners else None
+    if person == owner or (owner in (None, item.reviewer.id) and await administrators.is_one(db, person)):
+        return person
+    raise Conflict("Only the owner of the application can accept flagged access, or an administrator if it has none")

@@ -1,0 +1,184 @@
+"""Write reviews: draft, preview and open them."""
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import msgspec
+from psycopg.types.json import Jsonb
+
+from rolecall.applications.queries import with_mentioned_applications
+from rolecall.core.caller import Caller
+from rolecall.core.checking import Facts, Json, check
+from rolecall.core.db import Db, execute, fetch_value
+from rolecall.core.errors import Conflict, Invalid
+from rolecall.core.ids import new_id
+from rolecall.identities.queries import with_mentioned_identities
+from rolecall.reviews import digests, opening, population, queries
+from rolecall.reviews.bodies import NewReview, ReviewChanges, ReviewFields
+from rolecall.reviews.events import record_review_event
+from rolecall.reviews.model import (
+    MOVES,
+    Explained,
+    ItemSubject,
+    OnSilence,
+    ReviewEvent,
+    ReviewScope,
+    ReviewStatus,
+    StageReviewer,
+    subject_of,
+    usual_stages,
+)
+from rolecall.reviews.population import Taking
+from rolecall.reviews.shapes import PopulationCheck, ReviewDetail, ReviewPreview
+from rolecall.tokens.queries import own_id
+
+STATEMENT = "I reviewed the access listed here and decided on each item to the best of my knowledge."
+_LIVE = "A review that is {} cannot be {}"
+
+
+async def create_review(db: Db, caller: Caller, raw: Json, facts: Facts) -> ReviewDetail:
+    """Draft a review; it takes its population when it is opened."""
+    known = await with_mentioned_applications(db, await with_mentioned_identities(db, facts, raw), raw)
+    body = check(NewReview, raw, known)
+    id = await insert_review(db, caller, body, facts.now)
+    return await queries.get(db, id)
+
+
+async def insert_review(
+    db: Db, caller: Caller, body: NewReview, now: datetime, template_id: UUID | None = None
+) -> UUID:
+    _require_fitting_stages(body)
+    own = body.owner_id or await _person(db, caller)
+    columns: dict[str, Any] = {
+        "scope": Jsonb(msgspec.to_builtins(ReviewScope())),
+        "stages": Jsonb(msgspec.to_builtins(usual_stages(body.type))),
+        "explained": Explained.EACH,
+        "on_silence": OnSilence.ESCALATE,
+        "statement": STATEMENT,
+        **_columns(body),
+        "id": new_id(),
+        "name": body.name,
+        "type": body.type,
+        "due_on": body.due_on,
+        "owner_id": own,
+        "created_by": caller.name,
+        "created_at": now,
+        "template_id": template_id,
+    }
+    names, values = ", ".join(columns), ", ".join(f"%({name})s" for name in columns)
+    await execute(db, f"INSERT INTO reviews ({names}) VALUES ({values})", **columns)
+    id: UUID = columns["id"]
+    return id
+
+
+async def _person(db: Db, caller: Caller) -> UUID | None:
+    own = await own_id(db, caller)
+    return own if await fetch_value(db, "SELECT true FROM identities WHERE id = %(id)s", id=own) else None
+
+
+def _columns(body: ReviewFields) -> dict[str, Any]:
+    """Return the columns for the fields that are given."""
+    given: dict[str, Any] = {
+        "description": body.description,
+        "explained": body.explained,
+        "on_silence": body.on_silence,
+        "statement": body.statement,
+        "owner_id": body.owner_id,
+    }
+    if body.scope:
+        given["scope"] = Jsonb(body.scope.model_dump(mode="json", by_alias=True))
+    if body.fallback:
+        given["fallback"] = Jsonb(body.fallback.model_dump(mode="json", by_alias=True))
+    given["stages"] = body.stages and Jsonb(
+        [stage.model_dump(mode="json", by_alias=True, exclude_none=True) for stage in body.stages]
+    )
+    if body.period:
+        given |= {"period_from": body.period.since, "period_until": body.period.until}
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _require_fitting_stages(body: NewReview) -> None:
+    """Refuse reviewers that no item of the type can have."""
+    by_supervisor = any(stage.reviewer is StageReviewer.SUPERVISOR for stage in body.stages or ())
+    if by_supervisor and subject_of(body.type) in (ItemSubject.GROUP, ItemSubject.MODEL):
+        raise Invalid.on("stages", f"A review of type {body.type} is about no person, so it has no supervisor")
+
+
+async def change_review(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> ReviewDetail:
+    """Change a draft; of an open review only the due date."""
+    review = await queries.plan_of(db, id, lock=True)
+    known = await with_mentioned_applications(db, await with_mentioned_identities(db, facts, raw), raw)
+    body = check(ReviewChanges, raw, known)
+    columns = _columns(body)
+    columns |= {
+        name: value
+        for name, value in (("name", body.name), ("type", body.type), ("due_on", body.due_on))
+        if value is not None
+    }
+    if review.status is ReviewStatus.OPEN and columns.keys() - {"due_on"}:
+        raise Conflict("Of a review that is Open only the due date can be changed")
+    if review.status not in (ReviewStatus.DRAFT, ReviewStatus.OPEN):
+        raise Conflict(_LIVE.format(review.status, "changed"))
+    if columns:
+        changes = ", ".join(f"{name} = %({name})s" for name in columns)
+        await execute(db, f"UPDATE reviews SET {changes} WHERE id = %(id)s", **{**columns, "id": review.id})
+    return await queries.get(db, review.id)
+
+
+async def preview_review(db: Db, id: str, now: datetime) -> ReviewPreview:
+    """Say what a draft would hold. Only temporary tables are written."""
+    review = await queries.plan_of(db, id)
+    if review.status is not ReviewStatus.DRAFT:
+        raise Conflict(_LIVE.format(review.status, "previewed"))
+    return await opening.preview(db, review, now)
+
+
+async def open_review(db: Db, caller: Caller, id: str | UUID, now: datetime) -> ReviewDetail:
+    """Take the population, pinned to import numbers, and store its items with their reviewers."""
+    review = await queries.plan_of(db, id, lock=True)
+    if review.status is not ReviewStatus.DRAFT:
+        raise Conflict(_LIVE.format(review.status, "opened"))
+    if review.due_on <= now:
+        raise Conflict("The due date has passed. Set a later one, then open the review")
+    taken = await opening.take_items(db, review, now)
+    await opening.store_items(db, review, taken, now)
+    await move_review(
+        db,
+        review,
+        ReviewStatus.OPEN,
+        "opened",
+        opened_on=now,
+        digest=taken.digest,
+        item_count=population.total(taken.equation),
+    )
+    opened = await queries.get(db, review.id)
+    await record_review_event(db, ReviewEvent.OPENED, opened, now)
+    return opened
+
+
+async def move_review(db: Db, review: ReviewDetail, to: ReviewStatus, verb: str, **columns: object) -> None:
+    """Move a review by one compare-and-set of its status."""
+    changes = "".join(f", {name} = %({name})s" for name in columns)
+    moved = await execute(
+        db,
+        f"UPDATE reviews SET status = %(to)s{changes} WHERE id = %(id)s AND status = ANY(%(allowed)s)",
+        id=review.id,
+        to=to,
+        allowed=[status for status, moves in MOVES.items() if to in moves],
+        **columns,
+    )
+    if not moved:
+        raise Conflict(_LIVE.format(review.status, verb))
+
+
+async def check_population(db: Db, id: str) -> PopulationCheck:
+    """Take the population again from the pinned imports, and compare it with what was stored."""
+    review = await queries.plan_of(db, id)
+    if review.opened_on is None or review.digest is None:
+        raise Conflict("A review has a population after it was opened")
+    what = Taking(type=review.type, scope=review.scope, moment=review.opened_on, review_id=review.id)
+    await population.take(db, what)
+    again = await digests.taken_digest(db, what.subject)
+    stored = await digests.items_digest(db, review.id)
+    return PopulationCheck(review.digest, again, stored, again == review.digest == stored)

@@ -1,0 +1,207 @@
+"""What comes in: the bodies of the operations on reviews, items and templates."""
+
+from datetime import datetime
+from typing import Annotated
+from uuid import UUID
+
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator
+
+from rolecall.accounts.model import Access
+from rolecall.applications.shapes import LiveApplicationId
+from rolecall.core.checking import (
+    Body,
+    Flag,
+    Guid,
+    IdentityId,
+    Maybe,
+    Moment,
+    Name256,
+    OptionalComment,
+    OptionalName256,
+    SomeText,
+    Text2048,
+    broken,
+    facts_of,
+    one_of,
+)
+from rolecall.identities.model import IdentityType
+from rolecall.reviews.model import (
+    LONGEST_ACCEPTANCE,
+    Decision,
+    Explained,
+    ItemFact,
+    OnSilence,
+    ReviewItemStatus,
+    ReviewType,
+    StageReviewer,
+)
+from rolecall.settings.policy import Level
+
+
+class ScopeBody(Body):
+    """What a review covers; a part that is omitted does not narrow it."""
+
+    application_ids: Annotated[list[LiveApplicationId], Field(max_length=1000)] = Field([])
+    min_risk: Maybe[Annotated[Level, one_of(Level)] | None] = None
+    departments: Annotated[list[Name256], Field(max_length=1000)] = Field([])
+    identity_types: Annotated[list[Annotated[IdentityType, one_of(IdentityType)]], Field(max_length=20)] = Field([])
+    entitlement_ids: Annotated[list[Guid], Field(max_length=1000)] = Field([])
+    entitlement_owner_ids: Annotated[list[IdentityId], Field(max_length=1000)] = Field([])
+    model_ids: Annotated[list[Guid], Field(max_length=1000)] = Field([])
+    identity_ids: Annotated[list[IdentityId], Field(max_length=1000)] = Field([])
+
+
+class ReviewStageBody(Body):
+    """A stage. `identityId` is required for the reviewer `Identity`."""
+
+    reviewer: Annotated[StageReviewer, one_of(StageReviewer)]
+    identity_id: Maybe[IdentityId | None] = Field(None, validate_default=True)
+
+    @field_validator("identity_id")
+    @classmethod
+    def named_if_needed(cls, identity_id: UUID | None, info: ValidationInfo) -> UUID | None:
+        if info.data.get("reviewer") is StageReviewer.IDENTITY and identity_id is None:
+            raise broken("{name} is required for the reviewer Identity")
+        return identity_id
+
+
+class PeriodBody(Body):
+    since: Maybe[Moment | None] = Field(None, alias="from")
+    until: Maybe[Moment | None] = None
+
+    @field_validator("until")
+    @classmethod
+    def after_the_start(cls, until: datetime | None, info: ValidationInfo) -> datetime | None:
+        if until and info.data.get("since") and until <= info.data["since"]:
+            raise broken("{name} must be after from")
+        return until
+
+
+def _is_ahead(moment: datetime, info: ValidationInfo) -> datetime:
+    if moment <= facts_of(info).now:
+        raise broken("{name} must be in the future")
+    return moment
+
+
+DueDate = Annotated[Moment, AfterValidator(_is_ahead)]
+Stages = Annotated[list[ReviewStageBody], Field(min_length=1, max_length=5)]
+
+
+class ReviewFields(Body):
+    """The optional fields of a review; `None` means the field was omitted."""
+
+    description: Text2048 | None = None
+    scope: ScopeBody | None = None
+    stages: Stages | None = None
+    fallback: ReviewStageBody | None = None
+    period: PeriodBody | None = None
+    explained: Maybe[Annotated[Explained, one_of(Explained)] | None] = None
+    on_silence: Maybe[Annotated[OnSilence, one_of(OnSilence)] | None] = None
+    statement: Text2048 | None = None
+    owner_id: Maybe[IdentityId | None] = None
+
+
+class NewReview(ReviewFields):
+    name: Name256
+    type: Annotated[ReviewType, one_of(ReviewType)]
+    due_on: DueDate
+
+
+class ReviewChanges(ReviewFields):
+    name: OptionalName256 | None = None
+    type: Maybe[Annotated[ReviewType, one_of(ReviewType)] | None] = None
+    due_on: Maybe[DueDate | None] = None
+
+
+class CloseBody(Body):
+    """`confirm` closes a review although that flags many accounts."""
+
+    confirm: Flag = False
+
+
+class CommentedBody(Body):
+    comment: OptionalComment = None
+
+
+class _DecisionFields(Body):
+    decision: Annotated[Decision, one_of(Decision)]
+    until: Maybe[DueDate | None] = Field(None, validate_default=True)
+    access: Maybe[Annotated[Access, one_of(Access)] | None] = Field(None, validate_default=True)
+    comment: Text2048 = Field("")
+    reviewer_id: Maybe[IdentityId | None] = None
+
+    @field_validator("until")
+    @classmethod
+    def only_for_keep_until(cls, until: datetime | None, info: ValidationInfo) -> datetime | None:
+        if (info.data.get("decision") is Decision.KEEP_UNTIL) != (until is not None):
+            raise broken("{name} is required for the decision Keep Until, and for no other")
+        return until
+
+    @field_validator("access")
+    @classmethod
+    def only_for_change(cls, access: Access | None, info: ValidationInfo) -> Access | None:
+        if (info.data.get("decision") is Decision.CHANGE) != (access is not None):
+            raise broken("{name} is required for the decision Change, and for no other")
+        return access
+
+
+class DecideBody(_DecisionFields):
+    """A decision. A token names the reviewer; `identityId` is who should decide instead, for Not Mine."""
+
+    identity_id: Maybe[IdentityId | None] = None
+
+
+class ItemFilterFields(Body):
+    status: Maybe[Annotated[ReviewItemStatus, one_of(ReviewItemStatus)] | None] = None
+    application_id: Maybe[Guid | None] = None
+    identity_id: Maybe[Guid | None] = None
+    entitlement_id: Maybe[Guid | None] = None
+    reason: Maybe[Annotated[ItemFact, one_of(ItemFact)] | None] = None
+    recommendation: Maybe[Annotated[Decision, one_of(Decision)] | None] = None
+
+
+MOST_IDS = 10_000
+
+
+class DecideSeveralBody(_DecisionFields):
+    """One decision about several items of a reviewer: those in `itemIds`, or all that the filters find."""
+
+    item_ids: Annotated[list[Guid], Field(min_length=1, max_length=MOST_IDS)] | None = None
+    filters: ItemFilterFields | None = None
+
+
+class UndoBody(Body):
+    reviewer_id: Maybe[IdentityId | None] = None
+
+
+class ReassignBody(Body):
+    identity_id: IdentityId
+    comment: Annotated[SomeText, Field(max_length=2048)]
+
+
+def _ends_in_time(until: datetime, info: ValidationInfo) -> datetime:
+    _is_ahead(until, info)
+    if until > facts_of(info).now + LONGEST_ACCEPTANCE:
+        raise broken(f"{{name}} must be at most {LONGEST_ACCEPTANCE.days} days from now")
+    return until
+
+
+class AcceptBody(Body):
+    """Keep flagged access for a while. A token names the person who accepts it in `identityId`."""
+
+    reason: Annotated[SomeText, Field(max_length=2048)]
+    until: Annotated[Moment, AfterValidator(_ends_in_time)]
+    identity_id: Maybe[IdentityId | None] = None
+
+
+class SubmitBody(Body):
+    """Sign the decisions. A token names the reviewer; `statement` defaults to that of the review."""
+
+    reviewer_id: Maybe[IdentityId | None] = None
+    statement: Text2048 | None = None
+
+
+class RemindBody(Body):
+    """Remind these reviewers, or all who have items to decide or to submit."""
+
+    reviewer_ids: Annotated[list[IdentityId], Field(max_length=1000)] | None = None

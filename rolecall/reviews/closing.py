@@ -1,0 +1,137 @@
+"""Close, complete and cancel reviews, and say what silence means."""
+
+from datetime import datetime
+from uuid import UUID
+
+from rolecall.core.caller import SYSTEM, Caller
+from rolecall.core.db import Db, execute, fetch_rows, fetch_value
+from rolecall.core.errors import Conflict
+from rolecall.reviews import queries
+from rolecall.reviews.actions import move_review
+from rolecall.reviews.events import record_item_events, record_review_event
+from rolecall.reviews.model import MOST_FLAGGED, Decision, OnSilence, ReviewEvent, ReviewStatus
+from rolecall.reviews.remediating import request_removals
+from rolecall.reviews.shapes import ReviewDetail
+
+_SILENT = "Not decided by {:%Y-%m-%d}; the review says what silence means"
+
+
+async def close_review(db: Db, caller: Caller, id: str | UUID, confirm: bool, now: datetime) -> ReviewDetail:
+    """Close a review whose items are all submitted, or whose due date has passed; `confirm` lifts the hold."""
+    review = await queries.plan_of(db, id, lock=True)
+    if review.status is not ReviewStatus.OPEN:
+        raise Conflict(f"A review that is {review.status} cannot be closed")
+    left = await _left(db, review.id)
+    if left and review.due_on > now:
+        raise Conflict(f"{left} items are not submitted yet and the due date has not passed")
+    if left and review.on_silence is OnSilence.ESCALATE:
+        raise Conflict(f"{left} items are not submitted yet; remind the reviewers, or reassign the items")
+    if left and review.on_silence is OnSilence.FLAG and not confirm:
+        held = await _too_many(db, review)
+        if held:
+            await execute(db, "UPDATE reviews SET held = %(held)s WHERE id = %(id)s", held=held, id=review.id)
+            return await queries.get(db, review.id)
+    if left:
+        await _decide_silent(db, caller, review, now)
+    return await _close(db, review, now)
+
+
+async def _left(db: Db, review_id: UUID) -> int:
+    """Count the items that are not submitted."""
+    count: int = await fetch_value(
+        db,
+        """SELECT count(*) FROM review_items
+           WHERE review_id = %(id)s AND submission_id IS NULL AND status <> 'Withdrawn'""",
+        id=review_id,
+    )
+    return count
+
+
+async def _too_many(db: Db, review: ReviewDetail) -> str | None:
+    """Say which application would have too many accounts flagged by silence."""
+    rows = await fetch_rows(
+        db,
+        """SELECT a.name, count(DISTINCT c.account_number), p.accounts
+           FROM review_items c JOIN applications a ON a.id = c.application_id
+           JOIN review_populations p ON p.review_id = c.review_id AND p.application_id = c.application_id
+           WHERE c.review_id = %(id)s AND c.status = 'Pending' AND c.account_number IS NOT NULL
+           GROUP BY a.id, p.accounts HAVING count(DISTINCT c.account_number) > p.accounts * %(most)s
+           ORDER BY a.name_key""",
+        id=review.id,
+        most=MOST_FLAGGED,
+    )
+    said = [f"{flagged} of {accounts} accounts of {name}" for name, flagged, accounts in rows]
+    return f"Closing would flag {', '.join(said)}. Confirm to close it nevertheless" if said else None
+
+
+async def _decide_silent(db: Db, caller: Caller, review: ReviewDetail, now: datetime) -> None:
+    """Decide what nobody decided as the review says, and make all decisions final."""
+    flag = review.on_silence is OnSilence.FLAG
+    # Fires show_review_items, schema/reviews.sql.
+    rows = await fetch_rows(
+        db,
+        """UPDATE review_items SET status = %(status)s, decision = %(decision)s, comment = %(comment)s,
+                  decided_on = %(now)s, decided_by = %(system)s
+           WHERE review_id = %(id)s AND status = 'Pending' RETURNING id""",
+        id=review.id,
+        status="Flagged" if flag else "Approved",
+        decision=Decision.REVOKE if flag else Decision.KEEP,
+        comment=_SILENT.format(review.due_on),
+        now=now,
+        system=SYSTEM.id,
+    )
+    silent = [id for (id,) in rows]
+    # Decisions that were made but not submitted count too.
+    unsubmitted = await fetch_rows(
+        db,
+        """SELECT id FROM review_items WHERE review_id = %(id)s AND submission_id IS NULL
+           AND status IN ('Approved', 'Flagged')""",
+        id=review.id,
+    )
+    await request_removals(db, caller, review, [id for (id,) in unsubmitted], now)
+    if flag:
+        await record_item_events(db, ReviewEvent.ITEM_FLAGGED, silent, now)
+
+
+async def _close(db: Db, review: ReviewDetail, now: datetime) -> ReviewDetail:
+    await move_review(db, review, ReviewStatus.CLOSED, "closed", closed_on=now, held=None)
+    await complete_if_done(db, review.id, now)
+    return await queries.get(db, review.id)
+
+
+async def close_if_done(db: Db, review_id: UUID, now: datetime) -> None:
+    """Close an open review when its last reviewer has submitted."""
+    review = await queries.plan_of(db, review_id, lock=True)
+    if review.status is ReviewStatus.OPEN and not await _left(db, review_id):
+        await _close(db, review, now)
+
+
+async def complete_if_done(db: Db, review_id: UUID, now: datetime) -> None:
+    """Complete a closed review when every flagged item is remediated or accepted."""
+    waiting = await fetch_value(
+        db,
+        """SELECT true FROM review_items
+           WHERE review_id = %(id)s AND status = 'Flagged' AND coalesce(accepted_until, '-infinity') <= %(now)s
+           LIMIT 1""",
+        id=review_id,
+        now=now,
+    )
+    review = await queries.plan_of(db, review_id, lock=True)
+    if waiting or review.status is not ReviewStatus.CLOSED:
+        return
+    await move_review(db, review, ReviewStatus.COMPLETED, "completed", completed_on=now)
+    await record_review_event(db, ReviewEvent.COMPLETED, await queries.get(db, review_id), now)
+
+
+async def cancel_review(db: Db, caller: Caller, id: str, now: datetime) -> ReviewDetail:
+    """Cancel a review; what is not decided is withdrawn, and requests that were made stay."""
+    review = await queries.plan_of(db, id, lock=True)
+    await move_review(db, review, ReviewStatus.CANCELED, "canceled", canceled_on=now, held=None)
+    # Fires show_review_items, schema/reviews.sql.
+    await execute(
+        db,
+        """UPDATE review_items SET status = 'Withdrawn'
+           WHERE review_id = %(id)s AND status IN ('Pending', 'Approved', 'Flagged') AND request_id IS NULL""",
+        id=review.id,
+    )
+    return await queries.get(db, review.id)

@@ -1,0 +1,108 @@
+"""Which applications were reviewed when, and which are overdue, by how often each must be reviewed."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from rolecall.core.db import Db, fetch_value
+from rolecall.core.paging import Page, fetch_page
+from rolecall.reviews.shapes import NamedReference
+
+
+class CoveringReview(msgspec.Struct, frozen=True, rename="camel"):
+    id: UUID
+    number: int
+    name: str
+    due_on: datetime
+    completed_on: datetime | None
+
+
+class ApplicationCoverage(msgspec.Struct, frozen=True, rename="camel"):
+    """When an application was reviewed last, and when the next review must be complete.
+
+    `reviewEveryMonths` is null if it need not be reviewed; `dueOn` counts from the last completed review, or else from
+    the first import.
+    """
+
+    application: NamedReference
+    review_every_months: int | None
+    last_review: CoveringReview | None
+    open_review: CoveringReview | None
+    due_on: datetime | None
+    is_overdue: bool
+
+
+# Reviews of single findings and of models do not cover an application.
+_COVERING = """SELECT r.id, r.number, r.name, r.due_on, r.completed_on FROM reviews r
+    JOIN review_populations p ON p.review_id = r.id AND p.application_id = a.id
+    WHERE r.surprise_of IS NULL AND r.type NOT IN ('Unmatched', 'Leavers', 'Model', 'Changed')"""
+_FROM = f"""FROM applications a
+    LEFT JOIN LATERAL ({_COVERING} AND r.status = 'Completed' ORDER BY r.completed_on DESC LIMIT 1) AS last ON true
+    LEFT JOIN LATERAL ({_COVERING} AND r.status IN ('Open', 'Closed') ORDER BY r.number DESC LIMIT 1) AS now ON true
+    LEFT JOIN LATERAL (SELECT min(i.build_end) AS seen FROM application_imports i
+                       WHERE i.application_id = a.id AND i.status = 'Finished') AS first ON true
+    CROSS JOIN LATERAL (SELECT coalesce(last.completed_on, first.seen)
+                               + make_interval(months => a.review_every_months) AS due_on) AS next
+    WHERE NOT a.is_archived"""
+_COLUMNS = """a.id, a.name, a.review_every_months, last.id, last.number, last.name, last.due_on, last.completed_on,
+    now.id, now.number, now.name, now.due_on, now.completed_on, next.due_on"""
+
+
+async def coverage(db: Db, page: int, now: datetime) -> Page[ApplicationCoverage]:
+    """List applications by name, with what covers them."""
+
+    def from_row(row: Sequence[Any]) -> ApplicationCoverage:
+        id, name, every, *rest = row
+        last, current, due_on = rest[:5], rest[5:10], rest[10]
+        return ApplicationCoverage(
+            NamedReference(id, name),
+            every,
+            CoveringReview(*last) if last[0] else None,
+            CoveringReview(*current) if current[0] else None,
+            due_on,
+            due_on is not None and due_on <= now,
+        )
+
+    return await fetch_page(
+        db,
+        from_row,
+        page,
+        total="SELECT count(*) FROM applications a WHERE NOT a.is_archived",
+        items=f"SELECT {_COLUMNS} {_FROM} ORDER BY a.list_key",
+    )
+
+
+async def overdue_count(db: Db, now: datetime) -> int:
+    """Count the applications whose review is overdue."""
+    count: int = await fetch_value(db, f"SELECT count(*) {_FROM} AND next.due_on <= %(now)s", now=now)
+    return count
+
+
+class ReviewNumbers(msgspec.Struct, frozen=True):
+    """Numbers for the metrics: reviews and items that are not finished, and applications that are overdue."""
+
+    by_status: dict[str, int]
+    pending_items: int
+    flagged_items: int
+    overdue_reviews: int
+    overdue_applications: int
+
+
+async def numbers(db: Db, now: datetime) -> ReviewNumbers:
+    statuses = ("Draft", "Open", "Closed")
+    counts = [
+        await fetch_value(db, "SELECT count(*) FROM reviews WHERE status = %(status)s", status=status)
+        for status in statuses
+    ]
+    items = """SELECT count(*) FROM review_items c JOIN reviews r ON r.id = c.review_id
+               WHERE r.status IN ('Open', 'Closed') AND c.status = %(status)s"""
+    return ReviewNumbers(
+        dict(zip(statuses, counts, strict=True)),
+        await fetch_value(db, items, status="Pending"),
+        await fetch_value(db, items, status="Flagged"),
+        await fetch_value(db, "SELECT count(*) FROM reviews WHERE status = 'Open' AND due_on <= %(now)s", now=now),
+        await overdue_count(db, now),
+    )

@@ -1,0 +1,388 @@
+"""Decide about items, one or several at once, withdraw decisions, and pass items on to other people."""
+
+import hashlib
+from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID
+
+import msgspec
+from psycopg.types.json import Jsonb
+
+from rolecall.access_models.model import RANK
+from rolecall.accounts.model import Access
+from rolecall.core.caller import Caller
+from rolecall.core.checking import Facts, Json, check
+from rolecall.core.db import Db, execute, fetch_rows, fetch_value, insert_rows
+from rolecall.core.errors import Conflict, Invalid
+from rolecall.core.ids import new_id
+from rolecall.entitlements.model import EntitlementKind
+from rolecall.identities import queries as identities
+from rolecall.identities.queries import with_mentioned_identities
+from rolecall.reviews import item_queries, permitted, queries
+from rolecall.reviews.bodies import DecideBody, DecideSeveralBody, ReassignBody, UndoBody
+from rolecall.reviews.item_queries import ItemFilters
+from rolecall.reviews.model import DECIDED, KEPT, Decision, ItemSubject, ReviewItemStatus, ReviewStatus
+from rolecall.reviews.reviewers import NewReviewer, reviewers_for
+from rolecall.reviews.shapes import BulkDecision, BulkOutcome, ReviewDetail, ReviewItemDetail
+
+_LEFT = (ReviewItemStatus.PENDING, ReviewItemStatus.APPROVED, ReviewItemStatus.FLAGGED)
+_AGAINST = "A comment is required, because the recommendation is {}"
+
+
+class DecisionMade(msgspec.Struct, frozen=True, kw_only=True):
+    """A decision as it is stored."""
+
+    review_id: UUID
+    reviewer_id: UUID
+    decision: Decision
+    until: datetime | None
+    new_access: Access | None
+    comment: str
+    bulk_id: UUID | None = None
+
+
+async def lock_open(db: Db, review_id: UUID) -> None:
+    """Keep a review from being closed or canceled while decisions are made; refuse if it is not open."""
+    sql = "SELECT status FROM reviews WHERE id = %(id)s FOR SHARE"
+    status = await fetch_value(db, sql, id=review_id)
+    if status != ReviewStatus.OPEN:
+        raise Conflict(f"The review is {status}; decisions can be made only while it is Open")
+
+
+async def decide(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> ReviewItemDetail:
+    """Decide about one item. The decision can be changed until the reviewer submits."""
+    item = await item_queries.get_item(db, id)
+    await lock_open(db, item.review_id)
+    item = await item_queries.get_item(db, id, lock=True)
+    body = check(DecideBody, raw, await with_mentioned_identities(db, facts, raw))
+    reviewer_id = await _require_may_decide(db, caller, item, body.reviewer_id)
+    if body.decision in (Decision.NOT_MINE, Decision.UNSURE):
+        await _pass_on(db, caller, item, body, facts.now)
+        return await item_queries.get_item(db, item.id)
+    _require_fitting(item, body)
+    decided = DecisionMade(
+        review_id=item.review_id,
+        reviewer_id=reviewer_id,
+        decision=body.decision,
+        until=body.until,
+        new_access=body.access,
+        comment=body.comment,
+    )
+    await store(db, caller, decided, [item.id], facts.now)
+    if item.subject is ItemSubject.MODEL:
+        await _decide_below(db, caller, decided, item, facts.now)
+    return await item_queries.get_item(db, item.id)
+
+
+async def _require_may_decide(db: Db, caller: Caller, item: ReviewItemDetail, given: UUID | None) -> UUID:
+    """Return the item's reviewer if the caller decides for them, else refuse."""
+    if caller.is_person and given is None and await permitted.may_act_for(db, caller, item.reviewer.id):
+        given = item.reviewer.id
+    reviewer_id = await permitted.acting_reviewer(db, caller, given)
+    if item.reviewer.id != reviewer_id:
+        raise Conflict(f"{item.reviewer.name} reviews this item. Ask them to pass it on, or reassign it")
+    if item.is_submitted:
+        raise Conflict("The decision was submitted and cannot be changed any more")
+    if item.status not in _LEFT:
+        raise Conflict(f"An item that is {item.status} cannot be decided")
+    under = await fetch_value(db, "SELECT under_id FROM review_items WHERE id = %(id)s", id=item.id)
+    if under:
+        raise Conflict("The item of the model decides for this one")
+    await permitted.require_independent(db, caller, item.id, reviewer_id)
+    return reviewer_id
+
+
+def _require_fitting(item: ReviewItemDetail, body: DecideBody) -> None:
+    """Refuse an access that does not lower what is held, and a decision against the recommendation without comment."""
+    if body.decision is Decision.CHANGE and body.access is not None:
+        if item.entitlement is None or item.entitlement.kind != EntitlementKind.PERMISSION:
+            raise Invalid.on("decision", "Only the access of a permission can be changed; keep or revoke this one")
+        if RANK[body.access] == 0 or RANK[body.access] >= RANK[item.access]:
+            raise Invalid.on("access", f"Access must be lower than {item.access} and not None; revoke it instead")
+    verdict = item.recommendation.verdict
+    if not body.comment.strip() and verdict and _is_against(body.decision, verdict):
+        raise Invalid.on("comment", _AGAINST.format(verdict))
+
+
+def _is_against(decision: Decision, verdict: Decision) -> bool:
+    return (verdict is Decision.REVOKE and decision in KEPT) or (
+        verdict is Decision.KEEP and decision is Decision.REVOKE
+    )
+
+
+async def store(db: Db, caller: Caller, decided: DecisionMade, ids: Sequence[UUID], now: datetime) -> int:
+    """Write a decision to items and to their history; return how many could be decided."""
+    values = {
+        "status": DECIDED[decided.decision],
+        "decision": decided.decision,
+        "until": decided.until,
+        "access": decided.new_access,
+        "comment": decided.comment,
+        "now": now,
+        "caller": caller.id,
+        "name": caller.name,
+        "bulk": decided.bulk_id,
+    }
+    # Fires show_review_items, schema/reviews.sql.
+    return await execute(
+        db,
+        """WITH changed AS (
+               UPDATE review_items SET status = %(status)s, decision = %(decision)s, until = %(until)s,
+                      new_access = %(access)s, comment = %(comment)s, decided_on = %(now)s, decided_by = %(caller)s,
+                      bulk_id = %(bulk)s, is_carried = false
+               WHERE id = ANY(%(ids)s) AND status = ANY(%(left)s) AND submission_id IS NULL
+               RETURNING review_id, id, stage, reviewer_id, list_key)
+           INSERT INTO review_decisions (review_id, item_id, stage, reviewer_id, decision, until, new_access, comment,
+                                         decided_by, decided_by_name, decided_on, bulk_id)
+           SELECT review_id, id, stage, reviewer_id, %(decision)s, %(until)s, %(access)s, %(comment)s, %(caller)s,
+                  %(name)s, %(now)s, %(bulk)s FROM changed ORDER BY list_key""",
+        ids=list(ids),
+        left=list(_LEFT),
+        **values,
+    )
+
+
+async def _decide_below(db: Db, caller: Caller, decided: DecisionMade, item: ReviewItemDetail, now: datetime) -> None:
+    """Apply the decision about a model to the items that it explains, as one bulk decision."""
+    rows = await fetch_rows(
+        db,
+        "SELECT id FROM review_items WHERE under_id = %(id)s AND submission_id IS NULL AND status = ANY(%(left)s)",
+        id=item.id,
+        left=list(_LEFT),
+    )
+    ids = [id for (id,) in rows]
+    if ids:
+        await _store_bulk(db, caller, decided, ids, {"modelItem": item.number}, now)
+
+
+async def _store_bulk(
+    db: Db, caller: Caller, decided: DecisionMade, ids: Sequence[UUID], selection: Json, now: datetime
+) -> tuple[UUID, str]:
+    """Write one decision to many items with one audit entry, which has a digest of their ids."""
+    digest = hashlib.sha256("\n".join(sorted(str(id) for id in ids)).encode()).hexdigest()
+    bulk_id = new_id()
+    await execute(
+        db,
+        """INSERT INTO review_bulks (id, review_id, reviewer_id, selection, decision, comment, item_count, digest,
+                                     decided_by, decided_by_name, decided_on)
+           VALUES (%(id)s, %(review)s, %(reviewer)s, %(selection)s, %(decision)s, %(comment)s, %(count)s, %(digest)s,
+                   %(caller)s, %(name)s, %(now)s)""",
+        id=bulk_id,
+        review=decided.review_id,
+        reviewer=decided.reviewer_id,
+        selection=Jsonb(selection),
+        decision=decided.decision,
+        comment=decided.comment,
+        count=len(ids),
+        digest=digest,
+        caller=caller.id,
+        name=caller.name,
+        now=now,
+    )
+    await store(db, caller, msgspec.structs.replace(decided, bulk_id=bulk_id), ids, now)
+    return bulk_id, digest
+
+
+async def undo_decision(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> ReviewItemDetail:
+    """Withdraw a decision that was not submitted; the item is to be decided again."""
+    item = await item_queries.get_item(db, id)
+    await lock_open(db, item.review_id)
+    item = await item_queries.get_item(db, id, lock=True)
+    body = check(UndoBody, raw, await with_mentioned_identities(db, facts, raw))
+    reviewer_id = await _require_may_decide(db, caller, item, body.reviewer_id)
+    if item.status is ReviewItemStatus.PENDING:
+        raise Conflict("The item has no decision that could be withdrawn")
+    below = await fetch_rows(db, "SELECT id FROM review_items WHERE under_id = %(id)s", id=item.id)
+    ids = [item.id, *(id for (id,) in below)]
+    # Fires show_review_items, schema/reviews.sql.
+    await execute(
+        db,
+        """WITH changed AS (
+               UPDATE review_items SET status = 'Pending', decision = NULL, until = NULL, new_access = NULL,
+                      comment = '', decided_on = NULL, decided_by = NULL, bulk_id = NULL, is_carried = false
+               WHERE id = ANY(%(ids)s) AND submission_id IS NULL AND status IN ('Approved', 'Flagged')
+               RETURNING review_id, id, stage)
+           INSERT INTO review_decisions (review_id, item_id, stage, reviewer_id, decision, comment, decided_by,
+                                         decided_by_name, decided_on)
+           SELECT review_id, id, stage, %(reviewer)s, NULL, '', %(caller)s, %(name)s, %(now)s FROM changed""",
+        ids=ids,
+        reviewer=reviewer_id,
+        caller=caller.id,
+        name=caller.name,
+        now=facts.now,
+    )
+    return await item_queries.get_item(db, item.id)
+
+
+async def decide_several(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> BulkDecision:
+    """Decide about several items of one reviewer; those that cannot be decided so are left, and counted by reason."""
+    review_id = await queries.get_id(db, id)
+    await lock_open(db, review_id)
+    body = check(DecideSeveralBody, raw, await with_mentioned_identities(db, facts, raw))
+    if (body.item_ids is None) == (body.filters is None):
+        raise Invalid.on("itemIds", "Either item IDs or filters are required, not both")
+    if body.decision in (Decision.NOT_MINE, Decision.UNSURE, Decision.CHANGE):
+        raise Invalid.on(
+            "decision", "Several items can be decided Keep, Keep Until or Revoke; decide others one by one"
+        )
+    reviewer_id = await permitted.acting_reviewer(db, caller, body.reviewer_id)
+    decided = DecisionMade(
+        review_id=review_id,
+        reviewer_id=reviewer_id,
+        decision=body.decision,
+        until=body.until,
+        new_access=None,
+        comment=body.comment,
+    )
+    found = await _selected(db, caller, decided, body)
+    ids = [item_id for item_id, why in found if why is None]
+    counts = dict[str, int]()
+    for _, why in found:
+        counts[why or "Decided"] = counts.get(why or "Decided", 0) + 1
+    outcomes = [BulkOutcome(reason, count) for reason, count in sorted(counts.items())]
+    if not ids:
+        return BulkDecision(None, 0, "", outcomes)
+    selection = raw.get("filters") if body.item_ids is None else {"itemIds": len(body.item_ids)}
+    bulk_id, digest = await _store_bulk(db, caller, decided, ids, {**(selection or {})}, facts.now)
+    return BulkDecision(bulk_id, len(ids), digest, outcomes)
+
+
+_WHY_NOT = f"""CASE
+    WHEN c.reviewer_id <> %(reviewer)s THEN 'Reviewed by another person'
+    WHEN c.submission_id IS NOT NULL THEN 'Submitted already'
+    WHEN c.status <> ALL(%(left)s) THEN c.status
+    WHEN c.under_id IS NOT NULL THEN 'DecisionMade with its model'
+    WHEN c.subject = 'Model' THEN 'Models are decided one by one'
+    WHEN %(is_bare)s AND c.recommendation = %(against)s THEN 'A comment is required against the recommendation'
+    ELSE {permitted.OBSTACLE} END"""
+
+
+async def _selected(
+    db: Db, caller: Caller, decided: DecisionMade, body: DecideSeveralBody
+) -> list[tuple[UUID, str | None]]:
+    """Lock the selected items in order, and say for each why it cannot be decided, if so."""
+    against = Decision.REVOKE if decided.decision in KEPT else Decision.KEEP
+    if body.item_ids is not None:
+        condition, given = " AND c.id = ANY(%(ids)s)", {"ids": body.item_ids}
+    else:
+        assert body.filters
+        filters = ItemFilters(**body.filters.model_dump(), reviewer_id=decided.reviewer_id)
+        condition, given = filters.conditions(), filters.given()
+        if filters.status is None:
+            condition += " AND c.status = 'Pending'"
+    rows = await fetch_rows(
+        db,
+        f"""SELECT c.id, {_WHY_NOT} FROM review_items c WHERE c.review_id = %(review)s{condition}
+            ORDER BY c.list_key FOR UPDATE OF c""",
+        review=decided.review_id,
+        reviewer=decided.reviewer_id,
+        person=caller.id if caller.is_person else decided.reviewer_id,
+        left=list(_LEFT),
+        is_bare=not decided.comment.strip(),
+        against=against,
+        **given,
+    )
+    return [(id, why) for id, why in rows]
+
+
+async def _pass_on(db: Db, caller: Caller, item: ReviewItemDetail, body: DecideBody, now: datetime) -> None:
+    """Give the item to the named person, to the next stage, or to the fallback, and record the decision."""
+    review = await queries.plan_of(db, item.review_id)
+    stage = item.stage
+    if body.decision is Decision.NOT_MINE and body.identity_id:
+        await require_can_review(db, item, body.identity_id, now)
+        moved = f"{item.reviewer.name} passed it on"
+        new = NewReviewer(item.id, body.identity_id, f"{moved}: {body.comment}" if body.comment else moved)
+    else:
+        unsure = body.decision is Decision.UNSURE and stage < len(review.stages)
+        stage += unsure
+        (new,) = await reviewers_for(db, [item.id], review.stages[stage - 1] if unsure else None, review.fallback, now)
+    await _record_passing(db, caller, item, body, now)
+    await move_items(db, caller, review, [new], stage, now)
+
+
+async def _record_passing(db: Db, caller: Caller, item: ReviewItemDetail, body: DecideBody, now: datetime) -> None:
+    row = {
+        "review_id": item.review_id,
+        "item_id": item.id,
+        "stage": item.stage,
+        "reviewer_id": item.reviewer.id,
+        "decision": body.decision,
+        "comment": body.comment,
+        "decided_by": caller.id,
+        "decided_by_name": caller.name,
+        "decided_on": now,
+    }
+    await insert_rows(db, "review_decisions", [row])
+
+
+async def require_can_review(db: Db, item: ReviewItemDetail, person_id: UUID, now: datetime) -> None:
+    """Refuse a reviewer who is unavailable or not independent."""
+    person = await identities.get(db, str(person_id))
+    name = f"{person.first_name} {person.last_name}"
+    if person_id == item.reviewer.id:
+        raise Invalid.on("identityId", f"{name} reviews this item already")
+    obstacle = await fetch_value(db, "SELECT review_obstacle(%(id)s, %(now)s)", id=person_id, now=now)
+    if obstacle:
+        raise Invalid.on("identityId", f"{name} {obstacle}; choose another person")
+    if why := await permitted.obstacle_to(db, item.id, person_id):
+        raise Invalid.on("identityId", f"{name} cannot decide this item. {why}; choose another person")
+
+
+async def move_items(
+    db: Db, caller: Caller, review: ReviewDetail, news: Sequence[NewReviewer], stage: int, now: datetime
+) -> None:
+    """Give items to other reviewers, undecided, and record where they came from."""
+    given = {
+        "ids": [new.item_id for new in news],
+        "people": [new.reviewer_id for new in news],
+        "reasons": [new.moved for new in news],
+    }
+    await execute(
+        db,
+        """INSERT INTO review_moves (review_id, item_id, from_id, to_id, stage, reason, moved_by_name, moved_on)
+           SELECT c.review_id, c.id, c.reviewer_id, n.person, %(stage)s, n.reason, %(name)s, %(now)s
+           FROM unnest(%(ids)s::uuid[], %(people)s::uuid[], %(reasons)s::text[]) AS n (id, person, reason)
+           JOIN review_items c ON c.id = n.id ORDER BY c.list_key""",
+        stage=stage,
+        name=caller.name,
+        now=now,
+        **given,
+    )
+    # Fires show_review_items, schema/reviews.sql.
+    await execute(
+        db,
+        """UPDATE review_items c SET reviewer_id = n.person, moved = n.reason, stage = %(stage)s, status = 'Pending',
+                  decision = NULL, until = NULL, new_access = NULL, comment = '', decided_on = NULL, decided_by = NULL,
+                  bulk_id = NULL, submission_id = NULL, read_on = NULL
+           FROM unnest(%(ids)s::uuid[], %(people)s::uuid[], %(reasons)s::text[]) AS n (id, person, reason)
+           WHERE c.id = n.id""",
+        stage=stage,
+        **given,
+    )
+
+
+async def reassign(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> ReviewItemDetail:
+    """Give an item to another reviewer, with a reason."""
+    item = await item_queries.get_item(db, id)
+    await lock_open(db, item.review_id)
+    item = await item_queries.get_item(db, id, lock=True)
+    body = check(ReassignBody, raw, await with_mentioned_identities(db, facts, raw))
+    if item.is_submitted or item.status not in _LEFT:
+        raise Conflict("The item is decided; it cannot be given to another reviewer")
+    await require_can_review(db, item, body.identity_id, facts.now)
+    new = NewReviewer(item.id, body.identity_id, f"{caller.name} reassigned it: {body.comment}")
+    await move_items(db, caller, await queries.plan_of(db, item.review_id), [new], item.stage, facts.now)
+    return await item_queries.get_item(db, item.id)
+
+
+async def mark_opened(db: Db, caller: Caller, item_id: UUID, now: datetime) -> None:
+    """Note that the reviewer read the details of an item, the first time."""
+    # Fires show_review_items, schema/reviews.sql.
+    await execute(
+        db,
+        "UPDATE review_items SET read_on = %(now)s WHERE id = %(id)s AND reviewer_id = %(me)s AND read_on IS NULL",
+        id=item_id,
+        me=caller.id,
+        now=now,
+    )

@@ -1,0 +1,74 @@
+"""Record what happens in reviews for webhooks: an event row, which higher packages read."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID
+
+import msgspec
+
+from rolecall.core.db import Db, execute, fetch_rows, insert_rows
+from rolecall.reviews.item_queries import items_by_id
+from rolecall.reviews.model import ReviewEvent
+from rolecall.reviews.shapes import ReviewDetail
+
+_BATCH = 500
+
+
+async def record_review_event(db: Db, event: ReviewEvent, review: ReviewDetail, now: datetime) -> None:
+    """Record an event with the current state of the review."""
+    await _record(db, event, review.id, msgspec.json.encode(review), now)
+
+
+async def record_item_events(db: Db, event: ReviewEvent, item_ids: Sequence[UUID], now: datetime) -> None:
+    """Record an event for each item with its current state."""
+    for start in range(0, len(item_ids), _BATCH):
+        found = await items_by_id(db, item_ids[start : start + _BATCH])
+        rows = [
+            {
+                "name": event,
+                "review_id": item.review_id,
+                "item_id": item.id,
+                "application_id": item.application.id if item.application else None,
+                "created_at": now,
+                "subject": item,
+            }
+            for item in found
+        ]
+        # Fires fan_out_on_review_event, schema/webhooks.sql.
+        await insert_rows(db, "review_events", rows)
+
+
+# Events for notifications alone; webhooks cannot name them.
+REMINDED, REOPENED, OVERDUE = "ReviewReminded", "ReviewItemReopened", "ReviewOverdue"
+
+
+async def record_reminder(db: Db, review_id: UUID, reviewer_ids: Sequence[UUID], now: datetime) -> None:
+    """Notify reviewers again of what they have to decide."""
+    subject = msgspec.json.encode({"reviewerIds": reviewer_ids})
+    await _record(db, REMINDED, review_id, subject, now)
+
+
+async def record_notice(db: Db, notice: str, review_id: UUID, now: datetime) -> None:
+    """Notify the owner of a review that it is overdue, or that removed access came back."""
+    await _record(db, notice, review_id, b"{}", now)
+
+
+async def _record(db: Db, event: str, review_id: UUID, subject: bytes, now: datetime) -> None:
+    # Fires fan_out_on_review_event, schema/webhooks.sql, and notify_of_review_events, schema/notifications.sql.
+    await execute(
+        db,
+        """INSERT INTO review_events (name, review_id, created_at, subject)
+           VALUES (%(name)s, %(review)s, %(now)s, %(subject)s::json)""",
+        name=event,
+        review=review_id,
+        now=now,
+        subject=subject.decode(),
+    )
+
+
+async def events_of(db: Db, review_id: UUID) -> list[tuple[str, datetime]]:
+    """Return the names and times of a review's events, in order."""
+    rows = await fetch_rows(
+        db, "SELECT name, created_at FROM review_events WHERE review_id = %(id)s ORDER BY number", id=review_id
+    )
+    return [(name, created_at) for name, created_at in rows]

@@ -1,0 +1,377 @@
+"""Take the population of a review: what applications held after their last import, as items or excluded by reason.
+
+The rows are collected in temporary tables, with one statement per step for any number of rows. Everything is read as of
+the pinned imports and the moment of opening, so that the population can be taken again later.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID
+
+import msgspec
+
+from rolecall.core.db import Db, execute, fetch_rows
+from rolecall.effective_access.queries import GRANTING_REQUESTS
+from rolecall.reviews.model import Exclusion, ItemSubject, ReviewScope, ReviewType, subject_of
+from rolecall.settings.policy import Level
+
+_TABLES = """
+    CREATE TEMP TABLE pinned_imports (application_id uuid, import_number int) ON COMMIT DROP;
+    CREATE TEMP TABLE pinned_accounts
+        (number int, application_id uuid, identity_id uuid, is_active boolean, last_login text) ON COMMIT DROP;
+    CREATE TEMP TABLE out_of_scope (kind text, id uuid, reason text) ON COMMIT DROP;
+    CREATE TEMP TABLE pinned_holdings
+        (application_id uuid, holder int, entitlement_id uuid, model_id uuid, identity_id uuid, access text,
+         since_import int, excluded text) ON COMMIT DROP;
+    CREATE TEMP TABLE pinned_models (holder int, entitlement_id uuid, ids uuid[]) ON COMMIT DROP;
+    CREATE TEMP TABLE pinned_requests (holder int, entitlement_id uuid, ids uuid[]) ON COMMIT DROP;"""
+
+# SQL for a row that was valid after the pinned import.
+_THEN = "{row}.from_import <= p.import_number AND ({row}.until_import IS NULL OR {row}.until_import > p.import_number)"
+
+
+class Taking(msgspec.Struct, frozen=True):
+    """What to take: `review_id` is given to take the population of an opened review again."""
+
+    type: ReviewType
+    scope: ReviewScope
+    moment: datetime
+    review_id: UUID | None = None
+
+    @property
+    def subject(self) -> ItemSubject:
+        return subject_of(self.type)
+
+
+async def take(db: Db, what: Taking) -> None:
+    """Fill the temporary tables; they are dropped when the transaction ends."""
+    for table in ("pinned_imports", "pinned_accounts", "out_of_scope", "pinned_holdings", "pinned_models"):
+        await execute(db, f"DROP TABLE IF EXISTS {table}")
+    await execute(db, "DROP TABLE IF EXISTS pinned_requests")
+    for statement in _TABLES.split(";"):
+        if statement.strip():
+            await execute(db, statement)
+    # Sorts and joins of a million rows; for this transaction.
+    await execute(db, "SELECT set_config('work_mem', '128MB', true)")
+    await _pin(db, what)
+    await _leave_out(db, what)
+    await execute(db, _HELD[what.subject], moment=what.moment)
+    await _exclude_by_scope(db, what)
+    await execute(db, "ANALYZE pinned_holdings")
+    if what.subject is ItemSubject.ACCESS:
+        await explain(db, what.moment)
+        await _exclude_by_type(db, what)
+
+
+async def _pin(db: Db, what: Taking) -> None:
+    """Choose the imports, and read the accounts that existed after them."""
+    if what.review_id:
+        await execute(
+            db,
+            """INSERT INTO pinned_imports SELECT application_id, import_number FROM review_populations
+               WHERE review_id = %(id)s AND import_number IS NOT NULL""",
+            id=what.review_id,
+        )
+    else:
+        await execute(
+            db,
+            """INSERT INTO pinned_imports
+               SELECT a.id, max(r.number)::int FROM applications a
+               JOIN application_imports r ON r.application_id = a.id AND r.status = 'Finished'
+               WHERE NOT a.is_archived AND (cardinality(%(ids)s::uuid[]) = 0 OR a.id = ANY(%(ids)s)) GROUP BY a.id""",
+            ids=what.scope.application_ids,
+        )
+    await execute(
+        db,
+        f"""INSERT INTO pinned_accounts
+            SELECT a.number, a.application_id, matched_then(a, %(moment)s), v.is_active, v.last_login
+            FROM pinned_imports p JOIN accounts a ON a.application_id = p.application_id
+            JOIN account_versions v ON v.account_number = a.number AND {_THEN.format(row="v")}""",
+        moment=what.moment,
+    )
+    await execute(db, "ANALYZE pinned_accounts")
+
+
+async def _leave_out(db: Db, what: Taking) -> None:
+    """Find the people, entitlements and models that the scope leaves out, or read those of an opened review."""
+    if what.review_id:
+        await execute(
+            db,
+            "INSERT INTO out_of_scope SELECT kind, id, reason FROM review_scopes WHERE review_id = %(id)s",
+            id=what.review_id,
+        )
+        return
+    await _leave_out_people(db, what)
+    await _leave_out_entitlements(db, what)
+    if what.scope.model_ids:
+        await execute(
+            db,
+            "INSERT INTO out_of_scope SELECT 'Model', id, %(reason)s FROM access_models WHERE id <> ALL(%(ids)s)",
+            ids=what.scope.model_ids,
+            reason=Exclusion.MODEL,
+        )
+
+
+async def _leave_out_people(db: Db, what: Taking) -> None:
+    scope, leavers = what.scope, what.type is ReviewType.LEAVERS
+    if not (scope.departments or scope.identity_types or scope.identity_ids or leavers):
+        return
+    await execute(
+        db,
+        """INSERT INTO out_of_scope
+           SELECT 'Identity', found.id, found.reason FROM (
+               SELECT i.id, CASE WHEN cardinality(%(people)s::uuid[]) > 0 AND i.id <> ALL(%(people)s) THEN %(other)s
+                                 WHEN cardinality(%(types)s::text[]) > 0 AND i.type <> ALL(%(types)s) THEN %(type)s
+                                 WHEN cardinality(%(departments)s::text[]) > 0
+                                      AND lower(i.department) <> ALL(%(departments)s) THEN %(department)s
+                                 WHEN %(leavers)s AND i.status = 'Active' THEN %(active)s END AS reason
+               FROM identities i WHERE i.id IN (SELECT identity_id FROM pinned_accounts)) AS found
+           WHERE found.reason IS NOT NULL""",
+        people=scope.identity_ids,
+        types=scope.identity_types,
+        departments=[name.lower() for name in scope.departments],
+        leavers=leavers,
+        other=Exclusion.PERSON,
+        type=Exclusion.TYPE,
+        department=Exclusion.DEPARTMENT,
+        active=Exclusion.ACTIVE_PERSON,
+    )
+
+
+# A group is privileged if it, or a group above it, is or gives something privileged.
+_PRIVILEGED = """
+    SELECT e.id FROM entitlements e WHERE e.is_privileged
+    UNION
+    SELECT g.id FROM pinned_imports p JOIN groups g ON g.application_id = p.application_id
+    CROSS JOIN LATERAL groups_above(ARRAY[g.number], p.import_number) AS w
+    LEFT JOIN assignments s ON s.holder_number = w.above AND s.access NOT IN ('None', 'Deny') AND s.until_import IS NULL
+    JOIN entitlements e ON e.is_privileged
+         AND (e.kind = 'Group' AND e.number = w.above OR e.kind = 'Permission' AND e.number = s.permission_number)"""
+
+
+async def _leave_out_entitlements(db: Db, what: Taking) -> None:
+    scope, privileged = what.scope, what.type is ReviewType.PRIVILEGED
+    if not (scope.min_risk or scope.entitlement_ids or scope.entitlement_owner_ids or privileged):
+        return
+    await execute(
+        db,
+        f"""INSERT INTO out_of_scope
+            SELECT 'Entitlement', found.id, found.reason FROM (
+                SELECT e.id, CASE WHEN cardinality(%(ids)s::uuid[]) > 0 AND e.id <> ALL(%(ids)s) THEN %(other)s
+                                  WHEN cardinality(%(owners)s::uuid[]) > 0
+                                       AND (e.owner_id IS NULL OR e.owner_id <> ALL(%(owners)s)) THEN %(other)s
+                                  WHEN %(privileged)s AND e.id NOT IN ({_PRIVILEGED}) THEN %(plain)s
+                                  WHEN risk_rank(e.risk_rating) < risk_rank(%(risk)s) THEN %(low)s END AS reason
+                FROM entitlements e JOIN pinned_imports p ON p.application_id = e.application_id) AS found
+            WHERE found.reason IS NOT NULL""",
+        ids=scope.entitlement_ids,
+        owners=scope.entitlement_owner_ids,
+        risk=scope.min_risk or Level.NONE,
+        privileged=privileged,
+        other=Exclusion.ENTITLEMENT,
+        plain=Exclusion.PRIVILEGED,
+        low=Exclusion.RISK,
+    )
+
+
+_ACCESS = f"""
+    SELECT m.account_number AS number, g.id AS entitlement_id, 'Grant' AS access, m.from_import
+    FROM pinned_imports p JOIN groups g ON g.application_id = p.application_id
+    JOIN memberships m ON m.group_number = g.number AND {_THEN.format(row="m")}
+    UNION ALL
+    SELECT s.holder_number, o.id, s.access::text, s.from_import
+    FROM pinned_imports p JOIN permissions o ON o.application_id = p.application_id
+    JOIN assignments s ON s.permission_number = o.number AND s.access NOT IN ('None', 'Deny')
+         AND {_THEN.format(row="s")}"""
+# What each kind of review finds, before its scope narrows it.
+_HELD = {
+    ItemSubject.ACCESS: f"""
+        INSERT INTO pinned_holdings
+        SELECT a.application_id, a.number, h.entitlement_id, NULL, a.identity_id, h.access, h.from_import,
+               CASE WHEN NOT a.is_active THEN '{Exclusion.INACTIVE}' END
+        FROM ({_ACCESS}) AS h JOIN pinned_accounts a ON a.number = h.number
+        WHERE %(moment)s::timestamptz IS NOT NULL""",
+    ItemSubject.ACCOUNT: f"""
+        INSERT INTO pinned_holdings
+        SELECT a.application_id, a.number, NULL, NULL, a.identity_id, 'Grant', first.from_import,
+               CASE WHEN NOT a.is_active THEN '{Exclusion.INACTIVE}' END
+        FROM pinned_accounts a JOIN pinned_imports p ON p.application_id = a.application_id
+        CROSS JOIN LATERAL (SELECT max(v.from_import) AS from_import FROM account_versions v
+                            WHERE v.account_number = a.number AND v.from_import <= p.import_number
+                              AND NOT EXISTS (SELECT FROM account_versions b WHERE b.account_number = a.number
+                                              AND b.until_import = v.from_import)) AS first
+        WHERE %(moment)s::timestamptz IS NOT NULL""",
+    ItemSubject.GROUP: f"""
+        INSERT INTO pinned_holdings
+        SELECT g.application_id, g.number, o.id, NULL::uuid, NULL::uuid, s.access::text, s.from_import, NULL::text
+        FROM pinned_imports p JOIN groups g ON g.application_id = p.application_id
+        JOIN group_versions v ON v.group_number = g.number AND {_THEN.format(row="v")}
+        JOIN assignments s ON s.holder_number = g.number AND s.access NOT IN ('None', 'Deny')
+             AND {_THEN.format(row="s")}
+        JOIN permissions o ON o.number = s.permission_number
+        UNION ALL
+        SELECT g.application_id, g.number, above.id, NULL, NULL, 'Grant', v.from_import, NULL
+        FROM pinned_imports p JOIN groups g ON g.application_id = p.application_id
+        JOIN group_versions v ON v.group_number = g.number AND v.parent <> '' AND {_THEN.format(row="v")}
+        CROSS JOIN LATERAL parents_of(g.number) AS l JOIN groups above ON above.number = l.parent
+        WHERE l.during @> p.import_number AND %(moment)s::timestamptz IS NOT NULL""",
+    ItemSubject.MODEL: """
+        INSERT INTO pinned_holdings
+        SELECT NULL, NULL, NULL, m.id, NULL, 'Grant', NULL, NULL
+        FROM access_models m CROSS JOIN LATERAL (
+            SELECT v.definition FROM access_model_versions v
+            WHERE v.model_id = m.id AND v.committed_at <= %(moment)s ORDER BY v.version DESC LIMIT 1) AS then_in_effect
+        WHERE (then_in_effect.definition ->> 'enabled')::boolean""",
+}
+
+
+async def _exclude_by_scope(db: Db, what: Taking) -> None:
+    """Mark what the scope leaves out. An account without a person is in no department and of no kind."""
+    scope = what.scope
+    narrowed = scope.departments or scope.identity_types or scope.identity_ids or what.type is ReviewType.LEAVERS
+    unmatched = Exclusion.UNMATCHED if narrowed else None
+    await execute(
+        db,
+        """UPDATE pinned_holdings h SET excluded = o.reason FROM out_of_scope o
+           WHERE h.excluded IS NULL AND (o.kind = 'Entitlement' AND o.id = h.entitlement_id)""",
+    )
+    await execute(
+        db,
+        """UPDATE pinned_holdings h SET excluded = o.reason FROM out_of_scope o
+           WHERE h.excluded IS NULL AND (o.kind = 'Identity' AND o.id = h.identity_id)""",
+    )
+    await execute(
+        db,
+        """UPDATE pinned_holdings h SET excluded = o.reason FROM out_of_scope o
+           WHERE h.excluded IS NULL AND (o.kind = 'Model' AND o.id = h.model_id)""",
+    )
+    if unmatched and what.subject in (ItemSubject.ACCESS, ItemSubject.ACCOUNT):
+        await _exclude(db, "h.identity_id IS NULL", unmatched)
+    if what.type is ReviewType.UNMATCHED:
+        await _exclude(db, "h.identity_id IS NOT NULL", Exclusion.MATCHED)
+
+
+async def _exclude(db: Db, condition: str, reason: Exclusion) -> None:
+    await execute(
+        db,
+        f"UPDATE pinned_holdings h SET excluded = %(reason)s WHERE h.excluded IS NULL AND {condition}",
+        reason=reason,
+    )
+
+
+_MODELS = """
+    INSERT INTO pinned_models
+    WITH granted AS MATERIALIZED (
+        SELECT m.id AS model_id, e.id AS entitlement_id FROM access_models m
+        CROSS JOIN LATERAL (SELECT v.definition FROM access_model_versions v
+                            WHERE v.model_id = m.id AND v.committed_at <= %(moment)s
+                            ORDER BY v.version DESC LIMIT 1) AS at_the_time
+        CROSS JOIN LATERAL access_model_grants_in(at_the_time.definition -> 'access') AS given
+        JOIN entitlements e ON e.application_id = given.application_id AND e.name = given.permission
+             AND CASE WHEN given.is_group THEN e.kind = 'Group'
+                      ELSE e.kind = 'Permission' AND e.header = given.header AND e.section = given.section END
+    ), members AS MATERIALIZED (
+        SELECT identity_id, model_id FROM access_model_members WHERE since <= %(moment)s
+        UNION
+        SELECT identity_id, model_id FROM past_model_members WHERE since <= %(moment)s AND until > %(moment)s
+    )
+    SELECT h.holder, h.entitlement_id, array_agg(DISTINCT g.model_id)
+    FROM pinned_holdings h JOIN granted g ON g.entitlement_id = h.entitlement_id
+    JOIN members x ON x.model_id = g.model_id AND x.identity_id = h.identity_id
+    WHERE h.excluded IS NULL GROUP BY h.holder, h.entitlement_id"""
+_REQUESTS = f"""
+    INSERT INTO pinned_requests
+    SELECT h.holder, h.entitlement_id, array_agg(DISTINCT g.id)
+    FROM ({GRANTING_REQUESTS}) AS g
+    JOIN entitlements e ON e.application_id = g.application_id AND e.header = g.header AND e.section = g.section
+         AND e.name = g.permission
+    JOIN pinned_holdings h ON h.entitlement_id = e.id AND h.identity_id = g.identity_id AND h.excluded IS NULL
+    JOIN accounts a ON a.number = h.holder
+    WHERE g.account IS NULL OR g.account = a.username
+    GROUP BY h.holder, h.entitlement_id""".replace(
+    "{people}", "r.identity_id IN (SELECT identity_id FROM pinned_accounts)"
+)
+
+
+async def explain(db: Db, moment: datetime) -> None:
+    """Find the models and requests that explained what is held at that moment."""
+    await execute(db, _MODELS, moment=moment)
+    await execute(db, _REQUESTS, as_of=moment)
+    await execute(db, "ANALYZE pinned_models")
+    await execute(db, "ANALYZE pinned_requests")
+
+
+async def _exclude_by_type(db: Db, what: Taking) -> None:
+    if what.type is ReviewType.UNEXPLAINED:
+        for table in ("pinned_models", "pinned_requests"):
+            await _exclude(
+                db,
+                f"EXISTS (SELECT FROM {table} x WHERE x.holder = h.holder AND x.entitlement_id = h.entitlement_id)",
+                Exclusion.EXPLAINED,
+            )
+    if what.type is ReviewType.CHANGED:
+        await execute(
+            db,
+            f"""UPDATE pinned_holdings h SET excluded = %(reason)s FROM ({LAST_REVIEWS}) AS last
+                WHERE h.excluded IS NULL AND last.application_id = h.application_id
+                  AND h.since_import <= last.import_number""",
+            reason=Exclusion.UNCHANGED,
+            moment=what.moment,
+            scope=msgspec.json.encode(what.scope).decode(),
+        )
+
+
+# The import that the last completed review of the same scope saw, by application.
+LAST_REVIEWS = """
+    SELECT DISTINCT ON (p.application_id) p.application_id, p.import_number
+    FROM reviews r JOIN review_populations p ON p.review_id = r.id
+    WHERE r.status = 'Completed' AND r.completed_on <= %(moment)s AND p.import_number IS NOT NULL
+      AND r.type IN ('Application', 'Supervisor', 'Entitlement', 'Privileged', 'Unexplained', 'Changed')
+      AND (r.scope = %(scope)s::jsonb OR r.scope - 'applicationIds' = %(scope)s::jsonb - 'applicationIds')
+    ORDER BY p.application_id, r.completed_on DESC"""
+
+
+class TakenApplication(msgspec.Struct, frozen=True):
+    """The equation of one application: accounts, what they held, items, and what is excluded by reason."""
+
+    application_id: UUID | None
+    import_number: int | None
+    file_rows: int | None
+    accounts: int
+    held: int
+    items: int
+    excluded: dict[str, int]
+
+
+async def equation(db: Db) -> list[TakenApplication]:
+    """Count the population that was just taken, by application name."""
+    rows = await fetch_rows(
+        db,
+        """SELECT p.application_id, p.import_number,
+                  (SELECT sum((file ->> 'read')::int)::int FROM application_imports r
+                   JOIN import_runs u ON u.import_id = r.id CROSS JOIN jsonb_array_elements(u.totals) AS file
+                   WHERE r.number = p.import_number),
+                  (SELECT count(*)::int FROM pinned_accounts a WHERE a.application_id = p.application_id),
+                  coalesce(c.held, 0), coalesce(c.items, 0), coalesce(c.excluded, '{}')
+           FROM pinned_imports p JOIN applications o ON o.id = p.application_id
+           LEFT JOIN (SELECT application_id, sum(rows)::int AS held,
+                             coalesce(sum(rows) FILTER (WHERE excluded IS NULL), 0)::int AS items,
+                             jsonb_object_agg(excluded, rows) FILTER (WHERE excluded IS NOT NULL) AS excluded
+                      FROM (SELECT application_id, excluded, count(*)::int AS rows FROM pinned_holdings
+                            GROUP BY 1, 2) AS by_reason GROUP BY 1) AS c ON c.application_id = p.application_id
+           ORDER BY o.name_key, o.id""",
+    )
+    models = await fetch_rows(
+        db,
+        """SELECT count(*)::int, count(*) FILTER (WHERE excluded IS NULL)::int FROM pinned_holdings
+           WHERE model_id IS NOT NULL""",
+    )
+    held, items = models[0]
+    if held:
+        excluded = {Exclusion.MODEL.value: held - items} if held > items else {}
+        return [TakenApplication(None, None, None, 0, held, items, excluded)]
+    return [TakenApplication(*row) for row in rows]
+
+
+def total(taken: Sequence[TakenApplication]) -> int:
+    return sum(each.items for each in taken)

@@ -1,0 +1,157 @@
+"""Carry out the decisions of a review: one request per account, approved by the review."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from itertools import groupby
+from typing import Any
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+import msgspec
+
+from rolecall.access_requests.creation import create_requests
+from rolecall.access_requests.model import NewPrivilege, NewRequest, PriorApproval, RelatedItem
+from rolecall.accounts import matching
+from rolecall.accounts.model import Access, Match
+from rolecall.core.caller import Caller
+from rolecall.core.checking import Facts
+from rolecall.core.db import Db, execute, fetch_all
+from rolecall.identities.actions import create_identity
+from rolecall.identities.model import IdentityType
+from rolecall.identities.shapes import NewIdentity
+from rolecall.reviews.model import Decision, ItemSubject
+from rolecall.reviews.queries import NAME
+from rolecall.reviews.shapes import ReviewDetail
+from rolecall.settings.policy import RequestAction
+
+UTC = ZoneInfo("UTC")
+# An account without a person gets an identity of this first name, so that a request can name one.
+_UNKNOWN = "Unknown"
+
+
+class _Removal(msgspec.Struct, frozen=True):
+    """A decided item that a request carries out."""
+
+    id: UUID
+    number: int
+    status: str
+    subject: str
+    application_id: UUID
+    account_id: UUID | None
+    username: str | None
+    group_name: str | None
+    identity_id: UUID | None
+    kind: str | None
+    header: str | None
+    section: str | None
+    name: str | None
+    access: str
+    decision: str
+    until: datetime | None
+    new_access: str | None
+    reviewer_id: UUID
+    reviewer: str
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """Return what one request is about: an account or group, at one time."""
+        start = self.until.isoformat() if self.decision == Decision.KEEP_UNTIL and self.until else ""
+        return str(self.application_id), self.username or "", self.group_name or "", start
+
+
+async def request_removals(
+    db: Db, caller: Caller, review: ReviewDetail, item_ids: Sequence[UUID], now: datetime
+) -> None:
+    """Make one request per account for items to revoke or change, and one per end of those to keep for a while."""
+    found = await fetch_all(
+        db,
+        _Removal,
+        f"""SELECT c.id, c.number, c.status, c.subject, c.application_id, a.id AS account_id, a.username,
+                   g.name AS group_name, a.identity_id, e.kind, e.header, e.section, e.name, c.access, c.decision,
+                   c.until, c.new_access, c.reviewer_id, {NAME.format(row="p")} AS reviewer
+            FROM review_items c JOIN applications o ON o.id = c.application_id AND NOT o.is_archived
+            LEFT JOIN accounts a ON a.number = c.account_number LEFT JOIN groups g ON g.number = c.group_number
+            LEFT JOIN entitlements e ON e.id = c.entitlement_id LEFT JOIN identities p ON p.id = c.reviewer_id
+            WHERE c.id = ANY(%(ids)s) AND c.request_id IS NULL AND c.decision IN ('Revoke', 'Change', 'Keep Until')
+            ORDER BY c.list_key""",
+        ids=list(item_ids),
+    )
+    known = await _with_people(db, found, now)
+    groups = [list(alike) for _, alike in groupby(sorted(known, key=lambda each: each.key), lambda each: each.key)]
+    ids = await create_requests(db, caller, [_request(review, alike) for alike in groups], now)
+    pairs = [(item.id, id) for id, alike in zip(ids, groups, strict=True) for item in alike]
+    # Fires show_review_items, schema/reviews.sql.
+    await execute(
+        db,
+        """UPDATE review_items c SET request_id = n.request_id
+           FROM unnest(%(items)s::uuid[], %(requests)s::uuid[]) AS n (id, request_id) WHERE c.id = n.id""",
+        items=[item for item, _ in pairs],
+        requests=[request for _, request in pairs],
+    )
+
+
+def _request(review: ReviewDetail, items: Sequence[_Removal]) -> NewRequest:
+    first = items[0]
+    has_changes = any(item.decision == Decision.CHANGE for item in items)
+    is_whole = any(item.subject == ItemSubject.ACCOUNT for item in items)
+    reasons = [
+        f"Review #{review.number}, item #{item.number}: {item.reviewer} decided {item.decision}" for item in items
+    ]
+    by_reviewer = {item.reviewer_id: item.reviewer for item in items}
+    approvals = [
+        PriorApproval(
+            "; ".join(reason for reason, item in zip(reasons, items, strict=True) if item.reviewer_id == id), id, name
+        )
+        for id, name in by_reviewer.items()
+    ]
+    related = [RelatedItem(id=item.id, kind="Review Item", number=item.number, status=item.status) for item in items]
+    return NewRequest(
+        action=RequestAction.CHANGE if has_changes and not is_whole else RequestAction.REMOVE,
+        application_id=first.application_id,
+        identity_id=first.identity_id,
+        target_name=first.username or first.group_name,
+        privileges=() if is_whole else [_privilege(item) for item in items],
+        scheduled_start=first.until if first.decision == Decision.KEEP_UNTIL else None,
+        approvals=approvals,
+        also_related=related,
+        comment=f"Decided in review #{review.number}, {review.name}",
+    )
+
+
+def _privilege(item: _Removal) -> NewPrivilege:
+    return NewPrivilege(
+        header=item.header or "",
+        section=item.section or "",
+        permission=item.name or "",
+        requested_access=Access(item.new_access) if item.new_access else Access.NONE,
+    )
+
+
+async def _with_people(db: Db, found: Sequence[_Removal], now: datetime) -> list[_Removal]:
+    """Give each account without a person an identity of type Unknown, once, because a request must name one."""
+    people: dict[UUID, UUID] = {}
+    for item in found:
+        if item.account_id and item.identity_id is None and item.account_id not in people:
+            people[item.account_id] = await _unknown_person(db, item, now)
+    return [
+        msgspec.structs.replace(item, identity_id=people[item.account_id]) if item.account_id in people else item
+        for item in found
+    ]
+
+
+async def _unknown_person(db: Db, item: _Removal, now: datetime) -> UUID:
+    raw = {"firstName": _UNKNOWN, "lastName": (item.username or "")[:256], "identityType": IdentityType.UNKNOWN.value}
+    body = NewIdentity.model_validate(raw, context=Facts(now=now, zone=UTC))
+    id = await create_identity(db, body, now)
+    await matching.take_turn(db)
+    # Fires count_matching, keep_past and note_pin, schema/accounts.sql.
+    await execute(
+        db,
+        """UPDATE accounts SET pin = %(pin)s, match = %(pin)s, identity_id = %(identity)s, matched_on = %(now)s
+           WHERE id = %(id)s AND identity_id IS NULL""",
+        id=item.account_id,
+        pin=Match.PINNED,
+        identity=id,
+        now=now,
+    )
+    return id

@@ -1,0 +1,33 @@
+"""Remind reviewers of what they have to decide."""
+
+from rolecall.core.caller import Caller
+from rolecall.core.checking import Facts, Json, check
+from rolecall.core.db import Db, execute
+from rolecall.core.errors import Conflict
+from rolecall.identities.queries import with_mentioned_identities
+from rolecall.reviews import queries
+from rolecall.reviews.bodies import RemindBody
+from rolecall.reviews.events import record_reminder
+from rolecall.reviews.model import ReviewStatus
+from rolecall.reviews.shapes import ReviewDetail
+from rolecall.work_items.actions import record_activity
+
+
+async def remind(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> ReviewDetail:
+    """Remind these reviewers, or all who have items left."""
+    review = await queries.plan_of(db, id, lock=True)
+    body = check(RemindBody, raw, await with_mentioned_identities(db, facts, raw))
+    if review.status is not ReviewStatus.OPEN:
+        raise Conflict(f"A review that is {review.status} waits for no reviewer")
+    left = [
+        each.reviewer
+        for each in (await queries.progress_of(db, review.id)).reviewers
+        if each.to_submit and (body.reviewer_ids is None or each.reviewer.id in body.reviewer_ids)
+    ]
+    if not left:
+        raise Conflict("No reviewer has items left to decide or to submit")
+    await execute(db, "UPDATE reviews SET reminded_on = %(now)s WHERE id = %(id)s", id=review.id, now=facts.now)
+    await record_reminder(db, review.id, [reviewer.id for reviewer in left], facts.now)
+    said = f"Reminded {', '.join(reviewer.name for reviewer in left)}"
+    await record_activity(db, review.id, author=caller.name, action="Reminded", content=said, now=facts.now)
+    return await queries.get(db, review.id)

@@ -1,0 +1,340 @@
+from datetime import datetime
+from typing import Literal
+from uuid import UUID
+
+import msgspec
+
+from rolecall.accounts.model import Access
+from rolecall.effective_access.shapes import ImportReason, Why
+from rolecall.reviews.model import (
+    Decision,
+    Drift,
+    Explained,
+    ItemFact,
+    ItemSubject,
+    OnSilence,
+    ReviewItemStatus,
+    ReviewScope,
+    ReviewStage,
+    ReviewStatus,
+    ReviewType,
+)
+from rolecall.settings.policy import Level
+from rolecall.work_items.shapes import ActivityEntry, PersonReference
+
+
+class NamedReference(msgspec.Struct, frozen=True):
+    id: UUID
+    name: str
+
+
+class ReviewPeriod(msgspec.Struct, frozen=True, rename="camel"):
+    """The time that the review is evidence for."""
+
+    since: datetime | None = msgspec.field(name="from")
+    until: datetime | None
+
+
+class ReviewPopulation(msgspec.Struct, frozen=True, rename="camel"):
+    """What an application held after an import: `held` = `items` + what is `excluded`, by reason.
+
+    `fileRows` are the rows of the import's files. `application` is null for the models of a Model review.
+    """
+
+    application: NamedReference | None
+    import_number: int | None
+    file_rows: int | None
+    accounts: int
+    held: int
+    items: int
+    excluded: dict[str, int]
+
+
+class ReviewItemCounts(msgspec.Struct, frozen=True, rename="camel"):
+    pending: int = 0
+    approved: int = 0
+    flagged: int = 0
+    remediated: int = 0
+    withdrawn: int = 0
+
+    @property
+    def total(self) -> int:
+        return self.pending + self.approved + self.flagged + self.remediated + self.withdrawn
+
+
+class ReviewerProgress(msgspec.Struct, frozen=True, rename="camel"):
+    """The items of one reviewer. `submittedOn` is the time of the last submission, if no item came after it."""
+
+    reviewer: PersonReference
+    items: ReviewItemCounts
+    to_submit: int
+    submitted_on: datetime | None
+
+
+class ReviewProgress(msgspec.Struct, frozen=True, rename="camel"):
+    items: ReviewItemCounts
+    reviewers: list[ReviewerProgress]
+
+
+class _Review(msgspec.Struct, frozen=True, rename="camel"):
+    id: UUID
+    kind: Literal["Review"]
+    number: int
+    name: str
+    description: str
+    type: ReviewType
+    status: ReviewStatus
+    due_on: datetime
+    created_by: str
+    created_date: datetime
+    opened_on: datetime | None
+    closed_on: datetime | None
+    completed_on: datetime | None
+    canceled_on: datetime | None
+    held: str | None
+    items: ReviewItemCounts
+
+
+class ReviewListItem(_Review, frozen=True, rename="camel"):
+    """A review as a list shows it. `held` says why closing it waits for a person, else it is null."""
+
+
+class ReviewDetail(_Review, frozen=True, rename="camel"):
+    """`digest` is the SHA-256 over the sorted items, taken when the review was opened."""
+
+    owner: PersonReference | None
+    scope: ReviewScope
+    stages: list[ReviewStage]
+    fallback: ReviewStage | None
+    period: ReviewPeriod
+    explained: Explained
+    on_silence: OnSilence
+    statement: str
+    digest: str | None
+    population: list[ReviewPopulation]
+    progress: ReviewProgress
+
+
+class PreviewCount(msgspec.Struct, frozen=True):
+    name: str
+    items: int
+
+
+class StaleSource(msgspec.Struct, frozen=True, rename="camel"):
+    """An application whose data is old, or that has no data (`importNumber` is null)."""
+
+    application: NamedReference
+    import_number: int | None
+    build_end: datetime | None
+
+
+class ReviewPreview(msgspec.Struct, frozen=True, rename="camel"):
+    """What a review would hold if it were opened now. `withoutReviewer` are items that only administrators can decide.
+
+    `moved` counts the items that go to another person than the stage names, by reason.
+    """
+
+    items: int
+    digest: str
+    population: list[ReviewPopulation]
+    reviewers: list[PreviewCount]
+    reasons: list[PreviewCount]
+    moved: list[PreviewCount]
+    stale_sources: list[StaleSource]
+    without_reviewer: int
+
+
+class ReviewItemAccount(msgspec.Struct, frozen=True, rename="camel"):
+    id: UUID
+    username: str
+    is_active: bool
+    last_login: str
+
+
+class ReviewItemPerson(msgspec.Struct, frozen=True, rename="camel"):
+    id: UUID
+    name: str
+    title: str
+    department: str
+    status: str
+
+
+class ReviewItemEntitlement(msgspec.Struct, frozen=True, rename="camel"):
+    """`header`, `section` and `name` as a privilege names it; `kind` is Group or Permission."""
+
+    id: UUID
+    kind: str
+    header: str
+    section: str
+    name: str
+    display_name: str
+    description: str
+    risk_rating: Level
+    is_privileged: bool
+
+
+class Recommendation(msgspec.Struct, frozen=True):
+    """A verdict with the facts that it follows from; without a clear verdict it is null."""
+
+    verdict: Decision | None
+    facts: list[ItemFact]
+
+
+class ItemPeers(msgspec.Struct, frozen=True):
+    """How many people of the same title and department, or else of the same supervisor, hold the access."""
+
+    total: int
+    holding: int
+
+
+class PreviousDecision(msgspec.Struct, frozen=True, rename="camel"):
+    """The decision of the last review about the same access."""
+
+    item_number: int
+    review_name: str
+    decision: Decision | None
+    decided_on: datetime | None
+    reviewer: PersonReference
+
+
+class ItemDrift(msgspec.Struct, frozen=True, rename="camel"):
+    """What happened since the review was opened: `import` is the import that changed or ended the access."""
+
+    state: Drift
+    access: Access | None
+    application_import: int | None = msgspec.field(name="import")
+
+
+class Acceptance(msgspec.Struct, frozen=True, rename="camel"):
+    reason: str
+    until: datetime
+    accepted_by: PersonReference
+    accepted_on: datetime
+
+
+class ReviewItemRequest(msgspec.Struct, frozen=True):
+    id: UUID
+    kind: Literal["Access Request"]
+    number: int
+    status: str
+
+
+class _Item(msgspec.Struct, frozen=True, rename="camel"):
+    id: UUID
+    kind: Literal["Review Item"]
+    number: int
+    review_id: UUID
+    status: ReviewItemStatus
+    subject: ItemSubject
+    application: NamedReference | None
+    identity: ReviewItemPerson | None
+    account: ReviewItemAccount | None
+    group: NamedReference | None
+    entitlement: ReviewItemEntitlement | None
+    model: NamedReference | None
+    access: Access
+    since: ImportReason | None
+    why: Why
+    reasons: list[ItemFact]
+    recommendation: Recommendation
+    peers: ItemPeers | None
+    drift: ItemDrift
+    stage: int
+    reviewer: PersonReference
+    moved: str
+    is_carried: bool
+    is_sample: bool
+    decision: Decision | None
+    until: datetime | None
+    new_access: Access | None
+    comment: str
+    decided_on: datetime | None
+    is_submitted: bool
+    related_items: list[ReviewItemRequest]
+    remediated_on: datetime | None
+    remediated_import: int | None
+    reopened_on: datetime | None
+    reopened_import: int | None
+    accepted_until: datetime | None
+
+
+class ReviewItem(_Item, frozen=True, rename="camel"):
+    """Access to decide about. `moved` says why another person reviews it than the stage names.
+
+    `reasons` are named facts, `why` the requests and models that explained the access when the review was opened, and
+    `drift` what imports showed since. `isSample`: a carried-over item that must be decided by hand.
+    """
+
+
+class DecisionEntry(msgspec.Struct, frozen=True, rename="camel"):
+    """A decision that was made; null if it was withdrawn. `isBulk`: it was one of several at once."""
+
+    stage: int
+    reviewer: PersonReference
+    decision: Decision | None
+    until: datetime | None
+    new_access: Access | None
+    comment: str
+    decided_by: str
+    decided_on: datetime
+    is_bulk: bool
+
+
+class ReviewItemDetail(_Item, frozen=True, rename="camel"):
+    previous: PreviousDecision | None
+    decisions: list[DecisionEntry]
+    acceptance: Acceptance | None
+    activity: list[ActivityEntry]
+
+
+class NewAccess(msgspec.Struct, frozen=True, rename="camel"):
+    """Access that appeared after the review was opened, in the applications that it covers."""
+
+    application: NamedReference
+    account: NamedReference
+    identity: PersonReference | None
+    entitlement: ReviewItemEntitlement
+    access: Access
+    since: ImportReason
+
+
+class SubmissionDetail(msgspec.Struct, frozen=True, rename="camel"):
+    """A signed statement: who decided how many items how, and a SHA-256 over the decisions."""
+
+    id: UUID
+    kind: Literal["Review Submission"]
+    review_id: UUID
+    reviewer: PersonReference
+    statement: str
+    counts: dict[str, int]
+    digest: str
+    submitted_by: str
+    submitted_on: datetime
+
+
+class BulkOutcome(msgspec.Struct, frozen=True):
+    """How many items had this outcome; `reason` is `Decided`, or why they were left as they were."""
+
+    reason: str
+    items: int
+
+
+class BulkDecision(msgspec.Struct, frozen=True, rename="camel"):
+    """The result of a decision about several items, by reason. `digest` is a SHA-256 over the ids of those decided."""
+
+    id: UUID | None
+    decided: int
+    digest: str
+    outcomes: list[BulkOutcome]
+
+
+class PopulationCheck(msgspec.Struct, frozen=True, rename="camel"):
+    """The population taken again from the pinned imports: `isSame` if it gives the digest that was stored.
+
+    `itemsDigest` is over the stored items.
+    """
+
+    digest: str
+    again: str
+    items_digest: str
+    is_same: bool

@@ -1,0 +1,126 @@
+"""Submit decisions with a signed statement, and make the requests that carry them out."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID
+
+import msgspec
+
+from rolecall.core.caller import Caller
+from rolecall.core.checking import Facts, Json, check
+from rolecall.core.db import Db, execute, fetch_rows, insert_rows
+from rolecall.core.errors import Conflict
+from rolecall.core.ids import new_id
+from rolecall.identities import queries as identities
+from rolecall.identities.queries import with_mentioned_identities
+from rolecall.reviews import permitted, queries
+from rolecall.reviews.bodies import SubmitBody
+from rolecall.reviews.closing import close_if_done
+from rolecall.reviews.deciding import lock_open, move_items
+from rolecall.reviews.events import record_item_events, record_review_event
+from rolecall.reviews.model import KEPT, Decision, ReviewEvent
+from rolecall.reviews.remediating import request_removals
+from rolecall.reviews.reviewers import REVIEWED_BEFORE, reviewers_for
+from rolecall.reviews.shapes import ReviewDetail, SubmissionDetail
+from rolecall.work_items.shapes import PersonReference
+
+
+class _Own(msgspec.Struct, frozen=True):
+    """An item of the reviewer that is not submitted yet."""
+
+    id: UUID
+    status: str
+    decision: str | None
+    stage: int
+    is_followed: bool
+
+
+async def submit(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> SubmissionDetail:
+    """Sign the decisions of a reviewer. They are final then, and requests carry them out."""
+    review = await queries.plan_of(db, id, lock=True)
+    await lock_open(db, review.id)
+    body = check(SubmitBody, raw, await with_mentioned_identities(db, facts, raw))
+    reviewer_id = await permitted.acting_reviewer(db, caller, body.reviewer_id)
+    own = await _own_items(db, review, reviewer_id)
+    pending = sum(item.decision is None for item in own)
+    if pending:
+        raise Conflict(f"{pending} of your items {'is' if pending == 1 else 'are'} not decided yet")
+    if not own:
+        raise Conflict("There is nothing to submit: you have no items in this review, or submitted all of them")
+    submission = await _sign(db, caller, review, reviewer_id, own, body.statement or review.statement, facts.now)
+    ahead = [item.id for item in own if item.is_followed and item.decision in KEPT]
+    await _to_next_stage(db, caller, review, ahead, facts.now)
+    final = [item.id for item in own if item.id not in set(ahead)]
+    await request_removals(db, caller, review, final, facts.now)
+    flagged = [item.id for item in own if item.decision in (Decision.REVOKE, Decision.CHANGE)]
+    await record_item_events(db, ReviewEvent.ITEM_FLAGGED, flagged, facts.now)
+    await record_review_event(db, ReviewEvent.SUBMITTED, await queries.get(db, review.id), facts.now)
+    await close_if_done(db, review.id, facts.now)
+    return submission
+
+
+async def _own_items(db: Db, review: ReviewDetail, reviewer_id: UUID) -> list[_Own]:
+    """Lock what the reviewer has not submitted, in order."""
+    rows = await fetch_rows(
+        db,
+        """SELECT id, status, decision, stage, subject <> 'Model' AND under_id IS NULL AND stage < %(stages)s
+           FROM review_items WHERE review_id = %(review)s AND reviewer_id = %(reviewer)s AND submission_id IS NULL
+             AND status <> 'Withdrawn' ORDER BY list_key FOR UPDATE""",
+        review=review.id,
+        reviewer=reviewer_id,
+        stages=len(review.stages),
+    )
+    return [_Own(*row) for row in rows]
+
+
+async def _sign(
+    db: Db, caller: Caller, review: ReviewDetail, reviewer_id: UUID, own: Sequence[_Own], statement: str, now: datetime
+) -> SubmissionDetail:
+    """Store the statement with the counts and a digest of the decisions, which are final then."""
+    lines = sorted(f"{item.id}\t{item.decision}" for item in own)
+    signed = SubmissionDetail(
+        new_id(),
+        "Review Submission",
+        review.id,
+        await _named(db, reviewer_id),
+        statement,
+        dict(sorted(Counter(item.decision or "" for item in own).items())),
+        hashlib.sha256("\n".join(lines).encode()).hexdigest(),
+        caller.name,
+        now,
+    )
+    row = {
+        "id": signed.id,
+        "review_id": review.id,
+        "reviewer_id": reviewer_id,
+        "reviewer_name": signed.reviewer.name,
+        "statement": statement,
+        "counts": signed.counts,
+        "digest": signed.digest,
+        "submitted_by": caller.id,
+        "submitted_by_name": caller.name,
+        "submitted_on": now,
+    }
+    await insert_rows(db, "review_submissions", [row])
+    # Fires show_review_items, schema/reviews.sql.
+    sql = "UPDATE review_items SET submission_id = %(submission)s WHERE id = ANY(%(ids)s)"
+    await execute(db, sql, submission=signed.id, ids=[item.id for item in own])
+    return signed
+
+
+async def _named(db: Db, reviewer_id: UUID) -> PersonReference:
+    found = await identities.get(db, str(reviewer_id))
+    return PersonReference(reviewer_id, f"{found.first_name} {found.last_name}")
+
+
+async def _to_next_stage(db: Db, caller: Caller, review: ReviewDetail, ids: Sequence[UUID], now: datetime) -> None:
+    """Give kept items to the reviewers of the next stage, who decide again."""
+    rows = await fetch_rows(
+        db, "SELECT stage, array_agg(id) FROM review_items WHERE id = ANY(%(ids)s) GROUP BY stage", ids=list(ids)
+    )
+    for stage, of_stage in rows:
+        following = review.stages[stage]
+        news = await reviewers_for(db, of_stage, following, review.fallback, now, REVIEWED_BEFORE)
+        await move_items(db, caller, review, news, stage + 1, now)

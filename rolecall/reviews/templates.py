@@ -1,0 +1,197 @@
+"""Reviews that repeat: a template drafts, and if it says so opens, a review every few months."""
+
+from datetime import datetime, timedelta
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+import msgspec
+import structlog
+from psycopg.errors import UniqueViolation
+from psycopg.types.json import Jsonb
+from pydantic import Field
+
+from rolecall.applications.queries import with_mentioned_applications
+from rolecall.core.caller import SYSTEM, Caller
+from rolecall.core.checking import Body, Facts, Flag, Json, Maybe, Moment, Name256, check
+from rolecall.core.db import Db, execute, fetch_rows
+from rolecall.core.errors import Invalid, NotFound, RolecallError
+from rolecall.core.ids import known_guid, new_id
+from rolecall.core.paging import Page, fetch_page
+from rolecall.identities.queries import with_mentioned_identities
+from rolecall.reviews import actions
+from rolecall.reviews.bodies import NewReview
+
+log = structlog.get_logger("rolecall.reviews")
+
+Months = Annotated[int, Field(ge=1, le=60)]
+Days = Annotated[int, Field(ge=1, le=366)]
+
+
+class ReviewTemplate(msgspec.Struct, frozen=True, rename="camel"):
+    """A review that repeats. `review` is its body without a due date: that is `daysToReview` after it is made.
+
+    `fault` says why the last one could not be opened.
+    """
+
+    id: UUID
+    kind: Literal["Review Template"]
+    name: str
+    every_months: int
+    days_to_review: int
+    next_on: datetime
+    opens: bool
+    review: dict[str, Any]
+    last_review_id: UUID | None
+    fault: str
+
+
+class NewReviewTemplate(Body):
+    """`review` has the fields of a new review without name and due date; `opens` opens each review at once."""
+
+    name: Name256
+    every_months: Months
+    days_to_review: Days = 30
+    next_on: Maybe[Moment | None] = None
+    opens: Flag = False
+    review: dict[str, Any]
+
+
+class ReviewTemplateChanges(Body):
+    every_months: Months | None = None
+    days_to_review: Days | None = None
+    next_on: Maybe[Moment | None] = None
+    opens: Flag | None = None
+    review: dict[str, Any] | None = None
+
+
+_COLUMNS = "id, name, every_months, days_to_review, next_on, opens, body, last_review_id, fault"
+
+
+def _from_row(row: Any) -> ReviewTemplate:
+    id, *rest = row
+    return ReviewTemplate(*(id, "Review Template", *rest))
+
+
+async def by_name(db: Db, page: int) -> Page[ReviewTemplate]:
+    return await fetch_page(
+        db,
+        _from_row,
+        page,
+        total="SELECT count(*) FROM review_templates",
+        items=f"SELECT {_COLUMNS} FROM review_templates ORDER BY lower(name), id",
+    )
+
+
+async def get(db: Db, id: str | UUID) -> ReviewTemplate:
+    known = known_guid("ReviewTemplate", str(id))
+    rows = await fetch_rows(db, f"SELECT {_COLUMNS} FROM review_templates WHERE id = %(id)s", id=known)
+    if not rows:
+        raise NotFound("ReviewTemplate", id)
+    return _from_row(rows[0])
+
+
+async def _require_valid(db: Db, name: str, review: Json, facts: Facts) -> None:
+    """Check the body of the reviews as it will be checked when one is made."""
+    raw = _body(name, review, facts.now + timedelta(days=1), facts.now)
+    known = await with_mentioned_applications(db, await with_mentioned_identities(db, facts, raw), raw)
+    check(NewReview, raw, known)
+
+
+def _body(name: str, review: Json, due_on: datetime, now: datetime) -> Json:
+    return {**review, "name": f"{name}, {now:%B %Y}"[:256], "dueOn": due_on.isoformat()}
+
+
+async def create_template(db: Db, raw: Json, facts: Facts) -> ReviewTemplate:
+    body = check(NewReviewTemplate, raw, facts)
+    await _require_valid(db, body.name, body.review, facts)
+    id = new_id()
+    try:
+        await execute(
+            db,
+            """INSERT INTO review_templates (id, name, every_months, days_to_review, next_on, opens, body, created_at)
+               VALUES (%(id)s, %(name)s, %(every)s, %(days)s, %(next)s, %(opens)s, %(body)s, %(now)s)""",
+            id=id,
+            name=body.name,
+            every=body.every_months,
+            days=body.days_to_review,
+            next=body.next_on or facts.now,
+            opens=body.opens,
+            body=Jsonb(body.review),
+            now=facts.now,
+        )
+    except UniqueViolation:
+        raise Invalid.on("name", f"A template named {body.name} exists already") from None
+    return await get(db, id)
+
+
+async def change_template(db: Db, id: str, raw: Json, facts: Facts) -> ReviewTemplate:
+    found = await get(db, id)
+    body = check(ReviewTemplateChanges, raw, facts)
+    if body.review is not None:
+        await _require_valid(db, found.name, body.review, facts)
+    columns = {
+        "every_months": body.every_months,
+        "days_to_review": body.days_to_review,
+        "next_on": body.next_on,
+        "opens": body.opens,
+        "body": None if body.review is None else Jsonb(body.review),
+    }
+    given = {name: value for name, value in columns.items() if value is not None}
+    if given:
+        changes = ", ".join(f"{name} = %({name})s" for name in given)
+        await execute(db, f"UPDATE review_templates SET {changes} WHERE id = %(id)s", **given, id=found.id)
+    return await get(db, found.id)
+
+
+async def delete_template(db: Db, id: str) -> None:
+    """Delete a template; the reviews that it made stay."""
+    found = await get(db, id)
+    await execute(db, "DELETE FROM review_templates WHERE id = %(id)s", id=found.id)
+
+
+async def due_templates(db: Db, now: datetime) -> list[UUID]:
+    rows = await fetch_rows(
+        db, "SELECT id FROM review_templates WHERE next_on <= %(now)s ORDER BY next_on, id", now=now
+    )
+    return [id for (id,) in rows]
+
+
+async def follow_template(db: Db, id: UUID, now: datetime, facts: Facts) -> None:
+    """Draft the next review of a template, and open it if the template says so; once per due date."""
+    moved = await fetch_rows(
+        db,
+        f"""UPDATE review_templates SET fault = '', next_on = (
+                SELECT min(next) FROM generate_series(next_on, %(now)s + make_interval(months => every_months),
+                                                      make_interval(months => every_months)) AS next
+                WHERE next > %(now)s)
+            WHERE id = %(id)s AND next_on <= %(now)s RETURNING {_COLUMNS}""",
+        id=id,
+        now=now,
+    )
+    for row in moved:
+        template = _from_row(row)
+        try:
+            async with db.transaction():
+                review_id = await _make(db, SYSTEM, template, facts)
+        except RolecallError as error:
+            log.warning("a review of a template cannot be opened", template=template.name, reason=str(error))
+            await execute(
+                db, "UPDATE review_templates SET fault = %(fault)s WHERE id = %(id)s", id=id, fault=str(error)[:2048]
+            )
+        else:
+            await execute(
+                db,
+                "UPDATE review_templates SET last_review_id = %(review)s WHERE id = %(id)s",
+                id=id,
+                review=review_id,
+            )
+
+
+async def _make(db: Db, caller: Caller, template: ReviewTemplate, facts: Facts) -> UUID:
+    due_on = facts.now + timedelta(days=template.days_to_review)
+    raw = _body(template.name, template.review, due_on, facts.now)
+    known = await with_mentioned_applications(db, await with_mentioned_identities(db, facts, raw), raw)
+    id = await actions.insert_review(db, caller, check(NewReview, raw, known), facts.now, template.id)
+    if template.opens:
+        await actions.open_review(db, caller, id, facts.now)
+    return id

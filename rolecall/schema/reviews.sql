@@ -1,0 +1,67 @@
+-- Access reviews: which people can review, whose an account was, what was held when a review was opened.
+--
+-- UPDATE of application_imports to Finished (application_imports/actions.py) fires `note_import_to_review`. INSERT of access_request_events
+-- (access_requests/moving.py) fires `follow_review_requests`. UPDATE of review_items (reviews/deciding.py, closing.py, following.py) fires
+-- `show_review_items`.
+
+-- Why a person cannot review, or null if they can. People sign in unless they are no person and have no role; auditors make no decisions.
+CREATE OR REPLACE FUNCTION review_obstacle(person uuid, moment timestamptz) RETURNS text STABLE LANGUAGE sql RETURN
+    (SELECT CASE WHEN i.id IS NULL THEN 'does not exist'
+                 WHEN i.status <> 'Active' THEN 'is ' || i.status
+                 WHEN i.type IN ('Service Account', 'Shared', 'Mailbox', 'Unknown') AND r.role IS NULL THEN 'cannot sign in'
+                 WHEN r.role = 'Auditor' THEN 'is an auditor'
+                 WHEN is_absent(person, moment) THEN 'is absent' END
+     FROM (SELECT person AS id) AS asked LEFT JOIN identities i ON i.id = asked.id LEFT JOIN console_roles r ON r.identity_id = asked.id);
+
+-- Whose an account was at a moment; null if it had no match then.
+CREATE OR REPLACE FUNCTION matched_then(account accounts, moment timestamptz) RETURNS uuid STABLE LANGUAGE sql RETURN
+    CASE WHEN account.matched_on <= moment THEN account.identity_id ELSE
+        (SELECT m.identity_id FROM past_matches m WHERE m.account_number = account.number AND m.since <= moment AND m.until > moment
+         ORDER BY m.since DESC LIMIT 1) END;
+
+-- Queue a finished import for review items.
+CREATE OR REPLACE FUNCTION note_import_to_review() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO imports_to_review (import_number, application_id) VALUES (NEW.number::int, NEW.application_id) ON CONFLICT DO NOTHING;
+    PERFORM pg_notify(reviews_channel(), '');
+    RETURN NULL;
+END $$;
+CREATE OR REPLACE TRIGGER note_import_to_review AFTER UPDATE OF status ON application_imports FOR EACH ROW
+    WHEN (NEW.status = 'Finished' AND OLD.status <> 'Finished') EXECUTE FUNCTION note_import_to_review();
+
+-- Queue requests of review items that ended, in the transaction of the move.
+CREATE OR REPLACE FUNCTION follow_review_requests() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO review_news (request_id, name, is_proved)
+    SELECT n.request_id, n.name, n.caller_id = '00000000-0000-0000-0000-000000000000'
+    FROM new_rows n WHERE n.name IN ('AccessRequestCompleted', 'AccessRequestCanceled')
+      AND EXISTS (SELECT FROM related_items l WHERE l.request_id = n.request_id AND l.kind = 'Review Item') ORDER BY n.number;
+    IF FOUND THEN
+        PERFORM pg_notify(reviews_channel(), '');
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE OR REPLACE TRIGGER follow_review_requests AFTER INSERT ON access_request_events REFERENCING NEW TABLE AS new_rows
+    FOR EACH STATEMENT EXECUTE FUNCTION follow_review_requests();
+
+-- Keep the status of review items in the requests that carry them out.
+CREATE OR REPLACE FUNCTION show_review_items() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE related_items l SET status = n.status FROM new_rows n
+    WHERE n.request_id IS NOT NULL AND l.request_id = n.request_id AND l.item_id = n.id AND l.status <> n.status;
+    RETURN NULL;
+END $$;
+CREATE OR REPLACE TRIGGER show_review_items AFTER UPDATE ON review_items REFERENCING NEW TABLE AS new_rows
+    FOR EACH STATEMENT EXECUTE FUNCTION show_review_items();
+
+CALL keep_list('reviews', 'status', 'type');
+CALL keep_list('review_items', 'review_id', 'status', 'reviewer_id', 'application_id');
+CALL keep_audit('reviews', '''Review''', 'r.id', $$to_jsonb(r) - '{id,list_key}'::text[]$$);
+CALL keep_audit('review_templates', '''Review Template''', 'r.id', $$to_jsonb(r) - '{id}'::text[]$$);
+CALL keep_audit('review_bulks', '''Review''', 'r.review_id', $$to_jsonb(r) - '{id,number,review_id}'::text[]$$, $$'bulks.' || r.number$$);
+CALL keep_audit('review_submissions', '''Review''', 'r.review_id', $$to_jsonb(r) - '{id,number,review_id}'::text[]$$, $$'submissions.' || r.number$$);
+-- A bulk decision is one entry of its review, with the digest of its items.
+CALL keep_audit('review_decisions', '''Review Item''', 'CASE WHEN r.bulk_id IS NULL THEN r.item_id END',
+                $$to_jsonb(r) - '{number,review_id,item_id,bulk_id}'::text[]$$, $$'decisions.' || r.number$$);
+CALL keep_audit('review_moves', '''Review Item''', 'r.item_id', $$to_jsonb(r) - '{number,review_id,item_id}'::text[]$$, $$'moves.' || r.number$$);
+CALL keep_audit('review_acceptances', '''Review Item''', 'r.item_id', $$to_jsonb(r) - '{number,item_id}'::text[]$$, $$'acceptances.' || r.number$$);

@@ -1,0 +1,256 @@
+"""Who reviews what, and which decisions are possible."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import httpx2
+
+from rolecall.core.db import Db, execute, fetch_value
+from tests.builders import an_access_model
+from tests.reviews.reviewing import (
+    a_reviewed_company,
+    an_open_review,
+    decide,
+    follow,
+    items_of,
+    post,
+    submit_all,
+)
+
+
+async def refused(client: httpx2.AsyncClient, item: dict[str, Any], **body: Any) -> str:
+    answer = await client.post(f"/api/review-items/{item['id']}/decide", json=body)
+    assert answer.status_code in (400, 409), answer.text
+    found = answer.json()
+    return str(found["errors"][0]["message"] if "errors" in found else found["message"])
+
+
+async def test_nobody_reviews_their_own_account(client: httpx2.AsyncClient, db: Db) -> None:
+    company = await a_reviewed_company(db)
+    stage = {"reviewer": "Identity", "identityId": str(company.joana)}
+    review = await an_open_review(client, "Application", stages=[stage])
+
+    items = await items_of(client, review, identityId=str(company.joana))
+
+    assert {item["reviewer"]["name"] for item in items} == {"Greta Das"}
+    assert items[0]["moved"] == "Joana Moreau holds the account; the supervisor's supervisor reviews it instead"
+
+
+async def test_the_owner_of_a_model_does_not_review_what_it_explains(client: httpx2.AsyncClient, db: Db) -> None:
+    company = await a_reviewed_company(db)
+    granted = [{"applicationId": str(company.ledger), "groups": ["Bookkeeper"]}]
+    await an_access_model(db, "Accounting", access=granted, ownerId=str(company.carla))
+    review = await an_open_review(client)
+
+    items = await items_of(client, review, identityId=str(company.emre))
+
+    assert items[0]["why"]["accessModels"][0]["name"] == "Accounting"
+    assert items[0]["moved"].startswith("Carla Abadi owns the model that explains it")
+
+
+async def test_a_reviewer_who_left_is_replaced_before_and_during_the_review(client: httpx2.AsyncClient, db: Db) -> None:
+    company = await a_reviewed_company(db)
+    review = await an_open_review(client)
+    await execute(db, "UPDATE identities SET status = 'Disabled' WHERE id = %(id)s", id=company.carla)
+
+    await follow(db)
+    other = await an_open_review(client)
+
+    during = await items_of(client, review, identityId=str(company.emre))
+    before = await items_of(client, other, identityId=str(company.emre))
+    assert during[0]["reviewer"]["name"] == before[0]["reviewer"]["name"] == "Greta Das"
+    assert before[0]["moved"] == "Carla Abadi is Disabled; the supervisor's supervisor reviews it instead"
+
+
+async def test_a_comment_is_required_against_the_recommendation(client: httpx2.AsyncClient, db: Db) -> None:
+    company = await a_reviewed_company(db)
+    await execute(db, "UPDATE account_versions SET last_login = '2020-01-01T00:00:00Z'")
+    review = await an_open_review(client)
+    item = (await items_of(client, review, identityId=str(company.emre)))[0]
+
+    said = await refused(client, item, decision="Keep", reviewerId=item["reviewer"]["id"])
+
+    assert item["recommendation"] == {"verdict": "Revoke", "facts": ["No Record", "Unused"]}
+    assert said == "A comment is required, because the recommendation is Revoke"
+
+
+async def test_another_person_cannot_decide(client: httpx2.AsyncClient, db: Db) -> None:
+    company = await a_reviewed_company(db)
+    review = await an_open_review(client)
+    item = (await items_of(client, review, identityId=str(company.emre)))[0]
+
+    said = await refused(client, item, decision="Keep", reviewerId=str(company.greta))
+
+    assert said.startswith("Carla Abadi reviews this item")
+
+
+async def test_change_must_lower_the_access(client: httpx2.AsyncClient, db: Db) -> None:
+    company = await a_reviewed_company(db)
+    review = await an_open_review(client)
+    items = await items_of(client, review, identityId=str(company.joana))
+    [risky] = [item for item in items if item["entitlement"]["name"] == "Release run"]
+    carla = str(company.carla)
+
+    said = await refused(client, risky, decision="Change", access="Unrestricted", reviewerId=carla)
+    await decide(client, risky, "Change", access="Grant")
+
+    assert said.startswith("Access must be lower than Modify")
+
+
+async def test_a_decision_can_be_withdrawn_until_it_is_submitted(client: httpx2.AsyncClient, db: Db) -> None:
+    await a_reviewed_company(db)
+    review = await an_open_review(client)
+    items = await items_of(client, review)
+    for item in items:
+        await decide(client, item, "Keep")
+
+    undone = await post(client, f"/api/review-items/{items[0]['id']}/undo", {"reviewerId": items[0]["reviewer"]["id"]})
+    early = await client.post(f"/api/reviews/{review}/submit", json={"reviewerId": items[0]["reviewer"]["id"]})
+    await decide(client, items[0], "Keep")
+    await submit_all(client, review)
+    late = await client.post(
+        f"/api/review-items/{items[0]['id']}/undo", json={"reviewerId": items[0]["reviewer"]["id"]}
+    )
+
+    assert (undone["status"], undone["decision"]) == ("Pending", None)
+    assert [entry["decision"] for entry in undone["decisions"]] == ["Keep", None]
+    assert (early.status_code, late.status_code) == (409, 409)
+
+
+async def test_unsure_goes_to_the_next_stage_and_not_mine_to_the_person_named(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
+    company = await a_reviewed_company(db)
+    stages = [{"reviewer": "Supervisor"}, {"reviewer": "Application Owner"}]
+    review = await an_open_review(client, stages=stages)
+    first, second = (await items_of(client, review, identityId=str(company.joana)))[:2]
+
+    unsure = await decide(client, first, "Unsure")
+    passed = await decide(client, second, "Not Mine", identityId=str(company.greta))
+
+    assert (unsure["stage"], unsure["reviewer"]["name"], unsure["status"]) == (2, "Owen Park", "Pending")
+    assert (passed["stage"], passed["reviewer"]["name"]) == (1, "Greta Das")
+    assert passed["moved"] == "Carla Abadi passed it on: as agreed"
+
+
+async def test_kept_items_go_to_the_next_stage_when_they_are_submitted(client: httpx2.AsyncClient, db: Db) -> None:
+    company = await a_reviewed_company(db)
+    stages = [{"reviewer": "Supervisor"}, {"reviewer": "Application Owner"}]
+    review = await an_open_review(client, stages=stages)
+    for item in await items_of(client, review):
+        await decide(client, item, "Keep")
+    await post(client, f"/api/reviews/{review}/submit", {"reviewerId": str(company.carla)})
+
+    items = await items_of(client, review, identityId=str(company.joana))
+
+    assert {(item["stage"], item["reviewer"]["name"], item["status"]) for item in items} == {
+        (2, "Owen Park", "Pending")
+    }
+
+
+async def test_a_bulk_decision_is_one_audit_entry_with_a_digest(client: httpx2.AsyncClient, db: Db) -> None:
+    company = await a_reviewed_company(db)
+    review = await an_open_review(client)
+    before = await fetch_value(db, "SELECT count(*) FROM audit_events")
+
+    body = {"decision": "Keep", "filters": {}, "reviewerId": str(company.carla), "comment": "as agreed"}
+    result = await post(client, f"/api/reviews/{review}/decide", body)
+
+    assert (result["decided"], result["outcomes"]) == (3, [{"reason": "Decided", "items": 3}])
+    assert await fetch_value(db, "SELECT count(*) FROM audit_events") == before + 1
+    entry = await fetch_value(db, "SELECT entry::jsonb -> 'after' FROM audit_events ORDER BY number DESC LIMIT 1")
+    assert result["digest"] in str(entry)
+
+
+async def test_a_bulk_decision_says_which_items_it_left(client: httpx2.AsyncClient, db: Db) -> None:
+    company = await a_reviewed_company(db)
+    review = await an_open_review(client)
+    ids = [item["id"] for item in await items_of(client, review)]
+
+    body = {"decision": "Keep", "itemIds": ids, "reviewerId": str(company.carla), "comment": "as agreed"}
+    result = await post(client, f"/api/reviews/{review}/decide", body)
+
+    outcomes = {each["reason"]: each["items"] for each in result["outcomes"]}
+    assert outcomes == {"Decided": 3, "Reviewed by another person": 2}
+
+
+async def test_silence_flags_after_the_due_date_and_is_held_if_it_flags_much(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
+    await a_reviewed_company(db)
+    review = await an_open_review(client, onSilence="flag")
+    await execute(db, "UPDATE reviews SET due_on = now() - interval '1 hour'")
+
+    held = await post(client, f"/api/reviews/{review}/close")
+    closed = await post(client, f"/api/reviews/{review}/close", {"confirm": True})
+
+    assert held["status"] == "Open"
+    assert held["held"].startswith("Closing would flag 4 of 4 accounts of Finance Ledger")
+    assert (closed["status"], closed["items"]["flagged"], closed["held"]) == ("Closed", 5, None)
+
+
+async def test_revoking_an_unmatched_account_makes_an_unknown_person_once(client: httpx2.AsyncClient, db: Db) -> None:
+    await a_reviewed_company(db)
+    review = await an_open_review(client, "Unmatched")
+    [item] = await items_of(client, review)
+    await decide(client, item, "Revoke")
+
+    await submit_all(client, review)
+
+    [request] = (await client.get("/api/access-requests")).json()["items"]
+    person = request["target"]["affectedIdentity"]
+    assert (person["type"], person["lastName"], request["target"]["name"]) == ("Unknown", "svc", "svc")
+
+
+async def test_the_owner_of_the_application_accepts_what_stays_flagged(client: httpx2.AsyncClient, db: Db) -> None:
+    company = await a_reviewed_company(db)
+    review = await an_open_review(client)
+    for item in await items_of(client, review):
+        await decide(client, item, "Revoke" if item["entitlement"]["name"] == "Release run" else "Keep")
+    await submit_all(client, review)
+    [item] = await items_of(client, review, status="Flagged")
+    wish = {"reason": "Until the new system", "until": (datetime.now(UTC) + timedelta(days=90)).isoformat()}
+
+    by_reviewer = await client.post(
+        f"/api/review-items/{item['id']}/accept", json={**wish, "identityId": str(company.carla)}
+    )
+    accepted = await post(client, f"/api/review-items/{item['id']}/accept", {**wish, "identityId": str(company.owen)})
+
+    assert by_reviewer.status_code == 409
+    assert accepted["acceptance"]["acceptedBy"]["name"] == "Owen Park"
+    assert (await client.get(f"/api/reviews/{review}")).json()["status"] == "Completed"
+
+
+async def test_explained_items_follow_the_decision_about_their_model(client: httpx2.AsyncClient, db: Db) -> None:
+    company = await a_reviewed_company(db)
+    granted = [{"applicationId": str(company.ledger), "groups": ["Bookkeeper"]}]
+    await an_access_model(db, "Accounting", access=granted, ownerId=str(company.greta))
+    review = await an_open_review(client, explained="by model")
+    [model] = [item for item in await items_of(client, review) if item["subject"] == "Model"]
+
+    await decide(client, model, "Keep")
+
+    kept = await items_of(client, review, status="Approved")
+    assert sorted(item["subject"] for item in kept) == ["Access", "Access", "Model"]
+    assert (await post(client, f"/api/reviews/{review}/check"))["isSame"] is True
+
+
+async def test_what_was_kept_by_hand_is_carried_over_except_a_sample(client: httpx2.AsyncClient, db: Db) -> None:
+    company = await a_reviewed_company(db)
+    granted = [{"applicationId": str(company.ledger), "groups": ["Bookkeeper"]}]
+    await an_access_model(db, "Accounting", access=granted, ownerId=str(company.greta))
+    before = await an_open_review(client)
+    for item in await items_of(client, before):
+        await decide(client, item, "Keep")
+    await submit_all(client, before)
+
+    review = await an_open_review(client, explained="carry over")
+
+    items = await items_of(client, review, identityId=str(company.emre)) + await items_of(
+        client, review, identityId=str(company.joana)
+    )
+    explained = [item for item in items if item["entitlement"]["name"] == "Bookkeeper"]
+    assert sorted((item["isCarried"], item["isSample"], item["status"]) for item in explained) == [
+        (False, True, "Pending"),
+        (True, False, "Approved"),
+    ]

@@ -1,0 +1,182 @@
+"""The population: items and what is excluded add up to what was held, and can be taken again."""
+
+import random
+from typing import Any
+
+import httpx2
+import pytest
+
+from rolecall.core.db import Db, execute, fetch_rows, fetch_value
+from tests.builders import an_access_model, an_application, an_identity
+from tests.duties.separating import finish_again
+from tests.holdings import a_finished_import, an_account
+from tests.nesting import give, some_groups
+from tests.reviews.reviewing import a_draft, a_reviewed_company, an_open_review, items_of, post
+
+GROUPS, PERMISSIONS = ["G1", "G2", "G3"], ["P1", "P2", "P3", "P4"]
+
+
+async def a_random_history(db: Db, chance: random.Random) -> Any:
+    """Import accounts that gain and lose groups and permissions at random; return the application."""
+    application = await an_application(db, "Ledger")
+    people = [await an_identity(db, f"First {n}", "Last", department=chance.choice(["A", "B"])) for n in range(6)]
+    run = await a_finished_import(db, application)
+    for n in range(8):
+        held = tuple(
+            ("Area", f"P{n}{k}", chance.choice(["Grant", "Modify"]), "Low") for k in range(chance.randint(0, 2))
+        )
+        who = chance.choice([*people, None])
+        groups = tuple(chance.sample(GROUPS, chance.randint(0, 3)))
+        await an_account(
+            db, application, f"u{n}", who, groups=groups, permissions=held, run=run, is_active=chance.random() < 0.8
+        )
+    await execute(db, "UPDATE accounts SET matched_on = now() - interval '1 day'")
+    for _ in range(chance.randint(1, 4)):
+        await change_at_random(db, application, chance)
+    return application
+
+
+async def change_at_random(db: Db, application: Any, chance: random.Random) -> None:
+    """Import that some memberships ended, and that some accounts disappeared."""
+    run = await a_finished_import(db, application)
+    for table, column in (("memberships", "account_number"), ("assignments", "holder_number")):
+        rows = await fetch_rows(db, f"SELECT ctid::text, {column} FROM {table} WHERE until_import IS NULL")
+        for place, _ in chance.sample(rows, min(len(rows), chance.randint(0, 2))):
+            sql = f"UPDATE {table} SET until_import = %(run)s WHERE ctid = %(place)s::tid"
+            await execute(db, sql, run=run, place=place)
+    await finish_again(db, run)
+
+
+@pytest.mark.parametrize("seed", range(8))
+async def test_items_and_exclusions_add_up_to_what_was_held(client: httpx2.AsyncClient, db: Db, seed: int) -> None:
+    chance = random.Random(seed)
+    application = await a_random_history(db, chance)
+    scope: dict[str, Any] = {"applicationIds": [str(application)]}
+    if chance.random() < 0.5:
+        scope["departments"] = ["A"]
+    held = await fetch_value(
+        db,
+        """SELECT (SELECT count(*) FROM memberships WHERE until_import IS NULL)
+                + (SELECT count(*) FROM assignments WHERE until_import IS NULL)""",
+    )
+    draft = await a_draft(client, chance.choice(["Application", "Supervisor", "Unexplained"]), scope=scope)
+    answer = await client.post(f"/api/reviews/{draft}/open")
+    if answer.status_code == 409:
+        assert answer.json()["message"].startswith("The population is empty")
+        return
+    [population] = answer.json()["population"]
+
+    for _ in range(3):
+        await change_at_random(db, application, chance)
+    await execute(db, "UPDATE identities SET department = 'B'")
+    checked = await post(client, f"/api/reviews/{draft}/check")
+
+    assert population["held"] == held == population["items"] + sum(population["excluded"].values())
+    assert len(await items_of(client, draft)) == population["items"]
+    assert checked["isSame"] is True
+
+
+async def test_an_empty_population_is_refused_with_the_reason(client: httpx2.AsyncClient, db: Db) -> None:
+    company = await a_reviewed_company(db)
+    scope = {"applicationIds": [str(company.ledger)], "departments": ["Nowhere"]}
+    draft = await a_draft(client, scope=scope)
+
+    answer = await client.post(f"/api/reviews/{draft}/open")
+
+    assert answer.status_code == 409
+    assert answer.json()["message"].startswith(
+        "The population is empty: 1 × account without a person, 4 × other department"
+    )
+
+
+async def test_risk_and_kind_narrow_the_scope_and_say_so(client: httpx2.AsyncClient, db: Db) -> None:
+    await a_reviewed_company(db)
+    review = await an_open_review(client, "Application", scope={"minRisk": "High"})
+
+    [population] = (await client.get(f"/api/reviews/{review}")).json()["population"]
+
+    assert (population["items"], population["excluded"]) == (1, {"Risk too low": 4})
+
+
+async def test_unmatched_accounts_are_items_as_a_whole(client: httpx2.AsyncClient, db: Db) -> None:
+    await a_reviewed_company(db)
+    review = await an_open_review(client, "Unmatched")
+
+    [item] = await items_of(client, review)
+    [population] = (await client.get(f"/api/reviews/{review}")).json()["population"]
+
+    assert (item["subject"], item["account"]["username"], item["identity"]) == ("Account", "svc", None)
+    assert (item["reasons"], population["excluded"]) == (["Unmatched Account"], {"Account of a person": 3})
+
+
+async def test_leavers_are_items_with_the_advice_to_revoke(client: httpx2.AsyncClient, db: Db) -> None:
+    company = await a_reviewed_company(db)
+    await execute(db, "UPDATE identities SET status = 'Removed' WHERE id = %(id)s", id=company.emre)
+    review = await an_open_review(client, "Leavers")
+
+    [item] = await items_of(client, review)
+
+    assert (item["identity"]["name"], item["recommendation"]["verdict"]) == ("Emre Berg", "Revoke")
+
+
+async def test_group_contents_are_what_groups_give(client: httpx2.AsyncClient, db: Db) -> None:
+    owner = await an_identity(db, "Owen", "Park")
+    application = await an_application(db, "Ledger", ownerId=str(owner))
+    run = await some_groups(db, application, {"Officers": "", "Juniors": "Officers"})
+    await give(db, application, "Officers", "Prepare run", run)
+    await finish_again(db, run)
+    review = await an_open_review(client, "Group Contents")
+
+    items = await items_of(client, review)
+
+    held = {(item["group"]["name"], item["entitlement"]["name"]) for item in items}
+    assert held == {("Officers", "Prepare run"), ("Juniors", "Officers")}
+
+
+async def test_a_model_review_asks_the_owners_of_models(client: httpx2.AsyncClient, db: Db) -> None:
+    company = await a_reviewed_company(db)
+    await an_access_model(db, "Accounting", ownerId=str(company.greta))
+    review = await an_open_review(client, "Model")
+
+    [item] = await items_of(client, review)
+
+    assert (item["subject"], item["model"]["name"], item["reviewer"]["name"]) == ("Model", "Accounting", "Greta Das")
+
+
+async def test_access_that_a_model_explains_is_not_unexplained(client: httpx2.AsyncClient, db: Db) -> None:
+    company = await a_reviewed_company(db)
+    granted = [{"applicationId": str(company.ledger), "groups": ["Bookkeeper"]}]
+    await an_access_model(db, "Accounting", access=granted)
+    review = await an_open_review(client, "Unexplained")
+
+    [population] = (await client.get(f"/api/reviews/{review}")).json()["population"]
+
+    assert population["excluded"] == {"Explained by a model or a request": 2}
+
+
+async def test_a_changed_review_has_what_came_since_the_last_one(client: httpx2.AsyncClient, db: Db) -> None:
+    company = await a_reviewed_company(db)
+    before = await an_open_review(client, "Application")
+    await execute(db, "UPDATE reviews SET status = 'Completed', completed_on = now() WHERE id = %(id)s", id=before)
+    run = await a_finished_import(db, company.ledger)
+    await an_account(db, company.ledger, "new", company.joana, groups=("Approvers",), run=run)
+    await finish_again(db, run)
+    review = await an_open_review(client, "Changed")
+
+    items = await items_of(client, review)
+
+    assert [item["account"]["username"] for item in items] == ["new"]
+    assert "New Since Last Review" in items[0]["reasons"]
+
+
+async def test_access_that_appears_later_is_listed_apart(client: httpx2.AsyncClient, db: Db) -> None:
+    company = await a_reviewed_company(db)
+    review = await an_open_review(client)
+    run = await a_finished_import(db, company.ledger)
+    await an_account(db, company.ledger, "late", company.joana, groups=("Approvers",), run=run)
+
+    listed = (await client.get(f"/api/reviews/{review}/new-access")).json()
+
+    assert [(each["account"]["name"], each["entitlement"]["name"]) for each in listed["items"]] == [
+        ("late", "Approvers")
+    ]

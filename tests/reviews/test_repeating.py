@@ -1,0 +1,123 @@
+"""Templates, coverage, surprises, webhook events and notifications of reviews."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import httpx2
+
+from rolecall.core.checking import Facts
+from rolecall.core.db import Db, execute, fetch_rows, fetch_value
+from rolecall.reviews import templates
+from tests.duties.separating import finish_again
+from tests.holdings import a_finished_import, an_account
+from tests.notifications.notifying import notified
+from tests.reviews.reviewing import (
+    a_reviewed_company,
+    an_open_review,
+    decide,
+    follow,
+    items_of,
+    post,
+    submit_all,
+)
+
+HOOK = {"name": "Tickets", "url": "https://hooks.example.com/rolecall"}
+
+
+async def due(db: Db, now: datetime) -> None:
+    for id in await templates.due_templates(db, now):
+        async with db.transaction():
+            await templates.follow_template(db, id, now, Facts(now=now, zone=ZoneInfo("UTC")))
+
+
+async def test_a_template_opens_a_review_once_per_due_date(client: httpx2.AsyncClient, db: Db) -> None:
+    await a_reviewed_company(db)
+    body = {"name": "Quarterly", "everyMonths": 3, "opens": True, "review": {"type": "Application"}}
+    template = await post(client, "/api/review-templates", body, 201)
+    now = datetime.now(UTC) + timedelta(minutes=1)
+
+    await due(db, now)
+    await due(db, now)
+
+    [review] = (await client.get("/api/reviews")).json()["items"]
+    after = (await client.get(f"/api/review-templates/{template['id']}")).json()
+    assert (review["status"], review["name"]) == ("Open", f"Quarterly, {now:%B %Y}")
+    assert (after["lastReviewId"], after["fault"]) == (review["id"], "")
+    assert datetime.fromisoformat(after["nextOn"]) > now + timedelta(days=80)
+
+
+async def test_a_template_says_why_its_review_could_not_be_opened(client: httpx2.AsyncClient, db: Db) -> None:
+    body = {"name": "Quarterly", "everyMonths": 3, "opens": True, "review": {"type": "Application"}}
+    template = await post(client, "/api/review-templates", body, 201)
+
+    await due(db, datetime.now(UTC) + timedelta(minutes=1))
+
+    after = (await client.get(f"/api/review-templates/{template['id']}")).json()
+    assert after["fault"].startswith("The population is empty")
+    assert (await client.get("/api/reviews")).json()["totalCount"] == 0
+
+
+async def test_an_application_is_overdue_until_a_review_of_it_is_complete(client: httpx2.AsyncClient, db: Db) -> None:
+    company = await a_reviewed_company(db)
+    await client.patch(f"/api/applications/{company.ledger}", json={"reviewEveryMonths": 6})
+    await execute(db, "UPDATE application_imports SET build_end = now() - interval '1 year'")
+
+    [before] = (await client.get("/api/reviews/coverage")).json()["items"]
+    metrics = (await client.get("/metrics", headers={"Host": "localhost"})).text
+    review = await an_open_review(client, "Application")
+    for item in await items_of(client, review):
+        await decide(client, item, "Keep")
+    await submit_all(client, review)
+    [after] = (await client.get("/api/reviews/coverage")).json()["items"]
+
+    assert (before["isOverdue"], before["lastReview"]) == (True, None)
+    assert "applications_review_overdue 1" in metrics
+    assert (after["isOverdue"], after["lastReview"]["id"]) == (False, review)
+
+
+async def test_unexplained_access_of_an_import_opens_a_review_of_one_item(client: httpx2.AsyncClient, db: Db) -> None:
+    company = await a_reviewed_company(db)
+    await client.patch(f"/api/applications/{company.ledger}", json={"surpriseReviews": True})
+    run = await a_finished_import(db, company.ledger)
+    await an_account(db, company.ledger, "joana2", company.joana, groups=("Approvers", "Bookkeeper"), run=run)
+    await execute(db, "UPDATE accounts SET matched_on = now() - interval '1 hour'")
+    await finish_again(db, run)
+
+    await follow(db)
+
+    [review] = (await client.get("/api/reviews")).json()["items"]
+    [item] = await items_of(client, review["id"])
+    assert review["name"].startswith("Unexplained access in Finance Ledger")
+    assert (item["account"]["username"], item["reviewer"]["name"]) == ("joana2", "Owen Park")
+
+
+async def test_webhooks_that_name_them_get_the_events_of_reviews(client: httpx2.AsyncClient, db: Db) -> None:
+    await a_reviewed_company(db)
+    events = ["ReviewOpened", "ReviewItemFlagged", "ReviewSubmitted"]
+    await post(client, "/api/webhooks", {**HOOK, "events": events}, 201)
+    review = await an_open_review(client, "Application")
+    for item in await items_of(client, review):
+        await decide(client, item, "Revoke" if item["entitlement"]["name"] == "Release run" else "Keep")
+    await submit_all(client, review)
+
+    rows = await fetch_rows(db, "SELECT event, body FROM webhook_deliveries ORDER BY number")
+
+    kinds = [(event, json.loads(bytes(body))["event"]["subject"]["kind"]) for event, body in rows]
+    assert kinds == [("ReviewOpened", "Review"), ("ReviewItemFlagged", "Review Item"), ("ReviewSubmitted", "Review")]
+
+
+async def test_reviewers_are_notified_when_a_review_opens_and_when_they_are_reminded(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
+    company = await a_reviewed_company(db)
+    review = await an_open_review(client)
+
+    opened = await notified(db)
+    await post(client, f"/api/reviews/{review}/remind", {"reviewerIds": [str(company.carla)]})
+    reminded = await fetch_value(
+        db, "SELECT count(*) FROM notifications WHERE identity_id = %(id)s AND kind = 'Review'", id=company.carla
+    )
+
+    assert [kind for kind, _ in opened] == ["Review"] * 3
+    assert reminded == 2
