@@ -114,6 +114,7 @@ async def _group_by_model(db: Db, review: ReviewDetail, now: datetime) -> None:
     )
 
 
+# Fires keep_list_on_insert, schema/core.sql.
 _STORE = """
     INSERT INTO review_items (id, review_id, status, subject, application_id, account_number, group_number,
         entitlement_id, model_id, identity_id, access, since_import, request_ids, model_ids, under_id, facts,
@@ -137,7 +138,6 @@ _STORE = """
 
 async def store_items(db: Db, review: ReviewDetail, taken: TakenItems, now: datetime) -> None:
     """Store the items, the equation and what the scope left out."""
-    # Fires keep_list_on_insert, schema/core.sql.
     await execute(
         db,
         _STORE,
