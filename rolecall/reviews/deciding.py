@@ -24,6 +24,7 @@ from rolecall.reviews.item_queries import ItemFilters
 from rolecall.reviews.model import DECIDED, KEPT, Decision, ItemSubject, ReviewItemStatus, ReviewStatus
 from rolecall.reviews.reviewers import NewReviewer, reviewers_for
 from rolecall.reviews.shapes import BulkDecision, BulkOutcome, ReviewDetail, ReviewItemDetail
+from rolecall.tokens.queries import own_id
 
 _LEFT = (ReviewItemStatus.PENDING, ReviewItemStatus.APPROVED, ReviewItemStatus.FLAGGED)
 _AGAINST = "A comment is required, because the recommendation is {}"
@@ -251,7 +252,7 @@ _WHY_NOT = f"""CASE
     WHEN c.reviewer_id <> %(reviewer)s THEN 'Reviewed by another person'
     WHEN c.submission_id IS NOT NULL THEN 'Submitted already'
     WHEN c.status <> ALL(%(left)s) THEN c.status
-    WHEN c.under_id IS NOT NULL THEN 'DecisionMade with its model'
+    WHEN c.under_id IS NOT NULL THEN 'Decided with its model'
     WHEN c.subject = 'Model' THEN 'Models are decided one by one'
     WHEN %(is_bare)s AND c.recommendation = %(against)s THEN 'A comment is required against the recommendation'
     ELSE {permitted.OBSTACLE} END"""
@@ -276,7 +277,7 @@ async def _selected(
             ORDER BY c.list_key FOR UPDATE OF c""",
         review=decided.review_id,
         reviewer=decided.reviewer_id,
-        person=caller.id if caller.is_person else decided.reviewer_id,
+        people=[decided.reviewer_id, await own_id(db, caller)],
         left=list(_LEFT),
         is_bare=not decided.comment.strip(),
         against=against,
@@ -325,7 +326,7 @@ async def require_can_review(db: Db, item: ReviewItemDetail, person_id: UUID, no
     obstacle = await fetch_value(db, "SELECT review_obstacle(%(id)s, %(now)s)", id=person_id, now=now)
     if obstacle:
         raise Invalid.on("identityId", f"{name} {obstacle}; choose another person")
-    if why := await permitted.obstacle_to(db, item.id, person_id):
+    if why := await permitted.obstacle_to(db, item.id, [person_id]):
         raise Invalid.on("identityId", f"{name} cannot decide this item. {why}; choose another person")
 
 

@@ -34,31 +34,30 @@ async def may_act_for(db: Db, caller: Caller, reviewer_id: UUID) -> bool:
     return reviewer_id == ADMINISTRATORS.id and await administrators.is_one(db, caller.id)
 
 
-# SQL for why the person %(person)s must not decide about a row `c` of review_items; null if they may.
+# SQL for why one of the %(people)s must not decide about a row `c` of review_items; null if they all may.
 OBSTACLE = """CASE
-    WHEN c.identity_id = %(person)s THEN 'It is about their own account'
-    WHEN EXISTS (SELECT FROM access_requests r WHERE r.id = ANY(c.request_ids) AND r.reporter_id = %(person)s)
+    WHEN c.identity_id = ANY(%(people)s) THEN 'It is about their own account'
+    WHEN EXISTS (SELECT FROM access_requests r WHERE r.id = ANY(c.request_ids) AND r.reporter_id = ANY(%(people)s))
       THEN 'They made the request that gave the access'
     WHEN EXISTS (SELECT FROM responses s WHERE s.request_id = ANY(c.request_ids) AND s.type <> 'Verify'
-                 AND s.response = 'Approved' AND %(person)s IN (s.reviewer_id, s.stand_in_id))
+                 AND s.response = 'Approved' AND (s.reviewer_id = ANY(%(people)s) OR s.stand_in_id = ANY(%(people)s)))
       THEN 'They approved or carried out the request that gave the access'
     WHEN c.subject <> 'Model' AND c.under_id IS NULL AND EXISTS (
-        SELECT FROM access_models m WHERE m.id = ANY(c.model_ids) AND m.definition ->> 'ownerId' = %(person)s::text)
+        SELECT FROM access_models m
+        WHERE m.id = ANY(c.model_ids) AND m.definition ->> 'ownerId' = ANY(%(people)s::text[]))
       THEN 'They own the model that explains the access' END"""
 
 
 async def require_independent(db: Db, caller: Caller, item_id: UUID, reviewer_id: UUID) -> None:
     """Refuse a decision by a person who holds the account or gave the access, also through a token of theirs."""
-    for person in {reviewer_id, await own_id(db, caller)}:
-        why = await obstacle_to(db, item_id, person)
-        if why:
-            raise Conflict(f"This person cannot decide the item. {why}; another person must decide")
+    if why := await obstacle_to(db, item_id, [reviewer_id, await own_id(db, caller)]):
+        raise Conflict(f"This person cannot decide the item. {why}; another person must decide")
 
 
-async def obstacle_to(db: Db, item_id: UUID, person_id: UUID) -> str | None:
-    """Return why a person must not decide about an item."""
+async def obstacle_to(db: Db, item_id: UUID, people: Sequence[UUID]) -> str | None:
+    """Return why one of these people must not decide about an item."""
     found: str | None = await fetch_value(
-        db, f"SELECT {OBSTACLE} FROM review_items c WHERE c.id = %(id)s", id=item_id, person=person_id
+        db, f"SELECT {OBSTACLE} FROM review_items c WHERE c.id = %(id)s", id=item_id, people=list(people)
     )
     return found
 

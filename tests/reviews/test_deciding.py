@@ -174,6 +174,18 @@ async def test_a_bulk_decision_says_which_items_it_left(client: httpx2.AsyncClie
     assert outcomes == {"Decided": 3, "Reviewed by another person": 2}
 
 
+async def test_token_of_a_person_does_not_decide_about_their_account(client: httpx2.AsyncClient, db: Db) -> None:
+    company = await a_reviewed_company(db)
+    review = await an_open_review(client)
+    await execute(db, "UPDATE tokens SET owner_id = %(id)s", id=company.joana)
+
+    body = {"decision": "Keep", "filters": {}, "reviewerId": str(company.carla), "comment": "as agreed"}
+    result = await post(client, f"/api/reviews/{review}/decide", body)
+
+    outcomes = {each["reason"]: each["items"] for each in result["outcomes"]}
+    assert outcomes == {"Decided": 1, "It is about their own account": 2}
+
+
 async def test_silence_flags_after_the_due_date_and_is_held_if_it_flags_much(
     client: httpx2.AsyncClient, db: Db
 ) -> None:
