@@ -14,7 +14,7 @@ from rolecall.accounts.naming import look_up_groups, look_up_permissions
 from rolecall.core.db import Db, fetch_all, fetch_rows
 from rolecall.core.errors import NotFound
 from rolecall.core.ids import known_guid
-from rolecall.core.paging import Listing, Page, fetch_listed, fetch_page, totals_by
+from rolecall.core.paging import Listing, Page, fetch_listed, fetch_small, totals_by
 from rolecall.entitlements.model import EntitlementKind
 from rolecall.entitlements.shapes import EntitlementItem
 from rolecall.identities import queries as identities
@@ -22,15 +22,10 @@ from rolecall.identities.shapes import IdentityDetail
 
 
 async def by_name(db: Db, page: int) -> Page[AccessModelItem]:
-    return await fetch_page(
-        db,
-        lambda row: AccessModelItem(*row),
-        page,
-        total="SELECT count(*) FROM access_models",
-        items="""SELECT id, 'Access Model' AS kind, name, coalesce(definition, draft) ->> 'description' AS description,
-                        is_in_effect AS enabled, version, draft IS NOT NULL AS has_draft
-                 FROM access_models ORDER BY name_key, id""",
-    )
+    columns = """id, 'Access Model' AS kind, name, coalesce(definition, draft) ->> 'description' AS description,
+                 is_in_effect AS enabled, version, draft IS NOT NULL AS has_draft"""
+    models = {"columns": columns, "rows": "FROM access_models", "order": "name_key, id"}
+    return await fetch_small(db, lambda row: AccessModelItem(*row), page, **models)
 
 
 async def get(db: Db, id: str | UUID) -> AccessModelDetail:

@@ -20,7 +20,7 @@ from rolecall.core.caller import Caller
 from rolecall.core.checking import Facts, Json, mentioned_ids
 from rolecall.core.db import Db, fetch_rows
 from rolecall.core.errors import NotFound
-from rolecall.core.paging import Listing, Page, fetch_listed, fetch_page
+from rolecall.core.paging import Listing, Page, fetch_listed, fetch_small
 
 # The columns of ApplicationSummary for an application `a`.
 SUMMARY_COLUMNS = "a.id, 'Application' AS kind, a.name, a.priority, a.is_archived, a.last_updated"
@@ -129,14 +129,9 @@ async def readable_by(db: Db, caller: Caller, page: int) -> Page[ApplicationSumm
     """List all applications; for a limited person those that they own or provision."""
     if not caller.is_limited:
         return await by_name(db, page)
-    own = "applications a WHERE a.owner_id = %(me)s OR %(me)s = ANY(a.provisioner_ids)"
-    return await fetch_page(
-        db,
-        summary_from_row,
-        page,
-        total=f"SELECT count(*) FROM {own}",
-        items=f"SELECT {SUMMARY_COLUMNS} FROM {own} ORDER BY a.list_key",
-        me=caller.id,
+    own = "FROM applications a WHERE a.owner_id = %(me)s OR %(me)s = ANY(a.provisioner_ids)"
+    return await fetch_small(
+        db, summary_from_row, page, columns=SUMMARY_COLUMNS, rows=own, order="a.list_key", me=caller.id
     )
 
 

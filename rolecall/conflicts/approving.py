@@ -38,7 +38,7 @@ class Approvers(msgspec.Struct, frozen=True):
     owners: frozenset[UUID]
 
     def part_of(self, id: UUID, asked: ConflictException) -> Approver | None:
-        """Return the part of an exception that a person can still take."""
+        """Return the part in which a person can still approve the exception, or None."""
         taken = {each.part for each in asked.approvals}
         if id in self.rule_owners and ApprovalPart.RULE_OWNER not in taken:
             return Approver(id, self.rule_owners[id], ApprovalPart.RULE_OWNER)

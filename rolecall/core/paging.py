@@ -358,6 +358,14 @@ async def fetch_page(
     return _page(rows, make, page)
 
 
+async def fetch_small(
+    db: Db, make: Callable[[Sequence[Any]], T], page: int, *, columns: str, rows: str, order: str, **params: object
+) -> Page[T]:
+    """Fetch a page of a small list; `rows` is a FROM clause with its condition, and the total counts its rows."""
+    total, items = f"SELECT count(*) {rows}", f"SELECT {columns} {rows} ORDER BY {order}"
+    return await fetch_page(db, make, page, total=total, items=items, **params)
+
+
 def _page(rows: Sequence[Sequence[Any]], make: Callable[[Sequence[Any]], T], page: int) -> Page[T]:
     """Build the page; the total is column 0, and the items are the columns after it."""
     count = rows[0][0]

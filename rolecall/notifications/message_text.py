@@ -91,7 +91,7 @@ DEFAULTS = {
     NotificationKind.REVIEW: ("Review {{ what }}", "{{ what }}. {{ by }} made the review."),
     NotificationKind.STAND_IN: ("{{ result }}", "{{ result }}. {{ by }} set it."),
 }
-# Without optional white space beside the name, which would take cubic time on a line of blanks.
+# No optional white space beside the name: matching a line of blanks would take cubic time.
 _NAME = re.compile(r"{{([^{}]*)}}")
 _BRACE = re.compile(r"{{|}}|{%|%}")
 _environment = Environment(

@@ -6,7 +6,7 @@ from rolecall.core.caller import Caller
 from rolecall.core.db import Db, fetch_one, fetch_value
 from rolecall.core.errors import NotFound, Unauthorized
 from rolecall.core.ids import guid
-from rolecall.core.paging import Page, fetch_page
+from rolecall.core.paging import Page, fetch_small
 from rolecall.tokens.model import Token
 from rolecall.tokens.shapes import TokenItem
 
@@ -36,13 +36,8 @@ async def find(db: Db, name_or_id: str) -> TokenItem:
 
 
 async def newest_first(db: Db, page: int) -> Page[TokenItem]:
-    return await fetch_page(
-        db,
-        lambda row: TokenItem(*row),
-        page,
-        total="SELECT count(*) FROM tokens",
-        items=f"SELECT {_ITEM} FROM tokens ORDER BY created_at DESC, id DESC",
-    )
+    order = "created_at DESC, id DESC"
+    return await fetch_small(db, lambda row: TokenItem(*row), page, columns=_ITEM, rows="FROM tokens", order=order)
 
 
 async def own_id(db: Db, caller: Caller) -> UUID:

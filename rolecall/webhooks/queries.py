@@ -8,7 +8,7 @@ import msgspec
 from rolecall.core.db import Db, fetch_all, fetch_one, fetch_rows, fetch_value
 from rolecall.core.errors import NotFound
 from rolecall.core.ids import known_guid
-from rolecall.core.paging import Listing, Page, fetch_listed, fetch_page, totals_by
+from rolecall.core.paging import Listing, Page, fetch_listed, fetch_small, totals_by
 from rolecall.webhooks.model import DeliveryStatus
 from rolecall.webhooks.shapes import (
     Attempt,
@@ -35,13 +35,8 @@ DELIVERIES = Listing(
 
 
 async def hooks_by_name(db: Db, page: int) -> Page[HookDetail]:
-    return await fetch_page(
-        db,
-        lambda row: HookDetail(*row),
-        page,
-        total="SELECT count(*) FROM webhooks WHERE deleted_on IS NULL",
-        items=f"SELECT {_HOOK} FROM webhooks WHERE deleted_on IS NULL ORDER BY lower(name), name",
-    )
+    hooks, order = "FROM webhooks WHERE deleted_on IS NULL", "lower(name), name"
+    return await fetch_small(db, lambda row: HookDetail(*row), page, columns=_HOOK, rows=hooks, order=order)
 
 
 async def get_hook(db: Db, id: str) -> HookDetail:
