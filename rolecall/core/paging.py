@@ -363,7 +363,7 @@ async def fetch_small(
 ) -> Page[T]:
     """Fetch a page of a small list; `rows` is a FROM clause with its condition, and the total counts its rows."""
     total, items = f"SELECT count(*) {rows}", f"SELECT {columns} {rows} ORDER BY {order}"
-    return await fetch_page(db, make, page, total=total, items=items, **params)
+    return await fetch_page(db, make, page, total=total, items=items, given="", **params)
 
 
 def _page(rows: Sequence[Sequence[Any]], make: Callable[[Sequence[Any]], T], page: int) -> Page[T]:
