@@ -292,8 +292,8 @@ async def record_events(db: Db, events: Sequence[RequestEvent], ids: Ids, caller
     # Send one JSON document, because psycopg quotes each element of an array separately.
     payloads = b"[" + b",".join(_payload(request) for request in requests) + b"]"
     for event in events:
-        # Fires note_event_news (schema/personnel_events.sql), fan_out_on_insert (schema/webhooks.sql) and
-        # notify_of_request_events (schema/notifications.sql).
+        # Fires note_event_news (schema/personnel_events.sql), fan_out_on_insert (schema/webhooks.sql),
+        # notify_of_request_events (schema/notifications.sql) and follow_review_requests (schema/reviews.sql).
         await execute(
             db,
             """INSERT INTO access_request_events
