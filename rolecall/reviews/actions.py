@@ -127,7 +127,7 @@ async def change_review(db: Db, caller: Caller, id: str, raw: Json, facts: Facts
 
 
 async def preview_review(db: Db, id: str, now: datetime) -> ReviewPreview:
-    """Say what a draft would hold. Only temporary tables are written."""
+    """Return what a draft would contain. Only temporary tables are written."""
     review = await queries.plan_of(db, id)
     if review.status is not ReviewStatus.DRAFT:
         raise Conflict(_LIVE.format(review.status, "previewed"))

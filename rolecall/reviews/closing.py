@@ -1,4 +1,4 @@
-"""Close, complete and cancel reviews, and say what silence means."""
+"""Close, complete and cancel reviews, and decide items that have no decision by then."""
 
 from datetime import datetime
 from uuid import UUID
@@ -48,7 +48,7 @@ async def _left(db: Db, review_id: UUID) -> int:
 
 
 async def _too_many(db: Db, review: ReviewDetail) -> str | None:
-    """Say which application would have too many accounts flagged by silence."""
+    """Return a message for an application of which too many accounts would be flagged without a decision."""
     rows = await fetch_rows(
         db,
         """SELECT a.name, count(DISTINCT c.account_number), p.accounts
@@ -65,7 +65,7 @@ async def _too_many(db: Db, review: ReviewDetail) -> str | None:
 
 
 async def _decide_silent(db: Db, caller: Caller, review: ReviewDetail, now: datetime) -> None:
-    """Decide what nobody decided as the review says, and make all decisions final."""
+    """Decide the remaining items as the review defines, and make all decisions final."""
     flag = review.on_silence is OnSilence.FLAG
     # Fires show_review_items, schema/reviews.sql.
     rows = await fetch_rows(

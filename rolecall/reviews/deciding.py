@@ -216,7 +216,7 @@ async def undo_decision(db: Db, caller: Caller, id: str, raw: Json, facts: Facts
 
 
 async def decide_several(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> BulkDecision:
-    """Decide about several items of one reviewer; those that cannot be decided so are left, and counted by reason."""
+    """Decide about several items of one reviewer; others that cannot be decided are left, and counted by reason."""
     review_id = await queries.get_id(db, id)
     await lock_open(db, review_id)
     body = check(DecideSeveralBody, raw, await with_mentioned_identities(db, facts, raw))
@@ -261,7 +261,7 @@ _WHY_NOT = f"""CASE
 async def _selected(
     db: Db, caller: Caller, decided: DecisionMade, body: DecideSeveralBody
 ) -> list[tuple[UUID, str | None]]:
-    """Lock the selected items in order, and say for each why it cannot be decided, if so."""
+    """Lock the selected items in order; return for each the reason why it cannot be decided, or None."""
     against = Decision.REVOKE if decided.decision in KEPT else Decision.KEEP
     if body.item_ids is not None:
         condition, given = " AND c.id = ANY(%(ids)s)", {"ids": body.item_ids}
@@ -378,7 +378,7 @@ async def reassign(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> 
 
 
 async def mark_opened(db: Db, caller: Caller, item_id: UUID, now: datetime) -> None:
-    """Note that the reviewer read the details of an item, the first time."""
+    """Record when the reviewer first read the details of an item."""
     # Fires show_review_items, schema/reviews.sql.
     await execute(
         db,

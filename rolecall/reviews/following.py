@@ -198,7 +198,7 @@ async def _note_remediated(db: Db, rows: Sequence[tuple[UUID, UUID]], said: str,
 
 
 async def follow_due(db: Db, now: datetime) -> None:
-    """Apply what silence means to reviews that are overdue, and complete closed reviews whose models changed."""
+    """Close or escalate overdue reviews, and complete closed reviews whose models changed."""
     rows = await fetch_rows(
         db,
         """SELECT id FROM reviews WHERE status = 'Open' AND due_on <= %(now)s AND on_silence <> %(escalate)s

@@ -178,7 +178,7 @@ async def _draw_sample(db: Db, review_id: UUID) -> None:
 
 
 async def preview(db: Db, review: ReviewDetail, now: datetime) -> ReviewPreview:
-    """Say what the review would hold, without storing anything."""
+    """Return what the review would contain, without storing anything."""
     taken = await take_items(db, review, now)
     named = await _counts(
         db,

@@ -1,4 +1,4 @@
-"""Find an independent and available reviewer for each item, and say why another person reviews it than the stage names.
+"""Find an independent and available reviewer for each item, and the reason if the stage names another.
 
 A person does not review their own account, nor access that a request they made, approved or carried out gave, nor
 access that a model they own explains. The items are rows of the temporary table `candidate_items`.

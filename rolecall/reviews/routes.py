@@ -72,7 +72,7 @@ async def list_review_coverage(db: Db, query: dict[str, Any], now: datetime) -> 
 
 @operation("POST", "/", scope=_WRITE, status=201, body=NewReview)
 async def create_review(db: Db, caller: Caller, raw: Json, facts: Facts) -> ReviewDetail:
-    """Draft a review. Without `stages` the people review who usually do for its type."""
+    """Draft a review. Without `stages` the usual reviewers of its type review it."""
     return await actions.create_review(db, caller, raw, facts)
 
 
@@ -90,7 +90,7 @@ async def change_review(db: Db, caller: Caller, id: str, raw: Json, facts: Facts
 
 @operation("POST", "/{id:str}/preview", scope=_WRITE)
 async def preview_review(db: Db, id: str, now: datetime) -> ReviewPreview:
-    """Show what a draft would hold if it were opened now. Nothing is stored."""
+    """Show what a draft would contain if it were opened now. Nothing is stored."""
     return await actions.preview_review(db, id, now)
 
 

@@ -130,8 +130,7 @@ async def end_stand_in(db: Db, caller: Caller, id: str, now: datetime) -> None:
         raise Forbidden(Scope.CONFIG_MANAGE)
     if found.ends_on <= now:
         raise Conflict("This stand-in has already ended")
-    # Fires notify_of_ended_stand_in, schema/notifications.sql.
     sql = "DELETE FROM stand_ins WHERE id = %(id)s AND starts_on >= %(now)s"
     if not await execute(db, sql, id=found.id, now=now):
-        # Fires notify_of_new_stand_in, schema/notifications.sql.
+        # Fires notify_of_ended_stand_in, schema/notifications.sql.
         await execute(db, "UPDATE stand_ins SET ends_on = %(now)s WHERE id = %(id)s", id=found.id, now=now)
