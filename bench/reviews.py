@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
+from tempfile import TemporaryFile
 from typing import Any
 from uuid import UUID
 from zoneinfo import ZoneInfo
@@ -24,11 +25,12 @@ from bench.figures import MISSED, Found, tell
 from bench.seeding import company_of
 from rolecall.core.checking import Facts
 from rolecall.core.db import Db, execute, session_options
+from rolecall.evidence.review_bundle import write_review_bundle
 from rolecall.reviews import actions, deciding, item_queries
 from rolecall.reviews.item_queries import ItemFilters
 from rolecall.reviews.shapes import ReviewDetail
 
-BAR_COPY, BAR_REASONS, BAR_BULK, BAR_PAGE, BAR_COMPANY = 6.0, 10.0, 1.0, 1.5, 1.3
+BAR_COPY, BAR_REASONS, BAR_BULK, BAR_PAGE, BAR_COMPANY, BAR_EVIDENCE = 6.0, 10.0, 1.0, 1.5, 1.3, 60.0
 ROUNDS = 40
 
 
@@ -86,6 +88,13 @@ async def bulk(db: Db, review: ReviewDetail) -> float:
     return seconds
 
 
+async def evidence(db: Db, review: ReviewDetail) -> float:
+    """Return the seconds that the evidence bundle of a review takes."""
+    with TemporaryFile() as file:
+        seconds, _ = await timed(lambda: write_review_bundle(db, file, review.id, datetime.now(UTC)))
+    return seconds
+
+
 async def pages(db: Db, review: ReviewDetail, small: ReviewDetail) -> tuple[float, float]:
     """Return how much slower the last page is than the first, and the first than that of a small review."""
     last = review.items.total // 50
@@ -117,6 +126,7 @@ async def run(url: str, rows: int) -> bool:
             ("last page of the items beside the first", far, "×", BAR_PAGE),
             ("first page beside that of a small review", company, "×", BAR_COMPANY),
             ("decide 1,000 items at once", await bulk(db, large), "s", BAR_BULK),
+            (f"evidence of {middle.items.total:,} items", await evidence(db, middle), "s", BAR_EVIDENCE),
         ]
     held = [tell(Found("reviews", *figure, at_most=True)) for figure in figures]
     return all(held)

@@ -1,6 +1,7 @@
-"""Write an evidence bundle about one person: data, a readable report, and a manifest of checksums."""
+"""Write an evidence bundle: data, audit entries with their links, a readable report, and a manifest of checksums."""
 
 import hashlib
+from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import IO
@@ -10,7 +11,7 @@ from zipfile import ZIP_DEFLATED, ZipFile
 import msgspec
 
 from rolecall.audit import queries as audit
-from rolecall.audit.model import seal_of
+from rolecall.audit.model import Head, Row, seal_of
 from rolecall.core.db import Db
 from rolecall.evidence import queries
 from rolecall.evidence.report import report
@@ -18,7 +19,7 @@ from rolecall.evidence.report import report
 _VERIFIER = Path(__file__).with_name("verify.py")
 
 
-class _Bundle:
+class BundleWriter:
     """Write members and hash each one; the manifest of digests is written last."""
 
     def __init__(self, file: IO[bytes]) -> None:
@@ -30,16 +31,42 @@ class _Bundle:
             for piece in pieces:
                 member.write(piece)
 
-    def writing(self, name: str) -> "_Member":
-        return _Member(self, name)
+    def writing(self, name: str) -> "BundleMember":
+        return BundleMember(self, name)
+
+    def add_json(self, name: str, value: object) -> None:
+        self.add(name, readable(value))
+
+    async def add_entries(self, db: Db, which: str, **values: object) -> AsyncIterator[Row]:
+        """Write the audit entries that a condition selects, and return each one."""
+        with self.writing("audit.jsonl") as member:
+            async for row in audit.rows(db, which, "number", **values):
+                member.write(audit.as_line(row))
+                yield row
+
+    async def add_links(self, db: Db, heads: Sequence[Head]) -> None:
+        """Write the link of every entry and the heads, so that each chain can be followed to its end."""
+        with self.writing("links.txt") as member:
+            async for chain, number, digest in queries.links(db):
+                member.write(f"{chain} {number} {digest}\n".encode())
+        self.add_json("heads.json", {"head": seal_of(heads), "heads": heads})
+
+    def finish(self, **about: object) -> str:
+        """Write the verifier and the manifest; return the seal, the digest of the manifest."""
+        self.add("verify.py", _VERIFIER.read_bytes())
+        manifest = readable({**about, "members": dict(self.digests)})
+        self.add("manifest.json", manifest)
+        seal = hashlib.sha256(manifest).hexdigest()
+        self.add("manifest.sha256", f"{seal}\n".encode())
+        return seal
 
 
-class _Member:
-    def __init__(self, bundle: _Bundle, name: str) -> None:
+class BundleMember:
+    def __init__(self, bundle: BundleWriter, name: str) -> None:
         self.bundle, self.name = bundle, name
         self.sha256 = hashlib.sha256()
 
-    def __enter__(self) -> "_Member":
+    def __enter__(self) -> "BundleMember":
         self.file = self.bundle.archive.open(self.name, "w", force_zip64=True)
         return self
 
@@ -57,27 +84,16 @@ async def write_bundle(db: Db, file: IO[bytes], id: UUID, as_of: datetime | None
     evidence = await queries.evidence_of(db, id, as_of, now)
     things = await queries.things_of(db, id, evidence)
     heads = await audit.heads(db)
-    bundle = _Bundle(file)
+    bundle = BundleWriter(file)
     with bundle.archive:
         for name in evidence.__struct_fields__:
-            bundle.add(f"{name}.json", _readable(getattr(evidence, name)))
-        entries = []
-        with bundle.writing("audit.jsonl") as member:
-            async for row in audit.rows(db, "entity_id = ANY(%(things)s)", things=things):
-                member.write(audit.as_line(row))
-                entries.append(audit.item_of(row))
-        with bundle.writing("links.txt") as member:
-            async for chain, number, digest in queries.links(db):
-                member.write(f"{chain} {number} {digest}\n".encode())
-        bundle.add("heads.json", _readable({"head": seal_of(heads), "heads": heads}))
+            bundle.add_json(f"{name}.json", getattr(evidence, name))
+        which = "entity_id = ANY(%(things)s)"
+        entries = [audit.item_of(row) async for row in bundle.add_entries(db, which, things=things)]
+        await bundle.add_links(db, heads)
         bundle.add("report.html", report(evidence, entries, seal_of(heads), now).encode())
-        bundle.add("verify.py", _VERIFIER.read_bytes())
-        manifest = _readable({"identityId": id, "asOf": as_of, "createdDate": now, "members": dict(bundle.digests)})
-        bundle.add("manifest.json", manifest)
-        seal = hashlib.sha256(manifest).hexdigest()
-        bundle.add("manifest.sha256", f"{seal}\n".encode())
-    return seal
+        return bundle.finish(identityId=id, asOf=as_of, createdDate=now)
 
 
-def _readable(value: object) -> bytes:
+def readable(value: object) -> bytes:
     return msgspec.json.format(msgspec.json.encode(value), indent=1) + b"\n"

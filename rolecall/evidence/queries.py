@@ -37,31 +37,35 @@ async def evidence_of(db: Db, id: UUID, as_of: datetime | None, now: datetime) -
         access=await access_of(db, id, as_of),
         events=list((await personnel_events.by_id(db, [event for (event,) in events])).values()),
         requests=await access_requests.details(db, [request for (request,) in requests]),
-        imports=await _imports(db, id),
+        imports=await imports_in(db, _IMPORTS_OF_PERSON, id=id),
         conflicts=await conflicts.of_identity(db, id, now),
     )
 
 
-async def _imports(db: Db, id: UUID) -> list[ImportEvidence]:
-    """List the imports that changed the person's accounts or the person's own record."""
+# The imports that changed the person's accounts or the person's own record.
+_IMPORTS_OF_PERSON = f"""
+    WITH held AS ({_ACCOUNTS}), numbers AS (
+        SELECT from_import, until_import FROM account_versions WHERE account_number IN (SELECT number FROM held)
+        UNION ALL
+        SELECT from_import, until_import FROM memberships WHERE account_number IN (SELECT number FROM held)
+        UNION ALL
+        SELECT from_import, until_import FROM assignments WHERE holder_number IN (SELECT number FROM held)
+        UNION ALL
+        SELECT from_import, until_import FROM identity_versions WHERE identity_id = %(id)s)
+    SELECT from_import FROM numbers UNION SELECT until_import FROM numbers"""
+
+
+async def imports_in(db: Db, numbers: str, **values: object) -> list[ImportEvidence]:
+    """List the imports whose numbers a query finds, with the digests of their files."""
     rows = await fetch_rows(
         db,
-        f"""WITH held AS ({_ACCOUNTS}), numbers AS (
-               SELECT from_import, until_import FROM account_versions WHERE account_number IN (SELECT number FROM held)
-               UNION ALL
-               SELECT from_import, until_import FROM memberships WHERE account_number IN (SELECT number FROM held)
-               UNION ALL
-               SELECT from_import, until_import FROM assignments WHERE holder_number IN (SELECT number FROM held)
-               UNION ALL
-               SELECT from_import, until_import FROM identity_versions WHERE identity_id = %(id)s)
-           SELECT i.id, i.number, a.name, i.type, i.status, i.created_by, i.build_start, i.build_end, i.metrics,
+        f"""SELECT i.id, i.number, a.name, i.type, i.status, i.created_by, i.build_start, i.build_end, i.metrics,
                   (SELECT coalesce(jsonb_agg(jsonb_build_object('fileGroup', f.file_group, 'name', f.name,
                               'sha256', encode(f.sha256, 'hex'), 'size', f.size) ORDER BY f.position), '[]')
                    FROM import_files f WHERE f.import_id = i.id)
            FROM application_imports i JOIN applications a ON a.id = i.application_id
-           WHERE i.number IN (SELECT from_import FROM numbers UNION SELECT until_import FROM numbers)
-           ORDER BY i.number""",
-        id=id,
+           WHERE i.number IN ({numbers}) ORDER BY i.number""",
+        **values,
     )
     return [ImportEvidence(*(*row[:-1], msgspec.convert(row[-1], list[EvidenceFile]))) for row in rows]
 

@@ -22,7 +22,7 @@ def report(evidence: PersonEvidence, entries: Sequence[AuditEventItem], head: st
         ("Personnel events", _EVENT, [_event(event) for event in evidence.events]),
         ("Access requests", _REQUEST, [_request(request) for request in evidence.requests]),
         ("Conflicts of duties", _CONFLICT, [_conflict(one) for one in evidence.conflicts]),
-        ("Imports", _IMPORT, [_import(run) for run in evidence.imports]),
+        ("Imports", IMPORT_HEADERS, [import_row(run) for run in evidence.imports]),
         ("Audit", _ENTRY, [_entry(entry) for entry in entries]),
     ]
     return (
@@ -42,7 +42,7 @@ def report(evidence: PersonEvidence, entries: Sequence[AuditEventItem], head: st
 
 @cache
 def _environment() -> Environment:
-    return environment("rolecall.evidence", shown=_shown, privilege=_privilege)
+    return environment("rolecall.evidence", shown=shown, privilege=_privilege)
 
 
 Row = tuple[object, ...]
@@ -51,7 +51,7 @@ _PRIVILEGE = ("Privilege", "Access", "Through", "Risk", "Since import", "Request
 _EVENT = ("Event", "Type", "Status", "Needed on", "What happened")
 _REQUEST = ("Request", "Action", "Application", "Status", "Asked for", "Responses", "What happened")
 _CONFLICT = ("Rule", "Risk", "Status", "Since", "Until", "Duties", "Exceptions")
-_IMPORT = ("Import", "Application", "By", "Ended", "Files (SHA-256)")
+IMPORT_HEADERS = ("Import", "Application", "By", "Ended", "Files (SHA-256)")
 _ENTRY = ("Entry", "When", "Who", "Action", "What", "Fields")
 
 
@@ -118,7 +118,7 @@ def _excepted(exception: ConflictException) -> str:
     return f"{exception.status} until {_time(exception.until)}: {exception.control}{approved}"
 
 
-def _import(run: ImportEvidence) -> Row:
+def import_row(run: ImportEvidence) -> Row:
     files = "; ".join(f"{file.name} {file.sha256}" for file in run.files)
     return f"#{run.number}", run.application, run.created_by, run.build_end, files
 
@@ -142,7 +142,7 @@ def _story(activity: Iterable[ActivityEntry]) -> str:
     return "; ".join(f"{_time(one.created_date)} {one.author}: {one.content}" for one in activity)
 
 
-def _shown(value: object) -> str:
+def shown(value: object) -> str:
     text = _time(value) if isinstance(value, datetime) else "" if value is None else str(value)
     # Show control and bidi characters as escapes, so that they cannot change how the text looks.
     return "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in text)

@@ -6,7 +6,8 @@ python verify.py … --seal DIGEST     compare also with the seal that was print
 python verify.py … --head head.json  compare also with heads of the audit chains that were saved before the bundle
 
 Without a seal, a bundle rewritten with all its digests looks intact where the audit chains do not cover it: the report,
-the access and the requests.
+the access and the requests. In the bundle of a review the population is covered by the digest that was stored when the
+review was opened; decisions, statements and reassignments are covered by their audit entries.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import hashlib
 import json
 import sys
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +56,10 @@ def check(bundle: Bundle, kept: Iterable[dict[str, Any]] = (), seal: str | None 
         return [f"{MANIFEST} or {SEAL} cannot be read: {error}"]
     changed = list(check_members(bundle, members))
     try:
-        return changed or [*check_chains(bundle, kept), *check_imports(bundle)]
+        if changed:
+            return changed
+        chained = [*check_chains(bundle, kept), *check_imports(bundle)]
+        return chained + (list(check_review(bundle)) if "review.json" in members else [])
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         return [f"the bundle cannot be read: {error!r}"]
 
@@ -162,6 +166,246 @@ def check_imports(bundle: Bundle) -> Iterator[str]:
         files = {file["sha256"] for file in run["files"]}
         if files != named.get(run["id"], set()):
             yield f"import {run['number']} has other files than its audit entry names"
+
+
+# Parts of a review and of its items that are audited one by one, and the member with their records.
+PARTS = {name: f"{name}.json" for name in ("bulks", "submissions", "acceptances")}
+PARTS.update({name: f"{name}.jsonl" for name in ("decisions", "moves")})
+SYSTEM = "00000000-0000-0000-0000-000000000000"
+DECIDED = {"Keep": "Approved", "Keep Until": "Approved", "Change": "Flagged", "Revoke": "Flagged"}
+
+
+class Review:
+    """The records of a review bundle, and what its audit entries say about each record."""
+
+    def __init__(self, bundle: Bundle) -> None:
+        self.about = json.loads(bundle.read("review.json"))
+        self.population = json.loads(bundle.read("population.json"))
+        self.items = records_of(bundle, "items.jsonl")
+        self.parts = {part: records_of(bundle, member) for part, member in PARTS.items()}
+        self.requests = json.loads(bundle.read("remediation.json"))
+        self.imports = {run["number"]: run for run in json.loads(bundle.read("imports.json"))}
+        self.exceptions = json.loads(bundle.read("exceptions.json"))
+        self.decided_ids = {made["itemId"] for made in self.parts["decisions"]}
+        # What each reviewer did, in order: decisions, and items that were moved away from them.
+        self.acts: dict[str, list[tuple[str, str, str | None]]] = {}
+        for made in self.parts["decisions"]:
+            self.acts.setdefault(made["reviewerId"], []).append((made["decidedOn"], made["itemId"], made["decision"]))
+        submitted = {one["submittedOn"] for one in self.parts["submissions"]}
+        for move in self.parts["moves"]:
+            # Submitting moves kept items to the next stage, at the same moment.
+            if move["movedOn"] not in submitted:
+                self.acts.setdefault(move["fromId"], []).append((move["movedOn"], move["itemId"], None))
+        for acts in self.acts.values():
+            acts.sort(key=lambda act: act[0])
+        self.audited: dict[str, dict[str, Any]] = {}
+        for entry in entries_of(bundle):
+            fields = self.audited.setdefault(entry["entry"]["entity"]["id"], {})
+            fields.update(dict.fromkeys(entry["entry"]["before"] or {}))
+            fields.update(entry["entry"]["after"] or {})
+
+
+def records_of(bundle: Bundle, member: str) -> list[dict[str, Any]]:
+    text = bundle.read(member).decode()
+    return json.loads(text) if member.endswith(".json") else [json.loads(line) for line in text.split("\n") if line]
+
+
+def check_review(bundle: Bundle) -> Iterator[str]:
+    review = Review(bundle)
+    for check_part in (check_settings, check_population, check_parts, check_bulks, check_decisions):
+        yield from check_part(review)
+    for check_part in (check_submissions, check_remediation, check_exceptions):
+        yield from check_part(review)
+
+
+def check_settings(review: Review) -> Iterator[str]:
+    """Compare the review with what its audit entries say."""
+    audited = review.audited.get(review.about["id"])
+    if not audited:
+        yield "the review has no audit entry"
+        return
+    for field, value in sorted(review.about.items()):
+        if field in audited and audited[field] != value and (audited[field] or value):
+            yield f"the {field} of the review differs from its audit entries"
+
+
+def population_line(item: dict[str, Any]) -> str:
+    """Write an item as the digest of the population does."""
+    access, place = (item[name] and item[name]["id"] for name in ("entitlement", "application"))
+    parts = (item["holder"]["id"], access, item["subject"], place, item["access"], item["sinceImport"])
+    return "\t".join("" if part is None else str(part) for part in parts)
+
+
+def check_population(review: Review) -> Iterator[str]:
+    """Compute the digest over the items again, and check that every application's equation adds up."""
+    # Models that decide for other items were not held by an account.
+    items = [item for item in review.items if item["subject"] != "Model" or review.about["type"] == "Model"]
+    lines = sorted(population_line(item).encode() for item in items)
+    if sha256(b"\n".join(lines)) != review.about["digest"]:
+        yield "the items do not match the digest of the population"
+    for place in review.population:
+        name = place["application"]["name"] if place["application"] else "the models"
+        here = [item for item in items if item["application"] == place["application"]]
+        if len(here) != place["items"]:
+            yield f"{name} has {len(here)} items, but its population says {place['items']}"
+        if place["held"] != place["items"] + sum(place["excluded"].values()):
+            yield f"the population of {name} does not add up: items and excluded are not what is held"
+        if place["importNumber"] and place["importNumber"] not in review.imports:
+            yield f"import {place['importNumber']}, to which {name} is pinned, is missing"
+    if len(items) != review.about["itemCount"]:
+        yield "the number of items differs from the review"
+
+
+def check_parts(review: Review) -> Iterator[str]:
+    """Compare each decision, statement and reassignment with its audit entry, both ways."""
+    for part, records in review.parts.items():
+        found = set()
+        for record in records:
+            owner, field = record.get("itemId", review.about["id"]), f"{part}.{record['number']}"
+            found.add((owner, field))
+            # Decisions of a bulk are covered by the digest of the bulk.
+            if part == "decisions" and record["bulk"] is not None:
+                continue
+            said = review.audited.get(owner, {}).get(field)
+            if said is None:
+                yield f"{field} has no audit entry"
+            elif any(record.get(name) != value for name, value in said.items()):
+                yield f"{field} differs from its audit entry"
+        for owner, fields in review.audited.items():
+            for field in fields:
+                if field.startswith(f"{part}.") and (owner, field) not in found:
+                    yield f"{field} is in the audit but not in the bundle"
+
+
+def check_bulks(review: Review) -> Iterator[str]:
+    """Compute the digest of every bulk decision again from the decisions that belong to it."""
+    by_bulk: dict[int, list[dict[str, Any]]] = {}
+    for one in review.parts["decisions"]:
+        by_bulk.setdefault(one["bulk"], []).append(one)
+    for bulk in review.parts["bulks"]:
+        made = by_bulk.get(bulk["number"], [])
+        ids = sorted(one["itemId"] for one in made)
+        if len(ids) != bulk["itemCount"] or sha256("\n".join(ids).encode()) != bulk["digest"]:
+            yield f"the decisions of bulk {bulk['number']} do not match its digest"
+        shared = ("reviewerId", "decision", "comment", "decidedBy", "decidedOn")
+        if any(one[name] != bulk[name] for one in made for name in shared):
+            yield f"a decision of bulk {bulk['number']} differs from it"
+
+
+def check_decisions(review: Review) -> Iterator[str]:
+    """Check that every item shows its last decision, and a status that follows from it."""
+    last = {one["itemId"]: one for one in sorted(review.parts["decisions"], key=lambda one: one["number"])}
+    for item in review.items:
+        made = last.get(item["id"])
+        shown = ("decision", "until", "newAccess", "comment", "decidedOn", "decidedBy")
+        if made and made["decision"] in DECIDED and any(item[name] != made[name] for name in shown):
+            yield f"item {item['number']} shows another decision than the last one that was made"
+        allowed = {DECIDED.get(item["decision"] or "", "Pending"), "Withdrawn"}
+        if "Flagged" in allowed:
+            allowed.add("Remediated")
+        if item["status"] not in allowed:
+            yield f"item {item['number']} is {item['status']}, which does not follow from its decision"
+        is_made = made is not None and made["decision"] is not None
+        if item["decision"] in DECIDED and not is_made and not is_by_system(item, review):
+            yield f"item {item['number']} has a decision that was never made"
+
+
+def is_by_system(item: dict[str, Any], review: Review) -> bool:
+    """Return whether the service decided: by carrying over when it was opened, or by silence when it was closed."""
+    carried = item["isCarried"] and review.about["explained"] == "carry over"
+    silent = review.about["onSilence"] in ("flag", "approve") and review.about["closedOn"] is not None
+    moment = review.about["openedOn"] if carried else review.about["closedOn"]
+    return item["decidedBy"] == SYSTEM and (carried or silent) and item["decidedOn"] == moment
+
+
+def check_submissions(review: Review) -> Iterator[str]:
+    """Compute the digest of every statement again from the decisions that it signs."""
+    withdrawn = {item["id"] for item in review.items if item["status"] == "Withdrawn"}
+    signed_until: dict[str, str] = {}
+    for one in sorted(review.parts["submissions"], key=lambda one: one["number"]):
+        own = {item["id"]: item["decision"] for item in review.items if item["submission"] == one["number"]}
+        own = {id: decision for id, decision in own.items() if id not in review.decided_ids}
+        for moment, id, decision in review.acts.get(one["reviewerId"], ()):
+            if signed_until.get(one["reviewerId"], "") < moment <= one["submittedOn"]:
+                own.pop(id, None)
+                if decision in DECIDED:
+                    own[id] = decision
+        lines = sorted(f"{id}\t{decision}" for id, decision in own.items() if id not in withdrawn)
+        if sha256("\n".join(lines).encode()) != one["digest"] or sum(one["counts"].values()) != len(lines):
+            yield f"statement {one['number']} does not match the decisions that it signs"
+        signed_until[one["reviewerId"]] = one["submittedOn"]
+
+
+def check_remediation(review: Review) -> Iterator[str]:
+    """Check that every removal is proven by a completed request and a later import."""
+    requests = {number: one for one in review.requests for number in one["items"]}
+    pins = {place["application"]["id"]: place["importNumber"] for place in review.population if place["application"]}
+    for request in review.requests:
+        if review.audited.get(request["id"], {}).get("status") != request["status"]:
+            yield f"the status of request {request['number']} differs from its audit entries"
+    for item in review.items:
+        request = requests.get(item["number"])
+        if item["request"] != (request and request["number"]):
+            yield f"item {item['number']} names another request than the list of requests"
+        if item["status"] != "Remediated":
+            continue
+        proof = item["remediatedImport"]
+        if proof is None and not (request and request["status"] == "Completed"):
+            yield f"item {item['number']} is Remediated without a proof"
+        if proof is not None and (proof not in review.imports or proof <= (pins.get(item["application"]["id"]) or 0)):
+            yield f"item {item['number']} names import {proof}, which does not prove its removal"
+
+
+def reviewer_of(item: dict[str, Any]) -> Any:
+    return item["reviewer"] and item["reviewer"]["id"]
+
+
+# Items that auditors ask for: each kind with its rule over an item and the review.
+EXCEPTIONS: dict[str, Callable[[dict[str, Any], dict[str, Any]], bool]] = {
+    "self": lambda item, _: bool(item["person"]) and item["person"]["id"] in (item["decidedBy"], reviewer_of(item)),
+    "standIn": lambda item, _: item["decidedBy"] not in (None, SYSTEM, reviewer_of(item)),
+    "late": lambda item, review: item["decidedOn"] is not None and item["decidedOn"] > review["dueOn"],
+    "silent": lambda item, review: (
+        review["closedOn"] is not None
+        and item["status"] != "Withdrawn"
+        and item["decidedBy"] in (None, SYSTEM)
+        and not item["isCarried"]
+    ),
+    "bulk": lambda item, _: item["bulk"] is not None,
+    "carried": lambda item, _: bool(item["isCarried"]),
+    "moved": lambda item, _: bool(item["moved"]),
+    "reopened": lambda item, _: item["reopenedOn"] is not None,
+    "accepted": lambda item, _: item["acceptedUntil"] is not None,
+}
+
+
+class ExceptionsFound:
+    """Collect what auditors ask for, item by item: numbers by kind, and applications that one person decided alone."""
+
+    def __init__(self, review: dict[str, Any]) -> None:
+        self.review = review
+        self.numbers: dict[str, list[int]] = {name: [] for name in EXCEPTIONS}
+        self.deciders: dict[str, set[str]] = {}
+
+    def note(self, item: dict[str, Any]) -> None:
+        for name, is_one in EXCEPTIONS.items():
+            if is_one(item, self.review):
+                self.numbers[name].append(item["number"])
+        if item["application"] and item["decidedBy"] not in (None, SYSTEM):
+            self.deciders.setdefault(item["application"]["name"], set()).add(item["decidedBy"])
+
+    def found(self) -> dict[str, list[Any]]:
+        single = sorted(name for name, people in self.deciders.items() if len(people) == 1)
+        return {**self.numbers, "single": single}
+
+
+def check_exceptions(review: Review) -> Iterator[str]:
+    exceptions = ExceptionsFound(review.about)
+    for item in review.items:
+        exceptions.note(item)
+    for name, which in exceptions.found().items():
+        if review.exceptions[name] != which:
+            yield f"the exceptions of kind {name} are not those of the items"
 
 
 def main(arguments: list[str]) -> int:

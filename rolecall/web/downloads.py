@@ -14,7 +14,11 @@ _PIECE = 256 * 1024
 
 async def send_file(store: Store, location: str, size: int, name: str) -> ASGIStreamingResponse:
     """Send a stored file; raise FileNotFoundError before the first byte."""
-    file = await asyncio.to_thread(store.open, location)
+    return attachment(await asyncio.to_thread(store.open, location), size, name)
+
+
+def attachment(file: BinaryIO, size: int, name: str) -> ASGIStreamingResponse:
+    """Send an open file as a download, and close it."""
     plain = "".join(c if c.isascii() and c.isprintable() and c not in '"\\%' else "_" for c in name)
     headers = {
         "content-disposition": f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(name, safe='')}",

@@ -1,0 +1,232 @@
+"""Read what the pages of a review show beside its items: a reviewer's progress, access with its holders, items left."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID
+
+import msgspec
+
+from rolecall.core.db import Db, fetch_all, fetch_rows, fetch_value
+from rolecall.core.paging import Page, fetch_page
+from rolecall.settings.policy import Level
+
+# The class of the meter's part, and the words, of each decision.
+DECISION_PARTS = {
+    "Keep": ("keep", "Keep"),
+    "Keep Until": ("until", "Keep until"),
+    "Change": ("change", "Change"),
+    "Revoke": ("revoke", "Revoke"),
+}
+WITHDRAWN = ("withdrawn", "Withdrawn")
+# How many holders of one access a page shows, so that it can be decided once.
+MOST_HOLDERS = 1000
+
+
+class OwnProgress(msgspec.Struct, frozen=True):
+    """How far a reviewer has come: `decisions` counts items by decision, withdrawn ones under `Withdrawn`."""
+
+    total: int
+    left: int
+    decisions: dict[str, int]
+    accounts_to_change: int
+    submitted_on: datetime | None
+
+    @property
+    def parts(self) -> list[tuple[str, int]]:
+        """Return the parts of the meter, in the order of the decisions."""
+        parts = [(part, self.decisions.get(decision, 0)) for decision, (part, _) in DECISION_PARTS.items()]
+        return [*parts, (WITHDRAWN[0], self.decisions.get("Withdrawn", 0))]
+
+    @property
+    def kept(self) -> int:
+        return self.decisions.get("Keep", 0) + self.decisions.get("Keep Until", 0)
+
+    @property
+    def flagged(self) -> int:
+        return self.decisions.get("Revoke", 0) + self.decisions.get("Change", 0)
+
+    @property
+    def words(self) -> dict[str, str]:
+        return dict([*DECISION_PARTS.values(), WITHDRAWN])
+
+
+async def progress_of(db: Db, review_id: UUID, reviewer_ids: Sequence[UUID]) -> OwnProgress:
+    """Count the items of these reviewers; one person may decide for several as a stand-in."""
+    rows = await fetch_rows(
+        db,
+        """SELECT CASE status WHEN 'Withdrawn' THEN status WHEN 'Pending' THEN '' ELSE decision END, count(*),
+                  count(DISTINCT account_number) FILTER (WHERE status = 'Flagged' AND request_id IS NULL)
+           FROM review_items WHERE review_id = %(review)s AND reviewer_id = ANY(%(reviewers)s) GROUP BY 1""",
+        review=review_id,
+        reviewers=list(reviewer_ids),
+    )
+    signed = await fetch_rows(
+        db,
+        """SELECT max(submitted_on) FROM review_submissions
+           WHERE review_id = %(review)s AND reviewer_id = ANY(%(reviewers)s)""",
+        review=review_id,
+        reviewers=list(reviewer_ids),
+    )
+    decisions = {decision: count for decision, count, _ in rows if decision}
+    left = sum(count for decision, count, _ in rows if not decision)
+    changed = sum(accounts for _, _, accounts in rows)
+    return OwnProgress(left + sum(decisions.values()), left, decisions, changed, signed[0][0] if not left else None)
+
+
+async def count_waiting(db: Db, reviewer_ids: Sequence[UUID]) -> int:
+    """Count the open reviews with items that these reviewers must decide or submit."""
+    found: int = await fetch_value(
+        db,
+        """SELECT count(*) FROM reviews r WHERE r.status = 'Open' AND EXISTS (
+               SELECT FROM review_items i WHERE i.review_id = r.id AND i.reviewer_id = ANY(%(reviewers)s)
+                 AND i.submission_id IS NULL AND i.status <> 'Withdrawn')""",
+        reviewers=list(reviewer_ids),
+    )
+    return found
+
+
+async def count_overdue(db: Db, now: datetime) -> int:
+    """Count the open reviews whose due date has passed."""
+    found: int = await fetch_value(
+        db, "SELECT count(*) FROM reviews WHERE status = 'Open' AND due_on < %(now)s", now=now
+    )
+    return found
+
+
+class AccessToDecide(msgspec.Struct, frozen=True, rename="camel"):
+    """An entitlement with the number of its holders that a reviewer must decide, and what is recommended for them."""
+
+    id: UUID
+    name: str
+    application: str
+    risk: Level
+    count: int
+    keep: int
+    revoke: int
+
+
+_UNDECIDED = """FROM review_items i
+    WHERE i.review_id = %(review)s AND i.reviewer_id = ANY(%(reviewers)s) AND i.status = 'Pending'
+      AND i.entitlement_id IS NOT NULL
+      AND (%(application)s::uuid IS NULL OR i.application_id = %(application)s)"""
+
+
+async def by_access(
+    db: Db, review_id: UUID, reviewer_ids: Sequence[UUID], page: int, application_id: UUID | None = None
+) -> Page[AccessToDecide]:
+    """List what is left to decide by entitlement, the one with the most holders first."""
+    return await fetch_page(
+        db,
+        lambda row: AccessToDecide(*row),
+        page,
+        total=f"SELECT count(DISTINCT i.entitlement_id) {_UNDECIDED}",
+        items=f"""SELECT g.id, coalesce(nullif(e.display_name, ''), nullif(e.name, ''), e.section), a.name,
+                         e.risk_rating, g.count, g.keep, g.revoke
+                  FROM (SELECT i.entitlement_id AS id, count(*) AS count,
+                               count(*) FILTER (WHERE i.recommendation = 'Keep') AS keep,
+                               count(*) FILTER (WHERE i.recommendation = 'Revoke') AS revoke
+                        {_UNDECIDED} GROUP BY 1) AS g
+                  JOIN entitlements e ON e.id = g.id JOIN applications a ON a.id = e.application_id
+                  ORDER BY g.count DESC, 2, g.id""",
+        review=review_id,
+        reviewers=list(reviewer_ids),
+        application=application_id,
+    )
+
+
+async def undecided_holders(db: Db, review_id: UUID, reviewer_ids: Sequence[UUID], entitlement_id: UUID) -> list[UUID]:
+    """Return the items of one entitlement that are left to decide, by person, up to a limit."""
+    rows = await fetch_rows(
+        db,
+        f"""SELECT i.id {_UNDECIDED} AND i.entitlement_id = %(entitlement)s
+            ORDER BY i.list_key LIMIT {MOST_HOLDERS}""",
+        review=review_id,
+        reviewers=list(reviewer_ids),
+        application=None,
+        entitlement=entitlement_id,
+    )
+    return [id for (id,) in rows]
+
+
+class ReviewInMap(msgspec.Struct, frozen=True):
+    """A review that covers an application; `decided` is the share of its items there that are decided, in percent."""
+
+    application_id: UUID
+    id: UUID
+    status: str
+    due_on: datetime
+    completed_on: datetime | None
+    decided: int
+
+
+async def covering_reviews(db: Db, since: datetime) -> list[ReviewInMap]:
+    """Return the reviews of all access of applications that were completed or are due since a moment, by date."""
+    return await fetch_all(
+        db,
+        ReviewInMap,
+        """SELECT p.application_id, r.id, r.status, r.due_on, r.completed_on,
+                  CASE WHEN p.items = 0 THEN 100 ELSE 100 * (
+                      SELECT count(*) FROM review_items c WHERE c.review_id = r.id
+                        AND c.application_id = p.application_id AND c.status <> 'Pending') / p.items END::int AS decided
+           FROM review_populations p JOIN reviews r ON r.id = p.review_id
+           WHERE p.application_id IS NOT NULL AND r.status IN ('Open', 'Closed', 'Completed')
+             AND r.surprise_of IS NULL AND r.type NOT IN ('Unmatched', 'Leavers', 'Model', 'Changed')
+             AND coalesce(r.completed_on, r.due_on) >= %(since)s
+           ORDER BY coalesce(r.completed_on, r.due_on), r.number""",
+        since=since,
+    )
+
+
+async def undecided_items(db: Db, review_id: UUID, reviewer_id: UUID) -> list[UUID]:
+    """Return the items of a reviewer that are left to decide, up to a limit."""
+    rows = await fetch_rows(
+        db,
+        f"""SELECT id FROM review_items WHERE review_id = %(review)s AND reviewer_id = %(reviewer)s
+            AND status = 'Pending' ORDER BY list_key LIMIT {MOST_HOLDERS}""",
+        review=review_id,
+        reviewer=reviewer_id,
+    )
+    return [id for (id,) in rows]
+
+
+async def items_left(db: Db, review_id: UUID, opened_on: datetime, zone: str) -> list[tuple[datetime, int]]:
+    """Return how many items were left when the review was opened and at the end of each day with decisions."""
+    rows = await fetch_rows(
+        db,
+        """SELECT max(decided_on), count(*) FILTER (WHERE decided_on IS NOT NULL), count(*)
+           FROM review_items WHERE review_id = %(review)s AND status <> 'Withdrawn'
+           GROUP BY date_trunc('day', decided_on AT TIME ZONE %(zone)s) ORDER BY 1 NULLS LAST""",
+        review=review_id,
+        zone=zone,
+    )
+    left = sum(count for _, _, count in rows)
+    steps = [(opened_on, left)]
+    for moment, decided, _ in rows:
+        if moment is not None:
+            left -= decided
+            steps.append((max(moment, opened_on), left))
+    return steps
+
+
+class ReturnedAccess(msgspec.Struct, frozen=True):
+    """An item whose access was removed and imported again."""
+
+    id: UUID
+    number: int
+    access: str
+    holder: str
+    import_number: int
+
+
+async def returned_access(db: Db, review_id: UUID, most: int = 5) -> list[ReturnedAccess]:
+    return await fetch_all(
+        db,
+        ReturnedAccess,
+        f"""SELECT i.id, i.number, coalesce(nullif(e.display_name, ''), e.name, '') AS access,
+                   coalesce(p.first_name || ' ' || p.last_name, a.username, '') AS holder,
+                   i.reopened_import AS import_number
+            FROM review_items i LEFT JOIN entitlements e ON e.id = i.entitlement_id
+            LEFT JOIN identities p ON p.id = i.identity_id LEFT JOIN accounts a ON a.number = i.account_number
+            WHERE i.review_id = %(review)s AND i.reopened_on IS NOT NULL ORDER BY i.number LIMIT {most:d}""",
+        review=review_id,
+    )

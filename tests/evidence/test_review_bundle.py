@@ -1,0 +1,282 @@
+"""Write the bundle of a review by the command, verify it with its own script, and plant forgeries in it."""
+
+import json
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from rolecall.core.config import Config
+from rolecall.core.db import Db
+from rolecall.evidence import verify
+from tests.application_imports.running import Imports
+from tests.builders import an_application, an_identity
+from tests.cli.commands import typed
+from tests.evidence.forging import Forgery
+from tests.evidence.test_bundle import checked, run_script
+from tests.reviews.reviewing import an_open_review, decide, items_of, post
+from tests.working import let_the_worker_work
+
+USERS = (
+    "Username,Name,Email,Active\nada,Ada Own,ada@example.com,Yes\nbob,Bob Own,bob@example.com,Yes\n"
+    "cleo,Cleo Own,cleo@example.com,Yes\nold,Old One,old@example.com,No\nsvc,,,Yes\n"
+)
+MEMBERSHIPS = "Username,Group\nada,Clerks\nbob,Clerks\ncleo,Clerks\nbob,Approvers\nold,Clerks\nsvc,Clerks\n"
+PERMISSIONS = "Username,Header,Section,Permission,Access,Risk Rating\nada,Ledger,Book,Post,Modify,High\n"
+WITHOUT_ADA = MEMBERSHIPS.replace("ada,Clerks\n", "")
+
+
+@pytest.fixture
+async def review(client: httpx2.AsyncClient, db: Db, config: Config) -> str:
+    """Review a payroll: one decision is withdrawn, two are made together, one access is revoked and removed."""
+    grace = await an_identity(db, "Grace", "Hopper", email="grace@example.com")
+    for name in ("Ada", "Bob", "Cleo"):
+        await an_identity(db, name, "Own", email=f"{name.lower()}@example.com", supervisorId=str(grace))
+    olga = await an_identity(db, "Olga", "Owner", email="olga@example.com")
+    payroll = await an_application(db, "Payroll", ownerId=str(olga), guard={"minCount": 1000})
+    imports = Imports(client, config)
+    files = {"Users": USERS, "Memberships": MEMBERSHIPS, "Permissions": PERMISSIONS}
+    await imports.finish(payroll, files)
+    await let_the_worker_work(config)
+    review = await an_open_review(client)
+    items = await items_of(client, review)
+    clerks = {item["account"]["username"]: item for item in items if item["entitlement"]["name"] == "Clerks"}
+    others = [item for item in items if item["entitlement"]["name"] != "Clerks"]
+    await decide(client, clerks["ada"], "Keep")
+    await post(client, f"/api/review-items/{clerks['ada']['id']}/undo", {"reviewerId": str(grace)})
+    await decide(client, clerks["ada"], "Revoke")
+    both = {"itemIds": [clerks[name]["id"] for name in ("bob", "cleo")], "reviewerId": str(grace)}
+    await post(client, f"/api/reviews/{review}/decide", {**both, "decision": "Keep", "comment": "still needed"})
+    for item in others:
+        await decide(client, item, "Keep")
+    moved = {"identityId": str(grace), "comment": "Olga is not responsible"}
+    svc = await post(client, f"/api/review-items/{clerks['svc']['id']}/reassign", moved)
+    await decide(client, svc, "Keep")
+    await post(client, f"/api/reviews/{review}/submit", {"reviewerId": str(grace)})
+    [request] = (await client.get("/api/access-requests")).json()["items"]
+    await post(client, f"/api/access-requests/{request['id']}/resolve")
+    await imports.finish(payroll, {**files, "Memberships": WITHOUT_ADA})
+    await let_the_worker_work(config)
+    return review
+
+
+@pytest.fixture
+def bundle(review: str, clean_database: str, tmp_path: Path) -> Path:
+    file = tmp_path / "review.zip"
+    made = typed("evidence", "review", "1", "-o", file, ROLECALL_DATABASE_URL=clean_database)
+    assert (made.returncode, made.stdout) == (0, f"{file}\n"), made.stderr
+    return file
+
+
+def read(bundle: Path, member: str) -> Any:
+    with zipfile.ZipFile(bundle) as archive:
+        text = archive.read(member).decode()
+    return [json.loads(line) for line in text.splitlines()] if member.endswith("l") else json.loads(text)
+
+
+def test_bundle_is_complete_and_verified_by_the_script_inside_it(bundle: Path, tmp_path: Path) -> None:
+    with zipfile.ZipFile(bundle) as archive:
+        archive.extractall(tmp_path / "unpacked")
+
+    result = run_script(tmp_path / "unpacked" / "verify.py")
+
+    assert (result.returncode, result.stdout) == (0, "Everything matches\n"), result.stderr
+    [payroll] = read(bundle, "population.json")
+    excluded = sum(payroll["excluded"].values())
+    assert (payroll["accounts"], payroll["held"], payroll["items"], excluded) == (5, 7, 6, 1)
+    items = read(bundle, "items.jsonl")
+    assert sorted((item["holder"]["name"], item["status"]) for item in items) == [
+        ("ada", "Approved"),
+        ("ada", "Remediated"),
+        ("bob", "Approved"),
+        ("bob", "Approved"),
+        ("cleo", "Approved"),
+        ("svc", "Approved"),
+    ]
+    [gone] = [item for item in items if item["status"] == "Remediated"]
+    assert (gone["remediatedImport"], gone["request"], gone["requestStatus"]) == (2, 1, "Completed")
+    exceptions = read(bundle, "exceptions.json")
+    assert (len(exceptions["bulk"]), len(exceptions["moved"]), exceptions["single"]) == (2, 1, ["Payroll"])
+    assert len(exceptions["standIn"]) == 6
+    assert exceptions["self"] == exceptions["late"] == exceptions["silent"] == exceptions["reopened"] == []
+
+
+def test_report_can_be_printed_and_signed(bundle: Path) -> None:
+    with zipfile.ZipFile(bundle) as archive:
+        page = archive.read("report.html").decode()
+
+    assert "<h1>Review #1: Finance systems</h1>" in page
+    assert "<h2>Sign-off</h2>" in page
+    assert "<td>Reviewer</td><td>Grace Hopper</td>" in page
+    assert "<td>request #1 Completed, import #2</td>" in page
+
+
+Change = Callable[[list[dict[str, Any]]], object]
+
+
+def alter(forgery: Forgery, member: str, change: Callable[[Any], object]) -> None:
+    """Change a member as an informed attacker would, who computes its digest again."""
+    text = forgery.members[member].decode()
+    if member.endswith(".jsonl"):
+        lines = [json.loads(line) for line in text.splitlines()]
+        change(lines)
+        forgery.members[member] = "".join(f"{json.dumps(line)}\n" for line in lines).encode()
+    else:
+        value = json.loads(text)
+        change(value)
+        forgery.members[member] = json.dumps(value).encode()
+
+
+def revoked(items: list[dict[str, Any]]) -> dict[str, Any]:
+    return next(item for item in items if item["decision"] == "Revoke")
+
+
+def kept(items: list[dict[str, Any]]) -> dict[str, Any]:
+    return next(item for item in items if item["decision"] == "Keep" and item["bulk"] is None)
+
+
+def approve_everywhere(forgery: Forgery) -> None:
+    """Turn the revocation into an approval, in the items and in the decisions."""
+    alter(forgery, "items.jsonl", lambda items: revoked(items).update(decision="Keep", status="Approved"))
+    alter(forgery, "decisions.jsonl", lambda made: revoked(made).update(decision="Keep"))
+
+
+def drop_a_bulk_item(forgery: Forgery) -> None:
+    alter(forgery, "decisions.jsonl", lambda made: made.remove(next(one for one in made if one["bulk"])))
+
+
+def name_the_wrong_import(forgery: Forgery) -> None:
+    alter(forgery, "items.jsonl", lambda items: revoked(items).update(remediatedImport=1))
+
+
+def unlink_the_request(forgery: Forgery) -> None:
+    alter(forgery, "remediation.json", lambda requests: requests.clear())
+
+
+def reopen_the_request(forgery: Forgery) -> None:
+    alter(forgery, "remediation.json", lambda requests: requests[0].update(status="Open"))
+
+
+# Each forgery with all digests of members computed again, and what the script says about it.
+FORGERIES: dict[str, tuple[Callable[[Forgery], None], str]] = {
+    "an item is removed": (
+        lambda f: alter(f, "items.jsonl", lambda items: items.pop()),
+        "the items do not match the digest of the population",
+    ),
+    "an item is added": (
+        lambda f: alter(f, "items.jsonl", lambda items: items.append({**items[0], "id": "x", "number": 99})),
+        "the items do not match the digest of the population",
+    ),
+    "the access of an item is lowered": (
+        lambda f: alter(f, "items.jsonl", lambda items: items[0].update(access="None")),
+        "the items do not match the digest of the population",
+    ),
+    "an item is given to another account": (
+        lambda f: alter(f, "items.jsonl", lambda items: items[0]["holder"].update(id=items[-1]["holder"]["id"])),
+        "the items do not match the digest of the population",
+    ),
+    "the digest of the population is replaced": (
+        lambda f: alter(f, "review.json", lambda review: review.update(digest="0" * 64)),
+        "the digest of the review differs from its audit entries",
+    ),
+    "the due date is moved": (
+        lambda f: alter(f, "review.json", lambda review: review.update(dueOn="2099-01-01T00:00:00+00:00")),
+        "the dueOn of the review differs from its audit entries",
+    ),
+    "the meaning of silence is changed": (
+        lambda f: alter(f, "review.json", lambda review: review.update(onSilence="approve")),
+        "the onSilence of the review differs from its audit entries",
+    ),
+    "an exclusion is hidden": (
+        lambda f: alter(f, "population.json", lambda places: places[0].update(excluded={})),
+        "the population of Payroll does not add up",
+    ),
+    "the number of items is changed": (
+        lambda f: alter(f, "population.json", lambda places: places[0].update(items=7, held=8)),
+        "Payroll has 6 items, but its population says 7",
+    ),
+    "the pinned import is replaced": (
+        lambda f: alter(f, "population.json", lambda places: places[0].update(importNumber=77)),
+        "import 77, to which Payroll is pinned, is missing",
+    ),
+    "a decision is changed in the items": (
+        lambda f: alter(f, "items.jsonl", lambda items: kept(items).update(comment="never looked at it")),
+        "shows another decision than the last one that was made",
+    ),
+    "a revocation becomes an approval": (approve_everywhere, "differs from its audit entry"),
+    "a decision is given to another person": (
+        lambda f: alter(f, "decisions.jsonl", lambda made: kept(made).update(decidedByName="Olga Owner")),
+        "differs from its audit entry",
+    ),
+    "a withdrawn decision is left out": (
+        lambda f: alter(f, "decisions.jsonl", lambda made: made.pop(0)),
+        "is in the audit but not in the bundle",
+    ),
+    "a decision is invented": (
+        lambda f: alter(f, "decisions.jsonl", lambda made: made.append({**made[-1], "number": 99})),
+        "decisions.99 has no audit entry",
+    ),
+    "an item is taken out of a bulk decision": (drop_a_bulk_item, "do not match its digest"),
+    "a bulk decision is made smaller": (
+        lambda f: alter(f, "bulks.json", lambda bulks: bulks[0].update(itemCount=1)),
+        "bulks.1 differs from its audit entry",
+    ),
+    "the signed text is changed": (
+        lambda f: alter(f, "submissions.json", lambda signed: signed[0].update(statement="I looked at all of it")),
+        "submissions.1 differs from its audit entry",
+    ),
+    "a statement is left out": (
+        lambda f: alter(f, "submissions.json", lambda signed: signed.clear()),
+        "submissions.1 is in the audit but not in the bundle",
+    ),
+    "a reassignment is hidden": (
+        lambda f: alter(f, "moves.jsonl", lambda moves: moves.clear()),
+        "moves.1 is in the audit but not in the bundle",
+    ),
+    "a removal is proven by the wrong import": (name_the_wrong_import, "which does not prove its removal"),
+    "a request is hidden": (unlink_the_request, "names another request than the list of requests"),
+    "the status of a request is changed": (reopen_the_request, "differs from its audit entries"),
+    "an exception is hidden": (
+        lambda f: alter(f, "exceptions.json", lambda found: found.update(bulk=[])),
+        "the exceptions of kind bulk are not those of the items",
+    ),
+    "the single reviewer is hidden": (
+        lambda f: alter(f, "exceptions.json", lambda found: found.update(single=[])),
+        "the exceptions of kind single are not those of the items",
+    ),
+    "a source file is replaced": (
+        lambda f: alter(f, "imports.json", lambda runs: runs[0]["files"][0].update(sha256="0" * 64)),
+        "has other files than its audit entry names",
+    ),
+}
+
+
+def test_planted_forgeries_are_noticed_without_a_seal(bundle: Path) -> None:
+    assert len(FORGERIES) >= 20
+    for name, (forge, said) in FORGERIES.items():
+        forgery = Forgery(bundle)
+        forge(forgery)
+
+        problems = verify.check(verify.Bundle(forgery.write()))
+
+        assert any(said in problem for problem in problems), (name, problems)
+
+
+def test_forged_name_is_noticed_by_the_seal(bundle: Path) -> None:
+    forgery = Forgery(bundle)
+    seal = forgery.members["manifest.sha256"].decode().strip()
+    alter(forgery, "items.jsonl", lambda items: items[0]["person"].update(name="Eve"))
+    forged = forgery.write()
+
+    result = checked(forged, "--seal", seal)
+
+    assert (result.returncode, "does not match the kept seal" in result.stdout) == (1, True)
+
+
+def test_draft_has_no_evidence(clean_database: str, tmp_path: Path) -> None:
+    missing = typed("evidence", "review", "7", ROLECALL_DATABASE_URL=clean_database)
+
+    assert (missing.returncode, "Review with id 7 not found" in missing.stderr) == (3, True), missing.stderr
