@@ -79,13 +79,72 @@ def step_line(title: str, unit: str, levels: Sequence[ChartLevel], start: dateti
         )
     drawn += _marks(levels, places, across(start))
     for moment, anchor in ((start, "start"), (start + (end - start) / 2, "middle"), (end, "end")):
-        drawn.append(
-            Markup('<text x="{:.1f}" y="{}" text-anchor="{}">{} {:%b %Y}</text>').format(
-                across(moment), _HEIGHT - 4, anchor, moment.day, moment
-            )
-        )
+        drawn.append(_day_label(moment, across(moment), anchor))
     rows = [(f"{one.since.day} {one.since:%b %Y}", one.cause, one.label, one.who, f"{one.value:,}") for one in levels]
     return _figure(title, drawn, ()) + _table(title, ("From", "Import", "Change", "Who", unit.capitalize()), rows)
+
+
+class Burndown(msgspec.Struct, frozen=True):
+    """How many items were left from each moment on, between the start and the end of the plan."""
+
+    left: Sequence[tuple[datetime, int]]
+    start: datetime
+    due: datetime
+    now: datetime
+
+    @property
+    def end(self) -> datetime:
+        return max(self.due, self.now)
+
+
+def burndown(title: str, drawn_from: Burndown) -> Markup:
+    """Draw the items left as steps until now, beside the straight line of the plan until the due date."""
+    left, start, end = drawn_from.left, drawn_from.start, drawn_from.end
+    span = (end - start).total_seconds() or 1
+    top = _round_up(max((count for _, count in left), default=0))
+
+    def across(moment: datetime) -> float:
+        return 40 + (_WIDTH - 44) * min(max((moment - start).total_seconds() / span, 0), 1)
+
+    def down(count: int) -> float:
+        return _FLOOR - count * (_FLOOR - 10) / top
+
+    (_, first), *rest = left
+    steps = "".join(f"H{across(moment):.1f}V{down(count):.1f}" for moment, count in rest)
+    here, last = across(min(drawn_from.now, end)), left[-1][1]
+    line = f"M{across(start):.1f} {down(first):.1f}{steps}H{here:.1f}"
+    drawn = [
+        _grid(top, "items"),
+        Markup('<path class="area" d="{0}V{1}H{2:.1f}Z"></path><path class="line" d="{0}"></path>').format(
+            line, _FLOOR, across(start)
+        ),
+        Markup('<line class="plan" x1="{:.1f}" y1="{:.1f}" x2="{:.1f}" y2="{}"></line>').format(
+            across(start), down(first), across(drawn_from.due), _FLOOR
+        ),
+        Markup('<circle class="dot" cx="{:.1f}" cy="{:.1f}" r="3.5"></circle>').format(here, down(last)),
+        _day_label(start, across(start), "start"),
+        _day_label(drawn_from.due, across(drawn_from.due), "end"),
+    ]
+    rows = [(f"{moment.day} {moment:%b %Y}", f"{count:,}") for moment, count in left]
+    return _figure(title, drawn, ()) + _table(title, ("From", "Items left"), rows)
+
+
+def _day_label(moment: datetime, x: float, anchor: str) -> Markup:
+    return Markup('<text x="{:.1f}" y="{}" text-anchor="{}">{} {:%b %Y}</text>').format(
+        x, _HEIGHT - 4, anchor, moment.day, moment
+    )
+
+
+def meter(parts: Sequence[tuple[str, int]], total: int, size: str = "") -> Markup:
+    """Draw a bar that parts of a total fill from the left; the text beside it says the numbers."""
+    x, drawn = 0.0, []
+    for name, count in parts:
+        width = count * 100 / (total or 1)
+        drawn.append(
+            Markup('<rect class="part {}" x="{:.2f}%" width="{:.2f}%" height="100%"></rect>').format(name, x, width)
+        )
+        x += width
+    return Markup('<span class="meter {}"><svg aria-hidden="true">{}</svg></span>').format(size, Markup("").join(drawn))
 
 
 def _marks(levels: Sequence[ChartLevel], places: Sequence[tuple[float, float]], start: float) -> list[Markup]:

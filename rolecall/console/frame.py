@@ -39,6 +39,7 @@ from rolecall.core.db import Db, Pool, transaction
 from rolecall.core.errors import Conflict, Forbidden, Invalid, RolecallError, Unauthorized
 from rolecall.identities.authority import SEE, RecordType
 from rolecall.notifications.queries import count_unread
+from rolecall.reviews.workspace import count_waiting
 from rolecall.settings.policy import RequirementType
 from rolecall.web.bodies import AnyRequest, Carried, Reader, read_query
 from rolecall.web.correlation import correlation_id
@@ -61,6 +62,8 @@ class Visit(msgspec.Struct):
     addresses: Addresses = {}
     # The number of requests that wait for this person, shown in the navigation.
     waits: dict[RequirementType, int] = {}
+    # The number of open reviews that wait for this person, shown there too.
+    reviews_waiting: int = 0
     unread: int = 0
 
     @property
@@ -259,6 +262,7 @@ async def _perform(spec: Screen, visit: Visit) -> Answer:
     if isinstance(answer, HtmlPage) and visit.person and not visit.is_fragment:
         may_respond = Scope.ACCESS_REQUESTS_WRITE in visit.caller.scopes
         visit.waits = await overview.waiting(visit.db, visit.person) if may_respond else {}
+        visit.reviews_waiting = await count_waiting(visit.db, visit.person.reviews_as())
         visit.unread = await count_unread(visit.db, visit.person.id, most=100)
     return answer
 
@@ -305,6 +309,7 @@ def _answer(visit: Visit, answer: Answer) -> ASGIResponse:
         "notice_kind": visit.session and visit.session.notice_kind,
         "path": visit.request.scope["path"],
         "waits": visit.waits,
+        "reviews_waiting": visit.reviews_waiting,
         "unread": visit.unread,
         "navigation": navigation(visit.person),
         "now": visit.now,

@@ -26,14 +26,21 @@ from rolecall.console.queries import ConsolePerson
 from rolecall.core.caller import Caller, Scope
 from rolecall.core.config import Config
 from rolecall.core.db import Db
+from rolecall.core.errors import NotFound
 from rolecall.core.ids import known_guid
 from rolecall.core.paging import EVERYTHING, Page, read_already
 from rolecall.effective_access.queries import access_of, access_of_account
 from rolecall.effective_access.shapes import AccessEntry, Why
 from rolecall.identities import queries as identities
 from rolecall.identities.authority import RecordType
+from rolecall.reviews import item_queries
+from rolecall.reviews.item_queries import ItemFilters
+from rolecall.reviews.model import ItemFact, ReviewItemStatus
+from rolecall.reviews.quality import ReviewerQuality, quality_of_reviewers
+from rolecall.reviews.shapes import ReviewItem
+from rolecall.reviews.workspace import AccessToDecide, by_access
 from rolecall.settings.policy import Level, RequirementType
-from rolecall.web.bodies import Reader, a_word_of
+from rolecall.web.bodies import Reader, a_guid, a_word_of
 from rolecall.web.lists import LISTS, RECORD, ListSource
 
 CONSOLE_LISTS: dict[str, ListSource] = {}
@@ -149,6 +156,47 @@ async def account_access(db: Db, query: dict[str, Any], id: str, config: Config,
     return read_already([_line(application.name, account.username, entry) for entry in held.access])
 
 
+_OF_REVIEWER = {"reviewerId": a_guid, "applicationId": a_guid}
+
+
+async def _reviewer(db: Db, query: dict[str, Any], caller: Caller, now: datetime) -> UUID:
+    """Return whose items are exported; a limited person exports only those that they can decide."""
+    person = await queries.person_of(db, caller.id, now)
+    assert person
+    asked: UUID = query.get("reviewerId") or person.id
+    if person.is_limited and asked not in person.reviews_as():
+        raise NotFound("Reviewer", str(asked))
+    return asked
+
+
+@_list(
+    "my-review-items",
+    Scope.REVIEWS_READ,
+    ReviewItem,
+    {**_OF_REVIEWER, "status": a_word_of(ReviewItemStatus), "reason": a_word_of(ItemFact)},
+    *("db", "query", "id", "caller", "now"),
+)
+async def my_review_items(db: Db, query: dict[str, Any], id: str, caller: Caller, now: datetime) -> Page[ReviewItem]:
+    filters = ItemFilters(
+        status=query.get("status"),
+        reviewer_id=await _reviewer(db, query, caller, now),
+        application_id=query.get("applicationId"),
+        reason=query.get("reason"),
+    )
+    return await item_queries.items(db, known_guid("Review", id), EVERYTHING, filters)
+
+
+@_list("review-access", Scope.REVIEWS_READ, AccessToDecide, _OF_REVIEWER, *("db", "query", "id", "caller", "now"))
+async def review_access(db: Db, query: dict[str, Any], id: str, caller: Caller, now: datetime) -> Page[AccessToDecide]:
+    reviewer = await _reviewer(db, query, caller, now)
+    return await by_access(db, known_guid("Review", id), [reviewer], EVERYTHING, query.get("applicationId"))
+
+
+@_list("review-quality", Scope.REVIEWS_READ, ReviewerQuality, {}, "db", "id")
+async def review_quality(db: Db, id: str) -> Page[ReviewerQuality]:
+    return read_already(await quality_of_reviewers(db, known_guid("Review", id)))
+
+
 # What a limited person may export: lists that contain only what concerns them, and lists of a record that does, with
 # the filter that names the record.
 OWN_LISTS = frozenset(
@@ -168,7 +216,9 @@ OWN_RECORDS: dict[str, tuple[RecordType, str]] = {
     "imports": (RecordType.APPLICATION, "applicationId"),
     "permissions": (RecordType.APPLICATION, RECORD),
     "person-access": (RecordType.PERSON, RECORD),
+    "my-review-items": (RecordType.REVIEW, RECORD),
     "rejects": (RecordType.IMPORT, RECORD),
+    "review-access": (RecordType.REVIEW, RECORD),
     "simulated-changes": (RecordType.MODEL, RECORD),
     "stand-ins": (RecordType.PERSON, "identityId"),
 }

@@ -28,6 +28,7 @@ SCOPES: dict[Role, frozenset[Scope]] = {
 # What everyone may do with records that concern them, and what supervisors and owners may do in addition.
 OWN_SCOPES = frozenset(
     {Scope.IDENTITIES_READ, Scope.PERSONNEL_EVENTS_READ, Scope.ACCESS_REQUESTS_READ, Scope.ACCESS_REQUESTS_WRITE}
+    | {Scope.REVIEWS_READ}
 )
 SUPERVISOR_SCOPES = frozenset({Scope.PERSONNEL_EVENTS_WRITE})
 OWNER_SCOPES = frozenset({Scope.APPLICATIONS_READ, Scope.IMPORTS_READ})
@@ -70,6 +71,10 @@ class Person(msgspec.Struct, frozen=True):
         """
         own = [self.id, ADMINISTRATORS.id] if self.role == Role.ADMINISTRATOR else [self.id]
         return own + [id for id, answered in self.represented if answered == type]
+
+    def reviews_as(self) -> list[UUID]:
+        """Return the reviewers for whom this person decides items of reviews; stand-ins who approve decide too."""
+        return self.answers_as(RequirementType.APPROVE)
 
     def reviewers(self) -> tuple[list[UUID], list[str]]:
         """Return the reviewers for whom this person responds and the type of each, as two columns."""

@@ -135,6 +135,14 @@ async def record_names(db: Db, ids: Sequence[UUID]) -> dict[str, str]:
     return dict(rows)
 
 
+async def import_ids(db: Db, numbers: Sequence[int]) -> dict[int, UUID]:
+    """Return the ids of imports by their number."""
+    rows = await fetch_rows(
+        db, "SELECT number, id FROM application_imports WHERE number = ANY(%(numbers)s)", numbers=list(numbers)
+    )
+    return dict(rows)
+
+
 class ApplicationChoice(msgspec.Struct, frozen=True):
     id: UUID
     name: str
@@ -221,6 +229,8 @@ class ApplicationFacts(msgspec.Struct, frozen=True):
     owner_id: UUID | None
     provisioner_ids: list[UUID]
     guard: dict[str, float] | None
+    review_every_months: int | None
+    surprise_reviews: bool
     cron: str | None
     locations: dict[str, str] | None
     accounts: int
@@ -233,7 +243,8 @@ async def application_facts(db: Db, id: UUID) -> ApplicationFacts:
     found = await fetch_one(
         db,
         ApplicationFacts,
-        """SELECT a.is_identity_source, a.owner_id, a.provisioner_ids, a.guard, s.cron, s.locations,
+        """SELECT a.is_identity_source, a.owner_id, a.provisioner_ids, a.guard, a.review_every_months,
+                  a.surprise_reviews, s.cron, s.locations,
                   coalesce(t.accounts, 0) AS accounts, coalesce(t.groups, 0) AS groups,
                   coalesce(t.permissions, 0) AS permissions,
                   (SELECT count(*) FROM accounts c WHERE c.application_id = a.id

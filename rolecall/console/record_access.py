@@ -16,6 +16,7 @@ from rolecall.entitlements import permitted as entitlements
 from rolecall.identities import authority
 from rolecall.identities.authority import SEE, GovernedRecord, PersonRelation, RecordType, may
 from rolecall.personnel_events import permitted as events
+from rolecall.reviews import permitted as reviews
 
 _Relations = Awaitable[frozenset[PersonRelation]]
 _READ: Mapping[RecordType, Callable[[Db, UUID, UUID], _Relations]] = {
@@ -31,6 +32,8 @@ _READ: Mapping[RecordType, Callable[[Db, UUID, UUID], _Relations]] = {
 _READ_WITH_STAND_INS: Mapping[RecordType, Callable[[Db, Caller, UUID], _Relations]] = {
     RecordType.REQUEST: requests.relations_to,
     RecordType.CONFLICT: conflicts.relations_to,
+    RecordType.REVIEW: reviews.relations_to,
+    RecordType.REVIEW_ITEM: reviews.relations_to_item,
 }
 NOT_ALLOWED = "You can see this record, but you may not do this. Ask an administrator or the person responsible for it"
 

@@ -17,7 +17,8 @@ from zoneinfo import ZoneInfo
 
 from markupsafe import Markup, escape
 
-from rolecall.console.charts import shares
+from rolecall.console import review_words
+from rolecall.console.charts import meter, shares
 from rolecall.console.model import Person
 from rolecall.core.caller import Scope
 from rolecall.core.templates import environment
@@ -86,6 +87,15 @@ def _lasting(seconds: float | None) -> str:
     size, unit = next((span for span in _SPANS if seconds >= span[0]), _SPANS[-1])
     count = f"{seconds / size:.{0 if size < 1 else 1}f}".removesuffix(".0")
     return f"{count} {unit}{'' if count == '1' else 's'}"
+
+
+def _percent(share: float | None) -> str:
+    return "—" if share is None else f"{share:.0%}".replace("%", "\u00a0%")
+
+
+def _seconds(seconds: float) -> str:
+    """Write a short time on one line: `21 s`, `4 min`."""
+    return f"{seconds:.0f}\u00a0s" if seconds < 120 else f"{seconds / 60:.0f}\u00a0min"
 
 
 def _shown(text: str) -> Markup:
@@ -210,6 +220,8 @@ _environment.filters |= {
     "age": _age,
     "count_of": _count,
     "lasting": _lasting,
+    "percent": _percent,
+    "seconds": _seconds,
     "initials": _initials,
     "tint": _tint,
     "first_last": _first_last,
@@ -223,6 +235,7 @@ NAVIGATION: dict[str, list[tuple[str, str, str, Scope | None]]] = {
     "My work": [
         ("Home", "/", "house", None),
         ("Requests", "/requests", "inbox", Scope.ACCESS_REQUESTS_READ),
+        ("Reviews", "/reviews", "clipboard-check", Scope.REVIEWS_READ),
         ("Events", "/events", "calendar-days", Scope.PERSONNEL_EVENTS_READ),
     ],
     "Who has what": [
@@ -246,6 +259,7 @@ _OWN_NAVIGATION: dict[str, list[tuple[str, str, str, Scope | None]]] = {
     "My work": [
         ("Home", "/", "house", None),
         ("Requests", "/requests", "inbox", None),
+        ("Reviews", "/reviews", "clipboard-check", None),
         ("Events", "/events", "calendar-days", Scope.PERSONNEL_EVENTS_WRITE),
     ],
     "Who has what": [
@@ -277,6 +291,7 @@ _PART_OF = {
     **dict.fromkeys(("/imports", "/drafts", "/connector-templates"), "/applications"),
     **dict.fromkeys(("/rules", "/conflicts"), "/duties"),
     "/accounts": "/access",
+    **dict.fromkeys(("/review-items", "/review-templates"), "/reviews"),
     "/deliveries": "/webhooks",
 }
 
@@ -292,6 +307,8 @@ def _is_at(path: str, href: str) -> bool:
 _environment.globals |= {
     "is_at": _is_at,
     "asset": _asset,
+    "review_words": review_words,
+    "meter": meter,
     "shares": shares,
     "with_query": _with,
 }

@@ -59,6 +59,7 @@ _SIGNED_OUT: dict[str, Any] = {
     "notice_kind": None,
     "path": "",
     "waits": {},
+    "reviews_waiting": 0,
     "navigation": {},
 }
 

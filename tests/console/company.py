@@ -18,6 +18,8 @@ from rolecall.file_shapes import drafts
 from rolecall.identities.authority import Role
 from rolecall.personnel_events import actions as events
 from rolecall.reports import actions as reports
+from rolecall.reviews import actions as reviews
+from rolecall.reviews import templates
 from rolecall.webhooks import actions as webhooks
 from tests.builders import a_token, an_access_model, an_access_request, an_application, an_identity, facts
 from tests.duties.separating import a_duty, a_rule
@@ -76,6 +78,11 @@ async def a_company(db: Db, config: Config, email: str = "ada.admin@example.com"
     async with db.transaction():
         draft = await drafts.draft_upload(db, caller, None, {"name": "CoreBank"}, form, facts().now, config.store)
     duty, rule, conflict = await a_conflict(db, ada, boss)
+    review = await an_open_review(db, caller)
+    later = (datetime.now(UTC) + timedelta(days=60)).isoformat()
+    repeated = {"name": "Every quarter", "everyMonths": 3, "nextOn": later, "review": {"type": "Supervisor"}}
+    template = await templates.create_template(db, repeated, facts())
+    item = await fetch_value(db, "SELECT id FROM review_items WHERE review_id = %(id)s LIMIT 1", id=review)
     account = await fetch_value(db, "SELECT id FROM accounts WHERE username = 'ada'")
     entitlement = await fetch_value(db, "SELECT id FROM entitlements WHERE kind = 'Group' LIMIT 1")
     delivery = await fetch_value(db, "SELECT id FROM webhook_deliveries ORDER BY number LIMIT 1")
@@ -88,9 +95,20 @@ async def a_company(db: Db, config: Config, email: str = "ada.admin@example.com"
             "events": event,
             "tokens": token.id, "audit": 1, "accounts": account, "deliveries": delivery,
             "access": entitlement, "reports": report, "duties": duty, "rules": rule, "conflicts": conflict,
-            "templates": "waiting",
+            "templates": "waiting", "reviews": review, "review-items": item,
+            "review-templates": template.id,
         },
     )  # fmt: skip
+
+
+async def an_open_review(db: Db, caller: Caller) -> UUID:
+    """Open a review of all access, which the owner of the application decides."""
+    due = (datetime.now(UTC) + timedelta(days=14)).isoformat()
+    async with db.transaction():
+        draft = await reviews.create_review(
+            db, caller, {"name": "Half-year review", "type": "Application", "dueOn": due}, facts()
+        )
+        return (await reviews.open_review(db, caller, draft.id, facts().now)).id
 
 
 async def a_conflict(db: Db, person: UUID, owner: UUID) -> tuple[UUID, UUID, UUID]:

@@ -46,6 +46,8 @@ VIEWS = [
     "/audit?from=2020-01-01&until=2099-01-01",
     "/deliveries?status=Pending",
     "/events?type=Onboard",
+    "/reviews/{reviews}/work?by=access",
+    "/reviews/{reviews}/items?status=Pending",
     "/notifications?isRead=false",
     "/settings/outbox?outcome=sent",
 ]
@@ -69,11 +71,15 @@ SHOWN = {
     "person-access": "permission",
     "rejects": "reason",
     "report-runs": "sha256",
+    "review-coverage": "application.name",
+    "review-quality": "reviewer",
+    "review-templates": "name",
     "simulated-changes": "identityId",
     "stand-ins": "standIn.name",
     "tokens": "name",
 }
-NO_PAGE = ("/sign-in/{id:str}", "/export/{id:str}", "/run", "/log", ".jsonl", "{file:str}", "/verify")
+NO_PAGE: tuple[str, ...] = ("/sign-in/{id:str}", "/export/{id:str}", "/run", "/log", ".jsonl", "{file:str}", "/verify")
+NO_PAGE += ("/evidence", "/report")
 
 
 class ShownTable(msgspec.Struct):
@@ -82,11 +88,15 @@ class ShownTable(msgspec.Struct):
 
 
 def shown_tables(text: str) -> list[ShownTable]:
-    """Return the tables of lists on a page with the HTML of each row; tables of the same list are one."""
+    """Return the tables of lists on a page with the HTML of each row; tables of the same list are one.
+
+    Rows that head a group are not part of the list.
+    """
     found: dict[str, list[str]] = {}
     for start, body in re.findall(r"<table([^>]*)>.*?<tbody>(.*?)</tbody>", text, re.S):
         if name := re.search(r'data-list="([^"]+)"', start):
-            found.setdefault(name[1], []).extend(unescape(row) for row in body.split("<tr")[1:])
+            rows = [unescape(row) for row in body.split("<tr")[1:] if 'scope="rowgroup"' not in row]
+            found.setdefault(name[1], []).extend(rows)
     return [ShownTable(name, rows) for name, rows in found.items()]
 
 

@@ -26,7 +26,7 @@ def navigation(page: str) -> dict[str, list[str]]:
         (
             Role.ADMINISTRATOR,
             {
-                "My work": ["Home", "Requests", "Events"],
+                "My work": ["Home", "Requests", "Reviews", "Events"],
                 "Who has what": ["People", "Access", "Applications"],
                 "How it is governed": ["Models", "Duties", "Reports"],
                 "System": ["Webhooks", "Audit", "Settings"],
@@ -35,7 +35,7 @@ def navigation(page: str) -> dict[str, list[str]]:
         (
             Role.REVIEWER,
             {
-                "My work": ["Home", "Requests", "Events"],
+                "My work": ["Home", "Requests", "Reviews", "Events"],
                 "Who has what": ["People", "Access", "Applications"],
                 "How it is governed": ["Models", "Duties", "Reports"],
             },

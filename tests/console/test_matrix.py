@@ -33,6 +33,9 @@ LINE = frozenset({"supervisor", "far"})
 SUPERVISORS = LINE
 REQUEST = frozenset({"self", "supervisor", "far", "owner", "provisioner", "asked", "stand-in"})
 APPLICATION = frozenset({"owner", "provisioner"})
+# Nils reviews the item, and Dora stands in for Nils; the owner of the application sees the item too.
+REVIEW = frozenset({"asked", "stand-in"})
+ITEM = REVIEW | {"owner"}
 # For each screen that limited people may open: who gets an answer other than 403 and 404 for the company's record.
 MATRIX: dict[tuple[str, str], frozenset[str]] = {
     ("GET", "/"): EVERYONE,
@@ -85,6 +88,17 @@ MATRIX: dict[tuple[str, str], frozenset[str]] = {
     ("POST", "/conflicts/{id:str}/except"): LINE | {"self", "owner"},
     ("POST", "/conflicts/{id:str}/approve"): LINE | {"self", "owner"},
     ("POST", "/conflicts/{id:str}/withdraw"): LINE | {"self", "owner"},
+    ("GET", "/reviews"): EVERYONE,
+    ("GET", "/reviews/{id:str}"): REVIEW,
+    ("GET", "/reviews/{id:str}/work"): REVIEW,
+    ("GET", "/reviews/{id:str}/new-access"): REVIEW,
+    ("GET", "/reviews/{id:str}/submit"): REVIEW,
+    ("POST", "/reviews/{id:str}/submit"): REVIEW,
+    ("POST", "/reviews/{id:str}/decide"): REVIEW,
+    ("GET", "/review-items/{id:str}"): ITEM,
+    ("POST", "/review-items/{id:str}/decide"): ITEM,
+    ("POST", "/review-items/{id:str}/undo"): ITEM,
+    ("POST", "/review-items/{id:str}/accept"): ITEM,
 }
 # Screens for roles that see every record.
 CLOSED = {
@@ -104,8 +118,18 @@ CLOSED = {
     ("POST", "/applications/{id:str}/archive"),
     ("POST", "/accounts/{id:str}/match"),
     ("POST", "/accounts/{id:str}/unpin"),
+    ("GET", "/reviews/coverage"),
+    ("GET", "/reviews/new"),
+    ("POST", "/reviews/new"),
+    *(("GET", f"/reviews/{{id:str}}/{part}") for part in ("edit", "items", "evidence", "report")),
+    *(
+        ("POST", f"/reviews/{{id:str}}/{verb}")
+        for verb in ("edit", "open", "extend", "close", "cancel", "remind", "reassign")
+    ),
+    ("POST", "/reviews/{id:str}/verify"),
+    ("POST", "/review-items/{id:str}/reassign"),
 }
-_PARTS = "webhooks deliveries audit settings reports drafts connector-templates duties rules"
+_PARTS = "webhooks deliveries audit settings reports drafts connector-templates duties rules review-templates"
 CLOSED_PARTS = tuple(f"/{part}" for part in _PARTS.split())
 
 
@@ -169,7 +193,31 @@ async def firm(administrator: httpx2.AsyncClient, db: Db, config: Config) -> Fir
     ids = {"identities": ada, "requests": request, "events": event, "applications": application, "imports": run}
     ids["stand-ins"] = away.id
     ids["conflicts"] = conflict
+    ids["reviews"], ids["review-items"] = await a_review_for(db, nils, application)
     return Firm({**people, "stand-in": dora, "stranger": sam}, {**ids, **found, "access-models": model})
+
+
+async def a_review_for(db: Db, reviewer: UUID, application: UUID) -> tuple[UUID, UUID]:
+    """Open a review whose only item this person reviews."""
+    review: UUID = await fetch_value(
+        db,
+        """INSERT INTO reviews (id, name, type, status, stages, due_on, explained, on_silence, statement, created_by,
+                                created_at, opened_on, digest, item_count)
+           VALUES (gen_random_uuid(), 'Payroll', 'Application', 'Open', '[{"reviewer": "Application Owner"}]',
+                   now() + interval '9 days', 'each', 'escalate', 'Reviewed', 'Clerk', now(), now(), 'x', 1)
+           RETURNING id""",
+    )
+    item: UUID = await fetch_value(
+        db,
+        """INSERT INTO review_items (review_id, subject, application_id, account_number, entitlement_id, reviewer_id,
+                                     access, since_import, list_key)
+           SELECT %(review)s, 'Access', %(application)s, a.number, e.id, %(reviewer)s, 'Grant', 1, '1'
+           FROM accounts a, entitlements e WHERE e.kind = 'Group' LIMIT 1 RETURNING id""",
+        review=review,
+        application=application,
+        reviewer=reviewer,
+    )
+    return review, item
 
 
 def address(path: str, firm: Firm) -> str:

@@ -54,7 +54,7 @@ async def test_empty_service_has_no_forbidden_links(administrator: httpx2.AsyncC
 
 
 def seen_by(role: Role) -> list[str]:
-    files = ("/sign-in/{id:str}", "/export/{id:str}", "/run", "/log", ".csv", ".jsonl", "{file:str}")
+    files = ("/sign-in/{id:str}", "/export/{id:str}", "/run", "/log", ".csv", ".jsonl", "{file:str}", "/evidence")
     return [
         path
         for (method, path), screen in SCREENS.items()

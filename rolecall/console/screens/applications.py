@@ -95,6 +95,9 @@ async def _body(db: Db, form: Form) -> Json:
     raw = given(named, "name", "priority", "ownerId")
     raw["provisionerIds"] = await people_in(db, form, "provisionerIds")
     raw["isIdentitySource"] = first(form, "isIdentitySource") == "yes"
+    raw["surpriseReviews"] = first(form, "surpriseReviews") == "yes"
+    months = first(form, "reviewEveryMonths")
+    raw["reviewEveryMonths"] = int(months) if months.isdecimal() else months or None
     return {**raw, "guard": guard_in(form) or None}
 
 
@@ -129,6 +132,8 @@ async def _current(db: Db, id: UUID) -> Form:
         "isIdentitySource": ["yes" if known.is_identity_source else ""],
         "ownerId": [await finding.label_of(db, known.owner_id)],
         "provisionerIds": labels,
+        "reviewEveryMonths": [str(known.review_every_months or "")],
+        "surpriseReviews": ["yes" if known.surprise_reviews else ""],
         "schedule.cron": [known.cron or ""],
         **{f"schedule.locations.{name}": [place] for name, place in (known.locations or {}).items()},
         **{f"guard.{name}": [f"{value:g}"] for name, value in (known.guard or {}).items()},

@@ -20,6 +20,8 @@ from rolecall.core.db import Db
 from rolecall.effective_access.queries import access_of
 from rolecall.identities import queries as identities
 from rolecall.reports import queries as reports
+from rolecall.reviews import coverage, workspace
+from rolecall.reviews import queries as reviews
 from rolecall.settings.policy import RequirementType
 from rolecall.stand_ins import queries as stand_ins
 from rolecall.work_items.model import WorkStatus
@@ -53,6 +55,9 @@ async def show_home(db: Db, person: Person, caller: Caller, now: datetime, confi
             "attention": await _attention(db, caller, now),
             "failing_reports": await reports.failing(db) if Scope.CONFIG_MANAGE in caller.scopes else [],
             "open_conflicts": await conflicts.open_count(db),
+            "reviews": await reviews.waiting_for(db, person.id, person.reviews_as()[1:]),
+            "overdue_reviews": await workspace.count_overdue(db, now),
+            "unreviewed": await coverage.overdue_count(db, now),
             "exceptions_to_approve": await conflicts.waiting_for(db, person.id),
             "today": now.astimezone(config.timezone),
             "waiting": waiting,
@@ -82,6 +87,7 @@ async def _own_home(db: Db, person: Person, now: datetime, config: Config) -> Ht
         "count": sum((await overview.waiting(db, person)).values()),
         "beside": await overview.beside(db, [request.id for _, request in waiting]),
         "verbs": _VERBS,
+        "reviews": await reviews.waiting_for(db, person.id, person.reviews_as()[1:]),
         "coming": (await console.events_between(db, now, now + _COMING, person.caller()))[:_MOST_NAMED],
         "me": await identities.get(db, str(person.id)),
         "own": await own_home.requests_of(db, person),

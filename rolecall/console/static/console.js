@@ -78,10 +78,28 @@ function countSelected() {
 document.addEventListener("change", (event) => {
   if (event.target.matches("[data-all]")) for (const tick of ticks()) tick.checked = event.target.checked;
   if (event.target.matches("[data-all], .tick input")) countSelected();
+  if (event.target.matches("[data-choice]")) showNeeded(event.target.form);
   if (event.target.matches("[data-again]")) event.target.form.querySelector("button[name=again]").click();
 });
 
-const typing = (target) => target.closest("input:not([type=checkbox]), textarea, select, [contenteditable]");
+// Show only the fields that the chosen decision uses; without this script all of them are shown.
+function showNeeded(form) {
+  const chosen = form.querySelector("[data-choice]:checked")?.value;
+  for (const part of form.querySelectorAll("[data-for]")) part.hidden = part.dataset.for !== chosen;
+  const button = form.querySelector("[data-verb]");
+  if (button && chosen) button.textContent = `${chosen} and go to next`;
+}
+
+// Select the rows that a link names, such as those recommended to keep.
+document.addEventListener("click", (event) => {
+  const link = event.target.closest("[data-pick]");
+  if (!link) return;
+  event.preventDefault();
+  for (const tick of ticks()) tick.checked = link.dataset.pick === "" || tick.dataset.verdict === link.dataset.pick;
+  countSelected();
+});
+
+const typing = (target) => target.closest("input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable]");
 const rows = () => [...document.querySelectorAll("[data-rows] tr[data-href]")];
 const chosen = () => document.querySelector("[data-rows] tr.chosen");
 const split = () => document.querySelector("[data-split]");
@@ -149,6 +167,21 @@ function reject() {
   document.getElementById("reason").focus();
 }
 
+// Decide an item of a review: send the decision, or ask first for the fields that it needs.
+function decide(key) {
+  const choice = document.querySelector(`#detail [data-choice="${key}"]`);
+  if (!choice) return false;
+  choice.click();
+  const needed = [...choice.form.querySelectorAll("[data-needed]")].find(
+    (field) => field.dataset.needed === choice.value && !field.value.trim(),
+  );
+  if (needed) needed.focus();
+  else choice.form.requestSubmit();
+  return true;
+}
+
+const press = (key) => answerable() && (decide(key) || document.querySelector(`[data-key=${key}]`)?.click());
+
 const isShown = (id) => document.getElementById(id)?.checkVisibility();
 
 const KEYS = {
@@ -159,9 +192,9 @@ const KEYS = {
   x: () => chosen()?.querySelector(".tick input")?.click(),
   Enter: () => link(chosen())?.click(),
   Escape: () => document.querySelector("[data-back]")?.click(),
-  a: () => answerable() && document.querySelector("[data-key=a]")?.click(),
-  r: () => answerable() && reject(),
+  r: () => answerable() && (decide("r") || reject()),
 };
+for (const key of ["a", "u", "c", "n", "s", "z"]) KEYS[key] = () => press(key);
 const HELD = ["j", "k"];
 
 document.addEventListener("keydown", (event) => {
@@ -348,6 +381,7 @@ function begin(root) {
   offerSorting(root);
   countSelected();
   nameZone(root);
+  for (const form of document.querySelectorAll("form:has([data-choice])")) showNeeded(form);
   follow(document);
 }
 

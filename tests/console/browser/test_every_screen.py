@@ -17,14 +17,15 @@ from tests.figures import measured
 AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text()
 STANDARDS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 TABS = {f"/applications/{{id:str}}?tab={tab}" for tab in ("connector", "imports", "permissions")}
-# Downloads and fragments, which are not pages.
-NOT_PAGES = ("/log", "/run", ".csv", ".jsonl", "{file:str}", "/sign-in/{id:str}")
+# Downloads, fragments and a report to print, which are not pages of the console.
+NOT_PAGES = ("/log", "/run", ".csv", ".jsonl", "{file:str}", "/sign-in/{id:str}", "/evidence", "/report")
 SHOWN = {path for method, path in SCREENS.keys() - PROVIDER if method == "GET" and not path.endswith(NOT_PAGES)}
 # Other states of screens: a record of another person, a page that does not exist.
 STATES = {
     "/access-models/{id:str}?tab=simulation",
     "/events/new?type=Absence",
     "/requests?asks=Approve",
+    "/reviews/{id:str}/work?by=access",
     "/search?q=a",
     "/sign-in/used-already",
     "/nowhere",

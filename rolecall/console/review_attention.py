@@ -1,0 +1,86 @@
+"""What the owner of a review should look at: late or hasty reviewers, access that came back."""
+
+from datetime import datetime
+
+import msgspec
+
+from rolecall.core.db import Db
+from rolecall.reviews.model import ReviewStatus
+from rolecall.reviews.quality import ReviewerQuality
+from rolecall.reviews.shapes import ReviewDetail
+from rolecall.reviews.workspace import ReturnedAccess, returned_access
+
+# Reviewers who have not started are named in the second half of the time.
+_HALF = 0.5
+
+
+class ReviewAttention(msgspec.Struct, frozen=True):
+    title: str
+    text: str
+    href: str
+    action: str
+
+
+async def attention_of(
+    db: Db, review: ReviewDetail, reviewers: list[ReviewerQuality], now: datetime
+) -> list[ReviewAttention]:
+    """List what stands out in a review, in the order of its gravity."""
+    found = [_returned(one) for one in await returned_access(db, review.id)]
+    found += [_wrong(review, one) for one in reviewers if one.known_wrong_kept]
+    found += [_hasty(review, one) for one in reviewers if one.is_hasty or one.is_bulky]
+    if review.status is ReviewStatus.OPEN and _share_of_time(review, now) >= _HALF:
+        found += [_idle(review, one) for one in reviewers if not one.decided and one.pending]
+    return found
+
+
+def _share_of_time(review: ReviewDetail, now: datetime) -> float:
+    """Return which part of the time until the due date has passed."""
+    assert review.opened_on
+    whole = (review.due_on - review.opened_on).total_seconds()
+    return (now - review.opened_on).total_seconds() / max(whole, 1)
+
+
+def _work(review: ReviewDetail, one: ReviewerQuality) -> str:
+    return f"/reviews/{review.id}/work?tab=all&reviewerId={one.reviewer_id}"
+
+
+def _returned(one: ReturnedAccess) -> ReviewAttention:
+    return ReviewAttention(
+        f"Access came back: {one.holder}, {one.access}",
+        f"It was removed and imported again by import #{one.import_number}.",
+        f"/review-items/{one.id}",
+        f"Open item #{one.number}",
+    )
+
+
+def _wrong(review: ReviewDetail, one: ReviewerQuality) -> ReviewAttention:
+    return ReviewAttention(
+        f"{one.reviewer} kept access that is known to be wrong",
+        f"{one.known_wrong_kept} of the kept items belong to people who left or to an open conflict of duties.",
+        _work(review, one),
+        "Open the items",
+    )
+
+
+def _hasty(review: ReviewDetail, one: ReviewerQuality) -> ReviewAttention:
+    parts = []
+    if one.is_bulky and one.bulk_share is not None:
+        parts.append(f"{one.bulk_share:.0%} decided together with others")
+    if one.is_hasty and one.median_seconds is not None:
+        parts.append(f"{one.median_seconds:.0f} seconds for each decision")
+    parts.append(f"details opened for {one.opened_share or 0:.0%}")
+    return ReviewAttention(
+        f"{one.reviewer} decided {one.decided} items quickly",
+        f"{', '.join(parts).capitalize()}; the longest run of one answer is {one.longest_run}.",
+        _work(review, one),
+        "Open the items",
+    )
+
+
+def _idle(review: ReviewDetail, one: ReviewerQuality) -> ReviewAttention:
+    return ReviewAttention(
+        f"{one.reviewer} has not started",
+        f"{one.pending} items are left. Remind or reassign them.",
+        _work(review, one),
+        "Open the items",
+    )

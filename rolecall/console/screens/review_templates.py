@@ -1,0 +1,129 @@
+"""Screens of reviews that repeat: the list of templates, and their form."""
+
+from datetime import datetime
+from typing import Any
+
+from litestar.handlers import HTTPRouteHandler
+
+from rolecall.console.answers import HtmlPage, SeeOther
+from rolecall.console.forms import first, given, with_people
+from rolecall.console.frame import screen
+from rolecall.console.inputs import Form
+from rolecall.console.screens.reviews import body_of, form_choices, shown_problems
+from rolecall.core.caller import Scope
+from rolecall.core.checking import Facts, Json
+from rolecall.core.config import Config
+from rolecall.core.db import Db
+from rolecall.core.errors import Invalid
+from rolecall.reviews import templates
+from rolecall.reviews.model import ReviewType, StageReviewer
+from rolecall.reviews.templates import ReviewTemplate
+
+_READ, _WRITE = Scope.REVIEWS_READ, Scope.REVIEWS_WRITE
+_PLACE = "/review-templates"
+
+
+@screen("GET", _PLACE, scope=_READ)
+async def show_review_templates(db: Db, query: dict[str, Any]) -> HtmlPage:
+    page = await templates.by_name(db, query["page"])
+    return HtmlPage("review_templates.html", {"page": page, "query": query})
+
+
+@screen("GET", f"{_PLACE}/new", scope=_WRITE)
+async def show_new_template(db: Db, now: datetime, config: Config) -> HtmlPage:
+    fields = {
+        "type": ReviewType.SUPERVISOR,
+        "stage1": StageReviewer.SUPERVISOR,
+        "everyMonths": "3",
+        "daysToReview": "30",
+        "nextOn": now.astimezone(config.timezone).date().isoformat(),
+        "opens": "yes",
+    }
+    return await _form(db, {name: [text] for name, text in fields.items()}, {})
+
+
+async def _form(db: Db, form: Form, problems: dict[str, str], found: ReviewTemplate | None = None) -> HtmlPage:
+    values = {
+        "form": {name: texts[0] for name, texts in form.items() if texts},
+        "chosen": form.get("applicationIds", []),
+        "problems": problems,
+        "repeated": found,
+        "action": f"{_PLACE}/{found.id}/edit" if found else f"{_PLACE}/new",
+        **await form_choices(db),
+    }
+    return HtmlPage("review_template_form.html", values, 400 if problems else 200)
+
+
+async def _body(db: Db, form: Form) -> Json:
+    """Convert the form to the body of the API; numbers that cannot be read are reported by its checks."""
+    review = body_of(await with_people(db, form, "stagePerson"))
+    review.pop("name", None)
+    numbers = {name: int(text) if (text := first(form, name)).isdecimal() else text for name in _NUMBERS}
+    return {**given(form, "name", "nextOn"), **numbers, "opens": first(form, "opens") == "yes", "review": review}
+
+
+_NUMBERS = ("everyMonths", "daysToReview")
+
+
+@screen("POST", f"{_PLACE}/new", scope=_WRITE)
+async def create_review_template(db: Db, form: Form, facts: Facts) -> HtmlPage | SeeOther:
+    try:
+        async with db.transaction():
+            made = await templates.create_template(db, await _body(db, form), facts)
+    except Invalid as error:
+        return await _form(db, form, shown_problems(error))
+    return SeeOther(_PLACE, f"The template {made.name} was saved.")
+
+
+@screen("GET", f"{_PLACE}/{{id:str}}/edit", scope=_WRITE)
+async def show_template_form(db: Db, id: str, config: Config) -> HtmlPage:
+    found = await templates.get(db, id)
+    return await _form(db, _fields_of(found, config), {}, found)
+
+
+def _fields_of(found: ReviewTemplate, config: Config) -> Form:
+    review, scope = found.review, found.review.get("scope", {})
+    stages = {f"stage{n}": [stage["reviewer"]] for n, stage in enumerate(review.get("stages", []), 1)}
+    texts = ("description", "type", "explained", "onSilence", "statement")
+    return {
+        **{name: [str(review.get(name, ""))] for name in texts},
+        **stages,
+        "name": [found.name],
+        "everyMonths": [str(found.every_months)],
+        "daysToReview": [str(found.days_to_review)],
+        "nextOn": [found.next_on.astimezone(config.timezone).date().isoformat()],
+        "opens": ["yes" if found.opens else ""],
+        "applicationIds": [str(one) for one in scope.get("applicationIds", [])],
+        "minRisk": [str(scope.get("minRisk") or "")],
+        "departments": [", ".join(scope.get("departments", []))],
+        "stagePerson": [next((one["identityId"] for one in review.get("stages", []) if "identityId" in one), "")],
+    }
+
+
+@screen("POST", f"{_PLACE}/{{id:str}}/edit", scope=_WRITE)
+async def change_review_template(db: Db, id: str, form: Form, facts: Facts) -> HtmlPage | SeeOther:
+    found = await templates.get(db, id)
+    try:
+        async with db.transaction():
+            raw = await _body(db, form)
+            raw.pop("name", None)
+            await templates.change_template(db, id, raw, facts)
+    except Invalid as error:
+        return await _form(db, form, shown_problems(error), found)
+    return SeeOther(_PLACE, f"The template {found.name} was saved.")
+
+
+@screen("POST", f"{_PLACE}/{{id:str}}/delete", scope=_WRITE)
+async def delete_review_template(db: Db, id: str) -> SeeOther:
+    await templates.delete_template(db, id)
+    return SeeOther(_PLACE, "The template was deleted. The reviews that it made stay.")
+
+
+HANDLERS: list[HTTPRouteHandler] = [
+    show_review_templates,
+    show_new_template,
+    create_review_template,
+    show_template_form,
+    change_review_template,
+    delete_review_template,
+]

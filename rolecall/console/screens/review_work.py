@@ -1,0 +1,299 @@
+"""Screens of a reviewer: the workspace by person or by access, one item, decisions, the signed statement."""
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from litestar.handlers import HTTPRouteHandler
+
+from rolecall.access_requests.requirements import ADMINISTRATORS
+from rolecall.accounts.model import Access
+from rolecall.console import finding, review_words
+from rolecall.console import queries as console
+from rolecall.console.answers import HtmlPage, SeeOther, sentence
+from rolecall.console.forms import first, given
+from rolecall.console.frame import screen
+from rolecall.console.inputs import Form, one_among
+from rolecall.console.model import Person
+from rolecall.core.caller import Caller, Scope
+from rolecall.core.checking import Facts, Json
+from rolecall.core.db import Db
+from rolecall.core.errors import Conflict, Invalid, NotFound
+from rolecall.core.ids import known_guid
+from rolecall.identities.authority import RecordType
+from rolecall.reviews import accepting, deciding, item_queries, queries, submitting, workspace
+from rolecall.reviews.item_queries import ItemFilters
+from rolecall.reviews.model import ItemFact, ReviewItemStatus, ReviewStatus
+from rolecall.reviews.shapes import ReviewDetail, ReviewItem, ReviewItemDetail
+from rolecall.web.bodies import a_guid, a_word_of
+
+_REVIEW, _ITEM = RecordType.REVIEW, RecordType.REVIEW_ITEM
+# The tabs of the workspace: name, value in the address, and the status of its items.
+TABS: dict[str, tuple[str, ReviewItemStatus | None]] = {
+    "todo": ("To decide", ReviewItemStatus.PENDING),
+    "kept": ("Kept", ReviewItemStatus.APPROVED),
+    "flagged": ("Flagged", ReviewItemStatus.FLAGGED),
+    "all": ("All", None),
+}
+_WORK = {
+    "tab": one_among(*TABS),
+    "by": one_among("person", "access"),
+    "reason": a_word_of(ItemFact),
+    "applicationId": a_guid,
+    "entitlementId": a_guid,
+    "reviewerId": a_guid,
+    "selected": a_guid,
+    "decide": one_among(*review_words.KEYS),
+}
+# Access that an item can be changed to.
+_ACCESSES = [access for access in Access if access is not Access.NONE]
+_UNDECIDED = (ReviewItemStatus.PENDING, ReviewItemStatus.APPROVED, ReviewItemStatus.FLAGGED)
+
+
+def reviewer_of(person: Person, review: ReviewDetail, query: dict[str, Any]) -> UUID:
+    """Return whose items the workspace shows; a limited person sees their own, or all if they own the review."""
+    asked: UUID = query.get("reviewerId") or person.id
+    is_owner = review.owner is not None and review.owner.id == person.id
+    if person.is_limited and asked not in person.reviews_as() and not is_owner:
+        raise NotFound("Reviewer", str(asked))
+    return asked
+
+
+def is_open_for(person: Person, review: ReviewDetail, item: ReviewItem | ReviewItemDetail) -> bool:
+    """Return whether the person can decide the item now, or decide it again."""
+    is_theirs = item.reviewer.id in person.reviews_as() and review.status is ReviewStatus.OPEN
+    return is_theirs and item.status in _UNDECIDED and not item.is_submitted
+
+
+@screen("GET", "/reviews/{id:str}/work", scope=Scope.REVIEWS_READ, limits=_REVIEW, query=_WORK)
+async def show_work(
+    db: Db, id: str, person: Person, query: dict[str, Any], is_fragment: bool, now: datetime
+) -> HtmlPage:
+    review = await queries.get(db, id)
+    reviewer = reviewer_of(person, review, query)
+    tab = query.get("tab") or "todo"
+    values: dict[str, Any] = {
+        "review": review,
+        "query": query,
+        "tab": tab,
+        "tab_name": TABS[tab][0],
+        "status_of_tab": TABS[tab][1],
+        "by": query.get("by") or "person",
+        "reviewer_id": query.get("reviewerId"),
+        "is_own": reviewer in person.reviews_as(),
+        "accesses": _ACCESSES,
+    }
+    if values["by"] == "access":
+        values |= await _by_access(db, review, reviewer, query)
+        return HtmlPage("review_by_access.html", values | await _around(db, review, reviewer))
+    values |= await _by_person(db, person, review, reviewer, query)
+    if values["can_decide"] and query.get("selected"):
+        await deciding.mark_opened(db, person.caller(), values["item"].id, now)
+    if is_fragment and values["item"]:
+        return HtmlPage("parts/review_detail.html", values)
+    return HtmlPage("review_by_person.html", values | await _around(db, review, reviewer))
+
+
+async def _around(db: Db, review: ReviewDetail, reviewer: UUID) -> dict[str, Any]:
+    """Return what surrounds the items: progress, tabs with counts, filters."""
+    mine = await workspace.progress_of(db, review.id, [reviewer])
+    counts = {"todo": mine.left, "kept": mine.kept, "flagged": mine.flagged, "all": mine.total}
+    return {
+        "mine": mine,
+        "tabs": [(name, value, counts[value]) for value, (name, _) in TABS.items()],
+        "reasons": list(ItemFact),
+        "applications": [(one.application.id, one.application.name) for one in review.population if one.application],
+        "reviewer_name": (await console.people_names(db, [reviewer])).get(reviewer, ADMINISTRATORS.name),
+    }
+
+
+async def _by_person(
+    db: Db, person: Person, review: ReviewDetail, reviewer: UUID, query: dict[str, Any]
+) -> dict[str, Any]:
+    filters = ItemFilters(
+        status=TABS[query.get("tab") or "todo"][1],
+        reviewer_id=reviewer,
+        application_id=query.get("applicationId"),
+        reason=query.get("reason"),
+    )
+    page = await item_queries.items(db, review.id, query["page"], filters)
+    ids = [one.id for one in page.items]
+    chosen: UUID | None = query.get("selected") if query.get("selected") in ids else (ids[0] if ids else None)
+    can_decide = {one.id for one in page.items if is_open_for(person, review, one)}
+    open_items = {one.id for one in page.items if one.id in can_decide and one.status is ReviewItemStatus.PENDING}
+    after = ids[ids.index(chosen) + 1 :] if chosen else []
+    return {
+        "page": page,
+        "chosen": chosen,
+        "next": next(iter(after), None),
+        "item": await item_queries.get_item(db, chosen) if chosen else None,
+        "can_decide": chosen in can_decide,
+        "can_undo": chosen in can_decide - open_items,
+        "open_items": open_items,
+        "undoable": can_decide - open_items,
+        "recommended": sum(one.recommendation.verdict == "Keep" for one in page.items if one.id in open_items),
+    }
+
+
+async def _by_access(db: Db, review: ReviewDetail, reviewer: UUID, query: dict[str, Any]) -> dict[str, Any]:
+    """Return the entitlements with items to decide, or the holders of the chosen one."""
+    entitlement: UUID | None = query.get("entitlementId")
+    group = await _holders(db, review, reviewer, entitlement) if entitlement else []
+    against = sum(one.recommendation.verdict == "Revoke" for one in group)
+    access = None
+    if not group:
+        access = await workspace.by_access(db, review.id, [reviewer], query["page"], query.get("applicationId"))
+    return {"group": group, "against": against, "access": access}
+
+
+async def _holders(db: Db, review: ReviewDetail, reviewer: UUID, entitlement: UUID) -> list[ReviewItem]:
+    """Return all undecided items of one entitlement, so that they can be decided once."""
+    filters = ItemFilters(status=ReviewItemStatus.PENDING, reviewer_id=reviewer, entitlement_id=entitlement)
+    found = await item_queries.items(db, review.id, 1, filters)
+    items = list(found.items)
+    for number in range(2, min(found.total_pages, workspace.MOST_HOLDERS // found.page_size) + 1):
+        items += (await item_queries.items(db, review.id, number, filters)).items
+    return items
+
+
+@screen("GET", "/review-items/{id:str}", scope=Scope.REVIEWS_READ, limits=_ITEM)
+async def show_item(db: Db, id: str, person: Person, caller: Caller, now: datetime) -> HtmlPage:
+    item = await item_queries.get_item(db, id)
+    review = await queries.get(db, item.review_id)
+    can_decide = is_open_for(person, review, item)
+    is_open = review.status is ReviewStatus.OPEN and item.status in _UNDECIDED and not item.is_submitted
+    if can_decide:
+        await deciding.mark_opened(db, caller, item.id, now)
+    values = {
+        "item": item,
+        "review": review,
+        "query": {},
+        "accesses": _ACCESSES,
+        "can_decide": can_decide,
+        "can_undo": can_decide and item.status is not ReviewItemStatus.PENDING,
+        "may_reassign": is_open and Scope.REVIEWS_WRITE in caller.scopes,
+        "may_accept": item.status is ReviewItemStatus.FLAGGED and not item.acceptance,
+    }
+    return HtmlPage("review_item.html", values)
+
+
+def _decision_body(form: Form) -> Json:
+    raw = given(form, "decision", "until", "access", "comment")
+    # The form shows all fields without a script; only those of the decision are sent.
+    if raw.get("decision") != "Keep Until":
+        raw.pop("until", None)
+    if raw.get("decision") != "Change":
+        raw.pop("access", None)
+    return raw
+
+
+@screen("POST", "/review-items/{id:str}/decide", limits=_ITEM)
+async def decide_review_item(db: Db, id: str, form: Form, caller: Caller, facts: Facts) -> SeeOther:
+    raw = _decision_body(form)
+    if raw.get("decision") == "Not Mine" and (words := first(form, "identityId")):
+        raw["identityId"] = await finding.the_colleague(db, "identityId", words, caller)
+    item = await deciding.decide(db, caller, id, raw, facts)
+    said = f"#{item.number} {review_words.name_of(item)}: {raw['decision']}"
+    return SeeOther(_back(form, f"/review-items/{id}"), f"{said}. You can undo it until you submit.")
+
+
+def _back(form: Form, otherwise: str) -> str:
+    back = first(form, "back")
+    return back if back.startswith(("/reviews/", "/review-items/")) else otherwise
+
+
+@screen("POST", "/review-items/{id:str}/undo", limits=_ITEM)
+async def undo_review_decision(db: Db, id: str, form: Form, caller: Caller, facts: Facts) -> SeeOther:
+    item = await deciding.undo_decision(db, caller, id, {}, facts)
+    return SeeOther(_back(form, f"/review-items/{id}"), f"The decision about #{item.number} was undone.")
+
+
+@screen("POST", "/review-items/{id:str}/reassign", scope=Scope.REVIEWS_WRITE)
+async def reassign_review_item(db: Db, id: str, form: Form, caller: Caller, facts: Facts) -> SeeOther:
+    raw = given(form, "comment")
+    if words := first(form, "identityId"):
+        raw["identityId"] = await finding.the_person(db, "identityId", words)
+    item = await deciding.reassign(db, caller, id, raw, facts)
+    return SeeOther(f"/review-items/{id}", f"{item.reviewer.name} reviews this item now.")
+
+
+@screen("POST", "/reviews/{id:str}/reassign", scope=Scope.REVIEWS_WRITE)
+async def reassign_review_items(db: Db, id: str, form: Form, caller: Caller, facts: Facts) -> SeeOther:
+    """Give all undecided items of one reviewer to another person; those that cannot be given are left, with why."""
+    review = await queries.get(db, id)
+    raw = given(form, "comment")
+    if words := first(form, "identityId"):
+        raw["identityId"] = await finding.the_person(db, "identityId", words)
+    moved, problems = 0, set[str]()
+    for item in await workspace.undecided_items(db, review.id, known_guid("Reviewer", first(form, "reviewerId"))):
+        try:
+            async with db.transaction():
+                await deciding.reassign(db, caller, str(item), raw, facts)
+            moved += 1
+        except (Invalid, Conflict) as error:
+            problems.add(sentence(error))
+    said = f"{moved} items were reassigned."
+    return SeeOther(f"/reviews/{id}", " ".join([said, *sorted(problems)]), "bad" if problems else "good")
+
+
+@screen("POST", "/review-items/{id:str}/accept", limits=_ITEM)
+async def accept_review_item(db: Db, id: str, form: Form, caller: Caller, facts: Facts) -> SeeOther:
+    await accepting.accept(db, caller, id, given(form, "reason", "until"), facts)
+    return SeeOther(f"/review-items/{id}", "The risk was accepted until the date you gave.")
+
+
+@screen("POST", "/reviews/{id:str}/decide", limits=_REVIEW)
+async def decide_review_items(db: Db, id: str, form: Form, person: Person, caller: Caller, facts: Facts) -> SeeOther:
+    """Decide the ticked items, or all holders of an entitlement except the ticked ones."""
+    back = _back(form, f"/reviews/{id}/work")
+    review = await queries.get(db, id)
+    ids = form.get("id", [])
+    if entitlement := first(form, "entitlementId"):
+        reviewer = UUID(first(form, "reviewerId")) if first(form, "reviewerId") else person.id
+        holders = await workspace.undecided_holders(db, review.id, [reviewer], UUID(entitlement))
+        ids = [str(one) for one in holders if str(one) not in form.get("except", [])]
+    if not ids:
+        return SeeOther(back, "Select the items to decide first.", "bad")
+    raw = {**_decision_body(form), **given(form, "reviewerId"), "itemIds": ids}
+    result = await deciding.decide_several(db, caller, id, raw, facts)
+    others = [one for one in result.outcomes if one.reason != "Decided"]
+    left = "".join(f" {one.items} left as they were: {one.reason}." for one in others)
+    said = f"{first(form, 'decision')}: {result.decided} items decided."
+    return SeeOther(back, said + left, "bad" if left else "good")
+
+
+@screen("GET", "/reviews/{id:str}/submit", scope=Scope.REVIEWS_READ, limits=_REVIEW, query={"reviewerId": a_guid})
+async def show_statement(db: Db, id: str, person: Person, query: dict[str, Any]) -> HtmlPage:
+    review = await queries.get(db, id)
+    reviewer = reviewer_of(person, review, query)
+    names = await console.people_names(db, [reviewer])
+    values = {
+        "review": review,
+        "mine": await workspace.progress_of(db, review.id, [reviewer]),
+        "signs_as": person.name,
+        "signs_for": names.get(reviewer, ADMINISTRATORS.name) if reviewer != person.id else "",
+        "reviewer_id": query.get("reviewerId") or "",
+    }
+    return HtmlPage("review_submit.html", values)
+
+
+@screen("POST", "/reviews/{id:str}/submit", limits=_REVIEW)
+async def submit_review(db: Db, id: str, form: Form, caller: Caller, facts: Facts) -> SeeOther:
+    if first(form, "signed") != "yes":
+        return SeeOther(f"/reviews/{id}/submit", "Sign the statement first.", "bad")
+    done = await submitting.submit(db, caller, id, given(form, "reviewerId"), facts)
+    return SeeOther(f"/reviews/{id}/work?tab=all", f"Your {sum(done.counts.values())} decisions were submitted.")
+
+
+HANDLERS: list[HTTPRouteHandler] = [
+    show_work,
+    show_item,
+    decide_review_item,
+    undo_review_decision,
+    reassign_review_item,
+    reassign_review_items,
+    accept_review_item,
+    decide_review_items,
+    show_statement,
+    submit_review,
+]

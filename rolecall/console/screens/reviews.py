@@ -1,0 +1,346 @@
+"""Screens of running a review: the list, the draft with its preview, the review's page, coverage."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from litestar.handlers import HTTPRouteHandler
+from markupsafe import Markup
+
+from rolecall.console import queries as console
+from rolecall.console import review_words
+from rolecall.console.answers import HtmlPage, SeeOther
+from rolecall.console.charts import Burndown, burndown
+from rolecall.console.forms import first, given, problems_by_field, with_people
+from rolecall.console.frame import OWN, screen
+from rolecall.console.inputs import Form
+from rolecall.console.model import Person
+from rolecall.console.review_attention import attention_of
+from rolecall.core.caller import Caller, Scope
+from rolecall.core.checking import Facts, Json
+from rolecall.core.config import Config
+from rolecall.core.db import Db
+from rolecall.core.errors import Conflict, Invalid
+from rolecall.identities.authority import RecordType
+from rolecall.reviews import actions, closing, item_queries, new_access, queries, reminding, workspace
+from rolecall.reviews.model import ItemFact, ReviewItemStatus, ReviewStage, ReviewStatus, ReviewType, StageReviewer
+from rolecall.reviews.quality import quality_of_reviewers
+from rolecall.reviews.shapes import ReviewDetail, ReviewPreview
+from rolecall.settings.policy import Level
+from rolecall.web.bodies import a_guid, a_word_of
+
+_READ, _WRITE = Scope.REVIEWS_READ, Scope.REVIEWS_WRITE
+_ITEM_FILTERS = {
+    "status": a_word_of(ReviewItemStatus),
+    "reviewerId": a_guid,
+    "applicationId": a_guid,
+    "reason": a_word_of(ItemFact),
+}
+
+
+@screen(
+    "GET",
+    "/reviews",
+    scope=_READ,
+    limits=OWN,
+    query={"status": a_word_of(ReviewStatus), "type": a_word_of(ReviewType), "applicationId": a_guid},
+)
+async def show_reviews(db: Db, person: Person, query: dict[str, Any], now: datetime) -> HtmlPage:
+    listed = await queries.newest_first(
+        db,
+        query["page"],
+        status=query.get("status"),
+        type=query.get("type"),
+        application_id=query.get("applicationId"),
+    )
+    values = {
+        "page": listed,
+        "query": query,
+        "mine": await queries.waiting_for(db, person.id, person.reviews_as()[1:]),
+        "statuses": list(ReviewStatus),
+        "types": list(ReviewType),
+        "applications": [(one.id, one.name) for one in await console.live_applications(db)],
+    }
+    return HtmlPage("reviews.html", values)
+
+
+@screen("GET", "/reviews/new", scope=_WRITE)
+async def show_new_review(db: Db, now: datetime) -> HtmlPage:
+    due = (now + timedelta(days=28)).date().isoformat()
+    fields = {"type": ReviewType.SUPERVISOR, "stage1": StageReviewer.SUPERVISOR, "dueOn": due}
+    return await _form(db, {name: [text] for name, text in fields.items()}, {})
+
+
+async def _form(db: Db, form: Form, problems: dict[str, str], found: ReviewDetail | None = None) -> HtmlPage:
+    values = {
+        "form": {name: texts[0] for name, texts in form.items() if texts},
+        "chosen": form.get("applicationIds", []),
+        "problems": problems,
+        "review": found,
+        "action": f"/reviews/{found.id}/edit" if found else "/reviews/new",
+        **await form_choices(db),
+    }
+    return HtmlPage("review_form.html", values, 400 if problems else 200)
+
+
+async def form_choices(db: Db) -> dict[str, Any]:
+    """Return what the form of a review or a template offers."""
+    return {
+        "types": review_words.TYPES,
+        "applications": await console.live_applications(db),
+        "risks": [level for level in Level if level is not Level.NONE],
+        "stage_reviewers": list(StageReviewer),
+        "explained": review_words.EXPLAINED,
+        "silences": review_words.SILENCES,
+    }
+
+
+def body_of(form: Form) -> Json:
+    """Convert the form to the body of the API; a stage named Identity takes the person of the form."""
+    stages = [_stage(words, first(form, "stagePerson")) for n in (1, 2) if (words := first(form, f"stage{n}"))]
+    scope = {
+        "applicationIds": form.get("applicationIds", []),
+        "departments": [part.strip() for part in first(form, "departments").split(",") if part.strip()],
+        **given(form, "minRisk"),
+    }
+    return {
+        **given(form, "name", "type", "explained", "onSilence", "statement"),
+        "description": first(form, "description"),
+        "scope": scope,
+        **({"stages": stages} if stages else {}),
+    }
+
+
+def _stage(reviewer: str, person: str) -> Json:
+    named = {"identityId": person} if reviewer == StageReviewer.IDENTITY and person else {}
+    return {"reviewer": reviewer, **named}
+
+
+def _review_body(form: Form) -> Json:
+    period = {name: text for name in ("from", "until") if (text := first(form, f"period{name.capitalize()}"))}
+    return {**body_of(form), **given(form, "dueOn"), **({"period": period} if period else {})}
+
+
+def shown_problems(error: Invalid) -> dict[str, str]:
+    """Show problems of nested fields at the field of the form that holds them."""
+    places = {"scope.applicationIds": "applicationIds", "scope.minRisk": "minRisk", "scope.departments": "departments"}
+    places |= {"period.from": "periodFrom", "period.until": "periodUntil"}
+    return {
+        places.get(field, field if field in places else field.partition(".")[0]): message
+        for field, message in problems_by_field(error).items()
+    }
+
+
+@screen("POST", "/reviews/new", scope=_WRITE)
+async def create_review(db: Db, form: Form, caller: Caller, facts: Facts) -> HtmlPage | SeeOther:
+    try:
+        async with db.transaction():
+            raw = _review_body(await with_people(db, form, "stagePerson"))
+            found = await actions.create_review(db, caller, raw, facts)
+    except Invalid as error:
+        return await _form(db, form, shown_problems(error))
+    return SeeOther(f"/reviews/{found.id}", "The draft was saved. Check the preview, then open the review.")
+
+
+@screen("GET", "/reviews/{id:str}/edit", scope=_WRITE)
+async def show_review_form(db: Db, id: str, config: Config) -> HtmlPage:
+    found = await queries.get(db, id)
+    return await _form(db, _fields_of(found, config), {}, found)
+
+
+def _fields_of(found: ReviewDetail, config: Config) -> Form:
+    zone = config.timezone
+    days = {"dueOn": found.due_on, "periodFrom": found.period.since, "periodUntil": found.period.until}
+    stages = {f"stage{n}": [str(stage.reviewer)] for n, stage in enumerate(found.stages, 1)}
+    named = next((str(stage.identity_id) for stage in found.stages if stage.identity_id), "")
+    return {
+        "name": [found.name],
+        "description": [found.description],
+        "type": [found.type],
+        "applicationIds": [str(one) for one in found.scope.application_ids],
+        "minRisk": [found.scope.min_risk or ""],
+        "departments": [", ".join(found.scope.departments)],
+        "explained": [found.explained],
+        "onSilence": [found.on_silence],
+        "statement": [found.statement],
+        "stagePerson": [named],
+        **stages,
+        **{name: [day.astimezone(zone).date().isoformat() if day else ""] for name, day in days.items()},
+    }
+
+
+@screen("POST", "/reviews/{id:str}/edit", scope=_WRITE)
+async def change_review(db: Db, id: str, form: Form, caller: Caller, facts: Facts) -> HtmlPage | SeeOther:
+    found = await queries.get(db, id)
+    try:
+        async with db.transaction():
+            raw = _review_body(await with_people(db, form, "stagePerson"))
+            await actions.change_review(db, caller, id, raw, facts)
+    except Invalid as error:
+        return await _form(db, form, shown_problems(error), found)
+    return SeeOther(f"/reviews/{id}", "The draft was saved.")
+
+
+@screen("GET", "/reviews/{id:str}", scope=_READ, limits=RecordType.REVIEW)
+async def show_review(db: Db, id: str, person: Person, now: datetime, config: Config) -> HtmlPage:
+    review, caller = await queries.get(db, id), person.caller()
+    may_write = _WRITE in caller.scopes and not caller.is_limited
+    values: dict[str, Any] = {
+        "review": review,
+        "is_overdue": review.status is ReviewStatus.OPEN and review.due_on < now,
+        "may_write": may_write,
+        "stages": [await _stage_words(db, stage) for stage in review.stages],
+        "silence": review_words.SILENCES[review.on_silence],
+    }
+    if review.status is ReviewStatus.DRAFT:
+        return HtmlPage("review.html", values | await _preview(db, review, now))
+    return HtmlPage("review.html", values | await _progress(db, review, person, now, config))
+
+
+async def _stage_words(db: Db, stage: ReviewStage) -> str:
+    if stage.identity_id:
+        return (await console.people_names(db, [stage.identity_id])).get(stage.identity_id, "a former person")
+    return review_words.STAGES[stage.reviewer]
+
+
+async def _preview(db: Db, review: ReviewDetail, now: datetime) -> dict[str, Any]:
+    """Compute what the draft would hold, in a transaction that is rolled back."""
+    preview: ReviewPreview | None = None
+    refusal = ""
+    try:
+        async with db.transaction(force_rollback=True):
+            preview = await actions.preview_review(db, str(review.id), now)
+    except (Conflict, Invalid) as error:
+        refusal = str(error)
+    return {"preview": preview, "refusal": refusal}
+
+
+async def _progress(db: Db, review: ReviewDetail, person: Person, now: datetime, config: Config) -> dict[str, Any]:
+    """Return what happened so far; a limited person who does not own the review sees their own figures only."""
+    reviewers = await quality_of_reviewers(db, review.id)
+    is_followed = not person.is_limited or (review.owner is not None and review.owner.id == person.id)
+    if not is_followed:
+        reviewers = [one for one in reviewers if one.reviewer_id in person.reviews_as()]
+    waiting = [one for one in review.progress.reviewers if one.to_submit]
+    counts = review.items
+    total = counts.total - counts.withdrawn
+    decided = total - counts.pending
+    return {
+        "counts": counts,
+        "total": total,
+        "decided": decided,
+        "percent": decided * 100 // total if total else 100,
+        "waiting": len(waiting),
+        "reviewers": reviewers,
+        "statements": {one.reviewer.id: one for one in await queries.submissions(db, review.id)},
+        "is_followed": is_followed,
+        "attention": await attention_of(db, review, reviewers, now) if is_followed else [],
+        "imports": await console.import_ids(db, [p.import_number for p in review.population if p.import_number]),
+        **await _burndown(db, review, now, config),
+    }
+
+
+async def _burndown(db: Db, review: ReviewDetail, now: datetime, config: Config) -> dict[str, Any]:
+    """Draw the items left, and say when they will be decided at the pace so far."""
+    assert review.opened_on
+    left = await workspace.items_left(db, review.id, review.opened_on, str(config.timezone))
+    end = review.closed_on or review.canceled_on or now
+    remaining, taken = left[-1][1], left[0][1] - left[-1][1]
+    pace = f"{remaining:,} left"
+    if remaining and taken and review.status is ReviewStatus.OPEN:
+        done = now + (now - review.opened_on) * (remaining / taken)
+        pace += f"; at this pace done on {done.day} {done:%b %Y}"
+    elif not remaining:
+        pace = "all decided"
+    title = f"Items left: {left[0][1]:,} when opened, {remaining:,} {'now' if end == now else 'at the end'}"
+    chart: Markup = burndown(title, Burndown(left=left, start=review.opened_on, due=review.due_on, now=end))
+    return {"chart": chart, "pace": pace}
+
+
+@screen("POST", "/reviews/{id:str}/open", scope=_WRITE)
+async def open_review(db: Db, id: str, caller: Caller, now: datetime) -> SeeOther:
+    found = await actions.open_review(db, caller, id, now)
+    said = f"The review is open with {found.items.total:,} items. Its reviewers were notified."
+    return SeeOther(f"/reviews/{id}", said)
+
+
+@screen("POST", "/reviews/{id:str}/extend", scope=_WRITE)
+async def extend_review(db: Db, id: str, form: Form, caller: Caller, facts: Facts) -> SeeOther:
+    await actions.change_review(db, caller, id, given(form, "dueOn"), facts)
+    return SeeOther(f"/reviews/{id}", "The review was extended.")
+
+
+@screen("POST", "/reviews/{id:str}/close", scope=_WRITE)
+async def close_review(db: Db, id: str, form: Form, caller: Caller, now: datetime) -> SeeOther:
+    found = await closing.close_review(db, caller, id, first(form, "confirm") == "true", now)
+    if found.held:
+        return SeeOther(f"/reviews/{id}", "Closing is held. Read why, then confirm it or keep the review open.", "bad")
+    return SeeOther(f"/reviews/{id}", f"The review is {found.status}.")
+
+
+@screen("POST", "/reviews/{id:str}/cancel", scope=_WRITE)
+async def cancel_review(db: Db, id: str, caller: Caller, now: datetime) -> SeeOther:
+    await closing.cancel_review(db, caller, id, now)
+    return SeeOther(f"/reviews/{id}", "The review was canceled.")
+
+
+@screen("POST", "/reviews/{id:str}/remind", scope=_WRITE)
+async def remind_reviewers(db: Db, id: str, form: Form, caller: Caller, facts: Facts) -> SeeOther:
+    raw = {"reviewerIds": form["reviewerId"]} if first(form, "reviewerId") else {}
+    await reminding.remind(db, caller, id, raw, facts)
+    return SeeOther(f"/reviews/{id}", "The reviewers were reminded.")
+
+
+@screen("POST", "/reviews/{id:str}/verify", scope=_READ)
+async def check_population(db: Db, id: str) -> SeeOther:
+    async with db.transaction(force_rollback=True):
+        found = await actions.check_population(db, id)
+    if found.is_same:
+        return SeeOther(f"/reviews/{id}", f"The population was taken again: the same digest, {found.digest[:16]}….")
+    said = f"The population differs: {found.again[:16]}… instead of {found.digest[:16]}…."
+    return SeeOther(f"/reviews/{id}", said, "bad")
+
+
+@screen("GET", "/reviews/{id:str}/items", scope=_READ, query=_ITEM_FILTERS)
+async def show_review_items(db: Db, id: str, query: dict[str, Any]) -> HtmlPage:
+    review = await queries.get(db, id)
+    filters = item_queries.ItemFilters(
+        status=query.get("status"),
+        reviewer_id=query.get("reviewerId"),
+        application_id=query.get("applicationId"),
+        reason=query.get("reason"),
+    )
+    values = {
+        "review": review,
+        "page": await item_queries.items(db, review.id, query["page"], filters),
+        "query": query,
+        "statuses": list(ReviewItemStatus),
+        "reasons": list(ItemFact),
+        "reviewers": [(one.reviewer.id, one.reviewer.name) for one in review.progress.reviewers],
+        "applications": [(one.application.id, one.application.name) for one in review.population if one.application],
+    }
+    return HtmlPage("review_items.html", values)
+
+
+@screen("GET", "/reviews/{id:str}/new-access", scope=_READ, limits=RecordType.REVIEW)
+async def show_new_access(db: Db, id: str, query: dict[str, Any]) -> HtmlPage:
+    review = await queries.get(db, id)
+    page = await new_access.new_access(db, review.id, query["page"])
+    return HtmlPage("review_new_access.html", {"review": review, "page": page, "query": query})
+
+
+HANDLERS: list[HTTPRouteHandler] = [
+    show_reviews,
+    show_new_review,
+    create_review,
+    show_review_form,
+    change_review,
+    show_review,
+    open_review,
+    extend_review,
+    close_review,
+    cancel_review,
+    remind_reviewers,
+    check_population,
+    show_review_items,
+    show_new_access,
+]

@@ -1,0 +1,160 @@
+"""Walk a review through the browser: prepared by an administrator, decided by a supervisor, proven to an auditor."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from uuid import UUID
+
+import msgspec
+from playwright.async_api import Browser, expect
+
+from rolecall.console import actions as console
+from rolecall.core.caller import Caller, Scope
+from rolecall.core.db import Db, fetch_rows, fetch_value
+from rolecall.evidence import verify
+from rolecall.identities.authority import Role
+from tests.builders import an_application, an_identity
+from tests.console.browser.conftest import Site, Visit, a_visit
+from tests.console.company import upload
+
+USERS = (
+    "Username,Name,Email\nfay,Fay Berg,fay@example.com\ngus,Gus Lind,gus@example.com\nhal,Hal Moen,hal@example.com\n"
+)
+MEMBERSHIPS = "Username,Group\nfay,Bookkeeper\ngus,Bookkeeper\nhal,Bookkeeper\nfay,Releasers\n"
+CLERK = Caller(UUID(int=5), "Clerk", frozenset(Scope))
+
+
+class Ledger(msgspec.Struct):
+    application: UUID
+    supervisor: UUID
+    auditor: UUID
+
+
+async def a_ledger(db: Db, site: Site, name: str) -> Ledger:
+    nora = await an_identity(db, "Nora", f"Lead {name}")
+    people = {"Fay Berg": "fay", "Gus Lind": "gus", "Hal Moen": "hal"}
+    for full, username in people.items():
+        first, last = full.split()
+        await an_identity(db, first, last, email=f"{username}@{name}.example", supervisorId=str(nora))
+    auditor = await an_identity(db, "Aud", f"Itor {name}", email=f"aud@{name}.example")
+    await console.set_role(db, auditor, Role.AUDITOR)
+    application = await an_application(db, f"Ledger {name}", ownerId=str(auditor), guard={"minCount": 1000})
+    ledger = Ledger(application, nora, auditor)
+    await import_files(db, site, ledger, name, MEMBERSHIPS)
+    return ledger
+
+
+async def import_files(db: Db, site: Site, ledger: Ledger, name: str, memberships: str) -> None:
+    """Upload files and wait until the worker of the site has imported them."""
+    users = USERS.replace("example.com", f"{name}.example")
+    run = await upload(db, site.config, CLERK, ledger.application, {"Users": users, "Memberships": memberships})
+    await until(db, "SELECT status = 'Finished' FROM application_imports WHERE id = %(id)s", run)
+
+
+async def until(db: Db, question: str, id: object) -> None:
+    for _ in range(400):
+        if await fetch_value(db, question, id=id):
+            return
+        await fetch_rows(db, "SELECT pg_sleep(0.1)")
+    raise AssertionError(question)
+
+
+async def prepare(visit: Visit, name: str) -> str:
+    """Draft a review, read its preview, and open it."""
+    page = visit.page
+    await visit.go("/reviews")
+    await page.get_by_role("link", name="New review").first.click()
+    await page.get_by_label("Name (required)").fill(f"Review of {name}")
+    await page.get_by_label(f"Ledger {name}", exact=True).check()
+    await page.get_by_label("Due on").fill((datetime.now(UTC) + timedelta(days=14)).date().isoformat())
+    await visit.press("Save draft and preview")
+    await visit.sees("computed now; nothing is stored")
+    await visit.sees("4items")
+    await visit.press("Open review")
+    await visit.sees("The review is open with 4 items")
+    await visit.sees("Adds up")
+    return page.url.rpartition("/")[2]
+
+
+async def test_review_is_opened_decided_carried_out_and_proven(
+    browser: Browser, site: Site, site_db: Db, tmp_path: Path
+) -> None:
+    ledger = await a_ledger(site_db, site, "alpha")
+    admin = await a_visit(browser, site, site_db)
+    review = await prepare(admin, "alpha")
+
+    supervisor = await a_visit(browser, site, site_db, ledger.supervisor)
+    page = supervisor.page
+    await supervisor.go("/")
+    await page.get_by_role("link", name="Decide Review of alpha").click()
+    await supervisor.sees("0 of 4")
+    # The first item is chosen: keep it, go back, undo, then revoke the right to release.
+    await page.keyboard.press("a")
+    await supervisor.sees("1 of 4")
+    await page.get_by_role("link", name="Kept").click()
+    await page.get_by_role("button", name="Undo the decision").first.click()
+    await supervisor.sees("0 of 4")
+    await supervisor.go(f"/reviews/{review}/work")
+    await page.get_by_role("link", name="Releasers").click()
+    await expect(page.locator("#detail h2")).to_contain_text("Releasers")
+    await page.locator("#comment").fill("Moved to another team")
+    await page.locator("#detail label", has=page.locator("[value=Revoke]")).click()
+    await page.get_by_role("button", name="Revoke and go to next").click()
+    await supervisor.sees("1 of 4")
+    # The others hold the same access: decide once.
+    await page.get_by_role("link", name="By access").click()
+    await page.get_by_role("link", name="Decide 3").click()
+    await page.get_by_label("Comment").fill("Needed by the team")
+    for box in await page.get_by_role("checkbox").all():
+        await box.uncheck()
+    await page.get_by_role("button", name="Keep for all others").click()
+    await supervisor.sees("4 of 4")
+    await page.get_by_role("link", name="Submit decisions").click()
+    await supervisor.sees("1 request will be made")
+    await page.get_by_label("I sign this statement").check()
+    await supervisor.press("Sign and submit")
+    await supervisor.sees("Your 4 decisions were submitted")
+
+    await import_files(site_db, site, ledger, "alpha", MEMBERSHIPS.replace("fay,Releasers\n", ""))
+    await until(site_db, "SELECT status = 'Completed' FROM reviews WHERE id = %(id)s", review)
+    await admin.go(f"/reviews/{review}")
+    await admin.sees("Completed")
+    await prove(browser, site, site_db, ledger, review, tmp_path)
+    for visit in (admin, supervisor):
+        await visit.context.close()
+        assert (visit.strays, visit.complaints) == ([], [])
+
+
+async def prove(browser: Browser, site: Site, db: Db, ledger: Ledger, review: str, folder: Path) -> None:
+    """Download the evidence as an auditor, and check it with the seal that the next page shows."""
+    auditor = await a_visit(browser, site, db, ledger.auditor)
+    await auditor.go(f"/reviews/{review}")
+    async with auditor.page.expect_download() as started:
+        await auditor.page.get_by_role("link", name="Evidence").click()
+    download = await started.value
+    await download.save_as(folder / "review.zip")
+    await auditor.go(f"/reviews/{review}")
+    notice = await auditor.page.locator("main > .notice").inner_text()
+    seal = notice.partition("seal: ")[2][:64]
+    assert verify.check(verify.Bundle(folder / "review.zip"), seal=seal) == []
+    await auditor.context.close()
+
+
+async def test_review_is_decided_without_scripts(browser: Browser, site: Site, site_db: Db) -> None:
+    ledger = await a_ledger(site_db, site, "beta")
+    admin = await a_visit(browser, site, site_db, scripts=False)
+    review = await prepare(admin, "beta")
+    supervisor = await a_visit(browser, site, site_db, ledger.supervisor, scripts=False)
+    page = supervisor.page
+
+    await supervisor.go(f"/reviews/{review}/work")
+    for box in await page.locator("td.tick input").all():
+        await box.check()
+    await page.get_by_label("Comment").first.fill("Needed")
+    await page.locator("#several").get_by_role("button", name="Keep").first.click()
+    await supervisor.sees("items decided")
+    await supervisor.go(f"/reviews/{review}/work?tab=all")
+    await page.get_by_role("link", name="Releasers").click()
+
+    await supervisor.sees("Releasers")
+    await supervisor.context.close()
+    await admin.context.close()

@@ -1,0 +1,240 @@
+"""Run a review in the console: draft, preview, decide, submit, follow and prove it."""
+
+import re
+from datetime import UTC, datetime, timedelta
+from html import unescape
+from pathlib import Path
+from uuid import UUID
+
+import httpx2
+import pytest
+
+from rolecall.console import actions as console
+from rolecall.core.caller import Caller, Scope
+from rolecall.core.db import Db, fetch_rows, fetch_value
+from rolecall.evidence import verify
+from rolecall.identities.authority import Role
+from rolecall.reviews import actions
+from tests.builders import facts
+from tests.console.test_matrix import sign_in
+from tests.reviews.reviewing import Reviewed, a_reviewed_company
+
+CLERK = Caller(UUID(int=5), "Clerk", frozenset(Scope))
+
+
+@pytest.fixture
+async def company(administrator: httpx2.AsyncClient, db: Db) -> Reviewed:
+    return await a_reviewed_company(db)
+
+
+@pytest.fixture
+async def review(company: Reviewed, db: Db) -> str:
+    due = (datetime.now(UTC) + timedelta(days=14)).isoformat()
+    async with db.transaction():
+        draft = await actions.create_review(
+            db, CLERK, {"name": "Finance systems", "type": "Supervisor", "dueOn": due}, facts()
+        )
+        await actions.open_review(db, CLERK, draft.id, facts().now)
+    return str(draft.id)
+
+
+async def items_for(db: Db, review: str, name: str) -> list[str]:
+    rows = await fetch_rows(
+        db,
+        """SELECT i.id::text FROM review_items i JOIN identities p ON p.id = i.reviewer_id
+           WHERE i.review_id = %(id)s AND p.first_name = %(name)s ORDER BY i.list_key""",
+        id=review,
+        name=name,
+    )
+    return [id for (id,) in rows]
+
+
+async def test_draft_shows_its_preview_and_opens(administrator: httpx2.AsyncClient, company: Reviewed, db: Db) -> None:
+    due = (datetime.now(UTC) + timedelta(days=20)).date().isoformat()
+    form = {"name": "All of finance", "type": "Supervisor", "stage1": "Supervisor", "dueOn": due}
+
+    made = await administrator.post("/reviews/new", data={**form, "applicationIds": str(company.ledger)})
+    page = await administrator.get(made.headers["location"])
+    opened = await administrator.post(f"{made.headers['location']}/open")
+    after = await administrator.get(made.headers["location"])
+
+    assert "Preview" in page.text
+    assert "Carla Abadi" in page.text
+    assert opened.headers["location"] == made.headers["location"]
+    assert "Adds up" in after.text
+    assert await fetch_value(db, "SELECT count(*) FROM review_items") == 5
+
+
+async def test_invalid_draft_says_what_to_correct(administrator: httpx2.AsyncClient, company: Reviewed) -> None:
+    page = await administrator.post("/reviews/new", data={"name": "", "type": "Supervisor", "dueOn": "2020-01-01"})
+
+    assert page.status_code == 400
+    assert "Name is required" in page.text
+    assert "Due on must be in the future" in page.text
+
+
+async def test_supervisor_without_a_role_decides_undoes_and_submits(
+    visitor: httpx2.AsyncClient, company: Reviewed, review: str, db: Db
+) -> None:
+    await sign_in(visitor, db, company.carla)
+    work = f"/reviews/{review}/work"
+    first, second, third = await items_for(db, review, "Carla")
+
+    listed = await visitor.get("/reviews")
+    page = await visitor.get(work)
+    await visitor.post(f"/review-items/{first}/decide", data={"decision": "Keep", "comment": "Needed", "back": work})
+    undone = await visitor.post(f"/review-items/{first}/undo", data={"back": work})
+    status = await fetch_value(db, "SELECT status FROM review_items WHERE id = %(id)s", id=first)
+    several = {"id": [first, second], "decision": "Keep", "comment": "Needed", "back": work}
+    await visitor.post(f"/reviews/{review}/decide", data=several)
+    await visitor.post(f"/review-items/{third}/decide", data={"decision": "Revoke", "comment": "Not needed"})
+    statement = await visitor.get(f"/reviews/{review}/submit")
+    unsigned = await visitor.post(f"/reviews/{review}/submit", data={})
+    submitted = await visitor.post(f"/reviews/{review}/submit", data={"signed": "yes"})
+
+    assert f'href="{work}"' in listed.text
+    assert page.text.count('class="item') == 3
+    assert "Joana Moreau" in page.text
+    assert undone.headers["location"] == work
+    assert status == "Pending"
+    assert "1 request will be made" in statement.text
+    assert unsigned.headers["location"].endswith("/submit")
+    assert submitted.headers["location"] == f"{work}?tab=all"
+    assert await fetch_value(db, "SELECT count(*) FROM review_submissions") == 1
+    assert await fetch_value(db, "SELECT count(*) FROM access_requests") == 1
+
+
+async def test_one_entitlement_is_decided_once_with_exceptions(
+    visitor: httpx2.AsyncClient, company: Reviewed, review: str, db: Db
+) -> None:
+    await sign_in(visitor, db, company.carla)
+    work = f"/reviews/{review}/work?by=access"
+    entitlement = await fetch_value(db, "SELECT id::text FROM entitlements WHERE name = 'Bookkeeper'")
+    emre = await fetch_value(db, "SELECT id::text FROM review_items WHERE identity_id = %(id)s", id=company.emre)
+
+    overview = await visitor.get(work)
+    holders = await visitor.get(f"{work}&entitlementId={entitlement}")
+    form = {"entitlementId": entitlement, "except": emre, "decision": "Keep", "comment": "Needed"}
+    await visitor.post(f"/reviews/{review}/decide", data=form)
+
+    assert "Decide 2" in overview.text
+    assert [name in holders.text for name in ("Joana Moreau", "Emre Berg", "Carla Abadi")] == [True, True, True]
+    rows = await fetch_rows(
+        db,
+        """SELECT p.first_name, i.status FROM review_items i JOIN identities p ON p.id = i.identity_id
+           WHERE i.entitlement_id = %(id)s ORDER BY 1""",
+        id=entitlement,
+    )
+    assert rows == [("Emre", "Pending"), ("Joana", "Approved")]
+
+
+async def test_reviewer_sees_only_own_items(
+    visitor: httpx2.AsyncClient, company: Reviewed, review: str, db: Db
+) -> None:
+    [of_greta] = await items_for(db, review, "Greta")
+    await sign_in(visitor, db, company.carla)
+
+    others = [
+        await visitor.get(f"/reviews/{review}/work?reviewerId={company.greta}"),
+        await visitor.get(f"/review-items/{of_greta}"),
+        await visitor.post(f"/review-items/{of_greta}/decide", data={"decision": "Keep"}),
+        await visitor.get(f"/export/my-review-items?id={review}&reviewerId={company.greta}&format=csv"),
+        await visitor.get(f"/export/review-items?id={review}&format=csv"),
+    ]
+    own = await visitor.get(f"/export/my-review-items?id={review}&format=csv")
+    page = await visitor.get(f"/reviews/{review}")
+
+    assert [answer.status_code for answer in others] == [404, 404, 404, 404, 403]
+    assert len(own.text.splitlines()) == 4
+    assert ("Carla Abadi" in page.text, "Greta Das" in page.text) == (True, False)
+
+
+async def test_stranger_cannot_open_a_review(
+    visitor: httpx2.AsyncClient, company: Reviewed, review: str, db: Db
+) -> None:
+    await sign_in(visitor, db, company.joana)
+
+    assert (await visitor.get(f"/reviews/{review}")).status_code == 404
+    assert (await visitor.get(f"/reviews/{review}/work")).status_code == 404
+    assert "No review waits for you" in (await visitor.get("/reviews")).text
+
+
+async def test_auditor_reads_everything_and_decides_nothing(
+    visitor: httpx2.AsyncClient, company: Reviewed, review: str, db: Db
+) -> None:
+    await console.set_role(db, company.owen, Role.AUDITOR)
+    await sign_in(visitor, db, company.owen)
+    first, *_ = await items_for(db, review, "Carla")
+
+    page = await visitor.get(f"/reviews/{review}")
+    decided = await visitor.post(f"/review-items/{first}/decide", data={"decision": "Keep", "comment": "x"})
+    opened = await visitor.post(f"/reviews/{review}/close")
+
+    assert page.status_code == 200
+    assert "Close review" not in page.text
+    assert decided.status_code == 303
+    assert opened.status_code == 403
+    assert await fetch_value(db, "SELECT count(*) FROM review_decisions") == 0
+
+
+async def test_decision_against_the_recommendation_needs_a_comment(
+    visitor: httpx2.AsyncClient, company: Reviewed, review: str, db: Db
+) -> None:
+    first, *_ = await items_for(db, review, "Carla")
+    await db.execute("UPDATE review_items SET recommendation = 'Revoke' WHERE id = %s", (first,))
+    await sign_in(visitor, db, company.carla)
+
+    refused = await visitor.post(f"/review-items/{first}/decide", data={"decision": "Keep"})
+    page = await visitor.get(f"/reviews/{review}/work?selected={first}&decide=Keep")
+
+    assert refused.status_code == 303
+    assert "required to keep, because the recommendation is Revoke" in unescape(page.text)
+    assert re.search(r'value="Keep" data-choice="a" checked', page.text)
+    assert await fetch_value(db, "SELECT count(*) FROM review_decisions") == 0
+
+
+async def test_opened_details_are_counted(visitor: httpx2.AsyncClient, company: Reviewed, review: str, db: Db) -> None:
+    first, second, _ = await items_for(db, review, "Carla")
+    await sign_in(visitor, db, company.carla)
+
+    await visitor.get(f"/reviews/{review}/work")
+    await visitor.get(f"/reviews/{review}/work?selected={second}")
+
+    rows = await fetch_rows(db, "SELECT id::text FROM review_items WHERE read_on IS NOT NULL")
+    assert rows == [(second,)]
+    assert first != second
+
+
+async def test_evidence_is_downloaded_with_its_seal_on_the_next_page(
+    administrator: httpx2.AsyncClient, review: str, tmp_path: Path
+) -> None:
+    answer = await administrator.get(f"/reviews/{review}/evidence")
+    page = await administrator.get(f"/reviews/{review}")
+    report = await administrator.get(f"/reviews/{review}/report")
+
+    assert answer.headers["content-disposition"].startswith('attachment; filename="review-1-evidence.zip"')
+    seal = re.search(r"Its seal: ([0-9a-f]{64})", page.text)
+    assert seal
+    file = tmp_path / "review.zip"
+    file.write_bytes(answer.content)
+    assert verify.check(verify.Bundle(file), seal=seal[1]) == []
+    assert "Sign-off" in report.text
+
+
+async def test_items_of_a_reviewer_are_reassigned_together(
+    administrator: httpx2.AsyncClient, company: Reviewed, review: str, db: Db
+) -> None:
+    form = {"reviewerId": str(company.carla), "identityId": "Greta Das", "comment": "Carla is leaving"}
+
+    answer = await administrator.post(f"/reviews/{review}/reassign", data=form)
+    page = await administrator.get(f"/reviews/{review}")
+
+    assert answer.status_code == 303
+    assert "3 items were reassigned" in page.text
+    assert len(await items_for(db, review, "Greta")) == 4
+
+
+async def test_population_is_verified_from_the_page(administrator: httpx2.AsyncClient, review: str) -> None:
+    await administrator.post(f"/reviews/{review}/verify")
+
+    assert "the same digest" in (await administrator.get(f"/reviews/{review}")).text
