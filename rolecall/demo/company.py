@@ -24,7 +24,7 @@ from rolecall.core.checking import Facts, Json
 from rolecall.core.config import Config
 from rolecall.core.db import Db, Pool, fetch_rows, make_pool
 from rolecall.core.files import Upload, UploadedFile, Writing
-from rolecall.demo import separation, story
+from rolecall.demo import reviewing, separation, story
 from rolecall.demo.applications import (
     APPLICATIONS,
     FINANCE_LEDGER,
@@ -96,13 +96,19 @@ class _Company:
         async with self._by_clerk("change_notification_settings") as db:
             await keep_mail(db, self._facts(), self.config)
         for day in story.EXPORTS:
+            if day == reviewing.PROVEN_ON:
+                await self._complete_a_review()
             await self._export(day)
         self._travel(story.DESCRIBED_DAY, 9)
         for description in story.DESCRIPTIONS:
             await self._describe(description)
         await separation.create_rules(self._by_clerk, self.clerk, self._facts(), self.ids)
+        await self._require_reviews()
+        await self._review(reviewing.OVERDUE)
         for day in range(story.LAST_MONTH, 1):
             await self._spend(day)
+            if day == reviewing.OPEN.opened:
+                await self._review(reviewing.OPEN)
         for request in story.REQUESTS:
             await self._ask(request)
         await self.hooks.finish(self.clerk)
@@ -110,6 +116,26 @@ class _Company:
         await self._let_in(administrator)
         await send_mail(self.pool, self.config)
         return secret
+
+    async def _review(self, review: reviewing.ReviewStory) -> UUID:
+        reviewers = reviewing.Reviewing(self.pool, self.config, self.clerk, self._by_clerk, self._travel)
+        owner = self.ids[Who("Internal Audit", 0)]
+        return await reviewers.play(review, self.application_ids, owner, self.midnight)
+
+    async def _require_reviews(self) -> None:
+        """Say how often the applications must be reviewed."""
+        for name, months in reviewing.EVERY_MONTHS.items():
+            async with self._by_clerk("change_application") as db:
+                await applications.change_application(
+                    db, self.application_ids[name], {"reviewEveryMonths": months}, self._facts()
+                )
+
+    async def _complete_a_review(self) -> None:
+        """Review the ledger and carry out what was revoked, before the export that shows it."""
+        id = await self._review(reviewing.COMPLETED)
+        engineer = await self._person(Who("IT Operations", 1))
+        reviewers = reviewing.Reviewing(self.pool, self.config, self.clerk, self._by_clerk, self._travel)
+        await reviewers.carry_out(id, engineer)
 
     async def _let_in(self, administrator: str) -> None:
         """Assign roles last, so that requests that only an administrator can decide are still waiting."""
