@@ -6,9 +6,6 @@
 The hand-written join finds the same conflicts in one statement, without keeping anything. The database is embedded.
 """
 
-import argparse
-import asyncio
-import sys
 import time
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
@@ -18,8 +15,8 @@ from zoneinfo import ZoneInfo
 
 import psycopg
 
-from bench.figures import MISSED, Found, tell
-from bench.seeding import company_of
+from bench.figures import Found, tell
+from bench.seeding import measure
 from rolecall.access_requests.actions import request_access
 from rolecall.core.caller import Caller, Scope
 from rolecall.core.checking import Facts
@@ -161,13 +158,5 @@ async def run(url: str, rows: int) -> bool:
     return all(held)
 
 
-def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--rows", type=int, default=100_000)
-    rows = options.parse_args().rows
-    with company_of(identities=rows, applications=10) as url:
-        sys.exit(0 if asyncio.run(run(url, rows)) else MISSED)
-
-
 if __name__ == "__main__":
-    main()
+    measure(run, __doc__)

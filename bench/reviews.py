@@ -7,9 +7,6 @@ times as many items. The same items are also copied by INSERT … SELECT into a 
 The database is embedded.
 """
 
-import argparse
-import asyncio
-import sys
 import time
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
@@ -21,8 +18,8 @@ from zoneinfo import ZoneInfo
 import psycopg
 
 from bench.duties import CALLER, seed, timed
-from bench.figures import MISSED, Found, tell
-from bench.seeding import company_of
+from bench.figures import Found, tell
+from bench.seeding import measure
 from rolecall.core.checking import Facts
 from rolecall.core.db import Db, execute, session_options
 from rolecall.evidence.review_bundle import write_review_bundle
@@ -137,13 +134,5 @@ async def checked(db: Db, review: ReviewDetail) -> bool:
         return (await actions.check_population(db, str(review.id))).is_same
 
 
-def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--rows", type=int, default=100_000)
-    rows = options.parse_args().rows
-    with company_of(identities=rows, applications=10) as url:
-        sys.exit(0 if asyncio.run(run(url, rows)) else MISSED)
-
-
 if __name__ == "__main__":
-    main()
+    measure(run, __doc__)

@@ -5,19 +5,23 @@
 If the variable names a folder, the company is kept there and reused by later benchmarks with the same folder.
 """
 
+import argparse
+import asyncio
 import hashlib
 import os
+import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 from uuid import UUID
 
 import psycopg
 
+from bench.figures import MISSED
 from rolecall.access_models.queries import MEMBERS
 from rolecall.access_requests.queries import ACCESS_REQUESTS, WAITING
 from rolecall.application_imports.queries import IMPORTS
@@ -182,6 +186,15 @@ def company_of(**sizes: int) -> Iterator[str]:
         yield _made(server, name, sizes)
         with psycopg.connect(server, autocommit=True) as db:
             db.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+def measure(run: Callable[[str, int], Coroutine[Any, Any, bool]], about: str | None) -> NoReturn:
+    """Run a benchmark on a company of `--rows` identities, and exit with whether it met its bars."""
+    options = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--rows", type=int, default=100_000)
+    rows = options.parse_args().rows
+    with company_of(identities=rows, applications=10) as url:
+        sys.exit(0 if asyncio.run(run(url, rows)) else MISSED)
 
 
 @contextmanager
