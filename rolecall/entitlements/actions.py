@@ -17,7 +17,7 @@ async def curate_entitlement(db: Db, id: str, raw: Json, facts: Facts) -> Entitl
     entitlement = await queries.get(db, id)
     facts = await with_mentioned_identities(db, facts, raw)
     if "sameAs" in raw:
-        # Before the table: an import takes this lock first too.
+        # Lock in the order of an import, this before the table, to avoid deadlocks.
         await take_turn(db)
     # Serialize curations, so that concurrent joins cannot form a cycle.
     await execute(db, "LOCK TABLE curations IN SHARE ROW EXCLUSIVE MODE")

@@ -160,7 +160,7 @@ MEANINGS = {
     NotificationKind.CONFLICT_OPENED: "People hold duties that a rule of yours keeps apart",
     NotificationKind.CONFLICT_EXCEPTION: "An exception of a conflict waits for your approval, ends soon or has ended",
     NotificationKind.STAND_IN: "You were named as a stand-in, or a stand-in was named for you",
-    NotificationKind.REVIEW: "A review waits for your decisions, or yours is overdue or removed access came back",
+    NotificationKind.REVIEW: "A review waits for your decisions; your review is overdue; or removed access came back",
 }
 # A message about a failing channel would have to go through it.
 ALWAYS_CONSOLE = frozenset({NotificationKind.CHANNEL_FAILING})

@@ -91,7 +91,7 @@ async def get(db: Db, id: str | UUID) -> ReviewTemplate:
 
 
 async def _require_valid(db: Db, name: str, review: Json, facts: Facts) -> None:
-    """Check the body of the reviews as it will be checked when one is made."""
+    """Validate the fields of a template by the rules for a new review."""
     raw = _body(name, review, facts.now + timedelta(days=1), facts.now)
     known = await with_mentioned_applications(db, await with_mentioned_identities(db, facts, raw), raw)
     check(NewReview, raw, known)
