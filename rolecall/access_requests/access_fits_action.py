@@ -198,7 +198,6 @@ def _without_raises(request: AccessRequestDetail) -> NewRequest:
                 requested_access=Access(each.approved_access),
             )
             for each in target.privileges
-            if each.approved_access not in (Access.NONE, Access.DENY)
-            and not raises(each.initial_access, each.approved_access)
+            if each.approved_access != Access.NONE and not raises(each.initial_access, each.approved_access)
         ],
     )

@@ -17,7 +17,7 @@ _EXCLUDED = f"""array_remove(ARRAY[r.reporter_id, r.identity_id], NULL)
                 || CASE WHEN p.type = 'Verify' THEN {CARRIED_OUT_BY} ELSE '{{}}' END"""
 # Unmet rules of requests, with everyone who was asked, their active supervisors and who must not be asked.
 _SILENT = f"""
-    SELECT p.request_id, p.type, p.rule, max(p.position), min(p.reason), array_agg(p.reviewer_id),
+    SELECT p.request_id, p.type, p.rule, max(p.position), p.reason, array_agg(p.reviewer_id),
            array_remove(array_agg(DISTINCT s.id), NULL), {_EXCLUDED}
     FROM access_requests r
     JOIN unnest(%(types)s::text[], %(statuses)s::text[]) AS each (type, status) ON each.status = r.status
@@ -25,7 +25,7 @@ _SILENT = f"""
     LEFT JOIN identities i ON i.id = p.reviewer_id
     LEFT JOIN identities s ON s.id = i.supervisor_id AND may_decide(s.id) AND NOT is_absent(s.id, %(now)s)
     WHERE r.id = ANY(%(ids)s)
-    GROUP BY r.id, p.request_id, p.type, p.rule HAVING bool_and(p.response = 'Pending')"""
+    GROUP BY r.id, p.request_id, p.type, p.rule, p.reason HAVING bool_and(p.response = 'Pending')"""
 # Every reviewer of a rule is on leave, and the people who stand in, if any, must not decide on the request `r`.
 _UNANSWERABLE = f"NOT bool_or(can_be_answered(p.reviewer_id, p.type, %(now)s, {_EXCLUDED}))"
 _ABSENT = f"{_SILENT} AND {_UNANSWERABLE}"

@@ -125,9 +125,9 @@ async def _ask_others_to_verify(db: Db, ids: Ids, caller: Caller) -> None:
         db,
         f"""SELECT v.request_id, v.rule, v.last, v.reason,
                    array_remove(ARRAY[r.reporter_id, r.identity_id], NULL) || c.by
-            FROM (SELECT request_id, rule, max(position) AS last, min(reason) AS reason,
-                         array_agg(reviewer_id) AS asked
-                  FROM responses WHERE request_id = ANY(%(ids)s) AND type = 'Verify' GROUP BY request_id, rule) v
+            FROM (SELECT request_id, rule, reason, max(position) AS last, array_agg(reviewer_id) AS asked
+                  FROM responses WHERE request_id = ANY(%(ids)s) AND type = 'Verify'
+                  GROUP BY request_id, rule, reason) v
             JOIN access_requests r ON r.id = v.request_id
             CROSS JOIN LATERAL (SELECT {with_owners(done_by)} AS by) c
             WHERE v.asked <@ c.by""",
@@ -156,11 +156,7 @@ async def verify(db: Db, ids: Ids, caller: Caller, now: datetime, text: Text | N
 async def reopen(db: Db, ids: Ids, caller: Caller, now: datetime, text: Text | None = None) -> list[UUID]:
     """Reopen requests and reset their responses of type Resolve and Verify to Pending."""
     ids = await _lock_movable(db, REOPEN, ids)
-    await execute(
-        db,
-        "DELETE FROM responses WHERE request_id = ANY(%(ids)s) AND type IN ('Resolve', 'Verify') AND NOT asked",
-        ids=ids,
-    )
+    await execute(db, "DELETE FROM responses WHERE request_id = ANY(%(ids)s) AND NOT asked", ids=ids)
     await execute(
         db,
         """UPDATE responses SET response = 'Pending', stand_in_id = NULL, stand_in_name = NULL
@@ -227,7 +223,7 @@ async def _cancel_overtaken(db: Db, ids: Ids, now: datetime) -> list[UUID]:
            WHERE r.id = ANY(%(ids)s) AND r.action IN ('Change', 'Remove', 'Suspend')
              AND NOT EXISTS (SELECT FROM responses a WHERE a.request_id = r.id AND a.type = 'Approve')
              AND EXISTS (SELECT FROM privileges p
-                         WHERE p.request_id = r.id AND p.approved_access NOT IN ('None', 'Deny'))""",
+                         WHERE p.request_id = r.id AND p.approved_access <> 'None')""",
         ids=list(ids),
     )
     why = await overtaken(db, await queries.details(db, [id for (id,) in rows]))
@@ -273,9 +269,9 @@ async def _record_responses(db: Db, type: RequirementType, ids: Ids, caller: Cal
                (request_id, type, rule, position, reason, reviewer_id, reviewer_name, response, asked)
            SELECT request_id, type, rule,
                   coalesce(min(position) FILTER (WHERE reviewer_id = %(id)s), max(position) + 1),
-                  min(reason), %(id)s, %(name)s, 'Approved', false
+                  reason, %(id)s, %(name)s, 'Approved', false
            FROM responses WHERE request_id = ANY(%(ids)s) AND type = %(type)s
-           GROUP BY request_id, type, rule HAVING bool_and(response <> 'Approved')
+           GROUP BY request_id, type, rule, reason HAVING bool_and(response <> 'Approved')
            ON CONFLICT (request_id, type, rule, position) DO UPDATE SET response = 'Approved'""",
         ids=list(ids),
         type=type,

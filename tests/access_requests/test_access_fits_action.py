@@ -276,6 +276,18 @@ async def test_later_approval_counts_again_for_a_restore(client: httpx2.AsyncCli
     assert asked(await ask(client, cast, "Restore", named("Read")))[0][2] == "Grant"
 
 
+async def test_pending_request_does_not_replace_the_last_approval_for_a_restore(
+    client: httpx2.AsyncClient, cast: Cast
+) -> None:
+    await suspended(client, cast, named("Close"))
+    lowered = await ask(client, cast, "Change", named("Close", "Grant"))
+    await done(client, lowered["id"], "respond", type="Approve", response="Approved", reviewerId=str(cast.bo))
+    waiting = await ask(client, cast, "Change", named("Close", "Modify"))
+
+    assert waiting["status"] == "Pending"
+    assert asked(await ask(client, cast, "Restore", named("Close")))[0][2] == "Grant"
+
+
 async def test_access_of_a_removed_account_cannot_be_restored(client: httpx2.AsyncClient, db: Db, cast: Cast) -> None:
     await suspended(client, cast)
     # After the next import the suspended account holds no access.
@@ -367,3 +379,21 @@ async def test_request_that_would_raise_access_by_its_start_is_canceled(
     assert (canceled["status"], [comment["content"] for comment in canceled["comments"]]) == ("Canceled", [why])
     others = [await detail_of(client, request["id"]) for request in (standing, removing, approved, not_due)]
     assert [request["status"] for request in others] == ["Open", "Open", "Open", "Scheduled"]
+
+
+async def test_removal_starts_although_the_access_is_denied_by_then(
+    client: httpx2.AsyncClient, db: Db, config: Config, cast: Cast
+) -> None:
+    """Otherwise a denied privilege would keep the account of a leaver."""
+    clock.travel_to(NOON)
+    later = (NOON + timedelta(days=3)).isoformat()
+    request = await ask(client, cast, "Remove", named("Post", "None"), scheduledStart=later)
+    await execute(
+        db,
+        """UPDATE assignments SET access = 'Deny' WHERE permission_number =
+               (SELECT number FROM permissions WHERE permission = 'Post')""",
+    )
+
+    await let_the_worker_work(config, NOON + timedelta(days=3, minutes=1))
+
+    assert (await detail_of(client, request["id"]))["status"] == "Open"

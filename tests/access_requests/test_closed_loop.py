@@ -75,6 +75,26 @@ async def test_import_that_shows_the_requested_access_verifies_the_request(
     assert entry["content"] == "Import 2 (users.csv, memberships.csv, permissions.csv) shows the requested access"
 
 
+async def test_files_of_an_import_are_named_in_the_order_they_were_sent(
+    client: httpx2.AsyncClient, db: Db, config: Config, ledger: UUID
+) -> None:
+    ada = await an_identity(db)
+    id = await resolved(client, db, ledger, "Add", identity_id=ada)
+    await an_account(db, ledger, "ada", ada)
+    clock.travel_to(NOON + HOUR)
+    await finish_import(db, ledger, "Users", at=NOON + HOUR)
+    await db.execute(
+        """INSERT INTO import_files (id, import_id, position, file_group_id, file_group, name, sha256, size, location)
+           SELECT gen_random_uuid(), import_id, 90, file_group_id, file_group, 'more.csv', '', 1, gen_random_uuid()
+           FROM import_files"""
+    )
+    await let_the_worker_work(config)
+
+    request = (await client.get(f"/api/access-requests/{id}")).json()
+
+    assert request["activity"][-1]["content"] == "Import 2 (users.csv, more.csv) shows the requested access"
+
+
 @pytest.mark.parametrize(
     ("action", "held", "privileges", "found"),
     [

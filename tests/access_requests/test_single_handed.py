@@ -56,6 +56,13 @@ async def test_request_of_another_person_needs_no_reason(db: Db, alone: UUID) ->
     assert await fetch_value(db, "SELECT count(*) FROM activity WHERE action = 'Single-Handed'") == 0
 
 
+async def test_only_person_cancels_their_request_without_a_reason(db: Db, alone: UUID) -> None:
+    request = await an_access_request(db, identity_id=alone)
+    await execute(db, "UPDATE access_requests SET reporter_id = %(id)s", id=alone)
+
+    assert (await actions.cancel(db, await caller_of(db, alone), str(request), {}, facts())).status == "Canceled"
+
+
 async def test_setting_is_off_by_default(client: httpx2.AsyncClient, db: Db, alone: UUID) -> None:
     await execute(db, "DELETE FROM settings")
     request = await an_access_request(db, identity_id=alone)

@@ -6,7 +6,7 @@ import httpx2
 import pytest
 
 from rolecall.audit.queries import Filter, get, rows_of
-from rolecall.core.db import Db, execute, fetch_value
+from rolecall.core.db import Db, execute, fetch_rows, fetch_value
 from rolecall.core.errors import NotFound
 
 PATH = "/api/audit-events"
@@ -94,6 +94,16 @@ async def test_entries_are_exported_in_the_order_they_were_made(
 async def test_unknown_entry_is_not_found(db: Db, number: str) -> None:
     with pytest.raises(NotFound):
         await get(db, number)
+
+
+async def test_entry_is_read_by_its_number(client: httpx2.AsyncClient, db: Db) -> None:
+    for limit in (10, 20, 30):
+        assert (await client.patch("/api/settings", json={"approvalLeadDays": limit})).status_code == 200
+
+    numbers = [number for (number,) in await fetch_rows(db, "SELECT number FROM audit_events ORDER BY number")]
+
+    assert len(numbers) >= 3
+    assert [(await get(db, str(number))).number for number in numbers] == numbers
 
 
 async def test_action_filter_accepts_the_longest_action(client: httpx2.AsyncClient) -> None:

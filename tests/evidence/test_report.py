@@ -99,6 +99,17 @@ async def test_page_names_the_person_and_when_it_was_made(story: Story) -> None:
     ]
 
 
+async def test_missing_fact_is_blank(db: Db) -> None:
+    grace = await an_identity(db, "Grace", "Hopper")
+    file = io.BytesIO()
+
+    await write_bundle(db, file, grace, None, NOW)
+
+    with zipfile.ZipFile(file) as archive:
+        story = Story(grace, grace, {"report.html": archive.read("report.html")})
+    assert ["supervisor name", ""] in story.tables()[""]
+
+
 async def test_page_lists_access_by_account_and_marks_inactive_ones(story: Story) -> None:
     tables = story.tables()
 

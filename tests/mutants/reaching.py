@@ -40,7 +40,7 @@ class Reach:
         self.breadth: dict[str, int] = {}
         # Tests by file and line.
         self.hits: dict[str, dict[int, set[str]]] = defaultdict(lambda: defaultdict(set))
-        # The lines of each package that a test runs, as a set of bits.
+        # The lines of each file, and of each package, that a test runs, as a set of bits.
         self.lines: dict[str, Counter[str]] = defaultdict(Counter)
         bits: dict[tuple[str, int], int] = defaultdict(lambda: 1 << len(bits))
         for trace in traces:
@@ -49,7 +49,9 @@ class Reach:
             for file, lines in trace.lines.items():
                 for line in lines:
                     self.hits[file][line].add(trace.test)
-                self.lines[_package(file)][trace.test] |= reduce(or_, (bits[file, line] for line in lines), 0)
+                run = reduce(or_, (bits[file, line] for line in lines), 0)
+                self.lines[_package(file)][trace.test] |= run
+                self.lines[file][trace.test] = run
         # Functions by the names they use, and names by the names in their definition; names include their package.
         self.mentions: dict[Name, set[_Function]] = defaultdict(set)
         self.derived: dict[Name, set[Name]] = defaultdict(set)
@@ -104,12 +106,17 @@ class Reach:
             is_slow = self.seconds[test] > _SLOW_SECONDS
             order.append((test not in traced, is_slow, cases[name], not is_named, not is_own, cost[test], test))
             cases[name] += 1
-        return self._diverse_first(_package(mutant.file), [test for *_, test in sorted(order)])
+        return self._diverse_first(mutant.file, [test for *_, test in sorted(order)])
 
-    def _diverse_first(self, package: str, tests: list[str]) -> list[str]:
-        """After the most specific tests, take those next that run most lines of the package that no other one ran."""
-        lines = self.lines[package]
+    def _diverse_first(self, file: str, tests: list[str]) -> list[str]:
+        """After the most specific tests, take those next that run lines of the file, then of the package, first."""
         first, rest = tests[:_SPECIFIC], tests[_SPECIFIC:]
+        for place in (file, _package(file)):
+            self._take_diverse(self.lines[place], first, rest)
+        return first + rest
+
+    def _take_diverse(self, lines: Counter[str], first: list[str], rest: list[str]) -> None:
+        """Move the tests from `rest` to `first` that run most lines that no other one ran."""
         for _ in range(_DIVERSE):
             run = reduce(or_, (lines[test] for test in first), 0)
             gain = {test: (lines[test] & ~run).bit_count() / max(self.seconds[test], 0.1) for test in rest}
@@ -118,7 +125,6 @@ class Reach:
                 break
             first.append(best)
             rest.remove(best)
-        return first + rest
 
     def _cost(self, mutant: Mutant, test: str) -> float:
         """Rank tests: quick ones that run much of the mutated function and little else come first."""

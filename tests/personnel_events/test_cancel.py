@@ -52,6 +52,27 @@ async def test_canceling_an_event_cancels_its_unfinished_requests(
     assert (await client.get(f"/api/identities/{ada}")).json()["status"] == "Active"
 
 
+async def test_canceling_an_event_leaves_the_requests_of_other_events(
+    client: httpx2.AsyncClient, db: Db, config: Config
+) -> None:
+    clock.travel_to(datetime(2026, 11, 1, tzinfo=UTC))
+    payroll = await an_application(db)
+    events = []
+    for name in ("ada", "bo"):
+        person = await an_identity(db, name)
+        await an_account(db, payroll, name, person)
+        events.append(await created(client, "offboard", identityId=str(person), effectiveDate="2026-11-05"))
+    await let_the_worker_work(config)
+
+    await client.post(f"{EVENTS}/{events[0]['id']}/cancel")
+
+    other = (await client.get(f"{EVENTS}/{events[1]['id']}")).json()
+    [request] = other["stages"][0]["accessRequests"]
+    detail = (await client.get(f"/api/access-requests/{request['id']}")).json()
+    assert (other["status"], request["status"]) == ("Scheduled", "Scheduled")
+    assert [(item["number"], item["status"]) for item in detail["relatedItems"]] == [(other["number"], "Scheduled")]
+
+
 async def test_finished_event_cannot_be_canceled(client: httpx2.AsyncClient, db: Db) -> None:
     event = await created(client, "offboard", identityId=str(await an_identity(db)), effectiveDate=day(3))
     await client.post(f"{EVENTS}/{event['id']}/cancel")

@@ -87,6 +87,17 @@ async def test_unfinished_suspension_is_canceled_at_the_end_of_the_leave(
     assert request["status"] == "Canceled"
 
 
+async def test_canceled_suspension_is_not_restored(client: httpx2.AsyncClient, config: Config, leave: Leave) -> None:
+    event = (await client.get(f"{EVENTS}/{leave.event['id']}")).json()
+    [request] = event["stages"][0]["accessRequests"]
+    answer = await client.post(f"/api/access-requests/{request['id']}/cancel")
+    assert answer.json()["status"] == "Canceled"
+
+    event, restored, comments = await back(client, config, leave)
+
+    assert (event["status"], restored, comments) == ("Completed", [], [])
+
+
 async def test_inactive_identity_gets_no_access_back(client: httpx2.AsyncClient, config: Config, leave: Leave) -> None:
     await suspended(client, leave)
     await created(client, "offboard", identityId=str(leave.ada), effectiveDate="2026-11-20")

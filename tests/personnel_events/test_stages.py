@@ -1,5 +1,6 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from uuid import UUID
 
 import httpx2
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from rolecall.core import clock
 from rolecall.core.config import Config
 from rolecall.core.db import Db
+from rolecall.personnel_events.queries import to_follow
 from tests.builders import an_application, an_identity
 from tests.holdings import an_account, remove_account
 from tests.personnel_events.bodies import EVENTS, created
@@ -58,6 +60,14 @@ async def test_stage_opens_at_its_start_and_not_before(client: httpx2.AsyncClien
     assert approval["startedOn"].startswith("2026-11-24T00:0")
     assert approval["completedBy"] == {"id": "00000000-0000-0000-0000-000000000000", "name": "System"}
     assert [entry["action"] for entry in opened["activity"]] == ["Created", "Approval Started", "Approval Completed"]
+
+
+async def test_event_is_followed_from_the_moment_its_stage_is_due(client: httpx2.AsyncClient, db: Db) -> None:
+    event = await created(client, "offboard", identityId=str(await an_identity(db)), effectiveDate="2026-12-01")
+    start = datetime.fromisoformat(event["stages"][0]["scheduledStart"])
+
+    assert await to_follow(db, start - timedelta(microseconds=1), 10) == []
+    assert await to_follow(db, start, 10) == [UUID(event["id"])]
 
 
 async def test_event_without_requests_completes_on_its_effective_date(
