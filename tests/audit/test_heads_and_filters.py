@@ -1,13 +1,15 @@
 """Heads that contradict their chain, and combined filters."""
 
+from datetime import UTC, datetime
 from uuid import uuid4
 
 import httpx2
 import pytest
 
-from rolecall.audit.queries import Filter, get, rows_of
+from rolecall.audit.queries import Filter, get, newest_first, rows_of
 from rolecall.core.db import Db, execute, fetch_rows, fetch_value
 from rolecall.core.errors import NotFound
+from tests.builders import an_identity
 
 PATH = "/api/audit-events"
 
@@ -91,7 +93,9 @@ async def test_entries_are_exported_in_the_order_they_were_made(
 
 
 @pytest.mark.parametrize("number", ["0", "-1", "x", "99999999999999999999", "٣"])
-async def test_unknown_entry_is_not_found(db: Db, number: str) -> None:
+async def test_unknown_entry_is_not_found(client: httpx2.AsyncClient, db: Db, number: str) -> None:
+    assert (await client.patch("/api/settings", json={"approvalLeadDays": 10})).status_code == 200
+
     with pytest.raises(NotFound):
         await get(db, number)
 
@@ -104,6 +108,18 @@ async def test_entry_is_read_by_its_number(client: httpx2.AsyncClient, db: Db) -
 
     assert len(numbers) >= 3
     assert [(await get(db, str(number))).number for number in numbers] == numbers
+
+
+async def test_entries_of_one_moment_are_listed_by_number_descending(db: Db) -> None:
+    async with db.transaction():
+        people = [await an_identity(db, name) for name in ("Ada", "Bo", "Eve")]
+        await execute(db, "UPDATE identities SET title = 'Clerk' WHERE id = ANY(%(ids)s)", ids=people)
+
+    found = await newest_first(db, 1, Filter(since=datetime(2020, 1, 1, tzinfo=UTC)))
+
+    numbers = [item.number for item in found.items]
+    assert len({item.created_date for item in found.items}) < len(numbers)
+    assert numbers == sorted(numbers, reverse=True)
 
 
 async def test_action_filter_accepts_the_longest_action(client: httpx2.AsyncClient) -> None:

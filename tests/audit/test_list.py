@@ -88,6 +88,7 @@ async def named_by_day(client: httpx2.AsyncClient, db: Db) -> list[str]:
         ({"from": "2036-03-01", "until": "2036-03-02T06:00:00Z"}, slice(0, 2)),
         ({"from": "2036-03-02T06:00:00+00:00", "until": "2036-03-02T18:00:00Z"}, slice(2, 3)),
         ({"from": "2036-03-01", "until": "2036-03-05", "action": "CREATE APPLICATION"}, slice(0, 4)),
+        ({"until": "2036-03-02T06:00:00Z", "action": "Create application"}, slice(0, 2)),
         ({"from": "2036-03-01", "action": "Change application"}, slice(0, 0)),
         ({"from": "2037-01-01", "until": "2036-01-01"}, slice(0, 0)),
     ],

@@ -1,0 +1,129 @@
+"""Test which requests a person without a role sees in lists."""
+
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+import httpx2
+import pytest
+
+from rolecall.access_requests import requests_of_person
+from rolecall.access_requests.requests_of_person import concerning
+from rolecall.core.db import Db, execute
+from rolecall.core.paging import EVERYTHING, Whole
+from tests.builders import an_access_request, an_application, an_identity
+from tests.stand_ins.standing_in import a_stand_in, caller_of
+
+NOON = datetime(2026, 11, 2, 12, tzinfo=UTC)
+
+
+class Scene:
+    """Grace supervises Ada, who supervises Bo; Grace owns Payroll and provisions Wiki. Zoe has a supervisor, Max."""
+
+    def __init__(self) -> None:
+        self.ids: dict[str, UUID] = {}
+        self.grace = self.zoe = self.max = self.payroll = self.wiki = UUID(int=0)
+
+    def names(self, found: list[UUID]) -> list[str]:
+        by_id = {id: name for name, id in self.ids.items()}
+        return [by_id[id] for id in found]
+
+
+@pytest.fixture
+async def scene(client: httpx2.AsyncClient, db: Db) -> Scene:
+    scene = Scene()
+    scene.grace = await an_identity(db, "Grace", "Hopper")
+    ada = await an_identity(db, "Ada", "Lovelace", supervisorId=str(scene.grace))
+    bo = await an_identity(db, "Bo", "Boss", supervisorId=str(ada))
+    scene.max = await an_identity(db, "Max", "Born")
+    scene.zoe = await an_identity(db, "Zoe", "Zimmer", supervisorId=str(scene.max))
+    scene.payroll = await an_application(db, "Payroll", ownerId=str(scene.grace))
+    scene.wiki = await an_application(db, "Wiki", provisionerIds=[str(scene.grace)])
+    crm = await an_application(db, "CRM")
+    asked = {
+        "own": (scene.grace, crm),
+        "of a report": (ada, crm),
+        "of a report's report": (bo, crm),
+        "in an owned application": (scene.zoe, scene.payroll),
+        "in a provisioned application": (scene.zoe, scene.wiki),
+        "reported": (scene.zoe, crm),
+        "of a stranger": (scene.zoe, crm),
+    }
+    for hour, (name, (person, application)) in enumerate(asked.items()):
+        at = NOON + timedelta(hours=hour)
+        scene.ids[name] = await an_access_request(db, identity_id=person, application_id=application, now=at)
+    await execute(
+        db,
+        "UPDATE access_requests SET reporter_id = %(me)s WHERE id = %(id)s",
+        me=scene.grace,
+        id=scene.ids["reported"],
+    )
+    return scene
+
+
+NEWEST_FIRST = [
+    "reported",
+    "in a provisioned application",
+    "in an owned application",
+    "of a report's report",
+    "of a report",
+    "own",
+]
+
+
+async def test_list_has_what_concerns_the_person_newest_first(db: Db, scene: Scene) -> None:
+    page = await concerning(db, 1, await caller_of(db, scene.grace))
+
+    assert scene.names([item.id for item in page.items]) == NEWEST_FIRST
+    assert (page.total_count, page.total_pages) == (6, 1)
+
+
+async def test_export_has_the_same_requests(db: Db, scene: Scene) -> None:
+    export = await concerning(db, EVERYTHING, await caller_of(db, scene.grace))
+
+    assert isinstance(export, Whole)
+    [part] = export.parts
+    rows = await (await db.execute(part.statement, part.params)).fetchall()
+    assert scene.names([part.make(row).id for row in rows]) == NEWEST_FIRST
+
+
+async def test_filters_narrow_the_list(db: Db, scene: Scene) -> None:
+    grace = await caller_of(db, scene.grace)
+    await execute(
+        db, "UPDATE access_requests SET status = 'Open' WHERE id = ANY(%(ids)s)", ids=list(scene.ids.values())[3:]
+    )
+
+    by_status = await concerning(db, 1, grace, status="Open", application_id=None)
+    by_person = await concerning(db, 1, grace, identity_id=scene.zoe)
+    owned = await concerning(db, 1, grace, application_id=scene.payroll)
+    unseen = await concerning(db, 1, await caller_of(db, scene.zoe), identity_id=scene.grace)
+
+    assert scene.names([item.id for item in by_status.items]) == NEWEST_FIRST[:3]
+    assert scene.names([item.id for item in by_person.items]) == NEWEST_FIRST[:3]
+    assert scene.names([item.id for item in owned.items]) == ["in an owned application"]
+    assert (unseen.items, unseen.total_count) == ([], 0)
+
+
+async def test_reviewer_and_their_stand_in_see_requests_that_wait_for_them(db: Db, scene: Scene) -> None:
+    await execute(db, "UPDATE identities SET supervisor_id = NULL WHERE id = %(id)s", id=scene.zoe)
+    asked = ["of a stranger", "reported", "in a provisioned application", "in an owned application"]
+    eve = await an_identity(db, "Eve", "Moneypenny")
+
+    async def seen_by(person: UUID) -> list[str]:
+        page = await concerning(db, 1, await caller_of(db, person))
+        return scene.names([item.id for item in page.items])
+
+    assert await seen_by(scene.max) == asked
+    assert await seen_by(eve) == []
+    await a_stand_in(db, scene.max, eve)
+    assert await seen_by(eve) == asked
+    await execute(db, "UPDATE responses SET response = 'Approved' WHERE reviewer_id = %(id)s", id=scene.max)
+    assert await seen_by(scene.max) == []
+
+
+async def test_limited_list_keeps_the_newest(db: Db, scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(requests_of_person, "MOST_LISTED", 2)
+
+    page = await concerning(db, 1, await caller_of(db, scene.grace))
+
+    assert scene.names([item.id for item in page.items]) == NEWEST_FIRST[:2]
+    assert page.total_count == 2
