@@ -1,13 +1,21 @@
 """Requests that would create a conflict of duties: shown, routed to the rule's owner, or refused."""
 
+from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
 import httpx2
 
+from rolecall.access_requests.creation import create_requests
+from rolecall.access_requests.model import NewPrivilege, NewRequest
+from rolecall.core.caller import SYSTEM
+from rolecall.core.config import Config
 from rolecall.core.db import Db, execute
+from rolecall.settings.policy import RequestAction
 from tests.builders import an_access_model, an_identity
 from tests.duties.separating import Company, a_company, a_duty, a_rule
+from tests.personnel_events.bodies import EVENTS, created, day
+from tests.working import let_the_worker_work
 
 URL = "/api/access-requests"
 
@@ -164,3 +172,70 @@ async def test_rule_of_duties_that_nobody_asks_for_changes_nothing(client: httpx
     request = (await ask(client, company, company.noor, "Juniors")).json()
 
     assert await conflicts(client, request) == []
+
+
+async def test_administrators_who_approve_instead_of_the_rules_owner_are_named(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
+    company = await a_company(db)
+    await execute(db, "UPDATE identities SET status = 'Disabled' WHERE id = %(owner)s", owner=company.owner)
+    await execute(
+        db,
+        "INSERT INTO console_roles (identity_id, role) VALUES (%(id)s, 'Administrator')",
+        id=await an_identity(db, "Ada", "Hopper"),
+    )
+
+    request = (await ask(client, company, company.noor, "Approvers")).json()
+
+    [rule] = [
+        rule
+        for requirement in request["requirements"]
+        for rule in requirement["rules"]
+        if rule["reason"].startswith("The owner of the rule Prepare and release approves")
+    ]
+    assert rule["reason"].endswith("; the administrators respond because the owner is not available")
+    assert [response["reviewer"]["name"] for response in rule["responses"]] == ["Ada Hopper"]
+
+
+async def test_requests_made_together_count_for_the_same_person_only(client: httpx2.AsyncClient, db: Db) -> None:
+    company = await a_company(db)
+    kai, finn = await an_identity(db, "Kai", "Kim"), await an_identity(db, "Finn", "Santos")
+
+    async def made(*asked: tuple[UUID, str]) -> list[list[tuple[str, list[str]]]]:
+        news = [
+            NewRequest(
+                action=RequestAction.ADD,
+                application_id=company.ledger,
+                identity_id=person,
+                privileges=[NewPrivilege(header="Group", permission=group)],
+            )
+            for person, group in asked
+        ]
+        async with db.transaction():
+            ids = await create_requests(db, SYSTEM, news, datetime.now(UTC))
+        return [await conflicts(client, {"id": id}) for id in ids]
+
+    assert await made((kai, "Officers"), (finn, "Approvers")) == [[], []]
+    lee = await an_identity(db, "Lee", "Kim")
+    assert await made((lee, "Officers"), (lee, "Approvers")) == [[("Approve", BOTH)], [("Approve", BOTH)]]
+
+
+async def test_event_requests_what_blocking_rules_allow_and_comments_on_the_rest(
+    client: httpx2.AsyncClient, db: Db, config: Config
+) -> None:
+    company = await a_company(db, response="Block")
+    access = [{"applicationId": str(company.ledger), "groups": ["Officers", "Approvers", "Readers"]}]
+    treasury = [[{"field": "department", "operator": "is", "value": "Treasury"}]]
+    await an_access_model(db, "Treasury", conditions=treasury, access=access)
+    joiner = {"firstName": "Kai", "lastName": "Kim", "department": "Treasury"}
+
+    event = await created(client, "onboard", identity=joiner, effectiveDate=day(1))
+    await let_the_worker_work(config)
+
+    event = (await client.get(f"{EVENTS}/{event['id']}")).json()
+    [request] = event["stages"][0]["accessRequests"]
+    detail = (await client.get(f"{URL}/{request['id']}")).json()
+    assert [each["permission"]["permission"] for each in detail["target"]["privileges"]] == ["Readers"]
+    refused = sorted(comment["content"] for comment in event["comments"])
+    assert [words.split(" of ")[0] for words in refused] == ["Approvers", "Officers"]
+    assert all(words.endswith("(Prepare payments and Release payments) refuses it") for words in refused)
