@@ -79,7 +79,7 @@ async def test_files_of_an_import_are_named_in_the_order_they_were_sent(
     client: httpx2.AsyncClient, db: Db, config: Config, ledger: UUID
 ) -> None:
     ada = await an_identity(db)
-    id = await resolved(client, db, ledger, "Add", identity_id=ada)
+    id = await resolved(client, db, ledger, "Add", identity_id=ada, privileges=[])
     await an_account(db, ledger, "ada", ada)
     clock.travel_to(NOON + HOUR)
     await finish_import(db, ledger, "Users", at=NOON + HOUR)

@@ -1,4 +1,4 @@
-"""Test which requests a person without a role sees in lists."""
+"""Test which requests a person without a role sees and makes."""
 
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
@@ -6,11 +6,13 @@ from uuid import UUID
 import httpx2
 import pytest
 
-from rolecall.access_requests import requests_of_person
+from rolecall.access_requests import actions, requests_of_person
+from rolecall.access_requests.permitted import ONLY_OWN_PEOPLE
 from rolecall.access_requests.requests_of_person import concerning
 from rolecall.core.db import Db, execute
+from rolecall.core.errors import Invalid
 from rolecall.core.paging import EVERYTHING, Whole
-from tests.builders import an_access_request, an_application, an_identity
+from tests.builders import an_access_request, an_application, an_identity, facts
 from tests.stand_ins.standing_in import a_stand_in, caller_of
 
 NOON = datetime(2026, 11, 2, 12, tzinfo=UTC)
@@ -21,7 +23,7 @@ class Scene:
 
     def __init__(self) -> None:
         self.ids: dict[str, UUID] = {}
-        self.grace = self.zoe = self.max = self.payroll = self.wiki = UUID(int=0)
+        self.grace = self.bo = self.zoe = self.max = self.payroll = self.wiki = UUID(int=0)
 
     def names(self, found: list[UUID]) -> list[str]:
         by_id = {id: name for name, id in self.ids.items()}
@@ -33,7 +35,7 @@ async def scene(client: httpx2.AsyncClient, db: Db) -> Scene:
     scene = Scene()
     scene.grace = await an_identity(db, "Grace", "Hopper")
     ada = await an_identity(db, "Ada", "Lovelace", supervisorId=str(scene.grace))
-    bo = await an_identity(db, "Bo", "Boss", supervisorId=str(ada))
+    scene.bo = await an_identity(db, "Bo", "Boss", supervisorId=str(ada))
     scene.max = await an_identity(db, "Max", "Born")
     scene.zoe = await an_identity(db, "Zoe", "Zimmer", supervisorId=str(scene.max))
     scene.payroll = await an_application(db, "Payroll", ownerId=str(scene.grace))
@@ -42,7 +44,7 @@ async def scene(client: httpx2.AsyncClient, db: Db) -> Scene:
     asked = {
         "own": (scene.grace, crm),
         "of a report": (ada, crm),
-        "of a report's report": (bo, crm),
+        "of a report's report": (scene.bo, crm),
         "in an owned application": (scene.zoe, scene.payroll),
         "in a provisioned application": (scene.zoe, scene.wiki),
         "reported": (scene.zoe, crm),
@@ -127,3 +129,19 @@ async def test_limited_list_keeps_the_newest(db: Db, scene: Scene, monkeypatch: 
 
     assert scene.names([item.id for item in page.items]) == NEWEST_FIRST[:2]
     assert page.total_count == 2
+
+
+async def test_person_requests_access_only_for_themselves_and_their_people(db: Db, scene: Scene) -> None:
+    grace = await caller_of(db, scene.grace)
+
+    async def ask(**target: str) -> str:
+        privileges = [{"header": "Group", "permission": "Readers"}]
+        body = {"action": "Add", "applicationId": str(scene.wiki), "privileges": privileges, **target}
+        return (await actions.request_access(db, grace, body, facts())).status
+
+    for target in ({"identityId": str(scene.zoe)}, {"group": "Readers"}):
+        with pytest.raises(Invalid) as refused:
+            await ask(**target)
+        assert [(each.field, each.message) for each in refused.value.problems] == [("identityId", ONLY_OWN_PEOPLE)]
+    assert await ask(identityId=str(scene.grace)) == "Pending"
+    assert await ask(identityId=str(scene.bo)) == "Pending"

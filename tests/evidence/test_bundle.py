@@ -98,6 +98,8 @@ def test_bundle_describes_the_person_and_verifies_offline(bundle: Path, ada: UUI
     assert "Bob" not in json.dumps(entries)
     assert "&lt;b&gt;Lovelace" in page
     assert "<b>Lovelace" not in page
+    # Only files are members.
+    (folder / "notes").mkdir()
     for arguments in ((), (bundle,)):
         result = run_script(folder / "verify.py", *arguments)
         assert (result.returncode, result.stdout) == (0, "Everything matches\n")

@@ -1,16 +1,20 @@
-"""Test which personnel events a person without a role sees in lists."""
+"""Test which personnel events a person without a role sees and creates."""
 
 from uuid import UUID
 
 import httpx2
 import pytest
 
-from rolecall.core.db import Db
+from rolecall.core.db import Db, execute
+from rolecall.core.errors import Invalid
 from rolecall.core.paging import EVERYTHING, Whole
-from rolecall.personnel_events import queries
+from rolecall.identities.authority import PersonRelation
+from rolecall.personnel_events import actions, queries
+from rolecall.personnel_events.permitted import NOT_EMAIL, ONLY_OWN_LINE, ONLY_OWN_PEOPLE, relations_to
 from rolecall.personnel_events.queries import concerning
-from tests.builders import an_identity
+from tests.builders import an_identity, facts
 from tests.personnel_events.bodies import created, day
+from tests.stand_ins.standing_in import caller_of
 
 
 class Scene:
@@ -76,3 +80,48 @@ async def test_limited_list_keeps_the_latest(db: Db, scene: Scene, monkeypatch: 
     page = await concerning(db, 1, scene.people["Grace"])
 
     assert scene.names([item.id for item in page.items]) == LATEST_FIRST[:2]
+
+
+async def test_relations_to_an_event_hide_a_persons_own_offboarding(db: Db, scene: Scene) -> None:
+    ids = {name: id for id, name in scene.events.items()}
+    grace, ada, zoe = (scene.people[name] for name in ("Grace", "Ada", "Zoe"))
+
+    assert await relations_to(db, grace, ids["Grace offboard"]) == frozenset()
+    assert await relations_to(db, grace, ids["Grace leave-of-absence"]) == {PersonRelation.SELF}
+    assert await relations_to(db, grace, ids["Ada offboard"]) == {PersonRelation.SUPERVISOR}
+    assert await relations_to(db, zoe, ids["Ada offboard"]) == frozenset()
+    assert await relations_to(db, zoe, UUID(int=0)) == frozenset()
+    await execute(db, "UPDATE personnel_events SET reporter_id = identity_id, assignee_id = %(zoe)s", zoe=zoe)
+    assert await relations_to(db, ada, ids["Ada offboard"]) == {PersonRelation.SELF, PersonRelation.REPORTER}
+    assert await relations_to(db, zoe, ids["Ada offboard"]) == {PersonRelation.ASSIGNEE}
+
+
+async def test_supervisor_creates_events_only_for_their_people_and_within_their_line(db: Db, scene: Scene) -> None:
+    grace, ada, zoe = (str(scene.people[name]) for name in ("Grace", "Ada", "Zoe"))
+    caller = await caller_of(db, scene.people["Grace"])
+    await execute(db, "UPDATE identities SET email_address = first_name || '@example.com'")
+
+    async def moved(person: str, **identity: str) -> UUID:
+        body = {"identityId": person, "effectiveDate": day(1), "identity": {"title": "Clerk", **identity}}
+        return await actions.transition_role(db, caller, body, facts())
+
+    async def joined(**identity: str) -> UUID:
+        identity = {"firstName": "Kai", "lastName": "Kim", **identity}
+        return await actions.onboard(db, caller, {"identity": identity, "effectiveDate": day(1)}, facts())
+
+    taken = "Another person already has the e-mail zoe@example.com"
+    for attempt, field, message in (
+        (moved(zoe), "identityId", ONLY_OWN_PEOPLE),
+        (moved(ada, supervisorId=zoe), "identity.supervisorId", ONLY_OWN_LINE),
+        (moved(ada, supervisorId=""), "identity.supervisorId", ONLY_OWN_LINE),
+        (moved(ada, email="new@example.com"), "identity.email", NOT_EMAIL),
+        (joined(), "identity.supervisorId", ONLY_OWN_LINE),
+        (joined(supervisorId=zoe), "identity.supervisorId", ONLY_OWN_LINE),
+        (joined(supervisorId=grace, email="zoe@example.com"), "identity.email", taken),
+    ):
+        with pytest.raises(Invalid) as refused:
+            await attempt
+        assert [(each.field, each.message) for each in refused.value.problems] == [(field, message)]
+    await moved(ada, email="ada@example.com")
+    await joined(supervisorId=grace, email="kai@example.com")
+    await joined(supervisorId=ada)
