@@ -85,6 +85,17 @@ async def test_target_is_the_account_or_group_that_is_meant(db: Db) -> None:
                     SELECT number, username::text AS name FROM accounts UNION ALL SELECT number, name::text FROM groups
                 ) AS h WHERE h.number = v.{key} AND v.until_import IS NULL""",
         )
+    # One group and one account have been removed since.
+    await execute(
+        db,
+        """UPDATE group_versions SET until_import = from_import + 1
+           WHERE group_number = (SELECT number FROM groups WHERE name = 'Others') AND until_import IS NULL""",
+    )
+    await execute(
+        db,
+        """UPDATE account_versions SET until_import = from_import + 1
+           WHERE account_number = (SELECT number FROM accounts WHERE username = 'ada03') AND until_import IS NULL""",
+    )
     asked: list[Target]
     asked = [(ledger, ada, None), (ledger, ada, "ada01"), (wiki, ada, None), (ledger, bo, None), (ledger, ada, "bo")]
     asked += [(ledger, None, "Posters"), (wiki, None, "Wikis")]
@@ -92,8 +103,9 @@ async def test_target_is_the_account_or_group_that_is_meant(db: Db) -> None:
         (wiki, bo, None),
         (wiki, ada, "ada01"),
         (ledger, ada, "Posters"),
+        (ledger, ada, "ada03"),
     ]
-    groups: list[Target] = [(ledger, None, "Wikis"), (ledger, None, "ada02")]
+    groups: list[Target] = [(ledger, None, "Wikis"), (ledger, None, "ada02"), (ledger, None, "Others")]
     news = [
         NewRequest(action=RequestAction.CHANGE, application_id=application, identity_id=identity, target_name=name)
         for application, identity, name in asked + unknown + groups
@@ -103,5 +115,5 @@ async def test_target_is_the_account_or_group_that_is_meant(db: Db) -> None:
 
     names = ["ada02", "ada01", "ada", "bo", "bo", "Posters", "Wikis"]
     assert found[:7] == [(name, name, "None") for name in names]
-    assert found[7:10] == [(name, None, "None") for name in ("Bo Boss", "ada01", "Posters")]
-    assert found[10:] == [(name, None, "Critical") for name in ("Wikis", "ada02")]
+    assert found[7:11] == [(name, None, "None") for name in ("Bo Boss", "ada01", "Posters", "ada03")]
+    assert found[11:] == [(name, None, "Critical") for name in ("Wikis", "ada02", "Others")]

@@ -115,6 +115,21 @@ async def test_upload_by_who_carried_out_a_request_does_not_verify_it(
     )
 
 
+async def test_reason_is_given_again_after_the_request_is_resolved_again(
+    db: Db, config: Config, peter: Caller, admin: Caller, ledger: UUID
+) -> None:
+    id = await a_removal(db, ledger)
+    await resolve(db, peter, id)
+    await upload(db, config, peter, ledger)
+    afterwards = facts(now=LATER + timedelta(hours=1))
+    await actions.reopen(db, admin, id, {}, afterwards)
+    await actions.resolve(db, peter, id, {}, afterwards)
+
+    await upload(db, config, peter, ledger)
+
+    assert len(await entries_of(db, id)) == 2
+
+
 async def test_upload_by_another_person_verifies_afterwards(
     db: Db, config: Config, peter: Caller, admin: Caller, ledger: UUID
 ) -> None:

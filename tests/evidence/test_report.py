@@ -59,7 +59,12 @@ async def story(client: httpx2.AsyncClient, db: Db, config: Config) -> Story:
         "ada,Ledger,Book,Post,Grant,High\nbob,Ledger,,Close,Grant,Low\n",
     }
     await imports.finish(payroll, files)
-    await imports.finish(other, {"Users": "Username,Email\nbob,bob@example.com\n"})
+    others = {
+        "Users": "Username,Email\nbob,bob@example.com\n",
+        "Memberships": "Username,Group\nbob,Clerks\n",
+        "Permissions": "Username,Header,Permission,Access\nbob,Ledger,Close,Grant\n",
+    }
+    await imports.finish(other, others)
     for person in (ada, bob):
         asked = {"action": "Change", "applicationId": str(payroll), "identityId": str(person)}
         privileges = [{"header": "Ledger", "permission": "Close"}]

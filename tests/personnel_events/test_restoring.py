@@ -98,7 +98,10 @@ async def test_canceled_suspension_is_not_restored(client: httpx2.AsyncClient, c
     assert (event["status"], restored, comments) == ("Completed", [], [])
 
 
-async def test_inactive_identity_gets_no_access_back(client: httpx2.AsyncClient, config: Config, leave: Leave) -> None:
+async def test_inactive_identity_gets_no_access_back(
+    client: httpx2.AsyncClient, db: Db, config: Config, leave: Leave
+) -> None:
+    await an_identity(db, "Bo", "Boss")
     await suspended(client, leave)
     await created(client, "offboard", identityId=str(leave.ada), effectiveDate="2026-11-20")
     await let_the_worker_work(config, datetime(2026, 11, 20, 1, tzinfo=UTC))
