@@ -18,6 +18,7 @@ from rolecall.core.db import Db
 from rolecall.evidence.bundle import write_bundle
 from tests.application_imports.running import Imports
 from tests.builders import an_access_model, an_application, an_identity
+from tests.duties.separating import a_company
 
 NOW = datetime(2035, 5, 6, 7, 8, 9, tzinfo=UTC)
 USERS = "Username,Email,Active\nada,ada@example.com,Yes\nada-old,ada@example.com,No\nbob,bob@example.com,Yes\n"
@@ -104,15 +105,16 @@ async def test_page_names_the_person_and_when_it_was_made(story: Story) -> None:
     ]
 
 
-async def test_missing_fact_is_blank(db: Db) -> None:
-    grace = await an_identity(db, "Grace", "Hopper")
+async def test_open_conflict_has_a_blank_end(db: Db) -> None:
+    company = await a_company(db)
     file = io.BytesIO()
 
-    await write_bundle(db, file, grace, None, NOW)
+    await write_bundle(db, file, company.sofia, None, NOW)
 
     with zipfile.ZipFile(file) as archive:
-        story = Story(grace, grace, {"report.html": archive.read("report.html")})
-    assert ["supervisor name", ""] in story.tables()[""]
+        story = Story(company.sofia, company.noor, {"report.html": archive.read("report.html")})
+    head, row = story.tables()["Conflicts of duties"]
+    assert (row[head.index("Rule")], row[head.index("Until")]) == ("Prepare and release", "")
 
 
 async def test_page_lists_access_by_account_and_marks_inactive_ones(story: Story) -> None:
