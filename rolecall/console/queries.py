@@ -129,6 +129,8 @@ async def record_names(db: Db, ids: Sequence[UUID]) -> dict[str, str]:
            UNION ALL SELECT id::text, name FROM webhooks WHERE id = ANY(%(ids)s)
            UNION ALL SELECT id::text, '#' || number FROM access_requests WHERE id = ANY(%(ids)s)
            UNION ALL SELECT id::text, '#' || number FROM personnel_events WHERE id = ANY(%(ids)s)
+           UNION ALL SELECT id::text, name FROM reviews WHERE id = ANY(%(ids)s)
+           UNION ALL SELECT id::text, '#' || number FROM review_items WHERE id = ANY(%(ids)s)
            UNION ALL SELECT id::text, '#' || number FROM application_imports WHERE id = ANY(%(ids)s)""",
         ids=list(ids),
     )

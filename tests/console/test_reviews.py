@@ -102,6 +102,10 @@ async def test_supervisor_without_a_role_decides_undoes_and_submits(
     assert submitted.headers["location"] == f"{work}?tab=all"
     assert await fetch_value(db, "SELECT count(*) FROM review_submissions") == 1
     assert await fetch_value(db, "SELECT count(*) FROM access_requests") == 1
+    await console.set_role(db, company.owen, Role.OPERATOR)
+    await sign_in(visitor, db, company.owen)
+    request = await fetch_value(db, "SELECT id FROM access_requests")
+    assert f'href="/review-items/{third}"' in (await visitor.get(f"/requests/{request}")).text
 
 
 async def test_one_entitlement_is_decided_once_with_exceptions(

@@ -47,6 +47,8 @@ _PLACES = {
     "Console User": "/identities",
     "Import": "/imports",
     "Personnel Event": "/events",
+    "Review": "/reviews",
+    "Review Item": "/review-items",
     "Webhook": "/webhooks",
     "Webhook Delivery": "/deliveries",
 }
