@@ -7,8 +7,8 @@ from uuid import UUID
 
 import msgspec
 
-from rolecall.core.db import Db, fetch_value
-from rolecall.core.paging import Page, fetch_page
+from rolecall.core.db import Db, fetch_rows, fetch_value
+from rolecall.core.paging import Page, fetch_page, totals_of
 from rolecall.reviews.shapes import NamedReference
 
 
@@ -92,17 +92,14 @@ class ReviewNumbers(msgspec.Struct, frozen=True):
 
 
 async def numbers(db: Db, now: datetime) -> ReviewNumbers:
-    statuses = ("Draft", "Open", "Closed")
-    counts = [
-        await fetch_value(db, "SELECT count(*) FROM reviews WHERE status = %(status)s", status=status)
-        for status in statuses
-    ]
-    items = """SELECT count(*) FROM review_items c JOIN reviews r ON r.id = c.review_id
-               WHERE r.status IN ('Open', 'Closed') AND c.status = %(status)s"""
-    return ReviewNumbers(
-        dict(zip(statuses, counts, strict=True)),
-        await fetch_value(db, items, status="Pending"),
-        await fetch_value(db, items, status="Flagged"),
-        await fetch_value(db, "SELECT count(*) FROM reviews WHERE status = 'Open' AND due_on <= %(now)s", now=now),
-        await overdue_count(db, now),
+    rows = await fetch_rows(
+        db, "SELECT id, status, due_on FROM reviews WHERE status IN ('Draft', 'Open', 'Closed') ORDER BY number"
     )
+    by_status = {status: sum(each == status for _, each, _ in rows) for status in ("Draft", "Open", "Closed")}
+    running = [id for id, status, _ in rows if status != "Draft"]
+    pending, flagged = [
+        sum(await totals_of(db, "review_items", [{"review_id": str(id), "status": status} for id in running]))
+        for status in ("Pending", "Flagged")
+    ]
+    overdue = sum(status == "Open" and due_on <= now for _, status, due_on in rows)
+    return ReviewNumbers(by_status, pending, flagged, overdue, await overdue_count(db, now))
