@@ -21,7 +21,7 @@ from bench.duties import CALLER, seed, timed
 from bench.figures import Found, tell
 from bench.seeding import measure
 from rolecall.core.checking import Facts
-from rolecall.core.db import Db, execute, session_options
+from rolecall.core.db import Db, execute, fetch_value, session_options
 from rolecall.evidence.review_bundle import write_review_bundle
 from rolecall.reviews import actions, deciding, item_queries
 from rolecall.reviews.item_queries import ItemFilters
@@ -46,6 +46,37 @@ async def opened(db: Db, type: str, **fields: Any) -> tuple[float, ReviewDetail]
             return await actions.open_review(db, CALLER, draft.id, datetime.now(UTC))
 
     return await timed(work)
+
+
+_SECOND = [
+    """INSERT INTO application_imports
+           (id, application_id, type, status, created_by, created_at, build_start, build_end, metrics)
+       SELECT gen_random_uuid(), %(there)s, 'API', 'Finished', 'bench', now(), now(), now() - interval '1 day', '{}'""",
+    """INSERT INTO accounts (application_id, username, identity_id, match, matched_on)
+       SELECT %(there)s, 'user ' || row_number() OVER (ORDER BY id), id, 'Email', now() - interval '1 day'
+       FROM (SELECT id FROM identities ORDER BY id LIMIT %(people)s) AS some""",
+    """INSERT INTO account_versions
+       SELECT number, %(run)s, NULL, username, '', '', '', '', true, false, '', '', '{}', '', '' FROM accounts
+       WHERE application_id = %(there)s""",
+    """INSERT INTO groups (application_id, name) SELECT %(there)s, 'Group ' || n FROM generate_series(1, 100) AS n""",
+    """INSERT INTO group_versions SELECT number, %(run)s, NULL, '', '', '', '{}' FROM groups
+       WHERE application_id = %(there)s""",
+    """INSERT INTO memberships SELECT a.number, g.number, %(run)s, NULL FROM accounts a
+       JOIN (SELECT number, row_number() OVER () AS n FROM groups WHERE application_id = %(there)s) AS g
+            ON g.n %% 10 = a.number %% 10 WHERE a.application_id = %(there)s""",
+    "SELECT refresh_entitlements(%(there)s, %(run)s)",
+]
+
+
+async def a_second_application(db: Db, people: int) -> UUID:
+    """Give a tenth of the people an account with ten groups in another application."""
+    there: UUID = await fetch_value(db, "SELECT id FROM applications ORDER BY id OFFSET 1 LIMIT 1")
+    run = None
+    for statement in _SECOND:
+        await execute(db, statement, there=there, run=run, people=people)
+        run = run or await fetch_value(db, "SELECT max(number)::int FROM application_imports")
+    await execute(db, "ANALYZE")
+    return there
 
 
 async def copied(db: Db, review_id: UUID) -> float:
@@ -105,12 +136,12 @@ async def run(url: str, rows: int) -> bool:
     async with await psycopg.AsyncConnection.connect(
         url, autocommit=True, options=session_options("http://127.0.0.1:8000")
     ) as db:
-        await seed(db)
+        there = await seed(db)
         await execute(db, "UPDATE applications SET owner_id = (SELECT id FROM identities ORDER BY id LIMIT 1)")
         _, small = await opened(db, "Supervisor", scope={"departments": ["Department 0"]})
-        some = {"departments": [f"Department {n}" for n in range(1, 10)]}
-        reasons, middle = await opened(db, "Supervisor", scope=some)
-        whole, large = await opened(db, "Application")
+        second = await a_second_application(db, rows // 10)
+        reasons, middle = await opened(db, "Supervisor", scope={"applicationIds": [str(second)]})
+        whole, large = await opened(db, "Application", scope={"applicationIds": [str(there)]})
         copy = await copied(db, large.id)
         again, check = await timed(lambda: checked(db, large))
         assert check, "the population taken again has another digest"

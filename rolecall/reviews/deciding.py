@@ -52,8 +52,7 @@ async def lock_open(db: Db, review_id: UUID) -> None:
 
 async def decide(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> ReviewItemDetail:
     """Decide about one item. The decision can be changed until the reviewer submits."""
-    item = await item_queries.get_item(db, id)
-    await lock_open(db, item.review_id)
+    await lock_open(db, await item_queries.review_of(db, id))
     item = await item_queries.get_item(db, id, lock=True)
     body = check(DecideBody, raw, await with_mentioned_identities(db, facts, raw))
     reviewer_id = await _require_may_decide(db, caller, item, body.reviewer_id)
@@ -186,8 +185,7 @@ async def _store_bulk(
 
 async def undo_decision(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> ReviewItemDetail:
     """Withdraw a decision that was not submitted; the item is to be decided again."""
-    item = await item_queries.get_item(db, id)
-    await lock_open(db, item.review_id)
+    await lock_open(db, await item_queries.review_of(db, id))
     item = await item_queries.get_item(db, id, lock=True)
     body = check(UndoBody, raw, await with_mentioned_identities(db, facts, raw))
     reviewer_id = await _require_may_decide(db, caller, item, body.reviewer_id)
@@ -365,8 +363,7 @@ async def move_items(
 
 async def reassign(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> ReviewItemDetail:
     """Give an item to another reviewer, with a reason."""
-    item = await item_queries.get_item(db, id)
-    await lock_open(db, item.review_id)
+    await lock_open(db, await item_queries.review_of(db, id))
     item = await item_queries.get_item(db, id, lock=True)
     body = check(ReassignBody, raw, await with_mentioned_identities(db, facts, raw))
     if item.is_submitted or item.status not in _LEFT:

@@ -247,6 +247,16 @@ async def items_by_id(db: Db, ids: Sequence[UUID]) -> list[ReviewItem]:
     return await _completed(db, [_from_row(row) for row in rows])
 
 
+async def review_of(db: Db, id: str) -> UUID:
+    """Return the id of the review that an item belongs to."""
+    known = known_guid("ReviewItem", id)
+    rows = await fetch_rows(db, "SELECT review_id FROM review_items WHERE id = %(id)s", id=known)
+    if not rows:
+        raise NotFound("ReviewItem", id)
+    found: UUID = rows[0][0]
+    return found
+
+
 async def get_item(db: Db, id: str | UUID, *, lock: bool = False) -> ReviewItemDetail:
     """Get one item with its history; with `lock`, locked until the transaction ends."""
     known = known_guid("ReviewItem", str(id))

