@@ -33,7 +33,8 @@ _COMMANDS = {
 # Clients of the HTTP API; `verbs.py` lists their commands.
 _NOUNS = (
     "app", "source", "import", "dry-run", "identity", "event", "request", "hook", "delivery", "notify", "stand-in",
-    "model", "entitlements", "accounts", "reports", "duty", "rule", "conflict", "review", "review-item", "review-template",
+    "model", "entitlements", "accounts", "reports", "duty", "rule", "conflict", "review", "review-item",
+    "review-template",
 )  # fmt: skip
 _EXIT_CODES: dict[type[Exception], int] = {
     errors.CannotRun: 1,
