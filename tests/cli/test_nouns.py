@@ -46,6 +46,7 @@ def test_help_example_of_every_verb_is_valid(noun: str, verb: str, tmp_path: Pat
         "access.json",
         "patterns.json",
         "scope.json",
+        "contents.json",
         "review.json",
         "users.csv",
         "groups.csv",
